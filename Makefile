@@ -1,0 +1,193 @@
+# Lutra. `make` builds build/lutra; `make help` lists the rest.
+#
+# The idea: sources are found by wildcard, so a new file needs no line here; what the machine has is found by
+# tools/build/probe (once, kept in $(BUILD)/config.mk); objects remember the headers and .def files that they read and
+# the flags that they were built with. Two builds live side by side: build/ and, with sanitizers, build-debug/.
+#
+# Variables worth setting: CC, CFLAGS (added last), WERROR= (a compiler newer than ours), PREFIX, DESTDIR, V=1 (commands).
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+LUADIR  ?= $(PREFIX)/share/lua/5.4
+LIBDIR  ?= $(PREFIX)/lib/lua/5.4
+WERROR  ?= -Werror
+Q       := $(if $(V),,@)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all demo test run debug lint bench install uninstall clean env deps help FORCE
+
+# Goals that must work on a bare machine do not look for libraries; the others read what was found.
+bare := demo test clean deps help uninstall lint
+ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
+include $(BUILD)/config.mk
+endif
+
+# The stamp says when the machine was looked at; config.mk changes only when what was found changed.
+$(BUILD)/config.stamp: tools/build/probe
+	@mkdir -p $(@D)
+	@CC="$(CC)" LUA="$(LUA)" LUA_INCDIR="$(LUA_INCDIR)" OPENBLAS="$(OPENBLAS)" \
+	  tools/build/probe $(BUILD)/config.new
+	@cmp -s $(BUILD)/config.new $(BUILD)/config.mk || cp $(BUILD)/config.new $(BUILD)/config.mk
+	@rm -f $(BUILD)/config.new
+	@touch $@
+$(BUILD)/config.mk: $(BUILD)/config.stamp ;
+
+# ---- Sources and objects ---------------------------------------------------------------------------------------
+
+sources = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c' 2>/dev/null)))
+
+kernels  := $(sort $(wildcard src/cpu/kernels/*.c))
+kernel_objects := $(foreach isa,$(ISAS),$(kernels:%.c=$(BUILD)/obj/%.$(isa).o))
+core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o),$(call sources,src/tensor src/cpu src/meta)) $(kernel_objects)
+bindings := $(call sources,src/vm-bindings)
+repl     := $(call sources,src/repl)
+ctests   := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
+chelpers := $(filter-out $(BUILD)/obj/tests/c/test_%,$(call sources,tests/c))
+
+library := $(BUILD)/lib/liblutra.a
+program := $(BUILD)/lutra
+module  := $(BUILD)/lib/lutra/core.so
+
+# ---- Flags -----------------------------------------------------------------------------------------------------
+# No fast-math, and no contraction: a sum is the same on every instruction set. errno and the trapping of floating
+# point exceptions are given up, which changes no result and lets loops become vector code.
+
+warnings := -Wall -Wextra -Wpedantic -Wshadow $(WERROR)
+exact    := -ffp-contract=off -fno-math-errno -fno-trapping-math
+ifdef DEBUG
+optimize := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DLT_DEBUG=1
+kernel_optimize := $(optimize)
+sanitize := -fsanitize=address,undefined
+else
+optimize := -O2
+kernel_optimize := -O3
+sanitize :=
+endif
+
+defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' -DLT_PREFIX='"$(PREFIX)"' \
+  $(if $(VECTOR_NAME),-DLT_VECTOR_MATH=1 -DLT_VECTOR_MATH_NAME='"$(VECTOR_NAME)"') \
+  $(if $(filter avx512,$(ISAS)),-DLT_ISA_AVX512=1) $(if $(filter avx2,$(ISAS)),-DLT_ISA_AVX2=1)
+common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) $(OPENMP) $(LUA_CFLAGS) \
+  -Isrc -Isrc/tensor $(defines)
+
+isa_avx512 := -march=x86-64-v4 -mprefer-vector-width=512
+isa_avx2   := -march=x86-64-v3
+isa_base   :=
+
+ldflags := $(sanitize) $(LDFLAGS)
+ldlibs  := $(OPENMP_LIBS) $(VECTOR_LIBS) -lz $(if $(filter Linux,$(SYSTEM)),-ldl) -lm
+shared  := $(if $(filter Darwin,$(SYSTEM)),-bundle -undefined dynamic_lookup,-shared -Wl,--version-script=tools/build/core.map)
+
+compile = $(CC) $(1) $(common) $(CFLAGS) -c $< -o $@
+say     = $(if $(V),,@echo '  $(1)  $(patsubst $(BUILD)/%,%,$(2))')
+
+# What objects and links are made of, written only when it changes; they are made again when it does.
+remember = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+quote    = '$(subst ','\'',$(1))'
+$(BUILD)/obj/flags: FORCE
+	$(call remember,$(call quote,$(CC) $(optimize) $(kernel_optimize) $(common) $(CFLAGS)))
+$(BUILD)/obj/link: FORCE
+	$(call remember,$(call quote,$(core) $(bindings) $(repl) $(chelpers) $(ldflags) $(ldlibs) $(LUA_LIBS)))
+
+# ---- Rules -----------------------------------------------------------------------------------------------------
+
+all: $(program) $(module)
+
+define kernel_rule
+$(BUILD)/obj/%.$(1).o: %.c $(BUILD)/obj/flags
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$< ($(1)))
+	$$(Q)$$(call compile,$$(kernel_optimize) $$(isa_$(1)) -DLT_ISA=$(1))
+endef
+$(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/obj/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)
+	$(Q)$(call compile,$(optimize))
+
+$(library): $(core) $(BUILD)/obj/link
+	@mkdir -p $(@D)
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(core)
+
+$(program): $(repl) $(bindings) $(core) $(BUILD)/obj/link
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(repl) $(bindings) $(core) -o $@ $(LUA_LIBS) $(ldlibs)
+
+$(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(shared) $(bindings) $(core) -o $@ $(ldlibs)
+
+.PHONY: ctests
+ctests: $(ctests)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $< $(chelpers) $(library) -o $@ $(ldlibs)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- Goals -----------------------------------------------------------------------------------------------------
+
+demo:
+	@tools/build/deps build
+	@$(MAKE) --no-print-directory all
+	$(BUILD)/lutra examples/chargpt.lua
+
+test:
+	@tools/build/deps build test
+	@$(MAKE) --no-print-directory all ctests
+	@$(MAKE) --no-print-directory debug
+	@tests/run
+
+run: all
+	@$(program)
+
+debug:
+	@$(MAKE) --no-print-directory BUILD=build-debug DEBUG=1 all ctests
+
+lint:
+	@tools/build/lint
+
+bench: all
+	@bench/run
+
+deps:
+	@tools/build/deps build test
+
+env: all
+	@echo "export LUA_PATH='$(CURDIR)/lib/?.lua;$(CURDIR)/lib/?/init.lua;;'"
+	@echo "export LUA_CPATH='$(abspath $(BUILD))/lib/?.so;;'"
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/lutra $(DESTDIR)$(LUADIR)
+	install -m 755 $(program) $(DESTDIR)$(BINDIR)/lutra
+	install -m 644 $(module) $(DESTDIR)$(LIBDIR)/lutra/core.so
+	cd lib && find . -name '*.lua' -exec sh -c \
+	  'for f; do install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$f)"; install -m 644 $$f "$(DESTDIR)$(LUADIR)/$$f"; done' sh {} +
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/lutra $(DESTDIR)$(LUADIR)/lutra.lua
+	rm -rf $(DESTDIR)$(LUADIR)/lutra $(DESTDIR)$(LIBDIR)/lutra
+
+clean:
+	rm -rf build build-debug
+
+help:
+	@echo "make              build/lutra, and a module for lua5.4"
+	@echo "make demo         build, then train a small language model on Lutra's own sources (2 minutes)"
+	@echo "make test         everything: both builds, all tests, lint"
+	@echo "make run          the prompt"
+	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
+	@echo "make lint         clang-format and luacheck"
+	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
+	@echo "make install      PREFIX=$(PREFIX) DESTDIR="
+	@echo "make uninstall    from the same PREFIX and DESTDIR"
+	@echo "make env          LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"
+	@echo "make deps         install what is missing, or print how"
+	@echo "make clean        remove build and build-debug"
