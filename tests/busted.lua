@@ -1,0 +1,23 @@
+-- Runs the busted specs: `lua5.4 tests/busted.lua [busted's options] [files]`, or `build/lutra tests/busted.lua ...`.
+-- Without files it takes all of tests/spec. Whichever Lua runs it is the Lua that the specs run in; stock Lua takes
+-- the module from LUTRA_BUILD (default `build`).
+
+local root = arg[0]:match("^(.*)/tests/[^/]*$") or "."
+local build = os.getenv "LUTRA_BUILD" or root .. "/build"
+package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;" .. root .. "/tests/spec/?.lua;"
+  .. package.path
+package.cpath = build .. "/lib/?.so;" .. package.cpath
+
+-- busted gives each spec file the packages that were loaded before it: one Lutra for all of them.
+require "lutra"
+
+local own = {"--output=" .. root .. "/tests/busted_output.lua", "--pattern=_spec"}
+local files = false
+for _, a in ipairs(arg) do
+  own[#own + 1] = a
+  files = files or a:sub(1, 1) ~= "-"
+end
+if not files then own[#own + 1] = root .. "/tests/spec" end
+for i = 1, math.max(#arg, #own) do arg[i] = own[i] end
+
+require "busted.runner" {standalone = false}

@@ -1,0 +1,118 @@
+-- The line without a circle: vm-bindings -> tensor -> device.h <- cpu | cuda | mps | meta. Reads every #include under
+-- src/ and fails for one that points the wrong way. `lua5.4 tests/include_direction.lua`, from the repository's root.
+
+-- What each part may include, besides itself and the system's headers. The longest part that fits a path counts.
+local may = {
+  ["src/tensor"] = {},
+  ["src/cpu"] = {"src/tensor"},
+  ["src/meta"] = {"src/tensor"},
+  ["src/cuda"] = {"src/tensor"},
+  ["src/mps"] = {"src/tensor"},
+  ["src/vm-bindings"] = {"src/tensor"},
+  ["src/repl"] = {"src/tensor", "src/vm-bindings"},
+}
+
+-- System headers that belong to some parts only.
+local reserved = {
+  {pattern = "^lua[%w]*%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
+  {pattern = "^lauxlib%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
+  {pattern = "^cu", what = "CUDA", parts = {"src/cuda"}},
+  {pattern = "^nvrtc", what = "CUDA", parts = {"src/cuda"}},
+  {pattern = "^Metal/", what = "Metal", parts = {"src/mps"}},
+  {pattern = "^cblas", what = "BLAS", parts = {"src/cpu"}},
+}
+
+local function contains(list, value)
+  for _, v in ipairs(list) do
+    if v == value then return true end
+  end
+  return false
+end
+
+-- "src/cpu/../tensor/x.h" -> "src/tensor/x.h"
+local function normal(path)
+  local out = {}
+  for piece in path:gmatch "[^/]+" do
+    if piece == ".." then out[#out] = nil elseif piece ~= "." then out[#out + 1] = piece end
+  end
+  return table.concat(out, "/")
+end
+
+local function part_of(path)
+  return path:match "^src/[^/]+"
+end
+
+-- Why `file` may not hold the include line `text`, or nil. `exists(path)` tells whether a file is there.
+local function objection(file, text, exists)
+  local open, name = text:match '^%s*#%s*include%s*([<"])([^>"]+)'
+  if not name then return nil end
+  local from = part_of(file)
+  if not may[from] then return "stands in a part of src/ that the rules do not know" end
+  if open == "<" then
+    for _, rule in ipairs(reserved) do
+      if name:match(rule.pattern) and not contains(rule.parts, from) then
+        return ("<%s>: %s belongs to %s"):format(name, rule.what, table.concat(rule.parts, ", "))
+      end
+    end
+    return nil
+  end
+  -- As the compiler looks: beside the file, then in the -I folders.
+  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor"} do
+    local path = normal(folder .. "/" .. name)
+    if exists(path) then
+      local to = part_of(path)
+      if to == from or contains(may[from], to) then return nil end
+      return ('"%s" is %s: %s may include only itself%s'):format(name, path, from,
+        #may[from] > 0 and " and " .. table.concat(may[from], ", ") or "")
+    end
+  end
+  return ('"%s" is in none of the folders that the build looks in'):format(name)
+end
+
+local passed, failed = 0, 0
+local function check(good, message)
+  if good then passed = passed + 1 else failed = failed + 1; print("FAILED " .. message) end
+end
+
+-- The rules themselves: what they must refuse, they refuse.
+local there = {["src/tensor/lutra.h"] = true, ["src/cpu/cpu.h"] = true, ["src/vm-bindings/b.h"] = true}
+local function judged(file, text)
+  return objection(file, text, function(path) return there[path] end) ~= nil
+end
+check(judged("src/tensor/a.c", "#include <lua.h>"), "lua.h in the core must be refused")
+check(judged("src/cpu/a.c", "# include <lauxlib.h>"), "lauxlib.h in a device must be refused")
+check(judged("src/tensor/a.c", '#include "../cpu/cpu.h"'), "the core including a device must be refused")
+check(judged("src/tensor/io/a.c", '#include "cpu/cpu.h"'), "the same through -Isrc must be refused")
+check(judged("src/meta/a.c", '#include "../cpu/cpu.h"'), "a device including another must be refused")
+check(judged("src/cpu/a.c", '#include "../vm-bindings/b.h"'), "a device including bindings must be refused")
+check(judged("src/vm-bindings/b.c", '#include "cpu/cpu.h"'), "bindings including a device must be refused")
+check(judged("src/tensor/a.c", "#include <cuda_runtime.h>"), "CUDA in the core must be refused")
+check(judged("src/new/a.c", "#include <math.h>"), "an unknown part must be refused")
+check(judged("src/cpu/a.c", '#include "lost.h"'), "a header that is nowhere must be refused")
+check(not judged("src/cpu/kernels/a.c", '#include "../../tensor/lutra.h"'), "a device may include the core")
+check(not judged("src/cpu/kernels/a.c", '#include "lutra.h"'), "a device may include the core by -I")
+check(not judged("src/repl/a.c", '#include "vm-bindings/b.h"'), "the program may include bindings")
+check(not judged("src/vm-bindings/a.c", "#include <lua.h>"), "bindings may include lua.h")
+
+-- The sources.
+local function exists(path)
+  local f = io.open(path)
+  return f and f:close()
+end
+local files = 0
+for file in io.popen("find src -type f | sort"):lines() do
+  if file:match "%.c$" or file:match "%.h$" or file:match "%.def$" or file:match "%.cuh?$" or file:match "%.m$" then
+    files = files + 1
+    local number, why = 0, nil
+    for line in io.lines(file) do
+      number = number + 1
+      local reason = objection(file, line, exists)
+      if reason then why = (why and why .. "\n       " or "") .. ("%s:%d: %s"):format(file, number, reason) end
+    end
+    check(not why, tostring(why))
+  end
+end
+check(files > 0, "no sources under src/: run this from the repository's root")
+
+print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
+os.exit(failed == 0)
