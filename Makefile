@@ -20,7 +20,7 @@ Q       := $(if $(V),,@)
 .PHONY: all demo test run debug lint bench install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
-bare := demo test clean deps help uninstall lint
+bare := demo test clean deps help uninstall lint env
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -67,7 +67,7 @@ kernel_optimize := -O3
 sanitize :=
 endif
 
-defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' -DLT_PREFIX='"$(PREFIX)"' \
+defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' \
   $(if $(VECTOR_NAME),-DLT_VECTOR_MATH=1 -DLT_VECTOR_MATH_NAME='"$(VECTOR_NAME)"') \
   $(if $(filter avx512,$(ISAS)),-DLT_ISA_AVX512=1) $(if $(filter avx2,$(ISAS)),-DLT_ISA_AVX2=1)
 common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) $(OPENMP) $(LUA_CFLAGS) \
@@ -160,7 +160,7 @@ bench: all
 deps:
 	@tools/build/deps build test
 
-env: all
+env:
 	@echo "export LUA_PATH='$(CURDIR)/lib/?.lua;$(CURDIR)/lib/?/init.lua;;'"
 	@echo "export LUA_CPATH='$(abspath $(BUILD))/lib/?.so;;'"
 
