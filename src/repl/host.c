@@ -1,0 +1,163 @@
+// "lutra.repl.host": what lib/lutra/repl/ needs and Lua has not. Each function here is one of
+// repl.h or of POSIX in Lua's clothes; none decides anything.
+#define _XOPEN_SOURCE 700
+#include "repl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// resume(co, ...) -> true, results... | false, error | nil, reason
+// nil: the coroutine yielded, because Ctrl-C would not be heard or on its own.
+static int host_resume(lua_State *L) {
+  lua_State *co = lua_tothread(L, 1);
+  luaL_argexpected(L, co, 1, "coroutine");
+  int nargs = lua_gettop(L) - 1, nres = 0;
+  if (!lua_checkstack(co, nargs)) return luaL_error(L, "too many arguments to resume");
+  lua_xmove(L, co, nargs);
+  int status = lt_repl_resume(L, co, nargs, &nres);
+  if (status == LUA_OK) {
+    luaL_checkstack(L, nres + 1, "too many results");
+    lua_pushboolean(L, 1);
+    lua_xmove(co, L, nres);
+    return nres + 1;
+  }
+  if (status == LUA_YIELD) {
+    lua_pushnil(L);
+    lua_pushstring(L, lt_repl_interrupts() ? "interrupted"
+                                           : "attempt to yield from outside a coroutine");
+    return 2;
+  }
+  lua_pushboolean(L, 0);
+  lua_xmove(co, L, 1);
+  return 2;
+}
+
+// reset(co): closes the variables a failed or abandoned coroutine left open.
+static int host_reset(lua_State *L) {
+  lua_State *co = lua_tothread(L, 1);
+  luaL_argexpected(L, co, 1, "coroutine");
+  (void)lt_repl_reset(L, co);
+  return 0;
+}
+
+// readline(prompt) -> line | nil, "eof" | nil, "interrupt"
+static int host_readline(lua_State *L) {
+  char *line = NULL;
+  enum lt_repl_read result = lt_repl_readline(luaL_checkstring(L, 1), &line);
+  if (result == LT_REPL_LINE) {
+    lua_pushstring(L, line);
+    free(line);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, result == LT_REPL_EOF ? "eof" : "interrupt");
+  return 2;
+}
+
+static int host_add_history(lua_State *L) {
+  lt_repl_history_add(luaL_checkstring(L, 1));
+  return 0;
+}
+
+// editor() -> "readline 8.2" | "libedit" | "none"
+static int host_editor(lua_State *L) {
+  lt_repl_editor_open();
+  lua_pushstring(L, lt_repl_editor_name());
+  return 1;
+}
+
+// interrupts() -> how many Ctrl-C since clear_interrupts()
+static int host_interrupts(lua_State *L) {
+  lua_pushinteger(L, lt_repl_interrupts());
+  return 1;
+}
+
+static int host_clear_interrupts(lua_State *L) {
+  (void)L;
+  lt_repl_interrupt_clear();
+  return 0;
+}
+
+// isatty(fd) -> boolean
+static int host_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+// pending() -> true when more input waits already: a paste, not a person who thinks
+static int host_pending(lua_State *L) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  lua_pushboolean(L, poll(&input, 1, 0) > 0);
+  return 1;
+}
+
+static int failure(lua_State *L, const char *path) {
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, strerror(errno));
+  return 2;
+}
+
+// Makes the folders above `path`, for their owner only. They may exist.
+static bool make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    int made = mkdir(path, 0700);
+    *slash = '/';
+    if (made != 0 && errno != EEXIST) return false;
+  }
+  return true;
+}
+
+static bool write_all(int fd, const char *text, size_t size) {
+  while (size) {
+    ssize_t n = write(fd, text, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+// append(path, text) -> true | nil, reason
+// Adds to a file that only its owner can read, in one write so that sessions do not mix.
+static int host_append(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  size_t size;
+  const char *text = luaL_checklstring(L, 2, &size);
+  char *folders = lua_newuserdatauv(L, strlen(path) + 1, 0);
+  strcpy(folders, path);
+  if (!make_folders(folders)) return failure(L, path);
+  int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return failure(L, path);
+  bool ok = fchmod(fd, 0600) == 0 && write_all(fd, text, size);
+  if (close(fd) != 0 || !ok) return failure(L, path);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+int luaopen_lutra_repl_host(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"resume", host_resume},
+      {"reset", host_reset},
+      {"readline", host_readline},
+      {"add_history", host_add_history},
+      {"editor", host_editor},
+      {"interrupts", host_interrupts},
+      {"clear_interrupts", host_clear_interrupts},
+      {"isatty", host_isatty},
+      {"pending", host_pending},
+      {"append", host_append},
+      {NULL, NULL},
+  };
+  luaL_newlib(L, functions);
+  lua_newtable(L); // sources: chunk name -> text of code that no file holds, for tracebacks
+  lua_setfield(L, -2, "sources");
+  return 1;
+}

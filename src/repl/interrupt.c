@@ -1,0 +1,186 @@
+// Ctrl-C. Nothing is paid for it until it comes: the signal handler arms a debug hook on the
+// coroutine that runs at that moment, and the hook ends the computation.
+//
+// Stage 1, the first press: the hook raises the error "interrupted", which code may catch to clean
+// up. Stage 2, a later press in the same computation, at the prompt: the code swallowed the error
+// (`while true do pcall(f) end`), so the hook yields out of it for good; where a C call is in
+// between (a callback of table.sort) it raises, again and again, until it gets to a place that can
+// yield. In a script the second press has the default action: it kills.
+//
+// Invariant: `running` is the coroutine whose Lua code executes now, or NULL when none that may be
+// stopped does. Every change of it goes through lt_repl_resume / lt_repl_reset.
+//
+// A signal handler has no argument, so its state must be file-scope: one process, one terminal.
+#define _XOPEN_SOURCE 700
+#include "repl.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static lua_State *volatile running;      // see the invariant
+static volatile sig_atomic_t presses;    // Ctrl-C since the last clear
+static volatile sig_atomic_t keep_alive; // the prompt: no press kills
+static pthread_t main_thread;            // the one that runs Lua
+static void (*request_core)(void);       // tells long C operations, or NULL
+
+// True when the computation is to be left without asking it.
+static bool abandoning(void) { return keep_alive && presses >= 2; }
+
+static void stop(lua_State *L, lua_Debug *ar) {
+  if (presses == 0) { // left over from a computation that ended first
+    lua_sethook(L, NULL, 0, 0);
+    return;
+  }
+  if (abandoning() && lua_isyieldable(L)) {
+    if (ar->event == LUA_HOOKCOUNT) lua_yield(L, 0); // only count and line hooks may yield
+    return;
+  }
+  if (!abandoning()) lua_sethook(L, NULL, 0, 0);
+  luaL_error(L, "interrupted");
+}
+
+static void arm(lua_State *L) {
+  lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+// Everything called here is async-signal-safe; lua_sethook is made to be.
+static void on_sigint(int sig) {
+  int saved = errno;
+  if (!pthread_equal(pthread_self(), main_thread)) { // a worker thread got it: pass it on
+    pthread_kill(main_thread, sig);
+    errno = saved;
+    return;
+  }
+  presses++;
+  if (running) {
+    arm(running);
+    if (request_core) request_core();
+    if (keep_alive && presses >= 3) {
+      static const char text[] = "\nstill stopping; Ctrl-\\ ends the program at once\n";
+      if (write(STDERR_FILENO, text, sizeof text - 1) < 0) errno = saved;
+    }
+  }
+  if (!keep_alive) signal(sig, SIG_DFL);
+  errno = saved;
+}
+
+// After the code of `from` ended for L to go on: a press that came in between must not be lost.
+static void back_to(lua_State *L, lua_State *from) {
+  running = L;
+  if (!presses) return;
+  if (lua_gethook(from) == stop) lua_sethook(from, NULL, 0, 0);
+  if (L && abandoning()) arm(L);
+}
+
+int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres) {
+  lua_State *before = running;
+  running = co;
+  int status = lua_resume(co, L, nargs, nres);
+  back_to(before, co);
+  return status;
+}
+
+int lt_repl_reset(lua_State *L, lua_State *co) {
+  (void)L;
+  lua_State *before = running;
+  running = co;
+  int status = lua_resetthread(co);
+  back_to(before, co);
+  return status;
+}
+
+int lt_repl_interrupts(void) { return presses; }
+void lt_repl_interrupt_clear(void) { presses = 0; }
+void lt_repl_interrupt_also(void (*request)(void)) { request_core = request; }
+
+// ---- coroutine.resume and coroutine.wrap, as in Lua's lcorolib.c but through lt_repl_resume
+
+// Runs `co` with the top `nargs` values of L. Returns the number of values it left on L, or -1 with
+// an error value; -2 says that the whole computation is to be left.
+static int resume_with(lua_State *L, lua_State *co, int nargs) {
+  if (!lua_checkstack(co, nargs)) {
+    lua_pushliteral(L, "too many arguments to resume");
+    return -1;
+  }
+  lua_xmove(L, co, nargs);
+  int nres = 0, status = lt_repl_resume(L, co, nargs, &nres);
+  if (status == LUA_YIELD && abandoning()) return -2;
+  if (status != LUA_OK && status != LUA_YIELD) {
+    lua_xmove(co, L, 1);
+    return -1;
+  }
+  if (!lua_checkstack(L, nres + 1)) {
+    lua_pop(co, nres);
+    lua_pushliteral(L, "too many results to resume");
+    return -1;
+  }
+  lua_xmove(co, L, nres);
+  return nres;
+}
+
+// Goes on leaving the computation in L, the coroutine that resumed the abandoned one.
+static int leave(lua_State *L) {
+  return lua_isyieldable(L) ? lua_yield(L, 0) : luaL_error(L, "interrupted");
+}
+
+static lua_State *check_thread(lua_State *L) {
+  lua_State *co = lua_tothread(L, 1);
+  luaL_argexpected(L, co, 1, "coroutine");
+  return co;
+}
+
+static int co_resume(lua_State *L) {
+  lua_State *co = check_thread(L);
+  int n = resume_with(L, co, lua_gettop(L) - 1);
+  if (n == -2) return leave(L);
+  lua_pushboolean(L, n >= 0);
+  if (n < 0) n = 1;
+  lua_insert(L, -(n + 1));
+  return n + 1;
+}
+
+static int wrapped(lua_State *L) {
+  lua_State *co = lua_tothread(L, lua_upvalueindex(1));
+  int n = resume_with(L, co, lua_gettop(L));
+  if (n >= 0) return n;
+  if (n == -2) return leave(L);
+  int status = lua_status(co);
+  if (status != LUA_OK && status != LUA_YIELD) { // the error is inside: close its variables
+    status = lt_repl_reset(L, co);
+    lua_xmove(co, L, 1);
+  }
+  if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) { // add where it came through
+    luaL_where(L, 1);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  }
+  return lua_error(L);
+}
+
+static int co_wrap(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_State *co = lua_newthread(L);
+  lua_pushvalue(L, 1);
+  lua_xmove(L, co, 1);
+  lua_pushcclosure(L, wrapped, 1);
+  return 1;
+}
+
+void lt_repl_interrupt_install(lua_State *L, bool keep) {
+  static const luaL_Reg functions[] = {{"resume", co_resume}, {"wrap", co_wrap}, {NULL, NULL}};
+  lua_getglobal(L, "coroutine");
+  luaL_setfuncs(L, functions, 0);
+  lua_pop(L, 1);
+
+  main_thread = pthread_self();
+  keep_alive = keep;
+  struct sigaction action; // no SA_RESTART: a read from the terminal ends too
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_sigint;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+}

@@ -1,0 +1,324 @@
+// The program `lutra`: a Lua 5.4 interpreter with Lutra inside, and its prompt.
+//
+// Whatever is typed (the prompt, -e, stdin) finds lt, tensor, nn, F, optim and data; a file must
+// `require "lutra"` as it would under any Lua. Code runs in a coroutine of its own, so that after
+// an error its stack is still there to be shown.
+//
+// Exit status: 0 done; 1 the code failed; 2 the arguments make no sense; 130 Ctrl-C.
+#define _XOPEN_SOURCE 700
+#include "repl.h"
+
+#include "../vm-bindings/lutra_lua.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { status_ok = 0, status_failed = 1, status_usage = 2, status_interrupted = 130 };
+
+// What the arguments ask for.
+struct request {
+  int argc;
+  char **argv;
+  int script;       // index of the script, or of "-"; argc when there is none
+  bool has_code;    // an -e
+  bool interactive; // -i
+  bool help, version, info;
+  int status;       // out: the exit status
+};
+
+static const char usage[] =
+    "usage: lutra [options] [script.lua [arguments]]\n"
+    "\n"
+    "  lutra                     the prompt (or, when stdin is no terminal, run stdin)\n"
+    "  lutra script.lua a b c    run a script; its arguments are in the table arg and in ...\n"
+    "  lutra -                   run stdin\n"
+    "\n"
+    "  -e CODE      run CODE, with lt, tensor, nn, F, optim and data loaded; may be repeated\n"
+    "  -i           go on at the prompt after the script or CODE\n"
+    "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
+    "  --version    the versions of Lutra and Lua\n"
+    "  --help       this text\n"
+    "  --           end of the options\n"
+    "\n"
+    "Environment: LUA_PATH and LUA_CPATH as in lua; LUTRA_READLINE=none for a prompt without\n"
+    "line editing; XDG_STATE_HOME for the history (default ~/.local/state/lutra/history).\n";
+
+// ---- arguments
+
+static bool is(const char *arg, const char *option) { return strcmp(arg, option) == 0; }
+
+// Fills in `r`; NULL, or the argument that makes no sense.
+static const char *parse(struct request *r) {
+  int i = 1;
+  for (; i < r->argc; i++) {
+    const char *arg = r->argv[i];
+    if (arg[0] != '-' || is(arg, "-")) break;
+    if (is(arg, "--")) {
+      i++;
+      break;
+    }
+    if (is(arg, "-e")) {
+      if (++i == r->argc) return arg;
+      r->has_code = true;
+    } else if (is(arg, "-i")) {
+      r->interactive = true;
+    } else if (is(arg, "-h") || is(arg, "--help")) {
+      r->help = true;
+    } else if (is(arg, "-v") || is(arg, "--version")) {
+      r->version = true;
+    } else if (is(arg, "--info")) {
+      r->info = true;
+    } else {
+      return arg;
+    }
+  }
+  r->script = i;
+  return NULL;
+}
+
+// The table `arg` as lua makes it: [0] the script, positive its arguments, negative what was before.
+static void set_arg(lua_State *L, const struct request *r) {
+  int zero = r->script < r->argc ? r->script : 0;
+  lua_createtable(L, r->argc - zero, zero + 1);
+  for (int i = 0; i < r->argc; i++) {
+    lua_pushstring(L, r->argv[i]);
+    lua_rawseti(L, -2, i - zero);
+  }
+  lua_setglobal(L, "arg");
+}
+
+static int push_script_arguments(lua_State *L, const struct request *r) {
+  int n = r->script < r->argc ? r->argc - r->script - 1 : 0;
+  luaL_checkstack(L, n, "too many arguments to the script");
+  for (int i = 0; i < n; i++) lua_pushstring(L, r->argv[r->script + 1 + i]);
+  return n;
+}
+
+// ---- calls into lib/lutra/repl/, which may be absent or broken
+
+// Pushes field `name` of the Lua module `module`; on failure the message, and returns false.
+static bool push_function(lua_State *L, const char *module, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK) return false;
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+  return true;
+}
+
+// Says what the value on top of the stack is about, and pops it.
+static void complain(lua_State *L) {
+  const char *text = lua_tostring(L, -1);
+  fflush(stdout);
+  fprintf(stderr, "lutra: %s\n", text ? text : "(the error is not a string)");
+  fflush(stderr);
+  lua_pop(L, 1);
+}
+
+// Replaces the error value on top by the text for people. The failed coroutine, for its traceback,
+// is at `thread`; 0 when there is none.
+static void describe(lua_State *L, int thread) {
+  if (!push_function(L, "lutra.repl.traceback", "format")) {
+    lua_pop(L, 1); // without the Lua half, the bare message must do
+    return;
+  }
+  lua_pushvalue(L, -2);
+  if (thread)
+    lua_pushvalue(L, thread);
+  else
+    lua_pushnil(L);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK)
+    lua_pop(L, 1);
+  else
+    lua_replace(L, -2);
+}
+
+// ---- running code
+
+// Runs the function below its `nargs` arguments on the stack. Complains and returns false when it
+// fails.
+static bool run(lua_State *L, struct request *r, int nargs) {
+  lua_State *co = lua_newthread(L);
+  int thread = lua_gettop(L) - nargs - 1;
+  lua_insert(L, thread);
+  luaL_checkstack(co, nargs + 1, "too many arguments to the script");
+  lua_xmove(L, co, nargs + 1);
+  int nres = 0, status = lt_repl_resume(L, co, nargs, &nres);
+  if (status == LUA_OK) {
+    lua_pop(L, 1);
+    return true;
+  }
+  if (status == LUA_YIELD)
+    lua_pushliteral(L, "attempt to yield from outside a coroutine");
+  else
+    lua_xmove(co, L, 1);
+  describe(L, thread);
+  lt_repl_reset(L, co);
+  r->status = lt_repl_interrupts() ? status_interrupted : status_failed;
+  complain(L);
+  lua_pop(L, 1);
+  return false;
+}
+
+// As run, after a load that gave `status` and left the function or the message. With `arguments`
+// the chunk is the script, and gets the script's.
+static bool run_loaded(lua_State *L, struct request *r, int status, bool arguments) {
+  if (status == LUA_OK) return run(L, r, arguments ? push_script_arguments(L, r) : 0);
+  describe(L, 0);
+  complain(L);
+  r->status = status_failed;
+  return false;
+}
+
+// Keeps the text of a chunk that no file holds, for its traceback.
+static void remember_source(lua_State *L, const char *name, const char *text, size_t size) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "lutra.repl.host");
+  lua_getfield(L, -1, "sources");
+  lua_pushlstring(L, text, size);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 3);
+}
+
+// Makes lt, tensor, nn... known. Complains and returns false when that fails.
+static bool load_globals(lua_State *L, struct request *r) {
+  bool ok = push_function(L, "lutra.repl.globals", "install");
+  if (ok && lua_pcall(L, 0, 0, 0) == LUA_OK) return true;
+  complain(L);
+  r->status = status_failed;
+  return false;
+}
+
+
+static bool run_codes(lua_State *L, struct request *r) {
+  for (int i = 1; i < r->script; i++) {
+    if (is(r->argv[i], "--")) break;
+    if (!is(r->argv[i], "-e")) continue;
+    const char *code = r->argv[++i];
+    remember_source(L, "(command line)", code, strlen(code));
+    int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");
+    if (!run_loaded(L, r, status, false)) return false;
+  }
+  return true;
+}
+
+// The whole of stdin, as a string on the stack.
+static void push_stdin(lua_State *L) {
+  luaL_Buffer text;
+  luaL_buffinit(L, &text);
+  size_t n;
+  do {
+    n = fread(luaL_prepbuffer(&text), 1, LUAL_BUFFERSIZE, stdin);
+    luaL_addsize(&text, n);
+  } while (n);
+  luaL_pushresult(&text);
+}
+
+static bool run_stdin(lua_State *L, struct request *r) {
+  push_stdin(L);
+  size_t size, skip = 0;
+  const char *text = lua_tolstring(L, -1, &size);
+  if (*text == '#') skip = strcspn(text, "\n"); // #!; its newline stays, to count lines right
+  remember_source(L, "stdin", text, size);
+  bool ok = run_loaded(L, r, luaL_loadbuffer(L, text + skip, size - skip, "=stdin"), true);
+  lua_pop(L, 1);
+  return ok;
+}
+
+static bool run_script(lua_State *L, struct request *r) {
+  const char *name = r->argv[r->script];
+  return run_loaded(L, r, luaL_loadfile(L, name), true);
+}
+
+// ---- the prompt and the reports
+
+// Calls a function of the Lua half that takes a table of options and returns the exit status.
+static void call_module(lua_State *L, struct request *r, const char *module, const char *name) {
+  bool ok = push_function(L, module, name);
+  if (ok) {
+    lua_newtable(L);
+    if (r->script < r->argc && !is(r->argv[r->script], "-")) {
+      lua_pushstring(L, r->argv[r->script]);
+      lua_setfield(L, -2, "script");
+    }
+    ok = lua_pcall(L, 1, 1, 0) == LUA_OK;
+  }
+  if (ok) {
+    r->status = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return;
+  }
+  complain(L);
+  r->status = status_failed;
+}
+
+static void prompt(lua_State *L, struct request *r) {
+  lt_repl_interrupt_install(L, true);
+  call_module(L, r, "lutra.repl", "run");
+}
+
+static void open_state(lua_State *L, const struct request *r) {
+  luaL_openlibs(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, luaopen_lutra_core);
+  lua_setfield(L, -2, "lutra.core");
+  lua_pop(L, 1);
+  luaL_requiref(L, "lutra.repl.host", luaopen_lutra_repl_host, 0);
+  lua_pop(L, 1);
+  lt_repl_set_path(L, r->argv[0]);
+  set_arg(L, r);
+  lt_repl_interrupt_install(L, false);
+}
+
+// Does what was asked for, inside a protected call.
+static int serve(lua_State *L) {
+  struct request *r = lua_touserdata(L, 1);
+  lua_settop(L, 0);
+  open_state(L, r);
+  if (r->info || r->version) {
+    call_module(L, r, "lutra.repl.info", r->info ? "print" : "print_version");
+    return 0;
+  }
+  bool has_script = r->script < r->argc;
+  bool from_stdin = has_script ? is(r->argv[r->script], "-")
+                               : !r->has_code && !r->interactive && !isatty(STDIN_FILENO);
+  if ((r->has_code || from_stdin) && !load_globals(L, r)) return 0;
+  if (!run_codes(L, r) && !r->interactive) return 0;
+  if (from_stdin)
+    (void)run_stdin(L, r);
+  else if (has_script && !r->interactive)
+    (void)run_script(L, r);
+  if (r->interactive || (!has_script && !r->has_code && !from_stdin)) prompt(L, r);
+  return 0;
+}
+
+static int refuse(const char *arg) {
+  fprintf(stderr, "lutra: %s %s\n%s", is(arg, "-e") ? "no code after" : "unknown option", arg, usage);
+  return status_usage;
+}
+
+int main(int argc, char **argv) {
+  struct request r = {.argc = argc, .argv = argv, .status = status_ok};
+  const char *wrong = parse(&r);
+  if (wrong) return refuse(wrong);
+  if (r.help) return fputs(usage, stdout) < 0 ? status_failed : status_ok;
+
+  lua_State *L = luaL_newstate();
+  if (!L) {
+    fputs("lutra: not enough memory to start\n", stderr);
+    return status_failed;
+  }
+  lua_pushcfunction(L, serve);
+  lua_pushlightuserdata(L, &r);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+    complain(L);
+    r.status = status_failed;
+  }
+  lua_close(L);
+  return r.status;
+}

@@ -1,0 +1,69 @@
+// The program's own parts, each a small file:
+//
+//   main.c       arguments, and what they ask for: a script, code, stdin, the prompt
+//   paths.c      where the Lua half of Lutra lies, from where the program lies
+//   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
+//   lineread.c   one line from a person: readline when the machine has it, else plain
+//   host.c       what the Lua half (lib/lutra/repl/) needs from C, as one module
+//
+// Reading cells, running them, printing and tracebacks are Lua: lib/lutra/repl/.
+#ifndef LT_REPL_H
+#define LT_REPL_H
+
+#include <stdbool.h>
+#include <lua.h>
+
+// ---- paths.c
+
+// Puts Lutra's own Lua folder in front of package.path. Looked for, in order: ../lib beside the
+// program (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Leaves
+// package.path alone when none is there: `require` then says what it tried.
+void lt_repl_set_path(lua_State *L, const char *argv0);
+
+// ---- interrupt.c
+
+// Takes over SIGINT for this thread, and replaces coroutine.resume and coroutine.wrap by versions
+// that tell the handler which coroutine runs. With `keep` false (a script) the second Ctrl-C kills
+// the process, as everywhere; with `keep` true (the prompt) no number of them does.
+void lt_repl_interrupt_install(lua_State *L, bool keep);
+
+// Resumes `co` with `nargs` values from its stack as lua_resume does, open to Ctrl-C. On return
+// `nres` values are on co's stack. LUA_YIELD is how a computation that swallowed the first Ctrl-C
+// ends: `co` is to be reset, not resumed.
+int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres);
+
+// lua_resetthread(co), open to Ctrl-C: closes its pending <close> variables.
+int lt_repl_reset(lua_State *L, lua_State *co);
+
+// How many times Ctrl-C came since the last lt_repl_interrupt_clear.
+int lt_repl_interrupts(void);
+void lt_repl_interrupt_clear(void);
+
+// Has `request` called from the signal handler whenever Ctrl-C arrives while Lua code runs, so that
+// a long C operation can be told to end early. It must be async-signal-safe (store to an atomic).
+void lt_repl_interrupt_also(void (*request)(void));
+
+// ---- lineread.c
+
+enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
+
+// Finds an editor: GNU readline, then libedit, then none (also when stdin or stdout is no terminal,
+// or TERM is "dumb" or unset). LUTRA_READLINE names another library, or "none". Idempotent.
+void lt_repl_editor_open(void);
+
+// "readline 8.2", "libedit", "none".
+const char *lt_repl_editor_name(void);
+
+// Reads one line, without its newline; a paste may hold several. *line is to be freed by the caller
+// and set only with LT_REPL_LINE.
+enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
+
+// Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
+void lt_repl_history_add(const char *entry);
+
+// ---- host.c
+
+// Opens the module "lutra.repl.host", which is also left in package.loaded.
+int luaopen_lutra_repl_host(lua_State *L);
+
+#endif

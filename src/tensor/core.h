@@ -1,0 +1,235 @@
+/* core.h: what the files of src/tensor (and kernels) share and an embedding program need not see.
+ *
+ * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds part:
+ *   composite   composite_<name>(call) is written in other ops; nothing else happens here
+ *   view        view_<name>(call) sets call->out[0] on self's storage
+ *   the others  infer_<...>(call) fills call->spec: dtype, device and shape of each result; outputs are made from
+ *               the specs; on meta that is all; else the elementwise loop or the kernel runs
+ * and the autograd tape records (views and kernels; composites record through their parts).
+ */
+#ifndef LT_CORE_H
+#define LT_CORE_H
+
+#include "device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the op table (ops.c) ------------------------------------------------------------------------------ */
+
+typedef enum lt_Kind {
+  LT_KIND_ELEMENTWISE,
+  LT_KIND_REDUCE,
+  LT_KIND_KERNEL,
+  LT_KIND_UPDATE,
+  LT_KIND_VIEW,
+  LT_KIND_COMPOSITE
+} lt_Kind;
+
+typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_reduce.c */
+  LT_RULE_NONE,
+  LT_RULE_SAME,
+  LT_RULE_NUMBER,
+  LT_RULE_FLOAT,
+  LT_RULE_FLOATING,
+  LT_RULE_INTEGRAL,
+  LT_RULE_TEST,
+  LT_RULE_TRUTH,
+  LT_RULE_SELF,
+  LT_RULE_SELECT,
+  LT_RULE_SUM,
+  LT_RULE_ORDERED,
+  LT_RULE_BOOL,
+  LT_RULE_COUNT,
+  LT_RULE_ARG,
+  LT_RULE_ARG2
+} lt_Rule;
+
+enum { LT_VARIANT_FUNCTION = 1, LT_VARIANT_METHOD = 2, LT_VARIANT_IN_PLACE = 4 };
+
+typedef enum lt_ParamType {
+  LT_PARAM_TENSOR,
+  LT_PARAM_TENSORS,
+  LT_PARAM_OPERAND,
+  LT_PARAM_INDEX,
+  LT_PARAM_SCALAR,
+  LT_PARAM_INT,
+  LT_PARAM_FLOAT,
+  LT_PARAM_BOOL,
+  LT_PARAM_STRING,
+  LT_PARAM_DTYPE,
+  LT_PARAM_DEVICE,
+  LT_PARAM_GENERATOR,
+  LT_PARAM_SIZES,
+  LT_PARAM_INTS,
+  LT_PARAM_DIM,
+  LT_PARAM_DIMS,
+  LT_PARAM_POSITION,
+  LT_PARAM_TYPE_COUNT
+} lt_ParamType;
+
+typedef struct lt_Param {
+  char name[24];
+  lt_ParamType type;
+  bool optional;    /* `?`: nil is a value */
+  bool has_default; /* may be left out */
+  char text[16];    /* the default as the signature writes it, for help */
+  lt_Arg value;     /* the default (LT_NIL for nil and where there is none); dims already count from 0 */
+} lt_Param;
+
+/* A signature, parsed once, on first use. */
+typedef struct lt_Signature {
+  int count;
+  lt_Param param[LT_MAX_ARGS];
+  int results;
+  bool result_is_list, result_is_flag;
+  bool result_is_index[LT_MAX_OUT];
+  char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
+  bool takes_tensor;                /* the first parameter is a tensor or operand: self */
+} lt_Signature;
+
+typedef struct lt_OpInfo {
+  const char *name; /* without the `_` of internal ops' in-place variants */
+  lt_Kind kind;
+  lt_Rule rule;
+  int inputs; /* of an elementwise op */
+  unsigned variants;
+  bool (*infer)(lt_Call *call); /* infer_, view_ or composite_ function */
+  const char *signature, *doc;
+  bool has_float, has_integer; /* which texts of an elementwise op are real */
+} lt_OpInfo;
+
+extern const lt_OpInfo lt_ops[LT_OP_COUNT];
+/* Never NULL: a signature that does not parse is found by a test. Thread safe. */
+const lt_Signature *lt_op_signature(lt_OpId op);
+/* By name, -1 when there is none. */
+int lt_op_find(const char *name);
+
+/* ---- a call ----------------------------------------------------------------------------------------------- */
+
+/* What a result will be. Results are contiguous. */
+typedef struct lt_Spec {
+  lt_Dtype dtype;
+  lt_Device device;
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+} lt_Spec;
+
+struct lt_Call {
+  lt_OpId op;
+  const lt_OpInfo *info;
+  const lt_Signature *signature;
+  bool in_place;
+  int nargs;                 /* == signature->count, defaults filled in */
+  lt_Arg arg[LT_MAX_ARGS];
+  lt_Device device;          /* where it runs */
+  lt_Dtype compute;          /* of elementwise ops: what is computed in; of reductions: the input's after casting */
+  int nout;
+  lt_Spec spec[LT_MAX_OUT];
+  lt_Tensor *out[LT_MAX_OUT];
+  lt_Stream *stream;
+  lt_Results *results;       /* of composites that give a list or a flag */
+};
+
+/* The op as the user wrote it: the outermost call's name ("swapaxes", "add_"). For messages. */
+const char *lt_user_op(void);
+/* Fills the slot with "<user op>: ..." and returns false. */
+bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Arguments by position. */
+static inline lt_Tensor *lt_in(const lt_Call *c, int i) {
+  return c->arg[i].kind == LT_ARG_TENSOR ? c->arg[i].tensor : NULL;
+}
+static inline bool lt_given(const lt_Call *c, int i) { return c->arg[i].kind != LT_ARG_NIL; }
+
+/* Sets result i. */
+void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);
+void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t);
+
+/* dim (from 0, or negative from the end) into 0..ndim-1; ndim 0 counts as 1. -1 and a message otherwise. */
+int lt_dim(int64_t dim, int ndim);
+/* A list of dims into a bit mask; nil, and an empty list, are all. False: out of range or twice. */
+bool lt_dims(const lt_Arg *arg, int ndim, unsigned *mask);
+/* dims as the user counts them, for messages. */
+static inline long long lt_dim_said(int64_t dim) { return dim >= 0 ? dim + 1 : dim; }
+
+/* The broadcast of two shapes into shape/ndim (which holds the first); false when they do not fit (no message). */
+bool lt_shape_broadcast(int *ndim, int64_t *shape, int ndim2, const int64_t *shape2);
+bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
+/* The dtype of an op on these arguments (tensors and scalars), by PyTorch's rules: dimensioned tensors, then 0-d
+ * tensors, then numbers; a later class counts only if its category is higher. */
+lt_Dtype lt_result_type(const lt_Arg *args, int n);
+
+/* ---- scopes: temporaries of composites and gradients ------------------------------------------------------- */
+
+/* Opens a scope; lt_do's results belong to the innermost one. Dispatch opens one around every composite and gradient
+ * function, so those just write chains of lt_do and return or store what they want kept. */
+size_t lt_scope_open(void);
+/* Frees the scope's tensors; `keep` (may be NULL) survives with one reference for the caller. */
+lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);
+/* Gives one reference to the scope; returns t. NULL when t is NULL or memory ran out. */
+lt_Tensor *lt_scope_own(lt_Tensor *t);
+lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result);
+#define LT_ARGS_(...) (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
+/* The first result of an op, e.g. lt_do(mul, A(x), A(y)); NULL passes through. */
+#define lt_do(op, ...) lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
+/* Another result: lt_do_nth(sort, 1, A(x)). Runs the op again for each: for several use lt_call. */
+#define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
+
+/* ---- elementwise loops (loop.c) ---------------------------------------------------------------------------- */
+
+/* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR arguments) broadcast to. The
+ * inputs are on out's device, or 0-d on the CPU, or numbers. No autograd, no checks beyond devices. */
+bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs, lt_Scalar a, lt_Scalar b);
+/* out[...] = source[...], any dtypes and layouts, any devices; source is broadcast. */
+bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
+/* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and layout. */
+void lt_loop_collapse(lt_Loop *loop);
+/* Writers bump the version of what they wrote. */
+void lt_tensor_touch(lt_Tensor *t);
+/* Does some element of t lie on another of its elements? (expanded tensors cannot be written) */
+bool lt_tensor_overlaps_itself(const lt_Tensor *t);
+/* May the memory of the two overlap without being the very same elements in the same order? */
+bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b);
+/* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is that. No autograd. */
+lt_Tensor *lt_as_contiguous(lt_Tensor *t, lt_Dtype dtype);
+
+/* ---- autograd's side of a call (autograd/record.c) ----------------------------------------------------------- */
+
+/* Would the result of this call require grad? */
+bool lt_autograd_wanted(const lt_Call *c);
+/* Before an in-place op writes c->arg[0]: leaf, view and inference rules. */
+bool lt_autograd_check_in_place(const lt_Call *c);
+/* Before the run of an in-place op that is recorded: keeps what its gradient needs of self's old values. */
+bool lt_autograd_before_in_place(lt_Call *c, void **state);
+/* After the run: joins the results to the graph. */
+bool lt_autograd_record(lt_Call *c);
+bool lt_autograd_record_in_place(lt_Call *c, void *state);
+/* After a view was made (recorded or not): remembers what it is a view of. */
+bool lt_autograd_note_view(lt_Call *c);
+void lt_autograd_meta_free(lt_AutogradMeta *meta);
+
+/* ---- random ---------------------------------------------------------------------------------------------------- */
+
+/* Reserves `n` 32-bit numbers of g (NULL: the default generator): their key and first counter position. Positions count
+ * blocks of four numbers. */
+void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t *position);
+
+/* ---- the thread's state (error.c) --------------------------------------------------------------------------------- */
+
+typedef struct lt_Thread {
+  char error[2048];
+  bool memory_error;
+  const char *user_op; /* outermost op of the running call */
+  bool user_in_place;
+  bool grad_off, inference_on;
+  lt_Tensor **scope; /* temporaries, a stack */
+  size_t scope_count, scope_room;
+  lt_PressureFn pressure;
+  void *pressure_context;
+  bool in_pressure;
+} lt_Thread;
+lt_Thread *lt_thread(void);
+
+#endif
