@@ -1,4 +1,4 @@
--- luacheck: Lua 5.4, no globals of our own; test files know busted's words.
+-- Lua 5.4, no globals of our own; the specs know busted's words.
 std = "lua54"
 max_line_length = 100
 files["tests/spec"] = {std = "lua54+busted"}

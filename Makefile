@@ -17,6 +17,7 @@ Q       := $(if $(V),,@)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 .PHONY: all demo test run debug lint bench install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
@@ -29,7 +30,7 @@ endif
 $(BUILD)/config.stamp: tools/build/probe
 	@mkdir -p $(@D)
 	@CC="$(CC)" LUA="$(LUA)" LUA_INCDIR="$(LUA_INCDIR)" OPENBLAS="$(OPENBLAS)" \
-	  tools/build/probe $(BUILD)/config.new
+	  tools/build/probe $(BUILD)/config.new $(if $(DEBUG),>/dev/null)
 	@cmp -s $(BUILD)/config.new $(BUILD)/config.mk || cp $(BUILD)/config.new $(BUILD)/config.mk
 	@rm -f $(BUILD)/config.new
 	@touch $@

@@ -1,6 +1,6 @@
--- Runs the busted specs: `lua5.4 tests/busted.lua [busted's options] [files]`, or `build/lutra tests/busted.lua ...`.
--- Without files it takes all of tests/spec. Whichever Lua runs it is the Lua that the specs run in; stock Lua takes
--- the module from LUTRA_BUILD (default `build`).
+-- Runs the busted specs: `build/lutra tests/busted.lua [busted's options] [files]`, or the same
+-- with lua5.4. Without files it takes all of tests/spec. Whichever Lua runs it is the Lua that the
+-- specs run in; stock Lua takes the module from LUTRA_BUILD (default `build`).
 
 local root = arg[0]:match("^(.*)/tests/[^/]*$") or "."
 local build = os.getenv "LUTRA_BUILD" or root .. "/build"
@@ -18,6 +18,6 @@ for _, a in ipairs(arg) do
   files = files or a:sub(1, 1) ~= "-"
 end
 if not files then own[#own + 1] = root .. "/tests/spec" end
-for i = 1, math.max(#arg, #own) do arg[i] = own[i] end
+table.move(own, 1, #own, 1, arg)
 
 require "busted.runner" {standalone = false}

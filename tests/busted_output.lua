@@ -1,5 +1,5 @@
--- What busted prints for tests/run: a line per spec file, each failure in full as soon as it is known (a crash later
--- loses nothing), and at the end `N passed, N failed, N skipped`.
+-- What busted prints for tests/run: a line per spec file, each failure in full as soon as it is
+-- known (a crash later loses nothing), and at the end `N passed, N failed, N skipped`.
 
 return function()
   local busted = require "busted"
@@ -15,11 +15,15 @@ return function()
     return require "pl.pretty".write(message)
   end
 
+  local function indented(lines, by)
+    return (lines:gsub("%s*$", ""):gsub("\n", "\n" .. by))
+  end
+
   local function tell(kind, element, message, trace)
-    io.write(kind, " ", handler.getFullName(element), "\n  ", (text(message):gsub("\n", "\n  ")), "\n")
+    io.write(kind, " ", handler.getFullName(element), "\n  ", indented(text(message), "  "), "\n")
     if trace and trace.traceback then
-      local lines = trace.traceback:gsub("^%s*stack traceback:%s*", ""):gsub("%s*$", ""):gsub("\n%s*", "\n    ")
-      io.write("    ", lines, "\n")
+      local lines = trace.traceback:gsub("^%s*stack traceback:%s*", ""):gsub("\n%s*", "\n")
+      io.write("    ", indented(lines, "    "), "\n")
     end
     io.flush()
   end
@@ -45,7 +49,8 @@ return function()
     return nil, true
   end)
   busted.subscribe({"pending"}, function(element, _, message)
-    io.write("skipped ", handler.getFullName(element), message and ": " .. text(message) or "", "\n")
+    local why = message and ": " .. text(message) or ""
+    io.write("skipped ", handler.getFullName(element), why, "\n")
     return nil, true
   end)
 
@@ -56,7 +61,7 @@ return function()
   busted.subscribe({"test", "end"}, function(_, _, status)
     counts[status] = counts[status] + 1
     if file then
-      local field = status == "success" and "passed" or status == "pending" and "skipped" or "failed"
+      local field = ({success = "passed", pending = "skipped"})[status] or "failed"
       file[field] = file[field] + 1
     end
     return nil, true
