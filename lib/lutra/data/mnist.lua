@@ -1,0 +1,44 @@
+--- MNIST: LeCun, Cortes and Burges's handwritten digits, from their IDX files.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+
+local function exists(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- The path of an IDX file, packed or not.
+local function find(dir, name)
+  local path = dir .. "/" .. name
+  if exists(path .. ".gz") then return path .. ".gz" end
+  args.check(exists(path), "mnist: neither %s.gz nor %s can be opened: is this the folder of the "
+    .. "MNIST files?", path, name)
+  return path
+end
+
+local parse = args.signature("mnist", "dir:string, part:string=train")
+
+--- data.mnist(dir, part): the images and labels of part "train" or "t10k".
+-- Returns images {n, 28, 28} of uint8 and labels {n} of int64, where digit d has the
+-- label d + 1 (labels count from 1). Files that cannot be read, or do not hold digits,
+-- are errors.
+return function(...)
+  local dir, part = parse(...)
+  local image_path = find(dir, part .. "-images-idx3-ubyte")
+  local label_path = find(dir, part .. "-labels-idx1-ubyte")
+  local images, labels = lt.load_idx(image_path), lt.load_idx(label_path)
+  args.check(images.dtype == "uint8" and images.ndim == 3,
+    "mnist: %s holds %s of %s, images are {n, 28, 28} of uint8", image_path,
+    tostring(images.shape), images.dtype)
+  args.check(labels.dtype == "uint8" and labels.ndim == 1,
+    "mnist: %s holds %s of %s, labels are {n} of uint8", label_path, tostring(labels.shape),
+    labels.dtype)
+  args.check(images:size(1) == labels:size(1), "mnist: %s has %d images and %s %d labels",
+    image_path, images:size(1), label_path, labels:size(1))
+  labels = labels:to "int64"
+  args.check(labels:numel() > 0 and labels:max():item() <= 9,
+    "mnist: %s holds labels that are no digits", label_path)
+  return images, labels + 1
+end

@@ -1,0 +1,77 @@
+--- Subset and random_split: part of a dataset.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local Dataset = require "lutra.data.dataset"
+
+local Subset = Dataset:extend "Subset"
+
+--- data.Subset(dataset, positions): positions is a list or an integer tensor; sample i
+-- is the dataset's sample positions[i].
+function Subset:init(dataset, positions)
+  args.check(type(dataset) == "table", "Subset: dataset is %s, it wants a dataset",
+    args.show(dataset))
+  if lt.is_tensor(positions) then positions = positions:totable() end
+  args.check(type(positions) == "table", "Subset: positions is %s, it wants a list",
+    args.show(positions))
+  local n = #dataset
+  for i, position in ipairs(positions) do
+    args.check(math.type(position) == "integer" and position >= 1 and position <= n,
+      "Subset: position %d is %s, it wants an integer from 1 to %d", i, args.show(position), n)
+  end
+  self.dataset, self.positions = dataset, positions
+  if dataset.get_batch then
+    self.index = lt.tensor(positions, {dtype = "int64"})
+    self.get_batch = function(subset, wanted)
+      return subset.dataset:get_batch(subset.index:index_select(1, wanted))
+    end
+  end
+end
+
+function Subset:__len() return #self.positions end
+
+--- Sample positions[i] of the dataset.
+function Subset:get(i) return self.dataset:get(self.positions[self:check_position(i)]) end
+
+-- Lengths from lengths, or from fractions that add up to 1.
+local function to_lengths(n, parts)
+  local sum = 0
+  for i, part in ipairs(parts) do
+    args.check(type(part) == "number" and part >= 0,
+      "random_split: part %d is %s, it wants a number of at least 0", i, args.show(part))
+    sum = sum + part
+  end
+  if sum == n then return parts end
+  args.check(math.abs(sum - 1) < 1e-6,
+    "random_split: the parts add up to %g, it wants %d (the samples) or 1", sum, n)
+  local lengths, total = {}, 0
+  for i, part in ipairs(parts) do
+    lengths[i] = math.floor(n * part + 1e-9)
+    total = total + lengths[i]
+  end
+  for i = 1, n - total do -- what rounding left goes to the first parts
+    local k = (i - 1) % #lengths + 1
+    lengths[k] = lengths[k] + 1
+  end
+  return lengths
+end
+
+local parse_split = args.signature("random_split",
+  "dataset:table, lengths:list, generator:any?")
+
+--- data.random_split(dataset, lengths, {generator}): disjoint random subsets of the
+-- given lengths, or fractions that add up to 1. Returns a list of Subsets.
+local function random_split(...)
+  local dataset, parts, generator = parse_split(...)
+  local lengths = to_lengths(#dataset, parts)
+  local order = lt.randperm(#dataset, {generator = generator}):totable()
+  local subsets, first = {}, 1
+  for i, length in ipairs(lengths) do
+    length = math.tointeger(length)
+    subsets[i] = Subset(dataset, table.move(order, first, first + length - 1, 1, {}))
+    first = first + length
+  end
+  return subsets
+end
+
+return {Subset = Subset, random_split = random_split}

@@ -1,0 +1,48 @@
+--- TensorDataset: rows of tensors, side by side.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local Dataset = require "lutra.data.dataset"
+
+local TensorDataset = Dataset:extend "TensorDataset"
+
+--- data.TensorDataset(X, Y, ...): sample i is X[i], Y[i], ... All tensors must have the
+-- same first size.
+function TensorDataset:init(...)
+  local tensors = table.pack(...)
+  if tensors.n == 1 and args.is_plain(tensors[1]) then
+    tensors = table.move(tensors[1], 1, #tensors[1], 1, {n = #tensors[1]})
+  end
+  args.check(tensors.n > 0, "TensorDataset: it wants at least one tensor")
+  for i = 1, tensors.n do
+    local x = tensors[i]
+    args.check(lt.is_tensor(x), "TensorDataset: argument %d is %s, it wants a tensor", i,
+      args.show(x))
+    args.check(x.ndim > 0, "TensorDataset: argument %d is a single number, it wants rows", i)
+    args.check(x:size(1) == tensors[1]:size(1),
+      "TensorDataset: tensor 1 has %d rows and tensor %d has %d", tensors[1]:size(1), i, x:size(1))
+  end
+  self.tensors = tensors
+end
+
+function TensorDataset:__len() return self.tensors[1]:size(1) end
+
+--- Row i of each tensor: views.
+function TensorDataset:get(i)
+  i = self:check_position(i)
+  local row = {}
+  for k = 1, self.tensors.n do row[k] = self.tensors[k][i] end
+  return table.unpack(row, 1, self.tensors.n)
+end
+
+--- The rows at `positions`, an int64 tensor: one gather per tensor.
+function TensorDataset:get_batch(positions)
+  local columns = {}
+  for k = 1, self.tensors.n do
+    local x = self.tensors[k]
+    columns[k] = x:index_select(1, positions:to{device = x.device})
+  end
+  return table.unpack(columns, 1, self.tensors.n)
+end
+
+return TensorDataset

@@ -1,0 +1,52 @@
+--- Activations: layers without parameters, one row each.
+--
+-- Idea: an activation is an op with its options, so a row of the table below is the
+-- whole of it: the class's name, its signature, and the op that computes it.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local Module = require "lutra.nn.module"
+
+local activations = {}
+
+-- Defines one activation; `names` are its options, in order, for printing.
+local function define(name, signature, names, compute)
+  local class = Module:extend(name)
+  local parse = signature and args.signature(name, signature)
+
+  function class:init(...)
+    if not parse then return Module.init(self, ...) end
+    local values = {parse(...)}
+    for i, option in ipairs(names) do self[option] = values[i] end
+  end
+
+  function class:forward(x) return compute(self, self:check_tensor(x)) end
+
+  function class:extra_repr()
+    local parts = {}
+    for i, option in ipairs(names) do
+      parts[i] = ("%s=%s"):format(option, tostring(self[option]))
+    end
+    return table.concat(parts, ", ")
+  end
+
+  activations[name] = class
+end
+
+define("Identity", nil, {}, function(_, x) return x end)
+define("ReLU", nil, {}, function(_, x) return lt.relu(x) end)
+define("Tanh", nil, {}, function(_, x) return lt.tanh(x) end)
+define("Sigmoid", nil, {}, function(_, x) return lt.sigmoid(x) end)
+define("SiLU", nil, {}, function(_, x) return lt.silu(x) end)
+define("GELU", "approximate:string=none", {"approximate"}, function(self, x)
+  return lt.gelu(x, {approximate = self.approximate})
+end)
+define("LeakyReLU", "negative_slope:number=0.01", {"negative_slope"}, function(self, x)
+  return lt.leaky_relu(x, self.negative_slope)
+end)
+define("Softmax", "dim:integer=-1", {"dim"}, function(self, x) return lt.softmax(x, self.dim) end)
+define("LogSoftmax", "dim:integer=-1", {"dim"}, function(self, x)
+  return lt.log_softmax(x, self.dim)
+end)
+
+return activations

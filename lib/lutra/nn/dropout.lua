@@ -1,0 +1,28 @@
+--- Dropout: Srivastava et al. 2014.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local Module = require "lutra.nn.module"
+
+local Dropout = Module:extend "Dropout"
+
+local parse = args.signature("Dropout", "p:number=0.5")
+
+--- nn.Dropout(p = 0.5): in training, each element is zero with probability p and the
+-- rest are divided by 1 - p; in evaluation, the input passes unchanged.
+function Dropout:init(...)
+  self.p = parse(...)
+  args.check(self.p >= 0 and self.p <= 1, "Dropout: p is %g, it wants a probability from 0 to 1",
+    self.p)
+end
+
+--- Any shape to the same shape.
+function Dropout:forward(x)
+  self:check_tensor(x)
+  if not self.training or self.p == 0 then return x end
+  return lt.dropout(x, self.p, true)
+end
+
+function Dropout:extra_repr() return ("p=%g"):format(self.p) end
+
+return Dropout

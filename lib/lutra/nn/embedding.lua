@@ -1,0 +1,56 @@
+--- Embedding: a table of vectors, looked up by ids that count from 1.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local init = require "lutra.nn.initializers"
+local Module = require "lutra.nn.module"
+
+local Embedding = Module:extend "Embedding"
+
+local parse = args.signature("Embedding", "num_embeddings:count, embedding_dim:size, "
+  .. "padding_idx:integer?, device:string?, dtype:string?")
+
+-- 1..n from 1..n or -n..-1; 0 is an error that says so.
+local function position(index, n)
+  args.check(index ~= 0, "Embedding: padding_idx is 0, ids count from 1")
+  local id = index < 0 and n + 1 + index or index
+  args.check(id >= 1 and id <= n, "Embedding: padding_idx is %d, it wants 1..%d or -%d..-1", index,
+    n, n)
+  return id
+end
+
+--- nn.Embedding(num_embeddings, embedding_dim, {padding_idx}).
+-- weight {num_embeddings, embedding_dim} starts standard normal. The row padding_idx
+-- starts at zero and gets no gradient.
+function Embedding:init(...)
+  local count, dim, padding, device, dtype = parse(...)
+  self.num_embeddings, self.embedding_dim = count, dim
+  self.padding_idx = padding and position(padding, count)
+  self.weight = lt.nn.Parameter(lt.empty({count, dim}, {device = device, dtype = dtype}))
+  self:reset_parameters()
+end
+
+--- Draws the vectors anew.
+function Embedding:reset_parameters()
+  init.normal_(self.weight)
+  if self.padding_idx then
+    lt.no_grad(function() self.weight[self.padding_idx]:fill_(0) end)
+  end
+end
+
+--- Ids {*} of an integer dtype, from 1 to num_embeddings, to {*, embedding_dim}.
+function Embedding:forward(ids)
+  self:check_tensor(ids)
+  if ids.dtype ~= "int64" and ids.dtype ~= "int32" then
+    self:fail("the ids are of dtype %s, it wants int64 or int32: use x:to \"int64\"", ids.dtype)
+  end
+  return lt.F.embedding(ids, self.weight, self.padding_idx)
+end
+
+function Embedding:extra_repr()
+  local text = ("%d, %d"):format(self.num_embeddings, self.embedding_dim)
+  if self.padding_idx then text = text .. (", padding_idx=%d"):format(self.padding_idx) end
+  return text
+end
+
+return Embedding

@@ -1,0 +1,30 @@
+--- Flatten: joins a run of dimensions into one.
+
+local args = require "lutra.args"
+local Module = require "lutra.nn.module"
+
+local Flatten = Module:extend "Flatten"
+
+local parse = args.signature("Flatten", "start_dim:integer=2, end_dim:integer=-1")
+
+--- nn.Flatten{start_dim = 2, end_dim = -1}: by default everything but the batch.
+function Flatten:init(...)
+  self.start_dim, self.end_dim = parse(...)
+  args.check(self.start_dim ~= 0 and self.end_dim ~= 0, "Flatten: dimensions count from 1, got 0")
+end
+
+--- {N, *} to {N, product of *}.
+function Flatten:forward(x)
+  self:check_tensor(x)
+  local dim = self.start_dim > 0 and self.start_dim or -self.start_dim
+  if dim > math.max(x.ndim, 1) then
+    self:fail("the input is %s, it wants at least %d dimensions", tostring(x.shape), dim)
+  end
+  return x:flatten(self.start_dim, self.end_dim)
+end
+
+function Flatten:extra_repr()
+  return ("start_dim=%d, end_dim=%d"):format(self.start_dim, self.end_dim)
+end
+
+return Flatten

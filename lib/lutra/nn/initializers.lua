@@ -1,0 +1,152 @@
+--- nn.init: fills a tensor in place with starting values, and returns it.
+--
+-- Idea: the width of the distribution follows from how many inputs and outputs each
+-- unit has, so that signals keep their size from layer to layer.
+-- Invariant: nothing here is recorded by autograd, and the same generator (or seed)
+-- gives the same values on every device.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+
+local init = {}
+
+-- Runs tensor[method](tensor, ...) outside the tape and returns the tensor.
+local function filled(tensor, method, ...)
+  local arguments = table.pack(...)
+  lt.no_grad(function()
+    tensor[method](tensor, table.unpack(arguments, 1, arguments.n))
+  end)
+  return tensor
+end
+
+local function uniform(tensor, low, high, generator)
+  return filled(tensor, "uniform_", low, high, generator and {generator = generator})
+end
+
+local function normal(tensor, mean, std, generator)
+  return filled(tensor, "normal_", mean, std, generator and {generator = generator})
+end
+
+-- The number of inputs and of outputs of each unit: {out, in, kernel...}.
+local function fans(title, tensor)
+  local shape = tensor.shape
+  args.check(#shape >= 2, "%s: the tensor must have at least 2 dimensions, it is %s", title,
+    tostring(shape))
+  local field = 1
+  for i = 3, #shape do field = field * shape[i] end
+  return shape[2] * field, shape[1] * field
+end
+
+local gains = {linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4}
+
+--- The recommended gain of a nonlinearity: "linear", "sigmoid", "tanh", "relu",
+-- "selu" or "leaky_relu" (with its slope, 0.01 by default).
+function init.calculate_gain(nonlinearity, slope)
+  if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
+  return args.check(gains[nonlinearity],
+    'calculate_gain: no gain is known for "%s". It knows: leaky_relu, linear, relu, selu, sigmoid, '
+    .. "tanh", tostring(nonlinearity))
+end
+
+local parse_uniform = args.signature("uniform_",
+  "tensor:tensor, a:number=0, b:number=1, generator:any?")
+
+--- Uniform between a and b.
+function init.uniform_(...) return uniform(parse_uniform(...)) end
+
+local parse_normal = args.signature("normal_",
+  "tensor:tensor, mean:number=0, std:number=1, generator:any?")
+
+--- Normal with a mean and a standard deviation.
+function init.normal_(...) return normal(parse_normal(...)) end
+
+local parse_constant = args.signature("constant_", "tensor:tensor, val:number")
+
+--- One value everywhere.
+function init.constant_(...)
+  local tensor, value = parse_constant(...)
+  return filled(tensor, "fill_", value)
+end
+
+--- Zeros; ones.
+function init.zeros_(tensor) return init.constant_(tensor, 0) end
+function init.ones_(tensor) return init.constant_(tensor, 1) end
+
+--- The identity matrix in a tensor of 2 dimensions.
+function init.eye_(tensor)
+  args.check(lt.is_tensor(tensor) and tensor.ndim == 2,
+    "eye_: it wants a tensor of 2 dimensions, got %s", args.show(tensor))
+  return filled(tensor, "copy_",
+    lt.eye(tensor:size(1), tensor:size(2), {dtype = tensor.dtype, device = tensor.device}))
+end
+
+local parse_trunc = args.signature("trunc_normal_",
+  "tensor:tensor, mean:number=0, std:number=1, a:number=-2, b:number=2, generator:any?")
+
+--- Normal, but drawn again where it falls outside [a, b]. The interval must come
+-- within three deviations of the mean, or the drawing would go on for long.
+function init.trunc_normal_(...)
+  local tensor, mean, std, a, b, generator = parse_trunc(...)
+  args.check(a < b and a <= mean + 3 * std and b >= mean - 3 * std,
+    "trunc_normal_: [%g, %g] is empty or more than 3 deviations from the mean %g", a, b, mean)
+  normal(tensor, mean, std, generator)
+  if tensor.device == "meta" then return tensor end
+  lt.no_grad(function()
+    local outside = tensor:lt(a):logical_or(tensor:gt(b))
+    while outside:any():item() do
+      local again = normal(lt.empty_like(tensor), mean, std, generator)
+      tensor:copy_(lt.where(outside, again, tensor))
+      outside = tensor:lt(a):logical_or(tensor:gt(b))
+    end
+  end)
+  return tensor
+end
+
+local parse_xavier = "tensor:tensor, gain:number=1, generator:any?"
+local parse_xavier_uniform = args.signature("xavier_uniform_", parse_xavier)
+local parse_xavier_normal = args.signature("xavier_normal_", parse_xavier)
+
+--- Glorot and Bengio 2010: uniform within gain * sqrt(6 / (fan_in + fan_out)).
+function init.xavier_uniform_(...)
+  local tensor, gain, generator = parse_xavier_uniform(...)
+  local fan_in, fan_out = fans("xavier_uniform_", tensor)
+  local bound = gain * math.sqrt(6 / (fan_in + fan_out))
+  return uniform(tensor, -bound, bound, generator)
+end
+
+--- Glorot and Bengio 2010: normal with deviation gain * sqrt(2 / (fan_in + fan_out)).
+function init.xavier_normal_(...)
+  local tensor, gain, generator = parse_xavier_normal(...)
+  local fan_in, fan_out = fans("xavier_normal_", tensor)
+  return normal(tensor, 0, gain * math.sqrt(2 / (fan_in + fan_out)), generator)
+end
+
+local kaiming = "tensor:tensor, a:number=0, mode:string=fan_in, nonlinearity:string=leaky_relu,"
+  .. "generator:any?"
+local parse_kaiming_uniform = args.signature("kaiming_uniform_", kaiming)
+local parse_kaiming_normal = args.signature("kaiming_normal_", kaiming)
+
+-- The standard deviation gain / sqrt(fan) of He et al. 2015.
+local function kaiming_std(title, tensor, a, mode, nonlinearity)
+  local fan_in, fan_out = fans(title, tensor)
+  args.check(mode == "fan_in" or mode == "fan_out",
+    '%s: mode is "%s", it wants "fan_in" or "fan_out"', title, mode)
+  return init.calculate_gain(nonlinearity, a) / math.sqrt(mode == "fan_in" and fan_in or fan_out)
+end
+
+--- He et al. 2015: uniform within sqrt(3) * gain / sqrt(fan); `a` is the slope of the
+-- leaky ReLU that follows.
+function init.kaiming_uniform_(...)
+  local tensor, a, mode, nonlinearity, generator = parse_kaiming_uniform(...)
+  local bound = math.sqrt(3) * kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
+  return uniform(tensor, -bound, bound, generator)
+end
+
+--- He et al. 2015: normal with deviation gain / sqrt(fan).
+function init.kaiming_normal_(...)
+  local tensor, a, mode, nonlinearity, generator = parse_kaiming_normal(...)
+  return normal(tensor, 0, kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity),
+    generator)
+end
+
+return init

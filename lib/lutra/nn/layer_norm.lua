@@ -1,0 +1,61 @@
+--- LayerNorm: Ba, Kiros, Hinton 2016.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local init = require "lutra.nn.initializers"
+local Module = require "lutra.nn.module"
+
+local LayerNorm = Module:extend "LayerNorm"
+
+local parse = args.signature("LayerNorm", "normalized_shape:sizes, eps:number=1e-5, "
+  .. "elementwise_affine:boolean=true, bias:boolean=true, device:string?, dtype:string?")
+
+--- nn.LayerNorm(normalized_shape, {eps = 1e-5, elementwise_affine = true, bias = true}).
+-- Normalises over the last dimensions, which must be `normalized_shape` (an integer or
+-- a list); weight starts at one and bias at zero.
+function LayerNorm:init(...)
+  local shape, eps, affine, bias, device, dtype = parse(...)
+  args.check(#shape > 0, "LayerNorm: normalized_shape is empty, it wants at least one size")
+  local options = {device = device, dtype = dtype}
+  self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
+  local function parameter(wanted)
+    return wanted and lt.nn.Parameter(lt.empty(shape, options)) or nil
+  end
+  self:register_parameter("weight", parameter(affine))
+  self:register_parameter("bias", parameter(affine and bias))
+  self:reset_parameters()
+end
+
+--- Weight one, bias zero.
+function LayerNorm:reset_parameters()
+  if self.weight then init.ones_(self.weight) end
+  if self.bias then init.zeros_(self.bias) end
+end
+
+local function text(sizes) return table.concat(sizes, ", ") end
+
+-- Do the last sizes of `x` equal `sizes`?
+local function ends_with(x, sizes)
+  local offset = x.ndim - #sizes
+  if offset < 0 then return false end
+  for i, size in ipairs(sizes) do
+    if x:size(offset + i) ~= size then return false end
+  end
+  return true
+end
+
+--- {*, normalized_shape} to the same shape.
+function LayerNorm:forward(x)
+  self:check_tensor(x)
+  if not ends_with(x, self.normalized_shape) then
+    self:fail("the input is %s, it wants {*, %s}", tostring(x.shape), text(self.normalized_shape))
+  end
+  return lt.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+end
+
+function LayerNorm:extra_repr()
+  return ("{%s}, eps=%g, elementwise_affine=%s"):format(text(self.normalized_shape), self.eps,
+    tostring(self.elementwise_affine))
+end
+
+return LayerNorm

@@ -1,0 +1,77 @@
+--- Losses as modules: how far an output is from a target.
+--
+-- Idea: a loss is a function of lutra.nn.functional with its options kept.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local Module = require "lutra.nn.module"
+
+local losses = {}
+
+local reductions = {mean = true, sum = true, none = true}
+
+local function check_reduction(title, reduction)
+  return args.check(reductions[reduction] and reduction,
+    '%s: reduction is "%s", it wants "mean", "sum" or "none"', title, reduction)
+end
+
+-- A loss of an output and a target of the same shape.
+local function define_elementwise(name, op)
+  local class = Module:extend(name)
+  local parse = args.signature(name, "reduction:string=mean")
+
+  function class:init(...) self.reduction = check_reduction(name, parse(...)) end
+
+  function class:forward(input, target)
+    self:check_tensor(input)
+    self:check_tensor(target)
+    if tostring(input.shape) ~= tostring(target.shape) then
+      self:fail("the input is %s and the target %s, it wants the same shape",
+        tostring(input.shape), tostring(target.shape))
+    end
+    return lt.F[op](input, target, {reduction = self.reduction})
+  end
+
+  losses[name] = class
+end
+
+define_elementwise("MSELoss", "mse_loss")
+define_elementwise("L1Loss", "l1_loss")
+
+-- A loss of class scores {N, C} and labels 1..C {N}.
+local function define_classes(name, op, signature, options)
+  local class = Module:extend(name)
+  local parse = args.signature(name, signature)
+
+  function class:init(...)
+    local values = table.pack(parse(...))
+    self.reduction = check_reduction(name, values[1])
+    self:register_buffer("weight", values[2])
+    for i, option in ipairs(options) do self[option] = values[i + 2] end
+    local smoothing = self.label_smoothing or 0
+    args.check(smoothing >= 0 and smoothing <= 1,
+      "%s: label_smoothing is %g, it wants a number from 0 to 1", name, smoothing)
+  end
+
+  function class:forward(input, target)
+    self:check_tensor(input)
+    self:check_tensor(target)
+    local named = {weight = self.weight, reduction = self.reduction}
+    for _, option in ipairs(options) do named[option] = self[option] end
+    return lt.F[op](input, target, named)
+  end
+
+  losses[name] = class
+end
+
+--- nn.CrossEntropyLoss{reduction, weight, ignore_index, label_smoothing}: of scores
+-- {N, C} (or {N, C, d...}, {C}) and labels 1..C, or of class probabilities.
+define_classes("CrossEntropyLoss", "cross_entropy",
+  "reduction:string=mean, weight:tensor?, ignore_index:integer=-100, label_smoothing:number=0",
+  {"ignore_index", "label_smoothing"})
+
+--- nn.NLLLoss{reduction, weight, ignore_index}: the same of log-probabilities.
+define_classes("NLLLoss", "nll_loss",
+  "reduction:string=mean, weight:tensor?, ignore_index:integer=-100", {"ignore_index"})
+
+return losses

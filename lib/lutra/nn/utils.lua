@@ -1,0 +1,56 @@
+--- nn.utils: small functions on the parameters of a module.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+
+local utils = {}
+
+-- A list of tensors from a tensor, a list, or an iterator such as m:parameters().
+local function to_list(title, parameters)
+  if lt.is_tensor(parameters) then return {parameters} end
+  local list = {}
+  if args.is_callable(parameters) then
+    for p in parameters do list[#list + 1] = p end
+  else
+    args.check(type(parameters) == "table", "%s: parameters is %s, it wants tensors", title,
+      args.show(parameters))
+    for i, p in ipairs(parameters) do list[i] = p end
+  end
+  return list
+end
+
+local parse_clip = args.signature("clip_grad_norm_",
+  "parameters:any, max_norm:number, norm_type:number=2")
+
+--- Scales the gradients together so that their norm, taken as of one long vector, is
+-- at most max_norm. Returns the norm before, a tensor of 0 dimensions.
+-- Pascanu, Mikolov, Bengio 2013.
+function utils.clip_grad_norm_(...)
+  local parameters, max_norm, norm_type = parse_clip(...)
+  local gradients = {}
+  for _, p in ipairs(to_list("clip_grad_norm_", parameters)) do
+    if p.grad then gradients[#gradients + 1] = p.grad end
+  end
+  if #gradients == 0 then return lt.tensor(0.0) end
+  return lt.no_grad(function()
+    local norms = {}
+    for i, g in ipairs(gradients) do norms[i] = g:norm(norm_type) end
+    local total = lt.stack(norms):norm(norm_type)
+    -- Multiplying by at most one, always: no branch, so no wait for a device.
+    local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
+    for _, g in ipairs(gradients) do g:mul_(scale) end
+    return total
+  end)
+end
+
+local parse_value = args.signature("clip_grad_value_", "parameters:any, clip_value:number")
+
+--- Cuts every element of the gradients to within -clip_value..clip_value.
+function utils.clip_grad_value_(...)
+  local parameters, limit = parse_value(...)
+  for _, p in ipairs(to_list("clip_grad_value_", parameters)) do
+    if p.grad then lt.no_grad(function() p.grad:clamp_(-limit, limit) end) end
+  end
+end
+
+return utils

@@ -1,0 +1,8 @@
+--- optim: algorithms that change parameters by their gradients; one a file.
+
+return {
+  Optimizer = require "lutra.optim.optimizer",
+  SGD = require "lutra.optim.sgd",
+  Adam = require "lutra.optim.adam",
+  AdamW = require "lutra.optim.adamw",
+}
