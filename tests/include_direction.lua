@@ -47,7 +47,7 @@ local function part_of(path)
   return path:match "^src/[^/]+"
 end
 
--- Why `file` may not hold the include line `text`, or nil. `exists(path)` tells whether a file is there.
+-- Why `file` may not hold the include line `text`, or nil; `exists(path)` tells of a file.
 local function objection(file, text, exists)
   local open, name = text:match '^%s*#%s*include%s*([<"])([^>"]+)'
   if not name then return nil end
