@@ -1,10 +1,12 @@
 # Lutra. `make` builds build/lutra; `make help` lists the rest.
 #
-# The idea: sources are found by wildcard, so a new file needs no line here; what the machine has is found by
-# tools/build/probe (once, kept in $(BUILD)/config.mk); objects remember the headers and .def files that they read and
-# the flags that they were built with. Two builds live side by side: build/ and, with sanitizers, build-debug/.
+# The idea: sources are found by wildcard, so a new file needs no line here; what the machine has is
+# found by tools/build/probe (once, kept in $(BUILD)/config.mk); objects remember the headers and
+# .def files that they read and the flags that they were built with. Two builds live side by side:
+# build/ and, with sanitizers, build-debug/.
 #
-# Variables worth setting: CC, CFLAGS (added last), WERROR= (a compiler newer than ours), PREFIX, DESTDIR, V=1 (commands).
+# Variables worth setting: CC, CFLAGS (added last), WERROR= (a compiler newer than ours), PREFIX,
+# DESTDIR, V=1 (commands).
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -36,13 +38,14 @@ $(BUILD)/config.stamp: tools/build/probe
 	@touch $@
 $(BUILD)/config.mk: $(BUILD)/config.stamp ;
 
-# ---- Sources and objects ---------------------------------------------------------------------------------------
+# ---- Sources and objects -------------------------------------------------------------------------
 
 sources = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c' 2>/dev/null)))
 
 kernels  := $(sort $(wildcard src/cpu/kernels/*.c))
 kernel_objects := $(foreach isa,$(ISAS),$(kernels:%.c=$(BUILD)/obj/%.$(isa).o))
-core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o),$(call sources,src/tensor src/cpu src/meta)) $(kernel_objects)
+core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o),$(call sources,src/tensor src/cpu src/meta)) \
+  $(kernel_objects)
 bindings := $(call sources,src/vm-bindings)
 repl     := $(call sources,src/repl)
 ctests   := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
@@ -52,27 +55,28 @@ library := $(BUILD)/lib/liblutra.a
 program := $(BUILD)/lutra
 module  := $(BUILD)/lib/lutra/core.so
 
-# ---- Flags -----------------------------------------------------------------------------------------------------
-# No fast-math, and no contraction: a sum is the same on every instruction set. errno and the trapping of floating
-# point exceptions are given up, which changes no result and lets loops become vector code.
+# ---- Flags ---------------------------------------------------------------------------------------
+# No fast-math, and no contraction: a sum is the same on every instruction set. errno and the
+# trapping of floating point exceptions are given up, which changes no result and lets loops become
+# vector code.
 
 warnings := -Wall -Wextra -Wpedantic -Wshadow $(WERROR)
 exact    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 ifdef DEBUG
-optimize := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DLT_DEBUG=1
+sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+optimize := -O1 -g -fno-omit-frame-pointer $(sanitize) -DLT_DEBUG=1
 kernel_optimize := $(optimize)
-sanitize := -fsanitize=address,undefined
 else
+sanitize :=
 optimize := -O2
 kernel_optimize := -O3
-sanitize :=
 endif
 
 defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' \
   $(if $(VECTOR_NAME),-DLT_VECTOR_MATH=1 -DLT_VECTOR_MATH_NAME='"$(VECTOR_NAME)"') \
   $(if $(filter avx512,$(ISAS)),-DLT_ISA_AVX512=1) $(if $(filter avx2,$(ISAS)),-DLT_ISA_AVX2=1)
-common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) $(OPENMP) $(LUA_CFLAGS) \
-  -Isrc -Isrc/tensor $(defines)
+common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) \
+  $(OPENMP) $(LUA_CFLAGS) -Isrc -Isrc/tensor $(defines)
 
 isa_avx512 := -march=x86-64-v4 -mprefer-vector-width=512
 isa_avx2   := -march=x86-64-v3
@@ -80,12 +84,17 @@ isa_base   :=
 
 ldflags := $(sanitize) $(LDFLAGS)
 ldlibs  := $(OPENMP_LIBS) $(VECTOR_LIBS) -lz $(if $(filter Linux,$(SYSTEM)),-ldl) -lm
-shared  := $(if $(filter Darwin,$(SYSTEM)),-bundle -undefined dynamic_lookup,-shared -Wl,--version-script=tools/build/core.map)
+ifeq ($(SYSTEM),Darwin)
+shared := -bundle -undefined dynamic_lookup
+else
+shared := -shared -Wl,--version-script=tools/build/core.map
+endif
 
 compile = $(CC) $(1) $(common) $(CFLAGS) -c $< -o $@
 say     = $(if $(V),,@echo '  $(1)  $(patsubst $(BUILD)/%,%,$(2))')
 
-# What objects and links are made of, written only when it changes; they are made again when it does.
+# What objects and links are made of, written only when it changes; they are made again when it
+# does.
 remember = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote    = '$(subst ','\'',$(1))'
 $(BUILD)/obj/flags: FORCE
@@ -93,7 +102,7 @@ $(BUILD)/obj/flags: FORCE
 $(BUILD)/obj/link: FORCE
 	$(call remember,$(call quote,$(core) $(bindings) $(repl) $(chelpers) $(ldflags) $(ldlibs) $(LUA_LIBS)))
 
-# ---- Rules -----------------------------------------------------------------------------------------------------
+# ---- Rules ---------------------------------------------------------------------------------------
 
 all: $(program) $(module)
 
@@ -133,7 +142,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
-# ---- Goals -----------------------------------------------------------------------------------------------------
+# ---- Goals ---------------------------------------------------------------------------------------
 
 demo:
 	@tools/build/deps build
@@ -169,8 +178,10 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/lutra $(DESTDIR)$(LUADIR)
 	install -m 755 $(program) $(DESTDIR)$(BINDIR)/lutra
 	install -m 644 $(module) $(DESTDIR)$(LIBDIR)/lutra/core.so
-	cd lib && find . -name '*.lua' -exec sh -c \
-	  'for f; do install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$f)"; install -m 644 $$f "$(DESTDIR)$(LUADIR)/$$f"; done' sh {} +
+	@cd lib && for file in $$(find . -name '*.lua' | sed 's|^\./||' | sort); do \
+	  install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$file)" && \
+	  install -m 644 $$file "$(DESTDIR)$(LUADIR)/$$file" || exit 1; \
+	done; echo "installed lib/**.lua in $(DESTDIR)$(LUADIR)"
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/lutra $(DESTDIR)$(LUADIR)/lutra.lua
@@ -181,7 +192,7 @@ clean:
 
 help:
 	@echo "make              build/lutra, and a module for lua5.4"
-	@echo "make demo         build, then train a small language model on Lutra's own sources (2 minutes)"
+	@echo "make demo         build, then train a small language model on Lutra's sources"
 	@echo "make test         everything: both builds, all tests, lint"
 	@echo "make run          the prompt"
 	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"

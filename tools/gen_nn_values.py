@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/nn_values.lua: what PyTorch computes for layers, losses and optimizers.
+
+Run with a Python that has PyTorch: /usr/bin/python3 tools/gen_nn_values.py > tests/golden/nn_values.lua
+
+Everything is float64, so that the specs can compare closely. Positions (labels, ids, dims) are
+written as Lutra counts them, from 1. The optimizers all minimise the same function of two
+parameters and the file holds the parameters after every step.
+"""
+
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.manual_seed(20)
+
+
+def lua(value):
+  """A Lua literal of a tensor ({shape, data}), number, string, list or dict."""
+  if isinstance(value, torch.Tensor):
+    shape = ", ".join(str(n) for n in value.shape)
+    data = ", ".join(number(x) for x in value.detach().reshape(-1).tolist())
+    return "{shape = {%s}, data = {%s}}" % (shape, data)
+  if isinstance(value, bool):
+    return "true" if value else "false"
+  if isinstance(value, (int, float)):
+    return number(value)
+  if isinstance(value, str):
+    return '"%s"' % value
+  if isinstance(value, dict):
+    return "{%s}" % ", ".join("%s = %s" % (k, lua(v)) for k, v in value.items() if v is not None)
+  return "{%s}" % ", ".join(lua(v) for v in value)
+
+
+def number(x):
+  return repr(x) if isinstance(x, int) else "%.17g" % x
+
+
+def run(function, inputs):
+  """The output, and the gradient of sum(output * probe) by each floating input."""
+  inputs = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+  out = function(*inputs)
+  probe = torch.cos(torch.arange(out.numel(), dtype=torch.float64)).reshape(out.shape)
+  (out * probe).sum().backward()
+  return out, [x.grad for x in inputs if x.is_floating_point()]
+
+
+def layer_cases():
+  """Cases of layers and activations: inputs, options, output, gradients of the inputs."""
+  def case(op, function, inputs, options=None):
+    out, grads = run(function, inputs)
+    shifted = [x if x.is_floating_point() else x + 1 for x in inputs]
+    return {"op": op, "inputs": shifted, "options": options or {}, "out": out, "grads": grads}
+
+  x, w, b = torch.randn(4, 3), torch.randn(5, 3), torch.randn(5)
+  yield case("linear", F.linear, [x, w, b])
+  yield case("linear", F.linear, [torch.randn(2, 4, 3), w, b])
+  yield case("linear", F.linear, [torch.randn(3), w])
+  for shape, size in [((4,), (2, 3, 4)), ((3, 4), (2, 3, 4))]:
+    yield case("layer_norm", lambda x, w, b, s=shape: F.layer_norm(x, s, w, b),
+               [torch.randn(*size) * 2 + 1, torch.randn(*shape), torch.randn(*shape)],
+               {"normalized_shape": list(shape)})
+  yield case("layer_norm", lambda x: F.layer_norm(x, (4,), eps=0.1), [torch.randn(3, 4)],
+             {"normalized_shape": [4], "eps": 0.1})
+  ids = torch.tensor([[0, 3, 1], [3, 5, 2]])
+  yield case("embedding", lambda i, w: F.embedding(i, w), [ids, torch.randn(6, 2)])
+  yield case("embedding", lambda i, w: F.embedding(i, w, padding_idx=3), [ids, torch.randn(6, 2)],
+             {"padding_idx": 4})
+  x = torch.cat([torch.randn(6) * 3, torch.tensor([0.0, -0.0, 20.0, -20.0])])
+  for op in ["relu", "tanh", "sigmoid", "gelu", "silu"]:
+    yield case(op, getattr(F, op), [x])
+  yield case("gelu", lambda x: F.gelu(x, approximate="tanh"), [x], {"approximate": "tanh"})
+  x = torch.randn(2, 3, 4)
+  for dim in [0, 1, 2, -1]:
+    for op in ["softmax", "log_softmax"]:
+      yield case(op, lambda x, d=dim, o=op: getattr(F, o)(x, dim=d), [x],
+                 {"dim": dim + 1 if dim >= 0 else dim})
+
+
+def loss_cases():
+  """Cases of losses: input, target, options, the loss and the input's gradient."""
+  def case(op, x, target, **options):
+    out, grads = run(lambda x: getattr(F, op)(x, target, **options), [x])
+    shown = dict(options)
+    if "ignore_index" in shown:
+      shown["ignore_index"] += 1
+    return {"op": op, "input": x, "target": target if target.is_floating_point() else target + 1,
+            "options": shown, "out": out, "grad": grads[0]}
+
+  x, labels = torch.randn(5, 4), torch.tensor([1, 0, 3, 2, 3])
+  weight = torch.tensor([0.5, 1.0, 2.0, 0.25])
+  for reduction in ["mean", "sum", "none"]:
+    yield case("cross_entropy", x, labels, reduction=reduction)
+    yield case("cross_entropy", x, labels, reduction=reduction, weight=weight, ignore_index=3)
+    yield case("cross_entropy", x, labels, reduction=reduction, label_smoothing=0.1)
+    yield case("cross_entropy", x, labels, reduction=reduction, label_smoothing=0.3,
+               weight=weight, ignore_index=0)
+    yield case("cross_entropy", x, torch.softmax(torch.randn(5, 4), 1), reduction=reduction)
+    yield case("nll_loss", torch.log_softmax(x, 1), labels, reduction=reduction)
+    yield case("nll_loss", torch.log_softmax(x, 1), labels, reduction=reduction, weight=weight,
+               ignore_index=1)
+    yield case("mse_loss", x, torch.randn(5, 4), reduction=reduction)
+    yield case("l1_loss", x, torch.randn(5, 4), reduction=reduction)
+    yield case("cross_entropy", torch.randn(2, 4, 3), torch.tensor([[0, 1, 3], [2, 2, 0]]),
+               reduction=reduction)
+  yield case("cross_entropy", torch.randn(4), torch.tensor(2))
+  yield case("cross_entropy", x * 1000, labels)
+
+
+def optimizer_cases():
+  """Trajectories: the two parameters after each of 8 steps, the second in a group of its own."""
+  start, goal = torch.randn(3), torch.randn(3)
+  start2, goal2 = torch.randn(2, 2), torch.randn(2, 2)
+
+  def case(name, group=None, **options):
+    p, q = start.clone().requires_grad_(), start2.clone().requires_grad_()
+    groups = [{"params": [p]}, dict({"params": [q]}, **(group or {}))]
+    optimizer = getattr(torch.optim, name)(groups, **options)
+    steps = []
+    for _ in range(8):
+      optimizer.zero_grad()
+      loss = ((p - goal) ** 4).sum() + (torch.sin(q) * goal2).sum()
+      loss.backward()
+      optimizer.step()
+      steps.append([p.detach().clone(), q.detach().clone()])
+    return {"name": name, "options": options, "group": group or {}, "steps": steps}
+
+  yield {"start": [start, start2], "goal": [goal, goal2]}
+  yield case("SGD", lr=0.05)
+  yield case("SGD", lr=0.05, momentum=0.9)
+  yield case("SGD", lr=0.05, momentum=0.9, dampening=0.5, weight_decay=0.1)
+  yield case("SGD", lr=0.05, momentum=0.8, nesterov=True, weight_decay=0.01)
+  yield case("SGD", lr=0.001, momentum=0.5, maximize=True, weight_decay=0.3)
+  yield case("SGD", {"lr": 0.2, "momentum": 0.3}, lr=0.05)
+  for name in ["Adam", "AdamW"]:
+    yield case(name)
+    yield case(name, lr=0.1, betas=[0.8, 0.99], eps=1e-3)
+    yield case(name, lr=0.1, weight_decay=0.3)
+    yield case(name, lr=0.1, amsgrad=True, weight_decay=0.1, betas=[0.5, 0.6])
+    yield case(name, lr=0.01, maximize=True, weight_decay=0.1)
+    yield case(name, {"lr": 0.01, "weight_decay": 0.5}, lr=0.1, weight_decay=0.0)
+
+
+def clip_cases():
+  """Gradients, a bound and norm type; the total norm and the gradients after clipping."""
+  for max_norm, kind in [(1.0, 2.0), (100.0, 2.0), (0.5, 1.0)]:
+    ps = [torch.zeros(3, requires_grad=True), torch.zeros(2, 2, requires_grad=True)]
+    before = [torch.randn(3), torch.randn(2, 2)]
+    for p, g in zip(ps, before):
+      p.grad = g.clone()
+    norm = torch.nn.utils.clip_grad_norm_(ps, max_norm, kind)
+    yield {"max_norm": max_norm, "norm_type": kind, "before": before, "norm": norm,
+           "after": [p.grad for p in ps]}
+
+
+def main():
+  print("-- Made by tools/gen_nn_values.py with PyTorch %s; do not edit." % torch.__version__)
+  print('return {\n  version = "%s",' % torch.__version__)
+  families = [("layers", layer_cases), ("losses", loss_cases), ("optimizers", optimizer_cases),
+              ("clipping", clip_cases)]
+  for name, cases in families:
+    print("  %s = {" % name)
+    for case in cases():
+      print("    %s," % lua(case))
+    print("  },")
+  print("}")
+
+
+if __name__ == "__main__":
+  sys.exit(main())
