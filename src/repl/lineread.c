@@ -22,9 +22,9 @@ typedef void line_handler(char *);
 
 // What is used of the library. Optional members may stay NULL: libedit lacks some of them.
 static struct {
-  bool opened;    // looked for already
-  bool usable;    // all that is needed is there
-  char name[40];  // for people
+  bool opened;   // looked for already
+  bool usable;   // all that is needed is there
+  char name[40]; // for people
   void (*install)(const char *prompt, line_handler *handler);
   void (*remove)(void);
   void (*read_char)(void);
@@ -38,12 +38,12 @@ static struct {
   void (*redisplay)(void);
   int (*bind_key)(int key, int (*function)(int, int));
   int (*insert)(int count, int key);
-  int *point, *end;  // the cursor and the length of the line
+  int *point, *end; // the cursor and the length of the line
 } rl = {.name = "none"};
 
-static char *finished_line;                   // what the callback was given
-static bool finished;                         // it was called
-static volatile sig_atomic_t was_continued;   // SIGCONT: the terminal is to be set up again
+static char *finished_line;                 // what the callback was given
+static bool finished;                       // it was called
+static volatile sig_atomic_t was_continued; // SIGCONT: the terminal is to be set up again
 
 static void on_line(char *line) {
   finished_line = line;
@@ -116,10 +116,16 @@ static bool can_edit(void) {
 
 void lt_repl_editor_open(void) {
   static const char *const names[] = {
-      "libreadline.so.8", "libreadline.so.7",   "libreadline.so", "libreadline.8.dylib",
+      "libreadline.so.8",
+      "libreadline.so.7",
+      "libreadline.so",
+      "libreadline.8.dylib",
       "/opt/homebrew/opt/readline/lib/libreadline.8.dylib",
       "/usr/local/opt/readline/lib/libreadline.8.dylib",
-      "libedit.so.2",     "libedit.so.0",       "libedit.so",     "libedit.dylib",
+      "libedit.so.2",
+      "libedit.so.0",
+      "libedit.so",
+      "libedit.dylib",
   };
   if (rl.opened) return;
   rl.opened = true;

@@ -28,7 +28,7 @@ struct request {
   bool has_code;    // an -e
   bool interactive; // -i
   bool help, version, info;
-  int status;       // out: the exit status
+  int status; // out: the exit status
 };
 
 static const char usage[] =
@@ -194,7 +194,6 @@ static bool load_globals(lua_State *L, struct request *r) {
   return false;
 }
 
-
 static bool run_codes(lua_State *L, struct request *r) {
   for (int i = 1; i < r->script; i++) {
     if (is(r->argv[i], "--")) break;
@@ -298,7 +297,8 @@ static int serve(lua_State *L) {
 }
 
 static int refuse(const char *arg) {
-  fprintf(stderr, "lutra: %s %s\n%s", is(arg, "-e") ? "no code after" : "unknown option", arg, usage);
+  fprintf(stderr, "lutra: %s %s\n%s", is(arg, "-e") ? "no code after" : "unknown option", arg,
+          usage);
   return status_usage;
 }
 

@@ -1,0 +1,66 @@
+--- From the text of a cell to a function: is it complete, is its value to be shown.
+--
+-- A cell is what a person enters at one prompt: an expression, statements, or statements whose last
+-- line is an expression. The rule for "not finished yet": Lua's message for the cell, read as an
+-- expression or as statements, ends at <eof> -- except for an unfinished quoted string, which no
+-- further line can finish.
+
+local lexer = require "lutra.repl.lexer"
+
+local cell = {}
+
+-- A variable to be closed, even nil, keeps the call after it from being a tail call, which would
+-- hide the cell's own line in a traceback.
+local give = "local lutra_end <close> = nil return "
+
+local function stops_at_end(message)
+  return message ~= nil and message:find("<eof>$") ~= nil
+    and not message:find "unfinished string near <eof>$"
+end
+
+-- "x = 1\nx" -> "x = 1\nreturn x" when the last lines are an expression of their own. They must
+-- start with a word or a number: a line that starts with an operator, a bracket or a string goes on
+-- the statement before it.
+local function return_last_lines(text, load_text)
+  local starts = {}
+  for at in text:gmatch "\n()" do starts[#starts + 1] = at end
+  for i = #starts, 1, -1 do
+    local before, last = text:sub(1, starts[i] - 1), text:sub(starts[i])
+    if last:match "^%s*[%w_#]" and not last:match "^%s*return%f[^%w_]"
+        and load_text("return " .. last) and load_text(before) then
+      local whole = before .. give .. last
+      return load_text(whole) and whole
+    end
+  end
+end
+
+--- Reads `text` (chunk name `name`, for messages).
+-- Returns "complete" with {body = text with `return` where a value is wanted, quiet = it ends in a
+-- semicolon}; "incomplete" with Lua's message; or "error" with Lua's message. A cell without any
+-- code is complete and has no body.
+function cell.read(text, name)
+  local function load_text(t) return load(t, name, "t") end
+
+  local tokens = lexer.significant(text)
+  if #tokens == 0 then
+    local _, message = load_text(text) -- an unfinished long comment
+    if message then return stops_at_end(message) and "incomplete" or "error", message end
+    return "complete", {quiet = true}
+  end
+  local quiet = tokens[#tokens][2] == ";"
+
+  local expression, message_expression = load_text("return " .. text)
+  if expression and tokens[1][2] ~= ";" then
+    return "complete", {body = give .. text, quiet = quiet}
+  end
+  local body = return_last_lines(text, load_text)
+  if body then return "complete", {body = body, quiet = quiet} end
+  local statements, message = load_text(text)
+  if statements then return "complete", {body = text, quiet = true} end
+  if stops_at_end(message) or stops_at_end(message_expression) then
+    return "incomplete", message
+  end
+  return "error", message
+end
+
+return cell

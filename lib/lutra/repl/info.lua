@@ -1,0 +1,77 @@
+--- `lutra --info` and `lutra --version`: what this program is and what it found here.
+--
+-- The facts come from lutra.core.info(); this file only lays them out, and leaves out what is not
+-- known rather than fail.
+
+local host = require "lutra.repl.host"
+
+local info = {}
+
+local function facts()
+  local ok, core = pcall(require, "lutra.core")
+  if not ok then return nil, core end
+  return type(core.info) == "function" and core.info() or {}
+end
+
+local function line(name, value)
+  if value == nil or value == "" then return end
+  io.stdout:write(("%-13s %s\n"):format(name, tostring(value)))
+end
+
+-- {name = "OpenBLAS", core = "SkylakeX", threads = 2} -> "OpenBLAS, core SkylakeX, threads 2"
+local function describe(value)
+  if type(value) ~= "table" then return value end
+  local parts, keys = {}, {}
+  for key in pairs(value) do
+    if key ~= "name" then keys[#keys + 1] = tostring(key) end
+  end
+  table.sort(keys)
+  if value.name then parts[1] = tostring(value.name) end
+  for _, key in ipairs(keys) do parts[#parts + 1] = key .. " " .. tostring(value[key]) end
+  return table.concat(parts, ", ")
+end
+
+local function print_device(device)
+  local state = device.available and "available" or "not available"
+  local why = device.why and device.why ~= "" and ": " .. device.why or ""
+  line("  " .. tostring(device.name), state .. why)
+  local properties = describe(device.properties)
+  if properties and properties ~= "" then line("", properties) end
+end
+
+local function version_text(f)
+  return ("Lutra %s (%s)"):format(f.version or "of an unknown version", _VERSION)
+end
+
+--- Prints the version. Returns the exit status.
+function info.print_version()
+  io.stdout:write(version_text(facts() or {}), "\n")
+  return 0
+end
+
+--- Prints everything. Returns the exit status: 1 when the core does not load.
+function info.print()
+  local f, reason = facts()
+  io.stdout:write(version_text(f or {}), "\n")
+  if not f then
+    io.stderr:write("lutra: the core does not load: ", tostring(reason), "\n")
+    return 1
+  end
+  line("compiler", f.compiler)
+  line("build", f.build)
+  line("cpu", f.cpu)
+  line("instructions", f.isa)
+  line("threads", f.threads)
+  line("blas", describe(f.blas))
+  line("vector maths", describe(f.vector_math))
+  line("zlib", f.zlib)
+  line("line editor", host.editor())
+  line("library", package.searchpath("lutra", package.path))
+  if type(f.devices) == "table" then
+    io.stdout:write "devices\n"
+    for _, device in ipairs(f.devices) do print_device(device) end
+  end
+  return 0
+end
+
+return info

@@ -1,0 +1,164 @@
+--- Local variables that live from one cell to the next.
+--
+-- A cell that declares locals at its top level gets a closure over them added at its end; the
+-- closure is kept. A later cell that mentions such a name is compiled inside a function that
+-- declares it, and its upvalue is then joined to the kept one (debug.upvaluejoin): it is the same
+-- variable, not a copy, also for closures made in either cell.
+--
+-- A cell that fails half way has no such closure: the values at the failure are taken from its
+-- stack. Variables marked <close> end with their cell.
+
+local lexer = require "lutra.repl.lexer"
+
+local locals = {}
+locals.__index = locals
+
+local opens = {["function"] = true, ["do"] = true, ["if"] = true, ["repeat"] = true}
+local closes = {["end"] = true, ["until"] = true}
+
+-- Reads `local a, b <const>` whose `local` is token i; adds to `names`.
+local function read_declaration(tokens, i, names)
+  i = i + 1
+  if tokens[i] and tokens[i][2] == "function" then i = i + 1 end
+  while tokens[i] and tokens[i][1] == "name" do
+    local name, attribute = tokens[i][2], nil
+    if tokens[i + 1] and tokens[i + 1][2] == "<" and tokens[i + 3] and tokens[i + 3][2] == ">" then
+      attribute = tokens[i + 2][2]
+      i = i + 3
+    end
+    names[#names + 1] = {name = name, attribute = attribute}
+    if not (tokens[i + 1] and tokens[i + 1][2] == ",") then break end
+    i = i + 2
+  end
+end
+
+-- What matters of a cell: the locals of its top level (the last of each name), where its last
+-- `return` is, and every name in it. A `local function f` counts its `function` as a block.
+local function analyse(body)
+  local tokens = lexer.significant(body)
+  local declared, used, depth, return_at = {}, {}, 0, nil
+  for i, token in ipairs(tokens) do
+    local kind, word, at = token[1], token[2], token[3]
+    if kind == "name" then
+      used[word] = true
+    elseif kind == "keyword" then
+      if depth == 0 and word == "local" then read_declaration(tokens, i, declared) end
+      if depth == 0 and word == "return" then return_at = at end
+      if opens[word] then depth = depth + 1 end
+      if closes[word] then depth = depth - 1 end
+    end
+  end
+  local names, seen = {}, {}
+  for i = #declared, 1, -1 do
+    local d = declared[i]
+    if not seen[d.name] then
+      seen[d.name] = true
+      if d.attribute ~= "close" then table.insert(names, 1, d) end
+    end
+  end
+  return names, used, return_at
+end
+
+--- A new, empty set of variables.
+function locals.new()
+  return setmetatable({variables = {}}, locals)
+end
+
+-- A variable of its own, that no code holds yet.
+local function box(value)
+  return function() return value end, 1
+end
+
+-- Index of the upvalue `name` of `f`, if it has it.
+local function upvalue(f, name)
+  for i = 1, 255 do
+    local found = debug.getupvalue(f, i)
+    if found == name then return i end
+    if not found then return nil end
+  end
+end
+
+-- Keeps `names` by the closure `f` that returns them all; a constant is in it by value only.
+local function keep(self, names, f)
+  local values
+  for position, d in ipairs(names) do
+    local holder, index = f, upvalue(f, d.name)
+    if not index then
+      values = values or table.pack(f())
+      holder, index = box(values[position])
+    end
+    self.variables[d.name] = {holder = holder, index = index, attribute = d.attribute}
+  end
+end
+
+local function list(names, with_attributes)
+  local texts = {}
+  for i, d in ipairs(names) do
+    texts[i] = d.name .. (with_attributes and d.attribute and " <" .. d.attribute .. ">" or "")
+  end
+  return table.concat(texts, ", ")
+end
+
+--- Compiles the body of a cell so that it sees the kept variables and its own are kept.
+-- Returns the function and the names it declares, or nil and Lua's message.
+function locals:compile(body, chunk_name)
+  local names, used, return_at = analyse(body)
+  local known = {}
+  for name in pairs(used) do
+    local variable = self.variables[name]
+    if variable then known[#known + 1] = {name = name, attribute = variable.attribute} end
+  end
+  table.sort(known, function(a, b) return a.name < b.name end)
+  if #names == 0 and #known == 0 then return load(body, chunk_name, "t"), names end
+
+  local ending = #names > 0 and "lutra_keep(function() return " .. list(names) .. " end) " or ""
+  local function wrap(text)
+    local declare = #known > 0 and "local " .. list(known, true) .. " = ... " or ""
+    return load("local lutra_keep = ... " .. declare .. "return function(...) " .. text .. "\nend",
+      chunk_name, "t")
+  end
+  -- A semicolon on its own line would end a comment, but not what may follow a label: then the
+  -- cell runs without keeping its new names.
+  local make, message
+  if return_at then
+    make, message = wrap(body:sub(1, return_at - 1) .. ending .. body:sub(return_at))
+  else
+    make, message = wrap(body .. "\n;" .. ending)
+  end
+  if not make then make, message = wrap(body) end
+  if not make then return nil, message end
+
+  local f = make(function(g) keep(self, names, g) end)
+  for i = 1, 255 do
+    local name = debug.getupvalue(f, i)
+    if not name then break end
+    local variable = self.variables[name]
+    if variable then debug.upvaluejoin(f, i, variable.holder, variable.index) end
+  end
+  return f, names
+end
+
+--- After the cell's function `f` failed in coroutine `co`: keeps the values its locals have now.
+function locals:rescue(names, co, f)
+  local level = 0
+  local info = debug.getinfo(co, level, "f")
+  while info and info.func ~= f do
+    level = level + 1
+    info = debug.getinfo(co, level, "f")
+  end
+  if not info then return end
+  local values = {}
+  for i = 1, 200 do
+    local name, value = debug.getlocal(co, level, i)
+    if not name then break end
+    values[name] = {value}
+  end
+  for _, d in ipairs(names) do
+    if values[d.name] then
+      local holder, index = box(values[d.name][1])
+      self.variables[d.name] = {holder = holder, index = index, attribute = d.attribute}
+    end
+  end
+end
+
+return locals

@@ -1,0 +1,140 @@
+--- Errors as people read them: the message, then the lines of their own code that led to it.
+--
+-- Frames of the prompt itself are left out; frames of the library are one line without source, so
+-- that what stands out is the user's. Source text comes from the file, or from host.sources for
+-- code that no file holds (cells, -e, stdin).
+
+local host = require "lutra.repl.host"
+
+local traceback = {}
+
+local most_frames = 22 -- of a deep recursion the first and the last are shown
+
+local here = debug.getinfo(1, "S").source
+local repl_folder = here:match "^(.*[/\\])traceback%.lua$" or "@lutra/repl/"
+local library_folder = repl_folder:match "^(.*[/\\])repl[/\\]$" or "@lutra/"
+
+local function starts(text, prefix) return text:sub(1, #prefix) == prefix end
+
+local function nth_line(text, wanted)
+  local n = 0
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+    n = n + 1
+    if n == wanted then return line end
+  end
+end
+
+local function file_line(path, wanted)
+  local file = io.open(path, "r")
+  if not file then return nil end
+  local n = 0
+  for line in file:lines() do
+    n = n + 1
+    if n == wanted then
+      file:close()
+      return line
+    end
+  end
+  file:close()
+end
+
+-- The text of a line of the chunk `source` (as in debug.getinfo), or nil.
+local function source_line(source, wanted)
+  local kind, name = source:match "^([@=])(.*)$"
+  if kind == "@" then return file_line(name, wanted) end
+  if kind == "=" then
+    local text = host.sources[name]
+    return text and nth_line(text, wanted)
+  end
+  return nth_line(source, wanted)
+end
+
+local function quote_line(source, number)
+  local line = source_line(source, number)
+  if not line or not line:match "%S" then return nil end
+  line = line:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%c", " ")
+  if #line > 100 then line = line:sub(1, 97) .. "..." end
+  return ("    %4d | %s"):format(number, line)
+end
+
+local function frame_name(info, main)
+  if info.func == main then return "cell" end
+  if info.what == "main" then return "main chunk" end
+  local kinds = {method = "method", metamethod = "metamethod"}
+  if info.name then
+    return ("%s '%s'"):format(kinds[info.namewhat] or "function", info.name)
+  end
+  return "a function"
+end
+
+local function is_wanted(info)
+  return info.what ~= "C" and not starts(info.source, repl_folder)
+end
+
+-- The frames of `co` from the innermost, as texts.
+local function frames(co, main)
+  local texts = {}
+  local level = 0
+  while true do
+    local info = debug.getinfo(co, level, "Slntf")
+    if not info then return texts end
+    if is_wanted(info) then
+      local place = info.source:match "^[@=](.*)$" or info.short_src
+      local text = ("  %s:%d: in %s"):format(place, info.currentline, frame_name(info, main))
+      if not starts(info.source, library_folder) then
+        local line = quote_line(info.source, info.currentline)
+        if line then text = text .. "\n" .. line end
+      end
+      texts[#texts + 1] = text
+      if info.istailcall then texts[#texts + 1] = "  (tail calls)" end
+    end
+    level = level + 1
+  end
+end
+
+local function shorten(texts)
+  if #texts <= most_frames then return texts end
+  local half = most_frames // 2
+  local short = table.move(texts, 1, half, 1, {})
+  short[half + 1] = ("  ... %d more ..."):format(#texts - 2 * half)
+  return table.move(texts, #texts - half + 1, #texts, half + 2, short)
+end
+
+-- Messages name a chunk by its short name, a long path by its end; this finds the line.
+local function line_of_message(message)
+  local name, number = message:match "^(.-):(%d+): "
+  if not name then return nil end
+  number = tonumber(number)
+  local script = rawget(_G, "arg") and arg[0]
+  local ending = name:match "^%.%.%.(.*)$"
+  if ending and script and script:sub(-#ending) == ending then name = script end
+  if host.sources[name] then return quote_line("=" .. name, number) end
+  return quote_line("@" .. name, number)
+end
+
+--- An error value as text.
+function traceback.message(value)
+  if type(value) == "string" then return value end
+  local meta = getmetatable(value)
+  if type(value) == "number" or type(meta) == "table" and (meta.__tostring or meta.__name) then
+    local ok, text = pcall(tostring, value)
+    if ok then return text end
+  end
+  if value == nil then return "nil was raised as an error" end
+  return ("a %s was raised as an error: %s"):format(type(value), tostring(value))
+end
+
+--- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
+-- `main` is the function that is called "cell" in it.
+function traceback.format(value, co, main)
+  local message = traceback.message(value)
+  if not co then
+    local line = line_of_message(message)
+    return line and message .. "\n" .. line or message
+  end
+  local texts = shorten(frames(co, main))
+  if #texts == 0 then return message end
+  return message .. "\nTraceback, the innermost call first:\n" .. table.concat(texts, "\n")
+end
+
+return traceback
