@@ -218,6 +218,7 @@ void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t 
 
 /* ---- the thread's state (error.c) --------------------------------------------------------------------------------- */
 
+#define LT_SCOPE_FIRST 256
 typedef struct lt_Thread {
   char error[2048];
   bool memory_error;
@@ -226,6 +227,7 @@ typedef struct lt_Thread {
   bool grad_off, inference_on;
   lt_Tensor **scope; /* temporaries, a stack */
   size_t scope_count, scope_room;
+  lt_Tensor *scope_first[LT_SCOPE_FIRST];
   lt_PressureFn pressure;
   void *pressure_context;
   bool in_pressure;

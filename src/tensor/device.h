@@ -73,6 +73,7 @@ typedef struct lt_Backend {
   /* How many there are; 0 with the reason in `why` (never an error: it is asked by lists of devices). */
   int (*count)(char *why, size_t why_size);
   bool (*properties)(int index, lt_DeviceProperties *out);
+  int (*index_current)(void); /* what the bare name means; NULL: 0 */
 
   /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be called while work
    * that uses the memory is still queued on `stream`: the backend keeps order. nbytes > 0. */

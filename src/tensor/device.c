@@ -1,0 +1,212 @@
+/* device.c: the device table: the types known by name, and those registered at run time. A backend that is a shared
+ * object of its own is loaded when it is first asked for. */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#define LT_MAX_NUMBER 64 /* devices of one type */
+
+typedef struct DeviceType {
+  const char *name, *hint;
+  bool numbered;
+  const lt_Backend *(*linked)(void);
+  const lt_Backend *_Atomic backend; /* NULL until it is had */
+  char why[256];                     /* it is not */
+  char names[LT_MAX_NUMBER][24];     /* full forms */
+} DeviceType;
+
+#define LINKED_1(name) lt_backend_##name
+#define LINKED_0(name) NULL
+static DeviceType types[LT_MAX_DEVICE_TYPES] = {
+#define LT_DEVICE(name, numbered, linked, hint) {#name, hint, numbered, LINKED_##linked(name), NULL, "", {""}},
+#include "devices.def"
+#undef LT_DEVICE
+};
+static atomic_int type_count = LT_DEVICE_KNOWN;
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic lt_Device default_device;
+
+static void name_all(DeviceType *type) {
+  for (int i = 0; i < LT_MAX_NUMBER; i++) {
+    if (type->numbered)
+      snprintf(type->names[i], sizeof type->names[i], "%.16s:%d", type->name, i);
+    else
+      snprintf(type->names[i], sizeof type->names[i], "%.20s", type->name);
+  }
+}
+
+int lt_device_type_count(void) { return atomic_load(&type_count); }
+const char *lt_device_type_name(int type) { return types[type].name; }
+
+/* A backend in a shared object beside the program or named by LUTRA_<NAME>_BACKEND. */
+static const lt_Backend *open_backend(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return lt_error_set("%s", dlerror());
+  const lt_Backend *(*get)(void);
+  *(void **)&get = dlsym(library, "lt_backend");
+  const lt_Backend *b = get ? get() : NULL;
+  if (!b || b->abi != LT_BACKEND_ABI) {
+    dlclose(library);
+    return lt_error_set("%s is not a device backend for this version of Lutra", path);
+  }
+  return b;
+}
+
+static const lt_Backend *find_backend(DeviceType *type) {
+  char variable[64] = "LUTRA_";
+  size_t n = strlen(variable);
+  for (const char *p = type->name; *p && n < 40; p++) variable[n++] = (char)(*p - 'a' + 'A');
+  snprintf(variable + n, sizeof variable - n, "_BACKEND");
+  const char *path = getenv(variable);
+  if (path) return open_backend(path);
+  return lt_error_set("this Lutra was built without it (it needs %s)", type->hint);
+}
+
+const lt_Backend *lt_device_backend(int number) {
+  DeviceType *type = &types[number];
+  const lt_Backend *b = atomic_load_explicit(&type->backend, memory_order_acquire);
+  if (b) return b;
+  pthread_mutex_lock(&table_lock);
+  b = atomic_load(&type->backend);
+  if (!b && !type->why[0]) {
+    b = type->linked ? type->linked() : find_backend(type);
+    if (b) {
+      name_all(type);
+      atomic_store_explicit(&type->backend, b, memory_order_release);
+    } else {
+      snprintf(type->why, sizeof type->why, "%s", lt_error());
+    }
+  }
+  pthread_mutex_unlock(&table_lock);
+  return b ? b : lt_error_set("%s", type->why);
+}
+
+const lt_Backend *lt_backend_of(const lt_Tensor *t) {
+  return atomic_load_explicit(&types[t->storage->device.type].backend, memory_order_acquire);
+}
+
+lt_Stream *lt_stream_of(const lt_Tensor *t) {
+  const lt_Backend *b = lt_backend_of(t);
+  return b->stream_current ? b->stream_current(t->storage->device.index) : NULL;
+}
+
+int lt_device_register(const lt_Backend *backend) {
+  if (backend->abi != LT_BACKEND_ABI) {
+    lt_error_set("device_register: %s was made for another version of Lutra", backend->name);
+    return -1;
+  }
+  pthread_mutex_lock(&table_lock);
+  int number = -1, n = atomic_load(&type_count);
+  for (int i = 0; i < n; i++)
+    if (strcmp(types[i].name, backend->name) == 0) number = i;
+  if (number >= 0 && atomic_load(&types[number].backend)) {
+    lt_error_set("device_register: there is a device \"%s\" already", backend->name);
+    number = -1;
+  } else if (number < 0 && n == LT_MAX_DEVICE_TYPES) {
+    lt_error_set("device_register: no room for another device type, there are %d", n);
+  } else {
+    if (number < 0) {
+      number = n;
+      types[number].hint = "a backend that was loaded";
+      atomic_store(&type_count, n + 1);
+    }
+    types[number].name = backend->name;
+    types[number].numbered = backend->numbered;
+    name_all(&types[number]);
+    atomic_store_explicit(&types[number].backend, backend, memory_order_release);
+  }
+  pthread_mutex_unlock(&table_lock);
+  return number;
+}
+
+int lt_device_load(const char *path) {
+  const lt_Backend *b = open_backend(path);
+  return b ? lt_device_register(b) : -1;
+}
+
+int lt_device_count(int type, char *why, size_t why_size) {
+  char ignored[256];
+  if (!why) {
+    why = ignored;
+    why_size = sizeof ignored;
+  }
+  why[0] = 0;
+  const lt_Backend *b = lt_device_backend(type);
+  if (b) return b->count(why, why_size);
+  snprintf(why, why_size, "%s", lt_error());
+  return 0;
+}
+
+const char *lt_device_name(lt_Device d) {
+  const char *full = types[d.type].names[d.index];
+  return full[0] ? full : types[d.type].name;
+}
+
+/* "Devices here: cpu, cuda:0, meta" */
+static void list_devices(char *text, size_t size) {
+  size_t at = (size_t)snprintf(text, size, "Devices here: ");
+  const char *comma = "";
+  for (int t = 0; t < lt_device_type_count(); t++) {
+    int n = lt_device_count(t, NULL, 0);
+    for (int i = 0; i < n && at < size; i++, comma = ", ")
+      at += (size_t)snprintf(text + at, size - at, "%s%s", comma, lt_device_name((lt_Device){(uint8_t)t, (uint8_t)i}));
+  }
+}
+
+static bool parse_failed(const char *name, const char *why) {
+  char here[512], reason[300];
+  snprintf(reason, sizeof reason, "%s", why);
+  list_devices(here, sizeof here);
+  lt_error_set("no device \"%.40s\"%s%s. %s", name, reason[0] ? ": " : "", reason, here);
+  return false;
+}
+
+bool lt_device_parse(const char *name, lt_Device *out) {
+  const char *colon = strchr(name, ':');
+  size_t length = colon ? (size_t)(colon - name) : strlen(name);
+  for (int t = 0; t < lt_device_type_count(); t++) {
+    if (strlen(types[t].name) != length || memcmp(types[t].name, name, length) != 0) continue;
+    char why[256];
+    int count = lt_device_count(t, why, sizeof why);
+    if (count == 0) return parse_failed(name, why);
+    long index = 0;
+    if (colon) {
+      char *end;
+      index = strtol(colon + 1, &end, 10);
+      if (*end || end == colon + 1 || colon[1] < '0' || colon[1] > '9') return parse_failed(name, "");
+      if (index >= count) {
+        snprintf(why, sizeof why, "there %s %d of them, counted from 0", count == 1 ? "is" : "are", count);
+        return parse_failed(name, why);
+      }
+    } else {
+      const lt_Backend *b = lt_device_backend(t);
+      index = b->index_current ? b->index_current() : 0;
+    }
+    *out = (lt_Device){(uint8_t)t, (uint8_t)index};
+    return true;
+  }
+  return parse_failed(name, "");
+}
+
+lt_Device lt_device_default(void) { return atomic_load_explicit(&default_device, memory_order_relaxed); }
+
+bool lt_device_set_default(lt_Device d) {
+  atomic_store(&default_device, d);
+  return true;
+}
+
+bool lt_device_synchronize(lt_Device d) {
+  const lt_Backend *b = lt_device_backend(d.type);
+  return b && (!b->synchronize || b->synchronize(d.index));
+}
+
+bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
+  const lt_Backend *b = lt_device_backend(device_type);
+  if (!b) return false;
+  if (!b->has_data) return true;
+  lt_Kind kind = lt_ops[op].kind;
+  if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;
+  if (kind != LT_KIND_ELEMENTWISE) return b->kernels && b->kernels[op];
+  return b->elementwise && (!b->elementwise_supported || b->elementwise_supported(op, dtype));
+}

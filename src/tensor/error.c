@@ -1,0 +1,84 @@
+/* error.c: the thread's state: the error slot, the scope stack, the name of the op that the user called. This and the
+ * device table are the only mutable state at file scope. */
+#include "core.h"
+
+#include <stdarg.h>
+
+static _Thread_local lt_Thread thread_state;
+
+lt_Thread *lt_thread(void) { return &thread_state; }
+
+const char *lt_error(void) { return lt_thread()->error; }
+
+bool lt_error_is_memory(void) { return lt_thread()->memory_error; }
+
+void *lt_error_set(const char *format, ...) {
+  lt_Thread *t = lt_thread();
+  va_list args;
+  va_start(args, format);
+  vsnprintf(t->error, sizeof t->error, format, args);
+  va_end(args);
+  t->memory_error = false;
+  return NULL;
+}
+
+const char *lt_user_op(void) {
+  static _Thread_local char name[64];
+  lt_Thread *t = lt_thread();
+  if (!t->user_op) return "lutra";
+  if (!t->user_in_place) return t->user_op[0] == '_' ? t->user_op + 1 : t->user_op;
+  snprintf(name, sizeof name, "%s_", t->user_op);
+  return name;
+}
+
+bool lt_fail(const char *format, ...) {
+  lt_Thread *t = lt_thread();
+  int n = snprintf(t->error, sizeof t->error, "%s: ", lt_user_op());
+  va_list args;
+  va_start(args, format);
+  vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
+  va_end(args);
+  t->memory_error = false;
+  return false;
+}
+
+/* ---- scopes -------------------------------------------------------------------------------------------- */
+
+size_t lt_scope_open(void) { return lt_thread()->scope_count; }
+
+/* The first part of the stack lives in the thread's state, so that most threads never need to free one. */
+static bool scope_grow(lt_Thread *th) {
+  size_t room = th->scope_room ? 2 * th->scope_room : LT_SCOPE_FIRST;
+  lt_Tensor **bigger = th->scope_first;
+  if (th->scope_room) {
+    bigger = malloc(room * sizeof *bigger);
+    if (!bigger) return lt_error_set("%s: out of memory", lt_user_op());
+    memcpy(bigger, th->scope, th->scope_count * sizeof *bigger);
+    if (th->scope != th->scope_first) free(th->scope);
+  }
+  th->scope = bigger;
+  th->scope_room = room;
+  return true;
+}
+
+lt_Tensor *lt_scope_own(lt_Tensor *t) {
+  lt_Thread *th = lt_thread();
+  if (!t) return NULL;
+  if (th->scope_count == th->scope_room && !scope_grow(th)) {
+    lt_release(t);
+    return NULL;
+  }
+  return th->scope[th->scope_count++] = t;
+}
+
+lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep) {
+  lt_Thread *th = lt_thread();
+  lt_retain(keep);
+  while (th->scope_count > mark) lt_release(th->scope[--th->scope_count]);
+  if (mark == 0 && th->scope != th->scope_first) {
+    free(th->scope);
+    th->scope = NULL;
+    th->scope_room = 0;
+  }
+  return keep;
+}

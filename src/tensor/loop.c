@@ -1,0 +1,261 @@
+/* loop.c: elementwise loops: operands are broadcast, their dimensions reordered and merged to the few layouts that
+ * device.h names, and handed to the device. Copies between dtypes, layouts and devices go the same way. */
+#include "core.h"
+
+/* ---- overlap ------------------------------------------------------------------------------------------- */
+
+bool lt_tensor_overlaps_itself(const lt_Tensor *t) {
+  if (t->numel <= 1 || lt_tensor_is_contiguous(t)) return false;
+  int order[LT_MAX_DIMS], n = 0;
+  for (int i = 0; i < t->ndim; i++) { /* insertion sort by stride, ascending */
+    if (t->shape[i] == 1) continue;
+    int k = n++;
+    for (; k > 0 && t->strides[order[k - 1]] > t->strides[i]; k--) order[k] = order[k - 1];
+    order[k] = i;
+  }
+  int64_t reach = 0; /* the last element that the smaller strides get to */
+  for (int k = 0; k < n; k++) {
+    if (t->strides[order[k]] <= reach) return true;
+    reach += (t->shape[order[k]] - 1) * t->strides[order[k]];
+  }
+  return false;
+}
+
+static int64_t last_element(const lt_Tensor *t) {
+  int64_t last = t->offset;
+  for (int i = 0; i < t->ndim; i++) last += (t->shape[i] - 1) * t->strides[i];
+  return last;
+}
+
+static bool same_geometry(const lt_Tensor *a, const lt_Tensor *b) {
+  if (a->dtype != b->dtype || a->offset != b->offset || a->ndim != b->ndim) return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->shape[i] != b->shape[i] || (a->strides[i] != b->strides[i] && a->shape[i] > 1)) return false;
+  return true;
+}
+
+bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
+  if (a->storage != b->storage || !a->numel || !b->numel || same_geometry(a, b)) return false;
+  int64_t asize = (int64_t)lt_dtype_size(a->dtype), bsize = (int64_t)lt_dtype_size(b->dtype);
+  return a->offset * asize < (last_element(b) + 1) * bsize && b->offset * bsize < (last_element(a) + 1) * asize;
+}
+
+/* ---- collapsing ------------------------------------------------------------------------------------------ */
+
+/* Should dimension i lie inside dimension j? Decided by the first operand whose strides differ there; the output's
+ * word counts first. */
+static bool inside(const lt_Loop *l, int i, int j) {
+  for (int k = 0; k <= l->inputs; k++) {
+    int64_t a = l->operand[k].strides[i], b = l->operand[k].strides[j];
+    if (a == 0 || b == 0 || a == b) continue;
+    return a < b;
+  }
+  return false;
+}
+
+static void swap_dims(lt_Loop *l, int i, int j) {
+  int64_t n = l->shape[i];
+  l->shape[i] = l->shape[j];
+  l->shape[j] = n;
+  for (int k = 0; k <= l->inputs; k++) {
+    int64_t s = l->operand[k].strides[i];
+    l->operand[k].strides[i] = l->operand[k].strides[j];
+    l->operand[k].strides[j] = s;
+  }
+}
+
+static void move_dim(lt_Loop *l, int from, int to) {
+  l->shape[to] = l->shape[from];
+  for (int k = 0; k <= l->inputs; k++) l->operand[k].strides[to] = l->operand[k].strides[from];
+}
+
+static bool mergeable(const lt_Loop *l, int outer, int inner) {
+  for (int k = 0; k <= l->inputs; k++)
+    if (l->operand[k].strides[outer] != l->operand[k].strides[inner] * l->shape[inner]) return false;
+  return true;
+}
+
+static lt_Layout layout_of(const lt_Loop *l) {
+  bool dense = true, simple = true;
+  int last = l->ndim - 1;
+  for (int k = 0; k <= l->inputs; k++) {
+    int64_t s = l->operand[k].strides[last];
+    bool is_dense = s == (int64_t)lt_dtype_size(l->operand[k].dtype);
+    dense &= is_dense;
+    simple &= is_dense || (s == 0 && k > 0);
+  }
+  if (l->ndim == 1 && dense) return LT_LAYOUT_CONTIGUOUS;
+  if (l->ndim == 1 && simple) return LT_LAYOUT_SCALAR;
+  return simple ? LT_LAYOUT_INNER : LT_LAYOUT_GENERAL;
+}
+
+void lt_loop_collapse(lt_Loop *l) {
+  int n = 0;
+  for (int i = 0; i < l->ndim; i++) { /* without dimensions of size 1 */
+    if (l->shape[i] == 0) {
+      l->layout = LT_LAYOUT_EMPTY;
+      l->numel = 0;
+      return;
+    }
+    if (l->shape[i] == 1) continue;
+    if (n != i) move_dim(l, i, n);
+    n++;
+  }
+  l->ndim = n;
+  for (int i = 1; i < n; i++) /* the smallest strides innermost; stable */
+    for (int k = i; k > 0 && inside(l, k - 1, k); k--) swap_dims(l, k - 1, k);
+  for (int i = n - 2; i >= 0; i--) { /* neighbours that are one run in every operand */
+    if (!mergeable(l, i, i + 1)) continue;
+    l->shape[i + 1] *= l->shape[i];
+    for (int k = i; k < l->ndim - 1; k++) move_dim(l, k + 1, k);
+    l->ndim--;
+  }
+  if (l->ndim == 0) { /* one element */
+    l->ndim = 1;
+    l->shape[0] = 1;
+    for (int k = 0; k <= l->inputs; k++) l->operand[k].strides[0] = (int64_t)lt_dtype_size(l->operand[k].dtype);
+  }
+  l->layout = layout_of(l);
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------- */
+
+/* Byte strides of t under the loop's shape (ndim dimensions, aligned at the end). */
+static void set_operand(lt_Loop *l, int k, const lt_Tensor *t) {
+  lt_Operand *o = &l->operand[k];
+  int64_t size = (int64_t)lt_dtype_size(t->dtype);
+  int lead = l->ndim - t->ndim;
+  o->data = lt_tensor_data(t);
+  o->dtype = t->dtype;
+  for (int i = 0; i < lead; i++) o->strides[i] = 0;
+  for (int i = 0; i < t->ndim; i++)
+    o->strides[lead + i] = t->shape[i] == 1 ? 0 : t->strides[i] * size;
+}
+
+/* Every operand dense and of the output's shape? Then there is nothing to collapse. */
+static bool flat(const lt_Tensor *out, int n, const lt_Arg *inputs) {
+  if (!lt_tensor_is_contiguous(out)) return false;
+  for (int i = 0; i < n; i++) {
+    if (inputs[i].kind != LT_ARG_TENSOR) continue;
+    const lt_Tensor *t = inputs[i].tensor;
+    if (t->numel == 1 && out->numel != 1) continue;
+    if (!lt_shape_equal(t->ndim, t->shape, out->ndim, out->shape) || !lt_tensor_is_contiguous(t)) return false;
+  }
+  return true;
+}
+
+static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *inputs) {
+  l->ndim = 1;
+  l->shape[0] = out->numel;
+  l->layout = out->numel ? LT_LAYOUT_CONTIGUOUS : LT_LAYOUT_EMPTY;
+  l->operand[0].data = lt_tensor_data(out);
+  l->operand[0].dtype = out->dtype;
+  l->operand[0].strides[0] = (int64_t)lt_dtype_size(out->dtype);
+  for (int i = 0; i < n; i++) {
+    lt_Operand *o = &l->operand[i + 1];
+    if (inputs[i].kind == LT_ARG_TENSOR) {
+      const lt_Tensor *t = inputs[i].tensor;
+      o->data = lt_tensor_data(t);
+      o->dtype = t->dtype;
+      o->strides[0] = t->numel == out->numel ? (int64_t)lt_dtype_size(t->dtype) : 0;
+    } else {
+      o->strides[0] = 0;
+    }
+    if (o->strides[0] == 0 && l->layout == LT_LAYOUT_CONTIGUOUS)
+      l->layout = out->numel == 1 ? LT_LAYOUT_CONTIGUOUS : LT_LAYOUT_SCALAR;
+  }
+}
+
+bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_Arg *inputs, lt_Scalar a, lt_Scalar b) {
+  const lt_Backend *backend = lt_backend_of(out);
+  if (!backend->has_data || out->numel == 0) return true;
+  lt_Loop l;
+  char numbers[3][16]; /* numbers, and 0-d tensors of the CPU beside another device, as operands */
+  l.op = op;
+  l.compute = compute;
+  l.inputs = n;
+  l.numel = out->numel;
+  l.a = a;
+  l.b = b;
+  l.device = lt_tensor_device(out);
+  l.stream = backend->stream_current ? backend->stream_current(l.device.index) : NULL;
+  bool is_flat = flat(out, n, inputs);
+  if (is_flat) {
+    flatten(&l, out, n, inputs);
+  } else {
+    l.ndim = out->ndim;
+    memcpy(l.shape, out->shape, sizeof *l.shape * (size_t)out->ndim);
+    set_operand(&l, 0, out);
+  }
+  for (int i = 0; i < n; i++) {
+    lt_Operand *o = &l.operand[i + 1];
+    if (inputs[i].kind == LT_ARG_SCALAR) {
+      lt_Scalar s = inputs[i].scalar;
+      if (lt_dtype_category(compute) == LT_INTEGER) { /* wraps, as the arithmetic does */
+        int64_t v = lt_scalar_to_int(s);
+        if (compute == LT_int32) v = (int32_t)v;
+        s = lt_scalar_int(v);
+      }
+      if (!lt_scalar_store(s, compute, numbers[i])) return false;
+      o->data = numbers[i];
+      o->dtype = compute;
+      if (is_flat) {
+        if (out->numel == 1) o->strides[0] = (int64_t)lt_dtype_size(compute);
+      } else {
+        memset(o->strides, 0, sizeof *o->strides * (size_t)l.ndim);
+      }
+    } else if (!is_flat) {
+      set_operand(&l, i + 1, inputs[i].tensor);
+    }
+  }
+  if (!is_flat) lt_loop_collapse(&l);
+  return backend->elementwise(&l);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------- */
+
+/* Contiguous bytes from one device to another, going through the CPU where neither backend knows the other. */
+static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
+  lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
+  const lt_Backend *target = lt_backend_of(out), *origin = lt_backend_of(source);
+  size_t n = (size_t)out->numel * lt_dtype_size(out->dtype);
+  if (!origin->has_data) return lt_fail("a %s tensor has no data to copy", origin->name);
+  if (!target->has_data || n == 0) return true;
+  bool by_target = to.type == from.type || from.type == LT_DEVICE_cpu;
+  if (by_target)
+    return target->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(out), non_blocking);
+  if (to.type == LT_DEVICE_cpu)
+    return origin->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(source), non_blocking);
+  lt_Tensor *host = lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
+  bool ok = host && copy_bytes(host, source, false) && copy_bytes(out, host, false);
+  lt_release(host);
+  return ok;
+}
+
+/* Between devices: cast and gathered where the source is, sent as dense bytes, spread where the target is. */
+static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
+  if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
+  if (!lt_backend_of(out)->has_data) return true;
+  lt_Tensor *packed = lt_as_contiguous((lt_Tensor *)source, out->dtype);
+  if (!packed) return false;
+  bool direct = lt_tensor_is_contiguous(out) && packed->numel == out->numel;
+  lt_Tensor *landed = direct ? lt_retain(out) : lt_empty(out->dtype, lt_tensor_device(out), packed->ndim, packed->shape);
+  bool ok = landed && copy_bytes(landed, packed, non_blocking && direct);
+  if (ok && !direct) ok = lt_copy_into(out, landed, false);
+  lt_release(landed);
+  lt_release(packed);
+  return ok;
+}
+
+bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
+  if (!lt_device_equal(lt_tensor_device(out), lt_tensor_device(source))) return copy_across(out, source, non_blocking);
+  lt_Dtype compute = lt_dtype_promote(lt_dtype_compute(source->dtype), LT_bool);
+  lt_Arg in = lt_arg_tensor((lt_Tensor *)source);
+  if (lt_tensor_overlaps(out, source)) {
+    lt_Tensor *apart = lt_empty(source->dtype, lt_tensor_device(source), source->ndim, source->shape);
+    bool ok = apart && lt_copy_into(apart, source, false) && lt_copy_into(out, apart, false);
+    lt_release(apart);
+    return ok;
+  }
+  return lt_loop_run(LT_OP_copy, out, compute, 1, &in, lt_scalar_int(0), lt_scalar_int(0));
+}

@@ -1,0 +1,83 @@
+/* random.c: generators. A generator is a key (its seed) and a position in the sequence of Philox's counter; a kernel
+ * reserves a stretch of the sequence, and each element's number depends only on the key and its place in it. So the same
+ * seed gives the same numbers whatever the device and the number of threads. */
+#include "core.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+struct lt_Generator {
+  pthread_mutex_t lock;
+  uint64_t seed;
+  uint64_t position; /* blocks of four 32-bit numbers used */
+};
+
+uint64_t lt_random_seed(void) {
+  uint64_t seed = 0;
+  FILE *f = fopen("/dev/urandom", "rb");
+  if (f) {
+    if (fread(&seed, sizeof seed, 1, f) != 1) seed = 0;
+    fclose(f);
+  }
+  if (!seed) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    seed = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec + (uint64_t)getpid();
+  }
+  return seed & 0x1fffffffffffffu; /* a whole number that a double holds exactly */
+}
+
+lt_Generator *lt_generator_new(uint64_t seed) {
+  lt_Generator *g = malloc(sizeof *g);
+  if (!g) return lt_error_set("Generator: out of memory");
+  pthread_mutex_init(&g->lock, NULL);
+  g->seed = seed;
+  g->position = 0;
+  return g;
+}
+
+void lt_generator_free(lt_Generator *g) {
+  if (!g) return;
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
+/* Seeded from the system once, on first use. */
+static lt_Generator default_generator = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_once_t default_once = PTHREAD_ONCE_INIT;
+static void seed_default(void) { default_generator.seed = lt_random_seed(); }
+
+lt_Generator *lt_generator_default(void) {
+  pthread_once(&default_once, seed_default);
+  return &default_generator;
+}
+
+void lt_generator_seed(lt_Generator *g, uint64_t seed) {
+  const uint64_t state[2] = {seed, 0};
+  lt_generator_set_state(g, state);
+}
+
+void lt_generator_get_state(const lt_Generator *g, uint64_t state[2]) {
+  lt_Generator *own = (lt_Generator *)g;
+  pthread_mutex_lock(&own->lock);
+  state[0] = g->seed;
+  state[1] = g->position;
+  pthread_mutex_unlock(&own->lock);
+}
+
+void lt_generator_set_state(lt_Generator *g, const uint64_t state[2]) {
+  pthread_mutex_lock(&g->lock);
+  g->seed = state[0];
+  g->position = state[1];
+  pthread_mutex_unlock(&g->lock);
+}
+
+void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t *position) {
+  if (!g) g = lt_generator_default();
+  pthread_mutex_lock(&g->lock);
+  *seed = g->seed;
+  *position = g->position;
+  g->position += (n + 3) / 4;
+  pthread_mutex_unlock(&g->lock);
+}
