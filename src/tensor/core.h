@@ -28,22 +28,22 @@ typedef enum lt_Kind {
 } lt_Kind;
 
 typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_reduce.c */
-  LT_RULE_NONE,
-  LT_RULE_SAME,
-  LT_RULE_NUMBER,
-  LT_RULE_FLOAT,
-  LT_RULE_FLOATING,
-  LT_RULE_INTEGRAL,
-  LT_RULE_TEST,
-  LT_RULE_TRUTH,
-  LT_RULE_SELF,
-  LT_RULE_SELECT,
-  LT_RULE_SUM,
-  LT_RULE_ORDERED,
-  LT_RULE_BOOL,
-  LT_RULE_COUNT,
-  LT_RULE_ARG,
-  LT_RULE_ARG2
+                       LT_RULE_NONE,
+                       LT_RULE_SAME,
+                       LT_RULE_NUMBER,
+                       LT_RULE_FLOAT,
+                       LT_RULE_FLOATING,
+                       LT_RULE_INTEGRAL,
+                       LT_RULE_TEST,
+                       LT_RULE_TRUTH,
+                       LT_RULE_SELF,
+                       LT_RULE_SELECT,
+                       LT_RULE_SUM,
+                       LT_RULE_ORDERED,
+                       LT_RULE_BOOL,
+                       LT_RULE_COUNT,
+                       LT_RULE_ARG,
+                       LT_RULE_ARG2
 } lt_Rule;
 
 enum { LT_VARIANT_FUNCTION = 1, LT_VARIANT_METHOD = 2, LT_VARIANT_IN_PLACE = 4 };
@@ -75,7 +75,8 @@ typedef struct lt_Param {
   bool optional;    /* `?`: nil is a value */
   bool has_default; /* may be left out */
   char text[16];    /* the default as the signature writes it, for help */
-  lt_Arg value;     /* the default (LT_NIL for nil and where there is none); dims already count from 0 */
+  lt_Arg
+      value; /* the default (LT_NIL for nil and where there is none); dims already count from 0 */
 } lt_Param;
 
 /* A signature, parsed once, on first use. */
@@ -87,6 +88,8 @@ typedef struct lt_Signature {
   bool result_is_index[LT_MAX_OUT];
   char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */
+  int device_param, dtype_param,
+      requires_grad_param; /* places of the parameters of these names, or -1 */
 } lt_Signature;
 
 typedef struct lt_OpInfo {
@@ -121,15 +124,17 @@ struct lt_Call {
   const lt_OpInfo *info;
   const lt_Signature *signature;
   bool in_place;
-  int nargs;                 /* == signature->count, defaults filled in */
+  int nargs; /* == signature->count, defaults filled in */
   lt_Arg arg[LT_MAX_ARGS];
-  lt_Device device;          /* where it runs */
-  lt_Dtype compute;          /* of elementwise ops: what is computed in; of reductions: the input's after casting */
+  lt_Device device; /* where it runs */
+  lt_Dtype
+      compute; /* of elementwise ops: what is computed in; of reductions: the input's after casting */
   int nout;
   lt_Spec spec[LT_MAX_OUT];
   lt_Tensor *out[LT_MAX_OUT];
   lt_Stream *stream;
-  lt_Results *results;       /* of composites that give a list or a flag */
+  lt_Results *results;         /* of composites that give a list or a flag */
+  int64_t single[LT_MAX_ARGS]; /* lists of one, where a plain int was given */
 };
 
 /* The op as the user wrote it: the outermost call's name ("swapaxes", "add_"). For messages. */
@@ -171,7 +176,8 @@ lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);
 /* Gives one reference to the scope; returns t. NULL when t is NULL or memory ran out. */
 lt_Tensor *lt_scope_own(lt_Tensor *t);
 lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result);
-#define LT_ARGS_(...) (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
+#define LT_ARGS_(...)                                                                              \
+  (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
 /* The first result of an op, e.g. lt_do(mul, A(x), A(y)); NULL passes through. */
 #define lt_do(op, ...) lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
 /* Another result: lt_do_nth(sort, 1, A(x)). Runs the op again for each: for several use lt_call. */
@@ -181,7 +187,8 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 
 /* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR arguments) broadcast to. The
  * inputs are on out's device, or 0-d on the CPU, or numbers. No autograd, no checks beyond devices. */
-bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs, lt_Scalar a, lt_Scalar b);
+bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs,
+                 lt_Scalar a, lt_Scalar b);
 /* out[...] = source[...], any dtypes and layouts, any devices; source is broadcast. */
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
 /* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and layout. */
@@ -206,6 +213,8 @@ bool lt_autograd_before_in_place(lt_Call *c, void **state);
 /* After the run: joins the results to the graph. */
 bool lt_autograd_record(lt_Call *c);
 bool lt_autograd_record_in_place(lt_Call *c, void *state);
+/* The run failed: lets go of the state. */
+void lt_autograd_drop_in_place(void *state);
 /* After a view was made (recorded or not): remembers what it is a view of. */
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);

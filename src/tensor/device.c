@@ -19,7 +19,8 @@ typedef struct DeviceType {
 #define LINKED_1(name) lt_backend_##name
 #define LINKED_0(name) NULL
 static DeviceType types[LT_MAX_DEVICE_TYPES] = {
-#define LT_DEVICE(name, numbered, linked, hint) {#name, hint, numbered, LINKED_##linked(name), NULL, "", {""}},
+#define LT_DEVICE(name, numbered, linked, hint)                                                    \
+  {#name, hint, numbered, LINKED_##linked(name), NULL, "", {""}},
 #include "devices.def"
 #undef LT_DEVICE
 };
@@ -150,7 +151,8 @@ static void list_devices(char *text, size_t size) {
   for (int t = 0; t < lt_device_type_count(); t++) {
     int n = lt_device_count(t, NULL, 0);
     for (int i = 0; i < n && at < size; i++, comma = ", ")
-      at += (size_t)snprintf(text + at, size - at, "%s%s", comma, lt_device_name((lt_Device){(uint8_t)t, (uint8_t)i}));
+      at += (size_t)snprintf(text + at, size - at, "%s%s", comma,
+                             lt_device_name((lt_Device){(uint8_t)t, (uint8_t)i}));
   }
 }
 
@@ -174,9 +176,11 @@ bool lt_device_parse(const char *name, lt_Device *out) {
     if (colon) {
       char *end;
       index = strtol(colon + 1, &end, 10);
-      if (*end || end == colon + 1 || colon[1] < '0' || colon[1] > '9') return parse_failed(name, "");
+      if (*end || end == colon + 1 || colon[1] < '0' || colon[1] > '9')
+        return parse_failed(name, "");
       if (index >= count) {
-        snprintf(why, sizeof why, "there %s %d of them, counted from 0", count == 1 ? "is" : "are", count);
+        snprintf(why, sizeof why, "there %s %d of them, counted from 0", count == 1 ? "is" : "are",
+                 count);
         return parse_failed(name, why);
       }
     } else {
@@ -189,7 +193,9 @@ bool lt_device_parse(const char *name, lt_Device *out) {
   return parse_failed(name, "");
 }
 
-lt_Device lt_device_default(void) { return atomic_load_explicit(&default_device, memory_order_relaxed); }
+lt_Device lt_device_default(void) {
+  return atomic_load_explicit(&default_device, memory_order_relaxed);
+}
 
 bool lt_device_set_default(lt_Device d) {
   atomic_store(&default_device, d);

@@ -22,11 +22,11 @@ typedef struct lt_Event lt_Event;
 typedef bool (*lt_KernelFn)(lt_Call *call);
 
 typedef struct lt_DeviceProperties {
-  char name[128];        /* of the hardware, for people */
-  int64_t total_memory;  /* bytes */
-  int64_t free_memory;   /* bytes, now */
-  int multiprocessors;   /* or cores */
-  int major, minor;      /* compute capability, 0.0 where there is none */
+  char name[128];       /* of the hardware, for people */
+  int64_t total_memory; /* bytes */
+  int64_t free_memory;  /* bytes, now */
+  int multiprocessors;  /* or cores */
+  int major, minor;     /* compute capability, 0.0 where there is none */
   bool emulated;
 } lt_DeviceProperties;
 
@@ -63,12 +63,12 @@ typedef struct lt_Loop {
 } lt_Loop;
 
 typedef struct lt_Backend {
-  unsigned abi;        /* LT_BACKEND_ABI */
-  const char *name;    /* "cuda" */
-  bool numbered;       /* full names carry a number */
-  bool host_memory;    /* the host may read and write its memory directly */
-  bool asynchronous;   /* calls may return before the work is done */
-  bool has_data;       /* false: shapes only (meta) */
+  unsigned abi;      /* LT_BACKEND_ABI */
+  const char *name;  /* "cuda" */
+  bool numbered;     /* full names carry a number */
+  bool host_memory;  /* the host may read and write its memory directly */
+  bool asynchronous; /* calls may return before the work is done */
+  bool has_data;     /* false: shapes only (meta) */
 
   /* How many there are; 0 with the reason in `why` (never an error: it is asked by lists of devices). */
   int (*count)(char *why, size_t why_size);
@@ -83,8 +83,8 @@ typedef struct lt_Backend {
   /* Bytes between any two devices of which one is this backend's and the other this backend's or the CPU. Puts the
    * copy on `stream` (of the device that is not the CPU). When non_blocking is false, it is done on return as far as
    * the host can see. */
-  bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes, lt_Stream *stream,
-               bool non_blocking);
+  bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+               lt_Stream *stream, bool non_blocking);
   bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
 
   /* Streams and events. NULL members: the device has one stream and is always ready. */
@@ -113,8 +113,8 @@ typedef struct lt_Backend {
 } lt_Backend;
 
 /* The backends that are part of this library. */
-#define LT_DEVICE_ONE(name)                 const lt_Backend *lt_backend_##name(void);
-#define LT_DEVICE_IF_1(name)                LT_DEVICE_ONE(name)
+#define LT_DEVICE_ONE(name)  const lt_Backend *lt_backend_##name(void);
+#define LT_DEVICE_IF_1(name) LT_DEVICE_ONE(name)
 #define LT_DEVICE_IF_0(name)
 #define LT_DEVICE(name, numbered, linked, hint) LT_DEVICE_IF_##linked(name)
 #include "devices.def"

@@ -28,7 +28,9 @@ size_t lt_dtype_size(lt_Dtype d) { return table[d].size; }
 lt_Category lt_dtype_category(lt_Dtype d) { return table[d].category; }
 lt_Dtype lt_dtype_compute(lt_Dtype d) { return table[d].compute; }
 lt_Dtype lt_dtype_accumulate(lt_Dtype d) { return table[d].accumulate; }
-lt_Dtype lt_dtype_default(void) { return atomic_load_explicit(&default_dtype, memory_order_relaxed); }
+lt_Dtype lt_dtype_default(void) {
+  return atomic_load_explicit(&default_dtype, memory_order_relaxed);
+}
 
 bool lt_dtype_set_default(lt_Dtype d) {
   if (!lt_dtype_is_float(d)) {
@@ -42,7 +44,8 @@ bool lt_dtype_set_default(lt_Dtype d) {
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b) {
   if (a == b) return a;
   if (table[a].category != table[b].category) return table[a].category > table[b].category ? a : b;
-  if (table[a].rank == table[b].rank) return table[a].category == LT_FLOATING ? LT_float32 : LT_int16;
+  if (table[a].rank == table[b].rank)
+    return table[a].category == LT_FLOATING ? LT_float32 : LT_int16;
   return table[a].rank > table[b].rank ? a : b;
 }
 
@@ -113,12 +116,23 @@ static bool fits(int64_t v, lt_Dtype d) {
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   double f = lt_scalar_to_double(s);
   switch (d) {
-  case LT_bool: *(uint8_t *)element = f != 0; return true;
-  case LT_float64: *(double *)element = f; return true;
-  case LT_float32: *(float *)element = (float)f; return true;
-  case LT_float16: *(lt_half *)element = lt_half_from_double(f); return true;
-  case LT_bfloat16: *(lt_bfloat16 *)element = lt_bfloat16_from_float(lt_float_from_double_odd(f)); return true;
-  default: break;
+  case LT_bool:
+    *(uint8_t *)element = f != 0;
+    return true;
+  case LT_float64:
+    *(double *)element = f;
+    return true;
+  case LT_float32:
+    *(float *)element = (float)f;
+    return true;
+  case LT_float16:
+    *(lt_half *)element = lt_half_from_double(f);
+    return true;
+  case LT_bfloat16:
+    *(lt_bfloat16 *)element = lt_bfloat16_from_float(lt_float_from_double_odd(f));
+    return true;
+  default:
+    break;
   }
   int64_t v = lt_scalar_to_int(s);
   bool whole = s.kind != LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
@@ -130,25 +144,42 @@ bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
     return false;
   }
   switch (table[d].size) {
-  case 1: *(int8_t *)element = (int8_t)v; break;
-  case 2: *(int16_t *)element = (int16_t)v; break;
-  case 4: *(int32_t *)element = (int32_t)v; break;
-  default: *(int64_t *)element = v;
+  case 1:
+    *(int8_t *)element = (int8_t)v;
+    break;
+  case 2:
+    *(int16_t *)element = (int16_t)v;
+    break;
+  case 4:
+    *(int32_t *)element = (int32_t)v;
+    break;
+  default:
+    *(int64_t *)element = v;
   }
   return true;
 }
 
 lt_Scalar lt_scalar_load(lt_Dtype d, const void *element) {
   switch (d) {
-  case LT_bool: return lt_scalar_bool(*(const uint8_t *)element != 0);
-  case LT_uint8: return lt_scalar_int(*(const uint8_t *)element);
-  case LT_int8: return lt_scalar_int(*(const int8_t *)element);
-  case LT_int16: return lt_scalar_int(*(const int16_t *)element);
-  case LT_int32: return lt_scalar_int(*(const int32_t *)element);
-  case LT_int64: return lt_scalar_int(*(const int64_t *)element);
-  case LT_float16: return lt_scalar_float((double)lt_half_to_float(*(const lt_half *)element));
-  case LT_bfloat16: return lt_scalar_float((double)lt_bfloat16_to_float(*(const lt_bfloat16 *)element));
-  case LT_float32: return lt_scalar_float((double)*(const float *)element);
-  default: return lt_scalar_float(*(const double *)element);
+  case LT_bool:
+    return lt_scalar_bool(*(const uint8_t *)element != 0);
+  case LT_uint8:
+    return lt_scalar_int(*(const uint8_t *)element);
+  case LT_int8:
+    return lt_scalar_int(*(const int8_t *)element);
+  case LT_int16:
+    return lt_scalar_int(*(const int16_t *)element);
+  case LT_int32:
+    return lt_scalar_int(*(const int32_t *)element);
+  case LT_int64:
+    return lt_scalar_int(*(const int64_t *)element);
+  case LT_float16:
+    return lt_scalar_float((double)lt_half_to_float(*(const lt_half *)element));
+  case LT_bfloat16:
+    return lt_scalar_float((double)lt_bfloat16_to_float(*(const lt_bfloat16 *)element));
+  case LT_float32:
+    return lt_scalar_float((double)*(const float *)element);
+  default:
+    return lt_scalar_float(*(const double *)element);
   }
 }

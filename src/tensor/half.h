@@ -20,7 +20,9 @@ static inline float lt_bits_float(uint32_t u) {
   return f;
 }
 
-static inline float lt_bfloat16_to_float(lt_bfloat16 h) { return lt_bits_float((uint32_t)h.bits << 16); }
+static inline float lt_bfloat16_to_float(lt_bfloat16 h) {
+  return lt_bits_float((uint32_t)h.bits << 16);
+}
 
 static inline lt_bfloat16 lt_bfloat16_from_float(float f) {
   uint32_t u = lt_float_bits(f);
@@ -46,8 +48,8 @@ static inline lt_half lt_half_from_float(float f) {
   uint32_t small = lt_float_bits(lt_bits_float(size) + 0.5f) - 0x3f000000u;
   uint32_t normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
   uint32_t bits = size < 0x38800000u ? small : normal;
-  bits = size >= 0x477ff000u ? 0x7c00u : bits;                               /* too large: infinity */
-  bits = size > 0x7f800000u ? 0x7e00u | ((size >> 13) & 0x3ffu) : bits;      /* NaN */
+  bits = size >= 0x477ff000u ? 0x7c00u : bits;                          /* too large: infinity */
+  bits = size > 0x7f800000u ? 0x7e00u | ((size >> 13) & 0x3ffu) : bits; /* NaN */
   return (lt_half){(uint16_t)(sign | bits)};
 }
 
@@ -62,6 +64,8 @@ static inline float lt_float_from_double_odd(double d) {
   return lt_bits_float(up ? u + 1u : u - 1u);
 }
 
-static inline lt_half lt_half_from_double(double d) { return lt_half_from_float(lt_float_from_double_odd(d)); }
+static inline lt_half lt_half_from_double(double d) {
+  return lt_half_from_float(lt_float_from_double_odd(d));
+}
 
 #endif

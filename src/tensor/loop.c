@@ -30,14 +30,16 @@ static int64_t last_element(const lt_Tensor *t) {
 static bool same_geometry(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->dtype != b->dtype || a->offset != b->offset || a->ndim != b->ndim) return false;
   for (int i = 0; i < a->ndim; i++)
-    if (a->shape[i] != b->shape[i] || (a->strides[i] != b->strides[i] && a->shape[i] > 1)) return false;
+    if (a->shape[i] != b->shape[i] || (a->strides[i] != b->strides[i] && a->shape[i] > 1))
+      return false;
   return true;
 }
 
 bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->storage != b->storage || !a->numel || !b->numel || same_geometry(a, b)) return false;
   int64_t asize = (int64_t)lt_dtype_size(a->dtype), bsize = (int64_t)lt_dtype_size(b->dtype);
-  return a->offset * asize < (last_element(b) + 1) * bsize && b->offset * bsize < (last_element(a) + 1) * asize;
+  return a->offset * asize < (last_element(b) + 1) * bsize &&
+         b->offset * bsize < (last_element(a) + 1) * asize;
 }
 
 /* ---- collapsing ------------------------------------------------------------------------------------------ */
@@ -71,7 +73,8 @@ static void move_dim(lt_Loop *l, int from, int to) {
 
 static bool mergeable(const lt_Loop *l, int outer, int inner) {
   for (int k = 0; k <= l->inputs; k++)
-    if (l->operand[k].strides[outer] != l->operand[k].strides[inner] * l->shape[inner]) return false;
+    if (l->operand[k].strides[outer] != l->operand[k].strides[inner] * l->shape[inner])
+      return false;
   return true;
 }
 
@@ -113,7 +116,8 @@ void lt_loop_collapse(lt_Loop *l) {
   if (l->ndim == 0) { /* one element */
     l->ndim = 1;
     l->shape[0] = 1;
-    for (int k = 0; k <= l->inputs; k++) l->operand[k].strides[0] = (int64_t)lt_dtype_size(l->operand[k].dtype);
+    for (int k = 0; k <= l->inputs; k++)
+      l->operand[k].strides[0] = (int64_t)lt_dtype_size(l->operand[k].dtype);
   }
   l->layout = layout_of(l);
 }
@@ -139,7 +143,8 @@ static bool flat(const lt_Tensor *out, int n, const lt_Arg *inputs) {
     if (inputs[i].kind != LT_ARG_TENSOR) continue;
     const lt_Tensor *t = inputs[i].tensor;
     if (t->numel == 1 && out->numel != 1) continue;
-    if (!lt_shape_equal(t->ndim, t->shape, out->ndim, out->shape) || !lt_tensor_is_contiguous(t)) return false;
+    if (!lt_shape_equal(t->ndim, t->shape, out->ndim, out->shape) || !lt_tensor_is_contiguous(t))
+      return false;
   }
   return true;
 }
@@ -166,7 +171,8 @@ static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *input
   }
 }
 
-bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_Arg *inputs, lt_Scalar a, lt_Scalar b) {
+bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_Arg *inputs,
+                 lt_Scalar a, lt_Scalar b) {
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
   lt_Loop l;
@@ -223,9 +229,11 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   if (!target->has_data || n == 0) return true;
   bool by_target = to.type == from.type || from.type == LT_DEVICE_cpu;
   if (by_target)
-    return target->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(out), non_blocking);
+    return target->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(out),
+                        non_blocking);
   if (to.type == LT_DEVICE_cpu)
-    return origin->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(source), non_blocking);
+    return origin->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n,
+                        lt_stream_of(source), non_blocking);
   lt_Tensor *host = lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
   bool ok = host && copy_bytes(host, source, false) && copy_bytes(out, host, false);
   lt_release(host);
@@ -239,7 +247,9 @@ static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocki
   lt_Tensor *packed = lt_as_contiguous((lt_Tensor *)source, out->dtype);
   if (!packed) return false;
   bool direct = lt_tensor_is_contiguous(out) && packed->numel == out->numel;
-  lt_Tensor *landed = direct ? lt_retain(out) : lt_empty(out->dtype, lt_tensor_device(out), packed->ndim, packed->shape);
+  lt_Tensor *landed =
+      direct ? lt_retain(out)
+             : lt_empty(out->dtype, lt_tensor_device(out), packed->ndim, packed->shape);
   bool ok = landed && copy_bytes(landed, packed, non_blocking && direct);
   if (ok && !direct) ok = lt_copy_into(out, landed, false);
   lt_release(landed);
@@ -248,11 +258,13 @@ static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocki
 }
 
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
-  if (!lt_device_equal(lt_tensor_device(out), lt_tensor_device(source))) return copy_across(out, source, non_blocking);
-  lt_Dtype compute = lt_dtype_promote(lt_dtype_compute(source->dtype), LT_bool);
+  if (!lt_device_equal(lt_tensor_device(out), lt_tensor_device(source)))
+    return copy_across(out, source, non_blocking);
+  lt_Dtype compute = lt_dtype_compute(source->dtype);
   lt_Arg in = lt_arg_tensor((lt_Tensor *)source);
   if (lt_tensor_overlaps(out, source)) {
-    lt_Tensor *apart = lt_empty(source->dtype, lt_tensor_device(source), source->ndim, source->shape);
+    lt_Tensor *apart =
+        lt_empty(source->dtype, lt_tensor_device(source), source->ndim, source->shape);
     bool ok = apart && lt_copy_into(apart, source, false) && lt_copy_into(out, apart, false);
     lt_release(apart);
     return ok;

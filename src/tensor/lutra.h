@@ -133,8 +133,8 @@ typedef struct lt_Storage {
   atomic_uint version; /* counts writes: autograd compares */
   lt_Device device;
   size_t nbytes;
-  void *data;        /* NULL on meta and when empty */
-  lt_Stream *stream; /* where it was allocated; NULL: the device's default */
+  void *data;                               /* NULL on meta and when empty */
+  lt_Stream *stream;                        /* where it was allocated; NULL: the device's default */
   void (*release)(struct lt_Storage *self); /* gives `data` back; NULL: nothing to give back */
   void *owner;                              /* release's own */
 } lt_Storage;
@@ -256,9 +256,13 @@ static inline lt_Arg lt_arg_bool(bool b) { return (lt_Arg){LT_ARG_BOOL, 0, {.b =
 static inline lt_Arg lt_arg_string(const char *s) {
   return (lt_Arg){LT_ARG_STRING, 0, {.string = s}};
 }
-static inline lt_Arg lt_arg_scalar(lt_Scalar s) { return (lt_Arg){LT_ARG_SCALAR, 0, {.scalar = s}}; }
+static inline lt_Arg lt_arg_scalar(lt_Scalar s) {
+  return (lt_Arg){LT_ARG_SCALAR, 0, {.scalar = s}};
+}
 static inline lt_Arg lt_arg_dtype(lt_Dtype d) { return (lt_Arg){LT_ARG_DTYPE, 0, {.dtype = d}}; }
-static inline lt_Arg lt_arg_device(lt_Device d) { return (lt_Arg){LT_ARG_DEVICE, 0, {.device = d}}; }
+static inline lt_Arg lt_arg_device(lt_Device d) {
+  return (lt_Arg){LT_ARG_DEVICE, 0, {.device = d}};
+}
 static inline lt_Arg lt_arg_generator(lt_Generator *g) {
   return (lt_Arg){g ? LT_ARG_GENERATOR : LT_ARG_NIL, 0, {.generator = g}};
 }
@@ -269,7 +273,7 @@ static inline lt_Arg lt_arg_tensors(lt_Tensor *const *p, int n) {
   return (lt_Arg){LT_ARG_TENSORS, n, {.tensors = p}};
 }
 static inline lt_Arg lt_arg_same(lt_Arg a) { return a; }
-#define LT_NIL ((lt_Arg){.kind = LT_ARG_NIL})
+#define LT_NIL           ((lt_Arg){.kind = LT_ARG_NIL})
 #define LT_INTS(p, n)    lt_arg_ints(p, n)
 #define LT_TENSORS(p, n) lt_arg_tensors(p, n)
 
@@ -326,7 +330,8 @@ bool lt_inference_set_enabled(bool on); /* returns what it was */
 bool lt_tensor_is_leaf(const lt_Tensor *t);
 bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on); /* leaves of float dtype only */
 lt_Tensor *lt_tensor_grad(lt_Tensor *t);                 /* borrowed, NULL when there is none */
-bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad);  /* NULL clears; shape, dtype, device are checked */
+bool lt_tensor_set_grad(lt_Tensor *t,
+                        lt_Tensor *grad); /* NULL clears; shape, dtype, device are checked */
 bool lt_tensor_retain_grad(lt_Tensor *t);
 const char *lt_tensor_grad_fn_name(const lt_Tensor *t); /* "MulBackward", NULL for leaves */
 
@@ -349,13 +354,15 @@ bool lt_tensor_remove_hook(lt_Tensor *t, int id);
  * given one gradient per output (NULL where none came, or zeros if it asks) and fills one per input (NULL: none). */
 typedef struct lt_CustomFunction {
   const char *name; /* copied */
-  bool (*backward)(void *context, int noutputs, lt_Tensor *const *grads, int ninputs, lt_Tensor **input_grads);
-  void (*forget)(void *context);  /* the node goes away */
-  void (*release)(void *context); /* saved values go away after backward without retain_graph; may be NULL */
+  bool (*backward)(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
+                   lt_Tensor **input_grads);
+  void (*forget)(void *context); /* the node goes away */
+  void (*release)(
+      void *context); /* saved values go away after backward without retain_graph; may be NULL */
   void *context;
 } lt_CustomFunction;
-bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs, int noutputs,
-                        lt_Tensor **outputs);
+bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
+                        int noutputs, lt_Tensor **outputs);
 /* For the host that saves tensors itself: the version to remember, and the check when it is used again. */
 unsigned lt_tensor_version(const lt_Tensor *t);
 

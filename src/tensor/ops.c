@@ -5,29 +5,45 @@
 
 /* Every function that the rows name. */
 bool lt_infer_reduce(lt_Call *call);
-#define LT_KERNEL(name, infer, ...)    bool lt_infer_##infer(lt_Call *call);
-#define LT_UPDATE(name, infer, ...)    bool lt_infer_##infer(lt_Call *call);
-#define LT_VIEW(name, ...)             bool lt_view_##name(lt_Call *call);
-#define LT_COMPOSITE(name, ...)        bool lt_composite_##name(lt_Call *call);
+#define LT_KERNEL(name, infer, ...) bool lt_infer_##infer(lt_Call *call);
+#define LT_UPDATE(name, infer, ...) bool lt_infer_##infer(lt_Call *call);
+#define LT_VIEW(name, ...)          bool lt_view_##name(lt_Call *call);
+#define LT_COMPOSITE(name, ...)     bool lt_composite_##name(lt_Call *call);
 #include "ops.def"
 
 enum { F = LT_VARIANT_FUNCTION, M = LT_VARIANT_METHOD, I = LT_VARIANT_IN_PLACE };
 enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3 };
 
 const lt_OpInfo lt_ops[LT_OP_COUNT] = {
-#define LT_ELEMENTWISE(name, n, rule, types, ftext, itext, variants, signature, doc)                                   \
-  {#name, LT_KIND_ELEMENTWISE, LT_RULE_##rule, n, variants, NULL, signature, doc,                                      \
-   (HAS_##types & HAS_F) != 0, (HAS_##types & HAS_I) != 0},
-#define LT_REDUCE(name, rule, variants, signature, doc)                                                                \
-  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, variants, lt_infer_reduce, signature, doc, false, false},
-#define LT_KERNEL(name, infer, variants, signature, doc)                                                               \
-  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature, doc, false, false},
-#define LT_UPDATE(name, infer, variants, signature, doc)                                                               \
-  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature, doc, false, false},
-#define LT_VIEW(name, variants, signature, doc)                                                                        \
+#define LT_ELEMENTWISE(name, n, rule, types, ftext, itext, variants, signature, doc)               \
+  {#name,                                                                                          \
+   LT_KIND_ELEMENTWISE,                                                                            \
+   LT_RULE_##rule,                                                                                 \
+   n,                                                                                              \
+   variants,                                                                                       \
+   NULL,                                                                                           \
+   signature,                                                                                      \
+   doc,                                                                                            \
+   (HAS_##types & HAS_F) != 0,                                                                     \
+   (HAS_##types & HAS_I) != 0},
+#define LT_REDUCE(name, rule, variants, signature, doc)                                            \
+  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, variants, lt_infer_reduce, signature,                 \
+   doc,   false,          false},
+#define LT_KERNEL(name, infer, variants, signature, doc)                                           \
+  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature,                  \
+   doc,   false,          false},
+#define LT_UPDATE(name, infer, variants, signature, doc)                                           \
+  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature,                  \
+   doc,   false,          false},
+#define LT_VIEW(name, variants, signature, doc)                                                    \
   {#name, LT_KIND_VIEW, LT_RULE_NONE, 0, variants, lt_view_##name, signature, doc, false, false},
-#define LT_COMPOSITE(name, variants, signature, doc)                                                                   \
-  {#name, LT_KIND_COMPOSITE, LT_RULE_NONE, 0, variants, lt_composite_##name, signature, doc, false, false},
+#define LT_COMPOSITE(name, variants, signature, doc)                                               \
+  {                                                                                                \
+      #name,        LT_KIND_COMPOSITE,                                                             \
+      LT_RULE_NONE, 0,                                                                             \
+      variants,     lt_composite_##name,                                                           \
+      signature,    doc,                                                                           \
+      false,        false},
 #include "ops.def"
 };
 
@@ -43,12 +59,15 @@ static const struct {
   const char *word;
   lt_ParamType type;
 } words[] = {
-    {"Tensor[]", LT_PARAM_TENSORS}, {"Tensor", LT_PARAM_TENSOR},       {"Operand", LT_PARAM_OPERAND},
-    {"Index", LT_PARAM_INDEX},      {"Scalar", LT_PARAM_SCALAR},       {"int", LT_PARAM_INT},
-    {"float", LT_PARAM_FLOAT},      {"bool", LT_PARAM_BOOL},           {"string", LT_PARAM_STRING},
-    {"dtype", LT_PARAM_DTYPE},      {"device", LT_PARAM_DEVICE},       {"Generator", LT_PARAM_GENERATOR},
-    {"sizes", LT_PARAM_SIZES},      {"ints", LT_PARAM_INTS},           {"dim", LT_PARAM_DIM},
-    {"dims", LT_PARAM_DIMS},        {"position", LT_PARAM_POSITION},
+    {"Tensor[]", LT_PARAM_TENSORS},  {"Tensor", LT_PARAM_TENSOR},
+    {"Operand", LT_PARAM_OPERAND},   {"Index", LT_PARAM_INDEX},
+    {"Scalar", LT_PARAM_SCALAR},     {"int", LT_PARAM_INT},
+    {"float", LT_PARAM_FLOAT},       {"bool", LT_PARAM_BOOL},
+    {"string", LT_PARAM_STRING},     {"dtype", LT_PARAM_DTYPE},
+    {"device", LT_PARAM_DEVICE},     {"Generator", LT_PARAM_GENERATOR},
+    {"sizes", LT_PARAM_SIZES},       {"ints", LT_PARAM_INTS},
+    {"dim", LT_PARAM_DIM},           {"dims", LT_PARAM_DIMS},
+    {"position", LT_PARAM_POSITION},
 };
 
 static const char *skip(const char *s) {
@@ -89,9 +108,15 @@ static bool parse_default(lt_Param *p, const char *text) {
   memcpy(p->text, text, strlen(text) + 1);
   if (strcmp(text, "nil") == 0) return p->optional;
   switch (p->type) {
-  case LT_PARAM_BOOL: p->value = lt_arg_bool(text[0] == 't'); return true;
-  case LT_PARAM_FLOAT: p->value = lt_arg_float(strtod(text, &end)); return *end == 0;
-  case LT_PARAM_INT: p->value = lt_arg_int(strtoll(text, &end, 10)); return *end == 0;
+  case LT_PARAM_BOOL:
+    p->value = lt_arg_bool(text[0] == 't');
+    return true;
+  case LT_PARAM_FLOAT:
+    p->value = lt_arg_float(strtod(text, &end));
+    return *end == 0;
+  case LT_PARAM_INT:
+    p->value = lt_arg_int(strtoll(text, &end, 10));
+    return *end == 0;
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
     p->value = lt_arg_int(strtoll(text, &end, 10));
@@ -141,14 +166,24 @@ static bool parse_results(lt_Signature *g, const char *s) {
   return false;
 }
 
+static int find_param(const lt_Signature *g, const char *name) {
+  for (int i = 0; i < g->count; i++)
+    if (strcmp(g->param[i].name, name) == 0) return i;
+  return -1;
+}
+
 static bool parse_signature(lt_Signature *g, const char *s) {
   if (*s++ != '(') return false;
   while (*(s = skip(s)) != ')') {
     if (g->count == LT_MAX_ARGS || !parse_param(&g->param[g->count++], &s)) return false;
     if (*s == ',') s++;
   }
+  g->device_param = find_param(g, "device");
+  g->dtype_param = find_param(g, "dtype");
+  g->requires_grad_param = find_param(g, "requires_grad");
   lt_ParamType first = g->param[0].type;
-  g->takes_tensor = g->count && (first == LT_PARAM_TENSOR || first == LT_PARAM_OPERAND || first == LT_PARAM_INDEX);
+  g->takes_tensor = g->count && (first == LT_PARAM_TENSOR || first == LT_PARAM_OPERAND ||
+                                 first == LT_PARAM_INDEX);
   return parse_results(g, skip(s + 1));
 }
 

@@ -23,7 +23,8 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   }
   for (int i = 0; i < ndim; i++) {
     if (shape[i] < 0) {
-      lt_error_set("%s: size %d is negative in the shape %s", op, i + 1, lt_shape_text(ndim, shape));
+      lt_error_set("%s: size %d is negative in the shape %s", op, i + 1,
+                   lt_shape_text(ndim, shape));
       return false;
     }
     empty |= shape[i] == 0;
@@ -31,7 +32,8 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   for (int i = 0; i < ndim && !empty; i++) {
     /* 2^58 elements of 16 bytes still count in int64 */
     if (__builtin_mul_overflow(n, shape[i], &n) || n > INT64_MAX / 16) {
-      lt_error_set("%s: the shape %s has more elements than can be counted", op, lt_shape_text(ndim, shape));
+      lt_error_set("%s: the shape %s has more elements than can be counted", op,
+                   lt_shape_text(ndim, shape));
       return false;
     }
   }
@@ -43,7 +45,8 @@ void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides) {
   int64_t n = 1;
   for (int i = ndim - 1; i >= 0; i--) {
     strides[i] = n;
-    if (shape[i] > 1 && __builtin_mul_overflow(n, shape[i], &n)) n = INT64_MAX / 16; /* beside a size of 0 */
+    if (shape[i] > 1 && __builtin_mul_overflow(n, shape[i], &n))
+      n = INT64_MAX / 16; /* beside a size of 0 */
   }
 }
 
@@ -76,7 +79,8 @@ int lt_dim(int64_t dim, int ndim) {
   int n = ndim ? ndim : 1;
   if (dim >= 0 && dim < n) return (int)dim;
   if (dim < 0 && dim >= -n) return (int)dim + n;
-  lt_fail("dim %lld is out of range: the tensor has %d dimension%s", lt_dim_said(dim), ndim, ndim == 1 ? "" : "s");
+  lt_fail("dim %lld is out of range: the tensor has %d dimension%s", lt_dim_said(dim), ndim,
+          ndim == 1 ? "" : "s");
   return -1;
 }
 
@@ -110,4 +114,6 @@ void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape) 
   if (c->nout <= i) c->nout = i + 1;
 }
 
-void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t) { lt_spec(c, i, t->dtype, t->ndim, t->shape); }
+void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t) {
+  lt_spec(c, i, t->dtype, t->ndim, t->shape);
+}

@@ -25,14 +25,16 @@ static bool relieve(size_t wanted) {
 static void *no_memory(lt_Device device, size_t nbytes) {
   char reason[300];
   snprintf(reason, sizeof reason, "%s", lt_error());
-  lt_error_set("%s: out of memory on %s: tried to allocate %.2f MiB; %.2f MiB are held by tensors%s%s", lt_user_op(),
-               lt_device_name(device), (double)nbytes / 1048576.0, (double)lt_memory_live() / 1048576.0,
-               reason[0] ? "; " : "", reason);
+  lt_error_set(
+      "%s: out of memory on %s: tried to allocate %.2f MiB; %.2f MiB are held by tensors%s%s",
+      lt_user_op(), lt_device_name(device), (double)nbytes / 1048576.0,
+      (double)lt_memory_live() / 1048576.0, reason[0] ? "; " : "", reason);
   lt_thread()->memory_error = true;
   return NULL;
 }
 
-static void *device_alloc(const lt_Backend *backend, lt_Device device, size_t nbytes, lt_Stream *stream) {
+static void *device_alloc(const lt_Backend *backend, lt_Device device, size_t nbytes,
+                          lt_Stream *stream) {
   lt_thread()->error[0] = 0;
   void *p = backend->alloc(device.index, nbytes, stream);
   if (!p && relieve(nbytes)) p = backend->alloc(device.index, nbytes, stream);

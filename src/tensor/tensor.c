@@ -1,7 +1,8 @@
 /* tensor.c: a tensor is a geometry (dtype, shape, strides, offset) on a storage. */
 #include "core.h"
 
-static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim, const int64_t *shape) {
+static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim,
+                             const int64_t *shape) {
   lt_Tensor *t = malloc(sizeof *t);
   if (!t) {
     lt_error_set("%s: out of memory", lt_user_op());
@@ -34,8 +35,8 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
   return t;
 }
 
-lt_Tensor *lt_tensor_on(lt_Storage *storage, lt_Dtype dtype, int64_t offset, int ndim, const int64_t *shape,
-                        const int64_t *strides) {
+lt_Tensor *lt_tensor_on(lt_Storage *storage, lt_Dtype dtype, int64_t offset, int ndim,
+                        const int64_t *shape, const int64_t *strides) {
   int64_t numel;
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return NULL;
   lt_Tensor *t = tensor_new(dtype, offset, numel, ndim, shape);
@@ -79,7 +80,8 @@ bool lt_tensor_is_contiguous(const lt_Tensor *t) {
 bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   char element[16];
   if (t->numel != 1) {
-    lt_error_set("item: wants a tensor of one element, got the shape %s", lt_shape_text(t->ndim, t->shape));
+    lt_error_set("item: wants a tensor of one element, got the shape %s",
+                 lt_shape_text(t->ndim, t->shape));
     return false;
   }
   const lt_Backend *b = lt_backend_of(t);
@@ -91,8 +93,8 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
     *out = lt_scalar_load(t->dtype, lt_tensor_data(t));
     return true;
   }
-  if (!b->copy(lt_cpu(), element, lt_tensor_device(t), lt_tensor_data(t), lt_dtype_size(t->dtype), lt_stream_of(t),
-               false))
+  if (!b->copy(lt_cpu(), element, lt_tensor_device(t), lt_tensor_data(t), lt_dtype_size(t->dtype),
+               lt_stream_of(t), false))
     return false;
   *out = lt_scalar_load(t->dtype, element);
   return true;
@@ -105,7 +107,8 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
     return false;
   }
   if (t->requires_grad && !lt_dtype_is_float(data->dtype)) {
-    lt_error_set("set_data: the tensor requires grad, so its data must be floats, got %s", lt_dtype_name(data->dtype));
+    lt_error_set("set_data: the tensor requires grad, so its data must be floats, got %s",
+                 lt_dtype_name(data->dtype));
     return false;
   }
   lt_Storage *old = t->storage;
@@ -136,7 +139,9 @@ bool lt_tensor_free(lt_Tensor *t) {
   return true;
 }
 
-void lt_tensor_touch(lt_Tensor *t) { atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed); }
+void lt_tensor_touch(lt_Tensor *t) {
+  atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed);
+}
 
 unsigned lt_tensor_version(const lt_Tensor *t) {
   return atomic_load_explicit(&t->storage->version, memory_order_relaxed);

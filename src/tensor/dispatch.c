@@ -1,0 +1,467 @@
+/* dispatch.c: the way of a call, from arguments to results. core.h tells it in short. The invariant: nothing is
+ * written before everything has been checked, so a failed call changes nothing. */
+#include "core.h"
+
+/* ---- arguments ------------------------------------------------------------------------------------------ */
+
+static const char *const kind_names[] = {
+    "nil",      "a tensor", "a list of tensors", "a number", "an int",     "a float", "a bool",
+    "a string", "ints",     "a dtype",           "a device", "a Generator"};
+
+/* C callers write plain ints, doubles and bools; signatures are more exact. False: the kind does not fit. */
+static bool coerce(lt_Call *c, int i, lt_ParamType type) {
+  lt_Arg *a = &c->arg[i];
+  switch (type) {
+  case LT_PARAM_TENSOR:
+  case LT_PARAM_INDEX:
+    return a->kind == LT_ARG_TENSOR;
+  case LT_PARAM_TENSORS:
+    return a->kind == LT_ARG_TENSORS;
+  case LT_PARAM_OPERAND:
+    if (a->kind == LT_ARG_TENSOR) return true;
+    /* fallthrough */
+  case LT_PARAM_SCALAR:
+    if (a->kind == LT_ARG_INT) *a = lt_arg_scalar(lt_scalar_int(a->i));
+    if (a->kind == LT_ARG_FLOAT) *a = lt_arg_scalar(lt_scalar_float(a->f));
+    if (a->kind == LT_ARG_BOOL) *a = lt_arg_scalar(lt_scalar_bool(a->b));
+    return a->kind == LT_ARG_SCALAR;
+  case LT_PARAM_FLOAT:
+    if (a->kind == LT_ARG_INT) *a = lt_arg_float((double)a->i);
+    if (a->kind == LT_ARG_SCALAR) *a = lt_arg_float(lt_scalar_to_double(a->scalar));
+    return a->kind == LT_ARG_FLOAT;
+  case LT_PARAM_INT:
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION:
+    if (a->kind == LT_ARG_SCALAR && a->scalar.kind == LT_INTEGER) *a = lt_arg_int(a->scalar.i);
+    return a->kind == LT_ARG_INT;
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS:
+    if (a->kind == LT_ARG_INT) {
+      c->single[i] = a->i;
+      *a = lt_arg_ints(&c->single[i], 1);
+    }
+    return a->kind == LT_ARG_INTS;
+  case LT_PARAM_BOOL:
+    return a->kind == LT_ARG_BOOL;
+  case LT_PARAM_STRING:
+    return a->kind == LT_ARG_STRING;
+  case LT_PARAM_DTYPE:
+    return a->kind == LT_ARG_DTYPE;
+  case LT_PARAM_DEVICE:
+    return a->kind == LT_ARG_DEVICE;
+  case LT_PARAM_GENERATOR:
+    return a->kind == LT_ARG_GENERATOR;
+  default:
+    return false;
+  }
+}
+
+/* Fills the call's arguments. False with the slot untouched when a tensor is NULL: it passes through. */
+static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
+  const lt_Signature *g = c->signature;
+  for (int i = 0; i < nargs; i++)
+    if (args[i].kind == LT_ARG_TENSOR && !args[i].tensor) return false;
+  if (nargs > g->count) return lt_fail("wants at most %d arguments, got %d", g->count, nargs);
+  for (int i = 0; i < g->count; i++) {
+    const lt_Param *p = &g->param[i];
+    c->arg[i] = i < nargs && args[i].kind != LT_ARG_NIL ? args[i] : p->value;
+    if (c->arg[i].kind == LT_ARG_NIL) {
+      if (!p->optional) return lt_fail("argument %s is missing", p->name);
+    } else if (!coerce(c, i, p->type)) {
+      return lt_fail("argument %s cannot be %s", p->name, kind_names[c->arg[i].kind]);
+    }
+  }
+  c->nargs = g->count;
+  return true;
+}
+
+/* ---- devices ---------------------------------------------------------------------------------------------- */
+
+/* A 0-d tensor of the CPU may stand beside tensors of any device. */
+static bool follows(const lt_Tensor *t) {
+  return t->ndim == 0 && t->storage->device.type == LT_DEVICE_cpu;
+}
+
+typedef struct Place {
+  const lt_Tensor *tensor; /* that decided */
+  const char *name;        /* of its argument */
+} Place;
+
+static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const char *name) {
+  if (!place->tensor || (follows(place->tensor) && !follows(t))) {
+    *place = (Place){t, name};
+    return true;
+  }
+  lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
+  if (lt_device_equal(d, chosen) || follows(t) || c->info->kind == LT_KIND_COMPOSITE) return true;
+  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy) return true;
+  return lt_fail(
+      "tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\")",
+      place->name, lt_device_name(chosen), name, lt_device_name(d), name, lt_device_name(chosen));
+}
+
+/* Where the call runs: on its tensors' device; a factory where it was told to, or on the default device. */
+static bool choose_device(lt_Call *c) {
+  Place place = {NULL, NULL};
+  for (int i = 0; i < c->nargs; i++) {
+    const lt_Arg *a = &c->arg[i];
+    const char *name = c->signature->param[i].name;
+    if (a->kind == LT_ARG_TENSOR && !place_tensor(c, &place, a->tensor, name)) return false;
+    if (a->kind != LT_ARG_TENSORS) continue;
+    for (int k = 0; k < a->count; k++)
+      if (a->tensors[k] && !place_tensor(c, &place, a->tensors[k], name)) return false;
+  }
+  int told = c->signature->device_param;
+  if (told >= 0 && lt_given(c, told))
+    c->device = c->arg[told].device;
+  else
+    c->device = place.tensor ? lt_tensor_device(place.tensor) : lt_device_default();
+  return true;
+}
+
+/* ---- elementwise inference ---------------------------------------------------------------------------------- */
+
+static bool want_bool(const lt_Call *c, int i) {
+  const lt_Tensor *t = c->arg[i].tensor;
+  if (t->dtype == LT_bool) return true;
+  return lt_fail("%s must be a bool tensor, got %s. Compare it first: %s:ne(0)",
+                 c->signature->param[i].name, lt_dtype_name(t->dtype), c->signature->param[i].name);
+}
+
+/* The result's dtype, and what is computed in, by the op's rule. */
+static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
+  const lt_OpInfo *info = c->info;
+  lt_Dtype d = LT_DTYPE_NONE;
+  switch (info->rule) {
+  case LT_RULE_SELECT:
+    d = lt_result_type(c->arg + 1, info->inputs - 1);
+    break;
+  case LT_RULE_SELF:
+    d = c->arg[0].tensor->dtype;
+    break;
+  default:
+    if (info->inputs == 1)
+      d = c->arg[0].tensor->dtype;
+    else if (c->arg[0].kind == LT_ARG_TENSOR && c->arg[1].kind == LT_ARG_TENSOR &&
+             info->inputs == 2 && c->arg[0].tensor->dtype == c->arg[1].tensor->dtype)
+      d = c->arg[0].tensor->dtype;
+    else
+      d = lt_result_type(c->arg, info->inputs);
+  }
+  lt_Category k = lt_dtype_category(d);
+  switch (info->rule) {
+  case LT_RULE_NUMBER:
+    if (k == LT_BOOL) return lt_fail("wants numbers, got bool. Cast first: x:to \"float32\"");
+    break;
+  case LT_RULE_FLOAT:
+    if (k != LT_FLOATING) d = lt_dtype_default();
+    break;
+  case LT_RULE_FLOATING:
+    if (k != LT_FLOATING)
+      return lt_fail("wants a float dtype, got %s. Cast first: x:to \"float32\"", lt_dtype_name(d));
+    break;
+  case LT_RULE_INTEGRAL:
+    if (k == LT_FLOATING) return lt_fail("wants integers or bool, got %s", lt_dtype_name(d));
+    break;
+  case LT_RULE_SELECT:
+    if (!want_bool(c, 0)) return false;
+    break;
+  case LT_RULE_SELF:
+    if (c->op == LT_OP_masked_fill && !want_bool(c, 1)) return false;
+    break;
+  default:
+    break;
+  }
+  c->compute = lt_dtype_compute(d);
+  *result = info->rule == LT_RULE_TEST || info->rule == LT_RULE_TRUTH ? LT_bool : d;
+  return true;
+}
+
+static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
+  const lt_Tensor *first = NULL;
+  s->ndim = 0;
+  for (int i = 0; i < c->info->inputs; i++) {
+    if (c->arg[i].kind != LT_ARG_TENSOR) continue;
+    const lt_Tensor *t = c->arg[i].tensor;
+    if (!first) {
+      first = t;
+      s->ndim = t->ndim;
+      for (int k = 0; k < t->ndim; k++) s->shape[k] = t->shape[k];
+    } else if (!lt_shape_equal(s->ndim, s->shape, t->ndim, t->shape) &&
+               !lt_shape_broadcast(&s->ndim, s->shape, t->ndim, t->shape)) {
+      return lt_fail("the shapes %s and %s cannot be broadcast together: %s",
+                     lt_shape_text(s->ndim, s->shape), lt_shape_text(t->ndim, t->shape),
+                     "sizes, counted from the last, must be equal or 1");
+    }
+  }
+  return true;
+}
+
+/* Numbers that go into an integer tensor must fit it; ints to negative powers are no ints. */
+static bool elementwise_numbers(const lt_Call *c) {
+  char element[16];
+  lt_Category k = lt_dtype_category(c->compute);
+  if (c->op == LT_OP_fill)
+    return lt_scalar_store(c->arg[1].scalar, c->arg[0].tensor->dtype, element);
+  if (c->op == LT_OP_masked_fill && c->arg[2].kind == LT_ARG_SCALAR)
+    return lt_scalar_store(c->arg[2].scalar, c->arg[0].tensor->dtype, element);
+  if (c->op == LT_OP_pow && k == LT_INTEGER && c->arg[1].kind == LT_ARG_SCALAR &&
+      lt_scalar_to_int(c->arg[1].scalar) < 0)
+    return lt_fail(
+        "integers to a negative power are not integers. Use a float: self:to \"float32\"");
+  return true;
+}
+
+static bool infer_elementwise(lt_Call *c) {
+  lt_Spec *s = &c->spec[0];
+  if (!elementwise_dtype(c, &s->dtype) || !elementwise_shape(c, s) || !elementwise_numbers(c))
+    return false;
+  s->device = c->device;
+  c->nout = 1;
+  return true;
+}
+
+/* The Scalar arguments after the inputs: a and b of the op's text. */
+static lt_Scalar extra(const lt_Call *c, int i) {
+  i += c->info->inputs;
+  if (i >= c->nargs) return lt_scalar_int(0);
+  return c->arg[i].kind == LT_ARG_FLOAT ? lt_scalar_float(c->arg[i].f) : c->arg[i].scalar;
+}
+
+static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
+  return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, extra(c, 0), extra(c, 1));
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------- */
+
+static void drop_outputs(lt_Call *c) {
+  for (int i = 0; i < c->nout; i++) {
+    lt_release(c->out[i]);
+    c->out[i] = NULL;
+  }
+}
+
+static bool make_outputs(lt_Call *c) {
+  for (int i = 0; i < c->nout; i++) {
+    c->out[i] = lt_empty(c->spec[i].dtype, c->spec[i].device, c->spec[i].ndim, c->spec[i].shape);
+    if (c->out[i]) continue;
+    drop_outputs(c);
+    return false;
+  }
+  return true;
+}
+
+static bool run_kernel(lt_Call *c) {
+  const lt_Backend *b = lt_device_backend(c->device.type);
+  if (!b) return false;
+  if (c->op == LT_OP__to_copy) return lt_copy_into(c->out[0], lt_in(c, 0), c->arg[3].b);
+  if (c->op == LT_OP__copy) return lt_copy_into(c->out[0], lt_in(c, 1), c->arg[2].b);
+  if (!b->has_data) {
+    if (c->nout) return true;
+    return lt_fail("the result's shape depends on the data, and a %s tensor has none", b->name);
+  }
+  if (!b->kernels[c->op])
+    return lt_fail("is not implemented on %s. Move to the CPU: x:cpu()", lt_device_name(c->device));
+  c->stream = b->stream_current ? b->stream_current(c->device.index) : NULL;
+  return b->kernels[c->op](c);
+}
+
+static bool run_fresh(lt_Call *c) {
+  if (!make_outputs(c)) return false;
+  bool ok;
+  if (c->info->kind == LT_KIND_ELEMENTWISE)
+    ok = run_elementwise(c, c->out[0]);
+  else if (c->info->kind == LT_KIND_UPDATE)
+    ok = lt_copy_into(c->out[0], lt_in(c, 0), false) && run_kernel(c);
+  else
+    ok = run_kernel(c);
+  if (!ok) drop_outputs(c);
+  return ok;
+}
+
+/* Does another input share memory with self in a way that writing would spoil? */
+static bool spoils(const lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  for (int i = 1; i < c->nargs; i++) {
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR && lt_tensor_overlaps(self, a->tensor)) return true;
+    if (a->kind == LT_ARG_TENSOR && c->info->kind != LT_KIND_ELEMENTWISE &&
+        a->tensor->storage == self->storage)
+      return true;
+  }
+  return false;
+}
+
+/* In place: straight into self where that is safe, else through a temporary. */
+static bool run_in_place(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  bool update = c->info->kind == LT_KIND_UPDATE;
+  bool direct = !spoils(c) && (c->info->kind == LT_KIND_ELEMENTWISE || c->op == LT_OP__copy ||
+                               (update && lt_tensor_is_contiguous(self)));
+  if (c->op == LT_OP__copy) direct = true; /* lt_copy_into minds overlap itself */
+  if (direct) {
+    c->out[0] = self;
+    bool ok = c->info->kind == LT_KIND_ELEMENTWISE ? run_elementwise(c, self) : run_kernel(c);
+    c->out[0] = ok ? lt_retain(self) : NULL;
+    return ok;
+  }
+  if (!run_fresh(c)) return false;
+  bool ok = lt_copy_into(self, c->out[0], false);
+  lt_release(c->out[0]);
+  c->out[0] = ok ? lt_retain(self) : NULL;
+  return ok;
+}
+
+static bool check_in_place(const lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  const lt_Spec *s = &c->spec[0];
+  if (!self) return lt_fail("self must be a tensor: it is written in place");
+  if (!(c->info->variants & LT_VARIANT_IN_PLACE) && c->info->kind != LT_KIND_UPDATE &&
+      c->op != LT_OP_copy)
+    return lt_fail("has no in-place variant");
+  if (!lt_shape_equal(self->ndim, self->shape, s->ndim, s->shape))
+    return lt_fail("the result has the shape %s and cannot be stored in self, which has %s",
+                   lt_shape_text(s->ndim, s->shape), lt_shape_text(self->ndim, self->shape));
+  if (lt_dtype_category(s->dtype) > lt_dtype_category(self->dtype))
+    return lt_fail("the result is %s and cannot be stored in self, which is %s",
+                   lt_dtype_name(s->dtype), lt_dtype_name(self->dtype));
+  if (lt_tensor_overlaps_itself(self))
+    return lt_fail(
+        "self has elements that share memory (it was expanded). Write to a copy: self:clone()");
+  return lt_autograd_check_in_place(c);
+}
+
+static bool call_in_place(lt_Call *c) {
+  if (!check_in_place(c)) return false;
+  void *state = NULL;
+  bool recorded = lt_autograd_wanted(c);
+  if (recorded && !lt_autograd_before_in_place(c, &state)) return false;
+  if (!run_in_place(c)) {
+    if (recorded) lt_autograd_drop_in_place(state);
+    return false;
+  }
+  lt_tensor_touch(lt_in(c, 0));
+  if (c->op == LT_OP__adamw_step) { /* the two averages are written too */
+    lt_tensor_touch(lt_in(c, 2));
+    lt_tensor_touch(lt_in(c, 3));
+  }
+  if (!recorded || lt_autograd_record_in_place(c, state)) return true;
+  drop_outputs(c);
+  return false;
+}
+
+static bool wants_requires_grad(const lt_Call *c) {
+  int i = c->signature->requires_grad_param;
+  return i >= 0 && c->arg[i].kind == LT_ARG_BOOL && c->arg[i].b;
+}
+
+static bool call_fresh(lt_Call *c) {
+  if (!run_fresh(c)) return false;
+  bool ok = !lt_autograd_wanted(c) || lt_autograd_record(c);
+  if (ok && wants_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
+  if (!ok) drop_outputs(c);
+  return ok;
+}
+
+static bool call_view(lt_Call *c) {
+  c->out[0] = NULL;
+  if (!c->info->infer(c)) return false;
+  c->nout = 1;
+  bool ok = (!lt_autograd_wanted(c) || lt_autograd_record(c)) && lt_autograd_note_view(c);
+  if (!ok) drop_outputs(c);
+  return ok;
+}
+
+/* A composite gives borrowed tensors, which the scope, an argument or a list holds. */
+static bool call_composite(lt_Call *c) {
+  size_t mark = lt_scope_open();
+  for (int i = 0; i < LT_MAX_OUT; i++) c->out[i] = NULL;
+  bool ok = c->info->infer(c);
+  if (ok)
+    for (int i = 0; i < c->nout; i++) lt_retain(c->out[i]);
+  lt_scope_close(mark, NULL);
+  return ok;
+}
+
+static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
+  if (!take_args(c, args, nargs) || !choose_device(c)) return false;
+  switch (c->info->kind) {
+  case LT_KIND_COMPOSITE:
+    return call_composite(c);
+  case LT_KIND_VIEW:
+    return call_view(c);
+  case LT_KIND_ELEMENTWISE:
+    if (!infer_elementwise(c)) return false;
+    break;
+  default:
+    if (!c->info->infer(c)) return false;
+  }
+  return c->in_place ? call_in_place(c) : call_fresh(c);
+}
+
+bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {
+  lt_Call c;
+  lt_Thread *thread = lt_thread();
+  bool outermost = !thread->user_op;
+  r->count = 0;
+  r->is_list = r->is_flag = r->flag = false;
+  r->many = NULL;
+  c.op = op;
+  c.info = &lt_ops[op];
+  c.signature = lt_op_signature(op);
+  c.in_place = in_place;
+  c.nout = 0;
+  c.compute = LT_DTYPE_NONE;
+  c.stream = NULL;
+  c.results = r;
+  if (outermost) {
+    thread->user_op = c.info->name;
+    thread->user_in_place = in_place;
+  }
+  bool ok = run_call(&c, args, nargs);
+  if (outermost) thread->user_op = NULL;
+  if (!ok) {
+    lt_results_release(r);
+    return false;
+  }
+  if (r->is_list || r->is_flag) return true;
+  r->count = c.nout;
+  for (int i = 0; i < c.nout; i++) r->few[i] = c.out[i];
+  return true;
+}
+
+void lt_results_release(lt_Results *r) {
+  lt_Tensor **items = lt_results_items(r);
+  for (int i = 0; i < r->count; i++) lt_release(items[i]);
+  free(r->many);
+  r->many = NULL;
+  r->count = 0;
+  r->is_list = false;
+}
+
+lt_Tensor *lt_op1(lt_OpId op, const lt_Arg *args, int nargs) {
+  lt_Results r;
+  if (!lt_call(op, false, args, nargs, &r)) return NULL;
+  if (r.is_list || r.count == 0) {
+    lt_results_release(&r);
+    return lt_error_set("%s: does not give one tensor", lt_ops[op].name);
+  }
+  for (int i = 1; i < r.count; i++) lt_release(r.few[i]);
+  return r.few[0];
+}
+
+lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result) {
+  lt_Results r;
+  lt_Tensor *kept = NULL;
+  if (!lt_call(op, in_place, args, nargs, &r)) return NULL;
+  lt_Tensor **items = lt_results_items(&r);
+  for (int i = 0; i < r.count; i++) {
+    if (i == result)
+      kept = items[i];
+    else
+      lt_release(items[i]);
+  }
+  free(r.many);
+  return lt_scope_own(kept);
+}

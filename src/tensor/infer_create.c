@@ -1,0 +1,188 @@
+/* infer_create.c: tensors made from numbers, and tensors filled with random ones.
+ *
+ * Where a signature leaves open what a number means (random_(n) is 1..n, arange in an integer dtype truncates its
+ * ends), the arguments are put into one form here, so that kernels of every device read them the same way.
+ */
+#include "infer.h"
+
+#include <float.h>
+#include <math.h>
+
+/* ---- arange ------------------------------------------------------------------------------------------ */
+
+static bool arange_numbers_are_finite(const lt_Call *c) {
+  for (int i = 0; i < 3; i++) {
+    lt_Scalar s = c->arg[i].scalar;
+    if (s.kind == LT_FLOATING && !isfinite(s.f))
+      return lt_fail("%s is %g, wants a finite number", lt_arg_name(c, i), s.f);
+  }
+  return true;
+}
+
+/* How many whole steps lie from start to stop, with start itself; -1 past int64. */
+static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
+  if (step > 0 ? stop < start : stop > start) return 0;
+  uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+  uint64_t stride = step > 0 ? (uint64_t)step : 0u - (uint64_t)step;
+  uint64_t steps = span / stride;
+  return steps >= (uint64_t)INT64_MAX ? -1 : (int64_t)steps + 1;
+}
+
+/* The same in floats. A stop that misses the last step by rounding counts: the quotient carries the rounding of the
+ * two ends, relative to the step, and its own; 4 ulp of each is more than they can be off. */
+static int64_t float_steps(double start, double stop, double step) {
+  double steps = stop / step - start / step;
+  double slack = 4 * DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + fabs(steps));
+  double count = floor(steps + slack) + 1;
+  if (count < 1) return 0;
+  return count < 9.2e18 ? (int64_t)count : -1;
+}
+
+static bool arange_fits(const lt_Call *c, lt_Dtype dtype, int64_t count) {
+  int64_t low, high, start = c->arg[0].scalar.i;
+  lt_dtype_range(dtype, &low, &high);
+  if (count == 0) return true;
+  int64_t last = start + (count - 1) * c->arg[2].scalar.i;
+  int64_t worst = start < low || start > high ? start : last;
+  if (worst >= low && worst <= high) return true;
+  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)worst, lt_dtype_name(dtype), (long long)low,
+                 (long long)high);
+}
+
+/* _arange (start, stop, step, dtype?, ...) */
+bool lt_infer_arange(lt_Call *c) {
+  bool whole = true;
+  for (int i = 0; i < 3; i++) whole = whole && c->arg[i].scalar.kind != LT_FLOATING;
+  if (!arange_numbers_are_finite(c)) return false;
+  lt_Dtype dtype = lt_dtype_or(c, 3, whole ? LT_int64 : lt_dtype_default());
+  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (!lt_dtype_is_float(dtype)) {
+    for (int i = 0; i < 3; i++) c->arg[i].scalar = lt_scalar_int(lt_scalar_to_int(c->arg[i].scalar));
+    whole = true;
+  }
+  lt_Scalar start = c->arg[0].scalar, stop = c->arg[1].scalar, step = c->arg[2].scalar;
+  if (lt_scalar_to_double(step) == 0) return lt_fail("step is 0, wants a number that leads from start to stop");
+  int64_t count = whole ? whole_steps(start.i, stop.i, step.i)
+                        : float_steps(lt_scalar_to_double(start), lt_scalar_to_double(stop),
+                                      lt_scalar_to_double(step));
+  if (count < 0) return lt_fail("from %g to %g by %g are more numbers than a tensor can hold",
+                                lt_scalar_to_double(start), lt_scalar_to_double(stop), lt_scalar_to_double(step));
+  if (!lt_dtype_is_float(dtype) && !arange_fits(c, dtype, count)) return false;
+  lt_spec(c, 0, dtype, 1, &count);
+  return true;
+}
+
+/* ---- the other factories ------------------------------------------------------------------------------- */
+
+/* linspace (start, stop, steps, dtype?, ...) */
+bool lt_infer_linspace(lt_Call *c) {
+  lt_Dtype dtype = lt_dtype_or(c, 3, lt_dtype_default());
+  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (!lt_check_count(c, 2)) return false;
+  lt_spec(c, 0, dtype, 1, &c->arg[2].i);
+  return true;
+}
+
+/* eye (n, m?, dtype?, ...) */
+bool lt_infer_eye(lt_Call *c) {
+  if (!lt_check_count(c, 0) || (lt_given(c, 1) && !lt_check_count(c, 1))) return false;
+  int64_t shape[2] = {c->arg[0].i, lt_given(c, 1) ? c->arg[1].i : c->arg[0].i}, numel;
+  if (!lt_shape_numel(lt_user_op(), 2, shape, &numel)) return false;
+  lt_spec(c, 0, lt_dtype_or(c, 2, lt_dtype_default()), 2, shape);
+  return true;
+}
+
+/* empty (size, dtype?, ...) */
+bool lt_infer_empty(lt_Call *c) {
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  if (!lt_check_sizes(&c->arg[0], &ndim, shape)) return false;
+  lt_spec(c, 0, lt_dtype_or(c, 1, lt_dtype_default()), ndim, shape);
+  return true;
+}
+
+/* randperm (n, generator?, dtype?, ...) */
+bool lt_infer_randperm(lt_Call *c) {
+  int64_t low, high, n = c->arg[0].i;
+  lt_Dtype dtype = lt_dtype_or(c, 2, LT_int64);
+  if (!lt_check_count(c, 0)) return false;
+  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (!lt_dtype_is_float(dtype)) {
+    lt_dtype_range(dtype, &low, &high);
+    if (n > high) return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)n, lt_dtype_name(dtype),
+                                 (long long)low, (long long)high);
+  }
+  lt_spec(c, 0, dtype, 1, &n);
+  return true;
+}
+
+/* ---- random numbers -------------------------------------------------------------------------------------- */
+
+/* uniform_ (self, from, to), normal_ (self, mean, std), exponential_ (self, lambd) */
+bool lt_infer_fill(lt_Call *c) {
+  if (!lt_check_float(c, 0)) return false;
+  double a = c->arg[1].f;
+  if (c->op == LT_OP_uniform && !(isfinite(a) && isfinite(c->arg[2].f) && a <= c->arg[2].f))
+    return lt_fail("wants finite from <= to, got from %g to %g", a, c->arg[2].f);
+  if (c->op == LT_OP_normal && !(c->arg[2].f >= 0)) return lt_fail("std is %g, wants 0 or more", c->arg[2].f);
+  if (c->op == LT_OP_exponential && !(a > 0)) return lt_fail("lambd is %g, wants more than 0", a);
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* random_ (self, from?, to?): leaves both ends given, or neither */
+bool lt_infer_fill_number(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (lt_given(c, 1) && !lt_given(c, 2)) {
+    c->arg[2] = c->arg[1];
+    c->arg[1] = A(LT_INDEX_BASE);
+  } else if (!lt_given(c, 1) && lt_given(c, 2)) {
+    c->arg[1] = A(LT_INDEX_BASE);
+  }
+  lt_spec_like(c, 0, self);
+  if (!lt_given(c, 1)) return true;
+  int64_t from = c->arg[1].i, to = c->arg[2].i, low, high;
+  if (from > to)
+    return lt_fail("no whole number lies from %lld to %lld", (long long)from, (long long)to);
+  if (lt_dtype_is_float(self->dtype)) return true;
+  lt_dtype_range(self->dtype, &low, &high);
+  if (from >= low && to <= high) return true;
+  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)(from < low ? from : to),
+                 lt_dtype_name(self->dtype), (long long)low, (long long)high);
+}
+
+/* bernoulli_ (self, p) */
+bool lt_infer_bernoulli(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *p = lt_in(c, 1);
+  if (p && !lt_check_float(c, 1)) return false;
+  if (p && !lt_check_expands("p", p->ndim, p->shape, "self", self->ndim, self->shape)) return false;
+  if (!p) {
+    double chance = lt_scalar_to_double(c->arg[1].scalar);
+    if (!(chance >= 0 && chance <= 1)) return lt_fail("p is %g, wants a probability from 0 to 1", chance);
+  }
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* _bernoulli_of (self) */
+bool lt_infer_bernoulli_of(lt_Call *c) {
+  if (!lt_check_float(c, 0)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* multinomial (self, num_samples, replacement) */
+bool lt_infer_multinomial(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int64_t samples = c->arg[1].i;
+  if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 1, 2)) return false;
+  int64_t kinds = self->shape[self->ndim - 1];
+  if (samples < 1) return lt_fail("num_samples is %lld, wants 1 or more", (long long)samples);
+  if (kinds == 0) return lt_fail("self is %s: there is nothing to draw from", lt_text(self));
+  if (!c->arg[2].b && samples > kinds)
+    return lt_fail("cannot draw %lld of %lld without replacement: pass replacement = true", (long long)samples,
+                   (long long)kinds);
+  int64_t shape[2] = {self->shape[0], samples};
+  lt_spec(c, 0, LT_int64, self->ndim, self->ndim == 2 ? shape : shape + 1);
+  return true;
+}

@@ -1,0 +1,154 @@
+/* infer_reduce.c: what is left when dimensions are reduced, run through or ordered.
+ *
+ * The rule of a reduction (ops.def) says what it takes and gives:
+ *   SUM       any dtype; integers and bool are computed in and give int64, unless dtype says otherwise
+ *   FLOATING  floats only; gives the same
+ *   FLOAT     the same, integers and bool become the default float
+ *   ORDERED   any dtype, gives the same; there is no largest of nothing, so an empty stretch is an error
+ *   BOOL      any dtype, gives bool
+ *   COUNT     any dtype, gives int64
+ *   ARG       a position (int64); an empty stretch is an error
+ *   ARG2      a value and its position
+ */
+#include "infer.h"
+
+/* Which argument is a dtype; -1 for none. */
+static int dtype_argument(const lt_Call *c) {
+  for (int i = 0; i < c->signature->count; i++)
+    if (c->signature->param[i].type == LT_PARAM_DTYPE) return i;
+  return -1;
+}
+
+static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
+  if (dtype_argument(c) >= 0)
+    return lt_fail("wants a float dtype, got %s: pass dtype = \"float32\" or x:to \"float32\"", lt_dtype_name(got));
+  return lt_fail("wants a float dtype, got %s: x:to \"float32\"", lt_dtype_name(got));
+}
+
+/* The dtype that the reduction computes in. */
+static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int place = dtype_argument(c);
+  bool told = place >= 0 && lt_given(c, place);
+  *dtype = told ? c->arg[place].dtype : self->dtype;
+  bool is_float = lt_dtype_is_float(*dtype);
+  if (c->info->rule == LT_RULE_FLOATING && !is_float) return refuse_numbers(c, *dtype);
+  if (c->info->rule == LT_RULE_SUM && !is_float && !told) *dtype = LT_int64;
+  if (c->info->rule == LT_RULE_FLOAT && !is_float) *dtype = lt_dtype_default();
+  return true;
+}
+
+/* The dimensions that go away. */
+static bool reduced_dims(const lt_Call *c, unsigned *mask) {
+  int ndim = lt_in(c, 0)->ndim;
+  if (c->info->rule != LT_RULE_ARG && c->info->rule != LT_RULE_ARG2) return lt_dims(&c->arg[1], ndim, mask);
+  *mask = ~0u;
+  if (!lt_given(c, 1)) return true;
+  int dim = lt_dim(c->arg[1].i, ndim);
+  if (dim < 0) return false;
+  *mask = 1u << dim;
+  return true;
+}
+
+/* Reductions that need at least one element. */
+static bool has_no_identity(const lt_Call *c) {
+  switch (c->info->rule) {
+  case LT_RULE_ORDERED:
+  case LT_RULE_ARG:
+  case LT_RULE_ARG2: return true;
+  default: return c->op == LT_OP__norm && (c->arg[3].f < 0 || c->arg[3].f > 1e308);
+  }
+}
+
+static bool check_not_empty(const lt_Call *c, unsigned mask) {
+  const lt_Tensor *self = lt_in(c, 0);
+  for (int d = 0; d < self->ndim; d++)
+    if ((mask >> d & 1) && self->shape[d] == 0)
+      return lt_fail("self is %s: over dim %d, of size 0, there is nothing to choose from", lt_text(self), d + 1);
+  return true;
+}
+
+static int reduced_shape(const lt_Tensor *self, unsigned mask, bool keepdim, int64_t *shape) {
+  int ndim = 0;
+  for (int d = 0; d < self->ndim; d++) {
+    if (!(mask >> d & 1)) shape[ndim++] = self->shape[d];
+    else if (keepdim) shape[ndim++] = 1;
+  }
+  return ndim;
+}
+
+bool lt_infer_reduce(lt_Call *c) {
+  unsigned mask;
+  lt_Dtype dtype;
+  if (!reduced_dims(c, &mask) || !reduced_dtype(c, &dtype)) return false;
+  if (has_no_identity(c) && !check_not_empty(c, mask)) return false;
+  bool keepdim = c->nargs > 2 && c->arg[2].kind == LT_ARG_BOOL && c->arg[2].b;
+  int64_t shape[LT_MAX_DIMS];
+  int ndim = reduced_shape(lt_in(c, 0), mask, keepdim, shape);
+  c->compute = dtype;
+  switch (c->info->rule) {
+  case LT_RULE_BOOL: lt_spec(c, 0, LT_bool, ndim, shape); break;
+  case LT_RULE_COUNT:
+  case LT_RULE_ARG: lt_spec(c, 0, LT_int64, ndim, shape); break;
+  case LT_RULE_ARG2:
+    lt_spec(c, 0, dtype, ndim, shape);
+    lt_spec(c, 1, LT_int64, ndim, shape);
+    break;
+  default: lt_spec(c, 0, dtype, ndim, shape);
+  }
+  return true;
+}
+
+/* cumsum, cumprod (self, dim, dtype?) */
+bool lt_infer_cumulate(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (lt_dim(c->arg[1].i, self->ndim) < 0) return false;
+  lt_Dtype natural = lt_dtype_is_float(self->dtype) ? self->dtype : LT_int64;
+  c->compute = lt_dtype_or(c, 2, natural);
+  lt_spec(c, 0, c->compute, self->ndim, self->shape);
+  return true;
+}
+
+/* sort (self, dim, descending, stable) */
+bool lt_infer_sort(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (lt_dim(c->arg[1].i, self->ndim) < 0) return false;
+  lt_spec(c, 0, self->dtype, self->ndim, self->shape);
+  lt_spec(c, 1, LT_int64, self->ndim, self->shape);
+  return true;
+}
+
+/* topk (self, k, dim, largest, sorted) */
+bool lt_infer_topk(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int64_t k = c->arg[1].i;
+  int dim = lt_dim(c->arg[2].i, self->ndim);
+  if (dim < 0 || !lt_check_count(c, 1)) return false;
+  if (k > lt_size_at(self, dim))
+    return lt_fail("k is %lld, but dim %d of %s has only %lld elements", (long long)k, dim + 1, lt_text(self),
+                   (long long)lt_size_at(self, dim));
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, self->shape, sizeof shape);
+  if (self->ndim) shape[dim] = k;
+  lt_spec(c, 0, self->dtype, self->ndim, shape);
+  lt_spec(c, 1, LT_int64, self->ndim, shape);
+  return true;
+}
+
+/* softmax, log_softmax (self, dim, dtype?) */
+bool lt_infer_softmax(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (lt_dim(c->arg[1].i, self->ndim) < 0) return false;
+  c->compute = lt_dtype_or(c, 2, self->dtype);
+  if (!lt_dtype_is_float(c->compute)) return refuse_numbers(c, c->compute);
+  lt_spec(c, 0, c->compute, self->ndim, self->shape);
+  return true;
+}
+
+/* A result of argument 0's shape and dtype; what else the op takes has the same shape. */
+bool lt_infer_like_self(lt_Call *c) {
+  for (int i = 1; i < c->nargs; i++)
+    if (lt_in(c, i) && !lt_check_same_shape(c, 0, i)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
