@@ -28,11 +28,12 @@ static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
   return steps >= (uint64_t)INT64_MAX ? -1 : (int64_t)steps + 1;
 }
 
-/* The same in floats. A stop that misses the last step by rounding counts: the quotient carries the rounding of the
- * two ends, relative to the step, and its own; 4 ulp of each is more than they can be off. */
+/* The same in floats. A stop that misses the last step by rounding counts: each end may be off by half a unit in the
+ * last place, the step too, which the number of steps multiplies; twice that is allowed, but never a visible part of
+ * a step. */
 static int64_t float_steps(double start, double stop, double step) {
   double steps = stop / step - start / step;
-  double slack = 4 * DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + fabs(steps));
+  double slack = fmin(0.01, DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + 2 * fabs(steps)));
   double count = floor(steps + slack) + 1;
   if (count < 1) return 0;
   return count < 9.2e18 ? (int64_t)count : -1;

@@ -1,0 +1,226 @@
+/* infer_index.c: reading and writing by positions and masks.
+ *
+ * Only shapes and dtypes are checked here, never the positions themselves: those are data, which the kernels check
+ * before they write anything.
+ */
+#include "infer.h"
+
+/* An index of at most one dimension: how many positions it names. */
+static bool check_row_of_positions(const lt_Call *c, int i, int64_t *count) {
+  if (!lt_check_index(c, i) || !lt_check_ndim(c, i, 0, 1)) return false;
+  *count = lt_in(c, i)->numel;
+  return true;
+}
+
+/* index_select (self, dim, index) */
+bool lt_infer_index_select(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int64_t count, shape[LT_MAX_DIMS];
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (dim < 0 || !check_row_of_positions(c, 2, &count)) return false;
+  if (self->ndim == 0 && count != 1)
+    return lt_fail("self has no dimensions, so index wants one position, got %lld", (long long)count);
+  memcpy(shape, self->shape, sizeof shape);
+  if (self->ndim) shape[dim] = count;
+  lt_spec(c, 0, self->dtype, self->ndim, shape);
+  return true;
+}
+
+/* Every size of index is at most that of t, except in dim (-1: no exception). */
+static bool check_index_inside(const lt_Tensor *index, const lt_Tensor *t, const char *who, int dim) {
+  int n = index->ndim ? index->ndim : 1, m = t->ndim ? t->ndim : 1;
+  if (n != m)
+    return lt_fail("index is %s and %s is %s, wants the same number of dimensions", lt_text(index), who, lt_text(t));
+  for (int d = 0; d < n; d++)
+    if (d != dim && lt_size_at(index, d) > lt_size_at(t, d))
+      return lt_fail("index is %s and %s is %s: dim %d of index is larger", lt_text(index), who, lt_text(t), d + 1);
+  return true;
+}
+
+/* gather (self, dim, index) */
+bool lt_infer_gather(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2);
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (dim < 0 || !lt_check_index(c, 2)) return false;
+  if (index->numel && !check_index_inside(index, self, "self", dim)) return false;
+  lt_spec(c, 0, self->dtype, index->ndim, index->shape);
+  return true;
+}
+
+/* scatter (self, dim, index, src: tensor or number), scatter_add (self, dim, index, src) */
+bool lt_infer_scatter(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2), *src = lt_in(c, 3);
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (dim < 0 || !lt_check_index(c, 2)) return false;
+  if (src && !lt_check_same_dtype(c, 0, 3)) return false;
+  if (index->numel && !check_index_inside(index, self, "self", dim)) return false;
+  if (index->numel && src && !check_index_inside(index, src, "src", -1)) return false;
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* index_add, index_copy (self, dim, index, source, ...) */
+bool lt_infer_index_update(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 3);
+  int64_t count, shape[LT_MAX_DIMS];
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (dim < 0 || !check_row_of_positions(c, 2, &count) || !lt_check_same_dtype(c, 0, 3)) return false;
+  memcpy(shape, self->shape, sizeof shape);
+  shape[dim] = count;
+  int ndim = self->ndim ? self->ndim : 1;
+  bool one = source->ndim == 0 && count == 1 && ndim == 1; /* a number for a single place */
+  bool same = lt_shape_equal(source->ndim, source->shape, ndim, shape);
+  if (!one && !same)
+    return lt_fail("source wants %s (%lld positions in dim %d of %s), got %s", lt_shape_text(ndim, shape),
+                   (long long)count, dim + 1, lt_text(self), lt_text(source));
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* index_fill (self, dim, index, value) */
+bool lt_infer_index_fill(lt_Call *c) {
+  int64_t count;
+  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* ---- several index tensors -------------------------------------------------------------------------------- */
+
+/* The shape that the index tensors are broadcast to. */
+static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
+  *ndim = 0;
+  for (int k = 0; k < c->arg[1].count; k++) {
+    const lt_Tensor *t = c->arg[1].tensors[k];
+    if (lt_dtype_category(t->dtype) != LT_INTEGER || t->dtype == LT_uint8)
+      return lt_fail("index %d is %s, wants bool or int64", k + 1, lt_dtype_name(t->dtype));
+    if (!lt_shape_broadcast(ndim, shape, t->ndim, t->shape))
+      return lt_fail("index %d of shape %s does not broadcast with the ones before it, %s", k + 1, lt_text(t),
+                     lt_shape_text(*ndim, shape));
+  }
+  return true;
+}
+
+static bool check_indexed_dims(const lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int n = c->arg[1].count;
+  if (n == 0 || n != c->arg[2].count)
+    return lt_fail("got %d index tensors for %d dims, wants one for each", n, c->arg[2].count);
+  for (int k = 0; k < n; k++) {
+    int64_t d = c->arg[2].ints[k];
+    if (d < 0 || d >= self->ndim)
+      return lt_fail("got an index for dim %lld, self is %s", (long long)d + 1, lt_text(self));
+    if (k > 0 && d <= c->arg[2].ints[k - 1])
+      return lt_fail("wants the indexed dims in ascending order, dim %lld is not", (long long)d + 1);
+  }
+  return true;
+}
+
+/* What self indexed in these dims is shaped like. The indices' common shape stands in the place of the dims when they
+ * are neighbours, and first when they are not (NumPy's rule). */
+static bool indexed_shape(const lt_Call *c, int *ndim, int64_t *shape) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int64_t common[LT_MAX_DIMS];
+  int n = c->arg[1].count, width;
+  const int64_t *dims = c->arg[2].ints;
+  if (!check_indexed_dims(c) || !broadcast_indices(c, &width, common)) return false;
+  if (!lt_check_rank(self->ndim - n + width)) return false;
+  bool some = true;
+  for (int d = 0; d < width; d++) some = some && common[d] != 0;
+  bool neighbours = dims[n - 1] - dims[0] == n - 1;
+  int place = neighbours ? (int)dims[0] : 0, out = 0, k = 0;
+  for (int d = 0; d <= self->ndim; d++) {
+    if (d == place)
+      for (int w = 0; w < width; w++) shape[out++] = common[w];
+    if (d == self->ndim) break;
+    if (k < n && dims[k] == d) {
+      if (some && self->shape[d] == 0) return lt_fail("dim %d of %s has no positions", d + 1, lt_text(self));
+      k++;
+    } else {
+      shape[out++] = self->shape[d];
+    }
+  }
+  *ndim = out;
+  return true;
+}
+
+/* _index (self, indices, dims) */
+bool lt_infer_index(lt_Call *c) {
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  if (!indexed_shape(c, &ndim, shape)) return false;
+  lt_spec(c, 0, lt_in(c, 0)->dtype, ndim, shape);
+  return true;
+}
+
+/* _index_put (self, indices, dims, values, accumulate) */
+bool lt_infer_index_put(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *values = lt_in(c, 3);
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  if (!indexed_shape(c, &ndim, shape)) return false;
+  if (!lt_check_expands("values", values->ndim, values->shape, "the positions", ndim, shape)) return false;
+  if (!lt_check_same_dtype(c, 0, 3)) return false;
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* ---- masks ---------------------------------------------------------------------------------------------------- */
+
+/* Results whose number of elements is in the data: the kernel makes them. */
+static bool shape_is_data(lt_Call *c, lt_Dtype dtype) {
+  if (lt_tensor_is_meta(lt_in(c, 0))) return lt_fail("the shape depends on the data; a meta tensor has none");
+  c->spec[0].dtype = dtype;
+  c->spec[0].device = c->device;
+  c->nout = 0;
+  return true;
+}
+
+/* masked_select (self, mask) */
+bool lt_infer_masked_select(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
+  if (!lt_check_mask(c, 1)) return false;
+  int ndim = self->ndim;
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, self->shape, sizeof shape);
+  if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape))
+    return lt_fail("self %s and mask %s cannot be broadcast together", lt_text(self), lt_text(mask));
+  return shape_is_data(c, self->dtype);
+}
+
+/* nonzero (self) */
+bool lt_infer_nonzero(lt_Call *c) { return shape_is_data(c, LT_int64); }
+
+/* masked_scatter (self, mask, source) */
+bool lt_infer_masked_scatter(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
+  if (!lt_check_mask(c, 1) || !lt_check_same_dtype(c, 0, 2)) return false;
+  if (!lt_check_expands("mask", mask->ndim, mask->shape, "self", self->ndim, self->shape)) return false;
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* ---- embedding -------------------------------------------------------------------------------------------------- */
+
+/* embedding (weight, input, padding_idx): leaves padding_idx counted from 1, 0 for none */
+bool lt_infer_embedding(lt_Call *c) {
+  const lt_Tensor *weight = lt_in(c, 0), *input = lt_in(c, 1);
+  if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_index(c, 1) || !lt_check_rank(input->ndim + 1)) return false;
+  int64_t rows = weight->shape[0], *padding = &c->arg[2].i;
+  if (*padding < -rows || *padding > rows)
+    return lt_fail("padding_idx is %lld, the weight has rows 1 to %lld", (long long)*padding, (long long)rows);
+  if (*padding < 0) *padding += rows + LT_INDEX_BASE;
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, input->shape, sizeof shape);
+  shape[input->ndim] = weight->shape[1];
+  lt_spec(c, 0, weight->dtype, input->ndim + 1, shape);
+  return true;
+}
+
+/* _embedding_backward (grad, input, num_embeddings, padding_idx) */
+bool lt_infer_embedding_backward(lt_Call *c) {
+  const lt_Tensor *grad = lt_in(c, 0);
+  int64_t shape[2] = {c->arg[2].i, grad->shape[grad->ndim - 1]};
+  lt_spec(c, 0, grad->dtype, 2, shape);
+  return true;
+}

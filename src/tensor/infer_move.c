@@ -1,0 +1,91 @@
+/* infer_move.c: tensors joined, copied and rearranged. */
+#include "infer.h"
+
+/* A tensor {0}: cat lets it stand among tensors of any shape, as a list that is still empty. */
+static bool is_nothing(const lt_Tensor *t) { return t->ndim == 1 && t->shape[0] == 0; }
+
+/* `t`, the k-th tensor (from 0), has `first`'s sizes except in dim. */
+static bool check_joins(const lt_Tensor *first, const lt_Tensor *t, int k, int dim) {
+  if (t->ndim != first->ndim)
+    return lt_fail("tensor %d is %s, wants %d dimension%s as %s has", k + 1, lt_text(t), first->ndim,
+                   first->ndim == 1 ? "" : "s", lt_text(first));
+  for (int d = 0; d < t->ndim; d++)
+    if (d != dim && t->shape[d] != first->shape[d])
+      return lt_fail("tensor %d is %s: except in dim %d it wants the sizes of %s, dim %d differs", k + 1, lt_text(t),
+                     dim + 1, lt_text(first), d + 1);
+  return true;
+}
+
+/* cat (tensors, dim) */
+bool lt_infer_cat(lt_Call *c) {
+  int n = c->arg[0].count;
+  lt_Tensor *const *list = c->arg[0].tensors;
+  if (n == 0) return lt_fail("wants at least one tensor, got an empty list");
+  const lt_Tensor *first = NULL;
+  lt_Dtype dtype = list[0]->dtype;
+  for (int k = 0; k < n; k++) {
+    if (list[k]->ndim == 0) return lt_fail("tensor %d has no dimension to join along: use stack", k + 1);
+    if (!first && !is_nothing(list[k])) first = list[k];
+    dtype = lt_dtype_promote(dtype, list[k]->dtype);
+  }
+  if (!first) first = list[0];
+  int dim = lt_dim(c->arg[1].i, first->ndim);
+  if (dim < 0) return false;
+  int64_t shape[LT_MAX_DIMS], numel;
+  memcpy(shape, first->shape, sizeof shape);
+  shape[dim] = 0;
+  for (int k = 0; k < n; k++) {
+    if (is_nothing(list[k])) continue;
+    if (!check_joins(first, list[k], k, dim)) return false;
+    if (__builtin_add_overflow(shape[dim], list[k]->shape[dim], &shape[dim]))
+      return lt_fail("dim %d of the result would be past int64", dim + 1);
+  }
+  if (!lt_shape_numel(lt_user_op(), first->ndim, shape, &numel)) return false;
+  lt_spec(c, 0, dtype, first->ndim, shape);
+  return true;
+}
+
+/* _to_copy (self, device, dtype, non_blocking) */
+bool lt_infer_to_copy(lt_Call *c) {
+  lt_spec_like(c, 0, lt_in(c, 0));
+  c->spec[0].device = c->arg[1].device;
+  c->spec[0].dtype = c->arg[2].dtype;
+  return true;
+}
+
+/* _copy (self, source, non_blocking) */
+bool lt_infer_copy(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 1);
+  if (!lt_check_expands("source", source->ndim, source->shape, "self", self->ndim, self->shape)) return false;
+  lt_spec_like(c, 0, self);
+  return true;
+}
+
+/* triu, tril (self, diagonal) */
+bool lt_infer_triangle(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 2, LT_MAX_DIMS)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* flip (self, dims) */
+bool lt_infer_flip(lt_Call *c) {
+  unsigned mask;
+  if (!lt_dims(&c->arg[1], lt_in(c, 0)->ndim, &mask)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* roll (self, shifts, dims?): a shift for each dim, or one for the tensor as one row */
+bool lt_infer_roll(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int shifts = c->arg[1].count, dims = lt_given(c, 2) ? c->arg[2].count : 0;
+  if (dims == 0 && shifts != 1) return lt_fail("got %d shifts, wants one shift, or dims for each of them", shifts);
+  if (dims != 0 && dims != shifts)
+    return lt_fail("got %d shift%s for %d dim%s, wants one for each", shifts, shifts == 1 ? "" : "s", dims,
+                   dims == 1 ? "" : "s");
+  for (int i = 0; i < dims; i++)
+    if (lt_dim(c->arg[2].ints[i], self->ndim) < 0) return false;
+  lt_spec_like(c, 0, self);
+  return true;
+}

@@ -1,0 +1,92 @@
+/* infer_norm.c: layer norm, the negative log likelihood, and the optimizers' steps. */
+#include "infer.h"
+
+/* A weight or bias (may be nil) has the shape of the last `n` dimensions of argument 0 and its dtype. */
+static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) {
+  const lt_Tensor *t = lt_in(c, i);
+  if (!t) return true;
+  const int64_t *tail = self->shape + self->ndim - n;
+  if (!lt_shape_equal(t->ndim, t->shape, n, tail))
+    return lt_fail("%s is %s, wants %s: the dimensions that are normalised", lt_arg_name(c, i), lt_text(t),
+                   lt_shape_text(n, tail));
+  if (t->dtype == self->dtype) return true;
+  return lt_fail("self is %s and %s is %s, wants one dtype", lt_dtype_name(self->dtype), lt_arg_name(c, i),
+                 lt_dtype_name(t->dtype));
+}
+
+static bool check_normalized(const lt_Tensor *self, int64_t n) {
+  if (n >= 1 && n <= self->ndim) return true;
+  return lt_fail("cannot normalise the last %lld dimensions of %s", (long long)n, lt_text(self));
+}
+
+/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics keep the normalised
+ * dimensions as ones, so that they broadcast against self, and are kept in the dtype that sums are kept in. */
+bool lt_infer_layer_norm(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (!lt_check_float(c, 0) || !check_normalized(self, c->arg[1].i)) return false;
+  int n = (int)c->arg[1].i, lead = self->ndim - n;
+  if (!check_affine(c, 2, self, n) || !check_affine(c, 3, self, n)) return false;
+  int64_t shape[LT_MAX_DIMS];
+  for (int d = 0; d < self->ndim; d++) shape[d] = d < lead ? self->shape[d] : 1;
+  lt_spec_like(c, 0, self);
+  lt_spec(c, 1, lt_dtype_accumulate(self->dtype), self->ndim, shape);
+  lt_spec(c, 2, lt_dtype_accumulate(self->dtype), self->ndim, shape);
+  return true;
+}
+
+/* _layer_norm_backward (grad, self, normalized, mean, rstd, weight?): input, weight, bias */
+bool lt_infer_layer_norm_backward(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 1);
+  if (!lt_check_same_shape(c, 0, 1) || !check_normalized(self, c->arg[2].i)) return false;
+  int n = (int)c->arg[2].i;
+  if (!check_affine(c, 5, self, n)) return false;
+  const int64_t *tail = self->shape + self->ndim - n;
+  lt_spec_like(c, 0, self);
+  lt_spec(c, 1, self->dtype, n, tail);
+  lt_spec(c, 2, self->dtype, n, tail);
+  return true;
+}
+
+static bool check_reduction(const char *reduction) {
+  if (!strcmp(reduction, "mean") || !strcmp(reduction, "sum") || !strcmp(reduction, "none")) return true;
+  return lt_fail("reduction is \"%s\", wants \"mean\", \"sum\" or \"none\"", reduction);
+}
+
+/* self {N, C}, target {N}, weight {C} or nil, at arguments first, first + 1, first + 2. */
+static bool check_nll(const lt_Call *c, int first) {
+  const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
+  if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 2)) return false;
+  if (target->ndim != 1 || target->shape[0] != self->shape[0])
+    return lt_fail("self is %s, so target wants {%lld}, got %s", lt_text(self), (long long)self->shape[0],
+                   lt_text(target));
+  if (weight && (weight->ndim != 1 || weight->shape[0] != self->shape[1]))
+    return lt_fail("weight wants one number per class, {%lld}, got %s", (long long)self->shape[1], lt_text(weight));
+  if (weight && !lt_check_same_dtype(c, first, first + 2)) return false;
+  return check_reduction(c->arg[first + 3].string);
+}
+
+/* _nll_loss (self, target, weight?, reduction, ignore_index): loss, total_weight */
+bool lt_infer_nll_loss(lt_Call *c) {
+  if (!check_nll(c, 0)) return false;
+  const lt_Tensor *self = lt_in(c, 0);
+  bool each = !strcmp(c->arg[3].string, "none");
+  lt_spec(c, 0, self->dtype, each ? 1 : 0, self->shape);
+  lt_spec(c, 1, self->dtype, 0, NULL);
+  return true;
+}
+
+/* _nll_loss_backward (grad, self, target, weight?, reduction, ignore_index, total_weight) */
+bool lt_infer_nll_loss_backward(lt_Call *c) {
+  if (!check_nll(c, 1)) return false;
+  lt_spec_like(c, 0, lt_in(c, 1));
+  return true;
+}
+
+/* _adamw_step (self, grad, exp_avg, exp_avg_sq, ...) */
+bool lt_infer_optimizer_step(lt_Call *c) {
+  if (!lt_check_float(c, 0)) return false;
+  for (int i = 1; i < c->nargs && lt_in(c, i); i++)
+    if (!lt_check_same_shape(c, 0, i) || !lt_check_same_dtype(c, 0, i)) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
