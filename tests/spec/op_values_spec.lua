@@ -1,0 +1,159 @@
+-- Every public op against PyTorch's values (tests/golden/op_values.lua, made by tools/gen_op_values.py), and the
+-- same cases on meta, whose shapes, dtypes and strides must be the CPU's.
+local lt = require "lutra"
+local core = require "lutra.core"
+local golden = require "tests.golden.op_values"
+
+-- Relative and absolute tolerance by dtype: a few units in the last place, more where sums are long.
+local TOLERANCE = {
+  float64 = {1e-11, 1e-12}, float32 = {2e-5, 2e-6}, float16 = {2e-3, 1e-5}, bfloat16 = {1.6e-2, 1e-5},
+}
+
+-- Their results' shapes depend on values, which meta tensors do not have.
+local NEEDS_DATA = {nonzero = true, masked_select = true, where = true, one_hot = true, equal = true, allclose = true}
+
+local function numel(shape)
+  local n = 1
+  for _, size in ipairs(shape) do n = n * size end
+  return n
+end
+
+local function wave(n)
+  local data = {}
+  for k = 1, n do data[k] = 7919 * k % 1009 / 1009.0 - 0.5 end
+  return data
+end
+
+-- A golden tensor as a tensor on a device, with the strides it had.
+local function build(spec, device)
+  if device == "meta" then
+    local x = lt.empty(spec.shape, {dtype = spec.dtype, device = "meta"})
+    return spec.strides and lt.empty({numel(spec.shape)}, {dtype = spec.dtype, device = "meta"})
+      :as_strided(spec.shape, spec.strides) or x
+  end
+  local data = spec.wave and wave(numel(spec.shape)) or spec.data
+  local x = lt.tensor(data, {dtype = spec.dtype}):view(spec.shape)
+  if not spec.strides then return x end
+  local y = lt.zeros({numel(spec.shape)}, {dtype = spec.dtype}):as_strided(spec.shape, spec.strides)
+  return y:copy_(x)
+end
+
+local function put(x, index, value)
+  local y = x:clone()
+  y[index] = value
+  return y
+end
+
+-- Runs a case on a device: its results as a list.
+local function run(case, device)
+  local env = {put = put, math = math, lt = setmetatable({unpack = table.unpack}, {__index = lt})}
+  for name, spec in pairs(case.inputs) do env[name] = build(spec, device) end
+  local call = assert(load("return " .. case.code, "=" .. case.code, "t", env))
+  if device == "meta" then return lt.with_device("meta", function() return {call()} end) end
+  return {call()}
+end
+
+local function close(got, want, dtype)
+  if got == want or (got ~= got and want ~= want) then return true end
+  local tolerance = TOLERANCE[dtype]
+  if not tolerance or got ~= got or want ~= want then return false end
+  return math.abs(got - want) <= tolerance[1] * math.abs(want) + tolerance[2]
+end
+
+local function check(case, got, want, label)
+  if type(want) ~= "table" then return assert.equal(want, got, label) end
+  assert.equal(want.dtype, got.dtype, label .. ": dtype")
+  assert.same(want.shape, {table.unpack(got.shape)}, label .. ": shape")
+  local values = got:contiguous():view(-1):totable()
+  for k, expected in ipairs(want.data) do
+    if type(expected) == "boolean" or type(values[k]) == "boolean" then
+      assert.equal(expected, values[k], ("%s: element %d"):format(label, k))
+    elseif not close(values[k], expected, want.dtype) then
+      error(("%s: element %d is %s, PyTorch's is %s"):format(label, k, values[k], expected), 0)
+    end
+  end
+  return case
+end
+
+local function describe_inputs(case)
+  local parts = {}
+  for name, spec in pairs(case.inputs) do
+    parts[#parts + 1] = ("%s %s{%s}%s"):format(name, spec.dtype, table.concat(spec.shape, ","),
+      spec.strides and " strided" or "")
+  end
+  table.sort(parts)
+  return case.code .. " with " .. table.concat(parts, ", ")
+end
+
+local by_op, names = {}, {}
+for _, make in ipairs(golden) do
+  local case = make()
+  if not by_op[case.op] then
+    by_op[case.op] = {}
+    names[#names + 1] = case.op
+  end
+  table.insert(by_op[case.op], case)
+end
+
+describe("values equal PyTorch " .. golden.version .. "'s:", function()
+  for _, name in ipairs(names) do
+    it(name, function()
+      for _, case in ipairs(by_op[name]) do
+        local label = describe_inputs(case)
+        local ok, got = pcall(run, case, "cpu")
+        if not ok then error(label .. ": " .. tostring(got), 0) end
+        assert.equal(#case.outputs, #got, label .. ": number of results")
+        for k, want in ipairs(case.outputs) do check(case, got[k], want, label) end
+      end
+    end)
+  end
+end)
+
+describe("on meta, shape, dtype and strides are the CPU's:", function()
+  for _, name in ipairs(names) do
+    it(name, function()
+      for _, case in ipairs(by_op[name]) do
+        local label = describe_inputs(case)
+        local ok, got = pcall(run, case, "meta")
+        local needs_data = NEEDS_DATA[name] or case.code:find("x[m]", 1, true) or case.code:find("x:lt(0)", 1, true)
+        if not ok and needs_data then
+          assert.matches("meta", got, 1, true)
+        else
+          if not ok then error(label .. ": " .. tostring(got), 0) end
+          for k, want in ipairs(run(case, "cpu")) do
+            if not lt.is_tensor(want) then break end
+            assert.equal("meta", got[k].device, label)
+            assert.equal(want.dtype, got[k].dtype, label)
+            assert.same({table.unpack(want.shape)}, {table.unpack(got[k].shape)}, label)
+            assert.same({want:stride()}, {got[k]:stride()}, label .. ": strides")
+          end
+        end
+      end
+    end)
+  end
+end)
+
+describe("the op table", function()
+  it("has PyTorch's values for every public op but the random ones", function()
+    local missing = {}
+    for _, op in ipairs(core.ops()) do
+      local random = op.signature:find("Generator", 1, true) or op.name:find "^rand" or op.name == "dropout"
+      local public = op.is_function or op.is_method or op.is_in_place
+      if public and not random and not by_op[op.name] then missing[#missing + 1] = op.name end
+    end
+    assert.same({}, missing)
+  end)
+
+  it("gives each op the spellings its row names", function()
+    local x = lt.zeros(1)
+    for _, op in ipairs(core.ops()) do
+      if op.is_function then assert.is_function(lt[op.name], "lt." .. op.name) end
+      if op.is_method then assert.is_function(x[op.name], "x:" .. op.name) end
+      if op.is_in_place then assert.is_function(x[op.name .. "_"], "x:" .. op.name .. "_") end
+    end
+  end)
+
+  it("parses: no signature is broken", function()
+    for _, op in ipairs(core.ops()) do assert.is_true(#op.params >= 0 and op.signature_ok ~= false, op.name) end
+  end)
+end)
