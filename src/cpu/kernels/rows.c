@@ -1,0 +1,47 @@
+/* rows.c: the table of row loops (rows.h) of one instruction set. */
+#include "cpu/rows.h"
+#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/maths.h"
+
+#define GROUP 16 /* a multiple of every vector's length */
+
+#define T         float
+#define F         f32
+#define M(g)      lt_m_##g##f
+#define V         F16
+#define V_N       F16_N
+#define V_LOAD    F16_LOAD
+#define V_ALL     F16_ALL
+#define V_LARGER  F16_LARGER
+#define V_SMALLER F16_SMALLER
+#include "rows_body.h"
+#undef T
+#undef F
+#undef M
+#undef V
+#undef V_N
+#undef V_LOAD
+#undef V_ALL
+#undef V_LARGER
+#undef V_SMALLER
+
+#define T         double
+#define F         f64
+#define M(g)      lt_m_##g
+#define V         D8
+#define V_N       D8_N
+#define V_LOAD    D8_LOAD
+#define V_ALL     D8_ALL
+#define V_LARGER  D8_LARGER
+#define V_SMALLER D8_SMALLER
+#include "rows_body.h"
+
+#define ENTRY(name)  .name = name
+#define BOTH(name)   ENTRY(name##_f32), ENTRY(name##_f64)
+extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
+const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
+    BOTH(softmax),          BOTH(log_softmax), BOTH(softmax_backward),
+    BOTH(log_softmax_backward), BOTH(softmax_columns), BOTH(softmax_backward_columns),
+    BOTH(logsumexp),        BOTH(layer_norm),  BOTH(layer_norm_backward),
+    BOTH(adamw),            BOTH(best),
+};

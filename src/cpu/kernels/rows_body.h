@@ -1,0 +1,305 @@
+/* rows_body.h: the loops of rows.h for one type of float. rows.c defines T, its suffix F, M(f), the lanes V with
+ * V_N of them in V_LOAD, V_ALL and V_LARGER / V_SMALLER, and includes this file.
+ *
+ * Loops that call a maths function run over whole groups of GROUP elements, the last one filled up, so that every
+ * element is computed by the same vector variant wherever it lies.
+ */
+#define FN(name)      LT_PASTE(name, F)
+#define STATIC(name)  static LT_FLAT name
+#define LT_FLAT       __attribute__((unused))
+
+/* ---- sums over a row --------------------------------------------------------------------------------------------- */
+
+/* The lanes of four sets and the scalars that did not fill one, as one number, in a fixed order. */
+STATIC(T) FN(gathered)(const V *s, T rest) {
+  T lane[V_N];
+  V all = (s[0] + s[1]) + (s[2] + s[3]);
+  memcpy(lane, &all, sizeof all);
+  for (int w = V_N / 2; w > 0; w /= 2)
+    for (int k = 0; k < w; k++) lane[k] += lane[k + w];
+  return lane[0] + rest;
+}
+
+/* sum of TEXT over i: XV is the text of a set of lanes at i, X1 that of one element. */
+#define SUM_ROW(result, n, XV, X1)                                                                                     \
+  do {                                                                                                                 \
+    V s0 = V_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                                                        \
+    int64_t i = 0;                                                                                                     \
+    T rest = 0;                                                                                                        \
+    for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                                           \
+      s0 += XV(i);                                                                                                     \
+      s1 += XV(i + V_N);                                                                                               \
+      s2 += XV(i + 2 * V_N);                                                                                           \
+      s3 += XV(i + 3 * V_N);                                                                                           \
+    }                                                                                                                  \
+    for (; i + V_N <= n; i += V_N) s0 += XV(i);                                                                        \
+    for (; i < n; i++) rest += X1(i);                                                                                  \
+    result = FN(gathered)((const V[]){s0, s1, s2, s3}, rest);                                                          \
+  } while (0)
+
+STATIC(T) FN(sum)(const T *x, int64_t n) {
+  T s;
+#define XV(i) V_LOAD(x + (i))
+#define X1(i) x[i]
+  SUM_ROW(s, n, XV, X1);
+#undef XV
+#undef X1
+  return s;
+}
+
+STATIC(T) FN(dot)(const T *x, const T *y, int64_t n) {
+  T s;
+#define XV(i) (V_LOAD(x + (i)) * V_LOAD(y + (i)))
+#define X1(i) (x[i] * y[i])
+  SUM_ROW(s, n, XV, X1);
+#undef XV
+#undef X1
+  return s;
+}
+
+STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
+  T s;
+  V m = V_ALL(mean);
+#define XV(i) ((V_LOAD(x + (i)) - m) * (V_LOAD(x + (i)) - m))
+#define X1(i) ((x[i] - mean) * (x[i] - mean))
+  SUM_ROW(s, n, XV, X1);
+#undef XV
+#undef X1
+  return s;
+}
+
+/* ---- the largest ---------------------------------------------------------------------------------------------------- */
+
+#define BEST_ROW(name, V_BETTER, OP, WORST)                                                                            \
+  STATIC(T) FN(name)(const T *x, int64_t n) {                                                                          \
+    T a = WORST;                                                                                                       \
+    int64_t i = 0;                                                                                                     \
+    if (n >= V_N) {                                                                                                    \
+      V s0 = V_LOAD(x), s1 = s0;                                                                                       \
+      for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                                         \
+        V x0 = V_LOAD(x + i), x1 = V_LOAD(x + i + V_N);                                                                \
+        s0 = V_BETTER(s0, x0);                                                                                         \
+        s1 = V_BETTER(s1, x1);                                                                                         \
+      }                                                                                                                \
+      s0 = V_BETTER(s0, s1);                                                                                           \
+      T lane[V_N];                                                                                                     \
+      memcpy(lane, &s0, sizeof s0);                                                                                    \
+      for (int k = 0; k < V_N; k++) a = (lane[k] OP a) | (lane[k] != lane[k]) ? lane[k] : a;                           \
+    }                                                                                                                  \
+    for (; i < n; i++) a = (x[i] OP a) | (x[i] != x[i]) ? x[i] : a;                                                    \
+    return a;                                                                                                          \
+  }
+BEST_ROW(largest, V_LARGER, >, -INFINITY)
+BEST_ROW(smallest, V_SMALLER, <, INFINITY)
+
+static T FN(best)(const T *x, int64_t n, bool largest, int64_t *at) {
+  T best = largest ? FN(largest)(x, n) : FN(smallest)(x, n);
+  int64_t i = 0;
+  if (best != best) {
+    while (x[i] == x[i]) i++;
+  } else {
+    for (; i + 64 <= n; i += 64) {
+      int some = 0;
+      for (int k = 0; k < 64; k++) some |= x[i + k] == best;
+      if (some) break;
+    }
+    while (x[i] != best) i++;
+  }
+  *at = i;
+  return best;
+}
+
+/* ---- exponentials --------------------------------------------------------------------------------------------------- */
+
+/* y[i] = e^(x[i] - m[i * step]) for i < n, step 0 or 1; x and y may be the same. */
+STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
+  int64_t whole = n / GROUP * GROUP;
+  if (step) {
+#pragma omp simd
+    for (int64_t i = 0; i < whole; i++) y[i] = M(exp)(x[i] - m[i]);
+  } else {
+    T c = m[0];
+#pragma omp simd
+    for (int64_t i = 0; i < whole; i++) y[i] = M(exp)(x[i] - c);
+  }
+  if (whole == n) return;
+  T last[GROUP];
+  for (int k = 0; k < GROUP; k++) {
+    int64_t i = whole + k < n ? whole + k : n - 1;
+    last[k] = x[i] - m[i * step];
+  }
+#pragma omp simd
+  for (int k = 0; k < GROUP; k++) last[k] = M(exp)(last[k]);
+  for (int64_t i = whole; i < n; i++) y[i] = last[i - whole];
+}
+
+/* sum of e^(x - m) */
+STATIC(T) FN(sum_exps)(const T *x, T m, int64_t n) {
+  T part[16 * GROUP], s = 0;
+  for (int64_t i = 0; i < n; i += 16 * GROUP) {
+    int64_t w = n - i < 16 * GROUP ? n - i : 16 * GROUP;
+    FN(exps)(x + i, &m, 0, part, w);
+    s += FN(sum)(part, w);
+  }
+  return s;
+}
+
+static void FN(softmax)(const T *x, T *y, int64_t n) {
+  T m = FN(largest)(x, n);
+  FN(exps)(x, &m, 0, y, n);
+  T scale = 1 / FN(sum)(y, n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] *= scale;
+}
+
+static void FN(log_softmax)(const T *x, T *y, int64_t n) {
+  T m = FN(largest)(x, n), log_sum = M(log)(FN(sum_exps)(x, m, n));
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) - log_sum;
+}
+
+/* An infinite largest would make the differences NaN; taking 0 instead leaves the infinity. */
+static T FN(logsumexp)(const T *x, int64_t n) {
+  T m = FN(largest)(x, n);
+  if (isinf(m)) return m;
+  return M(log)(FN(sum_exps)(x, m, n)) + m;
+}
+
+static void FN(softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
+  T s = FN(dot)(g, y, n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) dx[i] = y[i] * (g[i] - s);
+}
+
+static void FN(log_softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
+  T s = FN(sum)(g, n), e[16 * GROUP], zero = 0;
+  for (int64_t i = 0; i < n; i += 16 * GROUP) {
+    int64_t w = n - i < 16 * GROUP ? n - i : 16 * GROUP;
+    FN(exps)(y + i, &zero, 0, e, w);
+    for (int64_t k = 0; k < w; k++) dx[i + k] = g[i + k] - e[k] * s;
+  }
+}
+
+/* ---- the same along columns ------------------------------------------------------------------------------------------- */
+
+static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width, bool log) {
+  T m[LT_FOLD_WIDTH], s[LT_FOLD_WIDTH], e[LT_FOLD_WIDTH];
+  for (int64_t j = 0; j < width; j++) m[j] = x[j];
+  for (int64_t i = 1; i < n; i++) {
+    const T *r = x + i * stride;
+    for (int64_t j = 0; j < width; j++) m[j] = (r[j] > m[j]) | (r[j] != r[j]) ? r[j] : m[j];
+  }
+  for (int64_t j = 0; j < width; j++) s[j] = 0;
+  for (int64_t i = 0; i < n; i++) {
+    T *to = log ? e : y + i * stride;
+    FN(exps)(x + i * stride, m, 1, to, width);
+    for (int64_t j = 0; j < width; j++) s[j] += to[j];
+  }
+  for (int64_t j = 0; j < width; j++) s[j] = log ? M(log)(s[j]) : 1 / s[j];
+  for (int64_t i = 0; i < n; i++) {
+    const T *from = x + i * stride;
+    T *to = y + i * stride;
+    if (log)
+      for (int64_t j = 0; j < width; j++) to[j] = (from[j] - m[j]) - s[j];
+    else
+      for (int64_t j = 0; j < width; j++) to[j] *= s[j];
+  }
+}
+
+static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t n, int64_t stride, int64_t width,
+                                         bool log) {
+  T s[LT_FOLD_WIDTH] = {0}, e[LT_FOLD_WIDTH], zero = 0;
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < width; j++) s[j] += log ? g[i * stride + j] : g[i * stride + j] * y[i * stride + j];
+  for (int64_t i = 0; i < n; i++) {
+    const T *gi = g + i * stride, *yi = y + i * stride;
+    T *to = dx + i * stride;
+    if (log) {
+      FN(exps)(yi, &zero, 0, e, width);
+      for (int64_t j = 0; j < width; j++) to[j] = gi[j] - e[j] * s[j];
+    } else {
+      for (int64_t j = 0; j < width; j++) to[j] = yi[j] * (gi[j] - s[j]);
+    }
+  }
+}
+
+/* ---- layer norm: x^ = (x - mean) rstd, y = x^ w + b ---------------------------------------------------------------------- */
+
+static void FN(layer_norm)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean, T *rstd) {
+  T m = FN(sum)(x, n) / (T)n, r = 1 / M(sqrt)(FN(squares)(x, m, n) / (T)n + eps);
+  *mean = m;
+  *rstd = r;
+  if (w && b) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) * r * w[i] + b[i];
+    return;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) * r;
+  if (w)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] *= w[i];
+  if (b)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] += b[i];
+}
+
+/* With h = g w: dx = rstd (h - mean(h) - x^ mean(h x^)), dw += g x^, db += g. */
+static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n, T *dx, T *dw, T *db) {
+  if (dx) {
+    T h, hx;
+    V m = V_ALL(mean);
+    if (w) {
+      h = FN(dot)(g, w, n);
+#define XV(i) (V_LOAD(g + (i)) * V_LOAD(w + (i)) * (V_LOAD(x + (i)) - m))
+#define X1(i) (g[i] * w[i] * (x[i] - mean))
+      SUM_ROW(hx, n, XV, X1);
+#undef XV
+#undef X1
+    } else {
+      h = FN(sum)(g, n);
+#define XV(i) (V_LOAD(g + (i)) * (V_LOAD(x + (i)) - m))
+#define X1(i) (g[i] * (x[i] - mean))
+      SUM_ROW(hx, n, XV, X1);
+#undef XV
+#undef X1
+    }
+    T a = h / (T)n, b = hx * rstd * rstd / (T)n;
+    if (w) {
+#pragma omp simd
+      for (int64_t i = 0; i < n; i++) dx[i] = rstd * (g[i] * w[i] - a - (x[i] - mean) * b);
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < n; i++) dx[i] = rstd * (g[i] - a - (x[i] - mean) * b);
+    }
+  }
+  if (dw)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) dw[i] += g[i] * ((x[i] - mean) * rstd);
+  if (db)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) db[i] += g[i];
+}
+
+/* ---- a step of Adam -------------------------------------------------------------------------------------------------------- */
+
+static void FN(adamw)(T *p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step) {
+  T sign = (T)step->sign, decay = (T)step->decay, shrink = (T)step->shrink, eps = (T)step->eps;
+  T beta1 = (T)step->beta1, beta2 = (T)step->beta2, size = (T)step->size, root = (T)step->root;
+  T rest1 = (T)(1 - step->beta1), rest2 = (T)(1 - step->beta2);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    T d = sign * g[i] + decay * p[i];
+    T mean = beta1 * m[i] + rest1 * d;
+    T square = beta2 * v[i] + rest2 * (d * d);
+    m[i] = mean;
+    v[i] = square;
+    p[i] = p[i] * shrink - size * (mean / (M(sqrt)(square) * root + eps));
+  }
+}
+
+#undef SUM_ROW
+#undef BEST_ROW
+#undef FN
+#undef STATIC
+#undef LT_FLAT

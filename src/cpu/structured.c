@@ -1,0 +1,103 @@
+/* structured.c: working tensors, index tensors and geometry, shared by the structured kernels. */
+#include "structured.h"
+
+lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work) {
+  if (out->dtype == work) return lt_retain(out);
+  return lt_empty(work, lt_tensor_device(out), out->ndim, out->shape);
+}
+
+bool lt_output_close(lt_Tensor *out, lt_Tensor *written) {
+  if (!written) return false;
+  bool ok = written == out || lt_copy_into(out, written, false);
+  lt_release(written);
+  return ok;
+}
+
+lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work) { return lt_as_contiguous(out, work); }
+
+void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n, bool negative) {
+  char place[256] = "";
+  size_t used = 0;
+  if (index->ndim > 0) {
+    int64_t position[LT_MAX_DIMS];
+    for (int d = index->ndim - 1; d >= 0; d--) {
+      position[d] = at % index->shape[d] + 1;
+      at /= index->shape[d];
+    }
+    used += (size_t)snprintf(place, sizeof place, " at position {");
+    for (int d = 0; d < index->ndim && used < sizeof place - 24; d++)
+      used += (size_t)snprintf(place + used, sizeof place - used, d ? ", %lld" : "%lld", (long long)position[d]);
+    snprintf(place + used, sizeof place - used, "}");
+  }
+  if (n == 0)
+    lt_fail("%s is %lld%s, but the dimension it counts in is empty", name, (long long)value, place);
+  else if (value == 0)
+    lt_fail("%s is 0%s; positions count from 1: the valid range is 1..%lld", name, place, (long long)n);
+  else
+    lt_fail("%s is %lld%s; the valid range is 1..%lld%s", name, (long long)value, place, (long long)n,
+            negative ? ", or negative from the end" : value < 0 ? " (negative positions are for x[index])" : "");
+  return NULL;
+}
+
+lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name) {
+  lt_Tensor *t = lt_as_contiguous(index, LT_int64);
+  if (!t) return NULL;
+  const int64_t *v = lt_tensor_data(t);
+  bool below = false;
+  for (int64_t i = 0; i < t->numel; i++) {
+    if (v[i] >= 1 && v[i] <= n) continue;
+    if (negative && v[i] < 0 && v[i] >= -n) {
+      below = true;
+      continue;
+    }
+    int64_t value = v[i];
+    lt_release(t);
+    return lt_index_bad(index, name, i, value, n, negative);
+  }
+  if (!below) return t;
+  lt_Tensor *u = lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape);
+  if (u) {
+    int64_t *w = lt_tensor_data(u);
+    for (int64_t i = 0; i < t->numel; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
+  }
+  lt_release(t);
+  return u;
+}
+
+lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape) {
+  int64_t strides[LT_MAX_DIMS];
+  int missing = ndim - t->ndim;
+  for (int d = 0; d < ndim; d++) {
+    int s = d - missing;
+    strides[d] = s < 0 || (t->shape[s] == 1 && shape[d] != 1) ? 0 : t->strides[s];
+  }
+  return lt_geometry(t, 0, ndim, shape, strides);
+}
+
+lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape, const int64_t *strides) {
+  return lt_tensor_on(t->storage, t->dtype, t->offset + offset, ndim, shape, strides);
+}
+
+lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape) {
+  lt_Tensor *wide = lt_expanded(t, ndim, shape);
+  if (!wide) return NULL;
+  lt_Tensor *dense = lt_as_contiguous(wide, dtype);
+  lt_release(wide);
+  return dense;
+}
+
+#define MOVE(T)                                                                                    \
+  for (int64_t i = 0; i < n; i++) *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
+
+void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t size) {
+  if (to_stride == (int64_t)size && from_stride == (int64_t)size) {
+    if (n > 0) memcpy(to, from, (size_t)n * size);
+    return;
+  }
+  switch (size) {
+  case 1: MOVE(uint8_t); break;
+  case 2: MOVE(uint16_t); break;
+  case 4: MOVE(uint32_t); break;
+  default: MOVE(uint64_t); break;
+  }
+}
