@@ -34,6 +34,7 @@ typedef struct lt_DeviceProperties {
 typedef struct lt_Operand {
   char *data;
   lt_Dtype dtype;
+  bool host; /* one value in the host's memory, whatever the device: it must be read at the call */
   int64_t strides[LT_MAX_DIMS];
 } lt_Operand;
 

@@ -131,6 +131,7 @@ static void set_operand(lt_Loop *l, int k, const lt_Tensor *t) {
   int lead = l->ndim - t->ndim;
   o->data = lt_tensor_data(t);
   o->dtype = t->dtype;
+  o->host = !lt_device_equal(lt_tensor_device(t), l->device);
   for (int i = 0; i < lead; i++) o->strides[i] = 0;
   for (int i = 0; i < t->ndim; i++)
     o->strides[lead + i] = t->shape[i] == 1 ? 0 : t->strides[i] * size;
@@ -155,6 +156,7 @@ static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *input
   l->layout = out->numel ? LT_LAYOUT_CONTIGUOUS : LT_LAYOUT_EMPTY;
   l->operand[0].data = lt_tensor_data(out);
   l->operand[0].dtype = out->dtype;
+  l->operand[0].host = false;
   l->operand[0].strides[0] = (int64_t)lt_dtype_size(out->dtype);
   for (int i = 0; i < n; i++) {
     lt_Operand *o = &l->operand[i + 1];
@@ -162,6 +164,7 @@ static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *input
       const lt_Tensor *t = inputs[i].tensor;
       o->data = lt_tensor_data(t);
       o->dtype = t->dtype;
+      o->host = !lt_device_equal(lt_tensor_device(t), l->device);
       o->strides[0] = t->numel == out->numel ? (int64_t)lt_dtype_size(t->dtype) : 0;
     } else {
       o->strides[0] = 0;
@@ -205,6 +208,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
       if (!lt_scalar_store(s, compute, numbers[i])) return false;
       o->data = numbers[i];
       o->dtype = compute;
+      o->host = true;
       if (is_flat) {
         if (out->numel == 1) o->strides[0] = (int64_t)lt_dtype_size(compute);
       } else {

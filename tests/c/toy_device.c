@@ -1,0 +1,224 @@
+/* toy_device.c: see toy_device.h. A device pointer is the host's with a bit turned that makes the address one that no
+ * program can have, so that touching it faults. Kernels are the CPU's elementwise loops, run when the queue is. */
+#include "toy_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES 2
+#define HIDE    ((uintptr_t)1 << 62)
+
+/* A piece of work. */
+typedef enum Kind { LOOP, COPY, ZERO, FREE, EVENT } Kind;
+typedef struct Work {
+  struct Work *next;
+  Kind kind;
+  lt_Loop loop;
+  char numbers[4][16]; /* the host's operands, read when the work was queued */
+  char *to, *from;     /* COPY; from is `staged` when the source was the host's */
+  size_t nbytes;
+  char *staged;
+  lt_Event *event;
+} Work;
+
+struct lt_Stream {
+  int index;
+  Work *first, *last;
+  int count;
+};
+struct lt_Event {
+  bool recorded, done;
+};
+
+static lt_Stream streams[DEVICES] = {{.index = 0}, {.index = 1}};
+static int current, blocks, failing;
+
+int toy_waiting(int index) { return streams[index].count; }
+int toy_allocations(void) { return blocks; }
+void toy_fail_next_alloc(int n) { failing = n; }
+
+static char *show(const void *device_pointer) {
+  uintptr_t p = (uintptr_t)device_pointer;
+  return (char *)(p & HIDE ? p ^ HIDE : p);
+}
+
+static Work *put(lt_Stream *s, Kind kind) {
+  Work *w = calloc(1, sizeof *w);
+  if (!w) return lt_error_set("toy: out of memory");
+  w->kind = kind;
+  if (s->last)
+    s->last->next = w;
+  else
+    s->first = w;
+  s->last = w;
+  s->count++;
+  return w;
+}
+
+static bool do_work(Work *w) {
+  const lt_Backend *cpu = lt_device_backend(LT_DEVICE_cpu);
+  switch (w->kind) {
+  case LOOP:
+    return cpu->elementwise(&w->loop);
+  case COPY:
+    memcpy(w->to, w->from, w->nbytes);
+    return true;
+  case ZERO:
+    memset(w->to, 0, w->nbytes);
+    return true;
+  case FREE:
+    free(w->to);
+    blocks--;
+    return true;
+  case EVENT:
+    w->event->done = true;
+    return true;
+  }
+  return false;
+}
+
+static bool drain(lt_Stream *s) {
+  bool ok = true;
+  while (s->first) {
+    Work *w = s->first;
+    s->first = w->next;
+    if (!s->first) s->last = NULL;
+    s->count--;
+    ok = do_work(w) && ok;
+    free(w->staged);
+    free(w);
+  }
+  return ok;
+}
+
+static bool synchronize(int index) { return drain(&streams[index]); }
+static bool stream_synchronize(lt_Stream *s) { return drain(s); }
+static bool stream_query(lt_Stream *s) { return s->count == 0; }
+static lt_Stream *stream_current(int index) { return &streams[index]; }
+
+static int count(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return DEVICES;
+}
+static int index_current(void) { return current; }
+
+static bool properties(int index, lt_DeviceProperties *out) {
+  *out = (lt_DeviceProperties){.total_memory = 1 << 20};
+  snprintf(out->name, sizeof out->name, "Toy number %d", index);
+  return true;
+}
+
+static void *toy_alloc(int index, size_t nbytes, lt_Stream *stream) {
+  (void)index;
+  (void)stream;
+  if (failing > 0) {
+    failing--;
+    return lt_error_set("toy: the toy box is full");
+  }
+  void *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
+  if (p) blocks++;
+  return p ? (void *)((uintptr_t)p | HIDE) : lt_error_set("toy: out of memory");
+}
+
+/* Freed in the stream's order, so work that is queued may still use it. */
+static void toy_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+  (void)index;
+  (void)nbytes;
+  Work *w = put(stream, FREE);
+  if (w) w->to = show(memory);
+}
+
+static bool copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+                 lt_Stream *stream, bool non_blocking) {
+  if (to.type == from.type && to.index != from.index && !drain(&streams[from.index])) return false;
+  Work *w = put(stream, COPY);
+  if (!w) return false;
+  w->to = show(target);
+  w->from = show(source);
+  w->nbytes = nbytes;
+  if (from.type == LT_DEVICE_cpu) { /* the source may change once we return */
+    w->staged = malloc(nbytes);
+    if (!w->staged) return lt_error_set("toy: out of memory");
+    memcpy(w->staged, source, nbytes);
+    w->from = w->staged;
+    return true;
+  }
+  return to.type != LT_DEVICE_cpu || non_blocking || drain(stream);
+}
+
+static bool fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+  (void)index;
+  Work *w = put(stream, ZERO);
+  if (!w) return false;
+  w->to = show(memory);
+  w->nbytes = nbytes;
+  return true;
+}
+
+static bool elementwise(const lt_Loop *loop) {
+  Work *w = put(loop->stream, LOOP);
+  if (!w) return false;
+  w->loop = *loop;
+  w->loop.device = lt_cpu();
+  for (int k = 0; k <= loop->inputs; k++) {
+    lt_Operand *o = &w->loop.operand[k];
+    if (o->host) {
+      memcpy(w->numbers[k], o->data, lt_dtype_size(o->dtype));
+      o->data = w->numbers[k];
+    } else {
+      o->data = show(o->data);
+    }
+  }
+  return true;
+}
+
+static bool elementwise_supported(lt_OpId op, lt_Dtype compute) {
+  (void)compute;
+  return op != LT_OP_erf;
+}
+
+static lt_Event *event_new(int index, bool timing) {
+  (void)index;
+  (void)timing;
+  return calloc(1, sizeof(lt_Event));
+}
+static void event_free(lt_Event *e) { free(e); }
+static bool event_query(lt_Event *e) { return !e->recorded || e->done; }
+static bool event_record(lt_Event *e, lt_Stream *s) {
+  Work *w = put(s, EVENT);
+  if (!w) return false;
+  e->recorded = true;
+  e->done = false;
+  w->event = e;
+  return true;
+}
+
+static const lt_KernelFn kernels[LT_OP_COUNT];
+
+const lt_Backend toy_backend = {
+    .abi = LT_BACKEND_ABI,
+    .name = "toy",
+    .numbered = true,
+    .asynchronous = true,
+    .has_data = true,
+    .count = count,
+    .properties = properties,
+    .index_current = index_current,
+    .alloc = toy_alloc,
+    .free = toy_free,
+    .copy = copy,
+    .fill_zero = fill_zero,
+    .stream_current = stream_current,
+    .stream_query = stream_query,
+    .stream_synchronize = stream_synchronize,
+    .event_new = event_new,
+    .event_free = event_free,
+    .event_record = event_record,
+    .event_query = event_query,
+    .synchronize = synchronize,
+    .elementwise = elementwise,
+    .elementwise_supported = elementwise_supported,
+    .kernels = kernels,
+};
