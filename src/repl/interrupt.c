@@ -7,12 +7,17 @@
 // between (a callback of table.sort) it raises, again and again, until it gets to a place that can
 // yield. In a script the second press has the default action: it kills.
 //
+// A long operation of the core is told by lt_interrupt_flag; when it took the request and failed
+// with "interrupted", the hook has nothing left to do.
+//
 // Invariant: `running` is the coroutine whose Lua code executes now, or NULL when none that may be
 // stopped does. Every change of it goes through lt_repl_resume / lt_repl_reset.
 //
 // A signal handler has no argument, so its state must be file-scope: one process, one terminal.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
+
+#include "../tensor/lutra.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -25,7 +30,6 @@ static lua_State *volatile running;      // see the invariant
 static volatile sig_atomic_t presses;    // Ctrl-C since the last clear
 static volatile sig_atomic_t keep_alive; // the prompt: no press kills
 static pthread_t main_thread;            // the one that runs Lua
-static void (*request_core)(void);       // tells long C operations, or NULL
 
 // True when the computation is to be left without asking it.
 static bool abandoning(void) { return keep_alive && presses >= 2; }
@@ -39,7 +43,11 @@ static void stop(lua_State *L, lua_Debug *ar) {
     if (ar->event == LUA_HOOKCOUNT) lua_yield(L, 0); // only count and line hooks may yield
     return;
   }
-  if (!abandoning()) lua_sethook(L, NULL, 0, 0);
+  bool heard = !atomic_exchange(&lt_interrupt_flag, false); // an operation of the core has
+  if (!abandoning()) {
+    lua_sethook(L, NULL, 0, 0);
+    if (heard) return;
+  }
   luaL_error(L, "interrupted");
 }
 
@@ -58,7 +66,7 @@ static void on_sigint(int sig) {
   presses++;
   if (running) {
     arm(running);
-    if (request_core) request_core();
+    atomic_store(&lt_interrupt_flag, true);
     if (keep_alive && presses >= 3) {
       static const char text[] = "\nstill stopping; Ctrl-\\ ends the program at once\n";
       if (write(STDERR_FILENO, text, sizeof text - 1) < 0) errno = saved;
@@ -94,8 +102,11 @@ int lt_repl_reset(lua_State *L, lua_State *co) {
 }
 
 int lt_repl_interrupts(void) { return presses; }
-void lt_repl_interrupt_clear(void) { presses = 0; }
-void lt_repl_interrupt_also(void (*request)(void)) { request_core = request; }
+
+void lt_repl_interrupt_clear(void) {
+  presses = 0;
+  atomic_store(&lt_interrupt_flag, false);
+}
 
 // ---- coroutine.resume and coroutine.wrap, as in Lua's lcorolib.c but through lt_repl_resume
 

@@ -151,11 +151,11 @@ static void drop_line(void) {
     *rl.point = *rl.end;
     rl.redisplay();
   }
+  fputs("^C\n", stdout);
   if (rl.free_line_state) rl.free_line_state();
   if (rl.sigcleanup) rl.sigcleanup();
   if (rl.cleanup_after_signal) rl.cleanup_after_signal();
   rl.remove();
-  fputs("^C\n", stdout);
   fflush(stdout);
 }
 

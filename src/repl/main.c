@@ -8,6 +8,7 @@
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 
+#include "../tensor/lutra.h"
 #include "../vm-bindings/lutra_lua.h"
 
 #include <errno.h>
@@ -279,8 +280,8 @@ static int serve(lua_State *L) {
   struct request *r = lua_touserdata(L, 1);
   lua_settop(L, 0);
   open_state(L, r);
-  if (r->info || r->version) {
-    call_module(L, r, "lutra.repl.info", r->info ? "print" : "print_version");
+  if (r->info) {
+    call_module(L, r, "lutra.repl.info", "print");
     return 0;
   }
   bool has_script = r->script < r->argc;
@@ -307,6 +308,8 @@ int main(int argc, char **argv) {
   const char *wrong = parse(&r);
   if (wrong) return refuse(wrong);
   if (r.help) return fputs(usage, stdout) < 0 ? status_failed : status_ok;
+  if (r.version)
+    return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
 
   lua_State *L = luaL_newstate();
   if (!L) {

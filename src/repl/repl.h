@@ -39,10 +39,6 @@ int lt_repl_reset(lua_State *L, lua_State *co);
 int lt_repl_interrupts(void);
 void lt_repl_interrupt_clear(void);
 
-// Has `request` called from the signal handler whenever Ctrl-C arrives while Lua code runs, so that
-// a long C operation can be told to end early. It must be async-signal-safe (store to an atomic).
-void lt_repl_interrupt_also(void (*request)(void));
-
 // ---- lineread.c
 
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };

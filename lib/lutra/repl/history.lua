@@ -42,6 +42,7 @@ end
 
 --- Adds a cell, unless it is the last one again or blank.
 function history.add(text)
+  text = text:gsub("%s+$", "")
   if text == last or not text:match "%S" or text:find("\0", 1, true) then return end
   last = text
   host.add_history(text)

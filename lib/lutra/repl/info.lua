@@ -1,4 +1,4 @@
---- `lutra --info` and `lutra --version`: what this program is and what it found here.
+--- `lutra --info`: what this program is and what it found here.
 --
 -- The facts come from lutra.core.info(); this file only lays them out, and leaves out what is not
 -- known rather than fail.
@@ -41,12 +41,6 @@ end
 
 local function version_text(f)
   return ("Lutra %s (%s)"):format(f.version or "of an unknown version", _VERSION)
-end
-
---- Prints the version. Returns the exit status.
-function info.print_version()
-  io.stdout:write(version_text(facts() or {}), "\n")
-  return 0
 end
 
 --- Prints everything. Returns the exit status: 1 when the core does not load.

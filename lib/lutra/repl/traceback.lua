@@ -71,33 +71,63 @@ local function is_wanted(info)
   return info.what ~= "C" and not starts(info.source, repl_folder)
 end
 
--- The frames of `co` from the innermost, as texts.
-local function frames(co, main)
-  local texts = {}
-  local level = 0
-  while true do
-    local info = debug.getinfo(co, level, "Slntf")
-    if not info then return texts end
-    if is_wanted(info) then
-      local place = info.source:match "^[@=](.*)$" or info.short_src
-      local text = ("  %s:%d: in %s"):format(place, info.currentline, frame_name(info, main))
-      if not starts(info.source, library_folder) then
-        local line = quote_line(info.source, info.currentline)
-        if line then text = text .. "\n" .. line end
-      end
-      texts[#texts + 1] = text
-      if info.istailcall then texts[#texts + 1] = "  (tail calls)" end
-    end
-    level = level + 1
+-- The outermost level of `co`; going there one by one would take the square of the depth.
+local function last_level(co)
+  local low, high = 0, 1
+  while debug.getinfo(co, high, "l") do low, high = high, high * 2 end
+  while low + 1 < high do
+    local middle = (low + high) // 2
+    if debug.getinfo(co, middle, "l") then low = middle else high = middle end
   end
+  return low
 end
 
-local function shorten(texts)
-  if #texts <= most_frames then return texts end
-  local half = most_frames // 2
-  local short = table.move(texts, 1, half, 1, {})
-  short[half + 1] = ("  ... %d more ..."):format(#texts - 2 * half)
-  return table.move(texts, #texts - half + 1, #texts, half + 2, short)
+-- Adds the text of the frame at `level` to `texts`, if it is one to show.
+local function add_frame(texts, co, level, main)
+  local info = debug.getinfo(co, level, "Slntf")
+  if not info or not is_wanted(info) then return end
+  local place = info.source:match "^[@=](.*)$" or info.short_src
+  local text = ("  %s:%d: in %s"):format(place, info.currentline, frame_name(info, main))
+  if not starts(info.source, library_folder) then
+    local line = quote_line(info.source, info.currentline)
+    if line then text = text .. "\n" .. line end
+  end
+  if info.istailcall then text = text .. "\n  (tail calls)" end
+  texts[#texts + 1] = text
+end
+
+-- Of equal texts in a row, as a recursion gives, the first and how many more.
+local function fold(texts)
+  local folded, i = {}, 1
+  while i <= #texts do
+    local j = i
+    while texts[j + 1] == texts[i] do j = j + 1 end
+    folded[#folded + 1] = texts[i]
+    if j > i then folded[#folded + 1] = ("  ... the same %d times more"):format(j - i) end
+    i = j + 1
+  end
+  return folded
+end
+
+-- The frames of `co` from the innermost, as texts; of many the first and the last.
+local function frames(co, main)
+  local texts, last = {}, last_level(co)
+  local level = 0
+  while level <= last and #texts < most_frames // 2 do
+    add_frame(texts, co, level, main)
+    level = level + 1
+  end
+  local rest = {}
+  local bottom = last
+  while bottom >= level and #rest < most_frames // 2 do
+    add_frame(rest, co, bottom, main)
+    bottom = bottom - 1
+  end
+  if bottom >= level then
+    texts[#texts + 1] = ("  ... %d more ..."):format(bottom - level + 1)
+  end
+  for i = #rest, 1, -1 do texts[#texts + 1] = rest[i] end
+  return fold(texts)
 end
 
 -- Messages name a chunk by its short name, a long path by its end; this finds the line.
@@ -132,7 +162,7 @@ function traceback.format(value, co, main)
     local line = line_of_message(message)
     return line and message .. "\n" .. line or message
   end
-  local texts = shorten(frames(co, main))
+  local texts = frames(co, main)
   if #texts == 0 then return message end
   return message .. "\nTraceback, the innermost call first:\n" .. table.concat(texts, "\n")
 end
