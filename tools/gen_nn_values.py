@@ -35,7 +35,7 @@ def lua(value):
 
 
 def number(x):
-  return repr(x) if isinstance(x, int) else "%.17g" % x
+  return repr(x)
 
 
 def run(function, inputs):
@@ -156,7 +156,7 @@ def clip_cases():
 
 
 def main():
-  print("-- Made by tools/gen_nn_values.py with PyTorch %s; do not edit." % torch.__version__)
+  print("-- Made by tools/gen_nn_values.py with PyTorch %s; do not edit.\n-- luacheck: no max line length" % torch.__version__)
   print('return {\n  version = "%s",' % torch.__version__)
   families = [("layers", layer_cases), ("losses", loss_cases), ("optimizers", optimizer_cases),
               ("clipping", clip_cases)]

@@ -1,0 +1,125 @@
+-- A network of 784-256-10 units learns to read handwritten digits.
+--
+--   lutra examples/mnist.lua --data DIR [--device cpu] [--epochs 10]
+--
+-- DIR holds t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz. The first 9,000
+-- images are for learning, the last 1,000 for testing. With `--device meta` nothing is
+-- read or computed: the script shows the shapes and the memory that training would take.
+--
+-- test: --data $DATA/mnist
+-- test: --device meta
+
+local lt = require "lutra"
+local cli = require "lutra.cli"
+local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
+
+local TRAINED_ON, GOAL, GOAL_EPOCHS = 9000, 0.95, 10
+
+local options = cli.parse(arg, {
+  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"device", "cpu", "where to train: cpu, cuda, mps, or meta to only see the sizes"},
+  {"epochs", GOAL_EPOCHS, "passes over the training images"},
+  {"batch-size", 64, "images in a step"},
+  {"lr", 3e-3, "learning rate at the start; it falls to 0"},
+  {"seed", 1, "of the random numbers"},
+})
+if options.epochs < 1 or options["batch-size"] < 1 then
+  cli.fail("--epochs and --batch-size want numbers of at least 1")
+end
+local device = cli.try(lt.device, options.device)
+lt.manual_seed(options.seed)
+
+local function make_network()
+  return nn.Sequential(
+    nn.Flatten(),
+    nn.Linear(784, 256),
+    nn.ReLU(),
+    nn.Linear(256, 10))
+end
+
+-- Only sizes ------------------------------------------------------------------------
+
+local function megabytes(count) return ("%8.2f MB"):format(count * 4 / 1e6) end
+
+if device == "meta" then
+  local net, batch = lt.with_device("meta", make_network), options["batch-size"]
+  local images = lt.empty(batch, 28, 28, {device = "meta"})
+  local activations = images:numel()
+  for name, layer in net:named_children() do
+    layer:register_forward_hook(function(_, inputs, output)
+      activations = activations + output:numel()
+      print(("(%s) %-52s %s -> %s"):format(name, tostring(layer), tostring(inputs[1].shape),
+        tostring(output.shape)))
+    end)
+  end
+  net(images)
+  local parameters = net:num_parameters()
+  print(("parameters: %d"):format(parameters))
+  print("parameters      " .. megabytes(parameters))
+  print("gradients       " .. megabytes(parameters))
+  print("AdamW's moments " .. megabytes(2 * parameters))
+  print("activations     " .. megabytes(activations))
+  print("images          " .. megabytes(10000 * 784))
+  print("all together    " .. megabytes(4 * parameters + activations + 10000 * 784))
+  return
+end
+
+-- Data --------------------------------------------------------------------------------
+
+if not options.data then cli.fail("--data DIR is missing: the folder with MNIST's t10k files") end
+local images, labels = cli.try(data.mnist, options.data, "t10k")
+if images:size(1) ~= 10000 or images:size(2) ~= 28 or images:size(3) ~= 28 then
+  cli.fail(("%s: the images are %s, they should be {10000, 28, 28}"):format(options.data,
+    tostring(images.shape)))
+end
+images = images:to(device):to "float32" / 255
+labels = labels:to(device)
+
+local train = data.TensorDataset(images[{{1, TRAINED_ON}}], labels[{{1, TRAINED_ON}}])
+local test_images, test_labels = images[{{TRAINED_ON + 1, -1}}], labels[{{TRAINED_ON + 1, -1}}]
+local loader = data.DataLoader(train, {batch_size = options["batch-size"], shuffle = true})
+
+-- A digit moved by a pixel is the same digit: each batch is shifted at random, which
+-- makes more of few images.
+local function shifted(batch)
+  local by = lt.randint(-1, 1, {2}):totable()
+  return batch:roll(by, {2, 3})
+end
+
+-- Training ------------------------------------------------------------------------------
+
+local net = make_network():to(device)
+local optimizer = optim.AdamW(net:parameters(), {lr = options.lr})
+local step, steps = 0, options.epochs * #loader
+
+local function accuracy()
+  net:eval()
+  local right = lt.no_grad(function() return net(test_images):argmax(2):eq(test_labels):sum() end)
+  net:train()
+  return right:item() / test_labels:size(1)
+end
+
+local reached = 0
+for epoch = 1, options.epochs do
+  local started, total = os.time(), 0
+  for x, y in lt.progress(loader:iter(), {
+    total = #loader, desc = ("epoch %d/%d"):format(epoch, options.epochs), leave = false,
+  }) do
+    optimizer.param_groups[1].lr = options.lr * (1 - step / steps)
+    step = step + 1
+
+    local loss = F.cross_entropy(net(shifted(x)), y)
+    optimizer:zero_grad()
+    loss:backward()
+    optimizer:step()
+    total = total + loss:detach()
+  end
+  reached = accuracy()
+  print(("epoch %2d: loss %.4f, test accuracy %.1f %%, %d s"):format(epoch,
+    (total / #loader):item(), 100 * reached, os.time() - started))
+end
+
+-- The example checks itself: ten epochs are enough for 95 %.
+if options.epochs >= GOAL_EPOCHS and reached < GOAL then
+  cli.fail(("the accuracy is %.1f %%, below %g %%"):format(100 * reached, 100 * GOAL))
+end

@@ -1,0 +1,87 @@
+--- cli: the command line of a script.
+--
+--     local options = cli.parse(arg, {
+--       {"data", nil, "folder with the files"},
+--       {"epochs", 10, "passes over the data"},
+--     })
+--
+-- reads `--epochs 3` and `--epochs=3`. A default's type is the option's type: whole
+-- number, number, string, or a flag when false. A mistake is one line on stderr and
+-- exit status 1; `--help` prints the options and ends with status 0.
+
+local cli = {}
+
+local function script_name() return (arg and arg[0] or "script"):match("([^/]*)$") end
+
+--- Prints `script: message` on stderr, without the source position a Lua error carries,
+-- and ends the program with status 1.
+function cli.fail(message)
+  local text = tostring(message):gsub("^[^\n:]*:%d+: ", "")
+  io.stderr:write(("%s: %s\n"):format(script_name(), text))
+  os.exit(1, true)
+end
+
+--- Calls fn(...) and returns its results; an error becomes one line and status 1. For
+-- reading what the user named: files, devices.
+function cli.try(fn, ...)
+  local results = table.pack(pcall(fn, ...))
+  if not results[1] then cli.fail(results[2]) end
+  return table.unpack(results, 2, results.n)
+end
+
+local function help(rows)
+  print(("usage: lutra %s [options]"):format(script_name()))
+  for _, row in ipairs(rows) do
+    local name, default, text = row[1], row[2], row[3]
+    local shown = ""
+    if default ~= nil and default ~= false then shown = (" (%s)"):format(tostring(default)) end
+    print(("  --%-14s %s%s"):format(name, text, shown))
+  end
+  os.exit(0, true)
+end
+
+local function convert(name, default, text)
+  if type(default) ~= "number" then return text end
+  local value = tonumber(text)
+  if value == nil then cli.fail(("--%s wants a number, got %q"):format(name, text)) end
+  if math.type(default) == "integer" then
+    value = math.tointeger(value)
+    if value == nil then cli.fail(("--%s wants a whole number, got %q"):format(name, text)) end
+  end
+  return value
+end
+
+local function find(rows, name)
+  for _, row in ipairs(rows) do
+    if row[1] == name then return row end
+  end
+  cli.fail(("there is no option --%s; --help lists them"):format(name))
+end
+
+--- The options in `words` by name; rows is a list of {name, default, help text}.
+function cli.parse(words, rows)
+  local options, i = {}, 1
+  for _, row in ipairs(rows) do options[row[1]] = row[2] end
+  while words[i] do
+    local name, value = words[i]:match("^%-%-([%w-]+)=?(.*)$")
+    if name == nil then
+      cli.fail(("cannot understand %q; --help lists the options"):format(words[i]))
+    end
+    if name == "help" then help(rows) end
+    local row = find(rows, name)
+    if row[2] == false then
+      options[name] = true
+    else
+      if not words[i]:find("=", 1, true) then
+        i = i + 1
+        value = words[i]
+      end
+      if value == nil then cli.fail(("--%s wants a value"):format(name)) end
+      options[name] = convert(name, row[2], value)
+    end
+    i = i + 1
+  end
+  return options
+end
+
+return cli
