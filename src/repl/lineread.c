@@ -3,7 +3,8 @@
 //
 // Readline is driven through its callback interface, a character at a time, because only so can
 // Ctrl-C end a line without a jump out of the library. Invariant: SIGINT is blocked except inside
-// pselect, so that none can slip in between looking for it and sleeping.
+// pselect, so that none can slip in between looking for it and sleeping. Libedit's imitation of
+// that interface loses its state at Ctrl-C; its plain readline() just returns NULL then, and is used.
 //
 // The libraries are process-wide and their callback has no argument, hence the file-scope state.
 #define _XOPEN_SOURCE 700
@@ -24,7 +25,9 @@ typedef void line_handler(char *);
 static struct {
   bool opened;   // looked for already
   bool usable;   // all that is needed is there
+  bool libedit;  // not GNU readline
   char name[40]; // for people
+  char *(*readline)(const char *prompt);
   void (*install)(const char *prompt, line_handler *handler);
   void (*remove)(void);
   void (*read_char)(void);
@@ -60,6 +63,7 @@ static void on_sigcont(int sig) {
 #define LT_SYMBOL(member, symbol) (*(void **)(&rl.member) = dlsym(library, symbol))
 
 static bool load_symbols(void *library) {
+  LT_SYMBOL(readline, "readline");
   LT_SYMBOL(install, "rl_callback_handler_install");
   LT_SYMBOL(remove, "rl_callback_handler_remove");
   LT_SYMBOL(read_char, "rl_callback_read_char");
@@ -74,13 +78,13 @@ static bool load_symbols(void *library) {
   LT_SYMBOL(insert, "rl_insert");
   rl.point = dlsym(library, "rl_point");
   rl.end = dlsym(library, "rl_end");
-  return rl.install && rl.remove && rl.read_char && rl.add_history;
+  return rl.install && rl.remove && rl.read_char && rl.readline && rl.add_history;
 }
 
 static void set_up(void *library) {
   const char **version = dlsym(library, "rl_library_version");
-  bool libedit = version && *version && strstr(*version, "EditLine");
-  if (libedit || !version || !*version)
+  rl.libedit = !version || !*version || strstr(*version, "EditLine");
+  if (rl.libedit)
     (void)snprintf(rl.name, sizeof rl.name, "libedit");
   else
     (void)snprintf(rl.name, sizeof rl.name, "readline %.24s", *version);
@@ -88,7 +92,7 @@ static void set_up(void *library) {
   if (program) *program = "lutra"; // for `$if lutra` in ~/.inputrc
   int *catches = dlsym(library, "rl_catch_signals");
   if (catches) *catches = 0; // signals are ours
-  if (!libedit && rl.bind_key && rl.insert) rl.bind_key('\t', rl.insert);
+  if (!rl.libedit && rl.bind_key && rl.insert) rl.bind_key('\t', rl.insert);
 
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -198,6 +202,14 @@ static enum lt_repl_read edit_line(const char *prompt, char **line) {
   return LT_REPL_LINE;
 }
 
+static enum lt_repl_read libedit_line(const char *prompt, char **line) {
+  *line = rl.readline(prompt);
+  if (*line) return LT_REPL_LINE;
+  if (!lt_repl_interrupts()) return LT_REPL_EOF;
+  fputc('\n', stdout);
+  return LT_REPL_INTERRUPT;
+}
+
 static enum lt_repl_read plain_line(const char *prompt, char **line) {
   fputs(prompt, stdout);
   fflush(stdout);
@@ -222,7 +234,9 @@ enum lt_repl_read lt_repl_readline(const char *prompt, char **line) {
   lt_repl_editor_open();
   lt_repl_interrupt_clear();
   fflush(stdout);
-  enum lt_repl_read result = rl.usable ? edit_line(prompt, line) : plain_line(prompt, line);
+  enum lt_repl_read result = !rl.usable   ? plain_line(prompt, line)
+                             : rl.libedit ? libedit_line(prompt, line)
+                                          : edit_line(prompt, line);
   lt_repl_interrupt_clear();
   return result;
 }
