@@ -74,6 +74,7 @@ endif
 
 defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' \
   $(if $(VECTOR_NAME),-DLT_VECTOR_MATH=1 -DLT_VECTOR_MATH_NAME='"$(VECTOR_NAME)"') \
+  $(if $(findstring SLEEF,$(VECTOR_NAME)),-DLT_VECTOR_SLEEF=1) \
   $(if $(filter avx512,$(ISAS)),-DLT_ISA_AVX512=1) $(if $(filter avx2,$(ISAS)),-DLT_ISA_AVX2=1)
 common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) \
   $(OPENMP) $(LUA_CFLAGS) -Isrc -Isrc/tensor $(defines)

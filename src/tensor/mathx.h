@@ -2,7 +2,9 @@
  *
  * A file of kernels defines, before it includes ops.def, for each compute type: T (the type), U (its unsigned
  * counterpart for wrapping integer arithmetic), M(f) (the maths function f for T) and MAXFINITE. The macros here name
- * values; none hides control flow.
+ * values; none hides control flow. What takes more than an expression is a function of the last part, which is made
+ * for each type by including this file with LT_MATHX_FLOAT or LT_MATHX_INTEGER defined as the functions' qualifiers
+ * ("static inline", "__device__").
  */
 #ifndef LT_MATHX_H
 #define LT_MATHX_H
@@ -13,27 +15,95 @@
 #define WRAP(e) ((T)(e))
 
 /* Integers: division by zero gives 0 (devices cannot trap), mininteger // -1 wraps. */
-#define TRUNCDIV(x, y) ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
-#define TRUNCMOD(x, y) ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
-#define MODULO(x, y)                                                                               \
-  ((T)(TRUNCMOD(x, y) + ((TRUNCMOD(x, y) != 0 && (TRUNCMOD(x, y) ^ (y)) < 0) ? (y) : 0)))
-#define FLOORDIV(x, y)  ((T)((U)TRUNCDIV(x, y) - (U)(TRUNCMOD(x, y) != 0 && ((x) ^ (y)) < 0)))
-#define SHIFTLEFT(x, y) ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)(x) << (y)))
-#define SHIFTRIGHT(x, y)                                                                           \
-  ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
+#define TRUNCDIV(x, y)   ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
+#define TRUNCMOD(x, y)   ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
+#define MODULO(x, y)     lt_modulo(x, y)
+#define FLOORDIV(x, y)   lt_floordiv(x, y)
+#define SHIFTLEFT(x, y)  ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)(x) << (y)))
+#define SHIFTRIGHT(x, y) ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
+#define IPOW(x, y)       lt_ipow(x, y)
+#define NOT(x)           (~(x))
 
 /* Floats: Python's % and //. The quotient comes from the remainder, so that x == (x // y) * y + x % y. */
 #define FMODULO(x, y)   lt_modulo(x, y)
 #define FFLOORDIV(x, y) lt_floordiv(x, y)
+#define POW(x, y)       lt_pow(x, y)
+
+/* NaN stays, in any of the three. Where lo > hi, hi is the result. */
 #define CLAMP(x, lo, hi)                                                                           \
   ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
 #define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
-#define POW(x, y)         ((y) == 2 ? (x) * (x) : M(pow)(x, y))
-#define IPOW(x, y)        lt_ipow(x, y)
-#define NOT(x)            (~(x))
 
-#define GELU_TANH_INNER(y) ((T)0.79788456080286535588 * ((y) + (T)0.044715 * (y) * (y) * (y)))
 #define GELU_TANH_SLOPE(y) lt_gelu_tanh_slope(y)
 #define SILU_SLOPE(y)      lt_silu_slope(y)
+#define SOFTPLUS(x, a, b)  lt_softplus(x, a, b)
+#define ELU(x, a)          lt_elu(x, a)
 
+#endif
+
+/* Calls come before the choice that may not need them, so that loops over these functions are vector code. */
+#ifdef LT_MATHX_FLOAT
+/* What is left of x by floor division; it has y's sign. */
+LT_MATHX_FLOAT T lt_modulo(T x, T y) {
+  T rest = M(fmod)(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+/* x / y rounded down, exactly: the quotient of what is left after the remainder has been taken off. */
+LT_MATHX_FLOAT T lt_floordiv(T x, T y) {
+  T rest = M(fmod)(x, y), plain = x / y;
+  T quotient = (x - rest) / y;
+  quotient = rest != 0 && (rest < 0) != (y < 0) ? quotient - 1 : quotient;
+  T down = M(floor)(quotient);
+  down = quotient - down > (T)0.5 ? down + 1 : down;
+  down = quotient == 0 ? M(copysign)((T)0, plain) : down;
+  return y == 0 ? plain : down;
+}
+
+LT_MATHX_FLOAT T lt_pow(T x, T y) {
+  T power = M(pow)(x, y);
+  return y == 2 ? x * x : power;
+}
+
+/* d/dy of y * 0.5 * (1 + tanh(c (y + 0.044715 y^3))). */
+LT_MATHX_FLOAT T lt_gelu_tanh_slope(T y) {
+  T c = (T)0.79788456080286535588, k = (T)0.044715;
+  T t = M(tanh)(c * (y + k * y * y * y));
+  return (T)0.5 * (1 + t) + (T)0.5 * y * (1 - t * t) * c * (1 + 3 * k * y * y);
+}
+
+LT_MATHX_FLOAT T lt_silu_slope(T y) {
+  T s = 1 / (1 + M(exp)(-y));
+  return s * (1 + y * (1 - s));
+}
+
+LT_MATHX_FLOAT T lt_softplus(T x, T beta, T threshold) {
+  T soft = M(log1p)(M(exp)(x * beta)) / beta;
+  return x * beta > threshold ? x : soft;
+}
+
+LT_MATHX_FLOAT T lt_elu(T x, T alpha) {
+  T negative = alpha * M(expm1)(x);
+  return x > 0 ? x : negative;
+}
+#endif
+
+#ifdef LT_MATHX_INTEGER
+LT_MATHX_INTEGER T lt_modulo(T x, T y) {
+  T rest = TRUNCMOD(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? (T)(rest + y) : rest;
+}
+
+LT_MATHX_INTEGER T lt_floordiv(T x, T y) {
+  T rest = TRUNCMOD(x, y);
+  return (T)((U)TRUNCDIV(x, y) - (U)(rest != 0 && (rest < 0) != (y < 0)));
+}
+
+/* By squaring, wrapping. A negative power of anything but 1 and -1 is 0. */
+LT_MATHX_INTEGER T lt_ipow(T x, T y) {
+  if (y < 0) return x == 1 ? (T)1 : x != (T)-1 ? (T)0 : y % 2 == 0 ? (T)1 : (T)-1;
+  U result = 1, base = (U)x;
+  for (; y; y = (T)(y >> 1), base *= base) result *= y & 1 ? base : 1;
+  return (T)result;
+}
 #endif

@@ -1,0 +1,188 @@
+/* copy.c: elements of one dtype moved as bytes, whatever lies where, and memory filled with one element.
+ *
+ * Three ways: dense to dense is memcpy; a transposition goes by square tiles, so that both sides use whole cache lines;
+ * the rest goes row by row.
+ */
+#include "cpu.h"
+#include "structured.h"
+
+#define TILE 32 /* elements: a tile of either side stays in the first cache */
+
+/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2, 4 or 8 bytes. */
+#define MOVE(type)                                                                                 \
+  static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
+                          int64_t from_stride) {                                                   \
+    for (int64_t i = 0; i < n; i++)                                                                \
+      *(type *)(to + i * to_stride) = *(const type *)(from + i * from_stride);                     \
+  }                                                                                                \
+  static void splat_##type(int64_t n, char *to, const char *from) {                                \
+    const type value = *(const type *)from;                                                        \
+    type *out = (type *)to;                                                                        \
+    for (int64_t i = 0; i < n; i++) out[i] = value;                                                \
+  }                                                                                                \
+  static void tile_##type(int64_t rows, int64_t columns, char *to, int64_t to_stride,              \
+                          const char *from, int64_t from_stride) {                                 \
+    for (int64_t i = 0; i < rows; i++) {                                                           \
+      type *out = (type *)(to + i * to_stride);                                                    \
+      const char *in = from + i * (int64_t)sizeof(type);                                           \
+      for (int64_t j = 0; j < columns; j++) out[j] = *(const type *)(in + j * from_stride);        \
+    }                                                                                              \
+  }
+/* Elements' bytes, whatever type they are. */
+typedef uint8_t __attribute__((may_alias)) bytes1;
+typedef uint16_t __attribute__((may_alias)) bytes2;
+typedef uint32_t __attribute__((may_alias)) bytes4;
+typedef uint64_t __attribute__((may_alias)) bytes8;
+MOVE(bytes1)
+MOVE(bytes2)
+MOVE(bytes4)
+MOVE(bytes8)
+
+typedef struct Mover {
+  void (*move)(int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride);
+  void (*splat)(int64_t n, char *to, const char *from);
+  /* A tile: rows of `to` are dense, and so are columns of `from`. */
+  void (*tile)(int64_t rows, int64_t columns, char *to, int64_t to_stride, const char *from,
+               int64_t from_stride);
+} Mover;
+
+static const Mover *mover(int64_t size) {
+  static const Mover by_size[] = {{move_bytes1, splat_bytes1, tile_bytes1},
+                                  {move_bytes2, splat_bytes2, tile_bytes2},
+                                  {move_bytes4, splat_bytes4, tile_bytes4},
+                                  {move_bytes8, splat_bytes8, tile_bytes8}};
+  return &by_size[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+}
+
+/* One row. */
+static void copy_row(const Mover *m, int64_t size, int64_t n, char *to, int64_t to_stride,
+                     const char *from, int64_t from_stride) {
+  if (to_stride == size && from_stride == size && n * size >= 64)
+    memcpy(to, from, (size_t)(n * size));
+  else if (to_stride == size && from_stride == 0)
+    m->splat(n, to, from);
+  else
+    m->move(n, to, to_stride, from, from_stride);
+}
+
+/* ---- the loop's outer dimensions, as one list of pieces ------------------------------------------------- */
+
+typedef struct Pieces {
+  int ndim;
+  int64_t count;
+  int64_t shape[LT_MAX_DIMS];
+  int64_t strides[2][LT_MAX_DIMS]; /* of the output and the input; the input's may be NULL */
+} Pieces;
+
+/* All dimensions of the loop but those in the mask. */
+static Pieces pieces_without(const lt_Loop *l, unsigned mask) {
+  Pieces p = {.ndim = 0, .count = 1};
+  for (int d = 0; d < l->ndim; d++) {
+    if (mask >> d & 1u) continue;
+    p.shape[p.ndim] = l->shape[d];
+    for (int k = 0; k < 2; k++)
+      p.strides[k][p.ndim] = k <= l->inputs ? l->operand[k].strides[d] : 0;
+    p.count *= l->shape[d];
+    p.ndim++;
+  }
+  return p;
+}
+
+static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from) {
+  *to = *from = 0;
+  for (int d = p->ndim - 1; d >= 0; d--) {
+    int64_t at = i % p->shape[d];
+    i /= p->shape[d];
+    *to += at * p->strides[0][d];
+    *from += at * p->strides[1][d];
+  }
+}
+
+/* ---- the three ways ---------------------------------------------------------------------------------------- */
+
+static void copy_dense(const lt_Loop *l, int64_t size) {
+  int64_t bytes = l->numel * size, step = 1 << 20;
+  int team = lt_team(bytes / 4, bytes / step);
+  char *to = l->operand[0].data;
+  const char *from = l->operand[1].data;
+  if (team == 1) {
+    memmove(to, from, (size_t)bytes);
+    return;
+  }
+#pragma omp parallel for num_threads(team) schedule(static)
+  for (int64_t i = 0; i < bytes; i += step)
+    memcpy(to + i, from + i, (size_t)(bytes - i < step ? bytes - i : step));
+}
+
+static void copy_rows(const lt_Loop *l, int64_t size) {
+  int last = l->ndim - 1;
+  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  Pieces p = pieces_without(l, 1u << last);
+  const Mover *m = mover(size);
+  /* A single long row is cut, so that threads find something to do. */
+  int64_t row = l->shape[last], cut = p.count == 1 ? LT_GRAIN : row;
+  int64_t cuts = (row + cut - 1) / cut, total = p.count * cuts;
+  int team = lt_team(l->numel, total);
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+  for (int64_t i = 0; i < total; i++) {
+    int64_t a, b, first = i % cuts * cut;
+    piece_offsets(&p, i / cuts, &a, &b);
+    copy_row(m, size, row - first < cut ? row - first : cut,
+             to->data + a + first * to->strides[last], to->strides[last],
+             from->data + b + first * from->strides[last], from->strides[last]);
+  }
+}
+
+static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
+  int last = l->ndim - 1;
+  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  Pieces p = pieces_without(l, 1u << last | 1u << other);
+  const Mover *m = mover(size);
+  int64_t rows = l->shape[other], columns = l->shape[last];
+  int64_t down = (rows + TILE - 1) / TILE, across = (columns + TILE - 1) / TILE;
+  int64_t total = p.count * down * across;
+  int team = lt_team(l->numel, total);
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+  for (int64_t i = 0; i < total; i++) {
+    int64_t a, b, r = i / across % down * TILE, c = i % across * TILE;
+    piece_offsets(&p, i / (across * down), &a, &b);
+    m->tile(rows - r < TILE ? rows - r : TILE, columns - c < TILE ? columns - c : TILE,
+            to->data + a + r * to->strides[other] + c * size, to->strides[other],
+            from->data + b + r * size + c * from->strides[last], from->strides[last]);
+  }
+}
+
+/* The dimension along which the input is dense while the output is dense along the last; -1 when there is none. */
+static int transposed_dim(const lt_Loop *l, int64_t size) {
+  int last = l->ndim - 1;
+  if (l->operand[0].strides[last] != size || l->operand[1].strides[last] == size ||
+      l->operand[1].strides[last] == 0)
+    return -1;
+  for (int d = 0; d < last; d++)
+    if (l->operand[1].strides[d] == size && l->shape[d] > 1) return d;
+  return -1;
+}
+
+bool lt_cpu_copy_same(const lt_Loop *loop) {
+  int64_t size = (int64_t)lt_dtype_size(loop->operand[0].dtype);
+  if (loop->layout == LT_LAYOUT_CONTIGUOUS) {
+    copy_dense(loop, size);
+    return true;
+  }
+  int other = transposed_dim(loop, size);
+  if (other >= 0)
+    copy_transposed(loop, size, other);
+  else
+    copy_rows(loop, size);
+  return true;
+}
+
+bool lt_cpu_fill(const lt_Loop *loop) {
+  _Alignas(8) char element[8] = {0};
+  lt_Loop l = *loop;
+  if (!lt_scalar_store(loop->a, l.operand[0].dtype, element)) return false;
+  l.inputs = 1;
+  l.operand[1] = (lt_Operand){.data = element, .dtype = l.operand[0].dtype};
+  copy_rows(&l, (int64_t)lt_dtype_size(l.operand[0].dtype));
+  return true;
+}

@@ -1,0 +1,19 @@
+/* cpu.h: what the files of the CPU's device share with one another. */
+#ifndef LT_CPU_CPU_H
+#define LT_CPU_CPU_H
+
+#include "core.h"
+
+/* Runs an elementwise op; see lt_Loop. False with a message when it was interrupted. */
+bool lt_cpu_elementwise(const lt_Loop *loop);
+/* Its special cases: elements of one dtype are moved as bytes; every element becomes loop->a. */
+bool lt_cpu_copy_same(const lt_Loop *loop);
+bool lt_cpu_fill(const lt_Loop *loop);
+
+/* What calculates matrix products, e.g. "OpenBLAS 0.3.21, SkylakeX" or why it is our own. Loads the library. */
+const char *lt_cpu_blas_name(void);
+
+/* Bytes that can be had without the system having to stop programs; 0 when it does not say. */
+size_t lt_cpu_memory_available(void);
+
+#endif

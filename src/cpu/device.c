@@ -1,0 +1,138 @@
+/* device.c: the CPU as a device: the simplest case, on which everything has happened when a call returns. */
+#include "cpu.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- kernels: one for each row of ops.def that wants one -------------------------------------------------- */
+
+#define LT_REDUCE(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
+#define LT_KERNEL(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
+#define LT_UPDATE(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
+#include "ops.def"
+
+static const lt_KernelFn kernels[LT_OP_COUNT] = {
+#define LT_REDUCE(name, ...) [LT_OP_##name] = lt_cpu_##name,
+#define LT_KERNEL(name, ...) [LT_OP_##name] = lt_cpu_##name,
+#define LT_UPDATE(name, ...) [LT_OP_##name] = lt_cpu_##name,
+#include "ops.def"
+};
+
+/* ---- memory -------------------------------------------------------------------------------------------------- */
+
+#define ALIGNMENT  64
+#define HUGE_PAGE  ((size_t)2 << 20)
+#define LARGE      ((size_t)1 << 30) /* from here on the system is asked before memory is taken */
+#define WITH_PAGES ((size_t)4 << 20) /* from here on huge pages are worth asking for */
+
+/* A number of kB that a file like /proc/meminfo gives under a name; 0 when it does not. */
+static size_t kilobytes(FILE *f, const char *name) {
+  char line[256];
+  size_t n = strlen(name);
+  rewind(f);
+  while (fgets(line, sizeof line, f))
+    if (strncmp(line, name, n) == 0 && line[n] == ':') return (size_t)strtoull(line + n + 1, NULL, 10);
+  return 0;
+}
+
+size_t lt_cpu_memory_available(void) {
+  FILE *f = fopen("/proc/meminfo", "r");
+  if (!f) return 0;
+  size_t kb = kilobytes(f, "MemAvailable");
+  if (kb) kb += kilobytes(f, "SwapFree");
+  fclose(f);
+  return kb * 1024;
+}
+
+/* Behind every block lies what malloc gave: its fast path serves small sizes, and no alignment is asked of it. */
+static void *cpu_alloc(int index, size_t nbytes, lt_Stream *stream) {
+  (void)index, (void)stream;
+  size_t available = nbytes >= LARGE ? lt_cpu_memory_available() : 0;
+  if (available && nbytes > available)
+    return lt_error_set("the system has %.2f MiB available", (double)available / 1048576.0);
+  if (nbytes > SIZE_MAX / 2) return lt_error_set("no address space is that large");
+  char *whole = malloc(nbytes + ALIGNMENT);
+  if (!whole) return lt_error_set("the system has no more memory");
+  char *memory = (char *)(((uintptr_t)whole + ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
+  memcpy(memory - sizeof whole, &whole, sizeof whole);
+#ifdef MADV_HUGEPAGE
+  if (nbytes >= WITH_PAGES) {
+    uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)memory + nbytes) & ~(uintptr_t)(HUGE_PAGE - 1);
+    if (end > first) madvise((void *)first, end - first, MADV_HUGEPAGE);
+  }
+#endif
+  return memory;
+}
+
+static void cpu_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+  (void)index, (void)nbytes, (void)stream;
+  char *whole;
+  memcpy(&whole, (char *)memory - sizeof whole, sizeof whole);
+  free(whole);
+}
+
+static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+                     lt_Stream *stream, bool non_blocking) {
+  (void)to, (void)from, (void)stream, (void)non_blocking;
+  memmove(target, source, nbytes);
+  return true;
+}
+
+static bool cpu_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+  (void)index, (void)stream;
+  memset(memory, 0, nbytes);
+  return true;
+}
+
+/* ---- the machine ----------------------------------------------------------------------------------------------- */
+
+static int cpu_count(char *why, size_t why_size) {
+  (void)why, (void)why_size;
+  return 1;
+}
+
+static void model_name(char *name, size_t size) {
+  snprintf(name, size, "CPU");
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  if (!f) return;
+  char line[256];
+  while (fgets(line, sizeof line, f)) {
+    if (strncmp(line, "model name", 10) != 0 || !strchr(line, ':')) continue;
+    char *text = strchr(line, ':') + 1;
+    text += strspn(text, " ");
+    text[strcspn(text, "\n")] = 0;
+    snprintf(name, size, "%.*s", (int)size - 1, text);
+    break;
+  }
+  fclose(f);
+}
+
+static bool cpu_properties(int index, lt_DeviceProperties *out) {
+  (void)index;
+  *out = (lt_DeviceProperties){.multiprocessors = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+  model_name(out->name, sizeof out->name);
+  out->total_memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  out->free_memory = (int64_t)lt_cpu_memory_available();
+  return true;
+}
+
+const lt_Backend *lt_backend_cpu(void) {
+  static const lt_Backend backend = {
+      .abi = LT_BACKEND_ABI,
+      .name = "cpu",
+      .numbered = false,
+      .host_memory = true,
+      .asynchronous = false,
+      .has_data = true,
+      .count = cpu_count,
+      .properties = cpu_properties,
+      .alloc = cpu_alloc,
+      .free = cpu_free,
+      .copy = cpu_copy,
+      .fill_zero = cpu_fill_zero,
+      .elementwise = lt_cpu_elementwise,
+      .kernels = kernels,
+  };
+  return &backend;
+}

@@ -1,0 +1,253 @@
+/* elementwise.c: runs elementwise ops over any layout and dtype with loops that know dense memory of one type only.
+ *
+ * Work goes in blocks. For each block every operand is either memory that the loop can use where it is, or is gathered
+ * and converted into a block on the stack; what the loop gives is converted and spread on the way out. An element's
+ * result depends on its inputs alone, so the work may be cut anywhere: into threads, and between blocks to ask whether
+ * to stop.
+ */
+#include "cpu.h"
+#include "structured.h"
+#include "vector.h"
+
+#include <float.h>
+#include <omp.h>
+
+#define BLOCK     1024      /* elements gathered at a time: four operands fit the first cache */
+#define STRETCH   (1 << 17) /* elements between two looks at the interrupt flag */
+#define ROW_LIMIT 64        /* rows from this length on are blocks of their own; shorter ones share a block */
+
+typedef enum Place {
+  LINEAR,   /* dense in the loop's order, over all dimensions */
+  CONSTANT, /* the same element everywhere */
+  STRIDED
+} Place;
+
+typedef struct Port { /* one operand */
+  const lt_Operand *operand;
+  Place place;
+  bool direct;        /* its dtype is what the loop computes in */
+  bool dense;         /* its innermost dimension is dense */
+  int64_t size;       /* bytes of an element in memory */
+  int64_t block_size; /* bytes of an element in a block */
+} Port;
+
+typedef struct Plan {
+  const lt_Loop *loop;
+  lt_VectorFn fn; /* NULL: the values are only converted */
+  const lt_Vectors *in, *out; /* loads of inputs, and stores of the result */
+  int inputs, last;           /* last: the innermost dimension */
+  bool rows;                  /* blocks end where rows do */
+  Port port[4];
+  lt_Numbers numbers;
+  bool stopped;
+} Plan;
+
+static lt_Number number(lt_Dtype compute, lt_Scalar s) {
+  switch (compute) {
+  case LT_float32: return (lt_Number){.float32 = (float)lt_scalar_to_double(s)};
+  case LT_float64: return (lt_Number){.float64 = lt_scalar_to_double(s)};
+  case LT_int32: return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
+  case LT_int64: return (lt_Number){.int64 = lt_scalar_to_int(s)};
+  default: return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
+  }
+}
+
+static lt_Number largest(lt_Dtype compute, lt_Dtype result) {
+  if (compute == LT_float64) return (lt_Number){.float64 = DBL_MAX};
+  return (lt_Number){.float32 = result == LT_float16    ? 65504.0f
+                                : result == LT_bfloat16 ? 0x1.FEp127f
+                                                        : FLT_MAX};
+}
+
+/* ---- positions ------------------------------------------------------------------------------------------ */
+
+static void place_at(const lt_Loop *l, int64_t position, int64_t *at) {
+  for (int d = l->ndim - 1; d >= 0; d--) {
+    at[d] = position % l->shape[d];
+    position /= l->shape[d];
+  }
+}
+
+static void advance(const lt_Loop *l, int64_t *at, int64_t n) {
+  for (int d = l->ndim - 1; d >= 0 && n; d--) {
+    at[d] += n;
+    if (at[d] < l->shape[d]) return;
+    n = at[d] / l->shape[d];
+    at[d] %= l->shape[d];
+  }
+}
+
+static char *address(const lt_Loop *l, const lt_Operand *o, const int64_t *at) {
+  char *p = o->data;
+  for (int d = 0; d < l->ndim; d++) p += at[d] * o->strides[d];
+  return p;
+}
+
+/* Loads n elements from `at` on into a block, row by row; or stores them from it. */
+static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
+                     bool store) {
+  const lt_Loop *l = p->loop;
+  const lt_Operand *o = port->operand;
+  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
+  memcpy(at, from, sizeof *at * (size_t)l->ndim);
+  while (n > 0) {
+    int64_t piece = row - at[p->last] < n ? row - at[p->last] : n;
+    char *memory = address(l, o, at);
+    if (store)
+      p->out->store[o->dtype](piece, memory, stride, block);
+    else
+      p->in->load[o->dtype](piece, block, memory, stride);
+    block += piece * port->block_size;
+    n -= piece;
+    if (n > 0) advance(l, at, piece);
+  }
+}
+
+/* Where the loop can find this operand's n elements without a block, or NULL. */
+static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
+  if (!port->direct) return NULL;
+  if (port->place == LINEAR) return port->operand->data + position * port->size;
+  return p->rows && port->dense ? address(p->loop, port->operand, at) : NULL;
+}
+
+/* ---- running --------------------------------------------------------------------------------------------- */
+
+static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n,
+                      char block[4][BLOCK * 8]) {
+  const void *in[3] = {NULL, NULL, NULL};
+  char *out = in_place(p, &p->port[0], position, at);
+  for (int k = 1; k <= p->inputs; k++) {
+    char *values = p->port[k].place == CONSTANT ? block[k] : in_place(p, &p->port[k], position, at);
+    if (!values) {
+      values = !p->fn && out ? out : block[k];
+      transfer(p, &p->port[k], at, n, values, false);
+    }
+    in[k - 1] = values;
+  }
+  char *values = out ? out : block[0];
+  if (p->fn)
+    p->fn(n, values, in[0], in[1], in[2], &p->numbers);
+  else
+    values = (char *)in[0];
+  if (values != out) transfer(p, &p->port[0], at, n, values, true);
+}
+
+/* Elements begin <= i < end. */
+static void run(Plan *p, int64_t begin, int64_t end) {
+  _Alignas(64) char block[4][BLOCK * 8];
+  const lt_Loop *l = p->loop;
+  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = STRETCH;
+  for (int k = 1; k <= p->inputs; k++)
+    if (p->port[k].place == CONSTANT)
+      p->in->load[p->port[k].operand->dtype](end - begin < BLOCK ? end - begin : BLOCK, block[k],
+                                             p->port[k].operand->data, 0);
+  place_at(l, begin, at);
+  for (int64_t position = begin, n; position < end; position += n) {
+    n = end - position < BLOCK ? end - position : BLOCK;
+    if (p->rows && row - at[p->last] < n) n = row - at[p->last];
+    run_block(p, position, at, n, block);
+    advance(l, at, n);
+    if ((left -= n) > 0) continue;
+    left = STRETCH;
+    if (lt_stopped()) {
+      p->stopped = true;
+      return;
+    }
+  }
+}
+
+/* All operands dense and of the loop's type: no blocks. */
+static void run_dense(Plan *p, int64_t begin, int64_t end) {
+  const Port *port = p->port;
+  for (int64_t i = begin; i < end; i += STRETCH) {
+    if (i > begin && lt_stopped()) {
+      p->stopped = true;
+      return;
+    }
+    char *in[3] = {NULL, NULL, NULL};
+    for (int k = 1; k <= p->inputs; k++) in[k - 1] = port[k].operand->data + i * port[k].size;
+    p->fn(end - i < STRETCH ? end - i : STRETCH, port[0].operand->data + i * port[0].size, in[0],
+          in[1], in[2], &p->numbers);
+  }
+}
+
+static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
+  int64_t n = p->loop->numel;
+  int team = lt_team(n, n);
+  if (team == 1) {
+    part(p, 0, n);
+  } else {
+#pragma omp parallel num_threads(team)
+    {
+      int64_t share = (n / omp_get_num_threads() + 64) & ~(int64_t)63;
+      int64_t begin = share * omp_get_thread_num();
+      if (begin < n) part(p, begin, n - begin < share ? n : begin + share);
+    }
+  }
+  return !p->stopped || lt_fail("interrupted");
+}
+
+/* ---- planning -------------------------------------------------------------------------------------------- */
+
+static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
+  const lt_Operand *o = &l->operand[k];
+  int64_t size = (int64_t)lt_dtype_size(o->dtype), run_length = size;
+  bool linear = true, constant = k > 0;
+  for (int d = l->ndim - 1; d >= 0; d--) {
+    linear &= o->strides[d] == run_length;
+    constant &= o->strides[d] == 0;
+    run_length *= l->shape[d];
+  }
+  return (Port){.operand = o,
+                .place = linear ? LINEAR : constant ? CONSTANT : STRIDED,
+                .direct = o->dtype == compute,
+                .dense = o->strides[l->ndim - 1] == size,
+                .size = size,
+                .block_size = (int64_t)lt_dtype_size(compute)};
+}
+
+/* x^2 is so common that it is worth a look at the exponent. The result is the same: see lt_pow. */
+static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
+  lt_Dtype d = l->operand[2].dtype;
+  bool once = l->numel > 1 && exponent->place == CONSTANT;
+  return once && lt_scalar_to_double(lt_scalar_load(d, l->operand[2].data)) == 2 ? LT_OP_square
+                                                                               : LT_OP_pow;
+}
+
+static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
+  Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1, .stopped = false};
+  lt_Dtype result = gives_bool ? LT_bool : compute;
+  bool dense = l->layout == LT_LAYOUT_CONTIGUOUS;
+  p.port[0] = open_port(l, 0, result);
+  dense &= p.port[0].direct;
+  for (int k = 1; k <= l->inputs; k++) {
+    p.port[k] = open_port(l, k, compute);
+    dense &= p.port[k].direct;
+  }
+  const lt_Isa *isa = lt_cpu_isa();
+  lt_OpId op = l->op == LT_OP_pow ? simpler(l, &p.port[2]) : l->op;
+  if (op == LT_OP_square) p.inputs = 1;
+  p.in = isa->vectors[compute];
+  p.out = isa->vectors[result];
+  p.fn = op == LT_OP_copy ? NULL : p.in->op[op];
+  if (!p.fn && op != LT_OP_copy)
+    return lt_fail("not made for %s on the CPU", lt_dtype_name(compute));
+  p.numbers.a = number(compute, l->a);
+  p.numbers.b = number(compute, l->b);
+  p.numbers.limit = largest(compute, l->operand[0].dtype);
+  if (dense && p.fn) return run_all(&p, run_dense);
+  p.rows = l->shape[p.last] >= ROW_LIMIT;
+  return run_all(&p, run);
+}
+
+bool lt_cpu_elementwise(const lt_Loop *loop) {
+  if (loop->layout == LT_LAYOUT_EMPTY) return true;
+  if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
+  if (loop->op != LT_OP_copy) {
+    lt_Rule rule = lt_ops[loop->op].rule;
+    lt_Dtype compute = rule == LT_RULE_TRUTH ? LT_bool : lt_dtype_compute(loop->compute);
+    return run_loop(loop, compute, rule == LT_RULE_TEST || rule == LT_RULE_TRUTH);
+  }
+  if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);
+  return run_loop(loop, lt_dtype_compute(loop->operand[1].dtype), false);
+}

@@ -1,0 +1,234 @@
+/* loops.h: the vector loops of one compute type, made from ops.def. A file of kernels defines
+ *
+ *   T, U                                        the type, and of integers its unsigned counterpart
+ *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
+ *   M(f), of floats                             the maths function f for it
+ *   FIELD                                       where lt_Number holds it
+ *   TABLE                                       what it exports, followed by _<LT_ISA>
+ *
+ * and includes this file; it is compiled once for each instruction set, with LT_ISA its name.
+ *
+ * Loops whose text calls a maths function run over whole groups of LANES elements, the last one filled up by repeating
+ * an element, so that no element is computed by a scalar variant that rounds differently.
+ */
+#include "vector.h"
+#include "half.h"
+#include "maths.h"
+
+#define LANES 16 /* a multiple of every vector's length */
+
+#define JOIN_(a, b, c, d) a##b##c##d
+#define JOIN(a, b, c, d)  JOIN_(a, b, c, d)
+
+/* ---- the vocabulary of the texts ---- */
+
+#ifdef LT_IS_FLOAT
+#define LT_MATHX_FLOAT static inline __attribute__((always_inline, unused))
+#else
+#define LT_MATHX_INTEGER static inline __attribute__((unused))
+#endif
+#include "mathx.h"
+
+#ifdef LT_IS_BOOL
+#undef NOT
+#define NOT(x) (!(x))
+#define VALUE(e) ((T)((e) != 0))
+#else
+#define VALUE(e) ((T)(e))
+#endif
+#define TRUTH_VALUE(e) ((uint8_t)((e) != 0))
+
+/* ---- loops ---- */
+
+/* Does a text, its macros replaced, call a function? Decided while compiling. Integers are exact in any variant. */
+#ifdef LT_IS_FLOAT
+#define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
+#else
+#define CALLS(text) 0
+#endif
+
+/* Copies n < LANES elements and repeats the last. */
+static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *to, const T *from) {
+  for (int64_t i = 0; i < LANES; i++) to[i] = from[i < n ? i : n - 1];
+}
+
+#define READ_1(i) const T x = p[i]; (void)x;
+#define READ_2(i) READ_1(i) const T y = q[i]; (void)y;
+#define READ_3(i) READ_2(i) const T z = r[i]; (void)z;
+#define FILL_1(n) T px[LANES]; fill_up(n, px, p); p = px;
+#define FILL_2(n) FILL_1(n) T qx[LANES]; fill_up(n, qx, q); q = qx;
+#define FILL_3(n) FILL_2(n) T rx[LANES]; fill_up(n, rx, r); r = rx;
+#define STEP_1 p += LANES;
+#define STEP_2 STEP_1 q += LANES;
+#define STEP_3 STEP_2 r += LANES;
+
+#define LOOP(name, inputs, R, value, text)                                                         \
+  static void name##_(int64_t n, void *out, const void *x_, const void *y_, const void *z_,        \
+                      const lt_Numbers *numbers) {                                                 \
+    const T a = numbers->a.FIELD, b = numbers->b.FIELD;                                  \
+    const T MAXFINITE = numbers->limit.FIELD;                                                 \
+    const T *p = x_, *q = y_, *r = z_;                                                             \
+    R *o = out;                                                                                    \
+    (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
+    if (!CALLS(#text)) {                                                                           \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                        \
+        READ_##inputs(i) o[i] = value(text);                                                       \
+      }                                                                                            \
+      return;                                                                                      \
+    }                                                                                              \
+    for (; n >= LANES; n -= LANES) {                                                               \
+      _Pragma("omp simd") for (int i = 0; i < LANES; i++) {                                        \
+        READ_##inputs(i) o[i] = value(text);                                                       \
+      }                                                                                            \
+      o += LANES;                                                                                  \
+      STEP_##inputs                                                                                \
+    }                                                                                              \
+    if (n > 0) {                                                                                   \
+      R rest[LANES];                                                                               \
+      FILL_##inputs(n) _Pragma("omp simd") for (int i = 0; i < LANES; i++) {                       \
+        READ_##inputs(i) rest[i] = value(text);                                                    \
+      }                                                                                            \
+      memcpy(o, rest, (size_t)n * sizeof *o);                                                      \
+    }                                                                                              \
+  }
+
+/* What of a row is made for this type: EMIT_<TYPES>, and which type its results have: by its rule. */
+#define RESULT_SAME T, VALUE
+#define RESULT_NUMBER T, VALUE
+#define RESULT_FLOAT T, VALUE
+#define RESULT_FLOATING T, VALUE
+#define RESULT_INTEGRAL T, VALUE
+#define RESULT_SELF T, VALUE
+#define RESULT_SELECT T, VALUE
+#define RESULT_TEST uint8_t, TRUTH_VALUE
+#define RESULT_TRUTH uint8_t, TRUTH_VALUE
+#define LOOP_(name, inputs, result, text) LOOP__(name, inputs, result, text)
+#define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
+
+#ifdef LT_IS_FLOAT
+#define EMIT_F(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, ftext)
+#define EMIT_FI(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, ftext)
+#define EMIT_I(name, inputs, rule, ftext, itext)
+#define ENTRY_F(name)  [LT_OP_##name] = name##_,
+#define ENTRY_FI(name) [LT_OP_##name] = name##_,
+#define ENTRY_I(name)
+#else
+#define EMIT_F(name, inputs, rule, ftext, itext)
+#define EMIT_FI(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, itext)
+#define EMIT_I(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, itext)
+#define ENTRY_F(name)
+#define ENTRY_FI(name) [LT_OP_##name] = name##_,
+#define ENTRY_I(name)  [LT_OP_##name] = name##_,
+#endif
+
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...) EMIT_##types(name, inputs, rule, ftext, itext)
+#include "ops.def"
+
+/* ---- loads and stores ---- */
+
+/* A float as an integer of type S: truncated; NaN is 0, the rest saturates. */
+#define CLIP(S, v, low, high)                                                                      \
+  ((v) != (v)                             ? (S)0                                                   \
+   : (v) >= (__typeof__(v))(high) ? (S)(high)                                                      \
+   : (v) <= (__typeof__(v))(low)  ? (S)(low)                                                       \
+                                          : (S)(v))
+#define LOW_uint8  0
+#define HIGH_uint8 UINT8_MAX
+#define LOW_int8   INT8_MIN
+#define HIGH_int8  INT8_MAX
+#define LOW_int16  INT16_MIN
+#define HIGH_int16 INT16_MAX
+#define LOW_int32  INT32_MIN
+#define HIGH_int32 INT32_MAX
+#define LOW_int64  INT64_MIN
+#define HIGH_int64 INT64_MAX
+
+/* Elements as numbers of C's own types. */
+static inline float number_float16(lt_half v) { return lt_half_to_float(v); }
+static inline float number_bfloat16(lt_bfloat16 v) { return lt_bfloat16_to_float(v); }
+static inline float number_float32(float v) { return v; }
+static inline double number_float64(double v) { return v; }
+
+/* From an element v of a dtype to T: by what T is and the dtype's category. */
+#if defined LT_IS_FLOAT
+#define LOADED_BOOL(name, v)     ((T)(v))
+#define LOADED_INTEGER(name, v)  ((T)(v))
+#define LOADED_FLOATING(name, v) ((T)number_##name(v))
+#elif defined LT_IS_INTEGER
+#define LOADED_BOOL(name, v)     ((T)(v))
+#define LOADED_INTEGER(name, v)  ((T)(v))
+#define LOADED_FLOATING(name, v) clip_##name(number_##name(v))
+static inline T clip_float32(float v) { return CLIP(T, v, LOW, HIGH); }
+static inline T clip_float64(double v) { return CLIP(T, v, LOW, HIGH); }
+static inline T clip_float16(float v) { return clip_float32(v); }
+static inline T clip_bfloat16(float v) { return clip_float32(v); }
+#else
+#define LOADED_BOOL(name, v)     ((T)((v) != 0))
+#define LOADED_INTEGER(name, v)  ((T)((v) != 0))
+#define LOADED_FLOATING(name, v) ((T)(number_##name(v) != 0))
+#endif
+
+/* From a v of type T to an element. Integers wrap. */
+#ifdef LT_IS_FLOAT
+#define STORED_INTEGER(name, S, v) CLIP(S, v, LOW_##name, HIGH_##name)
+#else
+#define STORED_INTEGER(name, S, v) ((S)(v))
+#endif
+#define STORED_BOOL(name, S, v)     ((S)((v) != 0))
+#define STORED_FLOATING(name, S, v) element_##name(v)
+#ifdef LT_IS_DOUBLE
+static inline lt_half element_float16(T v) { return lt_half_from_double(v); }
+static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float(lt_float_from_double_odd(v)); }
+#else
+static inline lt_half element_float16(T v) { return lt_half_from_float((float)v); }
+static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float((float)v); }
+#endif
+static inline float element_float32(T v) { return (float)v; }
+static inline double element_float64(T v) { return (double)v; }
+
+#define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
+  static void load_##name(int64_t n, void *out_, const void *source, int64_t stride) {             \
+    T *out = out_;                                                                                 \
+    const char *p = source;                                                                        \
+    if (stride == (int64_t)sizeof(storage)) {                                                      \
+      const storage *dense = source;                                                               \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, dense[i]); \
+    } else if (stride == 0) {                                                                      \
+      const T value = LOADED_##category(name, *(const storage *)source);                           \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = value;                          \
+    } else {                                                                                       \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        out[i] = LOADED_##category(name, *(const storage *)(p + i * stride));                      \
+    }                                                                                              \
+  }                                                                                                \
+  static void store_##name(int64_t n, void *target, int64_t stride, const void *values) {          \
+    const T *v = values;                                                                           \
+    char *p = target;                                                                              \
+    if (stride == (int64_t)sizeof(storage)) {                                                      \
+      storage *dense = target;                                                                     \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]); \
+    } else {                                                                                       \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        *(storage *)(p + i * stride) = STORED_##category(name, storage, v[i]);                     \
+    }                                                                                              \
+  }
+#include "dtypes.def"
+#undef LT_DTYPE
+
+const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {
+    .op =
+        {
+#define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
+#include "ops.def"
+        },
+    .load =
+        {
+#define LT_DTYPE(name, ...) [LT_##name] = load_##name,
+#include "dtypes.def"
+#undef LT_DTYPE
+        },
+    .store = {
+#define LT_DTYPE(name, ...) [LT_##name] = store_##name,
+#include "dtypes.def"
+#undef LT_DTYPE
+    }};
