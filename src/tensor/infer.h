@@ -1,8 +1,8 @@
 /* infer.h: what the files that infer, view and compose share.
  *
- * The functions that ops.def names are declared here from the table itself, so that a definition whose type drifts
- * does not compile. Below them: checks that many ops make in the same words, and the little that composites need to
- * give their results back.
+ * The functions that ops.def names are declared here from the table itself, so that a
+ * definition whose type drifts does not compile. Below them: checks that many ops make in the
+ * same words, and the little that composites need to give their results back.
  */
 #ifndef LT_INFER_H
 #define LT_INFER_H
@@ -16,12 +16,16 @@
 #include "ops.def"
 bool lt_infer_reduce(lt_Call *c);
 
-/* ---- checks (infer_check.c): false, with the message, when they do not hold --------------------------- */
+/* ---- checks (infer_check.c): false, with the message, when they do not hold ------------------ */
 
 /* The parameter's name, as messages call it. */
-static inline const char *lt_arg_name(const lt_Call *c, int i) { return c->signature->param[i].name; }
+static inline const char *lt_arg_name(const lt_Call *c, int i) {
+  return c->signature->param[i].name;
+}
 /* Size of dim (0..ndim-1); a 0-d tensor counts as one dimension of size 1. */
-static inline int64_t lt_size_at(const lt_Tensor *t, int dim) { return t->ndim ? t->shape[dim] : 1; }
+static inline int64_t lt_size_at(const lt_Tensor *t, int dim) {
+  return t->ndim ? t->shape[dim] : 1;
+}
 static inline const char *lt_text(const lt_Tensor *t) { return lt_shape_text(t->ndim, t->shape); }
 /* The dtype argument i, or `otherwise` when it is nil. */
 static inline lt_Dtype lt_dtype_or(const lt_Call *c, int i, lt_Dtype otherwise) {
@@ -47,28 +51,33 @@ bool lt_check_sizes(const lt_Arg *sizes, int *ndim, int64_t *shape);
 /* Argument i, a size, is not negative. */
 bool lt_check_count(const lt_Call *c, int i);
 /* Shape `from` can be broadcast to exactly `to`; `who` names the one that is broadcast. */
-bool lt_check_expands(const char *who, int from_ndim, const int64_t *from, const char *to_who, int to_ndim,
-                      const int64_t *to);
+bool lt_check_expands(const char *who, int from_ndim, const int64_t *from, const char *to_who,
+                      int to_ndim, const int64_t *to);
 /* The smallest and largest value of an integer dtype or bool. */
 void lt_dtype_range(lt_Dtype d, int64_t *low, int64_t *high);
 
-/* ---- views (view.c) ---------------------------------------------------------------------------------- */
+/* ---- views (view.c) -------------------------------------------------------------------------- */
 
-/* sizes, of which one may be -1, as a shape that holds `numel` elements of something shaped `said`. */
+/* sizes, of which one may be -1, as a shape that holds `numel` elements of something shaped
+ * `said`. */
 bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *ndim, int64_t *shape);
-/* The strides that show t's elements in another shape of the same size, without a copy; false (no message) when its
- * layout does not allow it. */
+/* The strides that show t's elements in another shape of the same size, without a copy; false
+ * (no message) when its layout does not allow it. */
 bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides);
 
-/* ---- composites (composite_give.c) ------------------------------------------------------------------- */
+/* ---- composites (composite_give.c) ----------------------------------------------------------- */
 
 /* The composite's result: a borrowed tensor, NULL when something failed. */
 bool lt_give(lt_Call *c, lt_Tensor *t);
 bool lt_give_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b);
-/* A list; `items` are borrowed. */
-bool lt_give_list(lt_Call *c, int n, lt_Tensor *const *items);
-/* A list of `size` views that lie one after another in dim, with these sizes. */
-bool lt_give_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each);
+/* A list: room for n tensors, then each of them; `t`, a result of lt_do in the open scope, NULL
+ * when it failed. */
+bool lt_give_room(lt_Call *c, int64_t n);
+bool lt_give_next(lt_Call *c, lt_Tensor *t);
+/* A list of n views that lie one after another in dim, of these sizes, or (NULL) of `each` with
+ * a smaller last. */
+bool lt_give_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
+                    int64_t each);
 bool lt_give_flag(lt_Call *c, bool flag);
 /* The first `count` results of an op, owned by the open scope. */
 bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor **out);
@@ -84,7 +93,8 @@ static inline lt_Tensor *lt_do_reshape(lt_Tensor *t, int ndim, const int64_t *sh
   return lt_do(reshape, A(t), LT_INTS(shape, ndim));
 }
 /* An uninitialised tensor that belongs to the scope. */
-static inline lt_Tensor *lt_do_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *shape) {
+static inline lt_Tensor *lt_do_empty(lt_Dtype dtype, lt_Device device, int ndim,
+                                     const int64_t *shape) {
   return lt_do(empty, LT_INTS(shape, ndim), lt_arg_dtype(dtype), A(device));
 }
 

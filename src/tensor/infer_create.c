@@ -1,14 +1,15 @@
 /* infer_create.c: tensors made from numbers, and tensors filled with random ones.
  *
- * Where a signature leaves open what a number means (random_(n) is 1..n, arange in an integer dtype truncates its
- * ends), the arguments are put into one form here, so that kernels of every device read them the same way.
+ * Where a signature leaves open what a number means (random_(n) is 1..n, arange in an integer
+ * dtype truncates its ends), the arguments are put into one form here, so that kernels of every
+ * device read them the same way.
  */
 #include "infer.h"
 
 #include <float.h>
 #include <math.h>
 
-/* ---- arange ------------------------------------------------------------------------------------------ */
+/* ---- arange ---------------------------------------------------------------------------------- */
 
 static bool arange_numbers_are_finite(const lt_Call *c) {
   for (int i = 0; i < 3; i++) {
@@ -28,12 +29,13 @@ static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
   return steps >= (uint64_t)INT64_MAX ? -1 : (int64_t)steps + 1;
 }
 
-/* The same in floats. A stop that misses the last step by rounding counts: each end may be off by half a unit in the
- * last place, the step too, which the number of steps multiplies; twice that is allowed, but never a visible part of
- * a step. */
+/* The same in floats. A stop that misses the last step by rounding counts: each end may be off
+ * by half a unit in the last place, the step too, which the number of steps multiplies; twice
+ * that is allowed, but never a visible part of a step. */
 static int64_t float_steps(double start, double stop, double step) {
   double steps = stop / step - start / step;
-  double slack = fmin(0.01, DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + 2 * fabs(steps)));
+  double slack =
+      fmin(0.01, DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + 2 * fabs(steps)));
   double count = floor(steps + slack) + 1;
   if (count < 1) return 0;
   return count < 9.2e18 ? (int64_t)count : -1;
@@ -46,8 +48,8 @@ static bool arange_fits(const lt_Call *c, lt_Dtype dtype, int64_t count) {
   int64_t last = start + (count - 1) * c->arg[2].scalar.i;
   int64_t worst = start < low || start > high ? start : last;
   if (worst >= low && worst <= high) return true;
-  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)worst, lt_dtype_name(dtype), (long long)low,
-                 (long long)high);
+  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)worst, lt_dtype_name(dtype),
+                 (long long)low, (long long)high);
 }
 
 /* _arange (start, stop, step, dtype?, ...) */
@@ -58,22 +60,26 @@ bool lt_infer_arange(lt_Call *c) {
   lt_Dtype dtype = lt_dtype_or(c, 3, whole ? LT_int64 : lt_dtype_default());
   if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
   if (!lt_dtype_is_float(dtype)) {
-    for (int i = 0; i < 3; i++) c->arg[i].scalar = lt_scalar_int(lt_scalar_to_int(c->arg[i].scalar));
+    for (int i = 0; i < 3; i++)
+      c->arg[i].scalar = lt_scalar_int(lt_scalar_to_int(c->arg[i].scalar));
     whole = true;
   }
   lt_Scalar start = c->arg[0].scalar, stop = c->arg[1].scalar, step = c->arg[2].scalar;
-  if (lt_scalar_to_double(step) == 0) return lt_fail("step is 0, wants a number that leads from start to stop");
+  if (lt_scalar_to_double(step) == 0)
+    return lt_fail("step is 0, wants a number that leads from start to stop");
   int64_t count = whole ? whole_steps(start.i, stop.i, step.i)
                         : float_steps(lt_scalar_to_double(start), lt_scalar_to_double(stop),
                                       lt_scalar_to_double(step));
-  if (count < 0) return lt_fail("from %g to %g by %g are more numbers than a tensor can hold",
-                                lt_scalar_to_double(start), lt_scalar_to_double(stop), lt_scalar_to_double(step));
+  if (count < 0)
+    return lt_fail("from %g to %g by %g are more numbers than a tensor can hold",
+                   lt_scalar_to_double(start), lt_scalar_to_double(stop),
+                   lt_scalar_to_double(step));
   if (!lt_dtype_is_float(dtype) && !arange_fits(c, dtype, count)) return false;
   lt_spec(c, 0, dtype, 1, &count);
   return true;
 }
 
-/* ---- the other factories ------------------------------------------------------------------------------- */
+/* ---- the other factories --------------------------------------------------------------------- */
 
 /* linspace (start, stop, steps, dtype?, ...) */
 bool lt_infer_linspace(lt_Call *c) {
@@ -110,14 +116,15 @@ bool lt_infer_randperm(lt_Call *c) {
   if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
   if (!lt_dtype_is_float(dtype)) {
     lt_dtype_range(dtype, &low, &high);
-    if (n > high) return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)n, lt_dtype_name(dtype),
-                                 (long long)low, (long long)high);
+    if (n > high)
+      return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)n, lt_dtype_name(dtype),
+                     (long long)low, (long long)high);
   }
   lt_spec(c, 0, dtype, 1, &n);
   return true;
 }
 
-/* ---- random numbers -------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 /* uniform_ (self, from, to), normal_ (self, mean, std), exponential_ (self, lambd) */
 bool lt_infer_fill(lt_Call *c) {
@@ -125,7 +132,8 @@ bool lt_infer_fill(lt_Call *c) {
   double a = c->arg[1].f;
   if (c->op == LT_OP_uniform && !(isfinite(a) && isfinite(c->arg[2].f) && a <= c->arg[2].f))
     return lt_fail("wants finite from <= to, got from %g to %g", a, c->arg[2].f);
-  if (c->op == LT_OP_normal && !(c->arg[2].f >= 0)) return lt_fail("std is %g, wants 0 or more", c->arg[2].f);
+  if (c->op == LT_OP_normal && !(c->arg[2].f >= 0))
+    return lt_fail("std is %g, wants 0 or more", c->arg[2].f);
   if (c->op == LT_OP_exponential && !(a > 0)) return lt_fail("lambd is %g, wants more than 0", a);
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
@@ -159,7 +167,8 @@ bool lt_infer_bernoulli(lt_Call *c) {
   if (p && !lt_check_expands("p", p->ndim, p->shape, "self", self->ndim, self->shape)) return false;
   if (!p) {
     double chance = lt_scalar_to_double(c->arg[1].scalar);
-    if (!(chance >= 0 && chance <= 1)) return lt_fail("p is %g, wants a probability from 0 to 1", chance);
+    if (!(chance >= 0 && chance <= 1))
+      return lt_fail("p is %g, wants a probability from 0 to 1", chance);
   }
   lt_spec_like(c, 0, self);
   return true;
@@ -181,8 +190,8 @@ bool lt_infer_multinomial(lt_Call *c) {
   if (samples < 1) return lt_fail("num_samples is %lld, wants 1 or more", (long long)samples);
   if (kinds == 0) return lt_fail("self is %s: there is nothing to draw from", lt_text(self));
   if (!c->arg[2].b && samples > kinds)
-    return lt_fail("cannot draw %lld of %lld without replacement: pass replacement = true", (long long)samples,
-                   (long long)kinds);
+    return lt_fail("cannot draw %lld of %lld without replacement: pass replacement = true",
+                   (long long)samples, (long long)kinds);
   int64_t shape[2] = {self->shape[0], samples};
   lt_spec(c, 0, LT_int64, self->ndim, self->ndim == 2 ? shape : shape + 1);
   return true;

@@ -1,7 +1,7 @@
 /* infer_index.c: reading and writing by positions and masks.
  *
- * Only shapes and dtypes are checked here, never the positions themselves: those are data, which the kernels check
- * before they write anything.
+ * Only shapes and dtypes are checked here, never the positions themselves: those are data,
+ * which the kernels check before they write anything.
  */
 #include "infer.h"
 
@@ -19,7 +19,8 @@ bool lt_infer_index_select(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !check_row_of_positions(c, 2, &count)) return false;
   if (self->ndim == 0 && count != 1)
-    return lt_fail("self has no dimensions, so index wants one position, got %lld", (long long)count);
+    return lt_fail("self has no dimensions, so index wants one position, got %lld",
+                   (long long)count);
   memcpy(shape, self->shape, sizeof shape);
   if (self->ndim) shape[dim] = count;
   lt_spec(c, 0, self->dtype, self->ndim, shape);
@@ -27,13 +28,16 @@ bool lt_infer_index_select(lt_Call *c) {
 }
 
 /* Every size of index is at most that of t, except in dim (-1: no exception). */
-static bool check_index_inside(const lt_Tensor *index, const lt_Tensor *t, const char *who, int dim) {
+static bool check_index_inside(const lt_Tensor *index, const lt_Tensor *t, const char *who,
+                               int dim) {
   int n = index->ndim ? index->ndim : 1, m = t->ndim ? t->ndim : 1;
   if (n != m)
-    return lt_fail("index is %s and %s is %s, wants the same number of dimensions", lt_text(index), who, lt_text(t));
+    return lt_fail("index is %s and %s is %s, wants the same number of dimensions", lt_text(index),
+                   who, lt_text(t));
   for (int d = 0; d < n; d++)
     if (d != dim && lt_size_at(index, d) > lt_size_at(t, d))
-      return lt_fail("index is %s and %s is %s: dim %d of index is larger", lt_text(index), who, lt_text(t), d + 1);
+      return lt_fail("index is %s and %s is %s: dim %d of index is larger", lt_text(index), who,
+                     lt_text(t), d + 1);
   return true;
 }
 
@@ -64,15 +68,17 @@ bool lt_infer_index_update(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 3);
   int64_t count, shape[LT_MAX_DIMS];
   int dim = lt_dim(c->arg[1].i, self->ndim);
-  if (dim < 0 || !check_row_of_positions(c, 2, &count) || !lt_check_same_dtype(c, 0, 3)) return false;
+  if (dim < 0 || !check_row_of_positions(c, 2, &count) || !lt_check_same_dtype(c, 0, 3))
+    return false;
   memcpy(shape, self->shape, sizeof shape);
   shape[dim] = count;
   int ndim = self->ndim ? self->ndim : 1;
   bool one = source->ndim == 0 && count == 1 && ndim == 1; /* a number for a single place */
   bool same = lt_shape_equal(source->ndim, source->shape, ndim, shape);
   if (!one && !same)
-    return lt_fail("source wants %s (%lld positions in dim %d of %s), got %s", lt_shape_text(ndim, shape),
-                   (long long)count, dim + 1, lt_text(self), lt_text(source));
+    return lt_fail("source wants %s (%lld positions in dim %d of %s), got %s",
+                   lt_shape_text(ndim, shape), (long long)count, dim + 1, lt_text(self),
+                   lt_text(source));
   lt_spec_like(c, 0, self);
   return true;
 }
@@ -80,12 +86,13 @@ bool lt_infer_index_update(lt_Call *c) {
 /* index_fill (self, dim, index, value) */
 bool lt_infer_index_fill(lt_Call *c) {
   int64_t count;
-  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count)) return false;
+  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count))
+    return false;
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }
 
-/* ---- several index tensors -------------------------------------------------------------------------------- */
+/* ---- several index tensors ------------------------------------------------------------------- */
 
 /* The shape that the index tensors are broadcast to. */
 static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
@@ -95,8 +102,8 @@ static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
     if (lt_dtype_category(t->dtype) != LT_INTEGER || t->dtype == LT_uint8)
       return lt_fail("index %d is %s, wants bool or int64", k + 1, lt_dtype_name(t->dtype));
     if (!lt_shape_broadcast(ndim, shape, t->ndim, t->shape))
-      return lt_fail("index %d of shape %s does not broadcast with the ones before it, %s", k + 1, lt_text(t),
-                     lt_shape_text(*ndim, shape));
+      return lt_fail("index %d of shape %s does not broadcast with the ones before it, %s", k + 1,
+                     lt_text(t), lt_shape_text(*ndim, shape));
   }
   return true;
 }
@@ -111,13 +118,14 @@ static bool check_indexed_dims(const lt_Call *c) {
     if (d < 0 || d >= self->ndim)
       return lt_fail("got an index for dim %lld, self is %s", (long long)d + 1, lt_text(self));
     if (k > 0 && d <= c->arg[2].ints[k - 1])
-      return lt_fail("wants the indexed dims in ascending order, dim %lld is not", (long long)d + 1);
+      return lt_fail("wants the indexed dims in ascending order, dim %lld is not",
+                     (long long)d + 1);
   }
   return true;
 }
 
-/* What self indexed in these dims is shaped like. The indices' common shape stands in the place of the dims when they
- * are neighbours, and first when they are not (NumPy's rule). */
+/* What self indexed in these dims is shaped like. The indices' common shape stands in the place
+ * of the dims when they are neighbours, and first when they are not (NumPy's rule). */
 static bool indexed_shape(const lt_Call *c, int *ndim, int64_t *shape) {
   const lt_Tensor *self = lt_in(c, 0);
   int64_t common[LT_MAX_DIMS];
@@ -134,7 +142,8 @@ static bool indexed_shape(const lt_Call *c, int *ndim, int64_t *shape) {
       for (int w = 0; w < width; w++) shape[out++] = common[w];
     if (d == self->ndim) break;
     if (k < n && dims[k] == d) {
-      if (some && self->shape[d] == 0) return lt_fail("dim %d of %s has no positions", d + 1, lt_text(self));
+      if (some && self->shape[d] == 0)
+        return lt_fail("dim %d of %s has no positions", d + 1, lt_text(self));
       k++;
     } else {
       shape[out++] = self->shape[d];
@@ -159,17 +168,19 @@ bool lt_infer_index_put(lt_Call *c) {
   int ndim;
   int64_t shape[LT_MAX_DIMS];
   if (!indexed_shape(c, &ndim, shape)) return false;
-  if (!lt_check_expands("values", values->ndim, values->shape, "the positions", ndim, shape)) return false;
+  if (!lt_check_expands("values", values->ndim, values->shape, "the positions", ndim, shape))
+    return false;
   if (!lt_check_same_dtype(c, 0, 3)) return false;
   lt_spec_like(c, 0, self);
   return true;
 }
 
-/* ---- masks ---------------------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 /* Results whose number of elements is in the data: the kernel makes them. */
 static bool shape_is_data(lt_Call *c, lt_Dtype dtype) {
-  if (lt_tensor_is_meta(lt_in(c, 0))) return lt_fail("the shape depends on the data; a meta tensor has none");
+  if (lt_tensor_is_meta(lt_in(c, 0)))
+    return lt_fail("the shape depends on the data; a meta tensor has none");
   c->spec[0].dtype = dtype;
   c->spec[0].device = c->device;
   c->nout = 0;
@@ -184,7 +195,8 @@ bool lt_infer_masked_select(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, self->shape, sizeof shape);
   if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape))
-    return lt_fail("self %s and mask %s cannot be broadcast together", lt_text(self), lt_text(mask));
+    return lt_fail("self %s and mask %s cannot be broadcast together", lt_text(self),
+                   lt_text(mask));
   return shape_is_data(c, self->dtype);
 }
 
@@ -195,20 +207,23 @@ bool lt_infer_nonzero(lt_Call *c) { return shape_is_data(c, LT_int64); }
 bool lt_infer_masked_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
   if (!lt_check_mask(c, 1) || !lt_check_same_dtype(c, 0, 2)) return false;
-  if (!lt_check_expands("mask", mask->ndim, mask->shape, "self", self->ndim, self->shape)) return false;
+  if (!lt_check_expands("mask", mask->ndim, mask->shape, "self", self->ndim, self->shape))
+    return false;
   lt_spec_like(c, 0, self);
   return true;
 }
 
-/* ---- embedding -------------------------------------------------------------------------------------------------- */
+/* ---- embedding ------------------------------------------------------------------------------- */
 
 /* embedding (weight, input, padding_idx): leaves padding_idx counted from 1, 0 for none */
 bool lt_infer_embedding(lt_Call *c) {
   const lt_Tensor *weight = lt_in(c, 0), *input = lt_in(c, 1);
-  if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_index(c, 1) || !lt_check_rank(input->ndim + 1)) return false;
+  if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_index(c, 1) || !lt_check_rank(input->ndim + 1))
+    return false;
   int64_t rows = weight->shape[0], *padding = &c->arg[2].i;
   if (*padding < -rows || *padding > rows)
-    return lt_fail("padding_idx is %lld, the weight has rows 1 to %lld", (long long)*padding, (long long)rows);
+    return lt_fail("padding_idx is %lld, the weight has rows 1 to %lld", (long long)*padding,
+                   (long long)rows);
   if (*padding < 0) *padding += rows + LT_INDEX_BASE;
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, input->shape, sizeof shape);

@@ -7,12 +7,12 @@ static bool is_nothing(const lt_Tensor *t) { return t->ndim == 1 && t->shape[0] 
 /* `t`, the k-th tensor (from 0), has `first`'s sizes except in dim. */
 static bool check_joins(const lt_Tensor *first, const lt_Tensor *t, int k, int dim) {
   if (t->ndim != first->ndim)
-    return lt_fail("tensor %d is %s, wants %d dimension%s as %s has", k + 1, lt_text(t), first->ndim,
-                   first->ndim == 1 ? "" : "s", lt_text(first));
+    return lt_fail("tensor %d is %s, wants %d dimension%s as %s has", k + 1, lt_text(t),
+                   first->ndim, first->ndim == 1 ? "" : "s", lt_text(first));
   for (int d = 0; d < t->ndim; d++)
     if (d != dim && t->shape[d] != first->shape[d])
-      return lt_fail("tensor %d is %s: except in dim %d it wants the sizes of %s, dim %d differs", k + 1, lt_text(t),
-                     dim + 1, lt_text(first), d + 1);
+      return lt_fail("tensor %d is %s: except in dim %d it wants the sizes of %s, dim %d differs",
+                     k + 1, lt_text(t), dim + 1, lt_text(first), d + 1);
   return true;
 }
 
@@ -24,7 +24,8 @@ bool lt_infer_cat(lt_Call *c) {
   const lt_Tensor *first = NULL;
   lt_Dtype dtype = list[0]->dtype;
   for (int k = 0; k < n; k++) {
-    if (list[k]->ndim == 0) return lt_fail("tensor %d has no dimension to join along: use stack", k + 1);
+    if (list[k]->ndim == 0)
+      return lt_fail("tensor %d has no dimension to join along: use stack", k + 1);
     if (!first && !is_nothing(list[k])) first = list[k];
     dtype = lt_dtype_promote(dtype, list[k]->dtype);
   }
@@ -56,7 +57,8 @@ bool lt_infer_to_copy(lt_Call *c) {
 /* _copy (self, source, non_blocking) */
 bool lt_infer_copy(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 1);
-  if (!lt_check_expands("source", source->ndim, source->shape, "self", self->ndim, self->shape)) return false;
+  if (!lt_check_expands("source", source->ndim, source->shape, "self", self->ndim, self->shape))
+    return false;
   lt_spec_like(c, 0, self);
   return true;
 }
@@ -80,10 +82,11 @@ bool lt_infer_flip(lt_Call *c) {
 bool lt_infer_roll(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int shifts = c->arg[1].count, dims = lt_given(c, 2) ? c->arg[2].count : 0;
-  if (dims == 0 && shifts != 1) return lt_fail("got %d shifts, wants one shift, or dims for each of them", shifts);
+  if (dims == 0 && shifts != 1)
+    return lt_fail("got %d shifts, wants one shift, or dims for each of them", shifts);
   if (dims != 0 && dims != shifts)
-    return lt_fail("got %d shift%s for %d dim%s, wants one for each", shifts, shifts == 1 ? "" : "s", dims,
-                   dims == 1 ? "" : "s");
+    return lt_fail("got %d shift%s for %d dim%s, wants one for each", shifts,
+                   shifts == 1 ? "" : "s", dims, dims == 1 ? "" : "s");
   for (int i = 0; i < dims; i++)
     if (lt_dim(c->arg[2].ints[i], self->ndim) < 0) return false;
   lt_spec_like(c, 0, self);

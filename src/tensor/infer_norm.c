@@ -1,17 +1,18 @@
 /* infer_norm.c: layer norm, the negative log likelihood, and the optimizers' steps. */
 #include "infer.h"
 
-/* A weight or bias (may be nil) has the shape of the last `n` dimensions of argument 0 and its dtype. */
+/* A weight or bias (may be nil) has the shape of the last `n` dimensions of argument 0 and its
+ * dtype. */
 static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) {
   const lt_Tensor *t = lt_in(c, i);
   if (!t) return true;
   const int64_t *tail = self->shape + self->ndim - n;
   if (!lt_shape_equal(t->ndim, t->shape, n, tail))
-    return lt_fail("%s is %s, wants %s: the dimensions that are normalised", lt_arg_name(c, i), lt_text(t),
-                   lt_shape_text(n, tail));
+    return lt_fail("%s is %s, wants %s: the dimensions that are normalised", lt_arg_name(c, i),
+                   lt_text(t), lt_shape_text(n, tail));
   if (t->dtype == self->dtype) return true;
-  return lt_fail("self is %s and %s is %s, wants one dtype", lt_dtype_name(self->dtype), lt_arg_name(c, i),
-                 lt_dtype_name(t->dtype));
+  return lt_fail("self is %s and %s is %s, wants one dtype", lt_dtype_name(self->dtype),
+                 lt_arg_name(c, i), lt_dtype_name(t->dtype));
 }
 
 static bool check_normalized(const lt_Tensor *self, int64_t n) {
@@ -19,8 +20,9 @@ static bool check_normalized(const lt_Tensor *self, int64_t n) {
   return lt_fail("cannot normalise the last %lld dimensions of %s", (long long)n, lt_text(self));
 }
 
-/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics keep the normalised
- * dimensions as ones, so that they broadcast against self, and are kept in the dtype that sums are kept in. */
+/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics keep
+ * the normalised dimensions as ones, so that they broadcast against self, and are kept in the
+ * dtype that sums are kept in. */
 bool lt_infer_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_float(c, 0) || !check_normalized(self, c->arg[1].i)) return false;
@@ -48,19 +50,23 @@ bool lt_infer_layer_norm_backward(lt_Call *c) {
 }
 
 static bool check_reduction(const char *reduction) {
-  if (!strcmp(reduction, "mean") || !strcmp(reduction, "sum") || !strcmp(reduction, "none")) return true;
+  if (!strcmp(reduction, "mean") || !strcmp(reduction, "sum") || !strcmp(reduction, "none"))
+    return true;
   return lt_fail("reduction is \"%s\", wants \"mean\", \"sum\" or \"none\"", reduction);
 }
 
 /* self {N, C}, target {N}, weight {C} or nil, at arguments first, first + 1, first + 2. */
 static bool check_nll(const lt_Call *c, int first) {
-  const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
-  if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 2)) return false;
+  const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
+                  *weight = lt_in(c, first + 2);
+  if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 2))
+    return false;
   if (target->ndim != 1 || target->shape[0] != self->shape[0])
-    return lt_fail("self is %s, so target wants {%lld}, got %s", lt_text(self), (long long)self->shape[0],
-                   lt_text(target));
+    return lt_fail("self is %s, so target wants {%lld}, got %s", lt_text(self),
+                   (long long)self->shape[0], lt_text(target));
   if (weight && (weight->ndim != 1 || weight->shape[0] != self->shape[1]))
-    return lt_fail("weight wants one number per class, {%lld}, got %s", (long long)self->shape[1], lt_text(weight));
+    return lt_fail("weight wants one number per class, {%lld}, got %s", (long long)self->shape[1],
+                   lt_text(weight));
   if (weight && !lt_check_same_dtype(c, first, first + 2)) return false;
   return check_reduction(c->arg[first + 3].string);
 }

@@ -4,15 +4,16 @@
 static bool check_product_dtypes(const lt_Call *c, int i, int j) {
   if (!lt_check_same_dtype(c, i, j)) return false;
   if (lt_in(c, i)->dtype != LT_bool) return true;
-  return lt_fail("bool tensors cannot be multiplied as matrices: convert them with :to \"float32\"");
+  return lt_fail(
+      "bool tensors cannot be multiplied as matrices: convert them with :to \"float32\"");
 }
 
 /* The last two dimensions of a and b are {n, k} and {k, m}. */
 static bool check_inner(const lt_Tensor *a, const lt_Tensor *b) {
   int64_t k = a->shape[a->ndim - 1], k2 = b->shape[b->ndim - 2];
   if (k == k2) return true;
-  return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(a), lt_text(b),
-                 (long long)k, (long long)k2);
+  return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(a),
+                 lt_text(b), (long long)k, (long long)k2);
 }
 
 /* mm (self, mat2) */
@@ -29,8 +30,8 @@ bool lt_infer_bmm(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 3, 3) || !lt_check_ndim(c, 1, 3, 3)) return false;
   if (a->shape[0] != b->shape[0])
-    return lt_fail("cannot multiply %s by %s: the numbers of matrices, %lld and %lld, differ", lt_text(a),
-                   lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
+    return lt_fail("cannot multiply %s by %s: the numbers of matrices, %lld and %lld, differ",
+                   lt_text(a), lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
   if (!check_inner(a, b) || !check_product_dtypes(c, 0, 1)) return false;
   lt_spec(c, 0, a->dtype, 3, (int64_t[]){a->shape[0], a->shape[1], b->shape[2]});
   return true;
@@ -40,14 +41,16 @@ bool lt_infer_bmm(lt_Call *c) {
 bool lt_infer_addmm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *a = lt_in(c, 1), *b = lt_in(c, 2);
   if (!lt_check_ndim(c, 1, 2, 2) || !lt_check_ndim(c, 2, 2, 2)) return false;
-  if (!check_inner(a, b) || !check_product_dtypes(c, 1, 2) || !lt_check_same_dtype(c, 1, 0)) return false;
+  if (!check_inner(a, b) || !check_product_dtypes(c, 1, 2) || !lt_check_same_dtype(c, 1, 0))
+    return false;
   int64_t shape[2] = {a->shape[0], b->shape[1]};
-  if (!lt_check_expands(lt_arg_name(c, 0), self->ndim, self->shape, "the product", 2, shape)) return false;
+  if (!lt_check_expands(lt_arg_name(c, 0), self->ndim, self->shape, "the product", 2, shape))
+    return false;
   if (!lt_dtype_is_float(a->dtype))
     for (int i = 3; i < 5; i++)
       if (c->arg[i].scalar.kind == LT_FLOATING)
-        return lt_fail("%s is %g, wants an integer for %s tensors", lt_arg_name(c, i), c->arg[i].scalar.f,
-                       lt_dtype_name(a->dtype));
+        return lt_fail("%s is %g, wants an integer for %s tensors", lt_arg_name(c, i),
+                       c->arg[i].scalar.f, lt_dtype_name(a->dtype));
   lt_spec(c, 0, a->dtype, 2, shape);
   return true;
 }

@@ -21,7 +21,8 @@ static int dtype_argument(const lt_Call *c) {
 
 static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
   if (dtype_argument(c) >= 0)
-    return lt_fail("wants a float dtype, got %s: pass dtype = \"float32\" or x:to \"float32\"", lt_dtype_name(got));
+    return lt_fail("wants a float dtype, got %s: pass dtype = \"float32\" or x:to \"float32\"",
+                   lt_dtype_name(got));
   return lt_fail("wants a float dtype, got %s: x:to \"float32\"", lt_dtype_name(got));
 }
 
@@ -41,7 +42,8 @@ static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
 /* The dimensions that go away. */
 static bool reduced_dims(const lt_Call *c, unsigned *mask) {
   int ndim = lt_in(c, 0)->ndim;
-  if (c->info->rule != LT_RULE_ARG && c->info->rule != LT_RULE_ARG2) return lt_dims(&c->arg[1], ndim, mask);
+  if (c->info->rule != LT_RULE_ARG && c->info->rule != LT_RULE_ARG2)
+    return lt_dims(&c->arg[1], ndim, mask);
   *mask = ~0u;
   if (!lt_given(c, 1)) return true;
   int dim = lt_dim(c->arg[1].i, ndim);
@@ -55,8 +57,10 @@ static bool has_no_identity(const lt_Call *c) {
   switch (c->info->rule) {
   case LT_RULE_ORDERED:
   case LT_RULE_ARG:
-  case LT_RULE_ARG2: return true;
-  default: return c->op == LT_OP__norm && (c->arg[3].f < 0 || c->arg[3].f > 1e308);
+  case LT_RULE_ARG2:
+    return true;
+  default:
+    return c->op == LT_OP__norm && (c->arg[3].f < 0 || c->arg[3].f > 1e308);
   }
 }
 
@@ -64,15 +68,18 @@ static bool check_not_empty(const lt_Call *c, unsigned mask) {
   const lt_Tensor *self = lt_in(c, 0);
   for (int d = 0; d < self->ndim; d++)
     if ((mask >> d & 1) && self->shape[d] == 0)
-      return lt_fail("self is %s: over dim %d, of size 0, there is nothing to choose from", lt_text(self), d + 1);
+      return lt_fail("self is %s: over dim %d, of size 0, there is nothing to choose from",
+                     lt_text(self), d + 1);
   return true;
 }
 
 static int reduced_shape(const lt_Tensor *self, unsigned mask, bool keepdim, int64_t *shape) {
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++) {
-    if (!(mask >> d & 1)) shape[ndim++] = self->shape[d];
-    else if (keepdim) shape[ndim++] = 1;
+    if (!(mask >> d & 1))
+      shape[ndim++] = self->shape[d];
+    else if (keepdim)
+      shape[ndim++] = 1;
   }
   return ndim;
 }
@@ -87,14 +94,19 @@ bool lt_infer_reduce(lt_Call *c) {
   int ndim = reduced_shape(lt_in(c, 0), mask, keepdim, shape);
   c->compute = dtype;
   switch (c->info->rule) {
-  case LT_RULE_BOOL: lt_spec(c, 0, LT_bool, ndim, shape); break;
+  case LT_RULE_BOOL:
+    lt_spec(c, 0, LT_bool, ndim, shape);
+    break;
   case LT_RULE_COUNT:
-  case LT_RULE_ARG: lt_spec(c, 0, LT_int64, ndim, shape); break;
+  case LT_RULE_ARG:
+    lt_spec(c, 0, LT_int64, ndim, shape);
+    break;
   case LT_RULE_ARG2:
     lt_spec(c, 0, dtype, ndim, shape);
     lt_spec(c, 1, LT_int64, ndim, shape);
     break;
-  default: lt_spec(c, 0, dtype, ndim, shape);
+  default:
+    lt_spec(c, 0, dtype, ndim, shape);
   }
   return true;
 }
@@ -125,8 +137,8 @@ bool lt_infer_topk(lt_Call *c) {
   int dim = lt_dim(c->arg[2].i, self->ndim);
   if (dim < 0 || !lt_check_count(c, 1)) return false;
   if (k > lt_size_at(self, dim))
-    return lt_fail("k is %lld, but dim %d of %s has only %lld elements", (long long)k, dim + 1, lt_text(self),
-                   (long long)lt_size_at(self, dim));
+    return lt_fail("k is %lld, but dim %d of %s has only %lld elements", (long long)k, dim + 1,
+                   lt_text(self), (long long)lt_size_at(self, dim));
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, self->shape, sizeof shape);
   if (self->ndim) shape[dim] = k;

@@ -1,0 +1,179 @@
+/* composite_create.c: factories, written as memory plus what fills it.
+ *
+ * All end in `made`: the fill happens before the tensor asks for gradients, because a leaf that
+ * asks for them is not written in place.
+ */
+#include "infer.h"
+
+/* The options of every factory stand together at the end of its signature: dtype, device,
+ * requires_grad. */
+static int options(const lt_Call *c) { return c->nargs - 3; }
+
+static lt_Dtype dtype_option(const lt_Call *c, lt_Dtype otherwise) {
+  return lt_dtype_or(c, options(c), otherwise);
+}
+
+/* Where it was asked for, else beside self, else on the default device. */
+static lt_Device device_option(const lt_Call *c) {
+  int i = options(c) + 1;
+  if (lt_given(c, i)) return c->arg[i].device;
+  return lt_in(c, 0) ? lt_tensor_device(lt_in(c, 0)) : c->device;
+}
+
+static bool made(lt_Call *c, lt_Tensor *t) {
+  if (!t) return false;
+  if (c->arg[options(c) + 2].b) {
+    if (!lt_dtype_is_float(t->dtype))
+      return lt_fail("only float tensors can require grad, this one is %s",
+                     lt_dtype_name(t->dtype));
+    if (!lt_tensor_set_requires_grad(t, true)) return false;
+  }
+  return lt_give(c, t);
+}
+
+static lt_Arg shape_of(const lt_Call *c) { return LT_INTS(lt_in(c, 0)->shape, lt_in(c, 0)->ndim); }
+
+static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
+  return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), A(device_option(c)));
+}
+
+static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value) {
+  lt_Tensor *t = fresh(c, size, otherwise);
+  return made(c, lt_do_in_place(fill, A(t), A(value)));
+}
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+bool lt_composite_zeros(lt_Call *c) {
+  return filled(c, c->arg[0], lt_dtype_default(), lt_scalar_int(0));
+}
+bool lt_composite_ones(lt_Call *c) {
+  return filled(c, c->arg[0], lt_dtype_default(), lt_scalar_int(1));
+}
+
+/* full (size, fill_value): the value's kind gives the dtype */
+bool lt_composite_full(lt_Call *c) {
+  lt_Scalar value = c->arg[1].scalar;
+  lt_Dtype natural = value.kind == LT_BOOL      ? LT_bool
+                     : value.kind == LT_INTEGER ? LT_int64
+                                                : lt_dtype_default();
+  return filled(c, c->arg[0], natural, value);
+}
+
+bool lt_composite_empty_like(lt_Call *c) {
+  return made(c, fresh(c, shape_of(c), lt_in(c, 0)->dtype));
+}
+
+bool lt_composite_zeros_like(lt_Call *c) {
+  return filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(0));
+}
+
+bool lt_composite_ones_like(lt_Call *c) {
+  return filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(1));
+}
+
+bool lt_composite_full_like(lt_Call *c) {
+  return filled(c, shape_of(c), lt_in(c, 0)->dtype, c->arg[1].scalar);
+}
+
+bool lt_composite_new_empty(lt_Call *c) { return made(c, fresh(c, c->arg[1], lt_in(c, 0)->dtype)); }
+
+bool lt_composite_new_zeros(lt_Call *c) {
+  return filled(c, c->arg[1], lt_in(c, 0)->dtype, lt_scalar_int(0));
+}
+
+bool lt_composite_new_ones(lt_Call *c) {
+  return filled(c, c->arg[1], lt_in(c, 0)->dtype, lt_scalar_int(1));
+}
+
+bool lt_composite_new_full(lt_Call *c) {
+  return filled(c, c->arg[1], lt_in(c, 0)->dtype, c->arg[2].scalar);
+}
+
+/* ---- rows of numbers ------------------------------------------------------------------------- */
+
+/* arange (start, stop?, step): with start alone, 1..start */
+bool lt_composite_arange(lt_Call *c) {
+  lt_Arg start = lt_given(c, 1) ? c->arg[0] : A(lt_scalar_int(LT_INDEX_BASE));
+  lt_Arg stop = lt_given(c, 1) ? c->arg[1] : c->arg[0];
+  return made(c, lt_do(_arange, start, stop, c->arg[2], c->arg[3], A(device_option(c))));
+}
+
+/* logspace (start, stop, steps, base): the exponents are computed in float64 where the device
+ * has it, because an error in them is multiplied by the result */
+bool lt_composite_logspace(lt_Call *c) {
+  lt_Device device = device_option(c);
+  bool wide = lt_op_supported(LT_OP_pow, device.type, LT_float64);
+  lt_Dtype dtype = wide ? LT_float64 : LT_float32;
+  lt_Tensor *exponents =
+      lt_do(linspace, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(dtype), A(device));
+  lt_Tensor *powers = lt_do(pow, c->arg[3], A(exponents));
+  return made(c, lt_do(to, A(powers), LT_NIL, lt_arg_dtype(dtype_option(c, lt_dtype_default()))));
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
+  lt_Tensor *t = fresh(c, size, otherwise);
+  return made(c, lt_do_in_place(uniform, A(t), A(0.0), A(1.0), generator));
+}
+
+static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg generator,
+                   lt_Dtype otherwise) {
+  lt_Tensor *t = fresh(c, size, otherwise);
+  return made(c, lt_do_in_place(normal, A(t), A(mean), A(std), generator));
+}
+
+static bool whole(lt_Call *c, lt_Arg size, lt_Arg low, lt_Arg high, lt_Arg generator,
+                  lt_Dtype otherwise) {
+  lt_Tensor *t = fresh(c, size, otherwise);
+  return made(c, lt_do_in_place(random, A(t), low, high, generator));
+}
+
+bool lt_composite_rand(lt_Call *c) { return uniform(c, c->arg[0], c->arg[1], lt_dtype_default()); }
+bool lt_composite_rand_like(lt_Call *c) {
+  return uniform(c, shape_of(c), LT_NIL, lt_in(c, 0)->dtype);
+}
+bool lt_composite_randn(lt_Call *c) {
+  return normal(c, c->arg[0], 0, 1, c->arg[1], lt_dtype_default());
+}
+
+bool lt_composite_randn_like(lt_Call *c) {
+  return normal(c, shape_of(c), 0, 1, LT_NIL, lt_in(c, 0)->dtype);
+}
+
+bool lt_composite__normal(lt_Call *c) {
+  return normal(c, c->arg[2], c->arg[0].f, c->arg[1].f, c->arg[3], lt_dtype_default());
+}
+
+/* randint (low, high?, size?, generator?): random_ reads one end as 1..low */
+bool lt_composite_randint(lt_Call *c) {
+  if (!lt_given(c, 2)) return lt_fail("wants a size after the ends, as in randint(6, {100})");
+  return whole(c, c->arg[2], c->arg[0], c->arg[1], c->arg[3], LT_int64);
+}
+
+/* randint_like (self, low, high?) */
+bool lt_composite_randint_like(lt_Call *c) {
+  return whole(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
+}
+
+/* bernoulli (self, p?, generator?) */
+bool lt_composite_bernoulli(lt_Call *c) {
+  if (!lt_given(c, 1)) return lt_give(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
+  lt_Tensor *t = lt_do(empty_like, c->arg[0]);
+  return lt_give(c, lt_do_in_place(bernoulli, A(t), c->arg[1], c->arg[2]));
+}
+
+/* dropout (self, p, training): Srivastava et al. 2014; the scaling makes the expected value
+ * what it is at test time */
+bool lt_composite_dropout(lt_Call *c) {
+  double p = c->arg[1].f;
+  if (!(p >= 0 && p <= 1)) return lt_fail("p is %g, wants a probability from 0 to 1", p);
+  if (!lt_check_float(c, 0)) return false;
+  if (!c->arg[2].b || p == 0) return lt_give(c, lt_in(c, 0));
+  lt_Tensor *kept = lt_do(empty_like, c->arg[0]);
+  kept =
+      p == 1 ? lt_do_in_place(fill, A(kept), A(0)) : lt_do_in_place(bernoulli, A(kept), A(1 - p));
+  if (p < 1) kept = lt_do_in_place(mul, A(kept), A(1 / (1 - p)));
+  return lt_give(c, lt_do(mul, c->arg[0], A(kept)));
+}

@@ -1,0 +1,67 @@
+/* composite_give.c: how composites hand results back. They give what they borrow: the scope, an
+ * argument or a list holds it until dispatch has taken its own reference. */
+#include "infer.h"
+
+bool lt_give(lt_Call *c, lt_Tensor *t) {
+  c->out[0] = t;
+  c->nout = t != NULL;
+  return t != NULL;
+}
+
+bool lt_give_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b) {
+  if (!a || !b) return false;
+  c->out[0] = a;
+  c->out[1] = b;
+  c->nout = 2;
+  return true;
+}
+
+bool lt_give_room(lt_Call *c, int64_t n) {
+  lt_Results *r = c->results;
+  if (n > INT32_MAX) return lt_fail("%lld tensors are too many for a list", (long long)n);
+  r->many = calloc(n ? (size_t)n : 1, sizeof(lt_Tensor *));
+  if (!r->many) return lt_fail("out of memory");
+  r->is_list = true;
+  r->count = 0;
+  return true;
+}
+
+bool lt_give_next(lt_Call *c, lt_Tensor *t) {
+  if (!t) return false;
+  c->results->many[c->results->count++] = lt_retain(t);
+  return true;
+}
+
+bool lt_give_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
+                    int64_t each) {
+  if (!lt_give_room(c, n)) return false;
+  int64_t first = 0, left = t->shape[dim];
+  for (int64_t i = 0; i < n; i++) {
+    int64_t size = sizes ? sizes[i] : each < left ? each : left;
+    if (!lt_give_next(c, lt_do_slice(t, dim, first, size))) return false;
+    first += size;
+    left -= size;
+  }
+  return true;
+}
+
+bool lt_give_flag(lt_Call *c, bool flag) {
+  c->results->is_flag = true;
+  c->results->flag = flag;
+  c->nout = 0;
+  return true;
+}
+
+bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor **out) {
+  lt_Results r;
+  for (int i = 0; i < count; i++) out[i] = NULL;
+  if (!lt_call(op, false, args, nargs, &r)) return false;
+  bool ok = r.count >= count;
+  for (int i = 0; i < r.count; i++) {
+    if (i >= count)
+      lt_release(r.few[i]);
+    else
+      ok = (out[i] = lt_scope_own(r.few[i])) != NULL && ok;
+  }
+  return ok;
+}

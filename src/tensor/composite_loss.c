@@ -1,0 +1,191 @@
+/* composite_loss.c: losses, layer norm and gelu. */
+#include "infer.h"
+
+/* A loss by element, reduced as `reduction` says. */
+static lt_Tensor *reduced(lt_Tensor *loss, const char *reduction) {
+  if (!strcmp(reduction, "none")) return loss;
+  if (!strcmp(reduction, "sum")) return lt_do(sum, A(loss));
+  if (!strcmp(reduction, "mean")) return lt_do(mean, A(loss));
+  lt_fail("reduction is \"%s\", wants \"mean\", \"sum\" or \"none\"", reduction);
+  return NULL;
+}
+
+/* layer_norm (self, normalized_shape, weight?, bias?, eps) */
+bool lt_composite_layer_norm(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int n = c->arg[1].count, lead = self->ndim - n;
+  if (n == 0)
+    return lt_fail("normalized_shape is empty, wants the sizes of the last dimensions of self");
+  if (lead < 0 || !lt_shape_equal(n, c->arg[1].ints, n, self->shape + lead))
+    return lt_fail("self is %s, whose last dimensions are not normalized_shape %s", lt_text(self),
+                   lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints));
+  return lt_give(c, lt_do(_layer_norm, c->arg[0], A(n), c->arg[2], c->arg[3], c->arg[4]));
+}
+
+/* gelu (self, approximate) */
+bool lt_composite_gelu(lt_Call *c) {
+  if (!strcmp(c->arg[1].string, "none")) return lt_give(c, lt_do(_gelu_erf, c->arg[0]));
+  if (!strcmp(c->arg[1].string, "tanh")) return lt_give(c, lt_do(_gelu_tanh, c->arg[0]));
+  return lt_fail("approximate is \"%s\", wants \"none\" or \"tanh\"", c->arg[1].string);
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+/* A loss over classes, seen as rows of classes: scores {rows, classes}, targets {rows}. */
+typedef struct Rows {
+  lt_Tensor *scores, *target;
+  int64_t classes;
+} Rows;
+
+/* Where the classes are: in {C} the only dimension, else the second. */
+static int class_dim(const lt_Tensor *self) { return self->ndim == 1 ? 0 : 1; }
+
+/* The shape without the classes, which is that of the target and of the loss by element. */
+static int places(const lt_Tensor *self, int64_t *shape) {
+  int ndim = 0;
+  for (int d = 0; d < self->ndim; d++)
+    if (d != class_dim(self)) shape[ndim++] = self->shape[d];
+  return ndim;
+}
+
+static lt_Tensor *classes_last(lt_Tensor *self) {
+  if (self->ndim <= 2) return self;
+  int64_t order[LT_MAX_DIMS] = {0};
+  for (int d = 1; d < self->ndim; d++) order[d] = d + 1 < self->ndim ? d + 1 : 1;
+  return lt_do(permute, A(self), LT_INTS(order, self->ndim));
+}
+
+/* {C}, {N, C} or {N, C, ...} as rows of classes. */
+static lt_Tensor *rows_of(lt_Tensor *self) {
+  int64_t classes = self->shape[class_dim(self)];
+  if (self->ndim == 2) return self;
+  int64_t rows = classes ? self->numel / classes : 1;
+  for (int d = 0; d < self->ndim && !classes; d++)
+    if (d != class_dim(self)) rows *= self->shape[d];
+  return lt_do_reshape(classes_last(self), 2, (int64_t[]){rows, classes});
+}
+
+static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {
+  int64_t shape[LT_MAX_DIMS];
+  if (self->ndim == 0)
+    return lt_fail("self has no dimension of classes, wants {C}, {N, C} or {N, C, ...}");
+  int ndim = places(self, shape);
+  if (lt_shape_equal(ndim, shape, target->ndim, target->shape)) return true;
+  return lt_fail("self is %s, so target wants %s: a class for each place, got %s", lt_text(self),
+                 lt_shape_text(ndim, shape), lt_text(target));
+}
+
+static Rows as_rows(lt_Tensor *self, lt_Tensor *target) {
+  Rows r = {rows_of(self), target, self->shape[class_dim(self)]};
+  if (r.scores && target->ndim != 1) r.target = lt_do_reshape(target, 1, &r.scores->shape[0]);
+  return r;
+}
+
+/* What was computed by row, in the places' own shape again. */
+static lt_Tensor *by_place(lt_Tensor *loss, const lt_Tensor *self) {
+  int64_t shape[LT_MAX_DIMS];
+  int ndim = places(self, shape);
+  return !loss || loss->ndim == 0 || self->ndim == 2 ? loss : lt_do_view(loss, ndim, shape);
+}
+
+/* nll_loss (self, target, weight?, reduction, ignore_index) */
+bool lt_composite_nll_loss(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
+  Rows r = as_rows(self, lt_in(c, 1));
+  lt_Tensor *loss = lt_do(_nll_loss, A(r.scores), A(r.target), c->arg[2], c->arg[3], c->arg[4]);
+  /* {C} gives one number, whatever the reduction */
+  return lt_give(c, by_place(loss, self));
+}
+
+/* The part of label smoothing: every class of a row is a target a little (Szegedy et al. 2016). */
+static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tensor *total) {
+  lt_Tensor *weighted = lt_in(c, 2) ? lt_do(mul, A(logp), c->arg[2]) : logp;
+  lt_Tensor *each = lt_do(neg, A(lt_do(sum, A(weighted), A(-1))));
+  each = lt_do(masked_fill, A(each), A(lt_do(eq, A(r.target), c->arg[4])), A(0));
+  if (!strcmp(c->arg[3].string, "none")) return each;
+  each = lt_do(sum, A(each));
+  return !strcmp(c->arg[3].string, "sum") ? each : lt_do(_true_divide, A(each), A(total));
+}
+
+static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
+  lt_Tensor *self = lt_in(c, 0), *loss[2];
+  if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
+  Rows r = as_rows(self, lt_in(c, 1));
+  lt_Tensor *logp = lt_do(log_softmax, A(r.scores), A(1));
+  if (!lt_do_all(LT_OP__nll_loss, LT_ARGS_(A(logp), A(r.target), c->arg[2], c->arg[3], c->arg[4]),
+                 2, loss))
+    return false;
+  if (smoothing > 0) {
+    lt_Tensor *smooth = smooth_rows(c, r, logp, loss[1]);
+    lt_Tensor *sharp = lt_do(mul, A(loss[0]), A(1 - smoothing));
+    loss[0] = lt_do(add, A(sharp), A(smooth), A(smoothing / (double)r.classes));
+  }
+  return lt_give(c, by_place(loss[0], self));
+}
+
+static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
+  lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1);
+  const char *reduction = c->arg[3].string;
+  if (!lt_shape_equal(self->ndim, self->shape, target->ndim, target->shape))
+    return lt_fail("a float target holds a probability for each class and wants self's shape %s, "
+                   "got %s; classes want "
+                   "dtype int64",
+                   lt_text(self), lt_text(target));
+  if (self->ndim == 0)
+    return lt_fail("self has no dimension of classes, wants {C}, {N, C} or {N, C, ...}");
+  if (c->arg[4].i >= 0)
+    return lt_fail("ignore_index is %lld, but a target of probabilities names no class to ignore",
+                   (long long)c->arg[4].i);
+  int64_t classes = self->shape[class_dim(self)];
+  lt_Tensor *logp = lt_do(log_softmax, A(rows_of(self)), A(1));
+  lt_Tensor *wanted = rows_of(target);
+  if (smoothing > 0) {
+    wanted = lt_do(mul, A(wanted), A(1 - smoothing));
+    wanted = lt_do(add, A(wanted), A(smoothing / (double)classes));
+  }
+  lt_Tensor *product = lt_do(mul, A(logp), A(wanted));
+  if (lt_in(c, 2)) product = lt_do(mul, A(product), c->arg[2]);
+  lt_Tensor *each = lt_do(neg, A(lt_do(sum, A(product), A(-1))));
+  return lt_give(c, by_place(reduced(each, reduction), self));
+}
+
+/* cross_entropy (self, target, weight?, reduction, ignore_index, label_smoothing) */
+bool lt_composite_cross_entropy(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1), *weight = lt_in(c, 2);
+  double smoothing = c->arg[5].f;
+  if (!lt_check_float(c, 0)) return false;
+  if (!(smoothing >= 0 && smoothing <= 1))
+    return lt_fail("label_smoothing is %g, wants 0 to 1", smoothing);
+  if (weight && self->ndim &&
+      (weight->ndim != 1 || weight->shape[0] != self->shape[class_dim(self)]))
+    return lt_fail("weight wants one number per class, {%lld}, got %s",
+                   (long long)self->shape[class_dim(self)], lt_text(weight));
+  return lt_dtype_is_float(target->dtype) ? cross_entropy_of_probabilities(c, smoothing)
+                                          : cross_entropy_of_classes(c, smoothing);
+}
+
+/* ---- distances ------------------------------------------------------------------------------- */
+
+bool lt_composite_mse_loss(lt_Call *c) {
+  return lt_give(c, reduced(lt_do(square, A(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+}
+
+bool lt_composite_l1_loss(lt_Call *c) {
+  return lt_give(c, reduced(lt_do(abs, A(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+}
+
+/* (1 - t) x - (1 + (pos_weight - 1) t) log s(x), which is the formula with log s(-x) = log s(x)
+ * - x put in. */
+bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
+  lt_Arg self = c->arg[0], target = c->arg[1];
+  if (!lt_check_same_shape(c, 0, 1)) return false;
+  lt_Tensor *log_sigmoid = lt_do(logsigmoid, self);
+  if (lt_in(c, 4)) {
+    lt_Tensor *extra = lt_do(mul, A(lt_do(sub, c->arg[4], A(1))), target);
+    log_sigmoid = lt_do(mul, A(log_sigmoid), A(lt_do(add, A(extra), A(1))));
+  }
+  lt_Tensor *loss = lt_do(sub, A(lt_do(mul, A(lt_do(sub, A(1), target)), self)), A(log_sigmoid));
+  if (lt_in(c, 2)) loss = lt_do(mul, A(loss), c->arg[2]);
+  return lt_give(c, reduced(loss, c->arg[3].string));
+}

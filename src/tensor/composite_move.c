@@ -1,0 +1,221 @@
+/* composite_move.c: joining, copying, choosing and repeating. */
+#include "infer.h"
+
+#include <math.h>
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+bool lt_composite_clone(lt_Call *c) { return lt_give(c, lt_do(copy, c->arg[0])); }
+
+bool lt_composite_contiguous(lt_Call *c) {
+  return lt_give(c, lt_tensor_is_contiguous(lt_in(c, 0)) ? lt_in(c, 0) : lt_do(copy, c->arg[0]));
+}
+
+/* to (self, device?, dtype?, non_blocking, copy) */
+bool lt_composite_to(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  lt_Device device = lt_given(c, 1) ? c->arg[1].device : lt_tensor_device(self);
+  lt_Dtype dtype = lt_dtype_or(c, 2, self->dtype);
+  bool same = dtype == self->dtype && lt_device_equal(device, lt_tensor_device(self));
+  if (same && !c->arg[4].b) return lt_give(c, self);
+  return lt_give(c, lt_do(_to_copy, c->arg[0], A(device), lt_arg_dtype(dtype), c->arg[3]));
+}
+
+/* copy_ (self, source, non_blocking) */
+bool lt_composite_copy_(lt_Call *c) {
+  return lt_give(c, lt_do_in_place(_copy, c->arg[0], c->arg[1], c->arg[2]) ? lt_in(c, 0) : NULL);
+}
+
+bool lt_composite_zero_(lt_Call *c) {
+  return lt_give(c, lt_do_in_place(fill, c->arg[0], A(0)) ? lt_in(c, 0) : NULL);
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static bool check_stack(const lt_Call *c) {
+  int n = c->arg[0].count;
+  lt_Tensor *const *list = c->arg[0].tensors;
+  if (n == 0) return lt_fail("wants at least one tensor, got an empty list");
+  for (int k = 1; k < n; k++)
+    if (!lt_shape_equal(list[0]->ndim, list[0]->shape, list[k]->ndim, list[k]->shape))
+      return lt_fail("tensor %d is %s, wants %s as the first is", k + 1, lt_text(list[k]),
+                     lt_text(list[0]));
+  return lt_check_rank(list[0]->ndim + 1);
+}
+
+/* stack (tensors, dim) */
+bool lt_composite_stack(lt_Call *c) {
+  int n = c->arg[0].count, dim;
+  if (!check_stack(c) || (dim = lt_dim(c->arg[1].i, c->arg[0].tensors[0]->ndim + 1)) < 0)
+    return false;
+  lt_Tensor **list = malloc((size_t)n * sizeof *list), *joined = NULL;
+  if (!list) return lt_fail("out of memory");
+  int made = 0;
+  while (made < n && (list[made] = lt_do(unsqueeze, A(c->arg[0].tensors[made]), A(dim)))) made++;
+  if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), A(dim));
+  free(list);
+  return lt_give(c, joined);
+}
+
+/* ---- arithmetic that chooses its op ---------------------------------------------------------- */
+
+/* div (self, other, rounding_mode?) */
+bool lt_composite_div(lt_Call *c) {
+  lt_OpId op = LT_OP__true_divide;
+  if (lt_given(c, 2)) {
+    const char *mode = c->arg[2].string;
+    if (!strcmp(mode, "floor"))
+      op = LT_OP_floor_divide;
+    else if (!strcmp(mode, "trunc"))
+      op = LT_OP__trunc_divide;
+    else
+      return lt_fail("rounding_mode is \"%s\", wants \"floor\", \"trunc\" or nil", mode);
+  }
+  return lt_give(c, lt_do_(op, c->in_place, c->arg, 2, 0));
+}
+
+/* The end of a dtype, as a bound that bounds nothing. */
+static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
+  int64_t low, high;
+  if (lt_dtype_is_float(dtype)) return A(upper ? (double)INFINITY : -(double)INFINITY);
+  lt_dtype_range(dtype, &low, &high);
+  if (dtype == LT_bool) return A(lt_scalar_bool(upper));
+  return A(lt_scalar_int(upper ? high : low));
+}
+
+/* clamp (self, min?, max?): a bound that is left out is put where it bounds nothing, so that
+ * the gradient at the other bound stays clamp's (1), not maximum's (1/2) */
+bool lt_composite_clamp(lt_Call *c) {
+  lt_Arg low = c->arg[1], high = c->arg[2];
+  if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("wants min, max or both");
+  if (!lt_given(c, 1)) low = no_bound(lt_result_type((lt_Arg[]){c->arg[0], high}, 2), false);
+  if (!lt_given(c, 2)) high = no_bound(lt_result_type((lt_Arg[]){c->arg[0], low}, 2), true);
+  return lt_give(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
+}
+
+/* The positions where the condition holds, a tensor for each dimension. */
+static bool where_it_holds(lt_Call *c) {
+  lt_Tensor *condition = lt_in(c, 0);
+  if (condition->ndim == 0) condition = lt_do(unsqueeze, A(condition), A(0));
+  lt_Tensor *table = lt_do(nonzero, A(condition));
+  if (!table) return false;
+  if (!lt_give_room(c, condition->ndim)) return false;
+  for (int d = 0; d < condition->ndim; d++)
+    if (!lt_give_next(c, lt_do(select, A(table), A(1), A(d)))) return false;
+  return true;
+}
+
+/* where (condition, self?, other?) */
+bool lt_composite_where(lt_Call *c) {
+  if (!lt_given(c, 1) && !lt_given(c, 2)) return where_it_holds(c);
+  if (!lt_given(c, 1) || !lt_given(c, 2))
+    return lt_fail("wants self and other, or the condition alone");
+  return lt_give(c, lt_do(_where, c->arg[0], c->arg[1], c->arg[2]));
+}
+
+/* ---- repetition ------------------------------------------------------------------------------ */
+
+/* tile (self, dims): each dimension that is repeated gets one of the repeats in front of it, by
+ * expanding; reshaping both into one makes the copy */
+bool lt_composite_tile(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int n = c->arg[1].count, ndim = n > self->ndim ? n : self->ndim, room = 0;
+  if (!lt_check_rank(ndim)) return false;
+  int64_t wide[2 * LT_MAX_DIMS], repeated[2 * LT_MAX_DIMS], shape[LT_MAX_DIMS];
+  bool changed = false;
+  for (int d = 0; d < ndim; d++) {
+    int64_t times = d < ndim - n ? 1 : c->arg[1].ints[d - (ndim - n)];
+    int64_t size = d < ndim - self->ndim ? 1 : self->shape[d - (ndim - self->ndim)];
+    if (times < 0) return lt_fail("dims wants 0 or more, got %lld", (long long)times);
+    if (__builtin_mul_overflow(size, times, &shape[d]))
+      return lt_fail("dim %d of the result is past int64", d + 1);
+    if (times != 1 && size != 1) {
+      wide[room] = 1;
+      repeated[room++] = times;
+    }
+    wide[room] = size;
+    repeated[room++] = size == 1 ? times : size;
+    changed |= times != 1;
+  }
+  if (!lt_check_rank(room)) return false;
+  lt_Tensor *seen = lt_do_reshape(self, room, wide);
+  if (changed) seen = lt_do(expand, A(seen), LT_INTS(repeated, room));
+  return lt_give(c, lt_do_view(lt_do(copy, A(seen)), ndim, shape));
+}
+
+/* repeat_interleave (self, repeats, dim?) */
+bool lt_composite_repeat_interleave(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int64_t repeats = c->arg[1].i, dim = lt_given(c, 2) ? c->arg[2].i : 0;
+  if (!lt_check_count(c, 1)) return false;
+  if (!lt_given(c, 2) || self->ndim == 0) self = lt_do_reshape(self, 1, (int64_t[]){-1});
+  if (!self || (dim = lt_dim(dim, self->ndim)) < 0 || !lt_check_rank(self->ndim + 1)) return false;
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, self->shape, sizeof(int64_t) * (size_t)(dim + 1));
+  shape[dim + 1] = repeats;
+  for (int d = (int)dim + 1; d < self->ndim; d++) shape[d + 1] = self->shape[d];
+  lt_Tensor *seen = lt_do(unsqueeze, A(self), A(dim + 1));
+  seen = lt_do(copy, A(lt_do(expand, A(seen), LT_INTS(shape, self->ndim + 1))));
+  return lt_give(c, lt_do(flatten, A(seen), A(dim), A(dim + 1)));
+}
+
+/* ---- diagonals ------------------------------------------------------------------------------- */
+
+/* A matrix of zeros with the vector on a diagonal: in the matrix as one row, its places are
+ * size + 1 apart. */
+static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
+  if (diagonal > INT32_MAX || diagonal < -(int64_t)INT32_MAX)
+    return lt_fail("diagonal is %lld, which is too far out", (long long)diagonal), NULL;
+  int64_t n = vector->shape[0], out = diagonal < 0 ? -diagonal : diagonal, size = n + out;
+  lt_Arg device = A(lt_tensor_device(vector));
+  lt_Tensor *matrix =
+      lt_do(zeros, LT_INTS(((int64_t[]){size, size}), 2), lt_arg_dtype(vector->dtype), device);
+  if (!matrix) return NULL;
+  int64_t first = (diagonal < 0 ? out * size : out) + LT_INDEX_BASE,
+          last = first + (n - 1) * (size + 1);
+  lt_Tensor *places =
+      lt_do(_arange, A(first), A(last), A(size + 1), lt_arg_dtype(LT_int64), device);
+  lt_Tensor *flat = lt_do_view(matrix, 1, (int64_t[]){size * size});
+  return lt_do_view(lt_do(index_copy, A(flat), A(0), A(places), A(vector)), 2, matrix->shape);
+}
+
+/* diag (self, diagonal) */
+bool lt_composite_diag(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 1, 2)) return false;
+  if (lt_in(c, 0)->ndim == 1) return lt_give(c, diagonal_matrix(lt_in(c, 0), c->arg[1].i));
+  return lt_give(c, lt_do(copy, A(lt_do(diagonal, c->arg[0], c->arg[1]))));
+}
+
+bool lt_composite_trace(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 2, 2)) return false;
+  return lt_give(c, lt_do(sum, A(lt_do(diagonal, c->arg[0]))));
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+/* The largest class named, at least 1. */
+static bool count_classes(lt_Tensor *self, int64_t *classes) {
+  lt_Scalar largest;
+  if (lt_tensor_is_meta(self))
+    return lt_fail("num_classes depends on the data; a meta tensor has none: pass it");
+  if (self->numel == 0) return lt_fail("self is empty, so num_classes is not known: pass it");
+  lt_Tensor *t = lt_do(amax, A(self));
+  if (!t || !lt_tensor_item(t, &largest)) return false;
+  *classes = largest.i < 1 ? 1 : largest.i;
+  return true;
+}
+
+/* one_hot (self, num_classes) */
+bool lt_composite_one_hot(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int64_t classes = c->arg[1].i, shape[LT_MAX_DIMS];
+  if (!lt_check_index(c, 0) || !lt_check_rank(self->ndim + 1)) return false;
+  if (classes == -1 && !count_classes(self, &classes)) return false;
+  if (classes < 1) return lt_fail("num_classes is %lld, wants 1 or more", (long long)classes);
+  memcpy(shape, self->shape, sizeof(int64_t) * (size_t)self->ndim);
+  shape[self->ndim] = classes;
+  lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
+                           A(lt_tensor_device(self)));
+  return lt_give(
+      c, lt_do_in_place(scatter, A(zeros), A(-1), A(lt_do(unsqueeze, A(self), A(-1))), A(1)));
+}

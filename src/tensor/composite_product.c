@@ -1,0 +1,196 @@
+/* composite_product.c: the matmul family.
+ *
+ * Everything comes down to mm, addmm or bmm on views of the arguments. A batch multiplied by
+ * one matrix is folded into one product of matrices; batches on both sides are expanded,
+ * without copies, and multiplied pair by pair.
+ */
+#include "infer.h"
+
+#include <math.h>
+
+/* dot (self, other) */
+bool lt_composite_dot(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1) || !lt_check_same_shape(c, 0, 1))
+    return false;
+  lt_Tensor *row = lt_do(unsqueeze, c->arg[0], A(0)), *column = lt_do(unsqueeze, c->arg[1], A(1));
+  return lt_give(c, lt_do_view(lt_do(mm, A(row), A(column)), 0, NULL));
+}
+
+/* mv (self, vec) */
+bool lt_composite_mv(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *vec = lt_in(c, 1);
+  if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 1, 1)) return false;
+  if (self->shape[1] != vec->shape[0])
+    return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(self),
+                   lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
+  lt_Tensor *product = lt_do(mm, c->arg[0], A(lt_do(unsqueeze, c->arg[1], A(1))));
+  return lt_give(c, lt_do_view(product, 1, self->shape));
+}
+
+/* outer (self, vec2) */
+bool lt_composite_outer(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
+  return lt_give(c, lt_do(mul, A(lt_do(unsqueeze, c->arg[0], A(1))), c->arg[1]));
+}
+
+/* baddbmm (self, batch1, batch2, beta, alpha): beta 0 means that self's values, NaN too, do not
+ * count */
+bool lt_composite_baddbmm(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  lt_Tensor *product = lt_do(bmm, c->arg[1], c->arg[2]);
+  if (!product) return false;
+  if (!lt_check_expands("self", self->ndim, self->shape, "the product", 3, product->shape))
+    return false;
+  lt_Scalar beta = c->arg[3].scalar, alpha = c->arg[4].scalar;
+  if (lt_scalar_to_double(beta) == 0) return lt_give(c, lt_do(mul, A(product), A(alpha)));
+  lt_Tensor *rest = lt_scalar_to_double(beta) == 1 ? lt_in(c, 0) : lt_do(mul, c->arg[0], A(beta));
+  return lt_give(c, lt_do(add, A(rest), A(product), A(alpha)));
+}
+
+/* ---- matmul ---------------------------------------------------------------------------------- */
+
+static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
+  if (a->ndim == 0 || b->ndim == 0)
+    return lt_fail("cannot multiply %s by %s: wants at least one dimension on both sides, use mul",
+                   lt_text(a), lt_text(b));
+  int64_t k = a->shape[a->ndim - 1], k2 = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
+  if (k != k2)
+    return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(a),
+                   lt_text(b), (long long)k, (long long)k2);
+  return true;
+}
+
+/* {..., n, k} by {k, m}: the batch becomes rows. */
+static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
+  int64_t shape[LT_MAX_DIMS], rows = 1, k = a->shape[a->ndim - 1];
+  for (int d = 0; d < a->ndim - 1; d++) rows *= shape[d] = a->shape[d];
+  shape[a->ndim - 1] = b->shape[1];
+  lt_Tensor *product = lt_do(mm, A(lt_do_reshape(a, 2, (int64_t[]){rows, k})), A(b));
+  return lt_do_view(product, a->ndim, shape);
+}
+
+/* The matrices of t, repeated to these batch sizes, in one row of `count` matrices. */
+static lt_Tensor *as_batch(lt_Tensor *t, int batch_ndim, const int64_t *batch, int64_t count) {
+  int64_t shape[LT_MAX_DIMS + 2];
+  if (batch_ndim) memcpy(shape, batch, sizeof(int64_t) * (size_t)batch_ndim);
+  const int64_t *matrix = t->shape + t->ndim - 2;
+  shape[batch_ndim] = matrix[0];
+  shape[batch_ndim + 1] = matrix[1];
+  int ndim = batch_ndim + 2;
+  if (!lt_shape_equal(ndim, shape, t->ndim, t->shape))
+    t = lt_do(expand, A(t), LT_INTS(shape, ndim));
+  return ndim == 3 ? t : lt_do_reshape(t, 3, (int64_t[]){count, matrix[0], matrix[1]});
+}
+
+static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
+  int ndim = a->ndim - 2;
+  int64_t shape[LT_MAX_DIMS], count = 1;
+  memcpy(shape, a->shape, sizeof(int64_t) * (size_t)a->ndim);
+  if (!lt_shape_broadcast(&ndim, shape, b->ndim - 2, b->shape))
+    return lt_fail("cannot multiply %s by %s: the batch sizes %s and %s do not broadcast",
+                   lt_text(a), lt_text(b), lt_shape_text(a->ndim - 2, a->shape),
+                   lt_shape_text(b->ndim - 2, b->shape)),
+           NULL;
+  if (!lt_shape_numel(lt_user_op(), ndim, shape, &count)) return NULL;
+  lt_Tensor *product =
+      lt_do(bmm, A(as_batch(a, ndim, shape, count)), A(as_batch(b, ndim, shape, count)));
+  shape[ndim] = a->shape[a->ndim - 2];
+  shape[ndim + 1] = b->shape[b->ndim - 1];
+  return ndim == 1 ? product : lt_do_view(product, ndim + 2, shape);
+}
+
+/* Two tensors of at least two dimensions. */
+static lt_Tensor *multiply(lt_Tensor *a, lt_Tensor *b) {
+  if (a->ndim == 2 && b->ndim == 2) return lt_do(mm, A(a), A(b));
+  return b->ndim == 2 ? fold(a, b) : batched(a, b);
+}
+
+/* matmul (self, other): a vector counts as a matrix of one row (left) or one column (right),
+ * which then goes away */
+bool lt_composite_matmul(lt_Call *c) {
+  lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
+  if (!check_matmul(a, b)) return false;
+  bool row = a->ndim == 1, column = b->ndim == 1;
+  if (row) a = lt_do(unsqueeze, A(a), A(0));
+  if (column) b = lt_do(unsqueeze, A(b), A(1));
+  if (!a || !b) return false;
+  lt_Tensor *product = multiply(a, b);
+  if (column) product = lt_do(squeeze, A(product), A(-1));
+  if (row) product = lt_do(squeeze, A(product), A(column ? -1 : -2));
+  return lt_give(c, product);
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+static bool check_linear(const lt_Call *c) {
+  const lt_Tensor *input = lt_in(c, 0), *weight = lt_in(c, 1), *bias = lt_in(c, 2);
+  if (!lt_check_ndim(c, 0, 1, LT_MAX_DIMS) || !lt_check_ndim(c, 1, 2, 2)) return false;
+  int64_t in = input->shape[input->ndim - 1];
+  if (in != weight->shape[1])
+    return lt_fail("input %s has %lld features, weight %s wants %lld", lt_text(input),
+                   (long long)in, lt_text(weight), (long long)weight->shape[1]);
+  if (bias && (bias->ndim > 1 || (bias->ndim == 1 && bias->shape[0] != weight->shape[0])))
+    return lt_fail("bias wants {%lld}, one number for each row of weight %s, got %s",
+                   (long long)weight->shape[0], lt_text(weight), lt_text(bias));
+  return lt_check_same_dtype(c, 0, 1) && (!bias || lt_check_same_dtype(c, 0, 2));
+}
+
+/* linear (input, weight, bias?) */
+bool lt_composite_linear(lt_Call *c) {
+  lt_Tensor *input = lt_in(c, 0), *weight = lt_in(c, 1);
+  if (!check_linear(c)) return false;
+  int64_t shape[LT_MAX_DIMS], in = weight->shape[1], rows = 1;
+  int last = input->ndim - 1;
+  for (int d = 0; d < last; d++) rows *= shape[d] = input->shape[d];
+  shape[last] = weight->shape[0];
+  lt_Tensor *flat = last == 1 ? input : lt_do_reshape(input, 2, (int64_t[]){rows, in});
+  lt_Tensor *turned = lt_do(transpose, A(weight), A(0), A(1));
+  lt_Tensor *out =
+      lt_given(c, 2) ? lt_do(addmm, c->arg[2], A(flat), A(turned)) : lt_do(mm, A(flat), A(turned));
+  return lt_give(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
+}
+
+/* Scores that may not be looked at become -inf. */
+static lt_Tensor *hide(lt_Tensor *scores, lt_Tensor *hidden) {
+  return lt_do(masked_fill, A(scores), A(hidden), A(-(double)INFINITY));
+}
+
+static lt_Tensor *hide_the_future(lt_Tensor *scores) {
+  if (!scores) return NULL;
+  const int64_t *shape = scores->shape + scores->ndim - 2;
+  lt_Tensor *all =
+      lt_do(ones, LT_INTS(shape, 2), lt_arg_dtype(LT_bool), A(lt_tensor_device(scores)));
+  return hide(scores, lt_do(triu, A(all), A(1)));
+}
+
+static bool check_attention(const lt_Call *c) {
+  const lt_Tensor *q = lt_in(c, 0), *k = lt_in(c, 1), *v = lt_in(c, 2);
+  for (int i = 0; i < 3; i++)
+    if (!lt_check_ndim(c, i, 2, LT_MAX_DIMS) || !lt_check_float(c, i) ||
+        !lt_check_same_dtype(c, 0, i))
+      return false;
+  if (q->shape[q->ndim - 1] != k->shape[k->ndim - 1])
+    return lt_fail("query is %s and key is %s, wants the same last size", lt_text(q), lt_text(k));
+  if (k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
+    return lt_fail("key is %s and value is %s, wants the same size before the last", lt_text(k),
+                   lt_text(v));
+  if (lt_in(c, 3) && c->arg[5].b) return lt_fail("got attn_mask and is_causal, wants one of them");
+  return true;
+}
+
+/* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?): a
+ * bool mask is true where a key may be looked at, a float mask is added. The query is scaled,
+ * not the scores, which are more. */
+bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
+  const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
+  if (!check_attention(c)) return false;
+  double scale = lt_given(c, 6) ? c->arg[6].f : 1 / sqrt((double)q->shape[q->ndim - 1]);
+  lt_Tensor *turned = lt_do(transpose, c->arg[1], A(-2), A(-1));
+  lt_Tensor *scores = lt_do(matmul, A(lt_do(mul, c->arg[0], A(scale))), A(turned));
+  if (c->arg[5].b) scores = hide_the_future(scores);
+  if (mask && mask->dtype == LT_bool) scores = hide(scores, lt_do(logical_not, c->arg[3]));
+  if (mask && mask->dtype != LT_bool) scores = lt_do(add, A(scores), c->arg[3]);
+  lt_Tensor *weights = lt_do(softmax, A(scores), A(-1));
+  if (c->arg[4].f > 0) weights = lt_do(dropout, A(weights), c->arg[4]);
+  return lt_give(c, lt_do(matmul, A(weights), c->arg[2]));
+}

@@ -1,0 +1,116 @@
+/* composite_reduce.c: statistics, extremes and comparisons, written in reductions. */
+#include "infer.h"
+
+#include <math.h>
+
+/* ---- max and min ----------------------------------------------------------------------------- */
+
+typedef struct Extreme {
+  lt_OpId all, along, pairs;
+} Extreme;
+
+/* A dim as the user counts it, from 1, into one that counts from 0. */
+static bool dim_from_number(lt_Scalar s, int64_t *dim) {
+  double f = lt_scalar_to_double(s);
+  if (s.kind == LT_BOOL || f != floor(f) || fabs(f) > 1e6)
+    return lt_fail("dim wants a whole number or a tensor, got %g", f);
+  *dim = lt_scalar_to_int(s);
+  if (*dim == 0) return lt_fail("dim is 0: dims count from 1");
+  if (*dim > 0) *dim -= LT_INDEX_BASE;
+  return true;
+}
+
+/* (self) the extreme of all; (self, dim) values and positions along dim; (self, other) element
+ * by element */
+static bool extreme(lt_Call *c, Extreme ops) {
+  lt_Tensor *found[2];
+  int64_t dim;
+  if (!lt_given(c, 1))
+    return lt_give(c, lt_do_(ops.all, false, LT_ARGS_(c->arg[0], LT_NIL, c->arg[2]), 0));
+  if (lt_in(c, 1)) return lt_give(c, lt_do_(ops.pairs, false, LT_ARGS_(c->arg[0], c->arg[1]), 0));
+  if (!dim_from_number(c->arg[1].scalar, &dim)) return false;
+  if (!lt_do_all(ops.along, LT_ARGS_(c->arg[0], A(dim), c->arg[2]), 2, found)) return false;
+  return lt_give_two(c, found[0], found[1]);
+}
+
+bool lt_composite_max(lt_Call *c) {
+  return extreme(c, (Extreme){LT_OP_amax, LT_OP__max, LT_OP_maximum});
+}
+bool lt_composite_min(lt_Call *c) {
+  return extreme(c, (Extreme){LT_OP_amin, LT_OP__min, LT_OP_minimum});
+}
+
+/* argsort (self, dim, descending, stable) */
+bool lt_composite_argsort(lt_Call *c) {
+  return lt_give(c, lt_do_(LT_OP_sort, false, c->arg, c->nargs, 1));
+}
+
+/* ---- spread and length ----------------------------------------------------------------------- */
+
+/* (self, dim?, unbiased, keepdim, correction?) */
+static lt_Tensor *variance(const lt_Call *c) {
+  double correction = lt_given(c, 4) ? c->arg[4].f : c->arg[2].b;
+  return lt_do(_var, c->arg[0], c->arg[1], c->arg[3], A(correction));
+}
+
+bool lt_composite_var(lt_Call *c) { return lt_give(c, variance(c)); }
+
+/* The slope of the root is infinite at 0, where all elements are equal and the gradient of the
+ * variance is 0: their product is taken as 0, not as NaN, by keeping the root away from 0. */
+bool lt_composite_std(lt_Call *c) {
+  lt_Tensor *v = variance(c);
+  if (!v || !v->requires_grad) return lt_give(c, lt_do(sqrt, A(v)));
+  lt_Tensor *flat = lt_do(eq, A(v), A(0));
+  lt_Tensor *root = lt_do(sqrt, A(lt_do(masked_fill, A(v), A(flat), A(1))));
+  return lt_give(c, lt_do(masked_fill, A(root), A(flat), A(0)));
+}
+
+/* norm (self, p, dim?, keepdim, dtype?) */
+bool lt_composite_norm(lt_Call *c) {
+  lt_Arg self = c->arg[0];
+  if (lt_given(c, 4)) self = A(lt_do(to, self, LT_NIL, c->arg[4]));
+  return lt_give(
+      c, lt_do(_norm, self, c->arg[2], c->arg[3], A(lt_scalar_to_double(c->arg[1].scalar))));
+}
+
+/* ---- equality -------------------------------------------------------------------------------- */
+
+/* A bool tensor of one element as a flag. */
+static bool give_truth(lt_Call *c, lt_Tensor *t) {
+  lt_Scalar truth;
+  if (!t) return false;
+  if (lt_tensor_is_meta(t)) return lt_fail("a meta tensor has no data to compare");
+  return lt_tensor_item(t, &truth) && lt_give_flag(c, lt_scalar_to_int(truth) != 0);
+}
+
+/* equal (self, other) */
+bool lt_composite_equal(lt_Call *c) {
+  const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
+  if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_give_flag(c, false);
+  return give_truth(c, lt_do(all, A(lt_do(eq, c->arg[0], c->arg[1]))));
+}
+
+/* |self - other| <= atol + rtol * |other|, computed in floats; infinities are close only to
+ * themselves */
+static lt_Tensor *closeness(const lt_Call *c) {
+  double rtol = c->arg[2].f, atol = c->arg[3].f;
+  if (!(rtol >= 0)) return lt_fail("rtol is %g, wants 0 or more", rtol), NULL;
+  if (!(atol >= 0)) return lt_fail("atol is %g, wants 0 or more", atol), NULL;
+  lt_Arg self = c->arg[0], other = c->arg[1];
+  lt_Tensor *near = lt_do(eq, self, other);
+  bool floats = lt_dtype_is_float(self.tensor->dtype) && lt_dtype_is_float(other.tensor->dtype);
+  if (c->arg[4].b && floats)
+    near = lt_do(logical_or, A(near),
+                 A(lt_do(logical_and, A(lt_do(isnan, self)), A(lt_do(isnan, other)))));
+  if (rtol == 0 && atol == 0) return near;
+  if (!lt_dtype_is_float(other.tensor->dtype))
+    other = A(lt_do(to, other, LT_NIL, lt_arg_dtype(lt_dtype_default())));
+  lt_Tensor *allowed = lt_do(add, A(lt_do(mul, A(lt_do(abs, other)), A(rtol))), A(atol));
+  lt_Tensor *apart = lt_do(abs, A(lt_do(sub, self, other)));
+  lt_Tensor *inside =
+      lt_do(logical_and, A(lt_do(isfinite, A(apart))), A(lt_do(le, A(apart), A(allowed))));
+  return lt_do(logical_or, A(near), A(inside));
+}
+
+bool lt_composite_isclose(lt_Call *c) { return lt_give(c, closeness(c)); }
+bool lt_composite_allclose(lt_Call *c) { return give_truth(c, lt_do(all, A(closeness(c)))); }

@@ -1,0 +1,311 @@
+/* view.c: new geometry on the same storage. No kernel, no memory, no autograd: dispatch records
+ * what was viewed.
+ *
+ * Invariant: a view addresses only elements of its storage. All but as_strided get that from
+ * self, whose elements they rearrange or leave out; as_strided checks its far end.
+ */
+#include "infer.h"
+
+/* The result: self's storage and dtype under this geometry. */
+static bool show(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
+                 const int64_t *strides) {
+  const lt_Tensor *self = lt_in(c, 0);
+  c->out[0] = lt_tensor_on(self->storage, self->dtype, offset, ndim, shape, strides);
+  c->nout = 1;
+  return c->out[0] != NULL;
+}
+
+/* Geometry that is made step by step from self's. */
+typedef struct Geometry {
+  int ndim;
+  int64_t offset;
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+} Geometry;
+
+static Geometry geometry_of(const lt_Tensor *t) {
+  Geometry g = {.ndim = t->ndim, .offset = t->offset};
+  memcpy(g.shape, t->shape, sizeof g.shape);
+  memcpy(g.strides, t->strides, sizeof g.strides);
+  return g;
+}
+
+static bool show_geometry(lt_Call *c, const Geometry *g) {
+  return show(c, g->offset, g->ndim, g->shape, g->strides);
+}
+
+static void remove_dim(Geometry *g, int dim) {
+  g->ndim--;
+  for (int d = dim; d < g->ndim; d++) {
+    g->shape[d] = g->shape[d + 1];
+    g->strides[d] = g->strides[d + 1];
+  }
+}
+
+/* ---- another shape --------------------------------------------------------------------------- */
+
+bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *ndim,
+                   int64_t *shape) {
+  if (sizes->count > LT_MAX_DIMS)
+    return lt_fail("got %d sizes, a tensor has at most %d dimensions", sizes->count, LT_MAX_DIMS);
+  int n = *ndim = sizes->count, open = -1;
+  int64_t known = 1;
+  for (int d = 0; d < n; d++) shape[d] = sizes->ints[d];
+  const char *wanted = lt_shape_text(n, shape);
+  for (int d = 0; d < n; d++) {
+    if (shape[d] == -1 && open >= 0) return lt_fail("only one size may be -1, got %s", wanted);
+    if (shape[d] == -1) {
+      open = d;
+      shape[d] = 1;
+    }
+  }
+  if (!lt_shape_numel(lt_user_op(), n, shape, &known)) return false;
+  if (open >= 0 && known == 0)
+    return lt_fail("the -1 in %s could be any size: write it out", wanted);
+  if (open >= 0 ? numel % known != 0 : numel != known)
+    return lt_fail("%s has %lld element%s, which do not fill %s", said, (long long)numel,
+                   numel == 1 ? "" : "s", wanted);
+  if (open >= 0) shape[open] = numel / known;
+  return true;
+}
+
+/* Runs from the last dimension to the first. Dimensions of t that follow one another without a
+ * gap form a chunk, in which elements are `step` apart; the new dimensions have to fill each
+ * chunk exactly. */
+bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides) {
+  if (t->numel == 0 || t->ndim == 0) {
+    lt_shape_strides(ndim, shape, strides);
+    return true;
+  }
+  int next = ndim - 1; /* of the new dimensions, the one to place */
+  int64_t step = t->strides[t->ndim - 1], chunk = 1, filled = 1;
+  for (int d = t->ndim - 1; d >= 0; d--) {
+    chunk *= t->shape[d];
+    bool ends = d == 0 || (t->shape[d - 1] != 1 && t->strides[d - 1] != chunk * step);
+    if (!ends) continue;
+    while (next >= 0 && (filled < chunk || shape[next] == 1)) {
+      strides[next] = filled * step;
+      filled *= shape[next--];
+    }
+    if (filled != chunk) return false;
+    if (d > 0) step = t->strides[d - 1];
+    chunk = filled = 1;
+  }
+  return next < 0;
+}
+
+/* view (self, size) */
+bool lt_view_view(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int ndim;
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
+  if (!lt_view_strides(self, ndim, shape, strides))
+    return lt_fail("the elements of %s lie in memory so that %s would need a copy: use reshape",
+                   lt_text(self), lt_shape_text(ndim, shape));
+  return show(c, self->offset, ndim, shape, strides);
+}
+
+/* expand (self, size) */
+bool lt_view_expand(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int ndim = c->arg[1].count, lead = ndim - self->ndim;
+  const int64_t *sizes = c->arg[1].ints;
+  if (!lt_check_rank(ndim)) return false;
+  if (lead < 0)
+    return lt_fail("%s has more dimensions than the %d sizes of %s", lt_text(self), ndim,
+                   lt_shape_text(ndim, sizes));
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS], numel;
+  for (int d = 0; d < ndim; d++) {
+    int64_t old = d < lead ? 1 : self->shape[d - lead];
+    if (d < lead && sizes[d] == -1)
+      return lt_fail("-1 keeps a size, but dim %d of %s is new", d + 1, lt_shape_text(ndim, sizes));
+    shape[d] = sizes[d] == -1 ? old : sizes[d];
+    if (shape[d] != old && old != 1)
+      return lt_fail(
+          "%s cannot be expanded to %s: dim %d has size %lld, only size 1 can be repeated",
+          lt_text(self), lt_shape_text(ndim, sizes), d - lead + 1, (long long)old);
+    strides[d] = d < lead || shape[d] != old ? 0 : self->strides[d - lead];
+  }
+  if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return false;
+  return show(c, self->offset, ndim, shape, strides);
+}
+
+/* as_strided (self, size, stride, storage_offset?) */
+bool lt_view_as_strided(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int ndim;
+  int64_t shape[LT_MAX_DIMS], last, numel, offset = lt_given(c, 3) ? c->arg[3].i : self->offset;
+  const int64_t *strides = c->arg[2].ints;
+  if (!lt_check_sizes(&c->arg[1], &ndim, shape)) return false;
+  if (c->arg[2].count != ndim)
+    return lt_fail("got %d sizes and %d strides, wants one stride for each size", ndim,
+                   c->arg[2].count);
+  if (offset < 0) return lt_fail("storage_offset is %lld, wants 0 or more", (long long)offset);
+  last = offset;
+  numel = 1;
+  for (int d = 0; d < ndim; d++) {
+    int64_t reach;
+    if (strides[d] < 0)
+      return lt_fail("stride %d is %lld, wants 0 or more", d + 1, (long long)strides[d]);
+    numel *= shape[d];
+    if (shape[d] > 1 && (__builtin_mul_overflow(shape[d] - 1, strides[d], &reach) ||
+                         __builtin_add_overflow(last, reach, &last)))
+      return lt_fail("sizes %s with strides %s reach past int64", lt_shape_text(ndim, shape),
+                     lt_shape_text(ndim, strides));
+  }
+  int64_t room = (int64_t)(self->storage->nbytes / lt_dtype_size(self->dtype));
+  if (numel > 0 && last >= room)
+    return lt_fail(
+        "sizes %s with strides %s from offset %lld reach element %lld, the storage has %lld",
+        lt_shape_text(ndim, shape), lt_shape_text(ndim, strides), (long long)offset,
+        (long long)last + 1, (long long)room);
+  return show(c, offset, ndim, shape, strides);
+}
+
+/* ---- the order of dimensions ----------------------------------------------------------------- */
+
+/* transpose (self, dim0, dim1) */
+bool lt_view_transpose(lt_Call *c) {
+  Geometry g = geometry_of(lt_in(c, 0));
+  int a = lt_dim(c->arg[1].i, g.ndim), b = a < 0 ? -1 : lt_dim(c->arg[2].i, g.ndim);
+  if (a < 0 || b < 0) return false;
+  if (g.ndim == 0) return show_geometry(c, &g);
+  int64_t size = g.shape[a], stride = g.strides[a];
+  g.shape[a] = g.shape[b], g.strides[a] = g.strides[b];
+  g.shape[b] = size, g.strides[b] = stride;
+  return show_geometry(c, &g);
+}
+
+/* permute (self, dims) */
+bool lt_view_permute(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int n = lt_given(c, 1) ? c->arg[1].count : 0;
+  if (n != self->ndim)
+    return lt_fail("got %d dim%s for %s, wants each of its %d dimension%s once", n,
+                   n == 1 ? "" : "s", lt_text(self), self->ndim, self->ndim == 1 ? "" : "s");
+  Geometry g = geometry_of(self);
+  unsigned seen;
+  if (n && !lt_dims(&c->arg[1], n, &seen)) return false;
+  for (int d = 0; d < n; d++) {
+    int from = lt_dim(c->arg[1].ints[d], n);
+    g.shape[d] = self->shape[from];
+    g.strides[d] = self->strides[from];
+  }
+  return show_geometry(c, &g);
+}
+
+/* ---- dimensions of size 1 -------------------------------------------------------------------- */
+
+/* squeeze (self, dims?) */
+bool lt_view_squeeze(lt_Call *c) {
+  Geometry g = geometry_of(lt_in(c, 0));
+  unsigned mask;
+  if (!lt_dims(&c->arg[1], g.ndim, &mask)) return false;
+  for (int d = g.ndim - 1; d >= 0; d--)
+    if ((mask >> d & 1) && g.shape[d] == 1) remove_dim(&g, d);
+  return show_geometry(c, &g);
+}
+
+/* unsqueeze (self, dim) */
+bool lt_view_unsqueeze(lt_Call *c) {
+  Geometry g = geometry_of(lt_in(c, 0));
+  int dim = lt_dim(c->arg[1].i, g.ndim + 1);
+  if (dim < 0 || !lt_check_rank(g.ndim + 1)) return false;
+  int64_t stride = dim < g.ndim ? g.shape[dim] * g.strides[dim] : 1;
+  for (int d = g.ndim++; d > dim; d--) {
+    g.shape[d] = g.shape[d - 1];
+    g.strides[d] = g.strides[d - 1];
+  }
+  g.shape[dim] = 1;
+  g.strides[dim] = stride;
+  return show_geometry(c, &g);
+}
+
+/* ---- parts of dimensions --------------------------------------------------------------------- */
+
+/* select (self, dim, index): the position counts from 0, or is negative, here */
+bool lt_view_select(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (self->ndim == 0) return lt_fail("self has no dimensions to select from");
+  Geometry g = geometry_of(self);
+  int dim = lt_dim(c->arg[1].i, g.ndim);
+  if (dim < 0) return false;
+  int64_t at = c->arg[2].i, size = g.shape[dim];
+  if (at < -size || at >= size)
+    return lt_fail("position %lld is outside dim %d of %s, which has %lld", lt_dim_said(at),
+                   dim + 1, lt_text(self), (long long)size);
+  g.offset += (at < 0 ? at + size : at) * g.strides[dim];
+  remove_dim(&g, dim);
+  return show_geometry(c, &g);
+}
+
+/* _slice (self, dim, first, count, step): first counts from 0 */
+bool lt_view__slice(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (self->ndim == 0) return lt_fail("self has no dimensions to take a range of");
+  Geometry g = geometry_of(self);
+  int dim = lt_dim(c->arg[1].i, g.ndim);
+  if (dim < 0) return false;
+  int64_t first = c->arg[2].i, count = c->arg[3].i, step = c->arg[4].i, size = g.shape[dim];
+  if (step < 1) return lt_fail("step is %lld, wants 1 or more", (long long)step);
+  bool inside = first >= 0 && count >= 0 && first <= size &&
+                (count == 0 || (first < size && (count - 1) <= (size - 1 - first) / step));
+  if (!inside)
+    return lt_fail("%lld positions from %lld, %lld apart, are outside dim %d of %s",
+                   (long long)count, (long long)first + 1, (long long)step, dim + 1, lt_text(self));
+  if (count > 0) g.offset += first * g.strides[dim];
+  g.shape[dim] = count;
+  if (count > 1 || step == 1) g.strides[dim] *= step;
+  return show_geometry(c, &g);
+}
+
+/* diagonal (self, offset, dim1, dim2) */
+bool lt_view_diagonal(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (!lt_check_ndim(c, 0, 2, LT_MAX_DIMS)) return false;
+  int64_t offset = c->arg[1].i;
+  int a = lt_dim(c->arg[2].i, self->ndim), b = a < 0 ? -1 : lt_dim(c->arg[3].i, self->ndim);
+  if (a < 0 || b < 0) return false;
+  if (a == b) return lt_fail("dim1 and dim2 are both dim %d, wants two dimensions", a + 1);
+  Geometry g = geometry_of(self);
+  int64_t rows = g.shape[a], columns = g.shape[b], stride = g.strides[a] + g.strides[b];
+  bool outside = offset >= columns || offset <= -rows;
+  if (!outside) g.offset += offset >= 0 ? offset * g.strides[b] : -offset * g.strides[a];
+  int64_t height = offset < 0 ? rows + (outside ? -rows : offset) : rows;
+  int64_t width = offset > 0 ? columns - (outside ? columns : offset) : columns;
+  remove_dim(&g, a > b ? a : b);
+  remove_dim(&g, a > b ? b : a);
+  g.shape[g.ndim] = height < width ? height : width;
+  g.strides[g.ndim++] = stride;
+  return show_geometry(c, &g);
+}
+
+/* unfold (self, dimension, size, step) */
+bool lt_view_unfold(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  Geometry g = geometry_of(self);
+  int dim = lt_dim(c->arg[1].i, g.ndim);
+  int64_t size = c->arg[2].i, step = c->arg[3].i;
+  if (dim < 0 || !lt_check_count(c, 2) || !lt_check_rank(g.ndim + 1)) return false;
+  if (step < 1) return lt_fail("step is %lld, wants 1 or more", (long long)step);
+  int64_t room = lt_size_at(self, dim), stride = g.ndim ? g.strides[dim] : 1;
+  if (size > room)
+    return lt_fail("a window of %lld does not fit dim %d of %s", (long long)size, dim + 1,
+                   lt_text(self));
+  if (g.ndim > 0) {
+    g.shape[dim] = (room - size) / step + 1;
+    g.strides[dim] = step * stride;
+  }
+  g.shape[g.ndim] = size;
+  g.strides[g.ndim++] = stride;
+  return show_geometry(c, &g);
+}
+
+/* ---- the same geometry ----------------------------------------------------------------------- */
+
+bool lt_view_detach(lt_Call *c) {
+  Geometry g = geometry_of(lt_in(c, 0));
+  return show_geometry(c, &g);
+}
+
+bool lt_view__alias(lt_Call *c) { return lt_view_detach(c); }
