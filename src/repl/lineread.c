@@ -213,6 +213,7 @@ static enum lt_repl_read libedit_line(const char *prompt, char **line) {
 static enum lt_repl_read plain_line(const char *prompt, char **line) {
   fputs(prompt, stdout);
   fflush(stdout);
+  clearerr(stdin); // an interrupted io.read left its mark
   char *buffer = NULL;
   size_t size = 0;
   errno = 0;

@@ -1,0 +1,321 @@
+--- progress: a bar on stderr, by the conventions of tqdm (github.com/tqdm/tqdm).
+--
+--     for x, y in lt.progress(loader, {desc = "epoch 1"}) do ... end
+--
+--     local bar = lt.progress{total = 2000}
+--     bar:update(1)  bar:set_postfix{loss = loss}  bar:write "saved"  bar:close()
+--
+-- draws `epoch 1:  76%|███▌ | 7568/10000 [00:33<00:10, 229.00it/s, loss=0.12]`.
+--
+-- Invariant: nothing is written unless the file is a terminal (or disable = false is given), and a
+-- tensor given as postfix is read only when the bar is drawn, at most every `mininterval` seconds:
+-- a bar makes no device wait at every step.
+
+local args = require "lutra.args"
+
+local Bar = {__name = "progress bar"}
+Bar.__index = Bar
+
+local EIGHTHS = {[0] = " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"}
+local TENTHS = {[0] = " ", "1", "2", "3", "4", "5", "6", "7", "8", "9", "#"}
+
+local SMOOTHING = 0.3 -- tqdm's: the weight of the newest interval in the shown rate
+local FAST = 1e5      -- steps a second from which the clock is read at every CHUNK-th only
+local CHUNK = 8
+
+-- ---- what the machine tells: seconds, a terminal, its width
+
+local function of_core(name)
+  local ok, core = pcall(require, "lutra.core")
+  local f = ok and type(core) == "table" and rawget(core, name)
+  return type(f) == "function" and f or nil
+end
+
+local function is_terminal(file)
+  local fd = file == io.stderr and 2 or file == io.stdout and 1
+  local isatty = of_core "isatty"
+  return fd and isatty and isatty(fd) or false
+end
+
+-- One column is left free, so that no terminal starts a new line.
+local function columns(self)
+  if self.ncols then return self.ncols end
+  local width = self.terminal_width and self.terminal_width(2)
+  if not width or width <= 0 then width = math.tointeger(tonumber(os.getenv "COLUMNS")) or 80 end
+  return math.max(10, width - 1)
+end
+
+local function shows_utf8()
+  for _, name in ipairs {"LC_ALL", "LC_CTYPE", "LANG"} do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:lower():find "utf%-?8" ~= nil end
+  end
+  return false
+end
+
+-- ---- text
+
+local function width_of(text) return utf8.len(text) or #text end
+
+local function cut(text, width)
+  if width_of(text) <= width then return text end
+  return utf8.len(text) and text:sub(1, utf8.offset(text, width + 1) - 1) or text:sub(1, width)
+end
+
+-- 00:33, or 1:02:03 from an hour on.
+local function interval(seconds)
+  local s = math.max(0, math.floor(seconds))
+  local h, m = s // 3600, s // 60 % 60
+  if h > 0 then return ("%d:%02d:%02d"):format(h, m, s % 60) end
+  return ("%02d:%02d"):format(m, s % 60)
+end
+
+local function rate_text(rate, unit)
+  if not rate or rate <= 0 then return "?" .. unit .. "/s" end
+  if rate < 1 then return ("%5.2fs/%s"):format(1 / rate, unit) end
+  return ("%5.2f%s/s"):format(rate, unit)
+end
+
+-- `width` cells, of which the part `done` is filled; the last one in steps.
+local function draw_bar(done, width, ascii)
+  local glyphs = ascii and TENTHS or EIGHTHS
+  local steps = #glyphs
+  local filled = math.floor(done * width * steps)
+  local full, rest = filled // steps, filled % steps
+  if full >= width then return glyphs[steps]:rep(width) end
+  return glyphs[steps]:rep(full) .. glyphs[rest] .. (" "):rep(width - full - 1)
+end
+
+-- tqdm's format_num: three digits where that is shorter.
+local function number_text(value)
+  if value ~= value then return "nan" end
+  local short = ("%.3g"):format(value):gsub("e([+-])0", "e%1")
+  local long = tostring(value)
+  return #short < #long and short or long
+end
+
+-- Also a tensor's number. What cannot be read must not stop what is being watched.
+local function value_text(value)
+  if type(value) == "userdata" then
+    local ok, item = pcall(function() return value:item() end)
+    if ok then value = item end
+  end
+  return type(value) == "number" and number_text(value) or tostring(value)
+end
+
+local function postfix_text(postfix)
+  if type(postfix) ~= "table" then return postfix and tostring(postfix) or "" end
+  local names, parts = {}, {}
+  for name in pairs(postfix) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  for i, name in ipairs(names) do
+    parts[i] = tostring(name) .. "=" .. value_text(postfix[name])
+  end
+  return table.concat(parts, ", ")
+end
+
+-- The line of `self` (tqdm's format_meter), for `elapsed` seconds at `rate` steps a second.
+local function meter(self, elapsed, rate)
+  local title = self.desc and self.desc ~= "" and self.desc:gsub(": $", "") .. ": " or ""
+  local postfix = postfix_text(self.postfix)
+  if postfix ~= "" then postfix = ", " .. postfix end
+  local speed, n, total = rate_text(rate, self.unit), self.n, self.total
+  local room = columns(self)
+  if not total or n > total then
+    return cut(("%s%d%s [%s, %s%s]"):format(title, n, self.unit, interval(elapsed), speed,
+      postfix), room)
+  end
+  local done = total > 0 and n / total or 1
+  local left = rate and rate > 0 and interval((total - n) / rate) or "?"
+  local before = ("%s%3.0f%%|"):format(title, done * 100)
+  local after = ("| %d/%d [%s<%s, %s%s]"):format(n, total, interval(elapsed), left, speed, postfix)
+  local width = math.max(1, room - width_of(before) - width_of(after))
+  return cut(before .. draw_bar(done, width, self.ascii) .. after, room)
+end
+
+-- ---- drawing
+
+local function put(self, text)
+  local width = width_of(text)
+  self.file:write("\r", text, (" "):rep(self.drawn_width - width))
+  self.file:flush()
+  self.drawn_width = width
+end
+
+local function wipe(self)
+  self.file:write("\r", (" "):rep(self.drawn_width), "\r")
+  self.file:flush()
+  self.drawn_width = 0
+end
+
+-- Takes what came since the last drawing into the smoothed rate: two exponential means, of steps
+-- and of seconds, whose common start-up bias cancels in their quotient.
+local function measure(self, now)
+  local dt, dn = now - self.drawn_at, self.n - self.drawn_n
+  if dt > 0 and dn > 0 then
+    self.mean_dt = SMOOTHING * dt + (1 - SMOOTHING) * self.mean_dt
+    self.mean_dn = SMOOTHING * dn + (1 - SMOOTHING) * self.mean_dn
+  end
+  self.drawn_at, self.drawn_n = now, self.n
+end
+
+local function smoothed_rate(self) return self.mean_dt > 0 and self.mean_dn / self.mean_dt or nil end
+
+local function draw(self, now)
+  measure(self, now)
+  local rate = smoothed_rate(self)
+  self.skip = rate and rate > FAST and CHUNK or 1
+  put(self, meter(self, now - self.started, rate))
+end
+
+--- Counts `count` more (default 1), and draws when the last time is `mininterval` ago.
+function Bar:update(count)
+  local n = self.n + (count or 1)
+  self.n = n
+  if n < self.look_at then return end
+  local now = self.clock()
+  if now - self.drawn_at >= self.mininterval then draw(self, now) end
+  self.look_at = n + self.skip
+end
+
+--- Shows values at the end of the bar from the next drawing on: bar:set_postfix{loss = loss}. A
+-- tensor of one element is read then, not now. A string is shown as it is, nil removes.
+function Bar:set_postfix(values) self.postfix = values end
+
+--- Changes the text before the bar, from the next drawing on.
+function Bar:set_description(text) self.desc = text end
+
+--- Draws now.
+function Bar:refresh()
+  if not self.disable and not self.closed then draw(self, self.clock()) end
+end
+
+--- Prints a line on stdout; the bar stays below it.
+function Bar:write(text)
+  local shown = not self.disable and not self.closed
+  if shown then wipe(self) end
+  io.stdout:write(tostring(text), "\n")
+  io.stdout:flush()
+  if shown then draw(self, self.clock()) end
+end
+
+--- Draws for the last time, with the rate over the whole time; without `leave` wipes the bar away.
+function Bar:close()
+  if self.closed then return end
+  self.closed = true
+  self.look_at = math.huge
+  if self.disable then return end
+  if not self.leave then return wipe(self) end
+  local elapsed = self.clock() - self.started
+  put(self, meter(self, elapsed, elapsed > 0 and (self.n - self.initial) / elapsed or nil))
+  self.file:write "\n"
+  self.file:flush()
+end
+Bar.__close = Bar.close
+
+-- ---- looping
+
+local function give(self, ...)
+  if (...) == nil then self:close() end
+  return ...
+end
+
+-- One step of a `for`: the body before it is done, so it counts now.
+function Bar:__call(_, control)
+  if self.looping then
+    self:update(1)
+  else
+    self.looping = true
+    control = self.control
+  end
+  return give(self, self.next(self.state, control))
+end
+
+local function count_up(last, i)
+  if i < last then return i + 1 end
+end
+
+local function list_step(list, i)
+  if i < #list then return i + 1, list[i + 1] end
+end
+
+-- What a `for` gets from a list: its values alone.
+local function values(list)
+  local i = 0
+  return function()
+    local value
+    i, value = list_step(list, i)
+    return value
+  end
+end
+
+local function length(x)
+  local meta = getmetatable(x)
+  if type(meta) == "table" and meta.__len or type(x) == "table" and meta == nil then return #x end
+end
+
+-- The iterator triple of what may be looped over, and how many steps it has when that is known.
+local function iterate(x)
+  local kind = math.type(x) or type(x)
+  if kind == "integer" then return count_up, x, 0, x end
+  if kind == "function" then return x end
+  local object = kind == "table" or kind == "userdata"
+  local iter = kind == "table" and x.iter
+  if iter then
+    local f, s, c = iter(x)
+    return f, s, c, length(x)
+  end
+  if object and args.is_callable(x) then return x, nil, nil, length(x) end
+  if object and length(x) then return values(x), nil, nil, length(x) end
+  args.fail("progress: iterable is %s, it wants an iterator, something with iter(), a list or a "
+    .. "whole number", args.show(x))
+end
+
+-- {loader, desc = "..."}: the one-table spelling of lt.progress(loader, {desc = "..."}).
+local function unwrap(x)
+  local only = type(x) == "table" and getmetatable(x) == nil and #x == 1 and x[1]
+  local wrapped = type(only) == "function" or type(only) == "table" and only.iter
+  return wrapped and only or x
+end
+
+local parse = args.signature("progress", "iterable:list|any?, desc:string?, total:size?, "
+  .. "leave:boolean=true, disable:boolean?, mininterval:number=0.1, file:any?, ncols:count?, "
+  .. "ascii:boolean?, unit:string=it, initial:size=0, clock:callable?")
+
+--- lt.progress(iterable, desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,
+-- ncols, ascii, unit = "it", initial = 0): a bar for a `for` loop over `iterable`: an iterator
+-- function, an object with iter() such as a DataLoader, a list, a tensor's rows, or n for 1..n. Its
+-- length is `total` where `#iterable` does not tell. Without an iterable: a bar moved by update.
+--
+-- disable: nil = silent unless `file` is a terminal. ncols: the width, nil = the terminal's.
+-- ascii: nil = unless the locale is UTF-8. clock: a function that gives seconds.
+-- In a `for` the bar is closed also by break and by errors.
+local function progress(...)
+  local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial, clock =
+    parse(...)
+  local bar = setmetatable({
+    desc = desc, leave = leave, mininterval = mininterval, ncols = ncols, unit = unit,
+    initial = initial, n = initial, postfix = nil, file = file or io.stderr,
+    drawn_n = initial, drawn_width = 0, mean_dn = 0, mean_dt = 0, skip = 1, look_at = 0,
+  }, Bar)
+  local known
+  if iterable ~= nil then
+    bar.next, bar.state, bar.control, known = iterate(unwrap(iterable))
+  else
+    bar.next = function() end
+  end
+  bar.total = total or known
+  bar.terminal_width = of_core "terminal_width"
+  bar.clock = clock or of_core "clock" or os.clock
+  bar.started = bar.clock()
+  bar.drawn_at = bar.started
+  if ascii == nil then ascii = not shows_utf8() end
+  bar.ascii = ascii
+  if disable == nil then disable = not is_terminal(bar.file) end
+  bar.disable = disable
+  if disable then bar.look_at = math.huge else draw(bar, bar.started) end
+  if iterable == nil then return bar end
+  return bar, nil, nil, bar
+end
+
+return progress
