@@ -91,7 +91,9 @@ else
 shared := -shared -Wl,--version-script=tools/build/core.map
 endif
 
-compile = $(CC) $(1) $(common) $(CFLAGS) -c $< -o $@
+# A file finds the headers of its own part (src/cpu, tests/c ...) from every folder of it.
+part    = $(word 1,$(subst /, ,$<))/$(word 2,$(subst /, ,$<))
+compile = $(CC) $(1) $(common) -I$(part) $(CFLAGS) -c $< -o $@
 say     = $(if $(V),,@echo '  $(1)  $(patsubst $(BUILD)/%,%,$(2))')
 
 # What objects and links are made of, written only when it changes; they are made again when it

@@ -62,7 +62,7 @@ local function objection(file, text, exists)
     return nil
   end
   -- As the compiler looks: beside the file, then in the -I folders.
-  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor"} do
+  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from} do
     local path = normal(folder .. "/" .. name)
     if exists(path) then
       local to = part_of(path)
