@@ -1,0 +1,129 @@
+/* matmul.c: mm, bmm and addmm.
+ *
+ * Floats go to lt_gemm with the strides they have, as long as one of a matrix's dimensions is dense; float16 and bfloat16
+ * are converted to float32 and back; integers are multiplied in int64, which wraps as their own type does.
+ */
+#include "blas.h"
+#include "cpu.h"
+#include "structured.h"
+
+/* The last two dimensions as a matrix, of batch entry `at` (0 where there are two dimensions). */
+static lt_Matrix matrix(const lt_Tensor *t, int64_t at) {
+  int d = t->ndim;
+  int64_t shift = d == 3 ? at * t->strides[0] * (int64_t)lt_dtype_size(t->dtype) : 0;
+  return (lt_Matrix){(char *)lt_tensor_data(t) + shift, t->strides[d - 2], t->strides[d - 1]};
+}
+
+/* A factor in the working dtype and a layout that lt_gemm takes. One reference. */
+static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
+  int d = t->ndim;
+  if (t->dtype == work && lt_gemm_takes(matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
+    return lt_retain(t);
+  return lt_as_contiguous(t, work);
+}
+
+/* ---- integers ---------------------------------------------------------------------------------------------- */
+
+/* Rows of c (dense, n wide): c = alpha * a @ b + beta * c. */
+static void integer_rows(int64_t rows, int64_t n, int64_t k, uint64_t alpha, lt_Matrix am, lt_Matrix bm,
+                         uint64_t beta, uint64_t *c) {
+  const uint64_t *a = am.data, *b = bm.data;
+  for (int64_t i = 0; i < rows; i++, c += n) {
+    for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
+    for (int64_t p = 0; p < k; p++) {
+      uint64_t f = alpha * a[i * am.row + p * am.column];
+      const uint64_t *in = b + p * bm.row;
+      for (int64_t j = 0; j < n; j++) c[j] += f * in[j * bm.column];
+    }
+  }
+}
+
+static void integer_gemm(int64_t m, int64_t n, int64_t k, int64_t alpha, lt_Matrix a, lt_Matrix b,
+                         int64_t beta, lt_Matrix c) {
+  int team = lt_team(m * (n * k / 8 + 1), m);
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+  for (int64_t i = 0; i < m; i++) {
+    lt_Matrix row = {(int64_t *)a.data + i * a.row, a.row, a.column};
+    integer_rows(1, n, k, (uint64_t)alpha, row, b, (uint64_t)beta, (uint64_t *)c.data + i * c.row);
+  }
+}
+
+/* ---- one product, or many ------------------------------------------------------------------------------------- */
+
+typedef struct Product {
+  lt_Dtype work;
+  int64_t m, n, k;
+  lt_Scalar alpha, beta;
+} Product;
+
+static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c, int64_t at) {
+  lt_Matrix am = matrix(a, at), bm = matrix(b, at), cm = matrix(c, at);
+  cm.row = p->n; /* contiguous, also where a stride along one element says something else */
+  cm.column = 1;
+  if (lt_dtype_is_float(p->work))
+    lt_gemm(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
+            lt_scalar_to_double(p->beta), cm);
+  else
+    integer_gemm(p->m, p->n, p->k, lt_scalar_to_int(p->alpha), am, bm, lt_scalar_to_int(p->beta), cm);
+}
+
+/* Threads share a batch when its products are too small to be cut well themselves. */
+static int batch_team(const Product *p, int64_t batch) {
+  double work = (double)p->m * (double)p->n * (double)p->k;
+  int threads = lt_num_threads();
+  if (batch < threads || batch < 2 || work > 4e6 || !lt_gemm_nests()) return 1;
+  double grains = work * (double)batch / (8 * LT_GRAIN);
+  return grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
+}
+
+static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
+  int64_t batch = c->ndim == 3 ? c->shape[0] : 1;
+  p->m = a->shape[a->ndim - 2];
+  p->k = a->shape[a->ndim - 1];
+  p->n = b->shape[b->ndim - 1];
+  if (c->numel == 0) return true;
+  int team = batch_team(p, batch);
+  bool stopped = false;
+  if (team > 1) {
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (int64_t i = 0; i < batch; i++)
+      if (!lt_stopped()) multiply(p, a, b, c, i);
+    stopped = lt_stopped();
+  } else {
+    for (int64_t i = 0; i < batch && !stopped; i++) {
+      multiply(p, a, b, c, i);
+      stopped = batch > 1 && lt_stopped();
+    }
+  }
+  return !stopped || lt_fail("interrupted");
+}
+
+/* out = alpha * a @ b + beta * out; with beta 0, out is not read. */
+static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha, lt_Scalar beta) {
+  Product p = {.work = lt_work_dtype(out->dtype), .alpha = alpha, .beta = beta};
+  bool reads = lt_scalar_to_double(beta) != 0;
+  lt_Tensor *x = factor(a, p.work), *y = factor(b, p.work);
+  lt_Tensor *z = reads ? lt_update_open(out, p.work) : lt_output_open(out, p.work);
+  bool ok = x && y && z && run(&p, x, y, z);
+  lt_release(x);
+  lt_release(y);
+  if (ok) return lt_output_close(out, z);
+  lt_release(z);
+  return false;
+}
+
+bool lt_cpu_mm(lt_Call *c) {
+  return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
+}
+
+bool lt_cpu_bmm(lt_Call *c) {
+  return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
+}
+
+/* beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta is 0: then it is not read, and
+ * its NaN does not count. */
+bool lt_cpu_addmm(lt_Call *c) {
+  lt_Scalar beta = c->arg[3].scalar;
+  if (lt_scalar_to_double(beta) != 0 && !lt_copy_into(c->out[0], lt_in(c, 0), false)) return false;
+  return product(lt_in(c, 1), lt_in(c, 2), c->out[0], c->arg[4].scalar, beta);
+}
