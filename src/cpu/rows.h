@@ -71,6 +71,8 @@ typedef struct lt_AdamStep {
 typedef struct lt_RowKernels {
   LT_ROWS(float, f32)
   LT_ROWS(double, f64)
+  /* Blocks position, position + 1 ... of Philox's sequence (philox.h) for this seed: 4 words each. */
+  void (*philox)(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words);
 } lt_RowKernels;
 
 /* What fits this machine. */

@@ -1,5 +1,6 @@
 /* rows.c: the table of row loops (rows.h) of one instruction set. */
 #include "cpu/rows.h"
+#include "cpu/philox.h"
 #include "cpu/kernels/lanes.h"
 #include "cpu/kernels/maths.h"
 
@@ -36,6 +37,16 @@
 #define V_SMALLER D8_SMALLER
 #include "rows_body.h"
 
+static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words) {
+  lt_Philox p = {seed, position};
+#pragma omp simd
+  for (int64_t i = 0; i < blocks; i++) {
+    uint32_t w[4];
+    lt_philox_block(p, i, w);
+    words[4 * i] = w[0], words[4 * i + 1] = w[1], words[4 * i + 2] = w[2], words[4 * i + 3] = w[3];
+  }
+}
+
 #define ENTRY(name)  .name = name
 #define BOTH(name)   ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
@@ -43,5 +54,5 @@ const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
     BOTH(softmax),          BOTH(log_softmax), BOTH(softmax_backward),
     BOTH(log_softmax_backward), BOTH(softmax_columns), BOTH(softmax_backward_columns),
     BOTH(logsumexp),        BOTH(layer_norm),  BOTH(layer_norm_backward),
-    BOTH(adamw),            BOTH(best),
+    BOTH(adamw),            BOTH(best),        ENTRY(philox),
 };

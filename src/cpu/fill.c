@@ -1,0 +1,52 @@
+/* fill.c: tensors made from a few numbers: _arange, linspace, eye, empty. Numbers are computed in float64 (integers in
+ * int64) from their position alone and rounded once. */
+#include "structured.h"
+
+/* Opens out in float64 or int64. */
+static lt_Tensor *wide(lt_Tensor *out) {
+  return lt_output_open(out, lt_dtype_is_float(out->dtype) ? LT_float64 : LT_int64);
+}
+
+bool lt_cpu__arange(lt_Call *c) {
+  lt_Tensor *out = c->out[0], *t = wide(out);
+  if (!t) return false;
+  if (t->dtype == LT_int64) {
+    uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar), step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
+    int64_t *to = lt_tensor_data(t);
+    for (int64_t i = 0; i < t->numel; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
+  } else {
+    double start = lt_scalar_to_double(c->arg[0].scalar), step = lt_scalar_to_double(c->arg[2].scalar);
+    double *to = lt_tensor_data(t);
+    for (int64_t i = 0; i < t->numel; i++) to[i] = start + (double)i * step;
+  }
+  return lt_output_close(out, t);
+}
+
+/* Both halves count from their own end, so that both ends are exact and the numbers are symmetric. */
+bool lt_cpu_linspace(lt_Call *c) {
+  lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
+  if (!t) return false;
+  double start = lt_scalar_to_double(c->arg[0].scalar), stop = lt_scalar_to_double(c->arg[1].scalar);
+  int64_t n = t->numel;
+  double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
+  for (int64_t i = 0; i < n; i++)
+    to[i] = i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step;
+  return lt_output_close(out, t);
+}
+
+bool lt_cpu_eye(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  size_t size = lt_dtype_size(out->dtype);
+  char one[16], *to = lt_tensor_data(out);
+  if (!lt_scalar_store(lt_scalar_int(1), out->dtype, one)) return false;
+  if (out->numel == 0) return true;
+  memset(to, 0, (size_t)out->numel * size);
+  for (int64_t i = 0; i < out->shape[0] && i < out->shape[1]; i++)
+    memcpy(to + (size_t)(i * out->shape[1] + i) * size, one, size);
+  return true;
+}
+
+bool lt_cpu_empty(lt_Call *c) {
+  (void)c; /* nothing to write: memory as it was found */
+  return true;
+}

@@ -1,0 +1,284 @@
+/* index.c: reading by positions and masks: index_select, gather, _index, masked_select, nonzero, embedding. Elements are
+ * moved by size, whatever the dtype. Every position is checked before anything is written. */
+#include "structured.h"
+#include "index.h"
+
+/* ---- one index for a dimension -------------------------------------------------------------------------------------- */
+
+bool lt_cpu_index_select(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  int dim = lt_arg_dim(c, 1, self);
+  if (dim < 0) return false;
+  lt_Lines l = lt_lines(self->ndim, self->shape, dim);
+  lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index"), *x = index ? lt_as_contiguous(self, self->dtype) : NULL;
+  if (x && out->numel > 0) {
+    size_t size = lt_dtype_size(x->dtype), block = (size_t)l.inner * size;
+    int64_t k = index->numel;
+    const int64_t *at = lt_tensor_data(index);
+    const char *from = lt_tensor_data(x);
+    char *to = lt_tensor_data(out);
+#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, l.outer * k))
+    for (int64_t t = 0; t < l.outer * k; t++) {
+      int64_t row = t / k * l.n + at[t % k] - LT_INDEX_BASE;
+      memcpy(to + (size_t)t * block, from + (size_t)row * block, block);
+    }
+  }
+  bool ok = x != NULL;
+  lt_release(index);
+  lt_release(x);
+  return ok;
+}
+
+/* Positions of dim for every element: index is as wide as the result, self may be wider elsewhere. */
+bool lt_cpu_gather(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  int dim = lt_arg_dim(c, 1, self);
+  if (dim < 0) return false;
+  lt_Tensor *index = lt_index_open(lt_in(c, 2), self->ndim ? self->shape[dim] : 1, false, "index");
+  if (!index) return false;
+  if (out->numel > 0) {
+    int ndim = out->ndim;
+    int64_t size = (int64_t)lt_dtype_size(self->dtype), n = ndim ? out->shape[ndim - 1] : 1;
+    int64_t along = self->ndim ? self->strides[dim] * size : 0; /* a position's step */
+    int64_t across = ndim && self->ndim && dim != ndim - 1 ? self->strides[ndim - 1] * size : 0;
+    lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};
+    for (int d = 0; d < o.ndim; d++) {
+      o.shape[d] = out->shape[d];
+      o.strides[0][d] = d == dim ? 0 : self->strides[d] * size;
+    }
+    const int64_t *at = lt_tensor_data(index);
+    const char *from = lt_tensor_data(self);
+    char *to = lt_tensor_data(out);
+    for (int64_t r = 0; r < out->numel / n; r++) {
+      for (int64_t j = 0; j < n; j++, at++, to += size)
+        memcpy(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along, (size_t)size);
+      lt_odometer_step(&o);
+    }
+  }
+  lt_release(index);
+  return true;
+}
+
+/* ---- several indices (NumPy's rules) ------------------------------------------------------------------------------------ */
+
+/* The offsets in self (elements) that the broadcast indices name: int64, of the common shape. NULL on a bad position. */
+static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
+  int ndim = 0;
+  int64_t shape[LT_MAX_DIMS];
+  for (int k = 0; k < indices->count; k++)
+    lt_shape_broadcast(&ndim, shape, indices->tensors[k]->ndim, indices->tensors[k]->shape);
+  lt_Tensor *sum = lt_empty(LT_int64, lt_cpu(), ndim, shape);
+  if (!sum) return NULL;
+  int64_t *to = lt_tensor_data(sum);
+  for (int k = 0; k < indices->count; k++) {
+    int64_t stride = self->strides[dims[k]];
+    lt_Tensor *index = lt_index_open(indices->tensors[k], self->shape[dims[k]], true, "index");
+    lt_Tensor *wide = index ? lt_expanded_contiguous(index, LT_int64, ndim, shape) : NULL;
+    lt_release(index);
+    if (!wide) {
+      lt_release(sum);
+      return NULL;
+    }
+    const int64_t *at = lt_tensor_data(wide);
+    for (int64_t i = 0; i < sum->numel; i++) to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
+    lt_release(wide);
+  }
+  return sum;
+}
+
+bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
+  int n = indices->count, first = (int)dims[0], last = (int)dims[n - 1];
+  bool neighbours = last - first == n - 1;
+  *p = (lt_Places){.lead = 1, .mid = 1, .block = 1};
+  p->offsets = common_offsets(self, indices, dims);
+  if (!p->offsets) return false;
+  for (int d = last + 1; d < self->ndim; d++) p->block *= self->shape[d];
+  for (int d = 0, k = 0; d <= last; d++) {
+    if (k < n && dims[k] == d) {
+      k++;
+      continue;
+    }
+    lt_Odometer *o = neighbours ? &p->leads : &p->mids;
+    o->shape[o->ndim] = self->shape[d];
+    o->strides[0][o->ndim++] = self->strides[d];
+    *(neighbours ? &p->lead : &p->mid) *= self->shape[d];
+  }
+  return true;
+}
+
+/* Reads (put: writes) self at the places, in the order of the result. */
+void lt_places_each(lt_Places *p, lt_PlaceFn fn, void *context) {
+  const int64_t *offset = lt_tensor_data(p->offsets);
+  lt_Odometer lead = p->leads;
+  int64_t done = 0;
+  if (p->block == 0 || p->mid == 0) return;
+  for (int64_t i = 0; i < p->lead; i++) {
+    for (int64_t b = 0; b < p->offsets->numel; b++) {
+      lt_Odometer mid = p->mids;
+      for (int64_t m = 0; m < p->mid; m++, done += p->block) {
+        fn(context, lead.offset[0] + offset[b] + mid.offset[0], done, p->block);
+        lt_odometer_step(&mid);
+      }
+    }
+    lt_odometer_step(&lead);
+  }
+}
+
+typedef struct Read {
+  const char *from;
+  char *to;
+  size_t size;
+} Read;
+
+static void read_block(void *context, int64_t place, int64_t at, int64_t n) {
+  const Read *r = context;
+  memcpy(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size, (size_t)n * r->size);
+}
+
+/* Do the dims after the last indexed one lie densely, so that a place is a block? */
+static bool blocks_are_dense(const lt_Tensor *t, int last) {
+  int64_t n = 1;
+  for (int d = t->ndim - 1; d > last; d--) {
+    if (t->shape[d] != 1 && t->strides[d] != n) return false;
+    n *= t->shape[d];
+  }
+  return true;
+}
+
+bool lt_cpu__index(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  const int64_t *dims = c->arg[2].ints;
+  bool dense = blocks_are_dense(self, (int)dims[c->arg[1].count - 1]);
+  lt_Tensor *x = dense ? lt_retain(self) : lt_as_contiguous(self, self->dtype);
+  lt_Places p;
+  bool ok = x && lt_places_open(&p, x, &c->arg[1], dims);
+  if (ok) {
+    Read r = {lt_tensor_data(x), lt_tensor_data(out), lt_dtype_size(x->dtype)};
+    if (out->numel > 0) lt_places_each(&p, read_block, &r);
+    lt_release(p.offsets);
+  }
+  lt_release(x);
+  return ok;
+}
+
+/* ---- masks: the kernel makes its own result, whose size is in the data ---------------------------------------------------- */
+
+static int64_t count_true(const uint8_t *mask, int64_t n) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i++) count += mask[i];
+  return count;
+}
+
+bool lt_cpu_masked_select(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
+  int ndim = self->ndim;
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, self->shape, sizeof shape);
+  lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape);
+  lt_Tensor *x = lt_expanded_contiguous(self, self->dtype, ndim, shape);
+  lt_Tensor *m = x ? lt_expanded_contiguous(mask, LT_bool, ndim, shape) : NULL, *out = NULL;
+  if (m) {
+    const uint8_t *take = lt_tensor_data(m);
+    out = lt_empty(self->dtype, lt_cpu(), 1, (int64_t[]){count_true(take, m->numel)});
+    size_t size = lt_dtype_size(self->dtype);
+    const char *from = lt_tensor_data(x);
+    char *to = out ? lt_tensor_data(out) : NULL;
+    for (int64_t i = 0; to && i < m->numel; i++)
+      if (take[i]) {
+        memcpy(to, from + (size_t)i * size, size);
+        to += size;
+      }
+  }
+  lt_release(x);
+  lt_release(m);
+  c->out[0] = out;
+  c->nout = out ? 1 : 0;
+  return out != NULL;
+}
+
+bool lt_cpu_nonzero(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *m = lt_as_contiguous(self, LT_bool), *out = NULL;
+  if (m) {
+    const uint8_t *take = lt_tensor_data(m);
+    out = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){count_true(take, m->numel), self->ndim});
+    int64_t *to = out ? lt_tensor_data(out) : NULL;
+    for (int64_t i = 0; to && i < m->numel; i++) {
+      if (!take[i]) continue;
+      int64_t rest = i;
+      for (int d = self->ndim - 1; d >= 0; d--) {
+        to[d] = rest % self->shape[d] + LT_INDEX_BASE;
+        rest /= self->shape[d];
+      }
+      to += self->ndim;
+    }
+  }
+  lt_release(m);
+  c->out[0] = out;
+  c->nout = out ? 1 : 0;
+  return out != NULL;
+}
+
+/* ---- embedding ---------------------------------------------------------------------------------------------------------------- */
+
+bool lt_cpu_embedding(lt_Call *c) {
+  lt_Tensor *weight = lt_in(c, 0), *out = c->out[0];
+  lt_Tensor *index = lt_index_open(lt_in(c, 1), weight->shape[0], false, "input");
+  if (!index) return false;
+  bool dense = weight->shape[1] == 1 || weight->strides[1] == 1;
+  lt_Tensor *w = dense ? lt_retain(weight) : lt_as_contiguous(weight, weight->dtype);
+  if (w && out->numel > 0) {
+    size_t size = lt_dtype_size(w->dtype), row = (size_t)w->shape[1] * size;
+    const int64_t *at = lt_tensor_data(index);
+    const char *from = lt_tensor_data(w);
+    char *to = lt_tensor_data(out);
+    int64_t step = w->strides[0] * (int64_t)size;
+#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, index->numel))
+    for (int64_t i = 0; i < index->numel; i++) memcpy(to + (size_t)i * row, from + (at[i] - LT_INDEX_BASE) * step, row);
+  }
+  bool ok = w != NULL;
+  lt_release(index);
+  lt_release(w);
+  return ok;
+}
+
+/* Threads own rows of the result and each looks through all of the index: no two write one row, and every row is summed
+ * in the order of the index. */
+#define SUM_ROWS(T, F)                                                                                                 \
+  static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding, int64_t rows, int64_t n,  \
+                           T *out) {                                                                                   \
+    int team = lt_team((count + rows) * n, rows);                                                                      \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                                     \
+    for (int k = 0; k < team; k++) {                                                                                   \
+      int64_t low = rows * k / team, high = rows * (k + 1) / team;                                                     \
+      memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                                              \
+      for (int64_t i = 0; i < count; i++) {                                                                            \
+        int64_t r = at[i] - LT_INDEX_BASE;                                                                             \
+        if (r < low || r >= high || at[i] == padding) continue;                                                        \
+        const T *restrict g = grad + i * n;                                                                            \
+        T *restrict o = out + r * n;                                                                                   \
+        _Pragma("omp simd")                                                                                            \
+        for (int64_t j = 0; j < n; j++) o[j] += g[j];                                                                  \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+SUM_ROWS(float, f32)
+SUM_ROWS(double, f64)
+
+bool lt_cpu__embedding_backward(lt_Call *c) {
+  lt_Tensor *grad = lt_in(c, 0), *out = c->out[0];
+  int64_t rows = c->arg[2].i, padding = c->arg[3].i, n = out->shape[1];
+  lt_Dtype work = lt_work_dtype(out->dtype);
+  if (out->numel == 0) return true;
+  lt_Tensor *index = lt_index_open(lt_in(c, 1), rows, false, "input");
+  lt_Tensor *g = index ? lt_as_contiguous(grad, work) : NULL, *to = g ? lt_output_open(out, work) : NULL;
+  if (to) {
+    const int64_t *at = lt_tensor_data(index);
+    if (work == LT_float64)
+      sum_rows_f64(lt_tensor_data(g), at, index->numel, padding, rows, n, lt_tensor_data(to));
+    else
+      sum_rows_f32(lt_tensor_data(g), at, index->numel, padding, rows, n, lt_tensor_data(to));
+  }
+  lt_release(index);
+  lt_release(g);
+  return lt_output_close(out, to);
+}

@@ -1,0 +1,66 @@
+/* philox.h: Philox 4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (Parallel random numbers: as
+ * easy as 1, 2, 3; SC 2011). A block of four numbers is a function of the key (the seed) and the counter (the block's
+ * position in the sequence) alone.
+ *
+ * Which numbers an element takes, counting elements i and words w of a call from 0:
+ *
+ *   narrow (32 bits, for float32, float16, bfloat16 and bernoulli)   element i: word i % 4 of block i / 4
+ *   wide (64 bits, for float64, whole numbers, permutations, draws)  element i: words 2 (i % 2) (the low half) and
+ *                                                                    2 (i % 2) + 1 of block i / 2
+ */
+#ifndef LT_CPU_PHILOX_H
+#define LT_CPU_PHILOX_H
+
+#include <stdint.h>
+
+typedef struct lt_Philox {
+  uint64_t seed, position;
+} lt_Philox;
+
+/* The block of a full counter. */
+static inline void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+  for (int round = 0; round < 10; round++) {
+    uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+    uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+    c1 = (uint32_t)p1;
+    c3 = (uint32_t)p0;
+    c0 = n0;
+    c2 = n2;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+/* Block `i` of a call's stretch. */
+static inline void lt_philox_block(lt_Philox p, int64_t i, uint32_t out[4]) {
+  uint64_t at = p.position + (uint64_t)i;
+  const uint32_t counter[4] = {(uint32_t)at, (uint32_t)(at >> 32), 0, 0};
+  const uint32_t key[2] = {(uint32_t)p.seed, (uint32_t)(p.seed >> 32)};
+  lt_philox(counter, key, out);
+}
+
+/* The 64 bits of element i. */
+static inline uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
+  uint32_t w[4];
+  lt_philox_block(p, i / 2, w);
+  int k = (int)(i % 2) * 2;
+  return (uint64_t)w[k + 1] << 32 | w[k];
+}
+
+/* Bits as fractions: [0, 1) with 24 or 53 bits, and (0, 1], which a logarithm can take. */
+static inline float lt_fraction32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
+static inline double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
+static inline float lt_positive32(uint32_t w) { return (float)w * 0x1p-32f + 0x1p-33f; }
+static inline double lt_positive64(uint64_t w) { return (double)((w >> 11) + 1) * 0x1p-53; }
+
+/* A whole number in 0..n-1 (n = 0: any 64 bits), by multiplication; the bias is below n / 2^64. */
+static inline uint64_t lt_below(uint64_t w, uint64_t n) {
+  if (n == 0) return w;
+  uint64_t wl = (uint32_t)w, wh = w >> 32, nl = (uint32_t)n, nh = n >> 32;
+  uint64_t low = wl * nl, a = wh * nl + (low >> 32), b = wl * nh + (uint32_t)a;
+  return wh * nh + (a >> 32) + (b >> 32);
+}
+
+#endif
