@@ -157,11 +157,13 @@ bool lt_composite_randint_like(lt_Call *c) {
   return whole(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
 }
 
-/* bernoulli (self, p?, generator?) */
+/* bernoulli (self, p?, generator?): self holds the probabilities where p does not say them */
 bool lt_composite_bernoulli(lt_Call *c) {
+  lt_Arg p = lt_given(c, 1) ? c->arg[1] : A(0.5);
+  if (c->in_place) return lt_give(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));
   if (!lt_given(c, 1)) return lt_give(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
   lt_Tensor *t = lt_do(empty_like, c->arg[0]);
-  return lt_give(c, lt_do_in_place(bernoulli, A(t), c->arg[1], c->arg[2]));
+  return lt_give(c, lt_do_in_place(_bernoulli, A(t), p, c->arg[2]));
 }
 
 /* dropout (self, p, training): Srivastava et al. 2014; the scaling makes the expected value
@@ -173,7 +175,7 @@ bool lt_composite_dropout(lt_Call *c) {
   if (!c->arg[2].b || p == 0) return lt_give(c, lt_in(c, 0));
   lt_Tensor *kept = lt_do(empty_like, c->arg[0]);
   kept =
-      p == 1 ? lt_do_in_place(fill, A(kept), A(0)) : lt_do_in_place(bernoulli, A(kept), A(1 - p));
+      p == 1 ? lt_do_in_place(fill, A(kept), A(0)) : lt_do_in_place(_bernoulli, A(kept), A(1 - p));
   if (p < 1) kept = lt_do_in_place(mul, A(kept), A(1 / (1 - p)));
   return lt_give(c, lt_do(mul, c->arg[0], A(kept)));
 }

@@ -42,7 +42,8 @@ static bool coerce(lt_Call *c, int i, lt_ParamType type) {
       *a = lt_arg_ints(&c->single[i], 1);
     }
     return a->kind == LT_ARG_INTS;
-  case LT_PARAM_BOOL:
+  case LT_PARAM_BOOL: /* `true` is an int in C11 */
+    if (a->kind == LT_ARG_INT && (a->i == 0 || a->i == 1)) *a = lt_arg_bool(a->i);
     return a->kind == LT_ARG_BOOL;
   case LT_PARAM_STRING:
     return a->kind == LT_ARG_STRING;

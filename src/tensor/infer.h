@@ -92,10 +92,5 @@ static inline lt_Tensor *lt_do_view(lt_Tensor *t, int ndim, const int64_t *shape
 static inline lt_Tensor *lt_do_reshape(lt_Tensor *t, int ndim, const int64_t *shape) {
   return lt_do(reshape, A(t), LT_INTS(shape, ndim));
 }
-/* An uninitialised tensor that belongs to the scope. */
-static inline lt_Tensor *lt_do_empty(lt_Dtype dtype, lt_Device device, int ndim,
-                                     const int64_t *shape) {
-  return lt_do(empty, LT_INTS(shape, ndim), lt_arg_dtype(dtype), A(device));
-}
 
 #endif
