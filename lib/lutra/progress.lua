@@ -159,7 +159,9 @@ local function measure(self, now)
   self.drawn_at, self.drawn_n = now, self.n
 end
 
-local function smoothed_rate(self) return self.mean_dt > 0 and self.mean_dn / self.mean_dt or nil end
+local function smoothed_rate(self)
+  return self.mean_dt > 0 and self.mean_dn / self.mean_dt or nil
+end
 
 local function draw(self, now)
   measure(self, now)
@@ -168,14 +170,18 @@ local function draw(self, now)
   put(self, meter(self, now - self.started, rate))
 end
 
---- Counts `count` more (default 1), and draws when the last time is `mininterval` ago.
-function Bar:update(count)
-  local n = self.n + (count or 1)
-  self.n = n
-  if n < self.look_at then return end
+-- Looks at the clock, and draws when the last time is `mininterval` ago.
+local function look(self, n)
   local now = self.clock()
   if now - self.drawn_at >= self.mininterval then draw(self, now) end
   self.look_at = n + self.skip
+end
+
+--- Counts `count` more (default 1), and draws now and then.
+function Bar:update(count)
+  local n = self.n + (count or 1)
+  self.n = n
+  if n >= self.look_at then look(self, n) end
 end
 
 --- Shows values at the end of the bar from the next drawing on: bar:set_postfix{loss = loss}. A
@@ -223,7 +229,9 @@ end
 -- One step of a `for`: the body before it is done, so it counts now.
 function Bar:__call(_, control)
   if self.looping then
-    self:update(1)
+    local n = self.n + 1
+    self.n = n
+    if n >= self.look_at then look(self, n) end
   else
     self.looping = true
     control = self.control
@@ -235,17 +243,12 @@ local function count_up(last, i)
   if i < last then return i + 1 end
 end
 
-local function list_step(list, i)
-  if i < #list then return i + 1, list[i + 1] end
-end
-
 -- What a `for` gets from a list: its values alone.
 local function values(list)
   local i = 0
   return function()
-    local value
-    i, value = list_step(list, i)
-    return value
+    i = i + 1
+    if i <= #list then return list[i] end
   end
 end
 
@@ -291,8 +294,8 @@ local parse = args.signature("progress", "iterable:list|any?, desc:string?, tota
 -- ascii: nil = unless the locale is UTF-8. clock: a function that gives seconds.
 -- In a `for` the bar is closed also by break and by errors.
 local function progress(...)
-  local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial, clock =
-    parse(...)
+  local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial,
+    clock = parse(...)
   local bar = setmetatable({
     desc = desc, leave = leave, mininterval = mininterval, ncols = ncols, unit = unit,
     initial = initial, n = initial, postfix = nil, file = file or io.stderr,
