@@ -102,9 +102,10 @@ end
 local reached = 0
 for epoch = 1, options.epochs do
   local started, total = os.time(), 0
-  for x, y in lt.progress(loader:iter(), {
-    total = #loader, desc = ("epoch %d/%d"):format(epoch, options.epochs), leave = false,
-  }) do
+  local bar = lt.progress(loader, {
+    desc = ("epoch %d/%d"):format(epoch, options.epochs), leave = false,
+  })
+  for x, y in bar do
     optimizer.param_groups[1].lr = options.lr * (1 - step / steps)
     step = step + 1
 
@@ -113,6 +114,7 @@ for epoch = 1, options.epochs do
     loss:backward()
     optimizer:step()
     total = total + loss:detach()
+    bar:set_postfix {loss = loss}
   end
   reached = accuracy()
   print(("epoch %2d: loss %.4f, test accuracy %.1f %%, %d s"):format(epoch,

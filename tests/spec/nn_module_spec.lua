@@ -1,0 +1,408 @@
+-- Module: registration, walking, state dicts, conversion, hooks, printing.
+
+local lt = require "lutra"
+local support = require "nn_support"
+
+local nn = lt.nn
+local fails, list, close = support.fails, support.list, support.close
+
+-- A module with a parameter, a buffer, two children and a shared weight.
+local Net = nn.Module:extend "Net"
+function Net:init()
+  self.scale = nn.Parameter(lt.ones(3))
+  self:register_buffer("steps", lt.zeros(2))
+  self.first = nn.Linear(3, 4)
+  self.rest = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
+end
+function Net:forward(x) return self.rest(self.first(x * self.scale)) end
+
+local function names(iterator) return table.concat(list(1, iterator), " ") end
+
+describe("nn.Module", function()
+  it("registers parameters, buffers and modules in order of assignment", function()
+    local net = Net()
+    assert.equal("scale first.weight first.bias rest.2.weight rest.2.bias",
+      names(net:named_parameters()))
+    assert.equal("scale", names(net:named_parameters{recurse = false}))
+    assert.equal("net.scale", names(net:named_parameters("net", false)))
+    assert.equal("steps", names(net:named_buffers()))
+    assert.equal("first rest", names(net:named_children()))
+    assert.equal(" first rest rest.1 rest.2", names(net:named_modules()))
+    assert.equal(5, #list(1, net:modules()))
+    assert.equal(1, #list(1, net:buffers()))
+    assert.equal(net.scale, net:parameters()())
+    assert.equal(3 + 12 + 4 + 8 + 2, net:num_parameters())
+  end)
+
+  it("gives nil for a field that was never set", function()
+    local net = Net()
+    assert.is_nil(net.nothing)
+    assert.is_nil(net[1])
+  end)
+
+  it("registers a module over a plain field of the same name", function()
+    local net = Net()
+    net.extra = false
+    net.extra = nn.Linear(2, 2)
+    assert.equal("first rest extra", names(net:named_children()))
+    net.extra = nil
+    assert.equal("first rest", names(net:named_children()))
+    assert.is_nil(net.extra)
+  end)
+
+  it("keeps one entry when a parameter or a module is replaced", function()
+    local net = Net()
+    net.scale = nn.Parameter(lt.zeros(5))
+    assert.equal(5, net.scale:numel())
+    assert.equal("scale first.weight first.bias rest.2.weight rest.2.bias",
+      names(net:named_parameters()))
+    net.first = nn.ReLU()
+    assert.equal("first rest", names(net:named_children()))
+    assert.equal("scale rest.2.weight rest.2.bias", names(net:named_parameters()))
+  end)
+
+  it("replaces a buffer by a tensor and refuses anything else", function()
+    local net = Net()
+    net.steps = lt.ones(7)
+    assert.equal(7, net:buffers()():numel())
+    fails({"Net", "steps", "buffer"}, function() net.steps = 3 end)
+    fails({"Net", "scale", "nn.Parameter"}, function() net.scale = lt.ones(3) end)
+    fails("name", function() net:register_buffer("a.b", lt.ones(1)) end)
+    fails("method", function() net.forward = nn.ReLU() end)
+    fails("nn.Parameter", function() net:register_parameter("p", lt.ones(1)) end)
+  end)
+
+  it("keeps the place of a parameter that is nil", function()
+    local layer = nn.Linear(2, 3, {bias = false})
+    assert.is_nil(layer.bias)
+    assert.equal("weight", names(layer:named_parameters()))
+    layer.bias = nn.Parameter(lt.zeros(3))
+    assert.equal("weight bias", names(layer:named_parameters()))
+  end)
+
+  it("counts a shared parameter once and names it twice in the state dict", function()
+    local net = nn.Sequential(nn.Linear(2, 2, false), nn.Linear(2, 2, false))
+    net[2].weight = net[1].weight
+    assert.equal(4, net:num_parameters())
+    assert.equal("1.weight", names(net:named_parameters()))
+    assert.equal("1.weight 2.weight", names(pairs(net:state_dict())))
+  end)
+
+  it("refuses a module that contains itself", function()
+    local net = Net()
+    fails("contains", function() net.rest.back = net end)
+    fails("contains", function() net.back = net end)
+  end)
+
+  it("sets training mode below and returns itself", function()
+    local net = Net()
+    assert.is_true(net.rest[1].training)
+    assert.equal(net, net:eval())
+    for module in net:modules() do assert.is_false(module.training) end
+    net:train()
+    for module in net:modules() do assert.is_true(module.training) end
+    fails("train", function() net:train "yes" end)
+  end)
+
+  it("applies a function to children first", function()
+    local seen = {}
+    Net():apply(function(m) seen[#seen + 1] = m:type_name() end)
+    assert.equal("Linear ReLU Linear Sequential Net", table.concat(seen, " "))
+  end)
+
+  it("calls init of a class and refuses arguments without one", function()
+    local Bare = nn.Module:extend "Bare"
+    fails("Bare", function() return Bare(1) end)
+    fails({"Bare", "forward"}, function() return Bare()(lt.ones(1)) end)
+    local Wide = nn.Linear:extend "Wide"
+    function Wide:init(n) nn.Linear.init(self, n, 2 * n) end
+    assert.equal(6, Wide(3)(lt.ones(1, 3)):size(2))
+    assert.is_true(nn.is_module(Wide(3)))
+    assert.is_false(nn.is_module(Wide))
+    assert.is_false(nn.is_module {})
+  end)
+
+  it("iterates over all fields with pairs", function()
+    local fields = {}
+    for name in pairs(Net()) do fields[name] = true end
+    assert.is_true(fields.scale and fields.first and fields.rest and fields.training)
+  end)
+
+  it("forgets gradients and changes requires_grad", function()
+    local net = Net()
+    net(lt.ones(1, 3)):sum():backward()
+    assert.is_truthy(net.scale.grad)
+    net:zero_grad()
+    assert.is_nil(net.scale.grad)
+    net:requires_grad_(false)
+    for p in net:parameters() do assert.is_false(p.requires_grad) end
+    assert.equal(0, net:num_parameters{trainable = true})
+  end)
+end)
+
+describe("conversion", function()
+  it("changes floating tensors and keeps the parameters' identity", function()
+    local net = Net()
+    net:register_buffer("ids", lt.tensor({1, 2}, {dtype = "int64"}))
+    local scale = net.scale
+    net(lt.ones(1, 3)):sum():backward()
+    assert.equal(net, net:double())
+    assert.equal(scale, net.scale)
+    assert.equal("float64", scale.dtype)
+    assert.equal("float64", scale.grad.dtype)
+    assert.equal("float64", net.steps.dtype)
+    assert.equal("int64", net.ids.dtype)
+    assert.is_true(scale.requires_grad)
+    assert.is_true(lt.is_parameter(scale))
+    assert.equal("float64", net(lt.ones(1, 3, {dtype = "float64"})).dtype)
+    assert.equal("float32", net:to "float32".scale.dtype)
+    assert.equal("float64", net:to(lt.ones(1, {dtype = "float64"})).scale.dtype)
+    assert.equal("float16", net:half().scale.dtype)
+    assert.equal("float32", net:float().scale.dtype)
+  end)
+
+  it("moves to meta and back as empty memory", function()
+    local net = Net():to "meta"
+    assert.equal("meta", net:device())
+    assert.same({"meta"}, net:devices())
+    assert.equal("meta", net.steps.device)
+    assert.equal("{5, 2}", tostring(net(lt.empty(5, 3, {device = "meta"})).shape))
+    net:to_empty{device = "cpu"}
+    assert.equal("cpu", net:device())
+    assert.is_nil(nn.ReLU():device())
+    net.first:to "meta"
+    assert.same({"cpu", "meta"}, net:devices())
+  end)
+
+  it("builds on meta under with_device", function()
+    local net = lt.with_device("meta", Net)
+    for p in net:parameters() do assert.equal("meta", p.device) end
+    assert.equal(29, net:num_parameters())
+    local wide = lt.with_device("meta", nn.Linear, 100000, 100000)
+    assert.equal(100000 * 100001, wide:num_parameters())
+  end)
+
+  it("refuses what is no device or no floating dtype", function()
+    fails("device", function() Net():to "nowhere" end)
+    fails("floating", function() Net():to "int64" end)
+    fails("to:", function() Net():to() end)
+  end)
+end)
+
+describe("state dicts", function()
+  it("iterate in order and share memory", function()
+    local net = Net()
+    local state = net:state_dict()
+    assert.equal("scale steps first.weight first.bias rest.2.weight rest.2.bias",
+      names(pairs(state)))
+    assert.is_false(state.scale.requires_grad)
+    state.scale:fill_(7)
+    assert.equal(7, net.scale[1]:item())
+    assert.equal(net.scale, net:state_dict{keep_vars = true}.scale)
+    assert.equal("net.scale", next(net:state_dict "net."))
+  end)
+
+  it("leave out buffers that are not persistent", function()
+    local net = Net()
+    net:register_buffer("cache", lt.ones(1), false)
+    assert.is_nil(net:state_dict().cache)
+    assert.is_truthy(net.cache)
+  end)
+
+  it("speak PyTorch's names with base = 0", function()
+    local net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Sequential(nn.Linear(3, 2)))
+    assert.equal("0.weight 0.bias 2.0.weight 2.0.bias", names(pairs(net:state_dict{base = 0})))
+    local other = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Sequential(nn.Linear(3, 2)))
+    other:load_state_dict(net:state_dict{base = 0}, {base = 0})
+    close(net[3][1].weight:detach(), other[3][1].weight, 0)
+    fails("base", function() net:state_dict{base = 2} end)
+  end)
+
+  it("load by value", function()
+    local a, b = Net(), Net()
+    local before = b.first.weight
+    local result = b:load_state_dict(a:state_dict())
+    assert.same({missing_keys = {}, unexpected_keys = {}}, result)
+    assert.equal(before, b.first.weight)
+    close(a.first.weight:detach(), b.first.weight, 0)
+    a.first.weight:detach():fill_(0)
+    assert.is_false(lt.equal(a.first.weight, b.first.weight))
+  end)
+
+  it("list everything that does not fit and change nothing", function()
+    local net = Net()
+    local kept = net.scale:clone()
+    local message = fails({"missing: steps", "unexpected: more, other",
+      "first.weight is {2, 2}, the module has {4, 3}", "nothing was loaded"}, function()
+      local state = {}
+      for name, value in pairs(net:state_dict()) do state[name] = value:clone():fill_(9) end
+      state.steps, state.other, state.more = nil, lt.ones(1), lt.ones(1)
+      state["first.weight"] = lt.ones(2, 2)
+      net:load_state_dict(state)
+    end)
+    assert.is_truthy(message:find("Net", 1, true))
+    close(kept:detach(), net.scale, 0)
+    fails("a number", function() net:load_state_dict({scale = 3}, {strict = false}) end)
+    fails("load_state_dict", function() net:load_state_dict(3) end)
+    fails("stict", function() net:load_state_dict({}, {stict = false}) end)
+  end)
+
+  it("load a part with strict = false", function()
+    local net = Net()
+    local result = net:load_state_dict({scale = lt.full({3}, 4.0), other = lt.ones(1)},
+      {strict = false})
+    assert.same({"other"}, result.unexpected_keys)
+    assert.equal(5, #result.missing_keys)
+    assert.equal(4, net.scale[2]:item())
+  end)
+
+  it("become the module's tensors with assign = true", function()
+    local net = lt.with_device("meta", Net)
+    local real = Net():double()
+    fails("assign", function() net:load_state_dict(real:state_dict()) end)
+    local scale = net.scale
+    net:load_state_dict(real:state_dict(), {assign = true})
+    assert.equal(scale, net.scale)
+    assert.equal("cpu", net:device())
+    assert.equal("float64", net.scale.dtype)
+    assert.equal("cpu", net.steps.device)
+    local x = lt.ones(1, 3, {dtype = "float64"})
+    close(real(x):detach(), net(x), 0)
+  end)
+end)
+
+describe("hooks", function()
+  it("see and replace inputs and outputs, and go", function()
+    local layer, seen = nn.ReLU(), {}
+    local before = layer:register_forward_pre_hook(function(module, inputs)
+      seen[#seen + 1] = module == layer and inputs[1]:item()
+      return inputs[1] * 10
+    end)
+    local after = layer:register_forward_hook(function(_, inputs, output)
+      seen[#seen + 1] = inputs[1]:item()
+      return output + 1
+    end)
+    assert.equal(21, layer(lt.tensor(2.0)):item())
+    assert.same({2, 20}, seen)
+    before:remove()
+    assert.equal(3, layer(lt.tensor(2.0)):item())
+    after:remove()
+    assert.equal(2, layer(lt.tensor(2.0)):item())
+    fails("hook", function() layer:register_forward_hook(3) end)
+  end)
+
+  it("pass several values through", function()
+    local Pair = nn.Module:extend "Pair"
+    function Pair.forward(_, a, b) return a, b end
+    local pair = Pair()
+    pair:register_forward_hook(function() end)
+    local a, b = pair(nil, 2)
+    assert.is_nil(a)
+    assert.equal(2, b)
+  end)
+end)
+
+describe("printing", function()
+  it("is PyTorch's tree, without addresses", function()
+    assert.equal([[
+Net(
+  (first): Linear(in_features=3, out_features=4, bias=true)
+  (rest): Sequential(
+    (1): ReLU()
+    (2): Linear(in_features=4, out_features=2, bias=true)
+  )
+)]], tostring(Net()))
+    assert.equal("Dropout(p=0.25)", tostring(nn.Dropout(0.25)))
+    assert.equal("LayerNorm({3, 4}, eps=1e-05, elementwise_affine=true)",
+      tostring(nn.LayerNorm {3, 4}))
+    assert.equal("Embedding(5, 2, padding_idx=5)", tostring(nn.Embedding(5, 2, -1)))
+    assert.equal("GELU(approximate=tanh)", tostring(nn.GELU "tanh"))
+    assert.equal("class nn.Linear", tostring(nn.Linear))
+  end)
+end)
+
+describe("containers", function()
+  it("count from 1 and work as lists", function()
+    local a, b = nn.ReLU(), nn.Tanh()
+    for _, seq in ipairs {nn.Sequential(a, b), nn.Sequential {a, b}, nn.ModuleList {a, b},
+      nn.ModuleList(a, b)} do
+      assert.equal(2, #seq)
+      assert.equal(a, seq[1])
+      assert.equal(b, seq["2"])
+      assert.is_nil(seq[3])
+      local seen = {}
+      for i, module in ipairs(seq) do seen[i] = module end
+      assert.same({a, b}, seen)
+    end
+    assert.equal(0, #nn.ModuleList())
+  end)
+
+  it("append, extend and insert", function()
+    local m = {}
+    for i = 1, 5 do m[i] = nn.Linear(i, i) end
+    local layers = nn.ModuleList {m[1]}
+    layers:append(m[3]):extend {m[4], m[5]}
+    layers:insert(2, m[2])
+    for i = 1, 5 do assert.equal(m[i], layers[i]) end
+    assert.equal("1 2 3 4 5", names(layers:named_children()))
+    fails("insert", function() layers:insert(7, m[1]) end)
+    fails("a module", function() layers:append(3) end)
+    fails("argument 2", function() return nn.Sequential(m[1], 3) end)
+  end)
+
+  it("take names", function()
+    local net = nn.Sequential {{"up", nn.Linear(2, 3)}, {"act", nn.ReLU()}}
+    assert.equal("up act", names(net:named_children()))
+    assert.equal(net.up, net[1])
+    assert.equal("{1, 3}", tostring(net(lt.ones(1, 2)).shape))
+  end)
+
+  it("pass everything through Sequential", function()
+    local x = lt.ones(2)
+    assert.equal(x, nn.Sequential()(x))
+    local Two = nn.Module:extend "Two"
+    function Two.forward(_, a, b) return a + b, a - b end
+    local sum, difference = nn.Sequential(Two())(lt.tensor(3), lt.tensor(1))
+    assert.equal(4, sum:item())
+    assert.equal(2, difference:item())
+  end)
+
+  it("make classes of their own", function()
+    local Mlp = nn.Sequential:extend "Mlp"
+    local mlp = Mlp(nn.Linear(2, 2))
+    assert.equal("Mlp", mlp:type_name())
+    assert.equal(1, #mlp)
+  end)
+end)
+
+describe("errors of a call", function()
+  it("name the module's place, the shapes and the user's line", function()
+    local net = Net()
+    fails({"Linear", 'module "first" of Net', "{2, 5}", "{*, 3}"}, function()
+      net.scale = nn.Parameter(lt.ones(5))
+      return net(lt.ones(2, 5))
+    end)
+    local layer = nn.Linear(3, 1)
+    fails({"Linear: the input is {}", "{*, 3}"}, function() return layer(lt.tensor(1.0)) end)
+    fails("Linear: the input is 3, it wants a tensor", function() return layer(3) end)
+  end)
+
+  it("name wrong constructor arguments", function()
+    fails({"Linear", "out_features", "missing"}, function() return nn.Linear(3) end)
+    fails({"Linear", "in_features", "the string"}, function() return nn.Linear("3", 1) end)
+    fails({"Linear", "bais", "in_features, out_features, bias"},
+      function() return nn.Linear(3, 1, {bais = false}) end)
+    fails({"Linear", "in_features"}, function() return nn.Linear(-1, 1) end)
+    fails({"Dropout", "p is 1.5"}, function() return nn.Dropout(1.5) end)
+    fails({"Embedding", "count from 1"}, function() return nn.Embedding(3, 2, 0) end)
+    fails("Parameter", function() return nn.Parameter(3) end)
+  end)
+
+  it("take the three spellings", function()
+    for _, layer in ipairs {nn.Linear(3, 4, false), nn.Linear(3, 4, {bias = false}),
+      nn.Linear {3, 4, bias = false},
+      nn.Linear {in_features = 3, out_features = 4, bias = false}} do
+      assert.equal("Linear(in_features=3, out_features=4, bias=false)", tostring(layer))
+    end
+  end)
+end)

@@ -1,0 +1,196 @@
+-- Optimizers: trajectories of PyTorch, groups, state dicts, wrong settings.
+
+local lt = require "lutra"
+local support = require "nn_support"
+
+local nn, optim = lt.nn, lt.optim
+local fails, close = support.fails, support.close
+local golden = support.golden()
+
+local setup = golden.optimizers[1]
+local goal, goal2 = support.tensor(setup.goal[1]), support.tensor(setup.goal[2])
+
+local function start()
+  return nn.Parameter(support.tensor(setup.start[1])), nn.Parameter(support.tensor(setup.start[2]))
+end
+
+-- The function that gen_nn_values.py minimises.
+local function loss_of(p, q)
+  return ((p - goal) ^ 4):sum() + (q:sin() * goal2):sum()
+end
+
+local function step(optimizer, p, q)
+  optimizer:zero_grad()
+  loss_of(p, q):backward()
+  optimizer:step()
+end
+
+local function with(t, extra)
+  local new = {}
+  for key, value in pairs(t) do new[key] = value end
+  for key, value in pairs(extra) do new[key] = value end
+  return new
+end
+
+describe("trajectories of PyTorch " .. golden.version, function()
+  for number = 2, #golden.optimizers do
+    local case = golden.optimizers[number]
+    it(("%s, case %d"):format(case.name, number), function()
+      local p, q = start()
+      local optimizer = optim[case.name](
+        {{params = {p}}, with(case.group, {params = {q}})}, case.options)
+      for i, wanted in ipairs(case.steps) do
+        step(optimizer, p, q)
+        close(wanted[1], p, 1e-10, "step " .. i .. ", p")
+        close(wanted[2], q, 1e-10, "step " .. i .. ", q")
+      end
+    end)
+  end
+
+  it("float32 follows float64", function()
+    for _, name in ipairs {"SGD", "Adam", "AdamW"} do
+      local p, q = start()
+      local p32, q32 = nn.Parameter(p:detach():to "float32"), nn.Parameter(q:detach():to "float32")
+      local wide, narrow = optim[name]({p, q}, {lr = 0.01}), optim[name]({p32, q32}, {lr = 0.01})
+      for _ = 1, 10 do
+        step(wide, p, q)
+        narrow:zero_grad()
+        (((p32 - goal:to "float32") ^ 4):sum() + (q32:sin() * goal2:to "float32"):sum()):backward()
+        narrow:step()
+      end
+      close(p:detach(), p32, 1e-5, name)
+      assert.equal("float32", p32.dtype)
+    end
+  end)
+end)
+
+describe("an optimizer", function()
+  it("takes parameters in every form", function()
+    local net = nn.Linear(2, 1)
+    for _, given in ipairs {
+      optim.SGD(net:parameters(), {lr = 0.5}), optim.SGD({net.weight, net.bias}, {lr = 0.5}),
+      optim.SGD(net:parameters(), 0.5), optim.SGD {net:parameters(), lr = 0.5},
+      optim.SGD {net.weight, net.bias, lr = 0.5},
+      optim.SGD {params = net:parameters(), lr = 0.5},
+    } do
+      assert.equal(1, #given.param_groups)
+      assert.equal(2, #given.param_groups[1].params)
+      assert.equal(net.weight, given.param_groups[1].params[1])
+      assert.equal(0.5, given.param_groups[1].lr)
+    end
+  end)
+
+  it("leaves parameters without a gradient alone", function()
+    local a, b = nn.Parameter(lt.ones(2)), nn.Parameter(lt.ones(2))
+    local optimizer = optim.AdamW({a, b}, {lr = 0.1})
+    a:sum():backward()
+    optimizer:step()
+    assert.is_true(lt.equal(lt.ones(2), b:detach()))
+    assert.is_false(lt.equal(lt.ones(2), a:detach()))
+    assert.is_nil(optimizer.state[b])
+  end)
+
+  it("calls a closure with gradients on and returns its loss", function()
+    local p = nn.Parameter(lt.ones(1))
+    local optimizer = optim.SGD({p}, {lr = 0.25})
+    local loss = lt.no_grad(function()
+      return optimizer:step(function()
+        optimizer:zero_grad()
+        local l = (p * p):sum()
+        l:backward()
+        return l
+      end)
+    end)
+    assert.equal(1, loss:item())
+    assert.equal(0.5, p:item())
+    fails("step", function() optimizer:step(3) end)
+  end)
+
+  it("keeps the graph out of its updates and the parameters leaves", function()
+    local p = nn.Parameter(lt.ones(1))
+    for _, name in ipairs {"SGD", "Adam", "AdamW"} do
+      local optimizer = optim[name]({p}, {lr = 0.1})
+      p:sum():backward()
+      optimizer:step()
+      assert.is_true(p.is_leaf and p.requires_grad)
+      optimizer:zero_grad()
+      assert.is_nil(p.grad)
+    end
+  end)
+
+  it("goes on after the module moved to another dtype", function()
+    local net = nn.Linear(2, 1)
+    local optimizer = optim.SGD(net:parameters(), {lr = 0.1})
+    net:double()
+    net(lt.ones(1, 2, {dtype = "float64"})):sum():backward()
+    local before = net.bias:item()
+    optimizer:step()
+    assert.is_true(math.abs(before - 0.1 - net.bias:item()) < 1e-12)
+  end)
+
+  it("goes on exactly from a state dict", function()
+    for _, case in ipairs {{"SGD", {lr = 0.05, momentum = 0.9}}, {"Adam", {lr = 0.1}},
+      {"AdamW", {lr = 0.1, amsgrad = true}}} do
+      local p, q = start()
+      local whole = optim[case[1]]({p, q}, case[2])
+      for _ = 1, 3 do step(whole, p, q) end
+      local p2, q2 = nn.Parameter(p:detach():clone()), nn.Parameter(q:detach():clone())
+      local other = optim[case[1]]({p2, q2}, {lr = 7})
+      other:load_state_dict(whole:state_dict())
+      assert.equal(case[2].lr, other.param_groups[1].lr)
+      for _ = 1, 3 do
+        step(whole, p, q)
+        step(other, p2, q2)
+      end
+      close(p:detach(), p2, 0, case[1])
+      close(q:detach(), q2, 0, case[1])
+    end
+  end)
+
+  it("refuses a state dict that does not fit and stays as it was", function()
+    local p, q = start()
+    local one, two = optim.Adam({p}), optim.Adam({p, q})
+    step(two, p, q)
+    fails({"Adam", "1 parameters", "2"}, function() two:load_state_dict(one:state_dict()) end)
+    fails("Adam", function() two:load_state_dict({}) end)
+    local saved = two:state_dict()
+    saved.state[1].exp_avg = lt.ones(9)
+    fails({"exp_avg", "parameter 1", "{9}"}, function() two:load_state_dict(saved) end)
+    assert.equal(1, two.state[p].step)
+  end)
+
+  it("prints its groups", function()
+    local text = tostring(optim.AdamW({nn.Parameter(lt.ones(2))}, {lr = 0.125}))
+    assert.is_truthy(text:find("AdamW", 1, true))
+    assert.is_truthy(text:find("lr=0.125, betas={0.9, 0.999}", 1, true))
+  end)
+end)
+
+describe("wrong settings", function()
+  local p = nn.Parameter(lt.ones(2))
+
+  it("of parameters", function()
+    fails({"SGD", "empty"}, function() return optim.SGD({}, {lr = 1}) end)
+    local iterator = nn.Linear(1, 1):parameters()
+    for _ in iterator do end
+    fails({"SGD", "empty", "once"}, function() return optim.SGD(iterator, {lr = 1}) end)
+    fails({"SGD", "params"}, function() return optim.SGD() end)
+    fails({"SGD", "net:parameters()"}, function() return optim.SGD(nn.Linear(1, 1), {lr = 1}) end)
+    fails("SGD: a parameter is 3", function() return optim.SGD({3}, {lr = 1}) end)
+    fails("leaf", function() return optim.SGD({p * 2}, {lr = 1}) end)
+    fails("twice", function() return optim.SGD({p, p}, {lr = 1}) end)
+    fails("twice", function() return optim.SGD({{params = {p}}, {params = p}}, {lr = 1}) end)
+    fails("params", function() return optim.SGD({{p}}, {lr = 1}) end)
+  end)
+
+  it("of numbers", function()
+    fails({"SGD", "lr", "-1"}, function() return optim.SGD({p}, {lr = -1}) end)
+    fails({"SGD", "lr", "the string"}, function() return optim.SGD({p}, {lr = "1"}) end)
+    fails({"SGD", "lr"}, function() return optim.SGD({p}, {lr = 0 / 0}) end)
+    fails({"SGD", "mometum", "lr, momentum"}, function() return optim.SGD({p}, {mometum = 1}) end)
+    fails({"SGD", "nesterov"}, function() return optim.SGD({p}, {lr = 1, nesterov = true}) end)
+    fails({"Adam", "betas"}, function() return optim.Adam({p}, {betas = {0.9, 1}}) end)
+    fails({"AdamW", "weight_decay"}, function() return optim.AdamW({p}, {weight_decay = -1}) end)
+    fails({"AdamW", "lr"}, function() return optim.AdamW({{params = {p}, lr = -1}}) end)
+  end)
+end)
