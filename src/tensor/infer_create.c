@@ -45,7 +45,8 @@ static bool arange_fits(const lt_Call *c, lt_Dtype dtype, int64_t count) {
   int64_t low, high, start = c->arg[0].scalar.i;
   lt_dtype_range(dtype, &low, &high);
   if (count == 0) return true;
-  int64_t last = start + (count - 1) * c->arg[2].scalar.i;
+  /* start and last may be further apart than int64 reaches: this wraps around and back */
+  int64_t last = (int64_t)((uint64_t)start + (uint64_t)(count - 1) * (uint64_t)c->arg[2].scalar.i);
   int64_t worst = start < low || start > high ? start : last;
   if (worst >= low && worst <= high) return true;
   return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)worst, lt_dtype_name(dtype),

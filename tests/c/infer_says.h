@@ -1,0 +1,85 @@
+/* infer_says.h: what an op gives on meta, as one line of text, so that a test is one line too.
+ *
+ *   SAYS("float32 {3, 6}", mm, A(M(float32, 3, 4)), A(M(float32, 4, 6)));
+ *   SAYS("mm: cannot multiply ...", mm, A(M(float32, 3, 4)), A(M(float32, 5, 6)));
+ *
+ * Several results are joined by "; "; a failure gives its message.
+ */
+#ifndef LT_TESTS_INFER_SAYS_H
+#define LT_TESTS_INFER_SAYS_H
+
+#include "check.h"
+#include "core.h"
+
+/* A meta tensor of these sizes, which belongs to the open scope. M0: without dimensions. */
+#define M(dtype, ...)                                                                              \
+  lt_scope_own(lt_empty(LT_##dtype, lt_meta(),                                                     \
+                        (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                 \
+                        (int64_t[]){__VA_ARGS__}))
+#define M0(dtype) lt_scope_own(lt_empty(LT_##dtype, lt_meta(), 0, NULL))
+/* Lists of ints and of tensors, a dtype and the meta device as arguments. */
+#define L(...)                                                                                     \
+  LT_INTS(((int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+#define TL(...)                                                                                    \
+  LT_TENSORS(((lt_Tensor *[]){__VA_ARGS__}),                                                       \
+             (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
+#define D(dtype) lt_arg_dtype(LT_##dtype)
+#define META     A(lt_meta())
+#define S(text)  A((const char *)(text))
+
+__attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const lt_Arg *args,
+                                                int nargs) {
+  static char text[2048];
+  lt_Results r;
+  size_t at = 0;
+  text[0] = 0;
+  for (int i = 0; i < nargs; i++)
+    if (args[i].kind == LT_ARG_TENSOR && !args[i].tensor) return "an argument is NULL";
+  if (!lt_call(op, in_place, args, nargs, &r)) return lt_error();
+  if (r.is_flag) {
+    lt_results_release(&r);
+    return r.flag ? "true" : "false";
+  }
+  if (r.is_list) at += (size_t)snprintf(text, sizeof text, "list of %d: ", r.count);
+  for (int i = 0; i < r.count && at < sizeof text; i++) {
+    const lt_Tensor *t = lt_results_items(&r)[i];
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", i ? "; " : "",
+                           lt_dtype_name(t->dtype), lt_shape_text(t->ndim, t->shape));
+    if (!lt_tensor_is_meta(t))
+      at += (size_t)snprintf(text + at, sizeof text - at, " on %s",
+                             lt_device_name(lt_tensor_device(t)));
+  }
+  lt_results_release(&r);
+  return text;
+}
+
+__attribute__((unused)) static void check_says(const char *file, int line, lt_OpId op,
+                                               const char *got, const char *want) {
+  if (!check_same(got, want))
+    check_report(file, line, "%s says \"%s\", wanted \"%s\"", lt_ops[op].name, got, want);
+}
+
+__attribute__((unused)) static void check_mentions(const char *file, int line, lt_OpId op,
+                                                   const char *got, const char *piece) {
+  if (!strstr(got, piece))
+    check_report(file, line, "%s says \"%s\", which does not mention \"%s\"", lt_ops[op].name, got,
+                 piece);
+}
+
+#define SAYS_(check, want, op, in_place, ...)                                                      \
+  check(__FILE__, __LINE__, LT_OP_##op, says(LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__)), want)
+#define SAYS(want, op, ...)          SAYS_(check_says, want, op, false, __VA_ARGS__)
+#define SAYS_IN_PLACE(want, op, ...) SAYS_(check_says, want, op, true, __VA_ARGS__)
+/* The same for a piece of the text. */
+#define MENTIONS(piece, op, ...)          SAYS_(check_mentions, piece, op, false, __VA_ARGS__)
+#define MENTIONS_IN_PLACE(piece, op, ...) SAYS_(check_mentions, piece, op, true, __VA_ARGS__)
+
+/* Runs a test in a scope of its own. */
+#define RUN_SCOPED(test)                                                                           \
+  do {                                                                                             \
+    size_t mark_ = lt_scope_open();                                                                \
+    RUN(test);                                                                                     \
+    lt_scope_close(mark_, NULL);                                                                   \
+  } while (0)
+
+#endif
