@@ -240,6 +240,9 @@ typedef struct lt_Thread {
   lt_PressureFn pressure;
   void *pressure_context;
   bool in_pressure;
+  uint64_t node_sequence;    /* of the tape: nodes made so far */
+  struct lt_Node *dead_node; /* nodes that are being freed, a list */
+  bool freeing_nodes;
 } lt_Thread;
 lt_Thread *lt_thread(void);
 

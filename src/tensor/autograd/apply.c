@@ -1,0 +1,142 @@
+/* apply.c: one node's gradient: its saved values are checked and unpacked, its row's function runs in a scope, and what
+ * it gives is brought into the form of the inputs. */
+#include "autograd.h"
+
+/* ---- saved values ------------------------------------------------------------------------------------------ */
+
+static const char *saved_name(const lt_Node *n, int what, char *text, size_t room) {
+  if (what < 0) return "result";
+  const lt_Signature *g = lt_op_signature((lt_OpId)n->op);
+  int found = 0;
+  for (int i = 0; i < n->nargs; i++)
+    if (n->slot[i] >= 0 && n->slot[i] <= what) found = i;
+  snprintf(text, room, "argument %s", g->param[found].name);
+  return text;
+}
+
+static bool changed_since(const lt_Node *n, const lt_Saved *s) {
+  char text[48];
+  return lt_fail(
+      "the %s of %s, of shape %s, was needed by %s's gradient but was changed in place since "
+      "(version %u, wanted %u). Change a copy: x:clone(), or use the variant without _",
+      saved_name(n, s->what, text, sizeof text), lt_node_op_name(n),
+      lt_shape_text(s->tensor->ndim, s->tensor->shape), lt_node_op_name(n),
+      lt_tensor_version(s->tensor), s->version);
+}
+
+/* The saved value; on the tape (create_graph), joined to where it came from. Belongs to the scope or to the node. */
+static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
+  if (lt_tensor_version(s->tensor) != s->version) {
+    changed_since(n, s);
+    return NULL;
+  }
+  if (lt_thread()->grad_off) return s->tensor;
+  lt_Edge own = {n, NULL, -1 - s->what};
+  const lt_Edge *edge = s->what >= 0 ? &n->input[s->what].edge : &own;
+  if (!lt_edge_leads(edge) || !lt_dtype_is_float(s->tensor->dtype)) return s->tensor;
+  return lt_scope_own(lt_alias_on(s->tensor, edge));
+}
+
+/* Places an unpacked input into the argument it belongs to; lists are filled in `list`. */
+static void place(lt_Grad *g, int what, lt_Tensor *t, lt_Tensor **list) {
+  const lt_Node *n = g->node;
+  for (int i = 0; i < n->nargs; i++) {
+    int first = n->slot[i];
+    if (first < 0) continue;
+    if (n->arg[i].kind == LT_ARG_TENSOR && first == what) g->arg[i].tensor = t;
+    if (n->arg[i].kind == LT_ARG_TENSORS && what >= first && what < first + n->arg[i].count) {
+      list[what] = t;
+      g->arg[i].tensors = list + first;
+    }
+  }
+}
+
+static bool unpack_all(lt_Grad *g, lt_Tensor **list) {
+  lt_Node *n = g->node;
+  memcpy(g->arg, n->arg, sizeof *n->arg * (size_t)n->nargs);
+  for (int r = 0; r < LT_MAX_OUT; r++) g->result[r] = NULL;
+  for (int i = 0; i < n->nsaved; i++) {
+    lt_Tensor *t = unpack(n, &n->saved[i]);
+    if (!t) return false;
+    if (n->saved[i].what < 0)
+      g->result[-1 - n->saved[i].what] = t;
+    else
+      place(g, n->saved[i].what, t, list);
+  }
+  return true;
+}
+
+/* ---- the form of an input ---------------------------------------------------------------------------------- */
+
+/* Sums a gradient over the dimensions in which its input was broadcast. */
+static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {
+  int64_t dims[LT_MAX_DIMS];
+  int lead = grad->ndim - in->ndim, count = 0;
+  bool fits = lead >= 0;
+  for (int i = 0; fits && i < grad->ndim; i++) {
+    int64_t want = i < lead ? 1 : in->shape[i - lead];
+    if (i < lead || (want == 1 && grad->shape[i] != 1))
+      dims[count++] = i;
+    else
+      fits = want == grad->shape[i];
+  }
+  if (!fits) {
+    lt_fail("the gradient of %s has the shape %s, its input has %s", op,
+            lt_shape_text(grad->ndim, grad->shape), lt_shape_text(in->ndim, in->shape));
+    return NULL;
+  }
+  lt_Tensor *t = count ? lt_do(sum, A(grad), LT_INTS(dims, count), A((bool)true)) : grad;
+  return lead ? lt_do(view, A(t), LT_INTS(in->shape, in->ndim)) : t;
+}
+
+lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
+  if (!lt_shape_equal(grad->ndim, grad->shape, in->ndim, in->shape)) grad = sum_to(grad, in, op);
+  if (!grad) return NULL;
+  if (grad->dtype == in->dtype && lt_device_equal(lt_tensor_device(grad), in->device)) return grad;
+  return lt_do(_to_copy, A(grad), lt_arg_device(in->device), lt_arg_dtype(in->dtype),
+               A((bool)false));
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------- */
+
+static bool run_row(lt_Grad *g) {
+  const lt_GradientRow *row = &lt_gradients[g->node->op];
+  lt_Node *n = g->node;
+  if (!row->function) return true; /* zero */
+  row->function(g);
+  if (g->failed) return false;
+  for (int i = 0; i < n->ninputs; i++) {
+    if (!g->in[i]) continue;
+    g->in[i] = lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n));
+    if (!g->in[i]) return false;
+  }
+  return true;
+}
+
+static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
+  lt_Grad g = {.node = n, .grads = grads, .want = want, .in = in};
+  for (int i = 0; i < n->nout && !g.grad; i++) g.grad = grads[i];
+  for (int i = 0; i < n->ninputs; i++) in[i] = NULL;
+  lt_Tensor **list = NULL;
+  for (int i = 0; i < n->nargs; i++)
+    if (n->arg[i].kind == LT_ARG_TENSORS && n->nsaved && !list) {
+      list = calloc((size_t)n->ninputs, sizeof *list);
+      if (!list) return lt_fail("out of memory");
+    }
+  size_t mark = lt_scope_open();
+  bool ok = unpack_all(&g, list) && run_row(&g);
+  for (int i = 0; i < n->ninputs; i++) in[i] = ok ? lt_retain(in[i]) : NULL;
+  lt_scope_close(mark, NULL);
+  free(list);
+  return ok;
+}
+
+bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
+  if (n->freed)
+    return lt_fail("the graph was freed by an earlier backward (at %s). "
+                   "Pass retain_graph = true to the earlier one to go through it twice",
+                   lt_node_op_name(n));
+  if (n->kind == LT_NODE_SLICES) return lt_slices_apply(n, grads, want, in);
+  if (n->kind == LT_NODE_CUSTOM) return lt_custom_apply(n, grads, want, in);
+  return apply_op(n, grads, want, in);
+}

@@ -1,0 +1,567 @@
+/* backward.c: the engine.
+ *
+ * A pass has three steps. Discover: every node that can be reached gets a task, which counts how many tasks will send
+ * it a gradient; with `inputs` given, tasks that lead to none of them are left out. Run: the ready task with the latest
+ * node is run, its gradients are added up where they go, until none is left. Commit: leaves get their grad. Before the
+ * commit no grad has changed, so a backward that fails leaves every grad as it was (without retain_graph it may have let
+ * go of a part of the graph).
+ *
+ * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another pass. */
+#include "autograd.h"
+
+typedef struct Task {
+  lt_Node *node;   /* or */
+  lt_Tensor *leaf; /* retained */
+  uint64_t order;
+  size_t child; /* its inputs' tasks: pass->child from here on, -1: none; SIZE_MAX: not reached */
+  int deps;     /* gradients still to come */
+  int nout;
+  int captures; /* first of the list of captures, -1: none */
+  bool reaches; /* something wanted lies here or behind it */
+  bool runs;    /* something wanted lies behind it */
+  union {
+    lt_Tensor *one;
+    lt_Tensor **many; /* when nout > 1 */
+  };
+} Task;
+
+typedef struct Capture { /* an input of the call */
+  int task, output, next;
+  lt_Tensor *grad;
+} Capture;
+
+typedef struct Commit { /* a grad to be set when all has gone well */
+  lt_Tensor *tensor;
+  lt_Tensor *grad;
+} Commit;
+
+typedef struct Pass {
+  Task *task;
+  int ntasks, task_room;
+  int *child;
+  size_t nchildren, child_room;
+  int *slot; /* hash of node or leaf -> task + 1 */
+  size_t slots;
+  int *heap, nheap, heap_room;
+  Capture *capture;
+  int ncaptures;
+  bool all; /* every leaf is wanted: no inputs were named */
+  Commit *commit;
+  int ncommits, commit_room;
+  bool retain, create;
+} Pass;
+
+static bool no_memory(void) {
+  lt_fail("out of memory");
+  lt_thread()->memory_error = true;
+  return false;
+}
+
+/* Room for one more item of an array. */
+static bool grow(void *array, int count, int *room, size_t item) {
+  if (count < *room) return true;
+  int bigger = *room ? 2 * *room : 32;
+  void *p = realloc(*(void **)array, (size_t)bigger * item);
+  if (!p) return no_memory();
+  *(void **)array = p;
+  *room = bigger;
+  return true;
+}
+
+/* ---- tasks by node ----------------------------------------------------------------------------------------- */
+
+static size_t hash(const void *key, size_t slots) {
+  uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+  return (size_t)(h >> 20) & (slots - 1);
+}
+
+static const void *key_of(const Task *t) {
+  return t->node ? (const void *)t->node : (const void *)t->leaf;
+}
+
+static bool rehash(Pass *p) {
+  size_t slots = p->slots ? 2 * p->slots : 64;
+  int *slot = calloc(slots, sizeof *slot);
+  if (!slot) return no_memory();
+  for (int i = 0; i < p->ntasks; i++) {
+    size_t at = hash(key_of(&p->task[i]), slots);
+    while (slot[at]) at = (at + 1) & (slots - 1);
+    slot[at] = i + 1;
+  }
+  free(p->slot);
+  p->slot = slot;
+  p->slots = slots;
+  return true;
+}
+
+/* The task of an edge's target; -1 when there is none yet. */
+static int task_find(const Pass *p, const lt_Edge *e) {
+  const void *key = e->node ? (const void *)e->node : (const void *)e->leaf;
+  if (!key || !p->slots) return -1;
+  for (size_t at = hash(key, p->slots); p->slot[at]; at = (at + 1) & (p->slots - 1))
+    if (key_of(&p->task[p->slot[at] - 1]) == key) return p->slot[at] - 1;
+  return -1;
+}
+
+static int task_add(Pass *p, const lt_Edge *e) {
+  if (2 * ((size_t)p->ntasks + 1) > p->slots && !rehash(p)) return -1;
+  if (!grow(&p->task, p->ntasks, &p->task_room, sizeof *p->task)) return -1;
+  Task t = {.node = e->node, .leaf = e->leaf, .captures = -1, .nout = e->node ? e->node->nout : 1};
+  t.order = e->node ? e->node->sequence : UINT64_MAX; /* leaves as soon as they are ready */
+  if (t.nout > 1) {
+    t.many = calloc((size_t)t.nout, sizeof *t.many);
+    if (!t.many) {
+      no_memory();
+      return -1;
+    }
+  }
+  lt_node_retain(t.node);
+  lt_retain(t.leaf);
+  size_t at = hash(key_of(&t), p->slots);
+  while (p->slot[at]) at = (at + 1) & (p->slots - 1);
+  p->task[p->ntasks] = t;
+  p->slot[at] = p->ntasks + 1;
+  return p->ntasks++;
+}
+
+static lt_Tensor **task_grads(Task *t) { return t->nout > 1 ? t->many : &t->one; }
+
+static void task_drop_grads(Task *t) {
+  lt_Tensor **grads = task_grads(t);
+  for (int i = 0; i < t->nout; i++) {
+    lt_release(grads[i]);
+    grads[i] = NULL;
+  }
+}
+
+/* ---- discovering ------------------------------------------------------------------------------------------- */
+
+typedef struct Frame {
+  int task, next;
+} Frame;
+
+/* Room for the tasks of a node's inputs, -1 each. */
+static bool children_reserve(Pass *p, int task) {
+  Task *t = &p->task[task];
+  size_t n = t->node ? (size_t)t->node->ninputs : 0;
+  t->child = p->nchildren;
+  if (p->nchildren + n > p->child_room) {
+    size_t room = 2 * (p->nchildren + n) + 64;
+    int *child = realloc(p->child, room * sizeof *child);
+    if (!child) return no_memory();
+    p->child = child;
+    p->child_room = room;
+  }
+  for (size_t i = 0; i < n; i++) p->child[p->nchildren + i] = -1;
+  p->nchildren += n;
+  return true;
+}
+
+/* Is the task itself wanted: a captured one, or any leaf? */
+static bool is_wanted(const Pass *p, const Task *t) {
+  return t->captures >= 0 || (p->all && t->leaf);
+}
+
+/* Depth first from one task; when a task is left, what lies behind it is known. */
+static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
+  int depth = 0;
+  if (!children_reserve(p, root) || !grow(stack, depth, room, sizeof **stack)) return false;
+  (*stack)[depth++] = (Frame){root, 0};
+  while (depth) {
+    Frame *f = &(*stack)[depth - 1];
+    lt_Node *node = p->task[f->task].node;
+    if (!node || f->next == node->ninputs) {
+      Task *t = &p->task[f->task];
+      t->reaches = t->runs || is_wanted(p, t);
+      depth--;
+      if (depth && t->reaches) p->task[(*stack)[depth - 1].task].runs = true;
+      continue;
+    }
+    const lt_Edge *e = &node->input[f->next++].edge;
+    if (!lt_edge_leads(e)) continue;
+    size_t at = p->task[f->task].child + (size_t)f->next - 1;
+    int child = task_find(p, e);
+    bool is_new = child < 0 || (p->task[child].child == SIZE_MAX);
+    if (child < 0) child = task_add(p, e);
+    if (child < 0) return false;
+    p->child[at] = child;
+    p->task[child].deps++;
+    if (!is_new) {
+      if (p->task[child].reaches) p->task[f->task].runs = true;
+      continue;
+    }
+    if (!children_reserve(p, child) || !grow(stack, depth, room, sizeof **stack)) return false;
+    (*stack)[depth++] = (Frame){child, 0};
+  }
+  return true;
+}
+
+/* ---- the queue: a heap, latest node first ------------------------------------------------------------------ */
+
+static bool before(const Pass *p, int a, int b) { return p->task[a].order > p->task[b].order; }
+
+static bool push(Pass *p, int task) {
+  if (!grow(&p->heap, p->nheap, &p->heap_room, sizeof *p->heap)) return false;
+  int i = p->nheap++;
+  while (i > 0 && before(p, task, p->heap[(i - 1) / 2])) {
+    p->heap[i] = p->heap[(i - 1) / 2];
+    i = (i - 1) / 2;
+  }
+  p->heap[i] = task;
+  return true;
+}
+
+static int pop(Pass *p) {
+  int top = p->heap[0], last = p->heap[--p->nheap], i = 0;
+  for (;;) {
+    int k = 2 * i + 1;
+    if (k >= p->nheap) break;
+    if (k + 1 < p->nheap && before(p, p->heap[k + 1], p->heap[k])) k++;
+    if (!before(p, p->heap[k], last)) break;
+    p->heap[i] = p->heap[k];
+    i = k;
+  }
+  p->heap[i] = last;
+  return top;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------- */
+
+/* May this gradient be written into: does nobody else hold it or its memory? */
+static bool is_ours(const lt_Tensor *t) {
+  if (atomic_load(&t->refs) != 1 || t->requires_grad) return false;
+  lt_Tensor *base = lt_view_base(t);
+  int holders = base && atomic_load(&base->refs) == 1 && !base->requires_grad ? 2 : 1;
+  return atomic_load(&t->storage->refs) == holders;
+}
+
+/* *sum += grad, both one reference; grad is taken. */
+static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
+  if (!*sum) {
+    *sum = grad;
+    return true;
+  }
+  lt_Tensor *old = *sum, *to = NULL;
+  if (!lt_grad_enabled()) {
+    if (is_ours(old) && !lt_tensor_overlaps_itself(old))
+      to = old;
+    else if (is_ours(grad) && !lt_tensor_overlaps_itself(grad))
+      to = grad;
+  }
+  lt_Tensor *other = to == grad ? old : grad;
+  lt_Results r;
+  bool ok = lt_call(LT_OP_add, to != NULL, (lt_Arg[]){A(to ? to : old), A(other)}, 2, &r);
+  lt_release(grad);
+  if (!ok) return false;
+  *sum = r.few[0];
+  lt_release(old);
+  return true;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------- */
+
+static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
+  if (!grow(&p->commit, p->ncommits, &p->commit_room, sizeof *p->commit)) return false;
+  p->commit[p->ncommits++] = (Commit){lt_retain(tensor), lt_retain(grad)};
+  return true;
+}
+
+/* The gradients of a task are complete: hooks, tensors that retain their grad, inputs of the call. */
+static bool gradients_complete(Pass *p, Task *t) {
+  lt_Hooks *hooks = t->node ? t->node->hooks : t->leaf->meta ? t->leaf->meta->hooks : NULL;
+  lt_Tensor **grads = task_grads(t);
+  for (int i = 0; hooks && i < t->nout; i++)
+    if (grads[i] && !lt_hooks_run(hooks, i, &grads[i])) return false;
+  for (lt_AutogradMeta *m = t->node ? t->node->retainers : NULL; m; m = m->next_retainer)
+    if (grads[m->edge.output] && !commit_later(p, m->self, grads[m->edge.output])) return false;
+  for (int i = t->captures; i >= 0; i = p->capture[i].next)
+    p->capture[i].grad = lt_retain(grads[p->capture[i].output]);
+  if (!t->leaf || !p->all || !grads[0]) return true;
+  return commit_later(p, t->leaf, grads[0]);
+}
+
+/* Hands on what a node gave; every child has one gradient less to wait for. */
+static bool hand_on(Pass *p, int task, lt_Tensor **in) {
+  bool ok = true;
+  const Task *t = &p->task[task];
+  for (int i = 0; t->node && i < t->node->ninputs; i++) {
+    int child = p->child[t->child + (size_t)i];
+    lt_Tensor *grad = in ? in[i] : NULL;
+    if (child < 0 || !ok) {
+      lt_release(grad);
+      continue;
+    }
+    Task *c = &p->task[child];
+    if (grad && !c->reaches)
+      lt_release(grad);
+    else if (grad)
+      ok = add_to(&task_grads(c)[t->node->input[i].edge.output], grad);
+    if (--c->deps == 0) ok = ok && push(p, child);
+  }
+  return ok;
+}
+
+static bool any_grad(Task *t) {
+  for (int i = 0; i < t->nout; i++)
+    if (task_grads(t)[i]) return true;
+  return false;
+}
+
+static bool apply_and_hand_on(Pass *p, int task) {
+  Task *t = &p->task[task];
+  int n = t->node->ninputs;
+  bool few_want[8], *want = n <= 8 ? few_want : malloc((size_t)n * sizeof *want);
+  lt_Tensor *few_in[8], **in = n <= 8 ? few_in : malloc((size_t)n * sizeof(lt_Tensor *));
+  bool ok = want && in ? true : no_memory();
+  for (int i = 0; ok && i < n; i++) {
+    int child = p->child[t->child + (size_t)i];
+    want[i] = child >= 0 && p->task[child].reaches;
+  }
+  ok = ok && lt_node_apply(t->node, task_grads(t), want, in);
+  task_drop_grads(t);
+  if (ok && !p->retain) lt_node_free_saved(t->node);
+  ok = ok && hand_on(p, task, in);
+  if (want != few_want) free(want);
+  if (in != few_in) free(in);
+  return ok;
+}
+
+static bool run_task(Pass *p, int task) {
+  Task *t = &p->task[task];
+  if (!any_grad(t)) return hand_on(p, task, NULL);
+  if (!gradients_complete(p, t)) return false;
+  if (t->node && t->runs) return apply_and_hand_on(p, task);
+  task_drop_grads(t);
+  return hand_on(p, task, NULL);
+}
+
+static bool run_all(Pass *p) {
+  for (int i = 0; i < p->ntasks; i++)
+    if (p->task[i].deps == 0 && p->task[i].child != SIZE_MAX && !push(p, i)) return false;
+  while (p->nheap)
+    if (!run_task(p, pop(p))) return false;
+  return true;
+}
+
+/* ---- what the caller gave ---------------------------------------------------------------------------------- */
+
+static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
+  char which[32] = "the tensor";
+  if (n > 1) snprintf(which, sizeof which, "tensor %d", i + 1);
+  if (!lt_tensor_wants_grad(t))
+    return lt_fail("%s does not require grad: nothing that requires grad went into it. "
+                   "Call requires_grad_() on what you want gradients of, before computing",
+                   which);
+  if (!grad) {
+    if (t->numel == 1) return true;
+    return lt_fail("%s has the shape %s: the gradient can be left out only for one element. "
+                   "Reduce it (x:sum(), x:mean()) or pass a gradient of its shape",
+                   which, lt_shape_text(t->ndim, t->shape));
+  }
+  if (!lt_shape_equal(grad->ndim, grad->shape, t->ndim, t->shape))
+    return lt_fail("%s has the shape %s, the gradient passed for it has %s", which,
+                   lt_shape_text(t->ndim, t->shape), lt_shape_text(grad->ndim, grad->shape));
+  if (!lt_device_equal(lt_tensor_device(grad), lt_tensor_device(t)))
+    return lt_fail("%s is on %s, the gradient passed for it is on %s", which,
+                   lt_device_name(lt_tensor_device(t)), lt_device_name(lt_tensor_device(grad)));
+  if (!lt_dtype_is_float(grad->dtype))
+    return lt_fail("the gradient passed for %s must be of a float dtype, got %s", which,
+                   lt_dtype_name(grad->dtype));
+  return true;
+}
+
+/* The task of a root, with its first gradient. */
+static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
+  lt_Edge e;
+  if (!lt_edge_of(t, &e)) return false;
+  int task = task_find(p, &e);
+  if (task < 0) task = task_add(p, &e);
+  size_t mark = lt_scope_open();
+  lt_Tensor *g = !grad ? lt_do(ones_like, A(t))
+                 : grad->dtype != t->dtype
+                     ? lt_do(_to_copy, A(grad), lt_arg_device(lt_tensor_device(t)),
+                             lt_arg_dtype(t->dtype), A((bool)false))
+                     : grad;
+  bool ok = task >= 0 && g && add_to(&task_grads(&p->task[task])[e.output], lt_retain(g));
+  lt_scope_close(mark, NULL);
+  lt_edge_clear(&e);
+  return ok;
+}
+
+static bool add_input(Pass *p, int i, lt_Tensor *t) {
+  lt_Edge e;
+  if (!lt_tensor_wants_grad(t))
+    return lt_fail("input %d does not require grad. Call requires_grad_() on it before computing",
+                   i + 1);
+  if (!lt_edge_of(t, &e)) return false;
+  int task = task_find(p, &e);
+  if (task < 0) task = task_add(p, &e);
+  if (task >= 0) {
+    p->capture[i] = (Capture){task, e.output, p->task[task].captures, NULL};
+    p->task[task].captures = i;
+  }
+  lt_edge_clear(&e);
+  return task >= 0;
+}
+
+static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, int ninputs,
+                    lt_Tensor *const *inputs) {
+  for (int i = 0; i < n; i++)
+    if (!check_root(n, i, tensors[i], grads ? grads[i] : NULL)) return false;
+  for (int i = 0; i < n; i++)
+    if (!add_root(p, tensors[i], grads ? grads[i] : NULL)) return false;
+  int roots = p->ntasks;
+  p->all = inputs == NULL;
+  p->capture = calloc((size_t)(ninputs > 0 ? ninputs : 1), sizeof *p->capture);
+  if (!p->capture) return no_memory();
+  for (int i = 0; inputs && i < ninputs; i++, p->ncaptures++)
+    if (!add_input(p, i, inputs[i])) return false;
+  for (int i = 0; i < p->ntasks; i++) p->task[i].child = SIZE_MAX; /* not discovered */
+  Frame *stack = NULL;
+  int room = 0;
+  bool ok = true;
+  for (int i = 0; ok && i < roots; i++)
+    if (p->task[i].child == SIZE_MAX) ok = discover_from(p, i, &stack, &room);
+  free(stack);
+  return ok;
+}
+
+static void pass_free(Pass *p) {
+  for (int i = 0; i < p->ntasks; i++) {
+    task_drop_grads(&p->task[i]);
+    if (p->task[i].nout > 1) free(p->task[i].many);
+    lt_node_release(p->task[i].node);
+    lt_release(p->task[i].leaf);
+  }
+  for (int i = 0; i < p->ncaptures; i++) lt_release(p->capture[i].grad);
+  for (int i = 0; i < p->ncommits; i++) {
+    lt_release(p->commit[i].tensor);
+    lt_release(p->commit[i].grad);
+  }
+  free(p->task);
+  free(p->child);
+  free(p->slot);
+  free(p->heap);
+  free(p->capture);
+  free(p->commit);
+}
+
+/* ---- grads of leaves --------------------------------------------------------------------------------------- */
+
+/* The tensor that becomes the grad of a tensor that has none: the gradient itself if nobody else holds it and it lies
+ * in order, else a copy. One reference. */
+static lt_Tensor *first_grad(lt_Tensor **grad) {
+  lt_Tensor *g = *grad;
+  if (!lt_grad_enabled() && is_ours(g) && lt_tensor_is_contiguous(g)) {
+    lt_Tensor *own = lt_view_base(g) ? lt_alias(g) : lt_retain(g);
+    return own;
+  }
+  return lt_op1(LT_OP_clone, (lt_Arg[]){A(g)}, 1);
+}
+
+/* Two rounds: what can fail for want of memory first, then the grads are set. */
+static bool commit_all(Pass *p) {
+  for (int i = 0; i < p->ncommits; i++) {
+    Commit *c = &p->commit[i];
+    lt_Tensor *had = lt_tensor_grad(c->tensor), *made = NULL;
+    if (!lt_meta_of(c->tensor)) return false;
+    if (!had)
+      made = first_grad(&c->grad);
+    else if (lt_grad_enabled())
+      made = lt_op1(LT_OP_add, (lt_Arg[]){A(had), A(c->grad)}, 2);
+    else
+      continue;
+    if (!made) return false;
+    lt_release(c->grad);
+    c->grad = made;
+  }
+  for (int i = 0; i < p->ncommits; i++) {
+    lt_Tensor *t = p->commit[i].tensor, *had = lt_tensor_grad(t), *grad = p->commit[i].grad;
+    lt_Results r;
+    if (had && !lt_grad_enabled()) {
+      if (!lt_call(LT_OP_add, true, (lt_Arg[]){A(had), A(grad)}, 2, &r)) return false;
+      lt_results_release(&r);
+    } else if (lt_shape_equal(t->ndim, t->shape, grad->ndim,
+                              grad->shape)) { /* else freed meanwhile */
+      lt_release(t->meta->grad);
+      t->meta->grad = lt_retain(grad);
+    }
+  }
+  return true;
+}
+
+/* Gradients of named inputs are set as grads, once per tensor. */
+static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
+  for (int i = 0; i < p->ncaptures; i++) {
+    bool again = false;
+    for (int k = 0; k < i; k++) again = again || inputs[k] == inputs[i];
+    if (again || !p->capture[i].grad) continue;
+    if (!commit_later(p, inputs[i], p->capture[i].grad)) return false;
+    lt_release(p->capture[i].grad);
+    p->capture[i].grad = NULL;
+  }
+  return true;
+}
+
+/* ---- the two entrances ------------------------------------------------------------------------------------- */
+
+/* The tape is off during a pass, or on with create_graph; messages bear `name`. */
+typedef struct Entry {
+  lt_Thread *thread;
+  bool was_on, was_inference;
+  const char *op;
+  bool in_place;
+} Entry;
+
+static Entry enter(const char *name, bool create) {
+  lt_Thread *th = lt_thread();
+  Entry e = {th, lt_grad_set_enabled(create), lt_inference_set_enabled(false), th->user_op,
+             th->user_in_place};
+  th->user_op = name;
+  th->user_in_place = false;
+  return e;
+}
+
+static void leave(Entry e) {
+  lt_grad_set_enabled(e.was_on);
+  lt_inference_set_enabled(e.was_inference);
+  e.thread->user_op = e.op;
+  e.thread->user_in_place = e.in_place;
+}
+
+bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
+                 bool create_graph, int ninputs, lt_Tensor *const *inputs) {
+  Pass p = {.retain = retain_graph, .create = create_graph};
+  Entry e = enter("backward", create_graph);
+  bool ok = prepare(&p, n, tensors, grads, ninputs, inputs) && run_all(&p) &&
+            (!inputs || commit_captures(&p, inputs)) && commit_all(&p);
+  pass_free(&p);
+  leave(e);
+  return ok;
+}
+
+static bool check_used(const Pass *p, bool allow_unused) {
+  for (int i = 0; i < p->ncaptures; i++)
+    if (!p->capture[i].grad && !allow_unused)
+      return lt_fail("input %d was not used to compute the tensors. Pass allow_unused = true to "
+                     "get nil for it",
+                     i + 1);
+  return true;
+}
+
+bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
+             bool create_graph, bool allow_unused, int ninputs, lt_Tensor *const *inputs,
+             lt_Tensor **out) {
+  Pass p = {.retain = retain_graph, .create = create_graph};
+  static lt_Tensor *const none[1] = {NULL};
+  Entry e = enter("grad", create_graph);
+  bool ok = prepare(&p, n, tensors, grads, ninputs, inputs ? inputs : none) && run_all(&p) &&
+            check_used(&p, allow_unused) && commit_all(&p);
+  for (int i = 0; i < ninputs; i++) {
+    out[i] = ok ? p.capture[i].grad : NULL;
+    if (ok) p.capture[i].grad = NULL;
+  }
+  pass_free(&p);
+  leave(e);
+  return ok;
+}

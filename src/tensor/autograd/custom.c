@@ -1,0 +1,133 @@
+/* custom.c: functions of the host's own as nodes of the graph. The host's backward is called with the tape as the
+ * engine has it: off, or on with create_graph. */
+#include "autograd.h"
+
+void lt_custom_release(lt_Custom *custom) {
+  if (custom->released) return;
+  custom->released = true;
+  if (custom->function.release) custom->function.release(custom->function.context);
+}
+
+void lt_custom_free(lt_Custom *custom) {
+  if (custom->function.forget) custom->function.forget(custom->function.context);
+  free((char *)custom->function.name);
+  free(custom);
+}
+
+static lt_Custom *custom_new(const lt_CustomFunction *f) {
+  lt_Custom *c = calloc(1, sizeof *c);
+  size_t size = strlen(f->name) + 1;
+  char *name = malloc(size);
+  if (!c || !name) {
+    free(c);
+    free(name);
+    return lt_error_set("%s: out of memory", f->name);
+  }
+  memcpy(name, f->name, size);
+  c->function = *f;
+  c->function.name = name;
+  c->function.forget =
+      NULL; /* not before all is done: failure leaves the context with the caller */
+  return c;
+}
+
+static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
+                            int noutputs) {
+  size_t words = 0;
+  int64_t *w;
+  for (int i = 0; i < ninputs; i++)
+    if (inputs[i]) words += (size_t)inputs[i]->ndim;
+  lt_Node *n = lt_node_new(LT_NODE_CUSTOM, ninputs, 0, 0, words, 0, &w, NULL);
+  if (!n) return NULL;
+  n->nout = (uint16_t)noutputs;
+  n->extra = custom_new(f);
+  bool ok = n->extra != NULL;
+  for (int i = 0; ok && i < ninputs; i++) {
+    if (!inputs[i]) continue;
+    lt_node_set_input(n, i, inputs[i], false, &w);
+    ok = lt_edge_of(inputs[i], &n->input[i].edge);
+  }
+  if (ok) return n;
+  lt_node_release(n);
+  return NULL;
+}
+
+/* An output that is an input, or a view, or has a history of its own, becomes a tensor of its own. */
+static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
+  bool own = !(*t)->requires_grad &&
+             (!(*t)->meta || (!(*t)->meta->base && !lt_edge_leads(&(*t)->meta->edge)));
+  for (int i = 0; own && i < ninputs; i++) own = inputs[i] != *t;
+  if (own) return true;
+  lt_Tensor *alias = lt_alias(*t);
+  if (!alias) return false;
+  lt_release(*t);
+  *t = alias;
+  return true;
+}
+
+/* outputs[i] is one reference of the caller's, which may be exchanged for another tensor of the same value. */
+bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
+                        int noutputs, lt_Tensor **outputs) {
+  bool wanted = false;
+  for (int i = 0; lt_grad_enabled() && !lt_inference_enabled() && i < ninputs; i++)
+    wanted = wanted || (inputs[i] && lt_tensor_wants_grad(inputs[i]));
+  if (!wanted) {
+    if (f->forget) f->forget(f->context);
+    return true;
+  }
+  if (noutputs > UINT16_MAX) {
+    lt_error_set("%s: at most %d results", f->name, UINT16_MAX);
+    return false;
+  }
+  lt_Node *n = custom_node(f, ninputs, inputs, noutputs);
+  bool ok = n != NULL;
+  for (int i = 0; ok && i < noutputs; i++) {
+    if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
+    ok = own_output(&outputs[i], ninputs, inputs) && lt_meta_of(outputs[i]);
+  }
+  if (!ok) {
+    lt_node_release(n);
+    return false;
+  }
+  for (int i = 0; i < noutputs; i++) {
+    if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
+    lt_meta_set_edge(outputs[i]->meta, (lt_Edge){lt_node_retain(n), NULL, i});
+    outputs[i]->requires_grad = true;
+  }
+  ((lt_Custom *)n->extra)->function.forget = f->forget;
+  lt_node_release(n);
+  return true;
+}
+
+/* Each gradient must fit its input; the message counts inputs from 1. */
+static bool fit_all(lt_Node *n, const bool *want, lt_Tensor **in) {
+  char text[160];
+  bool ok = true;
+  size_t mark = lt_scope_open();
+  for (int i = 0; i < n->ninputs; i++) {
+    lt_Tensor *given = lt_scope_own(in[i]);
+    in[i] = NULL;
+    if (!given || !want[i] || !ok) continue;
+    snprintf(text, sizeof text, "input %d of %.100s", i + 1, lt_node_op_name(n));
+    in[i] = lt_retain(lt_grad_fit(given, &n->input[i], text));
+    ok = in[i] != NULL;
+  }
+  lt_scope_close(mark, NULL);
+  return ok;
+}
+
+bool lt_custom_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
+  lt_Custom *c = n->extra;
+  lt_Thread *th = lt_thread();
+  const char *op = th->user_op;
+  for (int i = 0; i < n->ninputs; i++) in[i] = NULL;
+  th->user_op = NULL;
+  bool ok = c->function.backward(c->function.context, n->nout, grads, n->ninputs, in);
+  th->user_op = op;
+  ok = ok && fit_all(n, want, in);
+  for (int i = 0; !ok && i < n->ninputs; i++) {
+    lt_release(in[i]);
+    in[i] = NULL;
+  }
+  return ok;
+}

@@ -1,0 +1,64 @@
+/* gradients.h: the vocabulary of gradient functions.
+ *
+ * A gradient function is given g->grad, the gradient of the op's result, and gives the gradient of each argument that
+ * wants one. It is written in ops, so it runs on every device, and again on the tape for gradients of gradients: it must
+ * use values that the tape knows (arguments, results), and no value of its own making. What it gives may be broadcast
+ * (larger than the argument) and of another dtype: the engine sums and casts. An argument that it gives nothing has the
+ * gradient zero. Giving NULL is a failure, with the reason in the slot. */
+#ifndef LT_GRADIENTS_H
+#define LT_GRADIENTS_H
+
+#include "autograd.h"
+
+#include <math.h>
+
+/* The functions of gradients.def, by name. */
+#define GRADIENT(op, keep, function) void lt_grad_##function(lt_Grad *g);
+#define FIRST(op, keep, function)    void lt_grad_##function(lt_Grad *g);
+#define ZERO(op)
+#define NONE(op)
+#include "gradients.def"
+#undef GRADIENT
+#undef FIRST
+#undef ZERO
+#undef NONE
+
+static inline bool wants(const lt_Grad *g, int i) {
+  return g->node->slot[i] >= 0 && g->want[g->node->slot[i]];
+}
+static inline bool wants_of(const lt_Grad *g, int i, int k) {
+  return g->want[g->node->slot[i] + k];
+}
+
+/* Stores the gradient of argument i (of entry k of a list). */
+static inline void give_of(lt_Grad *g, int i, int k, lt_Tensor *t) {
+  g->in[g->node->slot[i] + k] = t;
+  if (!t) g->failed = true;
+}
+static inline void give(lt_Grad *g, int i, lt_Tensor *t) { give_of(g, i, 0, t); }
+
+/* What is known of argument i without having kept it: shape, dtype, device. */
+static inline const lt_Input *input(const lt_Grad *g, int i) {
+  return &g->node->input[g->node->slot[i]];
+}
+
+#define ADD(a, b)      lt_do(add, A(a), A(b))
+#define SUB(a, b)      lt_do(sub, A(a), A(b))
+#define MUL(a, b)      lt_do(mul, A(a), A(b))
+#define DIV(a, b)      lt_do(_true_divide, A(a), A(b))
+#define POWER(a, b)    lt_do(pow, A(a), A(b))
+#define UNARY(op, a)   lt_do(op, A(a))
+#define FILL(a, m, v)  lt_do(masked_fill, A(a), A(m), A(v))
+#define WHERE(c, a, b) lt_do(_where, A(c), A(a), A(b))
+#define YES            lt_arg_bool(true)
+#define NO             lt_arg_bool(false)
+
+/* Zeros (ones) of a shape, of the gradient's dtype and device. */
+lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);
+lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
+/* Zeros of argument i's shape. */
+lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
+/* Zeros of argument i's shape, in which `part` (a view of them) holds the gradient: NULL when part is. */
+lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);
+
+#endif

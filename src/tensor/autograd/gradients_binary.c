@@ -1,0 +1,183 @@
+/* gradients_binary.c: gradients of elementwise ops of two and three inputs. Broadcasting is undone by the engine. */
+#include "gradients.h"
+
+#define DY g->grad
+
+/* g times a number that is most often 1. */
+static lt_Tensor *scaled(lt_Tensor *t, lt_Arg number) {
+  return lt_scalar_to_double(number.scalar) == 1 ? t : MUL(t, number);
+}
+
+void lt_grad_add(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, scaled(DY, g->arg[2]));
+}
+
+void lt_grad_sub(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, UNARY(neg, scaled(DY, g->arg[2])));
+}
+
+void lt_grad_mul(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, MUL(DY, g->arg[1]));
+  if (wants(g, 1)) give(g, 1, MUL(DY, g->arg[0]));
+}
+
+/* d(x/y)/dy = -(x/y)/y: no y^2 that could overflow. */
+void lt_grad_true_divide(lt_Grad *g) {
+  lt_Arg x = g->arg[0], y = g->arg[1];
+  if (wants(g, 0)) give(g, 0, DIV(DY, y));
+  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, DIV(DIV(x, y), y))));
+}
+
+void lt_grad_remainder(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, lt_do(floor_divide, g->arg[0], g->arg[1]))));
+}
+
+void lt_grad_fmod(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, lt_do(_trunc_divide, g->arg[0], g->arg[1]))));
+}
+
+/* d(x^n)/dx for a number n. */
+static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
+  double e = lt_scalar_to_double(n);
+  if (e == 2) return MUL(x, 2.0);
+  return MUL(POWER(x, lt_scalar_float(e - 1)), e);
+}
+
+/* At x = y = 0 the slope y x^(y - 1) is 0 times infinity and means 0; there x is replaced by 1. */
+static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  if (y.kind == LT_ARG_SCALAR) {
+    if (lt_scalar_to_double(y.scalar) != 0) give(g, 0, MUL(DY, power_slope(x, y.scalar)));
+    return;
+  }
+  lt_Tensor *both = lt_do(logical_and, A(lt_do(eq, x, A(0.0))), A(lt_do(eq, y, A(0.0))));
+  lt_Tensor *safe = WHERE(both, 1.0, x);
+  give(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
+}
+
+/* d(x^y)/dy = x^y log x, and 0 where x = 0 and y >= 0. */
+static void power_exponent(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  if (x.kind == LT_ARG_SCALAR) {
+    double base = lt_scalar_to_double(x.scalar);
+    if (base != 0) {
+      give(g, 1, MUL(MUL(DY, g->result[0]), log(base)));
+      return;
+    }
+    lt_Tensor *slope = MUL(g->result[0], (double)-INFINITY);
+    give(g, 1, MUL(DY, FILL(slope, lt_do(ge, y, A(0.0)), 0.0)));
+    return;
+  }
+  lt_Tensor *flat = lt_do(logical_and, A(lt_do(eq, x, A(0.0))), A(lt_do(ge, y, A(0.0))));
+  give(g, 1, MUL(DY, MUL(g->result[0], UNARY(log, WHERE(flat, 1.0, x)))));
+}
+
+void lt_grad_pow(lt_Grad *g) {
+  if (wants(g, 0)) power_base(g, g->arg[0], g->arg[1]);
+  if (wants(g, 1)) power_exponent(g, g->arg[0], g->arg[1]);
+}
+
+/* Equals share the gradient; where one is NaN both get it, as in PyTorch. */
+static void larger(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  lt_Tensor *equal = lt_do(eq, x, y);
+  lt_Tensor *shared = WHERE(equal, MUL(DY, 0.5), DY);
+  if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(lt, x, y), 0.0));
+  if (wants(g, 1)) give(g, 1, FILL(shared, lt_do(gt, x, y), 0.0));
+}
+
+static void smaller(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  lt_Tensor *equal = lt_do(eq, x, y);
+  lt_Tensor *shared = WHERE(equal, MUL(DY, 0.5), DY);
+  if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(gt, x, y), 0.0));
+  if (wants(g, 1)) give(g, 1, FILL(shared, lt_do(lt, x, y), 0.0));
+}
+
+void lt_grad_maximum(lt_Grad *g) { larger(g, g->arg[0], g->arg[1]); }
+void lt_grad_minimum(lt_Grad *g) { smaller(g, g->arg[0], g->arg[1]); }
+
+/* The gradient goes to x where `first` holds, to y elsewhere. */
+static void choose(lt_Grad *g, lt_Tensor *first) {
+  if (wants(g, 0)) give(g, 0, WHERE(first, DY, 0.0));
+  if (wants(g, 1)) give(g, 1, WHERE(first, 0.0, DY));
+}
+
+static lt_Tensor *is_nan(lt_Arg y) { return lt_do(ne, y, y); }
+
+void lt_grad_fmax(lt_Grad *g) {
+  choose(g, lt_do(logical_or, A(lt_do(ge, g->arg[0], g->arg[1])), A(is_nan(g->arg[1]))));
+}
+
+void lt_grad_fmin(lt_Grad *g) {
+  choose(g, lt_do(logical_or, A(lt_do(le, g->arg[0], g->arg[1])), A(is_nan(g->arg[1]))));
+}
+
+/* The square of an operand, a tensor or a number. */
+static lt_Arg squared(lt_Arg x) {
+  if (x.kind == LT_ARG_TENSOR) return A(UNARY(square, x));
+  double v = lt_scalar_to_double(x.scalar);
+  return lt_arg_scalar(lt_scalar_float(v * v));
+}
+
+void lt_grad_atan2(lt_Grad *g) {
+  lt_Arg y = g->arg[0], x = g->arg[1];
+  lt_Tensor *slope = DIV(DY, ADD(squared(y), squared(x)));
+  if (wants(g, 0)) give(g, 0, MUL(slope, x));
+  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
+}
+
+void lt_grad_hypot(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, MUL(DY, DIV(g->arg[0], g->result[0])));
+  if (wants(g, 1)) give(g, 1, MUL(DY, DIV(g->arg[1], g->result[0])));
+}
+
+/* +-1 by whether the sign was changed; 0 at 0. The sign of `other` is constant. */
+void lt_grad_copysign(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, MUL(DY, MUL(UNARY(sign, g->result[0]), UNARY(sign, g->arg[0]))));
+}
+
+void lt_grad_where(lt_Grad *g) {
+  if (wants(g, 1)) give(g, 1, WHERE(g->arg[0], DY, 0.0));
+  if (wants(g, 2)) give(g, 2, WHERE(g->arg[0], 0.0, DY));
+}
+
+void lt_grad_masked_fill(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, FILL(DY, g->arg[1], 0.0));
+  if (wants(g, 2)) give(g, 2, WHERE(g->arg[1], DY, 0.0));
+}
+
+void lt_grad_clamp(lt_Grad *g) {
+  lt_Arg x = g->arg[0], min = g->arg[1], max = g->arg[2];
+  lt_Tensor *under = lt_do(lt, x, min), *over = lt_do(gt, x, max);
+  if (wants(g, 0)) give(g, 0, FILL(DY, lt_do(logical_or, A(under), A(over)), 0.0));
+  if (!wants(g, 1) && !wants(g, 2)) return;
+  lt_Tensor *order = lt_do(lt, min, max), *crossed = lt_do(gt, min, max);
+  if (wants(g, 1)) give(g, 1, WHERE(lt_do(logical_and, A(under), A(order)), DY, 0.0));
+  if (wants(g, 2)) give(g, 2, WHERE(lt_do(logical_or, A(over), A(crossed)), DY, 0.0));
+}
+
+void lt_grad_lerp(lt_Grad *g) {
+  lt_Arg w = g->arg[2];
+  if (wants(g, 1)) give(g, 1, MUL(DY, w));
+  if (wants(g, 2)) give(g, 2, MUL(DY, SUB(g->arg[1], g->arg[0])));
+  if (!wants(g, 0)) return;
+  if (w.kind == LT_ARG_TENSOR)
+    give(g, 0, MUL(DY, SUB(1.0, w)));
+  else
+    give(g, 0, MUL(DY, 1 - lt_scalar_to_double(w.scalar)));
+}
+
+void lt_grad_addcmul(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, MUL(DY, scaled(g->arg[2].tensor, g->arg[3])));
+  if (wants(g, 2)) give(g, 2, MUL(DY, scaled(g->arg[1].tensor, g->arg[3])));
+}
+
+void lt_grad_addcdiv(lt_Grad *g) {
+  lt_Arg x = g->arg[1], y = g->arg[2];
+  lt_Tensor *dy = scaled(DY, g->arg[3]);
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 1)) give(g, 1, DIV(dy, y));
+  if (wants(g, 2)) give(g, 2, UNARY(neg, MUL(dy, DIV(DIV(x, y), y))));
+}

@@ -1,0 +1,115 @@
+/* gradients_index.c: gradients of reading and writing by index and by mask. Reading's gradient adds up where it read;
+ * writing's gradient is 0 for what was overwritten, and read again for what was written. */
+#include "gradients.h"
+
+#define DY g->grad
+
+void lt_grad_index_select(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
+  if (input(g, 0)->ndim == 0)
+    give(g, 0, lt_do(sum, A(DY)));
+  else
+    give(g, 0, lt_do(index_add, A(whole), g->arg[1], g->arg[2], A(DY)));
+}
+
+void lt_grad_gather(lt_Grad *g) {
+  if (wants(g, 0))
+    give(g, 0, lt_do(scatter_add, A(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], A(DY)));
+}
+
+void lt_grad_index(lt_Grad *g) {
+  if (wants(g, 0))
+    give(g, 0, lt_do(_index_put, A(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], A(DY), YES));
+}
+
+/* The mask and self are broadcast together. */
+void lt_grad_masked_select(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  const lt_Input *in = input(g, 0);
+  const lt_Tensor *mask = g->arg[1].tensor;
+  int64_t shape[LT_MAX_DIMS];
+  int ndim = in->ndim;
+  memcpy(shape, in->shape, sizeof *shape * (size_t)ndim);
+  if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape)) return;
+  lt_Tensor *wide = lt_do(expand, g->arg[1], LT_INTS(shape, ndim));
+  give(g, 0, lt_do(masked_scatter, A(lt_grad_zeros(g, ndim, shape)), A(wide), A(DY)));
+}
+
+void lt_grad_embedding(lt_Grad *g) {
+  if (wants(g, 0))
+    give(g, 0, lt_do(_embedding_backward, A(DY), g->arg[1], A(input(g, 0)->shape[0]), g->arg[2]));
+}
+
+/* The rows read again, without those of padding. */
+void lt_grad_embedding_backward(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *rows = lt_do(embedding, A(DY), g->arg[1]);
+  if (g->arg[3].i != 0) {
+    lt_Tensor *padding = lt_do(eq, g->arg[1], A(lt_scalar_int(g->arg[3].i)));
+    rows = FILL(rows, lt_do(unsqueeze, A(padding), A(-1)), 0.0);
+  }
+  give(g, 0, rows);
+}
+
+/* gather gives the shape of the index; what src has beyond it was not used. */
+static lt_Tensor *gathered(lt_Grad *g, int i) {
+  const lt_Input *in = input(g, i);
+  const lt_Tensor *index = g->arg[2].tensor;
+  lt_Tensor *got = lt_do(gather, A(DY), g->arg[1], g->arg[2]);
+  if (lt_shape_equal(in->ndim, in->shape, index->ndim, index->shape)) return got;
+  lt_Tensor *whole = lt_grad_zeros_of(g, i), *part = whole;
+  for (int d = 0; d < in->ndim; d++)
+    part = lt_do(_slice, A(part), A(d), A(0), A(index->shape[d]), A(1));
+  return lt_grad_put(whole, part, got);
+}
+
+void lt_grad_scatter(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(scatter, A(DY), g->arg[1], g->arg[2], A(0.0)));
+  if (wants(g, 3)) give(g, 3, gathered(g, 3));
+}
+
+void lt_grad_scatter_add(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 3)) give(g, 3, gathered(g, 3));
+}
+
+void lt_grad_index_add(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, DY);
+  if (wants(g, 3)) give(g, 3, MUL(lt_do(index_select, A(DY), g->arg[1], g->arg[2]), g->arg[4]));
+}
+
+void lt_grad_index_copy(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(index_fill, A(DY), g->arg[1], g->arg[2], A(0.0)));
+  if (wants(g, 3)) give(g, 3, lt_do(index_select, A(DY), g->arg[1], g->arg[2]));
+}
+
+void lt_grad_index_fill(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(index_fill, A(DY), g->arg[1], g->arg[2], A(0.0)));
+}
+
+void lt_grad_index_put(lt_Grad *g) {
+  bool accumulate = g->arg[4].b;
+  if (wants(g, 0) && accumulate) give(g, 0, DY);
+  if (wants(g, 0) && !accumulate)
+    give(g, 0, lt_do(_index_put, A(DY), g->arg[1], g->arg[2], A(lt_grad_zeros(g, 0, NULL)), NO));
+  if (wants(g, 3)) give(g, 3, lt_do(_index, A(DY), g->arg[1], g->arg[2]));
+}
+
+/* The gradients at the mask, in a row, then zeros for what source has beyond them. */
+void lt_grad_masked_scatter(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, FILL(DY, g->arg[1], 0.0));
+  if (!wants(g, 2)) return;
+  const lt_Input *in = input(g, 2);
+  int64_t numel = 1;
+  for (int i = 0; i < in->ndim; i++) numel *= in->shape[i];
+  lt_Tensor *used = lt_do(masked_select, A(DY), g->arg[1]);
+  int64_t rest = used ? numel - used->numel : 0;
+  lt_Tensor *unused = lt_grad_zeros(g, 1, &rest);
+  if (!used || !unused) {
+    g->failed = true;
+    return;
+  }
+  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){used, unused}), 2), A(0));
+  give(g, 2, lt_do(view, A(all), LT_INTS(in->shape, in->ndim)));
+}

@@ -1,0 +1,131 @@
+/* gradients_linear.c: gradients of products of matrices, softmax, layer norm and losses. */
+#include "gradients.h"
+
+#define DY g->grad
+
+static lt_Tensor *flipped(lt_Arg m) { return lt_do(transpose, m, A(-1), A(-2)); }
+
+/* ---- products ---------------------------------------------------------------------------------------------- */
+
+static lt_Tensor *matmul(bool batch, lt_Arg a, lt_Arg b) {
+  return batch ? lt_do(bmm, a, b) : lt_do(mm, a, b);
+}
+
+/* dL/da of c = a b, in a's own order of memory: for a transposed `a` as the transpose of the transposed product, so
+ * that the gradient of the parameter behind it is contiguous. */
+static lt_Tensor *left_gradient(bool batch, const lt_Input *a, lt_Tensor *dc, lt_Arg b) {
+  if (!a->transposed) return matmul(batch, A(dc), A(flipped(b)));
+  return flipped(A(matmul(batch, b, A(flipped(A(dc))))));
+}
+
+static lt_Tensor *right_gradient(bool batch, const lt_Input *b, lt_Tensor *dc, lt_Arg a) {
+  if (!b->transposed) return matmul(batch, A(flipped(a)), A(dc));
+  return flipped(A(matmul(batch, A(flipped(A(dc))), a)));
+}
+
+static void product(lt_Grad *g, bool batch) {
+  if (wants(g, 0)) give(g, 0, left_gradient(batch, input(g, 0), DY, g->arg[1]));
+  if (wants(g, 1)) give(g, 1, right_gradient(batch, input(g, 1), DY, g->arg[0]));
+}
+
+void lt_grad_mm(lt_Grad *g) { product(g, false); }
+void lt_grad_bmm(lt_Grad *g) { product(g, true); }
+
+static lt_Tensor *scaled(lt_Tensor *t, lt_Arg number) {
+  return lt_scalar_to_double(number.scalar) == 1 ? t : MUL(t, number);
+}
+
+void lt_grad_addmm(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, scaled(DY, g->arg[3]));
+  if (wants(g, 1)) give(g, 1, scaled(left_gradient(false, input(g, 1), DY, g->arg[2]), g->arg[4]));
+  if (wants(g, 2)) give(g, 2, scaled(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
+}
+
+/* ---- softmax ----------------------------------------------------------------------------------------------- */
+
+void lt_grad_softmax(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), A(g->result[0]), g->arg[1]));
+}
+
+void lt_grad_log_softmax(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(_log_softmax_backward, A(DY), A(g->result[0]), g->arg[1]));
+}
+
+static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
+  return lt_do(sum, A(t), LT_INTS(&dim.i, 1), YES);
+}
+
+/* out = y (a - sum(a y)): in a it is symmetric; d/dy = h a - h sum(a y) - a sum(h y), h what comes in. */
+void lt_grad_softmax_backward(lt_Grad *g) {
+  lt_Arg a = g->arg[0], y = g->arg[1], dim = g->arg[2];
+  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), y, dim));
+  if (!wants(g, 1)) return;
+  lt_Tensor *h = MUL(DY, SUB(a, sum_along(MUL(a, y), dim)));
+  give(g, 1, SUB(h, MUL(a, sum_along(MUL(DY, y), dim))));
+}
+
+/* out = a - e^y sum(a): d/da = h - sum(h e^y), d/dy = -h e^y sum(a). */
+void lt_grad_log_softmax_backward(lt_Grad *g) {
+  lt_Tensor *hy = MUL(DY, UNARY(exp, g->arg[1]));
+  if (wants(g, 0)) give(g, 0, SUB(DY, sum_along(hy, g->arg[2])));
+  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(hy, sum_along(g->arg[0].tensor, g->arg[2]))));
+}
+
+/* ---- layer norm -------------------------------------------------------------------------------------------- */
+
+static void layer_norm_kernel(lt_Grad *g) {
+  lt_Results r;
+  lt_Arg args[] = {A(DY), g->arg[0], g->arg[1], A(g->result[1]), A(g->result[2]), g->arg[2]};
+  if (!lt_call(LT_OP__layer_norm_backward, false, args, 6, &r)) {
+    g->failed = true;
+    return;
+  }
+  const int argument[] = {0, 2, 3};
+  for (int i = 0; i < 3; i++) {
+    lt_Tensor *t = lt_scope_own(r.few[i]);
+    if (wants(g, argument[i])) give(g, argument[i], t);
+  }
+}
+
+/* The same in ops, statistics included, for gradients of gradients:
+ * dx = (h - mean(h) - n mean(h n)) / std, n the normalised x, h = g weight. */
+static void layer_norm_ops(lt_Grad *g) {
+  lt_Arg x = g->arg[0];
+  int count = (int)g->arg[1].i;
+  int64_t dims[LT_MAX_DIMS];
+  for (int i = 0; i < count; i++) dims[i] = i - count;
+  lt_Arg over = LT_INTS(dims, count);
+  lt_Tensor *off = SUB(x, lt_do(mean, x, over, YES));
+  lt_Tensor *var = lt_do(mean, A(UNARY(square, off)), over, YES);
+  lt_Tensor *rstd = UNARY(rsqrt, ADD(var, g->arg[4].f));
+  lt_Tensor *n = MUL(off, rstd);
+  if (wants(g, 0)) {
+    lt_Tensor *h = g->arg[2].kind != LT_ARG_NIL ? MUL(DY, g->arg[2]) : DY;
+    lt_Tensor *mean_h = lt_do(mean, A(h), over, YES),
+              *mean_hn = lt_do(mean, A(MUL(h, n)), over, YES);
+    give(g, 0, MUL(SUB(SUB(h, mean_h), MUL(n, mean_hn)), rstd));
+  }
+  if (wants(g, 2)) give(g, 2, MUL(DY, n));
+  if (wants(g, 3)) give(g, 3, DY);
+}
+
+void lt_grad_layer_norm(lt_Grad *g) {
+  if (lt_grad_enabled())
+    layer_norm_ops(g);
+  else
+    layer_norm_kernel(g);
+}
+
+/* ---- negative log likelihood ------------------------------------------------------------------------------- */
+
+void lt_grad_nll_loss(lt_Grad *g) {
+  if (wants(g, 0))
+    give(g, 0,
+         lt_do(_nll_loss_backward, A(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3], g->arg[4],
+               A(g->result[1])));
+}
+
+/* It is linear in the gradient, and _nll_loss is its adjoint. */
+void lt_grad_nll_loss_backward(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(_nll_loss, A(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
+}

@@ -1,0 +1,237 @@
+/* gradients_reduce.c: gradients of reductions, running sums and products, and sorting. */
+#include "gradients.h"
+
+#define DY g->grad
+
+/* The reduced dimensions of argument 0, from `dims` in argument 1. */
+static bool reduced(lt_Grad *g, unsigned *mask) {
+  if (lt_dims(&g->arg[1], input(g, 0)->ndim, mask)) return true;
+  g->failed = true;
+  return false;
+}
+
+/* A result of the reduction with its dimensions back as ones, so that it broadcasts against argument 0. */
+static lt_Tensor *kept(const lt_Grad *g, lt_Tensor *t, unsigned mask) {
+  const lt_Input *in = input(g, 0);
+  int64_t shape[LT_MAX_DIMS];
+  if (t && t->ndim == in->ndim) return t;
+  for (int i = 0; i < in->ndim; i++) shape[i] = (mask >> i) & 1 ? 1 : in->shape[i];
+  return lt_do(view, A(t), LT_INTS(shape, in->ndim));
+}
+
+/* How many elements each result was made of. */
+static double reduced_count(const lt_Grad *g, unsigned mask) {
+  const lt_Input *in = input(g, 0);
+  double n = 1;
+  for (int i = 0; i < in->ndim; i++)
+    if ((mask >> i) & 1) n *= (double)in->shape[i];
+  return n;
+}
+
+static lt_Tensor *spread(const lt_Grad *g, lt_Tensor *t) {
+  return lt_do(expand, A(t), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim));
+}
+
+void lt_grad_sum(lt_Grad *g) {
+  unsigned mask;
+  if (wants(g, 0) && reduced(g, &mask)) give(g, 0, spread(g, kept(g, DY, mask)));
+}
+
+void lt_grad_mean(lt_Grad *g) {
+  unsigned mask;
+  if (wants(g, 0) && reduced(g, &mask))
+    give(g, 0, spread(g, DIV(kept(g, DY, mask), reduced_count(g, mask))));
+}
+
+/* Products of all that lie before each element (last dimension): 1, x1, x1 x2 ... */
+static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
+  int64_t shape[LT_MAX_DIMS];
+  if (!x) return NULL;
+  int last = x->ndim - 1;
+  memcpy(shape, x->shape, sizeof *shape * (size_t)x->ndim);
+  shape[last] = 1;
+  lt_Tensor *one = lt_grad_ones(g, x->ndim, shape);
+  lt_Tensor *rest = lt_do(_slice, A(x), A(last), A(0), A(x->shape[last] - 1), A(1));
+  if (!one || !rest) return NULL;
+  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){one, rest}), 2), A(last));
+  return lt_do(cumprod, A(all), A(last));
+}
+
+/* Each element's gradient is the product of the others: no division, so zeros do no harm. */
+void lt_grad_prod(lt_Grad *g) {
+  unsigned mask;
+  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  const lt_Input *in = input(g, 0);
+  int64_t order[LT_MAX_DIMS], back[LT_MAX_DIMS], shape[LT_MAX_DIMS], n = 1;
+  int lead = 0, ndim = 0;
+  for (int i = 0; i < in->ndim; i++)
+    if (!((mask >> i) & 1)) {
+      order[ndim++] = i;
+      shape[lead++] = in->shape[i];
+    }
+  for (int i = 0; i < in->ndim; i++)
+    if ((mask >> i) & 1) {
+      order[ndim++] = i;
+      n *= in->shape[i];
+    }
+  for (int i = 0; i < ndim; i++) back[order[i]] = i;
+  shape[lead] = n;
+  if (n == 0) return; /* nothing to give a gradient to */
+  lt_Tensor *permuted = lt_do(permute, g->arg[0], LT_INTS(order, ndim));
+  lt_Tensor *x = lt_do(reshape, A(permuted), LT_INTS(shape, lead + 1));
+  lt_Tensor *left = product_before(g, x);
+  const int64_t last = lead;
+  lt_Tensor *right = product_before(g, lt_do(flip, A(x), LT_INTS(&last, 1)));
+  lt_Tensor *others = MUL(left, lt_do(flip, A(right), LT_INTS(&last, 1)));
+  if (!permuted || !others) {
+    g->failed = true;
+    return;
+  }
+  others = lt_do(reshape, A(others), LT_INTS(permuted->shape, permuted->ndim));
+  give(g, 0, MUL(kept(g, DY, mask), lt_do(permute, A(others), LT_INTS(back, ndim))));
+}
+
+/* amax, amin: equals share. */
+void lt_grad_extreme(lt_Grad *g) {
+  unsigned mask;
+  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  lt_Tensor *hit = lt_do(eq, g->arg[0], A(kept(g, g->result[0], mask)));
+  lt_Tensor *count = lt_do(sum, A(hit), g->arg[1], YES);
+  give(g, 0, MUL(hit, DIV(kept(g, DY, mask), count)));
+}
+
+/* Puts each value's gradient where the value came from. */
+static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim) {
+  if (input(g, 0)->ndim == 0)
+    give(g, 0, lt_do(view, A(grad), LT_INTS(NULL, 0)));
+  else
+    give(g, 0, lt_do(scatter, A(lt_grad_zeros_of(g, 0)), dim, A(index), A(grad)));
+}
+
+void lt_grad_extreme_along(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *grad = DY, *index = g->result[1];
+  if (input(g, 0)->ndim > 0 && !g->arg[2].b) {
+    grad = lt_do(unsqueeze, A(grad), g->arg[1]);
+    index = lt_do(unsqueeze, A(index), g->arg[1]);
+  }
+  send_back(g, grad, index, g->arg[1]);
+}
+
+void lt_grad_sort(lt_Grad *g) {
+  if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
+}
+
+void lt_grad_topk(lt_Grad *g) {
+  if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[2]);
+}
+
+void lt_grad_var(lt_Grad *g) {
+  unsigned mask;
+  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  lt_Tensor *off = SUB(g->arg[0], lt_do(mean, g->arg[0], g->arg[1], YES));
+  double divisor = reduced_count(g, mask) - g->arg[3].f;
+  give(g, 0, MUL(off, MUL(kept(g, DY, mask), 2 / divisor)));
+}
+
+/* sign(x) |x|^(p - 1) g / norm^(p - 1), with 0 at the zero vector and, for p < 1, at zeros. */
+static lt_Tensor *norm_slope(lt_Arg x, lt_Tensor *norm, lt_Tensor *dy, double p) {
+  lt_Tensor *zero = lt_do(eq, A(norm), A(0.0)), *safe = FILL(norm, zero, 1.0);
+  if (p == 2) return MUL(x, FILL(DIV(dy, safe), zero, 0.0));
+  lt_Tensor *none = lt_do(eq, x, A(0.0));
+  lt_Tensor *size =
+      UNARY(abs, WHERE(none, 1.0, x)); /* no power of 0, whose gradient may be infinite */
+  lt_Tensor *scaled = MUL(UNARY(sign, x), POWER(size, p - 1));
+  return MUL(scaled, FILL(MUL(dy, POWER(safe, 1 - p)), zero, 0.0));
+}
+
+void lt_grad_norm(lt_Grad *g) {
+  unsigned mask;
+  double p = g->arg[3].f;
+  if (!wants(g, 0) || p == 0 || !reduced(g, &mask)) return;
+  lt_Arg x = g->arg[0];
+  lt_Tensor *dy = kept(g, DY, mask), *norm = kept(g, g->result[0], mask);
+  if (p == 1) {
+    give(g, 0, MUL(UNARY(sign, x), dy));
+  } else if (isinf(p)) {
+    lt_Tensor *hit = lt_do(eq, A(UNARY(abs, x)), A(norm));
+    lt_Tensor *count = lt_do(sum, A(hit), g->arg[1], YES);
+    give(g, 0, MUL(MUL(UNARY(sign, x), hit), DIV(dy, count)));
+  } else {
+    give(g, 0, norm_slope(x, norm, dy, p));
+  }
+}
+
+/* softmax; a row of nothing but -inf gets 0 and not NaN. */
+void lt_grad_logsumexp(lt_Grad *g) {
+  unsigned mask;
+  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  lt_Tensor *sum = kept(g, g->result[0], mask);
+  sum = FILL(sum, lt_do(eq, A(sum), A((double)-INFINITY)), 0.0);
+  give(g, 0, MUL(kept(g, DY, mask), UNARY(exp, SUB(g->arg[0], sum))));
+}
+
+/* ---- running sums and products ----------------------------------------------------------------------------- */
+
+/* x1 + ... + xn, x2 + ... + xn, ..., xn */
+static lt_Tensor *sum_from_the_end(lt_Tensor *x, int64_t dim) {
+  lt_Arg dims = LT_INTS(&dim, 1);
+  return lt_do(flip, A(lt_do(cumsum, A(lt_do(flip, A(x), dims)), A(dim))), dims);
+}
+
+void lt_grad_cumsum(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  give(g, 0, input(g, 0)->ndim == 0 ? DY : sum_from_the_end(DY, g->arg[1].i));
+}
+
+/* With y the running products, dy_j/dx_k = y_j / x_k for j >= k. Before the first zero of a row that is so; at it, the
+ * products are taken with the zero left out; behind it every gradient is 0. */
+static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
+  lt_Tensor *zero = lt_do(eq, x, A(0.0));
+  lt_Tensor *zeros = lt_do(cumsum, A(zero), A(dim));
+  lt_Tensor *early = lt_do(eq, A(zeros), A(0));
+  lt_Tensor *first = lt_do(logical_and, A(zero), A(lt_do(eq, A(zeros), A(1))));
+  lt_Tensor *at_early = DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), WHERE(early, x, 1.0));
+  lt_Tensor *without = lt_do(cumprod, A(WHERE(first, 1.0, x)), A(dim));
+  lt_Tensor *at_first = sum_from_the_end(FILL(MUL(DY, without), early, 0.0), dim);
+  return WHERE(early, at_early, WHERE(first, at_first, 0.0));
+}
+
+/* The same from all pairs (k, j): n^2 memory, but right for gradients of gradients too. */
+static lt_Tensor *cumprod_pairs(lt_Grad *g, lt_Arg x, int64_t dim) {
+  int64_t last = -1, n = input(g, 0)->shape[dim < 0 ? dim + input(g, 0)->ndim : dim];
+  lt_Tensor *row = lt_do(unsqueeze, A(lt_do(transpose, x, A(dim), A(last))), A((int64_t)-2));
+  lt_Tensor *eye =
+      lt_do(eye, A(n), A(n), lt_arg_dtype(LT_bool), lt_arg_device(input(g, 0)->device));
+  lt_Tensor *without = WHERE(eye, 1.0, row); /* row k leaves x_k out */
+  lt_Tensor *pairs = lt_do(triu, A(lt_do(cumprod, A(without), A(last))));
+  lt_Tensor *dy = lt_do(unsqueeze, A(lt_do(transpose, A(DY), A(dim), A(last))), A((int64_t)-2));
+  return lt_do(transpose, A(lt_do(sum, A(MUL(pairs, dy)), LT_INTS(&last, 1))), A(dim), A(last));
+}
+
+/* Is there a zero? (Reads the data; a meta tensor has none.) */
+static bool has_zero(lt_Grad *g, lt_Tensor *x, bool *yes) {
+  lt_Scalar s = lt_scalar_bool(false);
+  lt_Tensor *any = lt_do(any, A(lt_do(eq, A(x), A(0.0))));
+  if (!any || (!lt_tensor_is_meta(any) && !lt_tensor_item(any, &s))) {
+    g->failed = true;
+    return false;
+  }
+  *yes = s.i != 0;
+  return true;
+}
+
+void lt_grad_cumprod(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Arg x = g->arg[0];
+  int64_t dim = g->arg[1].i;
+  bool zero = true;
+  if (input(g, 0)->ndim == 0) {
+    give(g, 0, DY);
+  } else if (!lt_grad_enabled()) {
+    give(g, 0, cumprod_once(g, x, dim));
+  } else if (has_zero(g, x.tensor, &zero)) {
+    give(g, 0,
+         zero ? cumprod_pairs(g, x, dim) : DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), x));
+  }
+}

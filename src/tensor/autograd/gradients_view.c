@@ -1,0 +1,177 @@
+/* gradients_view.c: gradients of views, and of ops that join and rearrange. A view's gradient is put back where the view
+ * lies, the rest is 0. */
+#include "gradients.h"
+
+#define DY g->grad
+
+void lt_grad_reshaped(lt_Grad *g) {
+  if (wants(g, 0))
+    give(g, 0, lt_do(reshape, A(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
+}
+
+void lt_grad_transpose(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(transpose, A(DY), g->arg[1], g->arg[2]));
+}
+
+void lt_grad_permute(lt_Grad *g) {
+  int64_t back[LT_MAX_DIMS];
+  int ndim = input(g, 0)->ndim;
+  for (int i = 0; i < ndim; i++) {
+    int64_t d = g->arg[1].ints[i];
+    back[d < 0 ? d + ndim : d] = i;
+  }
+  if (wants(g, 0)) give(g, 0, lt_do(permute, A(DY), LT_INTS(back, ndim)));
+}
+
+void lt_grad_select(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
+  give(g, 0, lt_grad_put(whole, lt_do(select, A(whole), g->arg[1], g->arg[2]), DY));
+}
+
+void lt_grad_slice(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
+  give(g, 0,
+       lt_grad_put(whole, lt_do(_slice, A(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]), DY));
+}
+
+void lt_grad_diagonal(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
+  give(g, 0, lt_grad_put(whole, lt_do(diagonal, A(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
+}
+
+/* ---- any geometry ------------------------------------------------------------------------------------------ */
+
+typedef struct Geometry {
+  int ndim;
+  const int64_t *shape, *strides;
+  int64_t first;
+} Geometry;
+
+/* The positions (from 1) of a geometry's elements in memory that starts at `low`. */
+static lt_Tensor *positions(const lt_Grad *g, const Geometry *v, int64_t low, int64_t room) {
+  int64_t all = -1;
+  lt_Tensor *count = lt_do(arange, A(lt_scalar_int(room)), LT_NIL, A(lt_scalar_int(1)),
+                           lt_arg_dtype(LT_int64), lt_arg_device(lt_tensor_device(g->grad)));
+  lt_Tensor *at = lt_do(as_strided, A(count), LT_INTS(v->shape, v->ndim),
+                        LT_INTS(v->strides, v->ndim), A(v->first - low));
+  return lt_do(reshape, A(at), LT_INTS(&all, 1));
+}
+
+static int64_t end_of(const Geometry *v) {
+  int64_t end = v->first + 1;
+  for (int i = 0; i < v->ndim; i++)
+    if (v->shape[i]) end += (v->shape[i] - 1) * v->strides[i];
+  return end;
+}
+
+/* Adds values up in a row of memory, each at its place in the geometry. */
+static lt_Tensor *add_up(const lt_Grad *g, const Geometry *v, lt_Tensor *values, int64_t low,
+                         int64_t room) {
+  int64_t all = -1;
+  lt_Tensor *flat = lt_do(reshape, A(values), LT_INTS(&all, 1));
+  return lt_do(index_add, A(lt_grad_zeros(g, 1, &room)), A(0), A(positions(g, v, low, room)),
+               A(flat));
+}
+
+/* The gradient of reading geometry `out` from memory in which the input has geometry `in`. Where elements of the input
+ * share memory, each gets its part of the sum. */
+static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *out, bool shared) {
+  int64_t low = in->first < out->first ? in->first : out->first;
+  int64_t end = end_of(in) > end_of(out) ? end_of(in) : end_of(out), room = end - low;
+  lt_Tensor *sum = add_up(g, out, DY, low, room);
+  if (shared) {
+    lt_Tensor *count = add_up(g, in, lt_grad_ones(g, in->ndim, in->shape), low, room);
+    sum = DIV(sum, lt_do(maximum, A(count), A(1.0)));
+  }
+  return lt_do(as_strided, A(sum), LT_INTS(in->shape, in->ndim), LT_INTS(in->strides, in->ndim),
+               A(in->first - low));
+}
+
+/* Do elements of a geometry share memory? (stride 0, or windows; dimensions taken by size of stride) */
+static bool shares(const Geometry *v) {
+  int64_t reach = 1, last = 0;
+  for (int round = 0; round < v->ndim; round++) {
+    int64_t next = INT64_MAX, size = 0;
+    for (int i = 0; i < v->ndim; i++)
+      if (v->shape[i] > 1 && v->strides[i] > last && v->strides[i] < next) {
+        next = v->strides[i];
+        size = v->shape[i];
+      }
+    for (int i = 0; i < v->ndim; i++)
+      if (v->shape[i] > 1 && v->strides[i] == 0) return true;
+    if (next == INT64_MAX) break;
+    int same = 0;
+    for (int i = 0; i < v->ndim; i++) same += v->shape[i] > 1 && v->strides[i] == next;
+    if (same > 1 || next < reach) return true;
+    reach = (size - 1) * next + reach;
+    last = next;
+  }
+  return false;
+}
+
+void lt_grad_as_strided(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  const lt_Input *i = input(g, 0);
+  int64_t offset = i->strides[i->ndim];
+  Geometry in = {i->ndim, i->shape, i->strides, offset};
+  Geometry out = {g->arg[1].count, g->arg[1].ints, g->arg[2].ints, offset};
+  if (g->arg[3].kind == LT_ARG_INT) out.first = g->arg[3].i;
+  if (g->grad->numel == 0) return;
+  give(g, 0, unread(g, &in, &out, shares(&in)));
+}
+
+void lt_grad_unfold(lt_Grad *g) {
+  if (!wants(g, 0) || DY->numel == 0) return;
+  const lt_Input *i = input(g, 0);
+  int64_t dim = g->arg[1].i, strides[LT_MAX_DIMS], windows[LT_MAX_DIMS];
+  if (i->ndim == 0) {
+    give(g, 0, lt_do(view, A(DY), LT_INTS(NULL, 0)));
+    return;
+  }
+  lt_shape_strides(i->ndim, i->shape, strides);
+  memcpy(windows, strides, sizeof *strides * (size_t)i->ndim);
+  dim = dim < 0 ? dim + i->ndim : dim;
+  windows[i->ndim] = strides[dim];
+  windows[dim] = strides[dim] * g->arg[3].i;
+  Geometry in = {i->ndim, i->shape, strides, 0}, out = {DY->ndim, DY->shape, windows, 0};
+  give(g, 0, unread(g, &in, &out, false));
+}
+
+/* ---- joining and rearranging ------------------------------------------------------------------------------- */
+
+void lt_grad_cat(lt_Grad *g) {
+  int64_t dim = g->arg[1].i, first = 0;
+  for (int k = 0; k < g->arg[0].count; k++) {
+    const lt_Input *in = &g->node->input[g->node->slot[0] + k];
+    if (in->ndim != DY->ndim) continue; /* an empty {0}, which may stand beside any shape */
+    int64_t size = in->shape[dim < 0 ? dim + in->ndim : dim];
+    if (wants_of(g, 0, k)) give_of(g, 0, k, lt_do(_slice, A(DY), A(dim), A(first), A(size), A(1)));
+    first += size;
+  }
+}
+
+void lt_grad_copy_from(lt_Grad *g) {
+  if (wants(g, 1)) give(g, 1, DY);
+}
+
+void lt_grad_triu(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(triu, A(DY), g->arg[1]));
+}
+
+void lt_grad_tril(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(tril, A(DY), g->arg[1]));
+}
+
+void lt_grad_flip(lt_Grad *g) {
+  if (wants(g, 0)) give(g, 0, lt_do(flip, A(DY), g->arg[1]));
+}
+
+void lt_grad_roll(lt_Grad *g) {
+  int64_t back[LT_MAX_DIMS];
+  int n = g->arg[1].count;
+  for (int i = 0; i < n; i++) back[i] = -g->arg[1].ints[i];
+  if (wants(g, 0)) give(g, 0, lt_do(roll, A(DY), LT_INTS(back, n), g->arg[2]));
+}

@@ -1,0 +1,145 @@
+/* hooks.c: functions of the host that see a tensor's gradient, and may give another.
+ *
+ * A hook of a leaf lives in its meta. A hook of another tensor lives with the node that made the tensor, so that it
+ * runs also when the tensor itself is gone; the meta holds it too, to find it by its id. Removing one leaves an empty
+ * hook in the lists, which is skipped. */
+#include "autograd.h"
+
+struct lt_Hook {
+  atomic_int refs;
+  int id;
+  int output;   /* of the node */
+  lt_HookFn fn; /* NULL: removed */
+  void *context;
+  void (*forget)(void *context);
+};
+
+static void hook_forget(lt_Hook *h) {
+  void (*forget)(void *) = h->forget;
+  h->fn = NULL;
+  h->forget = NULL;
+  if (forget) forget(h->context);
+}
+
+static void hook_release(lt_Hook *h) {
+  if (atomic_fetch_sub(&h->refs, 1) != 1) return;
+  hook_forget(h);
+  free(h);
+}
+
+void lt_hooks_free(lt_Hooks *hooks) {
+  for (int i = 0; i < hooks->count; i++) hook_release(hooks->items[i]);
+  free(hooks->items);
+  free(hooks);
+}
+
+/* Room for one more; the list is made when there is none. */
+static bool hooks_grow(lt_Hooks **hooks) {
+  if (!*hooks) *hooks = calloc(1, sizeof **hooks);
+  lt_Hooks *h = *hooks;
+  if (h && h->count < h->room) return true;
+  int room = h ? 2 * h->room + 2 : 0;
+  lt_Hook **items = h ? realloc(h->items, (size_t)room * sizeof *items) : NULL;
+  if (!items) {
+    lt_error_set("register_hook: out of memory");
+    return false;
+  }
+  h->items = items;
+  h->room = room;
+  return true;
+}
+
+static void hooks_append(lt_Hooks *hooks, lt_Hook *h) {
+  atomic_fetch_add(&h->refs, 1);
+  hooks->items[hooks->count++] = h;
+}
+
+int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context)) {
+  if (!lt_tensor_wants_grad(t)) {
+    lt_error_set("register_hook: the tensor does not require grad, so the hook would never run");
+    return 0;
+  }
+  lt_AutogradMeta *m = lt_meta_of(t);
+  if (!m || !hooks_grow(&m->hooks)) return 0;
+  lt_Node *node = m->edge.node;
+  if (node && !hooks_grow(&node->hooks)) return 0;
+  lt_Hook *h = calloc(1, sizeof *h);
+  if (!h) {
+    lt_error_set("register_hook: out of memory");
+    return 0;
+  }
+  atomic_init(&h->refs, 0);
+  *h = (lt_Hook){.id = ++m->last_hook,
+                 .output = m->edge.output,
+                 .fn = fn,
+                 .context = context,
+                 .forget = forget};
+  hooks_append(m->hooks, h);
+  if (node) hooks_append(node->hooks, h);
+  return h->id;
+}
+
+bool lt_tensor_remove_hook(lt_Tensor *t, int id) {
+  lt_Hooks *hooks = t->meta ? t->meta->hooks : NULL;
+  for (int i = 0; hooks && i < hooks->count; i++) {
+    lt_Hook *h = hooks->items[i];
+    if (h->id != id) continue;
+    hook_forget(h);
+    memmove(hooks->items + i, hooks->items + i + 1,
+            (size_t)(hooks->count - i - 1) * sizeof(lt_Hook *));
+    hooks->count--;
+    hook_release(h);
+    return true;
+  }
+  lt_error_set("remove: the tensor has no hook of this number");
+  return false;
+}
+
+static bool run_one(lt_Hook *h, lt_Tensor **grad) {
+  lt_Tensor *replacement = NULL, *old = *grad;
+  if (!h->fn(h->context, old, &replacement)) return false;
+  if (!replacement) return true;
+  if (!lt_shape_equal(replacement->ndim, replacement->shape, old->ndim, old->shape) ||
+      replacement->dtype != old->dtype ||
+      !lt_device_equal(lt_tensor_device(replacement), lt_tensor_device(old))) {
+    lt_fail("a hook was given a gradient of shape %s (%s on %s) and gave back one of shape %s (%s "
+            "on %s)",
+            lt_shape_text(old->ndim, old->shape), lt_dtype_name(old->dtype),
+            lt_device_name(lt_tensor_device(old)),
+            lt_shape_text(replacement->ndim, replacement->shape), lt_dtype_name(replacement->dtype),
+            lt_device_name(lt_tensor_device(replacement)));
+    lt_release(replacement);
+    return false;
+  }
+  *grad = replacement;
+  lt_release(old);
+  return true;
+}
+
+/* Runs the host's function outside of the engine's own state: its ops bear their own names. */
+static bool call_host(lt_Hook *h, lt_Tensor **grad) {
+  lt_Thread *th = lt_thread();
+  const char *op = th->user_op;
+  th->user_op = NULL;
+  bool ok = h->fn ? run_one(h, grad) : true;
+  th->user_op = op;
+  return ok;
+}
+
+/* A hook may add and remove hooks, or let go of the tensor: those of the moment are held and run. */
+bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad) {
+  int count = hooks->count;
+  lt_Hook **held = malloc((size_t)(count ? count : 1) * sizeof(lt_Hook *));
+  if (!held) return lt_fail("out of memory");
+  for (int i = 0; i < count; i++) {
+    held[i] = hooks->items[i];
+    atomic_fetch_add(&held[i]->refs, 1);
+  }
+  bool ok = true;
+  for (int i = 0; i < count; i++) {
+    if (ok && held[i]->output == output) ok = call_host(held[i], grad);
+    hook_release(held[i]);
+  }
+  free(held);
+  return ok;
+}

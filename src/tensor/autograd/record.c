@@ -1,0 +1,262 @@
+/* record.c: autograd's side of a call: is it recorded, and what is kept of it.
+ *
+ * A call is recorded when something differentiable goes in, the tape is on, and its op has a row in gradients.def. The
+ * node of an in-place op is made whole before the op runs (with copies of what the op is about to overwrite), so that
+ * after the run nothing can fail any more. */
+#include "autograd.h"
+
+bool lt_op_has_gradient(lt_OpId op) {
+  lt_RowKind kind = lt_gradients[op].kind;
+  return kind != LT_ROW_MISSING && kind != LT_ROW_NONE;
+}
+
+/* ---- is it recorded? --------------------------------------------------------------------------------------- */
+
+static bool any_wants(const lt_Arg *a) {
+  if (a->kind == LT_ARG_TENSOR) return lt_tensor_wants_grad(a->tensor);
+  if (a->kind != LT_ARG_TENSORS) return false;
+  for (int k = 0; k < a->count; k++)
+    if (a->tensors[k] && lt_tensor_wants_grad(a->tensors[k])) return true;
+  return false;
+}
+
+bool lt_autograd_wanted(const lt_Call *c) {
+  const lt_Thread *th = lt_thread();
+  if (th->grad_off || th->inference_on) return false;
+  if (c->in_place) {
+    /* A result that overwrites a tensor ends its history even where the op has no gradient. */
+    if (!lt_dtype_is_float(c->arg[0].tensor->dtype)) return false;
+    if (!lt_op_has_gradient(c->op)) return lt_tensor_wants_grad(c->arg[0].tensor);
+  } else {
+    if (!lt_op_has_gradient(c->op)) return false;
+    lt_Dtype result = c->out[0] ? c->out[0]->dtype : c->spec[0].dtype;
+    if (!lt_dtype_is_float(result)) return false;
+  }
+  for (int i = 0; i < c->nargs; i++)
+    if (any_wants(&c->arg[i])) return true;
+  return false;
+}
+
+/* ---- making the node --------------------------------------------------------------------------------------- */
+
+typedef struct Plan {
+  int ninputs, nsaved;
+  size_t words, bytes;
+  unsigned wanted;         /* bit i: argument i wants a gradient */
+  unsigned kept, kept_out; /* arguments and results to save */
+} Plan;
+
+static bool needs(lt_Keep keep, int byte, unsigned wanted) {
+  return byte < 8 && ((keep >> (8 * byte)) & 0xff & wanted) != 0;
+}
+
+static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
+  switch (a->kind) {
+  case LT_ARG_TENSOR:
+    p->ninputs++;
+    p->words += (size_t)a->tensor->ndim * (strides ? 2 : 1) + (strides ? 1 : 0);
+    break;
+  case LT_ARG_TENSORS:
+    p->ninputs += a->count;
+    for (int k = 0; k < a->count; k++)
+      if (a->tensors[k]) p->words += (size_t)a->tensors[k]->ndim;
+    break;
+  case LT_ARG_INTS:
+    p->words += (size_t)a->count;
+    return;
+  case LT_ARG_STRING:
+    p->bytes += strlen(a->string) + 1;
+    return;
+  default:
+    return;
+  }
+  if (any_wants(a)) p->wanted |= 1u << i;
+}
+
+static Plan plan_call(const lt_Call *c, lt_Keep keep) {
+  Plan p = {0};
+  for (int i = 0; i < c->nargs; i++) plan_arg(&p, &c->arg[i], i, c->op == LT_OP_as_strided);
+  if (!keep) return p;
+  for (int i = 0; i < c->nargs && i < 5; i++) {
+    if (!needs(keep, i, p.wanted)) continue;
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR) p.nsaved++;
+    if (a->kind == LT_ARG_TENSORS) p.nsaved += a->count;
+    p.kept |= 1u << i;
+  }
+  for (int r = 0; r < c->nout; r++)
+    if (needs(keep, 5 + r, p.wanted)) {
+      p.kept_out |= 1u << r;
+      p.nsaved++;
+    }
+  return p;
+}
+
+/* What is saved of t: an alias; a copy when the call is about to overwrite it. */
+static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
+  if (t->inference) {
+    lt_fail("a tensor made in inference mode cannot be saved for backward. Use x:clone()");
+    return NULL;
+  }
+  if (!c->in_place || t->storage != c->arg[0].tensor->storage) return lt_alias(t);
+  lt_Tensor *copy = lt_empty(t->dtype, lt_tensor_device(t), t->ndim, t->shape);
+  if (copy && !lt_copy_into(copy, t, false)) {
+    lt_release(copy);
+    return NULL;
+  }
+  return copy;
+}
+
+static bool save(lt_Node *n, int *at, lt_Tensor *value, int what) {
+  if (!value) return false;
+  n->saved[(*at)++] = (lt_Saved){value, lt_tensor_version(value), (int16_t)what};
+  return true;
+}
+
+/* One tensor argument: its metadata, edge and, when kept, value. */
+static bool take_input(lt_Node *n, const lt_Call *c, int input, lt_Tensor *t, bool kept,
+                       int64_t **w, int *at) {
+  lt_node_set_input(n, input, t, c->op == LT_OP_as_strided, w);
+  if (!lt_edge_of(t, &n->input[input].edge)) return false;
+  return !kept || save(n, at, keep_value(c, t), input);
+}
+
+static bool take_arg(lt_Node *n, const lt_Call *c, int i, const Plan *p, int *input, int64_t **w,
+                     char **b, int *at) {
+  const lt_Arg *a = &c->arg[i];
+  bool kept = (p->kept >> i) & 1;
+  n->arg[i] = *a;
+  n->slot[i] = -1;
+  switch (a->kind) {
+  case LT_ARG_TENSOR:
+    n->slot[i] = *input;
+    n->arg[i].tensor = NULL;
+    return take_input(n, c, (*input)++, a->tensor, kept, w, at);
+  case LT_ARG_TENSORS:
+    n->slot[i] = *input;
+    n->arg[i].tensors = NULL;
+    for (int k = 0; k < a->count; k++, (*input)++)
+      if (a->tensors[k] && !take_input(n, c, *input, a->tensors[k], kept, w, at)) return false;
+    return true;
+  case LT_ARG_INTS:
+    if (a->count) memcpy(*w, a->ints, sizeof **w * (size_t)a->count);
+    n->arg[i].ints = *w;
+    *w += a->count;
+    return true;
+  case LT_ARG_STRING:
+    n->arg[i].string = *b;
+    strcpy(*b, a->string);
+    *b += strlen(a->string) + 1;
+    return true;
+  case LT_ARG_GENERATOR:
+    n->arg[i] = LT_NIL;
+    return true;
+  default:
+    return true;
+  }
+}
+
+/* A result is saved as an alias, which does not hold the node that will hold it. */
+static bool take_results(lt_Node *n, const lt_Call *c, unsigned kept, int *at) {
+  for (int r = 0; r < c->nout; r++) {
+    if (!((kept >> r) & 1)) continue;
+    lt_Tensor *t = c->in_place ? c->arg[0].tensor : c->out[r];
+    if (!save(n, at, lt_alias(t), -1 - r)) return false;
+  }
+  return true;
+}
+
+static lt_Node *node_of_call(const lt_Call *c) {
+  Plan p = plan_call(c, lt_gradients[c->op].keep);
+  int64_t *w;
+  char *b;
+  lt_Node *n = lt_node_new(LT_NODE_OP, p.ninputs, p.nsaved, c->nargs, p.words, p.bytes, &w, &b);
+  if (!n) return NULL;
+  n->op = (uint16_t)c->op;
+  n->in_place = c->in_place;
+  n->nout = (uint16_t)(c->nout ? c->nout : 1);
+  int input = 0, at = 0;
+  bool ok = true;
+  for (int i = 0; ok && i < c->nargs; i++) ok = take_arg(n, c, i, &p, &input, &w, &b, &at);
+  ok = ok && take_results(n, c, p.kept_out, &at);
+  n->nsaved = at; /* lists may hold NULL */
+  if (ok) return n;
+  lt_node_release(n);
+  return NULL;
+}
+
+/* ---- after a run ------------------------------------------------------------------------------------------- */
+
+static bool join(lt_Tensor *t, lt_Node *n, int output) {
+  lt_AutogradMeta *m = lt_meta_of(t);
+  if (!m) return false;
+  lt_meta_set_edge(m, (lt_Edge){lt_node_retain(n), NULL, output});
+  t->requires_grad = true;
+  return true;
+}
+
+bool lt_autograd_record(lt_Call *c) {
+  lt_Node *n = node_of_call(c);
+  if (!n) return false;
+  int results = lt_gradients[c->op].kind == LT_ROW_FIRST ? 1 : c->nout ? c->nout : 1;
+  bool ok = true;
+  for (int i = 0; ok && i < results; i++)
+    if (lt_dtype_is_float(c->out[i]->dtype)) ok = join(c->out[i], n, i);
+  lt_node_release(n);
+  return ok;
+}
+
+/* ---- in place ---------------------------------------------------------------------------------------------- */
+
+bool lt_autograd_check_in_place(const lt_Call *c) {
+  lt_Tensor *self = c->arg[0].tensor;
+  if (self->inference && !lt_inference_enabled())
+    return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
+                   "Use self:clone()");
+  if (!lt_autograd_wanted(c)) return true;
+  if (self->requires_grad && lt_tensor_is_leaf(self))
+    return lt_fail(
+        "a leaf that requires grad cannot be changed in place: the tape has no value from before. "
+        "Use lt.no_grad(function() ... end), or the variant without _");
+  lt_Tensor *base = lt_view_base(self);
+  if (!base) return true;
+  if (base->requires_grad && lt_tensor_is_leaf(base))
+    return lt_fail("self is a view of a leaf that requires grad and cannot be changed in place. "
+                   "Use lt.no_grad(function() ... end), or work on a clone of the leaf");
+  if (self->meta->no_grad_view)
+    return lt_fail(
+        "self is a view made under no_grad: changing it in place on the tape would be ambiguous. "
+        "Make the view outside of no_grad, or change it inside");
+  return true;
+}
+
+bool lt_autograd_before_in_place(lt_Call *c, void **state) {
+  lt_Tensor *self = c->arg[0].tensor, *base = lt_view_base(self);
+  lt_Node *n = node_of_call(c);
+  if (n && base) n = lt_slices_new(self, base, n);
+  if (n && !lt_meta_of(base ? base : self)) {
+    lt_node_release(n);
+    n = NULL;
+  }
+  *state = n;
+  return n != NULL;
+}
+
+void lt_autograd_drop_in_place(void *state) { lt_node_release(state); }
+
+/* The results that are saved are self, whose new version they remember. */
+static void settle_versions(lt_Node *n) {
+  for (int i = 0; i < n->nsaved; i++)
+    if (n->saved[i].what < 0) n->saved[i].version = lt_tensor_version(n->saved[i].tensor);
+}
+
+bool lt_autograd_record_in_place(lt_Call *c, void *state) {
+  lt_Node *n = state;
+  lt_Tensor *self = c->arg[0].tensor;
+  lt_Tensor *target = n->kind == LT_NODE_SLICES ? lt_view_base(self) : self;
+  settle_versions(n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n);
+  lt_meta_set_edge(target->meta, (lt_Edge){n, NULL, 0});
+  target->requires_grad = true;
+  target->meta->changes++;
+  return true;
+}

@@ -1,0 +1,173 @@
+/* view.c: views and writing in place.
+ *
+ * A view remembers the tensor that it is, in the end, a view of: its base. An op that changes a view in place on the
+ * tape changes the base's history: the base's edge becomes a slices node, which puts the op's gradient into the part
+ * of the base's gradient that the view covers. Every view of the base is then out of date, and is given a new edge (an
+ * as_strided of the base) when it is used next: `changes` of the base against `seen` of the view tells. */
+#include "autograd.h"
+
+lt_Tensor *lt_view_base(const lt_Tensor *t) {
+  lt_Tensor *base = t->meta ? t->meta->base : NULL;
+  return base && base->storage == t->storage ? base : NULL; /* set_data and free end a view */
+}
+
+/* The node of base:as_strided(geometry of t), as if it had just been called. */
+static lt_Node *as_strided_node(const lt_Tensor *t, lt_Tensor *base) {
+  lt_Arg args[] = {lt_arg_tensor(base), LT_INTS(t->shape, t->ndim), LT_INTS(t->strides, t->ndim),
+                   lt_arg_int(t->offset)};
+  size_t words = (size_t)(2 * base->ndim + 1 + 2 * t->ndim);
+  int64_t *w;
+  lt_Node *n = lt_node_new(LT_NODE_OP, 1, 0, 4, words, 0, &w, NULL);
+  if (!n) return NULL;
+  n->op = LT_OP_as_strided;
+  n->nout = 1;
+  lt_node_set_input(n, 0, base, true, &w);
+  if (!lt_edge_of(base, &n->input[0].edge)) {
+    lt_node_release(n);
+    return NULL;
+  }
+  for (int i = 0; i < 4; i++) {
+    n->arg[i] = args[i];
+    n->slot[i] = i == 0 ? 0 : -1;
+  }
+  n->arg[0].tensor = NULL;
+  for (int i = 1; i < 3; i++) {
+    memcpy(w, args[i].ints, sizeof *w * (size_t)t->ndim);
+    n->arg[i].ints = w;
+    w += t->ndim;
+  }
+  return n;
+}
+
+bool lt_view_refresh(lt_Tensor *t) {
+  lt_AutogradMeta *m = t->meta;
+  lt_Tensor *base = lt_view_base(t);
+  if (!base || m->no_grad_view || !base->requires_grad || !base->meta) return true;
+  if (m->seen == base->meta->changes) return true;
+  if (t->requires_grad && !lt_edge_leads(&m->edge)) return true; /* made a leaf by its owner */
+  lt_Node *n = as_strided_node(t, base);
+  if (!n) return false;
+  lt_meta_set_edge(m, (lt_Edge){n, NULL, 0});
+  m->seen = base->meta->changes;
+  t->requires_grad = true;
+  return true;
+}
+
+bool lt_edge_of(lt_Tensor *t, lt_Edge *edge) {
+  *edge = (lt_Edge){NULL, NULL, 0};
+  if (t->meta && t->meta->base && !lt_view_refresh(t)) return false;
+  if (!t->requires_grad) return true;
+  if (t->meta && lt_edge_leads(&t->meta->edge))
+    *edge = lt_edge_copy(&t->meta->edge);
+  else
+    edge->leaf = lt_retain(t);
+  return true;
+}
+
+/* Remembers what a new view is a view of; tensors that no gradient can ever reach need not know. */
+bool lt_autograd_note_view(lt_Call *c) {
+  lt_Tensor *view = c->out[0], *self = lt_in(c, 0);
+  if (view == self || c->op == LT_OP_detach || !lt_dtype_is_float(view->dtype)) return true;
+  if (lt_inference_enabled() || self->inference) return true;
+  lt_Tensor *base = lt_view_base(self);
+  if (base && !lt_view_refresh(self)) return false;
+  if (!base) base = self;
+  lt_AutogradMeta *m = lt_meta_of(view);
+  if (!m) return false;
+  m->base = lt_retain(base);
+  m->seen = base->meta ? base->meta->changes : 0;
+  m->no_grad_view = lt_thread()->grad_off || (base != self && self->meta->no_grad_view);
+  return true;
+}
+
+/* ---- the slices node --------------------------------------------------------------------------------------- */
+
+lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
+  int ninputs = inner->ninputs;
+  int64_t *w;
+  lt_Node *n = lt_node_new(LT_NODE_SLICES, ninputs, 0, 0, (size_t)base->ndim, 0, &w, NULL);
+  lt_Slices *s = n ? malloc(sizeof *s) : NULL;
+  if (!s) {
+    if (n) lt_fail("out of memory");
+    lt_node_release(n);
+    lt_node_release(inner);
+    return NULL;
+  }
+  n->nout = 1;
+  n->in_place = true;
+  n->extra = s;
+  s->inner = inner;
+  s->base_ndim = base->ndim;
+  s->view_ndim = view->ndim;
+  s->first = view->offset - base->offset;
+  memcpy(s->base_shape, base->shape, sizeof *base->shape * (size_t)base->ndim);
+  memcpy(s->base_strides, base->strides, sizeof *base->strides * (size_t)base->ndim);
+  memcpy(s->view_shape, view->shape, sizeof *view->shape * (size_t)view->ndim);
+  memcpy(s->view_strides, view->strides, sizeof *view->strides * (size_t)view->ndim);
+  lt_node_set_input(n, 0, base, false, &w);
+  if (!lt_edge_of(base, &n->input[0].edge)) {
+    lt_node_release(n);
+    return NULL;
+  }
+  for (int i = 1; i < ninputs; i++) {
+    n->input[i] = inner->input[i];
+    n->input[i].edge = lt_edge_copy(&inner->input[i].edge);
+  }
+  return n;
+}
+
+/* The elements [*low, *high) that a geometry covers. */
+static void widen(int64_t first, int ndim, const int64_t *shape, const int64_t *strides,
+                  int64_t *low, int64_t *high) {
+  int64_t last = first + 1;
+  for (int i = 0; i < ndim; i++) {
+    if (shape[i] == 0) return;
+    if (strides[i] > 0) last += (shape[i] - 1) * strides[i];
+  }
+  if (first < *low) *low = first;
+  if (last > *high) *high = last;
+}
+
+/* grad in memory laid out as the base is; *slice is the view's part of it. Both belong to the scope. */
+static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice) {
+  int64_t low = 0, high = 0;
+  widen(0, s->base_ndim, s->base_shape, s->base_strides, &low, &high);
+  widen(s->first, s->view_ndim, s->view_shape, s->view_strides, &low, &high);
+  int64_t room = high - low;
+  lt_Tensor *memory = lt_do(zeros, LT_INTS(&room, 1), lt_arg_dtype(grad->dtype),
+                            lt_arg_device(lt_tensor_device(grad)));
+  lt_Tensor *whole = lt_do(as_strided, A(memory), LT_INTS(s->base_shape, s->base_ndim),
+                           LT_INTS(s->base_strides, s->base_ndim), A(-low));
+  whole = lt_do_in_place(_copy, A(whole), A(grad));
+  *slice = lt_do(as_strided, A(memory), LT_INTS(s->view_shape, s->view_ndim),
+                 LT_INTS(s->view_strides, s->view_ndim), A(s->first - low));
+  return *slice ? whole : NULL;
+}
+
+/* The slice's gradient goes through the inner node; what comes out for the view takes the slice's place. */
+static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor **in) {
+  const lt_Slices *s = n->extra;
+  lt_Tensor *slice = NULL;
+  lt_Tensor *whole = lay_out(s, grad, &slice);
+  lt_Tensor *part = lt_do(clone, A(slice));
+  if (!whole || !part || !lt_node_apply(s->inner, &part, want, in)) return false;
+  if (!want[0]) return true;
+  if (!in[0])
+    slice = lt_do_in_place(fill, A(slice), A(lt_scalar_int(0)));
+  else
+    slice = lt_do_in_place(_copy, A(slice), A(in[0]));
+  lt_release(in[0]);
+  in[0] = slice ? lt_retain(whole) : NULL;
+  return slice != NULL;
+}
+
+bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
+  size_t mark = lt_scope_open();
+  bool ok = slices_run(n, grads[0], want, in);
+  for (int i = 0; !ok && i < n->ninputs; i++) {
+    lt_release(in[i]);
+    in[i] = NULL;
+  }
+  lt_scope_close(mark, NULL);
+  return ok;
+}
