@@ -16,6 +16,12 @@ function Net:init()
 end
 function Net:forward(x) return self.rest(self.first(x * self.scale)) end
 
+-- The very same objects, in order.
+local function identical(wanted, actual)
+  assert.equal(#wanted, #actual)
+  for i, object in ipairs(wanted) do assert.equal(object, actual[i]) end
+end
+
 local function names(iterator) return table.concat(list(1, iterator), " ") end
 
 describe("nn.Module", function()
@@ -332,7 +338,7 @@ describe("containers", function()
       assert.is_nil(seq[3])
       local seen = {}
       for i, module in ipairs(seq) do seen[i] = module end
-      assert.same({a, b}, seen)
+      identical({a, b}, seen)
     end
     assert.equal(0, #nn.ModuleList())
   end)
@@ -348,6 +354,24 @@ describe("containers", function()
     fails("insert", function() layers:insert(7, m[1]) end)
     fails("a module", function() layers:append(3) end)
     fails("argument 2", function() return nn.Sequential(m[1], 3) end)
+  end)
+
+  it("replace a module by assignment", function()
+    local a, b, c = nn.ReLU(), nn.Tanh(), nn.GELU()
+    for _, net in ipairs {nn.Sequential(a, b), nn.Sequential {{"up", a}, {"act", b}}} do
+      local before = names(net:named_children())
+      net[2] = c
+      assert.equal(c, net[2])
+      assert.equal(2, #list(1, net:children()))
+      assert.equal(before, names(net:named_children()))
+      net[3] = a
+      assert.equal(3, #net)
+      net:insert(2, b)
+      identical({a, b, c, a}, {net[1], net[2], net[3], net[4]})
+      identical({a, b, c, a}, list(2, net:named_children()))
+      fails("no place 9", function() net[9] = a end)
+      fails("a module", function() net[1] = 3 end)
+    end
   end)
 
   it("take names", function()

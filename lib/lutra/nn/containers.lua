@@ -7,6 +7,9 @@
 local args = require "lutra.args"
 local Module = require "lutra.nn.module"
 
+-- Makes module (or nil) what self[i] reads, beside its registered name.
+local function place(self, i, module) getmetatable(self).__state.fields[i] = module end
+
 -- What both containers share.
 local List = Module:extend "List"
 List.__numbered = true
@@ -39,15 +42,42 @@ local function entries(title, named, ...)
   return list
 end
 
+-- Adds a module at the end under a name of its own, or its number.
+local function add(self, name, module)
+  local i = #self + 1
+  if name == nil or name:match "^%d+$" then name = tostring(i) end
+  self:register_module(name, module)
+  place(self, i, module)
+end
+
+-- The registered names in order: that of list[i] is names(list)[i].
+local function names(self)
+  local list = {}
+  for name in self:named_children() do list[#list + 1] = name end
+  return list
+end
+
+local function check_module(self, method, module)
+  if not Module.is_module(module) then
+    args.fail("%s: %s wants a module, got %s", self:type_name(), method, args.show(module))
+  end
+end
+
 --- Adds a module at the end; returns the container.
 function List:append(module)
-  if not Module.is_module(module) then
-    args.fail("%s: append wants a module, got %s", self:type_name(), args.show(module))
-  end
-  local i = #self + 1
-  self:register_module(tostring(i), module)
-  self[i] = module
+  check_module(self, "append", module)
+  add(self, nil, module)
   return self
+end
+
+-- list[i] = module: another module in place i, or a new one after the last.
+function List:__set_item(i, module)
+  check_module(self, "an assignment", module)
+  args.check(i >= 1 and i <= #self + 1, "%s: there is no place %d, there are %d", self:type_name(),
+    i, #self)
+  if i == #self + 1 then return add(self, nil, module) end
+  self:register_module(names(self)[i], module)
+  place(self, i, module)
 end
 
 --- Adds the modules of a list at the end; returns the container.
@@ -63,16 +93,15 @@ function List:insert(i, module)
   local n = #self
   args.check(math.type(i) == "integer" and i >= 1 and i <= n + 1,
     "%s: insert wants a place from 1 to %d, got %s", self:type_name(), n + 1, args.show(i))
-  args.check(Module.is_module(module), "%s: insert wants a module, got %s", self:type_name(),
-    args.show(module))
-  local tail = {}
-  for k = i, n do tail[#tail + 1] = self[k] end
+  check_module(self, "insert", module)
+  local tail, called = {}, names(self)
   for k = i, n do
-    self[tostring(k)] = nil
-    self[k] = nil
+    tail[#tail + 1] = {called[k], self[k]}
+    self[called[k]] = nil
+    place(self, k, nil)
   end
-  self:append(module)
-  for _, other in ipairs(tail) do self:append(other) end
+  add(self, nil, module)
+  for _, entry in ipairs(tail) do add(self, entry[1], entry[2]) end
   return self
 end
 
@@ -83,10 +112,9 @@ local Sequential = List:extend "Sequential"
 -- nn.Sequential{{"encoder", a}, {"head", b}}, which are then fields.
 function Sequential:init(...)
   local list = entries("Sequential", true, ...)
-  for i, entry in ipairs(list) do
+  for _, entry in ipairs(list) do
     if args.is_plain(entry) then
-      self:register_module(entry[1], entry[2])
-      self[i] = entry[2]
+      add(self, entry[1], entry[2])
     else
       self:append(entry)
     end

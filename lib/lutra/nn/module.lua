@@ -73,6 +73,9 @@ end
 local function assign(self, name, value)
   local state = state_of(self)
   local kind = state.kinds[name]
+  if math.type(name) == "integer" and state.class.__set_item then
+    return state.class.__set_item(self, name, value)
+  end
   if lt.is_parameter(value) then
     register(self, name, value, "parameter")
   elseif is_module(value) then
