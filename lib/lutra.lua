@@ -1,0 +1,56 @@
+--- lutra: tensors, automatic differentiation and neural networks for Lua.
+--
+--     local lt = require "lutra"
+--     local x = lt.randn{3, 4, requires_grad = true}
+--     (x * x):sum():backward()
+--     print(x.grad)
+--
+-- Idea: the ops, the tensors and their methods come from C (lutra.core); this file
+-- adds what is better said in Lua, and the libraries, each loaded when first used.
+
+local core = require "lutra.core"
+core._library(debug.getinfo(1, "S").source)
+
+local scopes = require "lutra.scopes"
+local autograd = require "lutra.autograd"
+local dtypes = require "lutra.dtypes"
+
+local lt = {}
+for name, value in pairs(core) do
+  if name:sub(1, 1) ~= "_" then lt[name] = value end
+end
+
+lt._VERSION = core._VERSION
+lt._ops = core._ops
+lt._methods = core._methods
+lt._parameter = core._parameter
+lt.autograd = autograd
+
+lt.pi, lt.e = math.pi, math.exp(1)
+lt.inf, lt.nan = math.huge, 0 / 0
+lt.newaxis = "newaxis"
+
+for name, value in pairs(scopes) do lt[name] = value end
+for name, value in pairs(dtypes) do lt[name] = value end
+for name, value in pairs(require "lutra.devices") do lt[name] = value end
+for name, value in pairs(require "lutra.archive") do lt[name] = value end
+
+-- Libraries, by the name they have in lt.
+local libraries = {
+  nn = "lutra.nn",
+  F = "lutra.nn.functional",
+  optim = "lutra.optim",
+  data = "lutra.data",
+  progress = "lutra.progress",
+}
+
+return setmetatable(lt, {
+  __name = "lutra",
+  __index = function(self, name)
+    local library = libraries[name]
+    if not library then return nil end
+    local loaded = require(library)
+    rawset(self, name, loaded)
+    return loaded
+  end,
+})

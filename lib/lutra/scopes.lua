@@ -1,0 +1,61 @@
+--- Scopes: settings that hold while a function runs.
+--
+-- Idea: each sets a value, calls the function and puts the old value back through a
+-- to-be-closed variable, so that it is put back on errors too, and a traceback still
+-- shows where the error arose.
+
+local core = require "lutra.core"
+
+local scopes = {}
+
+-- An object that calls set(value) when it is closed.
+local function restorer(set, value)
+  return setmetatable({}, {__close = function() set(value) end})
+end
+
+-- The two restorers of a flag are made once: a scope makes no garbage.
+local function flag_scope(set)
+  local back = {[true] = restorer(set, true), [false] = restorer(set, false)}
+  return function(on, f, ...)
+    local _ <close> = back[set(on)]
+    return f(...)
+  end
+end
+
+local with_grad = flag_scope(core.set_grad_enabled)
+local with_inference = flag_scope(core._set_inference)
+
+local function check_function(name, f)
+  if type(f) == "function" then return f end
+  local meta = getmetatable(f)
+  if type(meta) == "table" and meta.__call then return f end
+  local args = require "lutra.args"
+  return args.fail('%s: argument "f" is %s, it wants a function', name, args.show(f))
+end
+
+--- Calls f(...) with nothing recorded for gradients; returns what f returns.
+function scopes.no_grad(f, ...)
+  return with_grad(false, check_function("no_grad", f), ...)
+end
+
+--- Calls f(...) with recording on, for use inside no_grad.
+function scopes.enable_grad(f, ...)
+  return with_grad(true, check_function("enable_grad", f), ...)
+end
+
+--- Calls f(...) with recording off for good: its results can never require grad.
+function scopes.inference_mode(f, ...)
+  return with_inference(true, check_function("inference_mode", f), ...)
+end
+
+--- Calls f(...) with `device` as the device of new tensors.
+-- `lt.with_device("meta", BigModel)` builds a model without memory.
+function scopes.with_device(device, f, ...)
+  check_function("with_device", f)
+  local old = core.get_default_device()
+  core.set_default_device(device)
+  local _ <close> = restorer(core.set_default_device, old)
+  return f(...)
+end
+
+return scopes

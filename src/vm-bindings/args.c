@@ -1,0 +1,371 @@
+/* args.c: the arguments of a call, in the three spellings of one call, by the op's signature.
+ *
+ *   x:sum(1, true)              by position
+ *   x:sum(1, {keepdim = true})  a trailing table of names
+ *   x:sum{1, keepdim = true}    one table: positions in the array part, names in the hash part
+ *
+ * First every parameter gets a slot: the place on the Lua stack where its value lies. Then slots are read by type.
+ * Values taken out of tables are left on the stack, which keeps what they hold alive for the length of the call.
+ * Dims and positions are counted from 1 by the user and from 0 in C: the change is made here and nowhere else.
+ */
+#include "bindings.h"
+
+#include <math.h>
+
+static const char *const wanted[LT_PARAM_TYPE_COUNT + 1] = {
+    [LT_PARAM_TENSOR] = "a tensor",
+    [LT_PARAM_TENSORS] = "a list of tensors",
+    [LT_PARAM_OPERAND] = "a tensor or a number",
+    [LT_PARAM_INDEX] = "a tensor of positions",
+    [LT_PARAM_SCALAR] = "a number",
+    [LT_PARAM_INT] = "a whole number",
+    [LT_PARAM_FLOAT] = "a number",
+    [LT_PARAM_BOOL] = "true or false",
+    [LT_PARAM_STRING] = "a string",
+    [LT_PARAM_DTYPE] = "a dtype, as \"float32\"",
+    [LT_PARAM_DEVICE] = "a device, as \"cpu\"",
+    [LT_PARAM_GENERATOR] = "a Generator",
+    [LT_PARAM_SIZES] = "sizes: whole numbers",
+    [LT_PARAM_INTS] = "whole numbers",
+    [LT_PARAM_DIM] = "a dim: a whole number",
+    [LT_PARAM_DIMS] = "dims: whole numbers",
+    [LT_PARAM_POSITION] = "a position: a whole number",
+    [LT_LUA_ANY] = "a value",
+};
+
+static bool is_number_list(lt_ParamType t) {
+  return t == LT_PARAM_SIZES || t == LT_PARAM_INTS || t == LT_PARAM_DIMS;
+}
+static bool is_list(lt_ParamType t) { return is_number_list(t) || t == LT_PARAM_TENSORS; }
+
+static bool takes_number(lt_ParamType t) {
+  return is_number_list(t) || t == LT_PARAM_OPERAND || t == LT_PARAM_SCALAR || t == LT_PARAM_INT ||
+         t == LT_PARAM_FLOAT || t == LT_PARAM_DIM || t == LT_PARAM_POSITION;
+}
+
+/* May the numbers of list p be given one after the other? Only if no later parameter wants a number. */
+static bool may_spread(const lt_Signature *g, int p) {
+  for (int i = p + 1; i < g->count; i++)
+    if (takes_number(g->param[i].type)) return false;
+  return true;
+}
+
+static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; i < a->signature->count; i++) {
+    if (i) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, a->signature->param[i].name);
+  }
+  luaL_pushresult(&b);
+  lt_lua_error(L, "%s: %d arguments given, it takes at most %d: %s", a->name, count, a->signature->count,
+               lua_tostring(L, -1));
+}
+
+static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  const lt_Param *param = &a->signature->param[p];
+  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name, lt_lua_describe(L, i),
+               wanted[param->type]);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------- */
+
+static void fill_slot(lt_LuaArgs *a, int p, int i, int span) {
+  a->slot[p] = i;
+  a->span[p] = span;
+  if (p >= a->given) a->given = p + 1;
+}
+
+/* Values first..last of the stack, from parameter p on. */
+static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int last) {
+  const lt_Signature *g = a->signature;
+  for (int i = first; i <= last; p++) {
+    int type = lua_type(L, i), span = 1;
+    while (p + 1 < g->count && type == LUA_TTABLE && g->param[p].optional && g->param[p].type == LT_PARAM_INT &&
+           is_number_list(g->param[p + 1].type))
+      p++; /* randint(6, {100}): the sizes, not `high` */
+    if (p >= g->count) fail_too_many(L, a, p + last - i + 1);
+    if (type == LUA_TNUMBER && is_number_list(g->param[p].type) && may_spread(g, p))
+      while (i + span <= last && lua_type(L, i + span) == LUA_TNUMBER) span++;
+    if (type != LUA_TNIL) fill_slot(a, p, i, span);
+    i += span;
+  }
+}
+
+static int find_param(const lt_Signature *g, const char *name) {
+  if (strcmp(name, "input") == 0 && g->takes_tensor) return 0; /* PyTorch's name of the first one */
+  for (int i = 0; i < g->count; i++)
+    if (strcmp(g->param[i].name, name) == 0) return i;
+  return -1;
+}
+
+static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bool method) {
+  const lt_Signature *g = a->signature;
+  lt_Nearest n = {.word = name};
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = method; i < g->count; i++) {
+    lt_lua_nearest(&n, g->param[i].name);
+    if (i > method) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, g->param[i].name);
+  }
+  luaL_pushresult(&b);
+  if (g->count == method) lt_lua_error(L, "%s: no argument is called \"%s\": it takes none", a->name, name);
+  lt_lua_error(L, "%s: no argument is called \"%s\"%s%s%s. It takes: %s", a->name, name,
+               n.best[0] ? " (did you mean \"" : "", n.best, n.best[0] ? "\"?)" : "", lua_tostring(L, -1));
+}
+
+/* The named arguments of the table at t. */
+static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
+  lua_pushnil(L);
+  while (lua_next(L, t)) {
+    if (lua_type(L, -2) != LUA_TSTRING) {
+      if (!lua_isinteger(L, -2))
+        lt_lua_error(L, "%s: a key of the table of arguments is %s, names are strings", a->name,
+                     lt_lua_describe(L, -2));
+      if (lua_tointeger(L, -2) < 1 || lua_tointeger(L, -2) > (lua_Integer)lua_rawlen(L, t))
+        lt_lua_error(L, "%s: the table of arguments has an entry at %lld after a gap", a->name,
+                     (long long)lua_tointeger(L, -2));
+      lua_pop(L, 1);
+      continue;
+    }
+    int p = find_param(a->signature, lua_tostring(L, -2));
+    if (p < method) fail_unknown(L, a, lua_tostring(L, -2), method);
+    if (a->slot[p])
+      lt_lua_error(L, "%s: argument \"%s\" is given twice, by position and by name", a->name,
+                   a->signature->param[p].name);
+    luaL_checkstack(L, 4, "too many arguments");
+    lua_insert(L, -2); /* the value stays under the key */
+    fill_slot(a, p, lua_gettop(L) - 1, 1);
+  }
+}
+
+/* One table: positions and names; where the first parameter is a list, the array part is that list. */
+static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
+  const lt_Signature *g = a->signature;
+  int n = (int)lua_rawlen(L, t);
+  bool any = p < g->count && g->param[p].type == LT_LUA_ANY;
+  bool list = any || (p < g->count && is_list(g->param[p].type));
+  if (list && !any && n > 0) { /* {{2, 3}, 7}: a table in the first place is the list itself */
+    lua_rawgeti(L, t, 1);
+    list = lua_type(L, -1) != LUA_TTABLE;
+    lua_pop(L, 1);
+  }
+  if (list) {
+    lua_pushnil(L);
+    bool empty = lua_next(L, t) == 0;
+    if (!empty) lua_pop(L, 2);
+    if (any || n > 0 || (empty && !g->param[p].has_default)) fill_slot(a, p, t, 1);
+  } else if (n > 0) {
+    if (n > 4 * LT_MAX_DIMS) fail_too_many(L, a, n + method);
+    luaL_checkstack(L, n, "too many arguments");
+    int first = lua_gettop(L) + 1;
+    for (int i = 1; i <= n; i++) lua_rawgeti(L, t, i);
+    take_positions(L, a, p, first, first + n - 1);
+  }
+  take_names(L, a, t, method);
+}
+
+static bool has_names(lua_State *L, int t) {
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    if (lua_type(L, -2) == LUA_TSTRING) {
+      lua_pop(L, 2);
+      return true;
+    }
+  }
+  return false;
+}
+
+static void take_all(lua_State *L, lt_LuaArgs *a, bool method) {
+  int top = lua_gettop(L), first = method ? 2 : 1, p = method;
+  if (method) fill_slot(a, 0, 1, 1);
+  while (top > first && lua_isnil(L, top)) top--;
+  if (top < first) return;
+  if (!lt_lua_is_plain(L, top)) {
+    take_positions(L, a, p, first, top);
+  } else if (top == first) {
+    take_table(L, a, p, top, method);
+  } else if (lua_rawlen(L, top) == 0) {
+    take_positions(L, a, p, first, top - 1);
+    take_names(L, a, top, method);
+  } else {
+    take_positions(L, a, p, first, top);
+    if (has_names(L, top)) take_names(L, a, top, method); /* sum(x, {1, keepdim = true}) */
+  }
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+bool lt_lua_whole(lua_State *L, int i, int64_t *out) {
+  int ok;
+  if (lua_type(L, i) != LUA_TNUMBER) return false;
+  *out = lua_tointegerx(L, i, &ok);
+  return ok;
+}
+
+bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
+  switch (lua_type(L, i)) {
+  case LUA_TNUMBER:
+    *out = lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i)) : lt_scalar_float(lua_tonumber(L, i));
+    return true;
+  case LUA_TBOOLEAN: *out = lt_scalar_bool(lua_toboolean(L, i)); return true;
+  case LUA_TUSERDATA: {
+    lt_Tensor *t = lt_lua_to_tensor(L, i);
+    return t && t->numel == 1 && lt_tensor_item(t, out);
+  }
+  default: return false;
+  }
+}
+
+/* A dim or position as the user counts it, as C does. */
+static int64_t from_one(lua_State *L, const lt_LuaArgs *a, int p, int64_t value) {
+  const lt_Param *param = &a->signature->param[p];
+  if (value == 0 && param->type == LT_PARAM_POSITION)
+    lt_lua_error(L, "%s: argument \"%s\" is 0: positions count from 1 (-1 is the last)", a->name, param->name);
+  if (value == 0)
+    lt_lua_error(L, "%s: argument \"%s\" is 0: dims count from 1 (-1 is the last)", a->name, param->name);
+  return value > 0 ? value - 1 : value;
+}
+
+static int64_t read_int(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  int64_t value;
+  if (!lt_lua_whole(L, i, &value)) fail_type(L, a, p, i);
+  return value;
+}
+
+/* Room for n numbers: in the arguments, or in a userdata on the stack. */
+static int64_t *room(lua_State *L, lt_LuaArgs *a, int n) {
+  int most = (int)(sizeof a->ints / sizeof *a->ints);
+  if (n > most - a->ints_used) return lua_newuserdatauv(L, (size_t)n * sizeof(int64_t), 0);
+  a->ints_used += n;
+  return a->ints + a->ints_used - n;
+}
+
+const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
+  bool counted = a->signature->param[p].type == LT_PARAM_DIMS;
+  if (lua_type(L, i) == LUA_TTABLE) {
+    *n = (int)lua_rawlen(L, i);
+    int64_t *out = room(L, a, *n);
+    for (int k = 0; k < *n; k++) {
+      lua_rawgeti(L, i, k + 1);
+      if (!lt_lua_whole(L, -1, &out[k]))
+        lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a whole number", a->name, k + 1,
+                     a->signature->param[p].name, lt_lua_describe(L, -1));
+      if (counted) out[k] = from_one(L, a, p, out[k]);
+      lua_pop(L, 1);
+    }
+    return out;
+  }
+  *n = a->span[p];
+  int64_t *out = room(L, a, *n);
+  for (int k = 0; k < *n; k++) {
+    out[k] = read_int(L, a, p, i + k);
+    if (counted) out[k] = from_one(L, a, p, out[k]);
+  }
+  return out;
+}
+
+static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  if (lua_type(L, i) != LUA_TTABLE) fail_type(L, a, p, i);
+  int n = (int)lua_rawlen(L, i);
+  lt_Tensor **out = lua_newuserdatauv(L, (size_t)n * sizeof *out + 1, 0);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    out[k] = lt_lua_to_tensor(L, -1);
+    if (!out[k])
+      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", a->name, k + 1,
+                   a->signature->param[p].name, lt_lua_describe(L, -1));
+    lua_pop(L, 1);
+  }
+  return LT_TENSORS(out, n);
+}
+
+static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
+  lt_Dtype dtype = lt_dtype_from_name(lua_tostring(L, i));
+  if (dtype == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", a->name, lt_error());
+  return lt_arg_dtype(dtype);
+}
+
+static lt_Arg read_device(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  lt_Device device;
+  if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
+  if (!lt_device_parse(lua_tostring(L, i), &device)) lt_lua_error(L, "%s: %s", a->name, lt_error());
+  return lt_arg_device(device);
+}
+
+static lt_Arg read_generator(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
+    bool is = lua_topointer(L, -1) == lt_lua_state(L)->generator_meta;
+    lua_pop(L, 1);
+    if (is) return lt_arg_generator(*(lt_Generator **)lua_touserdata(L, i));
+  }
+  fail_type(L, a, p, i);
+  return LT_NIL;
+}
+
+static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
+  int i = a->slot[p], n;
+  lt_Scalar s;
+  lt_ParamType type = a->signature->param[p].type;
+  if (type == LT_LUA_ANY) return LT_NIL;
+  switch (type) {
+  case LT_PARAM_TENSOR:
+  case LT_PARAM_INDEX:
+  case LT_PARAM_OPERAND: {
+    lt_Tensor *t = lt_lua_to_tensor(L, i);
+    if (t) return lt_arg_tensor(t);
+    if (type == LT_PARAM_OPERAND && lt_lua_scalar(L, i, &s)) return lt_arg_scalar(s);
+    break;
+  }
+  case LT_PARAM_SCALAR:
+    if (lt_lua_scalar(L, i, &s)) return lt_arg_scalar(s);
+    break;
+  case LT_PARAM_INT: return lt_arg_int(read_int(L, a, p, i));
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION: return lt_arg_int(from_one(L, a, p, read_int(L, a, p, i)));
+  case LT_PARAM_FLOAT:
+    if (lua_type(L, i) == LUA_TNUMBER) return lt_arg_float(lua_tonumber(L, i));
+    break;
+  case LT_PARAM_BOOL:
+    if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_bool(lua_toboolean(L, i));
+    break;
+  case LT_PARAM_STRING:
+    if (lua_type(L, i) == LUA_TSTRING) return lt_arg_string(lua_tostring(L, i));
+    break;
+  case LT_PARAM_DTYPE: return read_dtype(L, a, p, i);
+  case LT_PARAM_DEVICE: return read_device(L, a, p, i);
+  case LT_PARAM_GENERATOR: return read_generator(L, a, p, i);
+  case LT_PARAM_TENSORS: return read_tensors(L, a, p, i);
+  default: {
+    const int64_t *ints = lt_lua_ints(L, a, p, i, &n);
+    return LT_INTS(ints, n);
+  }
+  }
+  fail_type(L, a, p, i);
+  return LT_NIL;
+}
+
+static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) {
+  const lt_Param *param = &a->signature->param[p];
+  if (p == 0 && method) lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
+  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name, wanted[param->type]);
+}
+
+void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature, bool method) {
+  a->name = name;
+  a->signature = signature;
+  a->given = 0;
+  a->ints_used = 0;
+  memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
+  if (method && !lt_lua_to_box(L, 1)) lt_lua_check(L, 1, name, "self");
+  take_all(L, a, method);
+  for (int p = 0; p < signature->count; p++) {
+    if (a->slot[p]) {
+      a->arg[p] = read_value(L, a, p);
+    } else {
+      if (!signature->param[p].has_default && !signature->param[p].optional) fail_missing(L, a, p, method);
+      a->arg[p] = LT_NIL;
+    }
+  }
+}

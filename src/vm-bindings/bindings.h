@@ -1,0 +1,189 @@
+/* bindings.h: what the files of this folder share.
+ *
+ * The idea: Lua holds boxes (userdata) that each own one reference to a tensor. Every C function of the module is a
+ * closure whose first two upvalues are the state below and the metatable of boxes, so that neither is ever looked up.
+ *
+ * The invariant: a box is made before the tensor that goes into it ("userdata first, resource second"), so that a Lua
+ * error (they jump) never loses a reference. Lua errors are raised only here; C code of the core never sees one.
+ */
+#ifndef LT_BINDINGS_H
+#define LT_BINDINGS_H
+
+#include "core.h"
+#include "lutra_lua.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/* How tensors print: PyTorch's options. */
+typedef struct lt_PrintOptions {
+  int precision;    /* digits after the point */
+  double threshold; /* more elements than this are summarised */
+  int edgeitems;    /* of a summary, at each end of each dim */
+  int linewidth;
+  int sci_mode;     /* 1 always, 0 never, -1 where the numbers ask for it */
+} lt_PrintOptions;
+
+/* One per Lua state. */
+typedef struct lt_Lua {
+  lua_State *L;            /* the thread that runs now */
+  lua_State *main;         /* outlives all others */
+  const void *tensor_meta; /* identity of the metatables */
+  const void *shape_meta;
+  const void *generator_meta;
+  int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
+  int shape_ref;   /* metatable of shapes */
+  int runner_ref;  /* function that runs callbacks */
+  int pending_ref; /* error object of a Lua callback that failed under C, or LUA_NOREF */
+  int ipairs_ref;  /* ipairs' iterator, which may read one past the end */
+  int64_t boxes;   /* alive */
+  int64_t mark;    /* weight at the last step of the collector */
+  int64_t base;    /* weight after the last complete collection */
+  int64_t budget;  /* how much weight may be added before the next complete one */
+  bool collecting; /* a step of the collector that we asked for is running */
+  lt_PrintOptions print;
+  char root[512];  /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
+} lt_Lua;
+
+typedef struct lt_Box {
+  lt_Tensor *tensor; /* one reference; NULL only in a box that was never filled */
+  bool parameter;    /* an nn.Parameter */
+} lt_Box;
+
+enum { LT_UP_STATE = 1, LT_UP_META = 2, LT_UP_OWN = 3 }; /* upvalues of every function */
+
+static inline lt_Lua *lt_lua_state(lua_State *L) { return lua_touserdata(L, lua_upvalueindex(LT_UP_STATE)); }
+
+/* ---- errors (errors.c) ---------------------------------------------------------------------------------- */
+
+/* Raises a message at the nearest line of Lua code outside the library. Never returns. */
+int lt_lua_error(lua_State *L, const char *format, ...) __attribute__((noreturn));
+/* Raises the core's reason, or the error object that a callback left. `name` (may be NULL) is put before a reason
+ * that names no function. */
+int lt_lua_fail(lua_State *L, const char *name) __attribute__((noreturn));
+/* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
+const char *lt_lua_describe(lua_State *L, int i);
+/* The word nearest to `word` by spelling, NULL when none is near; call with each candidate. */
+typedef struct lt_Nearest {
+  const char *word;
+  char best[40];
+  int distance;
+} lt_Nearest;
+void lt_lua_nearest(lt_Nearest *n, const char *candidate);
+
+/* ---- boxes (box.c) ---------------------------------------------------------------------------------------- */
+
+/* Pushes an empty box. */
+lt_Box *lt_lua_box(lua_State *L);
+/* Pushes a box with t, whose reference it takes, also when it fails. NULL: lt_lua_fail(name). */
+void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name);
+/* Pushes the box that t was last pushed in by this function, if it is alive, else a new one. Takes no reference. */
+void lt_lua_push_same(lua_State *L, lt_Tensor *t);
+/* Remembers the box at i as the one of its tensor. */
+void lt_lua_remember(lua_State *L, int i);
+/* The box at i, or NULL when that is no tensor. */
+lt_Box *lt_lua_to_box(lua_State *L, int i);
+static inline lt_Tensor *lt_lua_to_tensor(lua_State *L, int i) {
+  lt_Box *box = lt_lua_to_box(L, i);
+  return box ? box->tensor : NULL;
+}
+/* The tensor at i, else an error in the name of `function`. */
+lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument);
+/* Pushes a table of sizes that prints and compares as a shape. */
+void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes);
+void lt_lua_push_scalar(lua_State *L, lt_Scalar s);
+/* Is the value at i a table without a metatable? */
+bool lt_lua_is_plain(lua_State *L, int i);
+void lt_lua_open_box(lua_State *L, int methods, int functions);
+
+/* ---- memory (memory.c) -------------------------------------------------------------------------------------- */
+
+/* What the tensors of this state weigh: live bytes, and the headers of the boxes. */
+static inline int64_t lt_lua_weight(const lt_Lua *S) { return lt_memory_live() + S->boxes * 512; }
+enum { LT_LUA_BATCH = 8 << 20 };
+void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight);
+/* Charges the collector for what was allocated since; call it where every tensor at hand is in a box. */
+static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
+  int64_t weight = lt_lua_weight(S);
+  if (weight - S->mark > LT_LUA_BATCH) lt_lua_collect(L, S, weight);
+}
+/* Core calls may collect when memory runs out: on the thread that runs. */
+static inline void lt_lua_enter(lua_State *L, lt_Lua *S) { S->L = L; }
+void lt_lua_open_memory(lua_State *L, lt_Lua *S);
+
+/* ---- arguments (args.c) --------------------------------------------------------------------------------------- */
+
+typedef struct lt_LuaArgs {
+  const char *name; /* as the user wrote it */
+  const lt_Signature *signature;
+  lt_Arg arg[LT_MAX_ARGS];
+  int slot[LT_MAX_ARGS]; /* stack index of the value, 0: not given */
+  int span[LT_MAX_ARGS]; /* how many values on the stack make the list */
+  int given;             /* arguments up to the last given one */
+  int ints_used;
+  int64_t ints[4 * LT_MAX_DIMS];
+} lt_LuaArgs;
+
+/* Reads the arguments of the running function by a signature, in the three spellings. `method`: the first argument is
+ * self. Missing ones are LT_NIL. Values stay on the stack, above the arguments. */
+void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature, bool method);
+/* Numbers at i (a table's array part) as int64; `wanted` for the message. Sets *n. */
+const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n);
+/* The number, or bool, or one-element tensor at i as a scalar; false if it is none. */
+bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out);
+/* An integer, or a float that is whole. */
+bool lt_lua_whole(lua_State *L, int i, int64_t *out);
+
+/* A signature that is written in C: parameters of functions that are no ops. ANY is left to the caller, who finds it
+ * in its slot; as a first parameter it is data, which is the array part of a single table. */
+#define LT_LUA_ANY LT_PARAM_TYPE_COUNT
+#define LT_LUA_VALUE(name_)            {.name = name_, .type = LT_LUA_ANY}
+#define LT_LUA_PARAM(name_, type_)     {.name = name_, .type = LT_PARAM_##type_}
+#define LT_LUA_VALUE_OPTION(name_)     {.name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true}
+#define LT_LUA_OPTION(name_, type_)    {.name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true}
+
+/* ---- calls of ops (call.c) ---------------------------------------------------------------------------------------- */
+
+/* Runs an op and pushes what it gives; a result that is one of the arguments is that very box. */
+int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a);
+/* The first result of an op, pushed in a box of its own; raises on failure. */
+lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n);
+/* An in-place op on args[0]; raises on failure. */
+void lt_lua_op_in_place(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n);
+/* Puts functions and methods of all ops into two tables, and the internal ones into a third. */
+void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal);
+/* Operators into the metatable. */
+void lt_lua_open_operators(lua_State *L, int meta);
+
+/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+
+/* x[key]; key is at index 2 (index.c). Pushes one value. */
+int lt_lua_index_get(lua_State *L, lt_Tensor *t);
+/* x[key] = value (index 3). */
+int lt_lua_index_set(lua_State *L, lt_Tensor *t);
+/* Does this string look like an index ("2:5, :")? */
+bool lt_lua_is_index_text(const char *s);
+
+/* Pushes a tensor made of the Lua value at i: nested tables, a number, a bool. dtype LT_DTYPE_NONE: inferred. */
+lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype, lt_Device device);
+/* Pushes t's elements as nested tables (or a number). */
+void lt_lua_to_value(lua_State *L, lt_Tensor *t);
+
+int lt_lua_tostring(lua_State *L);
+
+/* luaL_setfuncs with the two common upvalues, into the table at the top. */
+void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions);
+/* Pushes one function with the two common upvalues. */
+void lt_lua_function(lua_State *L, lua_CFunction f);
+
+/* Each adds its functions (and methods) to the tables at these indices. */
+void lt_lua_open_create(lua_State *L, int functions, int methods);
+void lt_lua_open_print(lua_State *L, int functions, int methods);
+void lt_lua_open_methods(lua_State *L, int functions, int methods);
+void lt_lua_open_autograd(lua_State *L, int functions, int methods);
+void lt_lua_open_random(lua_State *L, int functions, int methods);
+void lt_lua_open_devices(lua_State *L, int functions, int methods);
+void lt_lua_open_describe(lua_State *L, int functions, int methods);
+void lt_lua_open_files(lua_State *L, int functions, int methods);
+
+#endif

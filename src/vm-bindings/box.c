@@ -1,0 +1,376 @@
+/* box.c: a tensor as Lua sees it: the userdata, its fields, its end.
+ *
+ * A box owns one reference. Several boxes may hold one tensor; `==` compares the tensors. Where it matters that the
+ * same object comes back (x.grad), the box is remembered in a weak table. The collector clears entries of weak tables
+ * before it calls finalizers, so an entry never outlives its tensor.
+ */
+#include "bindings.h"
+
+lt_Box *lt_lua_box(lua_State *L) {
+  lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  box->tensor = NULL;
+  box->parameter = false;
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_setmetatable(L, -2);
+  lt_lua_state(L)->boxes++;
+  return box;
+}
+
+void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name) {
+  if (!t) lt_lua_fail(L, name);
+  size_t mark = lt_scope_open();
+  if (!lt_scope_own(t)) lt_lua_fail(L, name); /* held there while the box is made */
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_scope_close(mark, t);
+  lt_lua_charge(L, lt_lua_state(L));
+}
+
+lt_Box *lt_lua_to_box(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  const void *meta = lua_topointer(L, -1);
+  lua_pop(L, 1);
+  return meta == lt_lua_state(L)->tensor_meta ? lua_touserdata(L, i) : NULL;
+}
+
+lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument) {
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
+  if (t) return t;
+  if (lua_isnoneornil(L, i) && strcmp(argument, "self") == 0)
+    lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", function, function);
+  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument, lt_lua_describe(L, i));
+}
+
+void lt_lua_remember(lua_State *L, int i) {
+  lt_Lua *S = lt_lua_state(L);
+  i = lua_absindex(L, i);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->cache_ref);
+  lua_pushvalue(L, i);
+  lua_rawsetp(L, -2, lt_lua_to_tensor(L, i));
+  lua_pop(L, 1);
+}
+
+void lt_lua_push_same(lua_State *L, lt_Tensor *t) {
+  lt_Lua *S = lt_lua_state(L);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->cache_ref);
+  if (lua_rawgetp(L, -1, t) == LUA_TUSERDATA) {
+    lua_remove(L, -2);
+    return;
+  }
+  lua_pop(L, 2);
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_retain(t);
+  lt_lua_remember(L, -1);
+}
+
+bool lt_lua_is_plain(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TTABLE) return false;
+  if (!lua_getmetatable(L, i)) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
+  if (s.kind == LT_FLOATING) lua_pushnumber(L, s.f);
+  else if (s.kind == LT_BOOL) lua_pushboolean(L, s.i != 0);
+  else lua_pushinteger(L, s.i);
+}
+
+/* ---- shapes: tables of sizes with a metatable ----------------------------------------------------------- */
+
+void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushinteger(L, sizes[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lt_lua_state(L)->shape_ref);
+  lua_setmetatable(L, -2);
+}
+
+static int shape_tostring(lua_State *L) {
+  luaL_Buffer b;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_buffinit(L, &b);
+  luaL_addchar(&b, '{');
+  for (lua_Integer i = 1, n = (lua_Integer)lua_rawlen(L, 1); i <= n; i++) {
+    if (i > 1) luaL_addstring(&b, ", ");
+    lua_rawgeti(L, 1, i);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(&b);
+  }
+  luaL_addchar(&b, '}');
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static int shape_eq(lua_State *L) {
+  bool same = lua_istable(L, 1) && lua_istable(L, 2) && lua_rawlen(L, 1) == lua_rawlen(L, 2);
+  for (lua_Integer i = 1, n = same ? (lua_Integer)lua_rawlen(L, 1) : 0; same && i <= n; i++) {
+    lua_rawgeti(L, 1, i);
+    lua_rawgeti(L, 2, i);
+    same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
+static int shape_concat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+static int shape_numel(lua_State *L) {
+  int64_t n = 1;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TNUMBER; i++) {
+    n = (int64_t)((uint64_t)n * (uint64_t)lua_tointeger(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+static void open_shape(lua_State *L, lt_Lua *S) {
+  static const luaL_Reg meta[] = {
+      {"__tostring", shape_tostring}, {"__eq", shape_eq}, {"__concat", shape_concat}, {NULL, NULL}};
+  lua_newtable(L);
+  luaL_setfuncs(L, meta, 0);
+  lua_pushliteral(L, "Shape");
+  lua_setfield(L, -2, "__name");
+  lua_newtable(L);
+  lua_pushcfunction(L, shape_numel);
+  lua_setfield(L, -2, "numel");
+  lua_setfield(L, -2, "__index");
+  S->shape_meta = lua_topointer(L, -1);
+  S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------ */
+
+#define FIELDS(_)                                                                                                      \
+  _(shape) _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda) _(is_cpu) _(is_mps)    \
+  _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
+enum {
+#define ONE(name) FIELD_##name,
+  FIELDS(ONE)
+#undef ONE
+};
+static const char *const field_names[] = {
+#define ONE(name) #name,
+    FIELDS(ONE)
+#undef ONE
+};
+enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
+
+static bool is_on(const lt_Tensor *t, int type) { return lt_tensor_device(t).type == type; }
+
+/* The transpose: all dimensions in reverse. */
+static void push_reversed(lua_State *L, lt_Tensor *t) {
+  int64_t dims[LT_MAX_DIMS];
+  for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
+  lt_lua_op1(L, "T", LT_OP_permute, (lt_Arg[]){A(t), LT_INTS(dims, t->ndim)}, 2);
+}
+
+static int push_field(lua_State *L, lt_Tensor *t, int field) {
+  switch (field) {
+  case FIELD_shape: lt_lua_push_shape(L, t->ndim, t->shape); break;
+  case FIELD_dtype: lua_pushstring(L, lt_dtype_name(t->dtype)); break;
+  case FIELD_device: lua_pushstring(L, lt_device_name(lt_tensor_device(t))); break;
+  case FIELD_ndim: lua_pushinteger(L, t->ndim); break;
+  case FIELD_grad: {
+    lt_Tensor *grad = lt_tensor_grad(t);
+    if (grad) lt_lua_push_same(L, grad);
+    else lua_pushnil(L);
+    break;
+  }
+  case FIELD_requires_grad: lua_pushboolean(L, t->requires_grad); break;
+  case FIELD_is_leaf: lua_pushboolean(L, lt_tensor_is_leaf(t)); break;
+  case FIELD_grad_fn: lua_pushstring(L, lt_tensor_grad_fn_name(t)); break;
+  case FIELD_is_cuda: lua_pushboolean(L, is_on(t, LT_DEVICE_cuda)); break;
+  case FIELD_is_cpu: lua_pushboolean(L, is_on(t, LT_DEVICE_cpu)); break;
+  case FIELD_is_mps: lua_pushboolean(L, is_on(t, LT_DEVICE_mps)); break;
+  case FIELD_is_meta: lua_pushboolean(L, is_on(t, LT_DEVICE_meta)); break;
+  case FIELD_T: push_reversed(L, t); break;
+  case FIELD_mT:
+    if (t->ndim < 2) lt_lua_error(L, "mT: wants a tensor of at least 2 dims, got %d", t->ndim);
+    lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){A(t), A(-2), A(-1)}, 3);
+    break;
+  case FIELD_data: lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){A(t)}, 1); break;
+  case FIELD_itemsize: lua_pushinteger(L, (lua_Integer)lt_dtype_size(t->dtype)); break;
+  default: lua_pushinteger(L, t->numel * (int64_t)lt_dtype_size(t->dtype)); break;
+  }
+  return 1;
+}
+
+/* No such field: names the nearest one. `methods` is the table at the upvalue. */
+static int unknown_field(lua_State *L, const char *name) {
+  lt_Nearest n = {.word = name};
+  for (int i = 0; i < FIELD_COUNT; i++) lt_lua_nearest(&n, field_names[i]);
+  for (lua_pushnil(L); lua_next(L, lua_upvalueindex(LT_UP_OWN)); lua_pop(L, 1)) {
+    const char *candidate = lua_tostring(L, -2);
+    if (candidate[0] != '_') lt_lua_nearest(&n, candidate);
+  }
+  if (n.best[0]) lt_lua_error(L, "a tensor has no field or method \"%s\"; did you mean \"%s\"?", name, n.best);
+  lt_lua_error(L, "a tensor has no field or method \"%s\"", name);
+}
+
+static int box_index(lua_State *L) {
+  lt_Box *box = lua_touserdata(L, 1);
+  if (lua_type(L, 2) != LUA_TSTRING) return lt_lua_index_get(L, box->tensor);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) == LUA_TNUMBER) {
+    lt_lua_enter(L, lt_lua_state(L));
+    return push_field(L, box->tensor, (int)lua_tointeger(L, -1));
+  }
+  const char *key = lua_tostring(L, 2);
+  return lt_lua_is_index_text(key) ? lt_lua_index_get(L, box->tensor) : unknown_field(L, key);
+}
+
+static void set_field(lua_State *L, lt_Box *box, const char *key) {
+  lt_Tensor *t = box->tensor;
+  bool ok = true;
+  if (strcmp(key, "grad") == 0) {
+    lt_Tensor *grad = lua_isnil(L, 3) ? NULL : lt_lua_check(L, 3, "grad", "value");
+    ok = lt_tensor_set_grad(t, grad);
+    if (ok && grad) lt_lua_remember(L, 3);
+  } else if (strcmp(key, "requires_grad") == 0) {
+    if (!lua_isboolean(L, 3))
+      lt_lua_error(L, "requires_grad: the value is %s, it wants true or false", lt_lua_describe(L, 3));
+    ok = lt_tensor_set_requires_grad(t, lua_toboolean(L, 3));
+  } else if (strcmp(key, "data") == 0) {
+    ok = lt_tensor_set_data(t, lt_lua_check(L, 3, "data", "value"));
+  } else {
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL)
+      lt_lua_error(L, "a tensor's method \"%s\" cannot be assigned", key);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) != LUA_TNIL)
+      lt_lua_error(L, "a tensor's field \"%s\" cannot be assigned", key);
+    unknown_field(L, key);
+  }
+  if (!ok) lt_lua_fail(L, key);
+}
+
+static int box_newindex(lua_State *L) {
+  lt_Box *box = lua_touserdata(L, 1);
+  lt_lua_enter(L, lt_lua_state(L));
+  if (lua_type(L, 2) != LUA_TSTRING) return lt_lua_index_set(L, box->tensor);
+  const char *key = lua_tostring(L, 2);
+  if (lt_lua_is_index_text(key)) return lt_lua_index_set(L, box->tensor);
+  set_field(L, box, key);
+  return 0;
+}
+
+/* ---- the end of a box ----------------------------------------------------------------------------------------- */
+
+static int box_gc(lua_State *L) {
+  lt_Box *box = lua_touserdata(L, 1);
+  lt_Lua *S = lt_lua_state(L);
+  lt_Tensor *t = box->tensor;
+  box->tensor = NULL;
+  S->boxes--;
+  lt_release(t);
+  int64_t weight = lt_lua_weight(S);
+  if (weight < S->mark) S->mark = weight;
+  return 0;
+}
+
+/* x:free(), and the end of `local x <close>`: the memory goes back now; x stays, as an empty tensor. */
+static int box_free(lua_State *L) {
+  lt_Tensor *t = lt_lua_check(L, 1, "free", "self");
+  if (!lt_tensor_free(t)) lt_lua_fail(L, "free");
+  return 0;
+}
+
+static int box_eq(lua_State *L) {
+  lt_Tensor *a = lt_lua_to_tensor(L, 1);
+  lua_pushboolean(L, a && a == lt_lua_to_tensor(L, 2));
+  return 1;
+}
+
+static int box_len(lua_State *L) {
+  lt_Tensor *t = ((lt_Box *)lua_touserdata(L, 1))->tensor;
+  if (t->ndim == 0) lt_lua_error(L, "#: a tensor of 0 dims has no length");
+  lua_pushinteger(L, t->shape[0]);
+  return 1;
+}
+
+static int is_tensor(lua_State *L) {
+  lua_pushboolean(L, lt_lua_to_box(L, 1) != NULL);
+  return 1;
+}
+
+static int is_parameter(lua_State *L) {
+  lt_Box *box = lt_lua_to_box(L, 1);
+  lua_pushboolean(L, box && box->parameter);
+  return 1;
+}
+
+/* _parameter(t, requires_grad): a leaf on t's memory, marked. */
+static int make_parameter(lua_State *L) {
+  lt_Tensor *t = lt_lua_check(L, 1, "Parameter", "data");
+  bool wanted = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
+  lt_Tensor *p = lt_lua_op1(L, "Parameter", LT_OP_detach, (lt_Arg[]){A(t)}, 1);
+  if (!lt_tensor_set_requires_grad(p, wanted)) lt_lua_fail(L, "Parameter");
+  lt_lua_to_box(L, -1)->parameter = true;
+  return 1;
+}
+
+void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions) {
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  luaL_setfuncs(L, functions, 2);
+}
+
+void lt_lua_function(lua_State *L, lua_CFunction f) {
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushcclosure(L, f, 2);
+}
+
+/* A closure that also knows the methods and the fields. */
+static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int methods, int fields) {
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushvalue(L, methods);
+  lua_pushvalue(L, fields);
+  lua_pushcclosure(L, f, 4);
+  lua_setfield(L, -2, name);
+}
+
+void lt_lua_open_box(lua_State *L, int methods, int functions) {
+  static const luaL_Reg meta[] = {{"__gc", box_gc},   {"__close", box_free},         {"__eq", box_eq},
+                                  {"__len", box_len}, {"__tostring", lt_lua_tostring}, {NULL, NULL}};
+  static const luaL_Reg own[] = {{"free", box_free}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"is_tensor", is_tensor}, {"is_parameter", is_parameter}, {"_parameter", make_parameter}, {NULL, NULL}};
+  open_shape(L, lt_lua_state(L));
+  lua_newtable(L);
+  int fields = lua_gettop(L);
+  for (int i = 0; i < FIELD_COUNT; i++) {
+    lua_pushinteger(L, i);
+    lua_setfield(L, fields, field_names[i]);
+  }
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lt_lua_setfuncs(L, meta);
+  set_with_tables(L, "__index", box_index, methods, fields);
+  set_with_tables(L, "__newindex", box_newindex, methods, fields);
+  lua_pushliteral(L, "tensor");
+  lua_setfield(L, -2, "__name");
+  lua_pop(L, 1);
+  lua_pushvalue(L, methods);
+  lt_lua_setfuncs(L, own);
+  lua_pop(L, 1);
+  lua_pushvalue(L, fields);
+  lua_setfield(L, functions, "_fields");
+  lua_pop(L, 1);
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,227 @@
+/* call.c: ops as Lua functions, methods and operators, all made from the op table.
+ *
+ * One C function serves every op: its op and variant are an upvalue. Operators take a shorter way, since `a + b` is
+ * what programs do most: two operands, no parser.
+ */
+#include "bindings.h"
+
+/* ---- results ----------------------------------------------------------------------------------------------- */
+
+/* Lists, whose length is not known before, are held by a userdata until they are in boxes. */
+static int results_gc(lua_State *L) {
+  lt_Results *r = lua_touserdata(L, 1);
+  lt_results_release(r);
+  *r = (lt_Results){0};
+  return 0;
+}
+
+static lt_Results *push_guard(lua_State *L) {
+  lt_Results *r = lua_newuserdatauv(L, sizeof *r, 0);
+  *r = (lt_Results){0};
+  if (luaL_newmetatable(L, "lutra.results")) {
+    lua_pushcfunction(L, results_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return r;
+}
+
+static int push_list(lua_State *L, lt_Results *r) {
+  lua_createtable(L, r->count, 0);
+  for (int i = 0; i < r->count; i++) {
+    lt_Box *box = lt_lua_box(L);
+    box->tensor = r->many[i];
+    r->many[i] = NULL;
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* The argument that this result is, if it is one (contiguous, to, in-place ops give self back). */
+static int same_argument(const lt_LuaArgs *a, const lt_Tensor *t) {
+  for (int p = 0; p < a->given; p++)
+    if (a->slot[p] && a->arg[p].kind == LT_ARG_TENSOR && a->arg[p].tensor == t) return a->slot[p];
+  return 0;
+}
+
+static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
+  lt_Lua *S = lt_lua_state(L);
+  lt_Results *r = push_guard(L);
+  if (!lt_call(op, in_place, a->arg, a->given, r)) lt_lua_fail(L, a->name);
+  int n = 1;
+  if (r->is_flag) {
+    lua_pushboolean(L, r->flag);
+  } else if (r->is_list) {
+    push_list(L, r);
+  } else {
+    n = r->count;
+    luaL_checkstack(L, n + 2, NULL);
+    for (int i = 0; i < n; i++) {
+      lt_Box *box = lt_lua_box(L);
+      box->tensor = r->few[i];
+      r->few[i] = NULL;
+    }
+  }
+  lt_lua_charge(L, S);
+  return n;
+}
+
+static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
+  lt_Results r;
+  lt_Lua *S = lt_lua_state(L);
+  if (in_place) {
+    if (!lt_call(op, true, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
+    lt_results_release(&r);
+    lua_pushvalue(L, a->slot[0]);
+    lt_lua_charge(L, S);
+    return 1;
+  }
+  lt_Box *box = lt_lua_box(L);
+  if (!lt_call(op, false, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
+  int same = same_argument(a, r.few[0]);
+  if (same) {
+    lt_results_release(&r);
+    lua_pushvalue(L, same);
+  } else {
+    box->tensor = r.few[0];
+  }
+  lt_lua_charge(L, S);
+  return 1;
+}
+
+int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
+  const lt_Signature *g = a->signature;
+  lt_lua_enter(L, lt_lua_state(L));
+  bool one = g->results == 1 && !g->result_is_list && !g->result_is_flag;
+  return one ? push_one(L, op, in_place, a) : push_many(L, op, in_place, a);
+}
+
+lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
+  lt_Lua *S = lt_lua_state(L);
+  lt_lua_enter(L, S);
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_op1(op, args, n);
+  if (!box->tensor) lt_lua_fail(L, name);
+  lt_lua_charge(L, S);
+  return box->tensor;
+}
+
+void lt_lua_op_in_place(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
+  lt_Results r;
+  lt_lua_enter(L, lt_lua_state(L));
+  if (!lt_call(op, true, args, n, &r)) lt_lua_fail(L, name);
+  lt_results_release(&r);
+}
+
+/* ---- functions and methods ------------------------------------------------------------------------------------ */
+
+enum { LT_CODE_METHOD = 1 << 16, LT_CODE_IN_PLACE = 1 << 17 };
+
+/* Upvalues: the op with its variant, and its name as the user writes it. */
+static int call_op(lua_State *L) {
+  lua_Integer code = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
+  lt_OpId op = (lt_OpId)(code & 0xffff);
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)), lt_op_signature(op),
+                   (code & LT_CODE_METHOD) != 0);
+  return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
+}
+
+static void set_op(lua_State *L, int table, int op, lua_Integer variant, const char *name) {
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushinteger(L, op | variant);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, call_op, 4);
+  lua_setfield(L, table, name);
+}
+
+void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
+  for (int op = 0; op < LT_OP_COUNT; op++) {
+    const lt_OpInfo *info = &lt_ops[op];
+    char in_place[64];
+    snprintf(in_place, sizeof in_place, "%s_", info->name);
+    if (info->variants & LT_VARIANT_FUNCTION) set_op(L, functions, op, 0, info->name);
+    if (info->variants & LT_VARIANT_METHOD) set_op(L, methods, op, LT_CODE_METHOD, info->name);
+    if (info->variants & LT_VARIANT_IN_PLACE) set_op(L, methods, op, LT_CODE_METHOD | LT_CODE_IN_PLACE, in_place);
+    set_op(L, internal, op, 0, info->name);
+    if (info->variants & LT_VARIANT_IN_PLACE || info->kind == LT_KIND_UPDATE)
+      set_op(L, internal, op, LT_CODE_IN_PLACE, in_place);
+  }
+  lua_getfield(L, methods, "tile"); /* `repeat` is a word of Lua's */
+  lua_setfield(L, methods, "repeat");
+}
+
+/* ---- operators -------------------------------------------------------------------------------------------------- */
+
+static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
+  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
+    bool ours = lua_topointer(L, -1) == S->tensor_meta;
+    lua_pop(L, 1);
+    if (ours) return lt_arg_tensor(((lt_Box *)lua_touserdata(L, i))->tensor);
+  } else if (lua_type(L, i) == LUA_TNUMBER) {
+    return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
+                                             : lt_scalar_float(lua_tonumber(L, i)));
+  } else if (lua_type(L, i) == LUA_TBOOLEAN) {
+    return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
+  }
+  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
+               lt_op_signature(op)->param[i - 1].name, lt_lua_describe(L, i));
+}
+
+static int operate(lua_State *L, lt_OpId op, int n) {
+  lt_Results r;
+  lt_Arg args[2];
+  lt_Lua *S = lt_lua_state(L);
+  for (int i = 0; i < n; i++) args[i] = operand(L, S, op, i + 1);
+  lt_Box *box = lt_lua_box(L);
+  lt_lua_enter(L, S);
+  if (!lt_call(op, false, args, n, &r)) lt_lua_fail(L, lt_ops[op].name);
+  box->tensor = r.few[0];
+  lt_lua_charge(L, S);
+  return 1;
+}
+
+#define OPERATORS(_)                                                                                                   \
+  _(add, add, 2) _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2)            \
+  _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2) _(bxor, bitwise_xor, 2)                  \
+  _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2) _(shr, bitwise_right_shift, 2)
+#define ONE(event, op, n)                                                                                              \
+  static int operator_##event(lua_State *L) { return operate(L, LT_OP_##op, n); }
+OPERATORS(ONE)
+#undef ONE
+
+/* `<` and `<=`: Lua makes one boolean of them, so they are for single elements. */
+static int compare(lua_State *L, lt_OpId op, const char *sign) {
+  lt_Lua *S = lt_lua_state(L);
+  lt_Arg args[2] = {operand(L, S, op, 1), operand(L, S, op, 2)};
+  for (int i = 0; i < 2; i++) {
+    if (args[i].kind == LT_ARG_TENSOR && args[i].tensor->numel != 1)
+      lt_lua_error(L,
+                   "%s: a %s b gives one boolean in Lua, and a tensor of shape %s has %lld elements. Element by "
+                   "element: a:%s(b)",
+                   lt_ops[op].name, sign, lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
+                   (long long)args[i].tensor->numel, lt_ops[op].name);
+  }
+  lt_Scalar s;
+  lt_Tensor *t = lt_lua_op1(L, lt_ops[op].name, op, args, 2);
+  if (!lt_tensor_item(t, &s)) lt_lua_fail(L, lt_ops[op].name);
+  lua_pushboolean(L, s.i != 0);
+  return 1;
+}
+
+static int operator_lt(lua_State *L) { return compare(L, LT_OP_lt, "<"); }
+static int operator_le(lua_State *L) { return compare(L, LT_OP_le, "<="); }
+
+void lt_lua_open_operators(lua_State *L, int meta) {
+  static const luaL_Reg operators[] = {
+#define ONE(event, op, n) {"__" #event, operator_##event},
+      OPERATORS(ONE)
+#undef ONE
+          {"__lt", operator_lt},
+      {"__le", operator_le},
+      {NULL, NULL}};
+  lua_pushvalue(L, meta);
+  lt_lua_setfuncs(L, operators);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,233 @@
+/* create.c: tensors from Lua values and back.
+ *
+ * A nested table is walked twice: first its shape and the kind of its numbers are found and checked, then the elements
+ * are written. Nothing is made before the table is known to be right.
+ */
+#include "bindings.h"
+
+typedef struct {
+  const char *name; /* of the function, for messages */
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  lt_Category kind;              /* the highest seen */
+  bool any;                      /* was there an element */
+  lt_Dtype tensor_dtype;         /* of tensors among the elements */
+  const void *open[LT_MAX_DIMS]; /* tables being read, to see cycles */
+  int64_t at[LT_MAX_DIMS];       /* where we are, for messages */
+} Walk;
+
+/* "element {2, 1}", or "the data" at the top. */
+static const char *place(lua_State *L, const Walk *w, int depth) {
+  return depth ? lua_pushfstring(L, "element %s", lt_shape_text(depth, w->at)) : "the data";
+}
+
+static void see_leaf(lua_State *L, Walk *w, int i, int depth) {
+  lt_Scalar s = {0};
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
+  if (lua_type(L, i) == LUA_TNIL) lt_lua_error(L, "%s: %s is nil", w->name, place(L, w, depth));
+  if (t && t->numel != 1)
+    lt_lua_error(L, "%s: %s is a tensor of shape %s; a list of tensors is joined by lt.stack", w->name,
+                 place(L, w, depth), lt_shape_text(t->ndim, t->shape));
+  if (!lt_lua_scalar(L, i, &s)) {
+    if (t) lt_lua_fail(L, w->name);
+    lt_lua_error(L, "%s: %s is %s, it wants a number, true or false", w->name, place(L, w, depth),
+                 lt_lua_describe(L, i));
+  }
+  if (t) w->tensor_dtype = w->tensor_dtype == LT_DTYPE_NONE ? t->dtype : lt_dtype_promote(w->tensor_dtype, t->dtype);
+  if (!w->any || s.kind > w->kind) w->kind = s.kind;
+  w->any = true;
+}
+
+static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
+  lt_lua_error(L, "%s: the table is ragged: %s has %lld elements, the ones before it have %lld", w->name,
+               place(L, w, depth), (long long)n, (long long)w->shape[depth]);
+}
+
+/* The shape of the table at i; `first` while every index before this one is 1, so that it sets the sizes. */
+static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
+  bool table = lua_type(L, i) == LUA_TTABLE;
+  if (first) w->ndim = depth + (table && 1);
+  if (!table) {
+    if (depth != w->ndim)
+      lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name, place(L, w, depth),
+                   lt_lua_describe(L, i));
+    see_leaf(L, w, i, depth);
+    return;
+  }
+  if (depth >= w->ndim)
+    lt_lua_error(L, "%s: the table is mixed: %s is a table, where others are numbers", w->name, place(L, w, depth));
+  const void *self = lua_topointer(L, i);
+  for (int k = 0; k < depth; k++)
+    if (w->open[k] == self) lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, place(L, w, k));
+  if (depth == LT_MAX_DIMS) lt_lua_error(L, "%s: the table is nested deeper than %d", w->name, LT_MAX_DIMS);
+  int64_t n = (int64_t)lua_rawlen(L, i);
+  if (first) w->shape[depth] = n;
+  if (n != w->shape[depth]) fail_ragged(L, w, depth, n);
+  w->open[depth] = self;
+  luaL_checkstack(L, 6, "nested tables");
+  for (int64_t k = 1; k <= n; k++) {
+    w->at[depth] = k;
+    lua_rawgeti(L, i, k);
+    walk(L, w, lua_gettop(L), depth + 1, first && k == 1);
+    lua_pop(L, 1);
+  }
+}
+
+static void fail_store(lua_State *L, const Walk *w) {
+  const char *reason = lt_error(), *colon = strstr(reason, ": ");
+  lt_lua_error(L, "%s: %s: %s", w->name, place(L, w, w->ndim), colon ? colon + 2 : reason);
+}
+
+/* Writes the leaves of the table at i, in order. */
+static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char *out) {
+  if (depth == w->ndim) {
+    lt_Scalar s = {0};
+    if (!lt_lua_scalar(L, i, &s)) lt_lua_fail(L, w->name);
+    if (dtype == LT_float32 && s.kind == LT_FLOATING) *(float *)(void *)out = (float)s.f;
+    else if (!lt_scalar_store(s, dtype, out)) fail_store(L, w);
+    return out + lt_dtype_size(dtype);
+  }
+  for (int64_t k = 1; k <= w->shape[depth]; k++) {
+    w->at[depth] = k;
+    lua_rawgeti(L, i, k);
+    out = store(L, w, lua_gettop(L), depth + 1, dtype, out);
+    lua_pop(L, 1);
+  }
+  return out;
+}
+
+static lt_Dtype inferred(const Walk *w) {
+  lt_Dtype d = w->kind == LT_BOOL ? LT_bool : w->kind == LT_INTEGER ? LT_int64 : lt_dtype_default();
+  if (!w->any) return lt_dtype_default();
+  return w->tensor_dtype == LT_DTYPE_NONE ? d : w->kind == LT_FLOATING ? w->tensor_dtype : lt_dtype_promote(d, w->tensor_dtype);
+}
+
+lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype, lt_Device device) {
+  Walk w = {.name = name, .tensor_dtype = LT_DTYPE_NONE};
+  i = lua_absindex(L, i);
+  walk(L, &w, i, 0, true);
+  if (dtype == LT_DTYPE_NONE) dtype = inferred(&w);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Box *box = lt_lua_box(L);
+  bool meta = device.type == LT_DEVICE_meta;
+  box->tensor = lt_empty(dtype, meta ? device : lt_cpu(), w.ndim, w.shape);
+  if (!box->tensor) lt_lua_fail(L, name);
+  if (meta) return box->tensor;
+  if (box->tensor->numel > 0) store(L, &w, i, 0, dtype, lt_tensor_data(box->tensor));
+  lt_lua_charge(L, lt_lua_state(L));
+  if (device.type == LT_DEVICE_cpu) return box->tensor;
+  lt_Tensor *t = lt_lua_op1(L, name, LT_OP_to, (lt_Arg[]){A(box->tensor), A(device)}, 2);
+  lua_remove(L, -2);
+  return t;
+}
+
+/* ---- lt.tensor ------------------------------------------------------------------------------------------------- */
+
+static const lt_Signature tensor_signature = {
+    .count = 4,
+    .param = {LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE), LT_LUA_OPTION("device", DEVICE),
+              LT_LUA_OPTION("requires_grad", BOOL)}};
+static const lt_Signature new_tensor_signature = {
+    .count = 5,
+    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE),
+              LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("requires_grad", BOOL)}};
+
+/* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the tensor itself if it fits. */
+static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype, lt_Arg device, bool share) {
+  bool grad = lt_grad_enabled();
+  if (!share) lt_grad_set_enabled(false);
+  lt_Results r = {0};
+  lt_Box *box = lt_lua_box(L);
+  bool ok = lt_call(LT_OP_to, false, (lt_Arg[]){A(t), device, dtype, A(false), A(!share)}, 5, &r);
+  if (!share) lt_grad_set_enabled(grad);
+  if (!ok) lt_lua_fail(L, name);
+  box->tensor = r.few[0];
+}
+
+/* Makes the tensor of parameters p.. (data, dtype, device, requires_grad). */
+static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device device) {
+  lt_Tensor *data = lt_lua_to_tensor(L, a->slot[p]);
+  if (a->arg[p + 1].kind == LT_ARG_DTYPE) dtype = a->arg[p + 1].dtype;
+  if (a->arg[p + 2].kind == LT_ARG_DEVICE) device = a->arg[p + 2].device;
+  if (data) {
+    lt_Arg to_dtype = lt_arg_dtype(dtype == LT_DTYPE_NONE ? data->dtype : dtype);
+    push_converted(L, a->name, data, to_dtype, a->arg[p + 2], false);
+  } else {
+    lt_lua_from_value(L, a->name, a->slot[p], dtype, device);
+  }
+  if (a->arg[p + 3].kind == LT_ARG_BOOL && !lt_tensor_set_requires_grad(lt_lua_to_tensor(L, -1), a->arg[p + 3].b))
+    lt_lua_fail(L, a->name);
+  lt_lua_charge(L, lt_lua_state(L));
+  return 1;
+}
+
+/* tensor(data, dtype, device, requires_grad): always a copy. */
+static int create_tensor(lua_State *L) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "tensor", &tensor_signature, false);
+  return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
+}
+
+/* as_tensor(data, dtype, device): a tensor that fits already is given back as it is. */
+static int create_as_tensor(lua_State *L) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "as_tensor", &tensor_signature, false);
+  lt_Tensor *t = lt_lua_to_tensor(L, a.slot[0]);
+  if (!t) return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
+  push_converted(L, "as_tensor", t, a.arg[1], a.arg[2], true);
+  if (lt_lua_to_tensor(L, -1) == t) lua_pushvalue(L, a.slot[0]);
+  return 1;
+}
+
+/* x:new_tensor(data): of x's dtype and device. */
+static int create_new_tensor(lua_State *L) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "new_tensor", &new_tensor_signature, true);
+  return make(L, &a, 1, a.arg[0].tensor->dtype, lt_tensor_device(a.arg[0].tensor));
+}
+
+/* ---- back to Lua ------------------------------------------------------------------------------------------------- */
+
+static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *data, size_t size) {
+  if (dim == t->ndim) {
+    lt_lua_push_scalar(L, lt_scalar_load(t->dtype, data));
+    return;
+  }
+  int64_t n = t->shape[dim];
+  luaL_checkstack(L, 3, "nested tables");
+  lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+  for (int64_t k = 0; k < n; k++) {
+    push_level(L, t, dim + 1, data + k * t->strides[dim] * (int64_t)size, size);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+void lt_lua_to_value(lua_State *L, lt_Tensor *t) {
+  const lt_Backend *b = lt_backend_of(t);
+  if (!b->has_data) lt_lua_error(L, "totable: a %s tensor has no data", b->name);
+  if (!b->host_memory) {
+    lt_Box *box = lt_lua_box(L);
+    bool grad = lt_grad_enabled();
+    lt_grad_set_enabled(false);
+    box->tensor = lt_op1(LT_OP_to, (lt_Arg[]){A(t), A(lt_cpu())}, 2);
+    lt_grad_set_enabled(grad);
+    if (!(t = box->tensor)) lt_lua_fail(L, "totable");
+  }
+  push_level(L, t, 0, lt_tensor_data(t), lt_dtype_size(t->dtype));
+}
+
+static int create_totable(lua_State *L) {
+  lt_lua_to_value(L, lt_lua_check(L, 1, "totable", "self"));
+  return 1;
+}
+
+void lt_lua_open_create(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"tensor", create_tensor}, {"as_tensor", create_as_tensor}, {NULL, NULL}};
+  static const luaL_Reg own[] = {
+      {"totable", create_totable}, {"tolist", create_totable}, {"new_tensor", create_new_tensor}, {NULL, NULL}};
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pushvalue(L, methods);
+  lt_lua_setfuncs(L, own);
+  lua_pop(L, 2);
+}

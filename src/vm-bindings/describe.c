@@ -1,0 +1,92 @@
+/* describe.c: the op table as Lua data, for help, documentation and the tests that hold the tables complete. */
+#include "autograd/autograd.h"
+#include "bindings.h"
+
+static const char *const kinds[] = {
+    [LT_KIND_ELEMENTWISE] = "elementwise", [LT_KIND_REDUCE] = "reduce", [LT_KIND_KERNEL] = "kernel",
+    [LT_KIND_UPDATE] = "update",           [LT_KIND_VIEW] = "view",     [LT_KIND_COMPOSITE] = "composite"};
+
+static const char *const types[LT_PARAM_TYPE_COUNT] = {
+    [LT_PARAM_TENSOR] = "Tensor", [LT_PARAM_TENSORS] = "Tensor[]", [LT_PARAM_OPERAND] = "Operand",
+    [LT_PARAM_INDEX] = "Index",   [LT_PARAM_SCALAR] = "Scalar",    [LT_PARAM_INT] = "int",
+    [LT_PARAM_FLOAT] = "float",   [LT_PARAM_BOOL] = "bool",        [LT_PARAM_STRING] = "string",
+    [LT_PARAM_DTYPE] = "dtype",   [LT_PARAM_DEVICE] = "device",    [LT_PARAM_GENERATOR] = "Generator",
+    [LT_PARAM_SIZES] = "sizes",   [LT_PARAM_INTS] = "ints",        [LT_PARAM_DIM] = "dim",
+    [LT_PARAM_DIMS] = "dims",     [LT_PARAM_POSITION] = "position"};
+
+static void set_string(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_flag(lua_State *L, const char *key, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void push_params(lua_State *L, const lt_Signature *g) {
+  lua_createtable(L, g->count, 0);
+  for (int i = 0; i < g->count; i++) {
+    const lt_Param *p = &g->param[i];
+    lua_createtable(L, 0, 4);
+    set_string(L, "name", p->name);
+    set_string(L, "type", types[p->type]);
+    set_flag(L, "optional", p->optional || p->has_default);
+    if (p->has_default) set_string(L, "default", p->text);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void push_results(lua_State *L, const lt_Signature *g) {
+  lua_createtable(L, g->results, 0);
+  for (int i = 0; i < g->results; i++) {
+    lua_createtable(L, 0, 2);
+    set_string(L, "name", g->result_name[i]);
+    set_string(L, "type", g->result_is_flag ? "bool" : g->result_is_index[i] ? "Index" : g->result_is_list ? "Tensor[]" : "Tensor");
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void push_op(lua_State *L, lt_OpId op) {
+  const lt_OpInfo *info = &lt_ops[op];
+  const lt_Signature *g = lt_op_signature(op);
+  lua_createtable(L, 0, 12);
+  set_string(L, "name", info->name);
+  set_string(L, "signature", info->signature);
+  set_string(L, "doc", info->doc);
+  set_string(L, "kind", kinds[info->kind]);
+  lua_createtable(L, 0, 3);
+  set_flag(L, "function", info->variants & LT_VARIANT_FUNCTION);
+  set_flag(L, "method", info->variants & LT_VARIANT_METHOD);
+  set_flag(L, "in_place", info->variants & LT_VARIANT_IN_PLACE);
+  lua_setfield(L, -2, "variants");
+  push_params(L, g);
+  lua_setfield(L, -2, "params");
+  push_results(L, g);
+  lua_setfield(L, -2, "results");
+  lt_RowKind row = lt_gradients[op].kind;
+  set_flag(L, "has_gradient", row == LT_ROW_GRADIENT || row == LT_ROW_FIRST || row == LT_ROW_ZERO);
+  set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
+  int count = lt_device_type_count();
+  lua_createtable(L, 0, count);
+  for (int t = 0; t < count; t++) set_flag(L, lt_device_type_name(t), lt_op_supported(op, t, LT_DTYPE_NONE));
+  lua_setfield(L, -2, "support");
+}
+
+/* ops() -> list of {name, signature, doc, kind, variants, params, results, has_gradient, composite, support} */
+static int ops(lua_State *L) {
+  lua_createtable(L, LT_OP_COUNT, 0);
+  for (int op = 0; op < LT_OP_COUNT; op++) {
+    push_op(L, (lt_OpId)op);
+    lua_rawseti(L, -2, op + 1);
+  }
+  return 1;
+}
+
+void lt_lua_open_describe(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"ops", ops}, {NULL, NULL}};
+  (void)methods;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,262 @@
+/* devices.c: names of devices and dtypes, the defaults, threads, and the facts that `lutra --info` shows. */
+#include "bindings.h"
+
+#include "../cpu/cpu.h"
+#include "../cpu/vector.h"
+
+#include <time.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <zlib.h>
+
+static lt_Device device_at(lua_State *L, int i, const char *name) {
+  lt_Device device;
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
+  if (t) return lt_tensor_device(t);
+  if (lua_type(L, i) != LUA_TSTRING)
+    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device, as \"cpu\"", name, lt_lua_describe(L, i));
+  if (!lt_device_parse(lua_tostring(L, i), &device)) lt_lua_error(L, "%s: %s", name, lt_error());
+  return device;
+}
+
+static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
+  if (lua_type(L, i) != LUA_TSTRING)
+    lt_lua_error(L, "%s: argument \"dtype\" is %s, it wants a dtype, as \"float32\"", name, lt_lua_describe(L, i));
+  lt_Dtype d = lt_dtype_from_name(lua_tostring(L, i));
+  if (d == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", name, lt_error());
+  return d;
+}
+
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
+
+/* device(name) -> its full form; an error that names the devices here when there is none. */
+static int device(lua_State *L) {
+  lua_pushstring(L, lt_device_name(device_at(L, 1, "device")));
+  return 1;
+}
+
+static int type_at(lua_State *L, int i) {
+  const char *name = luaL_checkstring(L, i);
+  for (int t = 0; t < lt_device_type_count(); t++)
+    if (strcmp(lt_device_type_name(t), name) == 0) return t;
+  return -1;
+}
+
+/* _device_count(type) -> how many there are, and why there is none */
+static int device_count(lua_State *L) {
+  char why[256] = "no such type of device";
+  int type = type_at(L, 1);
+  lua_pushinteger(L, type < 0 ? 0 : lt_device_count(type, why, sizeof why));
+  lua_pushstring(L, why);
+  return 2;
+}
+
+static void set_string(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static bool push_properties(lua_State *L, lt_Device d) {
+  lt_DeviceProperties p = {0};
+  const lt_Backend *b = lt_device_backend(d.type);
+  if (!b || !b->properties || !b->properties(d.index, &p)) return false;
+  lua_createtable(L, 0, 6);
+  set_string(L, "name", p.name);
+  if (p.total_memory) set_integer(L, "total_memory", p.total_memory);
+  if (p.free_memory) set_integer(L, "free_memory", p.free_memory);
+  if (p.multiprocessors) set_integer(L, "multiprocessors", p.multiprocessors);
+  if (p.major) {
+    set_integer(L, "major", p.major);
+    set_integer(L, "minor", p.minor);
+  }
+  lua_pushboolean(L, p.emulated);
+  lua_setfield(L, -2, "emulated");
+  return true;
+}
+
+/* device_properties(name) -> {name, total_memory, free_memory, multiprocessors, major, minor, emulated} */
+static int device_properties(lua_State *L) {
+  if (!push_properties(L, device_at(L, 1, "device_properties"))) lt_lua_fail(L, "device_properties");
+  return 1;
+}
+
+/* synchronize([device]): waits until its work is done. */
+static int synchronize(lua_State *L) {
+  lt_Device d = lua_isnoneornil(L, 1) ? lt_device_default() : device_at(L, 1, "synchronize");
+  if (!lt_device_synchronize(d)) lt_lua_fail(L, "synchronize");
+  return 0;
+}
+
+static int get_default_device(lua_State *L) {
+  lua_pushstring(L, lt_device_name(lt_device_default()));
+  return 1;
+}
+
+static int set_default_device(lua_State *L) {
+  if (!lt_device_set_default(device_at(L, 1, "set_default_device"))) lt_lua_fail(L, "set_default_device");
+  return 0;
+}
+
+/* ---- dtypes --------------------------------------------------------------------------------------------------------- */
+
+static int get_default_dtype(lua_State *L) {
+  lua_pushstring(L, lt_dtype_name(lt_dtype_default()));
+  return 1;
+}
+
+static int set_default_dtype(lua_State *L) {
+  if (!lt_dtype_set_default(dtype_at(L, 1, "set_default_dtype"))) lt_lua_fail(L, "set_default_dtype");
+  return 0;
+}
+
+static int promote_types(lua_State *L) {
+  lt_Dtype a = dtype_at(L, 1, "promote_types"), b = dtype_at(L, 2, "promote_types");
+  lua_pushstring(L, lt_dtype_name(lt_dtype_promote(a, b)));
+  return 1;
+}
+
+/* result_type(a, b): of an op on tensors or numbers */
+static int result_type(lua_State *L) {
+  lt_Arg args[2];
+  for (int i = 0; i < 2; i++) {
+    lt_Scalar s;
+    lt_Tensor *t = lt_lua_to_tensor(L, i + 1);
+    if (!t && !lt_lua_scalar(L, i + 1, &s))
+      lt_lua_error(L, "result_type: argument %d is %s, it wants a tensor or a number", i + 1, lt_lua_describe(L, i + 1));
+    args[i] = t ? lt_arg_tensor(t) : lt_arg_scalar(s);
+  }
+  lua_pushstring(L, lt_dtype_name(lt_result_type(args, 2)));
+  return 1;
+}
+
+/* _dtype(name) -> {name, size, category} */
+static int dtype(lua_State *L) {
+  static const char *const categories[] = {[LT_BOOL] = "bool", [LT_INTEGER] = "integer", [LT_FLOATING] = "floating"};
+  lt_Dtype d = dtype_at(L, 1, "dtype");
+  lua_createtable(L, 0, 3);
+  set_string(L, "name", lt_dtype_name(d));
+  set_integer(L, "size", (int64_t)lt_dtype_size(d));
+  set_string(L, "category", categories[lt_dtype_category(d)]);
+  return 1;
+}
+
+/* ---- threads, memory, the terminal ------------------------------------------------------------------------------------- */
+
+static int get_num_threads(lua_State *L) {
+  lua_pushinteger(L, lt_num_threads());
+  return 1;
+}
+
+static int set_num_threads(lua_State *L) {
+  int64_t n;
+  if (!lt_lua_whole(L, 1, &n) || n < 1 || n > 4096)
+    lt_lua_error(L, "set_num_threads: argument \"n\" is %s, it wants a whole number of at least 1", lt_lua_describe(L, 1));
+  if (!lt_set_num_threads((int)n)) lt_lua_fail(L, "set_num_threads");
+  return 0;
+}
+
+/* memory_live() -> bytes that tensors hold, over all devices */
+static int memory_live(lua_State *L) {
+  lua_pushinteger(L, lt_memory_live());
+  return 1;
+}
+
+/* clock() -> seconds of a clock that never goes back */
+static int seconds(lua_State *L) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  lua_pushnumber(L, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+  return 1;
+}
+
+/* isatty(fd) */
+static int is_terminal(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+/* terminal_width(fd) -> columns, or nil when it is no terminal */
+static int terminal_width(lua_State *L) {
+  struct winsize size;
+  if (ioctl((int)luaL_checkinteger(L, 1), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) lua_pushinteger(L, size.ws_col);
+  else lua_pushnil(L);
+  return 1;
+}
+
+/* ---- info ----------------------------------------------------------------------------------------------------------------- */
+
+static void push_device_info(lua_State *L, int type) {
+  char why[256] = "";
+  int count = lt_device_count(type, why, sizeof why);
+  lua_createtable(L, 0, 5);
+  set_string(L, "name", lt_device_type_name(type));
+  lua_pushboolean(L, count > 0);
+  lua_setfield(L, -2, "available");
+  set_integer(L, "count", count);
+  if (count == 0) set_string(L, "why", why);
+  if (count > 0 && push_properties(L, (lt_Device){(uint8_t)type, 0})) lua_setfield(L, -2, "properties");
+}
+
+/* info() -> {version, compiler, build, cpu, isa, threads, blas, vector_math, zlib, devices} */
+static int info(lua_State *L) {
+  lt_DeviceProperties cpu = {0};
+  lt_backend_cpu()->properties(0, &cpu);
+  lua_createtable(L, 0, 10);
+  set_string(L, "version", LT_VERSION);
+  set_string(L, "compiler", __VERSION__);
+#ifdef LT_DEBUG
+  set_string(L, "build", "debug");
+#else
+  set_string(L, "build", "release");
+#endif
+  set_string(L, "cpu", cpu.name);
+  set_string(L, "isa", lt_cpu_isa()->name);
+  set_integer(L, "threads", lt_num_threads());
+  set_string(L, "blas", lt_cpu_blas_name());
+#ifdef LT_VECTOR_MATH_NAME
+  set_string(L, "vector_math", LT_VECTOR_MATH_NAME);
+#else
+  set_string(L, "vector_math", "none");
+#endif
+  set_string(L, "zlib", zlibVersion());
+  int types = lt_device_type_count();
+  lua_createtable(L, types, 0);
+  for (int t = 0; t < types; t++) {
+    push_device_info(L, t);
+    lua_rawseti(L, -2, t + 1);
+  }
+  lua_setfield(L, -2, "devices");
+  return 1;
+}
+
+void lt_lua_open_devices(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"device", device},
+                                    {"_device_count", device_count},
+                                    {"device_properties", device_properties},
+                                    {"synchronize", synchronize},
+                                    {"get_default_device", get_default_device},
+                                    {"set_default_device", set_default_device},
+                                    {"get_default_dtype", get_default_dtype},
+                                    {"set_default_dtype", set_default_dtype},
+                                    {"promote_types", promote_types},
+                                    {"result_type", result_type},
+                                    {"_dtype", dtype},
+                                    {"get_num_threads", get_num_threads},
+                                    {"set_num_threads", set_num_threads},
+                                    {"memory_live", memory_live},
+                                    {"clock", seconds},
+                                    {"isatty", is_terminal},
+                                    {"terminal_width", terminal_width},
+                                    {"info", info},
+                                    {NULL, NULL}};
+  (void)methods;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  for (int d = 0; d < LT_DTYPE_COUNT; d++) set_string(L, lt_dtype_name((lt_Dtype)d), lt_dtype_name((lt_Dtype)d));
+  lua_pop(L, 1);
+}

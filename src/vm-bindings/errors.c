@@ -1,0 +1,105 @@
+/* errors.c: how a failure becomes a Lua error: at the user's line, in the user's words. */
+#include "bindings.h"
+
+#include <stdarg.h>
+
+void lt_lua_interrupt(void) { atomic_store(&lt_interrupt_flag, true); }
+void lt_lua_interrupt_clear(void) { atomic_store(&lt_interrupt_flag, false); }
+
+/* Is this a function of the library itself: in C, or in a file under lib/lutra? */
+static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
+  if (ar->what[0] == 'C') return true;
+  size_t n = strlen(S->root);
+  if (n == 0 || strncmp(ar->source, S->root, n) != 0) return false;
+  return ar->source[n] == '/' || strcmp(ar->source + n, ".lua") == 0;
+}
+
+/* Pushes "file:line: " of the nearest Lua function outside the library, else of the nearest one. */
+static void push_where(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline > 0 && !is_library(S, &ar)) {
+      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+      return;
+    }
+  }
+  luaL_where(L, 1);
+}
+
+int lt_lua_error(lua_State *L, const char *format, ...) {
+  char text[2400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  push_where(L);
+  lua_pushstring(L, text);
+  lua_concat(L, 2);
+  lua_error(L);
+  abort(); /* lua_error does not return */
+}
+
+int lt_lua_fail(lua_State *L, const char *name) {
+  lt_Lua *S = lt_lua_state(L);
+  if (S->pending_ref != LUA_NOREF) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->pending_ref);
+    luaL_unref(L, LUA_REGISTRYINDEX, S->pending_ref);
+    S->pending_ref = LUA_NOREF;
+    lua_error(L);
+  }
+  if (atomic_exchange(&lt_interrupt_flag, false)) lt_lua_error(L, "interrupted");
+  const char *reason = lt_error();
+  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s", name, reason);
+  lt_lua_error(L, "%s", reason);
+}
+
+const char *lt_lua_describe(lua_State *L, int i) {
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
+  if (t) return lua_pushfstring(L, "a tensor of shape %s", lt_shape_text(t->ndim, t->shape));
+  switch (lua_type(L, i)) {
+  case LUA_TSTRING: {
+    const char *s = lua_tostring(L, i);
+    return strlen(s) <= 40 ? lua_pushfstring(L, "the string \"%s\"", s) : lua_pushliteral(L, "a long string");
+  }
+  case LUA_TNUMBER:
+  case LUA_TBOOLEAN: return luaL_tolstring(L, i, NULL);
+  case LUA_TNIL:
+  case LUA_TNONE: return lua_pushliteral(L, "nil");
+  default: break;
+  }
+  if (luaL_getmetafield(L, i, "__name") == LUA_TSTRING) {
+    lua_pushfstring(L, "a %s", lua_tostring(L, -1));
+    lua_remove(L, -2);
+    return lua_tostring(L, -1);
+  }
+  return lua_pushfstring(L, "a %s", luaL_typename(L, i));
+}
+
+/* Letters to insert, remove, replace or swap to get from a to b (Damerau 1964), for words up to 39 letters. */
+static int distance(const char *a, const char *b) {
+  int n = (int)strlen(a), m = (int)strlen(b), d[3][41];
+  if (n > 39 || m > 39) return 99;
+  for (int j = 0; j <= m; j++) d[0][j] = j;
+  for (int i = 1; i <= n; i++) {
+    int *now = d[i % 3], *before = d[(i + 2) % 3], *earlier = d[(i + 1) % 3];
+    now[0] = i;
+    for (int j = 1; j <= m; j++) {
+      int best = before[j - 1] + (a[i - 1] != b[j - 1]);
+      if (before[j] + 1 < best) best = before[j] + 1;
+      if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped && earlier[j - 2] + 1 < best) best = earlier[j - 2] + 1;
+      now[j] = best;
+    }
+  }
+  return d[n % 3][m];
+}
+
+void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
+  int limit = (int)strlen(n->word) / 3 + 1, d = distance(n->word, candidate);
+  if (d > limit || (n->best[0] && d >= n->distance) || strlen(candidate) >= sizeof n->best) return;
+  n->distance = d;
+  memcpy(n->best, candidate, strlen(candidate) + 1);
+}

@@ -1,0 +1,126 @@
+/* files.c: tensor files, for Lua. The readers and writers are src/tensor/io. */
+#include "bindings.h"
+#include "io/io.h"
+
+static const char *path_at(lua_State *L, const char *name) {
+  if (lua_type(L, 1) != LUA_TSTRING)
+    lt_lua_error(L, "%s: argument \"path\" is %s, it wants a string", name, lt_lua_describe(L, 1));
+  return lua_tostring(L, 1);
+}
+
+static int push_read(lua_State *L, lt_Tensor *(*read)(const char *), const char *name) {
+  const char *path = path_at(L, name);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = read(path);
+  if (!box->tensor) lt_lua_fail(L, name);
+  lt_lua_charge(L, lt_lua_state(L));
+  return 1;
+}
+
+/* load_idx(path): an IDX file (MNIST), also compressed with gzip. */
+static int load_idx(lua_State *L) { return push_read(L, lt_idx_load, "load_idx"); }
+/* load_npy(path) */
+static int load_npy(lua_State *L) { return push_read(L, lt_npy_load, "load_npy"); }
+
+/* save_npy(path, tensor) */
+static int save_npy(lua_State *L) {
+  const char *path = path_at(L, "save_npy");
+  if (!lt_npy_save(path, lt_lua_check(L, 2, "save_npy", "tensor"))) lt_lua_fail(L, "save_npy");
+  return 0;
+}
+
+/* ---- safetensors ------------------------------------------------------------------------------------------------- */
+
+static int archive_gc(lua_State *L) {
+  lt_Archive **a = lua_touserdata(L, 1);
+  lt_archive_free(*a);
+  *a = NULL;
+  return 0;
+}
+
+/* _load_safetensors(path) -> list of {name, tensor} in the file's order, list of {key, value} */
+static int load_safetensors(lua_State *L) {
+  const char *path = path_at(L, "load_safetensors");
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Archive **held = lua_newuserdatauv(L, sizeof *held, 0), *a;
+  *held = NULL;
+  if (luaL_newmetatable(L, "lutra.archive")) {
+    lua_pushcfunction(L, archive_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  *held = a = lt_safetensors_load(path);
+  if (!a) lt_lua_fail(L, "load_safetensors");
+  lua_createtable(L, a->count, 0);
+  for (int i = 0; i < a->count; i++) {
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, a->item[i].name);
+    lua_rawseti(L, -2, 1);
+    lt_lua_box(L)->tensor = lt_retain(a->item[i].tensor);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_createtable(L, a->notes, 0);
+  for (int i = 0; i < a->notes; i++) {
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, a->note[i].key);
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, a->note[i].value);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lt_archive_free(a);
+  *held = NULL;
+  lt_lua_charge(L, lt_lua_state(L));
+  return 2;
+}
+
+/* The strings of the list at i, which stays on the stack and keeps them. */
+static const char **read_strings(lua_State *L, int i, int *n) {
+  luaL_checktype(L, i, LUA_TTABLE);
+  *n = (int)lua_rawlen(L, i);
+  const char **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
+  for (int k = 0; k < *n; k++) {
+    if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
+      lt_lua_error(L, "save_safetensors: a name or a value of the metadata is %s, it wants a string",
+                   lt_lua_describe(L, -1));
+    out[k] = lua_tostring(L, -1);
+    if (strlen(out[k]) != lua_rawlen(L, -1)) lt_lua_error(L, "save_safetensors: a string holds a zero byte");
+    lua_pop(L, 1);
+  }
+  return out;
+}
+
+/* _save_safetensors(path, names, tensors, keys, values): lists */
+static int save_safetensors(lua_State *L) {
+  int n, keys, values;
+  const char *path = path_at(L, "save_safetensors");
+  const char **name = read_strings(L, 2, &n);
+  const char **key = read_strings(L, 4, &keys), **value = read_strings(L, 5, &values);
+  lt_Tensor **tensors = lua_newuserdatauv(L, (size_t)n * sizeof *tensors + 1, 0);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    tensors[i] = lt_lua_to_tensor(L, -1);
+    if (!tensors[i])
+      lt_lua_error(L, "save_safetensors: \"%s\" is %s, it wants a tensor", name[i], lt_lua_describe(L, -1));
+    lua_pop(L, 1);
+  }
+  lt_lua_enter(L, lt_lua_state(L));
+  if (!lt_safetensors_save(path, n, name, tensors, keys < values ? keys : values, key, value))
+    lt_lua_fail(L, "save_safetensors");
+  return 0;
+}
+
+void lt_lua_open_files(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"load_idx", load_idx},
+                                    {"load_npy", load_npy},
+                                    {"save_npy", save_npy},
+                                    {"_load_safetensors", load_safetensors},
+                                    {"_save_safetensors", save_safetensors},
+                                    {NULL, NULL}};
+  (void)methods;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}

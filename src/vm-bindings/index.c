@@ -1,0 +1,386 @@
+/* index.c: x[key] and x[key] = value, in every form.
+ *
+ *   2   -1   {2, 3}   {{1, 5}, {}}   {{1, -1, 2}, "...", newaxis}   "2:5, :, -1"   mask   index tensor
+ *
+ * A key is read into items, one for each dimension it speaks of; then the items are applied: whole numbers select,
+ * ranges slice (views both), and what index tensors are left go to one gather or scatter. Reading raises Lua errors;
+ * applying runs under a scope and fails as the core does, so that nothing leaks.
+ */
+#include "bindings.h"
+
+#include <ctype.h>
+
+typedef enum { ITEM_POSITION, ITEM_RANGE, ITEM_NEWAXIS, ITEM_ELLIPSIS, ITEM_TENSOR } ItemKind;
+
+typedef struct {
+  ItemKind kind;
+  int64_t first, last, step; /* as the user counts; a position is in `first` */
+  lt_Tensor *tensor;
+} Item;
+
+enum { MAX_ITEMS = 2 * LT_MAX_DIMS };
+
+typedef struct {
+  int count;
+  Item item[MAX_ITEMS];
+} Key;
+
+/* What is left after views were made: index tensors and the dims they stand for. */
+typedef struct {
+  lt_Tensor *view;
+  int count;
+  lt_Tensor *index[LT_MAX_DIMS];
+  int64_t dim[LT_MAX_DIMS];
+  lt_Tensor *mask; /* the only one, if it is a mask over all of view */
+} Plan;
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+
+static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
+  if (key->count == MAX_ITEMS) lt_lua_error(L, "index: more than %d entries", MAX_ITEMS);
+  Item *item = &key->item[key->count++];
+  *item = (Item){.kind = kind, .first = 1, .last = -1, .step = 1};
+  return item;
+}
+
+static int64_t read_whole(lua_State *L, int i, const char *what) {
+  int64_t n;
+  if (!lt_lua_whole(L, i, &n)) lt_lua_error(L, "index: %s is %s, it wants a whole number", what, lt_lua_describe(L, i));
+  return n;
+}
+
+static void check_position(lua_State *L, int64_t n) {
+  if (n == 0) lt_lua_error(L, "index: 0 is no position: positions count from 1 (-1 is the last)");
+}
+
+static void check_range(lua_State *L, const Item *item) {
+  if (item->first == 0) lt_lua_error(L, "index: a range starts at 0: positions count from 1");
+  if (item->step < 1)
+    lt_lua_error(L, "index: the step of a range is %lld, it wants at least 1 (flip turns the order around)",
+                 (long long)item->step);
+}
+
+/* {}, {k}, {first, last}, {first, last, step} */
+static void read_range(lua_State *L, Key *key, int t) {
+  Item *item = add_item(L, key, ITEM_RANGE);
+  lua_Unsigned n = lua_rawlen(L, t);
+  int64_t *const part[3] = {&item->first, &item->last, &item->step};
+  if (n > 3)
+    lt_lua_error(L, "index: a range of %d entries; it wants {first, last, step}. Positions in a list: lt.tensor{...}",
+                 (int)n);
+  if (n == 0) {
+    lua_pushnil(L);
+    if (lua_next(L, t)) lt_lua_error(L, "index: a range has a field %s; it wants {first, last, step}", lt_lua_describe(L, -2));
+  }
+  for (int i = 0; i < (int)n; i++) {
+    lua_rawgeti(L, t, i + 1);
+    *part[i] = read_whole(L, -1, "an end of a range");
+    lua_pop(L, 1);
+  }
+  if (n == 1) item->last = item->first;
+  check_range(L, item);
+}
+
+static void read_tensor(lua_State *L, Key *key, lt_Tensor *t) {
+  if (t->dtype == LT_uint8)
+    lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: index:to(\"bool\") or "
+                    "index:to(\"int64\")");
+  if (lt_dtype_is_float(t->dtype))
+    lt_lua_error(L, "index: a tensor of %s, it wants bool (a mask) or int64 (positions)", lt_dtype_name(t->dtype));
+  if (t->dtype == LT_bool && t->ndim == 0) lt_lua_error(L, "index: a mask of 0 dims");
+  add_item(L, key, ITEM_TENSOR)->tensor = t;
+}
+
+static const char *skip_space(const char *s) {
+  while (isspace((unsigned char)*s)) s++;
+  return s;
+}
+
+static void fail_text(lua_State *L, const char *text) {
+  lt_lua_error(L, "index: cannot read \"%s\"; it wants entries as 2, -1, 2:5, ::2, :, ..., newaxis with commas between",
+               text);
+}
+
+static bool read_word(const char **s, const char *word) {
+  size_t n = strlen(word);
+  if (strncmp(*s, word, n) != 0) return false;
+  *s = skip_space(*s + n);
+  return true;
+}
+
+/* A number at s; false when there is none. */
+static bool read_number(const char **s, int64_t *out) {
+  char *end;
+  const char *digits = **s == '-' ? *s + 1 : *s;
+  if (!isdigit((unsigned char)*digits)) return false;
+  *out = strtoll(*s, &end, 10);
+  *s = skip_space(end);
+  return true;
+}
+
+static void read_text_entry(lua_State *L, Key *key, const char **s, const char *text) {
+  if (read_word(s, "...")) {
+    add_item(L, key, ITEM_ELLIPSIS);
+    return;
+  }
+  if (read_word(s, "newaxis")) {
+    add_item(L, key, ITEM_NEWAXIS);
+    return;
+  }
+  Item *item = add_item(L, key, ITEM_POSITION);
+  bool number = read_number(s, &item->first);
+  if (!read_word(s, ":")) {
+    if (!number) fail_text(L, text);
+    check_position(L, item->first);
+    return;
+  }
+  item->kind = ITEM_RANGE;
+  read_number(s, &item->last);
+  if (read_word(s, ":")) read_number(s, &item->step);
+  check_range(L, item);
+}
+
+static void read_text(lua_State *L, Key *key, const char *text) {
+  const char *s = skip_space(text);
+  for (;;) {
+    read_text_entry(L, key, &s, text);
+    if (*s == 0) return;
+    if (*s != ',') fail_text(L, text);
+    s = skip_space(s + 1);
+  }
+}
+
+bool lt_lua_is_index_text(const char *s) {
+  s = skip_space(s);
+  if (isdigit((unsigned char)*s) || *s == '-' || *s == ':' || strncmp(s, "...", 3) == 0) return true;
+  return strncmp(s, "newaxis", 7) == 0 && !isalnum((unsigned char)s[7]);
+}
+
+static void read_entry(lua_State *L, Key *key, int i) {
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
+  switch (lua_type(L, i)) {
+  case LUA_TNUMBER: {
+    int64_t n = read_whole(L, i, "an entry");
+    check_position(L, n);
+    add_item(L, key, ITEM_POSITION)->first = n;
+    return;
+  }
+  case LUA_TTABLE: read_range(L, key, i); return;
+  case LUA_TSTRING: read_text(L, key, lua_tostring(L, i)); return;
+  default: break;
+  }
+  if (!t)
+    lt_lua_error(L, "index: %s; it wants a position, {first, last}, a tensor or a string as \"2:5, :\"",
+                 lt_lua_describe(L, i));
+  read_tensor(L, key, t);
+}
+
+static void read_key(lua_State *L, Key *key) {
+  key->count = 0;
+  if (lua_type(L, 2) != LUA_TTABLE) {
+    read_entry(L, key, 2);
+    return;
+  }
+  int n = (int)lua_rawlen(L, 2), seen = 0;
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) seen++;
+  if (seen != n) lt_lua_error(L, "index: the table has %s among its entries", seen > n ? "a name or a gap" : "nil");
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    read_entry(L, key, lua_gettop(L));
+    lua_pop(L, 1); /* the table at 2 keeps it */
+  }
+}
+
+/* ---- applying --------------------------------------------------------------------------------------------------- */
+
+/* How many dimensions an item speaks of. */
+static int item_dims(const Item *item) {
+  if (item->kind == ITEM_NEWAXIS || item->kind == ITEM_ELLIPSIS) return 0;
+  return item->kind == ITEM_TENSOR && item->tensor->dtype == LT_bool ? item->tensor->ndim : 1;
+}
+
+static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
+  int64_t n = t->shape[dim];
+  if (i > n || i < -n)
+    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i, said, (long long)n);
+  return lt_do(select, A(t), A(dim), A(i > 0 ? i - 1 : i));
+}
+
+static lt_Tensor *apply_range(lt_Tensor *t, int dim, const Item *item) {
+  int64_t n = t->shape[dim], first = item->first, last = item->last;
+  if (first < 0) first += n + 1;
+  if (last < 0) last += n + 1;
+  if (first < 1) first = 1;
+  if (last > n) last = n;
+  int64_t count = last < first ? 0 : (last - first) / item->step + 1;
+  if (count == n && item->step == 1) return t;
+  return lt_do(_slice, A(t), A(dim), A(count ? first - 1 : 0), A(count), A(item->step));
+}
+
+static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
+  lt_Device device = lt_tensor_device(like);
+  return lt_device_equal(lt_tensor_device(t), device) ? t : lt_do(to, A(t), A(device));
+}
+
+/* A mask is the positions at which it holds, one index tensor for each of its dims. */
+static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
+  for (int i = 0; i < mask->ndim; i++) {
+    if (mask->shape[i] == p->view->shape[dim + i]) continue;
+    lt_error_set("index: the mask of shape %s does not fit the tensor of shape %s: dim %d has %lld, the mask's %lld",
+                 lt_shape_text(mask->ndim, mask->shape), lt_shape_text(p->view->ndim, p->view->shape), said + i,
+                 (long long)p->view->shape[dim + i], (long long)mask->shape[i]);
+    return false;
+  }
+  p->mask = mask;
+  return true;
+}
+
+static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
+  lt_Tensor *found = lt_do(nonzero, A(mask));
+  if (!found) return false;
+  for (int i = 0; i < mask->ndim; i++) {
+    p->index[p->count] = lt_do(select, A(found), A(1), A(i));
+    p->dim[p->count] = dim + i;
+    if (!p->index[p->count++]) return false;
+  }
+  return true;
+}
+
+static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone) {
+  index = to_device_of(index, p->view);
+  if (!index) return false;
+  if (index->dtype == LT_bool) {
+    if (!plan_mask(p, dim, said, index)) return false;
+    if (alone && index->ndim == p->view->ndim) return true;
+    p->mask = NULL;
+    return expand_mask(p, dim, index);
+  }
+  p->index[p->count] = index;
+  p->dim[p->count++] = dim;
+  return true;
+}
+
+/* The views that a key asks for, and its index tensors. False with the reason. */
+static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
+  int dims = 0, ellipses = 0, dim = 0, said = 1;
+  *p = (Plan){.view = t};
+  for (int i = 0; i < key->count; i++) {
+    dims += item_dims(&key->item[i]);
+    ellipses += key->item[i].kind == ITEM_ELLIPSIS;
+  }
+  if (ellipses > 1) return lt_error_set("index: more than one \"...\"");
+  if (dims > t->ndim)
+    return lt_error_set("index: %d dims are named, the tensor of shape %s has %d", dims,
+                        lt_shape_text(t->ndim, t->shape), t->ndim);
+  for (int i = 0; i < key->count && p->view; i++) {
+    const Item *item = &key->item[i];
+    switch (item->kind) {
+    case ITEM_ELLIPSIS:
+      dim += t->ndim - dims;
+      said += t->ndim - dims;
+      continue;
+    case ITEM_NEWAXIS: p->view = lt_do(unsqueeze, A(p->view), A(dim++)); continue;
+    case ITEM_POSITION: p->view = apply_position(p->view, dim, said, item->first); break;
+    case ITEM_RANGE: p->view = apply_range(p->view, dim++, item); break;
+    case ITEM_TENSOR:
+      if (!plan_tensor(p, dim, said, item->tensor, key->count == 1)) return false;
+      dim += item_dims(item);
+      break;
+    }
+    said += item_dims(item);
+  }
+  return p->view != NULL;
+}
+
+static lt_Tensor *get(lt_Tensor *t, const Key *key) {
+  Plan p;
+  if (!make_plan(&p, t, key)) return NULL;
+  if (p.mask) return lt_do(masked_select, A(p.view), A(p.mask));
+  if (p.count) return lt_do(_index, A(p.view), LT_TENSORS(p.index, p.count), LT_INTS(p.dim, p.count));
+  return p.view == t ? lt_do(_alias, A(t)) : p.view;
+}
+
+/* Is the function that asked ipairs' iterator? It may read one past the end, which ends the loop. */
+static bool asked_by_ipairs(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, 1, &ar)) return false;
+  lua_getinfo(L, "f", &ar);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lt_lua_state(L)->ipairs_ref);
+  bool is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return is;
+}
+
+static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
+  check_position(L, i);
+  if (t->ndim == 0) lt_lua_error(L, "index: a tensor of 0 dims has no positions; its value is x:item()");
+  int64_t n = t->shape[0];
+  if (i == n + 1 && asked_by_ipairs(L)) {
+    lua_pushnil(L);
+    return 1;
+  }
+  if (i > n || i < -n)
+    lt_lua_error(L, "index: position %lld is out of range: dim 1 has %lld", (long long)i, (long long)n);
+  lt_lua_op1(L, "index", LT_OP_select, (lt_Arg[]){A(t), A(0), A(i > 0 ? i - 1 : i)}, 3);
+  return 1;
+}
+
+int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
+  int64_t i;
+  Key key;
+  if (lt_lua_whole(L, 2, &i)) return get_position(L, t, i);
+  read_key(L, &key);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Box *box = lt_lua_box(L);
+  size_t mark = lt_scope_open();
+  box->tensor = lt_scope_close(mark, get(t, &key));
+  if (!box->tensor) lt_lua_fail(L, "index");
+  lt_lua_charge(L, lt_lua_state(L));
+  return 1;
+}
+
+/* ---- assignment ---------------------------------------------------------------------------------------------------- */
+
+/* Leading dims of size 1 may be too many in a value, as in PyTorch. */
+static lt_Tensor *fit(lt_Tensor *value, int ndim) {
+  while (value && value->ndim > ndim && value->shape[0] == 1) value = lt_do(select, A(value), A(0), A(0));
+  return value;
+}
+
+static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
+  if (!value) value = lt_scope_own(lt_scalar_tensor(s, p->view->dtype));
+  if (value && value->ndim > 0) value = to_device_of(value, p->view);
+  if (value && value->dtype != p->view->dtype) value = lt_do(to, A(value), LT_NIL, lt_arg_dtype(p->view->dtype));
+  if (p->mask && !expand_mask(p, 0, p->mask)) return false;
+  return value && lt_do_in_place(_index_put, A(p->view), LT_TENSORS(p->index, p->count), LT_INTS(p->dim, p->count),
+                                 A(value));
+}
+
+static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
+  Plan p;
+  if (!make_plan(&p, t, key)) return false;
+  if (!value && p.mask) return lt_do_in_place(masked_fill, A(p.view), A(p.mask), A(s)) != NULL;
+  if (p.mask || p.count) return put(&p, value, s);
+  if (!value) return lt_do_in_place(fill, A(p.view), A(s)) != NULL;
+  value = fit(value, p.view->ndim);
+  return value && lt_do(copy_, A(p.view), A(value)) != NULL;
+}
+
+int lt_lua_index_set(lua_State *L, lt_Tensor *t) {
+  Key key;
+  lt_Scalar s = {0};
+  lt_Tensor *value = lt_lua_to_tensor(L, 3);
+  read_key(L, &key);
+  if (lua_type(L, 3) == LUA_TTABLE) {
+    value = lt_lua_from_value(L, "index", 3, t->dtype, lt_tensor_is_meta(t) ? lt_meta() : lt_cpu());
+  } else if (!value && !lt_lua_scalar(L, 3, &s)) {
+    lt_lua_error(L, "index: the value is %s, it wants a number, a tensor or a table of numbers", lt_lua_describe(L, 3));
+  }
+  lt_lua_enter(L, lt_lua_state(L));
+  size_t mark = lt_scope_open();
+  bool ok = set(t, &key, value, s);
+  lt_scope_close(mark, NULL);
+  if (!ok) lt_lua_fail(L, "index");
+  lt_lua_charge(L, lt_lua_state(L));
+  return 0;
+}

@@ -1,0 +1,16 @@
+/* lutra_lua.h: what a program that embeds Lua and Lutra needs to know. */
+#ifndef LUTRA_LUA_H
+#define LUTRA_LUA_H
+
+#include <lua.h>
+
+/* Opens the module "lutra.core": tensors and all ops. Call it through luaL_requiref or package.preload, so that
+ * `require "lutra"` finds it. */
+int luaopen_lutra_core(lua_State *L);
+
+/* Asks the running op to stop with the error "interrupted". May be called from a signal handler. */
+void lt_lua_interrupt(void);
+/* Takes the request back, when nothing was running that it could stop. */
+void lt_lua_interrupt_clear(void);
+
+#endif

@@ -1,0 +1,252 @@
+/* methods.c: what a tensor answers about itself, and conversions whose arguments no signature can say. */
+#include "bindings.h"
+
+static lt_Tensor *self_of(lua_State *L, const char *name) { return lt_lua_check(L, 1, name, "self"); }
+
+/* ---- values and geometry --------------------------------------------------------------------------------- */
+
+static int method_item(lua_State *L) {
+  lt_Scalar s;
+  lt_Tensor *t = self_of(L, "item");
+  lt_lua_enter(L, lt_lua_state(L));
+  if (!lt_tensor_item(t, &s)) lt_lua_fail(L, "item");
+  lt_lua_push_scalar(L, s);
+  return 1;
+}
+
+/* The dim at index 2, counted from 0; -1 when none was given. */
+static int dim_at(lua_State *L, const lt_Tensor *t, const char *name) {
+  int64_t d;
+  if (lua_isnoneornil(L, 2)) return -1;
+  if (!lt_lua_whole(L, 2, &d))
+    lt_lua_error(L, "%s: argument \"dim\" is %s, it wants a whole number", name, lt_lua_describe(L, 2));
+  if (d == 0) lt_lua_error(L, "%s: argument \"dim\" is 0: dims count from 1 (-1 is the last)", name);
+  if (d > t->ndim || d < -t->ndim)
+    lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name, (long long)d,
+                 lt_shape_text(t->ndim, t->shape), t->ndim);
+  return (int)(d > 0 ? d - 1 : d + t->ndim);
+}
+
+static int method_size(lua_State *L) {
+  lt_Tensor *t = self_of(L, "size");
+  int d = dim_at(L, t, "size");
+  if (d < 0) lt_lua_push_shape(L, t->ndim, t->shape);
+  else lua_pushinteger(L, t->shape[d]);
+  return 1;
+}
+
+static int method_stride(lua_State *L) {
+  lt_Tensor *t = self_of(L, "stride");
+  int d = dim_at(L, t, "stride");
+  if (d < 0) lt_lua_push_shape(L, t->ndim, t->strides);
+  else lua_pushinteger(L, t->strides[d]);
+  return 1;
+}
+
+static int method_numel(lua_State *L) {
+  lua_pushinteger(L, self_of(L, "numel")->numel);
+  return 1;
+}
+
+static int method_dim(lua_State *L) {
+  lua_pushinteger(L, self_of(L, "dim")->ndim);
+  return 1;
+}
+
+static int method_storage_offset(lua_State *L) {
+  lua_pushinteger(L, self_of(L, "storage_offset")->offset);
+  return 1;
+}
+
+static int method_is_contiguous(lua_State *L) {
+  lua_pushboolean(L, lt_tensor_is_contiguous(self_of(L, "is_contiguous")));
+  return 1;
+}
+
+static int method_element_size(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)lt_dtype_size(self_of(L, "element_size")->dtype));
+  return 1;
+}
+
+static int method_data_ptr(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)(intptr_t)lt_tensor_data(self_of(L, "data_ptr")));
+  return 1;
+}
+
+static int method_is_floating_point(lua_State *L) {
+  lua_pushboolean(L, lt_dtype_is_float(self_of(L, "is_floating_point")->dtype));
+  return 1;
+}
+
+static int method_shares_storage(lua_State *L) {
+  lua_pushboolean(L, self_of(L, "shares_storage")->storage == lt_lua_check(L, 2, "shares_storage", "other")->storage);
+  return 1;
+}
+
+static int method_set_data(lua_State *L) {
+  lt_Tensor *t = self_of(L, "set_data");
+  if (!lt_tensor_set_data(t, lt_lua_check(L, 2, "set_data", "data"))) lt_lua_fail(L, "set_data");
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* ---- conversions ------------------------------------------------------------------------------------------- */
+
+static const lt_Signature to_signature = {
+    .count = 5,
+    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("dtype", DTYPE),
+              LT_LUA_OPTION("non_blocking", BOOL), LT_LUA_OPTION("copy", BOOL)}};
+
+static bool is_dtype_name(const char *s) {
+  for (int d = 0; d < LT_DTYPE_COUNT; d++)
+    if (strcmp(lt_dtype_name((lt_Dtype)d), s) == 0) return true;
+  return false;
+}
+
+/* Moves positions into a table of names, told apart by what they are: x:to("cuda"), x:to("float32"), x:to(other). */
+static void name_position(lua_State *L, int names, int i, int *flags) {
+  lt_Tensor *other = lt_lua_to_tensor(L, i);
+  if (other) {
+    lua_pushstring(L, lt_device_name(lt_tensor_device(other)));
+    lua_setfield(L, names, "device");
+    lua_pushstring(L, lt_dtype_name(other->dtype));
+    lua_setfield(L, names, "dtype");
+    return;
+  }
+  const char *name = NULL;
+  if (lua_type(L, i) == LUA_TSTRING) name = is_dtype_name(lua_tostring(L, i)) ? "dtype" : "device";
+  else if (lua_isboolean(L, i) && *flags < 2) name = (*flags)++ ? "copy" : "non_blocking";
+  if (!name)
+    lt_lua_error(L, "to: %s; it wants a device, a dtype or a tensor", lt_lua_describe(L, i));
+  if (lua_getfield(L, names, name) != LUA_TNIL) lt_lua_error(L, "to: argument \"%s\" is given twice", name);
+  lua_pop(L, 1);
+  lua_pushvalue(L, i);
+  lua_setfield(L, names, name);
+}
+
+static void name_positions(lua_State *L) {
+  int top = lua_gettop(L), flags = 0;
+  bool table = top > 1 && lt_lua_is_plain(L, top);
+  lua_newtable(L);
+  int names = lua_gettop(L);
+  for (int i = 2; i <= top - table; i++)
+    if (!lua_isnil(L, i)) name_position(L, names, i, &flags);
+  if (table) {
+    for (int i = 1, n = (int)lua_rawlen(L, top); i <= n; i++) {
+      lua_rawgeti(L, top, i);
+      name_position(L, names, lua_gettop(L), &flags);
+      lua_pop(L, 1);
+    }
+    for (lua_pushnil(L); lua_next(L, top); lua_pop(L, 1)) {
+      if (lua_type(L, -2) != LUA_TSTRING) continue;
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, names);
+    }
+  }
+  if (top > 1) lua_replace(L, 2);
+  lua_settop(L, top > 1 ? 2 : 1);
+}
+
+/* x:to(device), x:to(dtype), x:to(device, dtype), x:to(other), x:to{...} */
+static int method_to(lua_State *L) {
+  lt_LuaArgs a;
+  self_of(L, "to");
+  name_positions(L);
+  lt_lua_arguments(L, &a, "to", &to_signature, true);
+  a.signature = lt_op_signature(LT_OP_to);
+  return lt_lua_call(L, LT_OP_to, false, &a);
+}
+
+static const lt_Signature cast_signature = {.count = 1, .param = {LT_LUA_PARAM("self", TENSOR)}};
+
+/* The op `to` on self with one more argument; the same box where nothing changes. */
+static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, bool non_blocking) {
+  lt_LuaArgs a;
+  lua_settop(L, 1);
+  lt_lua_arguments(L, &a, name, &cast_signature, true);
+  a.arg[1] = device;
+  a.arg[2] = dtype;
+  a.arg[3] = lt_arg_bool(non_blocking);
+  for (int i = 1; i < 4; i++) a.slot[i] = 0;
+  a.given = 4;
+  a.signature = lt_op_signature(LT_OP_to);
+  return lt_lua_call(L, LT_OP_to, false, &a);
+}
+
+static const struct {
+  const char *name;
+  lt_Dtype dtype;
+} casts[] = {{"float", LT_float32}, {"double", LT_float64}, {"half", LT_float16}, {"bfloat16", LT_bfloat16},
+             {"int", LT_int32},     {"long", LT_int64},     {"short", LT_int16},  {"char", LT_int8},
+             {"byte", LT_uint8},    {"bool", LT_bool}};
+
+static int method_cast(lua_State *L) {
+  lua_Integer i = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
+  return convert(L, casts[i].name, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
+}
+
+/* x:cpu(), x:cuda([index]), x:mps() */
+static int method_device(lua_State *L) {
+  char full[64];
+  lt_Device device;
+  const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
+  self_of(L, name);
+  snprintf(full, sizeof full, "%s", name);
+  if (lua_type(L, 2) == LUA_TNUMBER) snprintf(full, sizeof full, "%s:%lld", name, (long long)lua_tointeger(L, 2));
+  bool blocking = true;
+  if (lua_istable(L, lua_gettop(L)) && lua_getfield(L, lua_gettop(L), "non_blocking") == LUA_TBOOLEAN)
+    blocking = !lua_toboolean(L, -1);
+  if (!lt_device_parse(full, &device)) lt_lua_error(L, "%s: %s", name, lt_error());
+  return convert(L, name, lt_arg_device(device), LT_NIL, !blocking);
+}
+
+static int method_type_as(lua_State *L) {
+  lt_Tensor *other = lt_lua_check(L, 2, "type_as", "other");
+  return convert(L, "type_as", lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype), false);
+}
+
+static void set_conversions(lua_State *L) {
+  static const char *const devices[] = {"cpu", "cuda", "mps"};
+  for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+    lua_pushinteger(L, (lua_Integer)i);
+    lua_pushcclosure(L, method_cast, 3);
+    lua_setfield(L, -2, casts[i].name);
+  }
+  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+    lua_pushstring(L, devices[i]);
+    lua_pushcclosure(L, method_device, 3);
+    lua_setfield(L, -2, devices[i]);
+  }
+}
+
+void lt_lua_open_methods(lua_State *L, int functions, int methods) {
+  static const luaL_Reg own[] = {{"item", method_item},
+                                 {"size", method_size},
+                                 {"stride", method_stride},
+                                 {"numel", method_numel},
+                                 {"nelement", method_numel},
+                                 {"dim", method_dim},
+                                 {"storage_offset", method_storage_offset},
+                                 {"is_contiguous", method_is_contiguous},
+                                 {"element_size", method_element_size},
+                                 {"data_ptr", method_data_ptr},
+                                 {"is_floating_point", method_is_floating_point},
+                                 {"shares_storage", method_shares_storage},
+                                 {"set_data", method_set_data},
+                                 {"to", method_to},
+                                 {"type_as", method_type_as},
+                                 {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"numel", method_numel}, {"is_floating_point", method_is_floating_point}, {NULL, NULL}};
+  lua_pushvalue(L, methods);
+  lt_lua_setfuncs(L, own);
+  set_conversions(L);
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 2);
+}

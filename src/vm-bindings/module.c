@@ -1,0 +1,94 @@
+/* module.c: "lutra.core": opens the state and puts the parts together. lib/lutra.lua makes the module that users see. */
+#include "bindings.h"
+
+static int state_gc(lua_State *L) {
+  (void)L;
+  lt_memory_on_pressure(NULL, NULL);
+  return 0;
+}
+
+/* A weak table for the boxes that must be found again. */
+static void open_cache(lua_State *L, lt_Lua *S) {
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  S->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* ipairs' iterator is the function that may read one past the end of a tensor. */
+static void find_ipairs(lua_State *L, lt_Lua *S) {
+  lua_getglobal(L, "ipairs");
+  if (lua_isfunction(L, -1)) {
+    lua_newtable(L);
+    lua_call(L, 1, 1);
+  }
+  S->ipairs_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* _library(source): where the Lua half lies, as debug.getinfo(1, "S").source of lutra.lua says it: errors are raised at
+ * the line outside of it. */
+static int set_library(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  const char *source = luaL_checkstring(L, 1), *end = strrchr(source, '.');
+  size_t n = end ? (size_t)(end - source) : 0;
+  if (source[0] == '@' && n < sizeof S->root) {
+    memcpy(S->root, source, n);
+    S->root[n] = 0;
+  }
+  return 0;
+}
+
+/* Runs as a closure with the two common upvalues, like every function of the module; the module is at index 1. */
+static int open_parts(lua_State *L) {
+  static const luaL_Reg own[] = {{"_library", set_library}, {NULL, NULL}};
+  lua_newtable(L); /* methods */
+  lua_newtable(L); /* every op by its own name, internal ones too */
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lt_lua_open_box(L, 2, 1);
+  lt_lua_open_operators(L, 4);
+  lt_lua_open_ops(L, 1, 2, 3);
+  lt_lua_open_create(L, 1, 2);
+  lt_lua_open_print(L, 1, 2);
+  lt_lua_open_methods(L, 1, 2);
+  lt_lua_open_autograd(L, 1, 2);
+  lt_lua_open_random(L, 1, 2);
+  lt_lua_open_devices(L, 1, 2);
+  lt_lua_open_describe(L, 1, 2);
+  lt_lua_open_files(L, 1, 2);
+  lua_settop(L, 3);
+  lua_setfield(L, 1, "_ops");
+  lua_setfield(L, 1, "_methods");
+  lt_lua_setfuncs(L, own);
+  lua_pushliteral(L, LT_VERSION);
+  lua_setfield(L, 1, "_VERSION");
+  lt_lua_open_memory(L, lt_lua_state(L));
+  return 1;
+}
+
+int luaopen_lutra_core(lua_State *L) {
+  static const char key = 0; /* one state for a Lua state, however often it is opened */
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return 1;
+  lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
+  memset(S, 0, sizeof *S);
+  S->L = L;
+  S->pending_ref = LUA_NOREF;
+  lua_newtable(L);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  S->main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  open_cache(L, S);
+  find_ipairs(L, S);
+  lua_newtable(L); /* the metatable of boxes */
+  S->tensor_meta = lua_topointer(L, -1);
+  lua_pushcclosure(L, open_parts, 2);
+  lua_newtable(L);
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+  return 1;
+}

@@ -1,0 +1,312 @@
+/* print.c: a tensor prints as the call that would make it, laid out by PyTorch's rules.
+ *
+ * Only the elements that will be shown are looked at: they decide the width of the columns and whether numbers are
+ * written as 1.0000e+05, and only they are copied from a device. One format is used for all elements.
+ */
+#include "bindings.h"
+
+#include <math.h>
+
+typedef struct {
+  lt_PrintOptions opt;
+  const lt_Tensor *t;     /* in the host's memory */
+  int64_t full[LT_MAX_DIMS]; /* sizes before a corner was cut out */
+  bool summary;
+  int width;
+  bool sci, whole; /* of floats: exponents; no fractions */
+  double low, high;  /* |smallest|, |largest| of the finite, nonzero elements */
+  bool finite;       /* is there one */
+  luaL_Buffer b;
+} Printer;
+
+/* Is dim d shown by its ends only? */
+static bool is_cut(const Printer *p, int d) { return p->summary && p->full[d] > 2 * p->opt.edgeitems; }
+static int64_t shown(const Printer *p, int d) { return is_cut(p, d) ? 2 * p->opt.edgeitems : p->full[d]; }
+
+static const char *step_to(const Printer *p, const char *data, int d, int64_t k) {
+  if (is_cut(p, d) && k >= p->opt.edgeitems) k += p->t->shape[d] - 2 * p->opt.edgeitems;
+  return data + k * p->t->strides[d] * (int64_t)lt_dtype_size(p->t->dtype);
+}
+
+/* ---- the format ---------------------------------------------------------------------------------------------- */
+
+static int element_text(const Printer *p, const char *data, char *out, size_t size) {
+  lt_Scalar s = lt_scalar_load(p->t->dtype, data);
+  if (s.kind == LT_BOOL) return snprintf(out, size, "%s", s.i ? "true" : "false");
+  if (s.kind == LT_INTEGER) return snprintf(out, size, "%lld", (long long)s.i);
+  if (isnan(s.f)) return snprintf(out, size, "nan");
+  if (isinf(s.f)) return snprintf(out, size, "%s", s.f < 0 ? "-inf" : "inf");
+  if (p->sci) return snprintf(out, size, "%.*e", p->opt.precision, s.f);
+  if (p->whole) return snprintf(out, size, "%.0f.", s.f);
+  return snprintf(out, size, "%.*f", p->opt.precision, s.f);
+}
+
+typedef void Visit(Printer *p, const char *data);
+
+static void visit(Printer *p, const char *data, int d, Visit *f) {
+  if (d == p->t->ndim) {
+    f(p, data);
+    return;
+  }
+  for (int64_t k = 0; k < shown(p, d); k++) visit(p, step_to(p, data, d, k), d + 1, f);
+}
+
+static void see_range(Printer *p, const char *data) {
+  double x = fabs(lt_scalar_to_double(lt_scalar_load(p->t->dtype, data)));
+  if (x == 0 || !isfinite(x)) return;
+  if (!p->finite || x < p->low) p->low = x;
+  if (!p->finite || x > p->high) p->high = x;
+  p->finite = true;
+  if (x != floor(x)) p->whole = false;
+}
+
+/* NaN and infinities do not widen columns; zeros are as wide as what is around them. */
+static void see_width(Printer *p, const char *data) {
+  char text[512];
+  if (lt_dtype_is_float(p->t->dtype)) {
+    double x = lt_scalar_to_double(lt_scalar_load(p->t->dtype, data));
+    if (x == 0 || !isfinite(x)) return;
+  }
+  int n = element_text(p, data, text, sizeof text);
+  if (n > p->width) p->width = n;
+}
+
+static void find_format(Printer *p) {
+  const char *data = lt_tensor_data(p->t);
+  p->width = 1;
+  p->whole = true;
+  if (lt_dtype_is_float(p->t->dtype)) {
+    visit(p, data, 0, see_range);
+    p->sci = p->finite && (p->high / p->low > 1000 || p->high > 1e8 || p->low < 1e-4);
+    if (p->opt.sci_mode >= 0) p->sci = p->opt.sci_mode;
+  }
+  visit(p, data, 0, see_width);
+}
+
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
+
+static void add_spaces(Printer *p, int n) {
+  while (n-- > 0) luaL_addchar(&p->b, ' ');
+}
+
+static void add_element(Printer *p, const char *data) {
+  char text[512];
+  int n = element_text(p, data, text, sizeof text);
+  add_spaces(p, p->width - n);
+  luaL_addstring(&p->b, text);
+}
+
+/* A row: items with commas between, broken into lines. */
+static void add_row(Printer *p, const char *data, int indent) {
+  int d = p->t->ndim - 1, item = 0;
+  int per_line = (p->opt.linewidth - indent) / (p->width + 2);
+  if (per_line < 1) per_line = 1;
+  for (int64_t k = 0; k < shown(p, d); k++) {
+    for (int dots = is_cut(p, d) && k == p->opt.edgeitems; dots >= 0; dots--, item++) {
+      if (item) luaL_addstring(&p->b, item % per_line ? ", " : ",\n");
+      if (item && item % per_line == 0) add_spaces(p, indent + 1);
+      if (dots) luaL_addstring(&p->b, " ...");
+      else add_element(p, step_to(p, data, d, k));
+    }
+  }
+}
+
+static void add_block(Printer *p, const char *data, int d, int indent);
+
+static void add_blocks(Printer *p, const char *data, int d, int indent) {
+  int deep = p->t->ndim - d;
+  for (int64_t k = 0; k < shown(p, d); k++) {
+    for (int dots = is_cut(p, d) && k == p->opt.edgeitems; dots >= 0; dots--) {
+      if (k || dots) {
+        luaL_addchar(&p->b, ',');
+        for (int i = 1; i < deep; i++) luaL_addchar(&p->b, '\n');
+        add_spaces(p, indent + 1);
+      }
+      if (dots) luaL_addstring(&p->b, "...");
+      else add_block(p, step_to(p, data, d, k), d + 1, indent + 1);
+    }
+  }
+}
+
+static void add_block(Printer *p, const char *data, int d, int indent) {
+  luaL_addchar(&p->b, '{');
+  if (d == p->t->ndim - 1) add_row(p, data, indent);
+  else add_blocks(p, data, d, indent);
+  luaL_addchar(&p->b, '}');
+}
+
+/* ---- what follows the elements --------------------------------------------------------------------------------- */
+
+enum { INDENT = 6, MAX_SUFFIXES = 4 }; /* "tensor" */
+
+typedef struct {
+  int count;
+  char text[MAX_SUFFIXES][160];
+} Suffixes;
+
+static void find_suffixes(Suffixes *s, const lt_Tensor *t, bool shape) {
+  bool bare = t->numel == 0 || lt_tensor_is_meta(t); /* the elements do not tell the dtype */
+  bool plain = t->dtype == lt_dtype_default() || (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool));
+  lt_Device device = lt_tensor_device(t);
+  const char *grad_fn = lt_tensor_grad_fn_name(t);
+  size_t size = sizeof s->text[0];
+  if (device.type != LT_DEVICE_cpu) snprintf(s->text[s->count++], size, "device = \"%s\"", lt_device_name(device));
+  if (shape) snprintf(s->text[s->count++], size, "shape = %s", lt_shape_text(t->ndim, t->shape));
+  if (!plain) snprintf(s->text[s->count++], size, "dtype = \"%s\"", lt_dtype_name(t->dtype));
+  if (grad_fn) snprintf(s->text[s->count++], size, "grad_fn = <%s>", grad_fn);
+  else if (t->requires_grad) snprintf(s->text[s->count++], size, "requires_grad = true");
+}
+
+/* Pushes `text` (at the top), the suffixes and the end. */
+static int finish(lua_State *L, const lt_PrintOptions *opt, const Suffixes *s, bool scalar, bool empty) {
+  size_t n;
+  luaL_Buffer b;
+  const char *text = lua_tolstring(L, -1, &n), *line = strrchr(text, '\n');
+  int used = (int)(line ? strlen(line) - 1 : n) + (scalar ? 2 : 3);
+  luaL_buffinit(L, &b);
+  luaL_addlstring(&b, text, n);
+  for (int i = 0; i < s->count; i++) {
+    int width = (int)strlen(s->text[i]);
+    bool first = empty && i == 0;
+    if (first || used + width + 2 <= opt->linewidth) {
+      luaL_addstring(&b, first ? "" : ", ");
+      used += width + 2;
+    } else {
+      luaL_addstring(&b, ",\n       ");
+      used = INDENT + 1 + width;
+    }
+    if (scalar && i == 0) luaL_addchar(&b, '{');
+    luaL_addlstring(&b, s->text[i], (size_t)width);
+  }
+  luaL_addstring(&b, scalar ? (s->count ? "})" : ")") : "}");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* The corner of t that will be shown, in the host's memory; pushed where it is a copy. */
+static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
+  int e = p->opt.edgeitems;
+  if (lt_backend_of(t)->host_memory) return t;
+  lt_Box *box = lt_lua_box(L);
+  bool grad = lt_grad_enabled();
+  lt_grad_set_enabled(false);
+  size_t mark = lt_scope_open();
+  for (int d = 0; d < p->t->ndim && t; d++) {
+    if (!is_cut(p, d)) continue;
+    lt_Tensor *ends[2] = {lt_do(_slice, A(t), A(d), A(0), A(e), A(1)),
+                          lt_do(_slice, A(t), A(d), A(p->full[d] - e), A(e), A(1))};
+    t = ends[0] && ends[1] ? lt_do(cat, LT_TENSORS(ends, 2), A(d)) : NULL;
+  }
+  if (t) t = lt_do(to, A(t), A(lt_cpu()));
+  box->tensor = lt_scope_close(mark, t);
+  lt_grad_set_enabled(grad);
+  if (!box->tensor) lt_lua_fail(L, "tostring");
+  return box->tensor;
+}
+
+static int print_tensor(lua_State *L, lt_Tensor *t, lt_PrintOptions opt) {
+  Suffixes s = {0};
+  if (!lt_backend_of(t)->has_data) {
+    find_suffixes(&s, t, true);
+    lua_pushliteral(L, "tensor{...");
+    return finish(L, &opt, &s, false, false);
+  }
+  if (t->numel == 0) {
+    find_suffixes(&s, t, t->ndim != 1);
+    lua_pushliteral(L, "tensor{");
+    return finish(L, &opt, &s, false, true);
+  }
+  Printer p = {.opt = opt, .t = t, .summary = (double)t->numel > opt.threshold};
+  memcpy(p.full, t->shape, sizeof p.full);
+  find_suffixes(&s, t, p.summary || t->ndim >= 2);
+  p.t = push_corner(L, &p, t);
+  find_format(&p);
+  luaL_buffinit(L, &p.b);
+  luaL_addstring(&p.b, t->ndim ? "tensor" : "tensor(");
+  if (t->ndim == 0) add_element(&p, lt_tensor_data(p.t));
+  else add_block(&p, lt_tensor_data(p.t), 0, INDENT);
+  if (t->ndim > 0) luaL_buffsub(&p.b, 1); /* the last brace comes after the suffixes */
+  luaL_pushresult(&p.b);
+  return finish(L, &opt, &s, t->ndim == 0, false);
+}
+
+int lt_lua_tostring(lua_State *L) {
+  lt_Tensor *t = lt_lua_check(L, 1, "tostring", "self");
+  lt_lua_enter(L, lt_lua_state(L));
+  return print_tensor(L, t, lt_lua_state(L)->print);
+}
+
+/* ---- options ------------------------------------------------------------------------------------------------------ */
+
+static const lt_Signature options_signature = {
+    .count = 6,
+    .param = {LT_LUA_OPTION("precision", INT), LT_LUA_OPTION("threshold", FLOAT), LT_LUA_OPTION("edgeitems", INT),
+              LT_LUA_OPTION("linewidth", INT), LT_LUA_OPTION("profile", STRING), LT_LUA_OPTION("sci_mode", BOOL)}};
+
+static const lt_PrintOptions default_options = {4, 1000, 3, 80, -1};
+
+static bool set_profile(lt_PrintOptions *o, const char *name) {
+  *o = default_options;
+  if (strcmp(name, "short") == 0) {
+    o->precision = o->edgeitems = 2;
+  } else if (strcmp(name, "full") == 0) {
+    o->threshold = INFINITY;
+  } else {
+    return strcmp(name, "default") == 0;
+  }
+  return true;
+}
+
+static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int least) {
+  if (a->arg[p].kind != LT_ARG_INT) return old;
+  int64_t n = a->arg[p].i;
+  if (n < least || n > 10000)
+    lt_lua_error(L, "set_printoptions: argument \"%s\" is %lld, it wants %d to 10000", a->signature->param[p].name,
+                 (long long)n, least);
+  return (int)n;
+}
+
+/* set_printoptions{precision, threshold, edgeitems, linewidth, profile, sci_mode} */
+static int set_print_options(lua_State *L) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "set_printoptions", &options_signature, false);
+  lt_PrintOptions o = lt_lua_state(L)->print;
+  if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
+    lt_lua_error(L, "set_printoptions: no profile is called \"%s\". There are: default, short, full", a.arg[4].string);
+  o.precision = read_count(L, &a, 0, o.precision, 0);
+  if (o.precision > 100) lt_lua_error(L, "set_printoptions: argument \"precision\" is %d, it wants at most 100", o.precision);
+  if (a.arg[1].kind == LT_ARG_FLOAT) o.threshold = a.arg[1].f;
+  o.edgeitems = read_count(L, &a, 2, o.edgeitems, 1);
+  o.linewidth = read_count(L, &a, 3, o.linewidth, 10);
+  if (a.arg[5].kind == LT_ARG_BOOL) o.sci_mode = a.arg[5].b;
+  lt_lua_state(L)->print = o;
+  return 0;
+}
+
+/* get_printoptions() -> the table that set_printoptions takes */
+static int get_print_options(lua_State *L) {
+  const lt_PrintOptions *o = &lt_lua_state(L)->print;
+  lua_createtable(L, 0, 5);
+  lua_pushinteger(L, o->precision);
+  lua_setfield(L, -2, "precision");
+  lua_pushnumber(L, o->threshold);
+  lua_setfield(L, -2, "threshold");
+  lua_pushinteger(L, o->edgeitems);
+  lua_setfield(L, -2, "edgeitems");
+  lua_pushinteger(L, o->linewidth);
+  lua_setfield(L, -2, "linewidth");
+  if (o->sci_mode >= 0) lua_pushboolean(L, o->sci_mode);
+  else lua_pushnil(L);
+  lua_setfield(L, -2, "sci_mode");
+  return 1;
+}
+
+void lt_lua_open_print(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {
+      {"set_printoptions", set_print_options}, {"get_printoptions", get_print_options}, {NULL, NULL}};
+  (void)methods;
+  lt_lua_state(L)->print = default_options;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}

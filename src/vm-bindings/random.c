@@ -1,0 +1,144 @@
+/* random.c: generators of random numbers as Lua objects. A state is an int64 tensor {seed, position}, which can be saved
+ * like any other tensor. */
+#include "bindings.h"
+
+/* The generator at i, or the default one when there is none. */
+static lt_Generator *generator_at(lua_State *L, int i, const char *name) {
+  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
+    bool is = lua_topointer(L, -1) == lt_lua_state(L)->generator_meta;
+    lua_pop(L, 1);
+    if (is) return *(lt_Generator **)lua_touserdata(L, i);
+  }
+  lt_lua_error(L, "%s: self is %s, it wants a Generator", name, lt_lua_describe(L, i));
+}
+
+static int64_t seed_at(lua_State *L, int i, const char *name) {
+  int64_t seed;
+  if (!lt_lua_whole(L, i, &seed))
+    lt_lua_error(L, "%s: argument \"seed\" is %s, it wants a whole number", name, lt_lua_describe(L, i));
+  return seed;
+}
+
+static int push_state(lua_State *L, const lt_Generator *g) {
+  uint64_t state[2];
+  int64_t two = 2;
+  lt_generator_get_state(g, state);
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_empty(LT_int64, lt_cpu(), 1, &two);
+  if (!box->tensor) lt_lua_fail(L, "get_state");
+  memcpy(lt_tensor_data(box->tensor), state, sizeof state);
+  return 1;
+}
+
+static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
+  uint64_t state[2];
+  lt_Tensor *t = lt_lua_check(L, i, name, "state");
+  if (t->dtype != LT_int64 || t->numel != 2 || lt_tensor_device(t).type != LT_DEVICE_cpu ||
+      !lt_tensor_is_contiguous(t))
+    lt_lua_error(L, "%s: argument \"state\" is %s, it wants what get_state gave", name, lt_lua_describe(L, i));
+  memcpy(state, lt_tensor_data(t), sizeof state);
+  lt_generator_set_state(g, state);
+}
+
+/* ---- the default generator ------------------------------------------------------------------------------------- */
+
+static int manual_seed(lua_State *L) {
+  lt_generator_seed(lt_generator_default(), (uint64_t)seed_at(L, 1, "manual_seed"));
+  return 0;
+}
+
+static int push_new_seed(lua_State *L, lt_Generator *g) {
+  uint64_t seed = lt_random_seed() >> 1; /* as a Lua integer it is not negative */
+  lt_generator_seed(g, seed);
+  lua_pushinteger(L, (lua_Integer)seed);
+  return 1;
+}
+
+static int seed(lua_State *L) { return push_new_seed(L, lt_generator_default()); }
+
+static int push_seed(lua_State *L, const lt_Generator *g) {
+  uint64_t state[2];
+  lt_generator_get_state(g, state);
+  lua_pushinteger(L, (lua_Integer)state[0]);
+  return 1;
+}
+
+static int initial_seed(lua_State *L) { return push_seed(L, lt_generator_default()); }
+static int get_rng_state(lua_State *L) { return push_state(L, lt_generator_default()); }
+
+static int set_rng_state(lua_State *L) {
+  set_state(L, lt_generator_default(), 1, "set_rng_state");
+  return 0;
+}
+
+/* ---- generators --------------------------------------------------------------------------------------------------- */
+
+/* Generator([seed]) */
+static int generator_new(lua_State *L) {
+  uint64_t first = lua_isnumber(L, 1) ? (uint64_t)seed_at(L, 1, "Generator") : lt_random_seed() >> 1;
+  lt_Generator **g = lua_newuserdatauv(L, sizeof *g, 0);
+  *g = NULL;
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_OWN));
+  lua_setmetatable(L, -2);
+  *g = lt_generator_new(first);
+  if (!*g) lt_lua_fail(L, "Generator");
+  return 1;
+}
+
+static int generator_gc(lua_State *L) {
+  lt_Generator **g = lua_touserdata(L, 1);
+  if (*g) lt_generator_free(*g);
+  *g = NULL;
+  return 0;
+}
+
+static int generator_tostring(lua_State *L) {
+  lt_Generator *g = generator_at(L, 1, "tostring");
+  push_seed(L, g);
+  lua_pushfstring(L, "Generator(seed %I)", lua_tointeger(L, -1));
+  return 1;
+}
+
+static int generator_manual_seed(lua_State *L) {
+  lt_generator_seed(generator_at(L, 1, "manual_seed"), (uint64_t)seed_at(L, 2, "manual_seed"));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int generator_seed(lua_State *L) { return push_new_seed(L, generator_at(L, 1, "seed")); }
+static int generator_initial_seed(lua_State *L) { return push_seed(L, generator_at(L, 1, "initial_seed")); }
+static int generator_get_state(lua_State *L) { return push_state(L, generator_at(L, 1, "get_state")); }
+
+static int generator_set_state(lua_State *L) {
+  set_state(L, generator_at(L, 1, "set_state"), 2, "set_state");
+  lua_settop(L, 1);
+  return 1;
+}
+
+void lt_lua_open_random(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"manual_seed", manual_seed},     {"seed", seed},
+                                    {"initial_seed", initial_seed},   {"get_rng_state", get_rng_state},
+                                    {"set_rng_state", set_rng_state}, {NULL, NULL}};
+  static const luaL_Reg own[] = {{"manual_seed", generator_manual_seed},   {"seed", generator_seed},
+                                 {"initial_seed", generator_initial_seed}, {"get_state", generator_get_state},
+                                 {"set_state", generator_set_state},       {NULL, NULL}};
+  static const luaL_Reg meta[] = {{"__gc", generator_gc}, {"__tostring", generator_tostring}, {NULL, NULL}};
+  (void)methods;
+  lua_newtable(L);
+  lt_lua_setfuncs(L, meta);
+  lua_pushliteral(L, "Generator");
+  lua_setfield(L, -2, "__name");
+  lua_newtable(L);
+  lt_lua_setfuncs(L, own);
+  lua_setfield(L, -2, "__index");
+  lt_lua_state(L)->generator_meta = lua_topointer(L, -1);
+  int m = lua_gettop(L);
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushvalue(L, m);
+  lua_pushcclosure(L, generator_new, 3);
+  lua_setfield(L, -2, "Generator");
+  lua_pop(L, 2);
+}
