@@ -35,9 +35,9 @@ describe("datasets", function()
     fails("count from 1", function() set:get(0) end)
     fails("no sample 6", function() set:get(6) end)
     fails("an integer", function() set:get "2" end)
-    fails({"5 rows", "4"}, function() return data.TensorDataset(x, lt.ones(4)) end)
-    fails("at least one", function() return data.TensorDataset() end)
-    fails("argument 2", function() return data.TensorDataset(x, 3) end)
+    fails({"5 rows", "4"}, function() local _ = data.TensorDataset(x, lt.ones(4)) end)
+    fails("at least one", function() local _ = data.TensorDataset() end)
+    fails("argument 2", function() local _ = data.TensorDataset(x, 3) end)
   end)
 
   it("of your own are classes", function()
@@ -47,7 +47,7 @@ describe("datasets", function()
     assert.equal(16, set[-1][2])
     local Bare = data.Dataset:extend "Bare"
     fails({"Bare", "get"}, function() Bare():get(1) end)
-    fails({"Bare", "__len"}, function() return #Bare() end)
+    fails({"Bare", "__len"}, function() local _ = #Bare() end)
   end)
 
   it("have subsets", function()
@@ -59,7 +59,7 @@ describe("datasets", function()
       for batch in data.DataLoader(part, {batch_size = 2}):iter() do
         assert.same({6, 2}, batch[{{}, 1}]:totable())
       end
-      fails("position 2 is 7", function() return data.Subset(set, {1, 7}) end)
+      fails("position 2 is 7", function() local _ = data.Subset(set, {1, 7}) end)
     end
   end)
 
@@ -146,7 +146,7 @@ describe("DataLoader", function()
       end
     end})
     assert.same({10, 9, 8}, order(loader))
-    fails("not known", function() return #loader end)
+    fails("not known", function() local _ = #loader end)
   end)
 
   it("collates samples one by one", function()
@@ -211,12 +211,14 @@ describe("DataLoader", function()
   end)
 
   it("refuses wrong settings", function()
-    fails({"dataset", "TensorDataset"}, function() return data.DataLoader(x, {batch_size = 2}) end)
-    fails("batch_size", function() return data.DataLoader(set, {batch_size = 0}) end)
-    fails({"bach_size", "batch_size"}, function() return data.DataLoader(set, {bach_size = 2}) end)
-    fails("exclude", function() return data.DataLoader(set, {shuffle = true, sampler = {1}}) end)
-    fails("num_workers", function() return data.DataLoader(set, {num_workers = 2}) end)
-    fails("device", function() return data.DataLoader(set, {device = "nowhere"}) end)
+    fails({"dataset", "TensorDataset"},
+      function() local _ = data.DataLoader(x, {batch_size = 2}) end)
+    fails("batch_size", function() local _ = data.DataLoader(set, {batch_size = 0}) end)
+    fails({"bach_size", "batch_size"},
+      function() local _ = data.DataLoader(set, {bach_size = 2}) end)
+    fails("exclude", function() local _ = data.DataLoader(set, {shuffle = true, sampler = {1}}) end)
+    fails("num_workers", function() local _ = data.DataLoader(set, {num_workers = 2}) end)
+    fails("device", function() local _ = data.DataLoader(set, {device = "nowhere"}) end)
   end)
 end)
 

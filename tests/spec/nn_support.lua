@@ -1,6 +1,7 @@
 --- What the specs of nn, optim and data share: golden values, closeness, caught errors.
 
 local lt = require "lutra"
+local assert = require "luassert"
 
 local support = {}
 
