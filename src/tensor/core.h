@@ -84,7 +84,8 @@ typedef struct lt_Signature {
   int count;
   lt_Param param[LT_MAX_ARGS];
   int results;
-  bool result_is_list, result_is_flag;
+  bool result_is_list; /* or may be one */
+  bool result_is_flag;
   bool result_is_index[LT_MAX_OUT];
   char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */

@@ -158,7 +158,10 @@ static bool parse_results(lt_Signature *g, const char *s) {
     if (strstr(word, "[]")) g->result_is_list = true;
     g->result_is_index[i] = strncmp(word, "Index", 5) == 0;
     s = skip(s);
-    if (strncmp(s, "or ", 3) == 0) s += strcspn(s, ","); /* "Tensor or Index[]": the call decides */
+    if (strncmp(s, "or ", 3) == 0) { /* "Tensor or Index[]": the call decides */
+      g->result_is_list = true;
+      s += strcspn(s, ",");
+    }
     if (!take(&s, ",", g->result_name[i], sizeof g->result_name[i])) return false;
     if (*s != ',') return *s == 0;
     s++;
