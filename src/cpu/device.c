@@ -6,9 +6,9 @@
 
 /* ---- kernels: one for each row of ops.def that wants one -------------------------------------------------- */
 
-#define LT_REDUCE(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
-#define LT_KERNEL(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
-#define LT_UPDATE(name, ...) bool lt_cpu_##name(lt_Call *call) __attribute__((weak));
+#define LT_REDUCE(name, ...) bool lt_cpu_##name(lt_Call *call);
+#define LT_KERNEL(name, ...) bool lt_cpu_##name(lt_Call *call);
+#define LT_UPDATE(name, ...) bool lt_cpu_##name(lt_Call *call);
 #include "ops.def"
 
 static const lt_KernelFn kernels[LT_OP_COUNT] = {

@@ -240,7 +240,7 @@ static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
   return ok;
 }
 
-bool lt_cpu_bernoulli(lt_Call *c) {
+bool lt_cpu__bernoulli(lt_Call *c) {
   if (lt_in(c, 1)) return flip_by(c, 2, lt_in(c, 1));
   double chance = lt_scalar_to_double(c->arg[1].scalar);
   return flip_coins(c, 2, c->out[0], &chance, 0);

@@ -1,0 +1,443 @@
+/* test_reduce.c: reductions, scans and sorting against slow references that read one element at a time, over dtypes,
+ * layouts and dims; and the corners: nothing to reduce, NaN, infinities, overflow, long sums. */
+#include "tensors.h"
+
+/* The elements of self that make element `at` of the result, in order; returns how many. mask: reduced dims. */
+static int64_t gathered(const lt_Tensor *self, unsigned mask, int64_t at, double *into) {
+  int64_t position[LT_MAX_DIMS] = {0}, n = 0;
+  for (int d = self->ndim - 1; d >= 0; d--)
+    if (!(mask >> d & 1)) {
+      position[d] = at % self->shape[d];
+      at /= self->shape[d];
+    }
+  for (int64_t i = 0; i < self->numel; i++) {
+    int64_t rest = i;
+    bool mine = true;
+    for (int d = self->ndim - 1; d >= 0; d--) {
+      if (!(mask >> d & 1) && rest % self->shape[d] != position[d]) mine = false;
+      rest /= self->shape[d];
+    }
+    if (mine) into[n++] = number(self, i);
+  }
+  return n;
+}
+
+static double reference(lt_OpId op, const double *x, int64_t n, double p) {
+  double a = 0, mean = 0;
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; i++) mean += x[i] / (double)n;
+  switch (op) {
+  case LT_OP_sum:
+    for (int64_t i = 0; i < n; i++) a += x[i];
+    return a;
+  case LT_OP_mean: return mean;
+  case LT_OP_prod:
+    a = 1;
+    for (int64_t i = 0; i < n; i++) a *= x[i];
+    return a;
+  case LT_OP_amax:
+  case LT_OP_argmax:
+    for (int64_t i = 1; i < n; i++)
+      if (x[i] > x[at]) at = i;
+    return op == LT_OP_amax ? x[at] : (double)at + 1;
+  case LT_OP_amin:
+  case LT_OP_argmin:
+    for (int64_t i = 1; i < n; i++)
+      if (x[i] < x[at]) at = i;
+    return op == LT_OP_amin ? x[at] : (double)at + 1;
+  case LT_OP_all:
+    for (int64_t i = 0; i < n; i++) at += x[i] != 0;
+    return at == n;
+  case LT_OP_any:
+    for (int64_t i = 0; i < n; i++) at += x[i] != 0;
+    return at > 0;
+  case LT_OP_count_nonzero:
+    for (int64_t i = 0; i < n; i++) at += x[i] != 0;
+    return (double)at;
+  case LT_OP__var:
+    for (int64_t i = 0; i < n; i++) a += (x[i] - mean) * (x[i] - mean);
+    return a / ((double)n - 1);
+  case LT_OP_logsumexp:
+    for (int64_t i = 0; i < n; i++) a += exp(x[i]);
+    return log(a);
+  case LT_OP__norm:
+    for (int64_t i = 0; i < n; i++) {
+      if (p == 0) a += x[i] != 0;
+      else if (p == INFINITY) a = fmax(a, fabs(x[i]));
+      else if (p == -INFINITY) a = i == 0 ? fabs(x[i]) : fmin(a, fabs(x[i]));
+      else a += pow(fabs(x[i]), p);
+    }
+    return p == 0 || isinf(p) ? a : pow(a, 1 / p);
+  default: return NAN;
+  }
+}
+
+/* One reduction in one layout over the dims of mask. */
+static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
+  int64_t dims[LT_MAX_DIMS];
+  int n = 0;
+  for (int d = 0; d < x->ndim; d++)
+    if (mask >> d & 1) dims[n++] = d;
+  lt_Arg args[4] = {A(x), op == LT_OP_argmax || op == LT_OP_argmin ? A(dims[0]) : LT_INTS(dims, n)};
+  int nargs = 2;
+  if (op == LT_OP__norm) {
+    args[2] = A((bool)false);
+    args[3] = A(p);
+    nargs = 4;
+  }
+  lt_Tensor *y[LT_MAX_OUT];
+  if (!run_op(__FILE__, __LINE__, op, false, args, nargs, y)) return;
+  double *elements = malloc((size_t)x->numel * sizeof *elements);
+  int64_t size = 1;
+  for (int d = 0; d < x->ndim; d++)
+    if (!(mask >> d & 1)) size *= x->shape[d];
+  CHECK_INT(y[0]->numel, size);
+  for (int64_t i = 0; i < size && i < y[0]->numel; i++) {
+    int64_t count = gathered(x, mask, i, elements);
+    double want = reference(op, elements, count, p), got = number(y[0], i);
+    double tolerance = slack(y[0]->dtype) * fmax(1, fabs(want));
+    if (op == LT_OP_prod && !lt_dtype_is_float(x->dtype) && fabs(want) > 1e15) continue;
+    if (!check_close(got, want, tolerance))
+      check_report(__FILE__, __LINE__, "%s of %s %s over mask %u: element %lld is %.17g, wanted %.17g", lt_ops[op].name,
+                   lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask, (long long)i, got, want);
+  }
+  free(elements);
+}
+
+static const struct Case {
+  int ndim;
+  int64_t shape[4];
+} cases[] = {{1, {1}},       {1, {37}},       {2, {5, 7}},      {2, {70, 3}},      {2, {3, 130}},
+             {3, {4, 1, 6}}, {3, {2, 40, 5}}, {4, {3, 2, 4, 5}}, {2, {300, 2}}, {2, {2, 300}}, {1, {5001}}};
+
+static void each_case(lt_OpId op, lt_Dtype dtype, double p) {
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    lt_Tensor *x = noise(dtype, cases[k].ndim, cases[k].shape, (unsigned)k + 1);
+    for (int layout = 0; layout < 3; layout++) {
+      lt_Tensor *t = laid_out(x, layout);
+      for (unsigned mask = 1; mask < 1u << t->ndim; mask++) {
+        if ((op == LT_OP_argmax || op == LT_OP_argmin) && (mask & (mask - 1))) continue;
+        if (op == LT_OP__var && t->numel == 1) continue;
+        compare(op, t, mask, p);
+      }
+    }
+  }
+}
+
+static void every(lt_OpId op) {
+  for (lt_Dtype d = LT_bool; d < LT_DTYPE_COUNT; d = (lt_Dtype)(d + 1)) {
+    bool floats_only = op == LT_OP_mean || op == LT_OP__var || op == LT_OP__norm;
+    if (floats_only && !lt_dtype_is_float(d)) continue;
+    each_case(op, d, 2);
+  }
+}
+
+static void sums(void) { every(LT_OP_sum); }
+static void means(void) { every(LT_OP_mean); }
+static void products(void) { every(LT_OP_prod); }
+static void largest(void) { every(LT_OP_amax); }
+static void smallest(void) { every(LT_OP_amin); }
+static void all_true(void) { every(LT_OP_all); }
+static void any_true(void) { every(LT_OP_any); }
+static void counts(void) { every(LT_OP_count_nonzero); }
+static void positions_of_largest(void) { every(LT_OP_argmax); }
+static void positions_of_smallest(void) { every(LT_OP_argmin); }
+static void log_sums(void) { every(LT_OP_logsumexp); }
+
+/* With one element the variance is NaN, which the reference gives as well, but for shapes {n, 1}: skip none. */
+static void variances(void) { every(LT_OP__var); }
+
+static void norms(void) {
+  static const double orders[] = {0, 1, 2, 3, 0.5, INFINITY, -INFINITY, -1};
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    each_case(LT_OP__norm, LT_float32, orders[i]);
+    each_case(LT_OP__norm, LT_float64, orders[i]);
+  }
+}
+
+static void max_gives_values_and_positions(void) {
+  lt_Tensor *x = from_list(LT_int16, (double[]){3, 9, 9, 4, -1, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, _max, false, A(x), A(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 9, 4);
+  CHECK_TENSOR(y[1], 0, L(2), 2, 1); /* the first of equals, from 1 */
+  CHECK_INT(y[0]->dtype, LT_int16);
+  REQUIRE(RUN_OP(y, _min, false, A(x), A(0), A((bool)true)));
+  CHECK_TENSOR(y[0], 0, L(1, 3), 3, -1, 4);
+  CHECK_TENSOR(y[1], 0, L(1, 3), 1, 2, 2);
+}
+
+static void argmax_of_all_counts_in_a_row(void) {
+  lt_Tensor *x = from_list(LT_float32, (double[]){3, 2, 9, 4, 8, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, argmax, false, A(laid_out(x, 1))));
+  CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 3);
+}
+
+/* Of NaN, long enough for lanes, at every place. */
+static void nan_wins(void) {
+  for (int n = 1; n < 70; n += 3)
+    for (int at = 0; at < n; at += 2)
+      for (int d = LT_float32; d <= LT_float64; d++) {
+        double values[70];
+        lt_Tensor *y[LT_MAX_OUT];
+        for (int i = 0; i < n; i++) values[i] = i % 7;
+        values[at] = NAN;
+        if (at + 1 < n) values[n - 1] = NAN;
+        lt_Tensor *x = from_list((lt_Dtype)d, values, SHAPE(n));
+        if (!RUN_OP(y, amax, false, A(x))) return;
+        CHECK(isnan(number(y[0], 0)));
+        if (!RUN_OP(y, amin, false, A(x))) return;
+        CHECK(isnan(number(y[0], 0)));
+        if (!RUN_OP(y, argmax, false, A(x))) return;
+        CHECK_INT(number(y[0], 0), at + 1);
+        if (!RUN_OP(y, _min, false, A(x), A(0))) return;
+        CHECK(isnan(number(y[0], 0)));
+        CHECK_INT(number(y[1], 0), at + 1);
+      }
+  lt_Tensor *x = from_list(LT_float32, (double[]){1, NAN, 3, NAN, 5, 6}, SHAPE(3, 2)), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, _max, false, A(x), A(0)));
+  CHECK_TENSOR(y[0], 0, L(2), 5, NAN);
+  CHECK_TENSOR(y[1], 0, L(2), 3, 1);
+}
+
+static void nothing_to_reduce(void) {
+  lt_Tensor *x = noise(LT_float32, SHAPE(2, 0), 1), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, sum, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 0, 0);
+  REQUIRE(RUN_OP(y, prod, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 1, 1);
+  REQUIRE(RUN_OP(y, mean, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), NAN, NAN);
+  REQUIRE(RUN_OP(y, _var, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), NAN, NAN);
+  REQUIRE(RUN_OP(y, all, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 1, 1);
+  REQUIRE(RUN_OP(y, any, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 0, 0);
+  REQUIRE(RUN_OP(y, logsumexp, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), -INFINITY, -INFINITY);
+  REQUIRE(RUN_OP(y, _norm, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 0, L(2), 0, 0);
+  REQUIRE(RUN_OP(y, sum, false, A(x), L(0)));
+  CHECK_INT(y[0]->numel, 0);
+  CHECK_FAILS("of size 0", amax, false, A(x), L(1));
+}
+
+static void sums_take_a_dtype(void) {
+  lt_Tensor *x = V(uint8, 200, 100), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  CHECK_INT(y[0]->dtype, LT_int64);
+  CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 300);
+  REQUIRE(RUN_OP(y, sum, false, A(x), LT_NIL, A((bool)false), D(float64)));
+  CHECK_INT(y[0]->dtype, LT_float64);
+  REQUIRE(RUN_OP(y, sum, false, A(x), LT_NIL, A((bool)true), D(uint8)));
+  CHECK_TENSOR(y[0], 0, L(1), 44); /* wraps */
+  REQUIRE(RUN_OP(y, mean, false, A(x), LT_NIL, A((bool)false), D(float32)));
+  CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 150);
+  lt_Tensor *low = V(int64, 4611686018427387904.0, 4611686018427387904.0);
+  REQUIRE(RUN_OP(y, sum, false, A(low)));
+  CHECK(element(y[0], 0).i == INT64_MIN);
+}
+
+/* The mean of halves fits where their sum does not; the norm where the squares do not. */
+static void sums_of_halves_do_not_overflow(void) {
+  lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float16, lt_cpu(), SHAPE(1000)));
+  for (int i = 0; i < 1000; i++) lt_scalar_store(lt_scalar_float(60000), LT_float16, (char *)lt_tensor_data(x) + 2 * i);
+  REQUIRE(RUN_OP(y, mean, false, A(x)));
+  CHECK_TENSOR(y[0], 32, LT_INTS(NULL, 0), 60000);
+  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  CHECK(isinf(number(y[0], 0)));
+  lt_Tensor *big = V(float32, 3e30, 4e30);
+  REQUIRE(RUN_OP(y, _norm, false, A(big)));
+  CHECK_TENSOR(y[0], 1e24, LT_INTS(NULL, 0), 5e30);
+}
+
+/* 2^24 + 5 ones and a tenth: adding one after the other would stop at 2^24. */
+static void long_sums_are_exact_enough(void) {
+  int64_t n = (1 << 24) + 5;
+  lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 1, &n));
+  float *v = lt_tensor_data(x);
+  for (int64_t i = 0; i < n; i++) v[i] = 1;
+  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  CHECK_TENSOR(y[0], 2, LT_INTS(NULL, 0), (double)n);
+  for (int64_t i = 0; i < n; i++) v[i] = 0.1f;
+  REQUIRE(RUN_OP(y, mean, false, A(x)));
+  CHECK_TENSOR(y[0], 3e-8, LT_INTS(NULL, 0), (double)0.1f);
+  /* columns as well */
+  int64_t shape[2] = {n / 3, 3}, strides[2] = {3, 1};
+  lt_Tensor *m = lt_scope_own(lt_tensor_on(x->storage, LT_float32, 0, 2, shape, strides));
+  REQUIRE(RUN_OP(y, mean, false, A(m), L(0)));
+  CHECK_TENSOR(y[0], 3e-8, L(3), (double)0.1f, (double)0.1f, (double)0.1f);
+  for (int64_t i = 0; i < n; i++) v[i] = i % 2 ? 10000 : 10001;
+  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  CHECK_TENSOR(y[0], 1e-7, LT_INTS(NULL, 0), 0.25);
+}
+
+static void sums_do_not_depend_on_threads(void) {
+  int was = lt_num_threads();
+  lt_Tensor *x = noise(LT_float32, SHAPE(300, 701), 5), *y[LT_MAX_OUT], *one[LT_MAX_OUT];
+  for (int dim = -1; dim < 2; dim++) {
+    lt_Arg dims = dim < 0 ? LT_NIL : L(dim);
+    lt_set_num_threads(1);
+    REQUIRE(RUN_OP(one, sum, false, A(x), dims));
+    lt_set_num_threads(3);
+    REQUIRE(RUN_OP(y, sum, false, A(x), dims));
+    CHECK(memcmp(lt_tensor_data(y[0]), lt_tensor_data(one[0]), (size_t)y[0]->numel * 4) == 0);
+  }
+  lt_set_num_threads(was);
+}
+
+static void logsumexp_of_infinities(void) {
+  lt_Tensor *x = from_list(LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
+  lt_Tensor *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, logsumexp, false, A(x), L(1)));
+  CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
+}
+
+static void variance_takes_a_correction(void) {
+  lt_Tensor *x = V(float64, 1, 2, 3, 4), *one = V(float64, 7), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  CHECK_TENSOR(y[0], 1e-15, LT_INTS(NULL, 0), 1.25);
+  REQUIRE(RUN_OP(y, _var, false, A(one)));
+  CHECK(isnan(number(y[0], 0)));
+}
+
+/* ---- scans ------------------------------------------------------------------------------------------------------------ */
+
+static void scans_run_along_any_dim(void) {
+  for (int d = LT_bool; d < LT_DTYPE_COUNT; d++)
+    for (int dim = 0; dim < 3; dim++)
+      for (int layout = 0; layout < 3; layout++)
+        for (int product = 0; product < 2; product++) {
+          lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(3, 4, 70), 9), layout), *y[LT_MAX_OUT];
+          if (!run_op(__FILE__, __LINE__, product ? LT_OP_cumprod : LT_OP_cumsum, false, (lt_Arg[]){A(x), A(dim)}, 2, y)) return;
+          CHECK_INT(y[0]->dtype, lt_dtype_is_float(x->dtype) ? x->dtype : LT_int64);
+          int64_t inner = dim == 2 ? 1 : dim == 1 ? 70 : 280, n = x->shape[dim];
+          for (int64_t o = 0; o < x->numel / n; o++) {
+            double a = product ? 1 : 0;
+            uint64_t whole = (uint64_t)a;
+            for (int64_t i = 0; i < n; i++) {
+              int64_t at = o / inner * n * inner + i * inner + o % inner;
+              if (product) a *= number(x, at), whole *= (uint64_t)(int64_t)number(x, at);
+              else a += number(x, at), whole += (uint64_t)(int64_t)number(x, at);
+              if (lt_dtype_is_float(x->dtype)) CHECK_NEAR(number(y[0], at), a, slack(x->dtype) * fmax(1, fabs(a)));
+              else CHECK(element(y[0], at).i == (int64_t)whole);
+            }
+          }
+        }
+}
+
+/* ---- sort, topk ------------------------------------------------------------------------------------------------------------ */
+
+/* a comes before b; NaN is the largest. */
+static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }
+
+static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values, lt_Tensor *at) {
+  int64_t n = x->shape[dim], inner = 1;
+  for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
+  for (int64_t o = 0; o < x->numel / n; o++)
+    for (int64_t i = 0; i < k; i++) {
+      int64_t base = o / inner * n * inner + o % inner, out = o / inner * k * inner + o % inner + i * inner;
+      double v = number(values, out);
+      int64_t p = (int64_t)number(at, out);
+      CHECK(p >= 1 && p <= n);
+      CHECK(check_close(v, number(x, base + (p - 1) * inner), 0));
+      /* the slow way: how many stand before p, equal ones by position */
+      int64_t rank = 0;
+      for (int64_t j = 0; j < n; j++) {
+        double w = number(x, base + j * inner);
+        bool before = descending ? less(v, w) : less(w, v);
+        bool equal = !less(v, w) && !less(w, v);
+        rank += before || (equal && j < p - 1);
+      }
+      CHECK_INT(rank, i);
+    }
+}
+
+static void sort_orders_stably(void) {
+  static const int64_t sizes[] = {1, 2, 7, 48, 49, 300};
+  for (int d = LT_bool; d < LT_DTYPE_COUNT; d++)
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+      for (int descending = 0; descending < 2; descending++)
+        for (int dim = 0; dim < 2; dim++) {
+          int64_t shape[2] = {dim ? 2 : sizes[s], dim ? sizes[s] : 2};
+          lt_Tensor *x = laid_out(noise((lt_Dtype)d, 2, shape, (unsigned)s + 3), (int)s % 3), *y[LT_MAX_OUT];
+          if (!RUN_OP(y, sort, false, A(x), A(dim), A((bool)(descending != 0)))) return;
+          CHECK_INT(y[0]->dtype, d);
+          check_sorted(x, dim, descending, shape[dim], y[0], y[1]);
+        }
+}
+
+static void sort_knows_nan_zeros_and_infinities(void) {
+  for (int d = LT_float16; d < LT_DTYPE_COUNT; d++) {
+    lt_Tensor *y[LT_MAX_OUT];
+    lt_Tensor *x = from_list((lt_Dtype)d, (double[]){0.0, NAN, -INFINITY, -0.0, INFINITY, -1, NAN, 1}, SHAPE(8));
+    REQUIRE(RUN_OP(y, sort, false, A(x)));
+    CHECK_TENSOR(y[0], 0, L(8), -INFINITY, -1, 0, 0, 1, INFINITY, NAN, NAN);
+    CHECK_TENSOR(y[1], 0, L(8), 3, 6, 1, 4, 8, 5, 2, 7);
+    CHECK(!signbit(number(y[0], 2)) && signbit(number(y[0], 3)));
+    REQUIRE(RUN_OP(y, sort, false, A(x), A(0), A((bool)true)));
+    CHECK_TENSOR(y[1], 0, L(8), 2, 7, 5, 8, 1, 4, 6, 3);
+  }
+  lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(3)));
+  memcpy(lt_tensor_data(x), (int64_t[]){INT64_MAX, INT64_MIN, -1}, 24);
+  REQUIRE(RUN_OP(y, sort, false, A(x)));
+  CHECK_TENSOR(y[1], 0, L(3), 2, 3, 1);
+}
+
+static void topk_takes_the_first_of_the_order(void) {
+  static const int64_t ks[] = {0, 1, 3, 40, 100};
+  for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
+    for (int largest_ = 0; largest_ < 2; largest_++)
+      for (int d = LT_int8; d < LT_DTYPE_COUNT; d += 2) {
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(3, 100), 8), *y[LT_MAX_OUT];
+        if (!RUN_OP(y, topk, false, A(x), A(ks[i]), A(1), A((bool)(largest_ != 0)))) return;
+        CHECK_INT(y[0]->shape[1], ks[i]);
+        check_sorted(x, 1, largest_, ks[i], y[0], y[1]);
+      }
+  lt_Tensor *z = noise(LT_float32, LT_NIL.count, NULL, 1), *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, sort, false, A(z)));
+  CHECK_INT(number(y[1], 0), 1);
+  CHECK_INT(y[1]->ndim, 0);
+}
+
+static void interruption_stops_with_an_error(void) {
+  lt_Tensor *x = noise(LT_float32, SHAPE(50, 50), 3);
+  atomic_store(&lt_interrupt_flag, true);
+  CHECK_FAILS("interrupted", sum, false, A(x));
+  CHECK_FAILS("interrupted", sort, false, A(x));
+  atomic_store(&lt_interrupt_flag, false);
+  lt_Tensor *y[LT_MAX_OUT];
+  CHECK(RUN_OP(y, sum, false, A(x)));
+}
+
+int main(void) {
+  SCOPED(sums);
+  SCOPED(means);
+  SCOPED(products);
+  SCOPED(largest);
+  SCOPED(smallest);
+  SCOPED(all_true);
+  SCOPED(any_true);
+  SCOPED(counts);
+  SCOPED(positions_of_largest);
+  SCOPED(positions_of_smallest);
+  SCOPED(log_sums);
+  SCOPED(variances);
+  SCOPED(norms);
+  SCOPED(max_gives_values_and_positions);
+  SCOPED(argmax_of_all_counts_in_a_row);
+  SCOPED(nan_wins);
+  SCOPED(nothing_to_reduce);
+  SCOPED(sums_take_a_dtype);
+  SCOPED(sums_of_halves_do_not_overflow);
+  SCOPED(long_sums_are_exact_enough);
+  SCOPED(sums_do_not_depend_on_threads);
+  SCOPED(logsumexp_of_infinities);
+  SCOPED(variance_takes_a_correction);
+  SCOPED(scans_run_along_any_dim);
+  SCOPED(sort_orders_stably);
+  SCOPED(sort_knows_nan_zeros_and_infinities);
+  SCOPED(topk_takes_the_first_of_the_order);
+  SCOPED(interruption_stops_with_an_error);
+  return check_end();
+}
