@@ -59,7 +59,7 @@ function Context:saved()
 end
 
 -- An entry of the saved list: {tensor or alias, version, position among the results}.
-local function save_one(t, outputs, live, name)
+local function save_one(t, outputs, name)
   if t == nil then return {} end
   if not core.is_tensor(t) then
     fail("%s: save_for_backward got %s, it wants tensors; other values are fields of ctx", name,
@@ -70,13 +70,13 @@ local function save_one(t, outputs, live, name)
       return {t:detach(), t:_version(), i}
     end
   end
-  live[#live + 1] = t
   return {t, t:_version()}
 end
 
 local function check_version(entry, name)
   if entry[1] and entry[1]:_version() ~= entry[2] then
-    fail("%s: a tensor that it saved was changed in place since. Change a copy: x:clone()", name)
+    fail("%s: a tensor that it saved was changed in place since. Change a copy: x:clone()",
+      name)
   end
 end
 
@@ -103,7 +103,8 @@ local function by_input(class, places, count, ...)
   if given > count then
     for i = count + 1, given do
       if (select(i, ...)) ~= nil then
-        fail("%s: backward gave %d gradients for %d arguments of forward", class._name, given, count)
+        fail("%s: backward gave %d gradients for %d arguments of forward", class._name, given,
+          count)
       end
     end
   end
@@ -134,7 +135,7 @@ local function record(class, ctx, call, outputs)
 end
 
 -- A saved result whose tensor is gone, as a result of the function once more.
-local function record_again(class, ctx, call, entry)
+local function record_again(class, call, entry)
   local alias = entry[1]:detach()
   if not core.is_grad_enabled() then return alias end
   local outputs = {}
@@ -162,7 +163,7 @@ local function make_call(class, ctx, arguments)
     for i = 1, entries.n do
       local entry = entries[i]
       check_version(entry, class._name)
-      values[i] = entry[3] and (call.results[entry[3]] or record_again(class, ctx, call, entry))
+      values[i] = entry[3] and (call.results[entry[3]] or record_again(class, call, entry))
         or entry[1]
     end
     return table.unpack(values, 1, entries.n)
@@ -172,9 +173,9 @@ end
 
 -- Turns what save_for_backward was given into entries that hold no node.
 local function save_all(class, ctx, call, outputs)
-  local saved, live = ctx._to_save or {n = 0}, {}
+  local saved = ctx._to_save or {n = 0}
   local entries = {n = saved.n}
-  for i = 1, saved.n do entries[i] = save_one(saved[i], outputs, live, class._name) end
+  for i = 1, saved.n do entries[i] = save_one(saved[i], outputs, class._name) end
   ctx._to_save = nil
   call.node[1] = entries
 end
@@ -192,7 +193,8 @@ local function no_grad(f, ...) return require("lutra.scopes").no_grad(f, ...) en
 --- Runs forward without recording and joins its tensors to the graph. Exp(x) is
 -- Exp.apply(x).
 local function apply(class, ...)
-  local ctx = setmetatable({needs_input_grad = {}, _materialize = true, _name = class._name}, Context)
+  local ctx = setmetatable({needs_input_grad = {}, _materialize = true, _name = class._name},
+    Context)
   local call = make_call(class, ctx, table.pack(...))
   local results = table.pack(no_grad(class.forward, ctx, ...))
   if not any_wants_grad(call.inputs) then

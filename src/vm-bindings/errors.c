@@ -98,7 +98,7 @@ static int distance(const char *a, const char *b) {
 }
 
 void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
-  int limit = (int)strlen(n->word) / 3 + 1, d = distance(n->word, candidate);
+  int limit = ((int)strlen(n->word) + 2) / 3, d = distance(n->word, candidate);
   if (d > limit || (n->best[0] && d >= n->distance) || strlen(candidate) >= sizeof n->best) return;
   n->distance = d;
   memcpy(n->best, candidate, strlen(candidate) + 1);
