@@ -226,6 +226,19 @@ void lt_autograd_meta_free(lt_AutogradMeta *meta);
  * blocks of four numbers. */
 void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t *position);
 
+/* ---- small blocks (pool.c) ------------------------------------------------------------------- */
+
+/* Tensors and small storages come and go by the million, and a host's collector frees them in bursts, which malloc's own
+ * caches do not hold. Blocks of a kind are kept by the thread that freed them. */
+typedef enum lt_PoolKind { LT_POOL_TENSOR, LT_POOL_STORAGE, LT_POOL_KINDS } lt_PoolKind;
+typedef struct lt_Pool {
+  void *first; /* each block's first word names the next */
+  int count;
+} lt_Pool;
+/* A block for `size` bytes, which are the same in every call for a kind; NULL when memory is out (no message). */
+void *lt_pool_take(lt_PoolKind kind, size_t size);
+void lt_pool_give(lt_PoolKind kind, void *block);
+
 /* ---- the thread's state (error.c) --------------------------------------------------------------------------------- */
 
 #define LT_SCOPE_FIRST 256
@@ -241,6 +254,7 @@ typedef struct lt_Thread {
   lt_PressureFn pressure;
   void *pressure_context;
   bool in_pressure;
+  lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */
   bool freeing_nodes;

@@ -41,20 +41,32 @@ static void *device_alloc(const lt_Backend *backend, lt_Device device, size_t nb
   return p ? p : no_memory(device, nbytes);
 }
 
-/* Small memory of the CPU lies behind its own storage: one malloc for both. */
-#define INLINE_LIMIT 512
+/* Small memory of the CPU lies behind its own storage, in a block from the thread's pool. */
 typedef struct SmallStorage {
   lt_Storage base;
-  _Alignas(16) char memory[];
+  _Alignas(16) char memory[64];
 } SmallStorage;
+
+static bool is_small(const lt_Storage *s) {
+  return s->device.type == LT_DEVICE_cpu && s->nbytes <= sizeof((SmallStorage *)0)->memory &&
+         !s->release;
+}
+
+static void storage_free(lt_Storage *s) {
+  if (is_small(s))
+    lt_pool_give(LT_POOL_STORAGE, s);
+  else
+    free(s);
+}
 
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
   const lt_Backend *backend = lt_device_backend(device.type);
   if (!backend) return NULL;
-  bool small = device.type == LT_DEVICE_cpu && nbytes <= INLINE_LIMIT;
-  lt_Storage *s = malloc(small ? sizeof(SmallStorage) + nbytes : sizeof *s);
+  const lt_Storage start = {.device = device, .nbytes = nbytes};
+  bool small = is_small(&start);
+  lt_Storage *s = small ? lt_pool_take(LT_POOL_STORAGE, sizeof(SmallStorage)) : malloc(sizeof *s);
   if (!s) return no_memory(device, nbytes);
-  *s = (lt_Storage){.device = device, .nbytes = nbytes};
+  *s = start;
   atomic_init(&s->refs, 1);
   if (small) {
     s->data = nbytes ? ((SmallStorage *)s)->memory : NULL;
@@ -79,12 +91,10 @@ void lt_storage_release(lt_Storage *s) {
   if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
-    bool small = s->data == (void *)((SmallStorage *)s)->memory;
-    if (s->release) {
+    if (s->release)
       s->release(s);
-    } else if (!small) {
+    else if (!is_small(s))
       lt_device_backend(s->device.type)->free(s->device.index, s->data, s->nbytes, s->stream);
-    }
   }
-  free(s);
+  storage_free(s);
 }

@@ -3,7 +3,7 @@
 
 static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim,
                              const int64_t *shape) {
-  lt_Tensor *t = malloc(sizeof *t);
+  lt_Tensor *t = lt_pool_take(LT_POOL_TENSOR, sizeof *t);
   if (!t) {
     lt_error_set("%s: out of memory", lt_user_op());
     lt_thread()->memory_error = true;
@@ -28,7 +28,7 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
   if (!t) return NULL;
   t->storage = lt_storage_new(device, (size_t)numel * lt_dtype_size(dtype));
   if (!t->storage) {
-    free(t);
+    lt_pool_give(LT_POOL_TENSOR, t);
     return NULL;
   }
   lt_shape_strides(ndim, shape, t->strides);
@@ -63,7 +63,7 @@ void lt_release(lt_Tensor *t) {
   if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
   if (t->meta) lt_autograd_meta_free(t->meta);
   lt_storage_release(t->storage);
-  free(t);
+  lt_pool_give(LT_POOL_TENSOR, t);
 }
 
 bool lt_tensor_is_contiguous(const lt_Tensor *t) {
