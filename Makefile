@@ -65,6 +65,8 @@ exact    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 ifdef DEBUG
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 optimize := -O1 -g -fno-omit-frame-pointer $(sanitize) -DLT_DEBUG=1
+# The checks that sanitizers add make gcc lose the ranges that these two warnings reason about.
+warnings += -Wno-format-truncation -Wno-maybe-uninitialized
 kernel_optimize := $(optimize)
 else
 sanitize :=
