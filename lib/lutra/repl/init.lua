@@ -129,7 +129,7 @@ function session:turn()
     if status == "eof" then io.stdout:write "\n" end
     return status == "eof"
   end
-  history.add(text)
+  if self.typed then history.add(text) end
   if status == "command" then return command(text) end
   if is_farewell(text) then return true end
   host.sources[name] = text

@@ -5,6 +5,7 @@
 -- code that no file holds (cells, -e, stdin).
 
 local host = require "lutra.repl.host"
+local show = require "lutra.repl.show"
 
 local traceback = {}
 
@@ -151,7 +152,8 @@ function traceback.message(value)
     if ok then return text end
   end
   if value == nil then return "nil was raised as an error" end
-  return ("a %s was raised as an error: %s"):format(type(value), tostring(value))
+  local ok, text = pcall(show.value, value)
+  return ("a %s was raised as an error%s"):format(type(value), ok and ": " .. text or "")
 end
 
 --- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
