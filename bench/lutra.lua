@@ -1,5 +1,5 @@
--- Lutra's side of the benchmarks: one line a measurement, `name <tab> seconds`. bench/peers.py measures the same work
--- in PyTorch and NumPy; bench/run puts them side by side.
+-- Lutra's side of the benchmarks: one line a measurement, `name <tab> seconds`. bench/peers.py
+-- measures the same work in PyTorch and NumPy; bench/run puts them side by side.
 --
 --   lutra bench/lutra.lua [name ...]
 local lt = require "lutra"
@@ -93,7 +93,8 @@ local function tiny_step()
 end
 measure("MLP 2-16-1 step, SGD", 500, tiny_step())
 
--- The character GPT of examples/chargpt.lua: 4 layers, 4 heads, 128 wide, block 64, batch 12, 65 characters.
+-- The character GPT of examples/chargpt.lua: 4 layers, 4 heads, 128 wide, block 64, batch 12, of 65
+-- characters.
 local Block = nn.Module:extend "Block"
 function Block:init()
   self.ln1, self.ln2 = nn.LayerNorm(128), nn.LayerNorm(128)

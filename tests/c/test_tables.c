@@ -39,7 +39,6 @@ static void rows_are_whole(void) {
 /* The CPU and meta do everything. */
 static void the_cpu_has_every_kernel(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
-    if (i == LT_OP__copy || i == LT_OP__to_copy) continue; /* dispatch's own */
     if (!lt_op_supported((lt_OpId)i, LT_DEVICE_cpu, LT_DTYPE_NONE))
       check_report(__FILE__, __LINE__, "the CPU has no kernel for %s", lt_ops[i].name);
     CHECK(lt_op_supported((lt_OpId)i, LT_DEVICE_meta, LT_DTYPE_NONE));
