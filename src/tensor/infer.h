@@ -42,6 +42,8 @@ bool lt_check_mask(const lt_Call *c, int i);
 bool lt_check_same_dtype(const lt_Call *c, int i, int j);
 /* Arguments i and j are tensors of one shape. */
 bool lt_check_same_shape(const lt_Call *c, int i, int j);
+/* Argument i is a tensor of this shape. */
+bool lt_check_shape(const lt_Call *c, int i, int ndim, const int64_t *shape);
 /* Argument i is a tensor of at least `least` and at most `most` dimensions. */
 bool lt_check_ndim(const lt_Call *c, int i, int least, int most);
 /* A number of dimensions that a tensor can have. */

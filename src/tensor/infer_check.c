@@ -46,6 +46,12 @@ bool lt_check_same_shape(const lt_Call *c, int i, int j) {
                  lt_arg_name(c, j), lt_text(b));
 }
 
+bool lt_check_shape(const lt_Call *c, int i, int ndim, const int64_t *shape) {
+  const lt_Tensor *t = lt_in(c, i);
+  if (lt_shape_equal(t->ndim, t->shape, ndim, shape)) return true;
+  return lt_fail("%s is %s, wants %s", lt_arg_name(c, i), lt_text(t), lt_shape_text(ndim, shape));
+}
+
 bool lt_check_ndim(const lt_Call *c, int i, int least, int most) {
   const lt_Tensor *t = lt_in(c, i);
   if (t->ndim >= least && t->ndim <= most) return true;

@@ -234,7 +234,12 @@ bool lt_infer_embedding(lt_Call *c) {
 
 /* _embedding_backward (grad, input, num_embeddings, padding_idx) */
 bool lt_infer_embedding_backward(lt_Call *c) {
-  const lt_Tensor *grad = lt_in(c, 0);
+  const lt_Tensor *grad = lt_in(c, 0), *input = lt_in(c, 1);
+  if (!lt_check_float(c, 0) || !lt_check_index(c, 1) || !lt_check_count(c, 2)) return false;
+  if (grad->ndim != input->ndim + 1 ||
+      !lt_shape_equal(input->ndim, grad->shape, input->ndim, input->shape))
+    return lt_fail("grad is %s, wants one row for each position of input %s", lt_text(grad),
+                   lt_text(input));
   int64_t shape[2] = {c->arg[2].i, grad->shape[grad->ndim - 1]};
   lt_spec(c, 0, grad->dtype, 2, shape);
   return true;

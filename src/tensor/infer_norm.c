@@ -20,16 +20,20 @@ static bool check_normalized(const lt_Tensor *self, int64_t n) {
   return lt_fail("cannot normalise the last %lld dimensions of %s", (long long)n, lt_text(self));
 }
 
-/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics keep
- * the normalised dimensions as ones, so that they broadcast against self, and are kept in the
- * dtype that sums are kept in. */
+/* The shape of the statistics: the normalised dimensions stay as ones, so that they broadcast. */
+static void statistics_shape(const lt_Tensor *self, int n, int64_t *shape) {
+  for (int d = 0; d < self->ndim; d++) shape[d] = d < self->ndim - n ? self->shape[d] : 1;
+}
+
+/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics are kept
+ * in the dtype that sums are kept in. */
 bool lt_infer_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_float(c, 0) || !check_normalized(self, c->arg[1].i)) return false;
-  int n = (int)c->arg[1].i, lead = self->ndim - n;
+  int n = (int)c->arg[1].i;
   if (!check_affine(c, 2, self, n) || !check_affine(c, 3, self, n)) return false;
   int64_t shape[LT_MAX_DIMS];
-  for (int d = 0; d < self->ndim; d++) shape[d] = d < lead ? self->shape[d] : 1;
+  statistics_shape(self, n, shape);
   lt_spec_like(c, 0, self);
   lt_spec(c, 1, lt_dtype_accumulate(self->dtype), self->ndim, shape);
   lt_spec(c, 2, lt_dtype_accumulate(self->dtype), self->ndim, shape);
@@ -39,8 +43,14 @@ bool lt_infer_layer_norm(lt_Call *c) {
 /* _layer_norm_backward (grad, self, normalized, mean, rstd, weight?): input, weight, bias */
 bool lt_infer_layer_norm_backward(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 1);
-  if (!lt_check_same_shape(c, 0, 1) || !check_normalized(self, c->arg[2].i)) return false;
+  if (!lt_check_float(c, 1) || !lt_check_same_shape(c, 0, 1) ||
+      !check_normalized(self, c->arg[2].i))
+    return false;
   int n = (int)c->arg[2].i;
+  int64_t shape[LT_MAX_DIMS];
+  statistics_shape(self, n, shape);
+  for (int i = 3; i < 5; i++)
+    if (!lt_check_float(c, i) || !lt_check_shape(c, i, self->ndim, shape)) return false;
   if (!check_affine(c, 5, self, n)) return false;
   const int64_t *tail = self->shape + self->ndim - n;
   lt_spec_like(c, 0, self);
@@ -84,6 +94,9 @@ bool lt_infer_nll_loss(lt_Call *c) {
 /* _nll_loss_backward (grad, self, target, weight?, reduction, ignore_index, total_weight) */
 bool lt_infer_nll_loss_backward(lt_Call *c) {
   if (!check_nll(c, 1)) return false;
+  bool each = !strcmp(c->arg[4].string, "none");
+  if (!lt_check_shape(c, 0, each ? 1 : 0, lt_in(c, 1)->shape)) return false;
+  if (!lt_check_shape(c, 6, 0, NULL)) return false;
   lt_spec_like(c, 0, lt_in(c, 1));
   return true;
 }

@@ -157,10 +157,11 @@ bool lt_infer_softmax(lt_Call *c) {
   return true;
 }
 
-/* A result of argument 0's shape and dtype; what else the op takes has the same shape. */
-bool lt_infer_like_self(lt_Call *c) {
-  for (int i = 1; i < c->nargs; i++)
-    if (lt_in(c, i) && !lt_check_same_shape(c, 0, i)) return false;
+/* Gradients of softmax and log_softmax (grad, result, dim) */
+bool lt_infer_softmax_backward(lt_Call *c) {
+  if (!lt_check_float(c, 0) || !lt_check_same_dtype(c, 0, 1) || !lt_check_same_shape(c, 0, 1))
+    return false;
+  if (lt_dim(c->arg[2].i, lt_in(c, 0)->ndim) < 0) return false;
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }

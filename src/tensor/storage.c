@@ -35,10 +35,13 @@ static void *no_memory(lt_Device device, size_t nbytes) {
 
 static void *device_alloc(const lt_Backend *backend, lt_Device device, size_t nbytes,
                           lt_Stream *stream) {
-  lt_thread()->error[0] = 0;
+  char *reason = lt_thread()->error, first = reason[0];
+  reason[0] = 0; /* shows whether the backend gives one */
   void *p = backend->alloc(device.index, nbytes, stream);
   if (!p && relieve(nbytes)) p = backend->alloc(device.index, nbytes, stream);
-  return p ? p : no_memory(device, nbytes);
+  if (!p) return no_memory(device, nbytes);
+  if (!reason[0]) reason[0] = first; /* a chain of ops that failed before keeps its reason */
+  return p;
 }
 
 /* Small memory of the CPU lies behind its own storage, in a block from the thread's pool. */

@@ -252,7 +252,7 @@ bool lt_view__slice(lt_Call *c) {
                 (count == 0 || (first < size && (count - 1) <= (size - 1 - first) / step));
   if (!inside)
     return lt_fail("%lld positions from %lld, %lld apart, are outside dim %d of %s",
-                   (long long)count, (long long)first + 1, (long long)step, dim + 1, lt_text(self));
+                   (long long)count, (long long)((uint64_t)first + 1), (long long)step, dim + 1, lt_text(self));
   if (count > 0) g.offset += first * g.strides[dim];
   g.shape[dim] = count;
   if (count > 1 || step == 1) g.strides[dim] *= step;

@@ -1,0 +1,258 @@
+/* test_random_calls.c: every op of the table, called with arguments thrown together at random.
+ *
+ * What must hold whatever they are: nothing crashes (the debug build runs this under ASan and UBSan); the CPU and meta
+ * say the same, results and errors alike, except where the values decide; and a call that fails has changed none of its
+ * arguments. Most calls are refused, which is the point: they are refused in words, before anything is written.
+ */
+#include "check.h"
+#include "core.h"
+
+#include <math.h>
+
+enum { CALLS_PER_OP = 400, LIST = 4 };
+
+static uint64_t seed;
+/* A whole number from 0 to n - 1 (xorshift64*). */
+static int64_t any(int64_t n) {
+  seed ^= seed >> 12, seed ^= seed << 25, seed ^= seed >> 27;
+  return (int64_t)((seed * UINT64_C(2685821657736338717) >> 33) % (uint64_t)n);
+}
+
+/* ---- a call, once for the CPU and once for meta ----------------------------------------------- */
+
+typedef struct Call {
+  lt_Arg cpu[LT_MAX_ARGS], meta[LT_MAX_ARGS];
+  int nargs;
+  int64_t ints[LT_MAX_ARGS][LIST];
+  lt_Tensor *cpu_list[LT_MAX_ARGS][LIST], *meta_list[LT_MAX_ARGS][LIST];
+  /* every tensor of the CPU in it, and what it held */
+  lt_Tensor *seen[LT_MAX_ARGS * LIST];
+  void *before[LT_MAX_ARGS * LIST];
+  int nseen;
+  /* sizes and a dtype that most tensors of a call share, so that some calls are right */
+  int ndim;
+  int64_t shape[3];
+  lt_Dtype dtype;
+} Call;
+
+static void fill_with_positions(lt_Tensor *t) {
+  size_t size = lt_dtype_size(t->dtype);
+  for (int64_t k = 0; k < t->numel; k++)
+    lt_scalar_store(t->dtype == LT_bool ? lt_scalar_bool(k % 3 != 0) : lt_scalar_int(1 + any(3)),
+                    t->dtype, (char *)t->storage->data + (size_t)k * size);
+}
+
+static lt_Tensor *make(lt_Device device, lt_Dtype dtype, int ndim, const int64_t *shape,
+                       bool turned) {
+  lt_Tensor *t = lt_scope_own(lt_empty(dtype, device, ndim, shape));
+  if (t && device.type == LT_DEVICE_cpu) fill_with_positions(t);
+  return t && turned ? lt_do(transpose, A(t), A(0), A(-1)) : t;
+}
+
+static void random_tensor(Call *call, bool index, lt_Tensor **cpu, lt_Tensor **meta) {
+  int64_t shape[3];
+  int ndim = any(4) ? call->ndim : (int)any(4);
+  if (index && ndim && any(3) == 0) ndim--; /* targets lack the dim of classes */
+  for (int d = 0; d < 3; d++) shape[d] = any(4) ? call->shape[d] : any(4);
+  lt_Dtype dtype = any(5) ? call->dtype : (lt_Dtype)any(LT_DTYPE_COUNT);
+  if (index && any(8)) dtype = any(3) ? LT_int64 : LT_int32;
+  if (!index && any(12) == 0) dtype = LT_bool;
+  bool turned = ndim > 1 && any(3) == 0;
+  *cpu = make(lt_cpu(), dtype, ndim, shape, turned);
+  *meta = make(lt_meta(), dtype, ndim, shape, turned);
+  if (!*cpu) return;
+  call->seen[call->nseen] = *cpu;
+  size_t nbytes = (*cpu)->storage->nbytes;
+  void *copy = call->before[call->nseen++] = malloc(nbytes + 1);
+  if (copy && nbytes) memcpy(copy, (*cpu)->storage->data, nbytes);
+}
+
+static lt_Scalar random_scalar(void) {
+  static const double floats[] = {0, 0.5, 1, -1, 2.5, 300, 1e-5, INFINITY, NAN};
+  int64_t kind = any(4);
+  if (kind == 0) return lt_scalar_bool(any(2));
+  if (kind == 1) return lt_scalar_float(floats[any((int64_t)(sizeof floats / sizeof *floats))]);
+  return lt_scalar_int(any(40) ? any(8) - 2 : any(2) ? INT64_MAX : INT64_MIN);
+}
+
+static lt_Arg random_list(Call *call, int i, int64_t least, int64_t most) {
+  int n = (int)any(LIST);
+  for (int k = 0; k < n; k++) call->ints[i][k] = least + any(most - least + 1);
+  if (any(3) == 0) { /* the shape that the tensors have */
+    n = call->ndim;
+    memcpy(call->ints[i], call->shape, sizeof call->shape);
+  }
+  return LT_INTS(call->ints[i], n);
+}
+
+static void random_argument(Call *call, int i, const lt_Param *p) {
+  static const char *const words[] = {"mean", "sum", "none", "tanh", "floor", "trunc", "avg", ""};
+  lt_Arg *cpu = &call->cpu[i], *meta = &call->meta[i];
+  *cpu = LT_NIL;
+  lt_Tensor *a, *b;
+  bool left_out = (p->optional || p->has_default) && any(2);
+  switch (p->type) {
+  case LT_PARAM_DEVICE:
+    *cpu = A(lt_cpu());
+    *meta = A(lt_meta());
+    return;
+  case LT_PARAM_OPERAND:
+    if (left_out) break;
+    if (any(3) == 0) {
+      *cpu = A(random_scalar());
+      break;
+    }
+    /* fallthrough */
+  case LT_PARAM_TENSOR:
+  case LT_PARAM_INDEX:
+    if (left_out) break;
+    random_tensor(call, p->type == LT_PARAM_INDEX, &a, &b);
+    *cpu = A(a);
+    *meta = A(b);
+    return;
+  case LT_PARAM_TENSORS: {
+    int n = (int)any(LIST);
+    bool index = strcmp(p->name, "indices") == 0;
+    for (int k = 0; k < n; k++)
+      random_tensor(call, index, &call->cpu_list[i][k], &call->meta_list[i][k]);
+    *cpu = LT_TENSORS(call->cpu_list[i], n);
+    *meta = LT_TENSORS(call->meta_list[i], n);
+    return;
+  }
+  case LT_PARAM_SCALAR:
+    *cpu = A(random_scalar());
+    break;
+  case LT_PARAM_FLOAT:
+    *cpu = A(lt_scalar_to_double(random_scalar()));
+    break;
+  case LT_PARAM_INT:
+    *cpu = A(any(50) ? any(9) - 3 : any(2) ? INT64_MAX : INT64_MIN);
+    break;
+  case LT_PARAM_BOOL:
+    *cpu = A((bool)any(2));
+    break;
+  case LT_PARAM_STRING:
+    *cpu = A(words[any(8)]);
+    break;
+  case LT_PARAM_DTYPE:
+    *cpu = lt_arg_dtype((lt_Dtype)any(LT_DTYPE_COUNT));
+    break;
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION:
+    *cpu = A(any(6) - 2);
+    break;
+  case LT_PARAM_DIMS:
+    *cpu = random_list(call, i, -2, 2);
+    break;
+  case LT_PARAM_INTS:
+  case LT_PARAM_SIZES:
+    *cpu = random_list(call, i, -1, 4);
+    if (i > 0 && call->cpu[i - 1].kind == LT_ARG_TENSORS && any(2)) { /* the indexed dims */
+      cpu->count = call->cpu[i - 1].count;
+      for (int k = 0; k < LIST; k++) call->ints[i][k] = k;
+    }
+    break;
+  default:
+    break;
+  }
+  if (left_out) *cpu = LT_NIL;
+  *meta = *cpu;
+}
+
+static void random_call(Call *call, const lt_Signature *g) {
+  call->nseen = 0;
+  call->ndim = (int)any(4);
+  for (int d = 0; d < 3; d++) call->shape[d] = any(8) ? 1 + any(3) : 0;
+  if (any(3) == 0) call->shape[1] = call->shape[2] = call->shape[0];
+  call->dtype = any(3) ? LT_float32 : (lt_Dtype)any(LT_DTYPE_COUNT);
+  call->nargs = g->count;
+  for (int i = 0; i < g->count; i++) random_argument(call, i, &g->param[i]);
+}
+
+/* ---- what must hold ---------------------------------------------------------------------------- */
+
+/* Dtypes, shapes and strides of the results, or the error. */
+static bool outcome(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, char *text,
+                    size_t size) {
+  lt_Results r;
+  if (!lt_call(op, in_place, args, nargs, &r)) {
+    snprintf(text, size, "%s", lt_error());
+    return false;
+  }
+  size_t at = (size_t)snprintf(text, size, "%d:", r.count);
+  for (int i = 0; i < r.count && at < size; i++) {
+    const lt_Tensor *t = lt_results_items(&r)[i];
+    at += (size_t)snprintf(text + at, size - at, " %s %s strides %s", lt_dtype_name(t->dtype),
+                           lt_shape_text(t->ndim, t->shape), lt_shape_text(t->ndim, t->strides));
+  }
+  lt_results_release(&r);
+  return true;
+}
+
+/* May the values decide, so that the CPU refuses what meta cannot see? */
+static bool reads_values(const lt_Signature *g) {
+  for (int i = 0; i < g->count; i++) {
+    const lt_Param *p = &g->param[i];
+    if (p->type == LT_PARAM_INDEX || p->type == LT_PARAM_GENERATOR || !strcmp(p->name, "indices") ||
+        !strcmp(p->name, "mask") || !strcmp(p->name, "target"))
+      return true;
+  }
+  return false;
+}
+
+static bool unchanged(const Call *call) {
+  for (int i = 0; i < call->nseen; i++) {
+    const lt_Storage *s = call->seen[i]->storage;
+    if (s->nbytes && memcmp(s->data, call->before[i], s->nbytes) != 0) return false;
+  }
+  return true;
+}
+
+/* One random call; counts those that succeeded. */
+static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
+  static Call call;
+  char cpu[1024], meta[1024];
+  const lt_Signature *g = lt_op_signature(op);
+  size_t mark = lt_scope_open();
+  random_call(&call, g);
+  /* the CPU first: in place, meta's self is another tensor */
+  bool done = outcome(op, in_place, call.cpu, call.nargs, cpu, sizeof cpu);
+  bool inferred = outcome(op, in_place, call.meta, call.nargs, meta, sizeof meta);
+  bool agree = done == inferred && (strcmp(cpu, meta) == 0);
+  if (!inferred && strstr(meta, "meta tensor")) agree = true;
+  if (!done && inferred) agree = reads_values(g);
+  bool kept = done || unchanged(&call);
+  if (!agree)
+    check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", on meta \"%s\"", lt_ops[op].name,
+                 in_place ? "_" : "", cpu, meta);
+  if (!kept)
+    check_report(__FILE__, __LINE__, "%s%s failed (%s) and changed an argument", lt_ops[op].name,
+                 in_place ? "_" : "", cpu);
+  *succeeded += done;
+  for (int i = 0; i < call.nseen; i++) free(call.before[i]);
+  lt_scope_close(mark, NULL);
+  return agree && kept;
+}
+
+static void every_op_answers_in_words(void) {
+  for (int op = 0; op < LT_OP_COUNT; op++) {
+    int succeeded = 0;
+    bool ok = true;
+    for (int k = 0; k < (succeeded ? CALLS_PER_OP : 50 * CALLS_PER_OP) && ok; k++) {
+      seed = (uint64_t)(op + 1) * UINT64_C(0x9E3779B97F4A7C15) +
+             (uint64_t)k * UINT64_C(0xD1B54A32D192ED03);
+      seed |= 1;
+      bool in_place = (lt_ops[op].variants & LT_VARIANT_IN_PLACE) && any(2);
+      ok = try_call((lt_OpId)op, in_place, &succeeded);
+      if (!ok) check_report(__FILE__, __LINE__, "%s, call %d", lt_ops[op].name, k);
+    }
+    /* a test that never gets past the checks would say little */
+    if (ok && succeeded == 0)
+      check_report(__FILE__, __LINE__, "%s: no call was right", lt_ops[op].name);
+  }
+}
+
+int main(void) {
+  RUN(every_op_answers_in_words);
+  return check_end();
+}
