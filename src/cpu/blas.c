@@ -16,14 +16,14 @@
 #endif
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
-typedef void (*SgemmFn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+typedef void (*SgemmFn)(int, int, int, int, int, int, float, const float *, int, const float *, int,
+                        float, float *, int);
+typedef void (*DgemmFn)(int, int, int, int, int, int, double, const double *, int, const double *,
+                        int, double, double *, int);
+typedef void (*SgemvFn)(int, int, int, int, float, const float *, int, const float *, int, float,
                         float *, int);
-typedef void (*DgemmFn)(int, int, int, int, int, int, double, const double *, int, const double *, int,
+typedef void (*DgemvFn)(int, int, int, int, double, const double *, int, const double *, int,
                         double, double *, int);
-typedef void (*SgemvFn)(int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                        int);
-typedef void (*DgemvFn)(int, int, int, int, double, const double *, int, const double *, int, double,
-                        double *, int);
 
 static struct {
   SgemmFn sgemm; /* NULL: no library */
@@ -39,7 +39,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
-/* The core type that suits this CPU better than the library's own choice may; NULL: leave it to the library. */
+/* The core type that suits this CPU better than the library's own choice may; NULL: leave it to the library. What the
+ * environment says in OPENBLAS_CORETYPE is often a whole machine's lowest common type, and halves the speed: a user who
+ * wants another core for Lutra sets LUTRA_OPENBLAS_CORETYPE. */
 static const char *core_type(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
@@ -92,10 +94,16 @@ static bool open_library(const char *path) {
 
 static void load(void) {
   static const char *const names[] = {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"};
-  const char *core = getenv("OPENBLAS_CORETYPE") ? NULL : core_type();
+  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE"), *inherited = getenv("OPENBLAS_CORETYPE");
+  const char *core = told ? told : core_type();
+  char *before = core && inherited ? strdup(inherited) : NULL;
   if (core) setenv("OPENBLAS_CORETYPE", core, 1);
   for (size_t i = 0; i < sizeof names / sizeof *names && !blas.sgemm; i++) open_library(names[i]);
-  if (core) unsetenv("OPENBLAS_CORETYPE");
+  if (core && before)
+    setenv("OPENBLAS_CORETYPE", before, 1);
+  else if (core)
+    unsetenv("OPENBLAS_CORETYPE");
+  free(before);
   if (!blas.sgemm)
     snprintf(blas.name, sizeof blas.name, "none found: plain loops, much slower than OpenBLAS");
 }
@@ -148,9 +156,9 @@ bool lt_gemm_nests(void) {
       plain_##T(0, m, n, k, alpha, a, b, c);                                                       \
       return;                                                                                      \
     }                                                                                              \
-    _Pragma("omp parallel for num_threads(team) schedule(static)")                                 \
-    for (int64_t i = 0; i < team; i++)                                                             \
-      plain_##T(m / team * i, i == team - 1 ? m : m / team * (i + 1), n, k, alpha, a, b, c);       \
+    _Pragma("omp parallel for num_threads(team) schedule(static)") for (int64_t i = 0; i < team;   \
+                                                                        i++)                       \
+        plain_##T(m / team * i, i == team - 1 ? m : m / team * (i + 1), n, k, alpha, a, b, c);     \
   }
 PLAIN(float)
 PLAIN(double)
@@ -186,13 +194,14 @@ static void follow_threads(void) {
 
 /* y = A x, with A {r, c}: products with one row or column are twice as fast this way. Zero first: some libraries
  * multiply what they find by beta. */
-static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a, int64_t ld, int trans,
-                 const void *x, int64_t x_step, double beta, void *y, int64_t y_step) {
+static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a, int64_t ld,
+                 int trans, const void *x, int64_t x_step, double beta, void *y, int64_t y_step) {
   int rows = (int)(trans == TRANS ? c : r), columns = (int)(trans == TRANS ? r : c);
   if (beta == 0) {
     size_t size = lt_dtype_size(dtype);
     if (y_step == 1) memset(y, 0, (size_t)r * size);
-    for (int64_t i = 0; i < r && y_step != 1; i++) memset((char *)y + (size_t)(i * y_step) * size, 0, size);
+    for (int64_t i = 0; i < r && y_step != 1; i++)
+      memset((char *)y + (size_t)(i * y_step) * size, 0, size);
     beta = 1;
   }
   if (dtype == LT_float32)
@@ -224,8 +233,8 @@ static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double a
   return true;
 }
 
-void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a, lt_Matrix b,
-             double beta, lt_Matrix c) {
+void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+             lt_Matrix b, double beta, lt_Matrix c) {
   pthread_once(&once, load);
   if (m == 0 || n == 0) return;
   if (k > 0) {
