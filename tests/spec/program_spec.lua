@@ -254,7 +254,7 @@ describe("the prompt", function()
 
   it("prints tables and strings as code", function()
     assert.equal('"a\\n\\"b\\""\n', session([['a\n"b"']] .. "\n").out)
-    assert.equal('{1, 2, x = {"y"}, ["a b"] = true, ["end"] = 1}\n',
+    assert.equal('{1, 2, ["a b"] = true, ["end"] = 1, x = {"y"}}\n',
       session('{1, 2, x = {"y"}, ["end"] = 1, ["a b"] = true}\n').out)
     assert.equal("{self = {--[[ itself, 1 up ]]}}\n",
       session("local t = {}\nt.self = t\nt\n").out:gsub("itself, %d up", "itself, 1 up"))

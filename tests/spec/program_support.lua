@@ -67,7 +67,7 @@ end
 function support.session(input, arguments)
   local result = support.run("-i " .. (arguments or ""), input)
   result.raw = result.out
-  result.out = ("\n" .. result.out):gsub("\n[> ]+", "\n"):sub(2):gsub("\n$", "")
+  result.out = ("\n" .. result.out):gsub("\n[> ]*> ", "\n"):sub(2):gsub("\n$", "")
   return result
 end
 

@@ -9,6 +9,7 @@
 -- stack. Variables marked <close> end with their cell.
 
 local lexer = require "lutra.repl.lexer"
+local traceback = require "lutra.repl.traceback"
 
 local locals = {}
 locals.__index = locals
@@ -140,13 +141,9 @@ end
 
 --- After the cell's function `f` failed in coroutine `co`: keeps the values its locals have now.
 function locals:rescue(names, co, f)
-  local level = 0
+  local level = traceback.last_level(co)
   local info = debug.getinfo(co, level, "f")
-  while info and info.func ~= f do
-    level = level + 1
-    info = debug.getinfo(co, level, "f")
-  end
-  if not info then return end
+  if not info or info.func ~= f then return end -- it had ended in a tail call
   local values = {}
   for i = 1, 200 do
     local name, value = debug.getlocal(co, level, i)

@@ -72,8 +72,8 @@ local function is_wanted(info)
   return info.what ~= "C" and not starts(info.source, repl_folder)
 end
 
--- The outermost level of `co`; going there one by one would take the square of the depth.
-local function last_level(co)
+--- The outermost level of `co`. Going there one by one would take the square of the depth.
+function traceback.last_level(co)
   local low, high = 0, 1
   while debug.getinfo(co, high, "l") do low, high = high, high * 2 end
   while low + 1 < high do
@@ -112,7 +112,7 @@ end
 
 -- The frames of `co` from the innermost, as texts; of many the first and the last.
 local function frames(co, main)
-  local texts, last = {}, last_level(co)
+  local texts, last = {}, traceback.last_level(co)
   local level = 0
   while level <= last and #texts < most_frames // 2 do
     add_frame(texts, co, level, main)
