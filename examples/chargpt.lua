@@ -4,8 +4,8 @@
 --
 -- Without --text it reads Lutra's own Lua sources and documents, and learns to write
 -- something that looks like Lua. The model is nanoGPT's for a CPU: 4 layers of 4 heads,
--- 128 wide, that see 64 characters. Trained for 2,000 steps on the tinyshakespeare text,
--- it reaches the loss that is known for it, 1.88.
+-- 128 wide, that see 64 characters. On the tinyshakespeare text its known loss after 2,000
+-- steps is 1.88; with twice the learning rate, as here, it comes to 1.82.
 --
 -- It ends in a checkpoint, from which --resume goes on as if it had never stopped.
 --
@@ -24,7 +24,7 @@ local options = cli.parse(arg, {
   {"stop", 0, "step to stop at early, as if interrupted (0: do not)"},
   {"sample", 500, "characters to write at the end"},
   {"temperature", 0.8, "how bold the writing is; 0 takes the likeliest character"},
-  {"lr", 1e-3, "learning rate after the warmup"},
+  {"lr", 2e-3, "learning rate after the warmup"},
   {"seed", 1, "of the random numbers"},
   {"device", "cpu", "where to train"},
 })
@@ -355,7 +355,7 @@ if options.sample > 0 then lt.no_grad(write, options.sample) end
 
 -- The example checks itself: better than guessing by far, and the better the longer.
 local guessing = math.log(config.vocabulary)
-local bound = run.step >= 1000 and 0.6 * guessing or guessing
+local bound = run.step >= 1000 and 0.55 * guessing or guessing
 local learnt = final_loss < bound and (metadata or final_loss < first_loss)
 if not learnt then
   cli.fail(("the loss is %.3f, it should be below %.3f"):format(final_loss, bound))
