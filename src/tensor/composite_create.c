@@ -113,13 +113,21 @@ bool lt_composite_logspace(lt_Call *c) {
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
+/* The dtype of numbers that are not whole. */
+static bool check_float_option(const lt_Call *c, lt_Dtype otherwise) {
+  lt_Dtype d = dtype_option(c, otherwise);
+  return lt_dtype_is_float(d) || lt_fail("wants a float dtype, got %s", lt_dtype_name(d));
+}
+
 static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
+  if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
   return made(c, lt_do_in_place(uniform, A(t), A(0.0), A(1.0), generator));
 }
 
 static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg generator,
                    lt_Dtype otherwise) {
+  if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
   return made(c, lt_do_in_place(normal, A(t), A(mean), A(std), generator));
 }

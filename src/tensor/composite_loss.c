@@ -57,12 +57,10 @@ static lt_Tensor *classes_last(lt_Tensor *self) {
 
 /* {C}, {N, C} or {N, C, ...} as rows of classes. */
 static lt_Tensor *rows_of(lt_Tensor *self) {
-  int64_t classes = self->shape[class_dim(self)];
+  int64_t shape[LT_MAX_DIMS], rows;
   if (self->ndim == 2) return self;
-  int64_t rows = classes ? self->numel / classes : 1;
-  for (int d = 0; d < self->ndim && !classes; d++)
-    if (d != class_dim(self)) rows *= self->shape[d];
-  return lt_do_reshape(classes_last(self), 2, (int64_t[]){rows, classes});
+  if (!lt_shape_numel(lt_user_op(), places(self, shape), shape, &rows)) return NULL;
+  return lt_do_reshape(classes_last(self), 2, (int64_t[]){rows, self->shape[class_dim(self)]});
 }
 
 static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {

@@ -10,8 +10,8 @@
 
 /* dot (self, other) */
 bool lt_composite_dot(lt_Call *c) {
-  if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1) || !lt_check_same_shape(c, 0, 1))
-    return false;
+  if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
+  if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;
   lt_Tensor *row = lt_do(unsqueeze, c->arg[0], A(0)), *column = lt_do(unsqueeze, c->arg[1], A(1));
   return lt_give(c, lt_do_view(lt_do(mm, A(row), A(column)), 0, NULL));
 }
@@ -23,6 +23,7 @@ bool lt_composite_mv(lt_Call *c) {
   if (self->shape[1] != vec->shape[0])
     return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(self),
                    lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
+  if (!lt_check_factors(c, 0, 1)) return false;
   lt_Tensor *product = lt_do(mm, c->arg[0], A(lt_do(unsqueeze, c->arg[1], A(1))));
   return lt_give(c, lt_do_view(product, 1, self->shape));
 }
@@ -37,6 +38,8 @@ bool lt_composite_outer(lt_Call *c) {
  * count */
 bool lt_composite_baddbmm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
+  if (!lt_check_ndim(c, 1, 3, 3) || !lt_check_ndim(c, 2, 3, 3) || !lt_check_factors(c, 1, 2))
+    return false;
   lt_Tensor *product = lt_do(bmm, c->arg[1], c->arg[2]);
   if (!product) return false;
   if (!lt_check_expands("self", self->ndim, self->shape, "the product", 3, product->shape))
@@ -62,8 +65,9 @@ static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
 
 /* {..., n, k} by {k, m}: the batch becomes rows. */
 static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
-  int64_t shape[LT_MAX_DIMS], rows = 1, k = a->shape[a->ndim - 1];
-  for (int d = 0; d < a->ndim - 1; d++) rows *= shape[d] = a->shape[d];
+  int64_t shape[LT_MAX_DIMS], rows, k = a->shape[a->ndim - 1];
+  if (!lt_shape_numel(lt_user_op(), a->ndim - 1, a->shape, &rows)) return NULL;
+  memcpy(shape, a->shape, sizeof shape);
   shape[a->ndim - 1] = b->shape[1];
   lt_Tensor *product = lt_do(mm, A(lt_do_reshape(a, 2, (int64_t[]){rows, k})), A(b));
   return lt_do_view(product, a->ndim, shape);
@@ -109,7 +113,7 @@ static lt_Tensor *multiply(lt_Tensor *a, lt_Tensor *b) {
  * which then goes away */
 bool lt_composite_matmul(lt_Call *c) {
   lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
-  if (!check_matmul(a, b)) return false;
+  if (!check_matmul(a, b) || !lt_check_factors(c, 0, 1)) return false;
   bool row = a->ndim == 1, column = b->ndim == 1;
   if (row) a = lt_do(unsqueeze, A(a), A(0));
   if (column) b = lt_do(unsqueeze, A(b), A(1));
@@ -139,9 +143,10 @@ static bool check_linear(const lt_Call *c) {
 bool lt_composite_linear(lt_Call *c) {
   lt_Tensor *input = lt_in(c, 0), *weight = lt_in(c, 1);
   if (!check_linear(c)) return false;
-  int64_t shape[LT_MAX_DIMS], in = weight->shape[1], rows = 1;
+  int64_t shape[LT_MAX_DIMS], in = weight->shape[1], rows;
   int last = input->ndim - 1;
-  for (int d = 0; d < last; d++) rows *= shape[d] = input->shape[d];
+  if (!lt_shape_numel(lt_user_op(), last, input->shape, &rows)) return false;
+  memcpy(shape, input->shape, sizeof shape);
   shape[last] = weight->shape[0];
   lt_Tensor *flat = last == 1 ? input : lt_do_reshape(input, 2, (int64_t[]){rows, in});
   lt_Tensor *turned = lt_do(transpose, A(weight), A(0), A(1));

@@ -20,14 +20,11 @@ bool lt_composite_flatten(lt_Call *c) {
   if (first > last) return lt_fail("start_dim %d comes after end_dim %d", first + 1, last + 1);
   if (self->ndim == 0) return lt_give(c, lt_do_view(self, 1, (int64_t[]){1}));
   if (first == last) return lt_give(c, self);
-  int64_t shape[LT_MAX_DIMS];
+  int64_t shape[LT_MAX_DIMS], merged;
+  if (!lt_shape_numel(lt_user_op(), last - first + 1, self->shape + first, &merged)) return false;
   int ndim = 0;
-  for (int d = 0; d < self->ndim; d++) {
-    if (d > first && d <= last)
-      shape[ndim - 1] *= self->shape[d];
-    else
-      shape[ndim++] = self->shape[d];
-  }
+  for (int d = 0; d < self->ndim; d++)
+    if (d <= first || d > last) shape[ndim++] = d == first ? merged : self->shape[d];
   return lt_give(c, lt_do_reshape(self, ndim, shape));
 }
 

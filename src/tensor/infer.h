@@ -40,6 +40,8 @@ bool lt_check_index(const lt_Call *c, int i);
 bool lt_check_mask(const lt_Call *c, int i);
 /* Arguments i and j are tensors of one dtype. */
 bool lt_check_same_dtype(const lt_Call *c, int i, int j);
+/* The same for factors of a product of matrices, which are not bool. */
+bool lt_check_factors(const lt_Call *c, int i, int j);
 /* Arguments i and j are tensors of one shape. */
 bool lt_check_same_shape(const lt_Call *c, int i, int j);
 /* Argument i is a tensor of this shape. */

@@ -1,7 +1,7 @@
 /* infer_product.c: products of matrices. */
 #include "infer.h"
 
-static bool check_product_dtypes(const lt_Call *c, int i, int j) {
+bool lt_check_factors(const lt_Call *c, int i, int j) {
   if (!lt_check_same_dtype(c, i, j)) return false;
   if (lt_in(c, i)->dtype != LT_bool) return true;
   return lt_fail(
@@ -20,7 +20,7 @@ static bool check_inner(const lt_Tensor *a, const lt_Tensor *b) {
 bool lt_infer_mm(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 2, 2)) return false;
-  if (!check_inner(a, b) || !check_product_dtypes(c, 0, 1)) return false;
+  if (!check_inner(a, b) || !lt_check_factors(c, 0, 1)) return false;
   lt_spec(c, 0, a->dtype, 2, (int64_t[]){a->shape[0], b->shape[1]});
   return true;
 }
@@ -32,7 +32,7 @@ bool lt_infer_bmm(lt_Call *c) {
   if (a->shape[0] != b->shape[0])
     return lt_fail("cannot multiply %s by %s: the numbers of matrices, %lld and %lld, differ",
                    lt_text(a), lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
-  if (!check_inner(a, b) || !check_product_dtypes(c, 0, 1)) return false;
+  if (!check_inner(a, b) || !lt_check_factors(c, 0, 1)) return false;
   lt_spec(c, 0, a->dtype, 3, (int64_t[]){a->shape[0], a->shape[1], b->shape[2]});
   return true;
 }
@@ -41,7 +41,7 @@ bool lt_infer_bmm(lt_Call *c) {
 bool lt_infer_addmm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *a = lt_in(c, 1), *b = lt_in(c, 2);
   if (!lt_check_ndim(c, 1, 2, 2) || !lt_check_ndim(c, 2, 2, 2)) return false;
-  if (!check_inner(a, b) || !check_product_dtypes(c, 1, 2) || !lt_check_same_dtype(c, 1, 0))
+  if (!check_inner(a, b) || !lt_check_factors(c, 1, 2) || !lt_check_same_dtype(c, 1, 0))
     return false;
   int64_t shape[2] = {a->shape[0], b->shape[1]};
   if (!lt_check_expands(lt_arg_name(c, 0), self->ndim, self->shape, "the product", 2, shape))

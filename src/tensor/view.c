@@ -33,6 +33,19 @@ static bool show_geometry(lt_Call *c, const Geometry *g) {
   return show(c, g->offset, g->ndim, g->shape, g->strides);
 }
 
+/* Moves the first element by `count` strides. An empty tensor has no first element, and strides that
+ * no multiplication should meet. */
+static void advance(Geometry *g, const lt_Tensor *self, int64_t count, int64_t stride) {
+  if (self->numel) g->offset += count * stride;
+}
+
+/* Takes elements of dim `step` apart; where at most one is left, a stride may be beyond all reason. */
+static void widen(Geometry *g, int dim, int64_t step) {
+  int64_t wide;
+  if (!__builtin_mul_overflow(g->strides[dim], step, &wide) && wide <= INT64_MAX / 16)
+    g->strides[dim] = wide;
+}
+
 static void remove_dim(Geometry *g, int dim) {
   g->ndim--;
   for (int d = dim; d < g->ndim; d++) {
@@ -134,31 +147,32 @@ bool lt_view_expand(lt_Call *c) {
 bool lt_view_as_strided(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int ndim;
-  int64_t shape[LT_MAX_DIMS], last, numel, offset = lt_given(c, 3) ? c->arg[3].i : self->offset;
+  int64_t shape[LT_MAX_DIMS], last, offset = lt_given(c, 3) ? c->arg[3].i : self->offset;
   const int64_t *strides = c->arg[2].ints;
+  bool empty = false;
   if (!lt_check_sizes(&c->arg[1], &ndim, shape)) return false;
   if (c->arg[2].count != ndim)
     return lt_fail("got %d sizes and %d strides, wants one stride for each size", ndim,
                    c->arg[2].count);
   if (offset < 0) return lt_fail("storage_offset is %lld, wants 0 or more", (long long)offset);
   last = offset;
-  numel = 1;
   for (int d = 0; d < ndim; d++) {
     int64_t reach;
     if (strides[d] < 0)
       return lt_fail("stride %d is %lld, wants 0 or more", d + 1, (long long)strides[d]);
-    numel *= shape[d];
-    if (shape[d] > 1 && (__builtin_mul_overflow(shape[d] - 1, strides[d], &reach) ||
-                         __builtin_add_overflow(last, reach, &last)))
+    if (shape[d] == 0) empty = true;
+    if (strides[d] > INT64_MAX / 16 ||
+        (shape[d] > 1 && (__builtin_mul_overflow(shape[d] - 1, strides[d], &reach) ||
+                          __builtin_add_overflow(last, reach, &last))))
       return lt_fail("sizes %s with strides %s reach past int64", lt_shape_text(ndim, shape),
                      lt_shape_text(ndim, strides));
   }
   int64_t room = (int64_t)(self->storage->nbytes / lt_dtype_size(self->dtype));
-  if (numel > 0 && last >= room)
+  if (!empty && last >= room)
     return lt_fail(
-        "sizes %s with strides %s from offset %lld reach element %lld, the storage has %lld",
+        "sizes %s with strides %s from offset %lld reach element %llu, the storage has %lld",
         lt_shape_text(ndim, shape), lt_shape_text(ndim, strides), (long long)offset,
-        (long long)last + 1, (long long)room);
+        (unsigned long long)last + 1, (long long)room);
   return show(c, offset, ndim, shape, strides);
 }
 
@@ -211,7 +225,8 @@ bool lt_view_unsqueeze(lt_Call *c) {
   Geometry g = geometry_of(lt_in(c, 0));
   int dim = lt_dim(c->arg[1].i, g.ndim + 1);
   if (dim < 0 || !lt_check_rank(g.ndim + 1)) return false;
-  int64_t stride = dim < g.ndim ? g.shape[dim] * g.strides[dim] : 1;
+  int64_t stride = 1;
+  if (dim < g.ndim && __builtin_mul_overflow(g.shape[dim], g.strides[dim], &stride)) stride = 1;
   for (int d = g.ndim++; d > dim; d--) {
     g.shape[d] = g.shape[d - 1];
     g.strides[d] = g.strides[d - 1];
@@ -234,7 +249,7 @@ bool lt_view_select(lt_Call *c) {
   if (at < -size || at >= size)
     return lt_fail("position %lld is outside dim %d of %s, which has %lld", lt_dim_said(at),
                    dim + 1, lt_text(self), (long long)size);
-  g.offset += (at < 0 ? at + size : at) * g.strides[dim];
+  advance(&g, self, at < 0 ? at + size : at, g.strides[dim]);
   remove_dim(&g, dim);
   return show_geometry(c, &g);
 }
@@ -252,10 +267,11 @@ bool lt_view__slice(lt_Call *c) {
                 (count == 0 || (first < size && (count - 1) <= (size - 1 - first) / step));
   if (!inside)
     return lt_fail("%lld positions from %lld, %lld apart, are outside dim %d of %s",
-                   (long long)count, (long long)((uint64_t)first + 1), (long long)step, dim + 1, lt_text(self));
-  if (count > 0) g.offset += first * g.strides[dim];
+                   (long long)count, (long long)((uint64_t)first + 1), (long long)step, dim + 1,
+                   lt_text(self));
+  if (count > 0) advance(&g, self, first, g.strides[dim]);
   g.shape[dim] = count;
-  if (count > 1 || step == 1) g.strides[dim] *= step;
+  widen(&g, dim, step);
   return show_geometry(c, &g);
 }
 
@@ -270,7 +286,8 @@ bool lt_view_diagonal(lt_Call *c) {
   Geometry g = geometry_of(self);
   int64_t rows = g.shape[a], columns = g.shape[b], stride = g.strides[a] + g.strides[b];
   bool outside = offset >= columns || offset <= -rows;
-  if (!outside) g.offset += offset >= 0 ? offset * g.strides[b] : -offset * g.strides[a];
+  if (!outside && offset >= 0) advance(&g, self, offset, g.strides[b]);
+  if (!outside && offset < 0) advance(&g, self, -offset, g.strides[a]);
   int64_t height = offset < 0 ? rows + (outside ? -rows : offset) : rows;
   int64_t width = offset > 0 ? columns - (outside ? columns : offset) : columns;
   remove_dim(&g, a > b ? a : b);
@@ -294,7 +311,7 @@ bool lt_view_unfold(lt_Call *c) {
                    lt_text(self));
   if (g.ndim > 0) {
     g.shape[dim] = (room - size) / step + 1;
-    g.strides[dim] = step * stride;
+    widen(&g, dim, step);
   }
   g.shape[g.ndim] = size;
   g.strides[g.ndim++] = stride;

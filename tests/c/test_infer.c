@@ -132,8 +132,7 @@ static void factories_refuse(void) {
        META);
   SAYS("randint: 256 does not fit uint8 (0 to 255)", randint, A(0), A(256), L(2), LT_NIL, D(uint8),
        META);
-  SAYS("randn: self wants a float dtype, got int64: convert it with :to \"float32\"", randn, L(2),
-       LT_NIL, D(int64), META);
+  SAYS("randn: wants a float dtype, got int64", randn, L(2), LT_NIL, D(int64), META);
   SAYS_IN_PLACE("normal_: std is -1, wants 0 or more", normal, A(M(float32, 2)), A(0.0), A(-1.0));
   SAYS_IN_PLACE("uniform_: wants finite from <= to, got from 2 to 1", uniform, A(M(float32, 2)),
                 A(2.0), A(1.0));
@@ -220,8 +219,12 @@ static void products_refuse(void) {
        matmul, A(M(float32, 2, 3, 4)), A(M(float32, 5, 4, 6)));
   SAYS("bmm: cannot multiply {2, 3, 4} by {5, 4, 6}: the numbers of matrices, 2 and 5, differ", bmm,
        A(M(float32, 2, 3, 4)), A(M(float32, 5, 4, 6)));
+  SAYS("matmul: bool tensors cannot be multiplied as matrices: convert them with :to \"float32\"",
+       matmul, A(M(bool, 3, 4)), A(M(bool, 4, 5)));
+  SAYS("baddbmm: batch2 wants 3 dimensions, got 2: {4, 6}", baddbmm, A(M(float32, 3, 1)),
+       A(M(float32, 2, 3, 4)), A(M(float32, 4, 6)));
   SAYS("mm: self wants 2 dimensions, got 1: {4}", mm, A(M(float32, 4)), A(M(float32, 4, 6)));
-  SAYS("matmul: self is float32 and mat2 is int64, wants one dtype: convert one, mat2:to "
+  SAYS("matmul: self is float32 and other is int64, wants one dtype: convert one, other:to "
        "\"float32\"",
        matmul, A(M(float32, 3, 4)), A(M(int64, 4, 6)));
   SAYS("addmm: self {5} cannot be broadcast to the product {3, 6}", addmm, A(M(float32, 5)),
