@@ -3,7 +3,7 @@
 local support = require "nn_support"
 
 local root = support.root
-local program = root .. (os.getenv "LUTRA_TEST_DEBUG" and "build-debug" or "build") .. "/lutra"
+local program = os.getenv "LUTRA_PROGRAM" or root .. (os.getenv "LUTRA_TEST_DEBUG" and "build-debug" or "build") .. "/lutra"
 local mnist_data = os.getenv "LUTRA_TEST_DATA" and os.getenv "LUTRA_TEST_DATA" .. "/mnist"
 
 local folder = os.tmpname()

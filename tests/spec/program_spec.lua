@@ -257,10 +257,13 @@ describe("the prompt", function()
     assert.equal('{1, 2, ["a b"] = true, ["end"] = 1, x = {"y"}}\n',
       session('{1, 2, x = {"y"}, ["end"] = 1, ["a b"] = true}\n').out)
     assert.equal("{self = {--[[ itself, 1 up ]]}}\n",
-      session("local t = {}\nt.self = t\nt\n").out:gsub("itself, %d up", "itself, 1 up"))
+      session("local t = {}\nt.self = t\nt\n").out)
     assert.equal("{}\n", session("{}\n").out)
-    local deep = session("{{{{{{}}}}}}\n")
-    assert.equal("{{{{{...}}}}}\n", deep.out)
+    assert.equal("{{{{{...}}}}}\n", session("{{{{{{}}}}}}\n").out)
+    assert.equal("{{{--[[ itself, 1 up ]]}}}\n", session("t = {{}} t[1][1] = t[1]\nt\n").out)
+    assert.equal("point {x = 1}\n", session("setmetatable({x = 1}, {__name = 'point'})\n").out)
+    assert.equal("{function(a, b, ...) --[[cell[1]:1]]}\n",
+      session("{function(a, b, ...) end}\n").out)
   end)
 
   it("cuts long tables off", function()
@@ -271,7 +274,9 @@ describe("the prompt", function()
 
   it("prints tensors by their own rules", function()
     assert.equal(run("-e 'print(lt.eye(2))'").out, session("lt.eye(2)\n").out)
-    has(session("{lt.eye(2)}\n").out, "tensor{")
+    assert.equal("{\n  b = tensor{{1., 0.},\n             {0., 1.}, shape = {2, 2}},\n"
+      .. "  t = {\n    tensor{{1., 0.},\n           {0., 1.}, shape = {2, 2}},\n  },\n}\n",
+      session("{b = lt.eye(2), t = {lt.eye(2)}}\n").out)
   end)
 
   it("goes on while a cell is not finished", function()
@@ -445,6 +450,7 @@ describe("the prompt on a terminal", function()
       [[expect > ]],
       [[send 20 + 22\r]],
       [[expect 42]],
+      [[expect > ]],
       [[send \x04]],
     }, editor)
 
@@ -457,6 +463,7 @@ describe("the prompt on a terminal", function()
       [[expect > ]],
       [[send 20 + 22\r]],
       [[expect 42]],
+      [[expect > ]],
       [[send \x04]],
     }, editor)
   end
@@ -482,6 +489,7 @@ describe("the prompt on a terminal", function()
     [[expect > ]],
     [[send 20 + 22\r]],
     [[expect 42]],
+    [[expect > ]],
     [[send \x04]],
   })
 
@@ -524,6 +532,7 @@ describe("the prompt on a terminal", function()
     [[expect > ]],
     [[send 20 + 22\r]],
     [[expect 42]],
+    [[expect > ]],
     [[send \x04]],
   })
 
@@ -534,6 +543,7 @@ describe("the prompt on a terminal", function()
     [[expect > ]],
     [[send f(50)\r]],
     [[expect 100]],
+    [[expect > ]],
     [[send \x04]],
   })
 
@@ -541,6 +551,7 @@ describe("the prompt on a terminal", function()
     [[expect > ]],
     [[send local function f(a)\n\n\treturn a * 2\nend\nf(21)\n]],
     [[expect 42]],
+    [[expect > ]],
     [[send \x04]],
   }, "LUTRA_READLINE=none")
 

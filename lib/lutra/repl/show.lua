@@ -2,8 +2,8 @@
 --
 -- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
 -- depth, a number of items and the width of the line), everything with a __tostring by that.
--- Invariant: ends for every value, cyclic tables included, and calls no metamethod but __tostring,
--- __name and those of ordered state dicts (__pairs).
+-- Invariant: ends for every value, cyclic tables included, and calls no metamethod but __tostring
+-- and __pairs (with it __index): an object with an order of its own is shown in it.
 
 local show = {}
 
@@ -45,9 +45,10 @@ local function describe_function(f)
     info.linedefined)
 end
 
-local function has_text_of_its_own(value)
-  local meta = getmetatable(value)
-  return type(meta) == "table" and (meta.__tostring or meta.__name) and true
+-- The field `name` of a metatable, however it is guarded.
+local function metafield(value, name)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, name) or nil
 end
 
 local function indent_lines(text, indent)
@@ -56,79 +57,86 @@ end
 
 local write
 
-local function sorted_keys(t, is_array)
+-- The keys to show by name: those of the object's own order, else sorted.
+local function keys_of(t, in_array)
   local keys = {}
+  if metafield(t, "__pairs") then
+    for key in pairs(t) do keys[#keys + 1] = key end
+    return keys
+  end
   for key in next, t do
-    if not is_array[key] then keys[#keys + 1] = key end
+    if not in_array[key] then keys[#keys + 1] = key end
   end
   table.sort(keys, by_key)
   return keys
 end
 
+local function key_text(key, state, indent)
+  if type(key) == "string" and key:match "^[%a_][%w_]*$" and not reserved[key] then return key end
+  return "[" .. write(key, state, indent, indent) .. "]"
+end
+
 -- The items of a table as texts, at most limits.items.
 local function items(t, state, indent)
-  local texts, in_array, n = {}, {}, 0
-  local function full()
-    if #texts < show.limits.items then return false end
-    texts[#texts + 1] = "..."
-    return true
-  end
-  for i = 1, math.huge do
+  local limit = show.limits.items
+  local texts, in_array, ordered = {}, {}, metafield(t, "__pairs")
+  local n = ordered and 0 or rawlen(t)
+  for i = 1, n do
     local value = rawget(t, i)
     if value == nil then break end
     in_array[i] = true
-    n = n + 1
-    if n > show.limits.items then break end
-    texts[#texts + 1] = write(value, state, indent + 2)
-  end
-  if n > show.limits.items then
-    texts[#texts + 1] = ("... %d items"):format(rawlen(t))
-    return texts
-  end
-  for _, key in ipairs(sorted_keys(t, in_array)) do
-    if full() then break end
-    local name
-    if type(key) == "string" and key:match "^[%a_][%w_]*$" and not reserved[key] then
-      name = key
-    else
-      name = "[" .. write(key, state, indent + 2) .. "]"
+    if i > limit then
+      texts[#texts + 1] = ("... %d items"):format(n)
+      return texts
     end
-    texts[#texts + 1] = name .. " = " .. write(rawget(t, key), state, indent + #name + 5)
+    texts[i] = write(value, state, indent, indent)
+  end
+  for _, key in ipairs(keys_of(t, in_array)) do
+    if #texts >= limit then
+      texts[#texts + 1] = "..."
+      break
+    end
+    local name = key_text(key, state, indent)
+    local value
+    if ordered then value = t[key] else value = rawget(t, key) end
+    texts[#texts + 1] = name .. " = " .. write(value, state, indent, indent + #name + 3)
   end
   return texts
 end
 
-local function write_table(t, state, indent)
-  if state.open[t] then return "{--[[ itself, " .. state.open[t] .. " up ]]}" end
-  if next(t) == nil then return "{}" end
-  if state.depth >= show.limits.depth then return "{...}" end
+local function write_table(t, state, indent, column)
+  local name = metafield(t, "__name")
+  name = type(name) == "string" and name .. " " or ""
+  if state.open[t] then return "{--[[ itself, " .. state.depth - state.open[t] .. " up ]]}" end
+  if next(t) == nil then return name .. "{}" end
+  if state.depth >= show.limits.depth then return name .. "{...}" end
+  state.open[t] = state.depth
   state.depth = state.depth + 1
-  state.open[t] = 0
-  for other in pairs(state.open) do state.open[other] = state.open[other] + 1 end
-  local texts = items(t, state, indent)
-  for other in pairs(state.open) do state.open[other] = state.open[other] - 1 end
-  state.open[t] = nil
+  local texts = items(t, state, indent + 2)
   state.depth = state.depth - 1
+  state.open[t] = nil
 
-  local line = "{" .. table.concat(texts, ", ") .. "}"
-  if #line + indent <= show.limits.width and not line:find("\n", 1, true) then return line end
+  local line = name .. "{" .. table.concat(texts, ", ") .. "}"
+  if #line + column <= show.limits.width and not line:find("\n", 1, true) then return line end
   local space = (" "):rep(indent + 2)
-  return "{\n" .. space .. table.concat(texts, ",\n" .. space) .. ",\n" .. (" "):rep(indent) .. "}"
+  return name .. "{\n" .. space .. table.concat(texts, ",\n" .. space) .. ",\n"
+    .. (" "):rep(indent) .. "}"
 end
 
-function write(value, state, indent)
+-- The text of a value that starts at `column` of a line whose own text starts at `indent`.
+function write(value, state, indent, column)
   local kind = type(value)
   if kind == "string" then return quote(value) end
-  if kind == "table" and not has_text_of_its_own(value) then
-    return write_table(value, state, indent)
+  if kind == "table" and not metafield(value, "__tostring") then
+    return write_table(value, state, indent, column)
   end
   if kind == "function" then return describe_function(value) end
-  return indent_lines(tostring(value), indent)
+  return indent_lines(tostring(value), column)
 end
 
 --- The text of one value.
 function show.value(value)
-  return write(value, {open = {}, depth = 0}, 0)
+  return write(value, {open = {}, depth = 0}, 0, 0)
 end
 
 --- The text of several results: on one line with tabs where they are short, else a line each.
