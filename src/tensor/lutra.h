@@ -137,6 +137,7 @@ typedef struct lt_Storage {
   lt_Stream *stream;                        /* where it was allocated; NULL: the device's default */
   void (*release)(struct lt_Storage *self); /* gives `data` back; NULL: nothing to give back */
   void *owner;                              /* release's own */
+  const char *writer; /* the op that last wrote in place, for messages; NULL: none has */
 } lt_Storage;
 
 typedef struct lt_AutogradMeta lt_AutogradMeta; /* autograd/autograd.h */

@@ -217,6 +217,9 @@ static void bad_calls_of_backward(void) {
       backward(y),
       "backward: the tensor has the shape {2}: the gradient can be left out only for one element");
   CHECK_FAILS(lt_backward(1, &y, &g, false, false, 0, NULL), "the gradient passed for it has {3}");
+  CHECK_FAILS(lt_backward(1, &y, &c, false, false, 0, &x), "backward: inputs is empty");
+  CHECK_FAILS(lt_backward(1, &y, &c, false, false, 1, &c),
+              "backward: input 1 does not require grad");
   CHECK(lt_tensor_grad(x) == NULL);
 }
 
@@ -244,8 +247,9 @@ static void failure_changes_no_grad(void) {
   lt_Tensor *b = lt_do(square, A(a));
   lt_Tensor *y = lt_do(add, A(b), A(lt_do(mul, A(w), A(3.0))));
   CHECK(lt_do_in_place(add, A(a), A(1.0)) != NULL);
-  CHECK_FAILS(backward(y),
-              "needed by square's gradient but was changed in place since (version 1, wanted 0)");
+  CHECK_FAILS(
+      backward(y),
+      "needed by square's gradient but was changed in place since, by add_ (version 1, wanted 0)");
   CHECK(lt_tensor_grad(w) == NULL);
   CHECK(lt_tensor_grad(x) == NULL);
 }
@@ -263,6 +267,17 @@ static void leaf_in_place(void) {
   lt_grad_set_enabled(true);
   CHECK_VALUES(x, 2, 3);
   CHECK(lt_tensor_is_leaf(x));
+}
+
+/* Nothing the graph keeps holds the graph: a tensor changed by what was made of it goes away without backward. */
+static void no_cycles(void) {
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
+  CHECK(lt_do_in_place(add, A(y), A(lt_do(sin, A(y)))) == y);
+  CHECK(lt_do_in_place(mul, A(y), A(lt_do(exp, A(y)))) == y);
+  lt_Tensor *row = lt_do(_slice, A(y), A(0), A(0), A(1), A(1));
+  CHECK(lt_do_in_place(mul, A(row), A(lt_do(cos, A(y)))) == NULL); /* {1} does not hold {2} */
+  CHECK(lt_do_in_place(mul, A(row), A(lt_do(cos, A(row)))) == row);
+  CHECK(lt_do_in_place(tanh, A(y)) == y);
 }
 
 static void inference_mode(void) {
@@ -633,6 +648,7 @@ int main(void) {
   RUN_CLEAN(shared_part_without_values);
   RUN_CLEAN(failure_changes_no_grad);
   RUN_CLEAN(leaf_in_place);
+  RUN_CLEAN(no_cycles);
   RUN_CLEAN(inference_mode);
   RUN_CLEAN(in_place_on_the_tape);
   RUN_CLEAN(in_place_by_itself);

@@ -14,14 +14,24 @@ static const char *saved_name(const lt_Node *n, int what, char *text, size_t roo
   return text;
 }
 
+/* "add_" for the op that wrote last; " by an op" where none said so. */
+static const char *writer_name(const lt_Storage *s, char *text, size_t room) {
+  const char *op = s->writer ? s->writer + (s->writer[0] == '_') : NULL;
+  size_t n = op ? strlen(op) : 0;
+  if (!op) return "another op";
+  snprintf(text, room, "%s%s", op, n && op[n - 1] == '_' ? "" : "_");
+  return text;
+}
+
 static bool changed_since(const lt_Node *n, const lt_Saved *s) {
-  char text[48];
-  return lt_fail(
-      "the %s of %s, of shape %s, was needed by %s's gradient but was changed in place since "
-      "(version %u, wanted %u). Change a copy: x:clone(), or use the variant without _",
-      saved_name(n, s->what, text, sizeof text), lt_node_op_name(n),
-      lt_shape_text(s->tensor->ndim, s->tensor->shape), lt_node_op_name(n),
-      lt_tensor_version(s->tensor), s->version);
+  char text[48], writer[64];
+  return lt_fail("the %s of %s, of shape %s, was needed by %s's gradient but was changed in place "
+                 "since, by %s (version %u, wanted %u). Change a copy, x:clone(), or use the "
+                 "variant without _",
+                 saved_name(n, s->what, text, sizeof text), lt_node_op_name(n),
+                 lt_shape_text(s->tensor->ndim, s->tensor->shape), lt_node_op_name(n),
+                 writer_name(s->tensor->storage, writer, sizeof writer),
+                 lt_tensor_version(s->tensor), s->version);
 }
 
 /* The saved value; on the tape (create_graph), joined to where it came from. Belongs to the scope or to the node. */

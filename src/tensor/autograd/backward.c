@@ -338,8 +338,11 @@ static bool run_task(Pass *p, int task) {
 static bool run_all(Pass *p) {
   for (int i = 0; i < p->ntasks; i++)
     if (p->task[i].deps == 0 && p->task[i].child != SIZE_MAX && !push(p, i)) return false;
-  while (p->nheap)
+  while (p->nheap) {
+    if (atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed))
+      return lt_fail("interrupted");
     if (!run_task(p, pop(p))) return false;
+  }
   return true;
 }
 
@@ -410,6 +413,7 @@ static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const 
     if (!check_root(n, i, tensors[i], grads ? grads[i] : NULL)) return false;
   for (int i = 0; i < n; i++)
     if (!add_root(p, tensors[i], grads ? grads[i] : NULL)) return false;
+  if (inputs && ninputs == 0) return lt_fail("inputs is empty: leave it out for all leaves");
   int roots = p->ntasks;
   p->all = inputs == NULL;
   p->capture = calloc((size_t)(ninputs > 0 ? ninputs : 1), sizeof *p->capture);

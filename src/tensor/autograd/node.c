@@ -135,13 +135,13 @@ void lt_edge_clear(lt_Edge *e) {
 
 lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
   if (t->meta) return t->meta;
-  lt_AutogradMeta *m = calloc(1, sizeof *m);
+  lt_AutogradMeta *m = malloc(sizeof *m); /* faster than calloc for small blocks */
   if (!m) {
     lt_fail("out of memory");
     lt_thread()->memory_error = true;
     return NULL;
   }
-  m->self = t;
+  *m = (lt_AutogradMeta){.self = t};
   return t->meta = m;
 }
 

@@ -208,7 +208,8 @@ bool lt_autograd_record(lt_Call *c) {
 
 /* ---- in place ---------------------------------------------------------------------------------------------- */
 
-bool lt_autograd_check_in_place(const lt_Call *c) {
+/* The rules of leaves, views and inference mode. */
+static bool may_write(const lt_Call *c) {
   lt_Tensor *self = c->arg[0].tensor;
   if (self->inference && !lt_inference_enabled())
     return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
@@ -227,6 +228,13 @@ bool lt_autograd_check_in_place(const lt_Call *c) {
     return lt_fail(
         "self is a view made under no_grad: changing it in place on the tape would be ambiguous. "
         "Make the view outside of no_grad, or change it inside");
+  return true;
+}
+
+bool lt_autograd_check_in_place(const lt_Call *c) {
+  if (!may_write(c)) return false;
+  const char *op = lt_thread()->user_op;
+  c->arg[0].tensor->storage->writer = op ? op : c->info->name;
   return true;
 }
 
