@@ -324,7 +324,7 @@ while run.step < stop do
 end
 bar:close()
 save(run)
-local final_loss = validation_loss(100)
+local final_loss = validation_loss(run.step >= 1000 and 100 or 20)
 print(("step %5d: validation loss %.4f; saved %s"):format(run.step, final_loss, options.out))
 
 -- Writing -------------------------------------------------------------------------------------

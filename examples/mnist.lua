@@ -101,7 +101,7 @@ end
 
 local reached = 0
 for epoch = 1, options.epochs do
-  local started, total = os.time(), 0
+  local total = 0
   local bar = lt.progress(loader, {
     desc = ("epoch %d/%d"):format(epoch, options.epochs), leave = false,
   })
@@ -117,8 +117,8 @@ for epoch = 1, options.epochs do
     bar:set_postfix {loss = loss}
   end
   reached = accuracy()
-  print(("epoch %2d: loss %.4f, test accuracy %.1f %%, %d s"):format(epoch,
-    (total / #loader):item(), 100 * reached, os.time() - started))
+  print(("epoch %2d: loss %.4f, test accuracy %.1f %%"):format(epoch, (total / #loader):item(),
+    100 * reached))
 end
 
 -- The example checks itself: ten epochs are enough for 95 %.
