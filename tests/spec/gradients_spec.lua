@@ -519,6 +519,33 @@ local function any_layout(name, args)
   end
 end
 
+-- Shapes of results or gradients that depend on values.
+local NEEDS_DATA = {masked_select = true, masked_scatter = true}
+
+-- On meta the gradients have the inputs' shapes and dtypes, and nothing is computed.
+local function on_meta(name, args)
+  if NEEDS_DATA[name] or name == "to" or name == "_to_copy" then return end
+  local function moved(a)
+    if not lt.is_tensor(a) then return a end
+    return a:detach():to("meta"):requires_grad_(a.requires_grad)
+  end
+  local there = {n = args.n}
+  for i = 1, args.n do
+    local a = args[i]
+    there[i] = moved(a)
+    if type(a) == "table" then
+      there[i] = {}
+      for k, b in ipairs(a) do there[i][k] = moved(b) end
+    end
+  end
+  local inputs, total = variables(there), 0
+  for _, r in ipairs(run(name, there)) do total = total + r:sum() end
+  for i, g in ipairs(gradients(total, inputs)) do
+    assert.are.equal("meta", g.device)
+    assert.is_true(g.shape == inputs[i].shape and g.dtype == "float64")
+  end
+end
+
 describe("gradients", function()
   local names = {}
   for name in pairs(samples) do names[#names + 1] = name end
@@ -532,6 +559,7 @@ describe("gradients", function()
         local ok, reason = pcall(function()
           first_derivative(name, args)
           any_layout(name, args)
+          on_meta(name, args)
           in_place(name, args)
           second_derivative(name, args)
         end)
