@@ -3,7 +3,7 @@
 local support = require "nn_support"
 
 local root = support.root
-local program = os.getenv "LUTRA_PROGRAM" or root .. (os.getenv "LUTRA_TEST_DEBUG" and "build-debug" or "build") .. "/lutra"
+local program = root .. (os.getenv "LUTRA_TEST_DEBUG" and "build-debug" or "build") .. "/lutra"
 local mnist_data = os.getenv "LUTRA_TEST_DATA" and os.getenv "LUTRA_TEST_DATA" .. "/mnist"
 
 local folder = os.tmpname()
@@ -27,8 +27,8 @@ end
 local function run(example, ...)
   local words = {}
   for i, word in ipairs {...} do words[i] = "'" .. word .. "'" end
-  local command = ("OMP_WAIT_POLICY=passive %s %sexamples/%s.lua %s >%s/out 2>%s/err </dev/null"):format(program, root,
-    example, table.concat(words, " "), folder, folder)
+  local command = ("OMP_WAIT_POLICY=passive %s %sexamples/%s.lua %s >%s/out 2>%s/err </dev/null")
+    :format(program, root, example, table.concat(words, " "), folder, folder)
   local _, _, status = os.execute(command)
   return status, read(folder .. "/out"), read(folder .. "/err")
 end
