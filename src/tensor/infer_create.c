@@ -14,8 +14,8 @@
 static bool arange_numbers_are_finite(const lt_Call *c) {
   for (int i = 0; i < 3; i++) {
     lt_Scalar s = c->arg[i].scalar;
-    if (s.kind == LT_FLOATING && !isfinite(s.f))
-      return lt_fail("%s is %g, wants a finite number", lt_arg_name(c, i), s.f);
+    if (s.kind == LT_FLOATING && isnan(s.f)) return lt_fail("wants finite numbers, got nan");
+    if (s.kind == LT_FLOATING && isinf(s.f)) return lt_fail("wants finite numbers, got %g", s.f);
   }
   return true;
 }

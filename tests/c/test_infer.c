@@ -171,8 +171,8 @@ static void arange_counts(void) {
   SAYS("arange: step is 0, wants a number that leads from start to stop", arange, A(1), A(3), A(0));
   SAYS("arange: step is 0, wants a number that leads from start to stop", arange, A(1), A(3),
        A(0.5), D(int64));
-  SAYS("arange: stop is nan, wants a finite number", arange, A(1), A((double)NAN));
-  SAYS("arange: step is inf, wants a finite number", arange, A(1), A(2), A((double)INFINITY));
+  SAYS("arange: wants finite numbers, got nan", arange, A(1), A((double)NAN));
+  SAYS("arange: wants finite numbers, got inf", arange, A(1), A(2), A((double)INFINITY));
   SAYS("arange: 300 does not fit uint8 (0 to 255)", arange, A(300), LT_NIL, LT_NIL, D(uint8), META);
   MENTIONS("more numbers than", arange, A(0), A(1), A(1e-300));
   MENTIONS("more numbers than", arange, A(INT64_MIN), A(INT64_MAX));
