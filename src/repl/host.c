@@ -65,9 +65,9 @@ static int host_add_history(lua_State *L) {
   return 0;
 }
 
-// editor() -> "readline 8.2" | "libedit" | "none"
+// editor(anyway) -> "readline 8.2" | "libedit" | "none"
 static int host_editor(lua_State *L) {
-  lt_repl_editor_open();
+  lt_repl_editor_open(lua_toboolean(L, 1));
   lua_pushstring(L, lt_repl_editor_name());
   return 1;
 }

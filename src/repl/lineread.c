@@ -118,7 +118,7 @@ static bool can_edit(void) {
   return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
 }
 
-void lt_repl_editor_open(void) {
+void lt_repl_editor_open(bool anyway) {
   static const char *const names[] = {
       "libreadline.so.8",
       "libreadline.so.7",
@@ -134,7 +134,7 @@ void lt_repl_editor_open(void) {
   if (rl.opened) return;
   rl.opened = true;
   const char *wanted = getenv("LUTRA_READLINE");
-  if (!can_edit() || (wanted && strcmp(wanted, "none") == 0)) return;
+  if (!(anyway || can_edit()) || (wanted && strcmp(wanted, "none") == 0)) return;
   if (wanted && *wanted) {
     (void)open_library(wanted);
     return;
@@ -232,7 +232,7 @@ static enum lt_repl_read plain_line(const char *prompt, char **line) {
 }
 
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line) {
-  lt_repl_editor_open();
+  lt_repl_editor_open(false);
   lt_repl_interrupt_clear();
   fflush(stdout);
   enum lt_repl_read result = !rl.usable   ? plain_line(prompt, line)

@@ -43,9 +43,10 @@ void lt_repl_interrupt_clear(void);
 
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
 
-// Finds an editor: GNU readline, then libedit, then none (also when stdin or stdout is no terminal,
-// or TERM is "dumb" or unset). LUTRA_READLINE names another library, or "none". Idempotent.
-void lt_repl_editor_open(void);
+// Finds an editor: GNU readline, then libedit, then none. Without `anyway` also none when stdin or
+// stdout is no terminal, or TERM is "dumb" or unset. LUTRA_READLINE names another library, or
+// "none". Only the first call does anything.
+void lt_repl_editor_open(bool anyway);
 
 // "readline 8.2", "libedit", "none".
 const char *lt_repl_editor_name(void);

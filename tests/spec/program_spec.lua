@@ -189,7 +189,16 @@ error "x"]]
     assert.equal(1, result.status)
     has(result.err, ("lutra: %s:3: reshape: "):format(path))
     has(result.err, "3 | x:reshape(7)")
-    has_not(result.err, "luaopen")
+  end)
+
+  it("shows calls of the library as one line", function()
+    local result, path = script [[
+local lt = require "lutra"
+local net = lt.nn.Sequential(lt.nn.Linear(2, 3), lt.nn.Linear(5, 2))
+local y = net(lt.ones(1, 2))]]
+    has(result.err, ("lutra: %s:3: Linear"):format(path))
+    has(result.err, "\nTraceback, the innermost call first:\n  (calls inside lutra)\n"
+      .. ("  %s:3: in main chunk\n       3 | local y = net(lt.ones(1, 2))\n"):format(path))
   end)
 
   it("can end by os.exit with its own status", function()
@@ -522,6 +531,29 @@ describe("the prompt on a terminal", function()
     [[send \x04]],
   })
 
+  terminal("stops a long operation of the core, and leaves the core usable", {
+    [[expect > ]],
+    [[send local x = lt.ones(1000, 1000)\r]],
+    [[expect > ]],
+    [[send print 'go' while true do local y = x + 1 end\r]],
+    [[expect go\r\n]],
+    [[send \x03]],
+    [[expect interrupted]],
+    [[expect > ]],
+    [[send lt.ones(41):sum() + 1\r]],
+    [[expect tensor(42.)]],
+    [[expect > ]],
+    [[send function work() print 'go' while true do x = x:cumsum(1):sin() end end\r]],
+    [[expect > ]],
+    [[send print(pcall(work)) print(lt.ones(41):sum() + 1)\r]],
+    [[expect go\r\n]],
+    [[send \x03]],
+    [[expect interrupted]],
+    [[expect tensor(42.)]],
+    [[expect > ]],
+    [[send \x04]],
+  })
+
   terminal("stops reading from the terminal", {
     [[expect > ]],
     [[send print 'go' io.read()\r]],
@@ -564,6 +596,27 @@ describe("the prompt on a terminal", function()
     [[expect > ]],
     [[send \x04]],
   })
+
+  it("says how to end what cannot be stopped, and then can be ended", function()
+    if not support.has_terminal() then
+      pending "needs python3"
+      return
+    end
+    -- Lua's matcher looks at no signal, and tries 2^40 ways here.
+    local result = support.terminal({
+      [[expect > ]],
+      [[send print 'go' local f = ('a'):rep(40):find(('a-'):rep(40) .. 'b')\r]],
+      [[expect go\r\n]],
+      [[send \x03]],
+      [[pause 0.2]],
+      [[send \x03]],
+      [[pause 0.2]],
+      [[send \x03]],
+      [[expect Ctrl-\\ ends]],
+      [[send \x1c]],
+    }, "XDG_STATE_HOME=" .. state)
+    assert.equal(128 + 3, result.status, result.out)
+  end)
 
   it("keeps its history, one entry a cell, for its owner only", function()
     if not support.has_terminal() then

@@ -31,11 +31,28 @@ local function describe(value)
   return table.concat(parts, ", ")
 end
 
+-- {total_memory = 25276510208, emulated = false} -> "total memory 23.5 GiB"
+local function describe_properties(properties)
+  if type(properties) ~= "table" then return properties end
+  local shown = {}
+  for key, value in pairs(properties) do
+    local name = tostring(key):gsub("_", " ")
+    if key == "name" then
+      shown.name = value
+    elseif type(value) == "number" and name:find "memory" then
+      shown[name] = ("%.1f GiB"):format(value / 2 ^ 30)
+    elseif value ~= false then
+      shown[name] = value
+    end
+  end
+  return describe(shown)
+end
+
 local function print_device(device)
   local state = device.available and "available" or "not available"
   local why = device.why and device.why ~= "" and ": " .. device.why or ""
   line("  " .. tostring(device.name), state .. why)
-  local properties = describe(device.properties)
+  local properties = describe_properties(device.properties)
   if properties and properties ~= "" then line("", properties) end
 end
 
@@ -59,7 +76,7 @@ function info.print()
   line("blas", describe(f.blas))
   line("vector maths", describe(f.vector_math))
   line("zlib", f.zlib)
-  line("line editor", host.editor())
+  line("line editor", host.editor(true))
   line("library", package.searchpath("lutra", package.path))
   if type(f.devices) == "table" then
     io.stdout:write "devices\n"

@@ -1,8 +1,8 @@
 --- Errors as people read them: the message, then the lines of their own code that led to it.
 --
--- Frames of the prompt itself are left out; frames of the library are one line without source, so
--- that what stands out is the user's. Source text comes from the file, or from host.sources for
--- code that no file holds (cells, -e, stdin).
+-- Frames of the prompt itself are left out; those of the library are one line together, so that
+-- what stands out is the user's -- unless the error is the library's own. Source text comes from
+-- the file, or from host.sources for code that no file holds (cells, -e, stdin).
 
 local host = require "lutra.repl.host"
 local show = require "lutra.repl.show"
@@ -83,10 +83,17 @@ function traceback.last_level(co)
   return low
 end
 
--- Adds the text of the frame at `level` to `texts`, if it is one to show.
-local function add_frame(texts, co, level, main)
+local inside = "  (calls inside lutra)"
+
+-- Adds the text of the frame at `level` to `texts`, if it is one to show. With `brief` the frames
+-- of the library are one text.
+local function add_frame(texts, co, level, main, brief)
   local info = debug.getinfo(co, level, "Slntf")
   if not info or not is_wanted(info) then return end
+  if brief and starts(info.source, library_folder) then
+    if texts[#texts] ~= inside then texts[#texts + 1] = inside end
+    return
+  end
   local place = info.source:match "^[@=](.*)$" or info.short_src
   local text = ("  %s:%d: in %s"):format(place, info.currentline, frame_name(info, main))
   if not starts(info.source, library_folder) then
@@ -111,17 +118,17 @@ local function fold(texts)
 end
 
 -- The frames of `co` from the innermost, as texts; of many the first and the last.
-local function frames(co, main)
+local function frames(co, main, brief)
   local texts, last = {}, traceback.last_level(co)
   local level = 0
   while level <= last and #texts < most_frames // 2 do
-    add_frame(texts, co, level, main)
+    add_frame(texts, co, level, main, brief)
     level = level + 1
   end
   local rest = {}
   local bottom = last
   while bottom >= level and #rest < most_frames // 2 do
-    add_frame(rest, co, bottom, main)
+    add_frame(rest, co, bottom, main, brief)
     bottom = bottom - 1
   end
   if bottom >= level then
@@ -141,6 +148,14 @@ local function line_of_message(message)
   if ending and script and script:sub(-#ending) == ending then name = script end
   if host.sources[name] then return quote_line("=" .. name, number) end
   return quote_line("@" .. name, number)
+end
+
+-- Is the message about a line of the library, not of its user?
+local function blames_library(message)
+  local place = message:match "^([^:\n]+):%d+: "
+  local ending = place and place:match "^%.%.%.(.*)$"
+  if ending then return ending:find("lutra/", 1, true) ~= nil end
+  return place and starts("@" .. place, library_folder)
 end
 
 --- An error value as text.
@@ -164,7 +179,7 @@ function traceback.format(value, co, main)
     local line = line_of_message(message)
     return line and message .. "\n" .. line or message
   end
-  local texts = frames(co, main)
+  local texts = frames(co, main, not blames_library(message))
   if #texts == 0 then return message end
   return message .. "\nTraceback, the innermost call first:\n" .. table.concat(texts, "\n")
 end
