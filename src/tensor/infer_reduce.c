@@ -1,10 +1,10 @@
 /* infer_reduce.c: what is left when dimensions are reduced, run through or ordered.
  *
  * The rule of a reduction (ops.def) says what it takes and gives:
- *   SUM       any dtype; integers and bool are computed in and give int64, unless dtype says otherwise
+ *   SUM       any dtype; integers and bool are computed in and give int64, unless told otherwise
  *   FLOATING  floats only; gives the same
  *   FLOAT     the same, integers and bool become the default float
- *   ORDERED   any dtype, gives the same; there is no largest of nothing, so an empty stretch is an error
+ *   ORDERED   any dtype, gives the same; there is no largest of nothing: an empty stretch is an error
  *   BOOL      any dtype, gives bool
  *   COUNT     any dtype, gives int64
  *   ARG       a position (int64); an empty stretch is an error
