@@ -4,7 +4,7 @@
  *   SUM       any dtype; integers and bool are computed in and give int64, unless told otherwise
  *   FLOATING  floats only; gives the same
  *   FLOAT     the same, integers and bool become the default float
- *   ORDERED   any dtype, gives the same; there is no largest of nothing: an empty stretch is an error
+ *   ORDERED   any dtype, gives the same; an empty stretch is an error: nothing has no largest
  *   BOOL      any dtype, gives bool
  *   COUNT     any dtype, gives int64
  *   ARG       a position (int64); an empty stretch is an error

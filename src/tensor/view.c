@@ -33,13 +33,14 @@ static bool show_geometry(lt_Call *c, const Geometry *g) {
   return show(c, g->offset, g->ndim, g->shape, g->strides);
 }
 
-/* Moves the first element by `count` strides. An empty tensor has no first element, and strides that
- * no multiplication should meet. */
+/* Moves the first element by `count` strides. An empty tensor has no first element, and strides
+ * that no multiplication should meet. */
 static void advance(Geometry *g, const lt_Tensor *self, int64_t count, int64_t stride) {
   if (self->numel) g->offset += count * stride;
 }
 
-/* Takes elements of dim `step` apart; where at most one is left, a stride may be beyond all reason. */
+/* Takes elements of dim `step` apart; where at most one is left, a stride may be beyond all
+ * reason. */
 static void widen(Geometry *g, int dim, int64_t step) {
   int64_t wide;
   if (!__builtin_mul_overflow(g->strides[dim], step, &wide) && wide <= INT64_MAX / 16)

@@ -1,7 +1,8 @@
-/* test_infer.c: what ops give (dtypes and shapes) and refuse, on meta, where nothing is computed.
+/* test_infer.c: what ops give (dtypes and shapes) and refuse, on meta, where nothing is
+ * computed.
  *
- * Expected shapes and dtypes are PyTorch's, by hand from its documentation, and where it and Lutra differ (ranges with
- * both ends, positions from 1) by api.md.
+ * Expected shapes and dtypes are PyTorch's, by hand from its documentation, and where it and
+ * Lutra differ (ranges with both ends, positions from 1) by api.md.
  */
 #include "infer_says.h"
 

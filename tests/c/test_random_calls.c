@@ -1,8 +1,9 @@
 /* test_random_calls.c: every op of the table, called with arguments thrown together at random.
  *
- * What must hold whatever they are: nothing crashes (the debug build runs this under ASan and UBSan); the CPU and meta
- * say the same, results and errors alike, except where the values decide; and a call that fails has changed none of its
- * arguments. Most calls are refused, which is the point: they are refused in words, before anything is written.
+ * What must hold whatever they are: nothing crashes (the debug build runs this under ASan and
+ * UBSan); the CPU and meta say the same, results and errors alike, except where the values
+ * decide; and a call that fails has changed none of its arguments. Most calls are refused,
+ * which is the point: they are refused in words, before anything is written.
  */
 #include "check.h"
 #include "core.h"
@@ -18,7 +19,7 @@ static int64_t any(int64_t n) {
   return (int64_t)((seed * UINT64_C(2685821657736338717) >> 33) % (uint64_t)n);
 }
 
-/* ---- a call, once for the CPU and once for meta ----------------------------------------------- */
+/* ---- a call, once for the CPU and once for meta ---------------------------------------------- */
 
 typedef struct Call {
   lt_Arg cpu[LT_MAX_ARGS], meta[LT_MAX_ARGS];
@@ -169,7 +170,7 @@ static void random_call(Call *call, const lt_Signature *g) {
   for (int i = 0; i < g->count; i++) random_argument(call, i, &g->param[i]);
 }
 
-/* ---- what must hold ---------------------------------------------------------------------------- */
+/* ---- what must hold -------------------------------------------------------------------------- */
 
 /* Dtypes, shapes and strides of the results, or the error. */
 static bool outcome(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, char *text,

@@ -1,8 +1,9 @@
 /* test_view.c: views against a slow reference.
  *
- * The reference keeps all values in one dense row-major array and makes each view by copying, element by element, from
- * the place that the op's definition names. Long chains of random views then have to agree everywhere, and a tensor
- * may be viewed in another shape exactly when its addresses say that strides for it exist.
+ * The reference keeps all values in one dense row-major array and makes each view by copying,
+ * element by element, from the place that the op's definition names. Long chains of random
+ * views then have to agree everywhere, and a tensor may be viewed in another shape exactly when
+ * its addresses say that strides for it exist.
  */
 #include "check.h"
 #include "core.h"
@@ -15,7 +16,7 @@ typedef struct Dense {
   int64_t values[MAX_NUMEL];
 } Dense;
 
-/* ---- the reference ---------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static int64_t count(int ndim, const int64_t *shape) {
   int64_t n = 1;
@@ -37,7 +38,8 @@ static int64_t ravel(int ndim, const int64_t *shape, const int64_t *index) {
   return k;
 }
 
-/* What the definition of an op says: where the element at `to` comes from. a, b, c: its arguments. */
+/* What the definition of an op says: where the element at `to` comes from. a, b, c: its
+ * arguments. */
 typedef struct Rule {
   const Dense *in;
   int64_t a, b, c;
@@ -96,7 +98,7 @@ static void reshape_dense(Dense *x, int ndim, const int64_t *shape) {
   memcpy(x->shape, shape, sizeof(int64_t) * (size_t)ndim);
 }
 
-/* ---- agreement --------------------------------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------------- */
 
 /* Element k of t, in row-major order, by its address. */
 static int64_t address(const lt_Tensor *t, int64_t k) {
@@ -124,8 +126,8 @@ static bool agrees(const lt_Tensor *t, const Dense *x, const char *op) {
   return same;
 }
 
-/* Do strides exist that show t's elements in this shape? The first element and its neighbours tell what they would have
- * to be; then every element has to obey. */
+/* Do strides exist that show t's elements in this shape? The first element and its neighbours
+ * tell what they would have to be; then every element has to obey. */
 static bool can_be_viewed(const lt_Tensor *t, int ndim, const int64_t *shape) {
   int64_t strides[LT_MAX_DIMS], index[LT_MAX_DIMS];
   if (t->numel == 0) return true;
@@ -143,7 +145,7 @@ static bool can_be_viewed(const lt_Tensor *t, int ndim, const int64_t *shape) {
   return true;
 }
 
-/* ---- random views -------------------------------------------------------------------------------- */
+/* ---- random views ---------------------------------------------------------------------------- */
 
 static uint64_t seed;
 /* A whole number from 0 to n - 1 (xorshift64*). */
@@ -335,7 +337,7 @@ static void chains_of_views_agree_with_the_reference(void) {
   }
 }
 
-/* ---- particular ones -------------------------------------------------------------------------------- */
+/* ---- particular ones ------------------------------------------------------------------------- */
 
 static void as_strided_shows_the_storage(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){3, 4}));
