@@ -163,6 +163,7 @@ static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor 
 
 bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
   size_t mark = lt_scope_open();
+  for (int i = 0; i < n->ninputs; i++) in[i] = NULL;
   bool ok = slices_run(n, grads[0], want, in);
   for (int i = 0; !ok && i < n->ninputs; i++) {
     lt_release(in[i]);
