@@ -1,5 +1,6 @@
 /* device.c: the CPU as a device: the simplest case, on which everything has happened when a call returns. */
 #include "cpu.h"
+#include "vector.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -117,6 +118,12 @@ static bool cpu_properties(int index, lt_DeviceProperties *out) {
   return true;
 }
 
+static const char *cpu_fact(int index, const char *what) {
+  (void)index;
+  if (strcmp(what, "isa") == 0) return lt_cpu_isa()->name;
+  return strcmp(what, "blas") == 0 ? lt_cpu_blas_name() : NULL;
+}
+
 const lt_Backend *lt_backend_cpu(void) {
   static const lt_Backend backend = {
       .abi = LT_BACKEND_ABI,
@@ -127,6 +134,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .has_data = true,
       .count = cpu_count,
       .properties = cpu_properties,
+      .fact = cpu_fact,
       .alloc = cpu_alloc,
       .free = cpu_free,
       .copy = cpu_copy,

@@ -106,6 +106,10 @@ typedef struct lt_Backend {
   /* Memory of `storage` is used on another stream than the one it was allocated on. May be NULL. */
   bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
 
+  /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas"); NULL for what it
+   * does not know. May be NULL. The text lives as long as the program. */
+  const char *(*fact)(int index, const char *what);
+
   /* Elementwise ops. */
   bool (*elementwise)(const lt_Loop *loop);
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute); /* NULL: all of them */

@@ -1,9 +1,6 @@
 /* devices.c: names of devices and dtypes, the defaults, threads, and the facts that `lutra --info` shows. */
 #include "bindings.h"
 
-#include "../cpu/cpu.h"
-#include "../cpu/vector.h"
-
 #include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
@@ -205,7 +202,8 @@ static void push_device_info(lua_State *L, int type) {
 /* info() -> {version, compiler, build, cpu, isa, threads, blas, vector_math, zlib, devices} */
 static int info(lua_State *L) {
   lt_DeviceProperties cpu = {0};
-  lt_backend_cpu()->properties(0, &cpu);
+  const lt_Backend *backend = lt_backend_cpu();
+  backend->properties(0, &cpu);
   lua_createtable(L, 0, 10);
   set_string(L, "version", LT_VERSION);
   set_string(L, "compiler", __VERSION__);
@@ -215,9 +213,9 @@ static int info(lua_State *L) {
   set_string(L, "build", "release");
 #endif
   set_string(L, "cpu", cpu.name);
-  set_string(L, "isa", lt_cpu_isa()->name);
+  set_string(L, "isa", backend->fact(0, "isa"));
   set_integer(L, "threads", lt_num_threads());
-  set_string(L, "blas", lt_cpu_blas_name());
+  set_string(L, "blas", backend->fact(0, "blas"));
 #ifdef LT_VECTOR_MATH_NAME
   set_string(L, "vector_math", LT_VECTOR_MATH_NAME);
 #else
