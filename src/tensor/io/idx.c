@@ -1,0 +1,184 @@
+/* idx.c: IDX files, the format of MNIST: 0, 0, a type, the number of dimensions, each as 32 bits, then the elements, all
+ * of it with the high byte first. The size must be exact, compressed or not. */
+#include "file.h"
+#include "io.h"
+
+#include <zlib.h>
+
+#define READER "load_idx"
+
+/* ---- bytes, plain or compressed ---------------------------------------------------------------------------- */
+
+typedef struct Source {
+  FILE *file;
+  const char *path;
+  bool packed, ended; /* ended: of the compressed data */
+  z_stream z;
+  uint8_t in[1 << 15];
+} Source;
+
+static bool source_open(Source *s, FILE *file, const char *path) {
+  uint8_t first[2];
+  size_t n = fread(first, 1, 2, file);
+  rewind(file);
+  s->file = file;
+  s->path = path;
+  s->ended = false;
+  s->packed = n == 2 && first[0] == 0x1f && first[1] == 0x8b;
+  if (!s->packed) return true;
+  memset(&s->z, 0, sizeof s->z);
+  if (inflateInit2(&s->z, 15 + 16) == Z_OK) return true;
+  return lt_error_set(READER ": %s: out of memory", path), false;
+}
+
+static void source_close(Source *s) {
+  if (s->packed) inflateEnd(&s->z);
+}
+
+static bool refill(Source *s) {
+  s->z.next_in = s->in;
+  s->z.avail_in = (uInt)fread(s->in, 1, sizeof s->in, s->file);
+  return s->z.avail_in > 0;
+}
+
+/* A member of the compressed file has ended: is there another? False with a message when something else follows. */
+static bool next_member(Source *s) {
+  if (s->z.avail_in == 0 && !refill(s)) {
+    s->ended = true;
+    return true;
+  }
+  if (s->z.next_in[0] == 0x1f && inflateReset(&s->z) == Z_OK) return true;
+  return lt_error_set(READER ": %s: has bytes after its compressed data", s->path), false;
+}
+
+/* Reads up to n bytes; *got is less only at the end. False with a message when the file is damaged. */
+static bool source_read(Source *s, void *to, size_t n, size_t *got) {
+  *got = 0;
+  if (!s->packed) {
+    *got = fread(to, 1, n, s->file);
+    return !ferror(s->file) || (lt_error_set(READER ": %s: cannot be read", s->path), false);
+  }
+  while (*got < n && !s->ended) {
+    size_t room = n - *got < 1u << 30 ? n - *got : 1u << 30;
+    if (s->z.avail_in == 0 && !refill(s))
+      return lt_error_set(READER ": %s: is truncated: its compressed data ends early", s->path), false;
+    s->z.next_out = (Bytef *)to + *got;
+    s->z.avail_out = (uInt)room;
+    int status = inflate(&s->z, Z_NO_FLUSH);
+    *got += room - s->z.avail_out;
+    if (status == Z_STREAM_END) {
+      if (!next_member(s)) return false;
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      return lt_error_set(READER ": %s: is damaged: its compressed data does not unpack (%s)", s->path,
+                          s->z.msg ? s->z.msg : "error in the data"),
+             false;
+    }
+  }
+  return true;
+}
+
+/* ---- the format ----------------------------------------------------------------------------------------------- */
+
+typedef struct Header {
+  lt_Dtype dtype;
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  uint64_t bytes; /* of the elements */
+} Header;
+
+static lt_Dtype dtype_of(uint8_t code) {
+  switch (code) {
+  case 0x08: return LT_uint8;
+  case 0x09: return LT_int8;
+  case 0x0b: return LT_int16;
+  case 0x0c: return LT_int32;
+  case 0x0d: return LT_float32;
+  case 0x0e: return LT_float64;
+  default: return LT_DTYPE_NONE;
+  }
+}
+
+static bool read_header(Source *s, Header *h) {
+  uint8_t b[4 + 4 * 8];
+  size_t got;
+  if (!source_read(s, b, 4, &got)) return false;
+  if (got < 4) return lt_error_set(READER ": %s: is too short to be an IDX file", s->path), false;
+  h->dtype = dtype_of(b[2]);
+  h->ndim = b[3];
+  if (b[0] != 0 || b[1] != 0 || h->dtype == LT_DTYPE_NONE || h->ndim < 1 || h->ndim > 8)
+    return lt_error_set(READER ": %s: is not an IDX file: it starts with %02x %02x %02x %02x", s->path,
+                        b[0], b[1], b[2], b[3]),
+           false;
+  if (!source_read(s, b + 4, 4 * (size_t)h->ndim, &got)) return false;
+  if (got < 4 * (size_t)h->ndim)
+    return lt_error_set(READER ": %s: is truncated: it ends inside its header", s->path), false;
+  h->bytes = lt_dtype_size(h->dtype);
+  bool fits = true, empty = false;
+  for (int i = 0; i < h->ndim; i++) {
+    const uint8_t *d = b + 4 + 4 * i;
+    h->shape[i] = (int64_t)d[0] << 24 | d[1] << 16 | d[2] << 8 | d[3];
+    empty |= h->shape[i] == 0;
+    fits &= !__builtin_mul_overflow(h->bytes, (uint64_t)h->shape[i], &h->bytes);
+  }
+  if (empty) h->bytes = 0;
+  if ((fits && h->bytes < INT64_MAX) || empty) return true;
+  return lt_error_set(READER ": %s: its header asks for more elements than memory can hold: %s", s->path,
+                      lt_shape_text(h->ndim, h->shape)),
+         false;
+}
+
+/* Can a file of this size hold what the header says? Compressed data grows at most 1032 times. */
+static bool check_size(const Source *s, const Header *h, uint64_t size) {
+  uint64_t header = 4 + 4 * (uint64_t)h->ndim, want = header + h->bytes;
+  if (s->packed ? want / 1032 <= size : want == size) return true;
+  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, the file has %llu%s", s->path,
+               want > size ? "is truncated or altered" : "has bytes that do not belong to it",
+               lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)want,
+               (unsigned long long)size, s->packed ? " (compressed)" : "");
+  return false;
+}
+
+/* The elements, and nothing after them: in a compressed file the checksum is checked there. */
+static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
+  uint8_t extra;
+  size_t got, more;
+  if (!source_read(s, lt_tensor_data(t), (size_t)h->bytes, &got)) return false;
+  if (got < h->bytes)
+    return lt_error_set(READER ": %s: is truncated: it has %llu of its %llu bytes of elements", s->path,
+                        (unsigned long long)got, (unsigned long long)h->bytes),
+           false;
+  if (!source_read(s, &extra, 1, &more)) return false;
+  if (more) return lt_error_set(READER ": %s: has bytes after its elements", s->path), false;
+  if (lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, lt_dtype_size(t->dtype));
+  return true;
+}
+
+static lt_Tensor *read_all(Source *s, uint64_t size) {
+  Header h;
+  if (!read_header(s, &h) || !check_size(s, &h, size)) return NULL;
+  lt_Tensor *t = lt_empty(h.dtype, lt_cpu(), h.ndim, h.shape);
+  if (t && read_elements(s, &h, t)) return t;
+  lt_release(t);
+  return NULL;
+}
+
+lt_Tensor *lt_idx_read(FILE *file, const char *path) {
+  uint64_t size;
+  if (!lt_file_size(file, &size)) return lt_error_set(READER ": %s: cannot be read", path);
+  Source *s = malloc(sizeof *s);
+  if (!s) return lt_error_set(READER ": %s: out of memory", path);
+  lt_Tensor *t = NULL;
+  if (source_open(s, file, path)) {
+    t = read_all(s, size);
+    source_close(s);
+  }
+  free(s);
+  return t;
+}
+
+lt_Tensor *lt_idx_load(const char *path) {
+  FILE *file = lt_file_open(READER, path);
+  lt_Tensor *t = file ? lt_idx_read(file, path) : NULL;
+  if (file) fclose(file);
+  return t;
+}
