@@ -186,9 +186,11 @@ end
 
 local function load_metadata(path)
   local tensors, metadata = lt.load_safetensors(path)
-  if type(metadata) ~= "table" or metadata.format ~= "lutra chargpt 1" then
-    error(path .. ": this is no checkpoint of chargpt", 0)
+  local whole = metadata.format == "lutra chargpt 1" and metadata.vocabulary
+  for _, field in ipairs {"step", "plan", "seed", "lr"} do
+    whole = whole and tonumber(metadata[field])
   end
+  if not whole then error(path .. ": this is no checkpoint of chargpt", 0) end
   return tensors, metadata
 end
 
@@ -225,6 +227,10 @@ local run = {
 if run.plan == 0 then run.plan = options.steps > 0 and options.steps or PLAN end
 local last = options.steps
 if last == 0 then last = run.step < run.plan and run.plan or run.step + 500 end
+if last <= run.step then
+  cli.fail(("%s is at step %d already: give --steps a higher number"):format(options.resume,
+    run.step))
+end
 local stop = options.stop > 0 and math.min(options.stop, last) or last
 
 local config = {vocabulary = #run.vocabulary, block_size = 64, layers = 4, heads = 4, width = 128}

@@ -127,6 +127,8 @@ describe("examples/chargpt.lua", function()
     assert.equal(0, status, err)
     assert.is_truthy(out:find("at step 4", 1, true), out)
     assert.is_true(read(path "whole") == read(path "rest"), "the checkpoints differ")
+    complains({"at step 8 already"},
+      options {path "more", "--steps", "8", "--resume", path "whole"})
   end)
 
   it("gives one line for wrong input", function()
