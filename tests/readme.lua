@@ -73,7 +73,7 @@ for block in text:gmatch "\n```\n(> .-)\n```" do
       results[#results + 1] = line
     end
   end
-  local out = session(inputs):gsub("^[^\n]*\n", ""):gsub("> ", ""):gsub("%s+$", "")
+  local out = session(inputs):gsub("> ", ""):gsub("%s+$", "")
   local wanted = table.concat(results, "\n")
   check(out == wanted, ("the prompt printed\n%s\nREADME.md says\n%s"):format(out, wanted))
 end
