@@ -202,7 +202,7 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
     IS(_where, x ? y : z)
     IS(masked_fill, y ? z : x)
     IS(_clamp, x < y ? (y > z ? z : y) : x > z ? z : x)
-    IS(addcmul, x + a * y * z)
+    IS(addcmul, (Whole)((Bits)x + (Bits)a * (Bits)y * (Bits)z)) /* may leave 128 bits: wraps */
   case LT_OP_pow: {
     Whole power = 1, base = x;
     for (Whole i = 0; i < y && i < 1000; i++) power = (Whole)(int64_t)(uint64_t)(power * base);
