@@ -12,8 +12,8 @@ typedef struct lt_Matrix {
 
 /* c = a @ b + beta * c; a {m, k}, b {k, n}, c {m, n} with dense rows. dtype is float32 or float64. With beta 0, c is
  * not read. May be called from inside a parallel region; then it uses one thread. */
-void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a, lt_Matrix b,
-             double beta, lt_Matrix c);
+void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+             lt_Matrix b, double beta, lt_Matrix c);
 /* Can lt_gemm take this matrix of r x c elements as it is? Otherwise it must be made contiguous. */
 bool lt_gemm_takes(lt_Matrix m, int64_t r, int64_t c);
 /* May several threads call lt_gemm at once, each on its own, without each starting threads? */

@@ -32,7 +32,8 @@ static size_t kilobytes(FILE *f, const char *name) {
   size_t n = strlen(name);
   rewind(f);
   while (fgets(line, sizeof line, f))
-    if (strncmp(line, name, n) == 0 && line[n] == ':') return (size_t)strtoull(line + n + 1, NULL, 10);
+    if (strncmp(line, name, n) == 0 && line[n] == ':')
+      return (size_t)strtoull(line + n + 1, NULL, 10);
   return 0;
 }
 

@@ -12,9 +12,10 @@
 #include <float.h>
 #include <omp.h>
 
-#define BLOCK     1024      /* elements gathered at a time: four operands fit the first cache */
-#define STRETCH   (1 << 17) /* elements between two looks at the interrupt flag */
-#define ROW_LIMIT 64        /* rows from this length on are blocks of their own; shorter ones share a block */
+#define BLOCK   1024      /* elements gathered at a time: four operands fit the first cache */
+#define STRETCH (1 << 17) /* elements between two looks at the interrupt flag */
+#define ROW_LIMIT                                                                                  \
+  64 /* rows from this length on are blocks of their own; shorter ones share a block */
 
 typedef enum Place {
   LINEAR,   /* dense in the loop's order, over all dimensions */
@@ -33,7 +34,7 @@ typedef struct Port { /* one operand */
 
 typedef struct Plan {
   const lt_Loop *loop;
-  lt_VectorFn fn; /* NULL: the values are only converted */
+  lt_VectorFn fn;             /* NULL: the values are only converted */
   const lt_Vectors *in, *out; /* loads of inputs, and stores of the result */
   int inputs, last;           /* last: the innermost dimension */
   bool rows;                  /* blocks end where rows do */
@@ -44,11 +45,16 @@ typedef struct Plan {
 
 static lt_Number number(lt_Dtype compute, lt_Scalar s) {
   switch (compute) {
-  case LT_float32: return (lt_Number){.float32 = (float)lt_scalar_to_double(s)};
-  case LT_float64: return (lt_Number){.float64 = lt_scalar_to_double(s)};
-  case LT_int32: return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
-  case LT_int64: return (lt_Number){.int64 = lt_scalar_to_int(s)};
-  default: return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
+  case LT_float32:
+    return (lt_Number){.float32 = (float)lt_scalar_to_double(s)};
+  case LT_float64:
+    return (lt_Number){.float64 = lt_scalar_to_double(s)};
+  case LT_int32:
+    return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
+  case LT_int64:
+    return (lt_Number){.int64 = lt_scalar_to_int(s)};
+  default:
+    return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
   }
 }
 
@@ -199,7 +205,9 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
     run_length *= l->shape[d];
   }
   return (Port){.operand = o,
-                .place = linear ? LINEAR : constant ? CONSTANT : STRIDED,
+                .place = linear     ? LINEAR
+                         : constant ? CONSTANT
+                                    : STRIDED,
                 .direct = o->dtype == compute,
                 .dense = o->strides[l->ndim - 1] == size,
                 .size = size,
@@ -211,7 +219,7 @@ static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
   lt_Dtype d = l->operand[2].dtype;
   bool once = l->numel > 1 && exponent->place == CONSTANT;
   return once && lt_scalar_to_double(lt_scalar_load(d, l->operand[2].data)) == 2 ? LT_OP_square
-                                                                               : LT_OP_pow;
+                                                                                 : LT_OP_pow;
 }
 
 static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {

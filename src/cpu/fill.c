@@ -11,11 +11,13 @@ bool lt_cpu__arange(lt_Call *c) {
   lt_Tensor *out = c->out[0], *t = wide(out);
   if (!t) return false;
   if (t->dtype == LT_int64) {
-    uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar), step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
+    uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar),
+             step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
     int64_t *to = lt_tensor_data(t);
     for (int64_t i = 0; i < t->numel; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
   } else {
-    double start = lt_scalar_to_double(c->arg[0].scalar), step = lt_scalar_to_double(c->arg[2].scalar);
+    double start = lt_scalar_to_double(c->arg[0].scalar),
+           step = lt_scalar_to_double(c->arg[2].scalar);
     double *to = lt_tensor_data(t);
     for (int64_t i = 0; i < t->numel; i++) to[i] = start + (double)i * step;
   }
@@ -26,7 +28,8 @@ bool lt_cpu__arange(lt_Call *c) {
 bool lt_cpu_linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
   if (!t) return false;
-  double start = lt_scalar_to_double(c->arg[0].scalar), stop = lt_scalar_to_double(c->arg[1].scalar);
+  double start = lt_scalar_to_double(c->arg[0].scalar),
+         stop = lt_scalar_to_double(c->arg[1].scalar);
   int64_t n = t->numel;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
   for (int64_t i = 0; i < n; i++)

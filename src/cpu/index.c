@@ -10,14 +10,15 @@ bool lt_cpu_index_select(lt_Call *c) {
   int dim = lt_arg_dim(c, 1, self);
   if (dim < 0) return false;
   lt_Lines l = lt_lines(self->ndim, self->shape, dim);
-  lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index"), *x = index ? lt_as_contiguous(self, self->dtype) : NULL;
+  lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index"),
+            *x = index ? lt_as_contiguous(self, self->dtype) : NULL;
   if (x && out->numel > 0) {
     size_t size = lt_dtype_size(x->dtype), block = (size_t)l.inner * size;
     int64_t k = index->numel;
     const int64_t *at = lt_tensor_data(index);
     const char *from = lt_tensor_data(x);
     char *to = lt_tensor_data(out);
-#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, l.outer * k))
+#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, l.outer *k))
     for (int64_t t = 0; t < l.outer * k; t++) {
       int64_t row = t / k * l.n + at[t % k] - LT_INDEX_BASE;
       memcpy(to + (size_t)t * block, from + (size_t)row * block, block);
@@ -80,7 +81,8 @@ static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const i
       return NULL;
     }
     const int64_t *at = lt_tensor_data(wide);
-    for (int64_t i = 0; i < sum->numel; i++) to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
+    for (int64_t i = 0; i < sum->numel; i++)
+      to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
     lt_release(wide);
   }
   return sum;
@@ -233,7 +235,8 @@ bool lt_cpu_embedding(lt_Call *c) {
     char *to = lt_tensor_data(out);
     int64_t step = w->strides[0] * (int64_t)size;
 #pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, index->numel))
-    for (int64_t i = 0; i < index->numel; i++) memcpy(to + (size_t)i * row, from + (at[i] - LT_INDEX_BASE) * step, row);
+    for (int64_t i = 0; i < index->numel; i++)
+      memcpy(to + (size_t)i * row, from + (at[i] - LT_INDEX_BASE) * step, row);
   }
   bool ok = w != NULL;
   lt_release(index);
@@ -243,23 +246,22 @@ bool lt_cpu_embedding(lt_Call *c) {
 
 /* Threads own rows of the result and each looks through all of the index: no two write one row, and every row is summed
  * in the order of the index. */
-#define SUM_ROWS(T, F)                                                                                                 \
-  static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding, int64_t rows, int64_t n,  \
-                           T *out) {                                                                                   \
-    int team = lt_team((count + rows) * n, rows);                                                                      \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                                     \
-    for (int k = 0; k < team; k++) {                                                                                   \
-      int64_t low = rows * k / team, high = rows * (k + 1) / team;                                                     \
-      memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                                              \
-      for (int64_t i = 0; i < count; i++) {                                                                            \
-        int64_t r = at[i] - LT_INDEX_BASE;                                                                             \
-        if (r < low || r >= high || at[i] == padding) continue;                                                        \
-        const T *restrict g = grad + i * n;                                                                            \
-        T *restrict o = out + r * n;                                                                                   \
-        _Pragma("omp simd")                                                                                            \
-        for (int64_t j = 0; j < n; j++) o[j] += g[j];                                                                  \
-      }                                                                                                                \
-    }                                                                                                                  \
+#define SUM_ROWS(T, F)                                                                             \
+  static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,       \
+                           int64_t rows, int64_t n, T *out) {                                      \
+    int team = lt_team((count + rows) * n, rows);                                                  \
+    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int k = 0; k < team;       \
+                                                                        k++) {                     \
+      int64_t low = rows * k / team, high = rows * (k + 1) / team;                                 \
+      memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                          \
+      for (int64_t i = 0; i < count; i++) {                                                        \
+        int64_t r = at[i] - LT_INDEX_BASE;                                                         \
+        if (r < low || r >= high || at[i] == padding) continue;                                    \
+        const T *restrict g = grad + i * n;                                                        \
+        T *restrict o = out + r * n;                                                               \
+        _Pragma("omp simd") for (int64_t j = 0; j < n; j++) o[j] += g[j];                          \
+      }                                                                                            \
+    }                                                                                              \
   }
 SUM_ROWS(float, f32)
 SUM_ROWS(double, f64)
@@ -270,7 +272,8 @@ bool lt_cpu__embedding_backward(lt_Call *c) {
   lt_Dtype work = lt_work_dtype(out->dtype);
   if (out->numel == 0) return true;
   lt_Tensor *index = lt_index_open(lt_in(c, 1), rows, false, "input");
-  lt_Tensor *g = index ? lt_as_contiguous(grad, work) : NULL, *to = g ? lt_output_open(out, work) : NULL;
+  lt_Tensor *g = index ? lt_as_contiguous(grad, work) : NULL,
+            *to = g ? lt_output_open(out, work) : NULL;
   if (to) {
     const int64_t *at = lt_tensor_data(index);
     if (work == LT_float64)

@@ -30,11 +30,13 @@ static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Sca
 /* ---- scatter, scatter_add: a position for every element ------------------------------------------------------------------- */
 
 /* Writes src (element size `size`) into `to`, or adds it when `sum` is a dtype. Strides in bytes. */
-static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides, const char *src,
-                        const int64_t *src_strides, int dim, size_t size, lt_Dtype sum) {
+static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides,
+                        const char *src, const int64_t *src_strides, int dim, size_t size,
+                        lt_Dtype sum) {
   int ndim = index->ndim;
   int64_t n = ndim ? index->shape[ndim - 1] : 1, along = ndim ? to_strides[dim] : 0;
-  int64_t across = ndim && dim != ndim - 1 ? to_strides[ndim - 1] : 0, step = ndim ? src_strides[ndim - 1] : 0;
+  int64_t across = ndim && dim != ndim - 1 ? to_strides[ndim - 1] : 0,
+          step = ndim ? src_strides[ndim - 1] : 0;
   lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};
   for (int d = 0; d < o.ndim; d++) {
     o.shape[d] = index->shape[d];
@@ -71,11 +73,12 @@ static bool scatter(lt_Call *c, bool add) {
   lt_Tensor *to = lt_update_open(out, work), *from = src && to ? lt_as_contiguous(src, work) : NULL;
   bool ok = to && (from || !src);
   if (ok) {
-    int64_t size = (int64_t)lt_dtype_size(work), to_strides[LT_MAX_DIMS] = {0}, src_strides[LT_MAX_DIMS] = {0};
+    int64_t size = (int64_t)lt_dtype_size(work), to_strides[LT_MAX_DIMS] = {0},
+            src_strides[LT_MAX_DIMS] = {0};
     for (int d = 0; d < to->ndim; d++) to_strides[d] = to->strides[d] * size;
     for (int d = 0; from && d < from->ndim; d++) src_strides[d] = from->strides[d] * size;
-    scatter_all(index, lt_tensor_data(to), to_strides, from ? lt_tensor_data(from) : number, src_strides, dim,
-                (size_t)size, add ? work : LT_DTYPE_NONE);
+    scatter_all(index, lt_tensor_data(to), to_strides, from ? lt_tensor_data(from) : number,
+                src_strides, dim, (size_t)size, add ? work : LT_DTYPE_NONE);
   }
   lt_release(index);
   lt_release(from);
@@ -95,15 +98,18 @@ bool lt_cpu_index_add(lt_Call *c) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Dtype work = lt_work_dtype(out->dtype);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
-  lt_Tensor *from = index ? lt_as_contiguous(lt_in(c, 3), work) : NULL, *to = from ? lt_update_open(out, work) : NULL;
+  lt_Tensor *from = index ? lt_as_contiguous(lt_in(c, 3), work) : NULL,
+            *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0) {
     int64_t k = index->numel;
     size_t block = (size_t)l.inner * lt_dtype_size(work);
     const int64_t *at = lt_tensor_data(index);
     for (int64_t i = 0; i < l.outer; i++)
       for (int64_t j = 0; j < k; j++)
-        add_run(work, (char *)lt_tensor_data(to) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
-                (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, l.inner, c->arg[4].scalar);
+        add_run(work,
+                (char *)lt_tensor_data(to) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
+                (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, l.inner,
+                c->arg[4].scalar);
   }
   lt_release(index);
   lt_release(from);
@@ -144,8 +150,8 @@ bool lt_cpu_index_fill(lt_Call *c) {
   const int64_t *at = lt_tensor_data(index);
   for (int64_t i = 0; i < l.outer && out->numel > 0; i++)
     for (int64_t j = 0; j < index->numel; j++)
-      lt_move((char *)lt_tensor_data(out) + (i * l.n + at[j] - LT_INDEX_BASE) * l.inner * size, size, number, 0, l.inner,
-              (size_t)size);
+      lt_move((char *)lt_tensor_data(out) + (i * l.n + at[j] - LT_INDEX_BASE) * l.inner * size,
+              size, number, 0, l.inner, (size_t)size);
   lt_release(index);
   return true;
 }
@@ -168,7 +174,8 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
   if (w->sum == LT_DTYPE_NONE)
     lt_move(to, (int64_t)w->size, from, step, n, w->size);
   else
-    for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from + i * step, 1, lt_scalar_int(1));
+    for (int64_t i = 0; i < n; i++)
+      add_run(w->sum, to + (size_t)i * w->size, from + i * step, 1, lt_scalar_int(1));
 }
 
 /* The shape of self at the places: lead, offsets, mid, block, as far as broadcasting values needs it. */
@@ -191,10 +198,12 @@ bool lt_cpu__index_put(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS];
   int ndim = places_shape(&p, out, (int)dims[c->arg[1].count - 1], shape);
   bool one = values->numel == 1;
-  lt_Tensor *from = one ? lt_as_contiguous(values, work) : lt_expanded_contiguous(values, work, ndim, shape);
+  lt_Tensor *from =
+      one ? lt_as_contiguous(values, work) : lt_expanded_contiguous(values, work, ndim, shape);
   lt_Tensor *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0 && to->numel > 0) {
-    Write w = {lt_tensor_data(to), lt_tensor_data(from), lt_dtype_size(work), add ? work : LT_DTYPE_NONE, one};
+    Write w = {lt_tensor_data(to), lt_tensor_data(from), lt_dtype_size(work),
+               add ? work : LT_DTYPE_NONE, one};
     lt_places_each(&p, write_block, &w);
   }
   lt_release(p.offsets);
@@ -214,8 +223,8 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
     int64_t count = 0;
     for (int64_t i = 0; i < mask->numel; i++) count += take[i];
     if (count > from->numel) {
-      ok = lt_fail("the mask is true %lld times, but source has only %lld element%s", (long long)count,
-                   (long long)from->numel, from->numel == 1 ? "" : "s");
+      ok = lt_fail("the mask is true %lld times, but source has only %lld element%s",
+                   (long long)count, (long long)from->numel, from->numel == 1 ? "" : "s");
     } else {
       size_t size = lt_dtype_size(out->dtype);
       const char *next = lt_tensor_data(from);

@@ -30,43 +30,45 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
   for (int64_t i = 0; ok && i < r->n; i++)
     if (t[i] != r->ignore && (t[i] < 1 || t[i] > r->classes)) {
       if (t[i] == 0)
-        ok = lt_fail("target is 0 at position {%lld}; classes count from 1: the valid range is 1..%lld",
-                     (long long)i + 1, (long long)r->classes);
+        ok = lt_fail(
+            "target is 0 at position {%lld}; classes count from 1: the valid range is 1..%lld",
+            (long long)i + 1, (long long)r->classes);
       else
-        ok = lt_fail("target is %lld at position {%lld}; the valid range is 1..%lld (or ignore_index, %lld)",
-                     (long long)t[i], (long long)i + 1, (long long)r->classes, (long long)r->ignore);
+        ok = lt_fail(
+            "target is %lld at position {%lld}; the valid range is 1..%lld (or ignore_index, %lld)",
+            (long long)t[i], (long long)i + 1, (long long)r->classes, (long long)r->ignore);
     }
   if (!ok) rows_close(r);
   return ok;
 }
 
-#define LOSS(T, F)                                                                                                     \
-  static void forward_##F(const T *x, const Rows *r, T *out, T *total) {                                               \
-    const int64_t *target = lt_tensor_data(r->target);                                                                 \
-    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                                    \
-    double sum = 0, all = 0;                                                                                           \
-    for (int64_t i = 0; i < r->n; i++) {                                                                               \
-      int64_t t = target[i] - LT_INDEX_BASE;                                                                           \
-      bool ignored = target[i] == r->ignore;                                                                           \
-      double w = ignored ? 0 : weight ? (double)weight[t] : 1;                                                         \
-      double loss = ignored ? 0 : -w * (double)x[i * r->classes + t];                                                  \
-      if (r->none) out[i] = (T)loss;                                                                                   \
-      sum += loss;                                                                                                     \
-      all += w;                                                                                                        \
-    }                                                                                                                  \
-    if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                                             \
-    *total = (T)all;                                                                                                   \
-  }                                                                                                                    \
-  static void backward_##F(const T *grad, const T *total, const Rows *r, T *dx) {                                      \
-    const int64_t *target = lt_tensor_data(r->target);                                                                 \
-    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                                    \
-    memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                                           \
-    for (int64_t i = 0; i < r->n; i++) {                                                                               \
-      int64_t t = target[i] - LT_INDEX_BASE;                                                                           \
-      if (target[i] == r->ignore) continue;                                                                            \
-      T g = r->none ? grad[i] : r->mean ? grad[0] / *total : grad[0];                                                  \
-      dx[i * r->classes + t] = -g * (weight ? weight[t] : 1);                                                          \
-    }                                                                                                                  \
+#define LOSS(T, F)                                                                                 \
+  static void forward_##F(const T *x, const Rows *r, T *out, T *total) {                           \
+    const int64_t *target = lt_tensor_data(r->target);                                             \
+    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \
+    double sum = 0, all = 0;                                                                       \
+    for (int64_t i = 0; i < r->n; i++) {                                                           \
+      int64_t t = target[i] - LT_INDEX_BASE;                                                       \
+      bool ignored = target[i] == r->ignore;                                                       \
+      double w = ignored ? 0 : weight ? (double)weight[t] : 1;                                     \
+      double loss = ignored ? 0 : -w * (double)x[i * r->classes + t];                              \
+      if (r->none) out[i] = (T)loss;                                                               \
+      sum += loss;                                                                                 \
+      all += w;                                                                                    \
+    }                                                                                              \
+    if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                         \
+    *total = (T)all;                                                                               \
+  }                                                                                                \
+  static void backward_##F(const T *grad, const T *total, const Rows *r, T *dx) {                  \
+    const int64_t *target = lt_tensor_data(r->target);                                             \
+    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \
+    memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
+    for (int64_t i = 0; i < r->n; i++) {                                                           \
+      int64_t t = target[i] - LT_INDEX_BASE;                                                       \
+      if (target[i] == r->ignore) continue;                                                        \
+      T g = r->none ? grad[i] : r->mean ? grad[0] / *total : grad[0];                              \
+      dx[i * r->classes + t] = -g * (weight ? weight[t] : 1);                                      \
+    }                                                                                              \
   }
 
 LOSS(float, f32)
@@ -94,7 +96,8 @@ bool lt_cpu__nll_loss_backward(lt_Call *c) {
   Rows r;
   if (!rows_open(c, 1, &r)) return false;
   lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
-  lt_Tensor *grad = lt_as_contiguous(lt_in(c, 0), work), *total = lt_as_contiguous(lt_in(c, 6), work);
+  lt_Tensor *grad = lt_as_contiguous(lt_in(c, 0), work),
+            *total = lt_as_contiguous(lt_in(c, 6), work);
   lt_Tensor *dx = lt_output_open(c->out[0], work);
   bool ok = grad && total && dx;
   if (ok && c->out[0]->numel > 0) {

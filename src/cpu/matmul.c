@@ -25,8 +25,8 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
 /* ---- integers ---------------------------------------------------------------------------------------------- */
 
 /* Rows of c (dense, n wide): c = alpha * a @ b + beta * c. */
-static void integer_rows(int64_t rows, int64_t n, int64_t k, uint64_t alpha, lt_Matrix am, lt_Matrix bm,
-                         uint64_t beta, uint64_t *c) {
+static void integer_rows(int64_t rows, int64_t n, int64_t k, uint64_t alpha, lt_Matrix am,
+                         lt_Matrix bm, uint64_t beta, uint64_t *c) {
   const uint64_t *a = am.data, *b = bm.data;
   for (int64_t i = 0; i < rows; i++, c += n) {
     for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
@@ -56,7 +56,8 @@ typedef struct Product {
   lt_Scalar alpha, beta;
 } Product;
 
-static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c, int64_t at) {
+static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
+                     int64_t at) {
   lt_Matrix am = matrix(a, at), bm = matrix(b, at), cm = matrix(c, at);
   cm.row = p->n; /* contiguous, also where a stride along one element says something else */
   cm.column = 1;
@@ -64,7 +65,8 @@ static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, l
     lt_gemm(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
             lt_scalar_to_double(p->beta), cm);
   else
-    integer_gemm(p->m, p->n, p->k, lt_scalar_to_int(p->alpha), am, bm, lt_scalar_to_int(p->beta), cm);
+    integer_gemm(p->m, p->n, p->k, lt_scalar_to_int(p->alpha), am, bm, lt_scalar_to_int(p->beta),
+                 cm);
 }
 
 /* Threads share a batch when its products are too small to be cut well themselves. */

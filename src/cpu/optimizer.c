@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-static void run(lt_Dtype work, char *p, const char *g, char *m, char *v, int64_t n, const lt_AdamStep *step) {
+static void run(lt_Dtype work, char *p, const char *g, char *m, char *v, int64_t n,
+                const lt_AdamStep *step) {
   const lt_RowKernels *k = lt_rows();
   int team = lt_team(n, n);
   size_t size = lt_dtype_size(work);
@@ -19,18 +20,19 @@ static void run(lt_Dtype work, char *p, const char *g, char *m, char *v, int64_t
     int64_t from = n / team * i, to = i == team - 1 ? n : from + n / team;
     size_t at = (size_t)from * size;
     if (work == LT_float64)
-      k->adamw_f64((double *)(void *)(p + at), (const double *)(const void *)(g + at), (double *)(void *)(m + at),
-                   (double *)(void *)(v + at), to - from, step);
+      k->adamw_f64((double *)(void *)(p + at), (const double *)(const void *)(g + at),
+                   (double *)(void *)(m + at), (double *)(void *)(v + at), to - from, step);
     else
-      k->adamw_f32((float *)(void *)(p + at), (const float *)(const void *)(g + at), (float *)(void *)(m + at),
-                   (float *)(void *)(v + at), to - from, step);
+      k->adamw_f32((float *)(void *)(p + at), (const float *)(const void *)(g + at),
+                   (float *)(void *)(m + at), (float *)(void *)(v + at), to - from, step);
   }
 }
 
 bool lt_cpu__adamw_step(lt_Call *c) {
   lt_Tensor *self = c->out[0], *exp_avg = lt_in(c, 2), *exp_avg_sq = lt_in(c, 3);
   lt_Dtype work = lt_work_dtype(self->dtype);
-  double t = c->arg[4].f, lr = c->arg[5].f, beta1 = c->arg[6].f, beta2 = c->arg[7].f, decay = c->arg[9].f;
+  double t = c->arg[4].f, lr = c->arg[5].f, beta1 = c->arg[6].f, beta2 = c->arg[7].f,
+         decay = c->arg[9].f;
   bool decoupled = c->arg[10].b;
   lt_AdamStep step = {.sign = c->arg[11].b ? -1 : 1,
                       .decay = decoupled ? 0 : decay,
@@ -45,7 +47,8 @@ bool lt_cpu__adamw_step(lt_Call *c) {
   lt_Tensor *m = lt_update_open(exp_avg, work), *v = lt_update_open(exp_avg_sq, work);
   bool ok = p && g && m && v;
   if (ok)
-    run(work, lt_tensor_data(p), lt_tensor_data(g), lt_tensor_data(m), lt_tensor_data(v), self->numel, &step);
+    run(work, lt_tensor_data(p), lt_tensor_data(g), lt_tensor_data(m), lt_tensor_data(v),
+        self->numel, &step);
   else {
     lt_release(p);
     lt_release(m);

@@ -34,7 +34,8 @@ typedef struct Numbers {
 typedef void (*Draw)(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out);
 
 /* Fills n elements of `size` bytes; each takes one word or, if wide, two. */
-static void draw(lt_Philox p, bool wide, int64_t n, size_t size, Draw fn, const Numbers *k, char *out) {
+static void draw(lt_Philox p, bool wide, int64_t n, size_t size, Draw fn, const Numbers *k,
+                 char *out) {
   int64_t each = wide ? WORDS / 2 : WORDS, chunks = (n + each - 1) / each;
   const lt_RowKernels *rows = lt_rows();
 #pragma omp parallel for schedule(static) num_threads(lt_team(8 * n, chunks))
@@ -48,8 +49,8 @@ static void draw(lt_Philox p, bool wide, int64_t n, size_t size, Draw fn, const 
 }
 
 /* Fills `out` through a tensor of dtype `work`. */
-static bool draw_into(const lt_Call *c, int generator, lt_Tensor *out, lt_Dtype work, bool wide, Draw fn,
-                      const Numbers *k) {
+static bool draw_into(const lt_Call *c, int generator, lt_Tensor *out, lt_Dtype work, bool wide,
+                      Draw fn, const Numbers *k) {
   lt_Tensor *t = lt_output_open(out, work);
   if (!t) return false;
   lt_Philox p = reserve(c, generator, out->numel, wide);
@@ -64,7 +65,9 @@ static bool draw_floats(const lt_Call *c, int generator, Draw f32, Draw f64, con
   return draw_into(c, generator, c->out[0], work, wide, wide ? f64 : f32, k);
 }
 
-static uint64_t wide_word(const uint32_t *w, int64_t i) { return (uint64_t)w[2 * i + 1] << 32 | w[2 * i]; }
+static uint64_t wide_word(const uint32_t *w, int64_t i) {
+  return (uint64_t)w[2 * i + 1] << 32 | w[2 * i];
+}
 
 /* ---- uniform --------------------------------------------------------------------------------------------------------- */
 
@@ -89,7 +92,8 @@ static uint32_t bits_kept(lt_Dtype d) {
   return d == LT_float16 ? 0xffe00000u : d == LT_bfloat16 ? 0xff000000u : 0xffffff00u;
 }
 
-static void uniform32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void uniform32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
+                      void *out) {
   (void)first;
   float *x = out, low = (float)k->a, span = (float)(k->b - k->a), top = (float)k->top;
   uint32_t keep = k->keep;
@@ -99,7 +103,8 @@ static void uniform32(const uint32_t *w, int64_t first, int64_t count, const Num
   }
 }
 
-static void uniform64(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void uniform64(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
+                      void *out) {
   (void)first;
   double *x = out, span = k->b - k->a;
   for (int64_t i = 0; i < count; i++) {
@@ -156,7 +161,8 @@ bool lt_cpu_normal(lt_Call *c) {
 
 /* ---- exponential: -log(u) / lambd ----------------------------------------------------------------------------------- */
 
-static void exponential32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void exponential32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
+                          void *out) {
   (void)first;
   float *x = out, scale = (float)(-1 / k->a);
   for (int64_t i = 0; i < count; i++) x[i] = lt_positive32(w[i]);
@@ -164,7 +170,8 @@ static void exponential32(const uint32_t *w, int64_t first, int64_t count, const
   for (int64_t i = 0; i < count; i++) x[i] *= scale;
 }
 
-static void exponential64(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void exponential64(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
+                          void *out) {
   (void)first;
   double *x = out, scale = -1 / k->a;
   for (int64_t i = 0; i < count; i++) x[i] = lt_positive64(wide_word(w, i));
@@ -182,16 +189,26 @@ bool lt_cpu_exponential(lt_Call *c) {
 /* The largest whole number up to which a dtype holds all of them. */
 static int64_t whole_limit(lt_Dtype d) {
   switch (d) {
-  case LT_bool: return 1;
-  case LT_uint8: return UINT8_MAX;
-  case LT_int8: return INT8_MAX;
-  case LT_int16: return INT16_MAX;
-  case LT_int32: return INT32_MAX;
-  case LT_float16: return 1 << 11;
-  case LT_bfloat16: return 1 << 8;
-  case LT_float32: return 1 << 24;
-  case LT_float64: return (int64_t)1 << 53;
-  default: return INT64_MAX;
+  case LT_bool:
+    return 1;
+  case LT_uint8:
+    return UINT8_MAX;
+  case LT_int8:
+    return INT8_MAX;
+  case LT_int16:
+    return INT16_MAX;
+  case LT_int32:
+    return INT32_MAX;
+  case LT_float16:
+    return 1 << 11;
+  case LT_bfloat16:
+    return 1 << 8;
+  case LT_float32:
+    return 1 << 24;
+  case LT_float64:
+    return (int64_t)1 << 53;
+  default:
+    return INT64_MAX;
   }
 }
 
@@ -204,7 +221,8 @@ static void whole(const uint32_t *w, int64_t first, int64_t count, const Numbers
 
 bool lt_cpu_random(lt_Call *c) {
   lt_Tensor *out = c->out[0];
-  int64_t from = lt_given(c, 1) ? c->arg[1].i : 0, to = lt_given(c, 2) ? c->arg[2].i : whole_limit(out->dtype);
+  int64_t from = lt_given(c, 1) ? c->arg[1].i : 0,
+          to = lt_given(c, 2) ? c->arg[2].i : whole_limit(out->dtype);
   Numbers k = {.step = from, .span = (uint64_t)to - (uint64_t)from + 1};
   return draw_into(c, 3, out, LT_int64, true, whole, &k);
 }
@@ -215,8 +233,8 @@ bool lt_cpu_random(lt_Call *c) {
 static bool chances_are_right(const double *chance, int64_t n, const lt_Tensor *self) {
   for (int64_t i = 0; i < n; i++)
     if (!(chance[i] >= 0 && chance[i] <= 1))
-      return lt_fail("the probability %g (element %lld of %s) is not in 0..1", chance[i], (long long)i + 1,
-                     lt_shape_text(self->ndim, self->shape));
+      return lt_fail("the probability %g (element %lld of %s) is not in 0..1", chance[i],
+                     (long long)i + 1, lt_shape_text(self->ndim, self->shape));
   return true;
 }
 
@@ -226,13 +244,15 @@ static void coins(const uint32_t *w, int64_t first, int64_t count, const Numbers
   for (int64_t i = 0; i < count; i++) x[i] = (double)w[i] * 0x1p-32 < chance[i * k->step];
 }
 
-static bool flip_coins(const lt_Call *c, int generator, lt_Tensor *out, const double *chance, int64_t step) {
+static bool flip_coins(const lt_Call *c, int generator, lt_Tensor *out, const double *chance,
+                       int64_t step) {
   Numbers k = {.chance = chance, .step = step};
   return draw_into(c, generator, out, LT_bool, false, coins, &k);
 }
 
 static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
-  lt_Tensor *out = c->out[0], *p = lt_expanded_contiguous(chances, LT_float64, out->ndim, out->shape);
+  lt_Tensor *out = c->out[0],
+            *p = lt_expanded_contiguous(chances, LT_float64, out->ndim, out->shape);
   if (!p) return false;
   bool ok = chances_are_right(lt_tensor_data(p), p->numel, chances) &&
             flip_coins(c, generator, out, lt_tensor_data(p), 1);
@@ -275,21 +295,22 @@ static bool weights_are_right(const double *w, int64_t n, int64_t row, int64_t l
   int64_t positive = 0;
   for (int64_t i = 0; i < n; i++) {
     if (!(w[i] >= 0) || isinf(w[i]))
-      return lt_fail("weight %lld of row %lld is %g, wants a finite number that is not negative", (long long)i + 1,
-                     (long long)row + 1, w[i]);
+      return lt_fail("weight %lld of row %lld is %g, wants a finite number that is not negative",
+                     (long long)i + 1, (long long)row + 1, w[i]);
     sum += w[i];
     positive += w[i] > 0;
   }
   if (!(sum > 0)) return lt_fail("the weights of row %lld add up to 0", (long long)row + 1);
   if (isinf(sum)) return lt_fail("the weights of row %lld add up to infinity", (long long)row + 1);
   if (positive < least)
-    return lt_fail("cannot draw %lld without replacement: only %lld weights of row %lld are not 0", (long long)least,
-                   (long long)positive, (long long)row + 1);
+    return lt_fail("cannot draw %lld without replacement: only %lld weights of row %lld are not 0",
+                   (long long)least, (long long)positive, (long long)row + 1);
   return true;
 }
 
 /* With replacement: the inverse of the running sum. Draw j of row r is element r * k + j. */
-static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first, double *sums, int64_t *out) {
+static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
+                       double *sums, int64_t *out) {
   double sum = 0;
   int64_t last = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -301,8 +322,10 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
     int64_t low = 0, high = last; /* the first whose running sum is above u */
     while (low < high) {
       int64_t middle = low + (high - low) / 2;
-      if (sums[middle] > u) high = middle;
-      else low = middle + 1;
+      if (sums[middle] > u)
+        high = middle;
+      else
+        low = middle + 1;
     }
     out[j] = low + LT_INDEX_BASE;
   }
@@ -310,7 +333,8 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
 
 /* Without: the k first to arrive when i arrives after an exponential time of rate w[i]. Weight i of row r is element
  * r * n + i. Positive doubles sort as their bits do. */
-static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first, lt_Keyed *items, int64_t *out) {
+static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
+                      lt_Keyed *items, int64_t *out) {
   for (int64_t i = 0; i < n; i++) {
     double time = w[i] > 0 ? -log(lt_positive64(lt_philox_wide(p, first + i))) / w[i] : INFINITY;
     uint64_t key;

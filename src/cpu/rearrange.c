@@ -18,7 +18,8 @@ static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   const char *from = lt_tensor_data(t);
   size_t step = (size_t)(l.n * l.inner) * size;
 #pragma omp parallel for schedule(static) num_threads(lt_team(t->numel, l.outer))
-  for (int64_t i = 0; i < l.outer; i++) memcpy(to + (size_t)i * step, from + (size_t)i * block, block);
+  for (int64_t i = 0; i < l.outer; i++)
+    memcpy(to + (size_t)i * step, from + (size_t)i * block, block);
   return true;
 }
 
@@ -52,9 +53,11 @@ static bool triangle(lt_Call *c, bool upper) {
   if (diagonal < -n) diagonal = -n;
 #pragma omp parallel for schedule(static) num_threads(lt_team(rows *m, rows))
   for (int64_t r = 0; r < rows; r++) {
-    int64_t edge = r % n + diagonal + (upper ? 0 : 1); /* the first column of the upper part, in 0..m */
+    int64_t edge =
+        r % n + diagonal + (upper ? 0 : 1); /* the first column of the upper part, in 0..m */
     edge = edge < 0 ? 0 : edge > m ? m : edge;
-    size_t left = (size_t)edge * size, right = (size_t)(m - edge) * size, at = (size_t)(r * m) * size;
+    size_t left = (size_t)edge * size, right = (size_t)(m - edge) * size,
+           at = (size_t)(r * m) * size;
     if (upper) {
       memset(to + at, 0, left);
       memcpy(to + at + left, from + at + left, right);
@@ -103,7 +106,8 @@ bool lt_cpu_flip(lt_Call *c) {
 static void roll_lines(const char *from, char *to, lt_Lines l, int64_t shift, size_t size) {
   shift %= l.n;
   if (shift < 0) shift += l.n;
-  size_t block = (size_t)l.inner * size, head = (size_t)(l.n - shift) * block, tail = (size_t)shift * block;
+  size_t block = (size_t)l.inner * size, head = (size_t)(l.n - shift) * block,
+         tail = (size_t)shift * block;
   for (int64_t i = 0; i < l.outer; i++) {
     const char *x = from + (size_t)i * (head + tail);
     char *y = to + (size_t)i * (head + tail);
@@ -119,12 +123,16 @@ bool lt_cpu_roll(lt_Call *c) {
   lt_Tensor *x = lt_as_contiguous(self, self->dtype);
   size_t size = lt_dtype_size(out->dtype);
   if (x && dims == 0) {
-    roll_lines(lt_tensor_data(x), lt_tensor_data(out), (lt_Lines){1, out->numel, 1}, c->arg[1].ints[0], size);
+    roll_lines(lt_tensor_data(x), lt_tensor_data(out), (lt_Lines){1, out->numel, 1},
+               c->arg[1].ints[0], size);
   } else if (x) {
     for (int k = 0; k < dims && x; k++) {
-      lt_Tensor *to = k == dims - 1 ? lt_retain(out) : lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
+      lt_Tensor *to =
+          k == dims - 1 ? lt_retain(out) : lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
       int dim = lt_dim(c->arg[2].ints[k], out->ndim);
-      if (to) roll_lines(lt_tensor_data(x), lt_tensor_data(to), lt_lines(out->ndim, out->shape, dim), c->arg[1].ints[k], size);
+      if (to)
+        roll_lines(lt_tensor_data(x), lt_tensor_data(to), lt_lines(out->ndim, out->shape, dim),
+                   c->arg[1].ints[k], size);
       lt_release(x);
       x = to;
     }

@@ -18,26 +18,29 @@
 
 static void fold_rows(const lt_Fold *f, const char *x, int64_t outer, int64_t n, char *out) {
   size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer * n, outer))
+#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n, outer))
   for (int64_t i = 0; i < outer; i++)
     if (!lt_stopped()) f->row(x + (size_t)(i * n) * from, n, out + (size_t)i * to);
 }
 
-static void fold_columns(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner, char *out) {
+static void fold_columns(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner,
+                         char *out) {
   size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
-  if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1) width = 128; /* pieces for all threads */
+  if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
+    width = 128; /* pieces for all threads */
   int64_t blocks = (inner + width - 1) / width;
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer * n * inner, outer * blocks))
+#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n *inner, outer *blocks))
   for (int64_t t = 0; t < outer * blocks; t++) {
     int64_t i = t / blocks, j = t % blocks * width;
     if (!lt_stopped())
-      f->columns(x + (size_t)(i * n * inner + j) * from, n, inner, inner - j < width ? inner - j : width,
-                 out + (size_t)(i * inner + j) * to);
+      f->columns(x + (size_t)(i * n * inner + j) * from, n, inner,
+                 inner - j < width ? inner - j : width, out + (size_t)(i * inner + j) * to);
   }
 }
 
-static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner, char *out) {
+static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner,
+                       char *out) {
   size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
   int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* of n, that make a piece */
   if (outer * inner <= 512 && n >= 2 * per) {
@@ -45,7 +48,7 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
     int64_t count = pieces + (rest > 0);
     char *part = malloc((size_t)(outer * count * inner) * to);
     if (!part) return lt_fail("out of memory");
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer * n * inner, outer * count))
+#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n *inner, outer *count))
     for (int64_t t = 0; t < outer * count; t++) {
       int64_t i = t / count, p = t % count, m = p < pieces ? per : rest;
       const char *at = x + (size_t)((i * n + p * per) * inner) * from;
@@ -72,9 +75,9 @@ typedef struct Groups {
   int count;
   int64_t size[LT_MAX_DIMS + 1];
   bool folded[LT_MAX_DIMS + 1];
-  int kept;                /* dims of the result (without those of size 1) in the order of memory */
-  int dim[LT_MAX_DIMS];    /* which dims of self they are */
-  bool in_order;           /* is that the order of the result? */
+  int kept;             /* dims of the result (without those of size 1) in the order of memory */
+  int dim[LT_MAX_DIMS]; /* which dims of self they are */
+  bool in_order;        /* is that the order of the result? */
 } Groups;
 
 /* False when the elements of t do not fill their memory without holes. */
@@ -137,7 +140,8 @@ static lt_Tensor *fold_group(const lt_Fold *f, const void *x, Groups *g) {
 }
 
 /* `flat`, whose kept dims are in the order of memory, with the geometry of `out`. */
-static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups *g, const lt_Tensor *out, unsigned mask) {
+static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups *g,
+                            const lt_Tensor *out, unsigned mask) {
   int64_t stride_of[LT_MAX_DIMS] = {0}, strides[LT_MAX_DIMS], stride = 1;
   for (int i = g->kept - 1; i >= 0; i--) {
     stride_of[g->dim[i]] = stride;
@@ -179,8 +183,8 @@ static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, const lt_Te
 /* ---- kernels -------------------------------------------------------------------------------------------------------- */
 
 static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)}, lt_scalar_float(value),
-                     lt_scalar_int(0));
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+                     lt_scalar_float(value), lt_scalar_int(0));
 }
 
 /* How many elements each result is made of. */
@@ -231,7 +235,8 @@ bool lt_cpu_prod(lt_Call *c) {
   lt_Tensor *self = cast(c);
   if (!self) return false;
   lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
-  bool ok = fold_into(c, by_dtype(work, LT_FOLD_PROD_F32, LT_FOLD_PROD_F64, LT_FOLD_PROD_I64), self, 1);
+  bool ok =
+      fold_into(c, by_dtype(work, LT_FOLD_PROD_F32, LT_FOLD_PROD_F64, LT_FOLD_PROD_I64), self, 1);
   lt_release(self);
   return ok;
 }
@@ -249,7 +254,8 @@ bool lt_cpu_mean(lt_Call *c) {
       lt_FoldId id = lt_work_dtype(out->dtype) == LT_float64 ? LT_FOLD_SUM_F64 : LT_FOLD_SUM_F32;
       lt_Tensor *sum = fold(id, self, mask, out);
       lt_Arg args[2] = {A(sum), A(lt_scalar_float((double)folded_count(self, mask)))};
-      ok = sum && lt_loop_run(LT_OP__true_divide, out, lt_work_dtype(out->dtype), 2, args, lt_scalar_int(0), lt_scalar_int(0));
+      ok = sum && lt_loop_run(LT_OP__true_divide, out, lt_work_dtype(out->dtype), 2, args,
+                              lt_scalar_int(0), lt_scalar_int(0));
       lt_release(sum);
     }
   }
@@ -290,13 +296,14 @@ static bool loop1(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {
 }
 
 static bool power(lt_Tensor *out, lt_Tensor *x, double p) {
-  return lt_loop_run(LT_OP_pow, out, LT_float64, 2, (lt_Arg[]){A(x), A(lt_scalar_float(p))}, lt_scalar_int(0),
-                     lt_scalar_int(0));
+  return lt_loop_run(LT_OP_pow, out, LT_float64, 2, (lt_Arg[]){A(x), A(lt_scalar_float(p))},
+                     lt_scalar_int(0), lt_scalar_int(0));
 }
 
 /* p = 2: squares are summed in float64, so that only the norm itself has to fit. */
 static bool norm2(lt_Tensor *self, unsigned mask, lt_Tensor *out) {
-  lt_FoldId id = lt_work_dtype(self->dtype) == LT_float64 ? LT_FOLD_SQUARES_F64 : LT_FOLD_SQUARES_F32;
+  lt_FoldId id =
+      lt_work_dtype(self->dtype) == LT_float64 ? LT_FOLD_SQUARES_F64 : LT_FOLD_SQUARES_F32;
   lt_Tensor *sum = fold(id, self, mask, out);
   bool ok = sum && loop1(LT_OP_sqrt, out, LT_float64, sum);
   lt_release(sum);

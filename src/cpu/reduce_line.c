@@ -48,47 +48,49 @@ static lt_Tensor *lined(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines 
 }
 
 static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)}, lt_scalar_float(value),
-                     lt_scalar_int(0));
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+                     lt_scalar_float(value), lt_scalar_int(0));
 }
 
 /* ---- the best and where it is: values and positions (from 1), either may be NULL --------------------------------- */
 
-#define BETTER(T, F, NAN_OF)                                                                                           \
-  /* Columns j .. j + width of one outer position. */                                                                  \
-  static void best_columns_##F(const T *x, lt_Lines l, int64_t width, bool largest, T *value, int64_t *at) {           \
-    for (int64_t j = 0; j < width; j++) {                                                                              \
-      value[j] = x[j];                                                                                                 \
-      at[j] = 0;                                                                                                       \
-    }                                                                                                                  \
-    for (int64_t i = 1; i < l.n; i++)                                                                                  \
-      for (int64_t j = 0; j < width; j++) {                                                                            \
-        T v = x[i * l.inner + j];                                                                                      \
-        if (NAN_OF(value[j])) continue;                                                                                \
-        if ((largest ? v > value[j] : v < value[j]) || NAN_OF(v)) {                                                    \
-          value[j] = v;                                                                                                \
-          at[j] = i;                                                                                                   \
-        }                                                                                                              \
-      }                                                                                                                \
-  }                                                                                                                    \
-  static void best_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions) {                          \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, l.outer * blocks))")       \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                                                   \
-      int64_t i = t / blocks, j = t % blocks * WIDTH, width = l.inner - j < WIDTH ? l.inner - j : WIDTH;               \
-      const T *from = x + i * l.n * l.inner + j;                                                                       \
-      T value[WIDTH];                                                                                                  \
-      int64_t at[WIDTH];                                                                                               \
-      if (lt_stopped()) continue;                                                                                      \
-      if (l.inner == 1)                                                                                                \
-        value[0] = best_row_##F(from, l.n, largest, &at[0]);                                                           \
-      else                                                                                                             \
-        best_columns_##F(from, l, width, largest, value, at);                                                          \
-      for (int64_t k = 0; k < width; k++) {                                                                            \
-        if (values) values[i * l.inner + j + k] = value[k];                                                            \
-        positions[i * l.inner + j + k] = at[k] + LT_INDEX_BASE;                                                        \
-      }                                                                                                                \
-    }                                                                                                                  \
+#define BETTER(T, F, NAN_OF)                                                                       \
+  /* Columns j .. j + width of one outer position. */                                              \
+  static void best_columns_##F(const T *x, lt_Lines l, int64_t width, bool largest, T *value,      \
+                               int64_t *at) {                                                      \
+    for (int64_t j = 0; j < width; j++) {                                                          \
+      value[j] = x[j];                                                                             \
+      at[j] = 0;                                                                                   \
+    }                                                                                              \
+    for (int64_t i = 1; i < l.n; i++)                                                              \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        T v = x[i * l.inner + j];                                                                  \
+        if (NAN_OF(value[j])) continue;                                                            \
+        if ((largest ? v > value[j] : v < value[j]) || NAN_OF(v)) {                                \
+          value[j] = v;                                                                            \
+          at[j] = i;                                                                               \
+        }                                                                                          \
+      }                                                                                            \
+  }                                                                                                \
+  static void best_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions) {      \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, "      \
+            "l.outer * blocks))") for (int64_t t = 0; t < l.outer * blocks; t++) {                 \
+      int64_t i = t / blocks, j = t % blocks * WIDTH,                                              \
+              width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
+      const T *from = x + i * l.n * l.inner + j;                                                   \
+      T value[WIDTH];                                                                              \
+      int64_t at[WIDTH];                                                                           \
+      if (lt_stopped()) continue;                                                                  \
+      if (l.inner == 1)                                                                            \
+        value[0] = best_row_##F(from, l.n, largest, &at[0]);                                       \
+      else                                                                                         \
+        best_columns_##F(from, l, width, largest, value, at);                                      \
+      for (int64_t k = 0; k < width; k++) {                                                        \
+        if (values) values[i * l.inner + j + k] = value[k];                                        \
+        positions[i * l.inner + j + k] = at[k] + LT_INDEX_BASE;                                    \
+      }                                                                                            \
+    }                                                                                              \
   }
 
 static float best_row_f32(const float *x, int64_t n, bool largest, int64_t *at) {
@@ -111,7 +113,8 @@ BETTER(double, f64, IS_NAN)
 BETTER(int64_t, i64, NEVER)
 
 /* values may be NULL. */
-static bool best(lt_Tensor *self, unsigned mask, bool largest, lt_Tensor *values, lt_Tensor *positions) {
+static bool best(lt_Tensor *self, unsigned mask, bool largest, lt_Tensor *values,
+                 lt_Tensor *positions) {
   if (positions->numel == 0) return true;
   lt_Lines l;
   lt_Dtype work = lt_work_dtype(self->dtype);
@@ -171,62 +174,64 @@ static Moments join(Moments a, Moments b) {
   return (Moments){n, a.mean + d * (b.n / n), a.squares + b.squares + d * d * (a.n * b.n / n)};
 }
 
-#define VAR(T, F)                                                                                                      \
-  static Moments row_moments_##F(const T *x, int64_t n) {                                                              \
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;                                             \
-    int64_t i = 0;                                                                                                     \
-    for (; i + 4 <= n; i += 4) s0 += x[i], s1 += x[i + 1], s2 += x[i + 2], s3 += x[i + 3];                             \
-    for (; i < n; i++) s0 += x[i];                                                                                     \
-    double mean = ((s0 + s1) + (s2 + s3)) / (double)n;                                                                 \
-    for (i = 0; i + 4 <= n; i += 4) {                                                                                  \
-      double d0 = x[i] - mean, d1 = x[i + 1] - mean, d2 = x[i + 2] - mean, d3 = x[i + 3] - mean;                       \
-      q0 += d0 * d0, q1 += d1 * d1, q2 += d2 * d2, q3 += d3 * d3;                                                      \
-    }                                                                                                                  \
-    for (; i < n; i++) q0 += (x[i] - mean) * (x[i] - mean);                                                            \
-    return (Moments){(double)n, mean, (q0 + q1) + (q2 + q3)};                                                          \
-  }                                                                                                                    \
-  static void column_squares_##F(const T *x, lt_Lines l, int64_t width, double *squares) {                             \
-    double mean[WIDTH] = {0};                                                                                          \
-    for (int64_t i = 0; i < l.n; i++)                                                                                  \
-      for (int64_t j = 0; j < width; j++) mean[j] += x[i * l.inner + j];                                               \
-    for (int64_t j = 0; j < width; j++) {                                                                              \
-      mean[j] /= (double)l.n;                                                                                          \
-      squares[j] = 0;                                                                                                  \
-    }                                                                                                                  \
-    for (int64_t i = 0; i < l.n; i++)                                                                                  \
-      for (int64_t j = 0; j < width; j++) {                                                                            \
-        double d = x[i * l.inner + j] - mean[j];                                                                       \
-        squares[j] += d * d;                                                                                           \
-      }                                                                                                                \
-  }                                                                                                                    \
-  static bool var_##F(const T *x, lt_Lines l, double divisor, T *out) {                                                \
-    if (l.inner > 1) {                                                                                                 \
-      int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                                  \
-      _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, l.outer * blocks))")     \
-      for (int64_t t = 0; t < l.outer * blocks; t++) {                                                                 \
-        int64_t i = t / blocks, j = t % blocks * WIDTH, width = l.inner - j < WIDTH ? l.inner - j : WIDTH;             \
-        double squares[WIDTH];                                                                                         \
-        if (lt_stopped()) continue;                                                                                    \
-        column_squares_##F(x + i * l.n * l.inner + j, l, width, squares);                                              \
-        for (int64_t k = 0; k < width; k++) out[i * l.inner + j + k] = (T)(squares[k] / divisor);                      \
-      }                                                                                                                \
-      return true;                                                                                                     \
-    }                                                                                                                  \
-    int64_t pieces = (l.n + PIECE - 1) / PIECE;                                                                        \
-    Moments *part = malloc((size_t)(l.outer * pieces) * sizeof *part);                                                 \
-    if (!part) return lt_fail("out of memory");                                                                        \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n, l.outer * pieces))")                 \
-    for (int64_t t = 0; t < l.outer * pieces; t++) {                                                                   \
-      int64_t i = t / pieces, p = t % pieces, n = l.n - p * PIECE < PIECE ? l.n - p * PIECE : PIECE;                   \
-      part[t] = lt_stopped() ? (Moments){0, 0, 0} : row_moments_##F(x + i * l.n + p * PIECE, n);                       \
-    }                                                                                                                  \
-    for (int64_t i = 0; i < l.outer; i++) {                                                                            \
-      Moments m = part[i * pieces];                                                                                    \
-      for (int64_t p = 1; p < pieces; p++) m = join(m, part[i * pieces + p]);                                          \
-      out[i] = (T)(m.squares / divisor);                                                                               \
-    }                                                                                                                  \
-    free(part);                                                                                                        \
-    return true;                                                                                                       \
+#define VAR(T, F)                                                                                  \
+  static Moments row_moments_##F(const T *x, int64_t n) {                                          \
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;                         \
+    int64_t i = 0;                                                                                 \
+    for (; i + 4 <= n; i += 4) s0 += x[i], s1 += x[i + 1], s2 += x[i + 2], s3 += x[i + 3];         \
+    for (; i < n; i++) s0 += x[i];                                                                 \
+    double mean = ((s0 + s1) + (s2 + s3)) / (double)n;                                             \
+    for (i = 0; i + 4 <= n; i += 4) {                                                              \
+      double d0 = x[i] - mean, d1 = x[i + 1] - mean, d2 = x[i + 2] - mean, d3 = x[i + 3] - mean;   \
+      q0 += d0 * d0, q1 += d1 * d1, q2 += d2 * d2, q3 += d3 * d3;                                  \
+    }                                                                                              \
+    for (; i < n; i++) q0 += (x[i] - mean) * (x[i] - mean);                                        \
+    return (Moments){(double)n, mean, (q0 + q1) + (q2 + q3)};                                      \
+  }                                                                                                \
+  static void column_squares_##F(const T *x, lt_Lines l, int64_t width, double *squares) {         \
+    double mean[WIDTH] = {0};                                                                      \
+    for (int64_t i = 0; i < l.n; i++)                                                              \
+      for (int64_t j = 0; j < width; j++) mean[j] += x[i * l.inner + j];                           \
+    for (int64_t j = 0; j < width; j++) {                                                          \
+      mean[j] /= (double)l.n;                                                                      \
+      squares[j] = 0;                                                                              \
+    }                                                                                              \
+    for (int64_t i = 0; i < l.n; i++)                                                              \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        double d = x[i * l.inner + j] - mean[j];                                                   \
+        squares[j] += d * d;                                                                       \
+      }                                                                                            \
+  }                                                                                                \
+  static bool var_##F(const T *x, lt_Lines l, double divisor, T *out) {                            \
+    if (l.inner > 1) {                                                                             \
+      int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                              \
+      _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, "    \
+              "l.outer * blocks))") for (int64_t t = 0; t < l.outer * blocks; t++) {               \
+        int64_t i = t / blocks, j = t % blocks * WIDTH,                                            \
+                width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                 \
+        double squares[WIDTH];                                                                     \
+        if (lt_stopped()) continue;                                                                \
+        column_squares_##F(x + i * l.n * l.inner + j, l, width, squares);                          \
+        for (int64_t k = 0; k < width; k++) out[i * l.inner + j + k] = (T)(squares[k] / divisor);  \
+      }                                                                                            \
+      return true;                                                                                 \
+    }                                                                                              \
+    int64_t pieces = (l.n + PIECE - 1) / PIECE;                                                    \
+    Moments *part = malloc((size_t)(l.outer * pieces) * sizeof *part);                             \
+    if (!part) return lt_fail("out of memory");                                                    \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n, l.outer * "      \
+            "pieces))") for (int64_t t = 0; t < l.outer * pieces; t++) {                           \
+      int64_t i = t / pieces, p = t % pieces,                                                      \
+              n = l.n - p * PIECE < PIECE ? l.n - p * PIECE : PIECE;                               \
+      part[t] = lt_stopped() ? (Moments){0, 0, 0} : row_moments_##F(x + i * l.n + p * PIECE, n);   \
+    }                                                                                              \
+    for (int64_t i = 0; i < l.outer; i++) {                                                        \
+      Moments m = part[i * pieces];                                                                \
+      for (int64_t p = 1; p < pieces; p++) m = join(m, part[i * pieces + p]);                      \
+      out[i] = (T)(m.squares / divisor);                                                           \
+    }                                                                                              \
+    free(part);                                                                                    \
+    return true;                                                                                   \
   }
 
 VAR(float, f32)
@@ -278,9 +283,11 @@ bool lt_cpu_logsumexp(lt_Call *c) {
     for (int64_t i = 0; i < count; i++) {
       if (lt_stopped()) continue;
       if (work == LT_float64)
-        ((double *)(void *)to)[i] = rows->logsumexp_f64((const double *)(const void *)from + i * l.n, l.n);
+        ((double *)(void *)to)[i] =
+            rows->logsumexp_f64((const double *)(const void *)from + i * l.n, l.n);
       else
-        ((float *)(void *)to)[i] = rows->logsumexp_f32((const float *)(const void *)from + i * l.n, l.n);
+        ((float *)(void *)to)[i] =
+            rows->logsumexp_f32((const float *)(const void *)from + i * l.n, l.n);
     }
   }
   bool ok = x && y;

@@ -2,8 +2,8 @@
 #include "rows.h"
 #include "vector.h"
 
-#define TABLES(isa)                                                                                                    \
-  extern const lt_Fold lt_folds_##isa[LT_FOLD_COUNT];                                                                  \
+#define TABLES(isa)                                                                                \
+  extern const lt_Fold lt_folds_##isa[LT_FOLD_COUNT];                                              \
   extern const lt_RowKernels lt_row_kernels_##isa;
 
 TABLES(base)

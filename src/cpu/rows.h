@@ -8,20 +8,22 @@
 
 #include "core.h"
 
-#define LT_PASTE_(a, b)    a##_##b
-#define LT_PASTE(a, b)     LT_PASTE_(a, b)
-#define LT_FOR_ISA(name)   LT_PASTE(name, LT_ISA)
+#define LT_PASTE_(a, b)  a##_##b
+#define LT_PASTE(a, b)   LT_PASTE_(a, b)
+#define LT_FOR_ISA(name) LT_PASTE(name, LT_ISA)
 
 /* Folds: many numbers into one, by an associative operation. F32, F64, I64 are what goes in; U8 is the byte of a bool.
  * SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums of floats are pairwise over blocks. */
-#define LT_FOLDS(X)                                                                                                    \
-  X(SUM_F32) X(SUM_F64) X(SUM_I64) X(SUM_U8) X(PROD_F32) X(PROD_F64) X(PROD_I64) X(MAX_F32) X(MAX_F64) X(MAX_I64)      \
-  X(MAX_U8) X(MIN_F32) X(MIN_F64) X(MIN_I64) X(MIN_U8) X(SQUARES_F32) X(SQUARES_F64)
+#define LT_FOLDS(X)                                                                                \
+  X(SUM_F32)                                                                                       \
+  X(SUM_F64) X(SUM_I64) X(SUM_U8) X(PROD_F32) X(PROD_F64) X(PROD_I64) X(MAX_F32) X(MAX_F64)        \
+      X(MAX_I64) X(MAX_U8) X(MIN_F32) X(MIN_F64) X(MIN_I64) X(MIN_U8) X(SQUARES_F32)               \
+          X(SQUARES_F64)
 typedef enum lt_FoldId {
 #define X(name) LT_FOLD_##name,
   LT_FOLDS(X)
 #undef X
-  LT_FOLD_COUNT,
+      LT_FOLD_COUNT,
 } lt_FoldId;
 
 #define LT_FOLD_WIDTH 512 /* columns that one call of `columns` may take */
@@ -37,35 +39,38 @@ typedef struct lt_Fold {
 
 /* The numbers of one step of Adam that are the same for all elements. */
 typedef struct lt_AdamStep {
-  double sign;     /* -1 to maximize */
-  double decay;    /* l2: weight_decay times p is added to the gradient (0: none) */
-  double shrink;   /* decoupled: what p is multiplied by first (1: none) */
+  double sign;   /* -1 to maximize */
+  double decay;  /* l2: weight_decay times p is added to the gradient (0: none) */
+  double shrink; /* decoupled: what p is multiplied by first (1: none) */
   double beta1, beta2, eps;
-  double size;     /* lr / (1 - beta1^t) */
-  double root;     /* 1 / sqrt(1 - beta2^t) */
+  double size; /* lr / (1 - beta1^t) */
+  double root; /* 1 / sqrt(1 - beta2^t) */
 } lt_AdamStep;
 
 /* Rows of n float32 or float64 numbers (`T`), all dense. */
-#define LT_ROWS(T, F)                                                                                                  \
-  /* y = e^x / sum(e^x); y = x - log(sum(e^x)); x and y may be the same. n >= 1. */                                    \
-  void (*softmax_##F)(const T *x, T *y, int64_t n);                                                                    \
-  void (*log_softmax_##F)(const T *x, T *y, int64_t n);                                                                \
-  /* dx = y (g - sum(g y)); dx = g - e^y sum(g) */                                                                     \
-  void (*softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t n);                                              \
-  void (*log_softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t n);                                          \
-  /* The same along n rows of a block of `width` columns; rows are `stride` apart. */                                  \
-  void (*softmax_columns_##F)(const T *x, T *y, int64_t n, int64_t stride, int64_t width, bool log);                   \
-  void (*softmax_backward_columns_##F)(const T *g, const T *y, T *dx, int64_t n, int64_t stride, int64_t width,        \
-                                       bool log);                                                                      \
-  /* log(sum(e^x)), n >= 1; NaN and infinities as mathematics has them. */                                             \
-  T (*logsumexp_##F)(const T *x, int64_t n);                                                                           \
-  /* Layer norm: w and b may be NULL. */                                                                               \
-  void (*layer_norm_##F)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean, T *rstd);                \
-  /* dx (unless NULL) of one row; dw and db (unless NULL) grow. */                                                     \
-  void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n, T *dx, T *dw, T *db); \
-  /* One step of Adam; see optimizer.c. */                                                                             \
-  void (*adamw_##F)(T *p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step);                                 \
-  /* The largest (or smallest), NaN before all, and where it is first. n >= 1. */                                      \
+#define LT_ROWS(T, F)                                                                              \
+  /* y = e^x / sum(e^x); y = x - log(sum(e^x)); x and y may be the same. n >= 1. */                \
+  void (*softmax_##F)(const T *x, T *y, int64_t n);                                                \
+  void (*log_softmax_##F)(const T *x, T *y, int64_t n);                                            \
+  /* dx = y (g - sum(g y)); dx = g - e^y sum(g) */                                                 \
+  void (*softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t n);                          \
+  void (*log_softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t n);                      \
+  /* The same along n rows of a block of `width` columns; rows are `stride` apart. */              \
+  void (*softmax_columns_##F)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,          \
+                              bool log);                                                           \
+  void (*softmax_backward_columns_##F)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,   \
+                                       int64_t width, bool log);                                   \
+  /* log(sum(e^x)), n >= 1; NaN and infinities as mathematics has them. */                         \
+  T (*logsumexp_##F)(const T *x, int64_t n);                                                       \
+  /* Layer norm: w and b may be NULL. */                                                           \
+  void (*layer_norm_##F)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,      \
+                         T *rstd);                                                                 \
+  /* dx (unless NULL) of one row; dw and db (unless NULL) grow. */                                 \
+  void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,   \
+                                  T *dx, T *dw, T *db);                                            \
+  /* One step of Adam; see optimizer.c. */                                                         \
+  void (*adamw_##F)(T * p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step);            \
+  /* The largest (or smallest), NaN before all, and where it is first. n >= 1. */                  \
   T (*best_##F)(const T *x, int64_t n, bool largest, int64_t *at);
 
 typedef struct lt_RowKernels {

@@ -3,23 +3,24 @@
 
 #define WIDTH 64 /* columns that run together */
 
-#define SCAN(NAME, T, ACC, JOIN, FIRST)                                                                                \
-  static void columns_##NAME(const T *x, T *y, int64_t n, int64_t stride, int64_t width) {                             \
-    ACC a[WIDTH];                                                                                                      \
-    for (int64_t j = 0; j < width; j++) a[j] = FIRST;                                                                  \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-      for (int64_t j = 0; j < width; j++) {                                                                            \
-        a[j] = JOIN(a[j], (ACC)x[i * stride + j]);                                                                     \
-        y[i * stride + j] = (T)a[j];                                                                                   \
-      }                                                                                                                \
-  }                                                                                                                    \
-  static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                                              \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, l.outer * blocks))")       \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                                                   \
-      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                                             \
-      if (!lt_stopped()) columns_##NAME(x + at, y + at, l.n, l.inner, l.inner - j < WIDTH ? l.inner - j : WIDTH);      \
-    }                                                                                                                  \
+#define SCAN(NAME, T, ACC, JOIN, FIRST)                                                            \
+  static void columns_##NAME(const T *x, T *y, int64_t n, int64_t stride, int64_t width) {         \
+    ACC a[WIDTH];                                                                                  \
+    for (int64_t j = 0; j < width; j++) a[j] = FIRST;                                              \
+    for (int64_t i = 0; i < n; i++)                                                                \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        a[j] = JOIN(a[j], (ACC)x[i * stride + j]);                                                 \
+        y[i * stride + j] = (T)a[j];                                                               \
+      }                                                                                            \
+  }                                                                                                \
+  static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                          \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(l.outer * l.n * l.inner, "      \
+            "l.outer * blocks))") for (int64_t t = 0; t < l.outer * blocks; t++) {                 \
+      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
+      if (!lt_stopped())                                                                           \
+        columns_##NAME(x + at, y + at, l.n, l.inner, l.inner - j < WIDTH ? l.inner - j : WIDTH);   \
+    }                                                                                              \
   }
 
 #define ADD(a, b)   ((a) + (b))

@@ -6,40 +6,42 @@
 #define WIDTH 128
 
 /* The loops by dtype and by whether it is the logarithm. */
-#define FORWARD(T, F)                                                                                                  \
-  static void forward_##F(const T *x, T *y, lt_Lines l, bool log) {                                                    \
-    const lt_RowKernels *k = lt_rows();                                                                                \
-    if (l.inner == 1) {                                                                                                \
-      void (*row)(const T *, T *, int64_t) = log ? k->log_softmax_##F : k->softmax_##F;                                \
-      _Pragma("omp parallel for schedule(static) num_threads(lt_team(4 * l.outer * l.n, l.outer))")                    \
-      for (int64_t i = 0; i < l.outer; i++)                                                                            \
-        if (!lt_stopped()) row(x + i * l.n, y + i * l.n, l.n);                                                         \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(4 * l.outer * l.n * l.inner, l.outer * blocks))")   \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                                                   \
-      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                                             \
-      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                                       \
-      if (!lt_stopped()) k->softmax_columns_##F(x + at, y + at, l.n, l.inner, width, log);                             \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  static void backward_##F(const T *g, const T *y, T *dx, lt_Lines l, bool log) {                                      \
-    const lt_RowKernels *k = lt_rows();                                                                                \
-    if (l.inner == 1) {                                                                                                \
-      void (*row)(const T *, const T *, T *, int64_t) = log ? k->log_softmax_backward_##F : k->softmax_backward_##F;   \
-      _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * l.outer * l.n, l.outer))")                    \
-      for (int64_t i = 0; i < l.outer; i++)                                                                            \
-        if (!lt_stopped()) row(g + i * l.n, y + i * l.n, dx + i * l.n, l.n);                                           \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * l.outer * l.n * l.inner, l.outer * blocks))")   \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                                                   \
-      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                                             \
-      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                                       \
-      if (!lt_stopped()) k->softmax_backward_columns_##F(g + at, y + at, dx + at, l.n, l.inner, width, log);           \
-    }                                                                                                                  \
+#define FORWARD(T, F)                                                                              \
+  static void forward_##F(const T *x, T *y, lt_Lines l, bool log) {                                \
+    const lt_RowKernels *k = lt_rows();                                                            \
+    if (l.inner == 1) {                                                                            \
+      void (*row)(const T *, T *, int64_t) = log ? k->log_softmax_##F : k->softmax_##F;            \
+      _Pragma("omp parallel for schedule(static) num_threads(lt_team(4 * l.outer * l.n, "          \
+              "l.outer))") for (int64_t i = 0; i < l.outer; i++) if (!lt_stopped())                \
+          row(x + i * l.n, y + i * l.n, l.n);                                                      \
+      return;                                                                                      \
+    }                                                                                              \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(4 * l.outer * l.n * l.inner, "  \
+            "l.outer * blocks))") for (int64_t t = 0; t < l.outer * blocks; t++) {                 \
+      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
+      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
+      if (!lt_stopped()) k->softmax_columns_##F(x + at, y + at, l.n, l.inner, width, log);         \
+    }                                                                                              \
+  }                                                                                                \
+  static void backward_##F(const T *g, const T *y, T *dx, lt_Lines l, bool log) {                  \
+    const lt_RowKernels *k = lt_rows();                                                            \
+    if (l.inner == 1) {                                                                            \
+      void (*row)(const T *, const T *, T *, int64_t) =                                            \
+          log ? k->log_softmax_backward_##F : k->softmax_backward_##F;                             \
+      _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * l.outer * l.n, "          \
+              "l.outer))") for (int64_t i = 0; i < l.outer; i++) if (!lt_stopped())                \
+          row(g + i * l.n, y + i * l.n, dx + i * l.n, l.n);                                        \
+      return;                                                                                      \
+    }                                                                                              \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * l.outer * l.n * l.inner, "  \
+            "l.outer * blocks))") for (int64_t t = 0; t < l.outer * blocks; t++) {                 \
+      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
+      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
+      if (!lt_stopped())                                                                           \
+        k->softmax_backward_columns_##F(g + at, y + at, dx + at, l.n, l.inner, width, log);        \
+    }                                                                                              \
   }
 
 FORWARD(float, f32)

@@ -99,7 +99,8 @@ static uint64_t float32_key(float f) {
 }
 
 /* n elements of the working dtype, `stride` elements apart; flip: complement for descending order. */
-static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending, lt_Keyed *items) {
+static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
+                      lt_Keyed *items) {
   for (int64_t i = 0; i < n; i++) {
     uint64_t key;
     if (work == LT_float32) {
@@ -118,8 +119,8 @@ static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, b
 
 /* The first k of each line in order, values and positions. `self`'s elements are moved by size; x holds them in the
  * working dtype. Both are contiguous. */
-static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending, lt_Tensor *values,
-                        lt_Tensor *positions) {
+static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending,
+                        lt_Tensor *values, lt_Tensor *positions) {
   lt_Keyed *items = malloc((size_t)(l.n > 0 ? l.n : 1) * 2 * sizeof *items);
   if (!items) return lt_fail("out of memory");
   size_t size = lt_dtype_size(self->dtype), work = lt_dtype_size(x->dtype);
@@ -127,12 +128,14 @@ static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bo
   char *to = lt_tensor_data(values);
   int64_t *at = lt_tensor_data(positions);
   for (int64_t t = 0; t < l.outer * l.inner && !lt_stopped(); t++) {
-    int64_t i = t / l.inner, j = t % l.inner, first = i * l.n * l.inner + j, target = i * k * l.inner + j;
+    int64_t i = t / l.inner, j = t % l.inner, first = i * l.n * l.inner + j,
+            target = i * k * l.inner + j;
     make_keys(x->dtype, keys + (size_t)first * work, l.n, l.inner, descending, items);
     lt_keyed_first(items, items + l.n, l.n, k);
     for (int64_t m = 0; m < k; m++) {
       int64_t place = target + m * l.inner;
-      memcpy(to + (size_t)place * size, from + (size_t)(first + items[m].at * l.inner) * size, size);
+      memcpy(to + (size_t)place * size, from + (size_t)(first + items[m].at * l.inner) * size,
+             size);
       at[place] = items[m].at + LT_INDEX_BASE;
     }
   }
@@ -144,8 +147,10 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   if (dim < 0) return false;
   if (c->out[0]->numel == 0) return true;
-  lt_Tensor *dense = lt_as_contiguous(self, self->dtype), *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
-  bool ok = x && order_lines(dense, x, lt_lines(self->ndim, self->shape, dim), k, descending, c->out[0], c->out[1]);
+  lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
+            *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
+  bool ok = x && order_lines(dense, x, lt_lines(self->ndim, self->shape, dim), k, descending,
+                             c->out[0], c->out[1]);
   lt_release(dense);
   lt_release(x);
   return ok;
@@ -157,4 +162,6 @@ bool lt_cpu_sort(lt_Call *c) {
   return dim >= 0 && order(c, dim, lt_lines(self->ndim, self->shape, dim).n, c->arg[2].b);
 }
 
-bool lt_cpu_topk(lt_Call *c) { return order(c, lt_arg_dim(c, 2, lt_in(c, 0)), c->arg[1].i, c->arg[3].b); }
+bool lt_cpu_topk(lt_Call *c) {
+  return order(c, lt_arg_dim(c, 2, lt_in(c, 0)), c->arg[1].i, c->arg[3].b);
+}

@@ -15,7 +15,8 @@ bool lt_output_close(lt_Tensor *out, lt_Tensor *written) {
 
 lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work) { return lt_as_contiguous(out, work); }
 
-void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n, bool negative) {
+void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n,
+                   bool negative) {
   char place[256] = "";
   size_t used = 0;
   if (index->ndim > 0) {
@@ -26,16 +27,21 @@ void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t
     }
     used += (size_t)snprintf(place, sizeof place, " at position {");
     for (int d = 0; d < index->ndim && used < sizeof place - 24; d++)
-      used += (size_t)snprintf(place + used, sizeof place - used, d ? ", %lld" : "%lld", (long long)position[d]);
+      used += (size_t)snprintf(place + used, sizeof place - used, d ? ", %lld" : "%lld",
+                               (long long)position[d]);
     snprintf(place + used, sizeof place - used, "}");
   }
   if (n == 0)
     lt_fail("%s is %lld%s, but the dimension it counts in is empty", name, (long long)value, place);
   else if (value == 0)
-    lt_fail("%s is 0%s; positions count from 1: the valid range is 1..%lld", name, place, (long long)n);
+    lt_fail("%s is 0%s; positions count from 1: the valid range is 1..%lld", name, place,
+            (long long)n);
   else
-    lt_fail("%s is %lld%s; the valid range is 1..%lld%s", name, (long long)value, place, (long long)n,
-            negative ? ", or negative from the end" : value < 0 ? " (negative positions are for x[index])" : "");
+    lt_fail("%s is %lld%s; the valid range is 1..%lld%s", name, (long long)value, place,
+            (long long)n,
+            negative    ? ", or negative from the end"
+            : value < 0 ? " (negative positions are for x[index])"
+                        : "");
   return NULL;
 }
 
@@ -74,7 +80,8 @@ lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape) {
   return lt_geometry(t, 0, ndim, shape, strides);
 }
 
-lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape, const int64_t *strides) {
+lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
+                       const int64_t *strides) {
   return lt_tensor_on(t->storage, t->dtype, t->offset + offset, ndim, shape, strides);
 }
 
@@ -87,17 +94,27 @@ lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const 
 }
 
 #define MOVE(T)                                                                                    \
-  for (int64_t i = 0; i < n; i++) *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
+  for (int64_t i = 0; i < n; i++)                                                                  \
+  *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
 
-void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t size) {
+void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
+             size_t size) {
   if (to_stride == (int64_t)size && from_stride == (int64_t)size) {
     if (n > 0) memcpy(to, from, (size_t)n * size);
     return;
   }
   switch (size) {
-  case 1: MOVE(uint8_t); break;
-  case 2: MOVE(uint16_t); break;
-  case 4: MOVE(uint32_t); break;
-  default: MOVE(uint64_t); break;
+  case 1:
+    MOVE(uint8_t);
+    break;
+  case 2:
+    MOVE(uint16_t);
+    break;
+  case 4:
+    MOVE(uint32_t);
+    break;
+  default:
+    MOVE(uint64_t);
+    break;
   }
 }

@@ -62,17 +62,20 @@ static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d)
  * value and where it stands. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
 /* The message for a bad value at flat position `at` (from 0) of an index argument; returns NULL. */
-void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n, bool negative);
+void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n,
+                   bool negative);
 
 /* t seen with another shape to which it broadcasts (strides 0), on its own storage. One reference. */
 lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
 /* t's memory in another geometry; offset in elements from t's first. One reference. */
-lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape, const int64_t *strides);
+lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
+                       const int64_t *strides);
 /* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
 lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
 
 /* n elements of `size` bytes; strides in bytes. */
-void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t size);
+void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
+             size_t size);
 
 /* Counts through the positions of a shape, keeping the offsets of up to 3 operands (in any one unit). */
 typedef struct lt_Odometer {

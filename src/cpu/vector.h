@@ -19,8 +19,8 @@ typedef union lt_Number {
 } lt_Number;
 
 typedef struct lt_Numbers {
-  lt_Number a, b;   /* the op's scalar arguments */
-  lt_Number limit;  /* the largest finite number of the result's dtype */
+  lt_Number a, b;  /* the op's scalar arguments */
+  lt_Number limit; /* the largest finite number of the result's dtype */
 } lt_Numbers;
 
 /* out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the op has not may be NULL. */
@@ -33,31 +33,32 @@ typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *
 
 /* The loops of one compute type. */
 typedef struct lt_Vectors {
-  lt_VectorFn op[LT_OP_COUNT];       /* elementwise ops; NULL where the op is not made for this type */
-  lt_LoadFn load[LT_DTYPE_COUNT];    /* by the dtype in memory */
+  lt_VectorFn op[LT_OP_COUNT];    /* elementwise ops; NULL where the op is not made for this type */
+  lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory */
   lt_StoreFn store[LT_DTYPE_COUNT];
 } lt_Vectors;
 
 typedef struct lt_Isa {
-  const char *name;                              /* "avx512", "avx2", "base" */
-  const lt_Vectors *vectors[LT_DTYPE_COUNT];     /* by compute type; NULL for the others */
+  const char *name;                          /* "avx512", "avx2", "base" */
+  const lt_Vectors *vectors[LT_DTYPE_COUNT]; /* by compute type; NULL for the others */
 } lt_Isa;
 
 /* The best that this CPU has, or less where LUTRA_CPU_CAPABILITY (base, avx2, avx512) says so. */
 const lt_Isa *lt_cpu_isa(void);
 
 /* For kernels that need a vector function inside: out[i] = op(x[i], y[i]) on dense memory of a compute type. */
-static inline void lt_vector_op(lt_OpId op, lt_Dtype compute, int64_t n, void *out, const void *x, const void *y) {
+static inline void lt_vector_op(lt_OpId op, lt_Dtype compute, int64_t n, void *out, const void *x,
+                                const void *y) {
   static const lt_Numbers none;
   lt_cpu_isa()->vectors[compute]->op[op](n, out, x, y, NULL, &none);
 }
 /* n elements of any dtype, `stride` bytes apart, to dense ones of a compute type, and back. */
-static inline void lt_vector_load(lt_Dtype compute, int64_t n, void *out, lt_Dtype dtype, const void *source,
-                                  int64_t stride) {
+static inline void lt_vector_load(lt_Dtype compute, int64_t n, void *out, lt_Dtype dtype,
+                                  const void *source, int64_t stride) {
   lt_cpu_isa()->vectors[compute]->load[dtype](n, out, source, stride);
 }
-static inline void lt_vector_store(lt_Dtype compute, int64_t n, lt_Dtype dtype, void *target, int64_t stride,
-                                   const void *values) {
+static inline void lt_vector_store(lt_Dtype compute, int64_t n, lt_Dtype dtype, void *target,
+                                   int64_t stride, const void *values) {
   lt_cpu_isa()->vectors[compute]->store[dtype](n, target, stride, values);
 }
 

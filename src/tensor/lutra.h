@@ -331,7 +331,7 @@ bool lt_inference_set_enabled(bool on); /* returns what it was */
 bool lt_tensor_is_leaf(const lt_Tensor *t);
 /* Hosts ask this and not the field, which lags behind on a view whose base was changed in place on the tape. */
 bool lt_tensor_requires_grad(lt_Tensor *t);
-bool lt_op_has_gradient(lt_OpId op); /* composites: false, their parts have */
+bool lt_op_has_gradient(lt_OpId op);                     /* composites: false, their parts have */
 bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on); /* leaves of float dtype only */
 lt_Tensor *lt_tensor_grad(lt_Tensor *t);                 /* borrowed, NULL when there is none */
 bool lt_tensor_set_grad(lt_Tensor *t,

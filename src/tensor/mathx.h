@@ -15,14 +15,15 @@
 #define WRAP(e) ((T)(e))
 
 /* Integers: division by zero gives 0 (devices cannot trap), mininteger // -1 wraps. */
-#define TRUNCDIV(x, y)   ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
-#define TRUNCMOD(x, y)   ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
-#define MODULO(x, y)     lt_modulo(x, y)
-#define FLOORDIV(x, y)   lt_floordiv(x, y)
-#define SHIFTLEFT(x, y)  ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)(x) << (y)))
-#define SHIFTRIGHT(x, y) ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
-#define IPOW(x, y)       lt_ipow(x, y)
-#define NOT(x)           (~(x))
+#define TRUNCDIV(x, y)  ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
+#define TRUNCMOD(x, y)  ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
+#define MODULO(x, y)    lt_modulo(x, y)
+#define FLOORDIV(x, y)  lt_floordiv(x, y)
+#define SHIFTLEFT(x, y) ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)(x) << (y)))
+#define SHIFTRIGHT(x, y)                                                                           \
+  ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
+#define IPOW(x, y) lt_ipow(x, y)
+#define NOT(x)     (~(x))
 
 /* Floats: Python's % and //. The quotient comes from the remainder, so that x == (x // y) * y + x % y. */
 #define FMODULO(x, y)   lt_modulo(x, y)

@@ -58,14 +58,14 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
     luaL_addstring(&b, a->signature->param[i].name);
   }
   luaL_pushresult(&b);
-  lt_lua_error(L, "%s: %d arguments given, it takes at most %d: %s", a->name, count, a->signature->count,
-               lua_tostring(L, -1));
+  lt_lua_error(L, "%s: %d arguments given, it takes at most %d: %s", a->name, count,
+               a->signature->count, lua_tostring(L, -1));
 }
 
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
-  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name, lt_lua_describe(L, i),
-               wanted[param->type]);
+  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name,
+               lt_lua_describe(L, i), wanted[param->type]);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------- */
@@ -81,8 +81,8 @@ static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int la
   const lt_Signature *g = a->signature;
   for (int i = first; i <= last; p++) {
     int type = lua_type(L, i), span = 1;
-    while (p + 1 < g->count && type == LUA_TTABLE && g->param[p].optional && g->param[p].type == LT_PARAM_INT &&
-           is_number_list(g->param[p + 1].type))
+    while (p + 1 < g->count && type == LUA_TTABLE && g->param[p].optional &&
+           g->param[p].type == LT_PARAM_INT && is_number_list(g->param[p + 1].type))
       p++; /* randint(6, {100}): the sizes, not `high` */
     if (p >= g->count) fail_too_many(L, a, p + last - i + 1);
     if (type == LUA_TNUMBER && is_number_list(g->param[p].type) && may_spread(g, p))
@@ -110,9 +110,11 @@ static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bo
     luaL_addstring(&b, g->param[i].name);
   }
   luaL_pushresult(&b);
-  if (g->count == method) lt_lua_error(L, "%s: no argument is called \"%s\": it takes none", a->name, name);
+  if (g->count == method)
+    lt_lua_error(L, "%s: no argument is called \"%s\": it takes none", a->name, name);
   lt_lua_error(L, "%s: no argument is called \"%s\"%s%s%s. It takes: %s", a->name, name,
-               n.best[0] ? " (did you mean \"" : "", n.best, n.best[0] ? "\"?)" : "", lua_tostring(L, -1));
+               n.best[0] ? " (did you mean \"" : "", n.best, n.best[0] ? "\"?)" : "",
+               lua_tostring(L, -1));
 }
 
 /* The named arguments of the table at t. */
@@ -206,14 +208,18 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out) {
 bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
   switch (lua_type(L, i)) {
   case LUA_TNUMBER:
-    *out = lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i)) : lt_scalar_float(lua_tonumber(L, i));
+    *out = lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
+                               : lt_scalar_float(lua_tonumber(L, i));
     return true;
-  case LUA_TBOOLEAN: *out = lt_scalar_bool(lua_toboolean(L, i)); return true;
+  case LUA_TBOOLEAN:
+    *out = lt_scalar_bool(lua_toboolean(L, i));
+    return true;
   case LUA_TUSERDATA: {
     lt_Tensor *t = lt_lua_to_tensor(L, i);
     return t && t->numel == 1 && lt_tensor_item(t, out);
   }
-  default: return false;
+  default:
+    return false;
   }
 }
 
@@ -221,9 +227,11 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
 static int64_t from_one(lua_State *L, const lt_LuaArgs *a, int p, int64_t value) {
   const lt_Param *param = &a->signature->param[p];
   if (value == 0 && param->type == LT_PARAM_POSITION)
-    lt_lua_error(L, "%s: argument \"%s\" is 0: positions count from 1 (-1 is the last)", a->name, param->name);
+    lt_lua_error(L, "%s: argument \"%s\" is 0: positions count from 1 (-1 is the last)", a->name,
+                 param->name);
   if (value == 0)
-    lt_lua_error(L, "%s: argument \"%s\" is 0: dims count from 1 (-1 is the last)", a->name, param->name);
+    lt_lua_error(L, "%s: argument \"%s\" is 0: dims count from 1 (-1 is the last)", a->name,
+                 param->name);
   return value > 0 ? value - 1 : value;
 }
 
@@ -249,8 +257,8 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
     for (int k = 0; k < *n; k++) {
       lua_rawgeti(L, i, k + 1);
       if (!lt_lua_whole(L, -1, &out[k]))
-        lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a whole number", a->name, k + 1,
-                     a->signature->param[p].name, lt_lua_describe(L, -1));
+        lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a whole number", a->name,
+                     k + 1, a->signature->param[p].name, lt_lua_describe(L, -1));
       if (counted) out[k] = from_one(L, a, p, out[k]);
       lua_pop(L, 1);
     }
@@ -321,9 +329,11 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
   case LT_PARAM_SCALAR:
     if (lt_lua_scalar(L, i, &s)) return lt_arg_scalar(s);
     break;
-  case LT_PARAM_INT: return lt_arg_int(read_int(L, a, p, i));
+  case LT_PARAM_INT:
+    return lt_arg_int(read_int(L, a, p, i));
   case LT_PARAM_DIM:
-  case LT_PARAM_POSITION: return lt_arg_int(from_one(L, a, p, read_int(L, a, p, i)));
+  case LT_PARAM_POSITION:
+    return lt_arg_int(from_one(L, a, p, read_int(L, a, p, i)));
   case LT_PARAM_FLOAT:
     if (lua_type(L, i) == LUA_TNUMBER) return lt_arg_float(lua_tonumber(L, i));
     break;
@@ -333,10 +343,14 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
   case LT_PARAM_STRING:
     if (lua_type(L, i) == LUA_TSTRING) return lt_arg_string(lua_tostring(L, i));
     break;
-  case LT_PARAM_DTYPE: return read_dtype(L, a, p, i);
-  case LT_PARAM_DEVICE: return read_device(L, a, p, i);
-  case LT_PARAM_GENERATOR: return read_generator(L, a, p, i);
-  case LT_PARAM_TENSORS: return read_tensors(L, a, p, i);
+  case LT_PARAM_DTYPE:
+    return read_dtype(L, a, p, i);
+  case LT_PARAM_DEVICE:
+    return read_device(L, a, p, i);
+  case LT_PARAM_GENERATOR:
+    return read_generator(L, a, p, i);
+  case LT_PARAM_TENSORS:
+    return read_tensors(L, a, p, i);
   default: {
     const int64_t *ints = lt_lua_ints(L, a, p, i, &n);
     return LT_INTS(ints, n);
@@ -348,11 +362,14 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
 
 static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) {
   const lt_Param *param = &a->signature->param[p];
-  if (p == 0 && method) lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
-  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name, wanted[param->type]);
+  if (p == 0 && method)
+    lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
+  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name,
+               wanted[param->type]);
 }
 
-void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature, bool method) {
+void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
+                      bool method) {
   a->name = name;
   a->signature = signature;
   a->given = 0;
@@ -364,7 +381,8 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
     if (a->slot[p]) {
       a->arg[p] = read_value(L, a, p);
     } else {
-      if (!signature->param[p].has_default && !signature->param[p].optional) fail_missing(L, a, p, method);
+      if (!signature->param[p].has_default && !signature->param[p].optional)
+        fail_missing(L, a, p, method);
       a->arg[p] = LT_NIL;
     }
   }

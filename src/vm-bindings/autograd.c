@@ -10,7 +10,8 @@
 /* ---- lists ---------------------------------------------------------------------------------------------------- */
 
 /* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for none. */
-static lt_Tensor **read_list(lua_State *L, const char *name, const char *argument, int i, bool gaps, int *n) {
+static lt_Tensor **read_list(lua_State *L, const char *name, const char *argument, int i, bool gaps,
+                             int *n) {
   lt_Tensor *one = lt_lua_to_tensor(L, i);
   *n = 0;
   if (i == 0 || lua_isnoneornil(L, i)) return NULL;
@@ -21,16 +22,16 @@ static lt_Tensor **read_list(lua_State *L, const char *name, const char *argumen
     return out;
   }
   if (lua_type(L, i) != LUA_TTABLE)
-    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a list of tensors", name, argument,
-                 lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a list of tensors", name,
+                 argument, lt_lua_describe(L, i));
   *n = (int)lua_rawlen(L, i);
   lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
   for (int k = 0; k < *n; k++) {
     lua_rawgeti(L, i, k + 1);
     out[k] = lt_lua_to_tensor(L, -1);
     if (!out[k] && !(gaps && !lua_toboolean(L, -1)))
-      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", name, k + 1, argument,
-                   lt_lua_describe(L, -1));
+      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", name, k + 1,
+                   argument, lt_lua_describe(L, -1));
     lua_pop(L, 1);
   }
   return out;
@@ -41,7 +42,8 @@ static lt_Tensor **read_grads(lua_State *L, const char *name, const char *argume
   int given;
   lt_Tensor **grads = read_list(L, name, argument, i, true, &given);
   if (given && given != n)
-    lt_lua_error(L, "%s: argument \"%s\" has %d gradients for %d tensors", name, argument, given, n);
+    lt_lua_error(L, "%s: argument \"%s\" has %d gradients for %d tensors", name, argument, given,
+                 n);
   if (grads) return grads;
   grads = lua_newuserdatauv(L, (size_t)n * sizeof *grads + 1, 0);
   for (int k = 0; k < n; k++) grads[k] = NULL;
@@ -56,12 +58,14 @@ static bool flag(const lt_LuaArgs *a, int p, bool otherwise) {
 
 static const lt_Signature method_signature = {
     .count = 5,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("gradient", TENSOR), LT_LUA_OPTION("retain_graph", BOOL),
-              LT_LUA_OPTION("create_graph", BOOL), LT_LUA_VALUE_OPTION("inputs")}};
+    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("gradient", TENSOR),
+              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_OPTION("create_graph", BOOL),
+              LT_LUA_VALUE_OPTION("inputs")}};
 static const lt_Signature backward_signature = {
     .count = 5,
-    .param = {LT_LUA_VALUE("tensors"), LT_LUA_VALUE_OPTION("grad_tensors"), LT_LUA_OPTION("retain_graph", BOOL),
-              LT_LUA_OPTION("create_graph", BOOL), LT_LUA_VALUE_OPTION("inputs")}};
+    .param = {LT_LUA_VALUE("tensors"), LT_LUA_VALUE_OPTION("grad_tensors"),
+              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_OPTION("create_graph", BOOL),
+              LT_LUA_VALUE_OPTION("inputs")}};
 static const lt_Signature grad_signature = {
     .count = 6,
     .param = {LT_LUA_VALUE("outputs"), LT_LUA_VALUE("inputs"), LT_LUA_VALUE_OPTION("grad_outputs"),
@@ -78,7 +82,8 @@ static int backward(lua_State *L) {
   lt_Tensor *grad = a.arg[1].kind == LT_ARG_TENSOR ? a.arg[1].tensor : NULL;
   bool create = flag(&a, 3, false);
   lt_lua_enter(L, S);
-  if (!lt_backward(1, &a.arg[0].tensor, &grad, flag(&a, 2, create), create, n, inputs)) lt_lua_fail(L, "backward");
+  if (!lt_backward(1, &a.arg[0].tensor, &grad, flag(&a, 2, create), create, n, inputs))
+    lt_lua_fail(L, "backward");
   lt_lua_charge(L, S);
   return 0;
 }
@@ -94,7 +99,8 @@ static int backward_many(lua_State *L) {
   lt_Tensor **inputs = read_list(L, "backward", "inputs", a.slot[4], false, &ninputs);
   bool create = flag(&a, 3, false);
   lt_lua_enter(L, S);
-  if (!lt_backward(n, tensors, grads, flag(&a, 2, create), create, ninputs, inputs)) lt_lua_fail(L, "backward");
+  if (!lt_backward(n, tensors, grads, flag(&a, 2, create), create, ninputs, inputs))
+    lt_lua_fail(L, "backward");
   lt_lua_charge(L, S);
   return 0;
 }
@@ -116,7 +122,8 @@ static int grad(lua_State *L) {
   luaL_checkstack(L, ninputs + 4, "too many inputs");
   for (int i = 0; i < ninputs; i++) lt_lua_box(L);
   lt_lua_enter(L, S);
-  if (!lt_grad(n, outputs, grads, flag(&a, 3, create), create, flag(&a, 5, false), ninputs, inputs, out))
+  if (!lt_grad(n, outputs, grads, flag(&a, 3, create), create, flag(&a, 5, false), ninputs, inputs,
+               out))
     lt_lua_fail(L, "grad");
   for (int i = 0; i < ninputs; i++) ((lt_Box *)lua_touserdata(L, first + i))->tensor = out[i];
   for (int i = ninputs - 1; i >= 0; i--) {
@@ -174,9 +181,11 @@ static void push_gradient(lua_State *L, lt_Tensor *t) {
 static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (!t && lua_toboolean(L, i) && number)
-    lt_lua_error(L, "backward: gradient %d is %s, it wants a tensor or nil", number, lt_lua_describe(L, i));
+    lt_lua_error(L, "backward: gradient %d is %s, it wants a tensor or nil", number,
+                 lt_lua_describe(L, i));
   if (!t && lua_toboolean(L, i))
-    lt_lua_error(L, "register_hook: the hook gave %s, it wants a tensor or nil", lt_lua_describe(L, i));
+    lt_lua_error(L, "register_hook: the hook gave %s, it wants a tensor or nil",
+                 lt_lua_describe(L, i));
   return lt_retain(t);
 }
 
@@ -247,7 +256,8 @@ static int handle_remove(lua_State *L) {
 static int register_hook(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "register_hook", "self");
   if (lua_type(L, 2) != LUA_TFUNCTION && luaL_getmetafield(L, 2, "__call") == LUA_TNIL)
-    lt_lua_error(L, "register_hook: argument \"hook\" is %s, it wants a function", lt_lua_describe(L, 2));
+    lt_lua_error(L, "register_hook: argument \"hook\" is %s, it wants a function",
+                 lt_lua_describe(L, 2));
   Held *h = hold(L, 2);
   int id = lt_tensor_add_hook(t, run_hook, h, forget);
   if (!id) {
@@ -266,9 +276,15 @@ static int register_hook(lua_State *L) {
 
 /* ---- functions of the user's own -------------------------------------------------------------------------------------------- */
 
-static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs, lt_Tensor **input_grads) {
+static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
+                       lt_Tensor **input_grads) {
   Held *h = context;
-  Job job = {.ref = h->ref, .nin = noutputs, .nout = ninputs, .in = grads, .out = input_grads, .list = true};
+  Job job = {.ref = h->ref,
+             .nin = noutputs,
+             .nout = ninputs,
+             .in = grads,
+             .out = input_grads,
+             .list = true};
   for (int i = 0; i < ninputs; i++) input_grads[i] = NULL;
   return protect(h->S, &job);
 }
@@ -300,7 +316,8 @@ static int custom(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   lt_CustomFunction f = {name, run_custom, forget, release_saved, hold(L, 2)};
   bool ok = lt_autograd_custom(&f, nin, inputs, nout, outputs);
-  for (int i = 0; i < nout; i++) { /* an output may have been exchanged; its reference went with it */
+  for (int i = 0; i < nout;
+       i++) { /* an output may have been exchanged; its reference went with it */
     lua_rawgeti(L, list, i + 1);
     lt_lua_to_box(L, -1)->tensor = outputs[i];
     lua_pop(L, 1);
@@ -318,16 +335,19 @@ static int custom(lua_State *L) {
 static int requires_grad_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "requires_grad_", "self");
   bool on = true;
-  if (lua_isboolean(L, 2)) on = lua_toboolean(L, 2);
+  if (lua_isboolean(L, 2))
+    on = lua_toboolean(L, 2);
   else if (!lua_isnoneornil(L, 2))
-    lt_lua_error(L, "requires_grad_: argument \"requires_grad\" is %s, it wants true or false", lt_lua_describe(L, 2));
+    lt_lua_error(L, "requires_grad_: argument \"requires_grad\" is %s, it wants true or false",
+                 lt_lua_describe(L, 2));
   if (!lt_tensor_set_requires_grad(t, on)) lt_lua_fail(L, "requires_grad_");
   lua_settop(L, 1);
   return 1;
 }
 
 static int retain_grad(lua_State *L) {
-  if (!lt_tensor_retain_grad(lt_lua_check(L, 1, "retain_grad", "self"))) lt_lua_fail(L, "retain_grad");
+  if (!lt_tensor_retain_grad(lt_lua_check(L, 1, "retain_grad", "self")))
+    lt_lua_fail(L, "retain_grad");
   return 0;
 }
 
@@ -335,7 +355,8 @@ static int retain_grad(lua_State *L) {
 static int detach_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "detach_", "self");
   if (lt_view_base(t))
-    lt_lua_error(L, "detach_: the tensor is a view, which belongs to its base's graph. Use x:detach()");
+    lt_lua_error(
+        L, "detach_: the tensor is a view, which belongs to its base's graph. Use x:detach()");
   if (t->meta) lt_meta_set_edge(t->meta, (lt_Edge){0});
   t->requires_grad = false;
   lua_settop(L, 1);
@@ -349,7 +370,8 @@ static int is_grad_enabled(lua_State *L) {
 
 static int set_grad_enabled(lua_State *L) {
   if (!lua_isboolean(L, 1))
-    lt_lua_error(L, "set_grad_enabled: argument \"mode\" is %s, it wants true or false", lt_lua_describe(L, 1));
+    lt_lua_error(L, "set_grad_enabled: argument \"mode\" is %s, it wants true or false",
+                 lt_lua_describe(L, 1));
   lua_pushboolean(L, lt_grad_set_enabled(lua_toboolean(L, 1)));
   return 1;
 }

@@ -21,7 +21,7 @@ typedef struct lt_PrintOptions {
   double threshold; /* more elements than this are summarised */
   int edgeitems;    /* of a summary, at each end of each dim */
   int linewidth;
-  int sci_mode;     /* 1 always, 0 never, -1 where the numbers ask for it */
+  int sci_mode; /* 1 always, 0 never, -1 where the numbers ask for it */
 } lt_PrintOptions;
 
 /* One per Lua state. */
@@ -42,7 +42,7 @@ typedef struct lt_Lua {
   int64_t budget;  /* how much weight may be added before the next complete one */
   bool collecting; /* a step of the collector that we asked for is running */
   lt_PrintOptions print;
-  char root[512];  /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
+  char root[512]; /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
 } lt_Lua;
 
 typedef struct lt_Box {
@@ -52,7 +52,9 @@ typedef struct lt_Box {
 
 enum { LT_UP_STATE = 1, LT_UP_META = 2, LT_UP_OWN = 3 }; /* upvalues of every function */
 
-static inline lt_Lua *lt_lua_state(lua_State *L) { return lua_touserdata(L, lua_upvalueindex(LT_UP_STATE)); }
+static inline lt_Lua *lt_lua_state(lua_State *L) {
+  return lua_touserdata(L, lua_upvalueindex(LT_UP_STATE));
+}
 
 /* ---- errors (errors.c) ---------------------------------------------------------------------------------- */
 
@@ -126,7 +128,8 @@ typedef struct lt_LuaArgs {
 
 /* Reads the arguments of the running function by a signature, in the three spellings. `method`: the first argument is
  * self. Missing ones are LT_NIL. Values stay on the stack, above the arguments. */
-void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature, bool method);
+void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
+                      bool method);
 /* Numbers at i (a table's array part) as int64; `wanted` for the message. Sets *n. */
 const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n);
 /* The number, or bool, or one-element tensor at i as a scalar; false if it is none. */
@@ -137,10 +140,14 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 /* A signature that is written in C: parameters of functions that are no ops. ANY is left to the caller, who finds it
  * in its slot; as a first parameter it is data, which is the array part of a single table. */
 #define LT_LUA_ANY LT_PARAM_TYPE_COUNT
-#define LT_LUA_VALUE(name_)            {.name = name_, .type = LT_LUA_ANY}
-#define LT_LUA_PARAM(name_, type_)     {.name = name_, .type = LT_PARAM_##type_}
-#define LT_LUA_VALUE_OPTION(name_)     {.name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true}
-#define LT_LUA_OPTION(name_, type_)    {.name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true}
+#define LT_LUA_VALUE(name_)                                                                        \
+  { .name = name_, .type = LT_LUA_ANY }
+#define LT_LUA_PARAM(name_, type_)                                                                 \
+  { .name = name_, .type = LT_PARAM_##type_ }
+#define LT_LUA_VALUE_OPTION(name_)                                                                 \
+  { .name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true }
+#define LT_LUA_OPTION(name_, type_)                                                                \
+  { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true }
 
 /* ---- calls of ops (call.c) ---------------------------------------------------------------------------------------- */
 
@@ -165,7 +172,8 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t);
 bool lt_lua_is_index_text(const char *s);
 
 /* Pushes a tensor made of the Lua value at i: nested tables, a number, a bool. dtype LT_DTYPE_NONE: inferred. */
-lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype, lt_Device device);
+lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype,
+                             lt_Device device);
 /* Pushes t's elements as nested tables (or a number). */
 void lt_lua_to_value(lua_State *L, lt_Tensor *t);
 

@@ -37,7 +37,8 @@ lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *a
   if (t) return t;
   if (lua_isnoneornil(L, i) && strcmp(argument, "self") == 0)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", function, function);
-  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument, lt_lua_describe(L, i));
+  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument,
+               lt_lua_describe(L, i));
 }
 
 void lt_lua_remember(lua_State *L, int i) {
@@ -70,9 +71,12 @@ bool lt_lua_is_plain(lua_State *L, int i) {
 }
 
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
-  if (s.kind == LT_FLOATING) lua_pushnumber(L, s.f);
-  else if (s.kind == LT_BOOL) lua_pushboolean(L, s.i != 0);
-  else lua_pushinteger(L, s.i);
+  if (s.kind == LT_FLOATING)
+    lua_pushnumber(L, s.f);
+  else if (s.kind == LT_BOOL)
+    lua_pushboolean(L, s.i != 0);
+  else
+    lua_pushinteger(L, s.i);
 }
 
 /* ---- shapes: tables of sizes with a metatable ----------------------------------------------------------- */
@@ -151,9 +155,10 @@ static void open_shape(lua_State *L, lt_Lua *S) {
 
 /* ---- fields ------------------------------------------------------------------------------------------------ */
 
-#define FIELDS(_)                                                                                                      \
-  _(shape) _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda) _(is_cpu) _(is_mps)    \
-  _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
+#define FIELDS(_)                                                                                  \
+  _(shape)                                                                                         \
+  _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda) _(is_cpu)   \
+      _(is_mps) _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
 enum {
 #define ONE(name) FIELD_##name,
   FIELDS(ONE)
@@ -177,31 +182,63 @@ static void push_reversed(lua_State *L, lt_Tensor *t) {
 
 static int push_field(lua_State *L, lt_Tensor *t, int field) {
   switch (field) {
-  case FIELD_shape: lt_lua_push_shape(L, t->ndim, t->shape); break;
-  case FIELD_dtype: lua_pushstring(L, lt_dtype_name(t->dtype)); break;
-  case FIELD_device: lua_pushstring(L, lt_device_name(lt_tensor_device(t))); break;
-  case FIELD_ndim: lua_pushinteger(L, t->ndim); break;
+  case FIELD_shape:
+    lt_lua_push_shape(L, t->ndim, t->shape);
+    break;
+  case FIELD_dtype:
+    lua_pushstring(L, lt_dtype_name(t->dtype));
+    break;
+  case FIELD_device:
+    lua_pushstring(L, lt_device_name(lt_tensor_device(t)));
+    break;
+  case FIELD_ndim:
+    lua_pushinteger(L, t->ndim);
+    break;
   case FIELD_grad: {
     lt_Tensor *grad = lt_tensor_grad(t);
-    if (grad) lt_lua_push_same(L, grad);
-    else lua_pushnil(L);
+    if (grad)
+      lt_lua_push_same(L, grad);
+    else
+      lua_pushnil(L);
     break;
   }
-  case FIELD_requires_grad: lua_pushboolean(L, t->requires_grad); break;
-  case FIELD_is_leaf: lua_pushboolean(L, lt_tensor_is_leaf(t)); break;
-  case FIELD_grad_fn: lua_pushstring(L, lt_tensor_grad_fn_name(t)); break;
-  case FIELD_is_cuda: lua_pushboolean(L, is_on(t, LT_DEVICE_cuda)); break;
-  case FIELD_is_cpu: lua_pushboolean(L, is_on(t, LT_DEVICE_cpu)); break;
-  case FIELD_is_mps: lua_pushboolean(L, is_on(t, LT_DEVICE_mps)); break;
-  case FIELD_is_meta: lua_pushboolean(L, is_on(t, LT_DEVICE_meta)); break;
-  case FIELD_T: push_reversed(L, t); break;
+  case FIELD_requires_grad:
+    lua_pushboolean(L, t->requires_grad);
+    break;
+  case FIELD_is_leaf:
+    lua_pushboolean(L, lt_tensor_is_leaf(t));
+    break;
+  case FIELD_grad_fn:
+    lua_pushstring(L, lt_tensor_grad_fn_name(t));
+    break;
+  case FIELD_is_cuda:
+    lua_pushboolean(L, is_on(t, LT_DEVICE_cuda));
+    break;
+  case FIELD_is_cpu:
+    lua_pushboolean(L, is_on(t, LT_DEVICE_cpu));
+    break;
+  case FIELD_is_mps:
+    lua_pushboolean(L, is_on(t, LT_DEVICE_mps));
+    break;
+  case FIELD_is_meta:
+    lua_pushboolean(L, is_on(t, LT_DEVICE_meta));
+    break;
+  case FIELD_T:
+    push_reversed(L, t);
+    break;
   case FIELD_mT:
     if (t->ndim < 2) lt_lua_error(L, "mT: wants a tensor of at least 2 dims, got %d", t->ndim);
     lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){A(t), A(-2), A(-1)}, 3);
     break;
-  case FIELD_data: lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){A(t)}, 1); break;
-  case FIELD_itemsize: lua_pushinteger(L, (lua_Integer)lt_dtype_size(t->dtype)); break;
-  default: lua_pushinteger(L, t->numel * (int64_t)lt_dtype_size(t->dtype)); break;
+  case FIELD_data:
+    lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){A(t)}, 1);
+    break;
+  case FIELD_itemsize:
+    lua_pushinteger(L, (lua_Integer)lt_dtype_size(t->dtype));
+    break;
+  default:
+    lua_pushinteger(L, t->numel * (int64_t)lt_dtype_size(t->dtype));
+    break;
   }
   return 1;
 }
@@ -214,7 +251,8 @@ static int unknown_field(lua_State *L, const char *name) {
     const char *candidate = lua_tostring(L, -2);
     if (candidate[0] != '_') lt_lua_nearest(&n, candidate);
   }
-  if (n.best[0]) lt_lua_error(L, "a tensor has no field or method \"%s\"; did you mean \"%s\"?", name, n.best);
+  if (n.best[0])
+    lt_lua_error(L, "a tensor has no field or method \"%s\"; did you mean \"%s\"?", name, n.best);
   lt_lua_error(L, "a tensor has no field or method \"%s\"", name);
 }
 
@@ -241,7 +279,8 @@ static void set_field(lua_State *L, lt_Box *box, const char *key) {
     if (ok && grad) lt_lua_remember(L, 3);
   } else if (strcmp(key, "requires_grad") == 0) {
     if (!lua_isboolean(L, 3))
-      lt_lua_error(L, "requires_grad: the value is %s, it wants true or false", lt_lua_describe(L, 3));
+      lt_lua_error(L, "requires_grad: the value is %s, it wants true or false",
+                   lt_lua_describe(L, 3));
     ok = lt_tensor_set_requires_grad(t, lua_toboolean(L, 3));
   } else if (strcmp(key, "data") == 0) {
     ok = lt_tensor_set_data(t, lt_lua_check(L, 3, "data", "value"));
@@ -335,7 +374,8 @@ void lt_lua_function(lua_State *L, lua_CFunction f) {
 }
 
 /* A closure that also knows the methods and the fields. */
-static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int methods, int fields) {
+static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int methods,
+                            int fields) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_pushvalue(L, methods);
@@ -345,11 +385,14 @@ static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int
 }
 
 void lt_lua_open_box(lua_State *L, int methods, int functions) {
-  static const luaL_Reg meta[] = {{"__gc", box_gc},   {"__close", box_free},         {"__eq", box_eq},
-                                  {"__len", box_len}, {"__tostring", lt_lua_tostring}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__gc", box_gc},   {"__close", box_free},           {"__eq", box_eq},
+      {"__len", box_len}, {"__tostring", lt_lua_tostring}, {NULL, NULL}};
   static const luaL_Reg own[] = {{"free", box_free}, {NULL, NULL}};
-  static const luaL_Reg module[] = {
-      {"is_tensor", is_tensor}, {"is_parameter", is_parameter}, {"_parameter", make_parameter}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"is_tensor", is_tensor},
+                                    {"is_parameter", is_parameter},
+                                    {"_parameter", make_parameter},
+                                    {NULL, NULL}};
   open_shape(L, lt_lua_state(L));
   lua_newtable(L);
   int fields = lua_gettop(L);

@@ -143,7 +143,8 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
     snprintf(in_place, sizeof in_place, "%s_", info->name);
     if (info->variants & LT_VARIANT_FUNCTION) set_op(L, functions, op, 0, info->name);
     if (info->variants & LT_VARIANT_METHOD) set_op(L, methods, op, LT_CODE_METHOD, info->name);
-    if (info->variants & LT_VARIANT_IN_PLACE) set_op(L, methods, op, LT_CODE_METHOD | LT_CODE_IN_PLACE, in_place);
+    if (info->variants & LT_VARIANT_IN_PLACE)
+      set_op(L, methods, op, LT_CODE_METHOD | LT_CODE_IN_PLACE, in_place);
     set_op(L, internal, op, 0, info->name);
     if (info->variants & LT_VARIANT_IN_PLACE || info->kind == LT_KIND_UPDATE)
       set_op(L, internal, op, LT_CODE_IN_PLACE, in_place);
@@ -182,11 +183,13 @@ static int operate(lua_State *L, lt_OpId op, int n) {
   return 1;
 }
 
-#define OPERATORS(_)                                                                                                   \
-  _(add, add, 2) _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2)            \
-  _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2) _(bxor, bitwise_xor, 2)                  \
-  _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2) _(shr, bitwise_right_shift, 2)
-#define ONE(event, op, n)                                                                                              \
+#define OPERATORS(_)                                                                               \
+  _(add, add, 2)                                                                                   \
+  _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2)       \
+      _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2)                  \
+          _(bxor, bitwise_xor, 2) _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2)            \
+              _(shr, bitwise_right_shift, 2)
+#define ONE(event, op, n)                                                                          \
   static int operator_##event(lua_State *L) { return operate(L, LT_OP_##op, n); }
 OPERATORS(ONE)
 #undef ONE
@@ -198,9 +201,11 @@ static int compare(lua_State *L, lt_OpId op, const char *sign) {
   for (int i = 0; i < 2; i++) {
     if (args[i].kind == LT_ARG_TENSOR && args[i].tensor->numel != 1)
       lt_lua_error(L,
-                   "%s: a %s b gives one boolean in Lua, and a tensor of shape %s has %lld elements. Element by "
+                   "%s: a %s b gives one boolean in Lua, and a tensor of shape %s has %lld "
+                   "elements. Element by "
                    "element: a:%s(b)",
-                   lt_ops[op].name, sign, lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
+                   lt_ops[op].name, sign,
+                   lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
                    (long long)args[i].tensor->numel, lt_ops[op].name);
   }
   lt_Scalar s;

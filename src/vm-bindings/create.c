@@ -26,21 +26,23 @@ static void see_leaf(lua_State *L, Walk *w, int i, int depth) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (lua_type(L, i) == LUA_TNIL) lt_lua_error(L, "%s: %s is nil", w->name, place(L, w, depth));
   if (t && t->numel != 1)
-    lt_lua_error(L, "%s: %s is a tensor of shape %s; a list of tensors is joined by lt.stack", w->name,
-                 place(L, w, depth), lt_shape_text(t->ndim, t->shape));
+    lt_lua_error(L, "%s: %s is a tensor of shape %s; a list of tensors is joined by lt.stack",
+                 w->name, place(L, w, depth), lt_shape_text(t->ndim, t->shape));
   if (!lt_lua_scalar(L, i, &s)) {
     if (t) lt_lua_fail(L, w->name);
     lt_lua_error(L, "%s: %s is %s, it wants a number, true or false", w->name, place(L, w, depth),
                  lt_lua_describe(L, i));
   }
-  if (t) w->tensor_dtype = w->tensor_dtype == LT_DTYPE_NONE ? t->dtype : lt_dtype_promote(w->tensor_dtype, t->dtype);
+  if (t)
+    w->tensor_dtype =
+        w->tensor_dtype == LT_DTYPE_NONE ? t->dtype : lt_dtype_promote(w->tensor_dtype, t->dtype);
   if (!w->any || s.kind > w->kind) w->kind = s.kind;
   w->any = true;
 }
 
 static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
-  lt_lua_error(L, "%s: the table is ragged: %s has %lld elements, the ones before it have %lld", w->name,
-               place(L, w, depth), (long long)n, (long long)w->shape[depth]);
+  lt_lua_error(L, "%s: the table is ragged: %s has %lld elements, the ones before it have %lld",
+               w->name, place(L, w, depth), (long long)n, (long long)w->shape[depth]);
 }
 
 /* The shape of the table at i; `first` while every index before this one is 1, so that it sets the sizes. */
@@ -49,17 +51,20 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   if (first) w->ndim = depth + (table && 1);
   if (!table) {
     if (depth != w->ndim)
-      lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name, place(L, w, depth),
-                   lt_lua_describe(L, i));
+      lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name,
+                   place(L, w, depth), lt_lua_describe(L, i));
     see_leaf(L, w, i, depth);
     return;
   }
   if (depth >= w->ndim)
-    lt_lua_error(L, "%s: the table is mixed: %s is a table, where others are numbers", w->name, place(L, w, depth));
+    lt_lua_error(L, "%s: the table is mixed: %s is a table, where others are numbers", w->name,
+                 place(L, w, depth));
   const void *self = lua_topointer(L, i);
   for (int k = 0; k < depth; k++)
-    if (w->open[k] == self) lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, place(L, w, k));
-  if (depth == LT_MAX_DIMS) lt_lua_error(L, "%s: the table is nested deeper than %d", w->name, LT_MAX_DIMS);
+    if (w->open[k] == self)
+      lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, place(L, w, k));
+  if (depth == LT_MAX_DIMS)
+    lt_lua_error(L, "%s: the table is nested deeper than %d", w->name, LT_MAX_DIMS);
   int64_t n = (int64_t)lua_rawlen(L, i);
   if (first) w->shape[depth] = n;
   if (n != w->shape[depth]) fail_ragged(L, w, depth, n);
@@ -83,8 +88,10 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
   if (depth == w->ndim) {
     lt_Scalar s = {0};
     if (!lt_lua_scalar(L, i, &s)) lt_lua_fail(L, w->name);
-    if (dtype == LT_float32 && s.kind == LT_FLOATING) *(float *)(void *)out = (float)s.f;
-    else if (!lt_scalar_store(s, dtype, out)) fail_store(L, w);
+    if (dtype == LT_float32 && s.kind == LT_FLOATING)
+      *(float *)(void *)out = (float)s.f;
+    else if (!lt_scalar_store(s, dtype, out))
+      fail_store(L, w);
     return out + lt_dtype_size(dtype);
   }
   for (int64_t k = 1; k <= w->shape[depth]; k++) {
@@ -99,10 +106,13 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
 static lt_Dtype inferred(const Walk *w) {
   lt_Dtype d = w->kind == LT_BOOL ? LT_bool : w->kind == LT_INTEGER ? LT_int64 : lt_dtype_default();
   if (!w->any) return lt_dtype_default();
-  return w->tensor_dtype == LT_DTYPE_NONE ? d : w->kind == LT_FLOATING ? w->tensor_dtype : lt_dtype_promote(d, w->tensor_dtype);
+  return w->tensor_dtype == LT_DTYPE_NONE ? d
+         : w->kind == LT_FLOATING         ? w->tensor_dtype
+                                          : lt_dtype_promote(d, w->tensor_dtype);
 }
 
-lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype, lt_Device device) {
+lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype,
+                             lt_Device device) {
   Walk w = {.name = name, .tensor_dtype = LT_DTYPE_NONE};
   i = lua_absindex(L, i);
   walk(L, &w, i, 0, true);
@@ -133,7 +143,8 @@ static const lt_Signature new_tensor_signature = {
               LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("requires_grad", BOOL)}};
 
 /* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the tensor itself if it fits. */
-static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype, lt_Arg device, bool share) {
+static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype,
+                           lt_Arg device, bool share) {
   bool grad = lt_grad_enabled();
   if (!share) lt_grad_set_enabled(false);
   lt_Results r = {0};
@@ -155,7 +166,8 @@ static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device de
   } else {
     lt_lua_from_value(L, a->name, a->slot[p], dtype, device);
   }
-  if (a->arg[p + 3].kind == LT_ARG_BOOL && !lt_tensor_set_requires_grad(lt_lua_to_tensor(L, -1), a->arg[p + 3].b))
+  if (a->arg[p + 3].kind == LT_ARG_BOOL &&
+      !lt_tensor_set_requires_grad(lt_lua_to_tensor(L, -1), a->arg[p + 3].b))
     lt_lua_fail(L, a->name);
   lt_lua_charge(L, lt_lua_state(L));
   return 1;
@@ -222,9 +234,12 @@ static int create_totable(lua_State *L) {
 }
 
 void lt_lua_open_create(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"tensor", create_tensor}, {"as_tensor", create_as_tensor}, {NULL, NULL}};
-  static const luaL_Reg own[] = {
-      {"totable", create_totable}, {"tolist", create_totable}, {"new_tensor", create_new_tensor}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"tensor", create_tensor}, {"as_tensor", create_as_tensor}, {NULL, NULL}};
+  static const luaL_Reg own[] = {{"totable", create_totable},
+                                 {"tolist", create_totable},
+                                 {"new_tensor", create_new_tensor},
+                                 {NULL, NULL}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pushvalue(L, methods);

@@ -2,17 +2,23 @@
 #include "autograd/autograd.h"
 #include "bindings.h"
 
-static const char *const kinds[] = {
-    [LT_KIND_ELEMENTWISE] = "elementwise", [LT_KIND_REDUCE] = "reduce", [LT_KIND_KERNEL] = "kernel",
-    [LT_KIND_UPDATE] = "update",           [LT_KIND_VIEW] = "view",     [LT_KIND_COMPOSITE] = "composite"};
+static const char *const kinds[] = {[LT_KIND_ELEMENTWISE] = "elementwise",
+                                    [LT_KIND_REDUCE] = "reduce",
+                                    [LT_KIND_KERNEL] = "kernel",
+                                    [LT_KIND_UPDATE] = "update",
+                                    [LT_KIND_VIEW] = "view",
+                                    [LT_KIND_COMPOSITE] = "composite"};
 
 static const char *const types[LT_PARAM_TYPE_COUNT] = {
-    [LT_PARAM_TENSOR] = "Tensor", [LT_PARAM_TENSORS] = "Tensor[]", [LT_PARAM_OPERAND] = "Operand",
-    [LT_PARAM_INDEX] = "Index",   [LT_PARAM_SCALAR] = "Scalar",    [LT_PARAM_INT] = "int",
-    [LT_PARAM_FLOAT] = "float",   [LT_PARAM_BOOL] = "bool",        [LT_PARAM_STRING] = "string",
-    [LT_PARAM_DTYPE] = "dtype",   [LT_PARAM_DEVICE] = "device",    [LT_PARAM_GENERATOR] = "Generator",
-    [LT_PARAM_SIZES] = "sizes",   [LT_PARAM_INTS] = "ints",        [LT_PARAM_DIM] = "dim",
-    [LT_PARAM_DIMS] = "dims",     [LT_PARAM_POSITION] = "position"};
+    [LT_PARAM_TENSOR] = "Tensor",    [LT_PARAM_TENSORS] = "Tensor[]",
+    [LT_PARAM_OPERAND] = "Operand",  [LT_PARAM_INDEX] = "Index",
+    [LT_PARAM_SCALAR] = "Scalar",    [LT_PARAM_INT] = "int",
+    [LT_PARAM_FLOAT] = "float",      [LT_PARAM_BOOL] = "bool",
+    [LT_PARAM_STRING] = "string",    [LT_PARAM_DTYPE] = "dtype",
+    [LT_PARAM_DEVICE] = "device",    [LT_PARAM_GENERATOR] = "Generator",
+    [LT_PARAM_SIZES] = "sizes",      [LT_PARAM_INTS] = "ints",
+    [LT_PARAM_DIM] = "dim",          [LT_PARAM_DIMS] = "dims",
+    [LT_PARAM_POSITION] = "position"};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
@@ -42,7 +48,11 @@ static void push_results(lua_State *L, const lt_Signature *g) {
   for (int i = 0; i < g->results; i++) {
     lua_createtable(L, 0, 2);
     set_string(L, "name", g->result_name[i]);
-    set_string(L, "type", g->result_is_flag ? "bool" : g->result_is_index[i] ? "Index" : g->result_is_list ? "Tensor[]" : "Tensor");
+    set_string(L, "type",
+               g->result_is_flag       ? "bool"
+               : g->result_is_index[i] ? "Index"
+               : g->result_is_list     ? "Tensor[]"
+                                       : "Tensor");
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -69,7 +79,8 @@ static void push_op(lua_State *L, lt_OpId op) {
   set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
   int count = lt_device_type_count();
   lua_createtable(L, 0, count);
-  for (int t = 0; t < count; t++) set_flag(L, lt_device_type_name(t), lt_op_supported(op, t, LT_DTYPE_NONE));
+  for (int t = 0; t < count; t++)
+    set_flag(L, lt_device_type_name(t), lt_op_supported(op, t, LT_DTYPE_NONE));
   lua_setfield(L, -2, "support");
 }
 

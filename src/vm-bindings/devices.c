@@ -11,14 +11,16 @@ static lt_Device device_at(lua_State *L, int i, const char *name) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (t) return lt_tensor_device(t);
   if (lua_type(L, i) != LUA_TSTRING)
-    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device, as \"cpu\"", name, lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device, as \"cpu\"", name,
+                 lt_lua_describe(L, i));
   if (!lt_device_parse(lua_tostring(L, i), &device)) lt_lua_error(L, "%s: %s", name, lt_error());
   return device;
 }
 
 static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
   if (lua_type(L, i) != LUA_TSTRING)
-    lt_lua_error(L, "%s: argument \"dtype\" is %s, it wants a dtype, as \"float32\"", name, lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: argument \"dtype\" is %s, it wants a dtype, as \"float32\"", name,
+                 lt_lua_describe(L, i));
   lt_Dtype d = lt_dtype_from_name(lua_tostring(L, i));
   if (d == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", name, lt_error());
   return d;
@@ -78,7 +80,8 @@ static bool push_properties(lua_State *L, lt_Device d) {
 
 /* device_properties(name) -> {name, total_memory, free_memory, multiprocessors, major, minor, emulated} */
 static int device_properties(lua_State *L) {
-  if (!push_properties(L, device_at(L, 1, "device_properties"))) lt_lua_fail(L, "device_properties");
+  if (!push_properties(L, device_at(L, 1, "device_properties")))
+    lt_lua_fail(L, "device_properties");
   return 1;
 }
 
@@ -95,7 +98,8 @@ static int get_default_device(lua_State *L) {
 }
 
 static int set_default_device(lua_State *L) {
-  if (!lt_device_set_default(device_at(L, 1, "set_default_device"))) lt_lua_fail(L, "set_default_device");
+  if (!lt_device_set_default(device_at(L, 1, "set_default_device")))
+    lt_lua_fail(L, "set_default_device");
   return 0;
 }
 
@@ -107,7 +111,8 @@ static int get_default_dtype(lua_State *L) {
 }
 
 static int set_default_dtype(lua_State *L) {
-  if (!lt_dtype_set_default(dtype_at(L, 1, "set_default_dtype"))) lt_lua_fail(L, "set_default_dtype");
+  if (!lt_dtype_set_default(dtype_at(L, 1, "set_default_dtype")))
+    lt_lua_fail(L, "set_default_dtype");
   return 0;
 }
 
@@ -124,7 +129,8 @@ static int result_type(lua_State *L) {
     lt_Scalar s;
     lt_Tensor *t = lt_lua_to_tensor(L, i + 1);
     if (!t && !lt_lua_scalar(L, i + 1, &s))
-      lt_lua_error(L, "result_type: argument %d is %s, it wants a tensor or a number", i + 1, lt_lua_describe(L, i + 1));
+      lt_lua_error(L, "result_type: argument %d is %s, it wants a tensor or a number", i + 1,
+                   lt_lua_describe(L, i + 1));
     args[i] = t ? lt_arg_tensor(t) : lt_arg_scalar(s);
   }
   lua_pushstring(L, lt_dtype_name(lt_result_type(args, 2)));
@@ -133,7 +139,8 @@ static int result_type(lua_State *L) {
 
 /* _dtype(name) -> {name, size, category} */
 static int dtype(lua_State *L) {
-  static const char *const categories[] = {[LT_BOOL] = "bool", [LT_INTEGER] = "integer", [LT_FLOATING] = "floating"};
+  static const char *const categories[] = {
+      [LT_BOOL] = "bool", [LT_INTEGER] = "integer", [LT_FLOATING] = "floating"};
   lt_Dtype d = dtype_at(L, 1, "dtype");
   lua_createtable(L, 0, 3);
   set_string(L, "name", lt_dtype_name(d));
@@ -152,7 +159,8 @@ static int get_num_threads(lua_State *L) {
 static int set_num_threads(lua_State *L) {
   int64_t n;
   if (!lt_lua_whole(L, 1, &n) || n < 1 || n > 4096)
-    lt_lua_error(L, "set_num_threads: argument \"n\" is %s, it wants a whole number of at least 1", lt_lua_describe(L, 1));
+    lt_lua_error(L, "set_num_threads: argument \"n\" is %s, it wants a whole number of at least 1",
+                 lt_lua_describe(L, 1));
   if (!lt_set_num_threads((int)n)) lt_lua_fail(L, "set_num_threads");
   return 0;
 }
@@ -180,8 +188,10 @@ static int is_terminal(lua_State *L) {
 /* terminal_width(fd) -> columns, or nil when it is no terminal */
 static int terminal_width(lua_State *L) {
   struct winsize size;
-  if (ioctl((int)luaL_checkinteger(L, 1), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) lua_pushinteger(L, size.ws_col);
-  else lua_pushnil(L);
+  if (ioctl((int)luaL_checkinteger(L, 1), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    lua_pushinteger(L, size.ws_col);
+  else
+    lua_pushnil(L);
   return 1;
 }
 
@@ -196,7 +206,8 @@ static void push_device_info(lua_State *L, int type) {
   lua_setfield(L, -2, "available");
   set_integer(L, "count", count);
   if (count == 0) set_string(L, "why", why);
-  if (count > 0 && push_properties(L, (lt_Device){(uint8_t)type, 0})) lua_setfield(L, -2, "properties");
+  if (count > 0 && push_properties(L, (lt_Device){(uint8_t)type, 0}))
+    lua_setfield(L, -2, "properties");
 }
 
 /* info() -> {version, compiler, build, cpu, isa, threads, blas, vector_math, zlib, devices} */
@@ -255,6 +266,7 @@ void lt_lua_open_devices(lua_State *L, int functions, int methods) {
   (void)methods;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  for (int d = 0; d < LT_DTYPE_COUNT; d++) set_string(L, lt_dtype_name((lt_Dtype)d), lt_dtype_name((lt_Dtype)d));
+  for (int d = 0; d < LT_DTYPE_COUNT; d++)
+    set_string(L, lt_dtype_name((lt_Dtype)d), lt_dtype_name((lt_Dtype)d));
   lua_pop(L, 1);
 }

@@ -61,13 +61,17 @@ const char *lt_lua_describe(lua_State *L, int i) {
   switch (lua_type(L, i)) {
   case LUA_TSTRING: {
     const char *s = lua_tostring(L, i);
-    return strlen(s) <= 40 ? lua_pushfstring(L, "the string \"%s\"", s) : lua_pushliteral(L, "a long string");
+    return strlen(s) <= 40 ? lua_pushfstring(L, "the string \"%s\"", s)
+                           : lua_pushliteral(L, "a long string");
   }
   case LUA_TNUMBER:
-  case LUA_TBOOLEAN: return luaL_tolstring(L, i, NULL);
+  case LUA_TBOOLEAN:
+    return luaL_tolstring(L, i, NULL);
   case LUA_TNIL:
-  case LUA_TNONE: return lua_pushliteral(L, "nil");
-  default: break;
+  case LUA_TNONE:
+    return lua_pushliteral(L, "nil");
+  default:
+    break;
   }
   if (luaL_getmetafield(L, i, "__name") == LUA_TSTRING) {
     lua_pushfstring(L, "a %s", lua_tostring(L, -1));

@@ -45,7 +45,8 @@ static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
 
 static int64_t read_whole(lua_State *L, int i, const char *what) {
   int64_t n;
-  if (!lt_lua_whole(L, i, &n)) lt_lua_error(L, "index: %s is %s, it wants a whole number", what, lt_lua_describe(L, i));
+  if (!lt_lua_whole(L, i, &n))
+    lt_lua_error(L, "index: %s is %s, it wants a whole number", what, lt_lua_describe(L, i));
   return n;
 }
 
@@ -56,8 +57,9 @@ static void check_position(lua_State *L, int64_t n) {
 static void check_range(lua_State *L, const Item *item) {
   if (item->first == 0) lt_lua_error(L, "index: a range starts at 0: positions count from 1");
   if (item->step < 1)
-    lt_lua_error(L, "index: the step of a range is %lld, it wants at least 1 (flip turns the order around)",
-                 (long long)item->step);
+    lt_lua_error(
+        L, "index: the step of a range is %lld, it wants at least 1 (flip turns the order around)",
+        (long long)item->step);
 }
 
 /* {}, {k}, {first, last}, {first, last, step} */
@@ -66,11 +68,15 @@ static void read_range(lua_State *L, Key *key, int t) {
   lua_Unsigned n = lua_rawlen(L, t);
   int64_t *const part[3] = {&item->first, &item->last, &item->step};
   if (n > 3)
-    lt_lua_error(L, "index: a range of %d entries; it wants {first, last, step}. Positions in a list: lt.tensor{...}",
+    lt_lua_error(L,
+                 "index: a range of %d entries; it wants {first, last, step}. Positions in a list: "
+                 "lt.tensor{...}",
                  (int)n);
   if (n == 0) {
     lua_pushnil(L);
-    if (lua_next(L, t)) lt_lua_error(L, "index: a range has a field %s; it wants {first, last, step}", lt_lua_describe(L, -2));
+    if (lua_next(L, t))
+      lt_lua_error(L, "index: a range has a field %s; it wants {first, last, step}",
+                   lt_lua_describe(L, -2));
   }
   for (int i = 0; i < (int)n; i++) {
     lua_rawgeti(L, t, i + 1);
@@ -83,10 +89,12 @@ static void read_range(lua_State *L, Key *key, int t) {
 
 static void read_tensor(lua_State *L, Key *key, lt_Tensor *t) {
   if (t->dtype == LT_uint8)
-    lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: index:to(\"bool\") or "
+    lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: "
+                    "index:to(\"bool\") or "
                     "index:to(\"int64\")");
   if (lt_dtype_is_float(t->dtype))
-    lt_lua_error(L, "index: a tensor of %s, it wants bool (a mask) or int64 (positions)", lt_dtype_name(t->dtype));
+    lt_lua_error(L, "index: a tensor of %s, it wants bool (a mask) or int64 (positions)",
+                 lt_dtype_name(t->dtype));
   if (t->dtype == LT_bool && t->ndim == 0) lt_lua_error(L, "index: a mask of 0 dims");
   add_item(L, key, ITEM_TENSOR)->tensor = t;
 }
@@ -97,7 +105,9 @@ static const char *skip_space(const char *s) {
 }
 
 static void fail_text(lua_State *L, const char *text) {
-  lt_lua_error(L, "index: cannot read \"%s\"; it wants entries as 2, -1, 2:5, ::2, :, ..., newaxis with commas between",
+  lt_lua_error(L,
+               "index: cannot read \"%s\"; it wants entries as 2, -1, 2:5, ::2, :, ..., newaxis "
+               "with commas between",
                text);
 }
 
@@ -152,7 +162,8 @@ static void read_text(lua_State *L, Key *key, const char *text) {
 
 bool lt_lua_is_index_text(const char *s) {
   s = skip_space(s);
-  if (isdigit((unsigned char)*s) || *s == '-' || *s == ':' || strncmp(s, "...", 3) == 0) return true;
+  if (isdigit((unsigned char)*s) || *s == '-' || *s == ':' || strncmp(s, "...", 3) == 0)
+    return true;
   return strncmp(s, "newaxis", 7) == 0 && !isalnum((unsigned char)s[7]);
 }
 
@@ -165,13 +176,19 @@ static void read_entry(lua_State *L, Key *key, int i) {
     add_item(L, key, ITEM_POSITION)->first = n;
     return;
   }
-  case LUA_TTABLE: read_range(L, key, i); return;
-  case LUA_TSTRING: read_text(L, key, lua_tostring(L, i)); return;
-  default: break;
+  case LUA_TTABLE:
+    read_range(L, key, i);
+    return;
+  case LUA_TSTRING:
+    read_text(L, key, lua_tostring(L, i));
+    return;
+  default:
+    break;
   }
   if (!t)
-    lt_lua_error(L, "index: %s; it wants a position, {first, last}, a tensor or a string as \"2:5, :\"",
-                 lt_lua_describe(L, i));
+    lt_lua_error(
+        L, "index: %s; it wants a position, {first, last}, a tensor or a string as \"2:5, :\"",
+        lt_lua_describe(L, i));
   read_tensor(L, key, t);
 }
 
@@ -183,7 +200,9 @@ static void read_key(lua_State *L, Key *key) {
   }
   int n = (int)lua_rawlen(L, 2), seen = 0;
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) seen++;
-  if (seen != n) lt_lua_error(L, "index: the table has %s among its entries", seen > n ? "a name or a gap" : "nil");
+  if (seen != n)
+    lt_lua_error(L, "index: the table has %s among its entries",
+                 seen > n ? "a name or a gap" : "nil");
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
     read_entry(L, key, lua_gettop(L));
@@ -202,7 +221,8 @@ static int item_dims(const Item *item) {
 static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
   int64_t n = t->shape[dim];
   if (i > n || i < -n)
-    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i, said, (long long)n);
+    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i, said,
+                        (long long)n);
   return lt_do(select, A(t), A(dim), A(i > 0 ? i - 1 : i));
 }
 
@@ -226,8 +246,10 @@ static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
 static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
   for (int i = 0; i < mask->ndim; i++) {
     if (mask->shape[i] == p->view->shape[dim + i]) continue;
-    lt_error_set("index: the mask of shape %s does not fit the tensor of shape %s: dim %d has %lld, the mask's %lld",
-                 lt_shape_text(mask->ndim, mask->shape), lt_shape_text(p->view->ndim, p->view->shape), said + i,
+    lt_error_set("index: the mask of shape %s does not fit the tensor of shape %s: dim %d has "
+                 "%lld, the mask's %lld",
+                 lt_shape_text(mask->ndim, mask->shape),
+                 lt_shape_text(p->view->ndim, p->view->shape), said + i,
                  (long long)p->view->shape[dim + i], (long long)mask->shape[i]);
     return false;
   }
@@ -279,9 +301,15 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
       dim += t->ndim - dims;
       said += t->ndim - dims;
       continue;
-    case ITEM_NEWAXIS: p->view = lt_do(unsqueeze, A(p->view), A(dim++)); continue;
-    case ITEM_POSITION: p->view = apply_position(p->view, dim, said, item->first); break;
-    case ITEM_RANGE: p->view = apply_range(p->view, dim++, item); break;
+    case ITEM_NEWAXIS:
+      p->view = lt_do(unsqueeze, A(p->view), A(dim++));
+      continue;
+    case ITEM_POSITION:
+      p->view = apply_position(p->view, dim, said, item->first);
+      break;
+    case ITEM_RANGE:
+      p->view = apply_range(p->view, dim++, item);
+      break;
     case ITEM_TENSOR:
       if (!plan_tensor(p, dim, said, item->tensor, key->count == 1)) return false;
       dim += item_dims(item);
@@ -296,7 +324,8 @@ static lt_Tensor *get(lt_Tensor *t, const Key *key) {
   Plan p;
   if (!make_plan(&p, t, key)) return NULL;
   if (p.mask) return lt_do(masked_select, A(p.view), A(p.mask));
-  if (p.count) return lt_do(_index, A(p.view), LT_TENSORS(p.index, p.count), LT_INTS(p.dim, p.count));
+  if (p.count)
+    return lt_do(_index, A(p.view), LT_TENSORS(p.index, p.count), LT_INTS(p.dim, p.count));
   return p.view == t ? lt_do(_alias, A(t)) : p.view;
 }
 
@@ -313,14 +342,16 @@ static bool asked_by_ipairs(lua_State *L) {
 
 static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
   check_position(L, i);
-  if (t->ndim == 0) lt_lua_error(L, "index: a tensor of 0 dims has no positions; its value is x:item()");
+  if (t->ndim == 0)
+    lt_lua_error(L, "index: a tensor of 0 dims has no positions; its value is x:item()");
   int64_t n = t->shape[0];
   if (i == n + 1 && asked_by_ipairs(L)) {
     lua_pushnil(L);
     return 1;
   }
   if (i > n || i < -n)
-    lt_lua_error(L, "index: position %lld is out of range: dim 1 has %lld", (long long)i, (long long)n);
+    lt_lua_error(L, "index: position %lld is out of range: dim 1 has %lld", (long long)i,
+                 (long long)n);
   lt_lua_op1(L, "index", LT_OP_select, (lt_Arg[]){A(t), A(0), A(i > 0 ? i - 1 : i)}, 3);
   return 1;
 }
@@ -343,17 +374,19 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
 
 /* Leading dims of size 1 may be too many in a value, as in PyTorch. */
 static lt_Tensor *fit(lt_Tensor *value, int ndim) {
-  while (value && value->ndim > ndim && value->shape[0] == 1) value = lt_do(select, A(value), A(0), A(0));
+  while (value && value->ndim > ndim && value->shape[0] == 1)
+    value = lt_do(select, A(value), A(0), A(0));
   return value;
 }
 
 static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
   if (!value) value = lt_scope_own(lt_scalar_tensor(s, p->view->dtype));
   if (value && value->ndim > 0) value = to_device_of(value, p->view);
-  if (value && value->dtype != p->view->dtype) value = lt_do(to, A(value), LT_NIL, lt_arg_dtype(p->view->dtype));
+  if (value && value->dtype != p->view->dtype)
+    value = lt_do(to, A(value), LT_NIL, lt_arg_dtype(p->view->dtype));
   if (p->mask && !expand_mask(p, 0, p->mask)) return false;
-  return value && lt_do_in_place(_index_put, A(p->view), LT_TENSORS(p->index, p->count), LT_INTS(p->dim, p->count),
-                                 A(value));
+  return value && lt_do_in_place(_index_put, A(p->view), LT_TENSORS(p->index, p->count),
+                                 LT_INTS(p->dim, p->count), A(value));
 }
 
 static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
@@ -374,7 +407,8 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t) {
   if (lua_type(L, 3) == LUA_TTABLE) {
     value = lt_lua_from_value(L, "index", 3, t->dtype, lt_tensor_is_meta(t) ? lt_meta() : lt_cpu());
   } else if (!value && !lt_lua_scalar(L, 3, &s)) {
-    lt_lua_error(L, "index: the value is %s, it wants a number, a tensor or a table of numbers", lt_lua_describe(L, 3));
+    lt_lua_error(L, "index: the value is %s, it wants a number, a tensor or a table of numbers",
+                 lt_lua_describe(L, 3));
   }
   lt_lua_enter(L, lt_lua_state(L));
   size_t mark = lt_scope_open();

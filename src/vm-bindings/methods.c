@@ -1,7 +1,9 @@
 /* methods.c: what a tensor answers about itself, and conversions whose arguments no signature can say. */
 #include "bindings.h"
 
-static lt_Tensor *self_of(lua_State *L, const char *name) { return lt_lua_check(L, 1, name, "self"); }
+static lt_Tensor *self_of(lua_State *L, const char *name) {
+  return lt_lua_check(L, 1, name, "self");
+}
 
 /* ---- values and geometry --------------------------------------------------------------------------------- */
 
@@ -19,27 +21,33 @@ static int dim_at(lua_State *L, const lt_Tensor *t, const char *name) {
   int64_t d;
   if (lua_isnoneornil(L, 2)) return -1;
   if (!lt_lua_whole(L, 2, &d))
-    lt_lua_error(L, "%s: argument \"dim\" is %s, it wants a whole number", name, lt_lua_describe(L, 2));
-  if (d == 0) lt_lua_error(L, "%s: argument \"dim\" is 0: dims count from 1 (-1 is the last)", name);
+    lt_lua_error(L, "%s: argument \"dim\" is %s, it wants a whole number", name,
+                 lt_lua_describe(L, 2));
+  if (d == 0)
+    lt_lua_error(L, "%s: argument \"dim\" is 0: dims count from 1 (-1 is the last)", name);
   if (d > t->ndim || d < -t->ndim)
-    lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name, (long long)d,
-                 lt_shape_text(t->ndim, t->shape), t->ndim);
+    lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name,
+                 (long long)d, lt_shape_text(t->ndim, t->shape), t->ndim);
   return (int)(d > 0 ? d - 1 : d + t->ndim);
 }
 
 static int method_size(lua_State *L) {
   lt_Tensor *t = self_of(L, "size");
   int d = dim_at(L, t, "size");
-  if (d < 0) lt_lua_push_shape(L, t->ndim, t->shape);
-  else lua_pushinteger(L, t->shape[d]);
+  if (d < 0)
+    lt_lua_push_shape(L, t->ndim, t->shape);
+  else
+    lua_pushinteger(L, t->shape[d]);
   return 1;
 }
 
 static int method_stride(lua_State *L) {
   lt_Tensor *t = self_of(L, "stride");
   int d = dim_at(L, t, "stride");
-  if (d < 0) lt_lua_push_shape(L, t->ndim, t->strides);
-  else lua_pushinteger(L, t->strides[d]);
+  if (d < 0)
+    lt_lua_push_shape(L, t->ndim, t->strides);
+  else
+    lua_pushinteger(L, t->strides[d]);
   return 1;
 }
 
@@ -79,7 +87,8 @@ static int method_is_floating_point(lua_State *L) {
 }
 
 static int method_shares_storage(lua_State *L) {
-  lua_pushboolean(L, self_of(L, "shares_storage")->storage == lt_lua_check(L, 2, "shares_storage", "other")->storage);
+  lua_pushboolean(L, self_of(L, "shares_storage")->storage ==
+                         lt_lua_check(L, 2, "shares_storage", "other")->storage);
   return 1;
 }
 
@@ -94,8 +103,9 @@ static int method_set_data(lua_State *L) {
 
 static const lt_Signature to_signature = {
     .count = 5,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("dtype", DTYPE),
-              LT_LUA_OPTION("non_blocking", BOOL), LT_LUA_OPTION("copy", BOOL)}};
+    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE),
+              LT_LUA_OPTION("dtype", DTYPE), LT_LUA_OPTION("non_blocking", BOOL),
+              LT_LUA_OPTION("copy", BOOL)}};
 
 static bool is_dtype_name(const char *s) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
@@ -114,11 +124,14 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
     return;
   }
   const char *name = NULL;
-  if (lua_type(L, i) == LUA_TSTRING) name = is_dtype_name(lua_tostring(L, i)) ? "dtype" : "device";
-  else if (lua_isboolean(L, i) && *flags < 2) name = (*flags)++ ? "copy" : "non_blocking";
+  if (lua_type(L, i) == LUA_TSTRING)
+    name = is_dtype_name(lua_tostring(L, i)) ? "dtype" : "device";
+  else if (lua_isboolean(L, i) && *flags < 2)
+    name = (*flags)++ ? "copy" : "non_blocking";
   if (!name)
     lt_lua_error(L, "to: %s; it wants a device, a dtype or a tensor", lt_lua_describe(L, i));
-  if (lua_getfield(L, names, name) != LUA_TNIL) lt_lua_error(L, "to: argument \"%s\" is given twice", name);
+  if (lua_getfield(L, names, name) != LUA_TNIL)
+    lt_lua_error(L, "to: argument \"%s\" is given twice", name);
   lua_pop(L, 1);
   lua_pushvalue(L, i);
   lua_setfield(L, names, name);
@@ -177,9 +190,10 @@ static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, 
 static const struct {
   const char *name;
   lt_Dtype dtype;
-} casts[] = {{"float", LT_float32}, {"double", LT_float64}, {"half", LT_float16}, {"bfloat16", LT_bfloat16},
-             {"int", LT_int32},     {"long", LT_int64},     {"short", LT_int16},  {"char", LT_int8},
-             {"byte", LT_uint8},    {"bool", LT_bool}};
+} casts[] = {{"float", LT_float32},     {"double", LT_float64}, {"half", LT_float16},
+             {"bfloat16", LT_bfloat16}, {"int", LT_int32},      {"long", LT_int64},
+             {"short", LT_int16},       {"char", LT_int8},      {"byte", LT_uint8},
+             {"bool", LT_bool}};
 
 static int method_cast(lua_State *L) {
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
@@ -193,9 +207,11 @@ static int method_device(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
   self_of(L, name);
   snprintf(full, sizeof full, "%s", name);
-  if (lua_type(L, 2) == LUA_TNUMBER) snprintf(full, sizeof full, "%s:%lld", name, (long long)lua_tointeger(L, 2));
+  if (lua_type(L, 2) == LUA_TNUMBER)
+    snprintf(full, sizeof full, "%s:%lld", name, (long long)lua_tointeger(L, 2));
   bool blocking = true;
-  if (lua_istable(L, lua_gettop(L)) && lua_getfield(L, lua_gettop(L), "non_blocking") == LUA_TBOOLEAN)
+  if (lua_istable(L, lua_gettop(L)) &&
+      lua_getfield(L, lua_gettop(L), "non_blocking") == LUA_TBOOLEAN)
     blocking = !lua_toboolean(L, -1);
   if (!lt_device_parse(full, &device)) lt_lua_error(L, "%s: %s", name, lt_error());
   return convert(L, name, lt_arg_device(device), LT_NIL, !blocking);
@@ -203,7 +219,8 @@ static int method_device(lua_State *L) {
 
 static int method_type_as(lua_State *L) {
   lt_Tensor *other = lt_lua_check(L, 2, "type_as", "other");
-  return convert(L, "type_as", lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype), false);
+  return convert(L, "type_as", lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype),
+                 false);
 }
 
 static void set_conversions(lua_State *L) {

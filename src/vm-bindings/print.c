@@ -9,19 +9,23 @@
 
 typedef struct {
   lt_PrintOptions opt;
-  const lt_Tensor *t;     /* in the host's memory */
+  const lt_Tensor *t;        /* in the host's memory */
   int64_t full[LT_MAX_DIMS]; /* sizes before a corner was cut out */
   bool summary;
   int width;
-  bool sci, whole; /* of floats: exponents; no fractions */
-  double low, high;  /* |smallest|, |largest| of the finite, nonzero elements */
-  bool finite;       /* is there one */
+  bool sci, whole;  /* of floats: exponents; no fractions */
+  double low, high; /* |smallest|, |largest| of the finite, nonzero elements */
+  bool finite;      /* is there one */
   luaL_Buffer b;
 } Printer;
 
 /* Is dim d shown by its ends only? */
-static bool is_cut(const Printer *p, int d) { return p->summary && p->full[d] > 2 * p->opt.edgeitems; }
-static int64_t shown(const Printer *p, int d) { return is_cut(p, d) ? 2 * p->opt.edgeitems : p->full[d]; }
+static bool is_cut(const Printer *p, int d) {
+  return p->summary && p->full[d] > 2 * p->opt.edgeitems;
+}
+static int64_t shown(const Printer *p, int d) {
+  return is_cut(p, d) ? 2 * p->opt.edgeitems : p->full[d];
+}
 
 static const char *step_to(const Printer *p, const char *data, int d, int64_t k) {
   if (is_cut(p, d) && k >= p->opt.edgeitems) k += p->t->shape[d] - 2 * p->opt.edgeitems;
@@ -105,8 +109,10 @@ static void add_row(Printer *p, const char *data, int indent) {
     for (int dots = is_cut(p, d) && k == p->opt.edgeitems; dots >= 0; dots--, item++) {
       if (item) luaL_addstring(&p->b, item % per_line ? ", " : ",\n");
       if (item && item % per_line == 0) add_spaces(p, indent + 1);
-      if (dots) luaL_addstring(&p->b, " ...");
-      else add_element(p, step_to(p, data, d, k));
+      if (dots)
+        luaL_addstring(&p->b, " ...");
+      else
+        add_element(p, step_to(p, data, d, k));
     }
   }
 }
@@ -122,16 +128,20 @@ static void add_blocks(Printer *p, const char *data, int d, int indent) {
         for (int i = 1; i < deep; i++) luaL_addchar(&p->b, '\n');
         add_spaces(p, indent + 1);
       }
-      if (dots) luaL_addstring(&p->b, "...");
-      else add_block(p, step_to(p, data, d, k), d + 1, indent + 1);
+      if (dots)
+        luaL_addstring(&p->b, "...");
+      else
+        add_block(p, step_to(p, data, d, k), d + 1, indent + 1);
     }
   }
 }
 
 static void add_block(Printer *p, const char *data, int d, int indent) {
   luaL_addchar(&p->b, '{');
-  if (d == p->t->ndim - 1) add_row(p, data, indent);
-  else add_blocks(p, data, d, indent);
+  if (d == p->t->ndim - 1)
+    add_row(p, data, indent);
+  else
+    add_blocks(p, data, d, indent);
   luaL_addchar(&p->b, '}');
 }
 
@@ -146,19 +156,24 @@ typedef struct {
 
 static void find_suffixes(Suffixes *s, const lt_Tensor *t, bool shape) {
   bool bare = t->numel == 0 || lt_tensor_is_meta(t); /* the elements do not tell the dtype */
-  bool plain = t->dtype == lt_dtype_default() || (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool));
+  bool plain =
+      t->dtype == lt_dtype_default() || (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool));
   lt_Device device = lt_tensor_device(t);
   const char *grad_fn = lt_tensor_grad_fn_name(t);
   size_t size = sizeof s->text[0];
-  if (device.type != LT_DEVICE_cpu) snprintf(s->text[s->count++], size, "device = \"%s\"", lt_device_name(device));
+  if (device.type != LT_DEVICE_cpu)
+    snprintf(s->text[s->count++], size, "device = \"%s\"", lt_device_name(device));
   if (shape) snprintf(s->text[s->count++], size, "shape = %s", lt_shape_text(t->ndim, t->shape));
   if (!plain) snprintf(s->text[s->count++], size, "dtype = \"%s\"", lt_dtype_name(t->dtype));
-  if (grad_fn) snprintf(s->text[s->count++], size, "grad_fn = <%s>", grad_fn);
-  else if (t->requires_grad) snprintf(s->text[s->count++], size, "requires_grad = true");
+  if (grad_fn)
+    snprintf(s->text[s->count++], size, "grad_fn = <%s>", grad_fn);
+  else if (t->requires_grad)
+    snprintf(s->text[s->count++], size, "requires_grad = true");
 }
 
 /* Pushes `text` (at the top), the suffixes and the end. */
-static int finish(lua_State *L, const lt_PrintOptions *opt, const Suffixes *s, bool scalar, bool empty) {
+static int finish(lua_State *L, const lt_PrintOptions *opt, const Suffixes *s, bool scalar,
+                  bool empty) {
   size_t n;
   luaL_Buffer b;
   const char *text = lua_tolstring(L, -1, &n), *line = strrchr(text, '\n');
@@ -223,8 +238,10 @@ static int print_tensor(lua_State *L, lt_Tensor *t, lt_PrintOptions opt) {
   find_format(&p);
   luaL_buffinit(L, &p.b);
   luaL_addstring(&p.b, t->ndim ? "tensor" : "tensor(");
-  if (t->ndim == 0) add_element(&p, lt_tensor_data(p.t));
-  else add_block(&p, lt_tensor_data(p.t), 0, INDENT);
+  if (t->ndim == 0)
+    add_element(&p, lt_tensor_data(p.t));
+  else
+    add_block(&p, lt_tensor_data(p.t), 0, INDENT);
   if (t->ndim > 0) luaL_buffsub(&p.b, 1); /* the last brace comes after the suffixes */
   luaL_pushresult(&p.b);
   return finish(L, &opt, &s, t->ndim == 0, false);
@@ -240,8 +257,9 @@ int lt_lua_tostring(lua_State *L) {
 
 static const lt_Signature options_signature = {
     .count = 6,
-    .param = {LT_LUA_OPTION("precision", INT), LT_LUA_OPTION("threshold", FLOAT), LT_LUA_OPTION("edgeitems", INT),
-              LT_LUA_OPTION("linewidth", INT), LT_LUA_OPTION("profile", STRING), LT_LUA_OPTION("sci_mode", BOOL)}};
+    .param = {LT_LUA_OPTION("precision", INT), LT_LUA_OPTION("threshold", FLOAT),
+              LT_LUA_OPTION("edgeitems", INT), LT_LUA_OPTION("linewidth", INT),
+              LT_LUA_OPTION("profile", STRING), LT_LUA_OPTION("sci_mode", BOOL)}};
 
 static const lt_PrintOptions default_options = {4, 1000, 3, 80, -1};
 
@@ -261,8 +279,8 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
   if (a->arg[p].kind != LT_ARG_INT) return old;
   int64_t n = a->arg[p].i;
   if (n < least || n > 10000)
-    lt_lua_error(L, "set_printoptions: argument \"%s\" is %lld, it wants %d to 10000", a->signature->param[p].name,
-                 (long long)n, least);
+    lt_lua_error(L, "set_printoptions: argument \"%s\" is %lld, it wants %d to 10000",
+                 a->signature->param[p].name, (long long)n, least);
   return (int)n;
 }
 
@@ -272,9 +290,13 @@ static int set_print_options(lua_State *L) {
   lt_lua_arguments(L, &a, "set_printoptions", &options_signature, false);
   lt_PrintOptions o = lt_lua_state(L)->print;
   if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
-    lt_lua_error(L, "set_printoptions: no profile is called \"%s\". There are: default, short, full", a.arg[4].string);
+    lt_lua_error(L,
+                 "set_printoptions: no profile is called \"%s\". There are: default, short, full",
+                 a.arg[4].string);
   o.precision = read_count(L, &a, 0, o.precision, 0);
-  if (o.precision > 100) lt_lua_error(L, "set_printoptions: argument \"precision\" is %d, it wants at most 100", o.precision);
+  if (o.precision > 100)
+    lt_lua_error(L, "set_printoptions: argument \"precision\" is %d, it wants at most 100",
+                 o.precision);
   if (a.arg[1].kind == LT_ARG_FLOAT) o.threshold = a.arg[1].f;
   o.edgeitems = read_count(L, &a, 2, o.edgeitems, 1);
   o.linewidth = read_count(L, &a, 3, o.linewidth, 10);
@@ -295,15 +317,18 @@ static int get_print_options(lua_State *L) {
   lua_setfield(L, -2, "edgeitems");
   lua_pushinteger(L, o->linewidth);
   lua_setfield(L, -2, "linewidth");
-  if (o->sci_mode >= 0) lua_pushboolean(L, o->sci_mode);
-  else lua_pushnil(L);
+  if (o->sci_mode >= 0)
+    lua_pushboolean(L, o->sci_mode);
+  else
+    lua_pushnil(L);
   lua_setfield(L, -2, "sci_mode");
   return 1;
 }
 
 void lt_lua_open_print(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {
-      {"set_printoptions", set_print_options}, {"get_printoptions", get_print_options}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"set_printoptions", set_print_options},
+                                    {"get_printoptions", get_print_options},
+                                    {NULL, NULL}};
   (void)methods;
   lt_lua_state(L)->print = default_options;
   lua_pushvalue(L, functions);

@@ -15,7 +15,8 @@ static lt_Generator *generator_at(lua_State *L, int i, const char *name) {
 static int64_t seed_at(lua_State *L, int i, const char *name) {
   int64_t seed;
   if (!lt_lua_whole(L, i, &seed))
-    lt_lua_error(L, "%s: argument \"seed\" is %s, it wants a whole number", name, lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: argument \"seed\" is %s, it wants a whole number", name,
+                 lt_lua_describe(L, i));
   return seed;
 }
 
@@ -35,7 +36,8 @@ static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
   lt_Tensor *t = lt_lua_check(L, i, name, "state");
   if (t->dtype != LT_int64 || t->numel != 2 || lt_tensor_device(t).type != LT_DEVICE_cpu ||
       !lt_tensor_is_contiguous(t))
-    lt_lua_error(L, "%s: argument \"state\" is %s, it wants what get_state gave", name, lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: argument \"state\" is %s, it wants what get_state gave", name,
+                 lt_lua_describe(L, i));
   memcpy(state, lt_tensor_data(t), sizeof state);
   lt_generator_set_state(g, state);
 }
@@ -75,7 +77,8 @@ static int set_rng_state(lua_State *L) {
 
 /* Generator([seed]) */
 static int generator_new(lua_State *L) {
-  uint64_t first = lua_isnumber(L, 1) ? (uint64_t)seed_at(L, 1, "Generator") : lt_random_seed() >> 1;
+  uint64_t first =
+      lua_isnumber(L, 1) ? (uint64_t)seed_at(L, 1, "Generator") : lt_random_seed() >> 1;
   lt_Generator **g = lua_newuserdatauv(L, sizeof *g, 0);
   *g = NULL;
   lua_pushvalue(L, lua_upvalueindex(LT_UP_OWN));
@@ -106,8 +109,12 @@ static int generator_manual_seed(lua_State *L) {
 }
 
 static int generator_seed(lua_State *L) { return push_new_seed(L, generator_at(L, 1, "seed")); }
-static int generator_initial_seed(lua_State *L) { return push_seed(L, generator_at(L, 1, "initial_seed")); }
-static int generator_get_state(lua_State *L) { return push_state(L, generator_at(L, 1, "get_state")); }
+static int generator_initial_seed(lua_State *L) {
+  return push_seed(L, generator_at(L, 1, "initial_seed"));
+}
+static int generator_get_state(lua_State *L) {
+  return push_state(L, generator_at(L, 1, "get_state"));
+}
 
 static int generator_set_state(lua_State *L) {
   set_state(L, generator_at(L, 1, "set_state"), 2, "set_state");
@@ -116,13 +123,16 @@ static int generator_set_state(lua_State *L) {
 }
 
 void lt_lua_open_random(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"manual_seed", manual_seed},     {"seed", seed},
-                                    {"initial_seed", initial_seed},   {"get_rng_state", get_rng_state},
-                                    {"set_rng_state", set_rng_state}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"manual_seed", generator_manual_seed},   {"seed", generator_seed},
-                                 {"initial_seed", generator_initial_seed}, {"get_state", generator_get_state},
-                                 {"set_state", generator_set_state},       {NULL, NULL}};
-  static const luaL_Reg meta[] = {{"__gc", generator_gc}, {"__tostring", generator_tostring}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"manual_seed", manual_seed},     {"seed", seed},
+      {"initial_seed", initial_seed},   {"get_rng_state", get_rng_state},
+      {"set_rng_state", set_rng_state}, {NULL, NULL}};
+  static const luaL_Reg own[] = {
+      {"manual_seed", generator_manual_seed},   {"seed", generator_seed},
+      {"initial_seed", generator_initial_seed}, {"get_state", generator_get_state},
+      {"set_state", generator_set_state},       {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__gc", generator_gc}, {"__tostring", generator_tostring}, {NULL, NULL}};
   (void)methods;
   lua_newtable(L);
   lt_lua_setfuncs(L, meta);

@@ -7,10 +7,13 @@
 #include "check.h"
 #include "core.h"
 
-#define SHAPE(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
-#define L(...)     LT_INTS(((int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+#define SHAPE(...)                                                                                 \
+  (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
+#define L(...)                                                                                     \
+  LT_INTS(((int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 #define TL(...)                                                                                    \
-  LT_TENSORS(((lt_Tensor *[]){__VA_ARGS__}), (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
+  LT_TENSORS(((lt_Tensor *[]){__VA_ARGS__}),                                                       \
+             (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
 #define D(dtype) lt_arg_dtype(LT_##dtype)
 #define S(text)  A((const char *)(text))
 /* A tensor of one dimension from a list of doubles. */
@@ -18,7 +21,8 @@
   from_list(LT_##dtype, (double[]){__VA_ARGS__}, 1,                                                \
             (int64_t[]){(int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double))})
 
-__attribute__((unused)) static lt_Tensor *from_list(lt_Dtype dtype, const double *values, int ndim, const int64_t *shape) {
+__attribute__((unused)) static lt_Tensor *from_list(lt_Dtype dtype, const double *values, int ndim,
+                                                    const int64_t *shape) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
   for (int64_t i = 0; t && i < t->numel; i++) {
     bool whole = !lt_dtype_is_float(dtype);
@@ -35,30 +39,36 @@ __attribute__((unused)) static lt_Scalar element(const lt_Tensor *t, int64_t at)
     place += at % t->shape[d] * t->strides[d];
     at /= t->shape[d];
   }
-  return lt_scalar_load(t->dtype, (const char *)lt_tensor_data(t) + place * (int64_t)lt_dtype_size(t->dtype));
+  return lt_scalar_load(t->dtype,
+                        (const char *)lt_tensor_data(t) + place * (int64_t)lt_dtype_size(t->dtype));
 }
 __attribute__((unused)) static double number(const lt_Tensor *t, int64_t at) {
   return lt_scalar_to_double(element(t, at));
 }
 
 /* Numbers from -1 to 1 in floats, -9 to 9 in integers, 0 to 9 in uint8, that look random; the same for the same seed. */
-__attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const int64_t *shape, unsigned seed) {
+__attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const int64_t *shape,
+                                                unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
   uint64_t state = seed * 2654435761u + 12345;
   for (int64_t i = 0; t && i < t->numel; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     double u = (double)(state >> 40) / 16777216.0 * 2 - 1;
     lt_Scalar s = lt_scalar_float(u);
-    if (dtype == LT_bool) s = lt_scalar_bool(u > 0);
-    else if (dtype == LT_uint8) s = lt_scalar_int((int64_t)((u + 1) * 5));
-    else if (!lt_dtype_is_float(dtype)) s = lt_scalar_int((int64_t)(u * 10));
+    if (dtype == LT_bool)
+      s = lt_scalar_bool(u > 0);
+    else if (dtype == LT_uint8)
+      s = lt_scalar_int((int64_t)((u + 1) * 5));
+    else if (!lt_dtype_is_float(dtype))
+      s = lt_scalar_int((int64_t)(u * 10));
     lt_scalar_store(s, dtype, (char *)lt_tensor_data(t) + (size_t)i * lt_dtype_size(dtype));
   }
   return t;
 }
 
 /* Positions from 1 to n. */
-__attribute__((unused)) static lt_Tensor *positions(int64_t n, int ndim, const int64_t *shape, unsigned seed) {
+__attribute__((unused)) static lt_Tensor *positions(int64_t n, int ndim, const int64_t *shape,
+                                                    unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), ndim, shape));
   uint64_t state = seed * 2654435761u + 777;
   int64_t *x = t ? lt_tensor_data(t) : NULL;
@@ -96,20 +106,26 @@ __attribute__((unused)) static lt_Tensor *laid_out(lt_Tensor *t, int layout) {
       at /= shape[d];
     }
     size_t size = lt_dtype_size(t->dtype);
-    memcpy((char *)lt_tensor_data(view) + (size_t)place * size, (char *)lt_tensor_data(t) + (size_t)i * size, size);
+    memcpy((char *)lt_tensor_data(view) + (size_t)place * size,
+           (char *)lt_tensor_data(t) + (size_t)i * size, size);
   }
   return view;
 }
 
 /* How far apart two numbers of a dtype may be when both were computed well. */
 __attribute__((unused)) static double slack(lt_Dtype d) {
-  return d == LT_float64 ? 1e-12 : d == LT_float32 ? 2e-6 : d == LT_float16 ? 2e-3 : d == LT_bfloat16 ? 1.6e-2 : 0;
+  return d == LT_float64    ? 1e-12
+         : d == LT_float32  ? 2e-6
+         : d == LT_float16  ? 2e-3
+         : d == LT_bfloat16 ? 1.6e-2
+                            : 0;
 }
 
 /* Results of an op, all owned by the scope; false with a report when the op fails. */
-#define RUN_OP(out, op, in_place, ...) run_op(__FILE__, __LINE__, LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__), out)
-__attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId op, bool in_place, const lt_Arg *args,
-                                           int nargs, lt_Tensor **out) {
+#define RUN_OP(out, op, in_place, ...)                                                             \
+  run_op(__FILE__, __LINE__, LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__), out)
+__attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId op, bool in_place,
+                                           const lt_Arg *args, int nargs, lt_Tensor **out) {
   lt_Results r;
   if (!lt_call(op, in_place, args, nargs, &r)) {
     check_report(file, line, "%s failed: %s", lt_ops[op].name, lt_error());
@@ -140,20 +156,22 @@ __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId o
 /* t has the shape and values of a list. */
 #define CHECK_TENSOR(t, tolerance, shape_, ...)                                                    \
   check_tensor(__FILE__, __LINE__, #t, t, tolerance, shape_, (double[]){__VA_ARGS__})
-__attribute__((unused)) static void check_tensor(const char *file, int line, const char *what, lt_Tensor *t,
-                                                 double tolerance, lt_Arg shape, const double *values) {
+__attribute__((unused)) static void check_tensor(const char *file, int line, const char *what,
+                                                 lt_Tensor *t, double tolerance, lt_Arg shape,
+                                                 const double *values) {
   if (!t) {
     check_report(file, line, "%s is NULL: %s", what, lt_error());
     return;
   }
   if (!lt_shape_equal(t->ndim, t->shape, shape.count, shape.ints)) {
-    check_report(file, line, "%s has the shape %s, wanted %s", what, lt_shape_text(t->ndim, t->shape),
-                 lt_shape_text(shape.count, shape.ints));
+    check_report(file, line, "%s has the shape %s, wanted %s", what,
+                 lt_shape_text(t->ndim, t->shape), lt_shape_text(shape.count, shape.ints));
     return;
   }
   for (int64_t i = 0; i < t->numel; i++)
     if (!check_close(number(t, i), values[i], tolerance)) {
-      check_report(file, line, "%s: element %lld is %.17g, wanted %.17g", what, (long long)i + 1, number(t, i), values[i]);
+      check_report(file, line, "%s: element %lld is %.17g, wanted %.17g", what, (long long)i + 1,
+                   number(t, i), values[i]);
       return;
     }
 }

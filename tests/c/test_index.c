@@ -13,7 +13,9 @@ static void unflat(const lt_Tensor *t, int64_t at, int64_t *position) {
     at /= t->shape[d];
   }
 }
-static bool same(lt_Scalar a, lt_Scalar b) { return a.kind == LT_FLOATING ? a.f == b.f : a.i == b.i; }
+static bool same(lt_Scalar a, lt_Scalar b) {
+  return a.kind == LT_FLOATING ? a.f == b.f : a.i == b.i;
+}
 
 static void index_select_takes_positions(void) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
@@ -73,10 +75,12 @@ static void scatter_writes_a_position_for_each(void) {
         }
         if (d == LT_bool)
           for (int i = 0; i < 120; i++) want[i] = want[i] != 0;
-        for (int64_t i = 0; i < 120; i++) CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
+        for (int64_t i = 0; i < 120; i++)
+          CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
       }
   lt_Tensor *z = noise(LT_float32, SHAPE(2, 2), 1), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, scatter, true, A(z), A(1), A(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), A(7)));
+  REQUIRE(RUN_OP(y, scatter, true, A(z), A(1),
+                 A(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), A(7)));
   CHECK_NEAR(number(z, 1), 7, 0);
   CHECK_NEAR(number(z, 2), 7, 0);
 }
@@ -92,9 +96,11 @@ static void rows_are_added_copied_and_filled(void) {
         int64_t shape[3] = {4, 5, 6};
         shape[dim] = 3;
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, 3, shape, 8), dim);
-        bool ok = way == 0   ? RUN_OP(y, index_add, false, A(laid_out(x, dim)), A(dim), A(index), A(src), A(2))
-                  : way == 1 ? RUN_OP(y, index_copy, false, A(laid_out(x, dim)), A(dim), A(index), A(src))
-                             : RUN_OP(y, index_fill, false, A(laid_out(x, dim)), A(dim), A(index), A(5));
+        bool ok =
+            way == 0
+                ? RUN_OP(y, index_add, false, A(laid_out(x, dim)), A(dim), A(index), A(src), A(2))
+            : way == 1 ? RUN_OP(y, index_copy, false, A(laid_out(x, dim)), A(dim), A(index), A(src))
+                       : RUN_OP(y, index_fill, false, A(laid_out(x, dim)), A(dim), A(index), A(5));
         if (!ok) return;
         double want[120];
         for (int64_t i = 0; i < 120; i++) want[i] = number(x, i);
@@ -105,7 +111,8 @@ static void rows_are_added_copied_and_filled(void) {
           double v = number(src, i), *to = &want[flat(x, p)];
           *to = way == 0 ? *to + 2 * v : way == 1 ? v : 5;
         }
-        for (int64_t i = 0; i < 120; i++) CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
+        for (int64_t i = 0; i < 120; i++)
+          CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
       }
 }
 
@@ -124,16 +131,19 @@ static void several_indices_follow_numpy(void) {
     CHECK_INT(y[0]->shape[1], 2);
     for (int i = 0; i < 3; i++)
       for (int j = 0; j < 2; j++)
-        for (int k = 0; k < 5; k++) CHECK_INT(number(y[0], (i * 2 + j) * 5 + k), i * 20 + (j ? 3 : 1) * 5 + k);
+        for (int k = 0; k < 5; k++)
+          CHECK_INT(number(y[0], (i * 2 + j) * 5 + k), i * 20 + (j ? 3 : 1) * 5 + k);
     REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 1, 2), V(int32, 2, 3)), L(0, 2)));
-    CHECK_TENSOR(y[0], 0, L(2, 4), 1, 6, 11, 16, 22, 27, 32, 37); /* not neighbours: indices come first */
+    CHECK_TENSOR(y[0], 0, L(2, 4), 1, 6, 11, 16, 22, 27, 32,
+                 37); /* not neighbours: indices come first */
     lt_Tensor *column = from_list(LT_int64, (double[]){1, 2}, SHAPE(2, 1));
     REQUIRE(RUN_OP(y, _index, false, A(t), TL(column, V(int64, 2, 3)), L(0, 1)));
     CHECK_INT(y[0]->numel, 20);
     CHECK_INT(number(y[0], 0), 5);
     CHECK_INT(number(y[0], 7), 12);
     CHECK_INT(number(y[0], 19), 34);
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 1, 3), V(int64, 4, 4), V(int64, 5, 1)), L(0, 1, 2)));
+    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 1, 3), V(int64, 4, 4), V(int64, 5, 1)),
+                   L(0, 1, 2)));
     CHECK_TENSOR(y[0], 0, L(2), 19, 55);
   }
 }
@@ -152,11 +162,14 @@ static void places_are_put(void) {
           double *to = &want[(r * 4 + j) * 5 + k];
           *to = add ? *to + number(values, j) : number(values, j);
         }
-      if (!RUN_OP(y, _index_put, true, A(x), TL(first, last), L(0, 2), A(values), A((bool)(add != 0)))) return;
+      if (!RUN_OP(y, _index_put, true, A(x), TL(first, last), L(0, 2), A(values),
+                  A((bool)(add != 0))))
+        return;
       for (int i = 0; i < 60; i++) CHECK_NEAR(number(x, i), want[i], 4 * slack((lt_Dtype)d));
     }
   lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 2), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _index_put, true, A(laid_out(x, 1)), TL(V(int64, 2)), L(0), A(V(float32, 9)), A((bool)false)));
+  REQUIRE(RUN_OP(y, _index_put, true, A(laid_out(x, 1)), TL(V(int64, 2)), L(0), A(V(float32, 9)),
+                 A((bool)false)));
   CHECK_NEAR(number(y[0], 2), 9, 0);
   CHECK_NEAR(number(y[0], 3), 9, 0);
 }
@@ -195,7 +208,8 @@ static void masks_select_and_scatter(void) {
   lt_Tensor *wide = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(2, 3));
   REQUIRE(RUN_OP(y, masked_select, false, A(wide), A(row)));
   CHECK_TENSOR(y[0], 0, L(4), 1, 3, 4, 6);
-  CHECK_FAILS("the mask is true 2 times, but source has only 1 element", masked_scatter, true, A(x), A(row), A(V(float32, 9)));
+  CHECK_FAILS("the mask is true 2 times, but source has only 1 element", masked_scatter, true, A(x),
+              A(row), A(V(float32, 9)));
   CHECK_TENSOR(x, 0, L(3), 1, 2, 3);
   REQUIRE(RUN_OP(y, nonzero, false, A(V(int64, 0, 0))));
   CHECK_INT(y[0]->shape[0], 0);
@@ -205,7 +219,8 @@ static void masks_select_and_scatter(void) {
 
 static void embedding_takes_rows_and_sums_their_gradients(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++) {
-    lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, 33), 1), *index = positions(10, SHAPE(4, 6), 2), *y[LT_MAX_OUT];
+    lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, 33), 1), *index = positions(10, SHAPE(4, 6), 2),
+              *y[LT_MAX_OUT];
     if (!RUN_OP(y, embedding, false, A(laid_out(w, d % 3)), A(index))) return;
     CHECK_INT(y[0]->ndim, 3);
     for (int64_t i = 0; i < y[0]->numel; i++)
@@ -213,7 +228,8 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
     lt_Tensor *g = laid_out(noise((lt_Dtype)d, SHAPE(4, 6, 33), 3), d % 3);
     double want[330] = {0};
     for (int64_t i = 0; i < g->numel; i++)
-      if (number(index, i / 33) != 4) want[((int64_t)number(index, i / 33) - 1) * 33 + i % 33] += number(g, i);
+      if (number(index, i / 33) != 4)
+        want[((int64_t)number(index, i / 33) - 1) * 33 + i % 33] += number(g, i);
     if (!RUN_OP(y, _embedding_backward, false, A(g), A(index), A(10), A(4))) return;
     for (int i = 0; i < 330; i++) CHECK_NEAR(number(y[0], i), want[i], 4 * slack((lt_Dtype)d));
   }
@@ -223,35 +239,46 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
 
 static void bad_positions_are_told_and_change_nothing(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(3, 2));
-  CHECK_FAILS("index_select: index is 4 at position {2}; the valid range is 1..3", index_select, false, A(x), A(0),
-              A(V(int64, 1, 4)));
-  CHECK_FAILS("index is 0 at position {1}; positions count from 1: the valid range is 1..3", index_select, false, A(x), A(0),
-              A(V(int64, 0)));
-  CHECK_FAILS("index is -1 at position {1}; the valid range is 1..3 (negative", index_select, false, A(x), A(0), A(V(int64, -1)));
+  CHECK_FAILS("index_select: index is 4 at position {2}; the valid range is 1..3", index_select,
+              false, A(x), A(0), A(V(int64, 1, 4)));
+  CHECK_FAILS("index is 0 at position {1}; positions count from 1: the valid range is 1..3",
+              index_select, false, A(x), A(0), A(V(int64, 0)));
+  CHECK_FAILS("index is -1 at position {1}; the valid range is 1..3 (negative", index_select, false,
+              A(x), A(0), A(V(int64, -1)));
   lt_Tensor *wrong = from_list(LT_int64, (double[]){1, 2, 1, 3}, SHAPE(2, 2));
-  CHECK_FAILS("gather: index is 3 at position {2, 2}; the valid range is 1..2", gather, false, A(x), A(1), A(wrong));
+  CHECK_FAILS("gather: index is 3 at position {2, 2}; the valid range is 1..2", gather, false, A(x),
+              A(1), A(wrong));
   CHECK_FAILS("scatter_: index is 3 at position {2, 2}", scatter, true, A(x), A(1), A(wrong), A(9));
-  CHECK_FAILS("index is 3", scatter_add, true, A(x), A(1), A(wrong), A(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("index is 3", scatter_add, true, A(x), A(1), A(wrong),
+              A(noise(LT_float32, SHAPE(2, 2), 1)));
   CHECK_FAILS("index is 9", index_fill, true, A(x), A(0), A(V(int64, 1, 9)), A(7));
-  CHECK_FAILS("index is 9", index_copy, true, A(x), A(0), A(V(int64, 1, 9)), A(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is 9", index_add, true, A(x), A(0), A(V(int64, 1, 9)), A(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is -4 at position {2}; the valid range is 1..3, or negative from the end", _index, false, A(x),
-              TL(V(int64, 1, -4)), L(0));
-  CHECK_FAILS("index is 0", _index_put, true, A(x), TL(V(int64, 1, 0)), L(0), A(V(float32, 9)), A((bool)false));
-  CHECK_FAILS("embedding: input is 7 at position {2}; the valid range is 1..3", embedding, false, A(x), A(V(int64, 1, 7)));
-  CHECK_FAILS("the dimension it counts in is empty", index_select, false, A(noise(LT_float32, SHAPE(0, 2), 1)), A(0), A(V(int64, 1)));
+  CHECK_FAILS("index is 9", index_copy, true, A(x), A(0), A(V(int64, 1, 9)),
+              A(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("index is 9", index_add, true, A(x), A(0), A(V(int64, 1, 9)),
+              A(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("index is -4 at position {2}; the valid range is 1..3, or negative from the end",
+              _index, false, A(x), TL(V(int64, 1, -4)), L(0));
+  CHECK_FAILS("index is 0", _index_put, true, A(x), TL(V(int64, 1, 0)), L(0), A(V(float32, 9)),
+              A((bool)false));
+  CHECK_FAILS("embedding: input is 7 at position {2}; the valid range is 1..3", embedding, false,
+              A(x), A(V(int64, 1, 7)));
+  CHECK_FAILS("the dimension it counts in is empty", index_select, false,
+              A(noise(LT_float32, SHAPE(0, 2), 1)), A(0), A(V(int64, 1)));
   CHECK_TENSOR(x, 0, L(3, 2), 1, 2, 3, 4, 5, 6);
 }
 
 static void nothing_is_indexed(void) {
-  lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 1), *none = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
+  lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 1),
+            *none = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, index_select, false, A(x), A(0), A(none)));
   CHECK_INT(y[0]->shape[0], 0);
   REQUIRE(RUN_OP(y, index_add, false, A(x), A(0), A(none), A(noise(LT_float32, SHAPE(0, 2), 1))));
   REQUIRE(RUN_OP(y, _index, false, A(x), TL(none), L(0)));
   CHECK_INT(y[0]->numel, 0);
-  REQUIRE(RUN_OP(y, scatter, false, A(x), A(0), A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2)))), A(1)));
-  REQUIRE(RUN_OP(y, gather, false, A(x), A(0), A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2))))));
+  REQUIRE(RUN_OP(y, scatter, false, A(x), A(0),
+                 A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2)))), A(1)));
+  REQUIRE(RUN_OP(y, gather, false, A(x), A(0),
+                 A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2))))));
   REQUIRE(RUN_OP(y, embedding, false, A(x), A(none)));
   CHECK_INT(y[0]->shape[1], 2);
 }
@@ -263,7 +290,8 @@ static void cat_joins_any_layouts_and_dtypes(void) {
     for (int d = 0; d < LT_DTYPE_COUNT; d++) {
       int64_t shape[3] = {3, 4, 5}, other[3] = {3, 4, 5};
       other[dim] = 2;
-      lt_Tensor *a = noise((lt_Dtype)d, 3, shape, 1), *b = laid_out(noise((lt_Dtype)d, 3, other, 2), 1 + dim % 2);
+      lt_Tensor *a = noise((lt_Dtype)d, 3, shape, 1),
+                *b = laid_out(noise((lt_Dtype)d, 3, other, 2), 1 + dim % 2);
       lt_Tensor *none = lt_scope_own(lt_empty((lt_Dtype)d, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
       if (!RUN_OP(y, cat, false, TL(a, none, b, a), A(dim))) return;
       CHECK_INT(y[0]->shape[dim], 2 * shape[dim] + 2);
@@ -304,7 +332,8 @@ static void flip_and_roll(void) {
   for (int layout = 0; layout < 3; layout++)
     for (int d = 0; d < LT_DTYPE_COUNT; d += 2)
       for (unsigned mask = 1; mask < 8; mask++) {
-        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(3, 4, 5), 1), layout), *y[LT_MAX_OUT], *r[LT_MAX_OUT];
+        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(3, 4, 5), 1), layout), *y[LT_MAX_OUT],
+                  *r[LT_MAX_OUT];
         int64_t dims[3], shifts[3], n = 0;
         for (int k = 0; k < 3; k++)
           if (mask >> k & 1) {

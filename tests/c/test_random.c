@@ -69,11 +69,13 @@ typedef struct Kind {
   double a, b; /* the first arguments, NAN: none */
 } Kind;
 static const Kind kinds[] = {
-    {LT_OP_uniform, LT_float32, 0, 1},     {LT_OP_uniform, LT_float64, -2, 3},  {LT_OP_uniform, LT_float16, 0, 1},
-    {LT_OP_uniform, LT_bfloat16, 0, 1},    {LT_OP_normal, LT_float32, 1, 2},    {LT_OP_normal, LT_float64, 1, 2},
-    {LT_OP_normal, LT_float16, 0, 1},      {LT_OP_exponential, LT_float32, 2, NAN}, {LT_OP_exponential, LT_float64, 2, NAN},
-    {LT_OP_random, LT_int64, 1, 6},        {LT_OP_random, LT_float32, 1, 6},    {LT_OP_random, LT_uint8, 1, 6},
-    {LT_OP__bernoulli, LT_bool, 0.25, NAN}, {LT_OP__bernoulli, LT_float32, 0.25, NAN},
+    {LT_OP_uniform, LT_float32, 0, 1},       {LT_OP_uniform, LT_float64, -2, 3},
+    {LT_OP_uniform, LT_float16, 0, 1},       {LT_OP_uniform, LT_bfloat16, 0, 1},
+    {LT_OP_normal, LT_float32, 1, 2},        {LT_OP_normal, LT_float64, 1, 2},
+    {LT_OP_normal, LT_float16, 0, 1},        {LT_OP_exponential, LT_float32, 2, NAN},
+    {LT_OP_exponential, LT_float64, 2, NAN}, {LT_OP_random, LT_int64, 1, 6},
+    {LT_OP_random, LT_float32, 1, 6},        {LT_OP_random, LT_uint8, 1, 6},
+    {LT_OP__bernoulli, LT_bool, 0.25, NAN},  {LT_OP__bernoulli, LT_float32, 0.25, NAN},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -81,7 +83,8 @@ static const Kind kinds[] = {
 static lt_Tensor *drawn(const Kind *k, lt_Generator *g, int64_t n) {
   bool whole = k->op == LT_OP_random, one = isnan(k->b);
   lt_Tensor *t = noise(k->dtype, SHAPE(n), 1), *y[LT_MAX_OUT];
-  lt_Arg args[4] = {A(t), whole ? A((int64_t)k->a) : A(k->a), whole ? A((int64_t)k->b) : A(k->b), A(g)};
+  lt_Arg args[4] = {A(t), whole ? A((int64_t)k->a) : A(k->a), whole ? A((int64_t)k->b) : A(k->b),
+                    A(g)};
   if (one) args[2] = A(g);
   return run_op(__FILE__, __LINE__, k->op, true, args, one ? 3 : 4, y) ? t : NULL;
 }
@@ -108,7 +111,8 @@ static void numbers_depend_on_seed_and_place_alone(void) {
       lt_Tensor *t = drawn(&kinds[k], g, sizes[i]);
       REQUIRE(t);
       if (!same_bytes(t, all, sizes[i]))
-        check_report(__FILE__, __LINE__, "kind %d differs for %lld numbers", (int)k, (long long)sizes[i]);
+        check_report(__FILE__, __LINE__, "kind %d differs for %lld numbers", (int)k,
+                     (long long)sizes[i]);
     }
     lt_generator_seed(g, 8);
     lt_Tensor *other = drawn(&kinds[k], g, 1000);
@@ -122,7 +126,8 @@ static void numbers_depend_on_seed_and_place_alone(void) {
 /* Written in a strided self, the same numbers come in the order of the shape. */
 static void layout_makes_no_difference(void) {
   lt_Generator *g = lt_generator_new(3);
-  lt_Tensor *a = noise(LT_float32, SHAPE(5, 7), 1), *b = laid_out(noise(LT_float32, SHAPE(5, 7), 1), 1), *y[LT_MAX_OUT];
+  lt_Tensor *a = noise(LT_float32, SHAPE(5, 7), 1),
+            *b = laid_out(noise(LT_float32, SHAPE(5, 7), 1), 1), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, uniform, true, A(a), A(0.0), A(1.0), A(g)));
   lt_generator_seed(g, 3);
   REQUIRE(RUN_OP(y, uniform, true, A(b), A(0.0), A(1.0), A(g)));
@@ -157,15 +162,21 @@ static void uniform_maps_words_as_documented(void) {
 /* Mean and variance of n numbers lie within five standard errors of what they should be (the fourth central moment, for
  * the error of the variance, is the distribution's own). */
 static void moments_are_right(void) {
-  static const double mean[KINDS] = {0.5, 0.5, 0.5, 0.5, 1, 1, 0, 0.5, 0.5, 3.5, 3.5, 3.5, 0.25, 0.25};
-  static const double var[KINDS] = {1 / 12., 25 / 12., 1 / 12., 1 / 12., 4, 4, 1, 0.25, 0.25, 35 / 12., 35 / 12., 35 / 12., 0.1875, 0.1875};
-  static const double kurtosis[KINDS] = {1.8, 1.8, 1.8, 1.8, 3, 3, 3, 9, 9, 1.731, 1.731, 1.731, 2.333, 2.333};
+  static const double mean[KINDS] = {0.5, 0.5, 0.5, 0.5, 1,   1,    0,
+                                     0.5, 0.5, 3.5, 3.5, 3.5, 0.25, 0.25};
+  static const double var[KINDS] = {1 / 12., 25 / 12., 1 / 12.,  1 / 12.,  4,      4,     1, 0.25,
+                                    0.25,    35 / 12., 35 / 12., 35 / 12., 0.1875, 0.1875};
+  static const double kurtosis[KINDS] = {1.8, 1.8, 1.8,   1.8,   3,     3,     3,
+                                         9,   9,   1.731, 1.731, 1.731, 2.333, 2.333};
   lt_Generator *g = lt_generator_new(2024);
   double n = 40000;
   for (size_t k = 0; k < KINDS; k++) {
     lt_Tensor *x = drawn(&kinds[k], g, (int64_t)n);
     REQUIRE(x);
-    double m = 0, v = 0, half = kinds[k].dtype == LT_bfloat16 ? 2e-3 : kinds[k].dtype == LT_float16 ? 3e-4 : 0;
+    double m = 0, v = 0,
+           half = kinds[k].dtype == LT_bfloat16  ? 2e-3
+                  : kinds[k].dtype == LT_float16 ? 3e-4
+                                                 : 0;
     for (int64_t i = 0; i < (int64_t)n; i++) m += number(x, i) / n;
     for (int64_t i = 0; i < (int64_t)n; i++) v += (number(x, i) - m) * (number(x, i) - m) / n;
     CHECK_NEAR(m, mean[k], 5 * sqrt(var[k] / n) + half);
@@ -181,7 +192,8 @@ static void ends_are_kept(void) {
     lt_Tensor *x = drawn(&k, g, 20000);
     REQUIRE(x);
     bool inside = true;
-    for (int64_t i = 0; i < x->numel; i++) inside = inside && number(x, i) >= 1000 && number(x, i) < 1001;
+    for (int64_t i = 0; i < x->numel; i++)
+      inside = inside && number(x, i) >= 1000 && number(x, i) < 1001;
     CHECK(inside);
   }
   Kind die = {LT_OP_random, LT_int8, -3, 2};
@@ -213,7 +225,8 @@ static void bernoulli_takes_probabilities(void) {
   REQUIRE(RUN_OP(y, _bernoulli_of, false, A(p)));
   CHECK_NEAR(number(y[0], 0), 0, 0);
   CHECK_NEAR(number(y[0], 1), 1, 0);
-  CHECK_FAILS("the probability 1.5 (element 2 of {2}) is not in 0..1", _bernoulli_of, false, A(V(float32, 1, 1.5)));
+  CHECK_FAILS("the probability 1.5 (element 2 of {2}) is not in 0..1", _bernoulli_of, false,
+              A(V(float32, 1, 1.5)));
   CHECK_FAILS("the probability nan", _bernoulli_of, false, A(V(float32, NAN)));
 }
 
@@ -253,7 +266,8 @@ static void randperm_is_a_permutation(void) {
 
 static void multinomial_draws_by_weight(void) {
   lt_Generator *g = lt_generator_new(11);
-  lt_Tensor *w = from_list(LT_float32, (double[]){1, 0, 3, 4, 0, 0, 5, 0}, SHAPE(2, 4)), *y[LT_MAX_OUT];
+  lt_Tensor *w = from_list(LT_float32, (double[]){1, 0, 3, 4, 0, 0, 5, 0}, SHAPE(2, 4)),
+            *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, multinomial, false, A(w), A(8000), A((bool)true), A(g)));
   CHECK_INT(y[0]->dtype, LT_int64);
   int64_t count[5] = {0};

@@ -30,7 +30,8 @@ static double reference(lt_OpId op, const double *x, int64_t n, double p) {
   case LT_OP_sum:
     for (int64_t i = 0; i < n; i++) a += x[i];
     return a;
-  case LT_OP_mean: return mean;
+  case LT_OP_mean:
+    return mean;
   case LT_OP_prod:
     a = 1;
     for (int64_t i = 0; i < n; i++) a *= x[i];
@@ -62,13 +63,18 @@ static double reference(lt_OpId op, const double *x, int64_t n, double p) {
     return log(a);
   case LT_OP__norm:
     for (int64_t i = 0; i < n; i++) {
-      if (p == 0) a += x[i] != 0;
-      else if (p == INFINITY) a = fmax(a, fabs(x[i]));
-      else if (p == -INFINITY) a = i == 0 ? fabs(x[i]) : fmin(a, fabs(x[i]));
-      else a += pow(fabs(x[i]), p);
+      if (p == 0)
+        a += x[i] != 0;
+      else if (p == INFINITY)
+        a = fmax(a, fabs(x[i]));
+      else if (p == -INFINITY)
+        a = i == 0 ? fabs(x[i]) : fmin(a, fabs(x[i]));
+      else
+        a += pow(fabs(x[i]), p);
     }
     return p == 0 || isinf(p) ? a : pow(a, 1 / p);
-  default: return NAN;
+  default:
+    return NAN;
   }
 }
 
@@ -98,8 +104,10 @@ static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
     double tolerance = slack(y[0]->dtype) * fmax(1, fabs(want));
     if (op == LT_OP_prod && !lt_dtype_is_float(x->dtype) && fabs(want) > 1e15) continue;
     if (!check_close(got, want, tolerance))
-      check_report(__FILE__, __LINE__, "%s of %s %s over mask %u: element %lld is %.17g, wanted %.17g", lt_ops[op].name,
-                   lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask, (long long)i, got, want);
+      check_report(__FILE__, __LINE__,
+                   "%s of %s %s over mask %u: element %lld is %.17g, wanted %.17g", lt_ops[op].name,
+                   lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask, (long long)i,
+                   got, want);
   }
   free(elements);
 }
@@ -107,8 +115,9 @@ static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
 static const struct Case {
   int ndim;
   int64_t shape[4];
-} cases[] = {{1, {1}},       {1, {37}},       {2, {5, 7}},      {2, {70, 3}},      {2, {3, 130}},
-             {3, {4, 1, 6}}, {3, {2, 40, 5}}, {4, {3, 2, 4, 5}}, {2, {300, 2}}, {2, {2, 300}}, {1, {5001}}};
+} cases[] = {{1, {1}},      {1, {37}},      {2, {5, 7}},     {2, {70, 3}},
+             {2, {3, 130}}, {3, {4, 1, 6}}, {3, {2, 40, 5}}, {4, {3, 2, 4, 5}},
+             {2, {300, 2}}, {2, {2, 300}},  {1, {5001}}};
 
 static void each_case(lt_OpId op, lt_Dtype dtype, double p) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -193,7 +202,8 @@ static void nan_wins(void) {
         CHECK(isnan(number(y[0], 0)));
         CHECK_INT(number(y[1], 0), at + 1);
       }
-  lt_Tensor *x = from_list(LT_float32, (double[]){1, NAN, 3, NAN, 5, 6}, SHAPE(3, 2)), *y[LT_MAX_OUT];
+  lt_Tensor *x = from_list(LT_float32, (double[]){1, NAN, 3, NAN, 5, 6}, SHAPE(3, 2)),
+            *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, _max, false, A(x), A(0)));
   CHECK_TENSOR(y[0], 0, L(2), 5, NAN);
   CHECK_TENSOR(y[1], 0, L(2), 3, 1);
@@ -241,7 +251,8 @@ static void sums_take_a_dtype(void) {
 /* The mean of halves fits where their sum does not; the norm where the squares do not. */
 static void sums_of_halves_do_not_overflow(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float16, lt_cpu(), SHAPE(1000)));
-  for (int i = 0; i < 1000; i++) lt_scalar_store(lt_scalar_float(60000), LT_float16, (char *)lt_tensor_data(x) + 2 * i);
+  for (int i = 0; i < 1000; i++)
+    lt_scalar_store(lt_scalar_float(60000), LT_float16, (char *)lt_tensor_data(x) + 2 * i);
   REQUIRE(RUN_OP(y, mean, false, A(x)));
   CHECK_TENSOR(y[0], 32, LT_INTS(NULL, 0), 60000);
   REQUIRE(RUN_OP(y, sum, false, A(x)));
@@ -287,7 +298,8 @@ static void sums_do_not_depend_on_threads(void) {
 }
 
 static void logsumexp_of_infinities(void) {
-  lt_Tensor *x = from_list(LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
+  lt_Tensor *x = from_list(
+      LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
   lt_Tensor *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, logsumexp, false, A(x), L(1)));
   CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
@@ -309,7 +321,9 @@ static void scans_run_along_any_dim(void) {
       for (int layout = 0; layout < 3; layout++)
         for (int product = 0; product < 2; product++) {
           lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(3, 4, 70), 9), layout), *y[LT_MAX_OUT];
-          if (!run_op(__FILE__, __LINE__, product ? LT_OP_cumprod : LT_OP_cumsum, false, (lt_Arg[]){A(x), A(dim)}, 2, y)) return;
+          if (!run_op(__FILE__, __LINE__, product ? LT_OP_cumprod : LT_OP_cumsum, false,
+                      (lt_Arg[]){A(x), A(dim)}, 2, y))
+            return;
           CHECK_INT(y[0]->dtype, lt_dtype_is_float(x->dtype) ? x->dtype : LT_int64);
           int64_t inner = dim == 2 ? 1 : dim == 1 ? 70 : 280, n = x->shape[dim];
           for (int64_t o = 0; o < x->numel / n; o++) {
@@ -317,10 +331,14 @@ static void scans_run_along_any_dim(void) {
             uint64_t whole = (uint64_t)a;
             for (int64_t i = 0; i < n; i++) {
               int64_t at = o / inner * n * inner + i * inner + o % inner;
-              if (product) a *= number(x, at), whole *= (uint64_t)(int64_t)number(x, at);
-              else a += number(x, at), whole += (uint64_t)(int64_t)number(x, at);
-              if (lt_dtype_is_float(x->dtype)) CHECK_NEAR(number(y[0], at), a, slack(x->dtype) * fmax(1, fabs(a)));
-              else CHECK(element(y[0], at).i == (int64_t)whole);
+              if (product)
+                a *= number(x, at), whole *= (uint64_t)(int64_t)number(x, at);
+              else
+                a += number(x, at), whole += (uint64_t)(int64_t)number(x, at);
+              if (lt_dtype_is_float(x->dtype))
+                CHECK_NEAR(number(y[0], at), a, slack(x->dtype) * fmax(1, fabs(a)));
+              else
+                CHECK(element(y[0], at).i == (int64_t)whole);
             }
           }
         }
@@ -331,12 +349,14 @@ static void scans_run_along_any_dim(void) {
 /* a comes before b; NaN is the largest. */
 static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }
 
-static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values, lt_Tensor *at) {
+static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values,
+                         lt_Tensor *at) {
   int64_t n = x->shape[dim], inner = 1;
   for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
   for (int64_t o = 0; o < x->numel / n; o++)
     for (int64_t i = 0; i < k; i++) {
-      int64_t base = o / inner * n * inner + o % inner, out = o / inner * k * inner + o % inner + i * inner;
+      int64_t base = o / inner * n * inner + o % inner,
+              out = o / inner * k * inner + o % inner + i * inner;
       double v = number(values, out);
       int64_t p = (int64_t)number(at, out);
       CHECK(p >= 1 && p <= n);
@@ -360,7 +380,8 @@ static void sort_orders_stably(void) {
       for (int descending = 0; descending < 2; descending++)
         for (int dim = 0; dim < 2; dim++) {
           int64_t shape[2] = {dim ? 2 : sizes[s], dim ? sizes[s] : 2};
-          lt_Tensor *x = laid_out(noise((lt_Dtype)d, 2, shape, (unsigned)s + 3), (int)s % 3), *y[LT_MAX_OUT];
+          lt_Tensor *x = laid_out(noise((lt_Dtype)d, 2, shape, (unsigned)s + 3), (int)s % 3),
+                    *y[LT_MAX_OUT];
           if (!RUN_OP(y, sort, false, A(x), A(dim), A((bool)(descending != 0)))) return;
           CHECK_INT(y[0]->dtype, d);
           check_sorted(x, dim, descending, shape[dim], y[0], y[1]);
@@ -370,7 +391,8 @@ static void sort_orders_stably(void) {
 static void sort_knows_nan_zeros_and_infinities(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++) {
     lt_Tensor *y[LT_MAX_OUT];
-    lt_Tensor *x = from_list((lt_Dtype)d, (double[]){0.0, NAN, -INFINITY, -0.0, INFINITY, -1, NAN, 1}, SHAPE(8));
+    lt_Tensor *x = from_list((lt_Dtype)d,
+                             (double[]){0.0, NAN, -INFINITY, -0.0, INFINITY, -1, NAN, 1}, SHAPE(8));
     REQUIRE(RUN_OP(y, sort, false, A(x)));
     CHECK_TENSOR(y[0], 0, L(8), -INFINITY, -1, 0, 0, 1, INFINITY, NAN, NAN);
     CHECK_TENSOR(y[1], 0, L(8), 3, 6, 1, 4, 8, 5, 2, 7);

@@ -28,20 +28,28 @@ static void softmax_sums_to_one(void) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (int dim = 0; dim < 3; dim++)
         for (int log_ = 0; log_ < 2; log_++) {
-          lt_Tensor *x = laid_out(noise((lt_Dtype)d, 3, shapes[s], (unsigned)s + 1), (int)(s + (size_t)dim) % 3), *y[LT_MAX_OUT];
-          if (!run_op(__FILE__, __LINE__, log_ ? LT_OP_log_softmax : LT_OP_softmax, false, (lt_Arg[]){A(x), A(dim)}, 2, y)) return;
+          lt_Tensor *x = laid_out(noise((lt_Dtype)d, 3, shapes[s], (unsigned)s + 1),
+                                  (int)(s + (size_t)dim) % 3),
+                    *y[LT_MAX_OUT];
+          if (!run_op(__FILE__, __LINE__, log_ ? LT_OP_log_softmax : LT_OP_softmax, false,
+                      (lt_Arg[]){A(x), A(dim)}, 2, y))
+            return;
           CHECK_INT(y[0]->dtype, d);
           check_softmax(x, dim, log_, y[0]);
         }
 }
 
 static void softmax_of_extremes(void) {
-  lt_Tensor *x = from_list(LT_float32, (double[]){1000, 1001, -INFINITY, 0, -INFINITY, -INFINITY, INFINITY, 1, NAN, 1}, SHAPE(5, 2));
+  lt_Tensor *x = from_list(
+      LT_float32, (double[]){1000, 1001, -INFINITY, 0, -INFINITY, -INFINITY, INFINITY, 1, NAN, 1},
+      SHAPE(5, 2));
   lt_Tensor *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, softmax, false, A(x), A(1)));
-  CHECK_TENSOR(y[0], 1e-6, L(5, 2), 0.2689414213699951, 0.7310585786300049, 0, 1, NAN, NAN, NAN, NAN, NAN, NAN);
+  CHECK_TENSOR(y[0], 1e-6, L(5, 2), 0.2689414213699951, 0.7310585786300049, 0, 1, NAN, NAN, NAN,
+               NAN, NAN, NAN);
   REQUIRE(RUN_OP(y, log_softmax, false, A(x), A(1)));
-  CHECK_TENSOR(y[0], 1e-4, L(5, 2), -1.3132616875182228, -0.3132616875182228, -INFINITY, 0, NAN, NAN, NAN, NAN, NAN, NAN);
+  CHECK_TENSOR(y[0], 1e-4, L(5, 2), -1.3132616875182228, -0.3132616875182228, -INFINITY, 0, NAN,
+               NAN, NAN, NAN, NAN, NAN);
   lt_Tensor *t = V(int64, 1, 2);
   REQUIRE(RUN_OP(y, softmax, false, A(t), A(0), D(float64)));
   CHECK_TENSOR(y[0], 1e-15, L(2), 0.2689414213699951, 0.7310585786300049);
@@ -57,13 +65,16 @@ static void softmax_gradients(void) {
       for (int log_ = 0; log_ < 2; log_++)
         for (int layout = 0; layout < 3; layout++) {
           int64_t n = 37, other = 5, shape[2] = {dim ? other : n, dim ? n : other};
-          lt_Tensor *x = noise((lt_Dtype)d, 2, shape, 1), *g = laid_out(noise((lt_Dtype)d, 2, shape, 2), layout);
+          lt_Tensor *x = noise((lt_Dtype)d, 2, shape, 1),
+                    *g = laid_out(noise((lt_Dtype)d, 2, shape, 2), layout);
           lt_Tensor *y[LT_MAX_OUT], *s[LT_MAX_OUT], *dx[LT_MAX_OUT];
           lt_OpId op = log_ ? LT_OP_log_softmax : LT_OP_softmax;
           lt_OpId back = log_ ? LT_OP__log_softmax_backward : LT_OP__softmax_backward;
           if (!run_op(__FILE__, __LINE__, op, false, (lt_Arg[]){A(x), A(dim)}, 2, y)) return;
           if (!RUN_OP(s, softmax, false, A(x), A(dim))) return;
-          if (!run_op(__FILE__, __LINE__, back, false, (lt_Arg[]){A(g), A(laid_out(y[0], 2 - layout)), A(dim)}, 3, dx)) return;
+          if (!run_op(__FILE__, __LINE__, back, false,
+                      (lt_Arg[]){A(g), A(laid_out(y[0], 2 - layout)), A(dim)}, 3, dx))
+            return;
           for (int64_t o = 0; o < other; o++)
             for (int64_t i = 0; i < n; i++) {
               double want = 0;
@@ -87,12 +98,15 @@ static void layer_norm_and_its_gradients(void) {
       for (int affine = 0; affine < 4; affine++) {
         int64_t n = lengths[s], rows = 40;
         double eps = 1e-5, tolerance = 40 * slack((lt_Dtype)d);
-        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(rows / 2, 2, n), 1), (int)s % 3), *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
-        lt_Tensor *w = affine & 1 ? noise((lt_Dtype)d, SHAPE(n), 2) : NULL, *b = affine & 2 ? noise((lt_Dtype)d, SHAPE(n), 3) : NULL;
+        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(rows / 2, 2, n), 1), (int)s % 3),
+                  *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
+        lt_Tensor *w = affine & 1 ? noise((lt_Dtype)d, SHAPE(n), 2) : NULL,
+                  *b = affine & 2 ? noise((lt_Dtype)d, SHAPE(n), 3) : NULL;
         lt_Tensor *g = laid_out(noise((lt_Dtype)d, SHAPE(rows / 2, 2, n), 4), affine % 3);
         lt_Arg wa = w ? A(w) : LT_NIL, ba = b ? A(b) : LT_NIL;
         if (!RUN_OP(y, _layer_norm, false, A(x), A(1), wa, ba, A(eps))) return;
-        if (!RUN_OP(dx, _layer_norm_backward, false, A(g), A(x), A(1), A(y[1]), A(y[2]), wa)) return;
+        if (!RUN_OP(dx, _layer_norm_backward, false, A(g), A(x), A(1), A(y[1]), A(y[2]), wa))
+          return;
         double dw[130] = {0}, db[130] = {0};
         for (int64_t r = 0; r < rows; r++) {
           double mean = 0, var = 0, h = 0, hx = 0;
@@ -102,7 +116,8 @@ static void layer_norm_and_its_gradients(void) {
           CHECK_NEAR(number(y[1], r), mean, tolerance);
           CHECK_NEAR(number(y[2], r), rstd, tolerance * rstd);
           for (int64_t i = 0; i < n; i++) {
-            double hat = (number(x, r * n + i) - mean) * rstd, wi = w ? number(w, i) : 1, gi = number(g, r * n + i);
+            double hat = (number(x, r * n + i) - mean) * rstd, wi = w ? number(w, i) : 1,
+                   gi = number(g, r * n + i);
             CHECK_NEAR(number(y[0], r * n + i), hat * wi + (b ? number(b, i) : 0), tolerance);
             h += gi * wi / (double)n;
             hx += gi * wi * hat / (double)n;
@@ -129,7 +144,8 @@ static void layer_norm_of_large_means_is_exact_enough(void) {
   for (int i = 0; i < 256; i++) mean += number(x, i) / 256;
   for (int i = 0; i < 256; i++) var += pow(number(x, i) - mean, 2) / 256;
   REQUIRE(RUN_OP(y, _layer_norm, false, A(x), A(1), LT_NIL, LT_NIL, A(0.0)));
-  for (int i = 0; i < 256; i++) CHECK_NEAR(number(y[0], i), (number(x, i) - mean) / sqrt(var), 4e-4);
+  for (int i = 0; i < 256; i++)
+    CHECK_NEAR(number(y[0], i), (number(x, i) - mean) / sqrt(var), 4e-4);
 }
 
 /* The same bits for any number of threads, for all that is split over rows. */
@@ -145,7 +161,8 @@ static void threads_make_no_difference(void) {
     REQUIRE(RUN_OP(y[2], softmax, false, A(x), A(1)));
   }
   lt_set_num_threads(was);
-  for (int k = 0; k < 3; k++) CHECK(memcmp(lt_tensor_data(one[k][0]), lt_tensor_data(many[k][0]), 700 * 333 * 4) == 0);
+  for (int k = 0; k < 3; k++)
+    CHECK(memcmp(lt_tensor_data(one[k][0]), lt_tensor_data(many[k][0]), 700 * 333 * 4) == 0);
   CHECK(memcmp(lt_tensor_data(one[1][1]), lt_tensor_data(many[1][1]), 333 * 4) == 0);
   CHECK(memcmp(lt_tensor_data(one[1][2]), lt_tensor_data(many[1][2]), 333 * 4) == 0);
 }
@@ -158,7 +175,8 @@ static void nll_loss_by_class(void) {
       for (int way = 0; way < 3; way++) {
         static const char *const ways[] = {"mean", "sum", "none"};
         int64_t n = 9, classes = 4, ignore = weighted ? 3 : -100;
-        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(n, classes), 1), way), *target = positions(classes, SHAPE(n), 2);
+        lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(n, classes), 1), way),
+                  *target = positions(classes, SHAPE(n), 2);
         lt_Tensor *w = V(float32, 0.5, 2, 7, 0.25), *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
         w = lt_scope_own(lt_as_contiguous(w, (lt_Dtype)d));
         lt_Arg wa = weighted ? A(w) : LT_NIL;
@@ -172,21 +190,26 @@ static void nll_loss_by_class(void) {
           total += wt;
         }
         CHECK_NEAR(number(y[1], 0), total, room((lt_Dtype)d, total));
-        for (int i = 0; way == 2 && i < n; i++) CHECK_NEAR(number(y[0], i), each[i], room((lt_Dtype)d, 2));
+        for (int i = 0; way == 2 && i < n; i++)
+          CHECK_NEAR(number(y[0], i), each[i], room((lt_Dtype)d, 2));
         if (way < 2) CHECK_NEAR(number(y[0], 0), way ? sum : sum / total, room((lt_Dtype)d, 4));
         lt_Tensor *g = way == 2 ? noise((lt_Dtype)d, SHAPE(n), 5) : noise((lt_Dtype)d, 0, NULL, 5);
-        if (!RUN_OP(dx, _nll_loss_backward, false, A(g), A(x), A(target), wa, S(ways[way]), A(ignore), A(y[1]))) return;
+        if (!RUN_OP(dx, _nll_loss_backward, false, A(g), A(x), A(target), wa, S(ways[way]),
+                    A(ignore), A(y[1])))
+          return;
         for (int i = 0; i < n; i++)
           for (int k = 0; k < classes; k++) {
             bool hit = number(target, i) == k + 1 && k + 1 != ignore;
-            double wt = weighted ? number(w, k) : 1, gi = number(g, way == 2 ? i : 0) / (way == 0 ? total : 1);
+            double wt = weighted ? number(w, k) : 1,
+                   gi = number(g, way == 2 ? i : 0) / (way == 0 ? total : 1);
             CHECK_NEAR(number(dx[0], i * classes + k), hit ? -gi * wt : 0, room((lt_Dtype)d, 4));
           }
       }
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 3), 1), *y[LT_MAX_OUT];
-  CHECK_FAILS("target is 0 at position {2}; classes count from 1: the valid range is 1..3", _nll_loss, false, A(x),
-              A(V(int64, 1, 0)), LT_NIL, S("mean"), A(-100));
-  CHECK_FAILS("target is 4 at position {1}", _nll_loss, false, A(x), A(V(int64, 4, 1)), LT_NIL, S("mean"), A(-100));
+  CHECK_FAILS("target is 0 at position {2}; classes count from 1: the valid range is 1..3",
+              _nll_loss, false, A(x), A(V(int64, 1, 0)), LT_NIL, S("mean"), A(-100));
+  CHECK_FAILS("target is 4 at position {1}", _nll_loss, false, A(x), A(V(int64, 4, 1)), LT_NIL,
+              S("mean"), A(-100));
   REQUIRE(RUN_OP(y, _nll_loss, false, A(x), A(V(int64, 0, 0)), LT_NIL, S("mean"), A(0)));
   CHECK(isnan(number(y[0], 0))); /* all are ignored: 0 / 0 */
 }
@@ -199,19 +222,22 @@ static void adam_steps_by_the_formula(void) {
       bool decoupled = way & 1, maximize = way & 2, odd = way & 4;
       int64_t n = 53;
       double lr = 0.01, b1 = 0.9, b2 = 0.99, eps = 1e-3, decay = 0.1, p[53], m[53], v[53];
-      lt_Tensor *x = noise((lt_Dtype)d, SHAPE(n), 1), *g = noise((lt_Dtype)d, SHAPE(n), 2), *y[LT_MAX_OUT];
+      lt_Tensor *x = noise((lt_Dtype)d, SHAPE(n), 1), *g = noise((lt_Dtype)d, SHAPE(n), 2),
+                *y[LT_MAX_OUT];
       lt_Tensor *ma = noise((lt_Dtype)d, SHAPE(n), 3), *va = noise((lt_Dtype)d, SHAPE(n), 4);
       if (!RUN_OP(y, abs, true, A(va))) return;
       if (odd) x = laid_out(x, 2), g = laid_out(g, 2), ma = laid_out(ma, 2), va = laid_out(va, 2);
       for (int i = 0; i < n; i++) p[i] = number(x, i), m[i] = number(ma, i), v[i] = number(va, i);
       for (int t = 3; t < 5; t++) {
-        if (!RUN_OP(y, _adamw_step, true, A(x), A(g), A(ma), A(va), A((double)t), A(lr), A(b1), A(b2), A(eps), A(decay),
-                    A(decoupled), A(maximize)))
+        if (!RUN_OP(y, _adamw_step, true, A(x), A(g), A(ma), A(va), A((double)t), A(lr), A(b1),
+                    A(b2), A(eps), A(decay), A(decoupled), A(maximize)))
           return;
         for (int i = 0; i < n; i++) {
           double gi = maximize ? -number(g, i) : number(g, i);
-          if (decoupled) p[i] -= lr * decay * p[i];
-          else gi += decay * p[i];
+          if (decoupled)
+            p[i] -= lr * decay * p[i];
+          else
+            gi += decay * p[i];
           m[i] = b1 * m[i] + (1 - b1) * gi;
           v[i] = b2 * v[i] + (1 - b2) * gi * gi;
           p[i] -= lr * (m[i] / (1 - pow(b1, t))) / (sqrt(v[i] / (1 - pow(b2, t))) + eps);

@@ -31,7 +31,7 @@
 
 #ifdef LT_IS_BOOL
 #undef NOT
-#define NOT(x) (!(x))
+#define NOT(x)   (!(x))
 #define VALUE(e) ((T)((e) != 0))
 #else
 #define VALUE(e) ((T)(e))
@@ -52,12 +52,27 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
   for (int64_t i = 0; i < LANES; i++) to[i] = from[i < n ? i : n - 1];
 }
 
-#define READ_1(i) const T x = p[i]; (void)x;
-#define READ_2(i) READ_1(i) const T y = q[i]; (void)y;
-#define READ_3(i) READ_2(i) const T z = r[i]; (void)z;
-#define FILL_1(n) T px[LANES]; fill_up(n, px, p); p = px;
-#define FILL_2(n) FILL_1(n) T qx[LANES]; fill_up(n, qx, q); q = qx;
-#define FILL_3(n) FILL_2(n) T rx[LANES]; fill_up(n, rx, r); r = rx;
+#define READ_1(i)                                                                                  \
+  const T x = p[i];                                                                                \
+  (void)x;
+#define READ_2(i)                                                                                  \
+  READ_1(i) const T y = q[i];                                                                      \
+  (void)y;
+#define READ_3(i)                                                                                  \
+  READ_2(i) const T z = r[i];                                                                      \
+  (void)z;
+#define FILL_1(n)                                                                                  \
+  T px[LANES];                                                                                     \
+  fill_up(n, px, p);                                                                               \
+  p = px;
+#define FILL_2(n)                                                                                  \
+  FILL_1(n) T qx[LANES];                                                                           \
+  fill_up(n, qx, q);                                                                               \
+  q = qx;
+#define FILL_3(n)                                                                                  \
+  FILL_2(n) T rx[LANES];                                                                           \
+  fill_up(n, rx, r);                                                                               \
+  r = rx;
 #define STEP_1 p += LANES;
 #define STEP_2 STEP_1 q += LANES;
 #define STEP_3 STEP_2 r += LANES;
@@ -65,21 +80,17 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LOOP(name, inputs, R, value, text)                                                         \
   static void name##_(int64_t n, void *out, const void *x_, const void *y_, const void *z_,        \
                       const lt_Numbers *numbers) {                                                 \
-    const T a = numbers->a.FIELD, b = numbers->b.FIELD;                                  \
-    const T MAXFINITE = numbers->limit.FIELD;                                                 \
+    const T a = numbers->a.FIELD, b = numbers->b.FIELD;                                            \
+    const T MAXFINITE = numbers->limit.FIELD;                                                      \
     const T *p = x_, *q = y_, *r = z_;                                                             \
     R *o = out;                                                                                    \
     (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
     if (!CALLS(#text)) {                                                                           \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                        \
-        READ_##inputs(i) o[i] = value(text);                                                       \
-      }                                                                                            \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { READ_##inputs(i) o[i] = value(text); } \
       return;                                                                                      \
     }                                                                                              \
     for (; n >= LANES; n -= LANES) {                                                               \
-      _Pragma("omp simd") for (int i = 0; i < LANES; i++) {                                        \
-        READ_##inputs(i) o[i] = value(text);                                                       \
-      }                                                                                            \
+      _Pragma("omp simd") for (int i = 0; i < LANES; i++) { READ_##inputs(i) o[i] = value(text); } \
       o += LANES;                                                                                  \
       STEP_##inputs                                                                                \
     }                                                                                              \
@@ -93,16 +104,16 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
   }
 
 /* What of a row is made for this type: EMIT_<TYPES>, and which type its results have: by its rule. */
-#define RESULT_SAME T, VALUE
-#define RESULT_NUMBER T, VALUE
-#define RESULT_FLOAT T, VALUE
-#define RESULT_FLOATING T, VALUE
-#define RESULT_INTEGRAL T, VALUE
-#define RESULT_SELF T, VALUE
-#define RESULT_SELECT T, VALUE
-#define RESULT_TEST uint8_t, TRUTH_VALUE
-#define RESULT_TRUTH uint8_t, TRUTH_VALUE
-#define LOOP_(name, inputs, result, text) LOOP__(name, inputs, result, text)
+#define RESULT_SAME                          T, VALUE
+#define RESULT_NUMBER                        T, VALUE
+#define RESULT_FLOAT                         T, VALUE
+#define RESULT_FLOATING                      T, VALUE
+#define RESULT_INTEGRAL                      T, VALUE
+#define RESULT_SELF                          T, VALUE
+#define RESULT_SELECT                        T, VALUE
+#define RESULT_TEST                          uint8_t, TRUTH_VALUE
+#define RESULT_TRUTH                         uint8_t, TRUTH_VALUE
+#define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)
 #define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
 
 #ifdef LT_IS_FLOAT
@@ -121,17 +132,18 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define ENTRY_I(name)  [LT_OP_##name] = name##_,
 #endif
 
-#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...) EMIT_##types(name, inputs, rule, ftext, itext)
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  EMIT_##types(name, inputs, rule, ftext, itext)
 #include "ops.def"
 
 /* ---- loads and stores ---- */
 
 /* A float as an integer of type S: truncated; NaN is 0, the rest saturates. */
 #define CLIP(S, v, low, high)                                                                      \
-  ((v) != (v)                             ? (S)0                                                   \
+  ((v) != (v)                     ? (S)0                                                           \
    : (v) >= (__typeof__(v))(high) ? (S)(high)                                                      \
    : (v) <= (__typeof__(v))(low)  ? (S)(low)                                                       \
-                                          : (S)(v))
+                                  : (S)(v))
 #define LOW_uint8  0
 #define HIGH_uint8 UINT8_MAX
 #define LOW_int8   INT8_MIN
@@ -178,7 +190,9 @@ static inline T clip_bfloat16(float v) { return clip_float32(v); }
 #define STORED_FLOATING(name, S, v) element_##name(v)
 #ifdef LT_IS_DOUBLE
 static inline lt_half element_float16(T v) { return lt_half_from_double(v); }
-static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float(lt_float_from_double_odd(v)); }
+static inline lt_bfloat16 element_bfloat16(T v) {
+  return lt_bfloat16_from_float(lt_float_from_double_odd(v));
+}
 #else
 static inline lt_half element_float16(T v) { return lt_half_from_float((float)v); }
 static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float((float)v); }
@@ -192,7 +206,8 @@ static inline double element_float64(T v) { return (double)v; }
     const char *p = source;                                                                        \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       const storage *dense = source;                                                               \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, dense[i]); \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] =                                 \
+          LOADED_##category(name, dense[i]);                                                       \
     } else if (stride == 0) {                                                                      \
       const T value = LOADED_##category(name, *(const storage *)source);                           \
       _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = value;                          \
@@ -206,7 +221,8 @@ static inline double element_float64(T v) { return (double)v; }
     char *p = target;                                                                              \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       storage *dense = target;                                                                     \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]); \
+      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) dense[i] =                               \
+          STORED_##category(name, storage, v[i]);                                                  \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         *(storage *)(p + i * stride) = STORED_##category(name, storage, v[i]);                     \
@@ -215,20 +231,19 @@ static inline double element_float64(T v) { return (double)v; }
 #include "dtypes.def"
 #undef LT_DTYPE
 
-const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {
-    .op =
-        {
+const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op =
+                                                 {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 #include "ops.def"
-        },
-    .load =
-        {
+                                                 },
+                                             .load =
+                                                 {
 #define LT_DTYPE(name, ...) [LT_##name] = load_##name,
 #include "dtypes.def"
 #undef LT_DTYPE
-        },
-    .store = {
+                                                 },
+                                             .store = {
 #define LT_DTYPE(name, ...) [LT_##name] = store_##name,
 #include "dtypes.def"
 #undef LT_DTYPE
-    }};
+                                             }};

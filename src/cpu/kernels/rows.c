@@ -47,12 +47,20 @@ static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *w
   }
 }
 
-#define ENTRY(name)  .name = name
-#define BOTH(name)   ENTRY(name##_f32), ENTRY(name##_f64)
+#define ENTRY(name) .name = name
+#define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
 const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
-    BOTH(softmax),          BOTH(log_softmax), BOTH(softmax_backward),
-    BOTH(log_softmax_backward), BOTH(softmax_columns), BOTH(softmax_backward_columns),
-    BOTH(logsumexp),        BOTH(layer_norm),  BOTH(layer_norm_backward),
-    BOTH(adamw),            BOTH(best),        ENTRY(philox),
+    BOTH(softmax),
+    BOTH(log_softmax),
+    BOTH(softmax_backward),
+    BOTH(log_softmax_backward),
+    BOTH(softmax_columns),
+    BOTH(softmax_backward_columns),
+    BOTH(logsumexp),
+    BOTH(layer_norm),
+    BOTH(layer_norm_backward),
+    BOTH(adamw),
+    BOTH(best),
+    ENTRY(philox),
 };

@@ -4,9 +4,9 @@
  * Loops that call a maths function run over whole groups of GROUP elements, the last one filled up, so that every
  * element is computed by the same vector variant wherever it lies.
  */
-#define FN(name)      LT_PASTE(name, F)
-#define STATIC(name)  static LT_FLAT name
-#define LT_FLAT       __attribute__((unused))
+#define FN(name)     LT_PASTE(name, F)
+#define STATIC(name) static LT_FLAT name
+#define LT_FLAT      __attribute__((unused))
 
 /* ---- sums over a row --------------------------------------------------------------------------------------------- */
 
@@ -21,20 +21,20 @@ STATIC(T) FN(gathered)(const V *s, T rest) {
 }
 
 /* sum of TEXT over i: XV is the text of a set of lanes at i, X1 that of one element. */
-#define SUM_ROW(result, n, XV, X1)                                                                                     \
-  do {                                                                                                                 \
-    V s0 = V_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                                                        \
-    int64_t i = 0;                                                                                                     \
-    T rest = 0;                                                                                                        \
-    for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                                           \
-      s0 += XV(i);                                                                                                     \
-      s1 += XV(i + V_N);                                                                                               \
-      s2 += XV(i + 2 * V_N);                                                                                           \
-      s3 += XV(i + 3 * V_N);                                                                                           \
-    }                                                                                                                  \
-    for (; i + V_N <= n; i += V_N) s0 += XV(i);                                                                        \
-    for (; i < n; i++) rest += X1(i);                                                                                  \
-    result = FN(gathered)((const V[]){s0, s1, s2, s3}, rest);                                                          \
+#define SUM_ROW(result, n, XV, X1)                                                                 \
+  do {                                                                                             \
+    V s0 = V_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                                    \
+    int64_t i = 0;                                                                                 \
+    T rest = 0;                                                                                    \
+    for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                       \
+      s0 += XV(i);                                                                                 \
+      s1 += XV(i + V_N);                                                                           \
+      s2 += XV(i + 2 * V_N);                                                                       \
+      s3 += XV(i + 3 * V_N);                                                                       \
+    }                                                                                              \
+    for (; i + V_N <= n; i += V_N) s0 += XV(i);                                                    \
+    for (; i < n; i++) rest += X1(i);                                                              \
+    result = FN(gathered)((const V[]){s0, s1, s2, s3}, rest);                                      \
   } while (0)
 
 STATIC(T) FN(sum)(const T *x, int64_t n) {
@@ -70,24 +70,24 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
 
 /* ---- the largest ---------------------------------------------------------------------------------------------------- */
 
-#define BEST_ROW(name, V_BETTER, OP, WORST)                                                                            \
-  STATIC(T) FN(name)(const T *x, int64_t n) {                                                                          \
-    T a = WORST;                                                                                                       \
-    int64_t i = 0;                                                                                                     \
-    if (n >= V_N) {                                                                                                    \
-      V s0 = V_LOAD(x), s1 = s0;                                                                                       \
-      for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                                         \
-        V x0 = V_LOAD(x + i), x1 = V_LOAD(x + i + V_N);                                                                \
-        s0 = V_BETTER(s0, x0);                                                                                         \
-        s1 = V_BETTER(s1, x1);                                                                                         \
-      }                                                                                                                \
-      s0 = V_BETTER(s0, s1);                                                                                           \
-      T lane[V_N];                                                                                                     \
-      memcpy(lane, &s0, sizeof s0);                                                                                    \
-      for (int k = 0; k < V_N; k++) a = (lane[k] OP a) | (lane[k] != lane[k]) ? lane[k] : a;                           \
-    }                                                                                                                  \
-    for (; i < n; i++) a = (x[i] OP a) | (x[i] != x[i]) ? x[i] : a;                                                    \
-    return a;                                                                                                          \
+#define BEST_ROW(name, V_BETTER, OP, WORST)                                                        \
+  STATIC(T) FN(name)(const T *x, int64_t n) {                                                      \
+    T a = WORST;                                                                                   \
+    int64_t i = 0;                                                                                 \
+    if (n >= V_N) {                                                                                \
+      V s0 = V_LOAD(x), s1 = s0;                                                                   \
+      for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                     \
+        V x0 = V_LOAD(x + i), x1 = V_LOAD(x + i + V_N);                                            \
+        s0 = V_BETTER(s0, x0);                                                                     \
+        s1 = V_BETTER(s1, x1);                                                                     \
+      }                                                                                            \
+      s0 = V_BETTER(s0, s1);                                                                       \
+      T lane[V_N];                                                                                 \
+      memcpy(lane, &s0, sizeof s0);                                                                \
+      for (int k = 0; k < V_N; k++) a = (lane[k] OP a) | (lane[k] != lane[k]) ? lane[k] : a;       \
+    }                                                                                              \
+    for (; i < n; i++) a = (x[i] OP a) | (x[i] != x[i]) ? x[i] : a;                                \
+    return a;                                                                                      \
   }
 BEST_ROW(largest, V_LARGER, >, -INFINITY)
 BEST_ROW(smallest, V_SMALLER, <, INFINITY)
@@ -182,7 +182,8 @@ static void FN(log_softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
 
 /* ---- the same along columns ------------------------------------------------------------------------------------------- */
 
-static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width, bool log) {
+static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,
+                                bool log) {
   T m[LT_FOLD_WIDTH], s[LT_FOLD_WIDTH], e[LT_FOLD_WIDTH];
   for (int64_t j = 0; j < width; j++) m[j] = x[j];
   for (int64_t i = 1; i < n; i++) {
@@ -206,11 +207,12 @@ static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int
   }
 }
 
-static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t n, int64_t stride, int64_t width,
-                                         bool log) {
+static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,
+                                         int64_t width, bool log) {
   T s[LT_FOLD_WIDTH] = {0}, e[LT_FOLD_WIDTH], zero = 0;
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < width; j++) s[j] += log ? g[i * stride + j] : g[i * stride + j] * y[i * stride + j];
+    for (int64_t j = 0; j < width; j++)
+      s[j] += log ? g[i * stride + j] : g[i * stride + j] * y[i * stride + j];
   for (int64_t i = 0; i < n; i++) {
     const T *gi = g + i * stride, *yi = y + i * stride;
     T *to = dx + i * stride;
@@ -225,7 +227,8 @@ static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t 
 
 /* ---- layer norm: x^ = (x - mean) rstd, y = x^ w + b ---------------------------------------------------------------------- */
 
-static void FN(layer_norm)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean, T *rstd) {
+static void FN(layer_norm)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,
+                           T *rstd) {
   T m = FN(sum)(x, n) / (T)n, r = 1 / M(sqrt)(FN(squares)(x, m, n) / (T)n + eps);
   *mean = m;
   *rstd = r;
@@ -245,7 +248,8 @@ static void FN(layer_norm)(const T *x, const T *w, const T *b, T eps, int64_t n,
 }
 
 /* With h = g w: dx = rstd (h - mean(h) - x^ mean(h x^)), dw += g x^, db += g. */
-static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n, T *dx, T *dw, T *db) {
+static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,
+                                    T *dx, T *dw, T *db) {
   if (dx) {
     T h, hx;
     V m = V_ALL(mean);

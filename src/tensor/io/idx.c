@@ -61,7 +61,8 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   while (*got < n && !s->ended) {
     size_t room = n - *got < 1u << 30 ? n - *got : 1u << 30;
     if (s->z.avail_in == 0 && !refill(s))
-      return lt_error_set(READER ": %s: is truncated: its compressed data ends early", s->path), false;
+      return lt_error_set(READER ": %s: is truncated: its compressed data ends early", s->path),
+             false;
     s->z.next_out = (Bytef *)to + *got;
     s->z.avail_out = (uInt)room;
     int status = inflate(&s->z, Z_NO_FLUSH);
@@ -69,8 +70,8 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
     if (status == Z_STREAM_END) {
       if (!next_member(s)) return false;
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      return lt_error_set(READER ": %s: is damaged: its compressed data does not unpack (%s)", s->path,
-                          s->z.msg ? s->z.msg : "error in the data"),
+      return lt_error_set(READER ": %s: is damaged: its compressed data does not unpack (%s)",
+                          s->path, s->z.msg ? s->z.msg : "error in the data"),
              false;
     }
   }
@@ -88,13 +89,20 @@ typedef struct Header {
 
 static lt_Dtype dtype_of(uint8_t code) {
   switch (code) {
-  case 0x08: return LT_uint8;
-  case 0x09: return LT_int8;
-  case 0x0b: return LT_int16;
-  case 0x0c: return LT_int32;
-  case 0x0d: return LT_float32;
-  case 0x0e: return LT_float64;
-  default: return LT_DTYPE_NONE;
+  case 0x08:
+    return LT_uint8;
+  case 0x09:
+    return LT_int8;
+  case 0x0b:
+    return LT_int16;
+  case 0x0c:
+    return LT_int32;
+  case 0x0d:
+    return LT_float32;
+  case 0x0e:
+    return LT_float64;
+  default:
+    return LT_DTYPE_NONE;
   }
 }
 
@@ -106,8 +114,8 @@ static bool read_header(Source *s, Header *h) {
   h->dtype = dtype_of(b[2]);
   h->ndim = b[3];
   if (b[0] != 0 || b[1] != 0 || h->dtype == LT_DTYPE_NONE || h->ndim < 1 || h->ndim > 8)
-    return lt_error_set(READER ": %s: is not an IDX file: it starts with %02x %02x %02x %02x", s->path,
-                        b[0], b[1], b[2], b[3]),
+    return lt_error_set(READER ": %s: is not an IDX file: it starts with %02x %02x %02x %02x",
+                        s->path, b[0], b[1], b[2], b[3]),
            false;
   if (!source_read(s, b + 4, 4 * (size_t)h->ndim, &got)) return false;
   if (got < 4 * (size_t)h->ndim)
@@ -122,8 +130,8 @@ static bool read_header(Source *s, Header *h) {
   }
   if (empty) h->bytes = 0;
   if ((fits && h->bytes < INT64_MAX) || empty) return true;
-  return lt_error_set(READER ": %s: its header asks for more elements than memory can hold: %s", s->path,
-                      lt_shape_text(h->ndim, h->shape)),
+  return lt_error_set(READER ": %s: its header asks for more elements than memory can hold: %s",
+                      s->path, lt_shape_text(h->ndim, h->shape)),
          false;
 }
 
@@ -131,7 +139,8 @@ static bool read_header(Source *s, Header *h) {
 static bool check_size(const Source *s, const Header *h, uint64_t size) {
   uint64_t header = 4 + 4 * (uint64_t)h->ndim, want = header + h->bytes;
   if (s->packed ? want / 1032 <= size : want == size) return true;
-  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, the file has %llu%s", s->path,
+  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, the file has %llu%s",
+               s->path,
                want > size ? "is truncated or altered" : "has bytes that do not belong to it",
                lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)want,
                (unsigned long long)size, s->packed ? " (compressed)" : "");
@@ -144,8 +153,8 @@ static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
   size_t got, more;
   if (!source_read(s, lt_tensor_data(t), (size_t)h->bytes, &got)) return false;
   if (got < h->bytes)
-    return lt_error_set(READER ": %s: is truncated: it has %llu of its %llu bytes of elements", s->path,
-                        (unsigned long long)got, (unsigned long long)h->bytes),
+    return lt_error_set(READER ": %s: is truncated: it has %llu of its %llu bytes of elements",
+                        s->path, (unsigned long long)got, (unsigned long long)h->bytes),
            false;
   if (!source_read(s, &extra, 1, &more)) return false;
   if (more) return lt_error_set(READER ": %s: has bytes after its elements", s->path), false;
