@@ -112,7 +112,8 @@ local function by_input(class, places, count, ...)
   for i, place in ipairs(places) do
     local g = all[place]
     if g ~= nil and not core.is_tensor(g) then
-      fail("%s: gradient %d of backward is %s, it wants a tensor or nil", class._name, place, show(g))
+      fail("%s: gradient %d of backward is %s, it wants a tensor or nil", class._name, place,
+        show(g))
     end
     list[i] = g or false
   end

@@ -1,0 +1,211 @@
+-- The three spellings of one call, and what is said when a call is wrong.
+local lt = require "lutra"
+
+local function fails(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return message
+end
+
+local function shape(x) return tostring(x.shape) end
+
+describe("the three spellings", function()
+  local x = lt.arange(6):view(2, 3):to "float32"
+
+  it("give the same call", function()
+    local expected = {{6}, {15}}
+    assert.same(expected, x:sum(2, true):totable())
+    assert.same(expected, x:sum(2, {keepdim = true}):totable())
+    assert.same(expected, x:sum{2, keepdim = true}:totable())
+    assert.same(expected, x:sum{dim = 2, keepdim = true}:totable())
+    assert.same(expected, lt.sum(x, 2, true):totable())
+    assert.same(expected, lt.sum(x, {dim = 2, keepdim = true}):totable())
+    assert.same(expected, lt.sum{x, 2, keepdim = true}:totable())
+    assert.same(expected, lt.sum{input = x, dim = 2, keepdim = true}:totable())
+    assert.same(expected, lt.sum(x, {2, keepdim = true}):totable())
+  end)
+
+  it("take sizes spread, in a table or as a shape", function()
+    assert.equal("{2, 3}", shape(lt.zeros(2, 3)))
+    assert.equal("{2, 3}", shape(lt.zeros({2, 3})))
+    assert.equal("{2, 3}", shape(lt.zeros{2, 3}))
+    assert.equal("{2, 3}", shape(lt.zeros(x.shape)))
+    assert.equal("{2, 3}", shape(lt.zeros(x:size())))
+    assert.equal("{3, 2}", shape(x:view(3, 2)))
+    assert.equal("{3, 2}", shape(x:view{3, 2}))
+    assert.equal("{3, 2}", shape(x:reshape({3, -1})))
+    assert.equal("{2, 3}", shape(lt.zeros{size = {2, 3}}))
+    assert.equal("{5}", shape(lt.zeros(5)))
+    assert.equal("{}", shape(lt.zeros({})))
+  end)
+
+  it("take options after sizes", function()
+    assert.equal("float64", lt.zeros(2, 3, {dtype = "float64"}).dtype)
+    assert.equal("float64", lt.zeros{2, 3, dtype = "float64"}.dtype)
+    assert.equal("meta", lt.zeros({2, 3}, {device = "meta"}).device)
+    assert.equal("meta", lt.zeros(x.shape, {device = "meta"}).device)
+    assert.is_true(lt.zeros{2, requires_grad = true}.requires_grad)
+    assert.equal("int32", lt.zeros{2, dtype = lt.int32}.dtype)
+  end)
+
+  it("hold an empty trailing table for no options", function()
+    assert.equal(21, x:sum({}):item())
+    assert.equal("{2, 3}", shape(lt.zeros(2, 3, {})))
+  end)
+
+  it("take a table as the list where the first parameter is one", function()
+    assert.same(21.0, x:sum{1, 2}:item())
+    assert.equal("{1, 3}", shape(x:sum{1, keepdim = true}))
+    assert.equal("{4, 3}", shape(lt.cat{x, x}))
+    assert.equal("{2, 6}", shape(lt.cat{x, x, dim = 2}))
+    assert.equal("{2, 6}", shape(lt.cat({x, x}, 2)))
+    assert.equal("{2, 6}", shape(lt.cat{{x, x}, 2}))
+    assert.equal("{2, 2, 3}", shape(lt.stack{x, x}))
+  end)
+
+  it("leave numbers after a single one to the parameters behind the list", function()
+    assert.equal(2, #x:split(1, 1))
+    assert.equal(2, #x:split(2, 2))
+    assert.equal("{2, 3}", shape(x:roll(1, 2)))
+    assert.same({{3, 1, 2}, {6, 4, 5}}, x:roll(1, 2):totable())
+  end)
+
+  it("find the sizes of full and randint wherever they stand", function()
+    assert.same({{7, 7}}, lt.full({1, 2}, 7):totable())
+    assert.same({7, 7}, lt.full{{2}, 7}:totable())
+    assert.same({7, 7}, lt.full{2, fill_value = 7}:totable())
+    local die = lt.randint(1, 6, {100})
+    assert.equal("{100}", shape(die))
+    assert.is_true(die:min():item() >= 1 and die:max():item() <= 6)
+    local to6 = lt.randint(6, {100})
+    assert.is_true(to6:min():item() >= 1 and to6:max():item() <= 6)
+    assert.equal("{2, 3}", shape(lt.randint{6, {2, 3}}))
+    assert.equal("{2, 3}", shape(lt.randint{1, 6, {2, 3}, dtype = "int32"}))
+    assert.equal("{4}", shape(lt.randint(1, 6, 4)))
+  end)
+
+  it("count dims from 1", function()
+    assert.same({5, 7, 9}, x:sum(1):totable())
+    assert.same({6, 15}, x:sum(2):totable())
+    assert.same({6, 15}, x:sum(-1):totable())
+    assert.equal("{3, 2}", shape(x:transpose(1, 2)))
+    assert.equal("{3, 2}", shape(x:permute(2, 1)))
+    assert.equal("{3, 2}", shape(x:permute{2, 1}))
+    assert.same({4, 5, 6}, x:select(1, 2):totable())
+    assert.same({{2, 3}, {5, 6}}, x:narrow(2, 2, 2):totable())
+  end)
+
+  it("take whole floats as integers", function()
+    assert.equal("{2, 3}", shape(lt.zeros(2.0, 3.0)))
+    assert.same({6, 15}, x:sum(2.0):totable())
+  end)
+end)
+
+describe("a wrong call", function()
+  local x = lt.zeros(2, 3)
+
+  it("names the unknown argument and lists the valid ones", function()
+    local message = fails(x.sum, x, {dims = 1})
+    assert.matches('sum: no argument is called "dims"', message, 1, true)
+    assert.matches('did you mean "dim"', message, 1, true)
+    assert.matches("It takes: dim, keepdim, dtype", message, 1, true)
+    assert.matches("It takes: self, dim, keepdim, dtype", fails(lt.sum, x, {axes = 1}), 1, true)
+  end)
+
+  it("names the wrong type: function, argument, what came, what was wanted", function()
+    assert.matches('sum: argument "keepdim" is the string "yes", it wants true or false',
+      fails(x.sum, x, 1, "yes"), 1, true)
+    assert.matches('matmul: argument "other" is 3, it wants a tensor',
+      fails(x.matmul, x, 3), 1, true)
+    assert.matches('add: argument "other" is the string "a", it wants a tensor or a number',
+      fails(function() return x + "a" end), 1, true)
+    assert.matches('add: argument "other" is a table, it wants a tensor or a number',
+      fails(function() return x + {1} end), 1, true)
+    assert.matches('cat: element 2 of argument "tensors" is 3, it wants a tensor',
+      fails(lt.cat, {x, 3}), 1, true)
+    assert.matches('zeros: element 2 of argument "size" is the string "b"',
+      fails(lt.zeros, {2, "b"}), 1, true)
+    assert.matches('add: argument "alpha" is a tensor of shape {2, 3}, it wants a number',
+      fails(lt.add, x, x, x), 1, true)
+  end)
+
+  it("says what is missing", function()
+    assert.matches('matmul: argument "other" is missing: it wants a tensor',
+      fails(x.matmul, x), 1, true)
+    assert.matches('zeros: argument "size" is missing', fails(lt.zeros), 1, true)
+    assert.matches("self is missing: call it as x:sum(...)", fails(x.sum), 1, true)
+    assert.matches('sum: argument "self" is 3, it wants a tensor', fails(x.sum, 3), 1, true)
+  end)
+
+  it("counts the arguments", function()
+    assert.matches("transpose: 4 arguments given, it takes at most 3: self, dim0, dim1",
+      fails(x.transpose, x, 1, 2, 3), 1, true)
+    assert.matches('sum: argument "dim" is given twice', fails(x.sum, x, 1, {dim = 1}), 1, true)
+  end)
+
+  it("refuses 0 and fractions where things count from 1", function()
+    assert.matches('sum: argument "dim" is 0: dims count from 1', fails(x.sum, x, 0), 1, true)
+    assert.matches("dims count from 1", fails(x.transpose, x, 0, 1), 1, true)
+    assert.matches("positions count from 1", fails(x.select, x, 1, 0), 1, true)
+    assert.matches('sum: argument "dim" is 1.5', fails(x.sum, x, 1.5), 1, true)
+    assert.matches('zeros: argument "size" is 2.5, it wants sizes: whole numbers',
+      fails(lt.zeros, 2.5), 1, true)
+  end)
+
+  it("knows the names of dtypes and devices", function()
+    local message = fails(lt.zeros, 2, {dtype = "float31"})
+    assert.matches("zeros: ", message, 1, true)
+    assert.matches("float31", message, 1, true)
+    assert.matches("float32", message, 1, true)
+    message = fails(lt.zeros, 2, {device = "tpu"})
+    assert.matches("zeros: ", message, 1, true)
+    assert.matches("tpu", message, 1, true)
+    assert.matches("cpu", message, 1, true)
+    assert.matches('argument "dtype" is 3', fails(lt.zeros, 2, {dtype = 3}), 1, true)
+  end)
+
+  it("is raised at the caller's line", function()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local message = fails(function() local y = x:sum(0) return y end)
+    assert.matches("arguments_spec.lua:" .. line .. ":", message, 1, true)
+    message = fails(function() local y = lt.nn.Linear(3, 4)(x:to "float64") return y end)
+    assert.matches("arguments_spec.lua:", message, 1, true)
+  end)
+end)
+
+describe("x:to", function()
+  local x = lt.ones(2)
+
+  it("tells devices, dtypes and tensors apart", function()
+    assert.equal("float64", x:to("float64").dtype)
+    assert.equal("meta", x:to("meta").device)
+    local y = x:to("meta", "int32")
+    assert.equal("meta int32", y.device .. " " .. y.dtype)
+    y = x:to{device = "meta", dtype = lt.int8}
+    assert.equal("meta int8", y.device .. " " .. y.dtype)
+    y = x:to(lt.zeros{1, device = "meta", dtype = "bool"})
+    assert.equal("meta bool", y.device .. " " .. y.dtype)
+    assert.equal("float16", x:to{"float16", non_blocking = true}.dtype)
+  end)
+
+  it("gives the very same tensor when nothing changes", function()
+    assert.is_true(rawequal(x, x:to "float32"))
+    assert.is_true(rawequal(x, x:to "cpu"))
+    assert.is_true(rawequal(x, x:float()))
+    assert.is_true(rawequal(x, x:cpu()))
+    assert.is_true(rawequal(x, x:contiguous()))
+    assert.is_false(rawequal(x, x:to{"float32", copy = true}))
+  end)
+
+  it("says what it wants", function()
+    assert.matches("to: 3; it wants a device, a dtype or a tensor", fails(x.to, x, 3), 1, true)
+    assert.matches("nonsense", fails(x.to, x, "nonsense"), 1, true)
+    assert.matches('to: no argument is called "devise"', fails(x.to, x, {devise = "cpu"}), 1, true)
+  end)
+
+  it("has short names", function()
+    local names = {float = "float32", double = "float64", half = "float16", bfloat16 = "bfloat16",
+      int = "int32", long = "int64", short = "int16", char = "int8", byte = "uint8", bool = "bool"}
+    for method, dtype in pairs(names) do assert.equal(dtype, x[method](x).dtype) end
+  end)
+end)
