@@ -203,7 +203,7 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
     break;
   }
   case FIELD_requires_grad:
-    lua_pushboolean(L, t->requires_grad);
+    lua_pushboolean(L, lt_tensor_requires_grad(t));
     break;
   case FIELD_is_leaf:
     lua_pushboolean(L, lt_tensor_is_leaf(t));

@@ -210,6 +210,16 @@ static void read_key(lua_State *L, Key *key) {
   }
 }
 
+/* The ops that do the work speak of themselves ("fill_: ..."); the user wrote an index. */
+static void fail_index(lua_State *L) {
+  const char *reason = lt_error(), *colon = strstr(reason, ": ");
+  lt_Lua *S = lt_lua_state(L);
+  bool op = colon && (size_t)(colon - reason) == strcspn(reason, ": ");
+  if (op && S->pending_ref == LUA_NOREF && !atomic_load(&lt_interrupt_flag))
+    lt_lua_error(L, "index%s", colon);
+  lt_lua_fail(L, "index");
+}
+
 /* ---- applying --------------------------------------------------------------------------------------------------- */
 
 /* How many dimensions an item speaks of. */
@@ -365,7 +375,7 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
   lt_Box *box = lt_lua_box(L);
   size_t mark = lt_scope_open();
   box->tensor = lt_scope_close(mark, get(t, &key));
-  if (!box->tensor) lt_lua_fail(L, "index");
+  if (!box->tensor) fail_index(L);
   lt_lua_charge(L, lt_lua_state(L));
   return 1;
 }
@@ -414,7 +424,7 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t) {
   size_t mark = lt_scope_open();
   bool ok = set(t, &key, value, s);
   lt_scope_close(mark, NULL);
-  if (!ok) lt_lua_fail(L, "index");
+  if (!ok) fail_index(L);
   lt_lua_charge(L, lt_lua_state(L));
   return 0;
 }

@@ -1,0 +1,345 @@
+-- x[key] and x[key] = value in every form, against what PyTorch gives (0 based there, 1 based here).
+local lt = require "lutra"
+
+local function fails(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return message
+end
+
+local function get(x, key) return x[key] end
+local function set(x, key, value) x[key] = value end
+local function shape(x) return tostring(x.shape) end
+
+-- {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}
+local function matrix() return lt.arange(12):view(3, 4) end
+
+describe("reading with positions and ranges", function()
+  local x = matrix()
+
+  it("selects", function()
+    assert.same({5, 6, 7, 8}, x[2]:totable())
+    assert.same({9, 10, 11, 12}, x[-1]:totable())
+    assert.same({9, 10, 11, 12}, x[3.0]:totable())
+    assert.equal(7, x[{2, 3}]:item())
+    assert.equal(12, x[{-1, -1}]:item())
+    assert.equal("{}", shape(x[{2, 3}]))
+    assert.equal(7, x[2][3]:item())
+  end)
+
+  it("takes ranges with both ends", function()
+    assert.same({{1, 2, 3, 4}, {5, 6, 7, 8}}, x[{{1, 2}}]:totable())
+    assert.same({{2, 3}, {6, 7}}, x[{{1, 2}, {2, 3}}]:totable())
+    assert.same({4, 8, 12}, x[{{}, -1}]:totable())
+    assert.same({{4}, {8}, {12}}, x[{{}, {4}}]:totable())
+    assert.same({{4}, {8}, {12}}, x[{{}, {-1}}]:totable())
+    assert.same({1, 3}, x[{1, {1, 4, 2}}]:totable())
+    assert.same({1, 3}, x[{1, {1, -1, 2}}]:totable())
+    assert.same({{5, 6, 7, 8}, {9, 10, 11, 12}}, x[{{-2, -1}}]:totable())
+    assert.same(x:totable(), x[{}]:totable())
+  end)
+
+  it("cuts ranges at the ends", function()
+    assert.equal("{3, 4}", shape(x[{{1, 100}}]))
+    assert.equal("{3, 4}", shape(x[{{-100, 100}}]))
+    assert.equal("{0, 4}", shape(x[{{1, 0}}]))
+    assert.equal("{0, 4}", shape(x[{{3, 2}}]))
+    assert.equal("{0, 4}", shape(x[{{7, 9}}]))
+    assert.equal("{0, 4}", shape(x[{{9}}]))
+    assert.equal("{0, 4}", shape(x[{{5, 4, 2}}]))
+  end)
+
+  it("gives views", function()
+    local y = matrix()
+    y[{{}, 2}]:zero_()
+    assert.same({{1, 0, 3, 4}, {5, 0, 7, 8}, {9, 0, 11, 12}}, y:totable())
+    local all = y[{}]
+    assert.is_false(rawequal(all, y))
+    all:zero_()
+    assert.equal(0, y:sum():item())
+  end)
+
+  it("knows newaxis and ...", function()
+    assert.equal("{1, 3, 4}", shape(x[{lt.newaxis}]))
+    assert.equal("{3, 1, 4}", shape(x[{{}, lt.newaxis}]))
+    assert.equal("{3, 4, 1}", shape(x[{"...", lt.newaxis}]))
+    assert.same({4, 8, 12}, x[{"...", 4}]:totable())
+    assert.equal("{1, 4}", shape(x[{lt.newaxis, 1}]))
+    assert.equal("{3, 4}", shape(x["..."]))
+    local z = lt.zeros(2, 3, 4, 5)
+    assert.equal("{3, 4}", shape(z[{1, "...", 1}]))
+    assert.equal("{2, 4, 5}", shape(z[{{}, 1, "..."}]))
+  end)
+
+  it("reads strings", function()
+    assert.same({{2, 3}, {6, 7}}, x["1:2, 2:3"]:totable())
+    assert.same({{1, 2, 3, 4}, {9, 10, 11, 12}}, x["::2"]:totable())
+    assert.same({4, 8, 12}, x[":, -1"]:totable())
+    assert.same({5, 6, 7, 8}, x["2"]:totable())
+    assert.same({{5, 6, 7, 8}, {9, 10, 11, 12}}, x["2:"]:totable())
+    assert.same({{1, 2, 3, 4}, {5, 6, 7, 8}}, x[":2"]:totable())
+    assert.same({2, 4}, x["1, 2:4:2"]:totable())
+    assert.equal("{3, 1, 4}", shape(x[":, newaxis"]))
+    assert.equal("{3}", shape(x["..., 1"]))
+    assert.equal("{0, 4}", shape(x["1:0"]))
+  end)
+end)
+
+describe("reading with tensors", function()
+  local x = matrix()
+
+  it("selects by masks", function()
+    assert.same({7, 8, 9, 10, 11, 12}, x[x:gt(6)]:totable())
+    assert.same({{1, 2, 3, 4}, {9, 10, 11, 12}}, x[lt.tensor{true, false, true}]:totable())
+    assert.same({{1, 4}, {5, 8}, {9, 12}}, x[{{}, lt.tensor{true, false, false, true}}]:totable())
+    assert.equal("{0}", shape(x[x:gt(100)]))
+  end)
+
+  it("gathers by positions, negative ones from the end", function()
+    assert.same({{9, 10, 11, 12}, {1, 2, 3, 4}}, x[lt.tensor{3, 1}]:totable())
+    assert.same({{9, 10, 11, 12}, {9, 10, 11, 12}}, x[lt.tensor{-1, 3}]:totable())
+    assert.same({{2, 1}, {6, 5}, {10, 9}}, x[{{}, lt.tensor{2, 1}}]:totable())
+    assert.same({{{1, 2, 3, 4}}, {{5, 6, 7, 8}}}, x[lt.tensor{{1}, {2}}]:totable())
+    assert.same({5, 6, 7, 8}, x[lt.tensor(2)]:totable())
+    assert.same({{5, 6, 7, 8}}, x[lt.tensor({2}, {dtype = "int32"})]:totable())
+  end)
+
+  it("broadcasts several together", function()
+    assert.same({1, 6, 11}, x[{lt.tensor{1, 2, 3}, lt.tensor{1, 2, 3}}]:totable())
+    assert.same({{2, 4}, {10, 12}}, x[{lt.tensor{{1}, {3}}, lt.tensor{2, 4}}]:totable())
+    assert.same({1, 12}, x[{lt.tensor{true, false, true}, lt.tensor{1, 4}}]:totable())
+  end)
+
+  it("orders dimensions as PyTorch does", function()
+    local z = lt.arange(120):view(2, 3, 4, 5)
+    local i, j = lt.tensor{1, 2}, lt.tensor{2, 3}
+    assert.equal("{2, 2, 5}", shape(z[{{}, i, j}]))          -- adjacent: in their place
+    assert.equal("{2, 3, 5}", shape(z[{i, {}, j}]))          -- apart: first
+    assert.equal("{2, 3, 1, 5}", shape(z[{i, {}, j, lt.newaxis}]))
+    assert.equal("{2, 2, 3}", shape(z[{{}, i, {2, 4}, j}]:permute(2, 1, 3)))
+    assert.equal("{2, 5}", shape(z[{i, 2, j}]))              -- a position is selected before
+    -- z[i[k], :, j[k], :]
+    assert.same(z[{2, {}, 3}]:totable(), z[{i, {}, j}][2]:totable())
+    assert.same(z[{{}, 2, 3}]:totable(), z[{{}, i, j}][{{}, 2}]:totable())
+  end)
+
+  it("gives copies", function()
+    local y = matrix()
+    y[lt.tensor{1}]:zero_()
+    y[y:gt(0)]:zero_()
+    assert.equal(78, y:sum():item())
+  end)
+end)
+
+describe("assignment", function()
+  local function assigned(key, value)
+    local x = lt.zeros{3, 4, dtype = "int64"}
+    x[key] = value
+    return x:totable()
+  end
+  local o = {0, 0, 0, 0}
+
+  it("takes numbers", function()
+    assert.same({o, {1, 1, 1, 1}, o}, assigned(2, 1))
+    assert.same({o, {0, 0, 1, 0}, o}, assigned({2, 3}, 1))
+    assert.same({{1, 1, 1, 1}, {1, 1, 1, 1}, o}, assigned({{1, 2}}, 1))
+    assert.same({{0, 0, 0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1}}, assigned(":, -1", 1))
+    assert.same({{1, 0, 1, 0}, o, {1, 0, 1, 0}}, assigned("::2, ::2", 1))
+    assert.same({{2, 2, 2, 2}, {2, 2, 2, 2}, {2, 2, 2, 2}}, assigned({}, 2.7))
+    assert.same({{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}, assigned("...", true))
+  end)
+
+  it("takes tensors, broadcast and cast", function()
+    assert.same({{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}, assigned({}, lt.arange(4)))
+    assert.same({{1, 1, 1, 1}, {2, 2, 2, 2}, o}, assigned({{1, 2}}, lt.tensor{{1}, {2}}))
+    assert.same({{1, 2, 3, 4}, o, o}, assigned(1, lt.tensor{1.9, 2.5, 3, 4}))
+    assert.same({{1, 2, 3, 4}, o, o}, assigned(1, lt.tensor{{{1, 2, 3, 4}}}))
+    assert.same({{5, 5, 5, 5}, o, o}, assigned(1, lt.tensor(5)))
+  end)
+
+  it("takes tables", function()
+    assert.same({o, {1, 2, 3, 4}, o}, assigned(2, {1, 2, 3, 4}))
+    assert.same({{0, 1, 2, 0}, {0, 3, 4, 0}, o}, assigned({{1, 2}, {2, 3}}, {{1, 2}, {3, 4}}))
+  end)
+
+  it("goes through masks", function()
+    local x = matrix()
+    x[x:gt(6)] = 0
+    assert.same({{1, 2, 3, 4}, {5, 6, 0, 0}, o}, x:totable())
+    x[x:eq(0)] = lt.arange(6) * 10
+    assert.same({{1, 2, 3, 4}, {5, 6, 10, 20}, {30, 40, 50, 60}}, x:totable())
+    x[lt.tensor{true, false, true}] = -1
+    assert.same({{-1, -1, -1, -1}, {5, 6, 10, 20}, {-1, -1, -1, -1}}, x:totable())
+    x[lt.tensor{true, false, false}] = {1, 2, 3, 4}
+    assert.same({1, 2, 3, 4}, x[1]:totable())
+    x[{{}, lt.tensor{true, false, false, false}}] = 9
+    assert.same({9, 9, 9}, x[{{}, 1}]:totable())
+  end)
+
+  it("goes through index tensors", function()
+    local x = lt.zeros{3, 4, dtype = "int64"}
+    x[lt.tensor{1, -1}] = 7
+    assert.same({{7, 7, 7, 7}, o, {7, 7, 7, 7}}, x:totable())
+    x[{lt.tensor{1, 2}, lt.tensor{1, 4}}] = lt.tensor{1, 2}
+    assert.same({{1, 7, 7, 7}, {0, 0, 0, 2}, {7, 7, 7, 7}}, x:totable())
+    x[{lt.tensor{1, 2}, lt.tensor{1, 4}}] = {8.5, 9.5}
+    assert.same({{8, 7, 7, 7}, {0, 0, 0, 9}, {7, 7, 7, 7}}, x:totable())
+    x[{{2, 3}, lt.tensor{1, 2}}] = -1
+    assert.same({{8, 7, 7, 7}, {-1, -1, 0, 9}, {-1, -1, 7, 7}}, x:totable())
+  end)
+
+  it("writes into a view's memory through any form", function()
+    local x = matrix()
+    local column = x[{{}, 2}]
+    column[lt.tensor{1, 3}] = 0
+    assert.same({{1, 0, 3, 4}, {5, 6, 7, 8}, {9, 0, 11, 12}}, x:totable())
+    column[column:eq(0)] = 5
+    assert.same({5, 6, 5}, x[{{}, 2}]:totable())
+  end)
+
+  it("to an empty range does nothing", function()
+    local x = matrix()
+    x[{{1, 0}}] = 9
+    x[x:gt(100)] = 9
+    assert.same(matrix():totable(), x:totable())
+  end)
+end)
+
+describe("gradients", function()
+  it("flow through every way of reading", function()
+    local x = lt.arange(12):view(3, 4):to("float64"):requires_grad_()
+    local y = x[2]:sum() + x[{1, 3}] * 2 + x[{{}, {1, 4, 3}}]:sum() * 3 + x["3, 2:3"]:sum() * 4
+      + x[lt.tensor{1, 1}]:sum() * 10 + x[x:gt(11)]:sum() * 100
+    y:backward()
+    assert.same({{23, 20, 22, 23}, {4, 1, 1, 4}, {3, 4, 4, 103}}, x.grad:totable())
+  end)
+
+  it("flow through assignment", function()
+    local x = lt.ones{3, requires_grad = true}
+    local v = lt.tensor({2, 3}, {dtype = "float32", requires_grad = true})
+    local y = x * 2
+    y[{{1, 2}}] = v * 5
+    y[3] = 0
+    y:sum():backward()
+    assert.same({0, 0, 0}, x.grad:totable())
+    assert.same({5, 5}, v.grad:totable())
+
+    local a = lt.ones{4, requires_grad = true}
+    local w = lt.ones{2, requires_grad = true}
+    local b = a * 3
+    b[lt.tensor{1, 4}] = w * 7
+    b[lt.tensor{false, true, false, false}] = 0
+    b:sum():backward()
+    assert.same({0, 0, 3, 0}, a.grad:totable())
+    assert.same({7, 7}, w.grad:totable())
+  end)
+
+  it("forbid writing into a leaf", function()
+    local x = lt.ones{3, requires_grad = true}
+    assert.matches("leaf", fails(set, x, 1, 0), 1, true)
+    assert.matches("leaf", fails(set, x, {}, 0), 1, true)
+    assert.matches("leaf", fails(set, x, lt.tensor{1}, 0), 1, true)
+    assert.same({1, 1, 1}, x:totable())
+    lt.no_grad(function() x[1] = 5 end)
+    assert.same({5, 1, 1}, x:totable())
+  end)
+end)
+
+describe("# and ipairs", function()
+  it("are the first dimension, and end", function()
+    local x, sums = matrix(), {}
+    assert.equal(3, #x)
+    for i, row in ipairs(x) do sums[i] = row:sum():item() end
+    assert.same({10, 26, 42}, sums)
+    local n = 0
+    for _ in ipairs(lt.zeros(0, 3)) do n = n + 1 end
+    assert.equal(0, n)
+  end)
+
+  it("leave x[n + 1] an error everywhere else", function()
+    assert.matches("index: position 4 is out of range: dim 1 has 3", fails(get, matrix(), 4), 1, true)
+    for _ in ipairs(matrix()) do
+      assert.matches("position 4", fails(get, matrix(), 4), 1, true)
+    end
+  end)
+
+  it("say that a tensor of 0 dims has none", function()
+    assert.matches("0 dims", fails(function() return #lt.tensor(1) end), 1, true)
+    assert.matches("0 dims", fails(get, lt.tensor(1), 1), 1, true)
+  end)
+end)
+
+describe("a bad key", function()
+  local x = matrix()
+  local function says(key, text) assert.matches(text, fails(get, x, key), 1, true) end
+
+  it("is told so", function()
+    says(0, "index: 0 is no position: positions count from 1")
+    says({1, 0}, "0 is no position")
+    says({{0, 2}}, "a range starts at 0: positions count from 1")
+    says("0:2", "a range starts at 0")
+    says("0", "0 is no position")
+    says(true, "index: true")
+    says({true}, "index: true")
+    says(2.5, "index: an entry is 2.5, it wants a whole number")
+    says({{1.5, 2}}, "an end of a range is 1.5")
+    says({{1, 3, 0}}, "the step of a range is 0")
+    says({{1, 3, -1}}, "the step of a range is -1")
+    says({{1, 2, 3, 4}}, "a range of 4 entries")
+    says(4, "position 4 is out of range: dim 1 has 3")
+    says(-4, "position -4 is out of range: dim 1 has 3")
+    says({1, 5}, "position 5 is out of range: dim 2 has 4")
+    says({1, 1, 1}, "3 dims are named, the tensor of shape {3, 4} has 2")
+    says({"...", "..."}, 'more than one "..."')
+    says({x = 1}, "a name")
+    says("1:b", 'cannot read "1:b"')
+    says("1,,2", 'cannot read "1,,2"')
+    says("2:5 7", 'cannot read "2:5 7"')
+    says(print, "index: a function")
+    assert.matches("index: nil", fails(get, x, nil), 1, true)
+    assert.matches("index: nil", fails(set, x, nil, 1), 1, true)
+  end)
+
+  it("is told so when it is a tensor", function()
+    says(lt.ones{3, dtype = "uint8"}, 'a uint8 tensor may be meant as a mask or as positions')
+    says(lt.ones{3}, "a tensor of float32, it wants bool (a mask) or int64 (positions)")
+    says(lt.tensor{true, false}, "dim 1 has 3, the mask's 2")
+    says({{}, lt.tensor{true, false}}, "dim 2 has 4, the mask's 2")
+    says(lt.tensor{4}, "4")
+    says(lt.tensor{0}, "0")
+    says(lt.tensor{-4}, "-4")
+  end)
+
+  it("changes nothing", function()
+    local y = matrix()
+    fails(set, y, lt.tensor{1, 2, 4}, 0)
+    fails(set, y, {lt.tensor{1, 2}, lt.tensor{1, 9}}, 0)
+    fails(set, y, {{1, 2}}, lt.zeros(3))
+    fails(set, y, 1, {1, 2})
+    assert.same(matrix():totable(), y:totable())
+  end)
+
+  it("or value is told so", function()
+    assert.matches('index: the value is the string "a"', fails(set, matrix(), 1, "a"), 1, true)
+    assert.matches("index: the value is nil", fails(set, matrix(), 1, nil), 1, true)
+    assert.matches("index: ", fails(set, matrix(), 1, 0 / 0), 1, true)
+    assert.matches("ragged", fails(set, matrix(), {}, {{1, 2}, {3}}), 1, true)
+  end)
+end)
+
+describe("meta", function()
+  local x = lt.zeros{3, 4, device = "meta"}
+
+  it("is indexed without data", function()
+    assert.equal("{4}", shape(x[1]))
+    assert.equal("{2, 1}", shape(x[{{1, 2}, {2}}]))
+    assert.equal("{5, 4}", shape(x[lt.zeros{5, dtype = "int64", device = "meta"}]))
+    x[1] = 0
+    x[{{}, {1, 2}}] = lt.zeros{3, 2, device = "meta"}
+    x[2] = {1, 2, 3, 4}
+  end)
+
+  it("has no masks", function()
+    assert.matches("meta", fails(get, x, x:gt(0)), 1, true)
+  end)
+end)
