@@ -156,9 +156,9 @@ bool lt_gemm_nests(void) {
       plain_##T(0, m, n, k, alpha, a, b, c);                                                       \
       return;                                                                                      \
     }                                                                                              \
-    _Pragma("omp parallel for num_threads(team) schedule(static)") for (int64_t i = 0; i < team;   \
-                                                                        i++)                       \
-        plain_##T(m / team * i, i == team - 1 ? m : m / team * (i + 1), n, k, alpha, a, b, c);     \
+    _Pragma("omp parallel for num_threads(team) schedule(static)")                                 \
+    for (int64_t i = 0; i < team; i++)                                                             \
+      plain_##T(m / team * i, i == team - 1 ? m : m / team * (i + 1), n, k, alpha, a, b, c);       \
   }
 PLAIN(float)
 PLAIN(double)

@@ -250,8 +250,8 @@ bool lt_cpu_embedding(lt_Call *c) {
   static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,       \
                            int64_t rows, int64_t n, T *out) {                                      \
     int team = lt_team((count + rows) * n, rows);                                                  \
-    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int k = 0; k < team;       \
-                                                                        k++) {                     \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
+    for (int k = 0; k < team; k++) {                                                               \
       int64_t low = rows * k / team, high = rows * (k + 1) / team;                                 \
       memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                          \
       for (int64_t i = 0; i < count; i++) {                                                        \
@@ -259,7 +259,8 @@ bool lt_cpu_embedding(lt_Call *c) {
         if (r < low || r >= high || at[i] == padding) continue;                                    \
         const T *restrict g = grad + i * n;                                                        \
         T *restrict o = out + r * n;                                                               \
-        _Pragma("omp simd") for (int64_t j = 0; j < n; j++) o[j] += g[j];                          \
+        _Pragma("omp simd")                                                                        \
+        for (int64_t j = 0; j < n; j++) o[j] += g[j];                                              \
       }                                                                                            \
     }                                                                                              \
   }

@@ -24,9 +24,9 @@ static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
   static void forward_##F(const T *x, const T *w, const T *b, T eps, int64_t rows, int64_t n,      \
                           T *y, T *mean, T *rstd) {                                                \
     const lt_RowKernels *k = lt_rows();                                                            \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, rows))") for (    \
-        int64_t i = 0; i < rows; i++)                                                              \
-        k->layer_norm_##F(x + i * n, w, b, eps, n, y + i * n, mean + i, rstd + i);                 \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, rows))")          \
+    for (int64_t i = 0; i < rows; i++)                                                             \
+      k->layer_norm_##F(x + i * n, w, b, eps, n, y + i * n, mean + i, rstd + i);                   \
   }                                                                                                \
   static bool backward_##F(const T *g, const T *x, const T *w, const T *mean, const T *rstd,       \
                            int64_t rows, int64_t n, T *dx, T *dw, T *db) {                         \
@@ -35,8 +35,8 @@ static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
     if (rows * n < LT_GRAIN) pieces = 1;                                                           \
     T *part = calloc((size_t)(2 * pieces * n), sizeof *part);                                      \
     if (!part) return lt_fail("out of memory");                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, pieces))") for (  \
-        int64_t p = 0; p < pieces; p++) {                                                          \
+    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, pieces))")        \
+    for (int64_t p = 0; p < pieces; p++) {                                                         \
       T *pw = part + 2 * p * n, *pb = pw + n;                                                      \
       for (int64_t i = rows * p / pieces; i < rows * (p + 1) / pieces; i++)                        \
         k->layer_norm_backward_##F(g + i * n, x + i * n, w, mean[i], rstd[i], n, dx + i * n, pw,   \

@@ -75,9 +75,8 @@ static bool fill(lt_Tensor *out, double value) {
   static void best_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions) {      \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
     int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                                 \
-    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t t = 0;             \
-                                                                        t < l.outer * blocks;      \
-                                                                        t++) {                     \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
+    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
       int64_t i = t / blocks, j = t % blocks * WIDTH,                                              \
               width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
       const T *from = x + i * l.n * l.inner + j;                                                   \
@@ -208,9 +207,8 @@ static Moments join(Moments a, Moments b) {
     if (l.inner > 1) {                                                                             \
       int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                              \
       int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                               \
-      _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t t = 0;           \
-                                                                          t < l.outer * blocks;    \
-                                                                          t++) {                   \
+      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
+      for (int64_t t = 0; t < l.outer * blocks; t++) {                                             \
         int64_t i = t / blocks, j = t % blocks * WIDTH,                                            \
                 width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                 \
         double squares[WIDTH];                                                                     \
@@ -224,9 +222,8 @@ static Moments join(Moments a, Moments b) {
     Moments *part = malloc((size_t)(l.outer * pieces) * sizeof *part);                             \
     if (!part) return lt_fail("out of memory");                                                    \
     int team = lt_team(l.outer * l.n, l.outer * pieces);                                           \
-    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t t = 0;             \
-                                                                        t < l.outer * pieces;      \
-                                                                        t++) {                     \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
+    for (int64_t t = 0; t < l.outer * pieces; t++) {                                               \
       int64_t i = t / pieces, p = t % pieces,                                                      \
               n = l.n - p * PIECE < PIECE ? l.n - p * PIECE : PIECE;                               \
       part[t] = lt_stopped() ? (Moments){0, 0, 0} : row_moments_##F(x + i * l.n + p * PIECE, n);   \

@@ -16,9 +16,9 @@
  * SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums of floats are pairwise over blocks. */
 #define LT_FOLDS(X)                                                                                \
   X(SUM_F32)                                                                                       \
-  X(SUM_F64) X(SUM_I64) X(SUM_U8) X(PROD_F32) X(PROD_F64) X(PROD_I64) X(MAX_F32) X(MAX_F64)        \
-      X(MAX_I64) X(MAX_U8) X(MIN_F32) X(MIN_F64) X(MIN_I64) X(MIN_U8) X(SQUARES_F32)               \
-          X(SQUARES_F64)
+  X(SUM_F64)                                                                                       \
+  X(SUM_I64) X(SUM_U8) X(PROD_F32) X(PROD_F64) X(PROD_I64) X(MAX_F32) X(MAX_F64) X(MAX_I64)        \
+      X(MAX_U8) X(MIN_F32) X(MIN_F64) X(MIN_I64) X(MIN_U8) X(SQUARES_F32) X(SQUARES_F64)
 typedef enum lt_FoldId {
 #define X(name) LT_FOLD_##name,
   LT_FOLDS(X)

@@ -12,17 +12,15 @@
     if (l.inner == 1) {                                                                            \
       void (*row)(const T *, T *, int64_t) = log ? k->log_softmax_##F : k->softmax_##F;            \
       int team = lt_team(4 * l.outer * l.n, l.outer);                                              \
-      _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t i = 0;           \
-                                                                          i < l.outer;             \
-                                                                          i++) if (!lt_stopped())  \
-          row(x + i * l.n, y + i * l.n, l.n);                                                      \
+      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
+      for (int64_t i = 0; i < l.outer; i++)                                                        \
+        if (!lt_stopped()) row(x + i * l.n, y + i * l.n, l.n);                                     \
       return;                                                                                      \
     }                                                                                              \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
     int team = lt_team(4 * l.outer * l.n * l.inner, l.outer * blocks);                             \
-    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t t = 0;             \
-                                                                        t < l.outer * blocks;      \
-                                                                        t++) {                     \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
+    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
       int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
       int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
       if (!lt_stopped()) k->softmax_columns_##F(x + at, y + at, l.n, l.inner, width, log);         \
@@ -34,17 +32,15 @@
       void (*row)(const T *, const T *, T *, int64_t) =                                            \
           log ? k->log_softmax_backward_##F : k->softmax_backward_##F;                             \
       int team = lt_team(2 * l.outer * l.n, l.outer);                                              \
-      _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t i = 0;           \
-                                                                          i < l.outer;             \
-                                                                          i++) if (!lt_stopped())  \
-          row(g + i * l.n, y + i * l.n, dx + i * l.n, l.n);                                        \
+      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
+      for (int64_t i = 0; i < l.outer; i++)                                                        \
+        if (!lt_stopped()) row(g + i * l.n, y + i * l.n, dx + i * l.n, l.n);                       \
       return;                                                                                      \
     }                                                                                              \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
     int team = lt_team(2 * l.outer * l.n * l.inner, l.outer * blocks);                             \
-    _Pragma("omp parallel for schedule(static) num_threads(team)") for (int64_t t = 0;             \
-                                                                        t < l.outer * blocks;      \
-                                                                        t++) {                     \
+    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
+    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
       int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
       int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
       if (!lt_stopped())                                                                           \

@@ -86,17 +86,24 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     R *o = out;                                                                                    \
     (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
     if (!CALLS(#text)) {                                                                           \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { READ_##inputs(i) o[i] = value(text); } \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t i = 0; i < n; i++) {                                                            \
+        READ_##inputs(i) o[i] = value(text);                                                       \
+      }                                                                                            \
       return;                                                                                      \
     }                                                                                              \
     for (; n >= LANES; n -= LANES) {                                                               \
-      _Pragma("omp simd") for (int i = 0; i < LANES; i++) { READ_##inputs(i) o[i] = value(text); } \
+      _Pragma("omp simd")                                                                          \
+      for (int i = 0; i < LANES; i++) {                                                            \
+        READ_##inputs(i) o[i] = value(text);                                                       \
+      }                                                                                            \
       o += LANES;                                                                                  \
       STEP_##inputs                                                                                \
     }                                                                                              \
     if (n > 0) {                                                                                   \
       R rest[LANES];                                                                               \
-      FILL_##inputs(n) _Pragma("omp simd") for (int i = 0; i < LANES; i++) {                       \
+      FILL_##inputs(n) _Pragma("omp simd")                                                         \
+      for (int i = 0; i < LANES; i++) {                                                            \
         READ_##inputs(i) rest[i] = value(text);                                                    \
       }                                                                                            \
       memcpy(o, rest, (size_t)n * sizeof *o);                                                      \
@@ -206,11 +213,12 @@ static inline double element_float64(T v) { return (double)v; }
     const char *p = source;                                                                        \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       const storage *dense = source;                                                               \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] =                                 \
-          LOADED_##category(name, dense[i]);                                                       \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, dense[i]);                  \
     } else if (stride == 0) {                                                                      \
       const T value = LOADED_##category(name, *(const storage *)source);                           \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = value;                          \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t i = 0; i < n; i++) out[i] = value;                                              \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         out[i] = LOADED_##category(name, *(const storage *)(p + i * stride));                      \
@@ -221,8 +229,8 @@ static inline double element_float64(T v) { return (double)v; }
     char *p = target;                                                                              \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       storage *dense = target;                                                                     \
-      _Pragma("omp simd") for (int64_t i = 0; i < n; i++) dense[i] =                               \
-          STORED_##category(name, storage, v[i]);                                                  \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t i = 0; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]);           \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         *(storage *)(p + i * stride) = STORED_##category(name, storage, v[i]);                     \
