@@ -340,7 +340,8 @@ bool lt_tensor_retain_grad(lt_Tensor *t);
 const char *lt_tensor_grad_fn_name(const lt_Tensor *t); /* "MulBackward", NULL for leaves */
 
 /* d sum(tensors * grads) into the leaves' grad. grads[i] NULL: ones, for tensors of one element. inputs: only into
- * these (NULL: all leaves). */
+ * these (NULL: all leaves). A failure leaves every grad as it was; without retain_graph a part of the graph may be gone.
+ * With create_graph a leaf's grad holds the graph, and the graph the leaf: clear the grad when done with it. */
 bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
                  bool create_graph, int ninputs, lt_Tensor *const *inputs);
 /* The same, returned in out[0..ninputs), one reference each; unused inputs are an error unless allowed (then NULL). */

@@ -58,7 +58,7 @@ lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
 /* Zeros of argument i's shape. */
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
-/* Zeros of argument i's shape, in which `part` (a view of them) holds the gradient: NULL when part is. */
+/* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the write fails. */
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);
 
 #endif
