@@ -2,7 +2,6 @@
 #include "cpu.h"
 #include "vector.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- kernels: one for each row of ops.def that wants one -------------------------------------------------- */
@@ -19,60 +18,7 @@ static const lt_KernelFn kernels[LT_OP_COUNT] = {
 #include "ops.def"
 };
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
-
-#define ALIGNMENT  64
-#define HUGE_PAGE  ((size_t)2 << 20)
-#define LARGE      ((size_t)1 << 30) /* from here on the system is asked before memory is taken */
-#define WITH_PAGES ((size_t)4 << 20) /* from here on huge pages are worth asking for */
-
-/* A number of kB that a file like /proc/meminfo gives under a name; 0 when it does not. */
-static size_t kilobytes(FILE *f, const char *name) {
-  char line[256];
-  size_t n = strlen(name);
-  rewind(f);
-  while (fgets(line, sizeof line, f))
-    if (strncmp(line, name, n) == 0 && line[n] == ':')
-      return (size_t)strtoull(line + n + 1, NULL, 10);
-  return 0;
-}
-
-size_t lt_cpu_memory_available(void) {
-  FILE *f = fopen("/proc/meminfo", "r");
-  if (!f) return 0;
-  size_t kb = kilobytes(f, "MemAvailable");
-  if (kb) kb += kilobytes(f, "SwapFree");
-  fclose(f);
-  return kb * 1024;
-}
-
-/* Behind every block lies what malloc gave: its fast path serves small sizes, and no alignment is asked of it. */
-static void *cpu_alloc(int index, size_t nbytes, lt_Stream *stream) {
-  (void)index, (void)stream;
-  size_t available = nbytes >= LARGE ? lt_cpu_memory_available() : 0;
-  if (available && nbytes > available)
-    return lt_error_set("the system has %.2f MiB available", (double)available / 1048576.0);
-  if (nbytes > SIZE_MAX / 2) return lt_error_set("no address space is that large");
-  char *whole = malloc(nbytes + ALIGNMENT);
-  if (!whole) return lt_error_set("the system has no more memory");
-  char *memory = (char *)(((uintptr_t)whole + ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
-  memcpy(memory - sizeof whole, &whole, sizeof whole);
-#ifdef MADV_HUGEPAGE
-  if (nbytes >= WITH_PAGES) {
-    uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    uintptr_t end = ((uintptr_t)memory + nbytes) & ~(uintptr_t)(HUGE_PAGE - 1);
-    if (end > first) madvise((void *)first, end - first, MADV_HUGEPAGE);
-  }
-#endif
-  return memory;
-}
-
-static void cpu_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
-  (void)index, (void)nbytes, (void)stream;
-  char *whole;
-  memcpy(&whole, (char *)memory - sizeof whole, sizeof whole);
-  free(whole);
-}
+/* ---- copies ------------------------------------------------------------------------------------------------ */
 
 static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                      lt_Stream *stream, bool non_blocking) {
@@ -136,8 +82,8 @@ const lt_Backend *lt_backend_cpu(void) {
       .count = cpu_count,
       .properties = cpu_properties,
       .fact = cpu_fact,
-      .alloc = cpu_alloc,
-      .free = cpu_free,
+      .alloc = lt_cpu_alloc,
+      .free = lt_cpu_free,
       .copy = cpu_copy,
       .fill_zero = cpu_fill_zero,
       .elementwise = lt_cpu_elementwise,
