@@ -54,7 +54,7 @@ static bool next_member(Source *s) {
 /* Reads up to n bytes; *got is less only at the end. False with a message when the file is damaged. */
 static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   *got = 0;
-  if (!s->packed) {
+  if (!s->packed && n > 0) {
     *got = fread(to, 1, n, s->file);
     return !ferror(s->file) || (lt_error_set(READER ": %s: cannot be read", s->path), false);
   }

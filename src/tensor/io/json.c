@@ -1,0 +1,195 @@
+/* json.c: strict pieces of JSON (RFC 8259). Nothing is guessed, and no piece looks past the end of the text. */
+#include "json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool fail(lt_Json *j, const char *why) {
+  if (!j->wrong) j->wrong = why;
+  return false;
+}
+
+/* The length of the character at s (1 to 4), or 0 when it is not valid. */
+static size_t utf8_length(const uint8_t *s, size_t n) {
+  if (s[0] < 0x80) return 1;
+  size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+  if (s[0] < 0xc2 || s[0] > 0xf4 || n < length) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+  bool beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+  return overlong || beyond ? 0 : length;
+}
+
+bool lt_utf8_valid(const char *s, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t length = utf8_length((const uint8_t *)s + i, n - i);
+    if (!length) return false;
+    i += length;
+  }
+  return true;
+}
+
+static void blanks(lt_Json *j) {
+  while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
+    j->at++;
+}
+
+bool lt_json_try(lt_Json *j, char c) {
+  blanks(j);
+  if (j->wrong || j->at == j->end || *j->at != c) return false;
+  j->at++;
+  return true;
+}
+
+bool lt_json_take(lt_Json *j, char c) {
+  if (lt_json_try(j, c)) return true;
+  switch (c) {
+  case '{': return fail(j, "an object was expected");
+  case '}': return fail(j, "a comma or the end of an object was expected");
+  case '[': return fail(j, "a list was expected");
+  case ']': return fail(j, "a comma or the end of a list was expected");
+  case ':': return fail(j, "a colon was expected");
+  default: return fail(j, "a comma was expected");
+  }
+}
+
+bool lt_json_done(lt_Json *j) {
+  blanks(j);
+  return !j->wrong && j->at == j->end;
+}
+
+static bool hex4(lt_Json *j, uint32_t *code) {
+  *code = 0;
+  if (j->end - j->at < 4) return fail(j, "a string has a bad escape");
+  for (int i = 0; i < 4; i++) {
+    char c = *j->at++;
+    int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    if (digit < 0) return fail(j, "a string has a bad escape");
+    *code = *code * 16 + (uint32_t)digit;
+  }
+  return true;
+}
+
+/* What follows \u, as UTF-8 at out. */
+static bool unicode(lt_Json *j, char **out) {
+  uint32_t c, low;
+  if (!hex4(j, &c)) return false;
+  if (c >= 0xd800 && c < 0xdc00) {
+    if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
+      return fail(j, "a string has half a surrogate pair");
+    j->at += 2;
+    if (!hex4(j, &low)) return false;
+    if (low < 0xdc00 || low > 0xdfff) return fail(j, "a string has half a surrogate pair");
+    c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+  } else if (c >= 0xdc00 && c < 0xe000) {
+    return fail(j, "a string has half a surrogate pair");
+  }
+  if (c == 0) return fail(j, "a string holds NUL");
+  char *o = *out;
+  if (c < 0x80) {
+    *o++ = (char)c;
+  } else if (c < 0x800) {
+    *o++ = (char)(0xc0 | c >> 6);
+    *o++ = (char)(0x80 | (c & 63));
+  } else if (c < 0x10000) {
+    *o++ = (char)(0xe0 | c >> 12);
+    *o++ = (char)(0x80 | (c >> 6 & 63));
+    *o++ = (char)(0x80 | (c & 63));
+  } else {
+    *o++ = (char)(0xf0 | c >> 18);
+    *o++ = (char)(0x80 | (c >> 12 & 63));
+    *o++ = (char)(0x80 | (c >> 6 & 63));
+    *o++ = (char)(0x80 | (c & 63));
+  }
+  *out = o;
+  return true;
+}
+
+static bool escape(lt_Json *j, char **out) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  if (j->at == j->end) return fail(j, "a string does not end");
+  char c = *j->at++;
+  if (c == 'u') return unicode(j, out);
+  const char *p = c ? strchr(from, c) : NULL;
+  if (!p) return fail(j, "a string has a bad escape");
+  *(*out)++ = to[p - from];
+  return true;
+}
+
+char *lt_json_string(lt_Json *j) {
+  blanks(j);
+  if (j->wrong || j->at == j->end || *j->at != '"') {
+    fail(j, "a string was expected");
+    return NULL;
+  }
+  const char *close = ++j->at;
+  while (close < j->end && *close != '"') close += *close == '\\' && close + 1 < j->end ? 2 : 1;
+  if (close >= j->end) {
+    fail(j, "a string does not end");
+    return NULL;
+  }
+  char *text = malloc((size_t)(close - j->at) + 1), *out = text; /* escapes only shrink */
+  if (!text) {
+    fail(j, "out of memory");
+    return NULL;
+  }
+  bool good = true;
+  while (good && j->at < close) {
+    char c = *j->at++;
+    if (c == '\\')
+      good = escape(j, &out);
+    else if ((uint8_t)c < 0x20)
+      good = fail(j, "a string holds a control character");
+    else
+      *out++ = c;
+  }
+  if (!good) {
+    free(text);
+    return NULL;
+  }
+  j->at++;
+  *out = 0;
+  return text;
+}
+
+bool lt_json_number(lt_Json *j, uint64_t *n) {
+  blanks(j);
+  const char *first = j->at;
+  *n = 0;
+  if (j->wrong) return false;
+  while (j->at < j->end && *j->at >= '0' && *j->at <= '9')
+    if (__builtin_mul_overflow(*n, 10u, n) || __builtin_add_overflow(*n, (uint64_t)(*j->at++ - '0'), n))
+      return fail(j, "a number does not fit 64 bits");
+  if (j->at == first) return fail(j, "a whole number from 0 on was expected");
+  if (*first == '0' && j->at - first > 1) return fail(j, "a number starts with 0");
+  if (j->at < j->end && strchr(".eE+-", *j->at) && *j->at)
+    return fail(j, "a whole number from 0 on was expected");
+  return true;
+}
+
+size_t lt_json_quote(char *out, const char *s) {
+  size_t n = 0;
+  char piece[8];
+#define PUT(text, length)                                                                          \
+  do {                                                                                             \
+    if (out) memcpy(out + n, text, length);                                                        \
+    n += length;                                                                                   \
+  } while (0)
+  PUT("\"", 1);
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') {
+      PUT("\\", 1);
+      PUT(s, 1);
+    } else if ((uint8_t)*s < 0x20) {
+      snprintf(piece, sizeof piece, "\\u%04x", (unsigned)*s);
+      PUT(piece, 6);
+    } else {
+      PUT(s, 1);
+    }
+  }
+  PUT("\"", 1);
+#undef PUT
+  return n;
+}

@@ -1,0 +1,2 @@
+/* npy.c: see io.h. Being written (taken over). */
+#include "io.h"

@@ -1,0 +1,502 @@
+/* safetensors.c: safetensors files: eight bytes with the length of a JSON header, the header, and the tensors' bytes
+ * one after the other (huggingface/safetensors, README).
+ *
+ * Reading: nothing is allocated for a tensor before the whole header is known to fit the file: every dtype is known,
+ * every size is the product of its shape, and the tensors cover the bytes after the header without a hole or overlap.
+ */
+#include "file.h"
+#include "io.h"
+#include "json.h"
+
+#define READER     "load_safetensors"
+#define WRITER     "save_safetensors"
+#define MAX_HEADER 100000000u
+#define METADATA   "__metadata__"
+
+typedef struct Entry {
+  char *name;
+  lt_Dtype dtype;
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  uint64_t begin, end;
+} Entry;
+
+typedef struct Reading {
+  FILE *file;
+  const char *path;
+  lt_Json json;
+  uint64_t data_size; /* bytes after the header */
+  Entry *entry;
+  lt_ArchiveNote *note;
+  int count, room, notes, note_room;
+} Reading;
+
+static bool wrong(const Reading *r, const char *what) {
+  lt_error_set(READER ": %s: %s", r->path, what);
+  return false;
+}
+
+/* The header is not what JSON or the format asks for; tells where. */
+static bool bad_json(const Reading *r) {
+  lt_error_set(READER ": %s: its header is damaged: %s, at byte %lld", r->path,
+               r->json.wrong ? r->json.wrong : "something is left over",
+               (long long)(r->json.at - r->json.start + 9));
+  return false;
+}
+
+static bool bad_entry(const Reading *r, const Entry *e, const char *what) {
+  lt_error_set(READER ": %s: tensor \"%.200s\" %s", r->path, e->name, what);
+  return false;
+}
+
+/* Room for one more of n elements; false with a message. */
+static bool grow(const Reading *r, void *list, int n, int *room, size_t size) {
+  if (n < *room) return true;
+  int more = *room ? *room * 2 : 16;
+  void *old, *bigger;
+  memcpy(&old, list, sizeof old);
+  bigger = realloc(old, (size_t)more * size);
+  if (!bigger) return wrong(r, "out of memory");
+  memcpy(list, &bigger, sizeof bigger);
+  *room = more;
+  return true;
+}
+
+/* ---- the header ------------------------------------------------------------------------------------------- */
+
+static bool read_metadata(Reading *r) {
+  lt_Json *j = &r->json;
+  if (!lt_json_take(j, '{')) return bad_json(r);
+  if (lt_json_try(j, '}')) return true;
+  do {
+    if (!grow(r, &r->note, r->notes, &r->note_room, sizeof *r->note)) return false;
+    lt_ArchiveNote *n = &r->note[r->notes++];
+    *n = (lt_ArchiveNote){NULL, NULL};
+    n->key = lt_json_string(j);
+    if (!n->key || !lt_json_take(j, ':')) return bad_json(r);
+    n->value = lt_json_string(j);
+    if (!n->value) return bad_json(r);
+  } while (lt_json_try(j, ','));
+  return lt_json_take(j, '}') || bad_json(r);
+}
+
+static bool read_dtype(Reading *r, Entry *e) {
+  char *code = lt_json_string(&r->json);
+  if (!code) return bad_json(r);
+  e->dtype = LT_DTYPE_NONE;
+  for (int d = 0; d < LT_DTYPE_COUNT; d++)
+    if (strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
+  bool known = e->dtype != LT_DTYPE_NONE;
+  if (!known)
+    lt_error_set(READER ": %s: tensor \"%.200s\" has dtype %.20s, which Lutra does not have", r->path,
+                 e->name, code);
+  free(code);
+  return known;
+}
+
+static bool read_shape(Reading *r, Entry *e) {
+  lt_Json *j = &r->json;
+  if (!lt_json_take(j, '[')) return bad_json(r);
+  if (lt_json_try(j, ']')) return true;
+  do {
+    uint64_t n;
+    if (!lt_json_number(j, &n)) return bad_json(r);
+    if (e->ndim == LT_MAX_DIMS) return bad_entry(r, e, "has too many dimensions");
+    if (n > INT64_MAX) return bad_entry(r, e, "has a size beyond 63 bits");
+    e->shape[e->ndim++] = (int64_t)n;
+  } while (lt_json_try(j, ','));
+  return lt_json_take(j, ']') || bad_json(r);
+}
+
+static bool read_offsets(Reading *r, Entry *e) {
+  lt_Json *j = &r->json;
+  return (lt_json_take(j, '[') && lt_json_number(j, &e->begin) && lt_json_take(j, ',') &&
+          lt_json_number(j, &e->end) && lt_json_take(j, ']')) ||
+         bad_json(r);
+}
+
+static bool read_field(Reading *r, Entry *e, const char *field, unsigned *seen) {
+  static const char *const names[] = {"dtype", "shape", "data_offsets"};
+  for (unsigned i = 0; i < 3; i++) {
+    if (strcmp(field, names[i]) != 0) continue;
+    if (*seen & 1u << i) return bad_entry(r, e, "has a field twice");
+    *seen |= 1u << i;
+    return i == 0 ? read_dtype(r, e) : i == 1 ? read_shape(r, e) : read_offsets(r, e);
+  }
+  return bad_entry(r, e, "has a field that the format does not know");
+}
+
+static bool read_entry(Reading *r, Entry *e) {
+  lt_Json *j = &r->json;
+  unsigned seen = 0;
+  if (!lt_json_take(j, '{')) return bad_json(r);
+  if (!lt_json_try(j, '}')) {
+    do {
+      char *field = lt_json_string(j);
+      bool good = field && lt_json_take(j, ':') ? read_field(r, e, field, &seen) : bad_json(r);
+      free(field);
+      if (!good) return false;
+    } while (lt_json_try(j, ','));
+    if (!lt_json_take(j, '}')) return bad_json(r);
+  }
+  return seen == 7 || bad_entry(r, e, "lacks its dtype, shape or data_offsets");
+}
+
+static bool read_header(Reading *r) {
+  lt_Json *j = &r->json;
+  bool metadata = false;
+  if (!lt_json_take(j, '{')) return bad_json(r);
+  if (!lt_json_try(j, '}')) {
+    do {
+      char *name = lt_json_string(j);
+      if (!name || !lt_json_take(j, ':')) {
+        free(name);
+        return bad_json(r);
+      }
+      if (strcmp(name, METADATA) == 0) {
+        free(name);
+        if (metadata) return wrong(r, "its header has " METADATA " twice");
+        metadata = true;
+        if (!read_metadata(r)) return false;
+        continue;
+      }
+      if (!grow(r, &r->entry, r->count, &r->room, sizeof *r->entry)) {
+        free(name);
+        return false;
+      }
+      Entry *e = &r->entry[r->count++];
+      *e = (Entry){.name = name};
+      if (!read_entry(r, e)) return false;
+    } while (lt_json_try(j, ','));
+    if (!lt_json_take(j, '}')) return bad_json(r);
+  }
+  return lt_json_done(j) || bad_json(r);
+}
+
+/* ---- checks --------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* No name may come twice: which one counts would depend on the reader. The names are `stride` bytes apart. */
+static bool check_unique(const Reading *r, const void *first, int n, size_t stride, const char *what) {
+  char **names = malloc(((size_t)n + 1) * sizeof *names);
+  if (!names) return wrong(r, "out of memory");
+  for (int i = 0; i < n; i++) memcpy(&names[i], (const char *)first + (size_t)i * stride, sizeof *names);
+  qsort(names, (size_t)n, sizeof *names, by_name);
+  bool good = true;
+  for (int i = 1; i < n && good; i++) {
+    good = strcmp(names[i - 1], names[i]) != 0;
+    if (!good) lt_error_set(READER ": %s: its header has %s \"%.200s\" twice", r->path, what, names[i]);
+  }
+  free(names);
+  return good;
+}
+
+static int by_offset(const void *a, const void *b) {
+  const Entry *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  if (x->end != y->end) return x->end < y->end ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+/* Sorts the tensors as they lie, and sees that each is as long as its shape says and begins where the last ended. */
+static bool check_layout(Reading *r) {
+  uint64_t at = 0;
+  if (r->count > 1) qsort(r->entry, (size_t)r->count, sizeof *r->entry, by_offset);
+  for (int i = 0; i < r->count; i++) {
+    const Entry *e = &r->entry[i];
+    uint64_t bytes = lt_dtype_size(e->dtype);
+    bool empty = false, fits = true;
+    for (int d = 0; d < e->ndim; d++) {
+      empty |= e->shape[d] == 0;
+      fits &= !__builtin_mul_overflow(bytes, (uint64_t)e->shape[d], &bytes);
+    }
+    if (!fits) return bad_entry(r, e, "has a shape whose product overflows");
+    if (empty) bytes = 0;
+    if (e->end < e->begin) return bad_entry(r, e, "ends before it begins");
+    if (e->end > r->data_size) return bad_entry(r, e, "ends behind the end of the file: is it truncated?");
+    if (e->end - e->begin != bytes) return bad_entry(r, e, "has offsets that do not fit its shape");
+    if (e->begin != at)
+      return bad_entry(r, e, e->begin < at ? "lies on another tensor" : "leaves a hole before it");
+    at = e->end;
+  }
+  return at == r->data_size || wrong(r, "has bytes that belong to no tensor");
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
+  lt_Tensor *t = lt_empty(e->dtype, lt_cpu(), e->ndim, e->shape);
+  size_t size = (size_t)(e->end - e->begin);
+  if (!t || size == 0) return t;
+  if (fread(lt_tensor_data(t), 1, size, r->file) != size) {
+    bad_entry(r, e, "cannot be read: is the file truncated?");
+    lt_release(t);
+    return NULL;
+  }
+  if (!lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, lt_dtype_size(t->dtype));
+  uint8_t *truth = lt_tensor_data(t);
+  for (size_t i = 0; i < size && e->dtype == LT_bool; i++) truth[i] = truth[i] != 0;
+  return t;
+}
+
+/* Moves what was read into an archive. */
+static lt_Archive *read_tensors(Reading *r) {
+  lt_Archive *a = calloc(1, sizeof *a);
+  if (a) a->item = calloc((size_t)r->count + 1, sizeof *a->item);
+  if (!a || !a->item) {
+    wrong(r, "out of memory");
+    lt_archive_free(a);
+    return NULL;
+  }
+  for (int i = 0; i < r->count; i++) {
+    a->item[i].tensor = read_tensor(r, &r->entry[i]);
+    if (!a->item[i].tensor) {
+      lt_archive_free(a);
+      return NULL;
+    }
+    a->item[i].name = r->entry[i].name;
+    r->entry[i].name = NULL;
+    a->count++;
+  }
+  a->note = r->note;
+  a->notes = r->notes;
+  r->note = NULL;
+  r->notes = 0;
+  return a;
+}
+
+static lt_Archive *read_all(Reading *r, const char *header, size_t length) {
+  if (!lt_utf8_valid(header, length)) {
+    wrong(r, "its header is not UTF-8");
+    return NULL;
+  }
+  r->json = (lt_Json){.at = header, .end = header + length, .start = header};
+  if (!read_header(r) ||
+      !check_unique(r, r->entry, r->count, sizeof *r->entry, "tensor") ||
+      !check_unique(r, r->note, r->notes, sizeof *r->note, "the metadata key") || !check_layout(r))
+    return NULL;
+  return read_tensors(r);
+}
+
+static void close_reading(Reading *r) {
+  for (int i = 0; i < r->count; i++) free(r->entry[i].name);
+  for (int i = 0; i < r->notes; i++) {
+    free(r->note[i].key);
+    free(r->note[i].value);
+  }
+  free(r->entry);
+  free(r->note);
+}
+
+/* The header's length, checked against the file's size before any memory is taken for it. */
+static bool header_length(Reading *r, size_t *length) {
+  uint64_t size, n = 0;
+  uint8_t b[8];
+  if (!lt_file_size(r->file, &size)) return wrong(r, "cannot be read");
+  if (size < 8 || fread(b, 1, 8, r->file) != 8) return wrong(r, "is too short to be a safetensors file");
+  for (int i = 7; i >= 0; i--) n = n << 8 | b[i];
+  if (n > MAX_HEADER) return wrong(r, "is not a safetensors file: its header would be larger than 100 MB");
+  if (n > size - 8) return wrong(r, "is truncated: its header is longer than the file");
+  *length = (size_t)n;
+  r->data_size = size - 8 - n;
+  return true;
+}
+
+lt_Archive *lt_safetensors_read(FILE *file, const char *path) {
+  Reading r = {.file = file, .path = path};
+  size_t length;
+  if (!header_length(&r, &length)) return NULL;
+  char *header = malloc(length + 1);
+  lt_Archive *a = NULL;
+  if (!header)
+    wrong(&r, "out of memory");
+  else if (fread(header, 1, length, file) != length)
+    wrong(&r, "cannot be read");
+  else
+    a = read_all(&r, header, length);
+  free(header);
+  close_reading(&r);
+  return a;
+}
+
+lt_Archive *lt_safetensors_load(const char *path) {
+  FILE *file = lt_file_open(READER, path);
+  lt_Archive *a = file ? lt_safetensors_read(file, path) : NULL;
+  if (file) fclose(file);
+  return a;
+}
+
+void lt_archive_free(lt_Archive *a) {
+  if (!a) return;
+  for (int i = 0; i < a->count; i++) {
+    free(a->item[i].name);
+    lt_release(a->item[i].tensor);
+  }
+  for (int i = 0; i < a->notes; i++) {
+    free(a->note[i].key);
+    free(a->note[i].value);
+  }
+  free(a->item);
+  free(a->note);
+  free(a);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Output {
+  const char *name;
+  const lt_Tensor *tensor;
+  uint64_t begin, end;
+} Output;
+
+/* Wide elements first, so that each tensor is aligned for its dtype; then by name. */
+static int by_alignment(const void *a, const void *b) {
+  const Output *x = a, *y = b;
+  size_t m = lt_dtype_size(x->tensor->dtype), n = lt_dtype_size(y->tensor->dtype);
+  return m != n ? (m > n ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static bool check_text(const char *what, const char *s) {
+  if (lt_utf8_valid(s, strlen(s))) return true;
+  return lt_error_set(WRITER ": %s \"%.100s\" is not UTF-8", what, s), false;
+}
+
+static bool check_outputs(const Output *o, int n) {
+  for (int i = 0; i < n; i++) {
+    if (!check_text("the name", o[i].name)) return false;
+    if (strcmp(o[i].name, METADATA) == 0)
+      return lt_error_set(WRITER ": no tensor can be called " METADATA), false;
+    if (!lt_backend_of(o[i].tensor)->has_data)
+      return lt_error_set(WRITER ": tensor \"%.200s\" is on %s and has no data", o[i].name,
+                          lt_device_name(lt_tensor_device(o[i].tensor))),
+             false;
+  }
+  const char **names = malloc(((size_t)n + 1) * sizeof *names);
+  if (!names) return lt_error_set(WRITER ": out of memory"), false;
+  for (int i = 0; i < n; i++) names[i] = o[i].name;
+  qsort(names, (size_t)n, sizeof *names, by_name);
+  bool good = true;
+  for (int i = 1; i < n && good; i++) {
+    good = strcmp(names[i - 1], names[i]) != 0;
+    if (!good) lt_error_set(WRITER ": the name \"%.200s\" is there twice", names[i]);
+  }
+  free(names);
+  return good;
+}
+
+/* A text that grows at its end; NULL text with a size counts only. */
+typedef struct Text {
+  char *text;
+  size_t size;
+} Text;
+
+static void put(Text *t, const char *s) {
+  size_t n = strlen(s);
+  if (t->text) memcpy(t->text + t->size, s, n);
+  t->size += n;
+}
+
+static void put_quoted(Text *t, const char *s) {
+  t->size += lt_json_quote(t->text ? t->text + t->size : NULL, s);
+}
+
+static void put_header(Text *t, const Output *o, int n, int notes, const char *const *keys,
+                       const char *const *values) {
+  char number[64];
+  put(t, "{");
+  if (notes) {
+    put(t, "\"" METADATA "\":{");
+    for (int i = 0; i < notes; i++) {
+      if (i) put(t, ",");
+      put_quoted(t, keys[i]);
+      put(t, ":");
+      put_quoted(t, values[i]);
+    }
+    put(t, n ? "}," : "}");
+  }
+  for (int i = 0; i < n; i++) {
+    if (i) put(t, ",");
+    put_quoted(t, o[i].name);
+    put(t, ":{\"dtype\":\"");
+    put(t, lt_dtype_code(o[i].tensor->dtype));
+    put(t, "\",\"shape\":[");
+    for (int d = 0; d < o[i].tensor->ndim; d++) {
+      snprintf(number, sizeof number, d ? ",%lld" : "%lld", (long long)o[i].tensor->shape[d]);
+      put(t, number);
+    }
+    snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)o[i].begin,
+             (unsigned long long)o[i].end);
+    put(t, number);
+  }
+  put(t, "}");
+  while (t->size % 8) put(t, " ");
+}
+
+static bool write_tensor(FILE *file, const lt_Tensor *t) {
+  lt_Tensor *bytes = lt_file_bytes(WRITER, t);
+  if (!bytes) return false;
+  if (!lt_host_is_little() && lt_dtype_size(t->dtype) > 1) {
+    lt_Tensor *turned = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
+    bool ok = turned && lt_copy_into(turned, bytes, false);
+    if (ok) lt_file_swap(lt_tensor_data(turned), t->numel, lt_dtype_size(t->dtype));
+    lt_release(bytes);
+    if (!ok) lt_release(turned);
+    if (!ok) return false;
+    bytes = turned;
+  }
+  size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
+  if (size) fwrite(lt_tensor_data(bytes), 1, size, file); /* failures are found by the commit */
+  lt_release(bytes);
+  return true;
+}
+
+static bool write_all(FILE *file, const Text *header, const Output *o, int n) {
+  uint8_t length[8];
+  for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)header->size >> (8 * i));
+  fwrite(length, 1, 8, file);
+  fwrite(header->text, 1, header->size, file);
+  for (int i = 0; i < n; i++)
+    if (!write_tensor(file, o[i].tensor)) return false;
+  return true;
+}
+
+static bool save(const char *path, Output *o, int n, int notes, const char *const *keys,
+                 const char *const *values) {
+  uint64_t at = 0;
+  if (!check_outputs(o, n)) return false;
+  for (int i = 0; i < notes; i++)
+    if (!check_text("the metadata key", keys[i]) || !check_text("the metadata value", values[i]))
+      return false;
+  qsort(o, (size_t)n, sizeof *o, by_alignment);
+  for (int i = 0; i < n; i++) {
+    o[i].begin = at;
+    at += (uint64_t)o[i].tensor->numel * lt_dtype_size(o[i].tensor->dtype);
+    o[i].end = at;
+  }
+  Text header = {NULL, 0};
+  put_header(&header, o, n, notes, keys, values);
+  if (header.size > MAX_HEADER) return lt_error_set(WRITER ": the header is larger than 100 MB"), false;
+  header.text = malloc(header.size);
+  if (!header.text) return lt_error_set(WRITER ": out of memory"), false;
+  header.size = 0;
+  put_header(&header, o, n, notes, keys, values);
+  lt_Replacement r;
+  bool ok = lt_file_replace(&r, WRITER, path);
+  if (ok) ok = lt_file_commit(&r, write_all(r.file, &header, o, n));
+  free(header.text);
+  return ok;
+}
+
+bool lt_safetensors_save(const char *path, int count, const char *const *names,
+                         lt_Tensor *const *tensors, int notes, const char *const *keys,
+                         const char *const *values) {
+  Output *o = malloc(((size_t)count + 1) * sizeof *o);
+  if (!o) return lt_error_set(WRITER ": out of memory"), false;
+  for (int i = 0; i < count; i++) o[i] = (Output){.name = names[i], .tensor = tensors[i]};
+  bool ok = save(path, o, count, notes, keys, values);
+  free(o);
+  return ok;
+}
