@@ -2,6 +2,7 @@
  * moved by size, whatever the dtype. Every position is checked before anything is written. */
 #include "structured.h"
 #include "index.h"
+#include "rows.h"
 
 /* ---- one index for a dimension -------------------------------------------------------------------------------------- */
 
@@ -52,7 +53,8 @@ bool lt_cpu_gather(lt_Call *c) {
     char *to = lt_tensor_data(out);
     for (int64_t r = 0; r < out->numel / n; r++) {
       for (int64_t j = 0; j < n; j++, at++, to += size)
-        memcpy(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along, (size_t)size);
+        lt_move_one(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along,
+                    (size_t)size);
       lt_odometer_step(&o);
     }
   }
@@ -167,8 +169,36 @@ bool lt_cpu__index(lt_Call *c) {
 
 static int64_t count_true(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
-  for (int64_t i = 0; i < n; i++) count += mask[i];
+  if (n > 0) lt_fold(LT_FOLD_SUM_U8)->row(mask, n, &count);
   return count;
+}
+
+/* The elements whose byte is 1, `count` of them, one after the other. Every element is written where the next taken one
+ * belongs, taken or not: no branch depends on the mask. */
+#define TAKE(T)                                                                                    \
+  do {                                                                                             \
+    const T *x = from;                                                                             \
+    T *y = to;                                                                                     \
+    for (int64_t i = 0, k = 0; k < count; i++) {                                                   \
+      y[k] = x[i];                                                                                 \
+      k += take[i];                                                                                \
+    }                                                                                              \
+  } while (0)
+static void take_all(const void *from, void *to, const uint8_t *take, int64_t count, size_t size) {
+  switch (size) {
+  case 1:
+    TAKE(uint8_t);
+    break;
+  case 2:
+    TAKE(uint16_t);
+    break;
+  case 4:
+    TAKE(uint32_t);
+    break;
+  default:
+    TAKE(uint64_t);
+    break;
+  }
 }
 
 bool lt_cpu_masked_select(lt_Call *c) {
@@ -181,15 +211,10 @@ bool lt_cpu_masked_select(lt_Call *c) {
   lt_Tensor *m = x ? lt_expanded_contiguous(mask, LT_bool, ndim, shape) : NULL, *out = NULL;
   if (m) {
     const uint8_t *take = lt_tensor_data(m);
-    out = lt_empty(self->dtype, lt_cpu(), 1, (int64_t[]){count_true(take, m->numel)});
-    size_t size = lt_dtype_size(self->dtype);
-    const char *from = lt_tensor_data(x);
-    char *to = out ? lt_tensor_data(out) : NULL;
-    for (int64_t i = 0; to && i < m->numel; i++)
-      if (take[i]) {
-        memcpy(to, from + (size_t)i * size, size);
-        to += size;
-      }
+    int64_t count = count_true(take, m->numel);
+    out = lt_empty(self->dtype, lt_cpu(), 1, &count);
+    if (out)
+      take_all(lt_tensor_data(x), lt_tensor_data(out), take, count, lt_dtype_size(self->dtype));
   }
   lt_release(x);
   lt_release(m);
@@ -198,21 +223,31 @@ bool lt_cpu_masked_select(lt_Call *c) {
   return out != NULL;
 }
 
+/* Row by row of the last dim: the other positions stay the same along it. */
+static void write_positions(const lt_Tensor *m, int64_t *to) {
+  const uint8_t *take = lt_tensor_data(m);
+  int last = m->ndim - 1;
+  int64_t n = m->shape[last], at[LT_MAX_DIMS];
+  for (int d = 0; d < last; d++) at[d] = LT_INDEX_BASE;
+  for (int64_t r = 0; r < m->numel / n; r++, take += n) {
+    for (int64_t j = 0; j < n; j++) {
+      if (!take[j]) continue;
+      for (int d = 0; d < last; d++) *to++ = at[d];
+      *to++ = j + LT_INDEX_BASE;
+    }
+    for (int d = last - 1; d >= 0; d--) {
+      if (++at[d] < m->shape[d] + LT_INDEX_BASE) break;
+      at[d] = LT_INDEX_BASE;
+    }
+  }
+}
+
 bool lt_cpu_nonzero(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *m = lt_as_contiguous(self, LT_bool), *out = NULL;
   if (m) {
-    const uint8_t *take = lt_tensor_data(m);
-    out = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){count_true(take, m->numel), self->ndim});
-    int64_t *to = out ? lt_tensor_data(out) : NULL;
-    for (int64_t i = 0; to && i < m->numel; i++) {
-      if (!take[i]) continue;
-      int64_t rest = i;
-      for (int d = self->ndim - 1; d >= 0; d--) {
-        to[d] = rest % self->shape[d] + LT_INDEX_BASE;
-        rest /= self->shape[d];
-      }
-      to += self->ndim;
-    }
+    int64_t shape[2] = {count_true(lt_tensor_data(m), m->numel), self->ndim};
+    out = lt_empty(LT_int64, lt_cpu(), 2, shape);
+    if (out && out->numel > 0) write_positions(m, lt_tensor_data(out));
   }
   lt_release(m);
   c->out[0] = out;

@@ -49,7 +49,7 @@ static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_stri
       char *place = to + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along;
       const char *value = src + o.offset[1] + j * step;
       if (sum == LT_DTYPE_NONE)
-        memcpy(place, value, size);
+        lt_move_one(place, value, size);
       else
         add_run(sum, place, value, 1, lt_scalar_int(1));
     }
@@ -231,7 +231,7 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
       char *to = lt_tensor_data(out);
       for (int64_t i = 0; i < mask->numel; i++)
         if (take[i]) {
-          memcpy(to + (size_t)i * size, next, size);
+          lt_move_one(to + (size_t)i * size, next, size);
           next += size;
         }
     }

@@ -17,20 +17,32 @@ typedef struct lt_Philox {
   uint64_t seed, position;
 } lt_Philox;
 
+/* One round on the counter c0..c3 with the key k0, k1, which moves on. Plain variables, so that a loop over blocks
+ * becomes vector code. */
+#define LT_PHILOX_ROUND(c0, c1, c2, c3, k0, k1)                                                    \
+  do {                                                                                             \
+    uint32_t h0_ = (uint32_t)(((uint64_t)(c0)*0xD2511F53u) >> 32), l0_ = (c0)*0xD2511F53u;         \
+    uint32_t h1_ = (uint32_t)(((uint64_t)(c2)*0xCD9E8D57u) >> 32), l1_ = (c2)*0xCD9E8D57u;         \
+    (c0) = h1_ ^ (c1) ^ (k0);                                                                      \
+    (c2) = h0_ ^ (c3) ^ (k1);                                                                      \
+    (c1) = l1_;                                                                                    \
+    (c3) = l0_;                                                                                    \
+    (k0) += 0x9E3779B9u;                                                                           \
+    (k1) += 0xBB67AE85u;                                                                           \
+  } while (0)
+#define LT_PHILOX_5(...)                                                                           \
+  LT_PHILOX_ROUND(__VA_ARGS__);                                                                    \
+  LT_PHILOX_ROUND(__VA_ARGS__);                                                                    \
+  LT_PHILOX_ROUND(__VA_ARGS__);                                                                    \
+  LT_PHILOX_ROUND(__VA_ARGS__);                                                                    \
+  LT_PHILOX_ROUND(__VA_ARGS__)
+
 /* The block of a full counter. */
 static inline void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
            k1 = key[1];
-  for (int round = 0; round < 10; round++) {
-    uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
-    uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-    c1 = (uint32_t)p1;
-    c3 = (uint32_t)p0;
-    c0 = n0;
-    c2 = n2;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
+  LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
+  LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
   out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 

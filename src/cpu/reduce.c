@@ -119,14 +119,17 @@ static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
   return true;
 }
 
-/* Removes the innermost folded group: a new tensor, of one dim, of f->to. */
-static lt_Tensor *fold_group(const lt_Fold *f, const void *x, Groups *g) {
+/* Removes the innermost folded group: a new tensor, of one dim, of f->to. The last group goes into `out` (retained) if
+ * what is left has its dtype and order. */
+static lt_Tensor *fold_group(const lt_Fold *f, const void *x, Groups *g, lt_Tensor *out) {
   int at = g->count - 1;
   while (!g->folded[at]) at--;
   int64_t outer = 1, inner = 1;
   for (int i = 0; i < at; i++) outer *= g->size[i];
   for (int i = at + 1; i < g->count; i++) inner *= g->size[i];
-  lt_Tensor *to = lt_empty(f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
+  bool last = g->in_order && f->to == out->dtype;
+  for (int i = 0; i < g->count; i++) last &= i == at || !g->folded[i];
+  lt_Tensor *to = last ? lt_retain(out) : lt_empty(f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
   if (to && !fold_stage(f, x, outer, g->size[at], inner, lt_tensor_data(to))) {
     lt_release(to);
     return NULL;
@@ -154,8 +157,9 @@ static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups
   return lt_geometry(flat, 0, out->ndim, out->shape, strides);
 }
 
-/* Folds the dims of mask. The result has out's shape and the fold's dtype; its dims may lie in any order. */
-static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, const lt_Tensor *out) {
+/* Folds the dims of mask. The result has out's shape and the fold's dtype, its dims in any order; it may be out itself
+ * (retained). */
+static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *out) {
   const lt_Fold *f = lt_fold(id);
   Groups g;
   lt_Tensor *x = self->dtype == f->from && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
@@ -163,18 +167,20 @@ static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, const lt_Te
     x = lt_as_contiguous(self, f->from);
     if (x) groups_of(x, mask, &g);
   }
-  lt_Tensor *flat = x ? fold_group(f, lt_tensor_data(x), &g) : NULL;
+  lt_Tensor *flat = x ? fold_group(f, lt_tensor_data(x), &g, out) : NULL;
   f = lt_fold(f->then);
   for (bool more = flat != NULL; more;) {
     more = false;
     for (int i = 0; i < g.count; i++) more |= g.folded[i];
     if (!more) break;
-    lt_Tensor *next = fold_group(f, lt_tensor_data(flat), &g);
+    lt_Tensor *next = fold_group(f, lt_tensor_data(flat), &g, out);
     lt_release(flat);
     flat = next;
     more = flat != NULL;
   }
-  lt_Tensor *result = flat ? as_result(flat, x, &g, out, mask) : NULL;
+  lt_Tensor *result = flat == out ? lt_retain(out)
+                      : flat      ? as_result(flat, x, &g, out, mask)
+                                  : NULL;
   lt_release(x);
   lt_release(flat);
   return result;
@@ -203,7 +209,7 @@ static bool fold_into(lt_Call *c, lt_FoldId id, lt_Tensor *self, double empty) {
   if (out->numel == 0) return true;
   if (self->numel == 0) return fill(out, empty);
   lt_Tensor *result = fold(id, self, mask, out);
-  bool ok = result && lt_copy_into(out, result, false);
+  bool ok = result && (result == out || lt_copy_into(out, result, false));
   lt_release(result);
   return ok;
 }
@@ -319,7 +325,7 @@ static bool norm_p(lt_Tensor *self, unsigned mask, double p, lt_Tensor *out) {
   lt_FoldId id = !isinf(p) ? LT_FOLD_SUM_F64 : p > 0 ? LT_FOLD_MAX_F64 : LT_FOLD_MIN_F64;
   lt_Tensor *sum = ok ? fold(id, x, mask, out) : NULL;
   lt_release(x);
-  ok = sum && (plain ? lt_copy_into(out, sum, false) : power(out, sum, 1 / p));
+  ok = sum && (!plain ? power(out, sum, 1 / p) : sum == out || lt_copy_into(out, sum, false));
   lt_release(sum);
   return ok;
 }

@@ -13,13 +13,23 @@
         y[i * stride + j] = (T)a[j];                                                               \
       }                                                                                            \
   }                                                                                                \
+  static void row_##NAME(const T *x, T *y, int64_t n) {                                            \
+    ACC a = FIRST;                                                                                 \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      a = JOIN(a, (ACC)x[i]);                                                                      \
+      y[i] = (T)a;                                                                                 \
+    }                                                                                              \
+  }                                                                                                \
   static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                          \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
     int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                                 \
     _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
     for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
       int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
-      if (!lt_stopped())                                                                           \
+      if (lt_stopped()) continue;                                                                  \
+      if (l.inner == 1)                                                                            \
+        row_##NAME(x + at, y + at, l.n);                                                           \
+      else                                                                                         \
         columns_##NAME(x + at, y + at, l.n, l.inner, l.inner - j < WIDTH ? l.inner - j : WIDTH);   \
     }                                                                                              \
   }

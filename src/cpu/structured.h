@@ -73,6 +73,23 @@ lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *sh
 /* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
 lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
 
+/* One element. */
+static inline void lt_move_one(char *to, const char *from, size_t size) {
+  switch (size) {
+  case 1:
+    memcpy(to, from, 1);
+    break;
+  case 2:
+    memcpy(to, from, 2);
+    break;
+  case 4:
+    memcpy(to, from, 4);
+    break;
+  default:
+    memcpy(to, from, 8);
+    break;
+  }
+}
 /* n elements of `size` bytes; strides in bytes. */
 void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
              size_t size);

@@ -38,12 +38,14 @@
 #include "rows_body.h"
 
 static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words) {
-  lt_Philox p = {seed, position};
 #pragma omp simd
   for (int64_t i = 0; i < blocks; i++) {
-    uint32_t w[4];
-    lt_philox_block(p, i, w);
-    words[4 * i] = w[0], words[4 * i + 1] = w[1], words[4 * i + 2] = w[2], words[4 * i + 3] = w[3];
+    uint64_t at = position + (uint64_t)i;
+    uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = 0, c3 = 0;
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
+    LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
+    words[4 * i] = c0, words[4 * i + 1] = c1, words[4 * i + 2] = c2, words[4 * i + 3] = c3;
   }
 }
 
