@@ -49,7 +49,9 @@ core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o),$(call sources,src/tens
 bindings := $(call sources,src/vm-bindings)
 repl     := $(call sources,src/repl)
 ctests   := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
-chelpers := $(filter-out $(BUILD)/obj/tests/c/test_%,$(call sources,tests/c))
+chelpers := $(filter-out $(BUILD)/obj/tests/c/test_% $(BUILD)/obj/tests/c/plugin_%,\
+  $(call sources,tests/c))
+cplugins := $(patsubst tests/c/%.c,$(BUILD)/tests/%.so,$(sort $(wildcard tests/c/plugin_*.c)))
 
 library := $(BUILD)/lib/liblutra.a
 program := $(BUILD)/lutra
@@ -89,8 +91,12 @@ ldflags := $(sanitize) $(LDFLAGS)
 ldlibs  := $(OPENMP_LIBS) $(VECTOR_LIBS) -lz $(if $(filter Linux,$(SYSTEM)),-ldl) -lm
 ifeq ($(SYSTEM),Darwin)
 shared := -bundle -undefined dynamic_lookup
+plugin := -bundle -undefined dynamic_lookup
+export :=
 else
-shared := -shared -Wl,--version-script=tools/build/core.map
+shared := -shared -Wl,--version-script=tools/build/core.map -Wl,-Bsymbolic-functions
+plugin := -shared
+export := -rdynamic
 endif
 
 # A file finds the headers of its own part (src/cpu, tests/c ...) from every folder of it.
@@ -131,7 +137,7 @@ $(library): $(core) $(BUILD)/obj/link
 
 $(program): $(repl) $(bindings) $(core) $(BUILD)/obj/link
 	$(call say,ld,$@)
-	$(Q)$(CC) $(ldflags) $(repl) $(bindings) $(core) -o $@ $(LUA_LIBS) $(ldlibs)
+	$(Q)$(CC) $(ldflags) $(export) $(repl) $(bindings) $(core) -o $@ $(LUA_LIBS) $(ldlibs)
 
 $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 	@mkdir -p $(@D)
@@ -139,11 +145,16 @@ $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 	$(Q)$(CC) $(ldflags) $(shared) $(bindings) $(core) -o $@ $(ldlibs)
 
 .PHONY: ctests
-ctests: $(ctests)
+ctests: $(ctests) $(cplugins)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
-	$(Q)$(CC) $(ldflags) $< $(chelpers) $(library) -o $@ $(ldlibs)
+	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(library) -o $@ $(ldlibs)
+# A device's backend, loaded at run time; what it needs of the core it finds in the program.
+$(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(plugin) $< -o $@
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 

@@ -1,5 +1,6 @@
 /* device.c: the device table: the types known by name, and those registered at run time. A backend that is a shared
  * object of its own is loaded when it is first asked for. */
+#define _GNU_SOURCE /* dladdr */
 #include "core.h"
 
 #include <dlfcn.h>
@@ -40,8 +41,17 @@ static void name_all(DeviceType *type) {
 int lt_device_type_count(void) { return atomic_load(&type_count); }
 const char *lt_device_type_name(int type) { return types[type].name; }
 
+/* A backend calls the core that loads it; a core that is itself in a module of an interpreter is not seen by others
+ * until it is asked for by name. */
+static void show_core(void) {
+  Dl_info here;
+  if (dladdr(types, &here) && here.dli_fname)
+    dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
 /* A backend in a shared object beside the program or named by LUTRA_<NAME>_BACKEND. */
 static const lt_Backend *open_backend(const char *path) {
+  show_core();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return lt_error_set("%s", dlerror());
   const lt_Backend *(*get)(void);

@@ -195,7 +195,31 @@ static void events_keep_the_order(void) {
   lt_release(x);
 }
 
-int main(void) {
+static char plugin[4096]; /* plugin_box.so, beside this program */
+
+static void shared_objects_are_loaded(void) {
+  lt_Device d;
+  CHECK(lt_device_load(plugin) > 0);
+  REQUIRE(lt_device_parse("box", &d));
+  CHECK_STR(lt_device_name(d), "box");
+  CHECK_INT(lt_device_load(plugin), -1);
+  CHECK_CONTAINS(lt_error(), "there is a device \"box\" already");
+  const float two[] = {2, 3}, twice[] = {4, 6};
+  lt_Tensor *host = floats(2, two), *x = onto(host, d);
+  lt_Tensor *y = lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(x)}, 2);
+  check_values(y, 2, twice);
+  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(y)}, 2)); /* its words come through the core's slot */
+  CHECK_CONTAINS(lt_error(), "add: out of memory on box");
+  CHECK_CONTAINS(lt_error(), "both places in the box are taken");
+  lt_release(x);
+  lt_release(y);
+  lt_release(host);
+}
+
+int main(int argc, char **argv) {
+  const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+  snprintf(plugin, sizeof plugin, "%.*splugin_box.so", slash ? (int)(slash - argv[0]) + 1 : 0,
+           argv[0]);
   RUN(is_registered);
   RUN(bad_backends_are_refused);
   RUN(missing_devices_say_why);
@@ -207,5 +231,6 @@ int main(void) {
   RUN(gradients_run_where_the_tensors_are);
   RUN(memory_is_asked_for_twice);
   RUN(events_keep_the_order);
+  RUN(shared_objects_are_loaded);
   return check_end();
 }
