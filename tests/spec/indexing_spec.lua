@@ -1,4 +1,4 @@
--- x[key] and x[key] = value in every form, against what PyTorch gives (0 based there, 1 based here).
+-- x[key] and x[key] = value in every form: what PyTorch gives, counted from 1.
 local lt = require "lutra"
 
 local function fails(f, ...)
@@ -257,7 +257,8 @@ describe("# and ipairs", function()
   end)
 
   it("leave x[n + 1] an error everywhere else", function()
-    assert.matches("index: position 4 is out of range: dim 1 has 3", fails(get, matrix(), 4), 1, true)
+    assert.matches("index: position 4 is out of range: dim 1 has 3", fails(get, matrix(), 4),
+      1, true)
     for _ in ipairs(matrix()) do
       assert.matches("position 4", fails(get, matrix(), 4), 1, true)
     end
