@@ -179,6 +179,18 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   return true;
 }
 
+/* Names the sizes that clash: the first pair, from the last dimension, that differ and of which none is 1. */
+static bool broadcast_failed(const lt_Spec *s, const lt_Tensor *t) {
+  int i = 1;
+  while (s->shape[s->ndim - i] == t->shape[t->ndim - i] || s->shape[s->ndim - i] == 1 ||
+         t->shape[t->ndim - i] == 1)
+    i++;
+  return lt_fail("the shapes %s and %s cannot be broadcast together: at dim -%d the sizes %lld and "
+                 "%lld differ, and neither is 1",
+                 lt_shape_text(s->ndim, s->shape), lt_shape_text(t->ndim, t->shape), i,
+                 (long long)s->shape[s->ndim - i], (long long)t->shape[t->ndim - i]);
+}
+
 static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
   const lt_Tensor *first = NULL;
   s->ndim = 0;
@@ -191,9 +203,7 @@ static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
       for (int k = 0; k < t->ndim; k++) s->shape[k] = t->shape[k];
     } else if (!lt_shape_equal(s->ndim, s->shape, t->ndim, t->shape) &&
                !lt_shape_broadcast(&s->ndim, s->shape, t->ndim, t->shape)) {
-      return lt_fail("the shapes %s and %s cannot be broadcast together: %s",
-                     lt_shape_text(s->ndim, s->shape), lt_shape_text(t->ndim, t->shape),
-                     "sizes, counted from the last, must be equal or 1");
+      return broadcast_failed(s, t);
     }
   }
   return true;
