@@ -1,0 +1,313 @@
+-- Automatic differentiation as Lua sees it: grad, hooks, functions of one's own, errors in them.
+local lt = require "lutra"
+local Function = lt.autograd.Function
+
+local function fails(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return message
+end
+
+local function leaf(data) return lt.tensor(data, {dtype = "float64", requires_grad = true}) end
+
+describe("backward", function()
+  it("takes its arguments in every spelling", function()
+    local x = leaf{1, 2}
+    local y = x * x
+    y:backward(lt.tensor({1, 1}, {dtype = "float64"}), true)
+    y:backward{gradient = lt.tensor({1, 1}, {dtype = "float64"}), retain_graph = true}
+    y:sum():backward()
+    assert.same({6, 12}, x.grad:totable())
+  end)
+
+  it("goes only into the inputs that are named", function()
+    local x, w = leaf(2), leaf(3);
+    (x * w):backward{inputs = {x}}
+    assert.equal(3, x.grad:item())
+    assert.is_nil(w.grad);
+    (x * w):backward{inputs = w}
+    assert.equal(2, w.grad:item())
+  end)
+
+  it("works on several tensors at once", function()
+    local x = leaf{1, 2}
+    lt.autograd.backward({x:sum(), x * 2}, {false, lt.tensor({1, 10}, {dtype = "float64"})})
+    assert.same({3, 21}, x.grad:totable())
+  end)
+end)
+
+describe("autograd.grad", function()
+  it("gives a tensor for a tensor and a list for a list", function()
+    local x, w = leaf(2), leaf(3)
+    assert.equal(3, lt.autograd.grad(x * w, x):item())
+    local list = lt.autograd.grad(x * w, {x, w})
+    assert.equal(3, list[1]:item())
+    assert.equal(2, list[2]:item())
+    assert.is_nil(x.grad)
+  end)
+
+  it("makes gradients of gradients", function()
+    local x = leaf(2)
+    local g = lt.autograd.grad(x ^ 4, x, {create_graph = true})
+    assert.equal(32, g:item())
+    local h = lt.autograd.grad(g, x, {create_graph = true})
+    assert.equal(48, h:item())
+    assert.equal(48, lt.autograd.grad(h, x):item())
+  end)
+
+  it("says when an input was not used, or gives nil if that is allowed", function()
+    local x, w = leaf(2), leaf(3)
+    assert.matches("grad: ", fails(lt.autograd.grad, x * 2, {x, w}), 1, true)
+    local list = lt.autograd.grad(x * 2, {x, w}, {allow_unused = true})
+    assert.equal(2, list[1]:item())
+    assert.is_nil(list[2])
+    assert.is_nil(lt.autograd.grad(x * 2, w, {allow_unused = true}))
+  end)
+
+  it("checks what it gets", function()
+    local x = leaf(2)
+    assert.matches('grad: argument "outputs" is 3', fails(lt.autograd.grad, 3, x), 1, true)
+    assert.matches('grad: argument "inputs" is missing', fails(lt.autograd.grad, x), 1, true)
+    assert.matches("2 gradients for 1 tensors",
+      fails(lt.autograd.grad, x * 2, x, {lt.ones(1), lt.ones(1)}), 1, true)
+  end)
+end)
+
+describe("flags", function()
+  it("can be set and asked", function()
+    local x = lt.ones(2)
+    x.requires_grad = true
+    assert.is_true(x.requires_grad)
+    x:requires_grad_(false)
+    assert.is_false(x.requires_grad)
+    local y = leaf{1} * 2
+    assert.is_false(y.is_leaf)
+    assert.equal("MulBackward", y.grad_fn)
+    assert.is_false(y:detach().requires_grad)
+    y:detach_()
+    assert.is_true(y.is_leaf)
+    assert.is_nil(y.grad_fn)
+    assert.matches("true or false", fails(function() x.requires_grad = 1 end), 1, true)
+  end)
+
+  it("keep the gradient of a result when asked", function()
+    local x = leaf{1, 2}
+    local y = x * 3
+    y:retain_grad();
+    (y * y):sum():backward()
+    assert.same({6, 12}, y.grad:totable())
+    assert.same({18, 36}, x.grad:totable())
+  end)
+
+  it("gradients can be assigned, and are checked", function()
+    local x = leaf{1, 2}
+    x.grad = lt.tensor({5, 6}, {dtype = "float64"})
+    assert.same({5, 6}, x.grad:totable())
+    assert.is_false(pcall(function() x.grad = lt.ones(3) end))
+    assert.matches('argument "value" is 3', fails(function() x.grad = 3 end), 1, true)
+    x.data = lt.tensor({7, 8}, {dtype = "float64"})
+    assert.same({7, 8}, x:totable())
+  end)
+end)
+
+describe("hooks", function()
+  it("see gradients and may exchange them", function()
+    local x, seen = leaf{1, 2}, nil
+    local y = x * 3
+    y:register_hook(function(g) seen = g:totable() return g * 10 end);
+    (y * 2):sum():backward()
+    assert.same({2, 2}, seen)
+    assert.same({60, 60}, x.grad:totable())
+  end)
+
+  it("can be removed", function()
+    local x, n = leaf{1}, 0
+    local handle = x:register_hook(function() n = n + 1 end)
+    x:sum():backward()
+    handle:remove()
+    handle:remove()
+    x:sum():backward()
+    assert.equal(1, n)
+  end)
+
+  it("give back their own error objects, and leave all in order", function()
+    local object, x = {}, leaf{1}
+    local handle = x:register_hook(function() error(object) end)
+    local y = x * 2
+    local ok, caught = pcall(y.backward, y)
+    assert.is_false(ok)
+    assert.is_true(rawequal(object, caught))
+    handle:remove()
+    x.grad = nil;
+    (x * 2):backward()
+    assert.same({2}, x.grad:totable())
+  end)
+
+  it("must be functions that give tensors", function()
+    local x = leaf{1}
+    assert.matches('register_hook: argument "hook" is 3', fails(x.register_hook, x, 3), 1, true)
+    x:register_hook(function() return "g" end)
+    local y = x * 2
+    assert.matches('the hook gave the string "g"', fails(y.backward, y), 1, true)
+    local z = lt.ones(1)
+    assert.matches("register_hook: ", fails(z.register_hook, z, print), 1, true)
+  end)
+
+  it("may run backward themselves and use coroutines", function()
+    local x, inner = leaf{2}, nil
+    local y = x * 3
+    y:register_hook(function(g)
+      inner = coroutine.wrap(function()
+        local w = leaf{5}
+        lt.enable_grad(function() (w * w):sum():backward() end)
+        coroutine.yield(w.grad:item())
+      end)()
+      return g
+    end)
+    y:sum():backward()
+    assert.equal(10, inner)
+    assert.equal(3, x.grad:item())
+  end)
+end)
+
+describe("a function of one's own", function()
+  local Exp = Function:extend "Exp"
+  function Exp.forward(ctx, x)
+    local y = x:exp()
+    ctx:save_for_backward(y)
+    return y
+  end
+  function Exp.backward(ctx, g)
+    local y = ctx:saved()
+    return g * y
+  end
+
+  it("joins the graph", function()
+    local x = leaf{0, 1}
+    local y = Exp(x)
+    assert.equal("ExpBackward", y.grad_fn)
+    assert.is_true(lt.equal(x:exp(), y));
+    (y * 2):sum():backward()
+    assert.is_true(lt.equal(2 * x:exp(), x.grad))
+    assert.is_true(lt.equal(x:exp(), Exp.apply(x)))
+    assert.is_false(Exp(lt.ones(1)).requires_grad)
+    assert.is_false(lt.no_grad(Exp, x).requires_grad)
+    assert.equal("autograd.Function Exp", tostring(Exp))
+  end)
+
+  it("is differentiated twice, also when its result is gone", function()
+    for _, keep in ipairs{true, false} do
+      local x = leaf(0.5)
+      local kept = {}
+      local y = Exp(x)
+      local loss = y * 1
+      if keep then kept[1] = y end
+      y = nil -- luacheck: ignore
+      collectgarbage()
+      local g = lt.autograd.grad(loss, x, {create_graph = true})
+      local h = lt.autograd.grad(g, x, {create_graph = true})
+      local k = lt.autograd.grad(h, x)
+      assert.is_true(math.abs(g:item() - math.exp(0.5)) < 1e-12)
+      assert.is_true(math.abs(h:item() - math.exp(0.5)) < 1e-12)
+      assert.is_true(math.abs(k:item() - math.exp(0.5)) < 1e-12)
+      assert.equal(keep and 1 or 0, #kept)
+    end
+  end)
+
+  it("has several arguments and results, of which some are no tensors", function()
+    local Scale = Function:extend "Scale"
+    function Scale.forward(ctx, x, factor, w)
+      ctx.factor = factor
+      ctx:save_for_backward(x, w)
+      assert.same({true, false, false}, ctx.needs_input_grad)
+      return x * factor, "text", x * w
+    end
+    function Scale.backward(ctx, g1, g2)
+      local x, w = ctx:saved()
+      assert.equal(2, #x)
+      return g1 * ctx.factor + g2 * w, nil, nil
+    end
+    local x, w = leaf{1, 2}, lt.tensor({3, 4}, {dtype = "float64"})
+    local a, text, b = Scale(x, 10, w)
+    assert.equal("text", text)
+    a:sum():backward{retain_graph = true} -- b got no gradient: zeros
+    assert.same({10, 10}, x.grad:totable());
+    (a + b):sum():backward()
+    assert.same({10 + 13, 10 + 14}, x.grad:totable())
+  end)
+
+  it("may get nil for results without a gradient", function()
+    local seen
+    local Two = Function:extend "Two"
+    function Two.forward(ctx, x)
+      ctx:set_materialize_grads(false)
+      return x * 1, x * 2
+    end
+    function Two.backward(_, g1, g2)
+      seen = {g1 == nil, g2 == nil}
+      return g2 * 2
+    end
+    local x = leaf(1)
+    local _, b = Two(x)
+    b:backward()
+    assert.same({true, false}, seen)
+    assert.equal(2, x.grad:item())
+  end)
+
+  it("raises the error objects of its backward", function()
+    local object = setmetatable({}, {__name = "my error"})
+    local Bad = Function:extend "Bad"
+    function Bad.forward(_, x) return x * 1 end
+    function Bad.backward() error(object) end
+    local x = leaf(1)
+    local y = Bad(x)
+    local ok, caught = pcall(y.backward, y)
+    assert.is_false(ok)
+    assert.is_true(rawequal(object, caught))
+    assert.is_nil(x.grad)
+  end)
+
+  it("is told what is wrong", function()
+    local Bad = Function:extend "Bad"
+    local x = leaf{1, 2}
+    assert.matches("has no forward", fails(Bad, x), 1, true)
+    function Bad.forward(ctx, t)
+      ctx:save_for_backward(t)
+      return t * 1
+    end
+    local y = Bad(x)
+    assert.matches("has no backward", fails(function() y:sum():backward() end), 1, true)
+    function Bad.backward() return "g" end
+    y = Bad(x)
+    assert.matches('gradient 1 of backward is the string "g"',
+      fails(function() y:sum():backward() end), 1, true)
+    function Bad.backward() return lt.ones{3, dtype = "float64"} end
+    y = Bad(x)
+    assert.matches("Bad", fails(function() y:sum():backward() end), 1, true)
+    function Bad.backward(_, g) return g, g end
+    y = Bad(x)
+    assert.matches("2 gradients for 1 arguments", fails(function() y:sum():backward() end), 1, true)
+    function Bad.backward(ctx, g) return g * ctx:saved() end
+    local w = x * 1
+    y = Bad(w)
+    w:add_(1)
+    assert.matches("changed in place", fails(function() y:sum():backward() end), 1, true)
+    function Bad.forward(ctx, t)
+      ctx:save_for_backward(3)
+      return t * 1
+    end
+    assert.matches("save_for_backward got 3", fails(Bad, x), 1, true)
+  end)
+
+  it("lets go of what it saved, and says so the second time", function()
+    local x = leaf{1, 2}
+    local y = Exp(x)
+    y:sum():backward{retain_graph = true}
+    y:sum():backward()
+    assert.matches("graph was freed", fails(function() y:sum():backward() end), 1, true)
+  end)
+
+  it("needs a name", function()
+    assert.matches('extend: argument "name" is nil', fails(Function.extend, Function), 1, true)
+  end)
+end)

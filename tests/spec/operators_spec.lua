@@ -1,0 +1,128 @@
+-- Operators: elementwise, broadcast, promoted as in PyTorch; comparison gives one boolean.
+local lt = require "lutra"
+
+local function fails(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return message
+end
+
+describe("arithmetic", function()
+  local a, b = lt.tensor{7, -7, 3}, lt.tensor{2, 2, -2}
+
+  it("is elementwise", function()
+    assert.same({9, -5, 1}, (a + b):totable())
+    assert.same({5, -9, 5}, (a - b):totable())
+    assert.same({14, -14, -6}, (a * b):totable())
+    assert.same({3.5, -3.5, -1.5}, (a / b):totable())
+    assert.same({3, -4, -2}, (a // b):totable())
+    assert.same({1, 1, -1}, (a % b):totable())
+    assert.same({49, 49, 9}, (a ^ 2):totable())
+    assert.same({-7, 7, -3}, (-a):totable())
+  end)
+
+  it("takes numbers on either side", function()
+    assert.same({8, -6, 4}, (1 + a):totable())
+    assert.same({-6, 8, -2}, (1 - a):totable())
+    assert.same({1, -1}, (7 // lt.tensor{7, -7}):totable())
+    assert.same({0.5, 0.25}, (1 / lt.tensor{2, 4}):totable())
+    assert.same({4, 8}, (2 ^ lt.tensor{2, 3}):totable())
+    assert.same({1, 0}, (10 % lt.tensor{3, 5}):totable())
+  end)
+
+  it("promotes: a Lua integer is a Python int, a Lua float a Python float", function()
+    local i32, f16 = lt.ones{1, dtype = "int32"}, lt.ones{1, dtype = "float16"}
+    assert.equal("int32", (i32 + 1).dtype)
+    assert.equal("float32", (i32 + 1.0).dtype)
+    assert.equal("float16", (f16 + 1.5).dtype)
+    assert.equal("float16", (i32 + f16).dtype)
+    assert.equal("float32", (i32 / i32).dtype)
+    assert.equal("int64", (lt.tensor{true} + 1).dtype)
+    assert.equal("float64", (lt.ones{1, dtype = "float64"} + lt.tensor{1}).dtype)
+    assert.equal("int32", (i32 + lt.tensor(5)).dtype) -- 0 dims count only by category
+  end)
+
+  it("broadcasts", function()
+    assert.same({{11, 21}, {12, 22}}, (lt.tensor{{1}, {2}} + lt.tensor{10, 20}):totable())
+    assert.matches("add: ", fails(function() return lt.ones(2) + lt.ones(3) end), 1, true)
+    assert.matches("{2}", fails(function() return lt.ones(2) + lt.ones(3) end), 1, true)
+  end)
+
+  it("wraps around and survives division by zero where integers do", function()
+    assert.equal(math.mininteger, (lt.tensor(math.maxinteger) + 1):item())
+    assert.equal(math.mininteger, (lt.tensor(math.mininteger) // -1):item())
+    assert.equal(math.huge, (lt.tensor{1.0} / 0):item())
+    local nan = (lt.tensor{0.0} / 0):item()
+    assert.is_true(nan ~= nan)
+  end)
+
+  it("is recorded for gradients", function()
+    local x = lt.tensor({2.0, 3.0}, {requires_grad = true});
+    ((x * x + 2 * x - x / 2) ^ 2 / 4 - (-x)):sum():backward()
+    -- f = (x^2 + 1.5 x)^2 / 4 + x;  f' = (x^2 + 1.5 x)(2 x + 1.5) / 2 + 1
+    assert.same({7 * 5.5 / 2 + 1, 13.5 * 7.5 / 2 + 1}, x.grad:totable())
+  end)
+end)
+
+describe("logic", function()
+  it("is bitwise on integers and logical on bools", function()
+    local a, b = lt.tensor{12, 10}, lt.tensor{10, 6}
+    assert.same({8, 2}, (a & b):totable())
+    assert.same({14, 14}, (a | b):totable())
+    assert.same({6, 12}, (a ~ b):totable())
+    assert.same({-13, -11}, (~a):totable())
+    assert.same({24, 20}, (a << 1):totable())
+    assert.same({6, 5}, (a >> 1):totable())
+    assert.same({8, 8}, (a & 8):totable())
+    local t, f = lt.tensor{true, true}, lt.tensor{true, false}
+    assert.same({true, false}, (t & f):totable())
+    assert.same({true, true}, (t | f):totable())
+    assert.same({false, true}, (t ~ f):totable())
+    assert.same({false, true}, (~f):totable())
+  end)
+
+  it("refuses floats", function()
+    assert.matches("bitwise_and: ", fails(function() return lt.ones(1) & lt.ones(1) end), 1, true)
+  end)
+end)
+
+describe("comparison", function()
+  local a, b = lt.tensor(1), lt.tensor(2.0)
+
+  it("of single elements is a boolean", function()
+    assert.is_true(a < b)
+    assert.is_true(a <= b)
+    assert.is_false(a > b)
+    assert.is_false(b <= a)
+    assert.is_true(a < 2)
+    assert.is_true(0 < a)
+    assert.is_true(lt.tensor{{3}} >= 3)
+  end)
+
+  it("of more is an error that names the method", function()
+    assert.matches("lt: a < b gives one boolean",
+      fails(function() return lt.ones(2) < 1 end), 1, true)
+    assert.matches("a:lt(b)", fails(function() return lt.ones(2) < 1 end), 1, true)
+    assert.matches("a:le(b)", fails(function() return lt.ones(2) <= lt.ones(2) end), 1, true)
+    assert.matches("lt: argument", fails(function() return lt.ones(1) < "a" end), 1, true)
+  end)
+
+  it("by == is identity, by methods elementwise", function()
+    local x = lt.ones(2)
+    local y = x
+    assert.is_true(x == y)
+    assert.is_false(x == lt.ones(2))
+    assert.is_false(x == 1)
+    assert.same({true, true}, x:eq(lt.ones(2)):totable())
+    assert.same({true, false}, lt.tensor{1, 2}:lt(2):totable())
+    assert.same({false, true}, lt.tensor{1, 2}:ge(2):totable())
+    assert.same({false, true}, lt.tensor{true, false}:ne(true):totable())
+  end)
+end)
+
+describe("length", function()
+  it("is the first dimension", function()
+    assert.equal(2, #lt.zeros(2, 3))
+    assert.equal(0, #lt.tensor{})
+  end)
+end)
