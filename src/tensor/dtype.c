@@ -138,7 +138,8 @@ bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   bool whole = s.kind != LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
   if (!whole || !fits(v, d)) {
     if (s.kind == LT_FLOATING)
-      lt_fail("the number %g does not fit dtype %s", f, table[d].name);
+      lt_fail("the number %g does not fit dtype %s", isnan(f) ? (double)NAN : f,
+              table[d].name); /* no "-nan" */
     else
       lt_fail("the number %lld does not fit dtype %s", (long long)s.i, table[d].name);
     return false;
