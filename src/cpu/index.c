@@ -6,6 +6,23 @@
 
 /* ---- one index for a dimension -------------------------------------------------------------------------------------- */
 
+/* Rows of `bytes` that lie `step` bytes apart, `count` of them by position; again for each `lead` bytes of `from`. */
+typedef struct Rows {
+  const char *from;
+  char *to;
+  const int64_t *at;
+  size_t bytes;
+  int64_t count, lead, step;
+} Rows;
+
+static void take_rows(void *context, int64_t from, int64_t to) {
+  const Rows *r = context;
+  for (int64_t t = from; t < to; t++) {
+    int64_t place = t / r->count * r->lead + (r->at[t % r->count] - LT_INDEX_BASE) * r->step;
+    memcpy(r->to + (size_t)t * r->bytes, r->from + place, r->bytes);
+  }
+}
+
 bool lt_cpu_index_select(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
@@ -14,16 +31,10 @@ bool lt_cpu_index_select(lt_Call *c) {
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index"),
             *x = index ? lt_as_contiguous(self, self->dtype) : NULL;
   if (x && out->numel > 0) {
-    size_t size = lt_dtype_size(x->dtype), block = (size_t)l.inner * size;
-    int64_t k = index->numel;
-    const int64_t *at = lt_tensor_data(index);
-    const char *from = lt_tensor_data(x);
-    char *to = lt_tensor_data(out);
-#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, l.outer *k))
-    for (int64_t t = 0; t < l.outer * k; t++) {
-      int64_t row = t / k * l.n + at[t % k] - LT_INDEX_BASE;
-      memcpy(to + (size_t)t * block, from + (size_t)row * block, block);
-    }
+    size_t block = (size_t)l.inner * lt_dtype_size(x->dtype);
+    Rows r = {lt_tensor_data(x), lt_tensor_data(out),  lt_tensor_data(index), block,
+              index->numel,      l.n * (int64_t)block, (int64_t)block};
+    lt_share(out->numel, l.outer * r.count, take_rows, &r);
   }
   bool ok = x != NULL;
   lt_release(index);
@@ -265,13 +276,14 @@ bool lt_cpu_embedding(lt_Call *c) {
   lt_Tensor *w = dense ? lt_retain(weight) : lt_as_contiguous(weight, weight->dtype);
   if (w && out->numel > 0) {
     size_t size = lt_dtype_size(w->dtype), row = (size_t)w->shape[1] * size;
-    const int64_t *at = lt_tensor_data(index);
-    const char *from = lt_tensor_data(w);
-    char *to = lt_tensor_data(out);
-    int64_t step = w->strides[0] * (int64_t)size;
-#pragma omp parallel for schedule(static) num_threads(lt_team(out->numel, index->numel))
-    for (int64_t i = 0; i < index->numel; i++)
-      memcpy(to + (size_t)i * row, from + (at[i] - LT_INDEX_BASE) * step, row);
+    Rows r = {lt_tensor_data(w),
+              lt_tensor_data(out),
+              lt_tensor_data(index),
+              row,
+              index->numel,
+              0,
+              w->strides[0] * (int64_t)size};
+    lt_share(out->numel, r.count, take_rows, &r);
   }
   bool ok = w != NULL;
   lt_release(index);

@@ -20,39 +20,47 @@ static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
   return n;
 }
 
+/* Everything of a call, in the working dtype. */
+typedef struct Work {
+  const void *g, *x, *w, *b;
+  void *y, *mean, *rstd, *part; /* backward: y is the input's gradient, part the pieces' sums */
+  double eps;
+  int64_t rows, n, pieces;
+} Work;
+
 #define NORM(T, F)                                                                                 \
-  static void forward_##F(const T *x, const T *w, const T *b, T eps, int64_t rows, int64_t n,      \
-                          T *y, T *mean, T *rstd) {                                                \
-    const lt_RowKernels *k = lt_rows();                                                            \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, rows))")          \
-    for (int64_t i = 0; i < rows; i++)                                                             \
-      k->layer_norm_##F(x + i * n, w, b, eps, n, y + i * n, mean + i, rstd + i);                   \
+  /* Rows from..to. */                                                                             \
+  static void forward_##F(void *context, int64_t from, int64_t to) {                               \
+    const Work *k = context;                                                                       \
+    for (int64_t i = from; i < to; i++)                                                            \
+      lt_rows()->layer_norm_##F((const T *)k->x + i * k->n, k->w, k->b, (T)k->eps, k->n,           \
+                                (T *)k->y + i * k->n, (T *)k->mean + i, (T *)k->rstd + i);         \
   }                                                                                                \
-  static bool backward_##F(const T *g, const T *x, const T *w, const T *mean, const T *rstd,       \
-                           int64_t rows, int64_t n, T *dx, T *dw, T *db) {                         \
-    const lt_RowKernels *k = lt_rows();                                                            \
-    int64_t pieces = rows < PIECES ? (rows > 0 ? rows : 1) : PIECES;                               \
-    if (rows * n < LT_GRAIN) pieces = 1;                                                           \
-    T *part = calloc((size_t)(2 * pieces * n), sizeof *part);                                      \
-    if (!part) return lt_fail("out of memory");                                                    \
-    _Pragma("omp parallel for schedule(static) num_threads(lt_team(2 * rows * n, pieces))")        \
-    for (int64_t p = 0; p < pieces; p++) {                                                         \
-      T *pw = part + 2 * p * n, *pb = pw + n;                                                      \
-      for (int64_t i = rows * p / pieces; i < rows * (p + 1) / pieces; i++)                        \
-        k->layer_norm_backward_##F(g + i * n, x + i * n, w, mean[i], rstd[i], n, dx + i * n, pw,   \
-                                   pb);                                                            \
+  /* Pieces from..to. */                                                                           \
+  static void backward_##F(void *context, int64_t from, int64_t to) {                              \
+    const Work *k = context;                                                                       \
+    const T *mean = k->mean, *rstd = k->rstd;                                                      \
+    int64_t n = k->n;                                                                              \
+    for (int64_t p = from; p < to; p++) {                                                          \
+      T *pw = (T *)k->part + 2 * p * n, *pb = pw + n;                                              \
+      for (int64_t i = k->rows * p / k->pieces; i < k->rows * (p + 1) / k->pieces; i++)            \
+        lt_rows()->layer_norm_backward_##F((const T *)k->g + i * n, (const T *)k->x + i * n, k->w, \
+                                           mean[i], rstd[i], n, (T *)k->y + i * n, pw, pb);        \
     }                                                                                              \
+  }                                                                                                \
+  /* dw and db from the pieces' sums. */                                                           \
+  static void join_##F(const Work *k, T *dw, T *db) {                                              \
+    const T *part = k->part;                                                                       \
+    int64_t n = k->n;                                                                              \
     for (int64_t j = 0; j < n; j++) {                                                              \
       T sw = 0, sb = 0;                                                                            \
-      for (int64_t p = 0; p < pieces; p++) {                                                       \
+      for (int64_t p = 0; p < k->pieces; p++) {                                                    \
         sw += part[2 * p * n + j];                                                                 \
         sb += part[(2 * p + 1) * n + j];                                                           \
       }                                                                                            \
       dw[j] = sw;                                                                                  \
       db[j] = sb;                                                                                  \
     }                                                                                              \
-    free(part);                                                                                    \
-    return true;                                                                                   \
   }
 
 NORM(float, f32)
@@ -62,17 +70,23 @@ bool lt_cpu__layer_norm(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Dtype work = lt_work_dtype(self->dtype);
   bool ok = true;
-  int64_t n = row_size(self, c->arg[1].i), rows = c->out[1]->numel;
   lt_Tensor *x = lt_as_contiguous(self, work), *w = optional(c, 2, work, &ok),
             *b = optional(c, 3, work, &ok);
   lt_Tensor *y = lt_output_open(c->out[0], work), *mean = lt_output_open(c->out[1], work);
   lt_Tensor *rstd = lt_output_open(c->out[2], work);
   ok = ok && x && y && mean && rstd;
-  if (ok && work == LT_float64)
-    forward_f64(data(x), data(w), data(b), c->arg[4].f, rows, n, data(y), data(mean), data(rstd));
-  else if (ok)
-    forward_f32(data(x), data(w), data(b), (float)c->arg[4].f, rows, n, data(y), data(mean),
-                data(rstd));
+  if (ok) {
+    Work k = {.x = data(x),
+              .w = data(w),
+              .b = data(b),
+              .y = data(y),
+              .mean = data(mean),
+              .rstd = data(rstd),
+              .eps = c->arg[4].f,
+              .rows = mean->numel,
+              .n = row_size(self, c->arg[1].i)};
+    lt_share(2 * k.rows * k.n, k.rows, work == LT_float64 ? forward_f64 : forward_f32, &k);
+  }
   lt_release(x);
   lt_release(w);
   lt_release(b);
@@ -81,11 +95,24 @@ bool lt_cpu__layer_norm(lt_Call *c) {
   return lt_output_close(c->out[2], rstd) && ok;
 }
 
+/* Runs backward and fills the gradients of weight and bias. */
+static bool run_backward(Work *k, lt_Dtype work, void *dw, void *db) {
+  k->pieces = k->rows * k->n < LT_GRAIN ? 1 : k->rows < PIECES ? k->rows : PIECES;
+  k->part = calloc((size_t)(2 * k->pieces * k->n + 1), lt_dtype_size(work));
+  if (!k->part) return lt_fail("out of memory");
+  lt_share(2 * k->rows * k->n, k->pieces, work == LT_float64 ? backward_f64 : backward_f32, k);
+  if (work == LT_float64)
+    join_f64(k, dw, db);
+  else
+    join_f32(k, dw, db);
+  free(k->part);
+  return true;
+}
+
 bool lt_cpu__layer_norm_backward(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 1);
   lt_Dtype work = lt_work_dtype(self->dtype);
   bool ok = true;
-  int64_t n = row_size(self, c->arg[2].i), rows = lt_in(c, 3)->numel;
   lt_Tensor *g = lt_as_contiguous(lt_in(c, 0), work), *x = lt_as_contiguous(self, work);
   lt_Tensor *mean = lt_as_contiguous(lt_in(c, 3), work),
             *rstd = lt_as_contiguous(lt_in(c, 4), work);
@@ -93,12 +120,17 @@ bool lt_cpu__layer_norm_backward(lt_Call *c) {
   lt_Tensor *dx = lt_output_open(c->out[0], work), *dw = lt_output_open(c->out[1], work);
   lt_Tensor *db = lt_output_open(c->out[2], work);
   ok = ok && g && x && mean && rstd && dx && dw && db;
-  if (ok && work == LT_float64)
-    ok = backward_f64(data(g), data(x), data(w), data(mean), data(rstd), rows, n, data(dx),
-                      data(dw), data(db));
-  else if (ok)
-    ok = backward_f32(data(g), data(x), data(w), data(mean), data(rstd), rows, n, data(dx),
-                      data(dw), data(db));
+  if (ok) {
+    Work k = {.g = data(g),
+              .x = data(x),
+              .w = data(w),
+              .y = data(dx),
+              .mean = data(mean),
+              .rstd = data(rstd),
+              .rows = mean->numel,
+              .n = row_size(self, c->arg[2].i)};
+    ok = run_backward(&k, work, data(dw), data(db));
+  }
   lt_release(g);
   lt_release(x);
   lt_release(mean);

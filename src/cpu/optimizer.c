@@ -10,22 +10,22 @@
 
 #include <math.h>
 
-static void run(lt_Dtype work, char *p, const char *g, char *m, char *v, int64_t n,
-                const lt_AdamStep *step) {
-  const lt_RowKernels *k = lt_rows();
-  int team = lt_team(n, n);
-  size_t size = lt_dtype_size(work);
-#pragma omp parallel for schedule(static) num_threads(team)
-  for (int i = 0; i < team; i++) {
-    int64_t from = n / team * i, to = i == team - 1 ? n : from + n / team;
-    size_t at = (size_t)from * size;
-    if (work == LT_float64)
-      k->adamw_f64((double *)(void *)(p + at), (const double *)(const void *)(g + at),
-                   (double *)(void *)(m + at), (double *)(void *)(v + at), to - from, step);
-    else
-      k->adamw_f32((float *)(void *)(p + at), (const float *)(const void *)(g + at),
-                   (float *)(void *)(m + at), (float *)(void *)(v + at), to - from, step);
-  }
+typedef struct Step {
+  void *p, *m, *v;
+  const void *g;
+  const lt_AdamStep *numbers;
+} Step;
+
+static void step_f32(void *context, int64_t from, int64_t to) {
+  const Step *s = context;
+  lt_rows()->adamw_f32((float *)s->p + from, (const float *)s->g + from, (float *)s->m + from,
+                       (float *)s->v + from, to - from, s->numbers);
+}
+
+static void step_f64(void *context, int64_t from, int64_t to) {
+  const Step *s = context;
+  lt_rows()->adamw_f64((double *)s->p + from, (const double *)s->g + from, (double *)s->m + from,
+                       (double *)s->v + from, to - from, s->numbers);
 }
 
 bool lt_cpu__adamw_step(lt_Call *c) {
@@ -46,10 +46,10 @@ bool lt_cpu__adamw_step(lt_Call *c) {
   lt_Tensor *p = lt_update_open(self, work), *g = lt_as_contiguous(lt_in(c, 1), work);
   lt_Tensor *m = lt_update_open(exp_avg, work), *v = lt_update_open(exp_avg_sq, work);
   bool ok = p && g && m && v;
-  if (ok)
-    run(work, lt_tensor_data(p), lt_tensor_data(g), lt_tensor_data(m), lt_tensor_data(v),
-        self->numel, &step);
-  else {
+  if (ok) {
+    Step s = {lt_tensor_data(p), lt_tensor_data(m), lt_tensor_data(v), lt_tensor_data(g), &step};
+    lt_share(2 * self->numel, self->numel, work == LT_float64 ? step_f64 : step_f32, &s);
+  } else {
     lt_release(p);
     lt_release(m);
     lt_release(v);

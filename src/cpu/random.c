@@ -33,18 +33,27 @@ typedef struct Numbers {
 /* Makes `count` elements, of which the first of all is element `first`, of words w. */
 typedef void (*Draw)(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out);
 
-/* Fills n elements of `size` bytes; each takes one word or, if wide, two. */
-static void draw(lt_Philox p, bool wide, int64_t n, size_t size, Draw fn, const Numbers *k,
-                 char *out) {
-  int64_t each = wide ? WORDS / 2 : WORDS, chunks = (n + each - 1) / each;
-  const lt_RowKernels *rows = lt_rows();
-#pragma omp parallel for schedule(static) num_threads(lt_team(8 * n, chunks))
-  for (int64_t i = 0; i < chunks; i++) {
+/* n elements of `size` bytes, each of one word or, if wide, two. */
+typedef struct Stretch {
+  lt_Philox p;
+  bool wide;
+  int64_t n;
+  size_t size;
+  Draw fn;
+  const Numbers *k;
+  char *out;
+} Stretch;
+
+/* Chunks from..to. */
+static void draw(void *context, int64_t from, int64_t to) {
+  const Stretch *s = context;
+  int64_t each = s->wide ? WORDS / 2 : WORDS;
+  for (int64_t i = from; i < to; i++) {
     uint32_t w[WORDS];
-    int64_t first = i * each, count = n - first < each ? n - first : each;
-    int64_t blocks = ((wide ? 2 : 1) * count + 3) / 4;
-    rows->philox(p.seed, p.position + (uint64_t)(i * (WORDS / 4)), blocks, w);
-    fn(w, first, count, k, out + (size_t)first * size);
+    int64_t first = i * each, count = s->n - first < each ? s->n - first : each;
+    int64_t blocks = ((s->wide ? 2 : 1) * count + 3) / 4;
+    lt_rows()->philox(s->p.seed, s->p.position + (uint64_t)(i * (WORDS / 4)), blocks, w);
+    s->fn(w, first, count, s->k, s->out + (size_t)first * s->size);
   }
 }
 
@@ -54,7 +63,9 @@ static bool draw_into(const lt_Call *c, int generator, lt_Tensor *out, lt_Dtype 
   lt_Tensor *t = lt_output_open(out, work);
   if (!t) return false;
   lt_Philox p = reserve(c, generator, out->numel, wide);
-  if (out->numel > 0) draw(p, wide, out->numel, lt_dtype_size(work), fn, k, lt_tensor_data(t));
+  Stretch s = {p, wide, out->numel, lt_dtype_size(work), fn, k, lt_tensor_data(t)};
+  int64_t each = wide ? WORDS / 2 : WORDS;
+  lt_share(8 * s.n, (s.n + each - 1) / each, draw, &s);
   return lt_output_close(out, t);
 }
 

@@ -3,6 +3,19 @@
 
 /* ---- cat --------------------------------------------------------------------------------------------------------- */
 
+/* Blocks that lie one after the other in `from`, `step` bytes apart in `to`. */
+typedef struct Piece {
+  char *to;
+  const char *from;
+  size_t block, step;
+} Piece;
+
+static void put_blocks(void *context, int64_t from, int64_t to) {
+  const Piece *p = context;
+  for (int64_t i = from; i < to; i++)
+    memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
+}
+
 /* Copies t into the stretch of dim that starts at `first`. */
 static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
@@ -13,13 +26,10 @@ static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
     lt_release(place);
     return ok;
   }
-  size_t size = lt_dtype_size(t->dtype), block = (size_t)(t->shape[dim] * l.inner) * size;
-  char *to = (char *)lt_tensor_data(out) + (size_t)(first * l.inner) * size;
-  const char *from = lt_tensor_data(t);
-  size_t step = (size_t)(l.n * l.inner) * size;
-#pragma omp parallel for schedule(static) num_threads(lt_team(t->numel, l.outer))
-  for (int64_t i = 0; i < l.outer; i++)
-    memcpy(to + (size_t)i * step, from + (size_t)i * block, block);
+  size_t size = lt_dtype_size(t->dtype);
+  Piece p = {(char *)lt_tensor_data(out) + (size_t)(first * l.inner) * size, lt_tensor_data(t),
+             (size_t)(t->shape[dim] * l.inner) * size, (size_t)(l.n * l.inner) * size};
+  lt_share(t->numel, l.outer, put_blocks, &p);
   return true;
 }
 

@@ -16,26 +16,28 @@
 
 /* ---- one stage: outer x n x inner elements into outer x inner --------------------------------------------------- */
 
-static void fold_rows(const lt_Fold *f, const char *x, int64_t outer, int64_t n, char *out) {
-  size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n, outer))
-  for (int64_t i = 0; i < outer; i++)
-    if (!lt_stopped()) f->row(x + (size_t)(i * n) * from, n, out + (size_t)i * to);
+typedef struct Stage {
+  const lt_Fold *f;
+  const char *x;
+  char *out;
+  int64_t n, inner, width; /* columns of a block */
+  size_t from, to;         /* bytes of an element */
+} Stage;
+
+static void fold_rows(void *context, int64_t from, int64_t to) {
+  const Stage *s = context;
+  for (int64_t i = from; i < to && !lt_stopped(); i++)
+    s->f->row(s->x + (size_t)(i * s->n) * s->from, s->n, s->out + (size_t)i * s->to);
 }
 
-static void fold_columns(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner,
-                         char *out) {
-  size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
-  int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
-  if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
-    width = 128; /* pieces for all threads */
-  int64_t blocks = (inner + width - 1) / width;
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n *inner, outer *blocks))
-  for (int64_t t = 0; t < outer * blocks; t++) {
-    int64_t i = t / blocks, j = t % blocks * width;
-    if (!lt_stopped())
-      f->columns(x + (size_t)(i * n * inner + j) * from, n, inner,
-                 inner - j < width ? inner - j : width, out + (size_t)(i * inner + j) * to);
+static void fold_columns(void *context, int64_t from, int64_t to) {
+  const Stage *s = context;
+  int64_t blocks = (s->inner + s->width - 1) / s->width;
+  for (int64_t t = from; t < to && !lt_stopped(); t++) {
+    int64_t i = t / blocks, j = t % blocks * s->width;
+    s->f->columns(s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->inner,
+                  s->inner - j < s->width ? s->inner - j : s->width,
+                  s->out + (size_t)(i * s->inner + j) * s->to);
   }
 }
 
@@ -62,10 +64,14 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
     free(part);
     return ok;
   }
+  int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
+  if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
+    width = 128; /* pieces for all threads */
+  Stage s = {f, x, out, n, inner, width, from, to};
   if (inner == 1)
-    fold_rows(f, x, outer, n, out);
+    lt_share(outer * n, outer, fold_rows, &s);
   else
-    fold_columns(f, x, outer, n, inner, out);
+    lt_share(outer * n * inner, outer * ((inner + width - 1) / width), fold_columns, &s);
   return !lt_stopped() || lt_fail("interrupted");
 }
 

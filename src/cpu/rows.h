@@ -14,16 +14,25 @@
 
 /* Folds: many numbers into one, by an associative operation. F32, F64, I64 are what goes in; U8 is the byte of a bool.
  * SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums of floats are pairwise over blocks. */
-#define LT_FOLDS(X)                                                                                \
-  X(SUM_F32)                                                                                       \
-  X(SUM_F64)                                                                                       \
-  X(SUM_I64) X(SUM_U8) X(PROD_F32) X(PROD_F64) X(PROD_I64) X(MAX_F32) X(MAX_F64) X(MAX_I64)        \
-      X(MAX_U8) X(MIN_F32) X(MIN_F64) X(MIN_I64) X(MIN_U8) X(SQUARES_F32) X(SQUARES_F64)
 typedef enum lt_FoldId {
-#define X(name) LT_FOLD_##name,
-  LT_FOLDS(X)
-#undef X
-      LT_FOLD_COUNT,
+  LT_FOLD_SUM_F32,
+  LT_FOLD_SUM_F64,
+  LT_FOLD_SUM_I64,
+  LT_FOLD_SUM_U8,
+  LT_FOLD_PROD_F32,
+  LT_FOLD_PROD_F64,
+  LT_FOLD_PROD_I64,
+  LT_FOLD_MAX_F32,
+  LT_FOLD_MAX_F64,
+  LT_FOLD_MAX_I64,
+  LT_FOLD_MAX_U8,
+  LT_FOLD_MIN_F32,
+  LT_FOLD_MIN_F64,
+  LT_FOLD_MIN_I64,
+  LT_FOLD_MIN_U8,
+  LT_FOLD_SQUARES_F32,
+  LT_FOLD_SQUARES_F64,
+  LT_FOLD_COUNT
 } lt_FoldId;
 
 #define LT_FOLD_WIDTH 512 /* columns that one call of `columns` may take */

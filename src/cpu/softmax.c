@@ -5,51 +5,64 @@
 
 #define WIDTH 128
 
-/* The loops by dtype and by whether it is the logarithm. */
-#define FORWARD(T, F)                                                                              \
-  static void forward_##F(const T *x, T *y, lt_Lines l, bool log) {                                \
+/* What is done: rows, or blocks of `width` columns. */
+typedef struct Work {
+  const void *x, *g; /* forward: the input; backward: the result and its gradient */
+  void *y;
+  lt_Lines l;
+  int64_t blocks, width;
+  bool log;
+} Work;
+
+/* Rows, or blocks, from..to. */
+#define SOFTMAX(T, F)                                                                              \
+  static void forward_##F(void *context, int64_t from, int64_t to) {                               \
+    const Work *w = context;                                                                       \
     const lt_RowKernels *k = lt_rows();                                                            \
-    if (l.inner == 1) {                                                                            \
-      void (*row)(const T *, T *, int64_t) = log ? k->log_softmax_##F : k->softmax_##F;            \
-      int team = lt_team(4 * l.outer * l.n, l.outer);                                              \
-      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
-      for (int64_t i = 0; i < l.outer; i++)                                                        \
-        if (!lt_stopped()) row(x + i * l.n, y + i * l.n, l.n);                                     \
-      return;                                                                                      \
-    }                                                                                              \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
-    int team = lt_team(4 * l.outer * l.n * l.inner, l.outer * blocks);                             \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
-      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
-      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
-      if (!lt_stopped()) k->softmax_columns_##F(x + at, y + at, l.n, l.inner, width, log);         \
+    int64_t n = w->l.n, inner = w->l.inner;                                                        \
+    for (int64_t t = from; t < to && !lt_stopped(); t++) {                                         \
+      int64_t j = t % w->blocks * w->width, at = t / w->blocks * n * inner + j;                    \
+      const T *x = (const T *)w->x + at;                                                           \
+      T *y = (T *)w->y + at;                                                                       \
+      if (inner > 1)                                                                               \
+        k->softmax_columns_##F(x, y, n, inner, inner - j < w->width ? inner - j : w->width,        \
+                               w->log);                                                            \
+      else                                                                                         \
+        (w->log ? k->log_softmax_##F : k->softmax_##F)(x, y, n);                                   \
     }                                                                                              \
   }                                                                                                \
-  static void backward_##F(const T *g, const T *y, T *dx, lt_Lines l, bool log) {                  \
+  static void backward_##F(void *context, int64_t from, int64_t to) {                              \
+    const Work *w = context;                                                                       \
     const lt_RowKernels *k = lt_rows();                                                            \
-    if (l.inner == 1) {                                                                            \
-      void (*row)(const T *, const T *, T *, int64_t) =                                            \
-          log ? k->log_softmax_backward_##F : k->softmax_backward_##F;                             \
-      int team = lt_team(2 * l.outer * l.n, l.outer);                                              \
-      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
-      for (int64_t i = 0; i < l.outer; i++)                                                        \
-        if (!lt_stopped()) row(g + i * l.n, y + i * l.n, dx + i * l.n, l.n);                       \
-      return;                                                                                      \
-    }                                                                                              \
-    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
-    int team = lt_team(2 * l.outer * l.n * l.inner, l.outer * blocks);                             \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
-      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
-      int64_t width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
-      if (!lt_stopped())                                                                           \
-        k->softmax_backward_columns_##F(g + at, y + at, dx + at, l.n, l.inner, width, log);        \
+    int64_t n = w->l.n, inner = w->l.inner;                                                        \
+    for (int64_t t = from; t < to && !lt_stopped(); t++) {                                         \
+      int64_t j = t % w->blocks * w->width, at = t / w->blocks * n * inner + j;                    \
+      const T *y = (const T *)w->x + at, *g = (const T *)w->g + at;                                \
+      T *dx = (T *)w->y + at;                                                                      \
+      if (inner > 1)                                                                               \
+        k->softmax_backward_columns_##F(g, y, dx, n, inner,                                        \
+                                        inner - j < w->width ? inner - j : w->width, w->log);      \
+      else                                                                                         \
+        (w->log ? k->log_softmax_backward_##F : k->softmax_backward_##F)(g, y, dx, n);             \
     }                                                                                              \
   }
 
-FORWARD(float, f32)
-FORWARD(double, f64)
+SOFTMAX(float, f32)
+SOFTMAX(double, f64)
+
+/* x (and g) are contiguous, of y's dtype; an exponential is worth a few elements. */
+static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
+  Work w = {.x = lt_tensor_data(x),
+            .g = g ? lt_tensor_data(g) : NULL,
+            .y = lt_tensor_data(y),
+            .log = log};
+  w.l = lt_lines(y->ndim, y->shape, dim);
+  w.width = w.l.inner < WIDTH ? w.l.inner : WIDTH;
+  w.blocks = (w.l.inner + w.width - 1) / w.width;
+  bool wide = y->dtype == LT_float64;
+  lt_RangeFn range = g ? (wide ? backward_f64 : backward_f32) : wide ? forward_f64 : forward_f32;
+  lt_share((g ? 2 : 4) * y->numel, w.l.outer * w.blocks, range, &w);
+}
 
 static bool forward(lt_Call *c, bool log) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
@@ -58,13 +71,7 @@ static bool forward(lt_Call *c, bool log) {
   if (out->numel == 0) return true;
   lt_Dtype work = lt_work_dtype(out->dtype);
   lt_Tensor *x = lt_as_contiguous(self, work), *y = x ? lt_output_open(out, work) : NULL;
-  if (y) {
-    lt_Lines l = lt_lines(out->ndim, out->shape, dim);
-    if (work == LT_float64)
-      forward_f64(lt_tensor_data(x), lt_tensor_data(y), l, log);
-    else
-      forward_f32(lt_tensor_data(x), lt_tensor_data(y), l, log);
-  }
+  if (y) run(x, NULL, y, dim, log);
   lt_release(x);
   return lt_output_close(out, y) && (!lt_stopped() || lt_fail("interrupted"));
 }
@@ -77,13 +84,7 @@ static bool backward(lt_Call *c, bool log) {
   lt_Dtype work = lt_work_dtype(out->dtype);
   lt_Tensor *g = lt_as_contiguous(grad, work), *y = lt_as_contiguous(result, work);
   lt_Tensor *dx = g && y ? lt_output_open(out, work) : NULL;
-  if (dx) {
-    lt_Lines l = lt_lines(out->ndim, out->shape, dim);
-    if (work == LT_float64)
-      backward_f64(lt_tensor_data(g), lt_tensor_data(y), lt_tensor_data(dx), l, log);
-    else
-      backward_f32(lt_tensor_data(g), lt_tensor_data(y), lt_tensor_data(dx), l, log);
-  }
+  if (dx) run(y, g, dx, dim, log);
   lt_release(g);
   lt_release(y);
   return lt_output_close(out, dx) && (!lt_stopped() || lt_fail("interrupted"));

@@ -1,6 +1,20 @@
 /* structured.c: working tensors, index tensors and geometry, shared by the structured kernels. */
 #include "structured.h"
 
+void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context) {
+  int team = lt_team(work, n);
+  if (team == 1) {
+    if (n > 0) range(context, 0, n);
+    return;
+  }
+  int64_t each = n / team, more = n % team; /* the first `more` take one more */
+#pragma omp parallel for schedule(static) num_threads(team)
+  for (int k = 0; k < team; k++) {
+    int64_t from = each * k + (k < more ? k : more);
+    range(context, from, from + each + (k < more));
+  }
+}
+
 lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work) {
   if (out->dtype == work) return lt_retain(out);
   return lt_empty(work, lt_tensor_device(out), out->ndim, out->shape);

@@ -25,6 +25,11 @@ static inline int lt_team(int64_t work, int64_t pieces) {
   return n < threads ? (int)n : threads;
 }
 
+/* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads that `work` elements
+ * are worth; a call that is worth one thread costs nothing more. */
+typedef void (*lt_RangeFn)(void *context, int64_t from, int64_t to);
+void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context);
+
 /* Long loops ask this now and then, and give up; their op then fails with "interrupted". */
 static inline bool lt_stopped(void) {
   return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
