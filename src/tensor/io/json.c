@@ -46,12 +46,18 @@ bool lt_json_try(lt_Json *j, char c) {
 bool lt_json_take(lt_Json *j, char c) {
   if (lt_json_try(j, c)) return true;
   switch (c) {
-  case '{': return fail(j, "an object was expected");
-  case '}': return fail(j, "a comma or the end of an object was expected");
-  case '[': return fail(j, "a list was expected");
-  case ']': return fail(j, "a comma or the end of a list was expected");
-  case ':': return fail(j, "a colon was expected");
-  default: return fail(j, "a comma was expected");
+  case '{':
+    return fail(j, "an object was expected");
+  case '}':
+    return fail(j, "a comma or the end of an object was expected");
+  case '[':
+    return fail(j, "a list was expected");
+  case ']':
+    return fail(j, "a comma or the end of a list was expected");
+  case ':':
+    return fail(j, "a colon was expected");
+  default:
+    return fail(j, "a comma was expected");
   }
 }
 
@@ -65,7 +71,9 @@ static bool hex4(lt_Json *j, uint32_t *code) {
   if (j->end - j->at < 4) return fail(j, "a string has a bad escape");
   for (int i = 0; i < 4; i++) {
     char c = *j->at++;
-    int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    int digit = c >= '0' && c <= '9'                 ? c - '0'
+                : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                     : -1;
     if (digit < 0) return fail(j, "a string has a bad escape");
     *code = *code * 16 + (uint32_t)digit;
   }
@@ -160,7 +168,8 @@ bool lt_json_number(lt_Json *j, uint64_t *n) {
   *n = 0;
   if (j->wrong) return false;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9')
-    if (__builtin_mul_overflow(*n, 10u, n) || __builtin_add_overflow(*n, (uint64_t)(*j->at++ - '0'), n))
+    if (__builtin_mul_overflow(*n, 10u, n) ||
+        __builtin_add_overflow(*n, (uint64_t)(*j->at++ - '0'), n))
       return fail(j, "a number does not fit 64 bits");
   if (j->at == first) return fail(j, "a whole number from 0 on was expected");
   if (*first == '0' && j->at - first > 1) return fail(j, "a number starts with 0");

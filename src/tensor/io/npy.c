@@ -58,8 +58,9 @@ static bool read_descr(Header *h) {
   static const struct {
     const char *code;
     lt_Dtype dtype;
-  } codes[] = {{"b1", LT_bool},  {"u1", LT_uint8},   {"i1", LT_int8},    {"i2", LT_int16},  {"i4", LT_int32},
-               {"i8", LT_int64}, {"f2", LT_float16}, {"f4", LT_float32}, {"f8", LT_float64}};
+  } codes[] = {{"b1", LT_bool},    {"u1", LT_uint8},   {"i1", LT_int8},
+               {"i2", LT_int16},   {"i4", LT_int32},   {"i8", LT_int64},
+               {"f2", LT_float16}, {"f4", LT_float32}, {"f8", LT_float64}};
   char descr[32];
   if (!quoted(h, descr, sizeof descr)) {
     if (next_is(h, "[")) return wrong(h->path, "holds records, not numbers");
@@ -73,7 +74,8 @@ static bool read_descr(Header *h) {
     h->dtype = codes[i].dtype;
     return true;
   }
-  if (code[0] == 'O') return wrong(h->path, "holds Python objects, which are programs: it is not read");
+  if (code[0] == 'O')
+    return wrong(h->path, "holds Python objects, which are programs: it is not read");
   lt_error_set(READER ": %s: has dtype \"%s\", which Lutra does not have", h->path, descr);
   return false;
 }
@@ -167,10 +169,10 @@ static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
   }
   if (empty) bytes = 0;
   if ((!fits && !empty) || bytes != left)
-    return lt_error_set(READER ": %s: %s: its header asks for %s of %s, %llu bytes follow it", h->path,
-                        !fits || bytes > left ? "is truncated" : "has bytes that do not belong to it",
-                        lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype),
-                        (unsigned long long)left);
+    return lt_error_set(
+        READER ": %s: %s: its header asks for %s of %s, %llu bytes follow it", h->path,
+        !fits || bytes > left ? "is truncated" : "has bytes that do not belong to it",
+        lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)left);
   lt_Tensor *t = lt_empty(h->dtype, lt_cpu(), h->ndim, h->shape);
   if (!t || bytes == 0) return t;
   if (fread(lt_tensor_data(t), 1, (size_t)bytes, file) != bytes) {
@@ -206,16 +208,26 @@ lt_Tensor *lt_npy_load(const char *path) {
 
 static const char *code_of(lt_Dtype d) {
   switch (d) {
-  case LT_bool: return "b1";
-  case LT_uint8: return "u1";
-  case LT_int8: return "i1";
-  case LT_int16: return "i2";
-  case LT_int32: return "i4";
-  case LT_int64: return "i8";
-  case LT_float16: return "f2";
-  case LT_float32: return "f4";
-  case LT_float64: return "f8";
-  default: return NULL;
+  case LT_bool:
+    return "b1";
+  case LT_uint8:
+    return "u1";
+  case LT_int8:
+    return "i1";
+  case LT_int16:
+    return "i2";
+  case LT_int32:
+    return "i4";
+  case LT_int64:
+    return "i8";
+  case LT_float16:
+    return "f2";
+  case LT_float32:
+    return "f4";
+  case LT_float64:
+    return "f8";
+  default:
+    return NULL;
   }
 }
 
@@ -223,10 +235,13 @@ static const char *code_of(lt_Dtype d) {
 static size_t put_header(char out[1024], const lt_Tensor *t) {
   char order = lt_dtype_size(t->dtype) == 1 ? '|' : lt_host_is_little() ? '<' : '>';
   size_t n = 10;
-  n += (size_t)snprintf(out + n, 1024 - n, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order,
-                        code_of(t->dtype));
+  n += (size_t)snprintf(out + n, 1024 - n, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                        order, code_of(t->dtype));
   for (int d = 0; d < t->ndim; d++)
-    n += (size_t)snprintf(out + n, 1024 - n, d ? ", %lld" : t->ndim == 1 ? "%lld," : "%lld",
+    n += (size_t)snprintf(out + n, 1024 - n,
+                          d              ? ", %lld"
+                          : t->ndim == 1 ? "%lld,"
+                                         : "%lld",
                           (long long)t->shape[d]);
   n += (size_t)snprintf(out + n, 1024 - n, "), }");
   while ((n + 1) % 64) out[n++] = ' ';

@@ -88,8 +88,8 @@ static bool read_dtype(Reading *r, Entry *e) {
     if (strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
   bool known = e->dtype != LT_DTYPE_NONE;
   if (!known)
-    lt_error_set(READER ": %s: tensor \"%.200s\" has dtype %.20s, which Lutra does not have", r->path,
-                 e->name, code);
+    lt_error_set(READER ": %s: tensor \"%.200s\" has dtype %.20s, which Lutra does not have",
+                 r->path, e->name, code);
   free(code);
   return known;
 }
@@ -180,15 +180,18 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* No name may come twice: which one counts would depend on the reader. The names are `stride` bytes apart. */
-static bool check_unique(const Reading *r, const void *first, int n, size_t stride, const char *what) {
+static bool check_unique(const Reading *r, const void *first, int n, size_t stride,
+                         const char *what) {
   char **names = malloc(((size_t)n + 1) * sizeof *names);
   if (!names) return wrong(r, "out of memory");
-  for (int i = 0; i < n; i++) memcpy(&names[i], (const char *)first + (size_t)i * stride, sizeof *names);
+  for (int i = 0; i < n; i++)
+    memcpy(&names[i], (const char *)first + (size_t)i * stride, sizeof *names);
   qsort(names, (size_t)n, sizeof *names, by_name);
   bool good = true;
   for (int i = 1; i < n && good; i++) {
     good = strcmp(names[i - 1], names[i]) != 0;
-    if (!good) lt_error_set(READER ": %s: its header has %s \"%.200s\" twice", r->path, what, names[i]);
+    if (!good)
+      lt_error_set(READER ": %s: its header has %s \"%.200s\" twice", r->path, what, names[i]);
   }
   free(names);
   return good;
@@ -216,7 +219,8 @@ static bool check_layout(Reading *r) {
     if (!fits) return bad_entry(r, e, "has a shape whose product overflows");
     if (empty) bytes = 0;
     if (e->end < e->begin) return bad_entry(r, e, "ends before it begins");
-    if (e->end > r->data_size) return bad_entry(r, e, "ends behind the end of the file: is it truncated?");
+    if (e->end > r->data_size)
+      return bad_entry(r, e, "ends behind the end of the file: is it truncated?");
     if (e->end - e->begin != bytes) return bad_entry(r, e, "has offsets that do not fit its shape");
     if (e->begin != at)
       return bad_entry(r, e, e->begin < at ? "lies on another tensor" : "leaves a hole before it");
@@ -274,8 +278,7 @@ static lt_Archive *read_all(Reading *r, const char *header, size_t length) {
     return NULL;
   }
   r->json = (lt_Json){.at = header, .end = header + length, .start = header};
-  if (!read_header(r) ||
-      !check_unique(r, r->entry, r->count, sizeof *r->entry, "tensor") ||
+  if (!read_header(r) || !check_unique(r, r->entry, r->count, sizeof *r->entry, "tensor") ||
       !check_unique(r, r->note, r->notes, sizeof *r->note, "the metadata key") || !check_layout(r))
     return NULL;
   return read_tensors(r);
@@ -296,9 +299,11 @@ static bool header_length(Reading *r, size_t *length) {
   uint64_t size, n = 0;
   uint8_t b[8];
   if (!lt_file_size(r->file, &size)) return wrong(r, "cannot be read");
-  if (size < 8 || fread(b, 1, 8, r->file) != 8) return wrong(r, "is too short to be a safetensors file");
+  if (size < 8 || fread(b, 1, 8, r->file) != 8)
+    return wrong(r, "is too short to be a safetensors file");
   for (int i = 7; i >= 0; i--) n = n << 8 | b[i];
-  if (n > MAX_HEADER) return wrong(r, "is not a safetensors file: its header would be larger than 100 MB");
+  if (n > MAX_HEADER)
+    return wrong(r, "is not a safetensors file: its header would be larger than 100 MB");
   if (n > size - 8) return wrong(r, "is truncated: its header is longer than the file");
   *length = (size_t)n;
   r->data_size = size - 8 - n;
@@ -427,8 +432,8 @@ static void put_header(Text *t, const Output *o, int n, int notes, const char *c
       snprintf(number, sizeof number, d ? ",%lld" : "%lld", (long long)o[i].tensor->shape[d]);
       put(t, number);
     }
-    snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)o[i].begin,
-             (unsigned long long)o[i].end);
+    snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}",
+             (unsigned long long)o[i].begin, (unsigned long long)o[i].end);
     put(t, number);
   }
   put(t, "}");
@@ -478,7 +483,8 @@ static bool save(const char *path, Output *o, int n, int notes, const char *cons
   }
   Text header = {NULL, 0};
   put_header(&header, o, n, notes, keys, values);
-  if (header.size > MAX_HEADER) return lt_error_set(WRITER ": the header is larger than 100 MB"), false;
+  if (header.size > MAX_HEADER)
+    return lt_error_set(WRITER ": the header is larger than 100 MB"), false;
   header.text = malloc(header.size);
   if (!header.text) return lt_error_set(WRITER ": out of memory"), false;
   header.size = 0;
