@@ -1,0 +1,255 @@
+/* test_matmul.c: mm, bmm and addmm against three loops in double (or wrapping integers), for every dtype, layout and
+ * size, empty ones included. */
+#include "check.h"
+
+#include "core.h"
+#include "cpu/blas.h"
+#include "half.h"
+
+static uint64_t noise = 3;
+static int64_t whole(void) {
+  noise = noise * 6364136223846793005u + 1442695040888963407u;
+  return (int64_t)(noise >> 33) % 17 - 8;
+}
+
+static double load(lt_Dtype d, const void *at) {
+  return lt_scalar_to_double(lt_scalar_load(d, at));
+}
+static double element(const lt_Tensor *t, const int64_t *at) {
+  int64_t offset = 0;
+  for (int d = 0; d < t->ndim; d++) offset += at[d] * t->strides[d];
+  return load(t->dtype, (char *)lt_tensor_data(t) + offset * (int64_t)lt_dtype_size(t->dtype));
+}
+
+typedef enum Layout { DENSE, TRANSPOSED, WIDE, STEPPED, REPEATED, LAYOUTS } Layout;
+
+/* {b, r, c} (or {r, c} when b < 0) of small whole numbers, so that sums are exact in every dtype. */
+static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t b, int64_t r, int64_t c) {
+  int64_t shape[3] = {b < 0 ? 1 : b, r, c}, strides[3] = {r * c, c, 1}, room = shape[0] * r * c;
+  switch (layout) {
+  case TRANSPOSED:
+    strides[1] = 1, strides[2] = r;
+    break;
+  case WIDE:
+    strides[1] = c + 3, strides[0] = r * (c + 3), room = shape[0] * r * (c + 3);
+    break;
+  case STEPPED:
+    strides[2] = 2, strides[1] = 2 * c, strides[0] = 2 * r * c, room *= 2;
+    break;
+  case REPEATED:
+    strides[0] = strides[1] = 0;
+    break;
+  default:
+    break;
+  }
+  lt_Storage *s = lt_storage_new(lt_cpu(), (size_t)(room + 1) * lt_dtype_size(d));
+  int skip = b < 0;
+  lt_Tensor *t = s ? lt_tensor_on(s, d, 0, 3 - skip, shape + skip, strides + skip) : NULL;
+  for (int64_t i = 0; s && i <= room; i++)
+    lt_scalar_store(lt_scalar_int(d == LT_uint8 ? whole() + 8 : whole()), d,
+                    (char *)s->data + (size_t)i * lt_dtype_size(d));
+  lt_storage_release(s);
+  return t;
+}
+
+/* What the exact result is in dtype d. */
+static double in_dtype(lt_Dtype d, double v) {
+  char room[8];
+  switch (d) {
+  case LT_uint8:
+    return (uint8_t)(int64_t)v;
+  case LT_int8:
+    return (int8_t)(int64_t)v;
+  case LT_int16:
+    return (int16_t)(int64_t)v;
+  case LT_float16:
+    *(lt_half *)room = lt_half_from_double(v);
+    return load(d, room);
+  case LT_bfloat16:
+    *(lt_bfloat16 *)room = lt_bfloat16_from_float((float)v);
+    return load(d, room);
+  default:
+    return v;
+  }
+}
+
+static bool agrees(const lt_Tensor *got, const lt_Tensor *self, const lt_Tensor *a,
+                   const lt_Tensor *b, double beta, double alpha) {
+  int skip = 3 - got->ndim;
+  const int64_t *shape = got->shape - skip;
+  for (int64_t n = 0; n < (skip ? 1 : got->shape[0]); n++)
+    for (int64_t i = 0; i < shape[1]; i++)
+      for (int64_t j = 0; j < shape[2]; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < a->shape[a->ndim - 1]; k++)
+          sum += element(a, (int64_t[]){n, i, k} + skip) * element(b, (int64_t[]){n, k, j} + skip);
+        sum *= alpha;
+        if (self && beta != 0) {
+          int64_t at[2] = {self->shape[0] > 1 ? i : 0, self->shape[self->ndim - 1] > 1 ? j : 0};
+          sum += beta * element(self, at + (2 - self->ndim));
+        }
+        double is = element(got, (int64_t[]){n, i, j} + skip);
+        if (is == in_dtype(got->dtype, sum)) continue;
+        check_report(__FILE__, __LINE__, "%s {%lld, %lld, %lld} at %lld, %lld: %g, wanted %g",
+                     lt_dtype_name(got->dtype), (long long)shape[1],
+                     (long long)a->shape[a->ndim - 1], (long long)shape[2], (long long)i,
+                     (long long)j, is, in_dtype(got->dtype, sum));
+        return false;
+      }
+  return true;
+}
+
+static void try_mm(lt_Dtype d, Layout x, Layout y, int64_t batch, int64_t m, int64_t k, int64_t n) {
+  lt_Tensor *a = make(d, x, batch, m, k), *b = make(d, y, batch, k, n);
+  lt_Tensor *c = lt_op1(batch < 0 ? LT_OP_mm : LT_OP_bmm, (lt_Arg[]){A(a), A(b)}, 2);
+  if (!c) check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name(d), lt_error());
+  if (c) agrees(c, NULL, a, b, 0, 1);
+  lt_release(a);
+  lt_release(b);
+  lt_release(c);
+}
+
+static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {1, 7, 5},    {6, 9, 1},
+                                   {5, 1, 3}, {1, 8, 1}, {17, 33, 19}, {31, 16, 48},
+                                   {0, 3, 2}, {3, 0, 2}, {2, 3, 0},    {70, 5, 130}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void mm(void) {
+  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+    for (int s = 0; s < SIZES; s++)
+      for (Layout x = DENSE; x < LAYOUTS; x++)
+        for (Layout y = DENSE; y < LAYOUTS; y++)
+          try_mm((lt_Dtype)d, x, y, -1, sizes[s][0], sizes[s][1], sizes[s][2]);
+}
+
+static void bmm(void) {
+  static const int64_t batches[] = {0, 1, 3, 40};
+  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+    for (int s = 0; s < SIZES; s++)
+      for (int b = 0; b < 4; b++)
+        for (Layout x = DENSE; x < LAYOUTS; x++)
+          try_mm((lt_Dtype)d, x, (Layout)((x + 1) % LAYOUTS), batches[b], sizes[s][0], sizes[s][1],
+                 sizes[s][2]);
+}
+
+static void addmm(void) {
+  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+    for (int s = 0; s < SIZES; s++)
+      for (int form = 0; form < 3; form++)
+        for (int beta = 0; beta < 3; beta++) {
+          int64_t m = sizes[s][0], k = sizes[s][1], n = sizes[s][2];
+          lt_Tensor *a = make((lt_Dtype)d, DENSE, -1, m, k),
+                    *b = make((lt_Dtype)d, TRANSPOSED, -1, k, n);
+          lt_Tensor *whole_self =
+              make((lt_Dtype)d, TRANSPOSED, -1, form == 1 ? 1 : m, form == 2 ? 1 : n);
+          lt_Tensor *self = form == 1 ? lt_tensor_on(whole_self->storage, (lt_Dtype)d, 0, 1,
+                                                     (int64_t[]){n}, (int64_t[]){1})
+                                      : lt_retain(whole_self);
+          lt_Tensor *c = lt_op1(
+              LT_OP_addmm,
+              (lt_Arg[]){A(self), A(a), A(b), A(lt_scalar_int(beta)), A(lt_scalar_int(2))}, 5);
+          if (!c)
+            check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name((lt_Dtype)d), lt_error());
+          if (c) agrees(c, self, a, b, beta, 2);
+          lt_release(a);
+          lt_release(b);
+          lt_release(c);
+          lt_release(self);
+          lt_release(whole_self);
+        }
+}
+
+/* With beta 0 what self holds does not count; NaN in a factor does. */
+static void nan_rules(void) {
+  int64_t shape[2] = {3, 3};
+  lt_Tensor *self = lt_empty(LT_float32, lt_cpu(), 2, shape),
+            *a = make(LT_float32, DENSE, -1, 3, 3);
+  for (int i = 0; i < 9; i++) ((float *)lt_tensor_data(self))[i] = NAN;
+  lt_Tensor *c = lt_op1(LT_OP_addmm, (lt_Arg[]){A(self), A(a), A(a), A(lt_scalar_int(0))}, 4);
+  REQUIRE(c);
+  agrees(c, self, a, a, 0, 1);
+  lt_release(c);
+  lt_Tensor *zero = make(LT_float32, DENSE, -1, 3, 3);
+  memset(lt_tensor_data(zero), 0, 36);
+  c = lt_op1(LT_OP_mm, (lt_Arg[]){A(self), A(zero)}, 2);
+  REQUIRE(c);
+  CHECK(isnan(((float *)lt_tensor_data(c))[4]));
+  lt_release(c);
+  for (int n = 0; n < 2;
+       n++) { /* a product with one column or row writes over what was in memory */
+    lt_Tensor *x = make(LT_float32, DENSE, -1, n ? 1 : 3, 3),
+              *y = make(LT_float32, DENSE, -1, 3, n ? 3 : 1);
+    lt_Matrix out = {lt_tensor_data(self), n ? 3 : 1, 1};
+    lt_gemm(LT_float32, n ? 1 : 3, n ? 3 : 1, 3, 1, (lt_Matrix){lt_tensor_data(x), 3, 1},
+            (lt_Matrix){lt_tensor_data(y), n ? 3 : 1, 1}, 0, out);
+    for (int i = 0; i < 3; i++) CHECK(!isnan(((float *)lt_tensor_data(self))[i]));
+    lt_release(x);
+    lt_release(y);
+  }
+  lt_release(self);
+  lt_release(a);
+  lt_release(zero);
+}
+
+static void integers_wrap(void) {
+  lt_Tensor *a = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){1, 2}),
+            *b = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){2, 1});
+  for (int i = 0; i < 2; i++)
+    ((int64_t *)lt_tensor_data(a))[i] = INT64_MAX, ((int64_t *)lt_tensor_data(b))[i] = 3;
+  lt_Tensor *c = lt_op1(LT_OP_mm, (lt_Arg[]){A(a), A(b)}, 2);
+  REQUIRE(c);
+  CHECK_INT(*(int64_t *)lt_tensor_data(c), (int64_t)((uint64_t)INT64_MAX * 6u));
+  lt_release(a);
+  lt_release(b);
+  lt_release(c);
+}
+
+/* Our own loops, which take what the library does not: matrices without a dense dimension. */
+static void plain_loops(void) {
+  for (int d = LT_float32; d <= LT_float64; d++)
+    for (int s = 0; s < SIZES; s++)
+      for (int beta = 0; beta < 2; beta++) {
+        int64_t m = sizes[s][0], k = sizes[s][1], n = sizes[s][2];
+        lt_Tensor *a = make((lt_Dtype)d, STEPPED, -1, m, k),
+                  *b = make((lt_Dtype)d, STEPPED, -1, k, n);
+        lt_Tensor *self = make((lt_Dtype)d, DENSE, -1, m, n),
+                  *c = make((lt_Dtype)d, DENSE, -1, m, n);
+        if (c->numel)
+          memcpy(lt_tensor_data(c), lt_tensor_data(self),
+                 (size_t)c->numel * lt_dtype_size(c->dtype));
+        lt_gemm((lt_Dtype)d, m, n, k, 2, (lt_Matrix){lt_tensor_data(a), 2 * k, 2},
+                (lt_Matrix){lt_tensor_data(b), 2 * n, 2}, beta,
+                (lt_Matrix){lt_tensor_data(c), n, 1});
+        agrees(c, self, a, b, beta, 2);
+        lt_release(a);
+        lt_release(b);
+        lt_release(self);
+        lt_release(c);
+      }
+}
+
+/* Strides beyond what the library counts in are not given to it, and large products are right. */
+static void large(void) {
+  CHECK(!lt_gemm_takes((lt_Matrix){NULL, (int64_t)INT32_MAX + 1, 1}, 2, 2));
+  CHECK(!lt_gemm_takes((lt_Matrix){NULL, 2, 2}, 2, 2));
+  CHECK(lt_gemm_takes((lt_Matrix){NULL, 0, 1}, 1, 5));
+  CHECK(!lt_gemm_takes((lt_Matrix){NULL, 0, 1}, 2, 5));
+  try_mm(LT_float32, DENSE, TRANSPOSED, -1, 150, 200, 120);
+  try_mm(LT_float64, TRANSPOSED, DENSE, 3, 90, 100, 80);
+  int threads = lt_num_threads();
+  lt_set_num_threads(1);
+  try_mm(LT_float32, DENSE, DENSE, -1, 130, 140, 150);
+  try_mm(LT_float32, DENSE, DENSE, 20, 13, 14, 15);
+  lt_set_num_threads(threads);
+}
+
+int main(void) {
+  RUN(mm);
+  RUN(bmm);
+  RUN(addmm);
+  RUN(nan_rules);
+  RUN(integers_wrap);
+  RUN(plain_loops);
+  RUN(large);
+  return check_end();
+}
