@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 FILE *lt_file_open(const char *reader, const char *path) {
-  FILE *f = fopen(path, "rb");
-  struct stat s;
-  if (!f) return lt_error_set("%s: %s: %s", reader, path, strerror(errno));
-  if (fstat(fileno(f), &s) == 0 && S_ISREG(s.st_mode)) return f;
-  lt_error_set("%s: %s: %s", reader, path, S_ISDIR(s.st_mode) ? "is a folder" : "is not a file");
-  fclose(f);
-  return NULL;
+  struct stat s = {0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not keep us waiting */
+  if (fd < 0) return lt_error_set("%s: %s: %s", reader, path, strerror(errno));
+  FILE *f = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? fdopen(fd, "rb") : NULL;
+  if (f) return f;
+  close(fd);
+  return lt_error_set("%s: %s: %s", reader, path,
+                      S_ISDIR(s.st_mode)   ? "is a folder"
+                      : S_ISREG(s.st_mode) ? "out of memory"
+                                           : "is not a file");
 }
 
 bool lt_file_size(FILE *file, uint64_t *size) {
@@ -87,10 +90,15 @@ static void sync_folder(const char *path) {
   close(fd);
 }
 
+void lt_file_write(lt_Replacement *r, const void *data, size_t n) {
+  errno = 0;
+  if (n && !r->why && fwrite(data, 1, n, r->file) != n) r->why = errno ? errno : EIO;
+}
+
 bool lt_file_commit(lt_Replacement *r, bool good) {
   errno = 0;
-  bool written = good && !ferror(r->file) && fflush(r->file) == 0 && fsync(fileno(r->file)) == 0;
-  int why = errno;
+  bool written = good && !r->why && fflush(r->file) == 0 && fsync(fileno(r->file)) == 0;
+  int why = r->why ? r->why : errno;
   if (fclose(r->file) != 0 && written) {
     written = false;
     why = errno;
@@ -119,6 +127,29 @@ lt_Tensor *lt_file_bytes(const char *writer, const lt_Tensor *t) {
   lt_Tensor *copy = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
   if (copy && lt_copy_into(copy, t, false)) return copy;
   lt_release(copy);
+  return NULL;
+}
+
+bool lt_file_nbytes(lt_Dtype dtype, int ndim, const int64_t *shape, uint64_t *bytes) {
+  int64_t n = (int64_t)lt_dtype_size(dtype);
+  bool empty = false;
+  for (int i = 0; i < ndim; i++) {
+    empty |= shape[i] == 0;
+    if (shape[i] != 0 && __builtin_mul_overflow(n, shape[i], &n)) return false;
+  }
+  *bytes = empty ? 0 : (uint64_t)n;
+  return *bytes <= SIZE_MAX;
+}
+
+lt_Tensor *lt_file_empty(const char *reader, const char *path, lt_Dtype dtype, int ndim,
+                         const int64_t *shape) {
+  char reason[600];
+  lt_Tensor *t = lt_empty(dtype, lt_cpu(), ndim, shape);
+  if (t) return t;
+  bool memory = lt_error_is_memory();
+  snprintf(reason, sizeof reason, "%s", lt_error());
+  lt_error_set("%s: %s: %s", reader, path, reason);
+  lt_thread()->memory_error = memory;
   return NULL;
 }
 

@@ -31,6 +31,15 @@ static bool source_open(Source *s, FILE *file, const char *path) {
   return lt_error_set(READER ": %s: out of memory", path), false;
 }
 
+/* Back to the first byte. */
+static void source_rewind(Source *s) {
+  rewind(s->file);
+  s->ended = false;
+  if (!s->packed) return;
+  inflateReset(&s->z);
+  s->z.avail_in = 0;
+}
+
 static void source_close(Source *s) {
   if (s->packed) inflateEnd(&s->z);
 }
@@ -120,30 +129,40 @@ static bool read_header(Source *s, Header *h) {
   if (!source_read(s, b + 4, 4 * (size_t)h->ndim, &got)) return false;
   if (got < 4 * (size_t)h->ndim)
     return lt_error_set(READER ": %s: is truncated: it ends inside its header", s->path), false;
-  h->bytes = lt_dtype_size(h->dtype);
-  bool fits = true, empty = false;
   for (int i = 0; i < h->ndim; i++) {
     const uint8_t *d = b + 4 + 4 * i;
     h->shape[i] = (int64_t)d[0] << 24 | d[1] << 16 | d[2] << 8 | d[3];
-    empty |= h->shape[i] == 0;
-    fits &= !__builtin_mul_overflow(h->bytes, (uint64_t)h->shape[i], &h->bytes);
   }
-  if (empty) h->bytes = 0;
-  if ((fits && h->bytes < INT64_MAX) || empty) return true;
+  if (lt_file_nbytes(h->dtype, h->ndim, h->shape, &h->bytes)) return true;
   return lt_error_set(READER ": %s: its header asks for more elements than memory can hold: %s",
                       s->path, lt_shape_text(h->ndim, h->shape)),
          false;
 }
 
-/* Can a file of this size hold what the header says? Compressed data grows at most 1032 times. */
-static bool check_size(const Source *s, const Header *h, uint64_t size) {
-  uint64_t header = 4 + 4 * (uint64_t)h->ndim, want = header + h->bytes;
-  if (s->packed ? want / 1032 <= size : want == size) return true;
-  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, the file has %llu%s",
-               s->path,
-               want > size ? "is truncated or altered" : "has bytes that do not belong to it",
+/* How many bytes there are, unpacked; stops soon after `enough`. */
+static bool measure(Source *s, uint64_t enough, uint64_t *size) {
+  uint8_t piece[1 << 14];
+  size_t got = sizeof piece;
+  source_rewind(s);
+  for (*size = 0; got == sizeof piece && *size <= enough; *size += got)
+    if (!source_read(s, piece, sizeof piece, &got)) return false;
+  return true;
+}
+
+/* The size must be what the header says. Compressed data is read through once to know it, so that a header alone never
+ * makes us take memory. */
+static bool check_size(Source *s, const Header *h, uint64_t size) {
+  uint8_t skipped[4 + 4 * 8];
+  size_t header = 4 + 4 * (size_t)h->ndim, got;
+  uint64_t want = header + h->bytes;
+  if (s->packed && !measure(s, want, &size)) return false;
+  source_rewind(s);
+  if (want == size) return source_read(s, skipped, header, &got);
+  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, there are %s%llu%s",
+               s->path, want > size ? "is truncated or altered" : "has bytes after its elements",
                lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)want,
-               (unsigned long long)size, s->packed ? " (compressed)" : "");
+               s->packed && size > want ? "at least " : "", (unsigned long long)size,
+               s->packed ? " unpacked" : "");
   return false;
 }
 
@@ -165,7 +184,7 @@ static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
 static lt_Tensor *read_all(Source *s, uint64_t size) {
   Header h;
   if (!read_header(s, &h) || !check_size(s, &h, size)) return NULL;
-  lt_Tensor *t = lt_empty(h.dtype, lt_cpu(), h.ndim, h.shape);
+  lt_Tensor *t = lt_file_empty(READER, s->path, h.dtype, h.ndim, h.shape);
   if (t && read_elements(s, &h, t)) return t;
   lt_release(t);
   return NULL;

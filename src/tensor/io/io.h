@@ -31,8 +31,7 @@ typedef struct lt_ArchiveNote {
   char *key, *value;
 } lt_ArchiveNote;
 
-/* A file's tensors, in the order in which they lie there, and its metadata in the order of the header. Both are UTF-8
- * without NUL. */
+/* A file's tensors and its metadata, both in the order of the header. Names are UTF-8 without NUL. */
 typedef struct lt_Archive {
   int count, notes;
   lt_ArchiveItem *item;

@@ -31,6 +31,26 @@ bool lt_utf8_valid(const char *s, size_t n) {
   return true;
 }
 
+const char *lt_json_show(const char *name) {
+  static _Thread_local char ring[4][80];
+  static _Thread_local int turn;
+  char *text = ring[turn = (turn + 1) % 4];
+  size_t at = 0, left = strlen(name), n;
+  text[at++] = '"';
+  for (; left && at < 64; name += n, left -= n) {
+    n = utf8_length((const uint8_t *)name, left);
+    if (n == 0 || (uint8_t)*name < 0x20 || *name == 0x7f) {
+      n = 1;
+      text[at++] = '?';
+    } else {
+      memcpy(text + at, name, n);
+      at += n;
+    }
+  }
+  snprintf(text + at, sizeof ring[0] - at, "%s\"", left ? "..." : "");
+  return text;
+}
+
 static void blanks(lt_Json *j) {
   while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
     j->at++;

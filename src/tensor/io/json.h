@@ -26,6 +26,10 @@ char *lt_json_string(lt_Json *j);
 /* A whole number >= 0 that fits 64 bits. */
 bool lt_json_number(lt_Json *j, uint64_t *n);
 
+/* A name from a file for a message: in quotes, control characters as "?", cut when long. In a ring of buffers, good for
+ * the message that is being made. */
+const char *lt_json_show(const char *name);
+
 /* Writes s, escaped and in quotes, at out (NULL: only counts); returns how many bytes that are. */
 size_t lt_json_quote(char *out, const char *s);
 

@@ -90,6 +90,7 @@ static bool read_shape(Header *h) {
       if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->at++ - '0', &n))
         return wrong(h->path, "has a size that overflows");
     if (h->at == first) return damaged(h);
+    if (h->at < h->end && *h->at == 'L') h->at++; /* of Python 2 */
     if (h->ndim == LT_MAX_DIMS) return wrong(h->path, "has too many dimensions");
     h->shape[h->ndim++] = n;
     if (next_is(h, ",")) continue;
@@ -161,19 +162,14 @@ static lt_Tensor *from_fortran(const Header *h, lt_Tensor *t) {
 }
 
 static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
-  uint64_t bytes = lt_dtype_size(h->dtype);
-  bool empty = false, fits = true;
-  for (int d = 0; d < h->ndim; d++) {
-    empty |= h->shape[d] == 0;
-    fits &= !__builtin_mul_overflow(bytes, (uint64_t)h->shape[d], &bytes);
-  }
-  if (empty) bytes = 0;
-  if ((!fits && !empty) || bytes != left)
+  uint64_t bytes;
+  bool fits = lt_file_nbytes(h->dtype, h->ndim, h->shape, &bytes);
+  if (!fits || bytes != left)
     return lt_error_set(
         READER ": %s: %s: its header asks for %s of %s, %llu bytes follow it", h->path,
         !fits || bytes > left ? "is truncated" : "has bytes that do not belong to it",
         lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)left);
-  lt_Tensor *t = lt_empty(h->dtype, lt_cpu(), h->ndim, h->shape);
+  lt_Tensor *t = lt_file_empty(READER, h->path, h->dtype, h->ndim, h->shape);
   if (!t || bytes == 0) return t;
   if (fread(lt_tensor_data(t), 1, (size_t)bytes, file) != bytes) {
     lt_release(t);
@@ -264,8 +260,8 @@ bool lt_npy_save(const char *path, const lt_Tensor *t) {
   bool ok = lt_file_replace(&r, WRITER, path);
   if (ok) {
     size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
-    fwrite(header, 1, put_header(header, t), r.file); /* failures are found by the commit */
-    if (size) fwrite(lt_tensor_data(bytes), 1, size, r.file);
+    lt_file_write(&r, header, put_header(header, t));
+    lt_file_write(&r, lt_tensor_data(bytes), size);
     ok = lt_file_commit(&r, true);
   }
   lt_release(bytes);

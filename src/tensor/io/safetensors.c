@@ -19,6 +19,7 @@ typedef struct Entry {
   int ndim;
   int64_t shape[LT_MAX_DIMS];
   uint64_t begin, end;
+  int place; /* in the header */
 } Entry;
 
 typedef struct Reading {
@@ -45,7 +46,7 @@ static bool bad_json(const Reading *r) {
 }
 
 static bool bad_entry(const Reading *r, const Entry *e, const char *what) {
-  lt_error_set(READER ": %s: tensor \"%.200s\" %s", r->path, e->name, what);
+  lt_error_set(READER ": %s: tensor %s %s", r->path, lt_json_show(e->name), what);
   return false;
 }
 
@@ -88,8 +89,8 @@ static bool read_dtype(Reading *r, Entry *e) {
     if (strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
   bool known = e->dtype != LT_DTYPE_NONE;
   if (!known)
-    lt_error_set(READER ": %s: tensor \"%.200s\" has dtype %.20s, which Lutra does not have",
-                 r->path, e->name, code);
+    lt_error_set(READER ": %s: tensor %s has dtype %s, which Lutra does not have", r->path,
+                 lt_json_show(e->name), lt_json_show(code));
   free(code);
   return known;
 }
@@ -101,7 +102,7 @@ static bool read_shape(Reading *r, Entry *e) {
   do {
     uint64_t n;
     if (!lt_json_number(j, &n)) return bad_json(r);
-    if (e->ndim == LT_MAX_DIMS) return bad_entry(r, e, "has too many dimensions");
+    if (e->ndim == LT_MAX_DIMS) return bad_entry(r, e, "has more than 16 dimensions");
     if (n > INT64_MAX) return bad_entry(r, e, "has a size beyond 63 bits");
     e->shape[e->ndim++] = (int64_t)n;
   } while (lt_json_try(j, ','));
@@ -165,7 +166,7 @@ static bool read_header(Reading *r) {
         return false;
       }
       Entry *e = &r->entry[r->count++];
-      *e = (Entry){.name = name};
+      *e = (Entry){.name = name, .place = r->count - 1};
       if (!read_entry(r, e)) return false;
     } while (lt_json_try(j, ','));
     if (!lt_json_take(j, '}')) return bad_json(r);
@@ -191,7 +192,8 @@ static bool check_unique(const Reading *r, const void *first, int n, size_t stri
   for (int i = 1; i < n && good; i++) {
     good = strcmp(names[i - 1], names[i]) != 0;
     if (!good)
-      lt_error_set(READER ": %s: its header has %s \"%.200s\" twice", r->path, what, names[i]);
+      lt_error_set(READER ": %s: its header has %s %s twice", r->path, what,
+                   lt_json_show(names[i]));
   }
   free(names);
   return good;
@@ -210,14 +212,9 @@ static bool check_layout(Reading *r) {
   if (r->count > 1) qsort(r->entry, (size_t)r->count, sizeof *r->entry, by_offset);
   for (int i = 0; i < r->count; i++) {
     const Entry *e = &r->entry[i];
-    uint64_t bytes = lt_dtype_size(e->dtype);
-    bool empty = false, fits = true;
-    for (int d = 0; d < e->ndim; d++) {
-      empty |= e->shape[d] == 0;
-      fits &= !__builtin_mul_overflow(bytes, (uint64_t)e->shape[d], &bytes);
-    }
-    if (!fits) return bad_entry(r, e, "has a shape whose product overflows");
-    if (empty) bytes = 0;
+    uint64_t bytes;
+    if (!lt_file_nbytes(e->dtype, e->ndim, e->shape, &bytes))
+      return bad_entry(r, e, "has a shape whose product overflows");
     if (e->end < e->begin) return bad_entry(r, e, "ends before it begins");
     if (e->end > r->data_size)
       return bad_entry(r, e, "ends behind the end of the file: is it truncated?");
@@ -232,7 +229,7 @@ static bool check_layout(Reading *r) {
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
-  lt_Tensor *t = lt_empty(e->dtype, lt_cpu(), e->ndim, e->shape);
+  lt_Tensor *t = lt_file_empty(READER, r->path, e->dtype, e->ndim, e->shape);
   size_t size = (size_t)(e->end - e->begin);
   if (!t || size == 0) return t;
   if (fread(lt_tensor_data(t), 1, size, r->file) != size) {
@@ -246,7 +243,7 @@ static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   return t;
 }
 
-/* Moves what was read into an archive. */
+/* Reads the tensors as they lie, and puts them in the order of the header. */
 static lt_Archive *read_tensors(Reading *r) {
   lt_Archive *a = calloc(1, sizeof *a);
   if (a) a->item = calloc((size_t)r->count + 1, sizeof *a->item);
@@ -255,15 +252,16 @@ static lt_Archive *read_tensors(Reading *r) {
     lt_archive_free(a);
     return NULL;
   }
+  a->count = r->count;
   for (int i = 0; i < r->count; i++) {
-    a->item[i].tensor = read_tensor(r, &r->entry[i]);
-    if (!a->item[i].tensor) {
+    lt_ArchiveItem *item = &a->item[r->entry[i].place];
+    item->tensor = read_tensor(r, &r->entry[i]);
+    if (!item->tensor) {
       lt_archive_free(a);
       return NULL;
     }
-    a->item[i].name = r->entry[i].name;
+    item->name = r->entry[i].name;
     r->entry[i].name = NULL;
-    a->count++;
   }
   a->note = r->note;
   a->notes = r->notes;
@@ -366,7 +364,7 @@ static int by_alignment(const void *a, const void *b) {
 
 static bool check_text(const char *what, const char *s) {
   if (lt_utf8_valid(s, strlen(s))) return true;
-  return lt_error_set(WRITER ": %s \"%.100s\" is not UTF-8", what, s), false;
+  return lt_error_set(WRITER ": %s %s is not UTF-8", what, lt_json_show(s)), false;
 }
 
 static bool check_outputs(const Output *o, int n) {
@@ -375,18 +373,23 @@ static bool check_outputs(const Output *o, int n) {
     if (strcmp(o[i].name, METADATA) == 0)
       return lt_error_set(WRITER ": no tensor can be called " METADATA), false;
     if (!lt_backend_of(o[i].tensor)->has_data)
-      return lt_error_set(WRITER ": tensor \"%.200s\" is on %s and has no data", o[i].name,
+      return lt_error_set(WRITER ": tensor %s is on %s and has no data", lt_json_show(o[i].name),
                           lt_device_name(lt_tensor_device(o[i].tensor))),
              false;
   }
+  return true;
+}
+
+/* Each name once: a file that says one twice could not be read again. */
+static bool check_once(const char *what, int n, const char *const *given) {
   const char **names = malloc(((size_t)n + 1) * sizeof *names);
   if (!names) return lt_error_set(WRITER ": out of memory"), false;
-  for (int i = 0; i < n; i++) names[i] = o[i].name;
+  for (int i = 0; i < n; i++) names[i] = given[i];
   qsort(names, (size_t)n, sizeof *names, by_name);
   bool good = true;
   for (int i = 1; i < n && good; i++) {
     good = strcmp(names[i - 1], names[i]) != 0;
-    if (!good) lt_error_set(WRITER ": the name \"%.200s\" is there twice", names[i]);
+    if (!good) lt_error_set(WRITER ": %s %s is there twice", what, lt_json_show(names[i]));
   }
   free(names);
   return good;
@@ -440,7 +443,7 @@ static void put_header(Text *t, const Output *o, int n, int notes, const char *c
   while (t->size % 8) put(t, " ");
 }
 
-static bool write_tensor(FILE *file, const lt_Tensor *t) {
+static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
   lt_Tensor *bytes = lt_file_bytes(WRITER, t);
   if (!bytes) return false;
   if (!lt_host_is_little() && lt_dtype_size(t->dtype) > 1) {
@@ -453,18 +456,18 @@ static bool write_tensor(FILE *file, const lt_Tensor *t) {
     bytes = turned;
   }
   size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
-  if (size) fwrite(lt_tensor_data(bytes), 1, size, file); /* failures are found by the commit */
+  lt_file_write(r, lt_tensor_data(bytes), size);
   lt_release(bytes);
   return true;
 }
 
-static bool write_all(FILE *file, const Text *header, const Output *o, int n) {
+static bool write_all(lt_Replacement *r, const Text *header, const Output *o, int n) {
   uint8_t length[8];
   for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)header->size >> (8 * i));
-  fwrite(length, 1, 8, file);
-  fwrite(header->text, 1, header->size, file);
+  lt_file_write(r, length, 8);
+  lt_file_write(r, header->text, header->size);
   for (int i = 0; i < n; i++)
-    if (!write_tensor(file, o[i].tensor)) return false;
+    if (!write_tensor(r, o[i].tensor)) return false;
   return true;
 }
 
@@ -491,7 +494,7 @@ static bool save(const char *path, Output *o, int n, int notes, const char *cons
   put_header(&header, o, n, notes, keys, values);
   lt_Replacement r;
   bool ok = lt_file_replace(&r, WRITER, path);
-  if (ok) ok = lt_file_commit(&r, write_all(r.file, &header, o, n));
+  if (ok) ok = lt_file_commit(&r, write_all(&r, &header, o, n));
   free(header.text);
   return ok;
 }
@@ -502,7 +505,8 @@ bool lt_safetensors_save(const char *path, int count, const char *const *names,
   Output *o = malloc(((size_t)count + 1) * sizeof *o);
   if (!o) return lt_error_set(WRITER ": out of memory"), false;
   for (int i = 0; i < count; i++) o[i] = (Output){.name = names[i], .tensor = tensors[i]};
-  bool ok = save(path, o, count, notes, keys, values);
+  bool ok = check_once("the name", count, names) && check_once("the metadata key", notes, keys) &&
+            save(path, o, count, notes, keys, values);
   free(o);
   return ok;
 }
