@@ -337,7 +337,7 @@ static void flip_and_roll(void) {
         int64_t dims[3], shifts[3], n = 0;
         for (int k = 0; k < 3; k++)
           if (mask >> k & 1) {
-            shifts[n] = 7 * k - 6;
+            shifts[n] = 7 * k - 5;
             dims[n++] = k;
           }
         if (!RUN_OP(y, flip, false, A(x), LT_INTS(dims, (int)n))) return;
@@ -349,7 +349,7 @@ static void flip_and_roll(void) {
           for (int k = 0; k < 3; k++)
             if (mask >> k & 1) {
               p[k] = x->shape[k] - 1 - p[k];
-              q[k] = (q[k] + 7 * k - 6 + 70 * x->shape[k]) % x->shape[k];
+              q[k] = (q[k] + 7 * k - 5 + 70 * x->shape[k]) % x->shape[k];
             }
           CHECK(same(element(y[0], flat(x, p)), element(x, i)));
           CHECK(same(element(r[0], flat(x, q)), element(x, i)));

@@ -305,6 +305,16 @@ static void logsumexp_of_infinities(void) {
   CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
 }
 
+/* Pieces of a long row have means of their own. */
+static void variance_of_long_rows_joins_pieces(void) {
+  lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float32, lt_cpu(), SHAPE(50000)));
+  float *v = x ? lt_tensor_data(x) : NULL;
+  REQUIRE(v);
+  for (int i = 0; i < 50000; i++) v[i] = i < 25000 ? 1 : 3;
+  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  CHECK_TENSOR(y[0], 1e-6, LT_INTS(NULL, 0), 1);
+}
+
 static void variance_takes_a_correction(void) {
   lt_Tensor *x = V(float64, 1, 2, 3, 4), *one = V(float64, 7), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
@@ -455,6 +465,7 @@ int main(void) {
   SCOPED(long_sums_are_exact_enough);
   SCOPED(sums_do_not_depend_on_threads);
   SCOPED(logsumexp_of_infinities);
+  SCOPED(variance_of_long_rows_joins_pieces);
   SCOPED(variance_takes_a_correction);
   SCOPED(scans_run_along_any_dim);
   SCOPED(sort_orders_stably);
