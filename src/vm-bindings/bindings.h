@@ -28,7 +28,6 @@ typedef struct lt_PrintOptions {
 typedef struct lt_Lua {
   lua_State *L;            /* the thread that runs now */
   lua_State *main;         /* outlives all others */
-  const void *tensor_meta; /* identity of the metatables */
   const void *shape_meta;
   const void *generator_meta;
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
@@ -46,8 +45,9 @@ typedef struct lt_Lua {
 } lt_Lua;
 
 typedef struct lt_Box {
-  lt_Tensor *tensor; /* one reference; NULL only in a box that was never filled */
-  bool parameter;    /* an nn.Parameter */
+  const lt_Lua *state; /* tells a box from other userdata, with its size */
+  lt_Tensor *tensor;   /* one reference; NULL only in a box that was never filled */
+  bool parameter;      /* an nn.Parameter */
 } lt_Box;
 
 enum { LT_UP_STATE = 1, LT_UP_META = 2, LT_UP_OWN = 3 }; /* upvalues of every function */
@@ -84,7 +84,14 @@ void lt_lua_push_same(lua_State *L, lt_Tensor *t);
 /* Remembers the box at i as the one of its tensor. */
 void lt_lua_remember(lua_State *L, int i);
 /* The box at i, or NULL when that is no tensor. */
-lt_Box *lt_lua_to_box(lua_State *L, int i);
+static inline lt_Box *lt_lua_box_at(lua_State *L, const lt_Lua *S, int i) {
+  if (lua_rawlen(L, i) != sizeof(lt_Box)) return NULL;
+  lt_Box *box = lua_touserdata(L, i);
+  return box && box->state == S ? box : NULL;
+}
+static inline lt_Box *lt_lua_to_box(lua_State *L, int i) {
+  return lt_lua_box_at(L, lt_lua_state(L), i);
+}
 static inline lt_Tensor *lt_lua_to_tensor(lua_State *L, int i) {
   lt_Box *box = lt_lua_to_box(L, i);
   return box ? box->tensor : NULL;

@@ -8,8 +8,7 @@
 
 lt_Box *lt_lua_box(lua_State *L) {
   lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
-  box->tensor = NULL;
-  box->parameter = false;
+  *box = (lt_Box){.state = lt_lua_state(L)};
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_setmetatable(L, -2);
   lt_lua_state(L)->boxes++;
@@ -23,13 +22,6 @@ void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name) {
   lt_Box *box = lt_lua_box(L);
   box->tensor = lt_scope_close(mark, t);
   lt_lua_charge(L, lt_lua_state(L));
-}
-
-lt_Box *lt_lua_to_box(lua_State *L, int i) {
-  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
-  const void *meta = lua_topointer(L, -1);
-  lua_pop(L, 1);
-  return meta == lt_lua_state(L)->tensor_meta ? lua_touserdata(L, i) : NULL;
 }
 
 lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument) {

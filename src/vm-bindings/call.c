@@ -156,16 +156,13 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
 /* ---- operators -------------------------------------------------------------------------------------------------- */
 
 static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
-  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
-    bool ours = lua_topointer(L, -1) == S->tensor_meta;
-    lua_pop(L, 1);
-    if (ours) return lt_arg_tensor(((lt_Box *)lua_touserdata(L, i))->tensor);
-  } else if (lua_type(L, i) == LUA_TNUMBER) {
+  lt_Box *box = lt_lua_box_at(L, S, i);
+  if (box) return lt_arg_tensor(box->tensor);
+  if (lua_type(L, i) == LUA_TNUMBER)
     return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
                                              : lt_scalar_float(lua_tonumber(L, i)));
-  } else if (lua_type(L, i) == LUA_TBOOLEAN) {
+  if (lua_type(L, i) == LUA_TBOOLEAN)
     return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
-  }
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
                lt_op_signature(op)->param[i - 1].name, lt_lua_describe(L, i));
 }

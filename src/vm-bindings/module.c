@@ -84,7 +84,6 @@ int luaopen_lutra_core(lua_State *L) {
   open_cache(L, S);
   find_ipairs(L, S);
   lua_newtable(L); /* the metatable of boxes */
-  S->tensor_meta = lua_topointer(L, -1);
   lua_pushcclosure(L, open_parts, 2);
   lua_newtable(L);
   lua_call(L, 1, 1);
