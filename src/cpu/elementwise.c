@@ -222,7 +222,28 @@ static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
                                                                                  : LT_OP_pow;
 }
 
+static lt_Numbers numbers_of(const lt_Loop *l, lt_Dtype compute) {
+  return (lt_Numbers){.a = number(compute, l->a),
+                      .b = number(compute, l->b),
+                      .limit = largest(compute, l->operand[0].dtype)};
+}
+
+/* Few dense elements of the right dtypes, the most frequent case, without a plan. False: it is not that case. */
+static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
+  if (l->layout != LT_LAYOUT_CONTIGUOUS || l->numel >= LT_GRAIN || l->operand[0].dtype != result)
+    return false;
+  for (int k = 1; k <= l->inputs; k++)
+    if (l->operand[k].dtype != compute) return false;
+  lt_VectorFn fn = lt_cpu_isa()->vectors[compute]->op[l->op];
+  if (!fn) return false;
+  lt_Numbers numbers = numbers_of(l, compute);
+  fn(l->numel, l->operand[0].data, l->operand[1].data, l->inputs > 1 ? l->operand[2].data : NULL,
+     l->inputs > 2 ? l->operand[3].data : NULL, &numbers);
+  return true;
+}
+
 static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
+  if (run_few(l, compute, gives_bool ? LT_bool : compute)) return true;
   Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1, .stopped = false};
   lt_Dtype result = gives_bool ? LT_bool : compute;
   bool dense = l->layout == LT_LAYOUT_CONTIGUOUS;
@@ -240,9 +261,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.fn = op == LT_OP_copy ? NULL : p.in->op[op];
   if (!p.fn && op != LT_OP_copy)
     return lt_fail("not made for %s on the CPU", lt_dtype_name(compute));
-  p.numbers.a = number(compute, l->a);
-  p.numbers.b = number(compute, l->b);
-  p.numbers.limit = largest(compute, l->operand[0].dtype);
+  p.numbers = numbers_of(l, compute);
   if (dense && p.fn) return run_all(&p, run_dense);
   p.rows = l->shape[p.last] >= ROW_LIMIT;
   return run_all(&p, run);

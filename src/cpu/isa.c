@@ -21,7 +21,7 @@ DECLARE(avx2)
 DECLARE(avx512)
 #endif
 
-static const lt_Isa *chosen;
+static const lt_Isa *_Atomic chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Does the wish (NULL: none) allow this level? Levels are named in rising order. */
@@ -35,19 +35,22 @@ static bool allowed(const char *wish, int level) {
 
 static void choose(void) {
   const char *wish = getenv("LUTRA_CPU_CAPABILITY");
-  chosen = &base;
+  const lt_Isa *best = &base;
   (void)wish;
 #ifdef LT_ISA_AVX2
   __builtin_cpu_init();
-  if (allowed(wish, 1) && __builtin_cpu_supports("x86-64-v3")) chosen = &avx2;
+  if (allowed(wish, 1) && __builtin_cpu_supports("x86-64-v3")) best = &avx2;
 #endif
 #ifdef LT_ISA_AVX512
-  if (allowed(wish, 2) && __builtin_cpu_supports("x86-64-v4")) chosen = &avx512;
+  if (allowed(wish, 2) && __builtin_cpu_supports("x86-64-v4")) best = &avx512;
 #endif
   (void)allowed;
+  atomic_store_explicit(&chosen, best, memory_order_release);
 }
 
 const lt_Isa *lt_cpu_isa(void) {
+  const lt_Isa *isa = atomic_load_explicit(&chosen, memory_order_acquire);
+  if (isa) return isa;
   pthread_once(&once, choose);
-  return chosen;
+  return atomic_load_explicit(&chosen, memory_order_acquire);
 }
