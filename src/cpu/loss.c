@@ -59,14 +59,18 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                         \
     *total = (T)all;                                                                               \
   }                                                                                                \
-  static void backward_##F(const T *grad, const T *total, const Rows *r, T *dx) {                  \
+  /* The total weight is added up again: as a half it has been rounded. */                         \
+  static void backward_##F(const T *grad, const Rows *r, T *dx) {                                  \
     const int64_t *target = lt_tensor_data(r->target);                                             \
     const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \
+    double all = 0;                                                                                \
+    for (int64_t i = 0; i < r->n; i++)                                                             \
+      if (target[i] != r->ignore) all += weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;   \
     memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
     for (int64_t i = 0; i < r->n; i++) {                                                           \
       int64_t t = target[i] - LT_INDEX_BASE;                                                       \
       if (target[i] == r->ignore) continue;                                                        \
-      T g = r->none ? grad[i] : r->mean ? grad[0] / *total : grad[0];                              \
+      T g = r->none ? grad[i] : r->mean ? grad[0] / (T)all : grad[0];                              \
       dx[i * r->classes + t] = -g * (weight ? weight[t] : 1);                                      \
     }                                                                                              \
   }
@@ -96,18 +100,15 @@ bool lt_cpu__nll_loss_backward(lt_Call *c) {
   Rows r;
   if (!rows_open(c, 1, &r)) return false;
   lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
-  lt_Tensor *grad = lt_as_contiguous(lt_in(c, 0), work),
-            *total = lt_as_contiguous(lt_in(c, 6), work);
-  lt_Tensor *dx = lt_output_open(c->out[0], work);
-  bool ok = grad && total && dx;
+  lt_Tensor *grad = lt_as_contiguous(lt_in(c, 0), work), *dx = lt_output_open(c->out[0], work);
+  bool ok = grad && dx;
   if (ok && c->out[0]->numel > 0) {
     if (work == LT_float64)
-      backward_f64(lt_tensor_data(grad), lt_tensor_data(total), &r, lt_tensor_data(dx));
+      backward_f64(lt_tensor_data(grad), &r, lt_tensor_data(dx));
     else
-      backward_f32(lt_tensor_data(grad), lt_tensor_data(total), &r, lt_tensor_data(dx));
+      backward_f32(lt_tensor_data(grad), &r, lt_tensor_data(dx));
   }
   lt_release(grad);
-  lt_release(total);
   rows_close(&r);
   return lt_output_close(c->out[0], dx) && ok;
 }

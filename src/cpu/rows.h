@@ -1,7 +1,8 @@
 /* rows.h: the inner loops of the structured kernels: what one thread does to one row, or to a block of columns.
  *
- * They live in src/cpu/kernels/, compiled once per instruction set (LT_ISA), and are chosen when the program runs. All
- * instruction sets give the same bits: sums are kept in 64 bytes of lanes whatever the width of the machine's vectors.
+ * They live in src/cpu/kernels/, compiled once per instruction set (LT_ISA), and are chosen when the program runs. Sums
+ * are kept in 64 bytes of lanes whatever the width of the machine's vectors, so every instruction set gives the same
+ * bits; only exponentials and logarithms may differ in the last one.
  */
 #ifndef LT_CPU_ROWS_H
 #define LT_CPU_ROWS_H

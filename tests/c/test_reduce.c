@@ -1,6 +1,7 @@
 /* test_reduce.c: reductions, scans and sorting against slow references that read one element at a time, over dtypes,
  * layouts and dims; and the corners: nothing to reduce, NaN, infinities, overflow, long sums. */
 #include "tensors.h"
+#include "cpu/rows.h"
 
 /* The elements of self that make element `at` of the result, in order; returns how many. mask: reduced dims. */
 static int64_t gathered(const lt_Tensor *self, unsigned mask, int64_t at, double *into) {
@@ -297,6 +298,32 @@ static void sums_do_not_depend_on_threads(void) {
   lt_set_num_threads(was);
 }
 
+/* The tables of the least and the best instruction set give the same bits. */
+extern const lt_Fold lt_folds_base[LT_FOLD_COUNT];
+static void sums_do_not_depend_on_instructions(void) {
+  lt_Tensor *x = noise(LT_float32, SHAPE(40, 517), 3), *wide = noise(LT_float64, SHAPE(40, 517), 3);
+  static const lt_FoldId ids[] = {LT_FOLD_SUM_F32, LT_FOLD_SQUARES_F32, LT_FOLD_SUM_F64,
+                                  LT_FOLD_SQUARES_F64};
+  for (size_t k = 0; k < sizeof ids / sizeof *ids; k++) {
+    const lt_Fold *best = lt_fold(ids[k]), *base = &lt_folds_base[ids[k]];
+    const void *from = lt_tensor_data(best->from == LT_float32 ? x : wide);
+    double a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
+    for (int64_t n = 1; n < 40 * 517; n = n * 2 + 1) {
+      best->row(from, n, a);
+      base->row(from, n, b);
+      CHECK(memcmp(a, b, 8) == 0);
+    }
+    for (int64_t width = 1; width <= LT_FOLD_WIDTH; width = width * 3 + 1) {
+      best->columns(from, 40, 517, width, a);
+      base->columns(from, 40, 517, width, b);
+      CHECK(memcmp(a, b, sizeof a) == 0);
+      best->columns(from, 40 * 517 / width, width, width, a);
+      base->columns(from, 40 * 517 / width, width, width, b);
+      CHECK(memcmp(a, b, sizeof a) == 0);
+    }
+  }
+}
+
 static void logsumexp_of_infinities(void) {
   lt_Tensor *x = from_list(
       LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
@@ -464,6 +491,7 @@ int main(void) {
   SCOPED(sums_of_halves_do_not_overflow);
   SCOPED(long_sums_are_exact_enough);
   SCOPED(sums_do_not_depend_on_threads);
+  SCOPED(sums_do_not_depend_on_instructions);
   SCOPED(logsumexp_of_infinities);
   SCOPED(variance_of_long_rows_joins_pieces);
   SCOPED(variance_takes_a_correction);
