@@ -160,22 +160,26 @@ $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 
 # ---- Goals ---------------------------------------------------------------------------------------
 
+# The builds inside other goals use all cores, unless a number was given.
+build = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(cores))
+cores := $(shell getconf _NPROCESSORS_ONLN)
+
 demo:
 	@tools/build/deps build
-	@$(MAKE) --no-print-directory all
+	@+$(build) all
 	$(BUILD)/lutra examples/chargpt.lua
 
 test:
 	@tools/build/deps build test
-	@$(MAKE) --no-print-directory all ctests
-	@$(MAKE) --no-print-directory debug
+	@+$(build) all ctests
+	@+$(build) debug
 	@tests/run
 
 run: all
 	@$(program)
 
 debug:
-	@$(MAKE) --no-print-directory BUILD=build-debug DEBUG=1 all ctests
+	@+$(build) BUILD=build-debug DEBUG=1 all ctests
 
 lint:
 	@tools/build/lint
