@@ -161,8 +161,7 @@ static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
   if (lua_type(L, i) == LUA_TNUMBER)
     return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
                                              : lt_scalar_float(lua_tonumber(L, i)));
-  if (lua_type(L, i) == LUA_TBOOLEAN)
-    return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
+  if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
                lt_op_signature(op)->param[i - 1].name, lt_lua_describe(L, i));
 }
@@ -180,12 +179,14 @@ static int operate(lua_State *L, lt_OpId op, int n) {
   return 1;
 }
 
+/* clang-format off: lists of macro calls */
 #define OPERATORS(_)                                                                               \
   _(add, add, 2)                                                                                   \
-  _(sub, sub, 2)                                                                                   \
-  _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2) _(pow, pow, 2)       \
-      _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2) _(bxor, bitwise_xor, 2)         \
-          _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2) _(shr, bitwise_right_shift, 2)
+  _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2)       \
+      _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2)                  \
+          _(bxor, bitwise_xor, 2) _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2)            \
+              _(shr, bitwise_right_shift, 2)
+/* clang-format on */
 #define ONE(event, op, n)                                                                          \
   static int operator_##event(lua_State *L) { return operate(L, LT_OP_##op, n); }
 OPERATORS(ONE)

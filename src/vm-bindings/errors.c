@@ -3,9 +3,6 @@
 
 #include <stdarg.h>
 
-void lt_lua_interrupt(void) { atomic_store(&lt_interrupt_flag, true); }
-void lt_lua_interrupt_clear(void) { atomic_store(&lt_interrupt_flag, false); }
-
 /* Is this a function of the library itself: in C, or in a file under lib/lutra? */
 static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   if (ar->what[0] == 'C') return true;

@@ -8,9 +8,4 @@
  * `require "lutra"` finds it. */
 int luaopen_lutra_core(lua_State *L);
 
-/* Asks the running op to stop with the error "interrupted". May be called from a signal handler. */
-void lt_lua_interrupt(void);
-/* Takes the request back, when nothing was running that it could stop. */
-void lt_lua_interrupt_clear(void);
-
 #endif

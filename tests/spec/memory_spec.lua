@@ -96,6 +96,12 @@ describe("letting go", function()
   -- A large tensor, so that nothing else that happens hides it.
   local size = 1 << 22
 
+  -- Garbage of other specs must not go in between.
+  before_each(function()
+    collectgarbage()
+    collectgarbage()
+  end)
+
   it("is done at once by free", function()
     local before = lt.memory_live()
     local x = lt.zeros{size, dtype = "uint8"}
