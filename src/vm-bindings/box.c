@@ -147,11 +147,11 @@ static void open_shape(lua_State *L, lt_Lua *S) {
 
 /* ---- fields ------------------------------------------------------------------------------------------------ */
 
-/* clang-format off: lists of macro calls */
+/* A list of macro calls: */
+/* clang-format off */
 #define FIELDS(_)                                                                                  \
-  _(shape)                                                                                         \
-  _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda) _(is_cpu)   \
-      _(is_mps) _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
+  _(shape) _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda)    \
+  _(is_cpu) _(is_mps) _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
 /* clang-format on */
 enum {
 #define ONE(name) FIELD_##name,

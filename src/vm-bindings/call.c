@@ -179,13 +179,13 @@ static int operate(lua_State *L, lt_OpId op, int n) {
   return 1;
 }
 
-/* clang-format off: lists of macro calls */
+/* A list of macro calls: */
+/* clang-format off */
 #define OPERATORS(_)                                                                               \
-  _(add, add, 2)                                                                                   \
-  _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2) _(mod, remainder, 2)       \
-      _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2)                  \
-          _(bxor, bitwise_xor, 2) _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2)            \
-              _(shr, bitwise_right_shift, 2)
+  _(add, add, 2) _(sub, sub, 2) _(mul, mul, 2) _(div, div, 2) _(idiv, floor_divide, 2)             \
+  _(mod, remainder, 2) _(pow, pow, 2) _(unm, neg, 1) _(band, bitwise_and, 2) _(bor, bitwise_or, 2) \
+  _(bxor, bitwise_xor, 2) _(bnot, bitwise_not, 1) _(shl, bitwise_left_shift, 2)                    \
+  _(shr, bitwise_right_shift, 2)
 /* clang-format on */
 #define ONE(event, op, n)                                                                          \
   static int operator_##event(lua_State *L) { return operate(L, LT_OP_##op, n); }
