@@ -20,6 +20,7 @@
 typedef enum Place {
   LINEAR,   /* dense in the loop's order, over all dimensions */
   CONSTANT, /* the same element everywhere */
+  PERIODIC, /* the same row everywhere */
   STRIDED
 } Place;
 
@@ -123,7 +124,8 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   const void *in[3] = {NULL, NULL, NULL};
   char *out = in_place(p, &p->port[0], position, at);
   for (int k = 1; k <= p->inputs; k++) {
-    char *values = p->port[k].place == CONSTANT ? block[k] : in_place(p, &p->port[k], position, at);
+    bool ready = p->port[k].place == CONSTANT || (p->port[k].place == PERIODIC && !p->rows);
+    char *values = ready ? block[k] : in_place(p, &p->port[k], position, at);
     if (!values) {
       values = !p->fn && out ? out : block[k];
       transfer(p, &p->port[k], at, n, values, false);
@@ -138,18 +140,28 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   if (values != out) transfer(p, &p->port[0], at, n, values, true);
 }
 
-/* Elements begin <= i < end. */
+/* Fills the blocks of operands that are the same in every block. Blocks of short rows hold whole rows. */
+static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
+  static const int64_t origin[LT_MAX_DIMS];
+  for (int k = 1; k <= p->inputs; k++) {
+    const Port *port = &p->port[k];
+    if (port->place == CONSTANT)
+      p->in->load[port->operand->dtype](n, block[k], port->operand->data, 0);
+    else if (port->place == PERIODIC && !p->rows)
+      transfer(p, port, origin, n, block[k], false);
+  }
+}
+
+/* Elements begin <= i < end; begin is the start of a row where rows are short. */
 static void run(Plan *p, int64_t begin, int64_t end) {
   _Alignas(64) char block[4][BLOCK * 8];
   const lt_Loop *l = p->loop;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = STRETCH;
-  for (int k = 1; k <= p->inputs; k++)
-    if (p->port[k].place == CONSTANT)
-      p->in->load[p->port[k].operand->dtype](end - begin < BLOCK ? end - begin : BLOCK, block[k],
-                                             p->port[k].operand->data, 0);
+  int64_t size = p->rows ? BLOCK : BLOCK / row * row;
+  prepare(p, end - begin < size ? end - begin : size, block);
   place_at(l, begin, at);
   for (int64_t position = begin, n; position < end; position += n) {
-    n = end - position < BLOCK ? end - position : BLOCK;
+    n = end - position < size ? end - position : size;
     if (p->rows && row - at[p->last] < n) n = row - at[p->last];
     run_block(p, position, at, n, block);
     advance(l, at, n);
@@ -180,12 +192,14 @@ static void run_dense(Plan *p, int64_t begin, int64_t end) {
 static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
   int team = lt_team(n, n);
+  int64_t unit =
+      part == run && !p->rows ? p->loop->shape[p->last] : 64; /* threads begin on whole ones */
   if (team == 1) {
     part(p, 0, n);
   } else {
 #pragma omp parallel num_threads(team)
     {
-      int64_t share = (n / omp_get_num_threads() + 64) & ~(int64_t)63;
+      int64_t share = (n / omp_get_num_threads() / unit + 1) * unit;
       int64_t begin = share * omp_get_thread_num();
       if (begin < n) part(p, begin, n - begin < share ? n : begin + share);
     }
@@ -198,10 +212,11 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
 static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run_length = size;
-  bool linear = true, constant = k > 0;
+  bool linear = true, constant = k > 0, periodic = k > 0;
   for (int d = l->ndim - 1; d >= 0; d--) {
     linear &= o->strides[d] == run_length;
     constant &= o->strides[d] == 0;
+    periodic &= o->strides[d] == 0 || d == l->ndim - 1;
     run_length *= l->shape[d];
   }
   return (Port){.operand = o,
