@@ -4,13 +4,11 @@
  *   x:sum(1, {keepdim = true})  a trailing table of names
  *   x:sum{1, keepdim = true}    one table: positions in the array part, names in the hash part
  *
- * First every parameter gets a slot: the place on the Lua stack where its value lies. Then slots are read by type.
- * Values taken out of tables are left on the stack, which keeps what they hold alive for the length of the call.
- * Dims and positions are counted from 1 by the user and from 0 in C: the change is made here and nowhere else.
- */
+ * First every parameter gets a slot: the place on the Lua stack where its value lies. Then slots
+ * are read by type. Values taken out of tables are left on the stack, which keeps what they hold
+ * alive for the length of the call. Dims and positions are counted from 1 by the user and from 0
+ * in C: the change is made here and nowhere else. */
 #include "bindings.h"
-
-#include <math.h>
 
 static const char *const wanted[LT_PARAM_TYPE_COUNT + 1] = {
     [LT_PARAM_TENSOR] = "a tensor",
@@ -43,7 +41,8 @@ static bool takes_number(lt_ParamType t) {
          t == LT_PARAM_FLOAT || t == LT_PARAM_DIM || t == LT_PARAM_POSITION;
 }
 
-/* May the numbers of list p be given one after the other? Only if no later parameter wants a number. */
+/* May the numbers of list p be given one after the other? Only if no later parameter wants a
+ * number. */
 static bool may_spread(const lt_Signature *g, int p) {
   for (int i = p + 1; i < g->count; i++)
     if (takes_number(g->param[i].type)) return false;
@@ -68,7 +67,7 @@ static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
                lt_lua_describe(L, i), wanted[param->type]);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static void fill_slot(lt_LuaArgs *a, int p, int i, int span) {
   a->slot[p] = i;
@@ -142,7 +141,8 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
   }
 }
 
-/* One table: positions and names; where the first parameter is a list, the array part is that list. */
+/* One table: positions and names; where the first parameter is a list, the array part is that
+ * list. */
 static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
   const lt_Signature *g = a->signature;
   int n = (int)lua_rawlen(L, t);
@@ -196,7 +196,7 @@ static void take_all(lua_State *L, lt_LuaArgs *a, bool method) {
   }
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 bool lt_lua_whole(lua_State *L, int i, int64_t *out) {
   int ok;

@@ -1,15 +1,16 @@
 /* autograd.c: backward, grad, hooks and functions written in Lua.
  *
- * Lua functions are called by the engine in the middle of a backward pass, under C frames that a Lua error must not
- * jump over. So every such call is protected; its error object waits in the state, and the binding that started the
- * pass raises that very object when the engine has cleaned up.
- */
+ * Lua functions are called by the engine in the middle of a backward pass, under C frames that a
+ * Lua error must not jump over. So every such call is protected; its error object waits in the
+ * state, and the binding that started the pass raises that very object when the engine has
+ * cleaned up. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
-/* ---- lists ---------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for none. */
+/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for
+ * none. */
 static lt_Tensor **read_list(lua_State *L, const char *name, const char *argument, int i, bool gaps,
                              int *n) {
   lt_Tensor *one = lt_lua_to_tensor(L, i);
@@ -54,7 +55,7 @@ static bool flag(const lt_LuaArgs *a, int p, bool otherwise) {
   return a->arg[p].kind == LT_ARG_BOOL ? a->arg[p].b : otherwise;
 }
 
-/* ---- backward and grad ---------------------------------------------------------------------------------------------- */
+/* ---- backward and grad ----------------------------------------------------------------------- */
 
 static const lt_Signature method_signature = {
     .count = 5,
@@ -105,8 +106,8 @@ static int backward_many(lua_State *L) {
   return 0;
 }
 
-/* autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused): a tensor for a tensor, a list
- * (with nil where an input was not used) for a list. */
+/* autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused): a
+ * tensor for a tensor, a list (with nil where an input was not used) for a list. */
 static int grad(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
@@ -138,7 +139,7 @@ static int grad(lua_State *L) {
   return 1;
 }
 
-/* ---- calls from the engine ---------------------------------------------------------------------------------------------- */
+/* ---- calls from the engine ------------------------------------------------------------------- */
 
 /* A Lua value that C holds. */
 typedef struct {
@@ -232,7 +233,7 @@ static bool protect(lt_Lua *S, Job *job) {
   return false;
 }
 
-/* ---- hooks -------------------------------------------------------------------------------------------------------------- */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 static bool run_hook(void *context, lt_Tensor *gradient, lt_Tensor **replacement) {
   Held *h = context;
@@ -274,7 +275,7 @@ static int register_hook(lua_State *L) {
   return 1;
 }
 
-/* ---- functions of the user's own -------------------------------------------------------------------------------------------- */
+/* ---- functions of the user's own ------------------------------------------------------------- */
 
 static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
                        lt_Tensor **input_grads) {
@@ -289,7 +290,8 @@ static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int
   return protect(h->S, &job);
 }
 
-/* The graph was used up: what was saved for it goes. Assigning to an entry that is there makes no memory. */
+/* The graph was used up: what was saved for it goes. Assigning to an entry that is there makes
+ * no memory. */
 static void release_saved(void *context) {
   Held *h = context;
   lua_State *L = h->S->main;
@@ -299,8 +301,9 @@ static void release_saved(void *context) {
   lua_pop(L, 1);
 }
 
-/* _custom(name, node, inputs, outputs) -> list of outputs joined to the graph. node.backward(grads) gives a list of
- * gradients by input; node[1] (what was saved) becomes false when the graph is used up. inputs: tensors, false for none. */
+/* _custom(name, node, inputs, outputs) -> list of outputs joined to the graph.
+ * node.backward(grads) gives a list of gradients by input; node[1] (what was saved) becomes
+ * false when the graph is used up. inputs: tensors, false for none. */
 static int custom(lua_State *L) {
   int nin, nout;
   const char *name = luaL_checkstring(L, 1);
@@ -330,7 +333,7 @@ static int custom(lua_State *L) {
   return 1;
 }
 
-/* ---- flags -------------------------------------------------------------------------------------------------------------------- */
+/* ---- flags ----------------------------------------------------------------------------------- */
 
 static int requires_grad_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "requires_grad_", "self");

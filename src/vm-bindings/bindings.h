@@ -1,11 +1,12 @@
 /* bindings.h: what the files of this folder share.
  *
- * The idea: Lua holds boxes (userdata) that each own one reference to a tensor. Every C function of the module is a
- * closure whose first two upvalues are the state below and the metatable of boxes, so that neither is ever looked up.
+ * The idea: Lua holds boxes (userdata) that each own one reference to a tensor. Every C function
+ * of the module is a closure whose first two upvalues are the state below and the metatable of
+ * boxes, so that neither is ever looked up.
  *
- * The invariant: a box is made before the tensor that goes into it ("userdata first, resource second"), so that a Lua
- * error (they jump) never loses a reference. Lua errors are raised only here; C code of the core never sees one.
- */
+ * The invariant: a box is made before the tensor that goes into it ("userdata first, resource
+ * second"), so that a Lua error (they jump) never loses a reference. Lua errors are raised only
+ * here; C code of the core never sees one. */
 #ifndef LT_BINDINGS_H
 #define LT_BINDINGS_H
 
@@ -26,8 +27,8 @@ typedef struct lt_PrintOptions {
 
 /* One per Lua state. */
 typedef struct lt_Lua {
-  lua_State *L;            /* the thread that runs now */
-  lua_State *main;         /* outlives all others */
+  lua_State *L;    /* the thread that runs now */
+  lua_State *main; /* outlives all others */
   const void *shape_meta;
   const void *generator_meta;
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
@@ -56,12 +57,12 @@ static inline lt_Lua *lt_lua_state(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(LT_UP_STATE));
 }
 
-/* ---- errors (errors.c) ---------------------------------------------------------------------------------- */
+/* ---- errors (errors.c) ----------------------------------------------------------------------- */
 
 /* Raises a message at the nearest line of Lua code outside the library. Never returns. */
 int lt_lua_error(lua_State *L, const char *format, ...) __attribute__((noreturn));
-/* Raises the core's reason, or the error object that a callback left. `name` (may be NULL) is put before a reason
- * that names no function. */
+/* Raises the core's reason, or the error object that a callback left. `name` (may be NULL) is
+ * put before a reason that names no function. */
 int lt_lua_fail(lua_State *L, const char *name) __attribute__((noreturn));
 /* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
 const char *lt_lua_describe(lua_State *L, int i);
@@ -73,13 +74,14 @@ typedef struct lt_Nearest {
 } lt_Nearest;
 void lt_lua_nearest(lt_Nearest *n, const char *candidate);
 
-/* ---- boxes (box.c) ---------------------------------------------------------------------------------------- */
+/* ---- boxes (box.c) --------------------------------------------------------------------------- */
 
 /* Pushes an empty box. */
 lt_Box *lt_lua_box(lua_State *L);
 /* Pushes a box with t, whose reference it takes, also when it fails. NULL: lt_lua_fail(name). */
 void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name);
-/* Pushes the box that t was last pushed in by this function, if it is alive, else a new one. Takes no reference. */
+/* Pushes the box that t was last pushed in by this function, if it is alive, else a new one.
+ * Takes no reference. */
 void lt_lua_push_same(lua_State *L, lt_Tensor *t);
 /* Remembers the box at i as the one of its tensor. */
 void lt_lua_remember(lua_State *L, int i);
@@ -105,13 +107,14 @@ void lt_lua_push_scalar(lua_State *L, lt_Scalar s);
 bool lt_lua_is_plain(lua_State *L, int i);
 void lt_lua_open_box(lua_State *L, int methods, int functions);
 
-/* ---- memory (memory.c) -------------------------------------------------------------------------------------- */
+/* ---- memory (memory.c) ----------------------------------------------------------------------- */
 
 /* What the tensors of this state weigh: live bytes, and the headers of the boxes. */
 static inline int64_t lt_lua_weight(const lt_Lua *S) { return lt_memory_live() + S->boxes * 512; }
 enum { LT_LUA_BATCH = 8 << 20 };
 void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight);
-/* Charges the collector for what was allocated since; call it where every tensor at hand is in a box. */
+/* Charges the collector for what was allocated since; call it where every tensor at hand is in a
+ * box. */
 static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
   int64_t weight = lt_lua_weight(S);
   if (weight - S->mark > LT_LUA_BATCH) lt_lua_collect(L, S, weight);
@@ -120,7 +123,7 @@ static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
 static inline void lt_lua_enter(lua_State *L, lt_Lua *S) { S->L = L; }
 void lt_lua_open_memory(lua_State *L, lt_Lua *S);
 
-/* ---- arguments (args.c) --------------------------------------------------------------------------------------- */
+/* ---- arguments (args.c) ---------------------------------------------------------------------- */
 
 typedef struct lt_LuaArgs {
   const char *name; /* as the user wrote it */
@@ -133,8 +136,9 @@ typedef struct lt_LuaArgs {
   int64_t ints[4 * LT_MAX_DIMS];
 } lt_LuaArgs;
 
-/* Reads the arguments of the running function by a signature, in the three spellings. `method`: the first argument is
- * self. Missing ones are LT_NIL. Values stay on the stack, above the arguments. */
+/* Reads the arguments of the running function by a signature, in the three spellings. `method`:
+ * the first argument is self. Missing ones are LT_NIL. Values stay on the stack, above the
+ * arguments. */
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
                       bool method);
 /* Numbers at i (a table's array part) as int64; `wanted` for the message. Sets *n. */
@@ -144,8 +148,9 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out);
 /* An integer, or a float that is whole. */
 bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 
-/* A signature that is written in C: parameters of functions that are no ops. ANY is left to the caller, who finds it
- * in its slot; as a first parameter it is data, which is the array part of a single table. */
+/* A signature that is written in C: parameters of functions that are no ops. ANY is left to the
+ * caller, who finds it in its slot; as a first parameter it is data, which is the array part of
+ * a single table. */
 #define LT_LUA_ANY LT_PARAM_TYPE_COUNT
 #define LT_LUA_VALUE(name_)                                                                        \
   { .name = name_, .type = LT_LUA_ANY }
@@ -156,7 +161,7 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 #define LT_LUA_OPTION(name_, type_)                                                                \
   { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true }
 
-/* ---- calls of ops (call.c) ---------------------------------------------------------------------------------------- */
+/* ---- calls of ops (call.c) ------------------------------------------------------------------- */
 
 /* Runs an op and pushes what it gives; a result that is one of the arguments is that very box. */
 int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a);
@@ -169,7 +174,7 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal);
 /* Operators into the metatable. */
 void lt_lua_open_operators(lua_State *L, int meta);
 
-/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* x[key]; key is at index 2 (index.c). Pushes one value. */
 int lt_lua_index_get(lua_State *L, lt_Tensor *t);
@@ -178,7 +183,8 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t);
 /* Does this string look like an index ("2:5, :")? */
 bool lt_lua_is_index_text(const char *s);
 
-/* Pushes a tensor made of the Lua value at i: nested tables, a number, a bool. dtype LT_DTYPE_NONE: inferred. */
+/* Pushes a tensor made of the Lua value at i: nested tables, a number, a bool. dtype
+ * LT_DTYPE_NONE: inferred. */
 lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype,
                              lt_Device device);
 /* Pushes t's elements as nested tables (or a number). */

@@ -1,9 +1,9 @@
 /* box.c: a tensor as Lua sees it: the userdata, its fields, its end.
  *
- * A box owns one reference. Several boxes may hold one tensor; `==` compares the tensors. Where it matters that the
- * same object comes back (x.grad), the box is remembered in a weak table. The collector clears entries of weak tables
- * before it calls finalizers, so an entry never outlives its tensor.
- */
+ * A box owns one reference. Several boxes may hold one tensor; `==` compares the tensors. Where
+ * it matters that the same object comes back (x.grad), the box is remembered in a weak table.
+ * The collector clears entries of weak tables before it calls finalizers, so an entry never
+ * outlives its tensor. */
 #include "bindings.h"
 
 lt_Box *lt_lua_box(lua_State *L) {
@@ -71,7 +71,7 @@ void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
     lua_pushinteger(L, s.i);
 }
 
-/* ---- shapes: tables of sizes with a metatable ----------------------------------------------------------- */
+/* ---- shapes: tables of sizes with a metatable ------------------------------------------------ */
 
 void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes) {
   lua_createtable(L, n, 0);
@@ -145,7 +145,7 @@ static void open_shape(lua_State *L, lt_Lua *S) {
   S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------ */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* A list of macro calls: */
 /* clang-format off */
@@ -300,7 +300,7 @@ static int box_newindex(lua_State *L) {
   return 0;
 }
 
-/* ---- the end of a box ----------------------------------------------------------------------------------------- */
+/* ---- the end of a box ------------------------------------------------------------------------ */
 
 static int box_gc(lua_State *L) {
   lt_Box *box = lua_touserdata(L, 1);
@@ -314,7 +314,8 @@ static int box_gc(lua_State *L) {
   return 0;
 }
 
-/* x:free(), and the end of `local x <close>`: the memory goes back now; x stays, as an empty tensor. */
+/* x:free(), and the end of `local x <close>`: the memory goes back now; x stays, as an empty
+ * tensor. */
 static int box_free(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "free", "self");
   if (!lt_tensor_free(t)) lt_lua_fail(L, "free");

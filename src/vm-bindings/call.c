@@ -1,11 +1,10 @@
 /* call.c: ops as Lua functions, methods and operators, all made from the op table.
  *
- * One C function serves every op: its op and variant are an upvalue. Operators take a shorter way, since `a + b` is
- * what programs do most: two operands, no parser.
- */
+ * One C function serves every op: its op and variant are an upvalue. Operators take a shorter
+ * way, since `a + b` is what programs do most: two operands, no parser. */
 #include "bindings.h"
 
-/* ---- results ----------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* Lists, whose length is not known before, are held by a userdata until they are in boxes. */
 static int results_gc(lua_State *L) {
@@ -113,7 +112,7 @@ void lt_lua_op_in_place(lua_State *L, const char *name, lt_OpId op, const lt_Arg
   lt_results_release(&r);
 }
 
-/* ---- functions and methods ------------------------------------------------------------------------------------ */
+/* ---- functions and methods ------------------------------------------------------------------- */
 
 enum { LT_CODE_METHOD = 1 << 16, LT_CODE_IN_PLACE = 1 << 17 };
 
@@ -153,7 +152,7 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
   lua_setfield(L, methods, "repeat");
 }
 
-/* ---- operators -------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
   lt_Box *box = lt_lua_box_at(L, S, i);

@@ -1,8 +1,7 @@
 /* create.c: tensors from Lua values and back.
  *
- * A nested table is walked twice: first its shape and the kind of its numbers are found and checked, then the elements
- * are written. Nothing is made before the table is known to be right.
- */
+ * A nested table is walked twice: first its shape and the kind of its numbers are found and
+ * checked, then the elements are written. Nothing is made before the table is known to be right. */
 #include "bindings.h"
 
 typedef struct {
@@ -45,7 +44,8 @@ static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
                w->name, place(L, w, depth), (long long)n, (long long)w->shape[depth]);
 }
 
-/* The shape of the table at i; `first` while every index before this one is 1, so that it sets the sizes. */
+/* The shape of the table at i; `first` while every index before this one is 1, so that it sets
+ * the sizes. */
 static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   bool table = lua_type(L, i) == LUA_TTABLE;
   if (first) w->ndim = depth + (table && 1);
@@ -131,7 +131,7 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
   return t;
 }
 
-/* ---- lt.tensor ------------------------------------------------------------------------------------------------- */
+/* ---- lt.tensor ------------------------------------------------------------------------------- */
 
 static const lt_Signature tensor_signature = {
     .count = 4,
@@ -142,7 +142,8 @@ static const lt_Signature new_tensor_signature = {
     .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE),
               LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("requires_grad", BOOL)}};
 
-/* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the tensor itself if it fits. */
+/* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the
+ * tensor itself if it fits. */
 static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype,
                            lt_Arg device, bool share) {
   bool grad = lt_grad_enabled();
@@ -198,7 +199,7 @@ static int create_new_tensor(lua_State *L) {
   return make(L, &a, 1, a.arg[0].tensor->dtype, lt_tensor_device(a.arg[0].tensor));
 }
 
-/* ---- back to Lua ------------------------------------------------------------------------------------------------- */
+/* ---- back to Lua ----------------------------------------------------------------------------- */
 
 static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *data, size_t size) {
   if (dim == t->ndim) {

@@ -1,4 +1,5 @@
-/* describe.c: the op table as Lua data, for help, documentation and the tests that hold the tables complete. */
+/* describe.c: the op table as Lua data, for help, documentation and the tests that hold the
+ * tables complete. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
@@ -84,7 +85,8 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "support");
 }
 
-/* ops() -> list of {name, signature, doc, kind, variants, params, results, has_gradient, composite, support} */
+/* ops() -> list of {name, signature, doc, kind, variants, params, results, has_gradient,
+ * composite, support} */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {

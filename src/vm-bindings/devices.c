@@ -1,4 +1,5 @@
-/* devices.c: names of devices and dtypes, the defaults, threads, and the facts that `lutra --info` shows. */
+/* devices.c: names of devices and dtypes, the defaults, threads, and the facts that `lutra
+ * --info` shows. */
 #include "bindings.h"
 
 #include <time.h>
@@ -26,7 +27,7 @@ static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
   return d;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* device(name) -> its full form; an error that names the devices here when there is none. */
 static int device(lua_State *L) {
@@ -78,7 +79,8 @@ static bool push_properties(lua_State *L, lt_Device d) {
   return true;
 }
 
-/* device_properties(name) -> {name, total_memory, free_memory, multiprocessors, major, minor, emulated} */
+/* device_properties(name) -> {name, total_memory, free_memory, multiprocessors, major, minor,
+ * emulated} */
 static int device_properties(lua_State *L) {
   if (!push_properties(L, device_at(L, 1, "device_properties")))
     lt_lua_fail(L, "device_properties");
@@ -103,7 +105,7 @@ static int set_default_device(lua_State *L) {
   return 0;
 }
 
-/* ---- dtypes --------------------------------------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static int get_default_dtype(lua_State *L) {
   lua_pushstring(L, lt_dtype_name(lt_dtype_default()));
@@ -149,7 +151,7 @@ static int dtype(lua_State *L) {
   return 1;
 }
 
-/* ---- threads, memory, the terminal ------------------------------------------------------------------------------------- */
+/* ---- threads, memory, the terminal ----------------------------------------------------------- */
 
 static int get_num_threads(lua_State *L) {
   lua_pushinteger(L, lt_num_threads());
@@ -195,7 +197,7 @@ static int terminal_width(lua_State *L) {
   return 1;
 }
 
-/* ---- info ----------------------------------------------------------------------------------------------------------------- */
+/* ---- info ------------------------------------------------------------------------------------ */
 
 static void push_device_info(lua_State *L, int type) {
   char why[256] = "";

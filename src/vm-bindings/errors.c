@@ -78,7 +78,8 @@ const char *lt_lua_describe(lua_State *L, int i) {
   return lua_pushfstring(L, "a %s", luaL_typename(L, i));
 }
 
-/* Letters to insert, remove, replace or swap to get from a to b (Damerau 1964), for words up to 39 letters. */
+/* Letters to insert, remove, replace or swap to get from a to b (Damerau 1964), for words up to
+ * 39 letters. */
 static int distance(const char *a, const char *b) {
   int n = (int)strlen(a), m = (int)strlen(b), d[3][41];
   if (n > 39 || m > 39) return 99;

@@ -30,7 +30,7 @@ static int save_npy(lua_State *L) {
   return 0;
 }
 
-/* ---- safetensors ------------------------------------------------------------------------------------------------- */
+/* ---- safetensors ----------------------------------------------------------------------------- */
 
 static int archive_gc(lua_State *L) {
   lt_Archive **a = lua_touserdata(L, 1);
@@ -83,10 +83,12 @@ static const char **read_strings(lua_State *L, int i, int *n) {
   const char **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
   for (int k = 0; k < *n; k++) {
     if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
-      lt_lua_error(L, "save_safetensors: a name or a value of the metadata is %s, it wants a string",
+      lt_lua_error(L,
+                   "save_safetensors: a name or a value of the metadata is %s, it wants a string",
                    lt_lua_describe(L, -1));
     out[k] = lua_tostring(L, -1);
-    if (strlen(out[k]) != lua_rawlen(L, -1)) lt_lua_error(L, "save_safetensors: a string holds a zero byte");
+    if (strlen(out[k]) != lua_rawlen(L, -1))
+      lt_lua_error(L, "save_safetensors: a string holds a zero byte");
     lua_pop(L, 1);
   }
   return out;
@@ -103,7 +105,8 @@ static int save_safetensors(lua_State *L) {
     lua_rawgeti(L, 3, i + 1);
     tensors[i] = lt_lua_to_tensor(L, -1);
     if (!tensors[i])
-      lt_lua_error(L, "save_safetensors: \"%s\" is %s, it wants a tensor", name[i], lt_lua_describe(L, -1));
+      lt_lua_error(L, "save_safetensors: \"%s\" is %s, it wants a tensor", name[i],
+                   lt_lua_describe(L, -1));
     lua_pop(L, 1);
   }
   lt_lua_enter(L, lt_lua_state(L));

@@ -1,11 +1,12 @@
 /* index.c: x[key] and x[key] = value, in every form.
  *
- *   2   -1   {2, 3}   {{1, 5}, {}}   {{1, -1, 2}, "...", newaxis}   "2:5, :, -1"   mask   index tensor
+ *   2   -1   {2, 3}   {{1, 5}, {}}   {{1, -1, 2}, "...", newaxis}   "2:5, :, -1"
+ *   a mask   an index tensor
  *
- * A key is read into items, one for each dimension it speaks of; then the items are applied: whole numbers select,
- * ranges slice (views both), and what index tensors are left go to one gather or scatter. Reading raises Lua errors;
- * applying runs under a scope and fails as the core does, so that nothing leaks.
- */
+ * A key is read into items, one for each dimension it speaks of; then the items are applied:
+ * whole numbers select, ranges slice (views both), and what index tensors are left go to one
+ * gather or scatter. Reading raises Lua errors; applying runs under a scope and fails as the
+ * core does, so that nothing leaks. */
 #include "bindings.h"
 
 #include <ctype.h>
@@ -34,7 +35,7 @@ typedef struct {
   lt_Tensor *mask; /* the only one, if it is a mask over all of view */
 } Plan;
 
-/* ---- reading ------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
   if (key->count == MAX_ITEMS) lt_lua_error(L, "index: more than %d entries", MAX_ITEMS);
@@ -220,7 +221,7 @@ static void fail_index(lua_State *L) {
   lt_lua_fail(L, "index");
 }
 
-/* ---- applying --------------------------------------------------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------------------------------- */
 
 /* How many dimensions an item speaks of. */
 static int item_dims(const Item *item) {
@@ -339,7 +340,8 @@ static lt_Tensor *get(lt_Tensor *t, const Key *key) {
   return p.view == t ? lt_do(_alias, A(t)) : p.view;
 }
 
-/* Is the function that asked ipairs' iterator? It may read one past the end, which ends the loop. */
+/* Is the function that asked ipairs' iterator? It may read one past the end, which ends the
+ * loop. */
 static bool asked_by_ipairs(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return false;
@@ -380,7 +382,7 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
   return 1;
 }
 
-/* ---- assignment ---------------------------------------------------------------------------------------------------- */
+/* ---- assignment ------------------------------------------------------------------------------ */
 
 /* Leading dims of size 1 may be too many in a value, as in PyTorch. */
 static lt_Tensor *fit(lt_Tensor *value, int ndim) {

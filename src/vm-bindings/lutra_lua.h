@@ -4,8 +4,8 @@
 
 #include <lua.h>
 
-/* Opens the module "lutra.core": tensors and all ops. Call it through luaL_requiref or package.preload, so that
- * `require "lutra"` finds it. */
+/* Opens the module "lutra.core": tensors and all ops. Call it through luaL_requiref or
+ * package.preload, so that `require "lutra"` finds it. */
 int luaopen_lutra_core(lua_State *L);
 
 #endif

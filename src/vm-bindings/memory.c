@@ -1,13 +1,14 @@
 /* memory.c: Lua's collector knows what tensors weigh.
  *
- * Lua sees a box of a few bytes where a gigabyte may hang on it. So the weight (bytes of live storages, and half a
- * kilobyte of headers a tensor) is watched: every batch of growth is charged to the collector as if Lua had allocated
- * it, and when the weight has grown by a budget since the last complete collection, there is another one. The budget
- * grows with what stays alive and with Lua's own heap, as the pause of Lua's collector does, so that the cost of
+ * Lua sees a box of a few bytes where a gigabyte may hang on it. So the weight (bytes of live
+ * storages, and half a kilobyte of headers a tensor) is watched: every batch of growth is
+ * charged to the collector as if Lua had allocated it, and when the weight has grown by a budget
+ * since the last complete collection, there is another one. The budget grows with what stays
+ * alive and with Lua's own heap, as the pause of Lua's collector does, so that the cost of
  * collecting stays a small part of the cost of allocating.
  *
- * The invariant: weight <= what is reachable + budget + one batch, whatever the collector's mode.
- */
+ * The invariant: weight <= what is reachable + budget + one batch, whatever the collector's
+ * mode. */
 #include "bindings.h"
 
 enum { SMALLEST_BUDGET = 64 << 20 };
@@ -30,7 +31,8 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
     lua_gc(L, LUA_GCCOLLECT);
     set_base(L, S, lt_lua_weight(S));
   } else {
-    /* The share of the budget that was used, in bytes of Lua's heap: a whole budget is a whole heap. */
+    /* The share of the budget that was used, in bytes of Lua's heap: a whole budget is a whole
+     * heap. */
     int64_t share = heap_bytes(L) / 1024 * (weight - S->mark) / S->budget;
     lua_gc(L, LUA_GCSTEP, (int)(share > INT32_MAX / 2048 ? INT32_MAX / 2048 : share + 1));
   }

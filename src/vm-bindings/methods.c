@@ -1,11 +1,12 @@
-/* methods.c: what a tensor answers about itself, and conversions whose arguments no signature can say. */
+/* methods.c: what a tensor answers about itself, and conversions whose arguments no signature
+ * can say. */
 #include "bindings.h"
 
 static lt_Tensor *self_of(lua_State *L, const char *name) {
   return lt_lua_check(L, 1, name, "self");
 }
 
-/* ---- values and geometry --------------------------------------------------------------------------------- */
+/* ---- values and geometry --------------------------------------------------------------------- */
 
 static int method_item(lua_State *L) {
   lt_Scalar s;
@@ -99,7 +100,31 @@ static int method_set_data(lua_State *L) {
   return 1;
 }
 
-/* ---- conversions ------------------------------------------------------------------------------------------- */
+/* ---- nonzero ----------------------------------------------------------------------------------- */
+
+static const lt_Signature nonzero_signature = {
+    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("as_tuple", BOOL)}};
+
+/* nonzero(self, as_tuple = false): positions as one tensor {n, ndim}, or a list of one for each
+ * dim, which is what where(condition) gives. */
+static int nonzero(lua_State *L, bool method) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "nonzero", &nonzero_signature, method);
+  bool list = a.arg[1].kind == LT_ARG_BOOL && a.arg[1].b;
+  lt_OpId op = list ? LT_OP_where : LT_OP_nonzero;
+  if (list) {
+    lt_Arg zero[] = {a.arg[0], lt_arg_scalar(lt_scalar_int(0))};
+    a.arg[0] = lt_arg_tensor(lt_lua_op1(L, "nonzero", LT_OP_ne, zero, 2));
+  }
+  a.given = 1;
+  a.signature = lt_op_signature(op);
+  return lt_lua_call(L, op, false, &a);
+}
+
+static int function_nonzero(lua_State *L) { return nonzero(L, false); }
+static int method_nonzero(lua_State *L) { return nonzero(L, true); }
+
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 static const lt_Signature to_signature = {
     .count = 5,
@@ -113,7 +138,8 @@ static bool is_dtype_name(const char *s) {
   return false;
 }
 
-/* Moves positions into a table of names, told apart by what they are: x:to("cuda"), x:to("float32"), x:to(other). */
+/* Moves positions into a table of names, told apart by what they are: x:to("cuda"),
+ * x:to("float32"), x:to(other). */
 static void name_position(lua_State *L, int names, int i, int *flags) {
   lt_Tensor *other = lt_lua_to_tensor(L, i);
   if (other) {
@@ -257,9 +283,12 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
                                  {"set_data", method_set_data},
                                  {"to", method_to},
                                  {"type_as", method_type_as},
+                                 {"nonzero", method_nonzero},
                                  {NULL, NULL}};
-  static const luaL_Reg module[] = {
-      {"numel", method_numel}, {"is_floating_point", method_is_floating_point}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"numel", method_numel},
+                                    {"nonzero", function_nonzero},
+                                    {"is_floating_point", method_is_floating_point},
+                                    {NULL, NULL}};
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
   set_conversions(L);

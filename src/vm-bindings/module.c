@@ -1,4 +1,5 @@
-/* module.c: "lutra.core": opens the state and puts the parts together. lib/lutra.lua makes the module that users see. */
+/* module.c: "lutra.core": opens the state and puts the parts together. lib/lutra.lua makes the
+ * module that users see. */
 #include "bindings.h"
 
 static int state_gc(lua_State *L) {
@@ -27,8 +28,8 @@ static void find_ipairs(lua_State *L, lt_Lua *S) {
   S->ipairs_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* _library(source): where the Lua half lies, as debug.getinfo(1, "S").source of lutra.lua says it: errors are raised at
- * the line outside of it. */
+/* _library(source): where the Lua half lies, as debug.getinfo(1, "S").source of lutra.lua says
+ * it: errors are raised at the line outside of it. */
 static int set_library(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   const char *source = luaL_checkstring(L, 1), *end = strrchr(source, '.');
@@ -40,7 +41,8 @@ static int set_library(lua_State *L) {
   return 0;
 }
 
-/* Runs as a closure with the two common upvalues, like every function of the module; the module is at index 1. */
+/* Runs as a closure with the two common upvalues, like every function of the module; the module
+ * is at index 1. */
 static int open_parts(lua_State *L) {
   static const luaL_Reg own[] = {{"_library", set_library}, {NULL, NULL}};
   lua_newtable(L); /* methods */

@@ -1,8 +1,8 @@
 /* print.c: a tensor prints as the call that would make it, laid out by PyTorch's rules.
  *
- * Only the elements that will be shown are looked at: they decide the width of the columns and whether numbers are
- * written as 1.0000e+05, and only they are copied from a device. One format is used for all elements.
- */
+ * Only the elements that will be shown are looked at: they decide the width of the columns and
+ * whether numbers are written as 1.0000e+05, and only they are copied from a device. One format
+ * is used for all elements. */
 #include "bindings.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static const char *step_to(const Printer *p, const char *data, int d, int64_t k)
   return data + k * p->t->strides[d] * (int64_t)lt_dtype_size(p->t->dtype);
 }
 
-/* ---- the format ---------------------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 static int element_text(const Printer *p, const char *data, char *out, size_t size) {
   lt_Scalar s = lt_scalar_load(p->t->dtype, data);
@@ -87,7 +87,7 @@ static void find_format(Printer *p) {
   visit(p, data, 0, see_width);
 }
 
-/* ---- the text ---------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static void add_spaces(Printer *p, int n) {
   while (n-- > 0) luaL_addchar(&p->b, ' ');
@@ -145,7 +145,7 @@ static void add_block(Printer *p, const char *data, int d, int indent) {
   luaL_addchar(&p->b, '}');
 }
 
-/* ---- what follows the elements --------------------------------------------------------------------------------- */
+/* ---- what follows the elements --------------------------------------------------------------- */
 
 enum { INDENT = 6, MAX_SUFFIXES = 4 }; /* "tensor" */
 
@@ -253,7 +253,7 @@ int lt_lua_tostring(lua_State *L) {
   return print_tensor(L, t, lt_lua_state(L)->print);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const lt_Signature options_signature = {
     .count = 6,

@@ -1,5 +1,5 @@
-/* random.c: generators of random numbers as Lua objects. A state is an int64 tensor {seed, position}, which can be saved
- * like any other tensor. */
+/* random.c: generators of random numbers as Lua objects. A state is an int64 tensor {seed,
+ * position}, which can be saved like any other tensor. */
 #include "bindings.h"
 
 /* The generator at i, or the default one when there is none. */
@@ -42,7 +42,7 @@ static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
   lt_generator_set_state(g, state);
 }
 
-/* ---- the default generator ------------------------------------------------------------------------------------- */
+/* ---- the default generator ------------------------------------------------------------------- */
 
 static int manual_seed(lua_State *L) {
   lt_generator_seed(lt_generator_default(), (uint64_t)seed_at(L, 1, "manual_seed"));
@@ -73,7 +73,7 @@ static int set_rng_state(lua_State *L) {
   return 0;
 }
 
-/* ---- generators --------------------------------------------------------------------------------------------------- */
+/* ---- generators ------------------------------------------------------------------------------ */
 
 /* Generator([seed]) */
 static int generator_new(lua_State *L) {

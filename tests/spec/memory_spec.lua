@@ -4,7 +4,7 @@ local lt = require "lutra"
 
 -- Runs code in a fresh process of this same program (stock Lua or lutra) and returns its
 -- peak resident memory in MB, read by the process itself at its end, and what it printed.
-local function run(code)
+local function run(code, limit)
   local interpreter = arg[-1] or "lua5.4"
   local i = -1
   while arg[i - 1] do
@@ -23,7 +23,8 @@ local function peak()
 end
 ]], code, "\nprint(peak())\n")
   handle:close()
-  local pipe = assert(io.popen(("'%s' '%s' 2>&1"):format(interpreter, file)))
+  local before = limit and ("ulimit -v %d; "):format(limit) or ""
+  local pipe = assert(io.popen(("%s'%s' '%s' 2>&1"):format(before, interpreter, file)))
   local text = pipe:read "a"
   pipe:close()
   os.remove(file)
@@ -154,6 +155,32 @@ describe("letting go", function()
 end)
 
 describe("too much memory", function()
+  measure("is looked for among the garbage first", function()
+    -- 300 MB of address space to spare: two tensors of 200 MB fit only one after the other.
+    local code = [[
+      local warm = lt.ones(64, 64):matmul(lt.ones(64, 64))
+      do local x = lt.empty{200 << 20, dtype = "uint8"} end
+    ]]
+    local _, text = run(code .. [[
+      for line in io.lines "/proc/self/status" do
+        local kb = line:match "^VmPeak:%s*(%d+) kB"
+        if kb then print("address space " .. kb) end
+      end
+    ]])
+    local space = tonumber(text:match "address space (%d+)")
+    local full = code .. [[
+      local y = lt.empty{200 << 20, dtype = "uint8"}
+      print("got " .. #y)
+    ]]
+    _, text = run(full, space + (100 << 10))
+    assert.matches("got 209715200", text, 1, true)
+    -- That there is no room for both, so that the above says something:
+    local kept = full:gsub("do local x", "local x; do x")
+    _, text = run("print(pcall(load " .. ("%q"):format("local lt = ... " .. kept) .. ", lt))",
+      space + (100 << 10))
+    assert.matches("memory", text, 1, true)
+  end)
+
   it("is an error that names the function, and the session goes on", function()
     local ok, message = pcall(lt.zeros, 1 << 50)
     assert.is_false(ok)

@@ -229,6 +229,17 @@ describe("results", function()
     assert.same({9, 2}, lt.where(lt.tensor{true, false}, 9, lt.tensor{1, 2}):totable())
   end)
 
+  it("of nonzero are one tensor, or a list by dim", function()
+    local x = lt.tensor{{0, 3}, {4, 0}}
+    assert.same({{1, 2}, {2, 1}}, x:nonzero():totable())
+    assert.same({{1, 2}, {2, 1}}, lt.nonzero(x):totable())
+    local list = x:nonzero{as_tuple = true}
+    assert.equal(2, #list)
+    assert.same({1, 2}, list[1]:totable())
+    assert.same({2, 1}, list[2]:totable())
+    assert.same({2}, lt.nonzero(lt.tensor{0.0, 0.5}, {as_tuple = true})[1]:totable())
+  end)
+
   it("in place are self", function()
     local x = lt.ones(2)
     assert.is_true(rawequal(x, x:add_(1)))
