@@ -33,18 +33,31 @@ static bool allowed(const char *wish, int level) {
   return true;
 }
 
+#ifdef LT_ISA_AVX2
+static bool has_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+#endif
+#ifdef LT_ISA_AVX512
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
 static void choose(void) {
   const char *wish = getenv("LUTRA_CPU_CAPABILITY");
   const lt_Isa *best = &base;
-  (void)wish;
+  (void)wish, (void)allowed;
 #ifdef LT_ISA_AVX2
   __builtin_cpu_init();
-  if (allowed(wish, 1) && __builtin_cpu_supports("x86-64-v3")) best = &avx2;
+  if (allowed(wish, 1) && has_avx2()) best = &avx2;
 #endif
 #ifdef LT_ISA_AVX512
-  if (allowed(wish, 2) && __builtin_cpu_supports("x86-64-v4")) best = &avx512;
+  if (allowed(wish, 2) && has_avx512()) best = &avx512;
 #endif
-  (void)allowed;
   atomic_store_explicit(&chosen, best, memory_order_release);
 }
 
