@@ -306,11 +306,20 @@ static int refuse(const char *arg) {
 // OpenMP's threads wait for one another by spinning, GNU's for about 10 ms by default: where another
 // program has one of the cores, every parallel loop then costs that much (a training step measured
 // 18 times longer). A spin of some 0.1 ms bridges the gaps between loops as well. libgomp reads its
-// environment before main runs, so the program starts itself again, once; where it cannot (no /proc),
-// or where the user has chosen, all stays as it is.
+// environment before main runs, so the program starts itself again, once, and then takes the variable
+// out of what its children see. Where it cannot (no /proc), where the user has chosen, or where a tool
+// watches the program (valgrind and others come by LD_PRELOAD), all stays as it is.
 static void wait_briefly(char **argv) {
-  if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
-  if (setenv("GOMP_SPINCOUNT", "2000", 1) == 0) execv("/proc/self/exe", argv);
+  const char *count = "GOMP_SPINCOUNT", *mark = "LUTRA_STARTED_AGAIN";
+  if (getenv(mark)) {
+    unsetenv(mark);
+    unsetenv(count);
+    return;
+  }
+  if (getenv("OMP_WAIT_POLICY") || getenv(count) || getenv("LD_PRELOAD")) return;
+  if (setenv(count, "2000", 1) == 0 && setenv(mark, "1", 1) == 0) execv("/proc/self/exe", argv);
+  unsetenv(mark);
+  unsetenv(count);
 }
 
 int main(int argc, char **argv) {
