@@ -222,6 +222,7 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
   return (Port){.operand = o,
                 .place = linear     ? LINEAR
                          : constant ? CONSTANT
+                         : periodic ? PERIODIC
                                     : STRIDED,
                 .direct = o->dtype == compute,
                 .dense = o->strides[l->ndim - 1] == size,

@@ -685,6 +685,13 @@ static void threads_do_not_matter(void) {
     }
     CHECK(memcmp(lt_tensor_data(out[0]), lt_tensor_data(out[1]), out[0]->storage->nbytes) == 0);
   }
+  static const int64_t short_rows[][3] = {
+      {1, 20001, 10}, {3, 30000, 1}, {5, 7001, 3}, {2, 300, 333}};
+  for (int i = 0; i < 4; i++) {
+    one(LT_OP_add, LT_float32, (const Layout[]){DENSE, ROWS, ROWS}, DENSE, short_rows[i]);
+    one(LT_OP__where, LT_float64, (const Layout[]){COLUMNS, ROWS, SCALAR}, TRANSPOSED,
+        short_rows[i]);
+  }
   lt_set_num_threads(threads);
   lt_release(x);
   lt_release(y);
