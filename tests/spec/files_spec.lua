@@ -87,3 +87,168 @@ describe("idx", function()
     assert.is_nil(message:find("\n", 1, true))
   end)
 end)
+
+-- What fails says this, whole: the path stands for %s.
+local function says(text, f, ...)
+  assert.equal(text:format(path), (fails(f, ...):gsub("^[^:]*:%d+: ", "")))
+end
+
+local function write(bytes)
+  local file = assert(io.open(path, "wb"))
+  file:write(bytes)
+  file:close()
+end
+
+local function read(name)
+  local file = assert(io.open(name, "rb"))
+  local bytes = file:read "a"
+  file:close()
+  return bytes
+end
+
+-- A safetensors file of a header and data.
+local function archive(header, data) return string.pack("<s8", header) .. data end
+
+describe("tensor files", function()
+  it("come back in the order of the header", function()
+    write(archive('{"z":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},'
+      .. '"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+      .. '"__metadata__":{"y":"1","b":"2"}}', "\5\6"))
+    local tensors, metadata = lt.load_safetensors(path)
+    local names, keys = {}, {}
+    for name in pairs(tensors) do names[#names + 1] = name end
+    for key in pairs(metadata) do keys[#keys + 1] = key end
+    assert.same({"z", "a"}, names)
+    assert.same({"y", "b"}, keys)
+    assert.same({6}, tensors.z:totable())
+    assert.same({5}, tensors.a:totable())
+  end)
+
+  it("of every dtype, of no dimension and of no element come back", function()
+    for _, dtype in ipairs{"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+      "bfloat16", "float32", "float64"} do
+      local tensors = {
+        a = lt.tensor({{0, 1, 1}, {1, 0, 1}}, {dtype = dtype}):t(),
+        b = lt.tensor(1, {dtype = dtype}),
+        c = lt.zeros(2, 0, {dtype = dtype}),
+      }
+      lt.save_safetensors(path, tensors)
+      local back = lt.load_safetensors(path)
+      for name, x in pairs(tensors) do
+        local loaded = {back[name]}
+        if dtype ~= "bfloat16" then
+          lt.save_npy(path, x)
+          loaded[2] = lt.load_npy(path)
+        end
+        for _, y in ipairs(loaded) do
+          assert.equal(dtype, y.dtype)
+          assert.same(tostring(x.shape), tostring(y.shape))
+          assert.same(x:totable(), y:totable())
+        end
+      end
+    end
+  end)
+
+  it("say what is wrong with them", function()
+    os.remove(path)
+    says("load_idx: %s: No such file or directory", lt.load_idx, path)
+    says("load_npy: %s: No such file or directory", lt.load_npy, path)
+    says("load_safetensors: %s: No such file or directory", lt.load_safetensors, path)
+    write ""
+    says("load_idx: %s: is too short to be an IDX file", lt.load_idx, path)
+    says("load_npy: %s: is not a .npy file", lt.load_npy, path)
+    says("load_safetensors: %s: is too short to be a safetensors file", lt.load_safetensors, path)
+    write "\0\0\8\1\0\0\0\3\1\2"
+    says("load_idx: %s: is truncated or altered: its header {3} of uint8 asks for 11 bytes, "
+      .. "there are 10", lt.load_idx, path)
+    write "\0\0\x0a\1\0\0\0\0"
+    says("load_idx: %s: is not an IDX file: it starts with 00 00 0a 01", lt.load_idx, path)
+    write "\x1f\x8b\8\0\0\0"
+    says("load_idx: %s: is truncated: its compressed data ends early", lt.load_idx, path)
+    write(archive('{"a":{"dtype":"F9","shape":[1],"data_offsets":[0,4]}}', "1234"))
+    says('load_safetensors: %s: tensor "a" has dtype "F9", which Lutra does not have',
+      lt.load_safetensors, path)
+    write(archive('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "12345"))
+    says("load_safetensors: %s: has bytes that belong to no tensor", lt.load_safetensors, path)
+    write "\x93NUMPY\1\0\x38\0{'descr': '|O', 'fortran_order': False, 'shape': (1,), } "
+    says("load_npy: %s: holds Python objects, which are programs: it is not read", lt.load_npy,
+      path)
+    says("save_npy: NumPy has no bfloat16: convert the tensor to float32 first", lt.save_npy, path,
+      lt.ones(1, {dtype = "bfloat16"}))
+    says("save_npy: a meta tensor has no data", lt.save_npy, path, lt.ones(1, {device = "meta"}))
+    says('load_idx: argument "path" is nil, it wants a string', lt.load_idx)
+    says('load_npy: argument "path" is 3, it wants a string', lt.load_npy, 3)
+  end)
+
+  it("fail at the line that asked for them", function()
+    for _, f in ipairs{lt.load_idx, lt.load_npy, lt.load_safetensors} do
+      local line = debug.getinfo(1, "l").currentline + 1
+      local _, message = pcall(function() local x = f "/nowhere" return x end)
+      assert.matches("files_spec.lua:" .. line .. ": ", message, 1, true)
+    end
+  end)
+
+  it("stay as they were when saving fails", function()
+    lt.save_safetensors(path, {x = lt.ones(3)})
+    local before = read(path)
+    fails(lt.save_safetensors, path, {x = lt.ones(3), y = lt.ones(1, {device = "meta"})})
+    fails(lt.save_safetensors, path, {["\xff"] = lt.ones(3)})
+    fails(lt.save_safetensors, path, {__metadata__ = lt.ones(3)})
+    fails(lt.save_safetensors, path, {["a\0b"] = lt.ones(3)})
+    assert.equal(before, read(path))
+    lt.save_safetensors(path, {})
+    assert.is_nil(next((lt.load_safetensors(path))))
+  end)
+
+  it("are saved with what a computation gave", function()
+    local w = lt.tensor({1, 2, 3}, {dtype = "float64", requires_grad = true})
+    lt.save_safetensors(path, {w = w, twice = w * 2})
+    local back = lt.load_safetensors(path)
+    assert.same({2, 4, 6}, back.twice:totable())
+    assert.is_false(back.w.requires_grad)
+  end)
+end)
+
+-- The sums are NumPy's, of the bytes that Python's gzip gives.
+describe("MNIST's files", function()
+  local data = os.getenv "LUTRA_TEST_DATA"
+  local file = data and io.open(data .. "/mnist/t10k-images-idx3-ubyte.gz", "rb")
+  if not file then
+    io.write "skipped MNIST's files: LUTRA_TEST_DATA names no folder that has mnist/\n"
+    return
+  end
+  file:close()
+  local images = data .. "/mnist/t10k-images-idx3-ubyte.gz"
+  local labels = data .. "/mnist/t10k-labels-idx1-ubyte.gz"
+
+  it("hold digits", function()
+    local x, y = lt.load_idx(images), lt.load_idx(labels)
+    assert.equal("{10000, 28, 28}", tostring(x.shape))
+    assert.equal("{10000}", tostring(y.shape))
+    assert.equal("uint8", x.dtype)
+    assert.equal(264923200, x:to("int64"):sum():item())
+    assert.equal(44434, y:to("int64"):sum():item())
+    assert.equal(7, y[1]:item())
+    assert.equal(255, x:max():item())
+  end)
+
+  it("are refused when they are cut or altered anywhere", function()
+    local bytes = read(labels)
+    for at = 1, #bytes, 397 do
+      write(bytes:sub(1, at - 1))
+      assert.matches("load_idx: " .. path .. ": ", fails(lt.load_idx, path), 1, true)
+    end
+    for at = 11, #bytes, 397 do
+      write(bytes:sub(1, at - 1) .. string.char(bytes:byte(at) ~ 0x10) .. bytes:sub(at + 1))
+      local ok, got = pcall(lt.load_idx, path)
+      if ok then -- the bytes of the name inside the file mean nothing
+        assert.is_true(at < 40)
+        assert.equal(44434, got:to("int64"):sum():item())
+      else
+        assert.matches("load_idx: " .. path .. ": ", got, 1, true)
+      end
+    end
+    write(bytes .. "x")
+    says("load_idx: %s: has bytes after its compressed data", lt.load_idx, path)
+  end)
+end)
