@@ -1,6 +1,9 @@
 /* module.c: "lutra.core": opens the state and puts the parts together. lib/lutra.lua makes the
  * module that users see. */
+#define _GNU_SOURCE
 #include "bindings.h"
+
+#include <dlfcn.h>
 
 static int state_gc(lua_State *L) {
   (void)L;
@@ -69,9 +72,22 @@ static int open_parts(lua_State *L) {
   return 1;
 }
 
+/* Lua unloads modules when a state is closed. This one may not go: threads of OpenMP and of the
+ * BLAS library wait in code that would go with it. */
+static void stay_loaded(void) {
+  Dl_info info;
+  union {
+    lua_CFunction function;
+    void *address;
+  } self = {luaopen_lutra_core};
+  if (dladdr(self.address, &info) && info.dli_fname)
+    dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE | RTLD_NOLOAD);
+}
+
 int luaopen_lutra_core(lua_State *L) {
   static const char key = 0; /* one state for a Lua state, however often it is opened */
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return 1;
+  stay_loaded();
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
   S->L = L;
