@@ -29,7 +29,6 @@ typedef struct lt_PrintOptions {
 typedef struct lt_Lua {
   lua_State *L;    /* the thread that runs now */
   lua_State *main; /* outlives all others */
-  const void *shape_meta;
   const void *generator_meta;
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
@@ -78,8 +77,6 @@ void lt_lua_nearest(lt_Nearest *n, const char *candidate);
 
 /* Pushes an empty box. */
 lt_Box *lt_lua_box(lua_State *L);
-/* Pushes a box with t, whose reference it takes, also when it fails. NULL: lt_lua_fail(name). */
-void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name);
 /* Pushes the box that t was last pushed in by this function, if it is alive, else a new one.
  * Takes no reference. */
 void lt_lua_push_same(lua_State *L, lt_Tensor *t);
@@ -167,8 +164,6 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a);
 /* The first result of an op, pushed in a box of its own; raises on failure. */
 lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n);
-/* An in-place op on args[0]; raises on failure. */
-void lt_lua_op_in_place(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n);
 /* Puts functions and methods of all ops into two tables, and the internal ones into a third. */
 void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal);
 /* Operators into the metatable. */

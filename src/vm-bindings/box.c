@@ -7,21 +7,14 @@
 #include "bindings.h"
 
 lt_Box *lt_lua_box(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
   lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
-  *box = (lt_Box){.state = lt_lua_state(L)};
+  *box = (lt_Box){.state = S};
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_setmetatable(L, -2);
-  lt_lua_state(L)->boxes++;
+  S->boxes++;
+  S->L = L; /* memory that runs out is looked for from here */
   return box;
-}
-
-void lt_lua_push(lua_State *L, lt_Tensor *t, const char *name) {
-  if (!t) lt_lua_fail(L, name);
-  size_t mark = lt_scope_open();
-  if (!lt_scope_own(t)) lt_lua_fail(L, name); /* held there while the box is made */
-  lt_Box *box = lt_lua_box(L);
-  box->tensor = lt_scope_close(mark, t);
-  lt_lua_charge(L, lt_lua_state(L));
 }
 
 lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument) {
@@ -141,7 +134,6 @@ static void open_shape(lua_State *L, lt_Lua *S) {
   lua_pushcfunction(L, shape_numel);
   lua_setfield(L, -2, "numel");
   lua_setfield(L, -2, "__index");
-  S->shape_meta = lua_topointer(L, -1);
   S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 

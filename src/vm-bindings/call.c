@@ -105,13 +105,6 @@ lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *
   return box->tensor;
 }
 
-void lt_lua_op_in_place(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
-  lt_Results r;
-  lt_lua_enter(L, lt_lua_state(L));
-  if (!lt_call(op, true, args, n, &r)) lt_lua_fail(L, name);
-  lt_results_release(&r);
-}
-
 /* ---- functions and methods ------------------------------------------------------------------- */
 
 enum { LT_CODE_METHOD = 1 << 16, LT_CODE_IN_PLACE = 1 << 17 };
