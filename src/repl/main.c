@@ -331,7 +331,7 @@ int main(int argc, char **argv) {
   if (r.version)
     return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
 
-  lua_State *L = luaL_newstate();
+  lua_State *L = lt_repl_state_open();
   if (!L) {
     fputs("lutra: not enough memory to start\n", stderr);
     return status_failed;
@@ -342,6 +342,6 @@ int main(int argc, char **argv) {
     complain(L);
     r.status = status_failed;
   }
-  lua_close(L);
+  lt_repl_state_close(L);
   return r.status;
 }

@@ -58,6 +58,12 @@ enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
 // Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
 void lt_repl_history_add(const char *entry);
 
+// ---- state.c
+
+// A Lua state with an allocator of its own; NULL without memory. Closed by its own function.
+lua_State *lt_repl_state_open(void);
+void lt_repl_state_close(lua_State *L);
+
 // ---- host.c
 
 // Opens the module "lutra.repl.host", which is also left in package.loaded.

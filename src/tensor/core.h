@@ -230,7 +230,13 @@ void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t 
 
 /* Tensors and small storages come and go by the million, and a host's collector frees them in bursts, which malloc's own
  * caches do not hold. Blocks of a kind are kept by the thread that freed them. */
-typedef enum lt_PoolKind { LT_POOL_TENSOR, LT_POOL_STORAGE, LT_POOL_KINDS } lt_PoolKind;
+typedef enum lt_PoolKind {
+  LT_POOL_TENSOR,
+  LT_POOL_STORAGE,
+  LT_POOL_META,
+  LT_POOL_NODE,
+  LT_POOL_KINDS
+} lt_PoolKind;
 typedef struct lt_Pool {
   void *first; /* each block's first word names the next */
   int count;

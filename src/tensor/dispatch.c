@@ -396,7 +396,84 @@ static bool call_composite(lt_Call *c) {
   return ok;
 }
 
+/* ---- the short way ---------------------------------------------------------------------------- */
+
+static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
+  switch (rule) {
+  case LT_RULE_SAME:
+  case LT_RULE_TEST:
+    return true;
+  case LT_RULE_NUMBER:
+    return d != LT_bool;
+  case LT_RULE_FLOAT:
+  case LT_RULE_FLOATING:
+    return lt_dtype_is_float(d);
+  default:
+    return false;
+  }
+}
+
+/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and device, with no more
+ * arguments than those: nothing is left to infer, to broadcast or to refuse. */
+static bool quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
+  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return false;
+  const lt_Tensor *t = args[0].kind == LT_ARG_TENSOR ? args[0].tensor : NULL;
+  if (!t || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t)) return false;
+  for (int i = 1; i < nargs; i++) {
+    const lt_Tensor *u = args[i].kind == LT_ARG_TENSOR ? args[i].tensor : NULL;
+    if (!u || u->dtype != t->dtype || !lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)))
+      return false;
+    if (!lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) || !lt_tensor_is_contiguous(u))
+      return false;
+  }
+  return true;
+}
+
+static bool quick_run(lt_Call *c, lt_Tensor *out) {
+  const lt_Backend *backend = lt_backend_of(out);
+  if (!backend->has_data || out->numel == 0) return true;
+  lt_Loop l;
+  l.op = c->op;
+  l.compute = c->compute;
+  l.inputs = c->info->inputs;
+  l.ndim = 1;
+  l.layout = LT_LAYOUT_CONTIGUOUS;
+  l.numel = l.shape[0] = out->numel;
+  l.a = extra(c, 0);
+  l.b = extra(c, 1);
+  l.device = lt_tensor_device(out);
+  l.stream = backend->stream_current ? backend->stream_current(l.device.index) : NULL;
+  for (int k = 0; k <= l.inputs; k++) {
+    const lt_Tensor *t = k ? c->arg[k - 1].tensor : out;
+    l.operand[k].data = lt_tensor_data(t);
+    l.operand[k].dtype = t->dtype;
+    l.operand[k].host = false;
+    l.operand[k].strides[0] = (int64_t)lt_dtype_size(t->dtype);
+  }
+  return backend->elementwise(&l);
+}
+
+static bool call_quick(lt_Call *c, const lt_Arg *args) {
+  const lt_Tensor *t = args[0].tensor;
+  bool tracked = false;
+  c->nargs = c->signature->count;
+  for (int i = 0; i < c->nargs; i++)
+    c->arg[i] = i < c->info->inputs ? args[i] : c->signature->param[i].value;
+  for (int i = 0; i < c->info->inputs; i++) tracked |= lt_tensor_requires_grad(args[i].tensor);
+  c->device = lt_tensor_device(t);
+  c->compute = lt_dtype_compute(t->dtype);
+  c->out[0] =
+      lt_empty(c->info->rule == LT_RULE_TEST ? LT_bool : t->dtype, c->device, t->ndim, t->shape);
+  if (!c->out[0]) return false;
+  c->nout = 1;
+  if (quick_run(c, c->out[0]) && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c)))
+    return true;
+  drop_outputs(c);
+  return false;
+}
+
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
+  if (quick_fits(c, args, nargs)) return call_quick(c, args);
   if (!take_args(c, args, nargs) || !choose_device(c)) return false;
   switch (c->info->kind) {
   case LT_KIND_COMPOSITE:

@@ -79,6 +79,7 @@ struct lt_Node {
   uint8_t kind;  /* lt_NodeKind */
   bool in_place; /* the call changed its first argument */
   bool freed;    /* a backward without retain_graph let the saved values go */
+  bool pooled;   /* its memory is a block of the pool */
   uint8_t nargs;
   uint16_t op; /* lt_OpId */
   uint16_t nout;

@@ -6,19 +6,23 @@
 
 /* ---- nodes ------------------------------------------------------------------------------------------------- */
 
+enum { POOLED = 512 }; /* bytes of the nodes that come from the thread's pool: most do */
+
 lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_t words,
                      size_t bytes, int64_t **words_at, char **bytes_at) {
   size_t ni = (size_t)ninputs, ns = (size_t)nsaved, na = (size_t)nargs;
   size_t fixed =
       sizeof(lt_Node) + ni * sizeof(lt_Input) + ns * sizeof(lt_Saved) + na * sizeof(lt_Arg);
   size_t size = fixed + words * sizeof(int64_t) + na * sizeof(int) + bytes;
-  lt_Node *n = malloc(size);
+  bool pooled = size <= POOLED;
+  lt_Node *n = pooled ? lt_pool_take(LT_POOL_NODE, POOLED) : malloc(size);
   if (!n) {
     lt_fail("out of memory");
     lt_thread()->memory_error = true;
     return NULL;
   }
   memset(n, 0, sizeof *n);
+  n->pooled = pooled;
   atomic_init(&n->refs, 1);
   n->kind = (uint8_t)kind;
   n->nargs = (uint8_t)nargs;
@@ -74,7 +78,10 @@ static void node_free(lt_Node *n) {
   }
   if (n->hooks) lt_hooks_free(n->hooks);
   free(n->name);
-  free(n);
+  if (n->pooled)
+    lt_pool_give(LT_POOL_NODE, n);
+  else
+    free(n);
 }
 
 void lt_node_release(lt_Node *n) {
@@ -135,7 +142,7 @@ void lt_edge_clear(lt_Edge *e) {
 
 lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
   if (t->meta) return t->meta;
-  lt_AutogradMeta *m = malloc(sizeof *m); /* faster than calloc for small blocks */
+  lt_AutogradMeta *m = lt_pool_take(LT_POOL_META, sizeof *m);
   if (!m) {
     lt_fail("out of memory");
     lt_thread()->memory_error = true;
@@ -176,7 +183,7 @@ void lt_autograd_meta_free(lt_AutogradMeta *meta) {
   lt_release(meta->grad);
   lt_release(meta->base);
   if (meta->hooks) lt_hooks_free(meta->hooks);
-  free(meta);
+  lt_pool_give(LT_POOL_META, meta);
 }
 
 lt_Tensor *lt_alias(const lt_Tensor *t) {

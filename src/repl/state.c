@@ -1,0 +1,137 @@
+// state.c: the program's Lua state, with an allocator that suits a language of many small objects.
+//
+// Lua tells the size of a block when it frees it, so blocks need no header: those of up to LARGEST
+// bytes come from chunks, by size class, and wait in their class's list for the next. Lua's
+// collector frees in bursts; malloc's caches hold a few blocks of a size, these lists hold all.
+// Larger blocks are malloc's. One state runs in one thread, so nothing is locked.
+//
+// The invariant: a block of class c is (c + 1) * STEP bytes, and in no list while it is in use.
+#include "repl.h"
+
+#include <lauxlib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef LT_DEBUG
+#define LT_DEBUG 0
+#endif
+
+enum {
+  STEP = 16,                    // bytes between size classes, and the alignment of blocks
+  LARGEST = LT_DEBUG ? 0 : 256, // of the blocks kept in classes; sanitizers want to see each one
+  CLASSES = 256 / STEP,
+  CHUNK = 64 << 10 // bytes taken from malloc at a time
+};
+
+struct chunk {
+  struct chunk *next;
+  _Alignas(STEP) char memory[CHUNK];
+};
+
+struct heap {
+  void *free[CLASSES];  // each block's first word names the next
+  struct chunk *chunks; // the newest first; blocks are cut from its end
+  size_t left;          // bytes of it that are not cut yet
+};
+
+static size_t class_of(size_t size) { return (size - 1) / STEP; }
+
+static void *cut(struct heap *h, size_t size) {
+  if (h->left < size) {
+    struct chunk *c = malloc(sizeof *c);
+    if (!c) return NULL;
+    c->next = h->chunks;
+    h->chunks = c;
+    h->left = CHUNK;
+  }
+  h->left -= size;
+  return h->chunks->memory + h->left;
+}
+
+static void *take(struct heap *h, size_t size) {
+  size_t class = class_of(size);
+  void *block = h->free[class];
+  if (!block) return cut(h, (class + 1) * STEP);
+  memcpy(&h->free[class], block, sizeof block);
+  return block;
+}
+
+static void give(struct heap *h, void *block, size_t size) {
+  size_t class = class_of(size);
+  memcpy(block, &h->free[class], sizeof block);
+  h->free[class] = block;
+}
+
+// lua_Alloc. `from` is the block's size (when there is no block: a type, which does not matter).
+static void *allocate(void *heap, void *block, size_t from, size_t size) {
+  if (!block) from = 0;
+  bool was_small = from > 0 && from <= LARGEST, is_small = size > 0 && size <= LARGEST;
+  if (!was_small && !is_small) {
+    if (size) return realloc(block, size);
+    free(block);
+    return NULL;
+  }
+  if (was_small && is_small && class_of(from) == class_of(size)) return block;
+  void *other = NULL;
+  if (size) {
+    other = is_small ? take(heap, size) : malloc(size);
+    if (!other) return size < from ? block : NULL; // Lua counts on shrinking; a larger block serves
+    if (block) memcpy(other, block, from < size ? from : size);
+  }
+  if (was_small)
+    give(heap, block, from);
+  else
+    free(block);
+  return other;
+}
+
+// As luaL_newstate's: "@on" and "@off" switch, other messages are told when they are on.
+static void warn(void *on, const char *message, int more) {
+  static bool inside; // the message goes on
+  bool *told = on;
+  if (!inside && !more && message[0] == '@') {
+    if (strcmp(message, "@on") == 0) *told = true;
+    if (strcmp(message, "@off") == 0) *told = false;
+    return;
+  }
+  if (*told) fprintf(stderr, "%s%s%s", inside ? "" : "Lua warning: ", message, more ? "" : "\n");
+  inside = more != 0;
+}
+
+static int panic(lua_State *L) {
+  const char *message = lua_tostring(L, -1);
+  fprintf(stderr, "lutra: an error outside of any call: %s\n", message ? message : "no message");
+  return 0;
+}
+
+struct state {
+  struct heap heap;
+  bool warnings;
+};
+
+lua_State *lt_repl_state_open(void) {
+  struct state *s = calloc(1, sizeof *s);
+  lua_State *L = s ? lua_newstate(allocate, s) : NULL;
+  if (!L) {
+    free(s);
+    return NULL;
+  }
+  lua_atpanic(L, panic);
+  lua_setwarnf(L, warn, &s->warnings);
+  return L;
+}
+
+void lt_repl_state_close(lua_State *L) {
+  void *owner;
+  lua_getallocf(L, &owner);
+  struct state *s = owner;
+  lua_close(L);
+  while (s->heap.chunks) {
+    struct chunk *next = s->heap.chunks->next;
+    free(s->heap.chunks);
+    s->heap.chunks = next;
+  }
+  free(s);
+}
