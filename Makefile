@@ -20,7 +20,7 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test run debug lint bench install uninstall clean env deps help FORCE
+.PHONY: all demo test run debug lint bench fuzz install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
 bare := demo test clean deps help uninstall lint env
@@ -187,6 +187,9 @@ lint:
 bench: all
 	@bench/run
 
+fuzz: $(library)
+	@tests/fuzz/run
+
 deps:
 	@tools/build/deps build test
 
@@ -218,6 +221,7 @@ help:
 	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
 	@echo "make lint         clang-format and luacheck"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
+	@echo "make fuzz         the readers of files against random bytes, a minute each (clang)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR="
 	@echo "make uninstall    from the same PREFIX and DESTDIR"
 	@echo "make env          LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"
