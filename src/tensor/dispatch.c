@@ -413,20 +413,30 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   }
 }
 
-/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and device, with no more
- * arguments than those: nothing is left to infer, to broadcast or to refuse. */
-static bool quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
-  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return false;
-  const lt_Tensor *t = args[0].kind == LT_ARG_TENSOR ? args[0].tensor : NULL;
-  if (!t || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t)) return false;
-  for (int i = 1; i < nargs; i++) {
-    const lt_Tensor *u = args[i].kind == LT_ARG_TENSOR ? args[i].tensor : NULL;
-    if (!u || u->dtype != t->dtype || !lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)))
-      return false;
-    if (!lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) || !lt_tensor_is_contiguous(u))
-      return false;
+/* Does an operand leave everything as the tensor t says? A number does when its kind does not change the dtype. */
+static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
+  const lt_Tensor *u = a->tensor;
+  if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype);
+  if (u == t) return true;
+  return u && u->dtype == t->dtype && lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) &&
+         lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
+}
+
+/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and device, and numbers,
+ * with no more arguments than those: nothing is left to infer, to broadcast or to refuse. The tensor that decides, or
+ * NULL. */
+static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
+  const lt_Tensor *t = NULL;
+  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return NULL;
+  if (nargs < c->signature->count && !c->signature->param[nargs].has_default) return NULL;
+  for (int i = 0; i < nargs; i++) {
+    if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
+    if (!t && args[i].kind == LT_ARG_TENSOR) t = args[i].tensor;
   }
-  return true;
+  if (!t || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t)) return NULL;
+  for (int i = 0; i < nargs; i++)
+    if (!quick_operand(&args[i], t)) return NULL;
+  return t;
 }
 
 static bool quick_run(lt_Call *c, lt_Tensor *out) {
@@ -453,27 +463,32 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   return backend->elementwise(&l);
 }
 
-static bool call_quick(lt_Call *c, const lt_Arg *args) {
-  const lt_Tensor *t = args[0].tensor;
-  bool tracked = false;
+static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
+  bool tracked = false, numbers = false;
   c->nargs = c->signature->count;
   for (int i = 0; i < c->nargs; i++)
     c->arg[i] = i < c->info->inputs ? args[i] : c->signature->param[i].value;
-  for (int i = 0; i < c->info->inputs; i++) tracked |= lt_tensor_requires_grad(args[i].tensor);
+  for (int i = 0; i < c->info->inputs; i++) {
+    if (args[i].kind == LT_ARG_SCALAR)
+      numbers = true;
+    else
+      tracked |= lt_tensor_requires_grad(args[i].tensor);
+  }
   c->device = lt_tensor_device(t);
   c->compute = lt_dtype_compute(t->dtype);
   c->out[0] =
       lt_empty(c->info->rule == LT_RULE_TEST ? LT_bool : t->dtype, c->device, t->ndim, t->shape);
   if (!c->out[0]) return false;
   c->nout = 1;
-  if (quick_run(c, c->out[0]) && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c)))
-    return true;
+  bool ok = numbers ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
+  if (ok && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c))) return true;
   drop_outputs(c);
   return false;
 }
 
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
-  if (quick_fits(c, args, nargs)) return call_quick(c, args);
+  const lt_Tensor *t = quick_fits(c, args, nargs);
+  if (t) return call_quick(c, args, t);
   if (!take_args(c, args, nargs) || !choose_device(c)) return false;
   switch (c->info->kind) {
   case LT_KIND_COMPOSITE:
