@@ -41,7 +41,7 @@ def numpy_side(np):
     measure("transpose copy 1024 x 4096", "NumPy", 1, lambda: np.ascontiguousarray(m.T))
     for n in (128, 512, 2048):
         p, q = rng.standard_normal((n, n), dtype=np.float32), rng.standard_normal((n, n), dtype=np.float32)
-        times = max(1, (512 // n) ** 2)
+        times = (2048 // n) ** 2
 
         def product():
             for _ in range(times):
@@ -78,7 +78,7 @@ def torch_side(torch):
     measure("layer_norm 4096 x 1024", "PyTorch", 1, lambda: F.layer_norm(m, (1024,), w, c))
     for n in (128, 512, 2048):
         p, q = torch.randn(n, n), torch.randn(n, n)
-        times = max(1, (512 // n) ** 2)
+        times = (2048 // n) ** 2
 
         def product():
             for _ in range(times):

@@ -16,10 +16,11 @@
 #define HUGE_PAGE  ((size_t)2 << 20)
 #define LARGE      ((size_t)1 << 30)  /* from here on the system is asked before memory is taken */
 #define WITH_PAGES ((size_t)4 << 20)  /* from here on huge pages are worth asking for */
-#define KEPT_FROM  ((size_t)64 << 10) /* smaller blocks are best kept by malloc itself */
+#define KEPT_FROM  ((size_t)32 << 10) /* smaller blocks are best kept by malloc itself */
 #define KEPT_ROOM                                                                                  \
   (LT_DEBUG ? 0 : (size_t)128 << 20) /* bytes kept in all; none where sanitizers look on */
-#define KEPT_COUNT 256               /* blocks kept in all */
+#define STACK_BITS 8
+#define STACKS     (1 << STACK_BITS)
 
 /* ---- the system's memory -------------------------------------------------------------------------------- */
 
@@ -67,55 +68,60 @@ static void block_free(void *memory) {
 
 /* ---- blocks that are kept --------------------------------------------------------------------------------- */
 
-/* Newest last: a block freed a moment ago is still in the processor's caches, and the oldest goes first. */
+/* A kept block says in its own memory what it is. */
+typedef struct Kept {
+  struct Kept *next;
+  size_t nbytes;
+} Kept;
+
+/* Stacks of blocks, by a hash of their size: a block freed a moment ago is still in the processor's caches. */
 static struct {
   pthread_mutex_t lock;
-  int count;
   size_t bytes;
-  struct {
-    void *memory;
-    size_t nbytes;
-  } block[KEPT_COUNT];
+  int turn; /* the stack that gives back next */
+  Kept *stack[STACKS];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void forget(int i) {
-  kept.bytes -= kept.block[i].nbytes;
-  kept.count--;
-  memmove(&kept.block[i], &kept.block[i + 1], (size_t)(kept.count - i) * sizeof kept.block[0]);
+static Kept **stack_of(size_t nbytes) {
+  return &kept.stack[(nbytes >> 6) * 0x9e3779b97f4a7c15u >> (64 - STACK_BITS)];
+}
+
+static void *pop(Kept **from) {
+  Kept *k = *from;
+  *from = k->next;
+  kept.bytes -= k->nbytes;
+  return k;
 }
 
 static void *take(size_t nbytes) {
   void *memory = NULL;
   pthread_mutex_lock(&kept.lock);
-  for (int i = kept.count - 1; i >= 0 && !memory; i--) {
-    if (kept.block[i].nbytes != nbytes) continue;
-    memory = kept.block[i].memory;
-    forget(i);
-  }
+  Kept **k = stack_of(nbytes);
+  while (*k && (*k)->nbytes != nbytes) k = &(*k)->next;
+  if (*k) memory = pop(k);
   pthread_mutex_unlock(&kept.lock);
   return memory;
 }
 
-/* Gives the oldest back until `room` more bytes and one more block would fit. */
-static void make_room(size_t room) {
-  while (kept.count && (kept.count == KEPT_COUNT || kept.bytes + room > KEPT_ROOM)) {
-    block_free(kept.block[0].memory);
-    forget(0);
-  }
+/* Gives blocks back, of each stack in turn, until no more than `limit` bytes are kept. */
+static void shrink(size_t limit) {
+  for (; kept.bytes > limit; kept.turn = (kept.turn + 1) % STACKS)
+    if (kept.stack[kept.turn]) block_free(pop(&kept.stack[kept.turn]));
 }
 
 static void keep(void *memory, size_t nbytes) {
   pthread_mutex_lock(&kept.lock);
-  make_room(nbytes);
-  kept.block[kept.count].memory = memory;
-  kept.block[kept.count++].nbytes = nbytes;
+  shrink(KEPT_ROOM - nbytes);
+  Kept **stack = stack_of(nbytes), *k = memory;
+  *k = (Kept){*stack, nbytes};
+  *stack = k;
   kept.bytes += nbytes;
   pthread_mutex_unlock(&kept.lock);
 }
 
 static void give_all_back(void) {
   pthread_mutex_lock(&kept.lock);
-  make_room(KEPT_ROOM + 1);
+  shrink(0);
   pthread_mutex_unlock(&kept.lock);
 }
 
