@@ -122,10 +122,10 @@ static bool parse_default(lt_Param *p, const char *text) {
     p->value = lt_arg_int(strtoll(text, &end, 10));
     if (p->value.i > 0) p->value.i--;
     return *end == 0;
-  case LT_PARAM_STRING: { /* "text": the quotes stay in `text`; the value is the row's own literal */
-    p->value = lt_arg_string(strcmp(text, "\"mean\"") == 0 ? "mean" : "none");
-    return true;
-  }
+  case LT_PARAM_STRING: /* without its quotes */
+    snprintf(p->word, sizeof p->word, "%.*s", (int)strlen(text) - 2, text + 1);
+    p->value = lt_arg_string(p->word);
+    return text[0] == '"';
   default: {
     long long i = strtoll(text, &end, 10);
     p->value = lt_arg_scalar(*end ? lt_scalar_float(strtod(text, &end)) : lt_scalar_int(i));
