@@ -75,8 +75,8 @@ typedef struct lt_Param {
   bool optional;    /* `?`: nil is a value */
   bool has_default; /* may be left out */
   char text[16];    /* the default as the signature writes it, for help */
-  lt_Arg
-      value; /* the default (LT_NIL for nil and where there is none); dims already count from 0 */
+  char word[16];    /* a string's default, which `value` points to */
+  lt_Arg value;     /* the default (LT_NIL where there is none); dims already count from 0 */
 } lt_Param;
 
 /* A signature, parsed once, on first use. */
