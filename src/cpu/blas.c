@@ -1,8 +1,9 @@
-/* blas.c: OpenBLAS, loaded at its first use: programs that multiply no matrices do not pay for it, and its core type
- * can be chosen before it looks at the CPU. Older releases take AMD's AVX-512 chips for chips without it, and are then
- * half as fast.
+/* blas.c: OpenBLAS, loaded at its first use: programs that multiply no matrices do not pay for it,
+ * and its core type can be chosen before it looks at the CPU. Older releases take AMD's AVX-512
+ * chips for chips without it, and are then half as fast.
  *
- * Everything here is row-major. Without the library, plain loops in cache-sized blocks give the same results.
+ * Everything here is row-major. Without the library, plain loops in cache-sized blocks give the
+ * same results.
  */
 #include "blas.h"
 #include "cpu.h"
@@ -37,11 +38,12 @@ static struct {
 } blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* ---- loading ---------------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
-/* The core type that suits this CPU better than the library's own choice may; NULL: leave it to the library. What the
- * environment says in OPENBLAS_CORETYPE is often a whole machine's lowest common type, and halves the speed: a user who
- * wants another core for Lutra sets LUTRA_OPENBLAS_CORETYPE. */
+/* The core type that suits this CPU better than the library's own choice may; NULL: leave it to
+ * the library. What the environment says in OPENBLAS_CORETYPE is often a whole machine's lowest
+ * common type, and halves the speed: a user who wants another core for Lutra sets
+ * LUTRA_OPENBLAS_CORETYPE. */
 static const char *core_type(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
@@ -118,10 +120,10 @@ bool lt_gemm_nests(void) {
   return blas.nests || !blas.sgemm;
 }
 
-/* ---- plain loops --------------------------------------------------------------------------------------------- */
+/* ---- plain loops ----------------------------------------------------------------------------- */
 
-/* c += alpha * a @ b for rows [first, last) of c, in blocks of b that stay in the cache; row by row, so that the inner
- * loop runs over dense memory of b and c when b's columns are dense. */
+/* c += alpha * a @ b for rows [first, last) of c, in blocks of b that stay in the cache; row by
+ * row, so that the inner loop runs over dense memory of b and c when b's columns are dense. */
 #define PLAIN(T)                                                                                   \
   static void plain_##T(int64_t first, int64_t last, int64_t n, int64_t k, T alpha, lt_Matrix am,  \
                         lt_Matrix bm, lt_Matrix cm) {                                              \
@@ -163,9 +165,10 @@ bool lt_gemm_nests(void) {
 PLAIN(float)
 PLAIN(double)
 
-/* ---- calling ---------------------------------------------------------------------------------------------------- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
-/* The library's leading dimension and whether it shall transpose. A stride along a single element means nothing. */
+/* The library's leading dimension and whether it shall transpose. A stride along a single element
+ * means nothing. */
 static bool lead(lt_Matrix m, int64_t r, int64_t c, int64_t *ld, int *trans) {
   if ((m.column == 1 || c == 1) && (r == 1 || m.row >= c)) {
     *ld = r == 1 || m.row < 1 ? (c > 1 ? c : 1) : m.row;
@@ -192,8 +195,8 @@ static void follow_threads(void) {
   blas.set_threads(n);
 }
 
-/* y = A x, with A {r, c}: products with one row or column are twice as fast this way. Zero first: some libraries
- * multiply what they find by beta. */
+/* y = A x, with A {r, c}: products with one row or column are twice as fast this way. Zero first:
+ * some libraries multiply what they find by beta. */
 static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a, int64_t ld,
                  int trans, const void *x, int64_t x_step, double beta, void *y, int64_t y_step) {
   int rows = (int)(trans == TRANS ? c : r), columns = (int)(trans == TRANS ? r : c);

@@ -1,4 +1,5 @@
-/* blas.h: products of matrices of floats, by OpenBLAS where it is found, by our own loops where it is not. */
+/* blas.h: products of matrices of floats, by OpenBLAS where it is found, by our own loops where it
+ * is not. */
 #ifndef LT_CPU_BLAS_H
 #define LT_CPU_BLAS_H
 
@@ -10,8 +11,9 @@ typedef struct lt_Matrix {
   int64_t row, column;
 } lt_Matrix;
 
-/* c = a @ b + beta * c; a {m, k}, b {k, n}, c {m, n} with dense rows. dtype is float32 or float64. With beta 0, c is
- * not read. May be called from inside a parallel region; then it uses one thread. */
+/* c = a @ b + beta * c; a {m, k}, b {k, n}, c {m, n} with dense rows. dtype is float32 or float64.
+ * With beta 0, c is not read. May be called from inside a parallel region; then it uses one
+ * thread. */
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c);
 /* Can lt_gemm take this matrix of r x c elements as it is? Otherwise it must be made contiguous. */

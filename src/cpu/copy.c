@@ -1,14 +1,16 @@
-/* copy.c: elements of one dtype moved as bytes, whatever lies where, and memory filled with one element.
+/* copy.c: elements of one dtype moved as bytes, whatever lies where, and memory filled with one
+ * element.
  *
- * Three ways: dense to dense is memcpy; a transposition goes by square tiles, so that both sides use whole cache lines;
- * the rest goes row by row.
+ * Three ways: dense to dense is memcpy; a transposition goes by square tiles, so that both sides
+ * use whole cache lines; the rest goes row by row.
  */
 #include "cpu.h"
 #include "structured.h"
 
 #define TILE 32 /* elements: a tile of either side stays in the first cache */
 
-/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2, 4 or 8 bytes. */
+/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2, 4
+ * or 8 bytes. */
 #define MOVE(type)                                                                                 \
   static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
                           int64_t from_stride) {                                                   \
@@ -65,7 +67,7 @@ static void copy_row(const Mover *m, int64_t size, int64_t n, char *to, int64_t 
     m->move(n, to, to_stride, from, from_stride);
 }
 
-/* ---- the loop's outer dimensions, as one list of pieces ------------------------------------------------- */
+/* ---- the loop's outer dimensions, as one list of pieces -------------------------------------- */
 
 typedef struct Pieces {
   int ndim;
@@ -98,7 +100,7 @@ static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from
   }
 }
 
-/* ---- the three ways ---------------------------------------------------------------------------------------- */
+/* ---- the three ways -------------------------------------------------------------------------- */
 
 static void copy_dense(const lt_Loop *l, int64_t size) {
   int64_t bytes = l->numel * size, step = 1 << 20;
@@ -152,7 +154,8 @@ static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
   }
 }
 
-/* The dimension along which the input is dense while the output is dense along the last; -1 when there is none. */
+/* The dimension along which the input is dense while the output is dense along the last; -1 when
+ * there is none. */
 static int transposed_dim(const lt_Loop *l, int64_t size) {
   int last = l->ndim - 1;
   if (l->operand[0].strides[last] != size || l->operand[1].strides[last] == size ||

@@ -10,7 +10,8 @@ bool lt_cpu_elementwise(const lt_Loop *loop);
 bool lt_cpu_copy_same(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 
-/* What calculates matrix products, e.g. "OpenBLAS 0.3.21, SkylakeX" or why it is our own. Loads the library. */
+/* What calculates matrix products, e.g. "OpenBLAS 0.3.21, SkylakeX" or why it is our own. Loads
+ * the library. */
 const char *lt_cpu_blas_name(void);
 
 /* Bytes that can be had without the system having to stop programs; 0 when it does not say. */

@@ -1,10 +1,11 @@
-/* device.c: the CPU as a device: the simplest case, on which everything has happened when a call returns. */
+/* device.c: the CPU as a device: the simplest case, on which everything has happened when a call
+ * returns. */
 #include "cpu.h"
 #include "vector.h"
 
 #include <unistd.h>
 
-/* ---- kernels: one for each row of ops.def that wants one -------------------------------------------------- */
+/* ---- kernels: one for each row of ops.def that wants one ------------------------------------- */
 
 #define LT_REDUCE(name, ...) bool lt_cpu_##name(lt_Call *call);
 #define LT_KERNEL(name, ...) bool lt_cpu_##name(lt_Call *call);
@@ -18,7 +19,7 @@ static const lt_KernelFn kernels[LT_OP_COUNT] = {
 #include "ops.def"
 };
 
-/* ---- copies ------------------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                      lt_Stream *stream, bool non_blocking) {
@@ -33,7 +34,7 @@ static bool cpu_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *str
   return true;
 }
 
-/* ---- the machine ----------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int cpu_count(char *why, size_t why_size) {
   (void)why, (void)why_size;

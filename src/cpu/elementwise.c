@@ -1,9 +1,10 @@
-/* elementwise.c: runs elementwise ops over any layout and dtype with loops that know dense memory of one type only.
+/* elementwise.c: runs elementwise ops over any layout and dtype with loops that know dense memory
+ * of one type only.
  *
- * Work goes in blocks. For each block every operand is either memory that the loop can use where it is, or is gathered
- * and converted into a block on the stack; what the loop gives is converted and spread on the way out. An element's
- * result depends on its inputs alone, so the work may be cut anywhere: into threads, and between blocks to ask whether
- * to stop.
+ * Work goes in blocks. For each block every operand is either memory that the loop can use where
+ * it is, or is gathered and converted into a block on the stack; what the loop gives is converted
+ * and spread on the way out. An element's result depends on its inputs alone, so the work may be
+ * cut anywhere: into threads, and between blocks to ask whether to stop.
  */
 #include "cpu.h"
 #include "structured.h"
@@ -66,7 +67,7 @@ static lt_Number largest(lt_Dtype compute, lt_Dtype result) {
                                                         : FLT_MAX};
 }
 
-/* ---- positions ------------------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 static void place_at(const lt_Loop *l, int64_t position, int64_t *at) {
   for (int d = l->ndim - 1; d >= 0; d--) {
@@ -117,7 +118,7 @@ static char *in_place(const Plan *p, const Port *port, int64_t position, const i
   return p->rows && port->dense ? address(p->loop, port->operand, at) : NULL;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n,
                       char block[4][BLOCK * 8]) {
@@ -140,7 +141,8 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   if (values != out) transfer(p, &p->port[0], at, n, values, true);
 }
 
-/* Fills the blocks of operands that are the same in every block. Blocks of short rows hold whole rows. */
+/* Fills the blocks of operands that are the same in every block. Blocks of short rows hold whole
+ * rows. */
 static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
   static const int64_t origin[LT_MAX_DIMS];
   for (int k = 1; k <= p->inputs; k++) {
@@ -207,7 +209,7 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   return !p->stopped || lt_fail("interrupted");
 }
 
-/* ---- planning -------------------------------------------------------------------------------------------- */
+/* ---- planning -------------------------------------------------------------------------------- */
 
 static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
   const lt_Operand *o = &l->operand[k];
@@ -244,7 +246,8 @@ static lt_Numbers numbers_of(const lt_Loop *l, lt_Dtype compute) {
                       .limit = largest(compute, l->operand[0].dtype)};
 }
 
-/* Few dense elements of the right dtypes, the most frequent case, without a plan. False: it is not that case. */
+/* Few dense elements of the right dtypes, the most frequent case, without a plan. False: it is not
+ * that case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
   if (l->layout != LT_LAYOUT_CONTIGUOUS || l->numel >= LT_GRAIN || l->operand[0].dtype != result)
     return false;

@@ -1,5 +1,5 @@
-/* fill.c: tensors made from a few numbers: _arange, linspace, eye, empty. Numbers are computed in float64 (integers in
- * int64) from their position alone and rounded once. */
+/* fill.c: tensors made from a few numbers: _arange, linspace, eye, empty. Numbers are computed in
+ * float64 (integers in int64) from their position alone and rounded once. */
 #include "structured.h"
 
 /* Opens out in float64 or int64. */
@@ -24,7 +24,8 @@ bool lt_cpu__arange(lt_Call *c) {
   return lt_output_close(out, t);
 }
 
-/* Both halves count from their own end, so that both ends are exact and the numbers are symmetric. */
+/* Both halves count from their own end, so that both ends are exact and the numbers are
+ * symmetric. */
 bool lt_cpu_linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
   if (!t) return false;

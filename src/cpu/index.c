@@ -1,12 +1,14 @@
-/* index.c: reading by positions and masks: index_select, gather, _index, masked_select, nonzero, embedding. Elements are
- * moved by size, whatever the dtype. Every position is checked before anything is written. */
+/* index.c: reading by positions and masks: index_select, gather, _index, masked_select, nonzero,
+ * embedding. Elements are moved by size, whatever the dtype. Every position is checked before
+ * anything is written. */
 #include "structured.h"
 #include "index.h"
 #include "rows.h"
 
-/* ---- one index for a dimension -------------------------------------------------------------------------------------- */
+/* ---- one index for a dimension --------------------------------------------------------------- */
 
-/* Rows of `bytes` that lie `step` bytes apart, `count` of them by position; again for each `lead` bytes of `from`. */
+/* Rows of `bytes` that lie `step` bytes apart, `count` of them by position; again for each `lead`
+ * bytes of `from`. */
 typedef struct Rows {
   const char *from;
   char *to;
@@ -42,7 +44,8 @@ bool lt_cpu_index_select(lt_Call *c) {
   return ok;
 }
 
-/* Positions of dim for every element: index is as wide as the result, self may be wider elsewhere. */
+/* Positions of dim for every element: index is as wide as the result, self may be wider
+ * elsewhere. */
 bool lt_cpu_gather(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
@@ -73,9 +76,10 @@ bool lt_cpu_gather(lt_Call *c) {
   return true;
 }
 
-/* ---- several indices (NumPy's rules) ------------------------------------------------------------------------------------ */
+/* ---- several indices (NumPy's rules) --------------------------------------------------------- */
 
-/* The offsets in self (elements) that the broadcast indices name: int64, of the common shape. NULL on a bad position. */
+/* The offsets in self (elements) that the broadcast indices name: int64, of the common shape. NULL
+ * on a bad position. */
 static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
   int ndim = 0;
   int64_t shape[LT_MAX_DIMS];
@@ -176,7 +180,7 @@ bool lt_cpu__index(lt_Call *c) {
   return ok;
 }
 
-/* ---- masks: the kernel makes its own result, whose size is in the data ---------------------------------------------------- */
+/* ---- masks: the kernel makes its own result, whose size is in the data ----------------------- */
 
 static int64_t count_true(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
@@ -184,8 +188,8 @@ static int64_t count_true(const uint8_t *mask, int64_t n) {
   return count;
 }
 
-/* The elements whose byte is 1, `count` of them, one after the other. Every element is written where the next taken one
- * belongs, taken or not: no branch depends on the mask. */
+/* The elements whose byte is 1, `count` of them, one after the other. Every element is written
+ * where the next taken one belongs, taken or not: no branch depends on the mask. */
 #define TAKE(T)                                                                                    \
   do {                                                                                             \
     const T *x = from;                                                                             \
@@ -266,7 +270,7 @@ bool lt_cpu_nonzero(lt_Call *c) {
   return out != NULL;
 }
 
-/* ---- embedding ---------------------------------------------------------------------------------------------------------------- */
+/* ---- embedding ------------------------------------------------------------------------------- */
 
 bool lt_cpu_embedding(lt_Call *c) {
   lt_Tensor *weight = lt_in(c, 0), *out = c->out[0];
@@ -291,8 +295,8 @@ bool lt_cpu_embedding(lt_Call *c) {
   return ok;
 }
 
-/* Threads own rows of the result and each looks through all of the index: no two write one row, and every row is summed
- * in the order of the index. */
+/* Threads own rows of the result and each looks through all of the index: no two write one row,
+ * and every row is summed in the order of the index. */
 #define SUM_ROWS(T, F)                                                                             \
   static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,       \
                            int64_t rows, int64_t n, T *out) {                                      \

@@ -1,19 +1,22 @@
-/* index.h: the places that several index tensors name together, for reading (_index) and writing (_index_put). */
+/* index.h: the places that several index tensors name together, for reading (_index) and writing
+ * (_index_put). */
 #ifndef LT_CPU_INDEX_H
 #define LT_CPU_INDEX_H
 
 #include "structured.h"
 
-/* Where the result's elements lie in self, in the result's order: for each `lead` (dims before neighbouring indices),
- * each of `offsets`, each `mid` (dims between indices that are not neighbours), a block of elements in a row (the dims
- * after the last index). Offsets count elements. */
+/* Where the result's elements lie in self, in the result's order: for each `lead` (dims before
+ * neighbouring indices), each of `offsets`, each `mid` (dims between indices that are not
+ * neighbours), a block of elements in a row (the dims after the last index). Offsets count
+ * elements. */
 typedef struct lt_Places {
   lt_Tensor *offsets; /* int64; the caller releases it */
   lt_Odometer leads, mids;
   int64_t lead, mid, block;
 } lt_Places;
 
-/* Dims in ascending order, the blocks of self dense. False with a message when a position is out of range. */
+/* Dims in ascending order, the blocks of self dense. False with a message when a position is out
+ * of range. */
 bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const int64_t *dims);
 
 /* n elements from `place` in self are the result's elements from `at`. */

@@ -1,8 +1,10 @@
-/* index_update.c: writing by positions and masks: scatter, scatter_add, index_add, index_copy, index_fill, _index_put,
- * masked_scatter. The output holds self's values and is changed; every position is checked before the first write.
+/* index_update.c: writing by positions and masks: scatter, scatter_add, index_add, index_copy,
+ * index_fill, _index_put, masked_scatter. The output holds self's values and is changed; every
+ * position is checked before the first write.
  *
- * Where positions repeat, writes happen in the order of the index, so that the last one stays and sums come out the same
- * every time. Sums of halves are kept in float32, of small integers in int64.
+ * Where positions repeat, writes happen in the order of the index, so that the last one stays and
+ * sums come out the same every time. Sums of halves are kept in float32, of small integers in
+ * int64.
  */
 #include "structured.h"
 #include "index.h"
@@ -27,9 +29,10 @@ static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Sca
   }
 }
 
-/* ---- scatter, scatter_add: a position for every element ------------------------------------------------------------------- */
+/* ---- scatter, scatter_add: a position for every element -------------------------------------- */
 
-/* Writes src (element size `size`) into `to`, or adds it when `sum` is a dtype. Strides in bytes. */
+/* Writes src (element size `size`) into `to`, or adds it when `sum` is a dtype. Strides in
+ * bytes. */
 static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides,
                         const char *src, const int64_t *src_strides, int dim, size_t size,
                         lt_Dtype sum) {
@@ -89,7 +92,7 @@ static bool scatter(lt_Call *c, bool add) {
 bool lt_cpu_scatter(lt_Call *c) { return scatter(c, false); }
 bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, true); }
 
-/* ---- index_add, index_copy, index_fill: positions of one dimension ---------------------------------------------------------- */
+/* ---- index_add, index_copy, index_fill: positions of one dimension --------------------------- */
 
 bool lt_cpu_index_add(lt_Call *c) {
   lt_Tensor *out = c->out[0];
@@ -156,7 +159,7 @@ bool lt_cpu_index_fill(lt_Call *c) {
   return true;
 }
 
-/* ---- _index_put: several indices ------------------------------------------------------------------------------------------------ */
+/* ---- _index_put: several indices ------------------------------------------------------------- */
 
 typedef struct Write {
   char *to;
@@ -178,7 +181,8 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
       add_run(w->sum, to + (size_t)i * w->size, from + i * step, 1, lt_scalar_int(1));
 }
 
-/* The shape of self at the places: lead, offsets, mid, block, as far as broadcasting values needs it. */
+/* The shape of self at the places: lead, offsets, mid, block, as far as broadcasting values needs
+ * it. */
 static int places_shape(const lt_Places *p, const lt_Tensor *self, int last, int64_t *shape) {
   int n = 0;
   for (int d = 0; d < p->leads.ndim; d++) shape[n++] = p->leads.shape[d];
@@ -211,7 +215,7 @@ bool lt_cpu__index_put(lt_Call *c) {
   return lt_output_close(out, to);
 }
 
-/* ---- masked_scatter ------------------------------------------------------------------------------------------------------------------ */
+/* ---- masked_scatter -------------------------------------------------------------------------- */
 
 bool lt_cpu_masked_scatter(lt_Call *c) {
   lt_Tensor *out = c->out[0], *source = lt_in(c, 2);

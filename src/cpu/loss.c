@@ -1,8 +1,9 @@
-/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes count from 1; rows whose
- * class is ignore_index take no part. The sums are kept in float64. */
+/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes count
+ * from 1; rows whose class is ignore_index take no part. The sums are kept in float64. */
 #include "structured.h"
 
-/* The arguments that forward and backward share, open as contiguous tensors of the working dtype. */
+/* The arguments that forward and backward share, open as contiguous tensors of the working
+ * dtype. */
 typedef struct Rows {
   lt_Tensor *target, *weight;
   int64_t n, classes, ignore;

@@ -1,7 +1,8 @@
 /* matmul.c: mm, bmm and addmm.
  *
- * Floats go to lt_gemm with the strides they have, as long as one of a matrix's dimensions is dense; float16 and bfloat16
- * are converted to float32 and back; integers are multiplied in int64, which wraps as their own type does.
+ * Floats go to lt_gemm with the strides they have, as long as one of a matrix's dimensions is
+ * dense; float16 and bfloat16 are converted to float32 and back; integers are multiplied in int64,
+ * which wraps as their own type does.
  */
 #include "blas.h"
 #include "cpu.h"
@@ -22,7 +23,7 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   return lt_as_contiguous(t, work);
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 /* Rows of c (dense, n wide): c = alpha * a @ b + beta * c. */
 static void integer_rows(int64_t rows, int64_t n, int64_t k, uint64_t alpha, lt_Matrix am,
@@ -48,7 +49,7 @@ static void integer_gemm(int64_t m, int64_t n, int64_t k, int64_t alpha, lt_Matr
   }
 }
 
-/* ---- one product, or many ------------------------------------------------------------------------------------- */
+/* ---- one product, or many -------------------------------------------------------------------- */
 
 typedef struct Product {
   lt_Dtype work;
@@ -122,8 +123,8 @@ bool lt_cpu_bmm(lt_Call *c) {
   return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
-/* beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta is 0: then it is not read, and
- * its NaN does not count. */
+/* beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta is 0:
+ * then it is not read, and its NaN does not count. */
 bool lt_cpu_addmm(lt_Call *c) {
   lt_Scalar beta = c->arg[3].scalar;
   if (lt_scalar_to_double(beta) != 0 && !lt_copy_into(c->out[0], lt_in(c, 0), false)) return false;

@@ -1,6 +1,7 @@
-/* memory.c: memory of the CPU. Training asks for the same sizes again and again, and a large block fresh from the system
- * costs a page fault for every page of it; so freed blocks of some size are kept for the next who asks for just as much.
- * What is kept is bounded, and goes back to the system before memory is said to be out.
+/* memory.c: memory of the CPU. Training asks for the same sizes again and again, and a large block
+ * fresh from the system costs a page fault for every page of it; so freed blocks of some size are
+ * kept for the next who asks for just as much. What is kept is bounded, and goes back to the
+ * system before memory is said to be out.
  */
 #include "cpu.h"
 
@@ -22,7 +23,7 @@
 #define STACK_BITS 8
 #define STACKS     (1 << STACK_BITS)
 
-/* ---- the system's memory -------------------------------------------------------------------------------- */
+/* ---- the system's memory --------------------------------------------------------------------- */
 
 /* A number of kB that a file like /proc/meminfo gives under a name; 0 when it does not. */
 static size_t kilobytes(FILE *f, const char *name) {
@@ -44,7 +45,8 @@ size_t lt_cpu_memory_available(void) {
   return kb * 1024;
 }
 
-/* Behind every block lies what malloc gave: its fast path serves small sizes, and no alignment is asked of it. */
+/* Behind every block lies what malloc gave: its fast path serves small sizes, and no alignment is
+ * asked of it. */
 static void *block_new(size_t nbytes) {
   char *whole = malloc(nbytes + ALIGNMENT);
   if (!whole) return NULL;
@@ -66,7 +68,7 @@ static void block_free(void *memory) {
   free(whole);
 }
 
-/* ---- blocks that are kept --------------------------------------------------------------------------------- */
+/* ---- blocks that are kept -------------------------------------------------------------------- */
 
 /* A kept block says in its own memory what it is. */
 typedef struct Kept {
@@ -74,7 +76,8 @@ typedef struct Kept {
   size_t nbytes;
 } Kept;
 
-/* Stacks of blocks, by a hash of their size: a block freed a moment ago is still in the processor's caches. */
+/* Stacks of blocks, by a hash of their size: a block freed a moment ago is still in the
+ * processor's caches. */
 static struct {
   pthread_mutex_t lock;
   size_t bytes;
@@ -128,7 +131,7 @@ static void give_all_back(void) {
 /* What is kept when the program ends would look like a leak to those who look for leaks. */
 __attribute__((destructor)) static void at_end(void) { give_all_back(); }
 
-/* ---- the device's functions ---------------------------------------------------------------------------------- */
+/* ---- the device's functions ------------------------------------------------------------------ */
 
 void *lt_cpu_alloc(int index, size_t nbytes, lt_Stream *stream) {
   (void)index, (void)stream;

@@ -1,6 +1,6 @@
-/* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions; halves are worked on
- * in float32. The gradients of weight and bias are summed over fixed pieces of rows, which are then added in order, so
- * that they do not depend on the number of threads. */
+/* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions;
+ * halves are worked on in float32. The gradients of weight and bias are summed over fixed pieces
+ * of rows, which are then added in order, so that they do not depend on the number of threads. */
 #include "structured.h"
 #include "rows.h"
 

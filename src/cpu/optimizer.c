@@ -1,4 +1,5 @@
-/* optimizer.c: one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019) in one pass over memory:
+/* optimizer.c: one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019) in one
+ * pass over memory:
  *
  *   d = +-grad [+ weight_decay p]          the gradient; the decay is added unless it is decoupled
  *   m = beta1 m + (1 - beta1) d            moving averages of the gradient and of its square

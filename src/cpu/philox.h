@@ -1,6 +1,6 @@
-/* philox.h: Philox 4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (Parallel random numbers: as
- * easy as 1, 2, 3; SC 2011). A block of four numbers is a function of the key (the seed) and the counter (the block's
- * position in the sequence) alone.
+/* philox.h: Philox 4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (Parallel
+ * random numbers: as easy as 1, 2, 3; SC 2011). A block of four numbers is a function of the key
+ * (the seed) and the counter (the block's position in the sequence) alone.
  *
  * Which numbers an element takes, counting elements i and words w of a call from 0:
  *
@@ -17,8 +17,8 @@ typedef struct lt_Philox {
   uint64_t seed, position;
 } lt_Philox;
 
-/* One round on the counter c0..c3 with the key k0, k1, which moves on. Plain variables, so that a loop over blocks
- * becomes vector code. */
+/* One round on the counter c0..c3 with the key k0, k1, which moves on. Plain variables, so that a
+ * loop over blocks becomes vector code. */
 #define LT_PHILOX_ROUND(c0, c1, c2, c3, k0, k1)                                                    \
   do {                                                                                             \
     uint32_t h0_ = (uint32_t)(((uint64_t)(c0)*0xD2511F53u) >> 32), l0_ = (c0)*0xD2511F53u;         \

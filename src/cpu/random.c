@@ -1,5 +1,6 @@
-/* random.c: random numbers by Philox (philox.h says which of its numbers an element takes). An element depends on the
- * seed, the call's position in the sequence and its place alone: not on threads, layout or device.
+/* random.c: random numbers by Philox (philox.h says which of its numbers an element takes). An
+ * element depends on the seed, the call's position in the sequence and its place alone: not on
+ * threads, layout or device.
  *
  * Halves are drawn as float32, with no more bits than they hold, and rounded.
  */
@@ -80,7 +81,7 @@ static uint64_t wide_word(const uint32_t *w, int64_t i) {
   return (uint64_t)w[2 * i + 1] << 32 | w[2 * i];
 }
 
-/* ---- uniform --------------------------------------------------------------------------------------------------------- */
+/* ---- uniform --------------------------------------------------------------------------------- */
 
 /* The largest number of the dtype below `to`, so that rounding never gives `to` itself. */
 static double below(double to, double from, lt_Dtype d) {
@@ -131,7 +132,7 @@ bool lt_cpu_uniform(lt_Call *c) {
   return draw_floats(c, 3, uniform32, uniform64, &k);
 }
 
-/* ---- normal: Box and Muller (1958), two numbers from two, cosine first ------------------------------------------ */
+/* ---- normal: Box and Muller (1958), two numbers from two, cosine first ----------------------- */
 
 static void normal32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
   (void)first;
@@ -170,7 +171,7 @@ bool lt_cpu_normal(lt_Call *c) {
   return draw_floats(c, 3, normal32, normal64, &k);
 }
 
-/* ---- exponential: -log(u) / lambd ----------------------------------------------------------------------------------- */
+/* ---- exponential: -log(u) / lambd ------------------------------------------------------------ */
 
 static void exponential32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
                           void *out) {
@@ -195,7 +196,7 @@ bool lt_cpu_exponential(lt_Call *c) {
   return draw_floats(c, 2, exponential32, exponential64, &k);
 }
 
-/* ---- whole numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- whole numbers --------------------------------------------------------------------------- */
 
 /* The largest whole number up to which a dtype holds all of them. */
 static int64_t whole_limit(lt_Dtype d) {
@@ -238,7 +239,7 @@ bool lt_cpu_random(lt_Call *c) {
   return draw_into(c, 3, out, LT_int64, true, whole, &k);
 }
 
-/* ---- bernoulli: 1 where a fraction of 32 bits is below the probability ------------------------------------------------------ */
+/* ---- bernoulli: 1 where a fraction of 32 bits is below the probability ----------------------- */
 
 /* Probabilities in float64, checked: one (step 0) or n. */
 static bool chances_are_right(const double *chance, int64_t n, const lt_Tensor *self) {
@@ -279,10 +280,10 @@ bool lt_cpu__bernoulli(lt_Call *c) {
 
 bool lt_cpu__bernoulli_of(lt_Call *c) { return flip_by(c, 1, lt_in(c, 0)); }
 
-/* ---- permutations and draws --------------------------------------------------------------------------------------------------- */
+/* ---- permutations and draws ------------------------------------------------------------------ */
 
-/* 1..n sorted by random keys of 64 bits (equal keys, of which a million have one pair in 10^7 runs, stay in order): any
- * device can do that in parallel. */
+/* 1..n sorted by random keys of 64 bits (equal keys, of which a million have one pair in 10^7
+ * runs, stay in order): any device can do that in parallel. */
 bool lt_cpu_randperm(lt_Call *c) {
   int64_t n = c->out[0]->numel;
   lt_Philox p = reserve(c, 1, n, true);
@@ -342,8 +343,8 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
   }
 }
 
-/* Without: the k first to arrive when i arrives after an exponential time of rate w[i]. Weight i of row r is element
- * r * n + i. Positive doubles sort as their bits do. */
+/* Without: the k first to arrive when i arrives after an exponential time of rate w[i]. Weight i
+ * of row r is element r * n + i. Positive doubles sort as their bits do. */
 static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
                       lt_Keyed *items, int64_t *out) {
   for (int64_t i = 0; i < n; i++) {

@@ -1,7 +1,8 @@
-/* rearrange.c: elements moved, not computed: cat, triu, tril, flip, roll, and copies. By bytes, whatever the dtype. */
+/* rearrange.c: elements moved, not computed: cat, triu, tril, flip, roll, and copies. By bytes,
+ * whatever the dtype. */
 #include "structured.h"
 
-/* ---- cat --------------------------------------------------------------------------------------------------------- */
+/* ---- cat ------------------------------------------------------------------------------------- */
 
 /* Blocks that lie one after the other in `from`, `step` bytes apart in `to`. */
 typedef struct Piece {
@@ -47,7 +48,7 @@ bool lt_cpu_cat(lt_Call *c) {
   return true;
 }
 
-/* ---- triangles ------------------------------------------------------------------------------------------------------ */
+/* ---- triangles ------------------------------------------------------------------------------- */
 
 /* Row i of a matrix keeps the columns from..to. */
 static bool triangle(lt_Call *c, bool upper) {
@@ -83,7 +84,7 @@ static bool triangle(lt_Call *c, bool upper) {
 bool lt_cpu_triu(lt_Call *c) { return triangle(c, true); }
 bool lt_cpu_tril(lt_Call *c) { return triangle(c, false); }
 
-/* ---- flip, roll ------------------------------------------------------------------------------------------------------ */
+/* ---- flip, roll ------------------------------------------------------------------------------ */
 
 bool lt_cpu_flip(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
@@ -152,7 +153,7 @@ bool lt_cpu_roll(lt_Call *c) {
   return ok;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 bool lt_cpu__to_copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 0), c->arg[3].b); }
 bool lt_cpu__copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 1), c->arg[2].b); }

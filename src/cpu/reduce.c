@@ -1,9 +1,11 @@
-/* reduce.c: many elements into one: the folds (sum, mean, prod, amax, amin, all, any, count_nonzero, _norm).
+/* reduce.c: many elements into one: the folds (sum, mean, prod, amax, amin, all, any,
+ * count_nonzero, _norm).
  *
- * A fold may take its elements in any order, so it takes them as they lie in memory: dims are ordered by stride,
- * neighbours that are both kept or both folded are merged, and what is left alternates, kept x folded x kept ... Each
- * stage removes the innermost folded group: rows when nothing is inside it, else blocks of columns. A long fold with few
- * results is cut in pieces of a fixed size, whose results are folded again.
+ * A fold may take its elements in any order, so it takes them as they lie in memory: dims are
+ * ordered by stride, neighbours that are both kept or both folded are merged, and what is left
+ * alternates, kept x folded x kept ... Each stage removes the innermost folded group: rows when
+ * nothing is inside it, else blocks of columns. A long fold with few results is cut in pieces of a
+ * fixed size, whose results are folded again.
  *
  * var, argmax and logsumexp, which are not folds, are in reduce_line.c.
  */
@@ -14,7 +16,7 @@
 
 #define PIECE 65536 /* elements of a piece of a long fold */
 
-/* ---- one stage: outer x n x inner elements into outer x inner --------------------------------------------------- */
+/* ---- one stage: outer x n x inner elements into outer x inner -------------------------------- */
 
 typedef struct Stage {
   const lt_Fold *f;
@@ -75,7 +77,7 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
   return !lt_stopped() || lt_fail("interrupted");
 }
 
-/* ---- all stages ------------------------------------------------------------------------------------------------- */
+/* ---- all stages ------------------------------------------------------------------------------ */
 
 typedef struct Groups {
   int count;
@@ -125,8 +127,8 @@ static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
   return true;
 }
 
-/* Removes the innermost folded group: a new tensor, of one dim, of f->to. The last group goes into `out` (retained) if
- * what is left has its dtype and order. */
+/* Removes the innermost folded group: a new tensor, of one dim, of f->to. The last group goes into
+ * `out` (retained) if what is left has its dtype and order. */
 static lt_Tensor *fold_group(const lt_Fold *f, const void *x, Groups *g, lt_Tensor *out) {
   int at = g->count - 1;
   while (!g->folded[at]) at--;
@@ -163,8 +165,8 @@ static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups
   return lt_geometry(flat, 0, out->ndim, out->shape, strides);
 }
 
-/* Folds the dims of mask. The result has out's shape and the fold's dtype, its dims in any order; it may be out itself
- * (retained). */
+/* Folds the dims of mask. The result has out's shape and the fold's dtype, its dims in any order;
+ * it may be out itself (retained). */
 static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *out) {
   const lt_Fold *f = lt_fold(id);
   Groups g;
@@ -192,7 +194,7 @@ static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *
   return result;
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static bool fill(lt_Tensor *out, double value) {
   return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
@@ -301,7 +303,7 @@ bool lt_cpu_all(lt_Call *c) { return of_truth(c, LT_FOLD_MIN_U8, 1); }
 bool lt_cpu_any(lt_Call *c) { return of_truth(c, LT_FOLD_MAX_U8, 0); }
 bool lt_cpu_count_nonzero(lt_Call *c) { return of_truth(c, LT_FOLD_SUM_U8, 0); }
 
-/* ---- _norm ---------------------------------------------------------------------------------------------------------- */
+/* ---- _norm ----------------------------------------------------------------------------------- */
 
 static bool loop1(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {
   return lt_loop_run(op, out, compute, 1, (lt_Arg[]){A(x)}, lt_scalar_int(0), lt_scalar_int(0));

@@ -1,7 +1,8 @@
 /* reduce_line.c: reductions that are not folds: argmax and argmin, _max and _min, _var, logsumexp.
  *
- * Their elements are brought into one line: a contiguous tensor outer x n x inner of the working dtype, n the reduced
- * dims in the user's order. That is self as it is where the reduced dims are neighbours; else a copy with them last.
+ * Their elements are brought into one line: a contiguous tensor outer x n x inner of the working
+ * dtype, n the reduced dims in the user's order. That is self as it is where the reduced dims are
+ * neighbours; else a copy with them last.
  */
 #include "structured.h"
 #include "rows.h"
@@ -52,7 +53,7 @@ static bool fill(lt_Tensor *out, double value) {
                      lt_scalar_float(value), lt_scalar_int(0));
 }
 
-/* ---- the best and where it is: values and positions (from 1), either may be NULL --------------------------------- */
+/* ---- the best and where it is: values and positions (from 1), either may be NULL ------------- */
 
 #define BETTER(T, F, NAN_OF)                                                                       \
   /* Columns j .. j + width of one outer position. */                                              \
@@ -259,7 +260,7 @@ bool lt_cpu__var(lt_Call *c) {
   return lt_output_close(out, y) && ok && (!lt_stopped() || lt_fail("interrupted"));
 }
 
-/* ---- logsumexp -------------------------------------------------------------------------------------------------------- */
+/* ---- logsumexp ------------------------------------------------------------------------------- */
 
 bool lt_cpu_logsumexp(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];

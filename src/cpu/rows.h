@@ -1,8 +1,10 @@
-/* rows.h: the inner loops of the structured kernels: what one thread does to one row, or to a block of columns.
+/* rows.h: the inner loops of the structured kernels: what one thread does to one row, or to a
+ * block of columns.
  *
- * They live in src/cpu/kernels/, compiled once per instruction set (LT_ISA), and are chosen when the program runs. Sums
- * are kept in 64 bytes of lanes whatever the width of the machine's vectors, so every instruction set gives the same
- * bits; only exponentials and logarithms may differ in the last one.
+ * They live in src/cpu/kernels/, compiled once per instruction set (LT_ISA), and are chosen when
+ * the program runs. Sums are kept in 64 bytes of lanes whatever the width of the machine's
+ * vectors, so every instruction set gives the same bits; only exponentials and logarithms may
+ * differ in the last one.
  */
 #ifndef LT_CPU_ROWS_H
 #define LT_CPU_ROWS_H
@@ -13,8 +15,9 @@
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)
 #define LT_FOR_ISA(name) LT_PASTE(name, LT_ISA)
 
-/* Folds: many numbers into one, by an associative operation. F32, F64, I64 are what goes in; U8 is the byte of a bool.
- * SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums of floats are pairwise over blocks. */
+/* Folds: many numbers into one, by an associative operation. F32, F64, I64 are what goes in; U8 is
+ * the byte of a bool. SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums
+ * of floats are pairwise over blocks. */
 typedef enum lt_FoldId {
   LT_FOLD_SUM_F32,
   LT_FOLD_SUM_F64,
@@ -43,7 +46,8 @@ typedef struct lt_Fold {
   lt_FoldId then; /* the fold that joins results of this one */
   /* *out = the fold of x[0..n), n >= 1. */
   void (*row)(const void *x, int64_t n, void *out);
-  /* out[j] = the fold of x[j], x[stride + j] ... (n >= 1 of them), for j < width <= LT_FOLD_WIDTH. */
+  /* out[j] = the fold of x[j], x[stride + j] ... (n >= 1 of them), for j < width <=
+   * LT_FOLD_WIDTH. */
   void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *out);
 } lt_Fold;
 
@@ -86,7 +90,8 @@ typedef struct lt_AdamStep {
 typedef struct lt_RowKernels {
   LT_ROWS(float, f32)
   LT_ROWS(double, f64)
-  /* Blocks position, position + 1 ... of Philox's sequence (philox.h) for this seed: 4 words each. */
+  /* Blocks position, position + 1 ... of Philox's sequence (philox.h) for this seed: 4 words
+   * each. */
   void (*philox)(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words);
 } lt_RowKernels;
 

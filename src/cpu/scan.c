@@ -1,4 +1,5 @@
-/* scan.c: running sums and products along a dimension. Floats are kept in float64, integers wrap. */
+/* scan.c: running sums and products along a dimension. Floats are kept in float64, integers
+ * wrap. */
 #include "structured.h"
 
 #define WIDTH 64 /* columns that run together */

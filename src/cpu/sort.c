@@ -1,12 +1,13 @@
-/* sort.c: sort and topk. Elements become keys (NaN the largest, -0 equal to 0, descending by complement) that are
- * sorted together with where they came from: by insertion when few, else by radix, digit by digit from the lowest, which
- * is stable; digits that all keys share are skipped. The values follow their positions, so they keep every bit. */
+/* sort.c: sort and topk. Elements become keys (NaN the largest, -0 equal to 0, descending by
+ * complement) that are sorted together with where they came from: by insertion when few, else by
+ * radix, digit by digit from the lowest, which is stable; digits that all keys share are skipped.
+ * The values follow their positions, so they keep every bit. */
 #include "structured.h"
 #include "sort.h"
 
 #define FEW 48
 
-/* ---- sorting ------------------------------------------------------------------------------------------------------ */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 static void insertion(lt_Keyed *items, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
@@ -79,7 +80,7 @@ void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k) {
   }
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static uint64_t float_key(double d) {
   uint64_t u;
@@ -98,7 +99,8 @@ static uint64_t float32_key(float f) {
   return u >> 31 ? ~u : u | (uint32_t)1 << 31;
 }
 
-/* n elements of the working dtype, `stride` elements apart; flip: complement for descending order. */
+/* n elements of the working dtype, `stride` elements apart; flip: complement for descending
+ * order. */
 static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                       lt_Keyed *items) {
   for (int64_t i = 0; i < n; i++) {
@@ -115,10 +117,10 @@ static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, b
   }
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The first k of each line in order, values and positions. `self`'s elements are moved by size; x holds them in the
- * working dtype. Both are contiguous. */
+/* The first k of each line in order, values and positions. `self`'s elements are moved by size; x
+ * holds them in the working dtype. Both are contiguous. */
 static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending,
                         lt_Tensor *values, lt_Tensor *positions) {
   lt_Keyed *items = malloc((size_t)(l.n > 0 ? l.n : 1) * 2 * sizeof *items);

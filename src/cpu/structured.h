@@ -1,12 +1,13 @@
 /* structured.h: what the structured kernels of the CPU share.
  *
- * A kernel `bool lt_cpu_<row>(lt_Call *c)` runs after infer: shapes fit and dtypes are allowed. Outputs are contiguous;
- * inputs may have any strides and dtype. So that few loops are instantiated, a kernel names a working dtype (float32,
- * float64, int64, or the bytes of bool), asks for its inputs as contiguous tensors of it (lt_as_contiguous), and writes
- * into what lt_output_open gives. Kernels that only move elements work on bytes.
+ * A kernel `bool lt_cpu_<row>(lt_Call *c)` runs after infer: shapes fit and dtypes are allowed.
+ * Outputs are contiguous; inputs may have any strides and dtype. So that few loops are
+ * instantiated, a kernel names a working dtype (float32, float64, int64, or the bytes of bool),
+ * asks for its inputs as contiguous tensors of it (lt_as_contiguous), and writes into what
+ * lt_output_open gives. Kernels that only move elements work on bytes.
  *
- * Invariant: how work is cut into pieces depends on sizes only, or the results of the pieces do not depend on the cut.
- * So results are the same for every number of threads.
+ * Invariant: how work is cut into pieces depends on sizes only, or the results of the pieces do
+ * not depend on the cut. So results are the same for every number of threads.
  */
 #ifndef LT_CPU_STRUCTURED_H
 #define LT_CPU_STRUCTURED_H
@@ -25,8 +26,8 @@ static inline int lt_team(int64_t work, int64_t pieces) {
   return n < threads ? (int)n : threads;
 }
 
-/* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads that `work` elements
- * are worth; a call that is worth one thread costs nothing more. */
+/* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads
+ * that `work` elements are worth; a call that is worth one thread costs nothing more. */
 typedef void (*lt_RangeFn)(void *context, int64_t from, int64_t to);
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context);
 
@@ -35,7 +36,8 @@ static inline bool lt_stopped(void) {
   return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
 }
 
-/* A contiguous tensor around one dimension: outer x n x inner elements. A 0-d tensor is 1 x 1 x 1. */
+/* A contiguous tensor around one dimension: outer x n x inner elements. A 0-d tensor is 1 x 1 x
+ * 1. */
 typedef struct lt_Lines {
   int64_t outer, n, inner;
 } lt_Lines;
@@ -51,26 +53,29 @@ static inline int lt_arg_dim(const lt_Call *c, int i, const lt_Tensor *t) {
   return lt_dim(c->arg[i].i, t->ndim);
 }
 
-/* Where to write a result of dtype `work` that is meant for `out`: out itself (retained) when it has that dtype, else
- * a new tensor of its shape. NULL when memory runs out. */
+/* Where to write a result of dtype `work` that is meant for `out`: out itself (retained) when it
+ * has that dtype, else a new tensor of its shape. NULL when memory runs out. */
 lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work);
 /* Converts what was written into out where that is another tensor, and lets go of `written`. */
 bool lt_output_close(lt_Tensor *out, lt_Tensor *written);
-/* The same for a tensor that is to be changed: `work` holds out's values. lt_output_close ends it. */
+/* The same for a tensor that is to be changed: `work` holds out's values. lt_output_close ends
+ * it. */
 lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work);
 
-/* The dtypes that kernels on numbers work in: float32 (also for halves), float64, int64 (also for bool). */
+/* The dtypes that kernels on numbers work in: float32 (also for halves), float64, int64 (also for
+ * bool). */
 static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d); }
 
-/* An index tensor as contiguous int64 (one reference), every value checked to lie in 1..n, or in -n..-1 if `negative`
- * (then it is turned into 1..n in a copy). `name` is the argument's. NULL with a message that tells the first bad
- * value and where it stands. */
+/* An index tensor as contiguous int64 (one reference), every value checked to lie in 1..n, or in
+ * -n..-1 if `negative` (then it is turned into 1..n in a copy). `name` is the argument's. NULL
+ * with a message that tells the first bad value and where it stands. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
 /* The message for a bad value at flat position `at` (from 0) of an index argument; returns NULL. */
 void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n,
                    bool negative);
 
-/* t seen with another shape to which it broadcasts (strides 0), on its own storage. One reference. */
+/* t seen with another shape to which it broadcasts (strides 0), on its own storage. One
+ * reference. */
 lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
 /* t's memory in another geometry; offset in elements from t's first. One reference. */
 lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
@@ -99,7 +104,8 @@ static inline void lt_move_one(char *to, const char *from, size_t size) {
 void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
              size_t size);
 
-/* Counts through the positions of a shape, keeping the offsets of up to 3 operands (in any one unit). */
+/* Counts through the positions of a shape, keeping the offsets of up to 3 operands (in any one
+ * unit). */
 typedef struct lt_Odometer {
   int ndim;
   int64_t shape[LT_MAX_DIMS], at[LT_MAX_DIMS];

@@ -1,8 +1,10 @@
-/* vector.h: the vector loops of the CPU, one table for each instruction set, chosen when they are first asked for.
+/* vector.h: the vector loops of the CPU, one table for each instruction set, chosen when they are
+ * first asked for.
  *
- * A loop works on dense memory of one compute type (bool as uint8_t, int32_t, int64_t, float, double); loads bring
- * elements of any dtype and stride into that form, stores take them back. An element's result does not depend on
- * where it lies in the loop: results are the same for every split of the work and every layout.
+ * A loop works on dense memory of one compute type (bool as uint8_t, int32_t, int64_t, float,
+ * double); loads bring elements of any dtype and stride into that form, stores take them back. An
+ * element's result does not depend on where it lies in the loop: results are the same for every
+ * split of the work and every layout.
  */
 #ifndef LT_CPU_VECTOR_H
 #define LT_CPU_VECTOR_H
@@ -23,10 +25,12 @@ typedef struct lt_Numbers {
   lt_Number limit; /* the largest finite number of the result's dtype */
 } lt_Numbers;
 
-/* out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the op has not may be NULL. */
+/* out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the op has
+ * not may be NULL. */
 typedef void (*lt_VectorFn)(int64_t n, void *out, const void *x, const void *y, const void *z,
                             const lt_Numbers *numbers);
-/* n elements from memory with a stride in bytes (0: the same one n times) to dense ones of the compute type. */
+/* n elements from memory with a stride in bytes (0: the same one n times) to dense ones of the
+ * compute type. */
 typedef void (*lt_LoadFn)(int64_t n, void *out, const void *source, int64_t stride);
 /* The way back. */
 typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *values);
@@ -46,7 +50,8 @@ typedef struct lt_Isa {
 /* The best that this CPU has, or less where LUTRA_CPU_CAPABILITY (base, avx2, avx512) says so. */
 const lt_Isa *lt_cpu_isa(void);
 
-/* For kernels that need a vector function inside: out[i] = op(x[i], y[i]) on dense memory of a compute type. */
+/* For kernels that need a vector function inside: out[i] = op(x[i], y[i]) on dense memory of a
+ * compute type. */
 static inline void lt_vector_op(lt_OpId op, lt_Dtype compute, int64_t n, void *out, const void *x,
                                 const void *y) {
   static const lt_Numbers none;

@@ -1,6 +1,7 @@
 /* core.h: what the files of src/tensor (and kernels) share and an embedding program need not see.
  *
- * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds part:
+ * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds
+ * part:
  *   composite   composite_<name>(call) is written in other ops; nothing else happens here
  *   view        view_<name>(call) sets call->out[0] on self's storage
  *   the others  infer_<...>(call) fills call->spec: dtype, device and shape of each result; outputs are made from
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the op table (ops.c) ------------------------------------------------------------------------------ */
+/* ---- the op table (ops.c) -------------------------------------------------------------------- */
 
 typedef enum lt_Kind {
   LT_KIND_ELEMENTWISE,
@@ -110,7 +111,7 @@ const lt_Signature *lt_op_signature(lt_OpId op);
 /* By name, -1 when there is none. */
 int lt_op_find(const char *name);
 
-/* ---- a call ----------------------------------------------------------------------------------------------- */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 /* What a result will be. Results are contiguous. */
 typedef struct lt_Spec {
@@ -153,24 +154,27 @@ static inline bool lt_given(const lt_Call *c, int i) { return c->arg[i].kind != 
 void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);
 void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t);
 
-/* dim (from 0, or negative from the end) into 0..ndim-1; ndim 0 counts as 1. -1 and a message otherwise. */
+/* dim (from 0, or negative from the end) into 0..ndim-1; ndim 0 counts as 1. -1 and a message
+ * otherwise. */
 int lt_dim(int64_t dim, int ndim);
 /* A list of dims into a bit mask; nil, and an empty list, are all. False: out of range or twice. */
 bool lt_dims(const lt_Arg *arg, int ndim, unsigned *mask);
 /* dims as the user counts them, for messages. */
 static inline long long lt_dim_said(int64_t dim) { return dim >= 0 ? dim + 1 : dim; }
 
-/* The broadcast of two shapes into shape/ndim (which holds the first); false when they do not fit (no message). */
+/* The broadcast of two shapes into shape/ndim (which holds the first); false when they do not fit
+ * (no message). */
 bool lt_shape_broadcast(int *ndim, int64_t *shape, int ndim2, const int64_t *shape2);
 bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
-/* The dtype of an op on these arguments (tensors and scalars), by PyTorch's rules: dimensioned tensors, then 0-d
- * tensors, then numbers; a later class counts only if its category is higher. */
+/* The dtype of an op on these arguments (tensors and scalars), by PyTorch's rules: dimensioned
+ * tensors, then 0-d tensors, then numbers; a later class counts only if its category is higher. */
 lt_Dtype lt_result_type(const lt_Arg *args, int n);
 
-/* ---- scopes: temporaries of composites and gradients ------------------------------------------------------- */
+/* ---- scopes: temporaries of composites and gradients ----------------------------------------- */
 
-/* Opens a scope; lt_do's results belong to the innermost one. Dispatch opens one around every composite and gradient
- * function, so those just write chains of lt_do and return or store what they want kept. */
+/* Opens a scope; lt_do's results belong to the innermost one. Dispatch opens one around every
+ * composite and gradient function, so those just write chains of lt_do and return or store what
+ * they want kept. */
 size_t lt_scope_open(void);
 /* Frees the scope's tensors; `keep` (may be NULL) survives with one reference for the caller. */
 lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);
@@ -184,15 +188,17 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 /* Another result: lt_do_nth(sort, 1, A(x)). Runs the op again for each: for several use lt_call. */
 #define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
 
-/* ---- elementwise loops (loop.c) ---------------------------------------------------------------------------- */
+/* ---- elementwise loops (loop.c) -------------------------------------------------------------- */
 
-/* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR arguments) broadcast to. The
- * inputs are on out's device, or 0-d on the CPU, or numbers. No autograd, no checks beyond devices. */
+/* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR
+ * arguments) broadcast to. The inputs are on out's device, or 0-d on the CPU, or numbers. No
+ * autograd, no checks beyond devices. */
 bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs,
                  lt_Scalar a, lt_Scalar b);
 /* out[...] = source[...], any dtypes and layouts, any devices; source is broadcast. */
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
-/* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and layout. */
+/* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and
+ * layout. */
 void lt_loop_collapse(lt_Loop *loop);
 /* Writers bump the version of what they wrote. */
 void lt_tensor_touch(lt_Tensor *t);
@@ -200,16 +206,18 @@ void lt_tensor_touch(lt_Tensor *t);
 bool lt_tensor_overlaps_itself(const lt_Tensor *t);
 /* May the memory of the two overlap without being the very same elements in the same order? */
 bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b);
-/* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is that. No autograd. */
+/* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is
+ * that. No autograd. */
 lt_Tensor *lt_as_contiguous(lt_Tensor *t, lt_Dtype dtype);
 
-/* ---- autograd's side of a call (autograd/record.c) ----------------------------------------------------------- */
+/* ---- autograd's side of a call (autograd/record.c) ------------------------------------------- */
 
 /* Would the result of this call require grad? */
 bool lt_autograd_wanted(const lt_Call *c);
 /* Before an in-place op writes c->arg[0]: leaf, view and inference rules. */
 bool lt_autograd_check_in_place(const lt_Call *c);
-/* Before the run of an in-place op that is recorded: keeps what its gradient needs of self's old values. */
+/* Before the run of an in-place op that is recorded: keeps what its gradient needs of self's old
+ * values. */
 bool lt_autograd_before_in_place(lt_Call *c, void **state);
 /* After the run: joins the results to the graph. */
 bool lt_autograd_record(lt_Call *c);
@@ -220,16 +228,17 @@ void lt_autograd_drop_in_place(void *state);
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
 
-/* ---- random ---------------------------------------------------------------------------------------------------- */
+/* ---- random ---------------------------------------------------------------------------------- */
 
-/* Reserves `n` 32-bit numbers of g (NULL: the default generator): their key and first counter position. Positions count
- * blocks of four numbers. */
+/* Reserves `n` 32-bit numbers of g (NULL: the default generator): their key and first counter
+ * position. Positions count blocks of four numbers. */
 void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t *position);
 
 /* ---- small blocks (pool.c) ------------------------------------------------------------------- */
 
-/* Tensors and small storages come and go by the million, and a host's collector frees them in bursts, which malloc's own
- * caches do not hold. Blocks of a kind are kept by the thread that freed them. */
+/* Tensors and small storages come and go by the million, and a host's collector frees them in
+ * bursts, which malloc's own caches do not hold. Blocks of a kind are kept by the thread that
+ * freed them. */
 typedef enum lt_PoolKind {
   LT_POOL_TENSOR,
   LT_POOL_STORAGE,
@@ -241,11 +250,12 @@ typedef struct lt_Pool {
   void *first; /* each block's first word names the next */
   int count;
 } lt_Pool;
-/* A block for `size` bytes, which are the same in every call for a kind; NULL when memory is out (no message). */
+/* A block for `size` bytes, which are the same in every call for a kind; NULL when memory is out
+ * (no message). */
 void *lt_pool_take(lt_PoolKind kind, size_t size);
 void lt_pool_give(lt_PoolKind kind, void *block);
 
-/* ---- the thread's state (error.c) --------------------------------------------------------------------------------- */
+/* ---- the thread's state (error.c) ------------------------------------------------------------ */
 
 #define LT_SCOPE_FIRST 256
 typedef struct lt_Thread {

@@ -1,5 +1,5 @@
-/* device.c: the device table: the types known by name, and those registered at run time. A backend that is a shared
- * object of its own is loaded when it is first asked for. */
+/* device.c: the device table: the types known by name, and those registered at run time. A backend
+ * that is a shared object of its own is loaded when it is first asked for. */
 #define _GNU_SOURCE /* dladdr */
 #include "core.h"
 
@@ -41,8 +41,8 @@ static void name_all(DeviceType *type) {
 int lt_device_type_count(void) { return atomic_load(&type_count); }
 const char *lt_device_type_name(int type) { return types[type].name; }
 
-/* A backend calls the core that loads it; a core that is itself in a module of an interpreter is not seen by others
- * until it is asked for by name. */
+/* A backend calls the core that loads it; a core that is itself in a module of an interpreter is
+ * not seen by others until it is asked for by name. */
 static void show_core(void) {
   Dl_info here;
   if (dladdr(types, &here) && here.dli_fname)

@@ -1,14 +1,16 @@
-/* device.h: what a device must be able to do: one struct of function pointers, filled by cpu, cuda, mps, meta, or by
- * a shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
+/* device.h: what a device must be able to do: one struct of function pointers, filled by cpu,
+ * cuda, mps, meta, or by a shared object that is loaded at run time (it exports `const lt_Backend
+ * *lt_backend(void)`).
  *
- * The model is an asynchronous device with memory of its own. Work is put on a stream and may run later; the order
- * within a stream holds. A NULL stream is the device's default stream. The CPU is the simplest case: one stream, on
- * which everything has happened when the call returns. A NULL kernel means "not implemented here", and is the support
- * query (lt_op_supported).
+ * The model is an asynchronous device with memory of its own. Work is put on a stream and may run
+ * later; the order within a stream holds. A NULL stream is the device's default stream. The CPU is
+ * the simplest case: one stream, on which everything has happened when the call returns. A NULL
+ * kernel means "not implemented here", and is the support query (lt_op_supported).
  *
- * Failure: functions return NULL or false with the reason in the error slot. Kernels see only calls that infer has
- * found right: shapes fit, dtypes are allowed, outputs have memory, everything is on one device except that 0-d
- * tensors of the CPU may stand beside any device (their value is read at the call).
+ * Failure: functions return NULL or false with the reason in the error slot. Kernels see only
+ * calls that infer has found right: shapes fit, dtypes are allowed, outputs have memory,
+ * everything is on one device except that 0-d tensors of the CPU may stand beside any device
+ * (their value is read at the call).
  */
 #ifndef LT_DEVICE_H
 #define LT_DEVICE_H
@@ -47,8 +49,9 @@ typedef enum lt_Layout {
   LT_LAYOUT_GENERAL     /* any strides */
 } lt_Layout;
 
-/* An elementwise op, ready to run: operand[0] is the output, then `inputs` inputs. Expressions are computed in
- * `compute`; operands whose dtype differs are converted on the way in and out. Scalar arguments are a and b. */
+/* An elementwise op, ready to run: operand[0] is the output, then `inputs` inputs. Expressions are
+ * computed in `compute`; operands whose dtype differs are converted on the way in and out. Scalar
+ * arguments are a and b. */
 typedef struct lt_Loop {
   lt_OpId op;
   lt_Dtype compute;
@@ -71,19 +74,21 @@ typedef struct lt_Backend {
   bool asynchronous; /* calls may return before the work is done */
   bool has_data;     /* false: shapes only (meta) */
 
-  /* How many there are; 0 with the reason in `why` (never an error: it is asked by lists of devices). */
+  /* How many there are; 0 with the reason in `why` (never an error: it is asked by lists of
+   * devices). */
   int (*count)(char *why, size_t why_size);
   bool (*properties)(int index, lt_DeviceProperties *out);
   int (*index_current)(void); /* what the bare name means; NULL: 0 */
 
-  /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be called while work
-   * that uses the memory is still queued on `stream`: the backend keeps order. nbytes > 0. */
+  /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be
+   * called while work that uses the memory is still queued on `stream`: the backend keeps order.
+   * nbytes > 0. */
   void *(*alloc)(int index, size_t nbytes, lt_Stream *stream);
   void (*free)(int index, void *memory, size_t nbytes, lt_Stream *stream);
 
-  /* Bytes between any two devices of which one is this backend's and the other this backend's or the CPU. Puts the
-   * copy on `stream` (of the device that is not the CPU). When non_blocking is false, it is done on return as far as
-   * the host can see. */
+  /* Bytes between any two devices of which one is this backend's and the other this backend's or
+   * the CPU. Puts the copy on `stream` (of the device that is not the CPU). When non_blocking is
+   * false, it is done on return as far as the host can see. */
   bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                lt_Stream *stream, bool non_blocking);
   bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
@@ -106,8 +111,8 @@ typedef struct lt_Backend {
   /* Memory of `storage` is used on another stream than the one it was allocated on. May be NULL. */
   bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
 
-  /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas"); NULL for what it
-   * does not know. May be NULL. The text lives as long as the program. */
+  /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas");
+   * NULL for what it does not know. May be NULL. The text lives as long as the program. */
   const char *(*fact)(int index, const char *what);
 
   /* Elementwise ops. */

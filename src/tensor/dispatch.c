@@ -1,14 +1,16 @@
-/* dispatch.c: the way of a call, from arguments to results. core.h tells it in short. The invariant: nothing is
- * written before everything has been checked, so a failed call changes nothing. */
+/* dispatch.c: the way of a call, from arguments to results. core.h tells it in short. The
+ * invariant: nothing is written before everything has been checked, so a failed call changes
+ * nothing. */
 #include "core.h"
 
-/* ---- arguments ------------------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
     "nil",      "a tensor", "a list of tensors", "a number", "an int",     "a float", "a bool",
     "a string", "ints",     "a dtype",           "a device", "a Generator"};
 
-/* C callers write plain ints, doubles and bools; signatures are more exact. False: the kind does not fit. */
+/* C callers write plain ints, doubles and bools; signatures are more exact. False: the kind does
+ * not fit. */
 static bool coerce(lt_Call *c, int i, lt_ParamType type) {
   lt_Arg *a = &c->arg[i];
   switch (type) {
@@ -58,7 +60,8 @@ static bool coerce(lt_Call *c, int i, lt_ParamType type) {
   }
 }
 
-/* Fills the call's arguments. False with the slot untouched when a tensor is NULL: it passes through. */
+/* Fills the call's arguments. False with the slot untouched when a tensor is NULL: it passes
+ * through. */
 static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Signature *g = c->signature;
   for (int i = 0; i < nargs; i++)
@@ -77,7 +80,7 @@ static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
   return true;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* A 0-d tensor of the CPU may stand beside tensors of any device. */
 static bool follows(const lt_Tensor *t) {
@@ -102,7 +105,8 @@ static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const cha
       place->name, lt_device_name(chosen), name, lt_device_name(d), name, lt_device_name(chosen));
 }
 
-/* Where the call runs: on its tensors' device; a factory where it was told to, or on the default device. */
+/* Where the call runs: on its tensors' device; a factory where it was told to, or on the default
+ * device. */
 static bool choose_device(lt_Call *c) {
   Place place = {NULL, NULL};
   for (int i = 0; i < c->nargs; i++) {
@@ -121,7 +125,7 @@ static bool choose_device(lt_Call *c) {
   return true;
 }
 
-/* ---- elementwise inference ---------------------------------------------------------------------------------- */
+/* ---- elementwise inference ------------------------------------------------------------------- */
 
 static bool want_bool(const lt_Call *c, int i) {
   const lt_Tensor *t = c->arg[i].tensor;
@@ -179,7 +183,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   return true;
 }
 
-/* Names the sizes that clash: the first pair, from the last dimension, that differ and of which none is 1. */
+/* Names the sizes that clash: the first pair, from the last dimension, that differ and of which
+ * none is 1. */
 static bool broadcast_failed(const lt_Spec *s, const lt_Tensor *t) {
   int i = 1;
   while (s->shape[s->ndim - i] == t->shape[t->ndim - i] || s->shape[s->ndim - i] == 1 ||
@@ -244,7 +249,7 @@ static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
   return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, extra(c, 0), extra(c, 1));
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void drop_outputs(lt_Call *c) {
   for (int i = 0; i < c->nout; i++) {
@@ -396,7 +401,7 @@ static bool call_composite(lt_Call *c) {
   return ok;
 }
 
-/* ---- the short way ---------------------------------------------------------------------------- */
+/* ---- the short way --------------------------------------------------------------------------- */
 
 static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   switch (rule) {
@@ -413,7 +418,8 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   }
 }
 
-/* Does an operand leave everything as the tensor t says? A number does when its kind does not change the dtype. */
+/* Does an operand leave everything as the tensor t says? A number does when its kind does not
+ * change the dtype. */
 static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
   const lt_Tensor *u = a->tensor;
   if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype);
@@ -422,9 +428,9 @@ static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
          lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
 }
 
-/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and device, and numbers,
- * with no more arguments than those: nothing is left to infer, to broadcast or to refuse. The tensor that decides, or
- * NULL. */
+/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and
+ * device, and numbers, with no more arguments than those: nothing is left to infer, to broadcast
+ * or to refuse. The tensor that decides, or NULL. */
 static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = NULL;
   if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return NULL;

@@ -59,7 +59,7 @@ lt_Dtype lt_dtype_from_name(const char *name) {
   return LT_DTYPE_NONE;
 }
 
-/* ---- the dtype of a result --------------------------------------------------------------------------- */
+/* ---- the dtype of a result ------------------------------------------------------------------- */
 
 /* A dtype for each of three classes, of which a lower class counts only for its category. */
 typedef struct Classes {
@@ -97,7 +97,7 @@ lt_Dtype lt_result_type(const lt_Arg *args, int n) {
   return combine(combine(c.dimensioned, c.single), c.number);
 }
 
-/* ---- single values ------------------------------------------------------------------------------------ */
+/* ---- single values --------------------------------------------------------------------------- */
 
 int64_t lt_scalar_to_int(lt_Scalar s) {
   if (s.kind != LT_FLOATING) return s.i;

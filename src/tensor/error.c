@@ -1,5 +1,5 @@
-/* error.c: the thread's state: the error slot, the scope stack, the name of the op that the user called. This and the
- * device table are the only mutable state at file scope. */
+/* error.c: the thread's state: the error slot, the scope stack, the name of the op that the user
+ * called. This and the device table are the only mutable state at file scope. */
 #include "core.h"
 
 #include <stdarg.h>
@@ -42,11 +42,12 @@ bool lt_fail(const char *format, ...) {
   return false;
 }
 
-/* ---- scopes -------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 size_t lt_scope_open(void) { return lt_thread()->scope_count; }
 
-/* The first part of the stack lives in the thread's state, so that most threads never need to free one. */
+/* The first part of the stack lives in the thread's state, so that most threads never need to free
+ * one. */
 static bool scope_grow(lt_Thread *th) {
   size_t room = th->scope_room ? 2 * th->scope_room : LT_SCOPE_FIRST;
   lt_Tensor **bigger = th->scope_first;

@@ -1,5 +1,5 @@
-/* half.h: float16 and bfloat16 to and from float, rounding to the nearest, ties to even (IEEE 754); branch-free
- * enough to be vectorised. */
+/* half.h: float16 and bfloat16 to and from float, rounding to the nearest, ties to even (IEEE
+ * 754); branch-free enough to be vectorised. */
 #ifndef LT_HALF_H
 #define LT_HALF_H
 
@@ -53,8 +53,8 @@ static inline lt_half lt_half_from_float(float f) {
   return (lt_half){(uint16_t)(sign | bits)};
 }
 
-/* A double as a float rounded to odd: a further rounding to fewer bits is then as if done from the double at once
- * (Boldo and Melquiond 2008). */
+/* A double as a float rounded to odd: a further rounding to fewer bits is then as if done from the
+ * double at once (Boldo and Melquiond 2008). */
 static inline float lt_float_from_double_odd(double d) {
   float f = (float)d;
   if ((double)f == d || d != d || isinf(f)) return f;

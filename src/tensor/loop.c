@@ -1,8 +1,9 @@
-/* loop.c: elementwise loops: operands are broadcast, their dimensions reordered and merged to the few layouts that
- * device.h names, and handed to the device. Copies between dtypes, layouts and devices go the same way. */
+/* loop.c: elementwise loops: operands are broadcast, their dimensions reordered and merged to the
+ * few layouts that device.h names, and handed to the device. Copies between dtypes, layouts and
+ * devices go the same way. */
 #include "core.h"
 
-/* ---- overlap ------------------------------------------------------------------------------------------- */
+/* ---- overlap --------------------------------------------------------------------------------- */
 
 bool lt_tensor_overlaps_itself(const lt_Tensor *t) {
   if (t->numel <= 1 || lt_tensor_is_contiguous(t)) return false;
@@ -42,10 +43,10 @@ bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
          b->offset * bsize < (last_element(a) + 1) * asize;
 }
 
-/* ---- collapsing ------------------------------------------------------------------------------------------ */
+/* ---- collapsing ------------------------------------------------------------------------------ */
 
-/* Should dimension i lie inside dimension j? Decided by the first operand whose strides differ there; the output's
- * word counts first. */
+/* Should dimension i lie inside dimension j? Decided by the first operand whose strides differ
+ * there; the output's word counts first. */
 static bool inside(const lt_Loop *l, int i, int j) {
   for (int k = 0; k <= l->inputs; k++) {
     int64_t a = l->operand[k].strides[i], b = l->operand[k].strides[j];
@@ -122,7 +123,7 @@ void lt_loop_collapse(lt_Loop *l) {
   l->layout = layout_of(l);
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* Byte strides of t under the loop's shape (ndim dimensions, aligned at the end). */
 static void set_operand(lt_Loop *l, int k, const lt_Tensor *t) {
@@ -222,9 +223,10 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   return backend->elementwise(&l);
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Contiguous bytes from one device to another, going through the CPU where neither backend knows the other. */
+/* Contiguous bytes from one device to another, going through the CPU where neither backend knows
+ * the other. */
 static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
   const lt_Backend *target = lt_backend_of(out), *origin = lt_backend_of(source);
@@ -244,7 +246,8 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   return ok;
 }
 
-/* Between devices: cast and gathered where the source is, sent as dense bytes, spread where the target is. */
+/* Between devices: cast and gathered where the source is, sent as dense bytes, spread where the
+ * target is. */
 static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
   if (!lt_backend_of(out)->has_data) return true;

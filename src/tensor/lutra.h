@@ -5,14 +5,16 @@
  *   lt_Tensor *x = lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 4});
  *   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1);
  *
- * Errors: a function that can fail returns NULL or false and leaves the reason in the thread's error slot
- * (lt_error). Nothing is half done. A NULL tensor given to an op passes through as NULL without touching the
- * slot, so that a chain of ops needs one check, at its end.
+ * Errors: a function that can fail returns NULL or false and leaves the reason in the thread's
+ * error slot (lt_error). Nothing is half done. A NULL tensor given to an op passes through as NULL
+ * without touching the slot, so that a chain of ops needs one check, at its end.
  *
- * Ownership: tensors are reference counted (atomically). A function that returns a tensor gives the caller one
- * reference, except where it says 'borrowed', and except lt_do, whose results belong to the open scope.
+ * Ownership: tensors are reference counted (atomically). A function that returns a tensor gives
+ * the caller one reference, except where it says 'borrowed', and except lt_do, whose results
+ * belong to the open scope.
  *
- * Counting: int dims and positions in C count from 0; in messages, and inside index tensors, from LT_INDEX_BASE.
+ * Counting: int dims and positions in C count from 0; in messages, and inside index tensors, from
+ * LT_INDEX_BASE.
  */
 #ifndef LUTRA_H
 #define LUTRA_H
@@ -28,7 +30,7 @@
 #define LT_MAX_OUT    3  /* results of an op that are known from its signature */
 #define LT_INDEX_BASE 1  /* what the first position is called inside an Index tensor */
 
-/* ---- dtypes ----------------------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 typedef struct lt_half {
   uint16_t bits;
@@ -60,7 +62,8 @@ lt_Dtype lt_dtype_from_name(const char *name);
 lt_Dtype lt_dtype_default(void); /* of new float tensors: float32 unless set */
 bool lt_dtype_set_default(lt_Dtype d);
 
-/* A number together with its kind: kinds take part in promotion as Python's int, float and bool do. */
+/* A number together with its kind: kinds take part in promotion as Python's int, float and bool
+ * do. */
 typedef struct lt_Scalar {
   lt_Category kind;
   union {
@@ -83,7 +86,7 @@ int64_t lt_scalar_to_int(lt_Scalar s); /* truncates, NaN is 0, the rest saturate
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element);
 lt_Scalar lt_scalar_load(lt_Dtype d, const void *element);
 
-/* ---- devices ---------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 typedef struct lt_Device {
   uint8_t type;  /* row of the device table */
@@ -104,18 +107,20 @@ static inline bool lt_device_equal(lt_Device a, lt_Device b) {
 }
 /* The full form ("cpu", "cuda:0"); lives as long as the program. */
 const char *lt_device_name(lt_Device d);
-/* Checks a name and fills the number in; on failure an error that says why and names the devices here. */
+/* Checks a name and fills the number in; on failure an error that says why and names the devices
+ * here. */
 bool lt_device_parse(const char *name, lt_Device *out);
 int lt_device_type_count(void);
 const char *lt_device_type_name(int type);
-/* Devices of a type on this machine: 0 with the reason in `why` (if not NULL) when there is none. */
+/* Devices of a type on this machine: 0 with the reason in `why` (if not NULL) when there is
+ * none. */
 int lt_device_count(int type, char *why, size_t why_size);
 lt_Device lt_device_default(void); /* where factory functions create */
 bool lt_device_set_default(lt_Device d);
 /* Waits until all work on the device is done. */
 bool lt_device_synchronize(lt_Device d);
 
-/* ---- errors ----------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 const char *lt_error(void); /* the thread's last reason */
 /* Fills the slot; returns NULL so that a function can `return lt_error_set(...)`. */
@@ -123,7 +128,7 @@ void *lt_error_set(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* True when the slot's reason is that memory ran out. */
 bool lt_error_is_memory(void);
 
-/* ---- storages and tensors ----------------------------------------------------------------------------- */
+/* ---- storages and tensors -------------------------------------------------------------------- */
 
 typedef struct lt_Stream lt_Stream; /* device.h */
 
@@ -191,7 +196,7 @@ int64_t lt_memory_live(void);
 typedef bool (*lt_PressureFn)(void *context, size_t wanted);
 void lt_memory_on_pressure(lt_PressureFn fn, void *context);
 
-/* ---- shapes ------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* "{3, 4}", for messages: in a ring of buffers, good for the message that is being made. */
 const char *lt_shape_text(int ndim, const int64_t *shape);
@@ -199,7 +204,7 @@ const char *lt_shape_text(int ndim, const int64_t *shape);
 bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *numel);
 void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides); /* contiguous ones */
 
-/* ---- ops ------------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 typedef enum lt_OpId {
 #define LT_ELEMENTWISE(name, ...) LT_OP_##name,
@@ -294,7 +299,8 @@ static inline lt_Arg lt_arg_same(lt_Arg a) { return a; }
       lt_Generator *: lt_arg_generator,                                                            \
       lt_Arg: lt_arg_same)(value)
 
-/* What an op gave: `count` tensors at `items`, each one reference of the caller's; or a number (-> bool). */
+/* What an op gave: `count` tensors at `items`, each one reference of the caller's; or a number (->
+ * bool). */
 typedef struct lt_Results {
   int count;
   bool is_list; /* the signature says Tensor[] */
@@ -306,13 +312,14 @@ typedef struct lt_Results {
 static inline lt_Tensor **lt_results_items(lt_Results *r) { return r->is_list ? r->many : r->few; }
 void lt_results_release(lt_Results *r);
 
-/* Runs an op. Missing trailing arguments and LT_NIL take the signature's defaults. On failure false, nothing is
- * changed, and r is empty. `in_place`: the op's in-place variant, args[0] is written and is the result. */
+/* Runs an op. Missing trailing arguments and LT_NIL take the signature's defaults. On failure
+ * false, nothing is changed, and r is empty. `in_place`: the op's in-place variant, args[0] is
+ * written and is the result. */
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r);
 /* The first result of an op, owned by the caller. */
 lt_Tensor *lt_op1(lt_OpId op, const lt_Arg *args, int nargs);
 
-/* ---- random numbers --------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 lt_Generator *lt_generator_new(uint64_t seed);
 void lt_generator_free(lt_Generator *g);
@@ -322,14 +329,15 @@ void lt_generator_get_state(const lt_Generator *g, uint64_t state[2]); /* seed, 
 void lt_generator_set_state(lt_Generator *g, const uint64_t state[2]);
 uint64_t lt_random_seed(void); /* from the system's entropy */
 
-/* ---- autograd ----------------------------------------------------------------------------------------------- */
+/* ---- autograd -------------------------------------------------------------------------------- */
 
 bool lt_grad_enabled(void);
 bool lt_grad_set_enabled(bool on); /* returns what it was */
 bool lt_inference_enabled(void);
 bool lt_inference_set_enabled(bool on); /* returns what it was */
 bool lt_tensor_is_leaf(const lt_Tensor *t);
-/* Hosts ask this and not the field, which lags behind on a view whose base was changed in place on the tape. */
+/* Hosts ask this and not the field, which lags behind on a view whose base was changed in place on
+ * the tape. */
 bool lt_tensor_requires_grad(lt_Tensor *t);
 bool lt_op_has_gradient(lt_OpId op);                     /* composites: false, their parts have */
 bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on); /* leaves of float dtype only */
@@ -339,24 +347,28 @@ bool lt_tensor_set_grad(lt_Tensor *t,
 bool lt_tensor_retain_grad(lt_Tensor *t);
 const char *lt_tensor_grad_fn_name(const lt_Tensor *t); /* "MulBackward", NULL for leaves */
 
-/* d sum(tensors * grads) into the leaves' grad. grads[i] NULL: ones, for tensors of one element. inputs: only into
- * these (NULL: all leaves). A failure leaves every grad as it was; without retain_graph a part of the graph may be gone.
- * With create_graph a leaf's grad holds the graph, and the graph the leaf: clear the grad when done with it. */
+/* d sum(tensors * grads) into the leaves' grad. grads[i] NULL: ones, for tensors of one element.
+ * inputs: only into these (NULL: all leaves). A failure leaves every grad as it was; without
+ * retain_graph a part of the graph may be gone. With create_graph a leaf's grad holds the graph,
+ * and the graph the leaf: clear the grad when done with it. */
 bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
                  bool create_graph, int ninputs, lt_Tensor *const *inputs);
-/* The same, returned in out[0..ninputs), one reference each; unused inputs are an error unless allowed (then NULL). */
+/* The same, returned in out[0..ninputs), one reference each; unused inputs are an error unless
+ * allowed (then NULL). */
 bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
              bool create_graph, bool allow_unused, int ninputs, lt_Tensor *const *inputs,
              lt_Tensor **out);
 
-/* A hook sees a tensor's gradient and may give another (one reference) in *replacement; false stops with the slot's
- * error. `forget` is called when the hook goes away. Returns an id > 0, or 0 on failure. */
+/* A hook sees a tensor's gradient and may give another (one reference) in *replacement; false
+ * stops with the slot's error. `forget` is called when the hook goes away. Returns an id > 0, or 0
+ * on failure. */
 typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacement);
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
 
-/* A function of the host's own. The outputs, made under no_grad from the inputs, are joined to the graph; backward is
- * given one gradient per output (NULL where none came, or zeros if it asks) and fills one per input (NULL: none). */
+/* A function of the host's own. The outputs, made under no_grad from the inputs, are joined to the
+ * graph; backward is given one gradient per output (NULL where none came, or zeros if it asks) and
+ * fills one per input (NULL: none). */
 typedef struct lt_CustomFunction {
   const char *name; /* copied */
   bool (*backward)(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
@@ -368,14 +380,16 @@ typedef struct lt_CustomFunction {
 } lt_CustomFunction;
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs);
-/* For the host that saves tensors itself: the version to remember, and the check when it is used again. */
+/* For the host that saves tensors itself: the version to remember, and the check when it is used
+ * again. */
 unsigned lt_tensor_version(const lt_Tensor *t);
 
-/* ---- the rest ------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 int lt_num_threads(void);
 bool lt_set_num_threads(int n);
-/* Asked by long loops; set from a signal handler: the running op stops with an error "interrupted". */
+/* Asked by long loops; set from a signal handler: the running op stops with an error
+ * "interrupted". */
 extern atomic_bool lt_interrupt_flag;
 
 #endif

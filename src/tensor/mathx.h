@@ -1,10 +1,12 @@
-/* mathx.h: the vocabulary of ops.def's scalar texts, on which cc, nvcc and the Metal compiler must agree.
+/* mathx.h: the vocabulary of ops.def's scalar texts, on which cc, nvcc and the Metal compiler must
+ * agree.
  *
- * A file of kernels defines, before it includes ops.def, for each compute type: T (the type), U (its unsigned
- * counterpart for wrapping integer arithmetic), M(f) (the maths function f for T) and MAXFINITE. The macros here name
- * values; none hides control flow. What takes more than an expression is a function of the last part, which is made
- * for each type by including this file with LT_MATHX_FLOAT or LT_MATHX_INTEGER defined as the functions' qualifiers
- * ("static inline", "__device__").
+ * A file of kernels defines, before it includes ops.def, for each compute type: T (the type), U
+ * (its unsigned counterpart for wrapping integer arithmetic), M(f) (the maths function f for T)
+ * and MAXFINITE. The macros here name values; none hides control flow. What takes more than an
+ * expression is a function of the last part, which is made for each type by including this file
+ * with LT_MATHX_FLOAT or LT_MATHX_INTEGER defined as the functions' qualifiers ("static inline",
+ * "__device__").
  */
 #ifndef LT_MATHX_H
 #define LT_MATHX_H
@@ -25,7 +27,8 @@
 #define IPOW(x, y) lt_ipow(x, y)
 #define NOT(x)     (~(x))
 
-/* Floats: Python's % and //. The quotient comes from the remainder, so that x == (x // y) * y + x % y. */
+/* Floats: Python's % and //. The quotient comes from the remainder, so that x == (x // y) * y + x
+ * % y. */
 #define FMODULO(x, y)   lt_modulo(x, y)
 #define FFLOORDIV(x, y) lt_floordiv(x, y)
 #define POW(x, y)       lt_pow(x, y)
@@ -42,7 +45,8 @@
 
 #endif
 
-/* Calls come before the choice that may not need them, so that loops over these functions are vector code. */
+/* Calls come before the choice that may not need them, so that loops over these functions are
+ * vector code. */
 #ifdef LT_MATHX_FLOAT
 /* What is left of x by floor division; it has y's sign. */
 LT_MATHX_FLOAT T lt_modulo(T x, T y) {
@@ -50,7 +54,8 @@ LT_MATHX_FLOAT T lt_modulo(T x, T y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-/* x / y rounded down, exactly: the quotient of what is left after the remainder has been taken off. */
+/* x / y rounded down, exactly: the quotient of what is left after the remainder has been taken
+ * off. */
 LT_MATHX_FLOAT T lt_floordiv(T x, T y) {
   T rest = M(fmod)(x, y), plain = x / y;
   T quotient = (x - rest) / y;

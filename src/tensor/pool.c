@@ -1,5 +1,5 @@
-/* pool.c: blocks that a thread keeps for the next tensor. A thread's blocks are given back when it ends. Debug builds
- * keep none, so that the sanitizers see every use of freed memory. */
+/* pool.c: blocks that a thread keeps for the next tensor. A thread's blocks are given back when it
+ * ends. Debug builds keep none, so that the sanitizers see every use of freed memory. */
 #include "core.h"
 
 #include <pthread.h>

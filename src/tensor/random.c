@@ -1,6 +1,7 @@
-/* random.c: generators. A generator is a key (its seed) and a position in the sequence of Philox's counter; a kernel
- * reserves a stretch of the sequence, and each element's number depends only on the key and its place in it. So the same
- * seed gives the same numbers whatever the device and the number of threads. */
+/* random.c: generators. A generator is a key (its seed) and a position in the sequence of Philox's
+ * counter; a kernel reserves a stretch of the sequence, and each element's number depends only on
+ * the key and its place in it. So the same seed gives the same numbers whatever the device and the
+ * number of threads. */
 #include "core.h"
 
 #include <pthread.h>

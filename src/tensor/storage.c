@@ -1,5 +1,6 @@
-/* storage.c: reference-counted memory of a device. Every byte is counted, so that a host's collector can see it; an
- * allocation that fails asks the host to free memory, and tries again, before it becomes an error. */
+/* storage.c: reference-counted memory of a device. Every byte is counted, so that a host's
+ * collector can see it; an allocation that fails asks the host to free memory, and tries again,
+ * before it becomes an error. */
 #include "core.h"
 
 static _Atomic int64_t live_bytes;

@@ -100,7 +100,7 @@ static int method_set_data(lua_State *L) {
   return 1;
 }
 
-/* ---- nonzero ----------------------------------------------------------------------------------- */
+/* ---- nonzero --------------------------------------------------------------------------------- */
 
 static const lt_Signature nonzero_signature = {
     .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("as_tuple", BOOL)}};

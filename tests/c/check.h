@@ -1,9 +1,10 @@
 /* check.h: a C test in one header.
  *
- * A test file defines functions `static void name(void)` that state what must hold with the CHECK macros, and a main
- * that runs each by RUN(name) and returns check_end(). One RUN is one test: it passes when all its checks hold; each
- * check that does not is told with its place and values, and the rest of the test goes on. The last line a test
- * program prints is `N passed, N failed, N skipped`; its exit status is not 0 when one failed or none ran.
+ * A test file defines functions `static void name(void)` that state what must hold with the CHECK
+ * macros, and a main that runs each by RUN(name) and returns check_end(). One RUN is one test: it
+ * passes when all its checks hold; each check that does not is told with its place and values, and
+ * the rest of the test goes on. The last line a test program prints is `N passed, N failed, N
+ * skipped`; its exit status is not 0 when one failed or none ran.
  *
  *   static void adds(void) {
  *     CHECK_INT(2 + 2, 4);

@@ -1,5 +1,6 @@
-/* tensors.h: tensors of the CPU for tests of kernels: made from lists, filled with noise, laid out oddly, and read one
- * element at a time, slowly, through their strides. All belong to the open scope (every test opens one by SCOPED).
+/* tensors.h: tensors of the CPU for tests of kernels: made from lists, filled with noise, laid out
+ * oddly, and read one element at a time, slowly, through their strides. All belong to the open
+ * scope (every test opens one by SCOPED).
  */
 #ifndef LT_TESTS_TENSORS_H
 #define LT_TESTS_TENSORS_H
@@ -46,7 +47,8 @@ __attribute__((unused)) static double number(const lt_Tensor *t, int64_t at) {
   return lt_scalar_to_double(element(t, at));
 }
 
-/* Numbers from -1 to 1 in floats, -9 to 9 in integers, 0 to 9 in uint8, that look random; the same for the same seed. */
+/* Numbers from -1 to 1 in floats, -9 to 9 in integers, 0 to 9 in uint8, that look random; the same
+ * for the same seed. */
 __attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const int64_t *shape,
                                                 unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
@@ -79,8 +81,8 @@ __attribute__((unused)) static lt_Tensor *positions(int64_t n, int ndim, const i
   return t;
 }
 
-/* The same values in another layout: 0 as it is, 1 with the memory order of dims reversed, 2 with a hole after each
- * element of the last dim. */
+/* The same values in another layout: 0 as it is, 1 with the memory order of dims reversed, 2 with
+ * a hole after each element of the last dim. */
 __attribute__((unused)) static lt_Tensor *laid_out(lt_Tensor *t, int layout) {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   if (layout == 0 || t->ndim == 0) return t;

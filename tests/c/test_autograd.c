@@ -1,10 +1,11 @@
-/* test_autograd.c: the tape. Values are worked out by hand in the comments, or are PyTorch 1.13's where it says so. Every
- * test runs in a scope of its own and must leave no tensor's memory behind. */
+/* test_autograd.c: the tape. Values are worked out by hand in the comments, or are PyTorch 1.13's
+ * where it says so. Every test runs in a scope of its own and must leave no tensor's memory
+ * behind. */
 #include "check.h"
 
 #include "core.h"
 
-/* ---- helpers ----------------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 #define OWN(t) lt_scope_own(t)
 #define YES    lt_arg_bool(true)
@@ -66,7 +67,7 @@ static double at(lt_Tensor *t, int64_t i) {
     CHECK_CONTAINS(lt_error(), text);                                                              \
   } while (0)
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void chain_of_products(void) {
   /* d sum(x^2 y) = 2 x y, x^2 */
@@ -186,7 +187,7 @@ static void create_graph_into_grad(void) {
   CHECK_GRAD(x, 18);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void what_requires_grad(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4);
@@ -269,7 +270,8 @@ static void leaf_in_place(void) {
   CHECK(lt_tensor_is_leaf(x));
 }
 
-/* Nothing the graph keeps holds the graph: a tensor changed by what was made of it goes away without backward. */
+/* Nothing the graph keeps holds the graph: a tensor changed by what was made of it goes away
+ * without backward. */
 static void no_cycles(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
   CHECK(lt_do_in_place(add, A(y), A(lt_do(sin, A(y)))) == y);
@@ -291,7 +293,7 @@ static void inference_mode(void) {
   CHECK(lt_do(add, A(x), A(i)) != NULL);
 }
 
-/* ---- in place ---------------------------------------------------------------------------------------------- */
+/* ---- in place -------------------------------------------------------------------------------- */
 
 static void in_place_on_the_tape(void) {
   /* y = x 1; y *= w; y += y0: sum = x w + ... */
@@ -325,7 +327,8 @@ static void overwriting_ends_history(void) {
 }
 
 static void writing_into_a_view(void) {
-  /* y = 2 x; y[1] *= w (w = 10); sum(y^2): dx = 2 y dy/dx = {8 x1, 8 x2 100, 8 x3} = {8, 1600, 24}, dw = 2 y2 (2 x2) */
+  /* y = 2 x; y[1] *= w (w = 10); sum(y^2): dx = 2 y dy/dx = {8 x1, 8 x2 100, 8 x3} = {8, 1600,
+   * 24}, dw = 2 y2 (2 x2) */
   lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *w = leaf(VECTOR(10)), *y = lt_do(mul, A(x), A(2.0));
   lt_Tensor *part = lt_do(_slice, A(y), A(0), A(1), A(1), A(1));
   CHECK(lt_do_in_place(mul, A(part), A(w)) == part);
@@ -338,7 +341,8 @@ static void writing_into_a_view(void) {
 }
 
 static void views_see_what_their_base_became(void) {
-  /* v = y[2..3] made first, then y *= 3 in place: v's gradient goes through the new y. d sum(v^2)/dx = 2 (6 x) 6 */
+  /* v = y[2..3] made first, then y *= 3 in place: v's gradient goes through the new y. d
+   * sum(v^2)/dx = 2 (6 x) 6 */
   lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *y = lt_do(mul, A(x), A(2.0));
   lt_Tensor *v = lt_do(_slice, A(y), A(0), A(1), A(2), A(1));
   CHECK(lt_do_in_place(mul, A(y), A(3.0)) == y);
@@ -417,7 +421,7 @@ static void freed_tensors(void) {
   CHECK_GRAD(x, 2 * 3 * 3, 2 * 8 * 4);
 }
 
-/* ---- hooks, retain_grad -------------------------------------------------------------------------------------- */
+/* ---- hooks, retain_grad ---------------------------------------------------------------------- */
 
 typedef struct Seen {
   int calls, forgotten;
@@ -519,7 +523,7 @@ static void retained_grads(void) {
   CHECK_GRAD(z, 2, 2);
 }
 
-/* ---- custom functions ---------------------------------------------------------------------------------------- */
+/* ---- custom functions ------------------------------------------------------------------------ */
 
 typedef struct Twice { /* y = 2 x + 0 w, and a second output */
   int calls, forgotten, released, wrong;
@@ -586,7 +590,7 @@ static void custom_failures(void) {
   CHECK(lt_tensor_grad(d) == NULL);
 }
 
-/* ---- size ------------------------------------------------------------------------------------------------------ */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 static void a_million_additions(void) {
   lt_Tensor *x = leaf(VECTOR(1)), *y = lt_retain(x);
@@ -601,7 +605,8 @@ static void a_million_additions(void) {
   lt_release(y); /* frees the whole chain */
 }
 
-/* Every op that is no composite says in gradients.def what its gradient is, and no composite does. */
+/* Every op that is no composite says in gradients.def what its gradient is, and no composite
+ * does. */
 #include "autograd/autograd.h"
 static void every_op_has_a_row(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {

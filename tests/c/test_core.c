@@ -1,4 +1,5 @@
-/* test_core.c: dtypes, numbers, shapes, storages, views, the layouts of loops, and that a failed call changes nothing. */
+/* test_core.c: dtypes, numbers, shapes, storages, views, the layouts of loops, and that a failed
+ * call changes nothing. */
 #include "check.h"
 #include "core.h"
 #include "half.h"
@@ -11,7 +12,7 @@ static lt_Tensor *zeros(lt_Dtype dtype, int ndim, const int64_t *shape) {
 #define SHAPE(...)                                                                                 \
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 
-/* ---- dtypes ------------------------------------------------------------------------------------------------ */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 /* torch.promote_types of PyTorch 1.13, in the order of dtypes.def. */
 static void dtypes_promote_as_in_pytorch(void) {
@@ -75,7 +76,7 @@ static void numbers_take_part_in_promotion(void) {
   lt_release(one);
 }
 
-/* ---- float16 and bfloat16 ---------------------------------------------------------------------------------- */
+/* ---- float16 and bfloat16 -------------------------------------------------------------------- */
 
 /* The value of binary16's fields, by their definition (IEEE 754-2008, 3.4). */
 static double half_value(unsigned bits) {
@@ -118,7 +119,7 @@ static void halves_round_to_nearest_even(void) {
   CHECK_INT(lt_half_from_float(-FLT_MAX).bits, 0xfc00);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void numbers_that_do_not_fit_are_refused(void) {
   char element[16];
@@ -136,7 +137,7 @@ static void numbers_that_do_not_fit_are_refused(void) {
   CHECK(lt_scalar_store(lt_scalar_float(NAN), LT_bool, element) && *(uint8_t *)element == 1);
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static void shapes_are_counted_without_overflow(void) {
   int64_t n;
@@ -167,7 +168,7 @@ static void shapes_broadcast(void) {
   CHECK(lt_shape_broadcast(&ndim, shape, SHAPE(0)) && shape[0] == 0);
 }
 
-/* ---- storages -------------------------------------------------------------------------------------------------- */
+/* ---- storages -------------------------------------------------------------------------------- */
 
 static void memory_is_counted(void) {
   int64_t before = lt_memory_live();
@@ -191,7 +192,7 @@ static void large_memory_is_aligned(void) {
   lt_release(x);
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 /* A loop over operands of the given strides (in elements of 4 bytes). */
 static lt_Loop loop(int ndim, const int64_t *shape, int operands, int64_t strides[][3]) {
@@ -248,7 +249,7 @@ static void overlap_is_seen(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void null_passes_through(void) {
   lt_error_set("the first reason");

@@ -1,5 +1,5 @@
-/* test_device.c: a device that came at run time is as good as one that was built in: asynchronous, with memory of its
- * own (toy_device.c). */
+/* test_device.c: a device that came at run time is as good as one that was built in: asynchronous,
+ * with memory of its own (toy_device.c). */
 #include "check.h"
 #include "core.h"
 #include "toy_device.h"

@@ -1,7 +1,8 @@
-/* test_elementwise.c: every elementwise op of ops.def, on every dtype it takes and in every layout, against the same
- * formula in long double (or in 128 bit integers), element by element through the strides. An op without a reference
- * here fails. Then conversions between all dtypes, copies and fills of every layout, and what must not depend on
- * position, threads or instruction set. */
+/* test_elementwise.c: every elementwise op of ops.def, on every dtype it takes and in every
+ * layout, against the same formula in long double (or in 128 bit integers), element by element
+ * through the strides. An op without a reference here fails. Then conversions between all dtypes,
+ * copies and fills of every layout, and what must not depend on position, threads or instruction
+ * set. */
 #include "check.h"
 
 #include "core.h"
@@ -13,7 +14,7 @@ typedef long double Real;
 __extension__ typedef __int128 Whole;
 __extension__ typedef unsigned __int128 Bits;
 
-/* ---- references -------------------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 static Real gelu_tanh(Real y) {
   return 0.5L * y * (1 + tanhl(sqrtl(2 / acosl(-1)) * (y + 0.044715L * y * y * y)));
@@ -40,8 +41,8 @@ static Real clamp(Real x, Real lo, Real hi) {
   return fminl(fmaxl(x, lo), hi);
 }
 
-/* How exact a result must be: in units of the last place; 0 is exactly. FAIR: a formula of several steps, which is only
- * asked for finite results of moderate inputs. */
+/* How exact a result must be: in units of the last place; 0 is exactly. FAIR: a formula of several
+ * steps, which is only asked for finite results of moderate inputs. */
 enum { EXACT = 0, FUNCTION = 4, FAIR = 64, UNKNOWN = -1 };
 
 /* The result for floats. `limit`: the largest finite number; `narrow`: computed in float32. */
@@ -215,7 +216,7 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
 #undef IS
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static uint64_t noise = 1;
 static uint64_t next_random(void) {
@@ -282,7 +283,8 @@ static Real load(lt_Dtype d, const void *at) {
   }
 }
 
-/* The element of t that lies at position i of a result of the given shape (t is broadcast to it from the right). */
+/* The element of t that lies at position i of a result of the given shape (t is broadcast to it
+ * from the right). */
 static void *element(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t i) {
   int64_t offset = 0;
   for (int d = ndim - 1; d >= 0; d--) {
@@ -345,7 +347,7 @@ static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t p, int64_t q, int64_t 
   return t;
 }
 
-/* ---- one op on one set of tensors ------------------------------------------------------------------------------- */
+/* ---- one op on one set of tensors ------------------------------------------------------------ */
 
 static bool gives_bool(lt_OpId op) {
   return lt_ops[op].rule == LT_RULE_TEST || lt_ops[op].rule == LT_RULE_TRUTH;
@@ -468,7 +470,7 @@ static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout
   lt_release(out);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static const int64_t sizes[][3] = {{3, 5, 70}, {60, 3, 3}, {1, 1, 1}, {2, 1, 1100}, {1, 1, 37}};
 

@@ -1,5 +1,5 @@
-/* test_index.c: reading and writing by positions and masks against slow references; positions out of range change
- * nothing and say which one is wrong; cat, triangles, flip and roll. */
+/* test_index.c: reading and writing by positions and masks against slow references; positions out
+ * of range change nothing and say which one is wrong; cat, triangles, flip and roll. */
 #include "tensors.h"
 
 static int64_t flat(const lt_Tensor *t, const int64_t *position) {
@@ -85,7 +85,7 @@ static void scatter_writes_a_position_for_each(void) {
   CHECK_NEAR(number(z, 2), 7, 0);
 }
 
-/* ---- index_add, index_copy, index_fill ------------------------------------------------------------------------------- */
+/* ---- index_add, index_copy, index_fill ------------------------------------------------------- */
 
 static void rows_are_added_copied_and_filled(void) {
   for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
@@ -116,9 +116,10 @@ static void rows_are_added_copied_and_filled(void) {
       }
 }
 
-/* ---- several indices --------------------------------------------------------------------------------------------------- */
+/* ---- several indices ------------------------------------------------------------------------- */
 
-/* Expected shapes and values by NumPy: x[[0,2]], x[:, [1,3]], x[[0,1],:,[1,2]], x[[[0],[1]],[1,2]]. */
+/* Expected shapes and values by NumPy: x[[0,2]], x[:, [1,3]], x[[0,1],:,[1,2]],
+ * x[[[0],[1]],[1,2]]. */
 static void several_indices_follow_numpy(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_int32, lt_cpu(), SHAPE(3, 4, 5)));
   for (int32_t i = 0; i < 60; i++) ((int32_t *)lt_tensor_data(x))[i] = i;
@@ -174,7 +175,7 @@ static void places_are_put(void) {
   CHECK_NEAR(number(y[0], 3), 9, 0);
 }
 
-/* ---- masks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 static void masks_select_and_scatter(void) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
@@ -215,7 +216,7 @@ static void masks_select_and_scatter(void) {
   CHECK_INT(y[0]->shape[0], 0);
 }
 
-/* ---- embedding ------------------------------------------------------------------------------------------------------------------ */
+/* ---- embedding ------------------------------------------------------------------------------- */
 
 static void embedding_takes_rows_and_sums_their_gradients(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++) {
@@ -235,7 +236,7 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
   }
 }
 
-/* ---- errors: which position, where, what is valid; nothing is written ----------------------------------------------------------- */
+/* ---- errors: which position, where, what is valid; nothing is written ------------------------ */
 
 static void bad_positions_are_told_and_change_nothing(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(3, 2));
@@ -283,7 +284,7 @@ static void nothing_is_indexed(void) {
   CHECK_INT(y[0]->shape[1], 2);
 }
 
-/* ---- rearranging ------------------------------------------------------------------------------------------------------------------- */
+/* ---- rearranging ----------------------------------------------------------------------------- */
 
 static void cat_joins_any_layouts_and_dtypes(void) {
   for (int dim = 0; dim < 3; dim++)
@@ -360,7 +361,7 @@ static void flip_and_roll(void) {
   CHECK_TENSOR(y[0], 0, L(2, 3), 5, 6, 1, 2, 3, 4);
 }
 
-/* ---- factories ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- factories ------------------------------------------------------------------------------- */
 
 static void factories_count(void) {
   lt_Tensor *y[LT_MAX_OUT];

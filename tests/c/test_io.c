@@ -1,5 +1,6 @@
-/* test_io.c: readers and writers of tensor files: what a good file gives, every kind of malformed file, thousands of
- * altered and cut ones, and that a failure leaves one message, no memory and no half-written file behind. */
+/* test_io.c: readers and writers of tensor files: what a good file gives, every kind of malformed
+ * file, thousands of altered and cut ones, and that a failure leaves one message, no memory and no
+ * half-written file behind. */
 #include "check.h"
 
 #include "core.h"
@@ -10,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* ---- bytes ------------------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 typedef struct Bytes {
   uint8_t at[8192];
@@ -106,7 +107,7 @@ static Bytes altered(const Bytes *b) {
   return c;
 }
 
-/* ---- safetensors ---------------------------------------------------------------------------------------------- */
+/* ---- safetensors ----------------------------------------------------------------------------- */
 
 static const char good_header[] =
     "{\"__metadata__\":{\"format\":\"pt\",\"caf\\u00e9\":\"\\ud83d\\ude00\\n\"},"
@@ -265,7 +266,7 @@ static void safetensors_survives(void) {
   CHECK_INT(lt_memory_live(), live);
 }
 
-/* ---- files on disk ------------------------------------------------------------------------------------------------ */
+/* ---- files on disk --------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/lutra-test-io-XXXXXX";
 static const char *path_of(const char *name) {
@@ -377,7 +378,7 @@ static void links_stay_links(void) {
   lt_release(t);
 }
 
-/* ---- IDX ------------------------------------------------------------------------------------------------------------ */
+/* ---- IDX ------------------------------------------------------------------------------------- */
 
 static Bytes gzip(const Bytes *b) {
   Bytes out = {.n = 0};
@@ -496,7 +497,7 @@ static void idx_survives(void) {
   CHECK_INT(lt_memory_live(), live);
 }
 
-/* ---- npy --------------------------------------------------------------------------------------------------------------- */
+/* ---- npy ------------------------------------------------------------------------------------- */
 
 static Bytes npy(const char *dict, size_t data) {
   Bytes b = bytes("\x93NUMPY\x01\0\0\0", 10);

@@ -1,6 +1,6 @@
-/* test_io_values.c: files that others wrote, byte for byte: NumPy's are read and written as NumPy does, a safetensors
- * file is written as its format says; tensors of other devices and odd layouts; writes that fail; and samples of the
- * malformed files that broke other readers. */
+/* test_io_values.c: files that others wrote, byte for byte: NumPy's are read and written as NumPy
+ * does, a safetensors file is written as its format says; tensors of other devices and odd
+ * layouts; writes that fail; and samples of the malformed files that broke other readers. */
 #include "tensors.h"
 #include "io/file.h"
 #include "io/io.h"
@@ -60,7 +60,7 @@ static bool same_tensor(lt_Tensor *a, lt_Tensor *b) {
   return true;
 }
 
-/* ---- NumPy's files ----------------------------------------------------------------------------------------- */
+/* ---- NumPy's files --------------------------------------------------------------------------- */
 
 /* Written by NumPy 1.24.2:
  *   from numpy.lib import format
@@ -348,9 +348,10 @@ static void npy_refuses_more(void) {
   lt_release(old);
 }
 
-/* ---- safetensors, byte for byte ------------------------------------------------------------------------------ */
+/* ---- safetensors, byte for byte -------------------------------------------------------------- */
 
-/* By the format: metadata first, wide elements before narrow ones, then names in order; blanks up to 8. */
+/* By the format: metadata first, wide elements before narrow ones, then names in order; blanks up
+ * to 8. */
 static void safetensors_are_written_as_the_format_says(void) {
   static const char header[] =
       "{\"__metadata__\":{\"by\":\"a \\\"test\\\"\"},"
@@ -479,7 +480,7 @@ static void a_header_has_a_limit(void) {
   unlink(path);
 }
 
-/* ---- IDX ------------------------------------------------------------------------------------------------------- */
+/* ---- IDX ------------------------------------------------------------------------------------- */
 
 static lt_Tensor *read_idx(const void *bytes, size_t n) {
   FILE *f = fmemopen((void *)(uintptr_t)bytes, n, "rb");
@@ -522,8 +523,8 @@ static void idx_of_many_pieces(void) {
   CHECK_SAYS("load_idx: x: ", "after its compressed data");
 }
 
-/* 16 MB of zeros fold into 16 KB; a header that says less, or more, is found out by reading, and 2^32 - 1 elements that
- * are not there are never given memory. */
+/* 16 MB of zeros fold into 16 KB; a header that says less, or more, is found out by reading, and
+ * 2^32 - 1 elements that are not there are never given memory. */
 static void idx_that_grows(void) {
   size_t n = 1u << 24;
   uint8_t *plain = calloc(1, n), *packed = malloc(1u << 16);
@@ -541,7 +542,7 @@ static void idx_that_grows(void) {
   free(packed);
 }
 
-/* ---- devices, failing writes, paths ------------------------------------------------------------------------------ */
+/* ---- devices, failing writes, paths ---------------------------------------------------------- */
 
 static void tensors_of_devices_are_fetched(void) {
   lt_Device toy;
@@ -574,7 +575,8 @@ static void tensors_of_devices_are_fetched(void) {
   CHECK_INT(files_in_folder(), files);
 }
 
-/* The disk is full (here: a file may not grow): the old file stays as it was, and nothing else does. */
+/* The disk is full (here: a file may not grow): the old file stays as it was, and nothing else
+ * does. */
 static void a_failed_write_changes_nothing(void) {
   struct rlimit old, small;
   lt_Tensor *big = noise(LT_float32, SHAPE(300, 300), 1), *one = V(float32, 5);

@@ -1,5 +1,5 @@
-/* test_matmul.c: mm, bmm and addmm against three loops in double (or wrapping integers), for every dtype, layout and
- * size, empty ones included. */
+/* test_matmul.c: mm, bmm and addmm against three loops in double (or wrapping integers), for every
+ * dtype, layout and size, empty ones included. */
 #include "check.h"
 
 #include "core.h"
@@ -23,7 +23,8 @@ static double element(const lt_Tensor *t, const int64_t *at) {
 
 typedef enum Layout { DENSE, TRANSPOSED, WIDE, STEPPED, REPEATED, LAYOUTS } Layout;
 
-/* {b, r, c} (or {r, c} when b < 0) of small whole numbers, so that sums are exact in every dtype. */
+/* {b, r, c} (or {r, c} when b < 0) of small whole numbers, so that sums are exact in every
+ * dtype. */
 static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t b, int64_t r, int64_t c) {
   int64_t shape[3] = {b < 0 ? 1 : b, r, c}, strides[3] = {r * c, c, 1}, room = shape[0] * r * c;
   switch (layout) {

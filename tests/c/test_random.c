@@ -1,5 +1,6 @@
-/* test_random.c: Philox against its published vectors; each number depends on seed, position and place alone, not on
- * threads or on what is drawn with it; the distributions against their moments, ends and frequencies. */
+/* test_random.c: Philox against its published vectors; each number depends on seed, position and
+ * place alone, not on threads or on what is drawn with it; the distributions against their
+ * moments, ends and frequencies. */
 #include "tensors.h"
 #include "cpu/philox.h"
 #include "cpu/rows.h"
@@ -93,7 +94,8 @@ static bool same_bytes(const lt_Tensor *a, const lt_Tensor *b, int64_t n) {
   return memcmp(lt_tensor_data(a), lt_tensor_data(b), (size_t)n * lt_dtype_size(a->dtype)) == 0;
 }
 
-/* The first numbers of a call are the same however many follow, by however many threads; a new call goes on. */
+/* The first numbers of a call are the same however many follow, by however many threads; a new
+ * call goes on. */
 static void numbers_depend_on_seed_and_place_alone(void) {
   lt_Generator *g = lt_generator_new(42);
   int was = lt_num_threads();
@@ -135,7 +137,8 @@ static void layout_makes_no_difference(void) {
   lt_generator_free(g);
 }
 
-/* The documented mapping: element i of float32 takes word i % 4 of block i / 4, of float64 two words of block i / 2. */
+/* The documented mapping: element i of float32 takes word i % 4 of block i / 4, of float64 two
+ * words of block i / 2. */
 static void uniform_maps_words_as_documented(void) {
   lt_Generator *g = lt_generator_new(0);
   Kind f = {LT_OP_uniform, LT_float32, 0, 1}, d = {LT_OP_uniform, LT_float64, 0, 1};
@@ -159,8 +162,8 @@ static void uniform_maps_words_as_documented(void) {
   lt_generator_free(g);
 }
 
-/* Mean and variance of n numbers lie within five standard errors of what they should be (the fourth central moment, for
- * the error of the variance, is the distribution's own). */
+/* Mean and variance of n numbers lie within five standard errors of what they should be (the
+ * fourth central moment, for the error of the variance, is the distribution's own). */
 static void moments_are_right(void) {
   static const double mean[KINDS] = {0.5, 0.5, 0.5, 0.5, 1,   1,    0,
                                      0.5, 0.5, 3.5, 3.5, 3.5, 0.25, 0.25};
@@ -281,7 +284,8 @@ static void multinomial_draws_by_weight(void) {
   CHECK_NEAR((double)count[1], 1000, 150);
   CHECK_NEAR((double)count[3], 3000, 217);
   CHECK_NEAR((double)count[4], 4000, 224);
-  /* without replacement: distinct, the first one by weight; the rest by the weights that are left */
+  /* without replacement: distinct, the first one by weight; the rest by the weights that are
+   * left */
   lt_Tensor *v = V(float64, 1, 3, 0, 4);
   int64_t first[5] = {0}, pair = 0;
   for (int i = 0; i < 4000; i++) {

@@ -1,9 +1,11 @@
-/* test_reduce.c: reductions, scans and sorting against slow references that read one element at a time, over dtypes,
- * layouts and dims; and the corners: nothing to reduce, NaN, infinities, overflow, long sums. */
+/* test_reduce.c: reductions, scans and sorting against slow references that read one element at a
+ * time, over dtypes, layouts and dims; and the corners: nothing to reduce, NaN, infinities,
+ * overflow, long sums. */
 #include "tensors.h"
 #include "cpu/rows.h"
 
-/* The elements of self that make element `at` of the result, in order; returns how many. mask: reduced dims. */
+/* The elements of self that make element `at` of the result, in order; returns how many. mask:
+ * reduced dims. */
 static int64_t gathered(const lt_Tensor *self, unsigned mask, int64_t at, double *into) {
   int64_t position[LT_MAX_DIMS] = {0}, n = 0;
   for (int d = self->ndim - 1; d >= 0; d--)
@@ -154,7 +156,8 @@ static void positions_of_largest(void) { every(LT_OP_argmax); }
 static void positions_of_smallest(void) { every(LT_OP_argmin); }
 static void log_sums(void) { every(LT_OP_logsumexp); }
 
-/* With one element the variance is NaN, which the reference gives as well, but for shapes {n, 1}: skip none. */
+/* With one element the variance is NaN, which the reference gives as well, but for shapes {n, 1}:
+ * skip none. */
 static void variances(void) { every(LT_OP__var); }
 
 static void norms(void) {
@@ -350,7 +353,7 @@ static void variance_takes_a_correction(void) {
   CHECK(isnan(number(y[0], 0)));
 }
 
-/* ---- scans ------------------------------------------------------------------------------------------------------------ */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
 static void scans_run_along_any_dim(void) {
   for (int d = LT_bool; d < LT_DTYPE_COUNT; d++)
@@ -381,7 +384,7 @@ static void scans_run_along_any_dim(void) {
         }
 }
 
-/* ---- sort, topk ------------------------------------------------------------------------------------------------------------ */
+/* ---- sort, topk ------------------------------------------------------------------------------ */
 
 /* a comes before b; NaN is the largest. */
 static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }

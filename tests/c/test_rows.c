@@ -1,5 +1,5 @@
-/* test_rows.c: softmax, layer norm, nll loss and a step of Adam against their formulas in double, over dtypes, layouts
- * and lengths that do and do not fill vectors. */
+/* test_rows.c: softmax, layer norm, nll loss and a step of Adam against their formulas in double,
+ * over dtypes, layouts and lengths that do and do not fill vectors. */
 #include "tensors.h"
 
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void softmax_gradients(void) {
         }
 }
 
-/* ---- layer norm ---------------------------------------------------------------------------------------------------------- */
+/* ---- layer norm ------------------------------------------------------------------------------ */
 
 static void layer_norm_and_its_gradients(void) {
   static const int64_t lengths[] = {1, 7, 64, 130};
@@ -167,7 +167,7 @@ static void threads_make_no_difference(void) {
   CHECK(memcmp(lt_tensor_data(one[1][2]), lt_tensor_data(many[1][2]), 333 * 4) == 0);
 }
 
-/* ---- nll loss ------------------------------------------------------------------------------------------------------------------ */
+/* ---- nll loss -------------------------------------------------------------------------------- */
 
 static void nll_loss_by_class(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++)
@@ -214,7 +214,7 @@ static void nll_loss_by_class(void) {
   CHECK(isnan(number(y[0], 0))); /* all are ignored: 0 / 0 */
 }
 
-/* ---- a step of Adam ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a step of Adam -------------------------------------------------------------------------- */
 
 static void adam_steps_by_the_formula(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++)

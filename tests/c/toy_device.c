@@ -1,5 +1,6 @@
-/* toy_device.c: see toy_device.h. A device pointer is the host's with a bit turned that makes the address one that no
- * program can have, so that touching it faults. Kernels are the CPU's elementwise loops, run when the queue is. */
+/* toy_device.c: see toy_device.h. A device pointer is the host's with a bit turned that makes the
+ * address one that no program can have, so that touching it faults. Kernels are the CPU's
+ * elementwise loops, run when the queue is. */
 #include "toy_device.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* toy_device.h: the smallest device that is as strange as a GPU: two of them, with memory that the host cannot touch,
- * whose work waits in a queue until somebody synchronizes. It proves that device.h asks for nothing a CPU alone has. */
+/* toy_device.h: the smallest device that is as strange as a GPU: two of them, with memory that the
+ * host cannot touch, whose work waits in a queue until somebody synchronizes. It proves that
+ * device.h asks for nothing a CPU alone has. */
 #ifndef TOY_DEVICE_H
 #define TOY_DEVICE_H
 

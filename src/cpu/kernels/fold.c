@@ -1,9 +1,10 @@
 /* fold.c: sums, products, largest and smallest of rows and of columns.
  *
- * Floats are kept in 64 bytes of lanes (16 float or 8 double), four of them side by side, over blocks of 2,048 elements;
- * blocks are joined in pairs. So the rounding error of a sum grows with the logarithm of its length, and the result is
- * the same whatever the width of the machine's vectors. Columns are added row by row, which is friendly to caches, in
- * blocks of 16 rows that are joined in pairs too.
+ * Floats are kept in 64 bytes of lanes (16 float or 8 double), four of them side by side, over
+ * blocks of 2,048 elements; blocks are joined in pairs. So the rounding error of a sum grows with
+ * the logarithm of its length, and the result is the same whatever the width of the machine's
+ * vectors. Columns are added row by row, which is friendly to caches, in blocks of 16 rows that
+ * are joined in pairs too.
  */
 #include "cpu/rows.h"
 #include "cpu/kernels/lanes.h"
@@ -12,10 +13,10 @@
 #define LT_APART __attribute__((noinline)) /* recursive: copies of it inside itself are of no use */
 #define ROWS     16                        /* rows that are added to columns one after the other */
 
-/* ---- floats: by lanes ------------------------------------------------------------------------------------------- */
+/* ---- floats: by lanes ------------------------------------------------------------------------ */
 
-/* JOIN(a, b) joins two values or two sets of lanes; FROM is what goes in, T what it is folded in, OPEN(x) lifts a set
- * of lanes, ONE(x) an element. */
+/* JOIN(a, b) joins two values or two sets of lanes; FROM is what goes in, T what it is folded in,
+ * OPEN(x) lifts a set of lanes, ONE(x) an element. */
 #define FLOAT_FOLD(NAME, FROM, T, L, JOIN, JOIN1, OPEN, ONE, IDENTITY)                             \
   static T block_##NAME(const FROM *x, int64_t n) {                                                \
     T a = IDENTITY;                                                                                \
@@ -58,7 +59,8 @@
   static void row_##NAME(const void *x, int64_t n, void *out) { *(T *)out = pairs_##NAME(x, n); }  \
   COLUMNS(NAME, FROM, T, JOIN1, ONE)
 
-/* Columns, of any dtype. Narrow dense columns are taken as wide rows of several, which fill the vectors. */
+/* Columns, of any dtype. Narrow dense columns are taken as wide rows of several, which fill the
+ * vectors. */
 #define COLUMNS(NAME, FROM, T, JOIN1, ONE)                                                         \
   static void few_##NAME(const FROM *restrict x, int64_t n, int64_t stride, int64_t width,         \
                          T *restrict out) {                                                        \
@@ -118,7 +120,7 @@
     memcpy(out, x, (size_t)width * sizeof *out);                                                   \
   }
 
-/* ---- integers: any order gives the same, so the compiler may choose ----------------------------------------------- */
+/* ---- integers: any order gives the same, so the compiler may choose -------------------------- */
 
 #define INTEGER_FOLD(NAME, FROM, T, JOIN1, IDENTITY)                                               \
   static void row_##NAME(const void *x, int64_t n, void *out) {                                    \

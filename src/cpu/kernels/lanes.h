@@ -1,5 +1,5 @@
-/* lanes.h: sets of 64 bytes of floats that are worked on as one, in GCC's vector notation. On a machine with narrower
- * vectors the compiler takes several; the result is the same. */
+/* lanes.h: sets of 64 bytes of floats that are worked on as one, in GCC's vector notation. On a
+ * machine with narrower vectors the compiler takes several; the result is the same. */
 #ifndef LT_CPU_LANES_H
 #define LT_CPU_LANES_H
 

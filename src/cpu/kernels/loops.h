@@ -8,8 +8,9 @@
  *
  * and includes this file; it is compiled once for each instruction set, with LT_ISA its name.
  *
- * Loops whose text calls a maths function run over whole groups of LANES elements, the last one filled up by repeating
- * an element, so that no element is computed by a scalar variant that rounds differently.
+ * Loops whose text calls a maths function run over whole groups of LANES elements, the last one
+ * filled up by repeating an element, so that no element is computed by a scalar variant that
+ * rounds differently.
  */
 #include "vector.h"
 #include "half.h"
@@ -40,7 +41,8 @@
 
 /* ---- loops ---- */
 
-/* Does a text, its macros replaced, call a function? Decided while compiling. Integers are exact in any variant. */
+/* Does a text, its macros replaced, call a function? Decided while compiling. Integers are exact
+ * in any variant. */
 #ifdef LT_IS_FLOAT
 #define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
 #else
@@ -110,7 +112,8 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     }                                                                                              \
   }
 
-/* What of a row is made for this type: EMIT_<TYPES>, and which type its results have: by its rule. */
+/* What of a row is made for this type: EMIT_<TYPES>, and which type its results have: by its
+ * rule. */
 #define RESULT_SAME                          T, VALUE
 #define RESULT_NUMBER                        T, VALUE
 #define RESULT_FLOAT                         T, VALUE

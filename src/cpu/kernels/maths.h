@@ -1,10 +1,12 @@
-/* maths.h: M(f), the maths functions of the float loops, declared so that loops over them call vector variants.
+/* maths.h: M(f), the maths functions of the float loops, declared so that loops over them call
+ * vector variants.
  *
- * With the attribute, gcc turns a call of expf inside a vector loop into _ZGVeN16v_expf and its like, which libmvec and
- * SLEEF have. libmvec is preferred: measured with AVX-512, a float's exp takes 0.2 ns, tanh 0.2, erf 0.4, pow 1.2, with a
- * worst error of 2.5, 1.4, 4.0 and 0.6 units in the last place (SLEEF: 0.2, 1.0, 1.5, 1.6 ns; 1.0, 1.0, 0.8, 0.6),
- * and it has every special case right. SLEEF's log1p, sinh, cosh, asinh and acosh overflow too early and are left scalar.
- * fmod must be exact, and has no vector variant that is.
+ * With the attribute, gcc turns a call of expf inside a vector loop into _ZGVeN16v_expf and its
+ * like, which libmvec and SLEEF have. libmvec is preferred: measured with AVX-512, a float's exp
+ * takes 0.2 ns, tanh 0.2, erf 0.4, pow 1.2, with a worst error of 2.5, 1.4, 4.0 and 0.6 units in
+ * the last place (SLEEF: 0.2, 1.0, 1.5, 1.6 ns; 1.0, 1.0, 0.8, 0.6), and it has every special case
+ * right. SLEEF's log1p, sinh, cosh, asinh and acosh overflow too early and are left scalar. fmod
+ * must be exact, and has no vector variant that is.
  */
 #ifndef LT_CPU_MATHS_H
 #define LT_CPU_MATHS_H
@@ -17,7 +19,8 @@
 #define LT_SIMD
 #endif
 
-/* lt_m_<g>f and lt_m_<g>: the C library's functions, and their vector variants where the attribute names them. */
+/* lt_m_<g>f and lt_m_<g>: the C library's functions, and their vector variants where the attribute
+ * names them. */
 #define LT_VECTOR1(g)                                                                              \
   LT_SIMD float g##f(float);                                                                       \
   LT_SIMD double g(double);                                                                        \

@@ -1,14 +1,14 @@
-/* rows_body.h: the loops of rows.h for one type of float. rows.c defines T, its suffix F, M(f), the lanes V with
- * V_N of them in V_LOAD, V_ALL and V_LARGER / V_SMALLER, and includes this file.
+/* rows_body.h: the loops of rows.h for one type of float. rows.c defines T, its suffix F, M(f),
+ * the lanes V with V_N of them in V_LOAD, V_ALL and V_LARGER / V_SMALLER, and includes this file.
  *
- * Loops that call a maths function run over whole groups of GROUP elements, the last one filled up, so that every
- * element is computed by the same vector variant wherever it lies.
+ * Loops that call a maths function run over whole groups of GROUP elements, the last one filled
+ * up, so that every element is computed by the same vector variant wherever it lies.
  */
 #define FN(name)     LT_PASTE(name, F)
 #define STATIC(name) static LT_FLAT name
 #define LT_FLAT      __attribute__((unused))
 
-/* ---- sums over a row --------------------------------------------------------------------------------------------- */
+/* ---- sums over a row ------------------------------------------------------------------------- */
 
 /* The lanes of four sets and the scalars that did not fill one, as one number, in a fixed order. */
 STATIC(T) FN(gathered)(const V *s, T rest) {
@@ -68,7 +68,7 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
   return s;
 }
 
-/* ---- the largest ---------------------------------------------------------------------------------------------------- */
+/* ---- the largest ----------------------------------------------------------------------------- */
 
 #define BEST_ROW(name, V_BETTER, OP, WORST)                                                        \
   STATIC(T) FN(name)(const T *x, int64_t n) {                                                      \
@@ -109,7 +109,7 @@ static T FN(best)(const T *x, int64_t n, bool largest, int64_t *at) {
   return best;
 }
 
-/* ---- exponentials --------------------------------------------------------------------------------------------------- */
+/* ---- exponentials ---------------------------------------------------------------------------- */
 
 /* y[i] = e^(x[i] - m[i * step]) for i < n, step 0 or 1; x and y may be the same. */
 STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
@@ -180,7 +180,7 @@ static void FN(log_softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
   }
 }
 
-/* ---- the same along columns ------------------------------------------------------------------------------------------- */
+/* ---- the same along columns ------------------------------------------------------------------ */
 
 static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,
                                 bool log) {
@@ -225,7 +225,7 @@ static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t 
   }
 }
 
-/* ---- layer norm: x^ = (x - mean) rstd, y = x^ w + b ---------------------------------------------------------------------- */
+/* ---- layer norm: x^ = (x - mean) rstd, y = x^ w + b ------------------------------------------ */
 
 static void FN(layer_norm)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,
                            T *rstd) {
@@ -285,7 +285,7 @@ static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, 
     for (int64_t i = 0; i < n; i++) db[i] += g[i];
 }
 
-/* ---- a step of Adam -------------------------------------------------------------------------------------------------------- */
+/* ---- a step of Adam -------------------------------------------------------------------------- */
 
 static void FN(adamw)(T *p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step) {
   T sign = (T)step->sign, decay = (T)step->decay, shrink = (T)step->shrink, eps = (T)step->eps;

@@ -1,8 +1,8 @@
-/* apply.c: one node's gradient: its saved values are checked and unpacked, its row's function runs in a scope, and what
- * it gives is brought into the form of the inputs. */
+/* apply.c: one node's gradient: its saved values are checked and unpacked, its row's function runs
+ * in a scope, and what it gives is brought into the form of the inputs. */
 #include "autograd.h"
 
-/* ---- saved values ------------------------------------------------------------------------------------------ */
+/* ---- saved values ---------------------------------------------------------------------------- */
 
 static const char *saved_name(const lt_Node *n, int what, char *text, size_t room) {
   if (what < 0) return "result";
@@ -34,7 +34,8 @@ static bool changed_since(const lt_Node *n, const lt_Saved *s) {
                  lt_tensor_version(s->tensor), s->version);
 }
 
-/* The saved value; on the tape (create_graph), joined to where it came from. Belongs to the scope or to the node. */
+/* The saved value; on the tape (create_graph), joined to where it came from. Belongs to the scope
+ * or to the node. */
 static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   if (lt_tensor_version(s->tensor) != s->version) {
     changed_since(n, s);
@@ -76,7 +77,7 @@ static bool unpack_all(lt_Grad *g, lt_Tensor **list) {
   return true;
 }
 
-/* ---- the form of an input ---------------------------------------------------------------------------------- */
+/* ---- the form of an input -------------------------------------------------------------------- */
 
 /* Sums a gradient over the dimensions in which its input was broadcast. */
 static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {
@@ -107,7 +108,7 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
                A((bool)false));
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static bool run_row(lt_Grad *g) {
   const lt_GradientRow *row = &lt_gradients[g->node->op];

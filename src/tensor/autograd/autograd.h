@@ -1,16 +1,18 @@
 /* autograd.h: the tape, seen from inside.
  *
- * The graph is made of nodes, one for each recorded call, and of edges that lead from a node to where the gradients of
- * its inputs go: to the node that made the input, or to a leaf. A leaf needs no node of its own: the edge holds the
- * tensor. So nothing in the graph points at a tensor that has a grad_fn, and reference counts are enough:
+ * The graph is made of nodes, one for each recorded call, and of edges that lead from a node to
+ * where the gradients of its inputs go: to the node that made the input, or to a leaf. A leaf
+ * needs no node of its own: the edge holds the tensor. So nothing in the graph points at a tensor
+ * that has a grad_fn, and reference counts are enough:
  *
  *   tensor -> meta -> node -> edges -> nodes and leaves
  *                          -> saved values: aliases (a geometry on the same storage, without meta)
  *   view   -> meta -> base
  *
- * A node is one block of memory: its inputs, the arguments of the call and what is saved lie behind it. A gradient
- * function (gradients.def) is written in ops; the engine (backward.c) sums what it gives over broadcast dimensions,
- * casts it and moves it to what the input was, so that gradient functions need not.
+ * A node is one block of memory: its inputs, the arguments of the call and what is saved lie
+ * behind it. A gradient function (gradients.def) is written in ops; the engine (backward.c) sums
+ * what it gives over broadcast dimensions, casts it and moves it to what the input was, so that
+ * gradient functions need not.
  *
  * A graph belongs to one thread at a time.
  */
@@ -22,7 +24,8 @@
 typedef struct lt_Node lt_Node;
 typedef struct lt_Hook lt_Hook;
 
-/* Where a gradient goes: a node's output, or a leaf; neither: nobody wants it. Holds one reference. */
+/* Where a gradient goes: a node's output, or a leaf; neither: nobody wants it. Holds one
+ * reference. */
 typedef struct lt_Edge {
   lt_Node *node;
   lt_Tensor *leaf;
@@ -31,7 +34,8 @@ typedef struct lt_Edge {
 
 static inline bool lt_edge_leads(const lt_Edge *e) { return e->node || e->leaf; }
 
-/* A tensor argument of a call (each entry of a list is one), as the gradient must come back to it. */
+/* A tensor argument of a call (each entry of a list is one), as the gradient must come back to
+ * it. */
 typedef struct lt_Input {
   lt_Edge edge;
   lt_Dtype dtype;
@@ -111,10 +115,10 @@ struct lt_AutogradMeta {
   lt_AutogradMeta *next_retainer;
 };
 
-/* ---- node.c ------------------------------------------------------------------------------------------------ */
+/* ---- node.c ---------------------------------------------------------------------------------- */
 
-/* A node with room for inputs, saved values and arguments, and `words` int64 and `bytes` behind them. All zero, with
- * one reference. NULL: no memory. */
+/* A node with room for inputs, saved values and arguments, and `words` int64 and `bytes` behind
+ * them. All zero, with one reference. NULL: no memory. */
 lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_t words,
                      size_t bytes, int64_t **words_at, char **bytes_at);
 lt_Node *lt_node_retain(lt_Node *n);
@@ -122,7 +126,8 @@ lt_Node *lt_node_retain(lt_Node *n);
 void lt_node_release(lt_Node *n);
 /* Lets the saved values go; a second backward through the node is an error then, if it had any. */
 void lt_node_free_saved(lt_Node *n);
-/* Fills input i from t (the edge apart); the shape (and on demand strides and offset) goes to *words, which moves on. */
+/* Fills input i from t (the edge apart); the shape (and on demand strides and offset) goes to
+ * *words, which moves on. */
 void lt_node_set_input(lt_Node *n, int i, const lt_Tensor *t, bool strides, int64_t **words);
 /* "mul", for messages. */
 const char *lt_node_op_name(const lt_Node *n);
@@ -140,7 +145,7 @@ lt_Tensor *lt_alias(const lt_Tensor *t);
 /* An alias whose gradient goes along the edge. */
 lt_Tensor *lt_alias_on(const lt_Tensor *t, const lt_Edge *edge);
 
-/* ---- view.c ------------------------------------------------------------------------------------------------ */
+/* ---- view.c ---------------------------------------------------------------------------------- */
 
 /* What t is a view of, NULL if it is none (any more). */
 lt_Tensor *lt_view_base(const lt_Tensor *t);
@@ -157,10 +162,11 @@ bool lt_edge_of(lt_Tensor *t, lt_Edge *edge);
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner);
 bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 
-/* ---- apply.c ----------------------------------------------------------------------------------------------- */
+/* ---- apply.c --------------------------------------------------------------------------------- */
 
-/* Runs a node's gradient: grads by result (NULL: none came), want and in by input. in[i] gets one reference, or NULL
- * where the gradient is zero or not wanted; it has the input's shape, dtype and device. On failure all are NULL. */
+/* Runs a node's gradient: grads by result (NULL: none came), want and in by input. in[i] gets one
+ * reference, or NULL where the gradient is zero or not wanted; it has the input's shape, dtype and
+ * device. On failure all are NULL. */
 bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 /* grad summed to the input's shape, in its dtype, on its device; belongs to the open scope. */
 lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);
@@ -169,13 +175,13 @@ bool lt_custom_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
 void lt_custom_free(lt_Custom *custom);
 void lt_custom_release(lt_Custom *custom);
 
-/* ---- hooks.c ----------------------------------------------------------------------------------------------- */
+/* ---- hooks.c --------------------------------------------------------------------------------- */
 
 void lt_hooks_free(lt_Hooks *hooks);
 /* Runs the hooks of output `output` on *grad, which has one reference and may be exchanged. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad);
 
-/* ---- gradients --------------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 /* A gradient function's view of its call. */
 typedef struct lt_Grad {
@@ -191,8 +197,8 @@ typedef struct lt_Grad {
 
 typedef void (*lt_GradientFn)(lt_Grad *g);
 
-/* What a row keeps: a byte for each of arguments 0..4 and results 0..2, in which bit i says that it is needed for the
- * gradient of argument i. */
+/* What a row keeps: a byte for each of arguments 0..4 and results 0..2, in which bit i says that
+ * it is needed for the gradient of argument i. */
 typedef uint64_t lt_Keep;
 #define LT_KEEP(a)               ((lt_Keep)0xff << (8 * (a)))
 #define LT_KEEP_FOR(a, i)        ((lt_Keep)1 << (8 * (a) + (i)))

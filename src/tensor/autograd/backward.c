@@ -1,12 +1,14 @@
 /* backward.c: the engine.
  *
- * A pass has three steps. Discover: every node that can be reached gets a task, which counts how many tasks will send
- * it a gradient; with `inputs` given, tasks that lead to none of them are left out. Run: the ready task with the latest
- * node is run, its gradients are added up where they go, until none is left. Commit: leaves get their grad. Before the
- * commit no grad has changed, so a backward that fails leaves every grad as it was (without retain_graph it may have let
- * go of a part of the graph).
+ * A pass has three steps. Discover: every node that can be reached gets a task, which counts how
+ * many tasks will send it a gradient; with `inputs` given, tasks that lead to none of them are
+ * left out. Run: the ready task with the latest node is run, its gradients are added up where they
+ * go, until none is left. Commit: leaves get their grad. Before the commit no grad has changed, so
+ * a backward that fails leaves every grad as it was (without retain_graph it may have let go of a
+ * part of the graph).
  *
- * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another pass. */
+ * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another
+ * pass. */
 #include "autograd.h"
 
 typedef struct Task {
@@ -68,7 +70,7 @@ static bool grow(void *array, int count, int *room, size_t item) {
   return true;
 }
 
-/* ---- tasks by node ----------------------------------------------------------------------------------------- */
+/* ---- tasks by node --------------------------------------------------------------------------- */
 
 static size_t hash(const void *key, size_t slots) {
   uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
@@ -134,7 +136,7 @@ static void task_drop_grads(Task *t) {
   }
 }
 
-/* ---- discovering ------------------------------------------------------------------------------------------- */
+/* ---- discovering ----------------------------------------------------------------------------- */
 
 typedef struct Frame {
   int task, next;
@@ -196,7 +198,7 @@ static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
   return true;
 }
 
-/* ---- the queue: a heap, latest node first ------------------------------------------------------------------ */
+/* ---- the queue: a heap, latest node first ---------------------------------------------------- */
 
 static bool before(const Pass *p, int a, int b) { return p->task[a].order > p->task[b].order; }
 
@@ -225,7 +227,7 @@ static int pop(Pass *p) {
   return top;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* May this gradient be written into: does nobody else hold it or its memory? */
 static bool is_ours(const lt_Tensor *t) {
@@ -258,7 +260,7 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
   return true;
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
   if (!grow(&p->commit, p->ncommits, &p->commit_room, sizeof *p->commit)) return false;
@@ -266,7 +268,8 @@ static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
   return true;
 }
 
-/* The gradients of a task are complete: hooks, tensors that retain their grad, inputs of the call. */
+/* The gradients of a task are complete: hooks, tensors that retain their grad, inputs of the
+ * call. */
 static bool gradients_complete(Pass *p, Task *t) {
   lt_Hooks *hooks = t->node ? t->node->hooks : t->leaf->meta ? t->leaf->meta->hooks : NULL;
   lt_Tensor **grads = task_grads(t);
@@ -346,7 +349,7 @@ static bool run_all(Pass *p) {
   return true;
 }
 
-/* ---- what the caller gave ---------------------------------------------------------------------------------- */
+/* ---- what the caller gave -------------------------------------------------------------------- */
 
 static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
   char which[32] = "the tensor";
@@ -450,10 +453,10 @@ static void pass_free(Pass *p) {
   free(p->commit);
 }
 
-/* ---- grads of leaves --------------------------------------------------------------------------------------- */
+/* ---- grads of leaves ------------------------------------------------------------------------- */
 
-/* The tensor that becomes the grad of a tensor that has none: the gradient itself if nobody else holds it and it lies
- * in order, else a copy. One reference. */
+/* The tensor that becomes the grad of a tensor that has none: the gradient itself if nobody else
+ * holds it and it lies in order, else a copy. One reference. */
 static lt_Tensor *first_grad(lt_Tensor **grad) {
   lt_Tensor *g = *grad;
   if (!lt_grad_enabled() && is_ours(g) && lt_tensor_is_contiguous(g)) {
@@ -507,7 +510,7 @@ static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
   return true;
 }
 
-/* ---- the two entrances ------------------------------------------------------------------------------------- */
+/* ---- the two entrances ----------------------------------------------------------------------- */
 
 /* The tape is off during a pass, or on with create_graph; messages bear `name`. */
 typedef struct Entry {

@@ -1,5 +1,5 @@
-/* custom.c: functions of the host's own as nodes of the graph. The host's backward is called with the tape as the
- * engine has it: off, or on with create_graph. */
+/* custom.c: functions of the host's own as nodes of the graph. The host's backward is called with
+ * the tape as the engine has it: off, or on with create_graph. */
 #include "autograd.h"
 
 void lt_custom_release(lt_Custom *custom) {
@@ -52,7 +52,8 @@ static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *
   return NULL;
 }
 
-/* An output that is an input, or a view, or has a history of its own, becomes a tensor of its own. */
+/* An output that is an input, or a view, or has a history of its own, becomes a tensor of its
+ * own. */
 static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
   bool own = !(*t)->requires_grad &&
              (!(*t)->meta || (!(*t)->meta->base && !lt_edge_leads(&(*t)->meta->edge)));
@@ -65,7 +66,8 @@ static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
   return true;
 }
 
-/* outputs[i] is one reference of the caller's, which may be exchanged for another tensor of the same value. */
+/* outputs[i] is one reference of the caller's, which may be exchanged for another tensor of the
+ * same value. */
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs) {
   bool wanted = false;

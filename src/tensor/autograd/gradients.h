@@ -1,10 +1,11 @@
 /* gradients.h: the vocabulary of gradient functions.
  *
- * A gradient function is given g->grad, the gradient of the op's result, and gives the gradient of each argument that
- * wants one. It is written in ops, so it runs on every device, and again on the tape for gradients of gradients: it must
- * use values that the tape knows (arguments, results), and no value of its own making. What it gives may be broadcast
- * (larger than the argument) and of another dtype: the engine sums and casts. An argument that it gives nothing has the
- * gradient zero. Giving NULL is a failure, with the reason in the slot. */
+ * A gradient function is given g->grad, the gradient of the op's result, and gives the gradient of
+ * each argument that wants one. It is written in ops, so it runs on every device, and again on the
+ * tape for gradients of gradients: it must use values that the tape knows (arguments, results),
+ * and no value of its own making. What it gives may be broadcast (larger than the argument) and of
+ * another dtype: the engine sums and casts. An argument that it gives nothing has the gradient
+ * zero. Giving NULL is a failure, with the reason in the slot. */
 #ifndef LT_GRADIENTS_H
 #define LT_GRADIENTS_H
 
@@ -58,7 +59,8 @@ lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
 /* Zeros of argument i's shape. */
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
-/* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the write fails. */
+/* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the
+ * write fails. */
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);
 
 #endif

@@ -1,4 +1,5 @@
-/* gradients_binary.c: gradients of elementwise ops of two and three inputs. Broadcasting is undone by the engine. */
+/* gradients_binary.c: gradients of elementwise ops of two and three inputs. Broadcasting is undone
+ * by the engine. */
 #include "gradients.h"
 
 #define DY g->grad

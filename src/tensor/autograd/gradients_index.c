@@ -1,5 +1,6 @@
-/* gradients_index.c: gradients of reading and writing by index and by mask. Reading's gradient adds up where it read;
- * writing's gradient is 0 for what was overwritten, and read again for what was written. */
+/* gradients_index.c: gradients of reading and writing by index and by mask. Reading's gradient
+ * adds up where it read; writing's gradient is 0 for what was overwritten, and read again for what
+ * was written. */
 #include "gradients.h"
 
 #define DY g->grad

@@ -5,14 +5,14 @@
 
 static lt_Tensor *flipped(lt_Arg m) { return lt_do(transpose, m, A(-1), A(-2)); }
 
-/* ---- products ---------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static lt_Tensor *matmul(bool batch, lt_Arg a, lt_Arg b) {
   return batch ? lt_do(bmm, a, b) : lt_do(mm, a, b);
 }
 
-/* dL/da of c = a b, in a's own order of memory: for a transposed `a` as the transpose of the transposed product, so
- * that the gradient of the parameter behind it is contiguous. */
+/* dL/da of c = a b, in a's own order of memory: for a transposed `a` as the transpose of the
+ * transposed product, so that the gradient of the parameter behind it is contiguous. */
 static lt_Tensor *left_gradient(bool batch, const lt_Input *a, lt_Tensor *dc, lt_Arg b) {
   if (!a->transposed) return matmul(batch, A(dc), A(flipped(b)));
   return flipped(A(matmul(batch, b, A(flipped(A(dc))))));
@@ -41,7 +41,7 @@ void lt_grad_addmm(lt_Grad *g) {
   if (wants(g, 2)) give(g, 2, scaled(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
 }
 
-/* ---- softmax ----------------------------------------------------------------------------------------------- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 void lt_grad_softmax(lt_Grad *g) {
   if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), A(g->result[0]), g->arg[1]));
@@ -55,7 +55,8 @@ static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
   return lt_do(sum, A(t), LT_INTS(&dim.i, 1), YES);
 }
 
-/* out = y (a - sum(a y)): in a it is symmetric; d/dy = h a - h sum(a y) - a sum(h y), h what comes in. */
+/* out = y (a - sum(a y)): in a it is symmetric; d/dy = h a - h sum(a y) - a sum(h y), h what comes
+ * in. */
 void lt_grad_softmax_backward(lt_Grad *g) {
   lt_Arg a = g->arg[0], y = g->arg[1], dim = g->arg[2];
   if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), y, dim));
@@ -71,7 +72,7 @@ void lt_grad_log_softmax_backward(lt_Grad *g) {
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(hy, sum_along(g->arg[0].tensor, g->arg[2]))));
 }
 
-/* ---- layer norm -------------------------------------------------------------------------------------------- */
+/* ---- layer norm ------------------------------------------------------------------------------ */
 
 static void layer_norm_kernel(lt_Grad *g) {
   lt_Results r;
@@ -116,7 +117,7 @@ void lt_grad_layer_norm(lt_Grad *g) {
     layer_norm_kernel(g);
 }
 
-/* ---- negative log likelihood ------------------------------------------------------------------------------- */
+/* ---- negative log likelihood ----------------------------------------------------------------- */
 
 void lt_grad_nll_loss(lt_Grad *g) {
   if (wants(g, 0))

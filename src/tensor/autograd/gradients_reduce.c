@@ -10,7 +10,8 @@ static bool reduced(lt_Grad *g, unsigned *mask) {
   return false;
 }
 
-/* A result of the reduction with its dimensions back as ones, so that it broadcasts against argument 0. */
+/* A result of the reduction with its dimensions back as ones, so that it broadcasts against
+ * argument 0. */
 static lt_Tensor *kept(const lt_Grad *g, lt_Tensor *t, unsigned mask) {
   const lt_Input *in = input(g, 0);
   int64_t shape[LT_MAX_DIMS];
@@ -171,7 +172,7 @@ void lt_grad_logsumexp(lt_Grad *g) {
   give(g, 0, MUL(kept(g, DY, mask), UNARY(exp, SUB(g->arg[0], sum))));
 }
 
-/* ---- running sums and products ----------------------------------------------------------------------------- */
+/* ---- running sums and products --------------------------------------------------------------- */
 
 /* x1 + ... + xn, x2 + ... + xn, ..., xn */
 static lt_Tensor *sum_from_the_end(lt_Tensor *x, int64_t dim) {
@@ -184,8 +185,9 @@ void lt_grad_cumsum(lt_Grad *g) {
   give(g, 0, input(g, 0)->ndim == 0 ? DY : sum_from_the_end(DY, g->arg[1].i));
 }
 
-/* With y the running products, dy_j/dx_k = y_j / x_k for j >= k. Before the first zero of a row that is so; at it, the
- * products are taken with the zero left out; behind it every gradient is 0. */
+/* With y the running products, dy_j/dx_k = y_j / x_k for j >= k. Before the first zero of a row
+ * that is so; at it, the products are taken with the zero left out; behind it every gradient is
+ * 0. */
 static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
   lt_Tensor *zero = lt_do(eq, x, A(0.0));
   lt_Tensor *zeros = lt_do(cumsum, A(zero), A(dim));

@@ -1,5 +1,5 @@
-/* gradients_unary.c: gradients of elementwise ops of one input, and of their one-pass gradients (_tanh_backward ...).
- * x is the input, y the result, g the gradient of the result. */
+/* gradients_unary.c: gradients of elementwise ops of one input, and of their one-pass gradients
+ * (_tanh_backward ...). x is the input, y the result, g the gradient of the result. */
 #include "gradients.h"
 
 #define X  g->arg[0]
@@ -56,12 +56,13 @@ GIVE(nan_to_num, FILL(DY, UNARY(logical_not, UNARY(isfinite, X)), 0.0))
 GIVE(softplus, WHERE(lt_do(gt, A(MUL(X, g->arg[1])), g->arg[2]), DY,
                      MUL(DY, UNARY(sigmoid, MUL(X, g->arg[1])))))
 GIVE(leaky_relu, WHERE(lt_do(gt, X, A(0.0)), DY, MUL(DY, g->arg[1])))
-/* exp is taken of min(x, 0): its overflow at the side not chosen would spoil gradients of gradients. */
+/* exp is taken of min(x, 0): its overflow at the side not chosen would spoil gradients of
+ * gradients. */
 GIVE(elu,
      WHERE(lt_do(gt, X, A(0.0)), DY,
            MUL(MUL(DY, g->arg[1]), UNARY(exp, lt_do(_clamp, X, A((double)-INFINITY), A(0.0))))))
 
-/* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is y or x ----------------------------- */
+/* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is y or x ------------ */
 
 #define FIRST_DY g->arg[0] /* the gradient that the first backward was given */
 #define V        g->arg[1] /* the value: y of tanh and sigmoid, x of the others */

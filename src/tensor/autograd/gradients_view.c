@@ -1,5 +1,5 @@
-/* gradients_view.c: gradients of views, and of ops that join and rearrange. A view's gradient is put back where the view
- * lies, the rest is 0. */
+/* gradients_view.c: gradients of views, and of ops that join and rearrange. A view's gradient is
+ * put back where the view lies, the rest is 0. */
 #include "gradients.h"
 
 #define DY g->grad
@@ -42,7 +42,7 @@ void lt_grad_diagonal(lt_Grad *g) {
   give(g, 0, lt_grad_put(whole, lt_do(diagonal, A(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
 }
 
-/* ---- any geometry ------------------------------------------------------------------------------------------ */
+/* ---- any geometry ---------------------------------------------------------------------------- */
 
 typedef struct Geometry {
   int ndim;
@@ -76,8 +76,8 @@ static lt_Tensor *add_up(const lt_Grad *g, const Geometry *v, lt_Tensor *values,
                A(flat));
 }
 
-/* The gradient of reading geometry `out` from memory in which the input has geometry `in`. Where elements of the input
- * share memory, each gets its part of the sum. */
+/* The gradient of reading geometry `out` from memory in which the input has geometry `in`. Where
+ * elements of the input share memory, each gets its part of the sum. */
 static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *out, bool shared) {
   int64_t low = in->first < out->first ? in->first : out->first;
   int64_t end = end_of(in) > end_of(out) ? end_of(in) : end_of(out), room = end - low;
@@ -90,7 +90,8 @@ static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *o
                A(in->first - low));
 }
 
-/* Do elements of a geometry share memory? (stride 0, or windows; dimensions taken by size of stride) */
+/* Do elements of a geometry share memory? (stride 0, or windows; dimensions taken by size of
+ * stride) */
 static bool shares(const Geometry *v) {
   int64_t reach = 1, last = 0;
   for (int round = 0; round < v->ndim; round++) {
@@ -140,7 +141,7 @@ void lt_grad_unfold(lt_Grad *g) {
   give(g, 0, unread(g, &in, &out, false));
 }
 
-/* ---- joining and rearranging ------------------------------------------------------------------------------- */
+/* ---- joining and rearranging ----------------------------------------------------------------- */
 
 void lt_grad_cat(lt_Grad *g) {
   int64_t dim = g->arg[1].i, first = 0;

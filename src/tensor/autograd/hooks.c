@@ -1,8 +1,8 @@
 /* hooks.c: functions of the host that see a tensor's gradient, and may give another.
  *
- * A hook of a leaf lives in its meta. A hook of another tensor lives with the node that made the tensor, so that it
- * runs also when the tensor itself is gone; the meta holds it too, to find it by its id. Removing one leaves an empty
- * hook in the lists, which is skipped. */
+ * A hook of a leaf lives in its meta. A hook of another tensor lives with the node that made the
+ * tensor, so that it runs also when the tensor itself is gone; the meta holds it too, to find it
+ * by its id. Removing one leaves an empty hook in the lists, which is skipped. */
 #include "autograd.h"
 
 struct lt_Hook {
@@ -126,7 +126,8 @@ static bool call_host(lt_Hook *h, lt_Tensor **grad) {
   return ok;
 }
 
-/* A hook may add and remove hooks, or let go of the tensor: those of the moment are held and run. */
+/* A hook may add and remove hooks, or let go of the tensor: those of the moment are held and
+ * run. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad) {
   int count = hooks->count;
   lt_Hook **held = malloc((size_t)(count ? count : 1) * sizeof(lt_Hook *));

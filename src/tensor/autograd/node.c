@@ -1,10 +1,11 @@
 /* node.c: nodes, edges and what a tensor knows about the tape: its meta, requires_grad, its grad.
  *
- * A node is one block: struct, inputs, saved values, arguments, slots, then the shapes and lists they point to. Its last
- * release frees a whole chain by a list of dead nodes in the thread's state, never by recursion. */
+ * A node is one block: struct, inputs, saved values, arguments, slots, then the shapes and lists
+ * they point to. Its last release frees a whole chain by a list of dead nodes in the thread's
+ * state, never by recursion. */
 #include "autograd.h"
 
-/* ---- nodes ------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 enum { POOLED = 512 }; /* bytes of the nodes that come from the thread's pool: most do */
 
@@ -123,7 +124,7 @@ const char *lt_node_op_name(const lt_Node *n) {
   return name[0] == '_' ? name + 1 : name;
 }
 
-/* ---- edges ------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 lt_Edge lt_edge_copy(const lt_Edge *e) {
   lt_node_retain(e->node);
@@ -138,7 +139,7 @@ void lt_edge_clear(lt_Edge *e) {
   lt_release(old.leaf);
 }
 
-/* ---- meta -------------------------------------------------------------------------------------------------- */
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
   if (t->meta) return t->meta;
@@ -203,7 +204,7 @@ lt_Tensor *lt_alias_on(const lt_Tensor *t, const lt_Edge *edge) {
   return a;
 }
 
-/* ---- the tensor's side ------------------------------------------------------------------------------------- */
+/* ---- the tensor's side ----------------------------------------------------------------------- */
 
 bool lt_grad_enabled(void) { return !lt_thread()->grad_off; }
 
@@ -223,7 +224,8 @@ bool lt_inference_set_enabled(bool on) {
   return was;
 }
 
-/* A leaf was not made by a recorded op. (A view whose base was changed on the tape counts as its base's result.) */
+/* A leaf was not made by a recorded op. (A view whose base was changed on the tape counts as its
+ * base's result.) */
 bool lt_tensor_is_leaf(const lt_Tensor *t) {
   if (!t->meta) return true;
   if (t->meta->base) (void)lt_view_refresh((lt_Tensor *)t);

@@ -1,8 +1,8 @@
 /* record.c: autograd's side of a call: is it recorded, and what is kept of it.
  *
- * A call is recorded when something differentiable goes in, the tape is on, and its op has a row in gradients.def. The
- * node of an in-place op is made whole before the op runs (with copies of what the op is about to overwrite), so that
- * after the run nothing can fail any more. */
+ * A call is recorded when something differentiable goes in, the tape is on, and its op has a row
+ * in gradients.def. The node of an in-place op is made whole before the op runs (with copies of
+ * what the op is about to overwrite), so that after the run nothing can fail any more. */
 #include "autograd.h"
 
 bool lt_op_has_gradient(lt_OpId op) {
@@ -10,7 +10,7 @@ bool lt_op_has_gradient(lt_OpId op) {
   return kind != LT_ROW_MISSING && kind != LT_ROW_NONE;
 }
 
-/* ---- is it recorded? --------------------------------------------------------------------------------------- */
+/* ---- is it recorded? ------------------------------------------------------------------------- */
 
 static bool any_wants(const lt_Arg *a) {
   if (a->kind == LT_ARG_TENSOR) return lt_tensor_wants_grad(a->tensor);
@@ -37,7 +37,7 @@ bool lt_autograd_wanted(const lt_Call *c) {
   return false;
 }
 
-/* ---- making the node --------------------------------------------------------------------------------------- */
+/* ---- making the node ------------------------------------------------------------------------- */
 
 typedef struct Plan {
   int ninputs, nsaved;
@@ -185,7 +185,7 @@ static lt_Node *node_of_call(const lt_Call *c) {
   return NULL;
 }
 
-/* ---- after a run ------------------------------------------------------------------------------------------- */
+/* ---- after a run ----------------------------------------------------------------------------- */
 
 static bool join(lt_Tensor *t, lt_Node *n, int output) {
   lt_AutogradMeta *m = lt_meta_of(t);
@@ -206,7 +206,7 @@ bool lt_autograd_record(lt_Call *c) {
   return ok;
 }
 
-/* ---- in place ---------------------------------------------------------------------------------------------- */
+/* ---- in place -------------------------------------------------------------------------------- */
 
 /* The rules of leaves, views and inference mode. */
 static bool may_write(const lt_Call *c) {

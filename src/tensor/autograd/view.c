@@ -1,9 +1,10 @@
 /* view.c: views and writing in place.
  *
- * A view remembers the tensor that it is, in the end, a view of: its base. An op that changes a view in place on the
- * tape changes the base's history: the base's edge becomes a slices node, which puts the op's gradient into the part
- * of the base's gradient that the view covers. Every view of the base is then out of date, and is given a new edge (an
- * as_strided of the base) when it is used next: `changes` of the base against `seen` of the view tells. */
+ * A view remembers the tensor that it is, in the end, a view of: its base. An op that changes a
+ * view in place on the tape changes the base's history: the base's edge becomes a slices node,
+ * which puts the op's gradient into the part of the base's gradient that the view covers. Every
+ * view of the base is then out of date, and is given a new edge (an as_strided of the base) when
+ * it is used next: `changes` of the base against `seen` of the view tells. */
 #include "autograd.h"
 
 lt_Tensor *lt_view_base(const lt_Tensor *t) {
@@ -80,7 +81,7 @@ bool lt_autograd_note_view(lt_Call *c) {
   return true;
 }
 
-/* ---- the slices node --------------------------------------------------------------------------------------- */
+/* ---- the slices node ------------------------------------------------------------------------- */
 
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   int ninputs = inner->ninputs;
@@ -128,7 +129,8 @@ static void widen(int64_t first, int ndim, const int64_t *shape, const int64_t *
   if (last > *high) *high = last;
 }
 
-/* grad in memory laid out as the base is; *slice is the view's part of it. Both belong to the scope. */
+/* grad in memory laid out as the base is; *slice is the view's part of it. Both belong to the
+ * scope. */
 static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice) {
   int64_t low = 0, high = 0;
   widen(0, s->base_ndim, s->base_shape, s->base_strides, &low, &high);
@@ -144,7 +146,8 @@ static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice
   return *slice ? whole : NULL;
 }
 
-/* The slice's gradient goes through the inner node; what comes out for the view takes the slice's place. */
+/* The slice's gradient goes through the inner node; what comes out for the view takes the slice's
+ * place. */
 static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor **in) {
   const lt_Slices *s = n->extra;
   lt_Tensor *slice = NULL;

@@ -1,5 +1,5 @@
-/* file.c: files are opened with one message for every failure, and are replaced as a whole or not at all: the new one
- * is written beside the old, synced, and renamed over it. */
+/* file.c: files are opened with one message for every failure, and are replaced as a whole or not
+ * at all: the new one is written beside the old, synced, and renamed over it. */
 #include "file.h"
 
 #include <errno.h>
@@ -29,9 +29,10 @@ bool lt_file_size(FILE *file, uint64_t *size) {
   return true;
 }
 
-/* ---- replacing ------------------------------------------------------------------------------------------ */
+/* ---- replacing ------------------------------------------------------------------------------- */
 
-/* The file that a path means, through links, so that they stay links. malloc'ed; NULL without memory. */
+/* The file that a path means, through links, so that they stay links. malloc'ed; NULL without
+ * memory. */
 static char *real_path(const char *path) {
   char *real = realpath(path, NULL);
   return real ? real : strdup(path);
@@ -77,7 +78,8 @@ bool lt_file_replace(lt_Replacement *r, const char *writer, const char *path) {
   return false;
 }
 
-/* The folder's entry must reach the disk as well; a file system that cannot do that has done what it can. */
+/* The folder's entry must reach the disk as well; a file system that cannot do that has done what
+ * it can. */
 static void sync_folder(const char *path) {
   char *folder = strdup(path);
   if (!folder) return;
@@ -118,7 +120,7 @@ bool lt_file_commit(lt_Replacement *r, bool good) {
   return written;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 lt_Tensor *lt_file_bytes(const char *writer, const lt_Tensor *t) {
   if (!lt_backend_of(t)->has_data)

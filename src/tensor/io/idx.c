@@ -1,5 +1,6 @@
-/* idx.c: IDX files, the format of MNIST: 0, 0, a type, the number of dimensions, each as 32 bits, then the elements, all
- * of it with the high byte first. The size must be exact, compressed or not. */
+/* idx.c: IDX files, the format of MNIST: 0, 0, a type, the number of dimensions, each as 32 bits,
+ * then the elements, all of it with the high byte first. The size must be exact, compressed or
+ * not. */
 #include "file.h"
 #include "io.h"
 
@@ -7,7 +8,7 @@
 
 #define READER "load_idx"
 
-/* ---- bytes, plain or compressed ---------------------------------------------------------------------------- */
+/* ---- bytes, plain or compressed -------------------------------------------------------------- */
 
 typedef struct Source {
   FILE *file;
@@ -50,7 +51,8 @@ static bool refill(Source *s) {
   return s->z.avail_in > 0;
 }
 
-/* A member of the compressed file has ended: is there another? False with a message when something else follows. */
+/* A member of the compressed file has ended: is there another? False with a message when something
+ * else follows. */
 static bool next_member(Source *s) {
   if (s->z.avail_in == 0 && !refill(s)) {
     s->ended = true;
@@ -60,7 +62,8 @@ static bool next_member(Source *s) {
   return lt_error_set(READER ": %s: has bytes after its compressed data", s->path), false;
 }
 
-/* Reads up to n bytes; *got is less only at the end. False with a message when the file is damaged. */
+/* Reads up to n bytes; *got is less only at the end. False with a message when the file is
+ * damaged. */
 static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   *got = 0;
   if (!s->packed && n > 0) {
@@ -87,7 +90,7 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   return true;
 }
 
-/* ---- the format ----------------------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 typedef struct Header {
   lt_Dtype dtype;
@@ -149,8 +152,8 @@ static bool measure(Source *s, uint64_t enough, uint64_t *size) {
   return true;
 }
 
-/* The size must be what the header says. Compressed data is read through once to know it, so that a header alone never
- * makes us take memory. */
+/* The size must be what the header says. Compressed data is read through once to know it, so that
+ * a header alone never makes us take memory. */
 static bool check_size(Source *s, const Header *h, uint64_t size) {
   uint8_t skipped[4 + 4 * 8];
   size_t header = 4 + 4 * (size_t)h->ndim, got;

@@ -1,4 +1,5 @@
-/* json.c: strict pieces of JSON (RFC 8259). Nothing is guessed, and no piece looks past the end of the text. */
+/* json.c: strict pieces of JSON (RFC 8259). Nothing is guessed, and no piece looks past the end of
+ * the text. */
 #include "json.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* json.h: the few pieces of JSON that file headers are made of, read from memory and written to a file. */
+/* json.h: the few pieces of JSON that file headers are made of, read from memory and written to a
+ * file. */
 #ifndef LT_IO_JSON_H
 #define LT_IO_JSON_H
 
@@ -26,8 +27,8 @@ char *lt_json_string(lt_Json *j);
 /* A whole number >= 0 that fits 64 bits. */
 bool lt_json_number(lt_Json *j, uint64_t *n);
 
-/* A name from a file for a message: in quotes, control characters as "?", cut when long. In a ring of buffers, good for
- * the message that is being made. */
+/* A name from a file for a message: in quotes, control characters as "?", cut when long. In a ring
+ * of buffers, good for the message that is being made. */
 const char *lt_json_show(const char *name);
 
 /* Writes s, escaped and in quotes, at out (NULL: only counts); returns how many bytes that are. */

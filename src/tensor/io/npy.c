@@ -1,5 +1,6 @@
-/* npy.c: NumPy's array files (numpy.lib.format, versions 1.0 to 3.0): a magic, the length of a header, the header (a
- * Python dict that is read by a grammar of its own: nothing is evaluated), the elements. */
+/* npy.c: NumPy's array files (numpy.lib.format, versions 1.0 to 3.0): a magic, the length of a
+ * header, the header (a Python dict that is read by a grammar of its own: nothing is evaluated),
+ * the elements. */
 #include "file.h"
 #include "io.h"
 
@@ -24,7 +25,7 @@ static bool wrong(const char *path, const char *what) {
 
 static bool damaged(const Header *h) { return wrong(h->path, "its header is damaged"); }
 
-/* ---- the dict ------------------------------------------------------------------------------------------- */
+/* ---- the dict -------------------------------------------------------------------------------- */
 
 static void blanks(Header *h) {
   while (h->at < h->end && (*h->at == ' ' || *h->at == '\n' || *h->at == '\t')) h->at++;
@@ -124,7 +125,7 @@ static bool read_dict(Header *h) {
   return (h->seen == 7 && h->at == h->end) || damaged(h);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The magic and the header, into text (MAX_HEADER bytes); *start is where the elements begin. */
 static bool read_start(FILE *file, const char *path, uint64_t size, char *text, size_t *length,
@@ -147,7 +148,8 @@ static bool read_start(FILE *file, const char *path, uint64_t size, char *text, 
   return true;
 }
 
-/* Fortran order: the first dimension is the innermost. The elements are there; this reads them that way. */
+/* Fortran order: the first dimension is the innermost. The elements are there; this reads them
+ * that way. */
 static lt_Tensor *from_fortran(const Header *h, lt_Tensor *t) {
   int64_t strides[LT_MAX_DIMS], step = 1;
   for (int d = 0; d < h->ndim; d++) {
@@ -200,7 +202,7 @@ lt_Tensor *lt_npy_load(const char *path) {
   return t;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static const char *code_of(lt_Dtype d) {
   switch (d) {

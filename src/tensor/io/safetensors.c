@@ -1,8 +1,9 @@
-/* safetensors.c: safetensors files: eight bytes with the length of a JSON header, the header, and the tensors' bytes
- * one after the other (huggingface/safetensors, README).
+/* safetensors.c: safetensors files: eight bytes with the length of a JSON header, the header, and
+ * the tensors' bytes one after the other (huggingface/safetensors, README).
  *
- * Reading: nothing is allocated for a tensor before the whole header is known to fit the file: every dtype is known,
- * every size is the product of its shape, and the tensors cover the bytes after the header without a hole or overlap.
+ * Reading: nothing is allocated for a tensor before the whole header is known to fit the file:
+ * every dtype is known, every size is the product of its shape, and the tensors cover the bytes
+ * after the header without a hole or overlap.
  */
 #include "file.h"
 #include "io.h"
@@ -63,7 +64,7 @@ static bool grow(const Reading *r, void *list, int n, int *room, size_t size) {
   return true;
 }
 
-/* ---- the header ------------------------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static bool read_metadata(Reading *r) {
   lt_Json *j = &r->json;
@@ -174,13 +175,14 @@ static bool read_header(Reading *r) {
   return lt_json_done(j) || bad_json(r);
 }
 
-/* ---- checks --------------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* No name may come twice: which one counts would depend on the reader. The names are `stride` bytes apart. */
+/* No name may come twice: which one counts would depend on the reader. The names are `stride`
+ * bytes apart. */
 static bool check_unique(const Reading *r, const void *first, int n, size_t stride,
                          const char *what) {
   char **names = malloc(((size_t)n + 1) * sizeof *names);
@@ -206,7 +208,8 @@ static int by_offset(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* Sorts the tensors as they lie, and sees that each is as long as its shape says and begins where the last ended. */
+/* Sorts the tensors as they lie, and sees that each is as long as its shape says and begins where
+ * the last ended. */
 static bool check_layout(Reading *r) {
   uint64_t at = 0;
   if (r->count > 1) qsort(r->entry, (size_t)r->count, sizeof *r->entry, by_offset);
@@ -226,7 +229,7 @@ static bool check_layout(Reading *r) {
   return at == r->data_size || wrong(r, "has bytes that belong to no tensor");
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   lt_Tensor *t = lt_file_empty(READER, r->path, e->dtype, e->ndim, e->shape);
@@ -347,7 +350,7 @@ void lt_archive_free(lt_Archive *a) {
   free(a);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 typedef struct Output {
   const char *name;
