@@ -145,8 +145,7 @@ end
 
 local function greet()
   local ok, core = pcall(require, "lutra.core")
-  local info = ok and core.info and core.info() or {}
-  local version = info.version and " " .. info.version or ""
+  local version = ok and core._VERSION and " " .. core._VERSION or ""
   io.stdout:write("Lutra", version, " (", _VERSION, "). :help for help, Ctrl-D to leave.\n")
   if not ok then complain("error: the core does not load: " .. traceback.message(core)) end
 end
