@@ -219,7 +219,9 @@ static int info(lua_State *L) {
   backend->properties(0, &cpu);
   lua_createtable(L, 0, 10);
   set_string(L, "version", LT_VERSION);
-  set_string(L, "compiler", __VERSION__);
+  const char *compiler = __VERSION__; /* clang says its name, gcc its number only */
+  lua_pushfstring(L, "%s%s", compiler[0] >= '0' && compiler[0] <= '9' ? "gcc " : "", compiler);
+  lua_setfield(L, -2, "compiler");
 #ifdef LT_DEBUG
   set_string(L, "build", "debug");
 #else
