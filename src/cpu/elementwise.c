@@ -290,9 +290,8 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (loop->op != LT_OP_copy) {
-    lt_Rule rule = lt_ops[loop->op].rule;
-    lt_Dtype compute = rule == LT_RULE_TRUTH ? LT_bool : lt_dtype_compute(loop->compute);
-    return run_loop(loop, compute, rule == LT_RULE_TEST || rule == LT_RULE_TRUTH);
+    bool test = lt_ops[loop->op].rule == LT_RULE_TEST;
+    return run_loop(loop, lt_dtype_compute(loop->compute), test);
   }
   if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);
   return run_loop(loop, lt_dtype_compute(loop->operand[1].dtype), false);

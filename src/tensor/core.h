@@ -36,7 +36,6 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_FLOATING,
                        LT_RULE_INTEGRAL,
                        LT_RULE_TEST,
-                       LT_RULE_TRUTH,
                        LT_RULE_SELF,
                        LT_RULE_SELECT,
                        LT_RULE_SUM,
@@ -180,12 +179,12 @@ size_t lt_scope_open(void);
 lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);
 /* Gives one reference to the scope; returns t. NULL when t is NULL or memory ran out. */
 lt_Tensor *lt_scope_own(lt_Tensor *t);
+/* The op's result number `result`, from 0; what else it gives is released. */
 lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result);
 #define LT_ARGS_(...)                                                                              \
   (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
 /* The first result of an op, e.g. lt_do(mul, A(x), A(y)); NULL passes through. */
-#define lt_do(op, ...) lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
-/* Another result: lt_do_nth(sort, 1, A(x)). Runs the op again for each: for several use lt_call. */
+#define lt_do(op, ...)          lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
 #define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
 
 /* ---- elementwise loops (loop.c) -------------------------------------------------------------- */

@@ -179,7 +179,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     break;
   }
   c->compute = lt_dtype_compute(d);
-  *result = info->rule == LT_RULE_TEST || info->rule == LT_RULE_TRUTH ? LT_bool : d;
+  *result = info->rule == LT_RULE_TEST ? LT_bool : d;
   return true;
 }
 

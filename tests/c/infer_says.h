@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "core.h"
+#include "scoped.h"
 
 /* A meta tensor of these sizes, which belongs to the open scope. M0: without dimensions. */
 #define M(dtype, ...)                                                                              \
@@ -73,13 +74,5 @@ __attribute__((unused)) static void check_mentions(const char *file, int line, l
 /* The same for a piece of the text. */
 #define MENTIONS(piece, op, ...)          SAYS_(check_mentions, piece, op, false, __VA_ARGS__)
 #define MENTIONS_IN_PLACE(piece, op, ...) SAYS_(check_mentions, piece, op, true, __VA_ARGS__)
-
-/* Runs a test in a scope of its own. */
-#define RUN_SCOPED(test)                                                                           \
-  do {                                                                                             \
-    size_t mark_ = lt_scope_open();                                                                \
-    RUN(test);                                                                                     \
-    lt_scope_close(mark_, NULL);                                                                   \
-  } while (0)
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "core.h"
+#include "scoped.h"
 
 #define SHAPE(...)                                                                                 \
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
@@ -177,13 +178,5 @@ __attribute__((unused)) static void check_tensor(const char *file, int line, con
       return;
     }
 }
-
-/* Runs a test inside a scope, which frees its tensors. */
-#define SCOPED(test)                                                                               \
-  do {                                                                                             \
-    size_t mark_ = lt_scope_open();                                                                \
-    RUN(test);                                                                                     \
-    lt_scope_close(mark_, NULL);                                                                   \
-  } while (0)
 
 #endif

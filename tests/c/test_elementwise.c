@@ -349,9 +349,7 @@ static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t p, int64_t q, int64_t 
 
 /* ---- one op on one set of tensors ------------------------------------------------------------ */
 
-static bool gives_bool(lt_OpId op) {
-  return lt_ops[op].rule == LT_RULE_TEST || lt_ops[op].rule == LT_RULE_TRUTH;
-}
+static bool gives_bool(lt_OpId op) { return lt_ops[op].rule == LT_RULE_TEST; }
 
 static Real ulp(lt_Dtype d, Real v) {
   int digits = d == LT_float16 ? 11 : d == LT_bfloat16 ? 8 : d == LT_float32 ? 24 : 53;

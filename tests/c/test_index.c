@@ -388,19 +388,19 @@ static void factories_count(void) {
 }
 
 int main(void) {
-  SCOPED(index_select_takes_positions);
-  SCOPED(gather_takes_a_position_for_each);
-  SCOPED(scatter_writes_a_position_for_each);
-  SCOPED(rows_are_added_copied_and_filled);
-  SCOPED(several_indices_follow_numpy);
-  SCOPED(places_are_put);
-  SCOPED(masks_select_and_scatter);
-  SCOPED(embedding_takes_rows_and_sums_their_gradients);
-  SCOPED(bad_positions_are_told_and_change_nothing);
-  SCOPED(nothing_is_indexed);
-  SCOPED(cat_joins_any_layouts_and_dtypes);
-  SCOPED(triangles_keep_their_part);
-  SCOPED(flip_and_roll);
-  SCOPED(factories_count);
+  RUN_SCOPED(index_select_takes_positions);
+  RUN_SCOPED(gather_takes_a_position_for_each);
+  RUN_SCOPED(scatter_writes_a_position_for_each);
+  RUN_SCOPED(rows_are_added_copied_and_filled);
+  RUN_SCOPED(several_indices_follow_numpy);
+  RUN_SCOPED(places_are_put);
+  RUN_SCOPED(masks_select_and_scatter);
+  RUN_SCOPED(embedding_takes_rows_and_sums_their_gradients);
+  RUN_SCOPED(bad_positions_are_told_and_change_nothing);
+  RUN_SCOPED(nothing_is_indexed);
+  RUN_SCOPED(cat_joins_any_layouts_and_dtypes);
+  RUN_SCOPED(triangles_keep_their_part);
+  RUN_SCOPED(flip_and_roll);
+  RUN_SCOPED(factories_count);
   return check_end();
 }

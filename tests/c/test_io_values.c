@@ -626,19 +626,19 @@ static void only_files_are_read(void) {
 
 int main(void) {
   if (!mkdtemp(folder)) return 1;
-  SCOPED(npy_reads_and_writes_as_numpy);
-  SCOPED(npy_refuses_every_cut);
-  SCOPED(npy_refuses_more);
-  SCOPED(safetensors_are_written_as_the_format_says);
-  SCOPED(every_layout_comes_back);
-  SCOPED(safetensors_refuse_more);
-  SCOPED(a_header_has_a_limit);
-  SCOPED(idx_of_many_pieces);
-  SCOPED(idx_that_grows);
-  SCOPED(tensors_of_devices_are_fetched);
-  SCOPED(a_failed_write_changes_nothing);
-  SCOPED(metadata_keys_come_once);
-  SCOPED(only_files_are_read);
+  RUN_SCOPED(npy_reads_and_writes_as_numpy);
+  RUN_SCOPED(npy_refuses_every_cut);
+  RUN_SCOPED(npy_refuses_more);
+  RUN_SCOPED(safetensors_are_written_as_the_format_says);
+  RUN_SCOPED(every_layout_comes_back);
+  RUN_SCOPED(safetensors_refuse_more);
+  RUN_SCOPED(a_header_has_a_limit);
+  RUN_SCOPED(idx_of_many_pieces);
+  RUN_SCOPED(idx_that_grows);
+  RUN_SCOPED(tensors_of_devices_are_fetched);
+  RUN_SCOPED(a_failed_write_changes_nothing);
+  RUN_SCOPED(metadata_keys_come_once);
+  RUN_SCOPED(only_files_are_read);
   char command[100];
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command) != 0) printf("could not remove %s\n", folder);

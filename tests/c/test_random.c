@@ -310,16 +310,16 @@ static void multinomial_draws_by_weight(void) {
 }
 
 int main(void) {
-  SCOPED(philox_gives_the_published_blocks);
-  SCOPED(philox_of_many_blocks_is_the_same);
-  SCOPED(whole_numbers_by_multiplication);
-  SCOPED(numbers_depend_on_seed_and_place_alone);
-  SCOPED(layout_makes_no_difference);
-  SCOPED(uniform_maps_words_as_documented);
-  SCOPED(moments_are_right);
-  SCOPED(ends_are_kept);
-  SCOPED(bernoulli_takes_probabilities);
-  SCOPED(randperm_is_a_permutation);
-  SCOPED(multinomial_draws_by_weight);
+  RUN_SCOPED(philox_gives_the_published_blocks);
+  RUN_SCOPED(philox_of_many_blocks_is_the_same);
+  RUN_SCOPED(whole_numbers_by_multiplication);
+  RUN_SCOPED(numbers_depend_on_seed_and_place_alone);
+  RUN_SCOPED(layout_makes_no_difference);
+  RUN_SCOPED(uniform_maps_words_as_documented);
+  RUN_SCOPED(moments_are_right);
+  RUN_SCOPED(ends_are_kept);
+  RUN_SCOPED(bernoulli_takes_probabilities);
+  RUN_SCOPED(randperm_is_a_permutation);
+  RUN_SCOPED(multinomial_draws_by_weight);
   return check_end();
 }

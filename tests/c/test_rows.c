@@ -252,13 +252,13 @@ static void adam_steps_by_the_formula(void) {
 }
 
 int main(void) {
-  SCOPED(softmax_sums_to_one);
-  SCOPED(softmax_of_extremes);
-  SCOPED(softmax_gradients);
-  SCOPED(layer_norm_and_its_gradients);
-  SCOPED(layer_norm_of_large_means_is_exact_enough);
-  SCOPED(threads_make_no_difference);
-  SCOPED(nll_loss_by_class);
-  SCOPED(adam_steps_by_the_formula);
+  RUN_SCOPED(softmax_sums_to_one);
+  RUN_SCOPED(softmax_of_extremes);
+  RUN_SCOPED(softmax_gradients);
+  RUN_SCOPED(layer_norm_and_its_gradients);
+  RUN_SCOPED(layer_norm_of_large_means_is_exact_enough);
+  RUN_SCOPED(threads_make_no_difference);
+  RUN_SCOPED(nll_loss_by_class);
+  RUN_SCOPED(adam_steps_by_the_formula);
   return check_end();
 }

@@ -122,7 +122,6 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define RESULT_SELF                          T, VALUE
 #define RESULT_SELECT                        T, VALUE
 #define RESULT_TEST                          uint8_t, TRUTH_VALUE
-#define RESULT_TRUTH                         uint8_t, TRUTH_VALUE
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)
 #define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
 
