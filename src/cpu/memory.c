@@ -133,8 +133,8 @@ __attribute__((destructor)) static void at_end(void) { give_all_back(); }
 
 /* ---- the device's functions ------------------------------------------------------------------ */
 
-void *lt_cpu_alloc(int index, size_t nbytes, lt_Stream *stream) {
-  (void)index, (void)stream;
+void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
+  (void)self, (void)index, (void)stream;
   if (nbytes > SIZE_MAX / 2) return lt_error_set("no address space is that large");
   bool keepable = nbytes >= KEPT_FROM && nbytes <= KEPT_ROOM;
   void *memory = keepable ? take(nbytes) : NULL;
@@ -151,8 +151,9 @@ void *lt_cpu_alloc(int index, size_t nbytes, lt_Stream *stream) {
   return memory ? memory : lt_error_set("the system has no more memory");
 }
 
-void lt_cpu_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
-  (void)index, (void)stream;
+void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
+                 lt_Stream *stream) {
+  (void)self, (void)index, (void)stream;
   if (nbytes >= KEPT_FROM && nbytes <= KEPT_ROOM)
     keep(memory, nbytes);
   else

@@ -25,9 +25,10 @@ enum { status_ok = 0, status_failed = 1, status_usage = 2, status_interrupted = 
 struct request {
   int argc;
   char **argv;
-  int script;       // index of the script, or of "-"; argc when there is none
-  bool has_code;    // an -e
-  bool interactive; // -i
+  int script;          // index of the script, or of "-"; argc when there is none
+  bool has_code;       // an -e
+  bool interactive;    // -i
+  const char *emulate; // devices to emulate, or NULL
   bool help, version, info;
   int status; // out: the exit status
 };
@@ -41,6 +42,7 @@ static const char usage[] =
     "\n"
     "  -e CODE      run CODE, with lt, tensor, nn, F, optim and data loaded; may be repeated\n"
     "  -i           go on at the prompt after the script or CODE\n"
+    "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB\n"
     "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
     "  --version    the versions of Lutra and Lua\n"
     "  --help       this text\n"
@@ -72,6 +74,8 @@ static const char *parse(struct request *r) {
       r->help = true;
     } else if (is(arg, "-v") || is(arg, "--version")) {
       r->version = true;
+    } else if (is(arg, "--emulate") || strncmp(arg, "--emulate=", 10) == 0) {
+      r->emulate = arg[9] ? arg + 10 : ++i < r->argc ? r->argv[i] : "";
     } else if (is(arg, "--info")) {
       r->info = true;
     } else {
@@ -198,6 +202,10 @@ static bool load_globals(lua_State *L, struct request *r) {
 static bool run_codes(lua_State *L, struct request *r) {
   for (int i = 1; i < r->script; i++) {
     if (is(r->argv[i], "--")) break;
+    if (is(r->argv[i], "--emulate")) {
+      i++;
+      continue;
+    }
     if (!is(r->argv[i], "-e")) continue;
     const char *code = r->argv[++i];
     remember_source(L, "(command line)", code, strlen(code));
@@ -330,6 +338,10 @@ int main(int argc, char **argv) {
   if (r.help) return fputs(usage, stdout) < 0 ? status_failed : status_ok;
   if (r.version)
     return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
+  if (r.emulate && !lt_device_emulate(r.emulate)) {
+    fprintf(stderr, "lutra: %s\n", lt_error());
+    return status_usage;
+  }
 
   lua_State *L = lt_repl_state_open();
   if (!L) {

@@ -227,6 +227,16 @@ void lt_autograd_drop_in_place(void *state);
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
 
+/* ---- memory (storage.c) ---------------------------------------------------------------------- */
+
+/* Work on `stream` copies from or to this memory of the host: until it is done, lt_tensor_data
+ * waits. Where no event can be had, waits at once. */
+void lt_storage_pend(lt_Storage *s, lt_Stream *stream);
+/* The line of the host's program that is running ("train.lua:12"), or "". */
+void lt_memory_where(char *text, size_t size);
+/* Memory of this kind ran out: fills the slot as lt_error_set does, and marks it. */
+void *lt_error_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* ---- random ---------------------------------------------------------------------------------- */
 
 /* Reserves `n` 32-bit numbers of g (NULL: the default generator): their key and first counter
@@ -256,6 +266,13 @@ void lt_pool_give(lt_PoolKind kind, void *block);
 
 /* ---- the thread's state (error.c) ------------------------------------------------------------ */
 
+/* A tensor that memory is being allocated for; shape is NULL when it is for none. */
+typedef struct lt_Making {
+  lt_Dtype dtype;
+  int ndim;
+  const int64_t *shape;
+} lt_Making;
+
 #define LT_SCOPE_FIRST 256
 typedef struct lt_Thread {
   char error[2048];
@@ -269,6 +286,9 @@ typedef struct lt_Thread {
   lt_PressureFn pressure;
   void *pressure_context;
   bool in_pressure;
+  lt_WhereFn where;
+  void *where_context;
+  lt_Making making; /* what an allocation is for, while lt_empty allocates */
   lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */

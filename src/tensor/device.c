@@ -9,7 +9,7 @@
 #define LT_MAX_NUMBER 64 /* devices of one type */
 
 typedef struct DeviceType {
-  const char *name, *hint;
+  const char *name, *driver, *hint;
   bool numbered;
   const lt_Backend *(*linked)(void);
   const lt_Backend *_Atomic backend; /* NULL until it is had */
@@ -20,8 +20,8 @@ typedef struct DeviceType {
 #define LINKED_1(name) lt_backend_##name
 #define LINKED_0(name) NULL
 static DeviceType types[LT_MAX_DEVICE_TYPES] = {
-#define LT_DEVICE(name, numbered, linked, hint)                                                    \
-  {#name, hint, numbered, LINKED_##linked(name), NULL, "", {""}},
+#define LT_DEVICE(name, numbered, linked, driver, hint)                                            \
+  {#name, driver, hint, numbered, LINKED_##linked(name), NULL, "", {""}},
 #include "devices.def"
 #undef LT_DEVICE
 };
@@ -49,7 +49,6 @@ static void show_core(void) {
     dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* A backend in a shared object beside the program or named by LUTRA_<NAME>_BACKEND. */
 static const lt_Backend *open_backend(const char *path) {
   show_core();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -64,13 +63,109 @@ static const lt_Backend *open_backend(const char *path) {
   return b;
 }
 
+/* ---- emulation ------------------------------------------------------------------------------- */
+
+/* What is asked for: "cuda:2,memory=1GiB,mps". Items are <type>[:<count>] or <option>=<value>; the
+ * emulated backend reads the same text. */
+static const char *const emulate_variable = "LUTRA_EMULATE";
+
+static bool is_emulated(const char *type) {
+  const char *p = getenv(emulate_variable);
+  size_t n = strlen(type);
+  for (; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : "")
+    if (strncmp(p, type, n) == 0 && (p[n] == ':' || p[n] == ',' || !p[n])) return true;
+  return false;
+}
+
+/* "cuda:2": a type that is no part of this library, and how many. */
+static bool check_item(const char *item, size_t n) {
+  if (memchr(item, '=', n)) return true;
+  const char *colon = memchr(item, ':', n);
+  size_t name = colon ? (size_t)(colon - item) : n;
+  bool known = false;
+  for (int t = 0; t < LT_DEVICE_KNOWN; t++) {
+    if (types[t].linked || strlen(types[t].name) != name || memcmp(types[t].name, item, name) != 0)
+      continue;
+    known = true;
+    if (atomic_load(&types[t].backend) || types[t].why[0])
+      return lt_error_set(
+          "emulate: %s has been asked for already; emulation is chosen at the start",
+          types[t].name);
+  }
+  if (!known)
+    return lt_error_set("emulate: no device type \"%.*s\" can be emulated, as \"cuda:2\" can",
+                        (int)name, item);
+  char *end;
+  long count = colon ? strtol(colon + 1, &end, 10) : 1;
+  if (colon && (end != item + n || colon[1] < '0' || colon[1] > '9' || count < 1 || count > 8))
+    return lt_error_set("emulate: \"%.*s\" wants a number of devices from 1 to 8", (int)n, item);
+  return true;
+}
+
+bool lt_device_emulate(const char *what) {
+  if (!*what) return lt_error_set("emulate: wants a device type and a number, as \"cuda:2\"");
+  for (const char *p = what;;) {
+    const char *comma = strchr(p, ',');
+    if (!check_item(p, comma ? (size_t)(comma - p) : strlen(p))) return false;
+    if (!comma) break;
+    p = comma + 1;
+  }
+  return setenv(emulate_variable, what, 1) == 0 || lt_error_set("emulate: out of memory");
+}
+
+/* ---- finding a backend ----------------------------------------------------------------------- */
+
+/* The folder that this code was loaded from. */
+static bool own_folder(char *path, size_t size) {
+  Dl_info here;
+  const char *file = dladdr(types, &here) ? here.dli_fname : NULL;
+  char *real = realpath(file && strchr(file, '/') ? file : "/proc/self/exe", NULL);
+  if (!real) return false;
+  *strrchr(real, '/') = 0;
+  snprintf(path, size, "%s", real);
+  free(real);
+  return true;
+}
+
+/* Where <name>.so lies, seen from this code: beside the module, beside the program in a folder of
+ * builds, from a program of the tests, installed. */
+static bool find_object(const char *name, char *path, size_t size) {
+  static const char *const places[] = {"", "/lib/lutra", "/../lib/lutra", "/../lib/lua/5.4/lutra"};
+  char folder[2048];
+  if (!own_folder(folder, sizeof folder)) return false;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(path, size, "%s%s/%s.so", folder, places[i], name);
+    FILE *f = fopen(path, "rb");
+    if (!f) continue;
+    fclose(f);
+    return true;
+  }
+  return false;
+}
+
+/* Is there a library of this name that loads? */
+static bool has_library(const char *name) {
+  void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (library) dlclose(library);
+  return library != NULL;
+}
+
+/* A backend in a shared object: named by LUTRA_<NAME>_BACKEND, or found. */
 static const lt_Backend *find_backend(DeviceType *type) {
-  char variable[64] = "LUTRA_";
+  char variable[64] = "LUTRA_", path[4096], emulated[40];
   size_t n = strlen(variable);
   for (const char *p = type->name; *p && n < 40; p++) variable[n++] = (char)(*p - 'a' + 'A');
   snprintf(variable + n, sizeof variable - n, "_BACKEND");
-  const char *path = getenv(variable);
-  if (path) return open_backend(path);
+  const char *told = getenv(variable);
+  if (told) return open_backend(told);
+  if (is_emulated(type->name)) {
+    snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);
+    if (find_object(emulated, path, sizeof path)) return open_backend(path);
+    return lt_error_set("this Lutra was built without its emulation (it needs a C++ compiler)");
+  }
+  if (type->driver[0] && !has_library(type->driver))
+    return lt_error_set("the driver library %s was not found", type->driver);
+  if (find_object(type->name, path, sizeof path)) return open_backend(path);
   return lt_error_set("this Lutra was built without it (it needs %s)", type->hint);
 }
 
@@ -99,7 +194,7 @@ const lt_Backend *lt_backend_of(const lt_Tensor *t) {
 
 lt_Stream *lt_stream_of(const lt_Tensor *t) {
   const lt_Backend *b = lt_backend_of(t);
-  return b->stream_current ? b->stream_current(t->storage->device.index) : NULL;
+  return b->stream_current ? b->stream_current(b, t->storage->device.index) : NULL;
 }
 
 int lt_device_register(const lt_Backend *backend) {
@@ -119,6 +214,7 @@ int lt_device_register(const lt_Backend *backend) {
   } else {
     if (number < 0) {
       number = n;
+      types[number].driver = "";
       types[number].hint = "a backend that was loaded";
       atomic_store(&type_count, n + 1);
     }
@@ -170,7 +266,9 @@ static bool parse_failed(const char *name, const char *why) {
   char here[512], reason[300];
   snprintf(reason, sizeof reason, "%s", why);
   list_devices(here, sizeof here);
-  lt_error_set("no device \"%.40s\"%s%s. %s", name, reason[0] ? ": " : "", reason, here);
+  bool cuda = strncmp(name, "cuda", 4) == 0 && !is_emulated("cuda");
+  lt_error_set("no device \"%.40s\"%s%s. %s%s", name, reason[0] ? ": " : "", reason, here,
+               cuda ? " (try --emulate cuda:2 to practise without a GPU)" : "");
   return false;
 }
 
@@ -195,7 +293,7 @@ bool lt_device_parse(const char *name, lt_Device *out) {
       }
     } else {
       const lt_Backend *b = lt_device_backend(t);
-      index = b->index_current ? b->index_current() : 0;
+      index = b->index_current ? b->index_current(b) : 0;
     }
     *out = (lt_Device){(uint8_t)t, (uint8_t)index};
     return true;
@@ -214,7 +312,7 @@ bool lt_device_set_default(lt_Device d) {
 
 bool lt_device_synchronize(lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
-  return b && (!b->synchronize || b->synchronize(d.index));
+  return b && (!b->synchronize || b->synchronize(b, d.index));
 }
 
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {

@@ -17,11 +17,21 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 1
+#define LT_BACKEND_ABI 2
 
 typedef struct lt_Call lt_Call; /* core.h */
-typedef struct lt_Event lt_Event;
 typedef bool (*lt_KernelFn)(lt_Call *call);
+typedef struct lt_Backend lt_Backend;
+
+/* What every device's streams and events begin with; the rest is the device's own. */
+struct lt_Stream {
+  const lt_Backend *backend;
+  int index; /* of the device */
+};
+typedef struct lt_Event {
+  const lt_Backend *backend;
+  int index;
+} lt_Event;
 
 typedef struct lt_DeviceProperties {
   char name[128];       /* of the hardware, for people */
@@ -29,8 +39,59 @@ typedef struct lt_DeviceProperties {
   int64_t free_memory;  /* bytes, now */
   int multiprocessors;  /* or cores */
   int major, minor;     /* compute capability, 0.0 where there is none */
+  int64_t shared_memory_per_block, shared_memory_per_block_optin; /* bytes */
+  int64_t l2_cache;                                               /* bytes */
+  int max_threads_per_block, max_threads_per_multiprocessor, warp_size;
   bool emulated;
 } lt_DeviceProperties;
+
+/* ---- statistics of a caching allocator, by PyTorch's names ----------------------------------- */
+
+/* How a quantity has moved: what it is now, the most it was since the peak was reset, and the sums
+ * of all that was added and taken away. */
+typedef struct lt_Stat {
+  int64_t current, peak, allocated, freed;
+} lt_Stat;
+
+typedef enum lt_MemoryPool {
+  LT_POOL_ALL,
+  LT_SMALL_POOL,
+  LT_LARGE_POOL,
+  LT_MEMORY_POOLS
+} lt_MemoryPool;
+
+/* The quantities, each counted in every pool. One row a quantity: field and name in memory_stats. */
+#define LT_MEMORY_STATS(ROW)                                                                       \
+  ROW(allocation)     /* blocks that tensors hold */                                               \
+  ROW(segment)        /* pieces of memory had from the driver */                                   \
+  ROW(active)         /* blocks that tensors hold, or that wait for an event */                    \
+  ROW(inactive_split) /* free blocks that are a part of a segment */                               \
+  ROW(allocated_bytes)                                                                             \
+  ROW(reserved_bytes) /* of segments */                                                            \
+  ROW(active_bytes)                                                                                \
+  ROW(inactive_split_bytes)                                                                        \
+  ROW(requested_bytes) /* allocated, before rounding */
+
+typedef struct lt_MemoryStats {
+#define ROW(name) lt_Stat name[LT_MEMORY_POOLS];
+  LT_MEMORY_STATS(ROW)
+#undef ROW
+  int64_t num_alloc_retries, num_ooms, num_device_alloc, num_device_free;
+  int64_t largest_free_block; /* bytes, of blocks that are cached and free */
+} lt_MemoryStats;
+
+/* One block, for memory_snapshot. */
+typedef struct lt_MemoryBlock {
+  const void *address, *segment; /* of the block, and of the segment that it is a part of */
+  size_t size, segment_size, requested;
+  enum { LT_BLOCK_FREE, LT_BLOCK_ACTIVE, LT_BLOCK_WAITING } state; /* waiting: for an event */
+  bool small;
+  const lt_Stream *stream;
+  lt_Dtype dtype; /* of the tensor it was made for; LT_DTYPE_NONE when it was for none */
+  int ndim;
+  int64_t shape[LT_MAX_DIMS];
+  const char *where; /* the line that made it ("train.lua:12"), or "" */
+} lt_MemoryBlock;
 
 /* One operand of an elementwise loop. strides are in bytes; 0 where it is broadcast. */
 typedef struct lt_Operand {
@@ -66,7 +127,7 @@ typedef struct lt_Loop {
   lt_Stream *stream;
 } lt_Loop;
 
-typedef struct lt_Backend {
+struct lt_Backend {
   unsigned abi;      /* LT_BACKEND_ABI */
   const char *name;  /* "cuda" */
   bool numbered;     /* full names carry a number */
@@ -78,13 +139,36 @@ typedef struct lt_Backend {
    * devices). */
   int (*count)(char *why, size_t why_size);
   bool (*properties)(int index, lt_DeviceProperties *out);
-  int (*index_current)(void); /* what the bare name means; NULL: 0 */
+  /* What the bare name means, for this thread; NULL: 0. */
+  int (*index_current)(const lt_Backend *self);
+  bool (*index_set_current)(const lt_Backend *self, int index);
 
   /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be
    * called while work that uses the memory is still queued on `stream`: the backend keeps order.
-   * nbytes > 0. */
-  void *(*alloc)(int index, size_t nbytes, lt_Stream *stream);
-  void (*free)(int index, void *memory, size_t nbytes, lt_Stream *stream);
+   * nbytes > 0. A caching allocator first takes from its cache and then asks the driver; the rest
+   * of what is done when memory is out is storage.c's (see its head). */
+  void *(*alloc)(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
+  void (*free)(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
+
+  /* Of devices with a caching allocator (accel/fills these in); NULL elsewhere. */
+  bool (*memory_release)(const lt_Backend *self,
+                         int index);                       /* gives what is cached and whole back */
+  bool (*memory_retry)(const lt_Backend *self, int index); /* waits for all work, then the same */
+  bool (*memory_info)(const lt_Backend *self, int index, int64_t *free, int64_t *total); /* bytes */
+  bool (*memory_stats)(const lt_Backend *self, int index, lt_MemoryStats *out);
+  bool (*memory_reset_peak)(const lt_Backend *self, int index);
+  bool (*memory_limit)(const lt_Backend *self, int index, double fraction); /* of the total */
+  bool (*memory_each)(const lt_Backend *self, int index,
+                      void (*visit)(void *context, const lt_MemoryBlock *block), void *context);
+  /* A failed allocation as a message of several lines: what was tried, what there is, who holds
+   * it. `collected` is what the collector freed. */
+  void (*memory_report)(const lt_Backend *self, int index, size_t wanted, int64_t collected,
+                        char *text, size_t size);
+  /* Memory of the host that the device can copy from and to by itself. */
+  void *(*host_alloc)(const lt_Backend *self, size_t nbytes);
+  /* `pending` (may be NULL, becomes the backend's): a copy that still uses the memory. */
+  void (*host_free)(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending);
+  bool (*host_release)(const lt_Backend *self); /* gives what is cached back */
 
   /* Bytes between any two devices of which one is this backend's and the other this backend's or
    * the CPU. Puts the copy on `stream` (of the device that is not the CPU). When non_blocking is
@@ -94,39 +178,50 @@ typedef struct lt_Backend {
   bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
 
   /* Streams and events. NULL members: the device has one stream and is always ready. */
-  lt_Stream *(*stream_new)(int index, int priority);
+  lt_Stream *(*stream_new)(const lt_Backend *self, int index, int priority);
   void (*stream_free)(lt_Stream *stream);
-  lt_Stream *(*stream_current)(int index);
-  bool (*stream_set_current)(int index, lt_Stream *stream);
-  bool (*stream_query)(lt_Stream *stream); /* true: nothing is left to do */
+  lt_Stream *(*stream_default)(const lt_Backend *self, int index);
+  lt_Stream *(*stream_current)(const lt_Backend *self, int index); /* of this thread */
+  bool (*stream_set_current)(const lt_Backend *self, int index, lt_Stream *stream);
+  int (*stream_priority)(const lt_Stream *stream); /* 0, or negative: sooner */
+  void *(*stream_native)(const lt_Stream *stream); /* the vendor's handle */
+  bool (*stream_query)(lt_Stream *stream);         /* true: nothing is left to do */
   bool (*stream_synchronize)(lt_Stream *stream);
   bool (*stream_wait_event)(lt_Stream *stream, lt_Event *event);
-  lt_Event *(*event_new)(int index, bool timing);
+  lt_Event *(*event_new)(const lt_Backend *self, int index, bool timing);
   void (*event_free)(lt_Event *event);
   bool (*event_record)(lt_Event *event, lt_Stream *stream);
-  bool (*event_query)(lt_Event *event);
+  bool (*event_query)(lt_Event *event); /* true: has happened, or was never recorded */
   bool (*event_synchronize)(lt_Event *event);
   bool (*event_elapsed)(lt_Event *from, lt_Event *to, double *milliseconds);
-  bool (*synchronize)(int index);
-  /* Memory of `storage` is used on another stream than the one it was allocated on. May be NULL. */
+  bool (*synchronize)(const lt_Backend *self, int index);
+  /* Work that was put on `stream` uses memory of `storage`, which was allocated on another stream:
+   * the memory is not given to others before that work is done. Dispatch calls it after each such
+   * op. May be NULL. */
   bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
+  bool (*can_access_peer)(const lt_Backend *self, int index, int peer); /* NULL: no */
 
   /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas");
    * NULL for what it does not know. May be NULL. The text lives as long as the program. */
   const char *(*fact)(int index, const char *what);
+  /* A switch that people may set, by name ("matmul.allow_tf32"): value 0 or 1 sets it, -1 only
+   * asks; returns what it was, or -1 where there is no such switch. May be NULL. */
+  int (*option)(const char *name, int value);
+  /* The backend's own; accel/'s state lies here. */
+  void *own;
 
   /* Elementwise ops. */
   bool (*elementwise)(const lt_Loop *loop);
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute); /* NULL: all of them */
   /* Everything else, by op; NULL entries are not implemented. */
   const lt_KernelFn *kernels; /* [LT_OP_COUNT] */
-} lt_Backend;
+};
 
 /* The backends that are part of this library. */
 #define LT_DEVICE_ONE(name)  const lt_Backend *lt_backend_##name(void);
 #define LT_DEVICE_IF_1(name) LT_DEVICE_ONE(name)
 #define LT_DEVICE_IF_0(name)
-#define LT_DEVICE(name, numbered, linked, hint) LT_DEVICE_IF_##linked(name)
+#define LT_DEVICE(name, numbered, linked, ...) LT_DEVICE_IF_##linked(name)
 #include "devices.def"
 #undef LT_DEVICE
 
@@ -136,6 +231,9 @@ int lt_device_register(const lt_Backend *backend);
 int lt_device_load(const char *path);
 /* The backend of a type, loading it on first use; NULL with the reason when it cannot be had. */
 const lt_Backend *lt_device_backend(int type);
+/* Asks for a type to be emulated, or emulated in a given way: "cuda:2". False with the reason when
+ * it is unknown or in use already. LUTRA_EMULATE in the environment does the same. */
+bool lt_device_emulate(const char *what);
 /* The same for a type that has tensors already: never fails. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
 /* Can this op run on that device? (dtype: what it computes in; LT_DTYPE_NONE: any) */

@@ -280,7 +280,7 @@ static bool run_kernel(lt_Call *c) {
   }
   if (!b->kernels[c->op])
     return lt_fail("is not implemented on %s. Move to the CPU: x:cpu()", lt_device_name(c->device));
-  c->stream = b->stream_current ? b->stream_current(c->device.index) : NULL;
+  c->stream = b->stream_current ? b->stream_current(b, c->device.index) : NULL;
   return b->kernels[c->op](c);
 }
 
@@ -458,7 +458,7 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   l.a = extra(c, 0);
   l.b = extra(c, 1);
   l.device = lt_tensor_device(out);
-  l.stream = backend->stream_current ? backend->stream_current(l.device.index) : NULL;
+  l.stream = backend->stream_current ? backend->stream_current(backend, l.device.index) : NULL;
   for (int k = 0; k <= l.inputs; k++) {
     const lt_Tensor *t = k ? c->arg[k - 1].tensor : out;
     l.operand[k].data = lt_tensor_data(t);

@@ -22,6 +22,16 @@ void *lt_error_set(const char *format, ...) {
   return NULL;
 }
 
+void *lt_error_memory(const char *format, ...) {
+  lt_Thread *t = lt_thread();
+  va_list args;
+  va_start(args, format);
+  vsnprintf(t->error, sizeof t->error, format, args);
+  va_end(args);
+  t->memory_error = true;
+  return NULL;
+}
+
 const char *lt_user_op(void) {
   static _Thread_local char name[64];
   lt_Thread *t = lt_thread();

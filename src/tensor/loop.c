@@ -188,7 +188,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   l.a = a;
   l.b = b;
   l.device = lt_tensor_device(out);
-  l.stream = backend->stream_current ? backend->stream_current(l.device.index) : NULL;
+  l.stream = backend->stream_current ? backend->stream_current(backend, l.device.index) : NULL;
   bool is_flat = flat(out, n, inputs);
   if (is_flat) {
     flatten(&l, out, n, inputs);

@@ -24,30 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LT_VERSION    "0.1.0"
-#define LT_MAX_DIMS   16 /* dimensions of a tensor */
-#define LT_MAX_ARGS   12 /* arguments of an op */
-#define LT_MAX_OUT    3  /* results of an op that are known from its signature */
-#define LT_INDEX_BASE 1  /* what the first position is called inside an Index tensor */
+#include "dtypes.h"
+#include "opids.h"
+
+#define LT_VERSION  "0.1.0"
+#define LT_MAX_ARGS 12 /* arguments of an op */
+#define LT_MAX_OUT  3  /* results of an op that are known from its signature */
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
-
-typedef struct lt_half {
-  uint16_t bits;
-} lt_half; /* IEEE binary16 */
-typedef struct lt_bfloat16 {
-  uint16_t bits;
-} lt_bfloat16; /* the upper half of a float */
-
-typedef enum lt_Dtype {
-#define LT_DTYPE(name, ...) LT_##name,
-#include "dtypes.def"
-#undef LT_DTYPE
-  LT_DTYPE_COUNT,
-  LT_DTYPE_NONE = 255 /* not given */
-} lt_Dtype;
-
-typedef enum lt_Category { LT_BOOL, LT_INTEGER, LT_FLOATING } lt_Category;
 
 const char *lt_dtype_name(lt_Dtype d);
 const char *lt_dtype_code(lt_Dtype d); /* safetensors' short name */
@@ -131,6 +115,7 @@ bool lt_error_is_memory(void);
 /* ---- storages and tensors -------------------------------------------------------------------- */
 
 typedef struct lt_Stream lt_Stream; /* device.h */
+struct lt_Event;
 
 /* Memory on a device, shared by the views on it. */
 typedef struct lt_Storage {
@@ -143,6 +128,10 @@ typedef struct lt_Storage {
   void (*release)(struct lt_Storage *self); /* gives `data` back; NULL: nothing to give back */
   void *owner;                              /* release's own */
   const char *writer; /* the op that last wrote in place, for messages; NULL: none has */
+  /* Of the host's memory: a copy from or to it that may still be under way. lt_tensor_data waits for
+   * it, so nobody sees half a copy and nobody changes its source. */
+  struct lt_Event *_Atomic pending;
+  bool pinned; /* the host's memory that devices can copy from and to by themselves */
 } lt_Storage;
 
 typedef struct lt_AutogradMeta lt_AutogradMeta; /* autograd/autograd.h */
@@ -174,7 +163,12 @@ static inline lt_Device lt_tensor_device(const lt_Tensor *t) { return t->storage
 static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
   return t->storage->device.type == LT_DEVICE_meta;
 }
+/* Waits for a copy that is under way; see lt_Storage.pending. */
+void lt_storage_settle(lt_Storage *s);
+/* The first element, on t's device; NULL when there is no memory. */
 static inline void *lt_tensor_data(const lt_Tensor *t) {
+  if (atomic_load_explicit(&t->storage->pending, memory_order_relaxed))
+    lt_storage_settle(t->storage);
   return t->storage->data ? (char *)t->storage->data + (size_t)t->offset * lt_dtype_size(t->dtype)
                           : NULL;
 }
@@ -187,6 +181,8 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data);
 bool lt_tensor_free(lt_Tensor *t);
 
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes);
+/* Of the host's memory that devices of this type can copy from and to by themselves. */
+lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes);
 lt_Storage *lt_storage_retain(lt_Storage *s);
 void lt_storage_release(lt_Storage *s);
 
@@ -195,6 +191,10 @@ int64_t lt_memory_live(void);
 /* Called when an allocation fails: frees what it can, returns whether to try again. Per thread. */
 typedef bool (*lt_PressureFn)(void *context, size_t wanted);
 void lt_memory_on_pressure(lt_PressureFn fn, void *context);
+/* Called when memory of an accelerator is allocated: writes the line of the host's program that
+ * asks for it ("train.lua:12"), for messages about memory. Per thread. */
+typedef void (*lt_WhereFn)(void *context, char *text, size_t size);
+void lt_memory_on_where(lt_WhereFn fn, void *context);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
@@ -205,17 +205,6 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
 void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides); /* contiguous ones */
 
 /* ---- ops ------------------------------------------------------------------------------------- */
-
-typedef enum lt_OpId {
-#define LT_ELEMENTWISE(name, ...) LT_OP_##name,
-#define LT_REDUCE(name, ...)      LT_OP_##name,
-#define LT_KERNEL(name, ...)      LT_OP_##name,
-#define LT_UPDATE(name, ...)      LT_OP_##name,
-#define LT_VIEW(name, ...)        LT_OP_##name,
-#define LT_COMPOSITE(name, ...)   LT_OP_##name,
-#include "ops.def"
-  LT_OP_COUNT
-} lt_OpId;
 
 typedef struct lt_Generator lt_Generator; /* random.c */
 

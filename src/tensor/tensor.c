@@ -26,7 +26,10 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return NULL;
   lt_Tensor *t = tensor_new(dtype, 0, numel, ndim, shape);
   if (!t) return NULL;
+  lt_Thread *thread = lt_thread();
+  thread->making = (lt_Making){dtype, ndim, shape};
   t->storage = lt_storage_new(device, (size_t)numel * lt_dtype_size(dtype));
+  thread->making.shape = NULL;
   if (!t->storage) {
     lt_pool_give(LT_POOL_TENSOR, t);
     return NULL;

@@ -19,7 +19,8 @@ static bool properties(int index, lt_DeviceProperties *out) {
   return true;
 }
 
-static void *box_alloc(int index, size_t nbytes, lt_Stream *stream) {
+static void *box_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
+  (void)self;
   (void)index;
   (void)stream;
   if (blocks == 2) return lt_error_set("both places in the box are taken");
@@ -27,7 +28,9 @@ static void *box_alloc(int index, size_t nbytes, lt_Stream *stream) {
   return malloc(nbytes);
 }
 
-static void box_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+static void box_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
+                     lt_Stream *stream) {
+  (void)self;
   (void)index;
   (void)nbytes;
   (void)stream;

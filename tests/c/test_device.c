@@ -183,9 +183,9 @@ static void memory_is_asked_for_twice(void) {
 }
 
 static void events_keep_the_order(void) {
-  lt_Stream *s = toy_backend.stream_current(0);
+  lt_Stream *s = toy_backend.stream_current(&toy_backend, 0);
   lt_device_synchronize(toy(0));
-  lt_Event *e = toy_backend.event_new(0, false);
+  lt_Event *e = toy_backend.event_new(&toy_backend, 0, false);
   lt_Tensor *x =
       lt_op1(LT_OP_zeros, (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, A(toy(0))}, 3);
   REQUIRE(x && e);

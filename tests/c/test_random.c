@@ -2,7 +2,7 @@
  * place alone, not on threads or on what is drawn with it; the distributions against their
  * moments, ends and frequencies. */
 #include "tensors.h"
-#include "cpu/philox.h"
+#include "philox.h"
 #include "cpu/rows.h"
 
 /* kat_vectors of Random123 (Salmon et al. 2011), philox4x32 with 10 rounds. */

@@ -20,19 +20,20 @@ typedef struct Work {
   char *to, *from;     /* COPY; from is `staged` when the source was the host's */
   size_t nbytes;
   char *staged;
-  lt_Event *event;
+  struct ToyEvent *event;
 } Work;
 
-struct lt_Stream {
-  int index;
+typedef struct ToyStream {
+  lt_Stream base;
   Work *first, *last;
   int count;
-};
-struct lt_Event {
+} ToyStream;
+typedef struct ToyEvent {
+  lt_Event base;
   bool recorded, done;
-};
+} ToyEvent;
 
-static lt_Stream streams[DEVICES] = {{.index = 0}, {.index = 1}};
+static ToyStream streams[DEVICES] = {{.base = {&toy_backend, 0}}, {.base = {&toy_backend, 1}}};
 static int current, blocks, failing;
 
 int toy_waiting(int index) { return streams[index].count; }
@@ -44,7 +45,8 @@ static char *show(const void *device_pointer) {
   return (char *)(p & HIDE ? p ^ HIDE : p);
 }
 
-static Work *put(lt_Stream *s, Kind kind) {
+static Work *put(lt_Stream *stream, Kind kind) {
+  ToyStream *s = (ToyStream *)stream;
   Work *w = calloc(1, sizeof *w);
   if (!w) return lt_error_set("toy: out of memory");
   w->kind = kind;
@@ -79,7 +81,7 @@ static bool do_work(Work *w) {
   return false;
 }
 
-static bool drain(lt_Stream *s) {
+static bool drain(ToyStream *s) {
   bool ok = true;
   while (s->first) {
     Work *w = s->first;
@@ -93,17 +95,26 @@ static bool drain(lt_Stream *s) {
   return ok;
 }
 
-static bool synchronize(int index) { return drain(&streams[index]); }
-static bool stream_synchronize(lt_Stream *s) { return drain(s); }
-static bool stream_query(lt_Stream *s) { return s->count == 0; }
-static lt_Stream *stream_current(int index) { return &streams[index]; }
+static bool synchronize(const lt_Backend *self, int index) {
+  (void)self;
+  return drain(&streams[index]);
+}
+static bool stream_synchronize(lt_Stream *s) { return drain((ToyStream *)s); }
+static bool stream_query(lt_Stream *s) { return ((ToyStream *)s)->count == 0; }
+static lt_Stream *stream_current(const lt_Backend *self, int index) {
+  (void)self;
+  return &streams[index].base;
+}
 
 static int count(char *why, size_t why_size) {
   (void)why;
   (void)why_size;
   return DEVICES;
 }
-static int index_current(void) { return current; }
+static int index_current(const lt_Backend *self) {
+  (void)self;
+  return current;
+}
 
 static bool properties(int index, lt_DeviceProperties *out) {
   *out = (lt_DeviceProperties){.total_memory = 1 << 20};
@@ -111,7 +122,8 @@ static bool properties(int index, lt_DeviceProperties *out) {
   return true;
 }
 
-static void *toy_alloc(int index, size_t nbytes, lt_Stream *stream) {
+static void *toy_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
+  (void)self;
   (void)index;
   (void)stream;
   if (failing > 0) {
@@ -124,7 +136,9 @@ static void *toy_alloc(int index, size_t nbytes, lt_Stream *stream) {
 }
 
 /* Freed in the stream's order, so work that is queued may still use it. */
-static void toy_free(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+static void toy_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
+                     lt_Stream *stream) {
+  (void)self;
   (void)index;
   (void)nbytes;
   Work *w = put(stream, FREE);
@@ -146,7 +160,7 @@ static bool copy(lt_Device to, void *target, lt_Device from, const void *source,
     w->from = w->staged;
     return true;
   }
-  return to.type != LT_DEVICE_cpu || non_blocking || drain(stream);
+  return to.type != LT_DEVICE_cpu || non_blocking || drain((ToyStream *)stream);
 }
 
 static bool fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
@@ -180,14 +194,19 @@ static bool elementwise_supported(lt_OpId op, lt_Dtype compute) {
   return op != LT_OP_erf;
 }
 
-static lt_Event *event_new(int index, bool timing) {
-  (void)index;
+static lt_Event *event_new(const lt_Backend *self, int index, bool timing) {
   (void)timing;
-  return calloc(1, sizeof(lt_Event));
+  ToyEvent *e = calloc(1, sizeof *e);
+  if (e) e->base = (lt_Event){self, index};
+  return e ? &e->base : NULL;
 }
 static void event_free(lt_Event *e) { free(e); }
-static bool event_query(lt_Event *e) { return !e->recorded || e->done; }
-static bool event_record(lt_Event *e, lt_Stream *s) {
+static bool event_query(lt_Event *event) {
+  ToyEvent *e = (ToyEvent *)event;
+  return !e->recorded || e->done;
+}
+static bool event_record(lt_Event *event, lt_Stream *s) {
+  ToyEvent *e = (ToyEvent *)event;
   Work *w = put(s, EVENT);
   if (!w) return false;
   e->recorded = true;

@@ -1,6 +1,6 @@
 /* rows.c: the table of row loops (rows.h) of one instruction set. */
 #include "cpu/rows.h"
-#include "cpu/philox.h"
+#include "philox.h"
 #include "cpu/kernels/lanes.h"
 #include "cpu/kernels/maths.h"
 

@@ -8,10 +8,14 @@
  *   wide (64 bits, for float64, whole numbers, permutations, draws)  element i: words 2 (i % 2) (the low half) and
  *                                                                    2 (i % 2) + 1 of block i / 2
  */
-#ifndef LT_CPU_PHILOX_H
-#define LT_CPU_PHILOX_H
+#ifndef LT_PHILOX_H
+#define LT_PHILOX_H
 
 #include <stdint.h>
+
+#ifndef LT_PHILOX /* the functions' qualifiers; kernels of a device set their own */
+#define LT_PHILOX static inline
+#endif
 
 typedef struct lt_Philox {
   uint64_t seed, position;
@@ -38,7 +42,7 @@ typedef struct lt_Philox {
   LT_PHILOX_ROUND(__VA_ARGS__)
 
 /* The block of a full counter. */
-static inline void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+LT_PHILOX void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
            k1 = key[1];
   LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
@@ -47,7 +51,7 @@ static inline void lt_philox(const uint32_t counter[4], const uint32_t key[2], u
 }
 
 /* Block `i` of a call's stretch. */
-static inline void lt_philox_block(lt_Philox p, int64_t i, uint32_t out[4]) {
+LT_PHILOX void lt_philox_block(lt_Philox p, int64_t i, uint32_t out[4]) {
   uint64_t at = p.position + (uint64_t)i;
   const uint32_t counter[4] = {(uint32_t)at, (uint32_t)(at >> 32), 0, 0};
   const uint32_t key[2] = {(uint32_t)p.seed, (uint32_t)(p.seed >> 32)};
@@ -55,7 +59,7 @@ static inline void lt_philox_block(lt_Philox p, int64_t i, uint32_t out[4]) {
 }
 
 /* The 64 bits of element i. */
-static inline uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
+LT_PHILOX uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
   uint32_t w[4];
   lt_philox_block(p, i / 2, w);
   int k = (int)(i % 2) * 2;
@@ -63,13 +67,13 @@ static inline uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
 }
 
 /* Bits as fractions: [0, 1) with 24 or 53 bits, and (0, 1], which a logarithm can take. */
-static inline float lt_fraction32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
-static inline double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
-static inline float lt_positive32(uint32_t w) { return (float)w * 0x1p-32f + 0x1p-33f; }
-static inline double lt_positive64(uint64_t w) { return (double)((w >> 11) + 1) * 0x1p-53; }
+LT_PHILOX float lt_fraction32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
+LT_PHILOX double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
+LT_PHILOX float lt_positive32(uint32_t w) { return (float)w * 0x1p-32f + 0x1p-33f; }
+LT_PHILOX double lt_positive64(uint64_t w) { return (double)((w >> 11) + 1) * 0x1p-53; }
 
 /* A whole number in 0..n-1 (n = 0: any 64 bits), by multiplication; the bias is below n / 2^64. */
-static inline uint64_t lt_below(uint64_t w, uint64_t n) {
+LT_PHILOX uint64_t lt_below(uint64_t w, uint64_t n) {
   if (n == 0) return w;
   uint64_t wl = (uint32_t)w, wh = w >> 32, nl = (uint32_t)n, nh = n >> 32;
   uint64_t low = wl * nl, a = wh * nl + (low >> 32), b = wl * nh + (uint32_t)a;

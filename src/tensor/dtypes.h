@@ -1,0 +1,28 @@
+/* dtypes.h: element types and limits, for everything that is compiled: C, and the kernels of every
+ * device, which are C++. */
+#ifndef LT_DTYPES_H
+#define LT_DTYPES_H
+
+#include <stdint.h>
+
+#define LT_MAX_DIMS   16 /* dimensions of a tensor */
+#define LT_INDEX_BASE 1  /* what the first position is called inside an Index tensor */
+
+typedef struct lt_half {
+  uint16_t bits;
+} lt_half; /* IEEE binary16 */
+typedef struct lt_bfloat16 {
+  uint16_t bits;
+} lt_bfloat16; /* the upper half of a float */
+
+typedef enum lt_Dtype {
+#define LT_DTYPE(name, ...) LT_##name,
+#include "dtypes.def"
+#undef LT_DTYPE
+  LT_DTYPE_COUNT,
+  LT_DTYPE_NONE = 255 /* not given */
+} lt_Dtype;
+
+typedef enum lt_Category { LT_BOOL, LT_INTEGER, LT_FLOATING } lt_Category;
+
+#endif
