@@ -231,9 +231,6 @@ int lt_device_register(const lt_Backend *backend);
 int lt_device_load(const char *path);
 /* The backend of a type, loading it on first use; NULL with the reason when it cannot be had. */
 const lt_Backend *lt_device_backend(int type);
-/* Asks for a type to be emulated, or emulated in a given way: "cuda:2". False with the reason when
- * it is unknown or in use already. LUTRA_EMULATE in the environment does the same. */
-bool lt_device_emulate(const char *what);
 /* The same for a type that has tensors already: never fails. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
 /* Can this op run on that device? (dtype: what it computes in; LT_DTYPE_NONE: any) */

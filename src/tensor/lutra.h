@@ -101,6 +101,10 @@ const char *lt_device_type_name(int type);
 int lt_device_count(int type, char *why, size_t why_size);
 lt_Device lt_device_default(void); /* where factory functions create */
 bool lt_device_set_default(lt_Device d);
+/* Asks, before a device of such a type has been asked for, that it be emulated: "cuda:2", or a list
+ * with options, "cuda:2,memory=1GiB". False with the reason. LUTRA_EMULATE in the environment does
+ * the same. */
+bool lt_device_emulate(const char *what);
 /* Waits until all work on the device is done. */
 bool lt_device_synchronize(lt_Device d);
 
