@@ -31,7 +31,7 @@ endif
 # The stamp says when the machine was looked at; config.mk changes only when what was found changed.
 $(BUILD)/config.stamp: tools/build/probe
 	@mkdir -p $(@D)
-	@CC="$(CC)" LUA="$(LUA)" LUA_INCDIR="$(LUA_INCDIR)" OPENBLAS="$(OPENBLAS)" \
+	@CC="$(CC)" CXX="$(CXX)" LUA="$(LUA)" LUA_INCDIR="$(LUA_INCDIR)" OPENBLAS="$(OPENBLAS)" \
 	  tools/build/probe $(BUILD)/config.new $(if $(DEBUG),>/dev/null)
 	@cmp -s $(BUILD)/config.new $(BUILD)/config.mk || cp $(BUILD)/config.new $(BUILD)/config.mk
 	@rm -f $(BUILD)/config.new
@@ -113,9 +113,95 @@ $(BUILD)/obj/flags: FORCE
 $(BUILD)/obj/link: FORCE
 	$(call remember,$(call quote,$(core) $(bindings) $(repl) $(chelpers) $(ldflags) $(ldlibs) $(LUA_LIBS)))
 
+# ---- CUDA ----------------------------------------------------------------------------------------
+# Two shared objects from the same files of src/cuda, each loaded when a CUDA device is first asked
+# for: cuda.so by nvcc, cuda_emulated.so by the C++ compiler with the runtime of src/cuda/emulated in
+# NVIDIA's place.
+#
+# CUDA_ARCHS: which GPUs to build for: "80 90" (the last one's PTX too, which later GPUs compile for
+# themselves), or all that nvcc knows. Without it: the GPUs of this machine, else 80 and 90.
+
+cuda_c    := $(sort $(wildcard src/cuda/*.c))
+cuda_cu   := $(sort $(wildcard src/cuda/*.cu))
+emulation := $(sort $(wildcard src/cuda/emulated/*.cpp))
+
+cuda_objects     := $(cuda_c:%.c=$(BUILD)/obj/real/%.o) $(cuda_cu:%.cu=$(BUILD)/obj/real/%.cu.o)
+emulation_runtime := $(emulation:%.cpp=$(BUILD)/obj/emulated/%.o)
+emulated_objects := $(cuda_c:%.c=$(BUILD)/obj/emulated/%.o) \
+  $(cuda_cu:%.cu=$(BUILD)/obj/emulated/%.cu.o) $(emulation_runtime)
+
+cuda_backend     := $(BUILD)/lib/lutra/cuda.so
+emulated_backend := $(BUILD)/lib/lutra/cuda_emulated.so
+# The sanitized build has the emulated one alone: sanitizers cannot look into a GPU.
+backends := $(if $(NVCC),$(if $(DEBUG),,$(cuda_backend))) $(if $(CXX_FOUND),$(emulated_backend))
+emulated_tests := $(if $(CXX_FOUND),$(patsubst tests/cuda/%.cu,$(BUILD)/tests/%,\
+  $(sort $(wildcard tests/cuda/test_*.cu))))
+
+archs := $(or $(CUDA_ARCHS),$(strip $(CUDA_GPUS)),80 90)
+gencode := $(if $(filter all,$(archs)),-arch=all,\
+  $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+  -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs)))
+nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
+  -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
+emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
+emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
+  -Wno-unknown-pragmas $(exact) -fno-extern-tls-init $(emulated_include) -Isrc -Isrc/tensor \
+  $(defines)
+
+$(BUILD)/obj/real/flags: FORCE
+	$(call remember,$(call quote,$(NVCC) $(nvcc_flags) $(optimize) $(common) $(CFLAGS)))
+$(BUILD)/obj/emulated/flags: FORCE
+	$(call remember,$(call quote,$(CXX_FOUND) $(emulated_flags) $(optimize) $(common) $(CFLAGS) $(CXXFLAGS)))
+$(BUILD)/obj/real/link: FORCE
+	$(call remember,$(call quote,$(cuda_objects)))
+$(BUILD)/obj/emulated/link: FORCE
+	$(call remember,$(call quote,$(emulated_objects)))
+
+$(BUILD)/obj/real/%.o: %.c $(BUILD)/obj/real/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$< (CUDA))
+	$(Q)$(call compile,$(optimize) -isystem $(CUDA_ROOT)/include)
+$(BUILD)/obj/real/%.cu.o: %.cu $(BUILD)/obj/real/flags
+	@mkdir -p $(@D)
+	$(call say,nvcc,$<)
+	$(Q)$(NVCC) $(nvcc_flags) -c $< -o $@
+$(cuda_backend): $(cuda_objects) $(BUILD)/obj/real/link tools/build/backend.map
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(NVCC) $(filter -gencode% -arch% arch=%,$(gencode)) -shared -cudart static \
+	  -Xlinker --version-script=tools/build/backend.map $(cuda_objects) -o $@ -ldl
+
+$(BUILD)/obj/emulated/%.o: %.c $(BUILD)/obj/emulated/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$< (emulated))
+	$(Q)$(call compile,$(optimize) $(emulated_include))
+$(BUILD)/obj/emulated/%.cu.o: %.cu $(BUILD)/obj/emulated/flags
+	@mkdir -p $(@D)
+	$(call say,c++,$<)
+	$(Q)$(CXX_FOUND) $(optimize) $(emulated_flags) $(CXXFLAGS) -c $< -o $@
+$(BUILD)/obj/emulated/%.o: %.cpp $(BUILD)/obj/emulated/flags
+	@mkdir -p $(@D)
+	$(call say,c++,$<)
+	$(Q)$(CXX_FOUND) $(optimize) $(emulated_flags) $(CXXFLAGS) -c $< -o $@
+$(emulated_backend): $(emulated_objects) $(BUILD)/obj/emulated/link tools/build/backend.map
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
+	  -Wl,-Bsymbolic $(emulated_objects) -o $@ -lpthread -ldl -lm
+
+# Tests of the emulated runtime itself: programs of CUDA that know nothing of Lutra.
+$(BUILD)/tests/%: $(BUILD)/obj/emulated/tests/cuda/%.cu.o $(emulation_runtime)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CXX_FOUND) $(ldflags) -rdynamic $< $(emulation_runtime) -o $@ -lpthread -ldl -lm
+
+.PHONY: cuda cuda-emulated
+cuda: $(cuda_backend)
+cuda-emulated: $(emulated_backend)
+
 # ---- Rules ---------------------------------------------------------------------------------------
 
-all: $(program) $(module)
+all: $(program) $(module) $(backends)
 
 define kernel_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/obj/flags
@@ -145,7 +231,7 @@ $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 	$(Q)$(CC) $(ldflags) $(shared) $(bindings) $(core) -o $@ $(ldlibs)
 
 .PHONY: ctests
-ctests: $(ctests) $(cplugins)
+ctests: $(ctests) $(cplugins) $(emulated_tests)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
@@ -201,6 +287,7 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/lutra $(DESTDIR)$(LUADIR)
 	install -m 755 $(program) $(DESTDIR)$(BINDIR)/lutra
 	install -m 644 $(module) $(DESTDIR)$(LIBDIR)/lutra/core.so
+	install -m 644 $(backends) $(DESTDIR)$(LIBDIR)/lutra
 	@cd lib && for file in $$(find . -name '*.lua' | sed 's|^\./||' | sort); do \
 	  install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$file)" && \
 	  install -m 644 $$file "$(DESTDIR)$(LUADIR)/$$file" || exit 1; \
