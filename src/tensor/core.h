@@ -133,7 +133,7 @@ struct lt_Call {
   int nout;
   lt_Spec spec[LT_MAX_OUT];
   lt_Tensor *out[LT_MAX_OUT];
-  lt_Stream *stream;
+  lt_Stream *stream;           /* NULL until a kernel runs */
   lt_Results *results;         /* of composites that give a list or a flag */
   int64_t single[LT_MAX_ARGS]; /* lists of one, where a plain int was given */
 };
@@ -289,6 +289,8 @@ typedef struct lt_Thread {
   lt_WhereFn where;
   void *where_context;
   lt_Making making; /* what an allocation is for, while lt_empty allocates */
+  const lt_Tensor
+      *apart[2]; /* of the last error: tensors on different devices, or NULL; borrowed */
   lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */

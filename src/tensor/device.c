@@ -192,10 +192,12 @@ const lt_Backend *lt_backend_of(const lt_Tensor *t) {
   return atomic_load_explicit(&types[t->storage->device.type].backend, memory_order_acquire);
 }
 
-lt_Stream *lt_stream_of(const lt_Tensor *t) {
-  const lt_Backend *b = lt_backend_of(t);
-  return b->stream_current ? b->stream_current(b, t->storage->device.index) : NULL;
+lt_Stream *lt_stream_now(lt_Device d) {
+  const lt_Backend *b = atomic_load_explicit(&types[d.type].backend, memory_order_acquire);
+  return b && b->stream_current ? b->stream_current(b, d.index) : NULL;
 }
+
+lt_Stream *lt_stream_of(const lt_Tensor *t) { return lt_stream_now(t->storage->device); }
 
 int lt_device_register(const lt_Backend *backend) {
   if (backend->abi != LT_BACKEND_ABI) {

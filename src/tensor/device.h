@@ -235,7 +235,8 @@ const lt_Backend *lt_device_backend(int type);
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
 /* Can this op run on that device? (dtype: what it computes in; LT_DTYPE_NONE: any) */
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype);
-/* The stream that work on t's device goes to now. */
+/* The stream that work on a device, or on t's, goes to now; NULL where there are none. */
+lt_Stream *lt_stream_now(lt_Device device);
 lt_Stream *lt_stream_of(const lt_Tensor *t);
 
 #endif

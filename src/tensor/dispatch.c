@@ -92,6 +92,24 @@ typedef struct Place {
   const char *name;        /* of its argument */
 } Place;
 
+/* Index tensors of the CPU may stand beside tensors of any device: x[{1, 3}] needs no :to. */
+static bool may_index(const lt_Call *c, const lt_Tensor *t, const char *name) {
+  return (c->op == LT_OP__index || c->op == LT_OP__index_put) &&
+         t->storage->device.type == LT_DEVICE_cpu && strcmp(name, "indices") == 0;
+}
+
+static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name) {
+  const lt_Tensor *first = place->tensor;
+  const char *here = lt_device_name(lt_tensor_device(first));
+  lt_fail("tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\") "
+          "(%s has the shape %s, %s %s)",
+          place->name, here, name, lt_device_name(lt_tensor_device(t)), name, here, place->name,
+          lt_shape_text(first->ndim, first->shape), name, lt_shape_text(t->ndim, t->shape));
+  lt_thread()->apart[0] = first;
+  lt_thread()->apart[1] = t;
+  return false;
+}
+
 static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const char *name) {
   if (!place->tensor || (follows(place->tensor) && !follows(t))) {
     *place = (Place){t, name};
@@ -99,10 +117,49 @@ static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const cha
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
   if (lt_device_equal(d, chosen) || follows(t) || c->info->kind == LT_KIND_COMPOSITE) return true;
-  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy) return true;
-  return lt_fail(
-      "tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\")",
-      place->name, lt_device_name(chosen), name, lt_device_name(d), name, lt_device_name(chosen));
+  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy || may_index(c, t, name)) return true;
+  return fail_apart(place, t, name);
+}
+
+/* Structured kernels see tensors of their own device alone: what the CPU may lend (a 0-d tensor, an
+ * index) is sent there first, on the tape. Belongs to the open scope. */
+static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
+  for (int i = 0; i < c->nargs; i++) {
+    lt_Arg *a = &c->arg[i];
+    int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+    lt_Tensor *const *tensors = a->kind == LT_ARG_TENSOR ? &a->tensor : a->tensors;
+    for (int k = 0; k < n; k++) {
+      lt_Tensor *t = tensors[k];
+      if (!t || lt_device_equal(lt_tensor_device(t), c->device)) continue;
+      if (n > room) return lt_fail("at most %d tensors may come from other devices", room);
+      t = lt_do(to, A(t), A(c->device));
+      if (!t) return false;
+      if (a->kind == LT_ARG_TENSOR) {
+        a->tensor = t;
+        break;
+      }
+      if (a->tensors != list) {
+        memcpy(list, a->tensors, sizeof *list * (size_t)n);
+        a->tensors = list;
+        tensors = list;
+      }
+      list[k] = t;
+    }
+  }
+  return true;
+}
+
+static bool comes_from_elsewhere(const lt_Call *c) {
+  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy) return false;
+  for (int i = 0; i < c->nargs; i++) {
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR && !lt_device_equal(lt_tensor_device(a->tensor), c->device))
+      return true;
+    for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+      if (a->tensors[k] && !lt_device_equal(lt_tensor_device(a->tensors[k]), c->device))
+        return true;
+  }
+  return false;
 }
 
 /* Where the call runs: on its tensors' device; a factory where it was told to, or on the default
@@ -258,8 +315,27 @@ static void drop_outputs(lt_Call *c) {
   }
 }
 
+/* What a copy to the host that need not be waited for lands in: memory that the device can write by
+ * itself. NULL where there is none. */
+static lt_Tensor *pinned_output(const lt_Call *c) {
+  const lt_Spec *s = &c->spec[0];
+  const lt_Tensor *self = lt_in(c, 0);
+  const lt_Backend *from = c->op == LT_OP__to_copy && c->arg[3].b ? lt_backend_of(self) : NULL;
+  if (!from || !from->host_alloc || s->device.type != LT_DEVICE_cpu || !self->numel) return NULL;
+  lt_Storage *storage = lt_storage_new_pinned(lt_tensor_device(self).type,
+                                              (size_t)self->numel * lt_dtype_size(s->dtype));
+  if (!storage) return NULL;
+  int64_t strides[LT_MAX_DIMS];
+  lt_shape_strides(s->ndim, s->shape, strides);
+  lt_Tensor *t = lt_tensor_on(storage, s->dtype, 0, s->ndim, s->shape, strides);
+  lt_storage_release(storage);
+  return t;
+}
+
 static bool make_outputs(lt_Call *c) {
   for (int i = 0; i < c->nout; i++) {
+    c->out[i] = pinned_output(c);
+    if (c->out[i]) continue;
     c->out[i] = lt_empty(c->spec[i].dtype, c->spec[i].device, c->spec[i].ndim, c->spec[i].shape);
     if (c->out[i]) continue;
     drop_outputs(c);
@@ -282,6 +358,26 @@ static bool run_kernel(lt_Call *c) {
     return lt_fail("is not implemented on %s. Move to the CPU: x:cpu()", lt_device_name(c->device));
   c->stream = b->stream_current ? b->stream_current(b, c->device.index) : NULL;
   return b->kernels[c->op](c);
+}
+
+/* Memory that was allocated on one stream and used on another must outlive that use. */
+static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t) {
+  lt_Storage *s = t->storage;
+  if (s->stream != stream && s->stream && s->stream->index == stream->index &&
+      s->stream->backend == b)
+    b->record_stream(s, stream);
+}
+
+static void note_streams(const lt_Call *c) {
+  const lt_Backend *b = lt_device_backend(c->device.type);
+  if (!b->record_stream) return;
+  lt_Stream *stream = b->stream_current(b, c->device.index);
+  for (int i = 0; i < c->nargs; i++) {
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR) note_stream(b, stream, a->tensor);
+    for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+      if (a->tensors[k]) note_stream(b, stream, a->tensors[k]);
+  }
 }
 
 static bool run_fresh(lt_Call *c) {
@@ -343,6 +439,9 @@ static bool check_in_place(const lt_Call *c) {
   if (lt_dtype_category(s->dtype) > lt_dtype_category(self->dtype))
     return lt_fail("the result is %s and cannot be stored in self, which is %s",
                    lt_dtype_name(s->dtype), lt_dtype_name(self->dtype));
+  if (!lt_device_equal(lt_tensor_device(self), s->device))
+    return lt_fail("the result is on %s and cannot be stored in self, which is on %s",
+                   lt_device_name(s->device), lt_device_name(lt_tensor_device(self)));
   if (lt_tensor_overlaps_itself(self))
     return lt_fail(
         "self has elements that share memory (it was expanded). Write to a copy: self:clone()");
@@ -358,6 +457,7 @@ static bool call_in_place(lt_Call *c) {
     if (recorded) lt_autograd_drop_in_place(state);
     return false;
   }
+  note_streams(c);
   lt_tensor_touch(lt_in(c, 0));
   if (c->op == LT_OP__adamw_step) { /* the two averages are written too */
     lt_tensor_touch(lt_in(c, 2));
@@ -375,6 +475,7 @@ static bool wants_requires_grad(const lt_Call *c) {
 
 static bool call_fresh(lt_Call *c) {
   if (!run_fresh(c)) return false;
+  note_streams(c);
   bool ok = !lt_autograd_wanted(c) || lt_autograd_record(c);
   if (ok && wants_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
   if (!ok) drop_outputs(c);
@@ -487,9 +588,20 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   if (!c->out[0]) return false;
   c->nout = 1;
   bool ok = numbers ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
+  if (ok && c->device.type != LT_DEVICE_cpu) note_streams(c);
   if (ok && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c))) return true;
   drop_outputs(c);
   return false;
+}
+
+/* A structured kernel with arguments from elsewhere. */
+static bool call_brought(lt_Call *c) {
+  lt_Tensor *list[LT_MAX_DIMS];
+  size_t mark = lt_scope_open();
+  bool ok = bring_args(c, list, LT_MAX_DIMS) && c->info->infer(c) &&
+            (c->in_place ? call_in_place(c) : call_fresh(c));
+  lt_scope_close(mark, NULL);
+  return ok;
 }
 
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
@@ -505,6 +617,7 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (!infer_elementwise(c)) return false;
     break;
   default:
+    if (c->device.type != LT_DEVICE_cpu && comes_from_elsewhere(c)) return call_brought(c);
     if (!c->info->infer(c)) return false;
   }
   return c->in_place ? call_in_place(c) : call_fresh(c);

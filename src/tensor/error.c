@@ -12,6 +12,13 @@ const char *lt_error(void) { return lt_thread()->error; }
 
 bool lt_error_is_memory(void) { return lt_thread()->memory_error; }
 
+bool lt_error_tensors(const lt_Tensor *pair[2]) {
+  const lt_Thread *t = lt_thread();
+  pair[0] = t->apart[0];
+  pair[1] = t->apart[1];
+  return pair[0] != NULL;
+}
+
 void *lt_error_set(const char *format, ...) {
   lt_Thread *t = lt_thread();
   va_list args;
@@ -19,6 +26,7 @@ void *lt_error_set(const char *format, ...) {
   vsnprintf(t->error, sizeof t->error, format, args);
   va_end(args);
   t->memory_error = false;
+  t->apart[0] = NULL;
   return NULL;
 }
 
@@ -49,6 +57,7 @@ bool lt_fail(const char *format, ...) {
   vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
   va_end(args);
   t->memory_error = false;
+  t->apart[0] = NULL;
   return false;
 }
 

@@ -115,6 +115,10 @@ const char *lt_error(void); /* the thread's last reason */
 void *lt_error_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* True when the slot's reason is that memory ran out. */
 bool lt_error_is_memory(void);
+/* The two tensors of which the slot's reason says that they are on different devices: fills `pair`
+ * and returns true. Borrowed: to be looked at before anything else is called. */
+struct lt_Tensor;
+bool lt_error_tensors(const struct lt_Tensor *pair[2]);
 
 /* ---- storages and tensors -------------------------------------------------------------------- */
 

@@ -404,7 +404,8 @@ static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
 static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
   Plan p;
   if (!make_plan(&p, t, key)) return false;
-  if (!value && p.mask) return lt_do_in_place(masked_fill, A(p.view), A(p.mask), A(s)) != NULL;
+  if (!value && p.mask)
+    return lt_do_in_place(masked_fill, A(p.view), A(to_device_of(p.mask, p.view)), A(s)) != NULL;
   if (p.mask || p.count) return put(&p, value, s);
   if (!value) return lt_do_in_place(fill, A(p.view), A(s)) != NULL;
   value = fit(value, p.view->ndim);

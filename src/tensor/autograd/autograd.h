@@ -89,6 +89,7 @@ struct lt_Node {
   uint16_t nout;
   int ninputs, nsaved;
   uint64_t sequence; /* later nodes have larger ones */
+  lt_Stream *stream; /* that the call ran on; its gradient runs there too. NULL: of the CPU */
   lt_Input *input;
   lt_Saved *saved;
   lt_Arg *arg;                /* the call's, tensors left out */

@@ -227,6 +227,40 @@ static int pop(Pass *p) {
   return top;
 }
 
+/* ---- streams --------------------------------------------------------------------------------- */
+
+/* Each gradient runs on the stream of its op, and leaves are added to on the caller's. Where a
+ * gradient goes from one stream to another, the second waits for the first at that point; the
+ * memory's lifetime is dispatch's business. */
+
+/* Work on s's device goes to s from now on; what it went to before, or NULL when nothing changed. */
+static lt_Stream *enter_stream(lt_Stream *s) {
+  if (!s) return NULL;
+  lt_Stream *old = s->backend->stream_current(s->backend, s->index);
+  if (old == s || !s->backend->stream_set_current(s->backend, s->index, s)) return NULL;
+  return old;
+}
+
+static void leave_stream(lt_Stream *old) {
+  if (old) old->backend->stream_set_current(old->backend, old->index, old);
+}
+
+/* Work put on `to` from now on comes after what is on `from` now. */
+static bool wait_for(lt_Stream *to, lt_Stream *from) {
+  const lt_Backend *b = from->backend;
+  lt_Event *e = b->event_new(b, from->index, false);
+  bool ok = e && b->event_record(e, from) && b->stream_wait_event(to, e);
+  if (e) b->event_free(e);
+  return ok;
+}
+
+/* The stream on which a task adds up gradients like this one. */
+static lt_Stream *stream_of(const Task *t, const lt_Tensor *grad) {
+  lt_Stream *s = t->node ? t->node->stream : NULL;
+  lt_Device d = lt_tensor_device(grad);
+  return s && s->backend == lt_backend_of(grad) && s->index == d.index ? s : lt_stream_now(d);
+}
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 /* May this gradient be written into: does nobody else hold it or its memory? */
@@ -283,6 +317,19 @@ static bool gradients_complete(Pass *p, Task *t) {
   return commit_later(p, t->leaf, grads[0]);
 }
 
+/* A gradient that was made on the stream `from` (NULL: of a device without) goes to a task. */
+static bool give(Task *t, int output, lt_Tensor *grad, lt_Stream *from) {
+  lt_Stream *to = from ? stream_of(t, grad) : NULL;
+  if (to != from && !wait_for(to, from)) {
+    lt_release(grad);
+    return false;
+  }
+  lt_Stream *old = enter_stream(to);
+  bool ok = add_to(&task_grads(t)[output], grad);
+  leave_stream(old);
+  return ok;
+}
+
 /* Hands on what a node gave; every child has one gradient less to wait for. */
 static bool hand_on(Pass *p, int task, lt_Tensor **in) {
   bool ok = true;
@@ -298,7 +345,7 @@ static bool hand_on(Pass *p, int task, lt_Tensor **in) {
     if (grad && !c->reaches)
       lt_release(grad);
     else if (grad)
-      ok = add_to(&task_grads(c)[t->node->input[i].edge.output], grad);
+      ok = give(c, t->node->input[i].edge.output, grad, stream_of(t, grad));
     if (--c->deps == 0) ok = ok && push(p, child);
   }
   return ok;
@@ -320,7 +367,9 @@ static bool apply_and_hand_on(Pass *p, int task) {
     int child = p->child[t->child + (size_t)i];
     want[i] = child >= 0 && p->task[child].reaches;
   }
+  lt_Stream *old = enter_stream(t->node->stream);
   ok = ok && lt_node_apply(t->node, task_grads(t), want, in);
+  leave_stream(old);
   task_drop_grads(t);
   if (ok && !p->retain) lt_node_free_saved(t->node);
   ok = ok && hand_on(p, task, in);
@@ -388,7 +437,8 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
                      ? lt_do(_to_copy, A(grad), lt_arg_device(lt_tensor_device(t)),
                              lt_arg_dtype(t->dtype), A((bool)false))
                      : grad;
-  bool ok = task >= 0 && g && add_to(&task_grads(&p->task[task])[e.output], lt_retain(g));
+  bool ok = task >= 0 && g &&
+            give(&p->task[task], e.output, lt_retain(g), lt_stream_now(lt_tensor_device(g)));
   lt_scope_close(mark, NULL);
   lt_edge_clear(&e);
   return ok;

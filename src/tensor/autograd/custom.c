@@ -46,6 +46,7 @@ static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *
     if (!inputs[i]) continue;
     lt_node_set_input(n, i, inputs[i], false, &w);
     ok = lt_edge_of(inputs[i], &n->input[i].edge);
+    if (!n->stream) n->stream = lt_stream_of(inputs[i]);
   }
   if (ok) return n;
   lt_node_release(n);

@@ -175,6 +175,7 @@ static lt_Node *node_of_call(const lt_Call *c) {
   n->op = (uint16_t)c->op;
   n->in_place = c->in_place;
   n->nout = (uint16_t)(c->nout ? c->nout : 1);
+  n->stream = lt_stream_now(c->device);
   int input = 0, at = 0;
   bool ok = true;
   for (int i = 0; ok && i < c->nargs; i++) ok = take_arg(n, c, i, &p, &input, &w, &b, &at);

@@ -22,6 +22,7 @@ static lt_Node *as_strided_node(const lt_Tensor *t, lt_Tensor *base) {
   if (!n) return NULL;
   n->op = LT_OP_as_strided;
   n->nout = 1;
+  n->stream = lt_stream_of(base);
   lt_node_set_input(n, 0, base, true, &w);
   if (!lt_edge_of(base, &n->input[0].edge)) {
     lt_node_release(n);
@@ -97,6 +98,7 @@ lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   n->nout = 1;
   n->in_place = true;
   n->extra = s;
+  n->stream = inner->stream;
   s->inner = inner;
   s->base_ndim = base->ndim;
   s->view_ndim = view->ndim;
