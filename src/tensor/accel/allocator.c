@@ -1,0 +1,493 @@
+/* allocator.c: the caching allocator, by PyTorch's rules and with its statistics.
+ *
+ * A request is rounded up to 512 bytes. Up to 1 MiB it is cut out of segments of 2 MiB (small
+ * pool), above that out of segments of 20 MiB, and from 10 MiB on out of segments of its own size
+ * in steps of 2 MiB (large pool). What is freed stays, for the next request on the same stream: the
+ * smallest free block that holds it. Since the work of a stream runs in order, a block may be given
+ * to new work of its own stream at once, though old work that uses it is still queued; a block that
+ * other streams used waits for an event on each.
+ *
+ * Invariants, checked step by step by tests/c/test_allocator.c: the blocks of a segment tile it;
+ * two free blocks are never neighbours; the statistics are what a recount gives.
+ *
+ * An allocation looks at events that have happened, then at free blocks, then asks the driver. What
+ * else can be done when memory is out is storage.c's.
+ */
+#include "allocator.h"
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void move_stat(lt_Stat *s, int64_t n) {
+  s->current += n;
+  if (n > 0) s->allocated += n;
+  if (n < 0) s->freed -= n;
+  if (s->current > s->peak) s->peak = s->current;
+}
+
+static void count_stat(lt_Stat *stat, bool small, int64_t n) {
+  move_stat(&stat[LT_POOL_ALL], n);
+  move_stat(&stat[small ? LT_SMALL_POOL : LT_LARGE_POOL], n);
+}
+
+#define COUNT(a, field, small, n) count_stat((a)->stats.field, small, (int64_t)(n))
+
+static bool is_split(const lt_Block *b) { return b->prev || b->next; }
+
+/* ---- structs --------------------------------------------------------------------------------- */
+
+static lt_Block *block_new(lt_Allocator *a) {
+  lt_Block *b = a->spare;
+  if (b)
+    a->spare = b->chain;
+  else
+    b = malloc(sizeof *b);
+  if (b) memset(b, 0, offsetof(lt_Block, note));
+  return b;
+}
+
+static void block_drop(lt_Allocator *a, lt_Block *b) {
+  b->chain = a->spare;
+  a->spare = b;
+}
+
+lt_Allocator *lt_allocator_new(lt_Accel *accel, int index) {
+  lt_Allocator *a = calloc(1, sizeof *a);
+  if (!a || !lt_block_map_open(&a->held)) {
+    free(a);
+    return lt_error_memory("%s: out of memory", lt_user_op());
+  }
+  pthread_mutex_init(&a->lock, NULL);
+  const char *debug = getenv("LUTRA_MEMORY_DEBUG");
+  a->debug = debug && strcmp(debug, "1") == 0;
+  a->accel = accel;
+  a->index = index;
+  a->limit = SIZE_MAX;
+  a->free_set[0].random = a->free_set[1].random = 1;
+  return a;
+}
+
+static lt_BlockSet *set_of(lt_Allocator *a, const lt_Block *b) {
+  return &a->free_set[b->segment->small];
+}
+
+/* ---- segments -------------------------------------------------------------------------------- */
+
+static size_t segment_size(size_t size) {
+  if (size <= LT_SMALL_LIMIT) return LT_SMALL_SEGMENT;
+  if (size < LT_LARGE_LIMIT) return LT_LARGE_SEGMENT;
+  return (size + LT_LARGE_ROUND - 1) / LT_LARGE_ROUND * LT_LARGE_ROUND;
+}
+
+/* Poison is 0xFF: floats are NaN, integers -1, indices out of range. */
+static void poison(lt_Allocator *a, void *memory, size_t nbytes, const lt_AccelStream *stream) {
+  const lt_AccelDriver *d = a->accel->driver;
+  if (a->debug && d->memory_fill) d->memory_fill(a->index, memory, 0xFF, nbytes, stream->native);
+}
+
+static bool no_memory(const lt_Allocator *a, const char *why) {
+  lt_error_memory("%s: %s", lt_accel_name(a->accel->backend, a->index), why);
+  return false;
+}
+
+static bool ask_driver(lt_Allocator *a, size_t size, void **memory) {
+  size_t reserved = (size_t)a->stats.reserved_bytes[LT_POOL_ALL].current;
+  if (size > a->limit || reserved > a->limit - size)
+    return no_memory(a, "the limit that was set for this process would be passed");
+  switch (a->accel->driver->memory_new(a->index, size, memory)) {
+  case LT_DRIVER_OK:
+    return true;
+  case LT_DRIVER_NO_MEMORY:
+    return no_memory(a, "the device has no more memory");
+  default:
+    lt_thread()->memory_error = false;
+    return false;
+  }
+}
+
+/* A new segment, as one block that is in no set. */
+static lt_Block *segment_new(lt_Allocator *a, uint32_t pool, size_t size, lt_AccelStream *stream) {
+  void *memory = NULL;
+  size_t whole = a->debug ? size : segment_size(size);
+  if (!ask_driver(a, whole, &memory)) return NULL;
+  lt_Segment *s = malloc(sizeof *s);
+  lt_Block *b = block_new(a);
+  if (!s || !b) {
+    free(s);
+    if (b) block_drop(a, b);
+    a->accel->driver->memory_free(a->index, memory);
+    no_memory(a, "the host has no memory for the bookkeeping");
+    return NULL;
+  }
+  *s = (lt_Segment){memory, whole, size <= LT_SMALL_LIMIT, pool, stream, b, NULL, a->segments};
+  if (s->next) s->next->prev = s;
+  a->segments = s;
+  b->address = memory;
+  b->size = whole;
+  b->segment = s;
+  a->stats.num_device_alloc++;
+  COUNT(a, segment, s->small, 1);
+  COUNT(a, reserved_bytes, s->small, whole);
+  return b;
+}
+
+/* The segment's one block is in no set any more. */
+static bool segment_delete(lt_Allocator *a, lt_Segment *s) {
+  bool ok = a->accel->driver->memory_free(a->index, s->address) == LT_DRIVER_OK;
+  if (s->prev)
+    s->prev->next = s->next;
+  else
+    a->segments = s->next;
+  if (s->next) s->next->prev = s->prev;
+  a->stats.num_device_free++;
+  COUNT(a, segment, s->small, -1);
+  COUNT(a, reserved_bytes, s->small, -(int64_t)s->size);
+  block_drop(a, s->first);
+  free(s);
+  return ok;
+}
+
+/* ---- blocks that wait ------------------------------------------------------------------------ */
+
+/* Forgets the uses that have happened. */
+static lt_DriverStatus look_at_uses(lt_Allocator *a, lt_Block *b) {
+  lt_BlockUse **link = &b->uses;
+  while (*link) {
+    lt_BlockUse *use = *link;
+    lt_DriverStatus status = a->accel->driver->event_query(use->index, use->event);
+    if (status == LT_DRIVER_FAILED) return status;
+    if (status == LT_DRIVER_NOT_READY) {
+      link = &use->next;
+      continue;
+    }
+    *link = use->next;
+    lt_event_give(a->accel, use->index, use->event);
+    free(use);
+  }
+  return b->uses ? LT_DRIVER_NOT_READY : LT_DRIVER_OK;
+}
+
+/* Joins b and its free neighbour, which leaves the set. */
+static void merge(lt_Allocator *a, lt_Block *b, lt_Block *other) {
+  lt_block_set_remove(set_of(a, other), other);
+  if (other == b->prev) {
+    b->address = other->address;
+    b->prev = other->prev;
+    if (b->prev)
+      b->prev->next = b;
+    else
+      b->segment->first = b;
+  } else {
+    b->next = other->next;
+    if (b->next) b->next->prev = b;
+  }
+  b->size += other->size;
+  block_drop(a, other);
+}
+
+/* Nothing uses b any more: it is free. */
+static void retire(lt_Allocator *a, lt_Block *b) {
+  bool small = b->segment->small;
+  int64_t splits = 0, split_bytes = 0;
+  COUNT(a, active, small, -1);
+  COUNT(a, active_bytes, small, -(int64_t)b->size);
+  COUNT(a, requested_bytes, small, -(int64_t)b->requested);
+  lt_Block *neighbours[] = {b->prev, b->next};
+  for (int i = 0; i < 2; i++) {
+    lt_Block *other = neighbours[i];
+    if (!other || other->state != LT_BLOCK_FREE) continue;
+    splits--;
+    split_bytes -= (int64_t)other->size;
+    merge(a, b, other);
+  }
+  if (is_split(b)) {
+    splits++;
+    split_bytes += (int64_t)b->size;
+  }
+  if (splits) COUNT(a, inactive_split, small, splits);
+  if (split_bytes) COUNT(a, inactive_split_bytes, small, split_bytes);
+  b->state = LT_BLOCK_FREE;
+  lt_block_set_add(set_of(a, b), b);
+  if (a->debug) {
+    lt_block_set_remove(set_of(a, b), b);
+    segment_delete(a, b->segment);
+  }
+}
+
+/* Frees the blocks whose events have happened. False: the driver failed. */
+static bool look_at_waiting(lt_Allocator *a) {
+  bool ok = true;
+  for (lt_Block **link = &a->waiting; *link;) {
+    lt_Block *b = *link;
+    lt_DriverStatus status = look_at_uses(a, b);
+    if (status == LT_DRIVER_FAILED) ok = lt_thread()->memory_error = false;
+    if (status != LT_DRIVER_OK) {
+      link = &b->chain;
+      continue;
+    }
+    *link = b->chain;
+    b->chain = NULL;
+    retire(a, b);
+  }
+  return ok;
+}
+
+/* ---- allocation ------------------------------------------------------------------------------ */
+
+/* Cuts what is not needed off b, which is in no set; the rest becomes a free block. `was_split`: it
+ * was a part of a segment before. */
+static void cut(lt_Allocator *a, lt_Block *b, size_t size, bool was_split) {
+  bool small = b->segment->small;
+  size_t rest = b->size - size;
+  lt_Block *tail =
+      !a->debug && (small ? rest >= LT_BLOCK_ROUND : rest > LT_SMALL_LIMIT) ? block_new(a) : NULL;
+  if (!tail) { /* all of it */
+    if (!was_split) return;
+    COUNT(a, inactive_split, small, -1);
+    COUNT(a, inactive_split_bytes, small, -(int64_t)b->size);
+    return;
+  }
+  tail->address = b->address + size;
+  tail->size = rest;
+  tail->segment = b->segment;
+  tail->prev = b;
+  tail->next = b->next;
+  tail->state = LT_BLOCK_FREE;
+  if (tail->next) tail->next->prev = tail;
+  b->next = tail;
+  b->size = size;
+  lt_block_set_add(set_of(a, tail), tail);
+  if (!was_split) COUNT(a, inactive_split, small, 1);
+  COUNT(a, inactive_split_bytes, small, was_split ? -(int64_t)size : (int64_t)rest);
+}
+
+static lt_Block *take(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
+  if (!look_at_waiting(a)) return NULL;
+  if (nbytes > SIZE_MAX / 2) {
+    no_memory(a, "no device has as much memory");
+    return NULL;
+  }
+  size_t size = (nbytes + LT_BLOCK_ROUND - 1) / LT_BLOCK_ROUND * LT_BLOCK_ROUND;
+  lt_BlockSet *set = &a->free_set[size <= LT_SMALL_LIMIT];
+  lt_Block *b = lt_block_set_fit(set, pool, stream->id, size);
+  bool was_split = b && is_split(b);
+  if (b)
+    lt_block_set_remove(set, b);
+  else
+    b = segment_new(a, pool, size, stream);
+  if (!b) return NULL;
+  cut(a, b, size, was_split);
+  bool small = b->segment->small;
+  b->state = LT_BLOCK_ACTIVE;
+  b->requested = nbytes;
+  COUNT(a, allocation, small, 1);
+  COUNT(a, allocated_bytes, small, b->size);
+  COUNT(a, active, small, 1);
+  COUNT(a, active_bytes, small, b->size);
+  COUNT(a, requested_bytes, small, nbytes);
+  return b;
+}
+
+/* Asking for the line costs more than a small allocation does. */
+static void take_note(lt_BlockNote *note, size_t nbytes) {
+  const lt_Making *making = &lt_thread()->making;
+  note->dtype = making->shape ? making->dtype : LT_DTYPE_NONE;
+  note->ndim = making->shape ? making->ndim : 0;
+  for (int i = 0; i < note->ndim; i++) note->shape[i] = making->shape[i];
+  note->where[0] = 0;
+  if (nbytes >= 4096) lt_memory_where(note->where, sizeof note->where);
+}
+
+void *lt_allocator_alloc(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
+  lt_BlockNote note;
+  take_note(&note, nbytes); /* calls the host program, so before the lock */
+  pthread_mutex_lock(&a->lock);
+  lt_Block *b = take(a, pool, nbytes, stream);
+  void *memory = NULL;
+  if (b) {
+    lt_accel_stream_retain(stream);
+    b->maker = stream;
+    b->note = note;
+    memory = b->address;
+    lt_block_map_add(&a->held, b);
+    poison(a, memory, b->size, b->segment->stream);
+  }
+  pthread_mutex_unlock(&a->lock);
+  return memory;
+}
+
+/* ---- freeing --------------------------------------------------------------------------------- */
+
+/* Without a cache nothing keeps the order: all work that uses b is waited for. */
+static void finish_uses(lt_Allocator *a, lt_Block *b) {
+  const lt_AccelDriver *d = a->accel->driver;
+  poison(a, b->address, b->size, b->segment->stream);
+  d->stream_synchronize(a->index, b->segment->stream->native);
+  for (lt_BlockUse *use = b->uses; use; use = use->next)
+    d->event_synchronize(use->index, use->event);
+}
+
+static void give(lt_Allocator *a, lt_Block *b) {
+  bool small = b->segment->small;
+  COUNT(a, allocation, small, -1);
+  COUNT(a, allocated_bytes, small, -(int64_t)b->size);
+  if (a->debug) finish_uses(a, b);
+  b->state = LT_BLOCK_WAITING;
+  if (!b->uses || look_at_uses(a, b) == LT_DRIVER_OK) {
+    retire(a, b);
+  } else {
+    b->chain = a->waiting;
+    a->waiting = b;
+  }
+}
+
+void lt_allocator_free(lt_Allocator *a, void *memory) {
+  lt_AccelStream *maker = NULL;
+  char slot[sizeof lt_thread()->error];
+  pthread_mutex_lock(&a->lock);
+  lt_Block *b = lt_block_map_take(&a->held, memory);
+  if (b) {
+    bool asks = a->debug || b->uses, memory_error = lt_thread()->memory_error;
+    if (asks) memcpy(slot, lt_thread()->error, sizeof slot);
+    maker = b->maker;
+    b->maker = NULL;
+    give(a, b);
+    if (asks) memcpy(lt_thread()->error, slot, sizeof slot);
+    if (asks) lt_thread()->memory_error = memory_error;
+  }
+  pthread_mutex_unlock(&a->lock);
+  if (maker) lt_accel_stream_release(maker);
+}
+
+/* ---- other streams --------------------------------------------------------------------------- */
+
+static lt_BlockUse *use_of(lt_Allocator *a, lt_Block *b, const lt_AccelStream *stream) {
+  for (lt_BlockUse *use = b->uses; use; use = use->next)
+    if (use->stream == stream->id && use->index == stream->base.index) return use;
+  lt_BlockUse *use = malloc(sizeof *use);
+  if (!use) return lt_error_memory("%s: out of memory", lt_user_op());
+  *use = (lt_BlockUse){b->uses, stream->id, stream->base.index, NULL};
+  if (lt_event_take(a->accel, use->index, &use->event) != LT_DRIVER_OK) {
+    free(use);
+    return NULL;
+  }
+  return b->uses = use;
+}
+
+bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *stream) {
+  bool ok = true;
+  pthread_mutex_lock(&a->lock);
+  lt_Block *b = lt_block_map_find(&a->held, memory);
+  if (b && b->segment->stream != stream) {
+    const lt_AccelDriver *d = a->accel->driver;
+    int index = stream->base.index;
+    lt_BlockUse *use = use_of(a, b, stream);
+    /* Where no event can be had, the work has to be over. */
+    ok = use && d->event_record(index, use->event, stream->native) == LT_DRIVER_OK;
+    if (!ok) ok = d->stream_synchronize(index, stream->native) == LT_DRIVER_OK;
+  }
+  pthread_mutex_unlock(&a->lock);
+  return ok;
+}
+
+/* All work put on the default stream from now on comes behind what is on this stream. */
+static void order_behind(lt_Allocator *a, lt_AccelStream *stream) {
+  const lt_AccelDriver *d = a->accel->driver;
+  void *event = NULL;
+  if (d->stream_query(a->index, stream->native) == LT_DRIVER_OK) return;
+  bool ok = lt_event_take(a->accel, a->index, &event) == LT_DRIVER_OK &&
+            d->event_record(a->index, event, stream->native) == LT_DRIVER_OK &&
+            d->stream_wait_event(a->index, NULL, event) == LT_DRIVER_OK;
+  if (event) lt_event_give(a->accel, a->index, event);
+  if (!ok) d->stream_synchronize(a->index, stream->native);
+}
+
+void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
+  lt_AccelStream *heir = &a->accel->default_stream[a->index];
+  bool ordered = false;
+  pthread_mutex_lock(&a->lock);
+  for (lt_Segment *s = a->segments; s; s = s->next) {
+    if (s->stream != ending) continue;
+    if (!ordered) order_behind(a, ending);
+    ordered = true;
+    for (lt_Block *b = s->first; b; b = b->next)
+      if (b->state == LT_BLOCK_FREE) lt_block_set_remove(set_of(a, b), b);
+    s->stream = heir;
+    for (lt_Block *b = s->first; b; b = b->next)
+      if (b->state == LT_BLOCK_FREE) lt_block_set_add(set_of(a, b), b);
+  }
+  pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- giving back ----------------------------------------------------------------------------- */
+
+static bool is_whole(const lt_Segment *s) {
+  return s->first->state == LT_BLOCK_FREE && !s->first->next;
+}
+
+static bool release_whole(lt_Allocator *a, bool waited) {
+  bool ok = true;
+  for (lt_Segment *s = a->segments, *next; s && ok; s = next) {
+    next = s->next;
+    if (!is_whole(s)) continue;
+    /* Work of its own stream may still use what is free. */
+    if (!waited) ok = a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
+    waited = true;
+    if (!ok) break;
+    lt_block_set_remove(set_of(a, s->first), s->first);
+    ok = segment_delete(a, s);
+  }
+  return ok;
+}
+
+bool lt_allocator_release(lt_Allocator *a, bool wait) {
+  pthread_mutex_lock(&a->lock);
+  if (wait) a->stats.num_alloc_retries++;
+  bool ok = !wait || a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
+  /* The events of other devices' streams are not over yet. */
+  for (lt_Block *b = a->waiting; wait && ok && b; b = b->chain)
+    for (lt_BlockUse *use = b->uses; ok && use; use = use->next)
+      ok = a->accel->driver->event_synchronize(use->index, use->event) == LT_DRIVER_OK;
+  ok = ok && look_at_waiting(a) && release_whole(a, wait);
+  pthread_mutex_unlock(&a->lock);
+  return ok;
+}
+
+bool lt_allocator_limit(lt_Allocator *a, double fraction) {
+  size_t free_bytes, total;
+  if (!(fraction >= 0 && fraction <= 1))
+    return lt_error_set("set_per_process_memory_fraction: wants a number from 0 to 1, got %g",
+                        fraction);
+  if (a->accel->driver->memory_info(a->index, &free_bytes, &total) != LT_DRIVER_OK) return false;
+  pthread_mutex_lock(&a->lock);
+  a->limit = fraction < 1 ? (size_t)(fraction * (double)total) : SIZE_MAX;
+  pthread_mutex_unlock(&a->lock);
+  return true;
+}
+
+void lt_allocator_delete(lt_Allocator *a) {
+  bool there = lt_accel_usable(a->accel);
+  if (there) a->accel->driver->synchronize(a->index);
+  for (lt_Segment *s = a->segments, *next_segment; s; s = next_segment) {
+    next_segment = s->next;
+    for (lt_Block *b = s->first, *next; b; b = next) {
+      next = b->next;
+      for (lt_BlockUse *use = b->uses, *next_use; use; use = next_use) {
+        next_use = use->next;
+        if (there) a->accel->driver->event_free(use->index, use->event);
+        free(use);
+      }
+      if (b->maker) lt_accel_stream_release(b->maker);
+      free(b);
+    }
+    if (there) a->accel->driver->memory_free(a->index, s->address);
+    free(s);
+  }
+  while (a->spare) {
+    lt_Block *b = a->spare;
+    a->spare = b->chain;
+    free(b);
+  }
+  lt_block_map_close(&a->held);
+  pthread_mutex_destroy(&a->lock);
+  free(a);
+}

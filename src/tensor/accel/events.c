@@ -1,0 +1,164 @@
+/* events.c: events, and the native ones that are kept for the next who needs one. An event without
+ * timing may go back as soon as nobody asks it any more, though it has not happened: streams that
+ * wait for it took note of the work when they were told to, and recording it again makes it another
+ * event. */
+#include "accel.h"
+
+#include <pthread.h>
+
+typedef struct Event {
+  lt_Event base;
+  void *native;
+  bool timing;
+  atomic_bool recorded;
+} Event;
+
+#define KEPT 256 /* native events of a device; what comes beyond is given back */
+struct lt_EventCache {
+  pthread_mutex_t lock;
+  int count[LT_ACCEL_MAX];
+  void *kept[LT_ACCEL_MAX][KEPT];
+};
+
+lt_EventCache *lt_event_cache_new(void) {
+  lt_EventCache *cache = calloc(1, sizeof *cache);
+  if (cache) pthread_mutex_init(&cache->lock, NULL);
+  return cache;
+}
+
+lt_DriverStatus lt_event_take(lt_Accel *accel, int index, void **native) {
+  lt_EventCache *cache = accel->events;
+  pthread_mutex_lock(&cache->lock);
+  int n = cache->count[index];
+  if (n) *native = cache->kept[index][cache->count[index] = n - 1];
+  pthread_mutex_unlock(&cache->lock);
+  return n ? LT_DRIVER_OK : accel->driver->event_new(index, false, native);
+}
+
+void lt_event_give(lt_Accel *accel, int index, void *native) {
+  lt_EventCache *cache = accel->events;
+  pthread_mutex_lock(&cache->lock);
+  bool room = cache->count[index] < KEPT;
+  if (room) cache->kept[index][cache->count[index]++] = native;
+  pthread_mutex_unlock(&cache->lock);
+  if (!room && lt_accel_usable(accel)) accel->driver->event_free(index, native);
+}
+
+/* Gives what is kept back; the cache itself stays. */
+static void empty(lt_Accel *accel) {
+  lt_EventCache *cache = accel->events;
+  for (int i = 0; i < LT_ACCEL_MAX; i++)
+    while (cache->count[i]) accel->driver->event_free(i, cache->kept[i][--cache->count[i]]);
+}
+
+void lt_event_cache_free(lt_Accel *accel) {
+  if (lt_accel_usable(accel)) empty(accel);
+  pthread_mutex_destroy(&accel->events->lock);
+  free(accel->events);
+}
+
+/* ---- the backend's members ------------------------------------------------------------------- */
+
+static lt_Event *event_new(const lt_Backend *self, int index, bool timing) {
+  lt_Accel *accel = lt_accel_of(self);
+  if (!lt_accel_ready(self, index)) return NULL;
+  Event *e = calloc(1, sizeof *e);
+  if (!e) return lt_error_memory("Event: out of memory");
+  e->base = (lt_Event){self, index};
+  e->timing = timing;
+  atomic_init(&e->recorded, false);
+  lt_DriverStatus status = timing ? accel->driver->event_new(index, true, &e->native)
+                                  : lt_event_take(accel, index, &e->native);
+  if (status == LT_DRIVER_OK) return &e->base;
+  free(e);
+  return NULL;
+}
+
+static void event_free(lt_Event *event) {
+  if (!event) return;
+  Event *e = (Event *)event;
+  lt_Accel *accel = lt_accel_of(event->backend);
+  if (lt_accel_usable(accel)) {
+    if (e->timing)
+      accel->driver->event_free(event->index, e->native);
+    else
+      lt_event_give(accel, event->index, e->native);
+  }
+  free(e);
+}
+
+static bool event_record(lt_Event *event, lt_Stream *stream) {
+  Event *e = (Event *)event;
+  if (stream && (stream->backend != event->backend || stream->index != event->index))
+    return lt_error_set("record: the event is one of %s, the stream one of %s",
+                        lt_accel_name(event->backend, event->index),
+                        lt_accel_name(stream->backend, stream->index));
+  if (lt_accel_of(event->backend)
+          ->driver->event_record(event->index, e->native, lt_accel_native(stream)) != LT_DRIVER_OK)
+    return false;
+  atomic_store(&e->recorded, true);
+  return true;
+}
+
+/* As of streams: an event that can no longer be asked counts as one that has happened. */
+static bool event_query(lt_Event *event) {
+  Event *e = (Event *)event;
+  return !atomic_load(&e->recorded) ||
+         lt_accel_of(event->backend)->driver->event_query(event->index, e->native) !=
+             LT_DRIVER_NOT_READY;
+}
+
+static bool event_synchronize(lt_Event *event) {
+  Event *e = (Event *)event;
+  return !atomic_load(&e->recorded) ||
+         lt_accel_of(event->backend)->driver->event_synchronize(event->index, e->native) ==
+             LT_DRIVER_OK;
+}
+
+/* Devices of one vendor may wait for each other. */
+static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
+  Event *e = (Event *)event;
+  if (stream->backend != event->backend)
+    return lt_error_set("wait_event: the stream is one of %s, the event one of %s",
+                        lt_accel_name(stream->backend, stream->index),
+                        lt_accel_name(event->backend, event->index));
+  if (!atomic_load(&e->recorded)) return true;
+  return lt_accel_ready(stream->backend, stream->index) &&
+         lt_accel_of(stream->backend)
+                 ->driver->stream_wait_event(stream->index, lt_accel_native(stream), e->native) ==
+             LT_DRIVER_OK;
+}
+
+static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
+  const char *const names[] = {"first", "second"};
+  Event *const both[] = {(Event *)from, (Event *)to};
+  if (from->backend != to->backend || from->index != to->index)
+    return lt_error_set("elapsed_time: the first event is one of %s, the second one of %s",
+                        lt_accel_name(from->backend, from->index),
+                        lt_accel_name(to->backend, to->index));
+  const lt_AccelDriver *d = lt_accel_of(from->backend)->driver;
+  for (int i = 0; i < 2; i++) {
+    if (!both[i]->timing)
+      return lt_error_set("elapsed_time: the %s event was made without timing: make it with "
+                          "Event{enable_timing = true}",
+                          names[i]);
+    if (!atomic_load(&both[i]->recorded))
+      return lt_error_set("elapsed_time: the %s event was never recorded", names[i]);
+    lt_DriverStatus status = d->event_query(from->index, both[i]->native);
+    if (status == LT_DRIVER_NOT_READY)
+      return lt_error_set("elapsed_time: the %s event has not happened yet: synchronize it first",
+                          names[i]);
+    if (status != LT_DRIVER_OK) return false;
+  }
+  return d->event_elapsed(both[0]->native, both[1]->native, milliseconds) == LT_DRIVER_OK;
+}
+
+void lt_accel_fill_events(lt_Backend *b) {
+  b->event_new = event_new;
+  b->event_free = event_free;
+  b->event_record = event_record;
+  b->event_query = event_query;
+  b->event_synchronize = event_synchronize;
+  b->event_elapsed = event_elapsed;
+  b->stream_wait_event = stream_wait_event;
+}

@@ -1,0 +1,150 @@
+/* pinned.c: memory of the host that devices copy from and to by themselves. Having it from the
+ * driver is slow, so it is kept: in blocks of a power of two, of which the smallest free one that
+ * holds a request is given whole. A block that a copy still uses when it is freed waits for that
+ * copy's event. */
+#include "accel.h"
+
+#include <pthread.h>
+
+enum { CLASSES = 48, SMALLEST = 9 }; /* powers of two */
+
+typedef struct Pinned {
+  struct Pinned *next; /* in the one list that it is in */
+  void *memory;
+  int power;
+  lt_Event *pending; /* while it waits */
+} Pinned;
+
+struct lt_PinnedCache {
+  pthread_mutex_t lock;
+  Pinned *free[CLASSES], *waiting, *held;
+};
+
+lt_PinnedCache *lt_pinned_new(void) {
+  lt_PinnedCache *p = calloc(1, sizeof *p);
+  if (p) pthread_mutex_init(&p->lock, NULL);
+  return p;
+}
+
+static void push(Pinned **list, Pinned *b) {
+  b->next = *list;
+  *list = b;
+}
+
+/* Frees the blocks whose copies are over. */
+static void look_at_waiting(lt_PinnedCache *p) {
+  for (Pinned **link = &p->waiting; *link;) {
+    Pinned *b = *link;
+    if (!b->pending->backend->event_query(b->pending)) {
+      link = &b->next;
+      continue;
+    }
+    *link = b->next;
+    b->pending->backend->event_free(b->pending);
+    b->pending = NULL;
+    push(&p->free[b->power], b);
+  }
+}
+
+static bool release_free(lt_Accel *accel) {
+  bool ok = true;
+  lt_PinnedCache *p = accel->pinned;
+  look_at_waiting(p);
+  for (int i = 0; i < CLASSES; i++) {
+    while (p->free[i]) {
+      Pinned *b = p->free[i];
+      p->free[i] = b->next;
+      ok = accel->driver->host_free(b->memory) == LT_DRIVER_OK && ok;
+      free(b);
+    }
+  }
+  return ok;
+}
+
+static Pinned *from_driver(lt_Accel *accel, int power) {
+  Pinned *b = malloc(sizeof *b);
+  if (!b) return lt_error_memory("pinned memory: out of memory");
+  *b = (Pinned){.power = power};
+  size_t nbytes = (size_t)1 << power;
+  lt_DriverStatus status = accel->driver->host_new(nbytes, &b->memory);
+  if (status == LT_DRIVER_NO_MEMORY && release_free(accel))
+    status = accel->driver->host_new(nbytes, &b->memory);
+  if (status == LT_DRIVER_OK) return b;
+  free(b);
+  if (status == LT_DRIVER_NO_MEMORY)
+    return lt_error_memory("the host has no %.2f MiB of pinned memory", (double)nbytes / 1048576.0);
+  return NULL;
+}
+
+static void *host_alloc(const lt_Backend *self, size_t nbytes) {
+  lt_Accel *accel = lt_accel_of(self);
+  lt_PinnedCache *p = accel->pinned;
+  if (!lt_accel_ready(self, self->index_current(self))) return NULL;
+  int power = SMALLEST;
+  while (power < CLASSES && nbytes > (size_t)1 << power) power++;
+  if (power == CLASSES) return lt_error_memory("no host has %zu bytes of pinned memory", nbytes);
+  pthread_mutex_lock(&p->lock);
+  look_at_waiting(p);
+  int i = power;
+  while (i < CLASSES && !p->free[i]) i++;
+  Pinned *b = i < CLASSES ? p->free[i] : NULL;
+  if (b)
+    p->free[i] = b->next;
+  else
+    b = from_driver(accel, power);
+  if (b) push(&p->held, b);
+  pthread_mutex_unlock(&p->lock);
+  return b ? b->memory : NULL;
+}
+
+static void host_free(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending) {
+  (void)nbytes;
+  lt_Accel *accel = lt_accel_of(self);
+  lt_PinnedCache *p = accel->pinned;
+  if (!lt_accel_usable(accel)) return;
+  pthread_mutex_lock(&p->lock);
+  Pinned **link = &p->held;
+  while (*link && (*link)->memory != memory) link = &(*link)->next;
+  Pinned *b = *link;
+  if (b) {
+    *link = b->next;
+    b->pending = pending;
+    push(pending ? &p->waiting : &p->free[b->power], b);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+static bool host_release(const lt_Backend *self) {
+  lt_Accel *accel = lt_accel_of(self);
+  if (!lt_accel_usable(accel)) return true;
+  pthread_mutex_lock(&accel->pinned->lock);
+  bool ok = release_free(accel);
+  pthread_mutex_unlock(&accel->pinned->lock);
+  return ok;
+}
+
+void lt_pinned_free(lt_Accel *accel) {
+  lt_PinnedCache *p = accel->pinned;
+  bool there = lt_accel_usable(accel);
+  for (int i = 0; i < CLASSES + 2; i++) {
+    Pinned **list = i < CLASSES ? &p->free[i] : i == CLASSES ? &p->waiting : &p->held;
+    while (*list) {
+      Pinned *b = *list;
+      *list = b->next;
+      if (b->pending) {
+        if (there) b->pending->backend->event_synchronize(b->pending);
+        b->pending->backend->event_free(b->pending);
+      }
+      if (there) accel->driver->host_free(b->memory);
+      free(b);
+    }
+  }
+  pthread_mutex_destroy(&p->lock);
+  free(p);
+}
+
+void lt_accel_fill_pinned(lt_Backend *b) {
+  b->host_alloc = host_alloc;
+  b->host_free = host_free;
+  b->host_release = host_release;
+}

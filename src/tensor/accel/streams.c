@@ -1,0 +1,172 @@
+/* streams.c: streams, and what is current in a thread.
+ *
+ * Each device has a default stream, whose native handle is NULL and which never ends. Any other
+ * ends when its owner has freed it and it is current in no thread; memory that was allocated on it
+ * goes over to the default stream. Its struct stays until the last such memory is freed, so that an
+ * address never stands for two streams at once. */
+#include "allocator.h"
+
+static _Atomic uint64_t last_id;
+
+/* ---- what is current ------------------------------------------------------------------------- */
+
+typedef struct Current {
+  uint64_t serial; /* of the vendor that this is about */
+  int device;
+  lt_AccelStream *stream[LT_ACCEL_MAX]; /* NULL: the default stream; else one of its users */
+} Current;
+static _Thread_local Current current[LT_MAX_DEVICE_TYPES];
+
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static Current *current_of(const lt_Accel *accel) {
+  Current *c = &current[accel->slot];
+  if (c->serial != accel->serial) *c = (Current){.serial = accel->serial};
+  return c;
+}
+
+static void drop_user(lt_Accel *accel, lt_AccelStream *s);
+
+static void forget_current(void *unused) {
+  (void)unused;
+  for (int slot = 0; slot < LT_MAX_DEVICE_TYPES; slot++) {
+    lt_Accel *accel = lt_accel_at(slot, current[slot].serial);
+    for (int i = 0; accel && i < LT_ACCEL_MAX; i++)
+      if (current[slot].stream[i]) drop_user(accel, current[slot].stream[i]);
+    current[slot] = (Current){0};
+  }
+}
+
+static void make_key(void) { pthread_key_create(&thread_end, forget_current); }
+
+/* ---- lives ----------------------------------------------------------------------------------- */
+
+static bool is_default(const lt_AccelStream *s) { return s->id == 0; }
+
+void lt_accel_stream_retain(lt_AccelStream *s) {
+  if (!is_default(s)) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void lt_accel_stream_release(lt_AccelStream *s) {
+  if (is_default(s)) return;
+  if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) free(s);
+}
+
+/* The native stream ends with its last user. */
+static void drop_user(lt_Accel *accel, lt_AccelStream *s) {
+  if (is_default(s) || atomic_fetch_sub(&s->users, 1) != 1) return;
+  if (lt_accel_usable(accel)) {
+    lt_allocator_adopt(accel->allocator[s->base.index], s);
+    accel->driver->stream_free(s->base.index, s->native);
+  }
+  s->native = NULL;
+  lt_accel_stream_release(s);
+}
+
+static lt_Stream *stream_new(const lt_Backend *self, int index, int priority) {
+  lt_Accel *accel = lt_accel_of(self);
+  if (!lt_accel_ready(self, index)) return NULL;
+  lt_AccelStream *s = calloc(1, sizeof *s);
+  if (!s) return lt_error_memory("Stream: out of memory");
+  s->base = (lt_Stream){self, index};
+  if (accel->driver->stream_new(index, priority, &s->native, &s->priority) != LT_DRIVER_OK) {
+    free(s);
+    return NULL;
+  }
+  s->id = atomic_fetch_add(&last_id, 1) + 1;
+  atomic_init(&s->users, 1);
+  atomic_init(&s->refs, 1);
+  return &s->base;
+}
+
+static void stream_free(lt_Stream *stream) {
+  if (stream) drop_user(lt_accel_of(stream->backend), (lt_AccelStream *)stream);
+}
+
+/* ---- the backend's members ------------------------------------------------------------------- */
+
+static lt_Stream *stream_default(const lt_Backend *self, int index) {
+  return index >= 0 && index < LT_ACCEL_MAX ? &lt_accel_of(self)->default_stream[index].base : NULL;
+}
+
+static lt_Stream *stream_current(const lt_Backend *self, int index) {
+  if (index < 0 || index >= LT_ACCEL_MAX) return NULL;
+  lt_AccelStream *s = current_of(lt_accel_of(self))->stream[index];
+  return s ? &s->base : stream_default(self, index);
+}
+
+static bool stream_set_current(const lt_Backend *self, int index, lt_Stream *stream) {
+  lt_Accel *accel = lt_accel_of(self);
+  if (index < 0 || index >= LT_ACCEL_MAX)
+    return lt_error_set("set_stream: there is no device %s", lt_accel_name(self, index));
+  if (stream && (stream->backend != self || stream->index != index))
+    return lt_error_set("set_stream: the stream is one of %s, wanted one of %s",
+                        lt_accel_name(stream->backend, stream->index), lt_accel_name(self, index));
+  lt_AccelStream **place = &current_of(accel)->stream[index], *old = *place;
+  lt_AccelStream *s =
+      stream && !is_default((lt_AccelStream *)stream) ? (lt_AccelStream *)stream : NULL;
+  if (s) {
+    atomic_fetch_add(&s->users, 1);
+    pthread_once(&thread_end_once, make_key);
+    pthread_setspecific(thread_end, current);
+  }
+  *place = s;
+  if (old) drop_user(accel, old);
+  return true;
+}
+
+static int index_current(const lt_Backend *self) { return current_of(lt_accel_of(self))->device; }
+
+static bool index_set_current(const lt_Backend *self, int index) {
+  char why[256] = "";
+  int n = self->count(why, sizeof why);
+  if (index < 0 || index >= n || index >= LT_ACCEL_MAX)
+    return lt_error_set("set_device: there is no device %s%s%s (%d here)",
+                        lt_accel_name(self, index), why[0] ? ": " : "", why, n);
+  current_of(lt_accel_of(self))->device = index;
+  return true;
+}
+
+static int stream_priority(const lt_Stream *s) {
+  return s ? ((const lt_AccelStream *)s)->priority : 0;
+}
+
+void *lt_accel_native(const lt_Stream *s) { return s ? ((const lt_AccelStream *)s)->native : NULL; }
+
+/* Nothing has been put on the streams of a device that was never made ready. */
+static bool is_untouched(const lt_Stream *s) { return !lt_accel_is_ready(s->backend, s->index); }
+
+/* A stream that can no longer be asked does nothing any more: true, so that nobody polls for ever;
+ * the reason is in the slot, and what is done next on the device fails with it. */
+static bool stream_query(lt_Stream *s) {
+  return is_untouched(s) ||
+         lt_accel_of(s->backend)->driver->stream_query(s->index, lt_accel_native(s)) !=
+             LT_DRIVER_NOT_READY;
+}
+
+static bool stream_synchronize(lt_Stream *s) {
+  return is_untouched(s) ||
+         lt_accel_of(s->backend)->driver->stream_synchronize(s->index, lt_accel_native(s)) ==
+             LT_DRIVER_OK;
+}
+
+static bool synchronize(const lt_Backend *self, int index) {
+  return !lt_accel_is_ready(self, index) ||
+         lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK;
+}
+
+void lt_accel_fill_streams(lt_Backend *b) {
+  b->index_current = index_current;
+  b->index_set_current = index_set_current;
+  b->stream_new = stream_new;
+  b->stream_free = stream_free;
+  b->stream_default = stream_default;
+  b->stream_current = stream_current;
+  b->stream_set_current = stream_set_current;
+  b->stream_priority = stream_priority;
+  b->stream_native = lt_accel_native;
+  b->stream_query = stream_query;
+  b->stream_synchronize = stream_synchronize;
+  b->synchronize = synchronize;
+}
