@@ -29,16 +29,8 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
   bool ok = r->target && (r->weight || !weight);
   const int64_t *t = ok ? lt_tensor_data(r->target) : NULL;
   for (int64_t i = 0; ok && i < r->n; i++)
-    if (t[i] != r->ignore && (t[i] < 1 || t[i] > r->classes)) {
-      if (t[i] == 0)
-        ok = lt_fail(
-            "target is 0 at position {%lld}; classes count from 1: the valid range is 1..%lld",
-            (long long)i + 1, (long long)r->classes);
-      else
-        ok = lt_fail(
-            "target is %lld at position {%lld}; the valid range is 1..%lld (or ignore_index, %lld)",
-            (long long)t[i], (long long)i + 1, (long long)r->classes, (long long)r->ignore);
-    }
+    if (t[i] != r->ignore && (t[i] < 1 || t[i] > r->classes))
+      ok = lt_bad_target(i, t[i], r->classes, r->ignore);
   if (!ok) rows_close(r);
   return ok;
 }

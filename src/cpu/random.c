@@ -245,8 +245,7 @@ bool lt_cpu_random(lt_Call *c) {
 static bool chances_are_right(const double *chance, int64_t n, const lt_Tensor *self) {
   for (int64_t i = 0; i < n; i++)
     if (!(chance[i] >= 0 && chance[i] <= 1))
-      return lt_fail("the probability %g (element %lld of %s) is not in 0..1", chance[i],
-                     (long long)i + 1, lt_shape_text(self->ndim, self->shape));
+      return lt_bad_probability(chance[i], i, self->ndim, self->shape);
   return true;
 }
 
@@ -306,17 +305,12 @@ static bool weights_are_right(const double *w, int64_t n, int64_t row, int64_t l
   double sum = 0;
   int64_t positive = 0;
   for (int64_t i = 0; i < n; i++) {
-    if (!(w[i] >= 0) || isinf(w[i]))
-      return lt_fail("weight %lld of row %lld is %g, wants a finite number that is not negative",
-                     (long long)i + 1, (long long)row + 1, w[i]);
+    if (!(w[i] >= 0) || isinf(w[i])) return lt_bad_weight(w[i], i, row);
     sum += w[i];
     positive += w[i] > 0;
   }
-  if (!(sum > 0)) return lt_fail("the weights of row %lld add up to 0", (long long)row + 1);
-  if (isinf(sum)) return lt_fail("the weights of row %lld add up to infinity", (long long)row + 1);
-  if (positive < least)
-    return lt_fail("cannot draw %lld without replacement: only %lld weights of row %lld are not 0",
-                   (long long)least, (long long)positive, (long long)row + 1);
+  if (isinf(sum)) return lt_bad_weights(row, -1, least);
+  if (positive == 0 || positive < least) return lt_bad_weights(row, positive, least);
   return true;
 }
 

@@ -29,36 +29,6 @@ bool lt_output_close(lt_Tensor *out, lt_Tensor *written) {
 
 lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work) { return lt_as_contiguous(out, work); }
 
-void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n,
-                   bool negative) {
-  char place[256] = "";
-  size_t used = 0;
-  if (index->ndim > 0) {
-    int64_t position[LT_MAX_DIMS];
-    for (int d = index->ndim - 1; d >= 0; d--) {
-      position[d] = at % index->shape[d] + 1;
-      at /= index->shape[d];
-    }
-    used += (size_t)snprintf(place, sizeof place, " at position {");
-    for (int d = 0; d < index->ndim && used < sizeof place - 24; d++)
-      used += (size_t)snprintf(place + used, sizeof place - used, d ? ", %lld" : "%lld",
-                               (long long)position[d]);
-    snprintf(place + used, sizeof place - used, "}");
-  }
-  if (n == 0)
-    lt_fail("%s is %lld%s, but the dimension it counts in is empty", name, (long long)value, place);
-  else if (value == 0)
-    lt_fail("%s is 0%s; positions count from 1: the valid range is 1..%lld", name, place,
-            (long long)n);
-  else
-    lt_fail("%s is %lld%s; the valid range is 1..%lld%s", name, (long long)value, place,
-            (long long)n,
-            negative    ? ", or negative from the end"
-            : value < 0 ? " (negative positions are for x[index])"
-                        : "");
-  return NULL;
-}
-
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name) {
   lt_Tensor *t = lt_as_contiguous(index, LT_int64);
   if (!t) return NULL;
@@ -72,7 +42,8 @@ lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char 
     }
     int64_t value = v[i];
     lt_release(t);
-    return lt_index_bad(index, name, i, value, n, negative);
+    lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
+    return NULL;
   }
   if (!below) return t;
   lt_Tensor *u = lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape);

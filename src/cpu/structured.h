@@ -70,9 +70,6 @@ static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d)
  * -n..-1 if `negative` (then it is turned into 1..n in a copy). `name` is the argument's. NULL
  * with a message that tells the first bad value and where it stands. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
-/* The message for a bad value at flat position `at` (from 0) of an index argument; returns NULL. */
-void *lt_index_bad(const lt_Tensor *index, const char *name, int64_t at, int64_t value, int64_t n,
-                   bool negative);
 
 /* t seen with another shape to which it broadcasts (strides 0), on its own storage. One
  * reference. */

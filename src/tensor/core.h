@@ -143,6 +143,16 @@ const char *lt_user_op(void);
 /* Fills the slot with "<user op>: ..." and returns false. */
 bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same for values that a kernel refuses (values.c), in the same words on every device. `at`
+ * counts from 0, in the order of the argument's elements. */
+bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
+                  int64_t n, bool negative);
+bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore);
+bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape);
+bool lt_bad_weight(double value, int64_t at, int64_t row);
+/* positive: how many of the row are above 0, or -1 where their sum is infinite. */
+bool lt_bad_weights(int64_t row, int64_t positive, int64_t least);
+
 /* Arguments by position. */
 static inline lt_Tensor *lt_in(const lt_Call *c, int i) {
   return c->arg[i].kind == LT_ARG_TENSOR ? c->arg[i].tensor : NULL;
