@@ -9,7 +9,10 @@ package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;" .. root .. "/
 package.cpath = build .. "/lib/?.so;" .. package.cpath
 
 -- busted gives each spec file the packages that were loaded before it: one Lutra for all of them.
-require "lutra"
+-- LUTRA_TEST_DEVICE names the device where their tensors are made, unless a spec says otherwise.
+local lt = require "lutra"
+local device = os.getenv "LUTRA_TEST_DEVICE"
+if device then lt.set_default_device(device) end
 
 local own = {"--output=" .. root .. "/tests/busted_output.lua", "--pattern=_spec"}
 local files = false

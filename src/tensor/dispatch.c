@@ -101,8 +101,8 @@ static bool may_index(const lt_Call *c, const lt_Tensor *t, const char *name) {
 static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name) {
   const lt_Tensor *first = place->tensor;
   const char *here = lt_device_name(lt_tensor_device(first));
-  lt_fail("tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\") "
-          "(%s has the shape %s, %s %s)",
+  lt_fail("tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\")\n"
+          "  %s has the shape %s, %s %s",
           place->name, here, name, lt_device_name(lt_tensor_device(t)), name, here, place->name,
           lt_shape_text(first->ndim, first->shape), name, lt_shape_text(t->ndim, t->shape));
   lt_thread()->apart[0] = first;

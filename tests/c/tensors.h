@@ -8,6 +8,7 @@
 #include "check.h"
 #include "core.h"
 #include "scoped.h"
+#include "there.h"
 
 #define SHAPE(...)                                                                                 \
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
@@ -130,7 +131,7 @@ __attribute__((unused)) static double slack(lt_Dtype d) {
 __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId op, bool in_place,
                                            const lt_Arg *args, int nargs, lt_Tensor **out) {
   lt_Results r;
-  if (!lt_call(op, in_place, args, nargs, &r)) {
+  if (!call_there(op, in_place, args, nargs, &r)) {
     check_report(file, line, "%s failed: %s", lt_ops[op].name, lt_error());
     return false;
   }
@@ -148,7 +149,7 @@ __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId o
   do {                                                                                             \
     lt_Results r_;                                                                                 \
     const lt_Arg args_[] = {__VA_ARGS__};                                                          \
-    if (lt_call(LT_OP_##op, in_place, args_, (int)(sizeof args_ / sizeof *args_), &r_)) {          \
+    if (call_there(LT_OP_##op, in_place, args_, (int)(sizeof args_ / sizeof *args_), &r_)) {       \
       check_report(__FILE__, __LINE__, "%s did not fail", #op);                                    \
       lt_results_release(&r_);                                                                     \
     } else {                                                                                       \

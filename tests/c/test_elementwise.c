@@ -7,6 +7,7 @@
 
 #include "core.h"
 #include "half.h"
+#include "there.h"
 
 #include <stdlib.h>
 
@@ -443,9 +444,9 @@ static bool run(lt_OpId op, lt_Tensor *out, lt_Dtype d, lt_Tensor *const *in, in
   lt_Arg args[3];
   for (int k = 0; k < n; k++) args[k] = lt_arg_tensor(in[k]);
   bool is_float = lt_dtype_is_float(d);
-  return lt_loop_run(op, out, lt_dtype_compute(d), n, args,
-                     is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
-                     is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
+  return loop_there(op, out, lt_dtype_compute(d), n, args,
+                    is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
+                    is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
 }
 
 static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout,
@@ -599,7 +600,7 @@ static void conversions(void) {
         size_t size = lt_dtype_size(in->dtype);
         for (size_t e = 0; e < in->storage->nbytes / size; e++)
           store(in->dtype, (char *)in->storage->data + e * size, rows[i].value);
-        CHECK(lt_copy_into(out, in, false));
+        CHECK(copy_there(out, in));
         for (int64_t e = 0; e < out->numel; e++) {
           Real got = load(out->dtype, element(out, 3, out->shape, e));
           if (same(got, rows[i].want)) continue;
@@ -618,11 +619,11 @@ static void int64_is_exact(void) {
   lt_Tensor *x = make(LT_int64, DENSE, 1, 3, 40), *y = make(LT_int64, TRANSPOSED, 1, 3, 40);
   int64_t *p = lt_tensor_data(x);
   for (int i = 0; i < 120; i++) p[i] = INT64_MAX - i;
-  CHECK(lt_copy_into(y, x, false));
+  CHECK(copy_there(y, x));
   for (int i = 0; i < 120; i++) CHECK_INT(*(int64_t *)element(y, 3, y->shape, i), INT64_MAX - i);
   lt_Arg in = lt_arg_tensor(y);
   CHECK(
-      lt_loop_run(LT_OP_fill, y, LT_int64, 1, &in, lt_scalar_int(INT64_MAX - 1), lt_scalar_int(0)));
+      loop_there(LT_OP_fill, y, LT_int64, 1, &in, lt_scalar_int(INT64_MAX - 1), lt_scalar_int(0)));
   CHECK_INT(*(int64_t *)element(y, 3, y->shape, 119), INT64_MAX - 1);
   lt_release(x);
   lt_release(y);
@@ -641,7 +642,7 @@ static void copies(void) {
           const int64_t *n = shapes[s];
           lt_Tensor *in = make(dtypes[d], from, n[0], n[1], n[2]),
                     *out = make(dtypes[d], to, n[0], n[1], n[2]);
-          CHECK(lt_copy_into(out, in, false));
+          CHECK(copy_there(out, in));
           bool good = true;
           for (int64_t i = 0; i < out->numel && good; i++)
             good = memcmp(element(out, 3, out->shape, i), element(in, 3, out->shape, i),
@@ -661,8 +662,8 @@ static void fills(void) {
     size_t size = lt_dtype_size(t->dtype);
     memset(t->storage->data, 1, t->storage->nbytes);
     lt_Arg in = lt_arg_tensor(t);
-    CHECK(lt_loop_run(LT_OP_fill, t, lt_dtype_compute(t->dtype), 1, &in, lt_scalar_int(0),
-                      lt_scalar_int(0)));
+    CHECK(loop_there(LT_OP_fill, t, lt_dtype_compute(t->dtype), 1, &in, lt_scalar_int(0),
+                     lt_scalar_int(0)));
     const uint8_t *p = t->storage->data;
     int wrong = 0;
     for (size_t i = 0; i < t->storage->nbytes; i++) wrong += p[i] != (i / size % 2 == 1 ? 0 : 1);

@@ -1,6 +1,6 @@
 -- Every public op against PyTorch's values (tests/golden/op_values.lua, made by
--- tools/gen_op_values.py), and the same cases on meta, whose shapes, dtypes and strides must be the
--- CPU's.
+-- tools/gen_op_values.py) on the default device, which LUTRA_TEST_DEVICE chooses, and the same cases
+-- on meta, whose shapes, dtypes and strides must be the CPU's, as those of every device must.
 local lt = require "lutra"
 local core = require "lutra.core"
 local golden = require "tests.golden.op_values"
@@ -37,9 +37,10 @@ local function build(spec, device)
       :as_strided(spec.shape, spec.strides) or x
   end
   local data = spec.wave and wave(numel(spec.shape)) or spec.data
-  local x = lt.tensor(data, {dtype = spec.dtype}):view(spec.shape)
+  local x = lt.tensor(data, {dtype = spec.dtype, device = device}):view(spec.shape)
   if not spec.strides then return x end
-  local y = lt.zeros({numel(spec.shape)}, {dtype = spec.dtype}):as_strided(spec.shape, spec.strides)
+  local y = lt.zeros({numel(spec.shape)}, {dtype = spec.dtype, device = device})
+    :as_strided(spec.shape, spec.strides)
   return y:copy_(x)
 end
 
@@ -54,8 +55,20 @@ local function run(case, device)
   local env = {put = put, math = math, lt = setmetatable({unpack = table.unpack}, {__index = lt})}
   for name, spec in pairs(case.inputs) do env[name] = build(spec, device) end
   local call = assert(load("return " .. case.code, "=" .. case.code, "t", env))
-  if device == "meta" then return lt.with_device("meta", function() return {call()} end) end
-  return {call()}
+  return lt.with_device(device, function() return {call()} end)
+end
+
+local here = lt.get_default_device()
+
+-- The results have the dtypes, shapes and strides that the CPU's have.
+local function same_form(case, got, device, label)
+  for k, want in ipairs(run(case, "cpu")) do
+    if not lt.is_tensor(want) then break end
+    assert.equal(device, got[k].device, label)
+    assert.equal(want.dtype, got[k].dtype, label)
+    assert.same({table.unpack(want.shape)}, {table.unpack(got[k].shape)}, label)
+    assert.same({want:stride()}, {got[k]:stride()}, label .. ": strides")
+  end
 end
 
 local function close(got, want, dtype)
@@ -105,10 +118,11 @@ describe("values equal PyTorch " .. golden.version .. "'s:", function()
     it(name, function()
       for _, case in ipairs(by_op[name]) do
         local label = describe_inputs(case)
-        local ok, got = pcall(run, case, "cpu")
+        local ok, got = pcall(run, case, here)
         if not ok then error(label .. ": " .. tostring(got), 0) end
         assert.equal(#case.outputs, #got, label .. ": number of results")
         for k, want in ipairs(case.outputs) do check(case, got[k], want, label) end
+        if here ~= "cpu" then same_form(case, got, here, label) end
       end
     end)
   end
@@ -126,13 +140,7 @@ describe("on meta, shape, dtype and strides are the CPU's:", function()
           assert.matches("meta", got, 1, true)
         else
           if not ok then error(label .. ": " .. tostring(got), 0) end
-          for k, want in ipairs(run(case, "cpu")) do
-            if not lt.is_tensor(want) then break end
-            assert.equal("meta", got[k].device, label)
-            assert.equal(want.dtype, got[k].dtype, label)
-            assert.same({table.unpack(want.shape)}, {table.unpack(got[k].shape)}, label)
-            assert.same({want:stride()}, {got[k]:stride()}, label .. ": strides")
-          end
+          same_form(case, got, "meta", label)
         end
       end
     end)
