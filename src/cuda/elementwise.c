@@ -1,0 +1,167 @@
+/* elementwise.c: elementwise loops on the device: which kernel a loop goes to (elementwise.h), and
+ * its operands in that kernel's words.
+ *
+ * A value that lies in the host's memory is read here and travels with the launch.
+ */
+#include "cuda.h"
+#include "elementwise.h"
+
+#include <float.h>
+
+bool lt_cuda_elementwise(const lt_Loop *loop);
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* As the CPU's loops read it. */
+static lt_CudaNumber number(lt_Dtype compute, lt_Scalar s) {
+  switch (compute) {
+  case LT_float32:
+    return (lt_CudaNumber){.float32 = s.kind == LT_FLOATING ? (float)s.f : (float)s.i};
+  case LT_float64:
+    return (lt_CudaNumber){.float64 = lt_scalar_to_double(s)};
+  case LT_int64:
+    return (lt_CudaNumber){.int64 = lt_scalar_to_int(s)};
+  case LT_int32: {
+    int64_t v = lt_scalar_to_int(s);
+    if (s.kind == LT_FLOATING) v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+    return (lt_CudaNumber){.int32 = (int32_t)v};
+  }
+  default:
+    return (lt_CudaNumber){.bool_ = lt_scalar_to_double(s) != 0};
+  }
+}
+
+static lt_CudaNumber largest(lt_Dtype compute, lt_Dtype result) {
+  if (compute == LT_float64) return (lt_CudaNumber){.float64 = DBL_MAX};
+  return (lt_CudaNumber){.float32 = result == LT_float16    ? 65504.0f
+                                    : result == LT_bfloat16 ? 0x1.FEp127f
+                                                            : FLT_MAX};
+}
+
+static lt_CudaNumber host_value(const lt_Operand *o, lt_Dtype compute) {
+  return number(compute, lt_scalar_load(o->dtype, o->data));
+}
+
+/* ---- elements moved -------------------------------------------------------------------------- */
+
+static lt_CudaShape shape_of(const lt_Loop *l, int operands) {
+  lt_CudaShape s = {.ndim = l->ndim};
+  memcpy(s.shape, l->shape, sizeof *s.shape * (size_t)l->ndim);
+  for (int k = 0; k < operands; k++) {
+    int64_t size = (int64_t)lt_dtype_size(l->operand[k].dtype);
+    for (int d = 0; d < l->ndim; d++) s.strides[k][d] = l->operand[k].strides[d] / size;
+  }
+  return s;
+}
+
+static bool move(const lt_Loop *l, const void *from, const void *element, cudaStream_t stream) {
+  lt_CudaMove m = {.to = l->operand[0].data,
+                   .from = from,
+                   .size = (int)lt_dtype_size(l->operand[0].dtype),
+                   .numel = l->numel};
+  if (!from) memcpy(&m.bits, element, (size_t)m.size); /* devices with CUDA are little-endian */
+  lt_CudaShape s = shape_of(l, from ? 2 : 1);
+  return lt_cuda_ran(lt_cuda_launch_move(&m, &s, stream));
+}
+
+static bool fill(const lt_Loop *l, cudaStream_t stream) {
+  _Alignas(8) char element[8] = {0};
+  return lt_scalar_store(l->a, l->operand[0].dtype, element) && move(l, NULL, element, stream);
+}
+
+/* ---- dense rows ------------------------------------------------------------------------------ */
+
+static bool in_groups(lt_Dtype d) {
+  return d == LT_bool || d == LT_uint8 || (lt_dtype_is_float(d) && d != LT_float64);
+}
+
+/* Can groups of this operand be read at once, wherever they begin in a row? */
+static bool aligned(const lt_Loop *l, int k) {
+  const lt_Operand *o = &l->operand[k];
+  int64_t size = (int64_t)lt_dtype_size(o->dtype);
+  int64_t bytes = size * LT_CUDA_GROUP < 16 ? size * LT_CUDA_GROUP : 16;
+  if (o->host || o->strides[l->ndim - 1] == 0) return true;
+  bool fits = (uintptr_t)o->data % (uintptr_t)bytes == 0;
+  for (int d = 0; d < l->ndim - 1; d++) fits &= o->strides[d] % bytes == 0;
+  return fits;
+}
+
+/* Fills r where the loop is floats in rows that are dense; false: it is not. */
+static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
+  int last = l->ndim - 1;
+  if (l->layout == LT_LAYOUT_GENERAL || last > LT_CUDA_OUTER_DIMS) return false;
+  if (last > 0 && l->shape[last] % LT_CUDA_GROUP) return false;
+  *r = (lt_CudaRows){.numel = l->numel, .length = l->shape[last], .outer = last, .aligned = true};
+  for (int k = 0; k <= inputs; k++) {
+    const lt_Operand *o = &l->operand[k];
+    int64_t size = (int64_t)lt_dtype_size(o->dtype);
+    bool single = k > 0 && (o->host || (o->strides[last] == 0 && l->numel > 1));
+    if (!o->host && !in_groups(o->dtype)) return false;
+    r->data[k] = o->data;
+    r->dtype[k] = (uint8_t)o->dtype;
+    r->place[k] = (uint8_t)(o->host ? LT_CUDA_VALUE : single ? LT_CUDA_SINGLE : LT_CUDA_DENSE);
+    r->aligned &= aligned(l, k);
+    if (o->host) r->value[k] = host_value(o, LT_float32).float32;
+    for (int d = 0; d < last; d++) r->strides[k][d] = o->host ? 0 : o->strides[d] / size;
+  }
+  for (int d = 0; d < last; d++) r->shape[d] = l->shape[d];
+  r->a = number(LT_float32, l->a).float32;
+  r->b = number(LT_float32, l->b).float32;
+  r->limit = largest(LT_float32, l->operand[0].dtype).float32;
+  return last == 0 || r->aligned;
+}
+
+/* ---- any loop -------------------------------------------------------------------------------- */
+
+static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype compute,
+                              cudaStream_t stream) {
+  lt_CudaOperands o = {.op = (int)op, .inputs = inputs, .numel = l->numel};
+  lt_CudaShape s = shape_of(l, inputs + 1);
+  for (int k = 0; k <= inputs; k++) {
+    const lt_Operand *from = &l->operand[k];
+    o.data[k] = from->host ? NULL : from->data;
+    o.dtype[k] = (int)from->dtype;
+    if (from->host) o.value[k] = host_value(from, compute);
+  }
+  o.a = number(compute, l->a);
+  o.b = number(compute, l->b);
+  o.limit = largest(compute, l->operand[0].dtype);
+  switch (compute) {
+  case LT_float32:
+    return lt_cuda_launch_elementwise_float32(&o, &s, stream);
+  case LT_float64:
+    return lt_cuda_launch_elementwise_float64(&o, &s, stream);
+  case LT_int32:
+    return lt_cuda_launch_elementwise_int32(&o, &s, stream);
+  case LT_int64:
+    return lt_cuda_launch_elementwise_int64(&o, &s, stream);
+  default:
+    return lt_cuda_launch_elementwise_bool(&o, &s, stream);
+  }
+}
+
+/* x^2 is so common that it is worth a look at the exponent. The result is the same: see lt_pow. */
+static lt_OpId simpler(const lt_Loop *l) {
+  const lt_Operand *exponent = &l->operand[2];
+  bool two = l->op == LT_OP_pow && exponent->host &&
+             lt_scalar_to_double(lt_scalar_load(exponent->dtype, exponent->data)) == 2;
+  return two ? LT_OP_square : l->op;
+}
+
+bool lt_cuda_elementwise(const lt_Loop *l) {
+  if (l->layout == LT_LAYOUT_EMPTY) return true;
+  if (!lt_cuda_select(l->device.index) || !lt_cuda_fault_check(l->device.index)) return false;
+  cudaStream_t stream = (cudaStream_t)lt_accel_native(l->stream);
+  if (l->op == LT_OP_fill) return fill(l, stream);
+  const lt_Operand *from = &l->operand[1];
+  bool copy = l->op == LT_OP_copy;
+  if (copy && !from->host && from->dtype == l->operand[0].dtype)
+    return move(l, from->data, NULL, stream);
+  lt_Dtype compute = lt_dtype_compute(copy ? from->dtype : l->compute);
+  lt_OpId op = simpler(l);
+  int inputs = op == l->op ? l->inputs : 1;
+  lt_CudaRows rows;
+  if (compute == LT_float32 && rows_of(l, inputs, &rows))
+    return lt_cuda_ran(lt_cuda_launch_elementwise_dense((int)op, &rows, stream));
+  return lt_cuda_ran(launch_any(l, op, inputs, compute, stream));
+}

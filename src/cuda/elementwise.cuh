@@ -1,0 +1,97 @@
+/* elementwise.cuh: any elementwise op, on any dtypes and layout, computed in one type: one kernel
+ * with the op as an argument. A file defines
+ *
+ *   T, U                                        the type, and of integers its unsigned counterpart
+ *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
+ *   FIELD                                       where lt_CudaNumber holds it
+ *   LAUNCHER, NAME                              what it exports, and the kernel's name in messages
+ *
+ * after it has included elementwise_begin.cuh, and then includes this file.
+ */
+#include "elementwise_texts.cuh"
+
+#define EACH    4 /* elements of a thread */
+#define THREADS 128
+
+/* ---- the op ---------------------------------------------------------------------------------- */
+
+/* One element. A function of its own, so that the kernels stay small. */
+static __device__ __noinline__ T apply(int op, T x, T y, T z, T a, T b, T MAXFINITE) {
+  (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;
+  switch (op) {
+#define LT_TEXT(name, inputs, result, text)                                                        \
+  case LT_OP_##name:                                                                               \
+    return result(text);
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  TEXT_##types(name, inputs, rule, ftext, itext)
+#include "ops.def"
+  default:
+    return x;
+  }
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+LT_DEVICE_INLINE T get(const lt_CudaOperands &l, int k, int64_t offset) {
+  if (k > l.inputs) return (T)0;
+  if (!l.data[k]) return l.value[k].FIELD;
+#ifdef LT_IS_BOOL
+  switch (l.dtype[k]) {
+  case LT_bool:
+  case LT_uint8:
+  case LT_int8:
+    return ((const uint8_t *)l.data[k])[offset] != 0;
+  case LT_int64:
+    return ((const int64_t *)l.data[k])[offset] != 0;
+  default:
+    return load<double>(l.data[k], l.dtype[k], offset) != 0;
+  }
+#else
+  return load<T>(l.data[k], l.dtype[k], offset);
+#endif
+}
+
+/* As much of a shape as is used: kernels take it by value. */
+template <int DIMS> struct Part {
+  int ndim;
+  int64_t shape[DIMS];
+  int64_t strides[4][DIMS];
+};
+
+template <int DIMS>
+static __global__ void __launch_bounds__(THREADS) elementwise(lt_CudaOperands l, Part<DIMS> part) {
+  int64_t first = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+#pragma unroll 1
+  for (int e = 0; e < EACH; e++) {
+    int64_t i = first + e * THREADS, left = i, offset[4] = {0, 0, 0, 0};
+    if (i >= l.numel) return;
+#pragma unroll 1
+    for (int d = part.ndim - 1; d > 0; d--) {
+      int64_t at = rest_of(left, part.shape[d]);
+      for (int k = 0; k < 4; k++) offset[k] += at * part.strides[k][d];
+    }
+    for (int k = 0; k < 4; k++) offset[k] += left * part.strides[k][0];
+    T x = get(l, 1, offset[1]), y = get(l, 2, offset[2]), z = get(l, 3, offset[3]);
+    store<T>(l.data[0], l.dtype[0], offset[0],
+             apply(l.op, x, y, z, l.a.FIELD, l.b.FIELD, l.limit.FIELD));
+  }
+}
+
+template <int DIMS>
+static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cudaStream_t stream) {
+  Part<DIMS> part;
+  part.ndim = shape->ndim;
+  for (int d = 0; d < shape->ndim; d++) {
+    part.shape[d] = shape->shape[d];
+    for (int k = 0; k < 4; k++) part.strides[k][d] = shape->strides[k][d];
+  }
+  return launch(NAME, elementwise<DIMS>, grid_for(blocks_for(l->numel, THREADS * EACH)),
+                dim3(THREADS), 0, stream, *l, part);
+}
+
+LT_C_LINKAGE cudaError_t LAUNCHER(const lt_CudaOperands *l, const lt_CudaShape *shape,
+                                  cudaStream_t stream) {
+  return shape->ndim == 1   ? run<1>(l, shape, stream)
+         : shape->ndim <= 4 ? run<4>(l, shape, stream)
+                            : run<LT_MAX_DIMS>(l, shape, stream);
+}

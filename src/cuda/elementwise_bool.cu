@@ -1,0 +1,16 @@
+/* Elementwise ops computed in bool. */
+#include "elementwise_begin.cuh"
+
+#if defined __CUDACC__
+#pragma nv_diag_suppress 186, 514 /* the texts of integers ask for x < 0 */
+#else
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#endif
+
+#define T        uint8_t
+#define U        uint8_t
+#define FIELD    bool_
+#define LAUNCHER lt_cuda_launch_elementwise_bool
+#define NAME     "elementwise bool"
+#define LT_IS_BOOL
+#include "elementwise.cuh"

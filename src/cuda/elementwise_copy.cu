@@ -1,0 +1,189 @@
+/* elementwise_copy.cu: elements moved without a change, or all made the same: bytes, whatever the
+ * dtype.
+ *
+ * Transposed copies (dense in one dimension there, in another here) go through tiles in shared
+ * memory, so that both sides are read and written in runs.
+ */
+#include "elementwise_begin.cuh"
+
+#define THREADS 128
+#define EACH    4 /* elements of a thread */
+#define TILE    32
+#define ROWS    8 /* of a tile, at a time: a block is TILE x ROWS threads */
+
+template <int DIMS> struct Part {
+  int ndim;
+  int64_t shape[DIMS], to[DIMS], from[DIMS];
+};
+
+template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *s) {
+  Part<DIMS> part;
+  part.ndim = s->ndim;
+  for (int d = 0; d < s->ndim; d++) {
+    part.shape[d] = s->shape[d];
+    part.to[d] = s->strides[0][d];
+    part.from[d] = s->strides[1][d];
+  }
+  return part;
+}
+
+/* ---- any layout ------------------------------------------------------------------------------ */
+
+template <class E, int DIMS>
+static __global__ void __launch_bounds__(THREADS)
+    move_elements(E *to, const E *from, E value, int64_t numel, Part<DIMS> part) {
+  int64_t first = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+  for (int e = 0; e < EACH; e++) {
+    int64_t left = first + e * THREADS, t = 0, f = 0;
+    if (left >= numel) return;
+#pragma unroll 1
+    for (int d = part.ndim - 1; d > 0; d--) {
+      int64_t at = rest_of(left, part.shape[d]);
+      t += at * part.to[d];
+      f += at * part.from[d];
+    }
+    t += left * part.to[0];
+    f += left * part.from[0];
+    to[t] = from ? from[f] : value;
+  }
+}
+
+template <class E, int DIMS>
+static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
+  return launch(m->from ? "copy" : "fill", move_elements<E, DIMS>,
+                grid_for(blocks_for(m->numel, THREADS * EACH)), dim3(THREADS), 0, stream,
+                (E *)m->to, (const E *)m->from, (E)m->bits, m->numel, part_of<DIMS>(s));
+}
+
+/* ---- dense memory ---------------------------------------------------------------------------- */
+
+/* 16 bytes at a time; the last and the first few one by one. */
+static __global__ void __launch_bounds__(THREADS)
+    fill_bytes(uint8_t *to, uint64_t pattern, int64_t head, int64_t quads, int64_t nbytes) {
+  int64_t i = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+  unsigned low = (unsigned)pattern, high = (unsigned)(pattern >> 32);
+  if (i < head) to[i] = (uint8_t)(pattern >> 8 * (i % 8));
+  int64_t tail = head + quads * 16 + i;
+  if (i < 16 && tail < nbytes) to[tail] = (uint8_t)(pattern >> 8 * (tail % 8));
+  /* where the head ends in the middle of the pattern, it is turned */
+  int turn = (int)(head % 8) * 8;
+  if (turn) {
+    uint64_t turned = pattern >> turn | pattern << (64 - turn);
+    low = (unsigned)turned, high = (unsigned)(turned >> 32);
+  }
+  for (int e = 0; e < EACH; e++, i += THREADS)
+    if (i < quads) ((uint4 *)(to + head))[i] = make_uint4(low, high, low, high);
+}
+
+static cudaError_t fill_dense(const lt_CudaMove *m, cudaStream_t stream) {
+  uint64_t pattern = m->bits;
+  for (int size = m->size; size < 8; size *= 2) pattern |= pattern << 8 * size;
+  int64_t nbytes = m->numel * m->size;
+  if (pattern == (pattern & 0xff) * 0x0101010101010101u)
+    return lt_cuda_note_launch(
+        "fill", stream, cudaMemsetAsync(m->to, (int)(pattern & 0xff), (size_t)nbytes, stream));
+  int64_t head = (int64_t)(-(uintptr_t)m->to % 16);
+  if (head > nbytes) head = nbytes;
+  int64_t quads = (nbytes - head) / 16;
+  return launch("fill", fill_bytes, grid_for(blocks_for(quads, THREADS * EACH)), dim3(THREADS), 0,
+                stream, (uint8_t *)m->to, pattern, head, quads, nbytes);
+}
+
+/* ---- transposes ------------------------------------------------------------------------------ */
+
+/* Dimension `across` is dense in `from`, the last one in `to`. */
+struct Tiles {
+  int64_t across, tiles_across, tiles_last; /* sizes: of the dimension, and in tiles */
+  int64_t last;
+  int64_t to_across, from_last; /* strides */
+};
+
+template <class E, int DIMS>
+static __global__ void __launch_bounds__(TILE *ROWS)
+    move_tiles(E *to, const E *from, Tiles t, Part<DIMS> outer) {
+  __shared__ E tile[TILE][TILE + (sizeof(E) < 4 ? 4 / sizeof(E) : 1)];
+  int64_t left = (int64_t)blockIdx.x;
+  int64_t last = rest_of(left, t.tiles_last) * TILE, across = rest_of(left, t.tiles_across) * TILE;
+#pragma unroll 1
+  for (int d = outer.ndim - 1; d >= 0; d--) {
+    int64_t at = rest_of(left, outer.shape[d]);
+    to += at * outer.to[d];
+    from += at * outer.from[d];
+  }
+  int x = (int)threadIdx.x, y = (int)threadIdx.y;
+  for (int r = y; r < TILE; r += ROWS)
+    if (across + x < t.across && last + r < t.last)
+      tile[r][x] = from[(last + r) * t.from_last + across + x];
+  __syncthreads();
+  for (int r = y; r < TILE; r += ROWS)
+    if (across + r < t.across && last + x < t.last)
+      to[(across + r) * t.to_across + last + x] = tile[x][r];
+}
+
+/* The dimension that is dense in `from` while the last one is dense in `to`; -1: it is not such a
+ * copy, or not worth tiles. */
+static int transposed(const lt_CudaMove *m, const lt_CudaShape *s) {
+  int last = s->ndim - 1;
+  if (!m->from || s->strides[0][last] != 1 || s->strides[1][last] == 1) return -1;
+  for (int d = 0; d < last; d++)
+    if (s->strides[1][d] == 1 && s->shape[d] >= 8 && s->shape[last] >= 8) return d;
+  return -1;
+}
+
+template <class E>
+static cudaError_t transpose(const lt_CudaMove *m, const lt_CudaShape *s, int dim,
+                             cudaStream_t stream) {
+  int last = s->ndim - 1;
+  Tiles t = {s->shape[dim],
+             blocks_for(s->shape[dim], TILE),
+             blocks_for(s->shape[last], TILE),
+             s->shape[last],
+             s->strides[0][dim],
+             s->strides[1][last]};
+  lt_CudaShape rest = *s;
+  rest.ndim = 0;
+  for (int d = 0; d < last; d++) {
+    if (d == dim) continue;
+    rest.shape[rest.ndim] = s->shape[d];
+    rest.strides[0][rest.ndim] = s->strides[0][d];
+    rest.strides[1][rest.ndim++] = s->strides[1][d];
+  }
+  int64_t blocks = t.tiles_across * t.tiles_last;
+  for (int d = 0; d < rest.ndim; d++) blocks *= rest.shape[d];
+  if (blocks > 0x7fffffff) return move_any<E, LT_MAX_DIMS>(m, s, stream);
+  return rest.ndim <= 2
+             ? launch("transpose", move_tiles<E, 2>, grid_for(blocks), dim3(TILE, ROWS), 0, stream,
+                      (E *)m->to, (const E *)m->from, t, part_of<2>(&rest))
+             : launch("transpose", move_tiles<E, LT_MAX_DIMS>, grid_for(blocks), dim3(TILE, ROWS),
+                      0, stream, (E *)m->to, (const E *)m->from, t, part_of<LT_MAX_DIMS>(&rest));
+}
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+template <class E>
+static cudaError_t move(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
+  int dim = transposed(m, s);
+  if (dim >= 0) return transpose<E>(m, s, dim, stream);
+  return s->ndim <= 4 ? move_any<E, 4>(m, s, stream) : move_any<E, LT_MAX_DIMS>(m, s, stream);
+}
+
+LT_C_LINKAGE cudaError_t lt_cuda_launch_move(const lt_CudaMove *m, const lt_CudaShape *s,
+                                             cudaStream_t stream) {
+  bool dense = s->ndim == 1 && s->strides[0][0] == 1;
+  if (dense && !m->from) return fill_dense(m, stream);
+  if (dense && s->strides[1][0] == 1 && m->to == m->from) return cudaSuccess;
+  if (dense && s->strides[1][0] == 1)
+    return lt_cuda_note_launch("copy", stream,
+                               cudaMemcpyAsync(m->to, m->from, (size_t)(m->numel * m->size),
+                                               cudaMemcpyDeviceToDevice, stream));
+  switch (m->size) {
+  case 1:
+    return move<uint8_t>(m, s, stream);
+  case 2:
+    return move<uint16_t>(m, s, stream);
+  case 4:
+    return move<uint32_t>(m, s, stream);
+  default:
+    return move<uint64_t>(m, s, stream);
+  }
+}

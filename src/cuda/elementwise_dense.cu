@@ -1,0 +1,173 @@
+/* elementwise_dense.cu: a kernel for each op, for floats in rows that are dense: a thread takes
+ * LT_CUDA_GROUP neighbouring elements, and reads and writes them 16 bytes at a time.
+ *
+ * Elements are fetched from all operands before any of them is looked at, so that the reads are
+ * under way together. What cannot be read like that (the last block, memory that is not aligned)
+ * goes one element at a time, neighbouring threads on neighbouring elements.
+ */
+#include "elementwise_begin.cuh"
+
+#define T float
+#define LT_IS_FLOAT
+#include "elementwise_texts.cuh"
+
+#define GROUP   LT_CUDA_GROUP
+#define THREADS 128
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* The bytes of a group, whatever its dtype: 8 words of float32, 4 of halves, 2 of bytes. */
+LT_DEVICE_INLINE void fetch(uint32_t (&w)[GROUP], const void *memory, int dtype, int64_t i) {
+  if (dtype == LT_float32) {
+    uint4 low = ((const uint4 *)memory)[i / 4], high = ((const uint4 *)memory)[i / 4 + 1];
+    w[0] = low.x, w[1] = low.y, w[2] = low.z, w[3] = low.w;
+    w[4] = high.x, w[5] = high.y, w[6] = high.z, w[7] = high.w;
+  } else if (dtype >= LT_float16) {
+    uint4 all = ((const uint4 *)memory)[i / 8];
+    w[0] = all.x, w[1] = all.y, w[2] = all.z, w[3] = all.w;
+  } else {
+    uint2 all = ((const uint2 *)memory)[i / 8];
+    w[0] = all.x, w[1] = all.y;
+  }
+}
+
+LT_DEVICE_INLINE void unpack(float (&v)[GROUP], const uint32_t (&w)[GROUP], int dtype) {
+  if (dtype == LT_float32) {
+    for (int e = 0; e < GROUP; e++) v[e] = __uint_as_float(w[e]);
+  } else if (dtype == LT_float16) {
+    for (int e = 0; e < GROUP; e++)
+      v[e] = __half2float(__ushort_as_half((unsigned short)(w[e / 2] >> 16 * (e % 2))));
+  } else if (dtype == LT_bfloat16) {
+    for (int e = 0; e < GROUP; e++)
+      v[e] = __uint_as_float(e % 2 ? w[e / 2] & 0xffff0000u : w[e / 2] << 16);
+  } else {
+    for (int e = 0; e < GROUP; e++) v[e] = (float)(w[e / 4] >> 8 * (e % 4) & 0xffu);
+  }
+}
+
+LT_DEVICE_INLINE void put(void *memory, int dtype, int64_t i, const float (&v)[GROUP]) {
+  if (dtype == LT_float32) {
+    float4 *to = (float4 *)memory + i / 4;
+    to[0] = make_float4(v[0], v[1], v[2], v[3]);
+    to[1] = make_float4(v[4], v[5], v[6], v[7]);
+    return;
+  }
+  uint32_t w[4] = {0, 0, 0, 0};
+  if (dtype == LT_float16) {
+    for (int e = 0; e < GROUP; e++)
+      w[e / 2] |= (uint32_t)__half_as_ushort(half_of(v[e])) << 16 * (e % 2);
+  } else if (dtype == LT_bfloat16) {
+    for (int e = 0; e < GROUP; e++)
+      w[e / 2] |= (uint32_t)__bfloat16_as_ushort(bfloat16_of(v[e])) << 16 * (e % 2);
+  } else if (dtype == LT_bool) {
+    for (int e = 0; e < GROUP; e++) w[e / 4] |= (uint32_t)(v[e] != 0) << 8 * (e % 4);
+  } else {
+    for (int e = 0; e < GROUP; e++) w[e / 4] |= (uint32_t)convert<uint8_t>(v[e]) << 8 * (e % 4);
+  }
+  if (dtype >= LT_float16)
+    ((uint4 *)memory)[i / 8] = make_uint4(w[0], w[1], w[2], w[3]);
+  else
+    ((uint2 *)memory)[i / 8] = make_uint2(w[0], w[1]);
+}
+
+/* ---- single elements ------------------------------------------------------------------------- */
+
+static __device__ __noinline__ float get_one(const void *memory, int dtype, int64_t i) {
+  return dtype >= LT_float16 ? load_float<float>(memory, dtype, i)
+                             : (float)((const uint8_t *)memory)[i];
+}
+static __device__ __noinline__ void put_one(void *memory, int dtype, int64_t i, float v) {
+  if (dtype >= LT_float16)
+    store_float<float>(memory, dtype, i, v);
+  else
+    ((uint8_t *)memory)[i] = dtype == LT_bool ? v != 0 : convert<uint8_t>(v);
+}
+
+/* Operand k's value where it is the same in the whole row. */
+LT_DEVICE_INLINE float single(const lt_CudaRows &l, int k, int64_t row) {
+  return l.place[k] == LT_CUDA_VALUE ? l.value[k] : get_one(l.data[k], l.dtype[k], row);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+template <class Op>
+LT_DEVICE_INLINE void do_group(const lt_CudaRows &l, int64_t at, const int64_t (&row)[4]) {
+  uint32_t w[Op::inputs][GROUP];
+  float v[3][GROUP], result[GROUP];
+  for (int k = 0; k < Op::inputs; k++)
+    if (l.place[k + 1] == LT_CUDA_DENSE)
+      fetch(w[k], l.data[k + 1], l.dtype[k + 1], row[k + 1] + at);
+  for (int k = 0; k < Op::inputs; k++) {
+    if (l.place[k + 1] == LT_CUDA_DENSE) {
+      unpack(v[k], w[k], l.dtype[k + 1]);
+    } else {
+      float same = single(l, k + 1, row[k + 1]);
+      for (int e = 0; e < GROUP; e++) v[k][e] = same;
+    }
+  }
+  for (int e = 0; e < GROUP; e++)
+    result[e] = Op::of(v[0][e], Op::inputs > 1 ? v[1][e] : 0, Op::inputs > 2 ? v[2][e] : 0, l.a,
+                       l.b, l.limit);
+  put(l.data[0], l.dtype[0], row[0] + at, result);
+}
+
+template <class Op> LT_DEVICE_INLINE void do_one(const lt_CudaRows &l, int64_t i) {
+  float v[3] = {0, 0, 0};
+  for (int k = 0; k < Op::inputs; k++)
+    v[k] = l.place[k + 1] == LT_CUDA_DENSE ? get_one(l.data[k + 1], l.dtype[k + 1], i)
+                                           : single(l, k + 1, 0);
+  put_one(l.data[0], l.dtype[0], i, Op::of(v[0], v[1], v[2], l.a, l.b, l.limit));
+}
+
+template <class Op>
+static __global__ void __launch_bounds__(THREADS) dense(const __grid_constant__ lt_CudaRows l) {
+  int64_t first = (int64_t)blockIdx.x * (THREADS * GROUP);
+  if (l.aligned && (l.outer || first + THREADS * GROUP <= l.numel)) {
+    int64_t at = first + (int64_t)threadIdx.x * GROUP, row[4] = {0, 0, 0, 0};
+    if (l.outer) {
+      if (at >= l.numel) return;
+      int64_t left = at;
+      at = rest_of(left, l.length);
+      for (int d = l.outer - 1; d >= 0; d--) {
+        int64_t position = d ? rest_of(left, l.shape[d]) : left;
+        for (int k = 0; k <= Op::inputs; k++) row[k] += position * l.strides[k][d];
+      }
+    }
+    do_group<Op>(l, at, row);
+    return;
+  }
+#pragma unroll 1
+  for (int e = 0; e < GROUP; e++) {
+    int64_t i = first + e * THREADS + threadIdx.x;
+    if (i >= l.numel) return;
+    do_one<Op>(l, i);
+  }
+}
+
+#define LT_TEXT(name, count, result, text)                                                         \
+  struct Op_##name {                                                                               \
+    static constexpr int inputs = count;                                                           \
+    static __device__ __forceinline__ T of(T x, T y, T z, T a, T b, T MAXFINITE) {                 \
+      (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;                                \
+      return result(text);                                                                         \
+    }                                                                                              \
+  };
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  TEXT_##types(name, inputs, rule, ftext, itext)
+#include "ops.def"
+#undef LT_TEXT
+
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_dense(int op, const lt_CudaRows *rows,
+                                                          cudaStream_t stream) {
+  dim3 grid = grid_for(blocks_for(rows->numel, THREADS * GROUP));
+  switch (op) {
+#define LT_TEXT(name, count, result, text)                                                         \
+  case LT_OP_##name:                                                                               \
+    return launch(#name, dense<Op_##name>, grid, dim3(THREADS), 0, stream, *rows);
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  TEXT_##types(name, inputs, rule, ftext, itext)
+#include "ops.def"
+  default:
+    return cudaErrorInvalidValue;
+  }
+}

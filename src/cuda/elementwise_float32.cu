@@ -1,0 +1,9 @@
+/* Elementwise ops computed in float32. */
+#include "elementwise_begin.cuh"
+
+#define T        float
+#define FIELD    float32
+#define LAUNCHER lt_cuda_launch_elementwise_float32
+#define NAME     "elementwise float32"
+#define LT_IS_FLOAT
+#include "elementwise.cuh"

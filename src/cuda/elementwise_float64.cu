@@ -1,0 +1,9 @@
+/* Elementwise ops computed in float64. */
+#include "elementwise_begin.cuh"
+
+#define T        double
+#define FIELD    float64
+#define LAUNCHER lt_cuda_launch_elementwise_float64
+#define NAME     "elementwise float64"
+#define LT_IS_FLOAT
+#include "elementwise.cuh"

@@ -1,0 +1,44 @@
+/* elementwise_texts.cuh: the vocabulary of ops.def's texts for the type T. A file defines T, U and
+ * its kind (see elementwise.cuh), with LT_ELEMENTWISE as
+ *
+ *   #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)
+ *     TEXT_##types(name, inputs, rule, ftext, itext)
+ *
+ * and gets LT_TEXT(name, inputs, result, text) for each op that is made for T; result(text) is its
+ * value, a T.
+ */
+#define M(f) m_##f
+#ifdef LT_IS_FLOAT
+#define LT_MATHX_FLOAT static __device__ __forceinline__
+#else
+#define LT_MATHX_INTEGER static __device__ __forceinline__
+#endif
+#include "mathx.h"
+
+#ifdef LT_IS_BOOL
+#undef NOT
+#define NOT(x)   (!(x))
+#define VALUE(e) ((T)((e) != 0))
+#else
+#define VALUE(e) ((T)(e))
+#endif
+#define TRUTH_VALUE(e) ((T)((e) != 0))
+
+#define RESULT_SAME     VALUE
+#define RESULT_NUMBER   VALUE
+#define RESULT_FLOAT    VALUE
+#define RESULT_FLOATING VALUE
+#define RESULT_INTEGRAL VALUE
+#define RESULT_SELF     VALUE
+#define RESULT_SELECT   VALUE
+#define RESULT_TEST     TRUTH_VALUE
+
+#ifdef LT_IS_FLOAT
+#define TEXT_F(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, ftext)
+#define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
+#define TEXT_I(name, inputs, rule, ftext, itext)
+#else
+#define TEXT_F(name, inputs, rule, ftext, itext)
+#define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, itext)
+#define TEXT_I(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, itext)
+#endif
