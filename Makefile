@@ -20,7 +20,7 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test run debug lint bench fuzz install uninstall clean env deps help FORCE
+.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint bench bench-cuda fuzz install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
 bare := demo test clean deps help uninstall lint env
@@ -261,6 +261,17 @@ test:
 	@+$(build) debug
 	@tests/run
 
+# On a GPU: the op tests, whole; under NVIDIA's memory checker.
+test-cuda:
+	@tools/build/deps build test
+	@+$(build) all ctests
+	@tests/run cuda
+
+test-cuda-sanitize:
+	@tools/build/deps build test
+	@+$(build) all ctests
+	@tests/run cuda_sanitize
+
 run: all
 	@$(program)
 
@@ -272,6 +283,9 @@ lint:
 
 bench: all
 	@bench/run
+
+bench-cuda: all
+	@bench/run-cuda
 
 fuzz: $(library)
 	@tests/fuzz/run
@@ -307,6 +321,8 @@ help:
 	@echo "make run          the prompt"
 	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
 	@echo "make lint         clang-format and luacheck"
+	@echo "make test-cuda    the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
+	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
 	@echo "make fuzz         the readers of files against random bytes, a minute each (clang)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR="
