@@ -20,7 +20,7 @@
 
 extern lt_Backend lt_cuda_backend; /* device.c */
 
-/* ---- device.c -------------------------------------------------------------------------------- */
+/* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* Turns a status of the runtime into true, or false with a message "<user op>: CUDA error ...".
  * `doing`: what was being done ("copying 4 MiB to the host"). Names the kernels that may be at
@@ -28,14 +28,28 @@ extern lt_Backend lt_cuda_backend; /* device.c */
 bool lt_cuda_ok(cudaError_t status, const char *doing);
 /* The same for what a launcher returned. */
 bool lt_cuda_ran(cudaError_t status);
-/* Makes the device current for this thread's calls of the runtime. */
+/* Makes the device current for this thread's calls of the runtime. False where it is lost: every
+ * call on it leads through here, and fails at once. */
 bool lt_cuda_select(int index);
+/* The device that this thread has selected, or, where it has none, the current one, selected now;
+ * -1: it cannot be used. */
+int lt_cuda_selected(void);
+/* Has an error made it useless until the program is started again? */
+bool lt_cuda_is_lost(int index);
+/* All work of that stream, or all the device's work, is known to be done. */
+void lt_cuda_waited(int index, cudaStream_t stream, bool all);
 /* Before a kernel function's work: selects the device and raises the fault that an earlier call has
  * left, if there is one. */
 bool lt_cuda_begin(const lt_Call *c);
 static inline cudaStream_t lt_cuda_stream(const lt_Call *c) {
   return (cudaStream_t)lt_accel_native(c->stream);
 }
+
+/* ---- device.c, driver.c ---------------------------------------------------------------------- */
+
+extern const lt_AccelDriver lt_cuda_driver; /* driver.c */
+int lt_cuda_count(char *why, size_t why_size);
+bool lt_cuda_initialize(int index);
 /* Facts of the device, asked for once. */
 typedef struct lt_CudaFacts {
   int multiprocessors, major, minor;
@@ -44,14 +58,21 @@ typedef struct lt_CudaFacts {
 } lt_CudaFacts;
 const lt_CudaFacts *lt_cuda_facts(int index);
 
+/* ---- copy.c: lt_Backend.copy and fill_zero --------------------------------------------------- */
+
+bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+                  lt_Stream *stream, bool non_blocking);
+bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream);
+
 /* ---- fault.c: values that only the device can see -------------------------------------------- */
 
 typedef enum lt_FaultKind {
   LT_FAULT_INDEX,       /* wants 1..n, or -n..-1 if negative is allowed */
   LT_FAULT_TARGET,      /* wants 1..n or `ignore` */
   LT_FAULT_PROBABILITY, /* wants 0..1; the value is a double */
-  LT_FAULT_WEIGHT,      /* wants finite and not negative; a double */
-  LT_FAULT_WEIGHTS,     /* the row's weights add up to 0 or infinity, or too few are not 0 */
+  LT_FAULT_WEIGHT,      /* wants finite and not negative; a double; rows are n wide */
+  LT_FAULT_WEIGHTS,     /* a row's weights: position is the row, value how many are not 0, or -1
+                         * where they add up to infinity; at least `ignore` are wanted */
   LT_FAULT_KINDS
 } lt_FaultKind;
 

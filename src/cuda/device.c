@@ -1,0 +1,203 @@
+/* device.c: NVIDIA's GPUs as devices: how many there are, what they are, what they can do. Nothing
+ * here makes a context but lt_cuda_initialize, on the first use of a device. */
+#include "blas.h"
+#include "cuda.h"
+
+#include <pthread.h>
+
+/* ---- kernels: one for each row of ops.def that wants one ------------------------------------- */
+
+#define LT_KERNEL_DECLARE(name) bool lt_cuda_##name(lt_Call *call) __attribute__((weak));
+#define LT_REDUCE(name, ...)    LT_KERNEL_DECLARE(name)
+#define LT_KERNEL(name, ...)    LT_KERNEL_DECLARE(name)
+#define LT_UPDATE(name, ...)    LT_KERNEL_DECLARE(name)
+#include "ops.def"
+
+static const lt_KernelFn kernels[LT_OP_COUNT] = {
+#define LT_REDUCE(name, ...) [LT_OP_##name] = lt_cuda_##name,
+#define LT_KERNEL(name, ...) [LT_OP_##name] = lt_cuda_##name,
+#define LT_UPDATE(name, ...) [LT_OP_##name] = lt_cuda_##name,
+#include "ops.def"
+};
+
+/* Dispatch's own. */
+bool lt_cuda_empty(lt_Call *c) {
+  (void)c;
+  return true;
+}
+bool lt_cuda__to_copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 0), c->arg[3].b); }
+bool lt_cuda__copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 1), c->arg[2].b); }
+
+/* ---- how many -------------------------------------------------------------------------------- */
+
+static struct {
+  int count;
+  char why[300];
+} found;
+static pthread_once_t found_once = PTHREAD_ONCE_INIT;
+
+/* "13.0" of 13000 */
+static const char *version_text(int version, char text[16]) {
+  snprintf(text, 16, "%d.%d", version / 1000, version % 1000 / 10);
+  return text;
+}
+
+/* Why there is none, for people. */
+static void explain(cudaError_t status) {
+  int driver = 0, runtime = 0;
+  char has[16], wants[16];
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
+  if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
+  cudaGetLastError();
+  if (driver == 0)
+    snprintf(found.why, sizeof found.why, "no NVIDIA driver is running on this machine");
+  else if (status == cudaErrorInsufficientDriver)
+    snprintf(found.why, sizeof found.why,
+             "the NVIDIA driver is too old: it knows CUDA %s, this Lutra was built with CUDA %s. "
+             "Update the driver",
+             version_text(driver, has), version_text(runtime, wants));
+  else if ((status == cudaErrorNoDevice || status == cudaSuccess) && visible)
+    snprintf(found.why, sizeof found.why,
+             "CUDA_VISIBLE_DEVICES is \"%.60s\" in the environment, which hides every GPU",
+             visible);
+  else if (status == cudaErrorNoDevice || status == cudaSuccess)
+    snprintf(found.why, sizeof found.why, "the NVIDIA driver finds no GPU");
+  else
+    snprintf(found.why, sizeof found.why, "the NVIDIA driver does not start: CUDA error %d, %s",
+             (int)status, cudaGetErrorString(status));
+}
+
+static void find(void) {
+  cudaError_t status = cudaGetDeviceCount(&found.count);
+  if (status != cudaSuccess) found.count = 0;
+  if (found.count == 0) explain(status);
+  if (found.count > LT_ACCEL_MAX) found.count = LT_ACCEL_MAX;
+}
+
+int lt_cuda_count(char *why, size_t why_size) {
+  pthread_once(&found_once, find);
+  if (found.count == 0) snprintf(why, why_size, "%s", found.why);
+  return found.count;
+}
+
+/* ---- what they are --------------------------------------------------------------------------- */
+
+static lt_CudaFacts facts[LT_ACCEL_MAX];
+static char isa[LT_ACCEL_MAX][16];
+
+const lt_CudaFacts *lt_cuda_facts(int index) { return &facts[index]; }
+
+/* Of the hardware; makes no context. */
+static bool ask(int index, struct cudaDeviceProp *p) {
+  return lt_cuda_ok(cudaGetDeviceProperties(p, index), "asking for its properties");
+}
+
+bool lt_cuda_initialize(int index) {
+  struct cudaDeviceProp p;
+  if (!lt_cuda_select(index) || !lt_cuda_ok(cudaFree(NULL), "starting") || !ask(index, &p))
+    return false;
+  facts[index] = (lt_CudaFacts){.multiprocessors = p.multiProcessorCount,
+                                .major = p.major,
+                                .minor = p.minor,
+                                .max_threads_per_multiprocessor = p.maxThreadsPerMultiProcessor,
+                                .shared_per_block = p.sharedMemPerBlock,
+                                .shared_per_block_optin = p.sharedMemPerBlockOptin,
+                                .l2 = (size_t)p.l2CacheSize};
+  return true;
+}
+
+static bool properties(int index, lt_DeviceProperties *out) {
+  struct cudaDeviceProp p;
+  size_t left = 0, total = 0;
+  if (!lt_accel_ready(&lt_cuda_backend, index) || !lt_cuda_select(index) || !ask(index, &p) ||
+      !lt_cuda_ok(cudaMemGetInfo(&left, &total), "asking for its memory"))
+    return false;
+  *out = (lt_DeviceProperties){.total_memory = (int64_t)p.totalGlobalMem,
+                               .free_memory = (int64_t)left,
+                               .multiprocessors = p.multiProcessorCount,
+                               .major = p.major,
+                               .minor = p.minor,
+                               .shared_memory_per_block = (int64_t)p.sharedMemPerBlock,
+                               .shared_memory_per_block_optin = (int64_t)p.sharedMemPerBlockOptin,
+                               .l2_cache = p.l2CacheSize,
+                               .max_threads_per_block = p.maxThreadsPerBlock,
+                               .max_threads_per_multiprocessor = p.maxThreadsPerMultiProcessor,
+                               .warp_size = p.warpSize,
+                               .emulated = strncmp(p.name, "Emulated", 8) == 0};
+  snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, p.name);
+  return true;
+}
+
+static const char *fact(int index, const char *what) {
+  static char driver[16], runtime[16];
+  int version = 0;
+  if (strcmp(what, "blas") == 0) return lt_cuda_blas_name();
+  if (strcmp(what, "isa") == 0) {
+    struct cudaDeviceProp p;
+    if (!isa[index][0] && ask(index, &p))
+      snprintf(isa[index], sizeof *isa, "sm_%d", 10 * p.major + p.minor);
+    return isa[index][0] ? isa[index] : NULL;
+  }
+  if (strcmp(what, "driver") == 0)
+    return cudaDriverGetVersion(&version) == cudaSuccess ? version_text(version, driver) : NULL;
+  if (strcmp(what, "runtime") == 0)
+    return cudaRuntimeGetVersion(&version) == cudaSuccess ? version_text(version, runtime) : NULL;
+  return NULL;
+}
+
+static bool can_access_peer(const lt_Backend *self, int index, int peer) {
+  int can = 0;
+  (void)self;
+  cudaError_t status = index == peer ? cudaSuccess : cudaDeviceCanAccessPeer(&can, index, peer);
+  if (status != cudaSuccess) cudaGetLastError();
+  return status == cudaSuccess && can;
+}
+
+/* ---- waits, which also tell of bad values ---------------------------------------------------- */
+
+static bool (*wait_device)(const lt_Backend *self, int index);
+static bool (*wait_stream)(lt_Stream *stream);
+
+static bool synchronize(const lt_Backend *self, int index) {
+  return wait_device(self, index) && lt_cuda_fault_check(index);
+}
+
+static bool stream_synchronize(lt_Stream *stream) {
+  return wait_stream(stream) && lt_cuda_fault_check(stream->index);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+bool lt_cuda_elementwise(const lt_Loop *loop) __attribute__((weak));
+
+lt_Backend lt_cuda_backend = {
+    .abi = LT_BACKEND_ABI,
+    .name = "cuda",
+    .numbered = true,
+    .host_memory = false,
+    .asynchronous = true,
+    .has_data = true,
+    .properties = properties,
+    .fact = fact,
+    .option = lt_cuda_blas_option,
+    .can_access_peer = can_access_peer,
+    .copy = lt_cuda_copy,
+    .fill_zero = lt_cuda_fill_zero,
+    .elementwise = lt_cuda_elementwise,
+    .kernels = kernels,
+};
+
+const lt_Backend *lt_backend(void);
+const lt_Backend *lt_backend(void) {
+  if (!lt_accel_attach(&lt_cuda_backend, &lt_cuda_driver)) return NULL;
+  wait_device = lt_cuda_backend.synchronize;
+  wait_stream = lt_cuda_backend.stream_synchronize;
+  lt_cuda_backend.synchronize = synchronize;
+  lt_cuda_backend.stream_synchronize = stream_synchronize;
+  return &lt_cuda_backend;
+}
+
+__attribute__((destructor)) static void end(void) {
+  if (lt_cuda_backend.own) lt_accel_shutdown(&lt_cuda_backend);
+}

@@ -1,0 +1,169 @@
+/* fault.c: values that only the device can see. A call that checks some takes a ticket, and what
+ * its message will say is kept under that ticket; the kernel that finds a bad value writes ticket,
+ * position and value into a report in memory of the host. One report a device: the earliest call's
+ * first bad value is kept, since what came after it worked with harmless values in place of bad
+ * ones.
+ *
+ * Every ticket has an int of the device's memory, which is 0 except between a bad value and its
+ * message; so no call has to clear its own.
+ */
+#include "fault.h"
+#include "cuda.h"
+
+#include <pthread.h>
+
+#define TICKETS 1024 /* that are remembered: more than a device's queue holds calls */
+
+typedef struct Ticket {
+  unsigned long long number;
+  lt_FaultNote note;
+  const char *op; /* lives as long as the program */
+  bool in_place;
+} Ticket;
+
+/* Of one device; made when it is first needed. */
+typedef struct Faults {
+  lt_CudaReport *_Atomic report; /* the host's memory; NULL until it is made */
+  int *bad;                      /* the device's: TICKETS of them */
+  Ticket *tickets;
+  unsigned long long last;
+} Faults;
+
+static Faults all[LT_ACCEL_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- tickets --------------------------------------------------------------------------------- */
+
+static bool clear_marks(Faults *f) {
+  return lt_cuda_ok(cudaMemsetAsync(f->bad, 0, TICKETS * sizeof *f->bad, NULL),
+                    "clearing what was wrong") &&
+         lt_cuda_ok(cudaStreamSynchronize(NULL), "clearing what was wrong");
+}
+
+static bool make(Faults *f) {
+  void *report = NULL, *bad = NULL;
+  if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
+  if (!f->tickets) return lt_fail("out of memory");
+  if (!lt_cuda_ok(
+          cudaHostAlloc(&report, sizeof *f->report, cudaHostAllocPortable | cudaHostAllocMapped),
+          "allocating pinned memory"))
+    return false;
+  memset(report, 0, sizeof(lt_CudaReport));
+  cudaError_t status = cudaMalloc(&bad, TICKETS * sizeof *f->bad);
+  f->bad = bad;
+  if (!lt_cuda_ok(status, "allocating memory") || !clear_marks(f)) {
+    cudaFreeHost(report);
+    return false;
+  }
+  atomic_store(&f->report, report);
+  return true;
+}
+
+bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out) {
+  Faults *f = &all[c->device.index];
+  const lt_Thread *t = lt_thread();
+  if (!lt_cuda_select(c->device.index)) return false;
+  pthread_mutex_lock(&lock);
+  bool ok = atomic_load(&f->report) || make(f);
+  if (ok) {
+    unsigned long long number = ++f->last;
+    f->tickets[number % TICKETS] = (Ticket){number, *note, t->user_op, t->user_in_place};
+    *out = (lt_CudaFault){f->bad + number % TICKETS, atomic_load(&f->report), number};
+  }
+  pthread_mutex_unlock(&lock);
+  return ok;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static double as_double(long long bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+/* In the words of the CPU (values.c). */
+static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
+  switch (n->kind) {
+  case LT_FAULT_TARGET:
+    lt_bad_target(r->position, r->value, n->n, n->ignore);
+    break;
+  case LT_FAULT_PROBABILITY:
+    lt_bad_probability(as_double(r->value), r->position, n->ndim, n->shape);
+    break;
+  case LT_FAULT_WEIGHT:
+    lt_bad_weight(as_double(r->value), r->position % n->n, r->position / n->n);
+    break;
+  case LT_FAULT_WEIGHTS:
+    lt_bad_weights(r->position, r->value, n->ignore);
+    break;
+  default:
+    lt_bad_index(n->argument, n->ndim, n->shape, r->position, r->value, n->n, n->negative);
+  }
+}
+
+/* As the message of the call that has the ticket, whatever runs now. */
+static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r) {
+  lt_Thread *t = lt_thread();
+  const char *op = t->user_op;
+  bool in_place = t->user_in_place;
+  if (ticket->number == r->ticket) {
+    t->user_op = ticket->op;
+    t->user_in_place = ticket->in_place;
+    say(&ticket->note, r);
+    t->user_op = op;
+    t->user_in_place = in_place;
+  } else {
+    lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
+  }
+  size_t n = strlen(t->error);
+  snprintf(t->error + n, sizeof t->error - n,
+           " (found on %s, whose work runs later than the calls)",
+           lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
+  return false;
+}
+
+/* Waits until all reports are in: the first of the earliest call is the same in every run. */
+static bool raise_fault(int index, Faults *f) {
+  lt_CudaReport *shared = atomic_load(&f->report), report;
+  if (!lt_cuda_select(index)) return false;
+  pthread_mutex_lock(&lock);
+  if (!shared->raised) { /* another thread was sooner */
+    pthread_mutex_unlock(&lock);
+    return true;
+  }
+  bool ok = lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device");
+  if (ok) {
+    lt_cuda_waited(index, NULL, true);
+    report = *shared;
+    memset(shared, 0, sizeof *shared);
+    ok = clear_marks(f);
+  }
+  Ticket ticket;
+  if (ok) ticket = f->tickets[report.ticket % TICKETS];
+  pthread_mutex_unlock(&lock);
+  return ok && raise_report(index, &ticket, &report);
+}
+
+bool lt_cuda_fault_check(int index) {
+  lt_CudaReport *r = atomic_load_explicit(&all[index].report, memory_order_relaxed);
+  return !r || !r->raised || raise_fault(index, &all[index]);
+}
+
+/* ---- index tensors --------------------------------------------------------------------------- */
+
+lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negative,
+                             const char *name, lt_CudaFault *fault) {
+  lt_FaultNote note = {
+      .kind = LT_FAULT_INDEX, .argument = name, .n = n, .negative = negative, .ndim = index->ndim};
+  memcpy(note.shape, index->shape, sizeof *note.shape * (size_t)index->ndim);
+  if (!lt_cuda_fault_open(c, &note, fault)) return NULL;
+  lt_Tensor *out = lt_empty(LT_int64, c->device, index->ndim, index->shape);
+  if (!out || index->numel == 0) return out;
+  if (lt_cuda_ran(lt_cuda_launch_positions(lt_tensor_data(index), (int)index->dtype, index->ndim,
+                                           index->shape, index->strides, index->numel, n, negative,
+                                           lt_tensor_data(out), *fault, lt_cuda_stream(c))))
+    return out;
+  lt_release(out);
+  return NULL;
+}

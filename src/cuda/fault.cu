@@ -1,0 +1,44 @@
+/* fault.cu: index tensors as positions, checked. */
+#include "device.cuh"
+#include "fault.h"
+#include "launch.cuh"
+
+#define THREADS 256
+
+static __global__ void positions_kernel(const void *index, int dtype, Geometry<1> g, int64_t count,
+                                        int64_t n, bool negative, int64_t *out,
+                                        lt_CudaFault fault) {
+  int64_t step = (int64_t)gridDim.x * THREADS;
+  for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += step) {
+    int64_t offset[1];
+    offsets_at(g, i, offset);
+    int64_t value = load<int64_t>(index, dtype, offset[0]);
+    bool before = value >= 1 && value <= n, behind = negative && value < 0 && value >= -n;
+    out[i] = before ? value - LT_INDEX_BASE : behind ? value + n : 0;
+    if (!before && !behind) report_fault(fault, i, value);
+  }
+}
+
+cudaError_t lt_cuda_launch_positions(const void *index, int dtype, int ndim, const int64_t *shape,
+                                     const int64_t *strides, int64_t count, int64_t n,
+                                     bool negative, int64_t *out, lt_CudaFault fault,
+                                     cudaStream_t stream) {
+  Geometry<1> g = {};
+  int64_t dense = 1;
+  bool is_dense = true;
+  for (int d = ndim - 1; d >= 0; d--) {
+    is_dense = is_dense && (shape[d] == 1 || strides[d] == dense);
+    dense *= shape[d];
+  }
+  g.ndim = is_dense ? 1 : ndim;
+  for (int d = 0; d < ndim && !is_dense; d++) {
+    g.shape[d] = shape[d];
+    g.strides[0][d] = strides[d];
+  }
+  if (is_dense) {
+    g.shape[0] = count;
+    g.strides[0][0] = 1;
+  }
+  return launch("positions", positions_kernel, grid_for(blocks_for(count, THREADS)), dim3(THREADS),
+                0, stream, index, dtype, g, count, n, negative, out, fault);
+}
