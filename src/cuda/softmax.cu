@@ -1,0 +1,261 @@
+/* softmax.cu: softmax's kernels. A row that fits the registers of a group of threads (slots.cuh) is
+ * read once; longer rows, and columns, are read twice: once for the largest and the sum, which are
+ * kept up to date together (Milakov and Gimelshein 2018), once for the results.
+ *
+ * As everywhere, a row with a NaN or +inf, or of nothing but -inf, becomes NaN.
+ */
+#include "slots.cuh"
+#include "softmax.h"
+
+#define LONG     16  /* slots of a thread, where a row does not fit */
+#define LONG_LOT 512 /* threads of a group there */
+#define COLUMN   8   /* elements of a column that a thread reads before it uses them */
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* The largest so far, and the sum of e^(x - largest). */
+template <class T> struct Partial { T largest, sum; };
+template <class T> LT_DEVICE_INLINE T rescaled(T sum, T from, T to) {
+  return from == to ? sum : sum * m_exp(from - to);
+}
+/* -inf adds nothing, and must not: -inf - -inf is NaN. */
+template <class T, int PER> LT_DEVICE_INLINE void take(Partial<T> &p, const T (&v)[PER]) {
+  T top = p.largest;
+#pragma unroll
+  for (int k = 0; k < PER; k++) top = Largest()(top, v[k]);
+  if (top == -(T)INFINITY) return;
+  T sum = rescaled(p.sum, p.largest, top);
+#pragma unroll
+  for (int k = 0; k < PER; k++) sum += m_exp(v[k] - top);
+  p.largest = top;
+  p.sum = sum;
+}
+
+/* With softmax, scale is 1 / sum; with log_softmax, it is log(sum). */
+template <class T> LT_DEVICE_INLINE T scale_of(T sum, bool log) {
+  return log ? m_log(sum) : 1 / sum;
+}
+template <class T> LT_DEVICE_INLINE T result_of(T x, T largest, T scale, bool log) {
+  return log ? (x - largest) - scale : m_exp(x - largest) * scale;
+}
+
+template <class T, int PER>
+__global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
+  __shared__ T room[LT_WARP];
+  const T nothing = -(T)INFINITY;
+  for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.outer;
+       first += (int64_t)gridDim.x * blockDim.y) {
+    int64_t row = first + threadIdx.y, at = row * s.n;
+    int count = row < s.outer ? (int)s.n : 0;
+    T v[PER], top = nothing, sum = 0;
+    load_slots(v, s.x, s.x_dtype, at, count, s.vector, nothing);
+#pragma unroll
+    for (int k = 0; k < PER; k++) top = Largest()(top, v[k]);
+    top = group_all(top, nothing, Largest(), room);
+#pragma unroll
+    for (int k = 0; k < PER; k++) {
+      T e = m_exp(v[k] - top);
+      if (slot_element(k, s.vector) < count) sum += e;
+      v[k] = s.log ? v[k] - top : e;
+    }
+    T scale = scale_of(group_all(sum, (T)0, Sum(), room), s.log);
+#pragma unroll
+    for (int k = 0; k < PER; k++) v[k] = s.log ? v[k] - scale : v[k] * scale;
+    store_slots(s.y, s.y_dtype, at, count, s.vector, v);
+  }
+}
+
+template <class T> __global__ void softmax_long_rows(lt_CudaSoftmax s) {
+  __shared__ T room[LT_WARP];
+  const T nothing = -(T)INFINITY;
+  for (int64_t row = blockIdx.x; row < s.outer; row += gridDim.x) {
+    int64_t at = row * s.n, span = (int64_t)LONG * blockDim.x;
+    Partial<T> p = {nothing, 0};
+    T v[LONG];
+    for (int64_t from = 0; from < s.n; from += span) {
+      load_slots(v, s.x, s.x_dtype, at + from, window_count<LONG>(s.n, from), s.vector, nothing);
+      take(p, v);
+    }
+    T top = group_all(p.largest, nothing, Largest(), room);
+    T sum = group_all(rescaled(p.sum, p.largest, top), (T)0, Sum(), room);
+    T scale = scale_of(sum, s.log);
+    for (int64_t from = 0; from < s.n; from += span) {
+      int count = window_count<LONG>(s.n, from);
+      load_slots(v, s.x, s.x_dtype, at + from, count, s.vector, nothing);
+#pragma unroll
+      for (int k = 0; k < LONG; k++) v[k] = result_of(v[k], top, scale, s.log);
+      store_slots(s.y, s.y_dtype, at + from, count, s.vector, v);
+    }
+  }
+}
+
+/* ---- backward: dx = y (g - sum(g y)); of log_softmax: dx = g - e^y sum(g) -------------------- */
+
+template <class T> LT_DEVICE_INLINE T gradient_of(T g, T y, T sum, bool log) {
+  return log ? g - m_exp(y) * sum : y * (g - sum);
+}
+
+template <class T, int PER> __global__ void softmax_backward_rows(lt_CudaSoftmax s) {
+  __shared__ T room[LT_WARP];
+  for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.outer;
+       first += (int64_t)gridDim.x * blockDim.y) {
+    int64_t row = first + threadIdx.y, at = row * s.n;
+    int count = row < s.outer ? (int)s.n : 0;
+    T g[PER], y[PER], sum = 0;
+    load_slots(g, s.g, s.g_dtype, at, count, s.vector, (T)0);
+    load_slots(y, s.x, s.x_dtype, at, count, s.vector, (T)0);
+#pragma unroll
+    for (int k = 0; k < PER; k++) sum += s.log ? g[k] : g[k] * y[k];
+    sum = group_all(sum, (T)0, Sum(), room);
+#pragma unroll
+    for (int k = 0; k < PER; k++) y[k] = gradient_of(g[k], y[k], sum, s.log);
+    store_slots(s.y, s.y_dtype, at, count, s.vector, y);
+  }
+}
+
+template <class T> __global__ void softmax_backward_long_rows(lt_CudaSoftmax s) {
+  __shared__ T room[LT_WARP];
+  for (int64_t row = blockIdx.x; row < s.outer; row += gridDim.x) {
+    int64_t at = row * s.n, span = (int64_t)LONG * blockDim.x;
+    T g[LONG], y[LONG], sum = 0;
+    for (int64_t from = 0; from < s.n; from += span) {
+      int count = window_count<LONG>(s.n, from);
+      load_slots(g, s.g, s.g_dtype, at + from, count, s.vector, (T)0);
+      if (!s.log) load_slots(y, s.x, s.x_dtype, at + from, count, s.vector, (T)0);
+#pragma unroll
+      for (int k = 0; k < LONG; k++) sum += s.log ? g[k] : g[k] * y[k];
+    }
+    sum = group_all(sum, (T)0, Sum(), room);
+    for (int64_t from = 0; from < s.n; from += span) {
+      int count = window_count<LONG>(s.n, from);
+      load_slots(g, s.g, s.g_dtype, at + from, count, s.vector, (T)0);
+      load_slots(y, s.x, s.x_dtype, at + from, count, s.vector, (T)0);
+#pragma unroll
+      for (int k = 0; k < LONG; k++) y[k] = gradient_of(g[k], y[k], sum, s.log);
+      store_slots(s.y, s.y_dtype, at + from, count, s.vector, y);
+    }
+  }
+}
+
+/* ---- along columns --------------------------------------------------------------------------- */
+
+/* Joins what the threads of one column (those that share threadIdx.x) hold. `room` is shared memory
+ * for the block's threads. */
+template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *room) {
+  if (blockDim.y == 1) return v;
+  room[threadIdx.y * blockDim.x + threadIdx.x] = v;
+  __syncthreads();
+  v = room[threadIdx.x];
+  for (unsigned i = 1; i < blockDim.y; i++) v = join(v, room[i * blockDim.x + threadIdx.x]);
+  __syncthreads();
+  return v;
+}
+
+/* A block has columns along x, which are neighbours in memory, and parts of them along y. */
+#define FOR_COLUMNS(s)                                                                             \
+  int64_t across = ((s).inner - 1) / blockDim.x + 1, step = (int64_t)blockDim.y * (s).inner;       \
+  for (int64_t b = blockIdx.x; b < (s).outer * across; b += gridDim.x)
+/* The first element of this thread's column, and how many elements of it are this thread's. */
+#define COLUMN_OF(s)                                                                               \
+  int64_t j = b % across * blockDim.x + threadIdx.x;                                               \
+  int64_t at = b / across * (s).n * (s).inner + threadIdx.y * (s).inner + j;                       \
+  int64_t mine =                                                                                   \
+      j < (s).inner && threadIdx.y < (s).n ? ((s).n - threadIdx.y - 1) / blockDim.y + 1 : 0
+
+template <class T> __global__ void softmax_columns(lt_CudaSoftmax s) {
+  __shared__ T room[256];
+  const T nothing = -(T)INFINITY;
+  FOR_COLUMNS(s) {
+    COLUMN_OF(s);
+    Partial<T> p = {nothing, 0};
+    for (int64_t i = 0; i < mine; i += COLUMN) {
+      T v[COLUMN];
+#pragma unroll
+      for (int k = 0; k < COLUMN; k++)
+        v[k] = i + k < mine ? load_float<T>(s.x, s.x_dtype, at + (i + k) * step) : nothing;
+      take(p, v);
+    }
+    T top = column_all(p.largest, Largest(), room);
+    T scale = scale_of(column_all(rescaled(p.sum, p.largest, top), Sum(), room), s.log);
+    for (int64_t i = 0; i < mine; i++) {
+      T x = load_float<T>(s.x, s.x_dtype, at + i * step);
+      store_float(s.y, s.y_dtype, at + i * step, result_of(x, top, scale, s.log));
+    }
+  }
+}
+
+template <class T> __global__ void softmax_backward_columns(lt_CudaSoftmax s) {
+  __shared__ T room[256];
+  FOR_COLUMNS(s) {
+    COLUMN_OF(s);
+    T sum = 0;
+#pragma unroll 4
+    for (int64_t i = 0; i < mine; i++) {
+      T g = load_float<T>(s.g, s.g_dtype, at + i * step);
+      sum += s.log ? g : g * load_float<T>(s.x, s.x_dtype, at + i * step);
+    }
+    sum = column_all(sum, Sum(), room);
+#pragma unroll 4
+    for (int64_t i = 0; i < mine; i++) {
+      T g = load_float<T>(s.g, s.g_dtype, at + i * step);
+      T y = load_float<T>(s.x, s.x_dtype, at + i * step);
+      store_float(s.y, s.y_dtype, at + i * step, gradient_of(g, y, sum, s.log));
+    }
+  }
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+template <class T> static cudaError_t launch_columns(const lt_CudaSoftmax &s, cudaStream_t stream) {
+  unsigned x = 1, y = 1;
+  while (x < 32 && x < s.inner) x *= 2;
+  while (x * y < 256 && y * COLUMN < s.n) y *= 2;
+  while (x * y < 256 && x < s.inner) x *= 2;
+  dim3 grid = grid_for(s.outer * blocks_for(s.inner, x)), block(x, y);
+  if (s.g)
+    return launch("softmax_backward_columns", softmax_backward_columns<T>, grid, block, 0, stream,
+                  s);
+  return launch("softmax_columns", softmax_columns<T>, grid, block, 0, stream, s);
+}
+
+template <class T> static cudaError_t launch_forward(const lt_CudaSoftmax &s, cudaStream_t stream) {
+  if (s.n <= 4 * 32) {
+    Groups g = groups_for(s.outer, s.n, 4, 32);
+    return launch("softmax_rows", softmax_rows<T, 4>, g.grid, g.block, 0, stream, s);
+  }
+  if (s.n <= 32 * 256) {
+    Groups g = groups_for(s.outer, s.n, 32, 256);
+    return launch("softmax_rows", softmax_rows<T, 32>, g.grid, g.block, 0, stream, s);
+  }
+  Groups g = groups_for(s.outer, s.n, LONG, LONG_LOT);
+  return launch("softmax_long_rows", softmax_long_rows<T>, g.grid, g.block, 0, stream, s);
+}
+
+template <class T>
+static cudaError_t launch_backward(const lt_CudaSoftmax &s, cudaStream_t stream) {
+  if (s.n <= 4 * 32) {
+    Groups g = groups_for(s.outer, s.n, 4, 32);
+    return launch("softmax_backward_rows", softmax_backward_rows<T, 4>, g.grid, g.block, 0, stream,
+                  s);
+  }
+  if (s.n <= 16 * 512) {
+    Groups g = groups_for(s.outer, s.n, 16, 512);
+    return launch("softmax_backward_rows", softmax_backward_rows<T, 16>, g.grid, g.block, 0, stream,
+                  s);
+  }
+  Groups g = groups_for(s.outer, s.n, LONG, LONG_LOT);
+  return launch("softmax_backward_long_rows", softmax_backward_long_rows<T>, g.grid, g.block, 0,
+                stream, s);
+}
+
+template <class T> static cudaError_t launch_softmax(const lt_CudaSoftmax &s, cudaStream_t stream) {
+  if (s.inner > 1) return launch_columns<T>(s, stream);
+  return s.g ? launch_backward<T>(s, stream) : launch_forward<T>(s, stream);
+}
+
+cudaError_t lt_cuda_launch_softmax(const lt_CudaSoftmax *given, cudaStream_t stream) {
+  lt_CudaSoftmax s = *given;
+  s.vector = rows_align(s.n, s.x, s.g, s.y, NULL);
+  return s.y_dtype == LT_float64 ? launch_softmax<double>(s, stream)
+                                 : launch_softmax<float>(s, stream);
+}
