@@ -1,0 +1,41 @@
+/* fill.c: tensors made from a few numbers: _arange, linspace, eye. Numbers are computed in float64
+ * (integers in int64) from their position alone and rounded once, as on the CPU. */
+#include "cuda.h"
+#include "fill.h"
+
+bool lt_cuda__arange(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  if (out->numel == 0) return true;
+  if (!lt_cuda_begin(c)) return false;
+  void *to = lt_tensor_data(out);
+  lt_Scalar start = c->arg[0].scalar, step = c->arg[2].scalar;
+  if (lt_dtype_is_float(out->dtype))
+    return lt_cuda_ran(lt_cuda_launch_arange_float(to, (int)out->dtype, out->numel,
+                                                   lt_scalar_to_double(start),
+                                                   lt_scalar_to_double(step), lt_cuda_stream(c)));
+  return lt_cuda_ran(lt_cuda_launch_arange_int(to, (int)out->dtype, out->numel,
+                                               lt_scalar_to_int(start), lt_scalar_to_int(step),
+                                               lt_cuda_stream(c)));
+}
+
+/* Both halves count from their own end, so that both ends are exact and the numbers are
+ * symmetric. */
+bool lt_cuda_linspace(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  int64_t n = out->numel;
+  if (n == 0) return true;
+  if (!lt_cuda_begin(c)) return false;
+  double start = lt_scalar_to_double(c->arg[0].scalar),
+         stop = lt_scalar_to_double(c->arg[1].scalar);
+  double step = n > 1 ? (stop - start) / (double)(n - 1) : 0;
+  return lt_cuda_ran(lt_cuda_launch_linspace(lt_tensor_data(out), (int)out->dtype, n, start, stop,
+                                             step, lt_cuda_stream(c)));
+}
+
+bool lt_cuda_eye(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  if (out->numel == 0) return true;
+  return lt_cuda_begin(c) &&
+         lt_cuda_ran(lt_cuda_launch_eye(lt_tensor_data(out), (int)out->dtype, out->shape[0],
+                                        out->shape[1], lt_cuda_stream(c)));
+}
