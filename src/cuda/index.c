@@ -1,0 +1,48 @@
+/* index.c: reading by positions: index_select, gather, _index, embedding. */
+#include "places.h"
+
+/* Reads self at the places into the first output, and closes x. A dimension without positions has
+ * nothing to read: then every position was bad, and the call has failed already. */
+static bool take(lt_Call *c, lt_Indexed *x, const lt_Tensor *self) {
+  lt_Tensor *out = c->out[0];
+  const void *from = lt_tensor_data(self);
+  void *to = lt_tensor_data(out);
+  bool ok = true;
+  if (out->numel > 0 && self->numel > 0) {
+    lt_cuda_places_collapse(&x->p);
+    int unit = lt_cuda_places_widen(&x->p, lt_dtype_size(self->dtype), from, to);
+    ok = lt_cuda_ran(lt_cuda_launch_take(&x->p, from, to, unit, lt_cuda_stream(c)));
+  }
+  lt_cuda_index_close(x);
+  return ok;
+}
+
+bool lt_cuda_index_select(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  lt_Indexed x;
+  return dim >= 0 && lt_cuda_begin(c) &&
+         lt_cuda_index_line(c, &x, self, dim, lt_in(c, 2), "index") && take(c, &x, self);
+}
+
+bool lt_cuda_gather(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  lt_Indexed x;
+  return dim >= 0 && lt_cuda_begin(c) && lt_cuda_index_each(c, &x, self, dim, lt_in(c, 2)) &&
+         take(c, &x, self);
+}
+
+bool lt_cuda__index(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  lt_Indexed x;
+  return lt_cuda_begin(c) && lt_cuda_index_several(c, &x, self, &c->arg[1], c->arg[2].ints) &&
+         take(c, &x, self);
+}
+
+bool lt_cuda_embedding(lt_Call *c) {
+  lt_Tensor *weight = lt_in(c, 0);
+  lt_Indexed x;
+  return lt_cuda_begin(c) && lt_cuda_index_line(c, &x, weight, 0, lt_in(c, 1), "input") &&
+         take(c, &x, weight);
+}

@@ -1,0 +1,254 @@
+/* index_update.c: writing by positions: scatter, scatter_add, index_add, index_copy, index_fill,
+ * _index_put, _embedding_backward. The output is dense and holds self's values; a call with a bad
+ * position changes nothing, because the kernels that write see the flag of the check before them.
+ *
+ * Where places repeat, the last one stays and sums come out the same every time (index_update.h).
+ * The elements of the index that share a cell are found by looking at all of the line when that is
+ * short, else by a note in each cell or by sorting.
+ */
+#include "index_update.h"
+#include "sort.h"
+
+static lt_CudaLines lines_of(const lt_Indexed *x) {
+  return (lt_CudaLines){x->outer, x->length, x->inner, x->n, x->p.at};
+}
+static int64_t count_of(const lt_CudaLines *l) { return l->outer * l->length * l->inner; }
+
+/* Is it cheap that every element looks at all of its line? */
+static bool is_near(const lt_CudaLines *l) {
+  return l->length <= 32 || l->length * count_of(l) <= 1 << 20;
+}
+
+static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
+  return lt_empty(dtype, c->device, 1, &n);
+}
+
+/* ---- which elements share a cell ------------------------------------------------------------- */
+
+/* The elements of the index ordered by cell, in `order`, and their cells; int64, the caller
+ * releases both. */
+static bool sort_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor *cells, lt_Tensor *order) {
+  int64_t count = count_of(l), most = l->outer * l->inner * l->n - 1;
+  int bits = most > 1 ? 64 - __builtin_clzll((unsigned long long)most) : 1;
+  cudaStream_t stream = lt_cuda_stream(c);
+  size_t size = 0;
+  lt_Tensor *keys = scratch(c, LT_int64, count), *values = scratch(c, LT_int64, count);
+  bool ok =
+      keys && values &&
+      lt_cuda_ran(lt_cuda_launch_cells(l, lt_tensor_data(keys), lt_tensor_data(values), stream)) &&
+      lt_cuda_ran(lt_cuda_sort_pairs_u64(NULL, &size, NULL, NULL, NULL, NULL, count, bits, stream));
+  lt_Tensor *room = ok ? scratch(c, LT_uint8, (int64_t)size) : NULL;
+  ok = room && lt_cuda_ran(lt_cuda_sort_pairs_u64(lt_tensor_data(room), &size, lt_tensor_data(keys),
+                                                  lt_tensor_data(cells), lt_tensor_data(values),
+                                                  lt_tensor_data(order), count, bits, stream));
+  lt_release(room);
+  lt_release(keys);
+  lt_release(values);
+  return ok;
+}
+
+static bool order_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor **cells, lt_Tensor **order) {
+  *cells = scratch(c, LT_int64, count_of(l));
+  *order = scratch(c, LT_int64, count_of(l));
+  if (!*cells || !*order) return false;
+  if (is_near(l))
+    return lt_cuda_ran(lt_cuda_launch_order_near(l, lt_tensor_data(*cells), lt_tensor_data(*order),
+                                                 lt_cuda_stream(c)));
+  return sort_cells(c, l, *cells, *order);
+}
+
+/* Which elements of the index are the last of their cell: a byte each; one reference. */
+static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
+  lt_Tensor *notes = scratch(c, LT_int64, l->outer * l->inner * l->n);
+  bool ok =
+      notes &&
+      lt_cuda_ok(
+          cudaMemsetAsync(lt_tensor_data(notes), 0, notes->storage->nbytes, lt_cuda_stream(c)),
+          "clearing notes") &&
+      lt_cuda_ran(lt_cuda_launch_keep_noted(l, lt_tensor_data(notes), keep, lt_cuda_stream(c)));
+  lt_release(notes);
+  return ok;
+}
+
+static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
+  int64_t count = count_of(l);
+  lt_Tensor *keep = scratch(c, LT_uint8, count), *cells = NULL, *order = NULL;
+  if (!keep) return NULL;
+  uint8_t *to = lt_tensor_data(keep);
+  bool ok;
+  if (is_near(l)) {
+    ok = lt_cuda_ran(lt_cuda_launch_keep_near(l, to, lt_cuda_stream(c)));
+  } else if (l->outer * l->inner * l->n <= 4 * count) {
+    ok = keep_noted(c, l, to);
+  } else {
+    ok = order_cells(c, l, &cells, &order) &&
+         lt_cuda_ran(lt_cuda_launch_keep_ordered(lt_tensor_data(cells), lt_tensor_data(order),
+                                                 count, to, lt_cuda_stream(c)));
+    lt_release(cells);
+    lt_release(order);
+  }
+  if (ok) return keep;
+  lt_release(keep);
+  return NULL;
+}
+
+/* ---- replacing ------------------------------------------------------------------------------- */
+
+/* A number's bytes, again and again. */
+static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
+  char number[16];
+  size_t size = lt_dtype_size(dtype);
+  if (!lt_scalar_store(s, dtype, number)) return false;
+  for (size_t i = 0; i < 16; i++) (*value)[i] = number[i % size];
+  return true;
+}
+
+/* Writes `from` (or the value, where it is NULL) at x's places. Closes x. */
+static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *value) {
+  static const _Alignas(16) char none[16];
+  lt_Tensor *to = c->out[0], *keep = NULL;
+  bool ok = true, repeats = from && x->length > 1;
+  if (x->p.count > 0 && to->numel > 0) {
+    if (from) lt_cuda_index_other(x, from);
+    lt_CudaLines lines = lines_of(x);
+    if (repeats) keep = last_of_cells(c, &lines);
+    const void *source = from ? lt_tensor_data(from) : NULL;
+    lt_cuda_places_collapse(&x->p);
+    int unit = lt_cuda_places_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
+    ok = (keep || !repeats) && lt_cuda_ran(lt_cuda_launch_put(
+                                   &x->p, lt_tensor_data(to), source, value ? value : none, unit,
+                                   keep ? lt_tensor_data(keep) : NULL, x->bad, lt_cuda_stream(c)));
+    lt_release(keep);
+  }
+  lt_cuda_index_close(x);
+  return ok;
+}
+
+bool lt_cuda_scatter(lt_Call *c) {
+  lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
+  int dim = lt_dim(c->arg[1].i, out->ndim);
+  _Alignas(16) char value[16];
+  lt_Indexed x;
+  if (dim < 0 || (!src && !repeat_number(c->arg[3].scalar, out->dtype, &value))) return false;
+  return lt_cuda_begin(c) && lt_cuda_index_each(c, &x, out, dim, lt_in(c, 2)) &&
+         put(c, &x, src, value);
+}
+
+bool lt_cuda_index_copy(lt_Call *c) {
+  int dim = lt_dim(c->arg[1].i, c->out[0]->ndim);
+  lt_Indexed x;
+  return dim >= 0 && lt_cuda_begin(c) &&
+         lt_cuda_index_line(c, &x, c->out[0], dim, lt_in(c, 2), "index") &&
+         put(c, &x, lt_in(c, 3), NULL);
+}
+
+bool lt_cuda_index_fill(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  int dim = lt_dim(c->arg[1].i, out->ndim);
+  _Alignas(16) char value[16];
+  lt_Indexed x;
+  return dim >= 0 && repeat_number(c->arg[3].scalar, out->dtype, &value) && lt_cuda_begin(c) &&
+         lt_cuda_index_line(c, &x, out, dim, lt_in(c, 2), "index") && put(c, &x, NULL, value);
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+/* The dimensions that the index has (inside) or has not. */
+static lt_CudaPlaces part_of(const lt_CudaPlaces *p, bool of_index) {
+  lt_CudaPlaces part = {.count = 1, .at = p->at, .step = p->step};
+  for (int d = 0; d < p->ndim; d++) {
+    int k = part.ndim;
+    if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
+    part.shape[k] = p->shape[d];
+    part.self[k] = p->self[d];
+    part.index[k] = p->index[d];
+    part.other[k] = p->other[d];
+    part.count *= p->shape[d];
+    part.ndim++;
+  }
+  lt_cuda_places_collapse(&part);
+  return part;
+}
+
+bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
+                          lt_Scalar scale, int64_t skip) {
+  if (x->p.count == 0 || to->numel == 0) return true;
+  lt_Tensor *cells = NULL, *order = NULL;
+  lt_CudaLines lines = lines_of(x);
+  lt_cuda_index_other(x, from);
+  lt_CudaAdd a = {.lines = part_of(&x->p, true),
+                  .columns = part_of(&x->p, false),
+                  .to = lt_tensor_data(to),
+                  .from = lt_tensor_data(from),
+                  .dtype = to->dtype,
+                  .skip = skip,
+                  .scale = lt_scalar_to_double(scale),
+                  .scale_int = lt_scalar_to_int(scale),
+                  .bad = x->bad};
+  /* The last dimension lies densely: that of the index, or another? */
+  int last = x->p.ndim - 1;
+  while (last > 0 && x->p.shape[last] == 1) last--;
+  a.lines_inside = last >= 0 && x->p.index[last] != 0;
+  bool ok = true;
+  if (x->length > 1) {
+    ok = order_cells(c, &lines, &cells, &order);
+    if (ok) a.cells = lt_tensor_data(cells), a.order = lt_tensor_data(order);
+  }
+  ok = ok && lt_cuda_ran(lt_cuda_launch_add(&a, lt_cuda_stream(c)));
+  lt_release(cells);
+  lt_release(order);
+  return ok;
+}
+
+static bool add(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, lt_Scalar scale) {
+  bool ok = lt_cuda_index_add_to(c, x, c->out[0], from, scale, -1);
+  lt_cuda_index_close(x);
+  return ok;
+}
+
+bool lt_cuda_scatter_add(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  int dim = lt_dim(c->arg[1].i, out->ndim);
+  lt_Indexed x;
+  return dim >= 0 && lt_cuda_begin(c) && lt_cuda_index_each(c, &x, out, dim, lt_in(c, 2)) &&
+         add(c, &x, lt_in(c, 3), lt_scalar_int(1));
+}
+
+bool lt_cuda_index_add(lt_Call *c) {
+  int dim = lt_dim(c->arg[1].i, c->out[0]->ndim);
+  lt_Indexed x;
+  return dim >= 0 && lt_cuda_begin(c) &&
+         lt_cuda_index_line(c, &x, c->out[0], dim, lt_in(c, 2), "index") &&
+         add(c, &x, lt_in(c, 3), c->arg[4].scalar);
+}
+
+bool lt_cuda__index_put(lt_Call *c) {
+  lt_Indexed x;
+  if (!lt_cuda_begin(c) || !lt_cuda_index_several(c, &x, c->out[0], &c->arg[1], c->arg[2].ints))
+    return false;
+  return c->arg[4].b ? add(c, &x, lt_in(c, 3), lt_scalar_int(1)) : put(c, &x, lt_in(c, 3), NULL);
+}
+
+/* The rows of grad added up by index into zeros. */
+bool lt_cuda__embedding_backward(lt_Call *c) {
+  lt_Tensor *grad = lt_in(c, 0), *out = c->out[0];
+  int64_t n = out->shape[1], k = lt_in(c, 1)->numel, shape[2] = {k, n};
+  lt_Indexed x;
+  if (out->numel == 0) return true;
+  if (!lt_cuda_begin(c) || !lt_cuda_index_line(c, &x, out, 0, lt_in(c, 1), "input")) return false;
+  lt_Tensor *dense = lt_as_contiguous(grad, grad->dtype), *rows = NULL;
+  if (dense) {
+    int64_t strides[2] = {n, 1};
+    rows = lt_tensor_on(dense->storage, dense->dtype, dense->offset, 2, shape, strides);
+  }
+  bool ok =
+      rows &&
+      lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(out), 0,
+                                 (size_t)out->numel * lt_dtype_size(out->dtype), lt_cuda_stream(c)),
+                 "clearing the gradient") &&
+      lt_cuda_index_add_to(c, &x, out, rows, lt_scalar_int(1), c->arg[3].i - LT_INDEX_BASE);
+  lt_release(rows);
+  lt_release(dense);
+  lt_cuda_index_close(&x);
+  return ok;
+}
