@@ -225,6 +225,27 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+/* The copy reads memory that may have been allocated on another stream than the one which it runs
+ * after: it is not given to others before. */
+static void note_source(const lt_Backend *origin, const lt_Tensor *source) {
+  lt_Stream *stream = origin->record_stream ? lt_stream_of(source) : NULL;
+  if (stream && source->storage->stream && source->storage->stream != stream)
+    origin->record_stream(source->storage, stream);
+}
+
+/* By the backend of `device`, whose current stream the copy is put on. The device may go on with
+ * pinned memory after the call: then its storage is marked, and whoever needs it waits. */
+static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const lt_Tensor *source,
+                    size_t n, bool non_blocking) {
+  lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
+  lt_Stream *stream = b->stream_current ? b->stream_current(b, device.index) : NULL;
+  if (!b->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, stream, non_blocking))
+    return false;
+  lt_Storage *host = to.type == LT_DEVICE_cpu ? out->storage : source->storage;
+  if (non_blocking && stream && host->pinned) lt_storage_pend(host, stream);
+  return true;
+}
+
 /* Contiguous bytes from one device to another, going through the CPU where neither backend knows
  * the other. */
 static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
@@ -233,16 +254,17 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   size_t n = (size_t)out->numel * lt_dtype_size(out->dtype);
   if (!origin->has_data) return lt_fail("a %s tensor has no data to copy", origin->name);
   if (!target->has_data || n == 0) return true;
-  bool by_target = to.type == from.type || from.type == LT_DEVICE_cpu;
-  if (by_target)
-    return target->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, lt_stream_of(out),
-                        non_blocking);
-  if (to.type == LT_DEVICE_cpu)
-    return origin->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n,
-                        lt_stream_of(source), non_blocking);
-  lt_Tensor *host = lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
-  bool ok = host && copy_bytes(host, source, false) && copy_bytes(out, host, false);
-  lt_release(host);
+  bool ok;
+  if (to.type == from.type || from.type == LT_DEVICE_cpu) {
+    ok = copy_by(to, target, out, source, n, non_blocking);
+  } else if (to.type == LT_DEVICE_cpu) {
+    ok = copy_by(from, origin, out, source, n, non_blocking);
+  } else {
+    lt_Tensor *host = lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
+    ok = host && copy_bytes(host, source, false) && copy_bytes(out, host, false);
+    lt_release(host);
+  }
+  note_source(origin, source);
   return ok;
 }
 
