@@ -1,0 +1,302 @@
+/* blas.c: cuBLAS, loaded at the first product: it is half a gigabyte that many programs never need.
+ * Two of its functions do all we ask for, GemmEx and its batched form.
+ *
+ * cuBLAS is column-major. A dense matrix of ours is its transpose there, so out = a @ b is asked for
+ * as out^T = b^T @ a^T: the factors change places and nothing is moved.
+ */
+#include "blas.h"
+
+#include <cublas_v2.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#define BATCH_MAX 65535 /* of one call: blocks of a grid's third dimension */
+
+/* Without its own names for sizes past 2^31 a library is of a toolkit before 12. */
+typedef cublasStatus_t (*GemmFn)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
+                                 int, const void *, const void *, cudaDataType, int, const void *,
+                                 cudaDataType, int, const void *, void *, cudaDataType, int,
+                                 cublasComputeType_t, cublasGemmAlgo_t);
+typedef cublasStatus_t (*BatchFn)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
+                                  int, const void *, const void *, cudaDataType, int, long long,
+                                  const void *, cudaDataType, int, long long, const void *, void *,
+                                  cudaDataType, int, long long, int, cublasComputeType_t,
+                                  cublasGemmAlgo_t);
+typedef cublasStatus_t (*WideGemmFn)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t,
+                                     int64_t, int64_t, const void *, const void *, cudaDataType,
+                                     int64_t, const void *, cudaDataType, int64_t, const void *,
+                                     void *, cudaDataType, int64_t, cublasComputeType_t,
+                                     cublasGemmAlgo_t);
+typedef cublasStatus_t (*WideBatchFn)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t,
+                                      int64_t, int64_t, const void *, const void *, cudaDataType,
+                                      int64_t, long long, const void *, cudaDataType, int64_t,
+                                      long long, const void *, void *, cudaDataType, int64_t,
+                                      long long, int64_t, cublasComputeType_t, cublasGemmAlgo_t);
+
+static struct {
+  cublasStatus_t (*create)(cublasHandle_t *);
+  cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t);
+  cublasStatus_t (*set_math)(cublasHandle_t, cublasMath_t);
+  GemmFn gemm; /* NULL: no library */
+  BatchFn batch;
+  WideGemmFn wide_gemm; /* may be NULL */
+  WideBatchFn wide_batch;
+  char name[64], why[256];
+} blas;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+#ifdef LT_CUDA_EMULATED
+static void find_library(void) {
+  blas.create = cublasCreate;
+  blas.set_stream = cublasSetStream;
+  blas.set_math = cublasSetMathMode;
+  blas.gemm = cublasGemmEx;
+  blas.batch = cublasGemmStridedBatchedEx;
+  snprintf(blas.name, sizeof blas.name, "cuBLAS, emulated");
+}
+#else
+/* ISO C does not turn a pointer to data into one to a function by a cast. */
+#define FIND(field, symbol_name)                                                                   \
+  do {                                                                                             \
+    void *symbol = dlsym(library, symbol_name);                                                    \
+    memcpy(&blas.field, &symbol, sizeof symbol);                                                   \
+  } while (0)
+
+static bool open_library(const char *path) {
+  cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return false;
+  FIND(create, "cublasCreate_v2");
+  FIND(set_stream, "cublasSetStream_v2");
+  FIND(set_math, "cublasSetMathMode");
+  FIND(gemm, "cublasGemmEx");
+  FIND(batch, "cublasGemmStridedBatchedEx");
+  FIND(wide_gemm, "cublasGemmEx_64");
+  FIND(wide_batch, "cublasGemmStridedBatchedEx_64");
+  void *symbol = dlsym(library, "cublasGetProperty");
+  memcpy(&property, &symbol, sizeof symbol);
+  if (!blas.create || !blas.set_stream || !blas.set_math || !blas.gemm || !blas.batch) {
+    memset(&blas, 0, sizeof blas);
+    dlclose(library);
+    return false;
+  }
+  int version[3] = {0, 0, 0};
+  for (int i = 0; property && i < 3; i++) property((libraryPropertyType)i, &version[i]);
+  snprintf(blas.name, sizeof blas.name, "cuBLAS %d.%d.%d", version[0], version[1], version[2]);
+  return true;
+}
+
+/* The toolkit's own version first; any other that the machine has will do. */
+static void find_library(void) {
+  static const int versions[] = {CUDART_VERSION / 1000, 13, 12, 11};
+  for (size_t i = 0; i < sizeof versions / sizeof *versions && !blas.gemm; i++) {
+    char path[64];
+    snprintf(path, sizeof path, "libcublas.so.%d", versions[i]);
+    if (open_library(path)) return;
+    snprintf(path, sizeof path, "/usr/local/cuda/lib64/libcublas.so.%d", versions[i]);
+    if (open_library(path)) return;
+  }
+  snprintf(blas.why, sizeof blas.why,
+           "products of matrices need NVIDIA's library cuBLAS (libcublas.so.%d), which was not "
+           "found. Install it, or name its folder in LD_LIBRARY_PATH",
+           CUDART_VERSION / 1000);
+}
+#endif
+
+/* One a device; who uses it holds the lock, since a handle's stream is a part of its state. */
+typedef struct Handle {
+  pthread_mutex_t lock;
+  cublasHandle_t handle; /* NULL until it is needed */
+  cudaStream_t stream;
+  int reduced; /* what its mode was set to */
+} Handle;
+static Handle handles[LT_ACCEL_MAX];
+
+static void load(void) {
+  find_library();
+  for (int i = 0; i < LT_ACCEL_MAX; i++) {
+    pthread_mutex_init(&handles[i].lock, NULL);
+    handles[i].reduced = 1;
+  }
+}
+
+const char *lt_cuda_blas_name(void) {
+  pthread_once(&once, load);
+  return blas.gemm ? blas.name : NULL;
+}
+
+/* ---- switches -------------------------------------------------------------------------------- */
+
+static atomic_int allow_tf32 = 0, allow_reduced = 1;
+
+int lt_cuda_blas_option(const char *name, int value) {
+  atomic_int *option = NULL;
+  if (strcmp(name, "matmul.allow_tf32") == 0) option = &allow_tf32;
+  if (strcmp(name, "matmul.allow_fp16_reduced_precision_reduction") == 0) option = &allow_reduced;
+  if (!option) return -1;
+  return value < 0 ? atomic_load(option) : atomic_exchange(option, value != 0);
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+static const char *status_text(cublasStatus_t status) {
+  switch (status) {
+  case CUBLAS_STATUS_NOT_INITIALIZED:
+    return "it could not start";
+  case CUBLAS_STATUS_ALLOC_FAILED:
+    return "no memory is left for its workspace";
+  case CUBLAS_STATUS_INVALID_VALUE:
+    return "a value that it does not take";
+  case CUBLAS_STATUS_ARCH_MISMATCH:
+    return "this GPU is too old for it";
+  case CUBLAS_STATUS_EXECUTION_FAILED:
+    return "its kernel could not be run";
+  case CUBLAS_STATUS_NOT_SUPPORTED:
+    return "it does not support this";
+  default:
+    return "an internal error";
+  }
+}
+
+/* What lies behind a failure is often an error of an earlier kernel: that one's message says more. */
+static bool ran(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
+  if (!lt_cuda_ok(cudaGetLastError(), "multiplying matrices")) return false;
+  lt_fail("cuBLAS error %d, %s", (int)status, status_text(status));
+  return false;
+}
+
+static cublasStatus_t create(Handle *h) {
+  cublasStatus_t status = blas.create(&h->handle);
+  if (status == CUBLAS_STATUS_SUCCESS) return status;
+  h->handle = NULL;
+  return status;
+}
+
+/* Its memory comes from the driver, which our caches may have emptied. */
+static bool prepare(Handle *h, int index, cudaStream_t stream) {
+  if (!h->handle) {
+    cublasStatus_t status = create(h);
+    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_backend.memory_retry &&
+        lt_cuda_backend.memory_retry(&lt_cuda_backend, index)) {
+      cudaGetLastError();
+      status = create(h);
+    }
+    if (!ran(status)) return false;
+    h->stream = NULL;
+  }
+  if (h->stream != stream && !ran(blas.set_stream(h->handle, stream))) return false;
+  h->stream = stream;
+  int reduced = atomic_load(&allow_reduced);
+  if (h->reduced == reduced) return true;
+  h->reduced = reduced;
+  return ran(blas.set_math(h->handle, reduced ? CUBLAS_DEFAULT_MATH
+                                              : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
+}
+
+/* ---- one product, or many -------------------------------------------------------------------- */
+
+typedef struct Product {
+  cudaDataType type;
+  cublasComputeType_t compute;
+  int64_t m, n, k; /* as cuBLAS counts: of the transposes */
+  cublasOperation_t a_op, b_op;
+  lt_CudaMatrix a, b;
+  size_t size;              /* of an element */
+  const void *alpha, *beta; /* float or double, by `compute` */
+  char *out;
+} Product;
+
+static bool is_narrow(const Product *p) {
+  return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.lead <= INT32_MAX &&
+         p->b.lead <= INT32_MAX;
+}
+
+static cublasStatus_t multiply(cublasHandle_t h, const Product *p) {
+  cublasGemmAlgo_t algo = CUBLAS_GEMM_DEFAULT;
+  if (is_narrow(p))
+    return blas.gemm(h, p->a_op, p->b_op, (int)p->m, (int)p->n, (int)p->k, p->alpha, p->a.data,
+                     p->type, (int)p->a.lead, p->b.data, p->type, (int)p->b.lead, p->beta, p->out,
+                     p->type, (int)p->m, p->compute, algo);
+  if (!blas.wide_gemm) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return blas.wide_gemm(h, p->a_op, p->b_op, p->m, p->n, p->k, p->alpha, p->a.data, p->type,
+                        p->a.lead, p->b.data, p->type, p->b.lead, p->beta, p->out, p->type, p->m,
+                        p->compute, algo);
+}
+
+/* `count` of them from number `first` on. */
+static cublasStatus_t multiply_some(cublasHandle_t h, const Product *p, int64_t first, int count) {
+  cublasGemmAlgo_t algo = CUBLAS_GEMM_DEFAULT;
+  const char *a = (const char *)p->a.data + first * p->a.step * (int64_t)p->size;
+  const char *b = (const char *)p->b.data + first * p->b.step * (int64_t)p->size;
+  int64_t each = p->m * p->n;
+  char *out = p->out + first * each * (int64_t)p->size;
+  if (is_narrow(p))
+    return blas.batch(h, p->a_op, p->b_op, (int)p->m, (int)p->n, (int)p->k, p->alpha, a, p->type,
+                      (int)p->a.lead, p->a.step, b, p->type, (int)p->b.lead, p->b.step, p->beta,
+                      out, p->type, (int)p->m, each, count, p->compute, algo);
+  if (!blas.wide_batch) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return blas.wide_batch(h, p->a_op, p->b_op, p->m, p->n, p->k, p->alpha, a, p->type, p->a.lead,
+                         p->a.step, b, p->type, p->b.lead, p->b.step, p->beta, out, p->type, p->m,
+                         each, count, p->compute, algo);
+}
+
+static bool run(Handle *h, const Product *p, int64_t batch) {
+  if (batch == 1) return ran(multiply(h->handle, p));
+  for (int64_t first = 0; first < batch; first += BATCH_MAX) {
+    int64_t left = batch - first;
+    if (!ran(multiply_some(h->handle, p, first, (int)(left < BATCH_MAX ? left : BATCH_MAX))))
+      return false;
+  }
+  return true;
+}
+
+static cudaDataType type_of(lt_Dtype d) {
+  switch (d) {
+  case LT_float16:
+    return CUDA_R_16F;
+  case LT_bfloat16:
+    return CUDA_R_16BF;
+  case LT_float64:
+    return CUDA_R_64F;
+  default:
+    return CUDA_R_32F;
+  }
+}
+
+static cublasComputeType_t compute_of(lt_Dtype d) {
+  if (d == LT_float64) return CUBLAS_COMPUTE_64F;
+  return d == LT_float32 && atomic_load(&allow_tf32) ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                     : CUBLAS_COMPUTE_32F;
+}
+
+bool lt_cuda_gemm(const lt_Call *c, lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t batch,
+                  double alpha, lt_CudaMatrix a, lt_CudaMatrix b, double beta, void *out) {
+  float alpha32 = (float)alpha, beta32 = (float)beta;
+  bool wide = dtype == LT_float64;
+  Product p = {.type = type_of(dtype),
+               .compute = compute_of(dtype),
+               .m = n,
+               .n = m,
+               .k = k,
+               .a_op = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+               .b_op = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+               .a = b,
+               .b = a,
+               .size = lt_dtype_size(dtype),
+               .alpha = wide ? (const void *)&alpha : &alpha32,
+               .beta = wide ? (const void *)&beta : &beta32,
+               .out = out};
+  pthread_once(&once, load);
+  if (!blas.gemm) return lt_fail("%s", blas.why);
+  int index = c->device.index;
+  Handle *h = &handles[index];
+  pthread_mutex_lock(&h->lock);
+  cudaStream_t stream = lt_cuda_stream(c);
+  bool ok = prepare(h, index, stream) && run(h, &p, batch) &&
+            lt_cuda_ran(lt_cuda_note_launch("gemm", stream, cudaSuccess));
+  pthread_mutex_unlock(&h->lock);
+  return ok;
+}
