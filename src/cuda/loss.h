@@ -21,7 +21,6 @@ typedef struct lt_CudaNll {
   double *part;       /* scratch: lt_cuda_nll_parts(n) doubles */
   int dtype, target_dtype, weight_dtype, grad_dtype; /* dtype: of x, out and total */
   size_t size;                                       /* of an element of out */
-  size_t size;                                       /* of one of them */
   int64_t n, classes, ignore;
   lt_CudaReduction reduction;
   lt_CudaFault fault; /* classes out of range; their rows take no part */
