@@ -3,14 +3,17 @@
  * What must hold whatever they are: nothing crashes (the debug build runs this under ASan and
  * UBSan); the CPU and meta say the same, results and errors alike, except where the values
  * decide; and a call that fails has changed none of its arguments. Most calls are refused,
- * which is the point: they are refused in words, before anything is written.
+ * which is the point: they are refused in words, before anything is written. On another device
+ * (LUTRA_TEST_DEVICE) the same calls must give the CPU's dtypes, shapes, strides, values and
+ * refusals.
  */
 #include "check.h"
 #include "core.h"
+#include "there.h"
 
 #include <math.h>
 
-enum { CALLS_PER_OP = 400, LIST = 4 };
+enum { CALLS_PER_OP = 400, LIST = 4, RESULTS = 32 };
 
 static uint64_t seed;
 /* A whole number from 0 to n - 1 (xorshift64*). */
@@ -172,22 +175,114 @@ static void random_call(Call *call, const lt_Signature *g) {
 
 /* ---- what must hold -------------------------------------------------------------------------- */
 
-/* Dtypes, shapes and strides of the results, or the error. */
-static bool outcome(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, char *text,
-                    size_t size) {
-  lt_Results r;
-  if (!lt_call(op, in_place, args, nargs, &r)) {
-    snprintf(text, size, "%s", lt_error());
-    return false;
-  }
-  size_t at = (size_t)snprintf(text, size, "%d:", r.count);
-  for (int i = 0; i < r.count && at < size; i++) {
-    const lt_Tensor *t = lt_results_items(&r)[i];
+/* What a call gave: results (of the CPU, in the scope) and what is said of them, or the error. */
+typedef struct Outcome {
+  bool done;
+  char text[1024]; /* dtypes, shapes and strides of the results */
+  lt_Tensor *result[RESULTS];
+  int count;
+} Outcome;
+
+static void describe(const lt_Results *r, char *text, size_t size) {
+  size_t at = (size_t)snprintf(text, size, "%d:", r->count);
+  for (int i = 0; i < r->count && at < size; i++) {
+    const lt_Tensor *t = lt_results_items((lt_Results *)r)[i];
     at += (size_t)snprintf(text + at, size - at, " %s %s strides %s", lt_dtype_name(t->dtype),
                            lt_shape_text(t->ndim, t->shape), lt_shape_text(t->ndim, t->strides));
   }
+}
+
+static void outcome(Outcome *o, lt_OpId op, bool in_place, const lt_Arg *args, int nargs) {
+  lt_Results r;
+  o->count = 0;
+  o->done = lt_call(op, in_place, args, nargs, &r);
+  if (!o->done) {
+    snprintf(o->text, sizeof o->text, "%s", lt_error());
+    return;
+  }
+  describe(&r, o->text, sizeof o->text);
+  for (int i = 0; i < r.count; i++) {
+    lt_Tensor *t = lt_results_items(&r)[i];
+    bool kept = o->count < RESULTS && !lt_tensor_is_meta(t);
+    if (kept) o->result[o->count++] = lt_scope_own(lt_op1(LT_OP_clone, (lt_Arg[]){A(t)}, 1));
+  }
   lt_results_release(&r);
+}
+
+/* The same on the device under test, on copies of the arguments. `kept`: a call that failed has not
+ * changed them. */
+static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *call, bool *kept) {
+  Sent s = {.count = 0};
+  lt_Arg sent[LT_MAX_ARGS];
+  lt_Tensor *list[TEST_TENSORS];
+  lt_Results r;
+  int nargs = send_args(&s, op, call->cpu, call->nargs, sent, list);
+  o->count = 0;
+  *kept = true;
+  o->done = lt_call(op, in_place, sent, nargs, &r);
+  if (o->done && !lt_device_synchronize(test_device())) {
+    lt_results_release(&r);
+    o->done = false;
+  }
+  if (!o->done) {
+    snprintf(o->text, sizeof o->text, "%s", lt_error());
+    for (int i = 0; i < s.count; i++) {
+      lt_Tensor *back = lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){A(s.there[i]), A(lt_cpu())}, 2));
+      lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(s.here[i])}, 1));
+      size_t n = was ? (size_t)was->numel * lt_dtype_size(was->dtype) : 0;
+      if (!back || (n && memcmp(lt_tensor_data(back), lt_tensor_data(was), n) != 0)) *kept = false;
+    }
+    return;
+  }
+  describe(&r, o->text, sizeof o->text);
+  for (int i = 0; i < r.count && o->count < RESULTS; i++)
+    o->result[o->count++] =
+        lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){A(lt_results_items(&r)[i]), A(lt_cpu())}, 2));
+  lt_results_release(&r);
+}
+
+/* As far apart as two devices may be: both round, in another order. */
+static bool same_values(const Outcome *a, const Outcome *b, char *text, size_t size) {
+  for (int i = 0; i < a->count; i++) {
+    lt_Tensor *x = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(a->result[i])}, 1)),
+              *y = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(b->result[i])}, 1));
+    if (!x || !y) return false;
+    lt_Dtype d = x->dtype;
+    double slack = d == LT_bfloat16  ? 2e-2
+                   : d == LT_float16 ? 3e-3
+                   : d == LT_float32 ? 2e-5
+                   : d == LT_float64 ? 1e-11
+                                     : 0;
+    size_t each = lt_dtype_size(d);
+    for (int64_t k = 0; k < x->numel; k++) {
+      double v =
+          lt_scalar_to_double(lt_scalar_load(d, (char *)lt_tensor_data(x) + (size_t)k * each));
+      double w =
+          lt_scalar_to_double(lt_scalar_load(d, (char *)lt_tensor_data(y) + (size_t)k * each));
+      if (v == w || (isnan(v) && isnan(w)) || fabs(v - w) <= slack * (1 + fabs(v))) continue;
+      snprintf(text, size, "result %d, element %lld: %.9g on the CPU, %.9g there", i + 1,
+               (long long)k + 1, v, w);
+      return false;
+    }
+  }
   return true;
+}
+
+/* Not the values: those are another's, or memory as it was found. */
+static bool has_no_values(lt_OpId op) { return strstr(lt_ops[op].name, "empty") != NULL; }
+
+static bool agrees_there(lt_OpId op, bool in_place, const Outcome *cpu, const Outcome *there) {
+  char why[200] = "";
+  bool same = cpu->done == there->done;
+  if (same && cpu->done)
+    same = strcmp(cpu->text, there->text) == 0 &&
+           (has_no_values(op) || same_values(cpu, there, why, sizeof why));
+  else if (same) /* the device adds where it was found */
+    same = strncmp(cpu->text, there->text, strlen(cpu->text)) == 0;
+  if (!same)
+    check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", there \"%s\" %s", lt_ops[op].name,
+                 in_place ? "_" : "", cpu->text, there->text, why);
+  return same;
 }
 
 /* May the values decide, so that the CPU refuses what meta cannot see? */
@@ -212,27 +307,33 @@ static bool unchanged(const Call *call) {
 /* One random call; counts those that succeeded. */
 static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
   static Call call;
-  char cpu[1024], meta[1024];
+  static Outcome cpu, meta, there;
   const lt_Signature *g = lt_op_signature(op);
+  bool elsewhere = test_device().type != LT_DEVICE_cpu, kept_there = true, agree_there = true;
+  uint64_t state[2];
   size_t mark = lt_scope_open();
   random_call(&call, g);
+  lt_generator_get_state(lt_generator_default(), state);
+  if (elsewhere) outcome_there(&there, op, in_place, &call, &kept_there);
+  lt_generator_set_state(lt_generator_default(), state);
   /* the CPU first: in place, meta's self is another tensor */
-  bool done = outcome(op, in_place, call.cpu, call.nargs, cpu, sizeof cpu);
-  bool inferred = outcome(op, in_place, call.meta, call.nargs, meta, sizeof meta);
-  bool agree = done == inferred && (strcmp(cpu, meta) == 0);
-  if (!inferred && strstr(meta, "meta tensor")) agree = true;
-  if (!done && inferred) agree = reads_values(g) || strstr(cpu, "out of memory") != NULL;
-  bool kept = done || unchanged(&call);
+  outcome(&cpu, op, in_place, call.cpu, call.nargs);
+  outcome(&meta, op, in_place, call.meta, call.nargs);
+  bool agree = cpu.done == meta.done && (strcmp(cpu.text, meta.text) == 0);
+  if (!meta.done && strstr(meta.text, "meta tensor")) agree = true;
+  if (!cpu.done && meta.done) agree = reads_values(g) || strstr(cpu.text, "out of memory") != NULL;
+  bool kept = cpu.done || unchanged(&call);
+  if (elsewhere) agree_there = agrees_there(op, in_place, &cpu, &there);
   if (!agree)
     check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", on meta \"%s\"", lt_ops[op].name,
-                 in_place ? "_" : "", cpu, meta);
-  if (!kept)
+                 in_place ? "_" : "", cpu.text, meta.text);
+  if (!kept || !kept_there)
     check_report(__FILE__, __LINE__, "%s%s failed (%s) and changed an argument", lt_ops[op].name,
-                 in_place ? "_" : "", cpu);
-  *succeeded += done;
+                 in_place ? "_" : "", cpu.text);
+  *succeeded += cpu.done;
   for (int i = 0; i < call.nseen; i++) free(call.before[i]);
   lt_scope_close(mark, NULL);
-  return agree && kept;
+  return agree && kept && agree_there && kept_there;
 }
 
 /* FNV-1a. An op's calls depend on its name alone: a new op leaves the others' as they are. */
