@@ -1,0 +1,415 @@
+/* block.cpp: the threads of a block as contexts on demand.
+ *
+ * A block starts on one context, which calls the kernel for thread 0, 1, 2 ... in a plain loop. Only
+ * when a thread must wait (barrier, warp function) does the block get a further context, which goes
+ * on with the threads that have not started. A kernel that never waits costs one loop.
+ *
+ * A context runs until its thread waits or no thread is left to start; then the next one is, in this
+ * order: one that has been released; a fresh one for a thread that has not started; and if there is
+ * neither, waits end that only threads which have returned could keep open. When that frees nobody,
+ * the block can never go on, which is an error.
+ */
+#include "block.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "faults.h"
+
+namespace emulated {
+namespace {
+
+enum { ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 32, PAGE = 4096 };
+
+Worker *worker_here() { return (Worker *)lt_emulated_here()->block; }
+
+unsigned thread_number(const lt_EmulatedContext *c) {
+  return c->threadIdx.x + c->blockDim.x * (c->threadIdx.y + c->blockDim.y * c->threadIdx.z);
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+void fiber_main();
+
+/* The lowest page of a stack stays closed: an overflow is a fault. */
+bool make_fibers(Worker *w) {
+  size_t bytes = (size_t)(SLAB + 1) * LT_EMULATED_STACK;
+  char *memory = (char *)mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == (char *)MAP_FAILED) return false;
+  size_t skip = (LT_EMULATED_STACK - (size_t)memory % LT_EMULATED_STACK) % LT_EMULATED_STACK;
+  munmap(memory, skip);
+  if (skip < LT_EMULATED_STACK)
+    munmap(memory + skip + (size_t)SLAB * LT_EMULATED_STACK, LT_EMULATED_STACK - skip);
+  memory += skip;
+  for (int i = 0; i < SLAB; i++) {
+    char *low = memory + (size_t)i * LT_EMULATED_STACK;
+    mprotect(low, PAGE, PROT_NONE);
+    Fiber *f = &w->fibers[w->made++];
+    f->context = lt_emulated_context((unsigned long)low);
+    f->stack.low = low + PAGE;
+    f->stack.top = (char *)f->context;
+    stack_enter(&f->stack, fiber_main);
+    w->idle.push(f);
+  }
+  return true;
+}
+
+/* A context for the next thread. */
+Fiber *fresh(Worker *w) {
+  if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w))) {
+    perror("emulated CUDA: stacks");
+    abort();
+  }
+  Fiber *f = w->idle.pop();
+  const Grid *g = w->grid;
+  lt_EmulatedContext *c = f->context;
+  c->blockIdx.x = w->block.x;
+  c->blockIdx.y = w->block.y;
+  c->blockIdx.z = w->block.z;
+  c->blockDim = g->block;
+  c->gridDim = g->grid;
+  c->shared = w->shared;
+  c->block = &w->progress;
+  w->live++;
+  return f;
+}
+
+[[noreturn]] void leave() {
+  Worker *w = worker_here();
+  stack_switch(&w->current->stack, &w->base);
+  __builtin_unreachable();
+}
+
+/* What stop_block goes on with: the context's frames are gone. */
+void leave_from_handler() { leave(); }
+
+[[noreturn]] void give_up(Worker *w, const char *what, unsigned thread) {
+  w->error = LAUNCH_FAILURE;
+  note_fault(w, what, thread);
+  leave();
+}
+
+/* ---- warp functions -------------------------------------------------------------------------- */
+
+unsigned long long fold(lt_EmulatedWarp what, unsigned long long a, unsigned long long b) {
+  unsigned x = (unsigned)a, y = (unsigned)b;
+  switch (what) {
+  case LT_EMULATED_ADD:
+    return x + y;
+  case LT_EMULATED_MIN:
+    return (int)x < (int)y ? x : y;
+  case LT_EMULATED_MAX:
+    return (int)x > (int)y ? x : y;
+  case LT_EMULATED_UMIN:
+    return x < y ? x : y;
+  case LT_EMULATED_UMAX:
+    return x > y ? x : y;
+  case LT_EMULATED_BITAND:
+    return x & y;
+  case LT_EMULATED_BITOR:
+    return x | y;
+  case LT_EMULATED_BITXOR:
+    return x ^ y;
+  default:
+    return 0;
+  }
+}
+
+#define EACH_LANE(lane, set)                                                                       \
+  for (unsigned left_ = (set), lane; left_ && (lane = (unsigned)__builtin_ctz(left_), true);       \
+       left_ &= left_ - 1)
+
+/* The results of the lanes in `set`. */
+void compute(Warp *q, lt_EmulatedWarp what, unsigned set) {
+  unsigned long long all = 0;
+  switch (what) {
+  case LT_EMULATED_SYNC:
+    return;
+  case LT_EMULATED_SHUFFLE:
+  case LT_EMULATED_UP:
+  case LT_EMULATED_DOWN:
+  case LT_EMULATED_XOR:
+    EACH_LANE(lane, set) {
+      unsigned source = q->source[lane];
+      q->out[lane] = q->in[set >> source & 1 ? source : lane];
+    }
+    return;
+  case LT_EMULATED_MATCH:
+    EACH_LANE(lane, set) {
+      unsigned same = 0;
+      for (unsigned i = 0; i < 32; i++)
+        if (set >> i & 1 && q->in[i] == q->in[lane]) same |= 1u << i;
+      q->out[lane] = same;
+    }
+    return;
+  case LT_EMULATED_BALLOT:
+    EACH_LANE(lane, set) all |= q->in[lane] ? 1u << lane : 0u;
+    break;
+  default:
+    all = q->in[__builtin_ctz(set)];
+    EACH_LANE(lane, set & (set - 1)) all = fold(what, all, q->in[lane]);
+  }
+  EACH_LANE(lane, set) q->out[lane] = all;
+}
+
+/* The lanes in `set` have met: all but `self` go on later. */
+void complete(Worker *w, unsigned number, unsigned set, unsigned self) {
+  Warp *q = &w->warp[number];
+  unsigned what = q->what[__builtin_ctz(set)];
+  EACH_LANE(lane, set) {
+    if (q->what[lane] != what)
+      give_up(w, "lanes of one warp meet in different warp functions", number * 32 + lane);
+  }
+  compute(q, (lt_EmulatedWarp)what, set);
+  q->waiting &= ~set;
+  EACH_LANE(lane, set) {
+    if (lane != self) w->ready.push(w->owner[number * 32 + lane]);
+  }
+}
+
+/* Completes what only lanes that have returned could keep open. */
+void complete_without_returned(Worker *w, unsigned number) {
+  Warp *q = &w->warp[number];
+  unsigned done = 0; /* lanes that were looked at */
+  while (q->waiting & ~done) {
+    unsigned mask = q->mask[__builtin_ctz(q->waiting & ~done)], here = 0;
+    bool whole = true;
+    EACH_LANE(lane, mask) {
+      unsigned thread = number * 32 + lane;
+      Fiber *owner = thread < w->progress.threads ? w->owner[thread] : nullptr;
+      if (q->waiting >> lane & 1 && q->mask[lane] == mask)
+        here |= 1u << lane;
+      else if (owner && owner->thread == thread)
+        whole = false; /* it waits elsewhere */
+    }
+    done |= here;
+    if (!here) return;
+    if (whole) complete(w, number, here, 32);
+  }
+}
+
+/* The lane that a shuffle's result comes from. */
+unsigned source_of(lt_EmulatedWarp what, unsigned lane, int argument, int width) {
+  int first = (int)lane & ~(width - 1), in = (int)lane - first;
+  switch (what) {
+  case LT_EMULATED_SHUFFLE:
+    return (unsigned)(first + (argument & (width - 1)));
+  case LT_EMULATED_UP:
+    return in >= argument ? lane - (unsigned)argument : lane;
+  case LT_EMULATED_DOWN:
+    return in + argument < width ? lane + (unsigned)argument : lane;
+  case LT_EMULATED_XOR: {
+    int from = (int)lane ^ argument;
+    return from < first + width ? (unsigned)from : lane;
+  }
+  default:
+    return lane;
+  }
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void release_barrier(Worker *w) {
+  w->voted = w->vote;
+  w->vote = 0;
+  w->vote_kind = LT_EMULATED_NO_VOTE;
+  w->arrived = 0;
+  w->ready.append(&w->barrier);
+}
+
+Fiber *resolve(Worker *w) {
+  unsigned warps = (w->progress.threads + 31) / 32;
+  if (w->warps_used)
+    for (unsigned i = 0; i < warps; i++) complete_without_returned(w, i);
+  if (!w->ready.head && w->arrived && w->arrived == w->live) release_barrier(w);
+  if (w->ready.head) return w->ready.pop();
+  for (unsigned i = 0; i < warps; i++)
+    if (w->warp[i].waiting)
+      give_up(w, "a warp function that never completes: its mask names lanes that wait elsewhere",
+              i * 32 + (unsigned)__builtin_ctz(w->warp[i].waiting));
+  give_up(w, "a barrier that some threads of the block never reach",
+          w->barrier.head ? w->barrier.head->thread : 0);
+}
+
+Fiber *next_fiber(Worker *w) {
+  if (w->ready.head) return w->ready.pop();
+  if (w->progress.started < w->progress.threads) return fresh(w);
+  return resolve(w);
+}
+
+/* The current thread waits; whoever releases it has put its context on the ready list. */
+void suspend(Worker *w, Fiber *me) {
+  Fiber *next = next_fiber(w);
+  if (next == me) return;
+  w->current = next;
+  stack_switch(&me->stack, &next->stack);
+}
+
+Fiber *mark_waiting(Worker *w, unsigned thread) {
+  Fiber *me = w->current;
+  me->thread = thread;
+  w->owner[thread] = me;
+  return me;
+}
+
+/* A context's life: threads, until none is left to start; then idle, until it is needed again. */
+void fiber_main() {
+  lt_EmulatedContext *here = lt_emulated_here();
+  Worker *w = (Worker *)here->block;
+  Fiber *me = w->current;
+  stack_entered(&w->base, &me->stack);
+  for (;;) {
+    if (lt_emulated_next(here)) w->grid->launch->run(w->grid->launch);
+    if (w->owner[me->thread] == me) w->owner[me->thread] = nullptr;
+    w->live--;
+    w->idle.push(me);
+    if (w->live == 0 && w->progress.started == w->progress.threads) {
+      stack_switch(&me->stack, &w->base);
+    } else {
+      suspend(w, me);
+    }
+  }
+}
+
+void start_block(Worker *w) {
+  const Grid *g = w->grid;
+  lt_EmulatedBlock &b = w->progress;
+  b.started = 0;
+  b.threads = g->block.x * g->block.y * g->block.z;
+  if (options_reverse()) {
+    b.step = ~0u;
+    b.first = {g->block.x - 1, g->block.y - 1, g->block.z - 1};
+    b.stop = {~0u, ~0u, ~0u};
+  } else {
+    b.step = 1;
+    b.first = {0, 0, 0};
+    b.stop = {g->block.x, g->block.y, g->block.z};
+  }
+  b.at = b.first;
+  w->live = w->arrived = 0;
+  w->vote = 0;
+  w->vote_kind = LT_EMULATED_NO_VOTE;
+}
+
+/* After a block that was stopped: every context begins anew. */
+void reset(Worker *w) {
+  w->ready.head = w->barrier.head = w->idle.head = nullptr;
+  for (unsigned i = 0; i < w->made; i++) {
+    stack_enter(&w->fibers[i].stack, fiber_main);
+    w->idle.push(&w->fibers[i]);
+  }
+  for (Warp &q : w->warp) q.waiting = 0;
+  memset(w->owner, 0, sizeof w->owner);
+  w->warps_used = false;
+}
+
+} // namespace
+
+bool worker_prepare(Worker *w) {
+  w->fibers = (Fiber *)calloc(MAX_THREADS + SLAB, sizeof *w->fibers);
+  w->shared = (unsigned char *)aligned_alloc(1024, MAX_SHARED);
+  return w->fibers && w->shared && make_fibers(w);
+}
+
+void worker_release(Worker *w) {
+  for (unsigned i = 0; i < w->made; i += SLAB)
+    munmap(w->fibers[i].stack.low - PAGE, (size_t)SLAB * LT_EMULATED_STACK);
+  free(w->fibers);
+  free(w->shared);
+}
+
+bool run_block(Worker *w) {
+  start_block(w);
+  Fiber *first = fresh(w);
+  w->current = first;
+  w->running = true;
+  stack_switch(&w->base, &first->stack);
+  w->running = false;
+  if (!w->error) return true;
+  reset(w);
+  return false;
+}
+
+void stop_block(Worker *w, void *interrupted, int error, const char *what) {
+  w->running = false;
+  w->error = error;
+  note_fault(w, what, thread_number(w->current->context));
+  if (!stack_redirect(interrupted, &w->current->stack, leave_from_handler)) leave();
+}
+
+} // namespace emulated
+
+using namespace emulated;
+
+extern "C" int lt_emulated_barrier(int predicate, lt_EmulatedVote vote) {
+  lt_EmulatedContext *here = lt_emulated_here();
+  Worker *w = (Worker *)here->block;
+  if (vote != LT_EMULATED_NO_VOTE) {
+    if (w->vote_kind == LT_EMULATED_NO_VOTE) w->vote = vote == LT_EMULATED_AND;
+    w->vote_kind = vote;
+    if (vote == LT_EMULATED_COUNT)
+      w->vote += predicate;
+    else if (vote == LT_EMULATED_AND)
+      w->vote &= predicate;
+    else
+      w->vote |= predicate;
+  }
+  w->arrived++;
+  if (w->arrived == w->live && w->progress.started == w->progress.threads) {
+    release_barrier(w);
+    return w->voted;
+  }
+  Fiber *me = mark_waiting(w, thread_number(here));
+  w->barrier.push(me);
+  suspend(w, me);
+  return w->voted;
+}
+
+extern "C" unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp what,
+                                               unsigned long long value, int argument, int width) {
+  lt_EmulatedContext *here = lt_emulated_here();
+  Worker *w = (Worker *)here->block;
+  unsigned thread = thread_number(here), number = thread / 32, lane = thread % 32;
+  unsigned lanes = w->progress.threads - number * 32;
+  if (lanes < 32) mask &= (1u << lanes) - 1;
+  if (!(mask >> lane & 1)) give_up(w, "a warp function called by a lane outside its mask", thread);
+  Warp *q = &w->warp[number];
+  q->in[lane] = value;
+  q->source[lane] = (unsigned char)source_of(what, lane, argument, width);
+  q->what[lane] = (unsigned char)what;
+  q->mask[lane] = mask;
+  q->waiting |= 1u << lane;
+  if ((q->waiting & mask) == mask) {
+    bool same = true;
+    EACH_LANE(other, mask) same &= q->mask[other] == mask;
+    if (same) {
+      complete(w, number, mask, lane);
+      return q->out[lane];
+    }
+  }
+  w->warps_used = true;
+  suspend(w, mark_waiting(w, thread));
+  return q->out[lane];
+}
+
+/* Lets the others of the block run, if there are any that can. */
+extern "C" void lt_emulated_yield(void) {
+  lt_EmulatedContext *here = lt_emulated_here();
+  Worker *w = (Worker *)here->block;
+  if (!w->ready.head && w->progress.started == w->progress.threads) return;
+  Fiber *me = mark_waiting(w, thread_number(here));
+  Fiber *next = next_fiber(w);
+  w->ready.push(me);
+  w->current = next;
+  stack_switch(&me->stack, &next->stack);
+}
+
+extern "C" void lt_emulated_trap(int error) {
+  Worker *w = worker_here();
+  w->error = error ? error : ILLEGAL_INSTRUCTION;
+  note_fault(w, "trap", thread_number(lt_emulated_here()));
+  leave();
+}

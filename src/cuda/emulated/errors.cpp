@@ -1,0 +1,123 @@
+/* errors.cpp: names and texts of errors, the last one of each thread, and what every call asks
+ * first. */
+#include "runtime.h"
+
+#include "executor.h"
+
+#include <stdio.h>
+
+namespace emulated {
+namespace {
+thread_local cudaError_t last_error = cudaSuccess;
+}
+
+cudaError_t failed(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t enter() {
+  int n = device_count(); /* starts the runtime */
+  if (unloading()) return cudaErrorCudartUnloading;
+  if (options().driver != Driver::PRESENT) return cudaErrorInsufficientDriver;
+  if (n == 0) return cudaErrorNoDevice;
+  return outcome(device(current_device()));
+}
+
+} // namespace emulated
+
+using namespace emulated;
+
+static cudaError_t current_error() {
+  if (device_count() > 0 && !unloading()) {
+    cudaError_t sticky = outcome(device(current_device()));
+    if (sticky != cudaSuccess) return sticky;
+  }
+  return last_error;
+}
+
+cudaError_t cudaPeekAtLastError(void) { return current_error(); }
+
+cudaError_t cudaGetLastError(void) {
+  cudaError_t error = current_error();
+  last_error = cudaSuccess;
+  return error;
+}
+
+#define ERRORS(X)                                                                                  \
+  X(cudaSuccess, "no error")                                                                       \
+  X(cudaErrorInvalidValue, "invalid argument")                                                     \
+  X(cudaErrorMemoryAllocation, "out of memory")                                                    \
+  X(cudaErrorInitializationError, "initialization error")                                          \
+  X(cudaErrorCudartUnloading, "driver shutting down")                                              \
+  X(cudaErrorInvalidConfiguration, "invalid configuration argument")                               \
+  X(cudaErrorInvalidPitchValue, "invalid pitch argument")                                          \
+  X(cudaErrorInvalidSymbol, "invalid device symbol")                                               \
+  X(cudaErrorInvalidDevicePointer, "invalid device pointer")                                       \
+  X(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy")                          \
+  X(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version")   \
+  X(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable")              \
+  X(cudaErrorInvalidDeviceFunction, "invalid device function")                                     \
+  X(cudaErrorNoDevice, "no CUDA-capable device is detected")                                       \
+  X(cudaErrorInvalidDevice, "invalid device ordinal")                                              \
+  X(cudaErrorInvalidKernelImage, "device kernel image is invalid")                                 \
+  X(cudaErrorDeviceUninitialized, "invalid device context")                                        \
+  X(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device")   \
+  X(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")                              \
+  X(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices")      \
+  X(cudaErrorInvalidResourceHandle, "invalid resource handle")                                     \
+  X(cudaErrorSymbolNotFound, "named symbol not found")                                             \
+  X(cudaErrorNotReady, "device not ready")                                                         \
+  X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                           \
+  X(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                      \
+  X(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                             \
+  X(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled")                           \
+  X(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled")                             \
+  X(cudaErrorContextIsDestroyed, "context is destroyed")                                           \
+  X(cudaErrorAssert, "device-side assert triggered")                                               \
+  X(cudaErrorHostMemoryAlreadyRegistered,                                                          \
+    "part or all of the requested memory range is already mapped")                                 \
+  X(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region") \
+  X(cudaErrorHardwareStackError, "hardware stack error")                                           \
+  X(cudaErrorIllegalInstruction, "an illegal instruction was encountered")                         \
+  X(cudaErrorMisalignedAddress, "misaligned address")                                              \
+  X(cudaErrorInvalidAddressSpace, "operation not supported on global/shared address space")        \
+  X(cudaErrorInvalidPc, "invalid program counter")                                                 \
+  X(cudaErrorLaunchFailure, "unspecified launch failure")                                          \
+  X(cudaErrorNotPermitted, "operation not permitted")                                              \
+  X(cudaErrorNotSupported, "operation not supported")                                              \
+  X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")         \
+  X(cudaErrorUnknown, "unknown error")
+
+const char *cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+#define X(name, text)                                                                              \
+  case name:                                                                                       \
+    return #name;
+    ERRORS(X)
+#undef X
+  }
+  return "unrecognized error code";
+}
+
+static const char *text_of(cudaError_t error) {
+  switch (error) {
+#define X(name, text)                                                                              \
+  case name:                                                                                       \
+    return text;
+    ERRORS(X)
+#undef X
+  }
+  return "unrecognized error code";
+}
+
+/* Says where a kernel failed, which the real runtime cannot. */
+const char *cudaGetErrorString(cudaError_t error) {
+  bool kernel = error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
+                error == cudaErrorLaunchFailure;
+  const char *fault = kernel ? last_fault() : "";
+  if (!*fault) return text_of(error);
+  static thread_local char text[400];
+  snprintf(text, sizeof text, "%s (emulated: %s)", text_of(error), fault);
+  return text;
+}

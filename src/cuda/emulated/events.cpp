@@ -1,0 +1,130 @@
+/* events.cpp: marks in streams. An event counts its records; what waits for it waits for the record
+ * that was the last one at the time of the call. */
+#include "runtime.h"
+
+#include "executor.h"
+
+#include <unordered_map>
+
+namespace emulated {
+namespace {
+
+struct Event {
+  Device *device;
+  bool timing;
+  std::mutex mutex; /* of the members below */
+  std::condition_variable ended;
+  unsigned long long recorded = 0, done = 0;
+  long long time = 0; /* of the last record that is done, in nanoseconds */
+
+  unsigned long long mark() {
+    Lock lock(mutex);
+    return recorded;
+  }
+  void wait(unsigned long long number) {
+    Lock lock(mutex);
+    ended.wait(lock, [&] { return done >= number; });
+  }
+};
+typedef std::shared_ptr<Event> EventRef;
+
+std::mutex events_mutex;
+std::unordered_map<cudaEvent_t, EventRef> &events =
+    *new std::unordered_map<cudaEvent_t, EventRef>();
+
+EventRef find_event(cudaEvent_t handle) {
+  Lock lock(events_mutex);
+  auto found = events.find(handle);
+  return found == events.end() ? nullptr : found->second;
+}
+
+} // namespace
+} // namespace emulated
+
+using namespace emulated;
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
+  LT_ENTER();
+  LT_NEED(out && flags < 8, cudaErrorInvalidValue);
+  LT_NEED(!injected(Fault::EVENT), cudaErrorMemoryAllocation);
+  EventRef e = std::make_shared<Event>();
+  e->device = &device(current_device());
+  e->timing = !(flags & cudaEventDisableTiming);
+  *out = (cudaEvent_t)e.get();
+  Lock lock(events_mutex);
+  events[*out] = e;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, 0); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  LT_ENTER();
+  Lock lock(events_mutex);
+  LT_NEED(events.erase(handle) == 1, cudaErrorInvalidResourceHandle);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
+  LT_ENTER();
+  EventRef e = find_event(handle);
+  StreamRef s = find_stream(stream);
+  LT_NEED(e && s && e->device == &device_of_stream(s), cudaErrorInvalidResourceHandle);
+  unsigned long long number;
+  {
+    Lock lock(e->mutex);
+    number = ++e->recorded;
+  }
+  enqueue_always(s, [e, number] {
+    Lock lock(e->mutex);
+    if (number > e->done) {
+      e->done = number;
+      e->time = lt_emulated_clock();
+    }
+    e->ended.notify_all();
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
+  LT_ENTER();
+  EventRef e = find_event(handle);
+  StreamRef s = find_stream(stream);
+  LT_NEED(e && s, cudaErrorInvalidResourceHandle);
+  unsigned long long number = e->mark();
+  if (number) enqueue_always(s, [e, number] { e->wait(number); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  LT_ENTER();
+  EventRef e = find_event(handle);
+  LT_NEED(e, cudaErrorInvalidResourceHandle);
+  if (injected(Fault::SYNC)) e->device->sticky = cudaErrorLaunchFailure;
+  e->wait(e->mark());
+  return failed(outcome(*e->device));
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  LT_ENTER();
+  EventRef e = find_event(handle);
+  LT_NEED(e, cudaErrorInvalidResourceHandle);
+  Lock lock(e->mutex);
+  return e->done >= e->recorded ? failed(outcome(*e->device)) : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+  LT_ENTER();
+  LT_NEED(ms, cudaErrorInvalidValue);
+  EventRef both[2] = {find_event(start), find_event(end)};
+  long long time[2] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    LT_NEED(both[i], cudaErrorInvalidResourceHandle);
+    Lock lock(both[i]->mutex);
+    LT_NEED(both[i]->timing && both[i]->recorded, cudaErrorInvalidResourceHandle);
+    if (both[i]->done < both[i]->recorded) return cudaErrorNotReady;
+    time[i] = both[i]->time;
+  }
+  *ms = (float)((double)(time[1] - time[0]) * 1e-6);
+  return cudaSuccess;
+}

@@ -1,0 +1,160 @@
+/* executor.cpp: the blocks of a grid, shared by the thread that runs the grid and, when it is worth
+ * their waking, the threads of a pool. One grid has the pool at a time; others go on alone.
+ */
+#include "executor.h"
+#include "block.h"
+#include "faults.h"
+#include "options.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdlib.h>
+#include <string.h>
+#include <thread>
+#include <vector>
+
+namespace emulated {
+namespace {
+
+enum { UNLOADING = 4, NO_MEMORY = 2, WORTH_WAKING = 16384 /* CUDA threads */ };
+
+std::atomic<bool> stopping;
+
+struct Job {
+  const Grid *grid;
+  unsigned long long total, chunk;
+  std::atomic<unsigned long long> next;
+  std::atomic<int> error;
+  int users; /* threads of the pool: under the pool's mutex */
+};
+
+/* The calling thread's worker, made at its first grid, released with the thread. */
+struct Owned {
+  Worker *worker;
+  ~Owned() {
+    if (!worker) return;
+    set_worker(nullptr);
+    worker_release(worker);
+    free(worker);
+  }
+};
+thread_local Owned owned;
+
+Worker *this_thread() {
+  if (owned.worker) return owned.worker;
+  Worker *w = (Worker *)calloc(1, sizeof *w);
+  if (!w || !worker_prepare(w)) {
+    free(w);
+    return nullptr;
+  }
+  owned.worker = w;
+  set_worker(w);
+  return w;
+}
+
+void work(Job *job) {
+  Worker *w = this_thread();
+  if (!w) {
+    job->error = NO_MEMORY;
+    return;
+  }
+  Grid grid = *job->grid;
+  const bool reverse = options().reverse, poison = options().poison && grid.shared;
+  w->grid = &grid;
+  w->error = 0;
+  watch_begin();
+  for (;;) {
+    unsigned long long from = job->next.fetch_add(job->chunk), to = from + job->chunk;
+    if (from >= job->total || job->error.load(std::memory_order_relaxed)) break;
+    if (to > job->total) to = job->total;
+    bool ok = true;
+    for (unsigned long long i = from; ok && i < to; i++) {
+      unsigned long long b = reverse ? job->total - 1 - i : i;
+      w->block.x = (unsigned)(b % grid.grid.x);
+      w->block.y = (unsigned)(b / grid.grid.x % grid.grid.y);
+      w->block.z = (unsigned)(b / grid.grid.x / grid.grid.y);
+      if (poison) memset(w->shared, 0xff, grid.shared);
+      ok = run_block(w);
+    }
+    if (!ok) job->error = w->error;
+    if (stopping.load(std::memory_order_relaxed)) job->error = UNLOADING;
+  }
+  watch_end();
+}
+
+/* Never destroyed: its threads run until the process has ended. */
+struct Pool {
+  std::mutex owner; /* held by the grid that has the pool */
+  std::mutex mutex;
+  std::condition_variable wake, idle;
+  Job *job = nullptr;
+  unsigned long long turn = 0;
+  int threads = 0;
+
+  void serve() {
+    unsigned long long seen = 0;
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      wake.wait(lock, [&] { return turn != seen; });
+      seen = turn;
+      Job *mine = job;
+      if (!mine) continue;
+      mine->users++;
+      lock.unlock();
+      work(mine);
+      lock.lock();
+      if (--mine->users == 0) idle.notify_all();
+    }
+  }
+
+  void share(Job *shared) {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (; threads < options().workers - 1; threads++) std::thread([this] { serve(); }).detach();
+    job = shared;
+    turn++;
+    wake.notify_all();
+  }
+
+  void take_back() {
+    std::unique_lock<std::mutex> lock(mutex);
+    Job *shared = job;
+    job = nullptr;
+    idle.wait(lock, [&] { return shared->users == 0; });
+  }
+};
+
+Pool &pool() {
+  static Pool *made = new Pool();
+  return *made;
+}
+
+} // namespace
+
+int run_grid(const Grid &grid) {
+  const unsigned workers = (unsigned)options().workers;
+  unsigned long long each = 1ull * grid.block.x * grid.block.y * grid.block.z;
+  Job job;
+  job.grid = &grid;
+  job.total = 1ull * grid.grid.x * grid.grid.y * grid.grid.z;
+  job.chunk = job.total / (workers * 16) + 1;
+  if (job.chunk * each > 65536) job.chunk = each >= 65536 ? 1 : 65536 / each;
+  job.next = 0;
+  job.error = 0;
+  job.users = 0;
+  bool wide =
+      workers > 1 && job.total > 1 && job.total * each > WORTH_WAKING && pool().owner.try_lock();
+  if (wide) pool().share(&job);
+  work(&job);
+  if (wide) {
+    pool().take_back();
+    pool().owner.unlock();
+  }
+  return job.error;
+}
+
+void stop_executor() { stopping = true; }
+
+} // namespace emulated

@@ -1,0 +1,172 @@
+/* faults.cpp: see faults.h. A handler that finds the fault to be a kernel's makes the interrupted
+ * context go on in block.cpp, which ends the block; any other fault goes to who was there before.
+ */
+#include "faults.h"
+#include "options.h"
+
+#include <errno.h>
+#include <map>
+#include <mutex>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+
+namespace emulated {
+namespace {
+
+enum { ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, LAUNCH_FAILURE = 719, SIGNAL_STACK = 64 << 10 };
+
+thread_local Worker *this_worker;
+
+/* Written by handlers: the last one to write wins, and texts stay readable. */
+char fault_text[256];
+std::mutex fault_mutex;
+
+struct sigaction before_segv, before_bus, before_fpe;
+
+void on_fault(int number, siginfo_t *info, void *interrupted) {
+  int saved = errno;
+  Worker *w = this_worker;
+  if (w && w->running) {
+    char text[128];
+    if (number == SIGFPE)
+      snprintf(text, sizeof text, "integer division by zero");
+    else if (!describe_address(info->si_addr, text, sizeof text))
+      snprintf(text, sizeof text, "invalid address %p", info->si_addr);
+    stop_block(w, interrupted, number == SIGFPE ? LAUNCH_FAILURE : ILLEGAL_ADDRESS, text);
+    errno = saved;
+    return;
+  }
+  char text[256];
+  if (number != SIGFPE && describe_address(info->si_addr, text, sizeof text)) {
+    char line[320];
+    int n = snprintf(line, sizeof line, "host code touched %s\n", text);
+    ssize_t written = write(2, line, (size_t)n);
+    (void)written;
+  }
+  /* The instruction runs again, and meets the handler that was there before. */
+  sigaction(number,
+            number == SIGSEGV  ? &before_segv
+            : number == SIGBUS ? &before_bus
+                               : &before_fpe,
+            nullptr);
+  errno = saved;
+}
+
+/* ---- the watchdog ---------------------------------------------------------------------------- */
+
+#ifdef SIGRTMIN
+#define WATCHDOG (SIGRTMIN + 7)
+#else
+#define WATCHDOG SIGUSR2
+#endif
+
+std::mutex watch_mutex;
+std::map<pthread_t, long long> &watched = *new std::map<pthread_t, long long>(); /* deadlines */
+
+void on_timeout(int, siginfo_t *, void *interrupted) {
+  Worker *w = this_worker;
+  if (!w || !w->running) return;
+  char text[96];
+  snprintf(text, sizeof text, "the kernel ran longer than %g seconds (LUTRA_EMULATE_TIMEOUT)",
+           options().timeout);
+  stop_block(w, interrupted, LAUNCH_TIMEOUT, text);
+}
+
+void watch_forever() {
+  for (;;) {
+    struct timespec pause = {0, 20000000};
+    nanosleep(&pause, nullptr);
+    std::lock_guard<std::mutex> lock(watch_mutex);
+    long long now = lt_emulated_clock();
+    for (auto &thread : watched)
+      if (now > thread.second) pthread_kill(thread.first, WATCHDOG);
+  }
+}
+
+void install(int number, void (*handler)(int, siginfo_t *, void *), struct sigaction *before) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigaction(number, &action, before);
+}
+
+} // namespace
+
+void note_fault(const Worker *w, const char *what, unsigned thread) {
+  dim3 b = w->grid->block;
+  snprintf(fault_text, sizeof fault_text, "%s, in block (%u, %u, %u), thread (%u, %u, %u)", what,
+           w->block.x, w->block.y, w->block.z, thread % b.x, thread / b.x % b.y,
+           thread / b.x / b.y);
+}
+
+const char *last_fault() {
+  static thread_local char text[256];
+  snprintf(text, sizeof text, "%s", fault_text);
+  return text;
+}
+
+void set_worker(Worker *w) {
+  this_worker = w;
+  stack_t stack;
+  if (!w) {
+    /* The stack of a thread that ends is not kept. */
+    sigaltstack(nullptr, &stack);
+    void *memory = stack.ss_sp;
+    stack_t off;
+    memset(&off, 0, sizeof off);
+    off.ss_flags = SS_DISABLE;
+    if (!(stack.ss_flags & SS_DISABLE) && stack.ss_size == SIGNAL_STACK &&
+        sigaltstack(&off, nullptr) == 0)
+      munmap(memory, SIGNAL_STACK);
+    return;
+  }
+  memset(&stack, 0, sizeof stack);
+  stack.ss_size = SIGNAL_STACK;
+  stack.ss_sp =
+      mmap(nullptr, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
+}
+
+Worker *get_worker() { return this_worker; }
+
+bool options_reverse() {
+  static const bool reverse = options().reverse;
+  return reverse;
+}
+
+void watch_begin() {
+  if (options().timeout <= 0) return;
+  std::lock_guard<std::mutex> lock(watch_mutex);
+  watched[pthread_self()] = lt_emulated_clock() + (long long)(options().timeout * 1e9);
+}
+
+void watch_end() {
+  if (options().timeout <= 0) return;
+  std::lock_guard<std::mutex> lock(watch_mutex);
+  watched.erase(pthread_self());
+}
+
+void prepare_faults() {
+  install(SIGSEGV, on_fault, &before_segv);
+  install(SIGBUS, on_fault, &before_bus);
+  install(SIGFPE, on_fault, &before_fpe);
+  if (options().timeout <= 0) return;
+  install(WATCHDOG, on_timeout, nullptr);
+  std::thread(watch_forever).detach();
+}
+
+} // namespace emulated
+
+extern "C" long long lt_emulated_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}

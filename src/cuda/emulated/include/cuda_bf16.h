@@ -1,0 +1,24 @@
+/* cuda_bf16.h: bfloat16. */
+#ifndef LT_EMULATED_CUDA_BF16_H
+#define LT_EMULATED_CUDA_BF16_H
+
+#include "emulated/half.h"
+
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+
+LT_EMULATED float __bfloat162float(__nv_bfloat16 b) { return lt_emulated_from_bfloat16(b.bits); }
+LT_EMULATED __nv_bfloat16 __float2bfloat16(float f) { return __nv_bfloat16(f); }
+LT_EMULATED __nv_bfloat16 __float2bfloat16_rn(float f) { return __nv_bfloat16(f); }
+LT_EMULATED __nv_bfloat16 __double2bfloat16(double d) { return __nv_bfloat16(d); }
+LT_EMULATED unsigned short __bfloat16_as_ushort(__nv_bfloat16 b) { return b.bits; }
+LT_EMULATED __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  return __nv_bfloat16(__nv_bfloat16_raw{bits});
+}
+LT_EMULATED __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
+LT_EMULATED __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
+  return {__nv_bfloat16(a), __nv_bfloat16(b)};
+}
+LT_EMULATED float2 __bfloat1622float2(__nv_bfloat162 v) { return {(float)v.x, (float)v.y}; }
+
+#endif

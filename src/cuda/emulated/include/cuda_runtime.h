@@ -1,0 +1,105 @@
+/* cuda_runtime.h: CUDA C++ for a machine without a GPU: g++ compiles a .cu file against it, and the
+ * kernels run on the CPU.
+ *
+ * There is: grids, blocks and threads with __syncthreads (and _count, _and, _or), warp shuffles,
+ * votes, match and reduce with masks, static __shared__, LT_DYNAMIC_SHARED(T, name) for dynamic
+ * shared memory, atomics, fences, vector types, intrinsics; cudaLaunchKernelEx (launch.cuh's
+ * launch() calls it); half types in cuda_fp16.h and cuda_bf16.h; device-wide calls of CUB in
+ * cub/cub.cuh; products in cublas_v2.h.
+ * There is not: k<<<>>>, dynamic parallelism, cooperative groups, textures, managed memory, graphs,
+ * inline PTX, tensor cores, block-wide CUB.
+ *
+ * Differences to know: __constant__ and __device__ variables are one for all devices and must be
+ * static; exp(x) of a float is C++'s overload; floating point is not contracted unless -ffp-contract
+ * says so. A thread that spins on another thread of its block must call __nanosleep; a block that
+ * spins on another block may never end.
+ *
+ * Settings: see options.h.
+ */
+#ifndef LT_EMULATED_CUDA_RUNTIME_H
+#define LT_EMULATED_CUDA_RUNTIME_H
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cuda_runtime_api.h"
+
+#include "emulated/device.h"
+#include "emulated/arithmetic.h"
+#include "emulated/atomics.h"
+#include "emulated/launch.h"
+
+#undef gridDim
+#undef blockDim
+typedef struct cudaLaunchAttribute_st {
+  int id;
+  char val[64];
+} cudaLaunchAttribute;
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute *attrs;
+  unsigned numAttrs;
+  cudaLaunchConfig_t *lt_emulated_here() { return this; }
+  const cudaLaunchConfig_t *lt_emulated_here() const { return this; }
+};
+
+/* Puts a kernel on a stream; takes the launch over, also when it fails. */
+extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, const void *kernel,
+                                          lt_EmulatedLaunch *launch);
+/* Puts work of a library on a stream, as one operation which may touch what a kernel may. */
+extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void *),
+                                           void (*destroy)(void *), void *work);
+
+#define blockDim lt_emulated_here()->blockDim
+#define gridDim  lt_emulated_here()->gridDim
+
+template <class... P, class... A>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                      A &&...arguments) {
+  return lt_emulated_launch(config, (const void *)kernel,
+                            new lt_EmulatedKernel<P...>(kernel, (P)arguments...));
+}
+
+template <class T> inline cudaError_t cudaMalloc(T **p, size_t n) {
+  return cudaMalloc((void **)p, n);
+}
+template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t n, cudaStream_t s) {
+  return cudaMallocAsync((void **)p, n, s);
+}
+template <class T> inline cudaError_t cudaMallocHost(T **p, size_t n) {
+  return cudaMallocHost((void **)p, n);
+}
+template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t n, unsigned flags) {
+  return cudaHostAlloc((void **)p, n, flags);
+}
+template <class T>
+inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned flags) {
+  return cudaHostGetDevicePointer((void **)device, host, flags);
+}
+template <class... P>
+inline cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attr, int value) {
+  return cudaFuncSetAttribute((const void *)kernel, attr, value);
+}
+template <class... P>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attr, void (*kernel)(P...)) {
+  return cudaFuncGetAttributes(attr, (const void *)kernel);
+}
+template <class... P>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*kernel)(P...),
+                                                                 int block, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, block, shared);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t n, size_t offset = 0,
+                                      cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  cudaError_t status = cudaDeviceSynchronize();
+  if (status == cudaSuccess) __builtin_memcpy((char *)&symbol + offset, from, n);
+  return status;
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* half.h: the 16-bit floating types. Conversions round to the nearest, ties to even; a NaN becomes
+ * 0x7fff, as on a GPU. Arithmetic goes through float and is rounded once more, which is exact for
+ * + - * / and sqrt, because float has more than twice the bits. */
+#ifndef LT_EMULATED_HALF_H
+#define LT_EMULATED_HALF_H
+
+#include "arithmetic.h"
+#include "atomics.h"
+
+LT_EMULATED unsigned short lt_emulated_to_half(float f) {
+  unsigned u = lt_emulated_bits<unsigned>(f), sign = u >> 16 & 0x8000u;
+  u &= 0x7fffffffu;
+  /* Subnormal results: adding 0.5 lets the float unit round at the right bit. */
+  unsigned small = lt_emulated_bits<unsigned>(lt_emulated_bits<float>(u) + 0.5f) - 0x3f000000u;
+  unsigned normal = (u + 0xc8000fffu + (u >> 13 & 1u)) >> 13;
+  unsigned bits = u < 0x38800000u ? small : normal;
+  bits = u >= 0x477ff000u ? 0x7c00u : bits;
+  return (unsigned short)(u > 0x7f800000u ? 0x7fffu : sign | bits);
+}
+/* Subnormals come out right because the multiplication by 2^112 renormalises them. */
+LT_EMULATED float lt_emulated_from_half(unsigned short h) {
+  unsigned sign = (unsigned)(h & 0x8000u) << 16, rest = (unsigned)(h & 0x7fffu) << 13;
+  unsigned special = rest >= 0x0f800000u ? 0x7f800000u : 0u; /* infinities and NaN */
+  unsigned scaled = lt_emulated_bits<unsigned>(lt_emulated_bits<float>(rest) * 0x1p112f);
+  return lt_emulated_bits<float>(sign | scaled | special);
+}
+LT_EMULATED unsigned short lt_emulated_to_bfloat16(float f) {
+  unsigned u = lt_emulated_bits<unsigned>(f), rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+  return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded);
+}
+LT_EMULATED float lt_emulated_from_bfloat16(unsigned short b) {
+  return lt_emulated_bits<float>((unsigned)b << 16);
+}
+/* A double as a float rounded to odd: rounding that to fewer bits is as rounding the double. */
+LT_EMULATED float lt_emulated_round_odd(double d) {
+  float f = (float)d;
+  unsigned u = lt_emulated_bits<unsigned>(f);
+  if ((double)f == d || d != d || (u & 1u) || (u & 0x7fffffffu) == 0x7f800000u) return f;
+  bool up = __builtin_fabs((double)f) < __builtin_fabs(d);
+  return lt_emulated_bits<float>(up ? u + 1u : u - 1u);
+}
+
+#define LT_EMULATED_HALF(H, H2, to, from)                                                          \
+  struct alignas(2) H##_raw {                                                                      \
+    unsigned short x;                                                                              \
+  };                                                                                               \
+  struct alignas(2) H {                                                                            \
+    unsigned short bits;                                                                           \
+    H() = default;                                                                                 \
+    LT_EMULATED H(H##_raw raw) : bits(raw.x) {}                                                    \
+    LT_EMULATED H(float f) : bits(to(f)) {}                                                        \
+    LT_EMULATED H(double d) : bits(to(lt_emulated_round_odd(d))) {}                                \
+    LT_EMULATED H(int i) : bits(to(lt_emulated_round_odd((double)i))) {}                           \
+    LT_EMULATED H(unsigned i) : bits(to(lt_emulated_round_odd((double)i))) {}                      \
+    LT_EMULATED operator float() const { return from(bits); }                                      \
+    LT_EMULATED operator H##_raw() const { return {bits}; }                                        \
+  };                                                                                               \
+  struct alignas(4) H2 {                                                                           \
+    H x, y;                                                                                        \
+  };                                                                                               \
+  LT_EMULATED H operator+(H a, H b) { return H(from(a.bits) + from(b.bits)); }                     \
+  LT_EMULATED H operator-(H a, H b) { return H(from(a.bits) - from(b.bits)); }                     \
+  LT_EMULATED H operator*(H a, H b) { return H(from(a.bits) * from(b.bits)); }                     \
+  LT_EMULATED H operator/(H a, H b) { return H(from(a.bits) / from(b.bits)); }                     \
+  LT_EMULATED H operator-(H a) {                                                                   \
+    a.bits ^= 0x8000;                                                                              \
+    return a;                                                                                      \
+  }                                                                                                \
+  LT_EMULATED H &operator+=(H &a, H b) { return a = a + b; }                                       \
+  LT_EMULATED H &operator-=(H &a, H b) { return a = a - b; }                                       \
+  LT_EMULATED H &operator*=(H &a, H b) { return a = a * b; }                                       \
+  LT_EMULATED H &operator/=(H &a, H b) { return a = a / b; }                                       \
+  LT_EMULATED bool operator<(H a, H b) { return from(a.bits) < from(b.bits); }                     \
+  LT_EMULATED bool operator>(H a, H b) { return from(a.bits) > from(b.bits); }                     \
+  LT_EMULATED bool operator<=(H a, H b) { return from(a.bits) <= from(b.bits); }                   \
+  LT_EMULATED bool operator>=(H a, H b) { return from(a.bits) >= from(b.bits); }                   \
+  LT_EMULATED bool operator==(H a, H b) { return from(a.bits) == from(b.bits); }                   \
+  LT_EMULATED bool operator!=(H a, H b) { return from(a.bits) != from(b.bits); }                   \
+  LT_EMULATED H __hadd(H a, H b) { return a + b; }                                                 \
+  LT_EMULATED H __hsub(H a, H b) { return a - b; }                                                 \
+  LT_EMULATED H __hmul(H a, H b) { return a * b; }                                                 \
+  LT_EMULATED H __hdiv(H a, H b) { return a / b; }                                                 \
+  LT_EMULATED H __hneg(H a) { return -a; }                                                         \
+  LT_EMULATED bool __hisnan(H a) { return from(a.bits) != from(a.bits); }                          \
+  /* The product is exact in double; the sum may be rounded twice. */                              \
+  LT_EMULATED H __hfma(H a, H b, H c) {                                                            \
+    return H(__builtin_fma((double)from(a.bits), (double)from(b.bits), (double)from(c.bits)));     \
+  }                                                                                                \
+  LT_EMULATED H2 __hadd2(H2 a, H2 b) { return {a.x + b.x, a.y + b.y}; }                            \
+  LT_EMULATED H2 __hmul2(H2 a, H2 b) { return {a.x * b.x, a.y * b.y}; }                            \
+  LT_EMULATED H atomicAdd(H *p, H v) {                                                             \
+    return lt_emulated_update(p, [v](H old) { return old + v; });                                  \
+  }
+LT_EMULATED_HALF(__half, __half2, lt_emulated_to_half, lt_emulated_from_half)
+LT_EMULATED_HALF(__nv_bfloat16, __nv_bfloat162, lt_emulated_to_bfloat16, lt_emulated_from_bfloat16)
+#undef LT_EMULATED_HALF
+
+#endif

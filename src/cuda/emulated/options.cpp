@@ -1,0 +1,201 @@
+/* options.cpp: reads the environment; see options.h. */
+#include "options.h"
+
+#include <atomic>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <thread>
+#include <vector>
+
+namespace emulated {
+namespace {
+
+struct Planned {
+  Fault kind;
+  unsigned long nth;
+};
+struct Plan {
+  std::vector<Planned> faults;
+  std::atomic<unsigned long> calls[(int)Fault::KINDS];
+};
+
+const char *const fault_names[] = {"oom",   "launch", "illegal", "copy", "sync",
+                                   "event", "stream", "host",    "blas"};
+static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
+
+void complain(const char *variable, const char *item, const char *wanted) {
+  fprintf(stderr, "%s: cannot read \"%s\", which is ignored; wanted %s\n", variable, item, wanted);
+}
+
+/* Calls each(item) for the items of a comma list, without blanks around them. */
+template <class F> void for_each_item(const char *list, F each) {
+  while (list && *list) {
+    size_t n = strcspn(list, ",");
+    const char *from = list, *to = list + n;
+    while (from < to && *from == ' ') from++;
+    while (to > from && to[-1] == ' ') to--;
+    char item[128];
+    snprintf(item, sizeof item, "%.*s", (int)(to - from), from);
+    if (*item) each(item);
+    list += n + (list[n] == ',');
+  }
+}
+
+/* A number with a unit: 64MiB, 1GiB, 1000000; 0 if it is none. */
+size_t size_of(const char *text) {
+  static const struct {
+    const char *name;
+    int shift;
+  } units[] = {{"", 0},     {"B", 0},  {"KiB", 10}, {"K", 10},
+               {"MiB", 20}, {"M", 20}, {"GiB", 30}, {"G", 30}};
+  char *end;
+  double n = strtod(text, &end);
+  if (end == text || !(n > 0) || n > 1e15) return 0;
+  for (const auto &unit : units)
+    if (strcmp(end, unit.name) == 0) return (size_t)(n * (double)(1ull << unit.shift));
+  return 0;
+}
+
+void read_devices(Options &o) {
+  bool named = false, cuda = false;
+  o.devices = 1;
+  o.memory = (size_t)256 << 20;
+  for_each_item(getenv("LUTRA_EMULATE"), [&](const char *item) {
+    if (strncmp(item, "memory=", 7) == 0) {
+      size_t n = size_of(item + 7);
+      if (n)
+        o.memory = n;
+      else
+        complain("LUTRA_EMULATE", item, "memory=256MiB");
+    } else if (strncmp(item, "cuda", 4) == 0 && (!item[4] || item[4] == ':')) {
+      char *end = (char *)"";
+      long n = item[4] ? strtol(item + 5, &end, 10) : 1;
+      named = cuda = true;
+      if (n >= 1 && n <= MAX_DEVICES && !*end)
+        o.devices = (int)n;
+      else
+        complain("LUTRA_EMULATE", item, "cuda:1 to cuda:8");
+    } else if (!strchr(item, '=')) {
+      named = true; /* another type of device, for others to read */
+    } else {
+      complain("LUTRA_EMULATE", item, "cuda:2,memory=256MiB");
+    }
+  });
+  if (named && !cuda) o.devices = 0;
+}
+
+/* The list counts until the first entry that names no device; one that names a device twice, none. */
+void read_visible(Options &o) {
+  const char *list = getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) {
+    o.visible = o.devices;
+    for (int i = 0; i < o.devices; i++) o.visible_index[i] = i;
+    return;
+  }
+  bool cut = false;
+  o.visible = 0;
+  for (const char *at = list; !cut && *at; at += *at == ',') {
+    char *end;
+    long n = strtol(at, &end, 10);
+    const char *rest = end + strspn(end, " ");
+    cut = end == at || (*rest && *rest != ',') || n < 0 || n >= o.devices;
+    for (int i = 0; !cut && i < o.visible; i++)
+      if (o.visible_index[i] == n) {
+        o.visible = 0;
+        return;
+      }
+    if (!cut) o.visible_index[o.visible++] = (int)n;
+    at = rest;
+  }
+}
+
+bool is_on(const char *variable) {
+  const char *value = getenv(variable);
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+double number(const char *variable, double lowest, double otherwise) {
+  const char *value = getenv(variable);
+  if (!value || !*value) return otherwise;
+  char *end;
+  double n = strtod(value, &end);
+  if (!*end && n >= lowest && n <= 1e9) return n;
+  complain(variable, value, "a number");
+  return otherwise;
+}
+
+int cpus() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+  int n = (int)std::thread::hardware_concurrency();
+  return n > 0 ? n : 1;
+}
+
+Options *read_options() {
+  Options &o = *new Options();
+  read_devices(o);
+  read_visible(o);
+  o.strict = is_on("LUTRA_EMULATE_STRICT");
+  o.poison = o.strict || is_on("LUTRA_EMULATE_POISON");
+  o.blocking = is_on("CUDA_LAUNCH_BLOCKING");
+  const char *order = getenv("LUTRA_EMULATE_ORDER");
+  o.reverse = order && strcmp(order, "reverse") == 0;
+  if (order && *order && !o.reverse && strcmp(order, "forward") != 0)
+    complain("LUTRA_EMULATE_ORDER", order, "forward or reverse");
+  o.delay = (long)number("LUTRA_EMULATE_DELAY", 0, 0);
+  int processors = cpus();
+  o.workers = (int)number("LUTRA_EMULATE_WORKERS", 1, processors < 64 ? processors : 64);
+  o.timeout = number("LUTRA_EMULATE_TIMEOUT", 0, 0);
+  const char *driver = getenv("LUTRA_EMULATE_DRIVER");
+  o.driver = Driver::PRESENT;
+  if (driver && strcmp(driver, "none") == 0)
+    o.driver = Driver::NONE;
+  else if (driver && strcmp(driver, "old") == 0)
+    o.driver = Driver::OLD;
+  else if (driver && *driver)
+    complain("LUTRA_EMULATE_DRIVER", driver, "none or old");
+  return &o;
+}
+
+Plan *read_plan() {
+  Plan &plan = *new Plan();
+  for_each_item(getenv("LUTRA_EMULATE_FAULT"), [&](const char *item) {
+    const char *at = strchr(item, '@');
+    for (int kind = 0; at && kind < (int)Fault::KINDS; kind++) {
+      if (strncmp(item, fault_names[kind], (size_t)(at - item)) != 0 ||
+          strlen(fault_names[kind]) != (size_t)(at - item))
+        continue;
+      char *end;
+      unsigned long n = strtoul(at + 1, &end, 10);
+      if (at[1] < '0' || at[1] > '9' || *end || n == 0) break;
+      plan.faults.push_back({(Fault)kind, n});
+      return;
+    }
+    complain(
+        "LUTRA_EMULATE_FAULT", item,
+        "kind@n, with a kind of oom launch illegal copy sync event stream host blas, n from 1");
+  });
+  return &plan;
+}
+
+} // namespace
+
+const Options &options() {
+  static const Options *read = read_options();
+  return *read;
+}
+
+bool injected(Fault kind) {
+  static Plan *plan = read_plan();
+  if (plan->faults.empty()) return false;
+  unsigned long n = ++plan->calls[(int)kind];
+  for (const Planned &fault : plan->faults)
+    if (fault.kind == kind && fault.nth == n) return true;
+  return false;
+}
+
+} // namespace emulated

@@ -1,0 +1,324 @@
+/* streams.cpp: a stream is a system thread with a queue, so that what is queued really runs later.
+ *
+ * The order between streams is CUDA's: an operation on the legacy default stream waits for all that
+ * was queued on the device's blocking streams, and operations on those wait for the default stream;
+ * cudaStreamNonBlocking ones take no part. A destroyed stream ends its work first.
+ *
+ * Every wait is for operations queued before, so waits cannot go round in a circle.
+ */
+#include "runtime.h"
+
+#include "executor.h"
+
+#include <chrono>
+#include <stdlib.h>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+namespace emulated {
+
+struct Stream {
+  Device *device;
+  bool legacy, blocking;
+  unsigned flags;
+  int priority;
+
+  std::mutex mutex; /* of the members below */
+  std::condition_variable wake, ended;
+  Operation *first = nullptr, *last = nullptr;
+  unsigned long long queued = 0, done = 0;
+  int waiters = 0;
+  bool quit = false, asleep = false;
+
+  void run();
+  unsigned long long mark() {
+    Lock lock(mutex);
+    return queued;
+  }
+};
+
+namespace {
+
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+
+/* Guards the table of handles. A device's streams_mutex is never taken before it. */
+std::mutex handles_mutex;
+std::unordered_map<cudaStream_t, StreamRef> &handles =
+    *new std::unordered_map<cudaStream_t, StreamRef>();
+std::atomic<int> busy; /* streams that are running an operation */
+
+void pause_at_random() {
+  long limit = options().delay;
+  if (limit <= 0) return;
+  static std::atomic<unsigned> seed{12345};
+  unsigned state = seed.load();
+  while (!seed.compare_exchange_weak(state, state * 1664525u + 1013904223u)) {
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds((state >> 8) % (unsigned long)(limit + 1)));
+}
+
+StreamRef make_stream(Device &d, unsigned flags, int priority, bool legacy) {
+  StreamRef s = std::make_shared<Stream>();
+  s->device = &d;
+  s->legacy = legacy;
+  s->blocking = !legacy && !(flags & cudaStreamNonBlocking);
+  s->flags = flags;
+  s->priority = priority < GREATEST_PRIORITY ? (int)GREATEST_PRIORITY
+                : priority > LEAST_PRIORITY  ? (int)LEAST_PRIORITY
+                                             : priority;
+  std::thread([s] { s->run(); }).detach();
+  return s;
+}
+
+StreamRef legacy_stream(Device &d) {
+  Lock lock(d.streams_mutex);
+  if (!d.legacy) d.legacy = make_stream(d, 0, 0, true);
+  return d.legacy;
+}
+
+/* All streams of a device that may still have work. */
+std::vector<StreamRef> streams_of(Device &d) {
+  std::vector<StreamRef> all;
+  Lock lock(d.streams_mutex);
+  if (d.legacy) all.push_back(d.legacy);
+  size_t kept = 0;
+  for (size_t i = 0; i < d.streams.size(); i++) {
+    StreamRef s = d.streams[i].lock();
+    if (!s) continue;
+    d.streams[kept++] = d.streams[i];
+    all.push_back(std::move(s));
+  }
+  d.streams.resize(kept);
+  return all;
+}
+
+struct Before {
+  StreamRef stream;
+  unsigned long long number;
+};
+
+/* What an operation that is queued now must wait for, by the rule of the default stream. */
+std::vector<Before> before(const StreamRef &s) {
+  std::vector<Before> all;
+  auto add = [&](const StreamRef &other) {
+    Lock lock(other->mutex);
+    if (other->done < other->queued) all.push_back({other, other->queued});
+  };
+  Device &d = *s->device;
+  if (s->legacy) {
+    for (const StreamRef &other : streams_of(d))
+      if (other->blocking) add(other);
+  } else if (s->blocking) {
+    StreamRef legacy;
+    {
+      Lock lock(d.streams_mutex);
+      legacy = d.legacy;
+    }
+    if (legacy) add(legacy);
+  }
+  return all;
+}
+
+unsigned long long push(const StreamRef &s, Operation *operation) {
+  Lock lock(s->mutex);
+  if (s->last)
+    s->last->next = operation;
+  else
+    s->first = operation;
+  s->last = operation;
+  if (s->asleep) s->wake.notify_one();
+  return ++s->queued;
+}
+
+} // namespace
+
+/* The operation goes before it counts as done: its copies and accesses have ended by then. */
+void Stream::run() {
+  current_device() = device->index;
+  Lock lock(mutex);
+  for (;;) {
+    asleep = true;
+    wake.wait(lock, [&] { return first || quit; });
+    asleep = false;
+    if (!first) return;
+    Operation *operation = first;
+    first = operation->next;
+    if (!first) last = nullptr;
+    lock.unlock();
+    busy++;
+    if (!unloading()) {
+      pause_at_random();
+      operation->run();
+    }
+    delete operation;
+    busy--;
+    lock.lock();
+    done++;
+    if (waiters) ended.notify_all();
+  }
+}
+
+Device &device_of_stream(const StreamRef &s) { return *s->device; }
+
+StreamRef find_stream(cudaStream_t handle) {
+  if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
+    return legacy_stream(device(current_device()));
+  Lock lock(handles_mutex);
+  auto found = handles.find(handle);
+  return found == handles.end() ? nullptr : found->second;
+}
+
+unsigned long long enqueue(const StreamRef &s, Operation *operation) {
+  std::vector<Before> waits = before(s);
+  if (!waits.empty())
+    push(s, new OperationOf([waits = std::move(waits)]() mutable {
+           for (const Before &b : waits) wait_for(b.stream, b.number);
+         }));
+  return push(s, operation);
+}
+
+void wait_for(const StreamRef &s, unsigned long long number) {
+  Lock lock(s->mutex);
+  s->waiters++;
+  s->ended.wait(lock, [&] { return s->done >= number; });
+  s->waiters--;
+}
+
+void wait_for_device(Device &d) {
+  for (const StreamRef &s : streams_of(d)) wait_for(s, s->mark());
+}
+
+void destroy_streams(Device &d) {
+  Lock lock(handles_mutex);
+  for (auto i = handles.begin(); i != handles.end();) {
+    if (i->second->device != &d) {
+      ++i;
+      continue;
+    }
+    Lock stream(i->second->mutex);
+    i->second->quit = true;
+    i->second->wake.notify_one();
+    stream.unlock();
+    i = handles.erase(i);
+  }
+}
+
+/* `unloading` is set: streams drop what is queued, kernels end after their block. */
+void stop_streams() {
+  for (int i = 0; i < 200 && busy.load() > 0; i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+} // namespace emulated
+
+using namespace emulated;
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority) {
+  LT_ENTER();
+  LT_NEED(out && !(flags & ~(unsigned)cudaStreamNonBlocking), cudaErrorInvalidValue);
+  LT_NEED(!injected(Fault::STREAM), cudaErrorMemoryAllocation);
+  Device &d = device(current_device());
+  StreamRef s = make_stream(d, flags, priority, false);
+  {
+    Lock lock(d.streams_mutex);
+    d.streams.push_back(s);
+  }
+  *out = (cudaStream_t)s.get();
+  Lock lock(handles_mutex);
+  handles[*out] = s;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
+  return cudaStreamCreateWithPriority(out, flags, 0);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *out) { return cudaStreamCreateWithPriority(out, 0, 0); }
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  LT_ENTER();
+  Lock lock(handles_mutex);
+  auto found = handles.find(handle);
+  LT_NEED(found != handles.end(), cudaErrorInvalidResourceHandle);
+  StreamRef s = found->second;
+  handles.erase(found);
+  lock.unlock();
+  Lock stream(s->mutex);
+  s->quit = true;
+  s->wake.notify_one();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  if (injected(Fault::SYNC)) s->device->sticky = cudaErrorLaunchFailure;
+  wait_for(s, s->mark());
+  return failed(outcome(*s->device));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  Lock lock(s->mutex);
+  return s->done == s->queued ? failed(outcome(*s->device)) : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  *priority = s->priority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned *flags) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  *flags = s->flags;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *index) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  *index = s->device->index;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus *status) {
+  LT_ENTER();
+  LT_NEED(find_stream(handle), cudaErrorInvalidResourceHandle);
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  LT_ENTER();
+  if (least) *least = LEAST_PRIORITY;
+  if (greatest) *greatest = GREATEST_PRIORITY;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+  LT_ENTER();
+  Device &d = device(current_device());
+  if (injected(Fault::SYNC)) d.sticky = cudaErrorLaunchFailure;
+  wait_for_device(d);
+  return failed(outcome(d));
+}
+
+/* A host function runs also after an error, as the real one's does not: nothing may wait for it. */
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *argument) {
+  LT_ENTER();
+  StreamRef s = find_stream(handle);
+  LT_NEED(s, cudaErrorInvalidResourceHandle);
+  LT_NEED(function, cudaErrorInvalidValue);
+  enqueue_work(s, 0, [function, argument] { function(argument); });
+  return cudaSuccess;
+}
