@@ -1,0 +1,316 @@
+/* reduce.c: reductions: brings the dims of the input into an order that suits the kernels, and
+ * decides how threads share the work.
+ *
+ * A reduction reads its input where it lies, whatever its strides: kept dims and reduced dims are
+ * ordered by stride and merged where memory allows. Where a reduced dim is the innermost, threads
+ * that are neighbours share a result (rows); else neighbours work on neighbouring results
+ * (columns). Few results of many elements are cut in pieces, which a second launch joins.
+ *
+ * Only a cast that changes numbers before they are reduced (sum of floats as int64) copies.
+ */
+#include "cuda.h"
+#include "reduce.h"
+
+#include <math.h>
+
+#define ENOUGH    131072 /* threads that keep the largest devices busy */
+#define PIECE     32     /* elements that are worth a thread of their own */
+#define MOST      1024   /* pieces of a result */
+#define ALIGNMENT 16
+
+/* ---- dims ------------------------------------------------------------------------------------ */
+
+typedef struct Dims {
+  int count;
+  int64_t size[LT_MAX_DIMS], x[LT_MAX_DIMS], out[LT_MAX_DIMS];
+} Dims;
+
+static void append(Dims *dims, int64_t size, int64_t x, int64_t out) {
+  int i = dims->count++;
+  dims->size[i] = size;
+  dims->x[i] = x;
+  dims->out[i] = out;
+}
+
+/* Is dim i to stand outside dim j? What is broadcast stands outside all, for nothing lies beside
+ * it. */
+static bool outside(const Dims *dims, int i, int j) {
+  if (dims->x[i] == 0 || dims->x[j] == 0) return dims->x[i] == 0 && dims->x[j] != 0;
+  return dims->x[i] > dims->x[j];
+}
+
+static void order(Dims *dims) {
+  for (int i = 1; i < dims->count; i++)
+    for (int j = i; j > 0 && outside(dims, j, j - 1); j--) {
+      Dims old = *dims;
+      dims->size[j] = old.size[j - 1], dims->size[j - 1] = old.size[j];
+      dims->x[j] = old.x[j - 1], dims->x[j - 1] = old.x[j];
+      dims->out[j] = old.out[j - 1], dims->out[j - 1] = old.out[j];
+    }
+}
+
+/* Merges neighbours that are one stretch in both tensors. */
+static void merge(Dims *dims) {
+  int n = 0;
+  for (int i = 0; i < dims->count; i++) {
+    int64_t size = dims->size[i], x = dims->x[i], out = dims->out[i];
+    if (n > 0 && dims->x[n - 1] == size * x && dims->out[n - 1] == size * out) {
+      dims->size[n - 1] *= size;
+    } else {
+      dims->size[n] = size;
+      n++;
+    }
+    dims->x[n - 1] = x;
+    dims->out[n - 1] = out;
+  }
+  dims->count = n;
+}
+
+/* The dims of x, those of `mask` reduced, into r. in_order: elements are to be met as the user
+ * counts them. */
+static void describe(lt_CudaReduce *r, const lt_Tensor *x, unsigned mask, bool in_order) {
+  Dims kept = {0}, reduced = {0};
+  int64_t stride_of[LT_MAX_DIMS], stride = 1;
+  for (int d = x->ndim - 1; d >= 0; d--) {
+    stride_of[d] = stride;
+    if (!(mask >> d & 1)) stride *= x->shape[d];
+  }
+  r->n = 1;
+  r->results = stride;
+  for (int d = 0; d < x->ndim; d++) {
+    bool is_reduced = mask >> d & 1;
+    if (is_reduced) r->n *= x->shape[d];
+    if (x->shape[d] == 1) continue;
+    append(is_reduced ? &reduced : &kept, x->shape[d], x->strides[d],
+           is_reduced ? 0 : stride_of[d]);
+  }
+  order(&kept);
+  merge(&kept);
+  if (!in_order) order(&reduced);
+  merge(&reduced);
+  if (reduced.count == 0) append(&reduced, 1, 0, 0);
+  r->kept_ndim = kept.count;
+  memcpy(r->kept_shape, kept.size, sizeof kept.size);
+  memcpy(r->kept_x, kept.x, sizeof kept.x);
+  memcpy(r->kept_out, kept.out, sizeof kept.out);
+  r->reduced_ndim = reduced.count;
+  memcpy(r->reduced_shape, reduced.size, sizeof reduced.size);
+  memcpy(r->reduced_x, reduced.x, sizeof reduced.x);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Can four elements be read at once, wherever a multiple of 4 is? */
+static bool in_packs(const lt_CudaReduce *r) {
+  int inner = r->reduced_ndim - 1;
+  size_t pack = 4 * lt_dtype_size((lt_Dtype)r->dtype);
+  if (pack > ALIGNMENT) pack = ALIGNMENT;
+  if (r->reduced_x[inner] != 1 || (uintptr_t)r->x % pack != 0) return false;
+  if (inner > 0 && r->reduced_shape[inner] % 4 != 0) return false;
+  for (int d = 0; d < inner; d++)
+    if (r->reduced_x[d] % 4 != 0) return false;
+  for (int d = 0; d < r->kept_ndim; d++)
+    if (r->kept_x[d] % 4 != 0) return false;
+  return true;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The next power of 2 from n on, at most `most`. */
+static int power_of_2(int64_t n, int most) {
+  int p = 1;
+  while (p < n && p < most) p *= 2;
+  return p;
+}
+
+/* A warp or less for each result, a block where they are long or few. */
+static void share_rows(lt_CudaReduce *r) {
+  r->width = power_of_2((r->n + 7) / 8, LT_CUDA_WARP);
+  if (r->n > 2048 || (r->n > 512 && r->results * LT_CUDA_WARP < ENOUGH / 2))
+    r->width = LT_CUDA_REDUCE_BLOCK;
+  int64_t threads = r->results * r->width;
+  r->threads =
+      (int)least((threads + LT_CUDA_WARP - 1) / LT_CUDA_WARP * LT_CUDA_WARP, LT_CUDA_REDUCE_BLOCK);
+}
+
+/* A thread for each result; more where results are few. */
+static void share_columns(lt_CudaReduce *r) {
+  int inner = r->kept_ndim - 1;
+  int64_t together = inner >= 0 ? r->kept_shape[inner] : 1;
+  int most = LT_CUDA_REDUCE_BLOCK / power_of_2(together, LT_CUDA_WARP);
+  r->width = 1;
+  while (r->width < most && r->results * r->width < ENOUGH && r->n >= r->width * PIECE)
+    r->width *= 2;
+  r->threads = LT_CUDA_REDUCE_BLOCK;
+  if (r->width == 1)
+    r->threads = (int)least((r->results + LT_CUDA_WARP - 1) / LT_CUDA_WARP * LT_CUDA_WARP,
+                            LT_CUDA_REDUCE_BLOCK);
+}
+
+/* Cuts long results in pieces, if that puts more threads to work. */
+static void split(lt_CudaReduce *r) {
+  int64_t batch = 8 * (int64_t)r->width, wanted = ENOUGH * 2 / (r->results * r->width);
+  wanted = least(wanted, MOST);
+  r->splits = least(wanted, r->n / (PIECE * (int64_t)r->width));
+  if (r->splits < 2) r->splits = 1;
+  r->piece = ((r->n + r->splits - 1) / r->splits + batch - 1) / batch * batch;
+  r->splits = (r->n + r->piece - 1) / r->piece;
+}
+
+static void share(lt_CudaReduce *r) {
+  int inner = r->kept_ndim - 1;
+  int64_t beside = r->reduced_x[r->reduced_ndim - 1];
+  r->rows =
+      r->n > 1 && beside != 0 && (inner < 0 || r->kept_x[inner] == 0 || beside < r->kept_x[inner]);
+  r->packs = r->rows && in_packs(r);
+  if (r->rows)
+    share_rows(r);
+  else
+    share_columns(r);
+  split(r);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* What an element may be for a reducer that works in `work`. */
+static bool is_read_as(lt_Dtype dtype, lt_Dtype work) {
+  if (work == LT_float32) return lt_dtype_is_float(dtype) && dtype != LT_float64;
+  return lt_dtype_is_float(dtype) == (work == LT_float64);
+}
+
+static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
+  describe(r, x, mask, r->reducer == LT_CUDA_ARG);
+  r->x = lt_tensor_data(x);
+  r->dtype = x->dtype;
+  share(r);
+  lt_Tensor *room = NULL;
+  if (r->splits > 1) {
+    int64_t size = r->results * r->splits * LT_CUDA_PARTIAL;
+    room = lt_empty(LT_uint8, c->device, 1, &size);
+    if (!room) return false;
+    r->room = lt_tensor_data(room);
+  }
+  bool ok = lt_cuda_ran(lt_cuda_launch_reduce(r, lt_cuda_stream(c)));
+  lt_release(room);
+  return ok;
+}
+
+static bool fill(lt_Tensor *out, double value) {
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+                     lt_scalar_float(value), lt_scalar_int(0));
+}
+
+/* Reduces argument 0 over the dims of the mask. `dtype`: what it is cast to before; `empty`: what
+ * nothing gives. */
+static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype, double empty) {
+  lt_Tensor *self = lt_in(c, 0), *result = c->out[0];
+  if (!lt_cuda_begin(c)) return false;
+  if (result->numel == 0) return true;
+  if (self->numel == 0) return fill(result, empty);
+  bool any_dtype =
+      r->reducer == LT_CUDA_COUNT || r->reducer == LT_CUDA_ALL || r->reducer == LT_CUDA_ANY;
+  lt_Dtype work = lt_dtype_accumulate(dtype);
+  bool in_double =
+      r->reducer == LT_CUDA_SQUARES || r->reducer == LT_CUDA_POWERS || r->reducer == LT_CUDA_SPREAD;
+  r->work = in_double ? LT_float64 : work;
+  if (!r->at) {
+    r->out = lt_tensor_data(result);
+    r->out_dtype = result->dtype;
+  }
+  /* reading as the working dtype is a cast too, and one is enough unless the first one rounds */
+  bool as_it_is =
+      any_dtype || self->dtype == dtype || (dtype == work && is_read_as(self->dtype, work));
+  lt_Tensor *x = as_it_is ? lt_retain(self) : lt_as_contiguous(self, dtype);
+  bool ok = x && launch(c, r, x, mask);
+  lt_release(x);
+  return ok;
+}
+
+/* The same over the dims of argument 1. */
+static bool over_dims(lt_Call *c, lt_CudaReduce r, lt_Dtype dtype, double empty) {
+  unsigned mask;
+  return lt_dims(&c->arg[1], lt_in(c, 0)->ndim, &mask) && reduce(c, &r, mask, dtype, empty);
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+/* What a sum is asked for in. */
+static lt_Dtype summed_dtype(const lt_Call *c) {
+  return lt_given(c, 3) ? c->arg[3].dtype : lt_in(c, 0)->dtype;
+}
+
+bool lt_cuda_sum(lt_Call *c) {
+  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_SUM}, summed_dtype(c), 0);
+}
+
+bool lt_cuda_prod(lt_Call *c) {
+  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_PRODUCT}, summed_dtype(c), 1);
+}
+
+/* Halves are divided before they are rounded, so that only the mean has to fit. */
+bool lt_cuda_mean(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  double results = c->out[0]->numel > 0 ? (double)c->out[0]->numel : 1;
+  lt_CudaReduce r = {.reducer = LT_CUDA_SUM, .a = (double)self->numel / results};
+  return over_dims(c, r, summed_dtype(c), NAN);
+}
+
+static bool best(lt_Call *c, bool smallest) {
+  lt_CudaReduce r = {.reducer = LT_CUDA_BEST, .smallest = smallest};
+  return over_dims(c, r, lt_in(c, 0)->dtype, 0);
+}
+bool lt_cuda_amax(lt_Call *c) { return best(c, false); }
+bool lt_cuda_amin(lt_Call *c) { return best(c, true); }
+
+static bool of_truth(lt_Call *c, lt_CudaReducer reducer, double empty) {
+  return over_dims(c, (lt_CudaReduce){.reducer = reducer}, lt_in(c, 0)->dtype, empty);
+}
+bool lt_cuda_all(lt_Call *c) { return of_truth(c, LT_CUDA_ALL, 1); }
+bool lt_cuda_any(lt_Call *c) { return of_truth(c, LT_CUDA_ANY, 0); }
+bool lt_cuda_count_nonzero(lt_Call *c) { return of_truth(c, LT_CUDA_COUNT, 0); }
+
+bool lt_cuda__norm(lt_Call *c) {
+  double p = c->arg[3].f;
+  lt_CudaReduce r = {.reducer = LT_CUDA_POWERS, .a = p};
+  if (p == 0) r.reducer = LT_CUDA_COUNT;
+  if (p == 2) r.reducer = LT_CUDA_SQUARES;
+  if (isinf(p)) {
+    r.reducer = LT_CUDA_BEST;
+    r.absolute = true;
+    r.smallest = p < 0;
+  }
+  return over_dims(c, r, lt_in(c, 0)->dtype, p < 0 ? INFINITY : 0);
+}
+
+/* Where the best of argument 0 is: along argument 1, a dim, or in all of it. */
+static bool arg(lt_Call *c, bool smallest) {
+  lt_Tensor *self = lt_in(c, 0);
+  lt_CudaReduce r = {.reducer = LT_CUDA_ARG, .smallest = smallest};
+  unsigned mask = ~0u;
+  if (lt_given(c, 1)) {
+    int dim = lt_dim(c->arg[1].i, self->ndim);
+    if (dim < 0) return false;
+    mask = 1u << dim;
+  }
+  if (c->nout == 2) {
+    r.out = lt_tensor_data(c->out[0]);
+    r.out_dtype = c->out[0]->dtype;
+  }
+  r.at = lt_tensor_data(c->out[c->nout - 1]);
+  return reduce(c, &r, mask, self->dtype, 0);
+}
+bool lt_cuda_argmax(lt_Call *c) { return arg(c, false); }
+bool lt_cuda_argmin(lt_Call *c) { return arg(c, true); }
+bool lt_cuda__max(lt_Call *c) { return arg(c, false); }
+bool lt_cuda__min(lt_Call *c) { return arg(c, true); }
+
+bool lt_cuda__var(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  double n = (double)self->numel / (c->out[0]->numel > 0 ? (double)c->out[0]->numel : 1);
+  lt_CudaReduce r = {.reducer = LT_CUDA_SPREAD, .a = fmax(0, n - c->arg[3].f)};
+  return over_dims(c, r, self->dtype, NAN);
+}
+
+bool lt_cuda_logsumexp(lt_Call *c) {
+  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_LOGSUMEXP}, c->compute, -INFINITY);
+}

@@ -1,0 +1,320 @@
+/* reduce.cuh: the kernels of all reductions; what differs is a function object, the reducer:
+ *
+ *   In        what elements are read as: float, double, int64_t or Truth
+ *   State     what a thread keeps
+ *   Acc       what threads join
+ *   nothing, take (eight elements), one, close (State to Acc), join, finish (stores a result)
+ *
+ * A thread takes elements eight at a time, so that enough loads are under way at once and what a
+ * reducer does once for eight of them costs little. How elements are dealt out depends on sizes
+ * alone, and joins follow a fixed tree: results are the same on every run and every device.
+ */
+#ifndef LT_CUDA_REDUCE_CUH
+#define LT_CUDA_REDUCE_CUH
+
+#include "device.cuh"
+#include "launch.cuh"
+#include "reduce.h"
+
+/* ---- reading elements ------------------------------------------------------------------------ */
+
+struct Truth {
+  int is; /* 1: the element is not 0 */
+};
+
+/* What lies in memory, as a number. */
+struct HalfBits {
+  typedef uint16_t Storage;
+  static __device__ __forceinline__ float of(Storage b) {
+    return __half2float(__ushort_as_half(b));
+  }
+};
+struct Bfloat16Bits {
+  typedef uint16_t Storage;
+  static __device__ __forceinline__ float of(Storage b) {
+    return __uint_as_float((unsigned)b << 16);
+  }
+};
+template <class S> struct Plain {
+  typedef S Storage;
+  static __device__ __forceinline__ S of(S v) { return v; }
+};
+struct Boolean {
+  typedef uint8_t Storage;
+  static __device__ __forceinline__ int of(Storage v) { return v != 0; }
+};
+/* `shift` 1: a float's bits, whose sign does not count. */
+template <class S, int shift> struct NotZero {
+  typedef S Storage;
+  static __device__ __forceinline__ Truth of(S v) {
+    Truth t = {(S)(v << shift) != 0};
+    return t;
+  }
+};
+
+/* Calls f with how elements of the dtype are read, for those dtypes that are read as the first
+ * argument's type. */
+template <class F> LT_DEVICE_INLINE void reading(float, int dtype, F f) {
+  if (dtype == LT_float32)
+    f(Plain<float>());
+  else if (dtype == LT_bfloat16)
+    f(Bfloat16Bits());
+  else
+    f(HalfBits());
+}
+template <class F> LT_DEVICE_INLINE void reading(double, int dtype, F f) {
+  if (dtype == LT_float64)
+    f(Plain<double>());
+  else
+    reading(0.0f, dtype, f);
+}
+template <class F> LT_DEVICE_INLINE void reading(int64_t, int dtype, F f) {
+  switch (dtype) {
+  case LT_bool:
+    f(Boolean());
+    break;
+  case LT_uint8:
+    f(Plain<uint8_t>());
+    break;
+  case LT_int8:
+    f(Plain<int8_t>());
+    break;
+  case LT_int16:
+    f(Plain<int16_t>());
+    break;
+  case LT_int32:
+    f(Plain<int32_t>());
+    break;
+  default:
+    f(Plain<int64_t>());
+    break;
+  }
+}
+template <class F> LT_DEVICE_INLINE void reading(Truth, int dtype, F f) {
+  switch (dtype) {
+  case LT_float16:
+  case LT_bfloat16:
+    f(NotZero<uint16_t, 1>());
+    break;
+  case LT_float32:
+    f(NotZero<uint32_t, 1>());
+    break;
+  case LT_float64:
+    f(NotZero<uint64_t, 1>());
+    break;
+  case LT_int16:
+    f(NotZero<uint16_t, 0>());
+    break;
+  case LT_int32:
+    f(NotZero<uint32_t, 0>());
+    break;
+  case LT_int64:
+    f(NotZero<uint64_t, 0>());
+    break;
+  default:
+    f(NotZero<uint8_t, 0>());
+    break;
+  }
+}
+
+/* Four elements that lie together and are read at once. */
+template <class S> struct __align__(sizeof(S) * 4 < 16 ? sizeof(S) * 4 : 16) Pack { S v[4]; };
+
+/* The packs from elements i and j on. */
+template <class In>
+LT_DEVICE_INLINE void read_packs(In (&v)[8], const void *x, int dtype, int64_t i, int64_t j) {
+  reading(In(), dtype, [&](auto how) {
+    typedef typename decltype(how)::Storage S;
+    Pack<S> a = *(const Pack<S> *)((const S *)x + i), b = *(const Pack<S> *)((const S *)x + j);
+    for (int k = 0; k < 4; k++) v[k] = (In)how.of(a.v[k]), v[k + 4] = (In)how.of(b.v[k]);
+  });
+}
+/* Elements i, i + step, i + 2 step ... */
+template <class In>
+LT_DEVICE_INLINE void read_eight(In (&v)[8], const void *x, int dtype, int64_t i, int64_t step) {
+  reading(In(), dtype, [&](auto how) {
+    typedef typename decltype(how)::Storage S;
+    S s[8];
+    for (int k = 0; k < 8; k++) s[k] = ((const S *)x)[i + k * step];
+    for (int k = 0; k < 8; k++) v[k] = (In)how.of(s[k]);
+  });
+}
+template <class In> LT_DEVICE_INLINE In read_one(const void *x, int dtype, int64_t i) {
+  In v;
+  reading(In(), dtype, [&](auto how) {
+    typedef typename decltype(how)::Storage S;
+    v = (In)how.of(((const S *)x)[i]);
+  });
+  return v;
+}
+
+/* Positions, within the result's elements, of eight that were read together. */
+struct Places {
+  int64_t first, far, near;
+  __device__ __forceinline__ int64_t at(int k) const {
+    return first + (k >> 2) * far + (k & 3) * near;
+  }
+};
+
+/* ---- one result, by the threads of a block --------------------------------------------------- */
+
+struct Reduction {
+  const void *x;
+  int dtype;
+  void *out;
+  int out_dtype;
+  int64_t *at;
+  Geometry<2> kept; /* of x and out */
+  Geometry<1> reduced;
+  int64_t results, n, splits, piece, blocks;
+  int width;
+  bool rows, packs;
+  void *room;
+};
+
+LT_DEVICE_INLINE int64_t element(const Reduction &p, int64_t i) {
+  if (p.reduced.ndim == 1) return i * p.reduced.strides[0][0];
+  int64_t offset[1];
+  offsets_at(p.reduced, i, offset);
+  return offset[0];
+}
+
+/* What this thread, number `lane` of the width, takes of elements from .. to of the result whose
+ * first element is x[base]. */
+template <class R>
+LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p, int64_t base,
+                                            int lane, int64_t from, int64_t to) {
+  typedef typename R::In In;
+  typename R::State state = reducer.nothing();
+  In v[8];
+  int64_t i = from + lane, width = p.width;
+  if (p.packs) {
+    int64_t end = to - (to - from) % 4;
+    for (i = from + 4 * lane; i + 4 * width < end; i += 8 * width) {
+      read_packs(v, p.x, p.dtype, base + element(p, i), base + element(p, i + 4 * width));
+      reducer.take(state, v, Places{i, 4 * width, 1});
+    }
+    if (i < end) {
+      int64_t at = base + element(p, i);
+      for (int k = 0; k < 4; k++) reducer.one(state, read_one<In>(p.x, p.dtype, at + k), i + k);
+    }
+    i = end + lane;
+  } else if (p.reduced.ndim == 1) {
+    int64_t stride = p.reduced.strides[0][0];
+    for (; i + 7 * width < to; i += 8 * width) {
+      read_eight(v, p.x, p.dtype, base + i * stride, width * stride);
+      reducer.take(state, v, Places{i, 4 * width, width});
+    }
+  }
+  for (; i < to; i += width)
+    reducer.one(state, read_one<In>(p.x, p.dtype, base + element(p, i)), i);
+  return reducer.close(state);
+}
+
+LT_DEVICE_INLINE float shuffled(float v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
+LT_DEVICE_INLINE double shuffled(double v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
+LT_DEVICE_INLINE int64_t shuffled(int64_t v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
+
+template <class R, class Acc> LT_DEVICE_INLINE Acc join_warp(const R &reducer, Acc acc, int width) {
+  for (int step = width / 2; step > 0; step /= 2) acc = reducer.join(acc, shuffled(acc, step));
+  return acc;
+}
+
+/* Joins what the threads of each result have; lane 0 gets it. */
+template <class R, class Acc>
+LT_DEVICE_INLINE Acc join_block(const R &reducer, const Reduction &p, Acc acc, int lane, int mine,
+                                Acc *room) {
+  int tid = (int)threadIdx.x, threads = (int)blockDim.x;
+  if (p.rows && p.width <= LT_WARP) return join_warp(reducer, acc, p.width);
+  if (p.width == 1) return acc;
+  room[tid] = acc;
+  __syncthreads();
+  if (!p.rows) {
+    int results = threads / p.width;
+    if (lane == 0)
+      for (int k = 1; k < p.width; k++) acc = reducer.join(acc, room[k * results + mine]);
+  } else if (tid < LT_WARP) {
+    for (int k = tid + LT_WARP; k < threads; k += LT_WARP) acc = reducer.join(acc, room[k]);
+    acc = join_warp(reducer, acc, LT_WARP);
+  }
+  __syncthreads();
+  return acc;
+}
+
+template <class R>
+static __global__ void __launch_bounds__(LT_CUDA_REDUCE_BLOCK)
+    reduce_kernel(const R reducer, const Reduction p) {
+  typedef typename R::Acc Acc;
+  __shared__ Acc room[LT_CUDA_REDUCE_BLOCK];
+  int results = (int)blockDim.x / p.width, tid = (int)threadIdx.x;
+  int lane = p.rows ? tid % p.width : tid / results, mine = p.rows ? tid / p.width : tid % results;
+  for (int64_t b = blockIdx.x; b < p.blocks; b += gridDim.x) {
+    int64_t split = b % p.splits, result = b / p.splits * results + mine;
+    int64_t from = split * p.piece, to = from + p.piece < p.n ? from + p.piece : p.n;
+    int64_t offset[2] = {0, 0};
+    if (result < p.results)
+      offsets_at(p.kept, result, offset);
+    else
+      to = from;
+    Acc acc = fold_share(reducer, p, offset[0], lane, from, to);
+    acc = join_block(reducer, p, acc, lane, mine, room);
+    if (lane != 0 || result >= p.results) continue;
+    if (p.splits > 1)
+      ((Acc *)p.room)[result * p.splits + split] = acc;
+    else
+      reducer.finish(p, offset[1], acc);
+  }
+}
+
+/* The second stage: a warp joins the pieces of a result. */
+template <class R>
+static __global__ void __launch_bounds__(LT_WARP)
+    reduce_pieces_kernel(const R reducer, const Reduction p) {
+  typedef typename R::Acc Acc;
+  for (int64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
+    const Acc *pieces = (const Acc *)p.room + result * p.splits;
+    Acc acc = reducer.close(reducer.nothing());
+    for (int64_t k = threadIdx.x; k < p.splits; k += LT_WARP) acc = reducer.join(acc, pieces[k]);
+    acc = join_warp(reducer, acc, LT_WARP);
+    if (threadIdx.x != 0) continue;
+    int64_t offset[2];
+    offsets_at(p.kept, result, offset);
+    reducer.finish(p, offset[1], acc);
+  }
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+static inline Reduction reduction_of(const lt_CudaReduce *r) {
+  Reduction p = {};
+  p.x = r->x, p.dtype = r->dtype, p.out = r->out, p.out_dtype = r->out_dtype, p.at = r->at;
+  p.kept.ndim = r->kept_ndim;
+  for (int d = 0; d < r->kept_ndim; d++) {
+    p.kept.shape[d] = r->kept_shape[d];
+    p.kept.strides[0][d] = r->kept_x[d];
+    p.kept.strides[1][d] = r->kept_out[d];
+  }
+  p.reduced.ndim = r->reduced_ndim;
+  for (int d = 0; d < r->reduced_ndim; d++) {
+    p.reduced.shape[d] = r->reduced_shape[d];
+    p.reduced.strides[0][d] = r->reduced_x[d];
+  }
+  p.results = r->results, p.n = r->n, p.splits = r->splits, p.piece = r->piece;
+  p.width = r->width, p.rows = r->rows, p.packs = r->packs, p.room = r->room;
+  p.blocks = blocks_for(r->results, r->threads / r->width) * r->splits;
+  return p;
+}
+
+template <class R>
+static cudaError_t reduce_by(const char *name, const R &reducer, const lt_CudaReduce *r,
+                             cudaStream_t stream) {
+  static_assert(sizeof(typename R::Acc) <= LT_CUDA_PARTIAL, "pieces have room in the scratch");
+  Reduction p = reduction_of(r);
+  cudaError_t status =
+      launch(name, reduce_kernel<R>, grid_for(p.blocks), dim3(r->threads), 0, stream, reducer, p);
+  if (status != cudaSuccess || p.splits == 1) return status;
+  return launch(name, reduce_pieces_kernel<R>, grid_for(p.results), dim3(LT_WARP), 0, stream,
+                reducer, p);
+}
+
+#endif
