@@ -52,11 +52,13 @@ LT_DEVICE_INLINE T get(const lt_CudaOperands &l, int k, int64_t offset) {
 }
 
 /* As much of a shape as is used: kernels take it by value. */
+namespace {
 template <int DIMS> struct Part {
   int ndim;
   int64_t shape[DIMS];
   int64_t strides[4][DIMS];
 };
+} // namespace
 
 template <int DIMS>
 static __global__ void __launch_bounds__(THREADS) elementwise(lt_CudaOperands l, Part<DIMS> part) {

@@ -11,10 +11,12 @@
 #define TILE    32
 #define ROWS    8 /* of a tile, at a time: a block is TILE x ROWS threads */
 
+namespace {
 template <int DIMS> struct Part {
   int ndim;
   int64_t shape[DIMS], to[DIMS], from[DIMS];
 };
+} // namespace
 
 template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *s) {
   Part<DIMS> part;
@@ -48,11 +50,17 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
+template <class E> static inline E value(uint64_t bits) { return (E)bits; }
+template <> uint2 value<uint2>(uint64_t bits) {
+  return make_uint2((unsigned)bits, (unsigned)(bits >> 32));
+}
+template <> uint4 value<uint4>(uint64_t) { return make_uint4(0, 0, 0, 0); /* of no fill */ }
+
 template <class E, int DIMS>
 static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
   return launch(m->from ? "copy" : "fill", move_elements<E, DIMS>,
                 grid_for(blocks_for(m->numel, THREADS * EACH)), dim3(THREADS), 0, stream,
-                (E *)m->to, (const E *)m->from, (E)m->bits, m->numel, part_of<DIMS>(s));
+                (E *)m->to, (const E *)m->from, value<E>(m->bits), m->numel, part_of<DIMS>(s));
 }
 
 /* ---- dense memory ---------------------------------------------------------------------------- */
@@ -92,11 +100,13 @@ static cudaError_t fill_dense(const lt_CudaMove *m, cudaStream_t stream) {
 /* ---- transposes ------------------------------------------------------------------------------ */
 
 /* Dimension `across` is dense in `from`, the last one in `to`. */
+namespace {
 struct Tiles {
   int64_t across, tiles_across, tiles_last; /* sizes: of the dimension, and in tiles */
   int64_t last;
   int64_t to_across, from_last; /* strides */
 };
+} // namespace
 
 template <class E, int DIMS>
 static __global__ void __launch_bounds__(TILE *ROWS)
@@ -125,6 +135,7 @@ static __global__ void __launch_bounds__(TILE *ROWS)
 static int transposed(const lt_CudaMove *m, const lt_CudaShape *s) {
   int last = s->ndim - 1;
   if (!m->from || s->strides[0][last] != 1 || s->strides[1][last] == 1) return -1;
+  if (m->numel >= (int64_t)1 << 36) return -1; /* tiles may be more than a grid has blocks */
   for (int d = 0; d < last; d++)
     if (s->strides[1][d] == 1 && s->shape[d] >= 8 && s->shape[last] >= 8) return d;
   return -1;
@@ -150,7 +161,6 @@ static cudaError_t transpose(const lt_CudaMove *m, const lt_CudaShape *s, int di
   }
   int64_t blocks = t.tiles_across * t.tiles_last;
   for (int d = 0; d < rest.ndim; d++) blocks *= rest.shape[d];
-  if (blocks > 0x7fffffff) return move_any<E, LT_MAX_DIMS>(m, s, stream);
   return rest.ndim <= 2
              ? launch("transpose", move_tiles<E, 2>, grid_for(blocks), dim3(TILE, ROWS), 0, stream,
                       (E *)m->to, (const E *)m->from, t, part_of<2>(&rest))
@@ -158,12 +168,48 @@ static cudaError_t transpose(const lt_CudaMove *m, const lt_CudaShape *s, int di
                       0, stream, (E *)m->to, (const E *)m->from, t, part_of<LT_MAX_DIMS>(&rest));
 }
 
+static cudaError_t move_transposed(const lt_CudaMove *m, const lt_CudaShape *s, int dim,
+                                   cudaStream_t stream) {
+  switch (m->size) {
+  case 1:
+    return transpose<uint8_t>(m, s, dim, stream);
+  case 2:
+    return transpose<uint16_t>(m, s, dim, stream);
+  case 4:
+    return transpose<uint32_t>(m, s, dim, stream);
+  default:
+    return transpose<uint64_t>(m, s, dim, stream);
+  }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Rows that are dense on both sides are moved as rows of elements twice as large, as often as that
+ * fits, up to 16 bytes. */
+static void widen(lt_CudaMove *m, lt_CudaShape *s) {
+  int last = s->ndim - 1, operands = m->from ? 2 : 1;
+  int64_t largest = m->from ? 16 : 8;
+  for (int64_t size = 2 * m->size; size <= largest; size *= 2) {
+    bool fits =
+        s->shape[last] % 2 == 0 && ((uintptr_t)m->to | (uintptr_t)m->from) % (uintptr_t)size == 0;
+    for (int k = 0; k < operands && fits; k++) {
+      fits = s->strides[k][last] == 1;
+      for (int d = 0; d < last; d++) fits &= s->strides[k][d] % 2 == 0;
+    }
+    if (!fits) return;
+    m->bits |= m->bits << 4 * size; /* half of the new size, in bits */
+    m->size = (int)size;
+    m->numel /= 2;
+    s->shape[last] /= 2;
+    for (int k = 0; k < operands; k++)
+      for (int d = 0; d < last; d++) s->strides[k][d] /= 2;
+  }
+}
+
 /* ---- which ----------------------------------------------------------------------------------- */
 
 template <class E>
-static cudaError_t move(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
-  int dim = transposed(m, s);
-  if (dim >= 0) return transpose<E>(m, s, dim, stream);
+static cudaError_t move_rows(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
   return s->ndim <= 4 ? move_any<E, 4>(m, s, stream) : move_any<E, LT_MAX_DIMS>(m, s, stream);
 }
 
@@ -176,14 +222,21 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_move(const lt_CudaMove *m, const lt_Cuda
     return lt_cuda_note_launch("copy", stream,
                                cudaMemcpyAsync(m->to, m->from, (size_t)(m->numel * m->size),
                                                cudaMemcpyDeviceToDevice, stream));
-  switch (m->size) {
+  int dim = transposed(m, s);
+  if (dim >= 0) return move_transposed(m, s, dim, stream);
+  lt_CudaMove wide = *m;
+  lt_CudaShape shape = *s;
+  widen(&wide, &shape);
+  switch (wide.size) {
   case 1:
-    return move<uint8_t>(m, s, stream);
+    return move_rows<uint8_t>(&wide, &shape, stream);
   case 2:
-    return move<uint16_t>(m, s, stream);
+    return move_rows<uint16_t>(&wide, &shape, stream);
   case 4:
-    return move<uint32_t>(m, s, stream);
+    return move_rows<uint32_t>(&wide, &shape, stream);
+  case 8:
+    return move_rows<uint2>(&wide, &shape, stream);
   default:
-    return move<uint64_t>(m, s, stream);
+    return move_rows<uint4>(&wide, &shape, stream);
   }
 }

@@ -7,6 +7,7 @@
 #define THREADS 128
 #define EACH    4 /* elements of a thread */
 
+namespace {
 struct Whole {
   int64_t start, step;
   __device__ __forceinline__ int64_t operator()(int64_t i) const {
@@ -27,6 +28,7 @@ struct Ends {
                            : __dsub_rn(stop, __dmul_rn((double)(n - 1 - i), step));
   }
 };
+} // namespace
 
 template <class T, class Number>
 static __global__ void __launch_bounds__(THREADS)
