@@ -13,4 +13,25 @@ LT_C_LINKAGE cudaError_t lt_cuda_scan_exclusive_i64(void *room, size_t *room_siz
                                                     const void *flags, int dtype, int64_t n,
                                                     int64_t *out, cudaStream_t stream);
 
+/* Running sums or products along the middle of outer x n x inner dense elements, of x into `out`.
+ * Both kinds are kept in float64 where in_double, else in int64, which wraps. */
+typedef struct lt_CudaScan {
+  bool product, in_double;
+  const void *x;
+  int dtype;
+  void *out;
+  int out_dtype;
+  int64_t outer, n, inner;
+  /* Of rows (inner == 1): each is cut in pieces of `tiles` tiles of LT_CUDA_SCAN_TILE elements; where
+   * that is more than one, `room` holds outer * pieces numbers of 8 bytes. */
+  int64_t pieces, tiles;
+  void *room;
+} lt_CudaScan;
+
+#define LT_CUDA_SCAN_TILE 2048
+
+/* Chooses pieces and tiles. */
+LT_C_LINKAGE void lt_cuda_scan_plan(lt_CudaScan *s);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_scan(const lt_CudaScan *s, cudaStream_t stream);
+
 #endif
