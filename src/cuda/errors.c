@@ -45,56 +45,6 @@ static const char *name_of(int index) {
   return lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index});
 }
 
-/* ---- launches -------------------------------------------------------------------------------- */
-
-static void remember(Watch *w, const char *kernel, cudaStream_t stream) {
-  const lt_Thread *t = lt_thread();
-  pthread_mutex_lock(&w->lock);
-  if (w->launched == w->waited)
-    w->mixed = false;
-  else if (w->last[(w->launched - 1) % LAST].stream != stream)
-    w->mixed = true;
-  w->last[w->launched++ % LAST] = (Launch){kernel, t->user_op, t->user_in_place, stream};
-  pthread_mutex_unlock(&w->lock);
-}
-
-cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaError_t status) {
-  pthread_once(&once, start);
-  if (status == cudaSuccess) {
-    remember(&watches[selected < 0 ? 0 : selected], kernel, stream);
-    if (blocking) status = cudaStreamSynchronize(stream);
-  }
-  if (status != cudaSuccess) failing = kernel;
-  return status;
-}
-
-void lt_cuda_waited(int index, cudaStream_t stream, bool all) {
-  Watch *w = &watches[index];
-  pthread_once(&once, start);
-  pthread_mutex_lock(&w->lock);
-  if (all || (!w->mixed && w->launched > 0 && w->last[(w->launched - 1) % LAST].stream == stream))
-    w->waited = w->launched;
-  pthread_mutex_unlock(&w->lock);
-}
-
-/* "softmax (of softmax), binary (of add_)": the last first. Under the lock. */
-static void launches_text(const Watch *w, char *text, size_t size) {
-  uint64_t count = w->launched - w->waited, shown = count < LAST ? count : LAST;
-  size_t used = 0;
-  text[0] = 0;
-  for (uint64_t i = 0; i < shown && used < size; i++) {
-    const Launch *l = &w->last[(w->launched - 1 - i) % LAST];
-    const char *op = l->op ? l->op + (l->op[0] == '_' && !l->in_place) : "lutra";
-    used += (size_t)snprintf(text + used, size - used, "%s%s (of %s%s)", i ? ", " : "", l->kernel,
-                             op, l->op && l->in_place ? "_" : "");
-  }
-  if (count > shown && used < size)
-    snprintf(text + used, size - used, ", or one of %llu before",
-             (unsigned long long)(count - shown));
-}
-
-/* ---- statuses -------------------------------------------------------------------------------- */
-
 /* Errors after which the context is of no use any more. */
 static bool is_final(cudaError_t status) {
   switch ((int)status) {
@@ -116,6 +66,58 @@ static bool is_final(cudaError_t status) {
     return false;
   }
 }
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static void remember(Watch *w, const char *kernel, cudaStream_t stream) {
+  const lt_Thread *t = lt_thread();
+  pthread_mutex_lock(&w->lock);
+  if (w->launched == w->waited)
+    w->mixed = false;
+  else if (w->last[(w->launched - 1) % LAST].stream != stream)
+    w->mixed = true;
+  w->last[w->launched++ % LAST] = (Launch){kernel, t->user_op, t->user_in_place, stream};
+  pthread_mutex_unlock(&w->lock);
+}
+
+void lt_cuda_waited(int index, cudaStream_t stream, bool all) {
+  Watch *w = &watches[index];
+  pthread_once(&once, start);
+  pthread_mutex_lock(&w->lock);
+  if (all || (!w->mixed && w->launched > 0 && w->last[(w->launched - 1) % LAST].stream == stream))
+    w->waited = w->launched;
+  pthread_mutex_unlock(&w->lock);
+}
+
+cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaError_t status) {
+  pthread_once(&once, start);
+  int index = selected < 0 ? 0 : selected;
+  if (status == cudaSuccess || is_final(status)) remember(&watches[index], kernel, stream);
+  if (status == cudaSuccess && blocking) {
+    status = cudaStreamSynchronize(stream);
+    if (status == cudaSuccess) lt_cuda_waited(index, stream, false);
+  }
+  if (status != cudaSuccess) failing = kernel;
+  return status;
+}
+
+/* "softmax (of softmax), binary (of add_)": the last first. Under the lock. */
+static void launches_text(const Watch *w, char *text, size_t size) {
+  uint64_t count = w->launched - w->waited, shown = count < LAST ? count : LAST;
+  size_t used = 0;
+  text[0] = 0;
+  for (uint64_t i = 0; i < shown && used < size; i++) {
+    const Launch *l = &w->last[(w->launched - 1 - i) % LAST];
+    const char *op = l->op ? l->op + (l->op[0] == '_' && !l->in_place) : "lutra";
+    used += (size_t)snprintf(text + used, size - used, "%s%s (of %s%s)", i ? ", " : "", l->kernel,
+                             op, l->op && l->in_place ? "_" : "");
+  }
+  if (count > shown && used < size)
+    snprintf(text + used, size - used, ", or one of %llu before",
+             (unsigned long long)(count - shown));
+}
+
+/* ---- statuses -------------------------------------------------------------------------------- */
 
 static bool say_lost(int index) { return lt_fail("%s", watches[index].why); }
 
@@ -177,7 +179,11 @@ bool lt_cuda_select(int index) {
   if (lt_cuda_is_lost(index)) return say_lost(index);
   if (selected == index) return true;
   cudaError_t status = cudaSetDevice(index);
-  if (status != cudaSuccess) {
+  if (is_final(status)) { /* of this device, or of the one before? */
+    selected = index;
+    status = cudaStreamQuery(NULL);
+    if (is_final(status)) return lose(index, status, "selecting it", NULL);
+  } else if (status != cudaSuccess) {
     cudaGetLastError();
     return lt_fail("cannot use %s: CUDA error %d, %s", name_of(index), (int)status,
                    cudaGetErrorString(status));
