@@ -32,11 +32,18 @@ lt.newaxis = "newaxis"
 
 for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
-for name, value in pairs(require "lutra.devices") do lt[name] = value end
 for name, value in pairs(require "lutra.archive") do lt[name] = value end
+
+--- The device to calculate on: "cuda:0" (the current GPU) where there is one, else "mps", else
+-- "cpu".
+function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
 
 -- Libraries, by the name they have in lt.
 local libraries = {
+  accelerator = "lutra.accelerator",
+  cuda = "lutra.cuda",
+  mps = "lutra.mps",
+  backends = "lutra.backends",
   nn = "lutra.nn",
   F = "lutra.nn.functional",
   optim = "lutra.optim",

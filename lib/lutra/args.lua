@@ -110,6 +110,10 @@ local types = {
   sizes = {"an integer or a list of integers", to_sizes, is_list = true},
   callable = {"a function", function(x) return args.is_callable(x) and x or nil end},
   tensor = {"a tensor", function(x) return lutra().is_tensor(x) and x or nil end},
+  device = {'a device: a name such as "cuda:0", a number, or a tensor that is there', function(x)
+    local kind = math.type(x) == "integer" and "number" or type(x)
+    return (kind == "string" or kind == "number" or lutra().is_tensor(x)) and x or nil
+  end},
   boolean = {"true or false", nil},
 }
 

@@ -32,6 +32,8 @@ function nn.Parameter(...)
   return lt._parameter(data, requires_grad)
 end
 
+nn.skip_init = nn.utils.skip_init
+
 --- Is `x` a module? Is it a parameter?
 nn.is_module = nn.Module.is_module
 function nn.is_parameter(x) return lt.is_parameter(x) end

@@ -5,17 +5,13 @@
 -- shows where the error arose.
 
 local core = require "lutra.core"
+local restore = require "lutra.restore"
 
 local scopes = {}
 
--- An object that calls set(value) when it is closed.
-local function restorer(set, value)
-  return setmetatable({}, {__close = function() set(value) end})
-end
-
 -- The two restorers of a flag are made once: a scope makes no garbage.
 local function flag_scope(set)
-  local back = {[true] = restorer(set, true), [false] = restorer(set, false)}
+  local back = {[true] = restore(set, true), [false] = restore(set, false)}
   return function(on, f, ...)
     local _ <close> = back[set(on)]
     return f(...)
@@ -54,7 +50,17 @@ function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   local old = core.get_default_device()
   core.set_default_device(device)
-  local _ <close> = restorer(core.set_default_device, old)
+  local _ <close> = restore(core.set_default_device, old)
+  return f(...)
+end
+
+--- Calls f(...) with the stream as the current one of its device, and its device as the
+-- current one; afterwards both are again what they were. A nil stream changes nothing.
+function scopes.with_stream(stream, f, ...)
+  check_function("with_stream", f)
+  if stream == nil then return f(...) end
+  local old_stream, old_device = core._accelerator.set_stream(stream, "with_stream")
+  local _ <close> = restore(core._accelerator.restore_stream, old_stream, old_device)
   return f(...)
 end
 

@@ -298,9 +298,8 @@ typedef struct lt_Thread {
   bool in_pressure;
   lt_WhereFn where;
   void *where_context;
-  lt_Making making; /* what an allocation is for, while lt_empty allocates */
-  const lt_Tensor
-      *apart[2]; /* of the last error: tensors on different devices, or NULL; borrowed */
+  lt_Making making;           /* what an allocation is for, while lt_empty allocates */
+  const lt_Storage *apart[2]; /* of the last error: memory on different devices, or NULL */
   lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */

@@ -229,6 +229,14 @@ int lt_device_register(const lt_Backend *backend) {
   return number;
 }
 
+bool lt_device_is_built(int number) {
+  char path[4096], name[40];
+  const DeviceType *type = &types[number];
+  if (type->linked || atomic_load(&type->backend)) return true;
+  snprintf(name, sizeof name, "%.16s%s", type->name, is_emulated(type->name) ? "_emulated" : "");
+  return find_object(name, path, sizeof path);
+}
+
 int lt_device_load(const char *path) {
   const lt_Backend *b = open_backend(path);
   return b ? lt_device_register(b) : -1;

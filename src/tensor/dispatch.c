@@ -105,8 +105,8 @@ static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name)
           "  %s has the shape %s, %s %s",
           place->name, here, name, lt_device_name(lt_tensor_device(t)), name, here, place->name,
           lt_shape_text(first->ndim, first->shape), name, lt_shape_text(t->ndim, t->shape));
-  lt_thread()->apart[0] = first;
-  lt_thread()->apart[1] = t;
+  lt_thread()->apart[0] = first->storage;
+  lt_thread()->apart[1] = t->storage;
   return false;
 }
 

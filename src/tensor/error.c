@@ -12,7 +12,7 @@ const char *lt_error(void) { return lt_thread()->error; }
 
 bool lt_error_is_memory(void) { return lt_thread()->memory_error; }
 
-bool lt_error_tensors(const lt_Tensor *pair[2]) {
+bool lt_error_tensors(const lt_Storage *pair[2]) {
   const lt_Thread *t = lt_thread();
   pair[0] = t->apart[0];
   pair[1] = t->apart[1];

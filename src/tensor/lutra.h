@@ -99,6 +99,8 @@ const char *lt_device_type_name(int type);
 /* Devices of a type on this machine: 0 with the reason in `why` (if not NULL) when there is
  * none. */
 int lt_device_count(int type, char *why, size_t why_size);
+/* Is there code for a type, whether or not there is a device? */
+bool lt_device_is_built(int type);
 lt_Device lt_device_default(void); /* where factory functions create */
 bool lt_device_set_default(lt_Device d);
 /* Asks, before a device of such a type has been asked for, that it be emulated: "cuda:2", or a list
@@ -115,10 +117,10 @@ const char *lt_error(void); /* the thread's last reason */
 void *lt_error_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* True when the slot's reason is that memory ran out. */
 bool lt_error_is_memory(void);
-/* The two tensors of which the slot's reason says that they are on different devices: fills `pair`
- * and returns true. Borrowed: to be looked at before anything else is called. */
-struct lt_Tensor;
-bool lt_error_tensors(const struct lt_Tensor *pair[2]);
+/* The memory of the two tensors of which the slot's reason says that they are on different devices:
+ * fills `pair` and returns true. Addresses to compare, no more: it may have been of temporaries. */
+struct lt_Storage;
+bool lt_error_tensors(const struct lt_Storage *pair[2]);
 
 /* ---- storages and tensors -------------------------------------------------------------------- */
 
@@ -175,7 +177,7 @@ static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
 void lt_storage_settle(lt_Storage *s);
 /* The first element, on t's device; NULL when there is no memory. */
 static inline void *lt_tensor_data(const lt_Tensor *t) {
-  if (atomic_load_explicit(&t->storage->pending, memory_order_relaxed))
+  if (atomic_load_explicit(&t->storage->pending, memory_order_acquire))
     lt_storage_settle(t->storage);
   return t->storage->data ? (char *)t->storage->data + (size_t)t->offset * lt_dtype_size(t->dtype)
                           : NULL;

@@ -297,8 +297,9 @@ static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
 
 static lt_Arg read_device(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   lt_Device device;
-  if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
-  if (!lt_device_parse(lua_tostring(L, i), &device)) lt_lua_error(L, "%s: %s", a->name, lt_error());
+  int type = lua_type(L, i);
+  if (type != LUA_TSTRING && type != LUA_TNUMBER && !lt_lua_to_tensor(L, i)) fail_type(L, a, p, i);
+  if (!lt_lua_device(L, i, -1, &device)) lt_lua_error(L, "%s: %s", a->name, lt_error());
   return lt_arg_device(device);
 }
 

@@ -29,7 +29,11 @@ typedef struct lt_PrintOptions {
 typedef struct lt_Lua {
   lua_State *L;    /* the thread that runs now */
   lua_State *main; /* outlives all others */
-  const void *generator_meta;
+  const void *generator_meta, *stream_meta, *event_meta;
+  int stream_meta_ref, event_meta_ref;
+  int streams_ref; /* weak table: lightuserdata lt_Stream* -> its userdata */
+  int current_ref; /* device -> the userdata of the stream that was made current there */
+  int explain_ref; /* function that names the parameters that an error is about, or LUA_NOREF */
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
   int runner_ref;  /* function that runs callbacks */
@@ -63,6 +67,9 @@ int lt_lua_error(lua_State *L, const char *format, ...) __attribute__((noreturn)
 /* Raises the core's reason, or the error object that a callback left. `name` (may be NULL) is
  * put before a reason that names no function. */
 int lt_lua_fail(lua_State *L, const char *name) __attribute__((noreturn));
+/* Writes the line that runs now, outside the library ("train.lua:12"), for messages about memory:
+ * an lt_WhereFn. */
+void lt_lua_where(void *state, char *text, size_t size);
 /* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
 const char *lt_lua_describe(lua_State *L, int i);
 /* The word nearest to `word` by spelling, NULL when none is near; call with each candidate. */
@@ -158,6 +165,15 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 #define LT_LUA_OPTION(name_, type_)                                                                \
   { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true }
 
+/* ---- devices (accelerator.c) ----------------------------------------------------------------- */
+
+/* The device that the value at i means: a name, a tensor's, or a number of a `type` (-1: of the
+ * accelerator that is here). False with the reason, which names no function. */
+bool lt_lua_device(lua_State *L, int i, int type, lt_Device *out);
+bool lt_lua_is_accelerator(int type);
+/* The type of the first accelerator that is here, or -1. */
+int lt_lua_accelerator(void);
+
 /* ---- calls of ops (call.c) ------------------------------------------------------------------- */
 
 /* Runs an op and pushes what it gives; a result that is one of the arguments is that very box. */
@@ -199,6 +215,7 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods);
 void lt_lua_open_autograd(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);
 void lt_lua_open_devices(lua_State *L, int functions, int methods);
+void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
 

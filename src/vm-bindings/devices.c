@@ -9,12 +9,7 @@
 
 static lt_Device device_at(lua_State *L, int i, const char *name) {
   lt_Device device;
-  lt_Tensor *t = lt_lua_to_tensor(L, i);
-  if (t) return lt_tensor_device(t);
-  if (lua_type(L, i) != LUA_TSTRING)
-    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device, as \"cpu\"", name,
-                 lt_lua_describe(L, i));
-  if (!lt_device_parse(lua_tostring(L, i), &device)) lt_lua_error(L, "%s: %s", name, lt_error());
+  if (!lt_lua_device(L, i, -1, &device)) lt_lua_error(L, "%s: %s", name, lt_error());
   return device;
 }
 
@@ -65,32 +60,51 @@ static bool push_properties(lua_State *L, lt_Device d) {
   lt_DeviceProperties p = {0};
   const lt_Backend *b = lt_device_backend(d.type);
   if (!b || !b->properties || !b->properties(d.index, &p)) return false;
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 14);
   set_string(L, "name", p.name);
-  if (p.total_memory) set_integer(L, "total_memory", p.total_memory);
-  if (p.free_memory) set_integer(L, "free_memory", p.free_memory);
-  if (p.multiprocessors) set_integer(L, "multiprocessors", p.multiprocessors);
-  if (p.major) {
-    set_integer(L, "major", p.major);
-    set_integer(L, "minor", p.minor);
-  }
+  const struct {
+    const char *name;
+    int64_t value;
+  } facts[] = {{"total_memory", p.total_memory},
+               {"free_memory", p.free_memory},
+               {"multi_processor_count", p.multiprocessors},
+               {"major", p.major},
+               {"L2_cache_size", p.l2_cache},
+               {"shared_memory_per_block", p.shared_memory_per_block},
+               {"shared_memory_per_block_optin", p.shared_memory_per_block_optin},
+               {"max_threads_per_block", p.max_threads_per_block},
+               {"max_threads_per_multi_processor", p.max_threads_per_multiprocessor},
+               {"warp_size", p.warp_size}};
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+    if (facts[i].value) set_integer(L, facts[i].name, facts[i].value);
+  if (p.major) set_integer(L, "minor", p.minor);
   lua_pushboolean(L, p.emulated);
   lua_setfield(L, -2, "emulated");
   return true;
 }
 
-/* device_properties(name) -> {name, total_memory, free_memory, multiprocessors, major, minor,
- * emulated} */
+/* device_properties(name) -> what is known of: name, total_memory, free_memory (bytes),
+ * multi_processor_count, major, minor, ..., emulated */
 static int device_properties(lua_State *L) {
   if (!push_properties(L, device_at(L, 1, "device_properties")))
     lt_lua_fail(L, "device_properties");
   return 1;
 }
 
+/* Where synchronize() looks when it is not told: at the accelerator, if there is one. */
+static lt_Device current_device(lua_State *L) {
+  lt_Device d;
+  int type = lt_lua_accelerator();
+  if (type < 0) return lt_device_default();
+  if (!lt_device_parse(lt_device_type_name(type), &d)) lt_lua_fail(L, "synchronize");
+  return d;
+}
+
 /* synchronize([device]): waits until its work is done. */
 static int synchronize(lua_State *L) {
-  lt_Device d = lua_isnoneornil(L, 1) ? lt_device_default() : device_at(L, 1, "synchronize");
-  if (!lt_device_synchronize(d)) lt_lua_fail(L, "synchronize");
+  lt_Device d = lua_isnoneornil(L, 1) ? current_device(L) : device_at(L, 1, "synchronize");
+  lt_lua_enter(L, lt_lua_state(L));
+  if (!lt_device_synchronize(d) || atomic_load(&lt_interrupt_flag)) lt_lua_fail(L, "synchronize");
   return 0;
 }
 
@@ -208,8 +222,14 @@ static void push_device_info(lua_State *L, int type) {
   lua_setfield(L, -2, "available");
   set_integer(L, "count", count);
   if (count == 0) set_string(L, "why", why);
-  if (count > 0 && push_properties(L, (lt_Device){(uint8_t)type, 0}))
-    lua_setfield(L, -2, "properties");
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lt_Device d = {(uint8_t)type, (uint8_t)i};
+    if (!push_properties(L, d)) lua_newtable(L);
+    set_string(L, "device", lt_device_name(d));
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "list");
 }
 
 /* info() -> {version, compiler, build, cpu, isa, threads, blas, vector_math, zlib, devices} */

@@ -11,18 +11,28 @@ static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   return ar->source[n] == '/' || strcmp(ar->source + n, ".lua") == 0;
 }
 
-/* Pushes "file:line: " of the nearest Lua function outside the library, else of the nearest one. */
-static void push_where(lua_State *L) {
-  lt_Lua *S = lt_lua_state(L);
-  lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 && !is_library(S, &ar)) {
-      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-      return;
-    }
+/* The nearest Lua function outside the library; false when there is none. */
+static bool find_user(lua_State *L, const lt_Lua *S, lua_Debug *ar) {
+  for (int level = 1; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !is_library(S, ar)) return true;
   }
-  luaL_where(L, 1);
+  return false;
+}
+
+/* Pushes "file:line: " of that function, else of the nearest one. */
+static void push_where(lua_State *L) {
+  lua_Debug ar;
+  if (find_user(L, lt_lua_state(L), &ar))
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  else
+    luaL_where(L, 1);
+}
+
+void lt_lua_where(void *state, char *text, size_t size) {
+  lua_Debug ar;
+  const lt_Lua *S = state;
+  if (S->L && find_user(S->L, S, &ar)) snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
 }
 
 int lt_lua_error(lua_State *L, const char *format, ...) {
@@ -38,6 +48,23 @@ int lt_lua_error(lua_State *L, const char *format, ...) {
   abort(); /* lua_error does not return */
 }
 
+/* Pushes what the modules that are being called know of the two tensors that an error is about,
+ * as text to follow the reason: "\n  net.layers.2.bias is on cpu", or "". */
+static void push_explanation(lua_State *L, const lt_Lua *S) {
+  const lt_Storage *pair[2];
+  int top = lua_gettop(L);
+  if (!lt_error_tensors(pair) || S->explain_ref == LUA_NOREF) {
+    lua_pushliteral(L, "");
+    return;
+  }
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->explain_ref);
+  lua_pushlightuserdata(L, (void *)pair[0]);
+  lua_pushlightuserdata(L, (void *)pair[1]);
+  if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING) return;
+  lua_settop(L, top);
+  lua_pushliteral(L, "");
+}
+
 int lt_lua_fail(lua_State *L, const char *name) {
   lt_Lua *S = lt_lua_state(L);
   if (S->pending_ref != LUA_NOREF) {
@@ -47,9 +74,11 @@ int lt_lua_fail(lua_State *L, const char *name) {
     lua_error(L);
   }
   if (atomic_exchange(&lt_interrupt_flag, false)) lt_lua_error(L, "interrupted");
-  const char *reason = lt_error();
-  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s", name, reason);
-  lt_lua_error(L, "%s", reason);
+  const char *reason = lua_pushstring(L, lt_error());
+  push_explanation(L, S);
+  const char *more = lua_tostring(L, -1);
+  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s%s", name, reason, more);
+  lt_lua_error(L, "%s%s", reason, more);
 }
 
 const char *lt_lua_describe(lua_State *L, int i) {

@@ -58,4 +58,5 @@ void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
   set_base(L, S, lt_lua_weight(S));
   S->mark = S->base;
   lt_memory_on_pressure(under_pressure, S);
+  lt_memory_on_where(lt_lua_where, S);
 }

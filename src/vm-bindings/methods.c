@@ -150,7 +150,9 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
     return;
   }
   const char *name = NULL;
-  if (lua_type(L, i) == LUA_TSTRING)
+  if (lua_type(L, i) == LUA_TNUMBER)
+    name = "device";
+  else if (lua_type(L, i) == LUA_TSTRING)
     name = is_dtype_name(lua_tostring(L, i)) ? "dtype" : "device";
   else if (lua_isboolean(L, i) && *flags < 2)
     name = (*flags)++ ? "copy" : "non_blocking";
@@ -226,21 +228,28 @@ static int method_cast(lua_State *L) {
   return convert(L, casts[i].name, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
 }
 
-/* x:cpu(), x:cuda([index]), x:mps() */
+/* x:cpu(), x:mps(), x:cuda([device]); each with non_blocking = false */
 static int method_device(lua_State *L) {
-  char full[64];
+  static const lt_Signature signatures[] = {
+      {.count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("non_blocking", BOOL)}},
+      {.count = 3,
+       .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE),
+                 LT_LUA_OPTION("non_blocking", BOOL)}}};
+  lt_LuaArgs a;
   lt_Device device;
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
-  self_of(L, name);
-  snprintf(full, sizeof full, "%s", name);
-  if (lua_type(L, 2) == LUA_TNUMBER)
-    snprintf(full, sizeof full, "%s:%lld", name, (long long)lua_tointeger(L, 2));
-  bool blocking = true;
-  if (lua_istable(L, lua_gettop(L)) &&
-      lua_getfield(L, lua_gettop(L), "non_blocking") == LUA_TBOOLEAN)
-    blocking = !lua_toboolean(L, -1);
-  if (!lt_device_parse(full, &device)) lt_lua_error(L, "%s: %s", name, lt_error());
-  return convert(L, name, lt_arg_device(device), LT_NIL, !blocking);
+  bool cuda = strcmp(name, "cuda") == 0;
+  lt_lua_arguments(L, &a, name, &signatures[cuda], true);
+  if (cuda && a.arg[1].kind == LT_ARG_DEVICE)
+    device = a.arg[1].device;
+  else if (!lt_device_parse(name, &device))
+    lt_lua_error(L, "%s: %s", name, lt_error());
+  if (cuda && device.type != LT_DEVICE_cuda)
+    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device of type cuda", name,
+                 lt_device_name(device));
+  const lt_Arg *flag = &a.arg[cuda ? 2 : 1];
+  bool non_blocking = flag->kind == LT_ARG_BOOL && flag->b;
+  return convert(L, name, lt_arg_device(device), LT_NIL, non_blocking);
 }
 
 static int method_type_as(lua_State *L) {

@@ -8,6 +8,7 @@
 static int state_gc(lua_State *L) {
   (void)L;
   lt_memory_on_pressure(NULL, NULL);
+  lt_memory_on_where(NULL, NULL);
   return 0;
 }
 
@@ -44,10 +45,28 @@ static int set_library(lua_State *L) {
   return 0;
 }
 
+/* _explain(f): f(a, b) is called with two lightuserdata that stand for the memory of the tensors
+ * that an error is about, and gives a text to put behind it, or nil. */
+static int set_explain(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_unref(L, LUA_REGISTRYINDEX, S->explain_ref);
+  lua_settop(L, 1);
+  S->explain_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
+/* _memory(x): what stands for x's memory in a call of that function. */
+static int memory_of(lua_State *L) {
+  lua_pushlightuserdata(L, lt_lua_check(L, 1, "_memory", "x")->storage);
+  return 1;
+}
+
 /* Runs as a closure with the two common upvalues, like every function of the module; the module
  * is at index 1. */
 static int open_parts(lua_State *L) {
-  static const luaL_Reg own[] = {{"_library", set_library}, {NULL, NULL}};
+  static const luaL_Reg own[] = {
+      {"_library", set_library}, {"_explain", set_explain}, {"_memory", memory_of}, {NULL, NULL}};
   lua_newtable(L); /* methods */
   lua_newtable(L); /* every op by its own name, internal ones too */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
@@ -60,6 +79,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_autograd(L, 1, 2);
   lt_lua_open_random(L, 1, 2);
   lt_lua_open_devices(L, 1, 2);
+  lt_lua_open_accelerator(L, 1, 2);
   lt_lua_open_describe(L, 1, 2);
   lt_lua_open_files(L, 1, 2);
   lua_settop(L, 3);
@@ -91,7 +111,7 @@ int luaopen_lutra_core(lua_State *L) {
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
   S->L = L;
-  S->pending_ref = LUA_NOREF;
+  S->pending_ref = S->explain_ref = LUA_NOREF;
   lua_newtable(L);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");

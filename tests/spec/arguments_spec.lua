@@ -198,7 +198,9 @@ describe("x:to", function()
   end)
 
   it("says what it wants", function()
-    assert.matches("to: 3; it wants a device, a dtype or a tensor", fails(x.to, x, 3), 1, true)
+    assert.matches("to: a function; it wants a device, a dtype or a tensor",
+      fails(x.to, x, print), 1, true)
+    assert.matches("no device", fails(x.to, x, 99), 1, true)
     assert.matches("nonsense", fails(x.to, x, "nonsense"), 1, true)
     assert.matches('to: no argument is called "devise"', fails(x.to, x, {devise = "cpu"}), 1, true)
   end)

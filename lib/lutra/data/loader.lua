@@ -2,7 +2,10 @@
 --
 -- Idea: one pass is an order of positions, cut into runs. A dataset with get_batch
 -- serves a run by one gather per tensor; any other by get and a collate function.
--- Invariant: each call of iter() is a pass of its own, with an order of its own.
+-- A loader with a device keeps one batch ahead: the next batch is copied there, from
+-- pinned memory and on a stream of its own, while the program works on the current one.
+-- Invariants: each call of iter() is a pass of its own, with an order of its own. A batch
+-- is handed out only after the stream of the program was told to wait for its copy.
 
 local lt = require "lutra"
 local args = require "lutra.args"
@@ -13,7 +16,7 @@ DataLoader.__index = DataLoader
 
 local parse = args.signature("DataLoader", "dataset:table|tensor, batch_size:count=1, "
   .. "shuffle:boolean=false, sampler:any?, num_workers:size=0, collate_fn:callable?, "
-  .. "pin_memory:boolean=false, drop_last:boolean=false, generator:any?, device:string?")
+  .. "pin_memory:boolean=false, drop_last:boolean=false, generator:any?, device:device?")
 
 local function check_dataset(dataset)
   local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset) and dataset.get ~= nil
@@ -26,7 +29,9 @@ end
 -- false, collate_fn, sampler, device, pin_memory = false}).
 -- `sampler` gives the positions of a pass: a list, an integer tensor, or a function that
 -- returns an iterator. `collate_fn` makes the batch's values from a list of samples,
--- each the list of what get returned. `device` is where batches are moved to.
+-- each the list of what get returned. With `pin_memory` batches are in memory that a GPU
+-- copies from by itself (where there is a GPU). `device` is where batches are moved to; to
+-- a GPU, the next batch is fetched and copied while the current one is worked on.
 function DataLoader:init(...)
   local dataset, batch_size, shuffle, sampler, workers, collate_fn, pin, drop_last, generator,
     device = parse(...)
@@ -71,17 +76,21 @@ end
 --- The number of batches of a pass.
 function DataLoader:__len() return count_batches(self, count_samples(self)) end
 
--- Moves the tensors among a batch's values to the loader's device.
-local function placed(self, ...)
-  if not self.device then return ... end
-  local values = table.pack(...)
-  for i = 1, values.n do
-    if lt.is_tensor(values[i]) then
-      values[i] = values[i]:to{device = self.device, non_blocking = self.pin_memory}
-    end
-  end
-  return table.unpack(values, 1, values.n)
+-- Replaces the tensors among a batch's values, also in tables, by fn(tensor).
+local function map(value, fn)
+  if lt.is_tensor(value) then return fn(value) end
+  if not args.is_plain(value) then return value end
+  local result = {}
+  for key, inner in pairs(value) do result[key] = map(inner, fn) end
+  return result
 end
+
+local function map_all(values, fn)
+  for i = 1, values.n do values[i] = map(values[i], fn) end
+  return values
+end
+
+local function pinned(x) return x.is_cpu and x:pin_memory() or x end
 
 local function fetch(self, positions)
   local dataset = self.dataset
@@ -91,8 +100,8 @@ local function fetch(self, positions)
   return (self.collate_fn or collate)(samples)
 end
 
---- A pass over the data: `for x, y in loader:iter() do`.
-function DataLoader:iter()
+-- A function that gives the next batch of a pass as a packed list, at the end nil.
+local function fetcher(self)
   local order = order_of(self)
   local samples, batch = order:numel(), 0
   local batches = count_batches(self, samples)
@@ -101,8 +110,73 @@ function DataLoader:iter()
     local first = batch * self.batch_size + 1
     batch = batch + 1
     local last = math.min(first + self.batch_size - 1, samples)
-    return placed(self, fetch(self, order[{{first, last}}]))
+    return table.pack(fetch(self, order[{{first, last}}]))
   end
+end
+
+-- Batches as they come, pinned or moved.
+local function plain_pass(self, next_batch)
+  local device = self.device
+  local pin = self.pin_memory and lt.accelerator.is_available()
+  return function()
+    local values = next_batch()
+    if not values then return nil end
+    if pin then map_all(values, pinned) end
+    if device then map_all(values, function(x) return x:to(device) end) end
+    return table.unpack(values, 1, values.n)
+  end
+end
+
+-- Batches copied ahead. `ahead` is the batch that is under way: {values, event, moved}; an
+-- error in making it waits for the turn of its batch.
+local function ahead_pass(self, next_batch)
+  local device = self.device
+  local stream = lt.accelerator.Stream(device)
+  local ahead
+
+  local function send(values)
+    local moved = {}
+    local function move(x)
+      if not x.is_cpu then return x:to(device) end -- no way around the program's stream
+      local source = pinned(x)
+      local copy = lt.accelerator.with_stream(stream, function()
+        return source:to{device = device, non_blocking = true}
+      end)
+      moved[#moved + 1] = copy
+      return copy
+    end
+    map_all(values, move)
+    return {values = values, moved = moved, event = stream:record_event()}
+  end
+
+  local function start()
+    local ok, values = pcall(next_batch)
+    if not ok then return {failure = values} end
+    if not values then return nil end
+    local sent, batch = pcall(send, values)
+    return sent and batch or {failure = batch}
+  end
+
+  return function()
+    ahead = ahead or start()
+    local batch = ahead
+    if not batch then return nil end
+    ahead = nil
+    if batch.failure then error(batch.failure, 0) end
+    local current = lt.accelerator.current_stream(device)
+    current:wait_event(batch.event)
+    for _, x in ipairs(batch.moved) do x:record_stream(current) end
+    ahead = start()
+    return table.unpack(batch.values, 1, batch.values.n)
+  end
+end
+
+--- A pass over the data: `for x, y in loader:iter() do`.
+function DataLoader:iter()
+  local next_batch = fetcher(self)
+  local kind = self.device and self.device:match "^%a+"
+  local is_plain = kind == nil or kind == "cpu" or kind == "meta" or kind == "mps"
+  return (is_plain and plain_pass or ahead_pass)(self, next_batch)
 end
 
 function DataLoader:__tostring()

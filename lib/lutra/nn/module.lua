@@ -9,6 +9,7 @@
 -- order of registration, and `kinds` says of each whether it is a "parameter", a
 -- "buffer" or a "module"; the values themselves live in `fields`.
 
+local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.args"
 local ordered = require "lutra.ordered"
@@ -263,9 +264,22 @@ function Module:devices()
   return list
 end
 
---- The device of the module: of its first parameter, or else its first buffer; nil
--- for a module that holds no tensor. A module may be spread over several: devices().
-function Module:device() return self:devices()[1] end
+--- The device that all parameters and buffers are on; nil for a module that holds no
+-- tensor. An error, which names two of them, when they are on different ones: see devices().
+function Module:device()
+  local first
+  for _, kind in ipairs {"parameter", "buffer"} do
+    for _, entry in ipairs(collect(self, kind, {})) do
+      first = first or entry
+      if entry[2].device ~= first[2].device then
+        fail('device: %s is on several devices: "%s" is on %s, "%s" is on %s. Move it: '
+          .. "m:to(device); or ask m:devices()", self:type_name(), first[1], first[2].device,
+          entry[1], entry[2].device)
+      end
+    end
+  end
+  return first and first[2].device
+end
 
 -- Changing everything below --------------------------------------------------
 
@@ -301,17 +315,19 @@ function Module:zero_grad()
   return self
 end
 
--- Converts every parameter, gradient and buffer by `convert`. All are converted
+-- Converts every parameter, gradient and buffer by convert(tensor, path). All are converted
 -- before the first is replaced, so that a failure leaves the module as it was.
-local function convert_all(self, convert)
+local function convert_all(self, convert, options)
   local changes, done = {}, {}
   lt.no_grad(function()
-    for _, entry in ipairs(collect(self, "parameter", {})) do
-      local p = entry[2]
-      changes[#changes + 1] = {p, convert(p:detach()), p.grad and convert(p.grad:detach())}
+    for _, entry in ipairs(collect(self, "parameter", options or {})) do
+      local path, p = entry[1], entry[2]
+      changes[#changes + 1] =
+        {p, convert(p:detach(), path), p.grad and convert(p.grad:detach(), path)}
     end
-    for _, entry in ipairs(collect(self, "buffer", {every = true})) do
-      done[entry[2]] = done[entry[2]] or convert(entry[2])
+    for _, entry in ipairs(collect(self, "buffer",
+      {every = true, recurse = (options or {}).recurse})) do
+      done[entry[2]] = done[entry[2]] or convert(entry[2], entry[1])
     end
   end)
   for _, change in ipairs(changes) do
@@ -322,7 +338,7 @@ local function convert_all(self, convert)
   end
   for module in self:modules() do
     local fields = state_of(module).fields
-    for name, buffer in own(module, "buffer") do fields[name] = done[buffer] end
+    for name, buffer in own(module, "buffer") do fields[name] = done[buffer] or buffer end
   end
   return self
 end
@@ -334,7 +350,7 @@ local dtypes = {
 }
 
 local parse_to = args.signature("to",
-  "device:string|tensor?, dtype:string?, non_blocking:boolean=false")
+  "device:device?, dtype:string?, non_blocking:boolean=false")
 
 --- Moves parameters and buffers to a device, and those of a floating dtype to a dtype.
 -- The parameters keep their identity, so an optimizer made before goes on working.
@@ -347,15 +363,30 @@ function Module:to(...)
   if device then device = lt.device(device) end
   args.check(dtype == nil or dtypes[dtype] == "float",
     "to: a module's dtype must be a floating one, got %s", tostring(dtype))
-  return convert_all(self, function(t)
+  return convert_all(self, function(t, path)
+    if t.device == "meta" and device and device ~= "meta" then
+      fail('to: cannot copy "%s" of %s out of meta: it has no data. Give it memory: '
+        .. "m:to_empty(device); or load values: m:load_state_dict(values, {assign = true})",
+        path, self:type_name())
+    end
     local new_dtype = dtypes[t.dtype] == "float" and dtype or t.dtype
     return t:to{device = device or t.device, dtype = new_dtype, non_blocking = non_blocking}
   end)
 end
 
---- Moves to the host / to a CUDA device; the same as m:to(device).
+--- Moves to the host; the same as m:to "cpu".
 function Module:cpu() return self:to "cpu" end
-function Module:cuda(index) return self:to(index and "cuda:" .. index or "cuda") end
+
+local parse_cuda = args.signature("cuda", "device:device?")
+
+--- Moves to a CUDA device, by number or name, or to the current one.
+function Module:cuda(...)
+  local device = parse_cuda(...)
+  return self:to(core._accelerator.device("cuda", device, "cuda"))
+end
+
+--- Moves to Apple's GPU; the same as m:to "mps".
+function Module:mps() return self:to "mps" end
 
 --- Converts floating parameters and buffers to a dtype.
 function Module:float() return self:to{dtype = "float32"} end
@@ -363,11 +394,15 @@ function Module:double() return self:to{dtype = "float64"} end
 function Module:half() return self:to{dtype = "float16"} end
 function Module:bfloat16() return self:to{dtype = "bfloat16"} end
 
+local parse_to_empty = args.signature("to_empty", "device:device, recurse:boolean=true")
+
 --- Gives every parameter and buffer uninitialised memory on a device: the way from a
--- model built on meta to one that can be loaded.
+-- model built on meta to one that can be loaded. Returns the module.
 function Module:to_empty(...)
-  local device = args.signature("to_empty", "device:string")(...)
-  return convert_all(self, function(t) return lt.empty_like(t, {device = device}) end)
+  local device, recurse = parse_to_empty(...)
+  device = lt.device(device)
+  return convert_all(self, function(t) return lt.empty_like(t, {device = device}) end,
+    {recurse = recurse})
 end
 
 -- State dicts ----------------------------------------------------------------
@@ -454,7 +489,9 @@ function Module:load_state_dict(state, ...)
   lt.no_grad(function()
     for name, value in pairs(mine) do
       local given = state[name]
-      if given ~= nil and assigning then value:set_data(given:detach())
+      if given ~= nil and assigning then
+        if value.device ~= given.device then value.grad = nil end
+        value:set_data(given:detach())
       elseif given ~= nil then value:copy_(given) end
     end
   end)
@@ -543,6 +580,61 @@ local function path_below(outer, inner)
     if module == inner then return path end
   end
 end
+
+-- Where a module stands in a frame of the program: a local variable, an upvalue, a field
+-- of either, or a global; else its class.
+local function name_of(module, level)
+  local function among(name, value)
+    if rawequal(value, module) then return name end
+    if type(value) ~= "table" or is_module(value) or #name == 0 then return nil end
+    for key, inner in next, value do
+      if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
+    end
+  end
+  local info, found = debug.getinfo(level + 1, "f"), nil
+  for i = 1, info and 250 or 0 do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    found = name:sub(1, 1) ~= "(" and among(name, value) or found
+  end
+  for i = 1, info and not found and 255 or 0 do
+    local name, value = debug.getupvalue(info.func, i)
+    if not name then break end
+    found = found or (name ~= "_ENV" and among(name, value))
+  end
+  if found then return found end
+  for name, value in next, _G do
+    if rawequal(value, module) and type(name) == "string" then return name end
+  end
+  return module:type_name()
+end
+
+-- What an error about tensors on different devices says more, inside a call of a module:
+-- the paths of those of its parameters and buffers that it is about. `a` and `b` stand for
+-- the memory of the two tensors.
+core._explain(function(a, b)
+  local outermost, at
+  local level = 2
+  local info = debug.getinfo(level, "f")
+  while info do
+    if info.func == call then outermost, at = select(2, debug.getlocal(level, 1)), level end
+    level = level + 1
+    info = debug.getinfo(level, "f")
+  end
+  if not outermost then return nil end
+  local lines, seen = {}, {}
+  for _, kind in ipairs {"parameter", "buffer"} do
+    for _, entry in ipairs(collect(outermost, kind, {})) do
+      local memory = core._memory(entry[2])
+      if (memory == a or memory == b) and not seen[memory] then
+        seen[memory] = true
+        lines[#lines + 1] = ("\n  %s.%s is on %s"):format(name_of(outermost, at + 1), entry[1],
+          entry[2].device)
+      end
+    end
+  end
+  return table.concat(lines)
+end)
 
 -- Where `self` is among the modules being called: ' (module "mlp.1" of GPT)' or "".
 local function where_called(self)

@@ -34,11 +34,12 @@ function utils.clip_grad_norm_(...)
   if #gradients == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
     local norms = {}
-    for i, g in ipairs(gradients) do norms[i] = g:norm(norm_type) end
+    local first = gradients[1].device -- a model may be spread over several
+    for i, g in ipairs(gradients) do norms[i] = g:norm(norm_type):to(first) end
     local total = lt.stack(norms):norm(norm_type)
     -- Multiplying by at most one, always: no branch, so no wait for a device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    for _, g in ipairs(gradients) do g:mul_(scale) end
+    for _, g in ipairs(gradients) do g:mul_(scale:to(g.device)) end
     return total
   end)
 end
@@ -51,6 +52,27 @@ function utils.clip_grad_value_(...)
   for _, p in ipairs(to_list("clip_grad_value_", parameters)) do
     if p.grad then lt.no_grad(function() p.grad:clamp_(-limit, limit) end) end
   end
+end
+
+--- Makes a module without the work of its initialisation: built on meta, then given
+-- uninitialised memory on the device asked for (or the default one).
+-- `nn.skip_init(nn.Linear, 4096, 4096, {device = "cuda"})`
+function utils.skip_init(class, ...)
+  args.check(type(class) == "table" and args.is_callable(class),
+    'skip_init: argument "class" is %s, it wants a class of modules', args.show(class))
+  local given, device = table.pack(...), nil
+  local options = given[given.n]
+  if args.is_plain(options) and options.device ~= nil then
+    local rest = {}
+    for key, value in pairs(options) do rest[key] = value end
+    device, rest.device = options.device, nil
+    given[given.n] = rest
+  end
+  device = lt.device(device or lt.get_default_device())
+  local module = lt.with_device("meta", class, table.unpack(given, 1, given.n))
+  args.check(lt.nn.is_module(module), "skip_init: %s made %s, it wants a module",
+    args.show(class), args.show(module))
+  return module:to_empty(device)
 end
 
 return utils

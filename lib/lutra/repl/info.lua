@@ -48,12 +48,20 @@ local function describe_properties(properties)
   return describe(shown)
 end
 
-local function print_device(device)
-  local state = device.available and "available" or "not available"
-  local why = device.why and device.why ~= "" and ": " .. device.why or ""
-  line("  " .. tostring(device.name), state .. why)
-  local properties = describe_properties(device.properties)
-  if properties and properties ~= "" then line("", properties) end
+-- The devices of one type; or, when there is none, why.
+local function print_type(kind)
+  if not kind.available then
+    local why = kind.why and kind.why ~= "" and ": " .. kind.why or ""
+    line("  " .. tostring(kind.name), "not available" .. why)
+    return
+  end
+  for _, properties in ipairs(kind.list) do
+    local emulated = properties.emulated and " (emulated)" or ""
+    line("  " .. properties.device .. emulated, "available")
+    properties.device, properties.emulated = nil, nil
+    local text = describe_properties(properties)
+    if text and text ~= "" then line("", text) end
+  end
 end
 
 local function version_text(f)
@@ -80,7 +88,7 @@ function info.print()
   line("library", package.searchpath("lutra", package.path))
   if type(f.devices) == "table" then
     io.stdout:write "devices\n"
-    for _, device in ipairs(f.devices) do print_device(device) end
+    for _, kind in ipairs(f.devices) do print_type(kind) end
   end
   return 0
 end

@@ -1,0 +1,196 @@
+--- lt.accelerator: whatever accelerator this machine has, by one set of functions.
+--
+-- Idea: the first of cuda, mps that is here is *the* accelerator; lt.cuda and lt.mps are
+-- faces of what stands here, and differ in which devices they accept.
+-- A `device` argument may be a number (from 0), a full name ("cuda:1"), a tensor that is
+-- there, or nil for the current device.
+-- Invariant: what is handed to the core is always the full name of a device that exists.
+
+local core = require "lutra.core"
+local args = require "lutra.args"
+local restore = require "lutra.restore"
+local scopes = require "lutra.scopes"
+local summary = require "lutra.memory_summary"
+
+local c = core._accelerator
+local accelerator = {}
+
+-- The full name of an accelerator's device.
+local function on(device, name) return c.device(nil, device, "accelerator." .. name) end
+
+-- Devices ---------------------------------------------------------------------
+
+--- Is there an accelerator?
+function accelerator.is_available() return c.kind() ~= nil end
+
+--- How many devices the accelerator has; 0 where there is none.
+function accelerator.device_count()
+  local kind = c.kind()
+  return kind and (core._device_count(kind)) or 0
+end
+
+--- The type of the accelerator, "cuda" or "mps"; nil where there is none.
+function accelerator.current_accelerator() return c.kind() end
+
+--- The number of the device that a bare "cuda" means now.
+function accelerator.current_device_index() return c.index(on(nil, "current_device_index")) end
+
+--- Makes a device the current one: what a bare "cuda" means from now on.
+function accelerator.set_device_index(device)
+  args.check(device ~= nil, 'accelerator.set_device_index: argument "device" is missing')
+  c.set_index(on(device, "set_device_index"))
+end
+
+--- Calls f(...) with a device as the current one; returns what f returns.
+function accelerator.with_device(device, f, ...)
+  args.check(args.is_callable(f), 'with_device: argument "f" is %s, it wants a function',
+    args.show(f))
+  local name = on(device, "with_device")
+  local old = c.device(name:match "^%a+", nil, "with_device")
+  local _ <close> = restore(c.set_index, old)
+  c.set_index(name)
+  return f(...)
+end
+
+--- Waits until a device has done its work, on all its streams.
+function accelerator.synchronize(device) core.synchronize(on(device, "synchronize")) end
+
+--- What a device can do: {supported_dtypes = list of dtypes}.
+function accelerator.get_device_capability(device)
+  local name, list = on(device, "get_device_capability"), {}
+  local no_double = name:find "^mps"
+  for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16", "int64", "int32",
+    "int16", "int8", "uint8", "bool"} do
+    if not (no_double and dtype == "float64") then list[#list + 1] = dtype end
+  end
+  return {supported_dtypes = list}
+end
+
+-- Streams and events ----------------------------------------------------------
+
+local parse_stream = args.signature("Stream", "device:any?, priority:integer=0")
+
+--- A new stream: a queue of work of its own on a device. Streams of a lower priority
+-- number go first. Methods: wait_event(event), wait_stream(stream), record_event([event]),
+-- query(), synchronize(), close(); fields: device, priority, cuda_stream. Two streams are
+-- == when they are the same queue. A stream that is not held any more ends once its
+-- work is done.
+function accelerator.Stream(...)
+  local device, priority = parse_stream(...)
+  return c.stream(on(device, "Stream"), priority)
+end
+
+local parse_event = args.signature("Event",
+  "enable_timing:boolean=false, blocking:boolean=false, interprocess:boolean=false")
+
+-- An event of devices of type `kind`.
+local function new_event(kind, ...)
+  local timing, _, interprocess = parse_event(...)
+  args.check(not interprocess, "Event: events are not shared between processes")
+  return c.event(kind, timing)
+end
+
+--- A new event: a mark in a stream. Methods: record([stream]), wait([stream]), query(),
+-- synchronize(), elapsed_time(end_event) in milliseconds, for events made with
+-- {enable_timing = true}, close(); field: device, nil until it is recorded. An event that
+-- was never recorded has happened: waiting for it waits for nothing.
+function accelerator.Event(...)
+  return new_event(on(nil, "Event"):match "^%a+", ...)
+end
+
+--- The stream that work of this thread on a device goes to now.
+function accelerator.current_stream(device)
+  return c.current_stream(on(device, "current_stream"))
+end
+
+--- The stream that work on a device goes to when no other was chosen.
+function accelerator.default_stream(device)
+  return c.default_stream(on(device, "default_stream"))
+end
+
+--- Makes a stream the current one of its device, and its device the current one.
+function accelerator.set_stream(stream) c.set_stream(stream, "set_stream") end
+
+accelerator.with_stream = scopes.with_stream
+
+-- Memory ----------------------------------------------------------------------
+
+-- One quantity of a device: now, or at its peak.
+local function stat(device, name, quantity, peak)
+  return (select(peak and 2 or 1, c.memory_stat(on(device, name), quantity)))
+end
+
+--- Bytes of a device that tensors hold.
+function accelerator.memory_allocated(device)
+  return stat(device, "memory_allocated", "allocated_bytes")
+end
+
+--- The most bytes that tensors held since reset_peak_memory_stats.
+function accelerator.max_memory_allocated(device)
+  return stat(device, "max_memory_allocated", "allocated_bytes", true)
+end
+
+--- Bytes had from the driver: what tensors hold and what is cached.
+function accelerator.memory_reserved(device)
+  return stat(device, "memory_reserved", "reserved_bytes")
+end
+
+--- The most bytes had from the driver since reset_peak_memory_stats.
+function accelerator.max_memory_reserved(device)
+  return stat(device, "max_memory_reserved", "reserved_bytes", true)
+end
+
+--- Everything the allocator of a device counts, by PyTorch's names:
+-- "allocated_bytes.all.current", "segment.large_pool.peak", ..., num_alloc_retries,
+-- num_ooms, num_device_alloc, num_device_free.
+function accelerator.memory_stats(device) return c.memory_stats(on(device, "memory_stats")) end
+
+--- The same as a text to read; with `abbreviated`, without the parts for each pool.
+function accelerator.memory_summary(device, abbreviated)
+  local name = on(device, "memory_summary")
+  return summary(name, core.device_properties(name), c.memory_stats(name), abbreviated == true)
+end
+
+--- Every segment of memory had from the driver and every block in it: a list of {device,
+-- address, total_size, allocated_size, active_size, requested_size, segment_type, stream,
+-- blocks = list of {address, size, requested_size, state, dtype, shape, where}}; `where`
+-- is the line of the program that asked for the block.
+function accelerator.memory_snapshot(device)
+  return c.memory_snapshot(on(device, "memory_snapshot"))
+end
+
+--- Starts the peaks again, from what is held now.
+function accelerator.reset_peak_memory_stats(device)
+  c.memory_reset_peak(on(device, "reset_peak_memory_stats"))
+end
+
+--- Free and total bytes of a device, as its driver says.
+function accelerator.get_memory_info(device)
+  return c.memory_info(on(device, "get_memory_info"))
+end
+
+--- Gives the memory that is cached and whole back to the driver, on every device of the
+-- accelerator. Frees nothing that a tensor holds. Nothing to do where nothing was used.
+function accelerator.empty_cache()
+  local kind = c.kind()
+  if not kind or not c.is_ready(kind) then return end
+  for i = 0, core._device_count(kind) - 1 do c.memory_release(c.device(kind, i, "empty_cache")) end
+end
+
+--- Gives pinned memory of the host that is cached back to the system.
+function accelerator.empty_host_cache()
+  local kind = c.kind()
+  if kind and c.is_ready(kind) then c.host_release(kind) end
+end
+
+--- Lets this program use at most a fraction (0 to 1) of a device's memory.
+function accelerator.set_per_process_memory_fraction(fraction, device)
+  args.check(type(fraction) == "number" and fraction >= 0 and fraction <= 1,
+    'set_per_process_memory_fraction: argument "fraction" is %s, it wants a number from 0 to 1',
+    args.show(fraction))
+  c.memory_limit(on(device, "set_per_process_memory_fraction"), fraction)
+end
+
+accelerator._new_event = new_event
+
+return accelerator

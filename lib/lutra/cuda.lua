@@ -1,0 +1,251 @@
+--- lt.cuda: NVIDIA GPUs, real or emulated. A face of lt.accelerator that takes CUDA devices
+-- only, and what CUDA alone has.
+--
+-- A `device` argument may be a number (from 0), a full name ("cuda:1"), a tensor that is
+-- there, or nil for the current device.
+
+local core = require "lutra.core"
+local accelerator = require "lutra.accelerator"
+local args = require "lutra.args"
+local scopes = require "lutra.scopes"
+
+local c = core._accelerator
+local cuda = {}
+
+-- The full name of a CUDA device.
+local function on(device, name) return c.device("cuda", device, "cuda." .. name) end
+
+-- Devices ---------------------------------------------------------------------
+
+--- Is there a CUDA device, real or emulated?
+function cuda.is_available() return core._device_count "cuda" > 0 end
+
+--- Was a CUDA device used already? Devices are set up when they are first used.
+function cuda.is_initialized() return c.is_ready "cuda" end
+
+--- Was this Lutra built with CUDA (for the emulation, where that was asked for)?
+function cuda.is_built() return c.is_built "cuda" end
+
+--- How many CUDA devices there are.
+function cuda.device_count() return (core._device_count "cuda") end
+
+--- The number of the device that a bare "cuda" means now.
+function cuda.current_device() return c.index(on(nil, "current_device")) end
+
+--- Makes a device the current one: what a bare "cuda" means from now on.
+function cuda.set_device(device)
+  args.check(device ~= nil, 'cuda.set_device: argument "device" is missing')
+  accelerator.set_device_index(on(device, "set_device"))
+end
+
+--- Calls f(...) with a device as the current one; returns what f returns.
+function cuda.with_device(device, f, ...)
+  return accelerator.with_device(on(device, "with_device"), f, ...)
+end
+
+local properties_meta = {__name = "DeviceProperties"}
+local property_order = {
+  "name", "major", "minor", "total_memory", "free_memory", "multi_processor_count",
+  "max_threads_per_multi_processor", "max_threads_per_block", "warp_size",
+  "shared_memory_per_block", "shared_memory_per_block_optin", "L2_cache_size", "emulated",
+}
+
+function properties_meta.__tostring(self)
+  local lines = {}
+  for _, key in ipairs(property_order) do
+    local value = self[key]
+    if math.type(value) == "integer" and value >= 1024 then
+      value = ("%d  -- %.5g %s"):format(value, value / (value >= 1 << 20 and 1 << 20 or 1024),
+        value >= 1 << 20 and "MiB" or "KiB")
+    elseif type(value) == "string" then
+      value = ("%q"):format(value)
+    end
+    if value ~= nil then lines[#lines + 1] = ("  %s = %s"):format(key, tostring(value)) end
+  end
+  return "DeviceProperties {\n" .. table.concat(lines, "\n") .. "\n}"
+end
+
+--- What is known of a device: name, major, minor, total_memory, free_memory (bytes),
+-- multi_processor_count, warp_size, max_threads_per_block, shared_memory_per_block,
+-- L2_cache_size, ..., emulated.
+function cuda.get_device_properties(device)
+  return setmetatable(core.device_properties(on(device, "get_device_properties")),
+    properties_meta)
+end
+
+--- The name of the hardware.
+function cuda.get_device_name(device)
+  return core.device_properties(on(device, "get_device_name")).name
+end
+
+--- The compute capability of a device: major, minor.
+function cuda.get_device_capability(device)
+  local properties = core.device_properties(on(device, "get_device_capability"))
+  return properties.major, properties.minor
+end
+
+--- Can the current device compute in bfloat16? Every one can, older ones slowly, which
+-- `including_emulation = false` does not count.
+function cuda.is_bf16_supported(including_emulation)
+  if not cuda.is_available() then return false end
+  return including_emulation ~= false or cuda.get_device_capability() >= 8
+end
+
+--- Can `device` read the memory of `peer` by itself?
+function cuda.can_device_access_peer(device, peer)
+  args.check(device ~= nil and peer ~= nil, "cuda.can_device_access_peer: wants two devices")
+  return c.can_access_peer(on(device, "can_device_access_peer"),
+    on(peer, "can_device_access_peer"))
+end
+
+--- Waits until a device has done its work, on all its streams.
+function cuda.synchronize(device) accelerator.synchronize(on(device, "synchronize")) end
+
+-- Memory: see lt.accelerator ----------------------------------------------------
+
+--- Bytes of a device that tensors hold.
+function cuda.memory_allocated(device)
+  return accelerator.memory_allocated(on(device, "memory_allocated"))
+end
+
+--- The most bytes that tensors held since reset_peak_memory_stats.
+function cuda.max_memory_allocated(device)
+  return accelerator.max_memory_allocated(on(device, "max_memory_allocated"))
+end
+
+--- Bytes had from the driver: what tensors hold and what is cached.
+function cuda.memory_reserved(device)
+  return accelerator.memory_reserved(on(device, "memory_reserved"))
+end
+
+--- The most bytes had from the driver since reset_peak_memory_stats.
+function cuda.max_memory_reserved(device)
+  return accelerator.max_memory_reserved(on(device, "max_memory_reserved"))
+end
+
+--- Everything the allocator of a device counts, by PyTorch's names:
+-- "allocated_bytes.all.current" and so on.
+function cuda.memory_stats(device) return accelerator.memory_stats(on(device, "memory_stats")) end
+
+--- The same as a text to read; with `abbreviated`, without the parts for each pool.
+function cuda.memory_summary(device, abbreviated)
+  return accelerator.memory_summary(on(device, "memory_summary"), abbreviated)
+end
+
+--- Every segment of memory had from the driver, and every block in it, of one device or,
+-- without an argument, of all: a list.
+function cuda.memory_snapshot(device)
+  if device ~= nil then return accelerator.memory_snapshot(on(device, "memory_snapshot")) end
+  local all = {}
+  for i = 0, cuda.device_count() - 1 do
+    local list = accelerator.memory_snapshot(on(i, "memory_snapshot"))
+    table.move(list, 1, #list, #all + 1, all)
+  end
+  return all
+end
+
+--- Starts the peaks again, from what is held now.
+function cuda.reset_peak_memory_stats(device)
+  accelerator.reset_peak_memory_stats(on(device, "reset_peak_memory_stats"))
+end
+
+--- Free and total bytes of a device, as its driver says.
+function cuda.mem_get_info(device)
+  return accelerator.get_memory_info(on(device, "mem_get_info"))
+end
+
+--- Gives the memory that is cached and whole back to the driver, on every device. Frees
+-- nothing that a tensor holds.
+function cuda.empty_cache() accelerator.empty_cache() end
+
+--- Gives pinned memory of the host that is cached back to the system.
+function cuda.empty_host_cache() accelerator.empty_host_cache() end
+
+--- Lets this program use at most a fraction (0 to 1) of a device's memory.
+function cuda.set_per_process_memory_fraction(fraction, device)
+  accelerator.set_per_process_memory_fraction(fraction,
+    on(device, "set_per_process_memory_fraction"))
+end
+
+-- Streams and events ------------------------------------------------------------
+
+local parse_stream = args.signature("cuda.Stream", "device:any?, priority:integer=0")
+
+--- A new stream of a CUDA device: see lt.accelerator.Stream.
+function cuda.Stream(...)
+  local device, priority = parse_stream(...)
+  return accelerator.Stream(on(device, "Stream"), priority)
+end
+
+--- A new event: see lt.accelerator.Event.
+function cuda.Event(...)
+  on(nil, "Event")
+  return accelerator._new_event("cuda", ...)
+end
+
+--- The stream that work of this thread on a device goes to now.
+function cuda.current_stream(device)
+  return accelerator.current_stream(on(device, "current_stream"))
+end
+
+--- The stream that work on a device goes to when no other was chosen.
+function cuda.default_stream(device)
+  return accelerator.default_stream(on(device, "default_stream"))
+end
+
+cuda.set_stream = accelerator.set_stream
+cuda.with_stream = scopes.with_stream
+
+-- Random numbers ----------------------------------------------------------------
+
+--- Seeds the numbers that random functions draw. There is one default generator for all
+-- devices: the same seed gives the same numbers on each.
+function cuda.manual_seed(seed) core.manual_seed(seed) end
+
+--- The same: one generator serves all devices.
+function cuda.manual_seed_all(seed) core.manual_seed(seed) end
+
+--- The state of the default generator, which serves all devices, as a tensor of the CPU.
+function cuda.get_rng_state(device)
+  on(device, "get_rng_state")
+  return core.get_rng_state()
+end
+
+--- Puts the default generator, which serves all devices, back into a state that
+-- get_rng_state gave.
+function cuda.set_rng_state(state, device)
+  on(device, "set_rng_state")
+  core.set_rng_state(state)
+end
+
+-- Ranges for profilers ------------------------------------------------------------
+
+-- Ranges are counted, not yet shown to NVIDIA's tools.
+local nvtx, depth = {}, 0
+
+local function check_message(name, message)
+  args.check(type(message) == "string", 'nvtx.%s: argument "msg" is %s, it wants a string',
+    name, args.show(message))
+end
+
+--- Opens a named range; returns how many are open around it. Nothing looks at ranges
+-- yet: the call is there so that programs that mark them run.
+function nvtx.range_push(msg)
+  check_message("range_push", msg)
+  depth = depth + 1
+  return depth - 1
+end
+
+--- Closes the range that was opened last; returns how many are open around it.
+function nvtx.range_pop()
+  args.check(depth > 0, "nvtx.range_pop: no range is open")
+  depth = depth - 1
+  return depth
+end
+
+--- Marks a moment. Does nothing yet.
+function nvtx.mark(msg) check_message("mark", msg) end
+
+cuda.nvtx = nvtx
+
+return cuda

@@ -1,0 +1,219 @@
+/* device_memory.c: the memory of accelerators as Lua tables: statistics, and every block.
+ *
+ * An allocator shows its blocks under its lock, and nothing of Lua may run there: a collection
+ * would free tensors. So they are copied first, and become tables afterwards. */
+#include "accelerator.h"
+
+/* The backend of the device at 1; an error when a function that `what` needs is missing. */
+#define BACKEND_WITH(member, what)                                                                 \
+  lt_Device d = lt_lua_full_device(L, 1);                                                          \
+  const lt_Backend *b = lt_device_backend(d.type);                                                 \
+  if (!b->member) lt_lua_error(L, "%s: %s has no allocator of its own", what, lt_device_name(d))
+
+/* info(device) -> free, total */
+static int info(lua_State *L) {
+  int64_t available, total;
+  BACKEND_WITH(memory_info, "mem_get_info");
+  if (!b->memory_info(b, d.index, &available, &total)) lt_lua_fail(L, "mem_get_info");
+  lua_pushinteger(L, available);
+  lua_pushinteger(L, total);
+  return 2;
+}
+
+static void set_number(lua_State *L, const char *key, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_text(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+/* "allocated_bytes.all.current" and its three sisters, in each pool */
+static void set_stat(lua_State *L, const char *name, const lt_Stat *pools) {
+  static const char *const pool_names[LT_MEMORY_POOLS] = {
+      [LT_POOL_ALL] = "all", [LT_SMALL_POOL] = "small_pool", [LT_LARGE_POOL] = "large_pool"};
+  for (int p = 0; p < LT_MEMORY_POOLS; p++) {
+    char key[80];
+    const struct {
+      const char *name;
+      int64_t value;
+    } parts[] = {{"current", pools[p].current},
+                 {"peak", pools[p].peak},
+                 {"allocated", pools[p].allocated},
+                 {"freed", pools[p].freed}};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+      snprintf(key, sizeof key, "%s.%s.%s", name, pool_names[p], parts[k].name);
+      set_number(L, key, parts[k].value);
+    }
+  }
+}
+
+/* stats(device) -> a table with PyTorch's keys */
+static int stats(lua_State *L) {
+  lt_MemoryStats s;
+  BACKEND_WITH(memory_stats, "memory_stats");
+  if (!b->memory_stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
+  lua_newtable(L);
+#define ROW(name) set_stat(L, #name, s.name);
+  LT_MEMORY_STATS(ROW)
+#undef ROW
+  set_number(L, "num_alloc_retries", s.num_alloc_retries);
+  set_number(L, "num_ooms", s.num_ooms);
+  set_number(L, "num_device_alloc", s.num_device_alloc);
+  set_number(L, "num_device_free", s.num_device_free);
+  set_number(L, "largest_free_block", s.largest_free_block);
+  return 1;
+}
+
+/* stat(device, name) -> current, peak of one quantity over all pools */
+static int stat(lua_State *L) {
+  lt_MemoryStats s;
+  const char *name = luaL_checkstring(L, 2);
+  BACKEND_WITH(memory_stats, "memory_stats");
+  if (!b->memory_stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
+#define ROW(field)                                                                                 \
+  if (strcmp(name, #field) == 0) {                                                                 \
+    lua_pushinteger(L, s.field[LT_POOL_ALL].current);                                              \
+    lua_pushinteger(L, s.field[LT_POOL_ALL].peak);                                                 \
+    return 2;                                                                                      \
+  }
+  LT_MEMORY_STATS(ROW)
+#undef ROW
+  return lt_lua_error(L, "memory_stats: there is no quantity \"%s\"", name);
+}
+
+static int reset_peak(lua_State *L) {
+  BACKEND_WITH(memory_reset_peak, "reset_peak_memory_stats");
+  if (!b->memory_reset_peak(b, d.index)) lt_lua_fail(L, "reset_peak_memory_stats");
+  return 0;
+}
+
+/* limit(device, fraction) */
+static int limit(lua_State *L) {
+  BACKEND_WITH(memory_limit, "set_per_process_memory_fraction");
+  if (!b->memory_limit(b, d.index, luaL_checknumber(L, 2)))
+    lt_lua_fail(L, "set_per_process_memory_fraction");
+  return 0;
+}
+
+/* release(device): what is cached and whole goes back to the driver */
+static int release(lua_State *L) {
+  BACKEND_WITH(memory_release, "empty_cache");
+  if (!b->memory_release(b, d.index)) lt_lua_fail(L, "empty_cache");
+  return 0;
+}
+
+/* host_release(kind): the same of pinned memory */
+static int host_release(lua_State *L) {
+  const lt_Backend *b = lt_device_backend(lt_lua_device_type(L, 1));
+  if (b && b->host_release && !b->host_release(b)) lt_lua_fail(L, "empty_host_cache");
+  return 0;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+typedef struct Block {
+  lt_MemoryBlock block;
+  char where[64];
+} Block;
+
+typedef struct Blocks {
+  size_t count, room;
+  Block *block; /* NULL: only counted */
+} Blocks;
+
+static void take_block(void *context, const lt_MemoryBlock *block) {
+  Blocks *all = context;
+  if (all->block && all->count < all->room) {
+    Block *to = &all->block[all->count];
+    to->block = *block;
+    snprintf(to->where, sizeof to->where, "%s", block->where ? block->where : "");
+  }
+  all->count++;
+}
+
+static int64_t address(const void *p) { return (int64_t)(intptr_t)p; }
+
+static void push_block(lua_State *L, const Block *from) {
+  static const char *const states[] = {[LT_BLOCK_FREE] = "inactive",
+                                       [LT_BLOCK_ACTIVE] = "active_allocated",
+                                       [LT_BLOCK_WAITING] = "active_awaiting_free"};
+  const lt_MemoryBlock *b = &from->block;
+  lua_createtable(L, 0, 8);
+  set_number(L, "address", address(b->address));
+  set_number(L, "size", (int64_t)b->size);
+  set_number(L, "requested_size", (int64_t)b->requested);
+  set_text(L, "state", states[b->state]);
+  if (from->where[0]) set_text(L, "where", from->where);
+  if (b->dtype == LT_DTYPE_NONE || b->state == LT_BLOCK_FREE) return;
+  set_text(L, "dtype", lt_dtype_name(b->dtype));
+  lt_lua_push_shape(L, b->ndim, b->shape);
+  lua_setfield(L, -2, "shape");
+}
+
+/* A new segment, with its empty list of blocks above it. */
+static void push_segment(lua_State *L, lt_Device d, const lt_MemoryBlock *b) {
+  lua_createtable(L, 0, 9);
+  set_text(L, "device", lt_device_name(d));
+  set_number(L, "address", address(b->segment));
+  set_number(L, "total_size", (int64_t)b->segment_size);
+  set_text(L, "segment_type", b->small ? "small" : "large");
+  const lt_Backend *backend = lt_device_backend(d.type);
+  bool native = b->stream && backend->stream_native;
+  set_number(L, "stream", native ? address(backend->stream_native(b->stream)) : 0);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "blocks");
+}
+
+/* snapshot(device) -> list of segments {device, address, total_size, allocated_size, active_size,
+ * requested_size, segment_type, stream, blocks = {{address, size, requested_size, state, dtype,
+ * shape, where}}} */
+static int snapshot(lua_State *L) {
+  Blocks all = {0};
+  BACKEND_WITH(memory_each, "memory_snapshot");
+  if (!b->memory_each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
+  all.room = all.count + 64; /* other threads allocate meanwhile */
+  all.count = 0;
+  all.block = lua_newuserdatauv(L, all.room * sizeof *all.block, 0);
+  if (!b->memory_each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
+  if (all.count > all.room) all.count = all.room;
+  lua_newtable(L);
+  int list = lua_gettop(L), n = 0;
+  for (size_t i = 0; i < all.count;) {
+    const lt_MemoryBlock *first = &all.block[i].block;
+    int64_t allocated = 0, active = 0, requested = 0;
+    push_segment(L, d, first);
+    for (int k = 1; i < all.count && all.block[i].block.segment == first->segment; i++, k++) {
+      const lt_MemoryBlock *block = &all.block[i].block;
+      push_block(L, &all.block[i]);
+      lua_rawseti(L, -2, k);
+      if (block->state == LT_BLOCK_FREE) continue;
+      active += (int64_t)block->size;
+      if (block->state == LT_BLOCK_WAITING) continue;
+      allocated += (int64_t)block->size;
+      requested += (int64_t)block->requested;
+    }
+    lua_pop(L, 1);
+    set_number(L, "allocated_size", allocated);
+    set_number(L, "active_size", active);
+    set_number(L, "requested_size", requested);
+    lua_rawseti(L, list, ++n);
+  }
+  return 1;
+}
+
+void lt_lua_set_memory(lua_State *L) {
+  static const luaL_Reg functions[] = {{"memory_info", info},
+                                       {"memory_stats", stats},
+                                       {"memory_stat", stat},
+                                       {"memory_reset_peak", reset_peak},
+                                       {"memory_limit", limit},
+                                       {"memory_release", release},
+                                       {"host_release", host_release},
+                                       {"memory_snapshot", snapshot},
+                                       {NULL, NULL}};
+  lt_lua_setfuncs(L, functions);
+}
