@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(THREADS) elementwise(lt_CudaOperands l,
     int64_t i = first + e * THREADS, left = i, offset[4] = {0, 0, 0, 0};
     if (i >= l.numel) return;
 #pragma unroll 1
-    for (int d = part.ndim - 1; d > 0; d--) {
+    for (int d = DIMS > 1 ? part.ndim - 1 : 0; d > 0; d--) {
       int64_t at = rest_of(left, part.shape[d]);
       for (int k = 0; k < 4; k++) offset[k] += at * part.strides[k][d];
     }
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(THREADS) elementwise(lt_CudaOperands l,
 
 template <int DIMS>
 static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cudaStream_t stream) {
-  Part<DIMS> part;
+  Part<DIMS> part = {};
   part.ndim = shape->ndim;
   for (int d = 0; d < shape->ndim; d++) {
     part.shape[d] = shape->shape[d];

@@ -19,7 +19,7 @@ template <int DIMS> struct Part {
 } // namespace
 
 template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *s) {
-  Part<DIMS> part;
+  Part<DIMS> part = {};
   part.ndim = s->ndim;
   for (int d = 0; d < s->ndim; d++) {
     part.shape[d] = s->shape[d];
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(THREADS)
     int64_t left = first + e * THREADS, t = 0, f = 0;
     if (left >= numel) return;
 #pragma unroll 1
-    for (int d = part.ndim - 1; d > 0; d--) {
+    for (int d = DIMS > 1 ? part.ndim - 1 : 0; d > 0; d--) {
       int64_t at = rest_of(left, part.shape[d]);
       t += at * part.to[d];
       f += at * part.from[d];
