@@ -1,7 +1,12 @@
 /* storage.c: reference-counted memory of a device. Every byte is counted, so that a host's
  * collector can see it; an allocation that fails asks the host to free memory, and tries again,
- * before it becomes an error. */
+ * before it becomes an error.
+ *
+ * A storage of the host that a copy still uses carries an event in `pending`. It stays there until
+ * it has happened, whoever waits for it: NULL means that the memory may be touched. */
 #include "core.h"
+
+#include <pthread.h>
 
 static _Atomic int64_t live_bytes;
 
@@ -13,13 +18,26 @@ void lt_memory_on_pressure(lt_PressureFn fn, void *context) {
   t->pressure_context = context;
 }
 
-/* The host's chance to free something. Not entered again from inside itself. */
+/* The host's chance to free something: true when it did. Not entered again from inside itself. The
+ * call that is running and its reason are set aside, for finalizers may make calls of their own. */
 static bool relieve(size_t wanted) {
   lt_Thread *t = lt_thread();
   if (!t->pressure || t->in_pressure) return false;
+  const char *op = t->user_op;
+  bool in_place = t->user_in_place;
+  lt_Making making = t->making;
+  char kept[sizeof t->error];
+  bool was_memory = t->memory_error;
+  memcpy(kept, t->error, sizeof kept);
   t->in_pressure = true;
+  t->user_op = NULL;
   bool again = t->pressure(t->pressure_context, wanted);
+  t->user_op = op;
+  t->user_in_place = in_place;
+  t->making = making;
   t->in_pressure = false;
+  memcpy(t->error, kept, sizeof kept);
+  t->memory_error = was_memory;
   return again;
 }
 
@@ -38,35 +56,61 @@ void lt_memory_where(char *text, size_t size) {
 /* The last word: `collected` bytes were freed by the host's collector. */
 static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
   const lt_Backend *b = lt_device_backend(device.type);
+  const double MiB = 1048576.0;
   char reason[300], report[1500] = "";
   snprintf(reason, sizeof reason, "%s", lt_error());
   if (b->memory_report) b->memory_report(b, device.index, nbytes, collected, report, sizeof report);
+  if (report[0])
+    return lt_error_memory("%s: out of memory on %s: tried to allocate %.2f MiB\n%s", lt_user_op(),
+                           lt_device_name(device), (double)nbytes / MiB, report);
   return lt_error_memory(
-      "%s: out of memory on %s: tried to allocate %.2f MiB; %.2f MiB are held by tensors%s%s%s%s",
-      lt_user_op(), lt_device_name(device), (double)nbytes / 1048576.0,
-      (double)lt_memory_live() / 1048576.0, reason[0] ? "; " : "", reason, report[0] ? "\n" : "",
-      report);
+      "%s: out of memory on %s: tried to allocate %.2f MiB; %.2f MiB are held by tensors%s%s",
+      lt_user_op(), lt_device_name(device), (double)nbytes / MiB, (double)lt_memory_live() / MiB,
+      reason[0] ? "; " : "", reason);
 }
 
-/* Memory, by all means there are, from the cheapest on: what is free or can be had from the driver;
- * what the host's collector holds on to; what is cached in pieces, once all work is done. Only
- * running out of memory goes this way; any other failure is one at once. */
-static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
-  char *reason = lt_thread()->error, first = reason[0];
-  int64_t collected = 0;
-  reason[0] = 0; /* shows whether the backend gives one */
-  lt_thread()->memory_error = false;
-  void *p = b->alloc(b, device.index, nbytes, stream);
-  if (!p && b->memory_retry && !lt_error_is_memory()) return NULL;
-  if (!p) {
-    int64_t before = lt_memory_live();
-    if (relieve(nbytes)) p = b->alloc(b, device.index, nbytes, stream);
-    collected = before - lt_memory_live();
-  }
-  if (!p && b->memory_retry && b->memory_retry(b, device.index))
+/* Bytes that tensors hold on a device; of a device that does not know, on all. */
+static int64_t held_on(const lt_Backend *b, lt_Device device) {
+  lt_MemoryStats stats;
+  if (!b->memory_stats || !b->memory_stats(b, device.index, &stats)) return lt_memory_live();
+  return stats.allocated_bytes[LT_POOL_ALL].current;
+}
+
+/* Has alloc failed because memory is out? Backends without a cache do not tell. */
+static bool is_out(const lt_Backend *b) { return !b->memory_retry || lt_error_is_memory(); }
+
+/* When there is neither a free block nor more to be had from the driver: what the host's collector
+ * holds on to, as long as it finds something; then what is cached in pieces or used by other
+ * streams, once all work is done. Only running out of memory goes this way; any other failure is
+ * one at once. */
+static void *alloc_hard(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
+  void *p = NULL;
+  int64_t before = held_on(b, device);
+  for (int round = 0; round < 4 && !p && is_out(b) && relieve(nbytes); round++)
     p = b->alloc(b, device.index, nbytes, stream);
-  if (!p) return no_memory(device, nbytes, collected > 0 ? collected : 0);
-  if (!reason[0]) reason[0] = first; /* a chain of ops that failed before keeps its reason */
+  if (p || !is_out(b)) return p;
+  int64_t collected = before - held_on(b, device);
+  if (b->memory_retry) {
+    if (!b->memory_retry(b, device.index)) return NULL;
+    p = b->alloc(b, device.index, nbytes, stream);
+    if (p || !is_out(b)) return p;
+  }
+  return no_memory(device, nbytes, collected > 0 ? collected : 0);
+}
+
+/* A success leaves the slot as it was: a chain of ops that failed before keeps its reason. */
+static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
+  lt_Thread *t = lt_thread();
+  char kept[sizeof t->error];
+  bool was_memory = t->memory_error;
+  memcpy(kept, t->error, strlen(t->error) + 1);
+  t->error[0] = 0; /* shows whether the backend gives a reason */
+  t->memory_error = false;
+  void *p = b->alloc(b, device.index, nbytes, stream);
+  if (!p) p = alloc_hard(b, device, nbytes, stream);
+  if (!p) return NULL;
+  strcpy(t->error, kept);
+  t->memory_error = was_memory;
   return p;
 }
 
@@ -121,8 +165,17 @@ lt_Storage *lt_storage_retain(lt_Storage *s) {
   return s;
 }
 
+/* The copy that is under way uses the memory until its event: who keeps the block waits for it. */
+static void release_pinned(lt_Storage *s) {
+  const lt_Backend *b = s->owner;
+  b->host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
+}
+
 void lt_storage_release(lt_Storage *s) {
   if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+  lt_Event *e = atomic_load_explicit(&s->pending, memory_order_relaxed);
+  /* Its owner takes the event with the memory; others must not see it while it is copied. */
+  if (e && (s->release != release_pinned || e->backend != s->owner)) lt_storage_settle(s);
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
     if (s->release)
@@ -135,10 +188,11 @@ void lt_storage_release(lt_Storage *s) {
 
 /* ---- memory of the host that devices copy by themselves -------------------------------------- */
 
-/* The copy that is under way uses the memory until its event: who keeps the block waits for it. */
-static void release_pinned(lt_Storage *s) {
-  const lt_Backend *b = s->owner;
-  b->host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
+static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
+  lt_thread()->memory_error = false;
+  void *p = b->host_alloc(b, nbytes);
+  if (!p && lt_error_is_memory() && relieve(nbytes)) p = b->host_alloc(b, nbytes);
+  return p || !lt_error_is_memory() ? p : no_memory(lt_cpu(), nbytes, 0);
 }
 
 lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
@@ -156,38 +210,64 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
                     .pinned = true};
   atomic_init(&s->refs, 1);
   if (nbytes) {
-    s->data = b->host_alloc(b, nbytes);
-    if (!s->data && relieve(nbytes)) s->data = b->host_alloc(b, nbytes);
+    s->data = pinned_alloc(b, nbytes);
     if (!s->data) {
       free(s);
-      return no_memory(lt_cpu(), nbytes, 0);
+      return NULL;
     }
     atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
   }
   return s;
 }
 
+/* ---- copies that are under way --------------------------------------------------------------- */
+
+/* One of a few locks by the storage's address: two that wait for the same copy take turns, and
+ * nobody frees the event under the other. */
+static pthread_mutex_t *lock_of(const lt_Storage *s) {
+#define FOUR                                                                                       \
+  PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,                 \
+      PTHREAD_MUTEX_INITIALIZER
+  static pthread_mutex_t locks[16] = {FOUR, FOUR, FOUR, FOUR};
+#undef FOUR
+  return &locks[(uint64_t)(uintptr_t)s * 0x9E3779B97F4A7C15u >> 60];
+}
+
 void lt_storage_settle(lt_Storage *s) {
-  lt_Event *e = atomic_exchange(&s->pending, NULL);
-  if (!e) return;
-  e->backend->event_synchronize(e);
-  e->backend->event_free(e);
+  pthread_mutex_t *lock = lock_of(s);
+  pthread_mutex_lock(lock);
+  lt_Event *e = atomic_load(&s->pending);
+  if (e) {
+    e->backend->event_synchronize(e);
+    atomic_store(&s->pending, NULL);
+    e->backend->event_free(e);
+  }
+  pthread_mutex_unlock(lock);
+}
+
+/* The event that stands for the copy before and the one now put on `stream`: e itself if it can be
+ * recorded there, else NULL. */
+static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
+  const lt_Backend *b = e->backend;
+  bool same = b == stream->backend;
+  if (!same || !b->stream_wait_event || !b->stream_wait_event(stream, e)) b->event_synchronize(e);
+  if (same && e->index == stream->index) return e;
+  b->event_free(e);
+  return NULL;
 }
 
 void lt_storage_pend(lt_Storage *s, lt_Stream *stream) {
   const lt_Backend *b = stream->backend;
-  lt_Event *e = atomic_exchange(&s->pending, NULL);
-  /* Two copies, maybe on two streams: the later event stands for both. */
-  if (e && (e->backend != b || e->index != stream->index || !b->stream_wait_event(stream, e))) {
-    e->backend->event_synchronize(e);
-    e->backend->event_free(e);
+  pthread_mutex_t *lock = lock_of(s);
+  pthread_mutex_lock(lock);
+  lt_Event *e = atomic_load(&s->pending);
+  if (e) e = carry_on(e, stream);
+  if (!e) e = b->event_new(b, stream->index, false);
+  if (e && !b->event_record(e, stream)) {
+    b->event_free(e);
     e = NULL;
   }
-  if (!e) e = b->event_new(b, stream->index, false);
-  if (e && b->event_record(e, stream)) {
-    atomic_store(&s->pending, e);
-    return;
-  }
-  if (e) b->event_free(e);
-  b->stream_synchronize(stream);
+  if (!e) b->stream_synchronize(stream);
+  atomic_store(&s->pending, e);
+  pthread_mutex_unlock(lock);
 }

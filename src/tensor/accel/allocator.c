@@ -448,6 +448,7 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
     for (lt_BlockUse *use = b->uses; ok && use; use = use->next)
       ok = a->accel->driver->event_synchronize(use->index, use->event) == LT_DRIVER_OK;
   ok = ok && look_at_waiting(a) && release_whole(a, wait);
+  if (!ok) lt_thread()->memory_error = false;
   pthread_mutex_unlock(&a->lock);
   return ok;
 }

@@ -100,19 +100,23 @@ static bool event_record(lt_Event *event, lt_Stream *stream) {
   return true;
 }
 
+/* Is there something to wait for? Not when it was never recorded, nor when the driver is gone. */
+static bool is_asked(const lt_Event *event) {
+  return atomic_load(&((const Event *)event)->recorded) &&
+         lt_accel_usable(lt_accel_of(event->backend));
+}
+
 /* As of streams: an event that can no longer be asked counts as one that has happened. */
 static bool event_query(lt_Event *event) {
-  Event *e = (Event *)event;
-  return !atomic_load(&e->recorded) ||
-         lt_accel_of(event->backend)->driver->event_query(event->index, e->native) !=
+  return !is_asked(event) ||
+         lt_accel_of(event->backend)->driver->event_query(event->index, ((Event *)event)->native) !=
              LT_DRIVER_NOT_READY;
 }
 
 static bool event_synchronize(lt_Event *event) {
-  Event *e = (Event *)event;
-  return !atomic_load(&e->recorded) ||
-         lt_accel_of(event->backend)->driver->event_synchronize(event->index, e->native) ==
-             LT_DRIVER_OK;
+  return !is_asked(event) || lt_accel_of(event->backend)
+                                     ->driver->event_synchronize(
+                                         event->index, ((Event *)event)->native) == LT_DRIVER_OK;
 }
 
 /* Devices of one vendor may wait for each other. */

@@ -31,11 +31,12 @@ static void push(Pinned **list, Pinned *b) {
   *list = b;
 }
 
-/* Frees the blocks whose copies are over. */
-static void look_at_waiting(lt_PinnedCache *p) {
+/* Frees the blocks whose copies are over; or all, once they are. */
+static void look_at_waiting(lt_PinnedCache *p, bool wait) {
   for (Pinned **link = &p->waiting; *link;) {
     Pinned *b = *link;
-    if (!b->pending->backend->event_query(b->pending)) {
+    if (wait) b->pending->backend->event_synchronize(b->pending);
+    if (!wait && !b->pending->backend->event_query(b->pending)) {
       link = &b->next;
       continue;
     }
@@ -46,10 +47,10 @@ static void look_at_waiting(lt_PinnedCache *p) {
   }
 }
 
-static bool release_free(lt_Accel *accel) {
+static bool release_free(lt_Accel *accel, bool wait) {
   bool ok = true;
   lt_PinnedCache *p = accel->pinned;
-  look_at_waiting(p);
+  look_at_waiting(p, wait);
   for (int i = 0; i < CLASSES; i++) {
     while (p->free[i]) {
       Pinned *b = p->free[i];
@@ -67,7 +68,7 @@ static Pinned *from_driver(lt_Accel *accel, int power) {
   *b = (Pinned){.power = power};
   size_t nbytes = (size_t)1 << power;
   lt_DriverStatus status = accel->driver->host_new(nbytes, &b->memory);
-  if (status == LT_DRIVER_NO_MEMORY && release_free(accel))
+  if (status == LT_DRIVER_NO_MEMORY && release_free(accel, true))
     status = accel->driver->host_new(nbytes, &b->memory);
   if (status == LT_DRIVER_OK) return b;
   free(b);
@@ -84,7 +85,7 @@ static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   while (power < CLASSES && nbytes > (size_t)1 << power) power++;
   if (power == CLASSES) return lt_error_memory("no host has %zu bytes of pinned memory", nbytes);
   pthread_mutex_lock(&p->lock);
-  look_at_waiting(p);
+  look_at_waiting(p, false);
   int i = power;
   while (i < CLASSES && !p->free[i]) i++;
   Pinned *b = i < CLASSES ? p->free[i] : NULL;
@@ -118,7 +119,7 @@ static bool host_release(const lt_Backend *self) {
   lt_Accel *accel = lt_accel_of(self);
   if (!lt_accel_usable(accel)) return true;
   pthread_mutex_lock(&accel->pinned->lock);
-  bool ok = release_free(accel);
+  bool ok = release_free(accel, false);
   pthread_mutex_unlock(&accel->pinned->lock);
   return ok;
 }

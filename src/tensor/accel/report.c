@@ -167,10 +167,11 @@ static void memory_report(const lt_Backend *self, int index, size_t wanted, int6
   int64_t held = s.allocated_bytes[LT_POOL_ALL].current;
   int64_t waiting = s.active_bytes[LT_POOL_ALL].current - held;
   int64_t cached = s.reserved_bytes[LT_POOL_ALL].current - held - waiting;
-  say(&t, "  tried %s", amount((int64_t)wanted));
   if (accel->driver->memory_info(index, &free_bytes, &total) == LT_DRIVER_OK)
-    say(&t, "; %s of the device's %s are free", amount((int64_t)free_bytes),
+    say(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
         amount((int64_t)total));
+  else
+    say(&t, "  the device does not say what is free");
   if (limit != SIZE_MAX)
     say(&t, "; this process may have %s (set_per_process_memory_fraction)", amount((int64_t)limit));
   say(&t, "\n  tensors hold %s", amount(held));
@@ -178,6 +179,8 @@ static void memory_report(const lt_Backend *self, int index, size_t wanted, int6
   say(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)", amount(cached),
       amount(s.largest_free_block),
       cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
+  if (cached >= (int64_t)wanted)
+    say(&t, "\n  together that would do, but tensors that are alive keep the pieces apart");
   say(&t, "\n  the collector freed %s before this", amount(collected));
   say_tensors(&t, a);
 }

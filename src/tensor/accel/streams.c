@@ -134,26 +134,28 @@ static int stream_priority(const lt_Stream *s) {
 
 void *lt_accel_native(const lt_Stream *s) { return s ? ((const lt_AccelStream *)s)->native : NULL; }
 
-/* Nothing has been put on the streams of a device that was never made ready. */
-static bool is_untouched(const lt_Stream *s) { return !lt_accel_is_ready(s->backend, s->index); }
+/* Nothing has been put on the streams of a device that was never made ready; and nothing is left to
+ * ask when the driver is gone. */
+static bool is_idle(const lt_Backend *b, int index) {
+  return !lt_accel_is_ready(b, index) || !lt_accel_usable(lt_accel_of(b));
+}
 
 /* A stream that can no longer be asked does nothing any more: true, so that nobody polls for ever;
  * the reason is in the slot, and what is done next on the device fails with it. */
 static bool stream_query(lt_Stream *s) {
-  return is_untouched(s) ||
+  return is_idle(s->backend, s->index) ||
          lt_accel_of(s->backend)->driver->stream_query(s->index, lt_accel_native(s)) !=
              LT_DRIVER_NOT_READY;
 }
 
 static bool stream_synchronize(lt_Stream *s) {
-  return is_untouched(s) ||
+  return is_idle(s->backend, s->index) ||
          lt_accel_of(s->backend)->driver->stream_synchronize(s->index, lt_accel_native(s)) ==
              LT_DRIVER_OK;
 }
 
 static bool synchronize(const lt_Backend *self, int index) {
-  return !lt_accel_is_ready(self, index) ||
-         lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK;
+  return is_idle(self, index) || lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK;
 }
 
 void lt_accel_fill_streams(lt_Backend *b) {

@@ -1,0 +1,729 @@
+/* test_allocator.c: the caching allocator over a driver of which everything is known
+ * (fake_driver.c). First PyTorch's rules and figures, by computed numbers; then random programs of
+ * allocations, frees, streams and failures, after each step of which everything that must hold is
+ * looked at. `test_allocator <seed>` runs one random program, for a failure that has been seen. */
+#include "accel/allocator.h"
+#include "check.h"
+#include "fake_driver.h"
+
+#include <stdlib.h>
+
+#define KiB ((size_t)1 << 10)
+#define MiB ((size_t)1 << 20)
+
+static lt_Backend fake = {.abi = LT_BACKEND_ABI, .name = "fake", .numbered = true};
+
+static void begin(size_t capacity) {
+  fake_reset(capacity);
+  CHECK(lt_accel_attach(&fake, &fake_driver));
+}
+
+static void end(void) {
+  lt_accel_detach(&fake);
+  CHECK_STR(fake_complaint(), NULL);
+  for (int i = 0; i < FAKE_DEVICES; i++) CHECK_INT(fake_used(i), 0);
+  CHECK_INT(fake_events_alive(), 0);
+  CHECK_INT(fake_host_used(), 0);
+}
+
+static void *get(size_t nbytes, lt_Stream *s) { return fake.alloc(&fake, 0, nbytes, s); }
+static void put(void *memory) { fake.free(&fake, 0, memory, 0, NULL); }
+static lt_MemoryStats stats(void) {
+  lt_MemoryStats s;
+  fake.memory_stats(&fake, 0, &s);
+  return s;
+}
+#define NOW(name, pool) (stats().name[pool].current)
+
+/* The block's work on another stream, in order behind what its own stream has to do. */
+static void use_on(void *memory, size_t nbytes, uint64_t tag, lt_Stream *own, lt_Stream *other) {
+  lt_Storage storage = {.data = memory, .nbytes = nbytes, .device = {0, 0}};
+  lt_Event *e = fake.event_new(&fake, 0, false);
+  CHECK(fake.event_record(e, own) && fake.stream_wait_event(other, e));
+  fake.event_free(e);
+  fake_check(other, memory, nbytes, tag);
+  CHECK(fake.record_stream(&storage, other));
+}
+
+/* ---- what must hold -------------------------------------------------------------------------- */
+
+typedef struct Count {
+  int64_t blocks, bytes, split_blocks, split_bytes;
+} Count;
+
+static int count_tree(const lt_Block *b, const lt_Block **last) {
+  if (!b) return 0;
+  int n = count_tree(b->left, last);
+  const lt_Block *p = *last;
+  if (p) {
+    CHECK(p->segment->stream->id < b->segment->stream->id ||
+          (p->segment->stream->id == b->segment->stream->id &&
+           (p->size < b->size || (p->size == b->size && p->address < b->address))));
+  }
+  CHECK(!b->left || b->left->priority <= b->priority);
+  CHECK(!b->right || b->right->priority <= b->priority);
+  CHECK(b->state == LT_BLOCK_FREE && !b->uses);
+  *last = b;
+  return n + 1 + count_tree(b->right, last);
+}
+
+static bool is_listed(const lt_Block *list, const lt_Block *b) {
+  while (list && list != b) list = list->chain;
+  return list != NULL;
+}
+
+/* The blocks of a segment tile it; counts them by state. */
+static void check_segment(const lt_Allocator *a, const lt_Segment *s, Count count[3]) {
+  char *at = s->address;
+  const lt_Block *before = NULL;
+  for (const lt_Block *b = s->first; b; before = b, b = b->next) {
+    CHECK(b->address == at && b->prev == before && b->segment == s);
+    CHECK(b->size > 0 && b->size % 512 == 0 && (uintptr_t)b->address % 512 == 0);
+    CHECK(!before || before->state != LT_BLOCK_FREE || b->state != LT_BLOCK_FREE);
+    Count *c = &count[b->state];
+    c->blocks++;
+    c->bytes += (int64_t)b->size;
+    if (b->prev || b->next) {
+      c->split_blocks++;
+      c->split_bytes += (int64_t)b->size;
+    }
+    if (b->state == LT_BLOCK_ACTIVE) CHECK(lt_block_map_find(&a->held, b->address) == b);
+    if (b->state == LT_BLOCK_WAITING) CHECK(b->uses && is_listed(a->waiting, b));
+    CHECK((b->state == LT_BLOCK_ACTIVE) == (b->maker != NULL));
+    at += b->size;
+  }
+  CHECK(at == s->address + s->size);
+}
+
+static int64_t requested_bytes(const lt_Allocator *a, bool small) {
+  int64_t n = 0;
+  for (const lt_Segment *s = a->segments; s; s = s->next)
+    for (const lt_Block *b = s->first; b; b = b->next)
+      if (s->small == small && b->state != LT_BLOCK_FREE) n += (int64_t)b->requested;
+  return n;
+}
+
+/* The statistics of one pool (LT_LARGE_POOL, LT_SMALL_POOL), counted again. */
+static void recount(const lt_Allocator *a, bool small, int64_t *now) {
+  Count count[3] = {{0}}, segments = {0};
+  for (const lt_Segment *s = a->segments; s; s = s->next) {
+    if (s->small != small) continue;
+    segments.blocks++;
+    segments.bytes += (int64_t)s->size;
+    check_segment(a, s, count);
+  }
+  const lt_Block *last = NULL;
+  CHECK_INT(count_tree(a->free_set[small].root, &last), count[LT_BLOCK_FREE].blocks);
+  const Count *held = &count[LT_BLOCK_ACTIVE], *waiting = &count[LT_BLOCK_WAITING];
+  const int64_t counted[] = {/* in the order of LT_MEMORY_STATS */
+                             held->blocks,
+                             segments.blocks,
+                             held->blocks + waiting->blocks,
+                             count[LT_BLOCK_FREE].split_blocks,
+                             held->bytes,
+                             segments.bytes,
+                             held->bytes + waiting->bytes,
+                             count[LT_BLOCK_FREE].split_bytes,
+                             requested_bytes(a, small)};
+  memcpy(now, counted, sizeof counted);
+}
+
+#define ONE(name) +1
+enum { STATS = 0 LT_MEMORY_STATS(ONE) };
+#undef ONE
+
+static void check_stat(const char *name, const lt_Stat *s, int64_t counted) {
+  if (s->current != counted || s->allocated - s->freed != counted || s->peak < counted)
+    check_report(__FILE__, __LINE__, "%s is %lld (peak %lld, +%lld -%lld), counted %lld", name,
+                 (long long)s->current, (long long)s->peak, (long long)s->allocated,
+                 (long long)s->freed, (long long)counted);
+}
+
+static void check_all(void) {
+  int64_t now[LT_MEMORY_POOLS][STATS];
+  lt_MemoryStats s = stats();
+  if (!lt_accel_is_ready(&fake, 0)) return;
+  const lt_Allocator *a = lt_accel_of(&fake)->allocator[0];
+  recount(a, true, now[LT_SMALL_POOL]);
+  recount(a, false, now[LT_LARGE_POOL]);
+  for (int i = 0; i < STATS; i++)
+    now[LT_POOL_ALL][i] = now[LT_SMALL_POOL][i] + now[LT_LARGE_POOL][i];
+  for (int pool = 0; pool < LT_MEMORY_POOLS; pool++) {
+    int i = 0;
+#define ROW(name) check_stat(#name, &s.name[pool], now[pool][i++]);
+    LT_MEMORY_STATS(ROW)
+#undef ROW
+  }
+  CHECK_INT(s.reserved_bytes[LT_POOL_ALL].current, fake_used(0));
+  CHECK_INT(s.num_device_alloc - s.num_device_free, s.segment[LT_POOL_ALL].current);
+  CHECK_INT(s.allocation[LT_POOL_ALL].current, a->held.count);
+  CHECK_STR(fake_complaint(), NULL);
+}
+
+/* ---- PyTorch's figures ----------------------------------------------------------------------- */
+
+static void few_floats(void) {
+  begin(256 * MiB);
+  void *p = get(256 * sizeof(float), NULL);
+  REQUIRE(p != NULL);
+  CHECK_INT(NOW(active_bytes, LT_POOL_ALL), 1024);
+  CHECK_INT(NOW(allocated_bytes, LT_POOL_ALL), 1024);
+  CHECK_INT(NOW(allocated_bytes, LT_SMALL_POOL), 1024);
+  CHECK_INT(NOW(allocated_bytes, LT_LARGE_POOL), 0);
+  CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), 1024);
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 2097152);
+  CHECK_INT(NOW(inactive_split_bytes, LT_POOL_ALL), 2097152 - 1024);
+  CHECK_INT(NOW(inactive_split, LT_SMALL_POOL), 1);
+  CHECK_INT(NOW(allocation, LT_POOL_ALL), 1);
+  CHECK_INT(NOW(active, LT_POOL_ALL), 1);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
+  CHECK_INT(stats().num_device_alloc, 1);
+  CHECK_INT(stats().largest_free_block, 2097152 - 1024);
+  void *q = get(1, NULL); /* 512 bytes are the least */
+  CHECK_INT(NOW(allocated_bytes, LT_POOL_ALL), 1536);
+  CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), 1025);
+  CHECK(q == (char *)p + 1024);
+  put(p);
+  put(q);
+  CHECK_INT(NOW(allocated_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(NOW(active_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(NOW(inactive_split_bytes, LT_POOL_ALL), 0); /* one whole segment */
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 2097152);
+  CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].peak, 1536);
+  CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].allocated, 1536);
+  CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].freed, 1536);
+  CHECK(fake.memory_reset_peak(&fake, 0));
+  CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].peak, 0);
+  CHECK_INT(stats().reserved_bytes[LT_POOL_ALL].peak, 2097152);
+  CHECK(fake.memory_release(&fake, 0));
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(stats().num_device_free, 1);
+  CHECK_INT(fake_used(0), 0);
+  end();
+}
+
+/* What a request takes from the driver, and what is left of it. */
+static void segments_have_pytorchs_sizes(void) {
+  static const struct {
+    size_t request, segment, block;
+    int pool;
+  } row[] = {
+      {1, 2 * MiB, 512, LT_SMALL_POOL},
+      {513, 2 * MiB, 1024, LT_SMALL_POOL},
+      {MiB, 2 * MiB, MiB, LT_SMALL_POOL},
+      {MiB - 511, 2 * MiB, MiB, LT_SMALL_POOL},
+      {MiB + 1, 20 * MiB, MiB + 512, LT_LARGE_POOL},
+      {10 * MiB - 512, 20 * MiB, 10 * MiB - 512, LT_LARGE_POOL},
+      {10 * MiB - 511, 10 * MiB, 10 * MiB, LT_LARGE_POOL},
+      {10 * MiB + 1, 12 * MiB, 10 * MiB + 512, LT_LARGE_POOL}, /* the rest is above 1 MiB */
+      {11 * MiB, 12 * MiB, 12 * MiB, LT_LARGE_POOL},           /* the rest is 1 MiB: not cut off */
+      {11 * MiB - 512, 12 * MiB, 11 * MiB - 512, LT_LARGE_POOL},
+      {19 * MiB, 20 * MiB, 20 * MiB, LT_LARGE_POOL},
+  };
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    begin(256 * MiB);
+    void *p = get(row[i].request, NULL);
+    CHECK_INT(NOW(reserved_bytes, row[i].pool), row[i].segment);
+    CHECK_INT(NOW(allocated_bytes, row[i].pool), row[i].block);
+    CHECK_INT(NOW(inactive_split_bytes, LT_POOL_ALL), row[i].segment - row[i].block);
+    CHECK_INT(NOW(inactive_split, LT_POOL_ALL), row[i].segment > row[i].block);
+    CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), row[i].request);
+    check_all();
+    put(p);
+    check_all();
+    end();
+  }
+}
+
+static void the_best_fit_is_taken(void) {
+  begin(256 * MiB);
+  void *p[6];
+  const size_t size[] = {4096, 512, 2048, 512, 3072, 512};
+  for (int i = 0; i < 6; i++) p[i] = get(size[i], NULL);
+  put(p[0]);
+  put(p[2]);
+  put(p[4]);
+  CHECK(get(2600, NULL) == p[4]); /* 3072 is the least that holds it, and is used whole */
+  CHECK_INT(NOW(inactive_split, LT_POOL_ALL), 3);
+  CHECK(get(512, NULL) == p[2]); /* cut off the front of the smallest */
+  CHECK(get(1536, NULL) == (char *)p[2] + 512);
+  CHECK(get(4096, NULL) == p[0]);
+  check_all();
+  put(p[0]);
+  put(p[1]); /* neighbours become one */
+  CHECK(get(4608, NULL) == p[0]);
+  check_all();
+  lt_accel_detach(&fake);
+  CHECK_INT(fake_used(0), 0);
+}
+
+static void streams_do_not_share(void) {
+  begin(256 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  void *p = get(1000, NULL);
+  put(p);
+  void *q = get(1000, s);
+  CHECK(p != q);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 2);
+  put(q);
+  CHECK(get(1000, s) == q);
+  CHECK(get(1000, NULL) == p);
+  CHECK(get(1000, fake.stream_default(&fake, 0)) == (char *)p + 1024);
+  check_all();
+  fake.stream_free(s);
+  check_all();
+  lt_accel_detach(&fake);
+}
+
+static void private_pools_do_not_share(void) {
+  begin(256 * MiB);
+  put(get(1000, NULL));
+  lt_Accel *accel = lt_accel_of(&fake);
+  lt_Allocator *a = accel->allocator[0];
+  void *p = lt_allocator_alloc(a, 7, 1000, &accel->default_stream[0]);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 2);
+  lt_allocator_free(a, p);
+  void *q = get(1000, NULL);
+  CHECK(q && q != p);
+  CHECK(lt_allocator_alloc(a, 7, 1000, &accel->default_stream[0]) == p);
+  lt_allocator_free(a, p);
+  put(q);
+  end();
+}
+
+static void memory_used_elsewhere_waits(void) {
+  begin(256 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  void *p = get(MiB, NULL);
+  fake_write(main, p, MiB, 1);
+  use_on(p, MiB, 1, main, s);
+  put(p);
+  CHECK_INT(NOW(allocated_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(NOW(active_bytes, LT_POOL_ALL), MiB);
+  CHECK_INT(NOW(active, LT_POOL_ALL), 1);
+  CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), MiB);
+  check_all();
+  void *q = get(MiB, NULL);
+  CHECK(q != p);
+  while (fake_step(0, 0) || fake_step(0, 1)) {
+  }
+  CHECK(get(MiB, NULL) == p); /* polled by the allocation */
+  check_all();
+  put(p);
+  put(q);
+  fake.stream_free(s);
+  end();
+}
+
+/* An event at the last use: what the stream does later is not waited for. */
+static void only_the_last_use_counts(void) {
+  begin(256 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  void *p = get(512, NULL), *other = get(4096, NULL);
+  lt_Storage storage = {.data = p, .nbytes = 512, .device = {0, 0}};
+  CHECK(fake.record_stream(&storage, main)); /* its own: nothing to remember */
+  fake_write(s, other, 8, 1);
+  CHECK(fake.record_stream(&storage, s));
+  fake_write(s, other, 8, 2);
+  CHECK(fake.record_stream(&storage, s)); /* in place of the first */
+  CHECK_INT(fake_events_alive(), 1);
+  fake_write(s, other, 8, 3);
+  put(p);
+  check_all();
+  CHECK_INT(NOW(active, LT_POOL_ALL), 2);
+  for (int i = 0; i < 3; i++) CHECK(fake_step(0, 1)); /* 1, its event, 2 */
+  void *q = get(512, NULL);
+  CHECK(q != p);
+  CHECK(fake_step(0, 1)); /* its event; 3 is still queued */
+  CHECK(get(512, NULL) == p);
+  fake_finish(0);
+  put(q);
+  put(p);
+  put(other);
+  fake.stream_free(s);
+  end();
+}
+
+static void a_stream_that_ends_leaves_its_memory(void) {
+  begin(4 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  void *p = get(MiB, s), *q = get(MiB, s);
+  fake_write(s, p, MiB, 1);
+  fake_check(s, p, MiB, 1);
+  put(p);
+  fake.stream_free(s); /* nobody waited */
+  CHECK_INT(fake_queued(0) > 2, 1);
+  CHECK_INT(fake_streams_alive(), 0);
+  check_all();
+  CHECK(get(MiB, NULL) == p);
+  fake_write(main, p, MiB, 2); /* comes behind the old work */
+  fake_check(main, p, MiB, 2);
+  while (fake_step(0, 0)) {
+  }
+  CHECK(fake_queued(0) > 2);
+  fake_finish(0);
+  put(q); /* was allocated on the stream that is gone */
+  put(p);
+  CHECK(get(2 * MiB, NULL) == NULL && lt_error_is_memory());
+  CHECK(fake.memory_retry(&fake, 0));
+  p = get(2 * MiB, NULL);
+  CHECK(p == NULL); /* 20 MiB segments do not fit here */
+  end();
+}
+
+/* ---- when memory is out ---------------------------------------------------------------------- */
+
+static void out_of_memory(void) {
+  begin(4 * MiB);
+  void *p = get(MiB, NULL), *q = get(MiB, NULL), *r = get(MiB, NULL);
+  CHECK(p && q && r);
+  CHECK(get(11 * MiB, NULL) == NULL);
+  CHECK(lt_error_is_memory());
+  CHECK_CONTAINS(lt_error(), "fake:0");
+  CHECK(get(SIZE_MAX, NULL) == NULL && lt_error_is_memory());
+  CHECK(get(SIZE_MAX - 600, NULL) == NULL && lt_error_is_memory());
+  put(p);
+  put(q);
+  CHECK(fake.memory_retry(&fake, 0)); /* the segment with r stays */
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
+  CHECK_INT(stats().num_alloc_retries, 1);
+  CHECK_INT(stats().num_device_free, 1);
+  check_all();
+  put(r);
+  end();
+}
+
+static void only_out_of_memory_is_out_of_memory(void) {
+  begin(64 * MiB);
+  fake_fail_memory(1, true);
+  CHECK(get(100, NULL) == NULL);
+  CHECK(!lt_error_is_memory());
+  CHECK_CONTAINS(lt_error(), "the driver failed");
+  fake_fail_memory(1, false);
+  CHECK(get(100, NULL) == NULL && lt_error_is_memory());
+  void *p = get(100, NULL);
+  CHECK(p != NULL);
+  fake_fail_all(true);
+  CHECK(!fake.memory_retry(&fake, 0));
+  CHECK(!lt_error_is_memory());
+  fake_fail_all(false);
+  put(p);
+  check_all();
+  end();
+}
+
+static void a_limit_holds(void) {
+  begin(40 * MiB);
+  CHECK(!fake.memory_limit(&fake, 0, 1.5));
+  CHECK_CONTAINS(lt_error(), "0 to 1");
+  CHECK(!fake.memory_limit(&fake, 0, NAN));
+  CHECK(fake.memory_limit(&fake, 0, 0.5));
+  void *p = get(5 * MiB, NULL);
+  CHECK(p != NULL);
+  CHECK(get(100, NULL) == NULL && lt_error_is_memory());
+  CHECK_CONTAINS(lt_error(), "limit");
+  CHECK_INT(fake_used(0), 20 * MiB);
+  CHECK(fake.memory_limit(&fake, 0, 1));
+  void *q = get(100, NULL);
+  CHECK(q != NULL);
+  put(p);
+  put(q);
+  end();
+}
+
+static void empty_cache_keeps_pieces(void) {
+  begin(256 * MiB);
+  void *p = get(512, NULL), *q = get(5 * MiB, NULL), *r = get(30 * MiB, NULL);
+  fake_write(fake.stream_default(&fake, 0), r, 64, 1); /* still queued when it is given back */
+  put(q);
+  put(r);
+  CHECK(fake.memory_release(&fake, 0));
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 2 * MiB);
+  CHECK_INT(stats().num_device_free, 2);
+  check_all();
+  put(p);
+  end();
+}
+
+static void strange_frees_do_nothing(void) {
+  begin(256 * MiB);
+  char elsewhere[512];
+  put(elsewhere); /* before the device was ready */
+  void *p = get(512, NULL);
+  lt_error_set("what was said before");
+  put(NULL);
+  put(elsewhere);
+  put((char *)p + 64);
+  put(p);
+  put(p);
+  CHECK_STR(lt_error(), "what was said before");
+  check_all();
+  end();
+}
+
+static void without_a_cache(void) {
+  setenv("LUTRA_MEMORY_DEBUG", "1", 1);
+  begin(256 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  void *p = get(1000, NULL);
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 1024);
+  use_on(p, 1000, 0, fake.stream_default(&fake, 0), s);
+  memset(p, 0, 1000);
+  put(p); /* waits for all work first */
+  CHECK_INT(fake_used(0), 0);
+  CHECK_INT(NOW(active, LT_POOL_ALL), 0);
+  check_all();
+  fake.stream_free(s);
+  end();
+  unsetenv("LUTRA_MEMORY_DEBUG");
+}
+
+/* ---- random programs ------------------------------------------------------------------------- */
+
+enum { MOST = 60, STREAMS = 4 };
+
+typedef struct Held {
+  void *memory;
+  size_t nbytes;
+  uint64_t tag;
+  lt_Stream *stream; /* NULL when it has ended */
+} Held;
+
+typedef struct Program {
+  uint64_t random, tag;
+  lt_Stream *stream[STREAMS]; /* 0: the default stream */
+  Held held[MOST];
+  int count;
+  int64_t peak_allocated, peak_reserved, peak_active;
+} Program;
+
+static uint64_t next(Program *p) {
+  p->random ^= p->random << 13;
+  p->random ^= p->random >> 7;
+  p->random ^= p->random << 17;
+  return p->random;
+}
+static int below(Program *p, int n) { return (int)(next(p) >> 33) % n; }
+
+static size_t some_size(Program *p) {
+  static const size_t at[] = {512,      1024,         MiB - 512, MiB, MiB + 1, 10 * MiB - 512,
+                              10 * MiB, 10 * MiB + 1, 19 * MiB};
+  switch (below(p, 10)) {
+  case 0:
+    return at[below(p, (int)(sizeof at / sizeof *at))];
+  case 1:
+    return MiB + (size_t)below(p, (int)(12 * MiB));
+  case 2:
+  case 3:
+    return 16 + (size_t)below(p, (int)MiB);
+  default:
+    return 16 + (size_t)below(p, 6000);
+  }
+}
+
+/* What the rules say will be given; NULL when the driver must be asked. Nothing waits. */
+static const char *expected(size_t nbytes, lt_Stream *stream) {
+  size_t size = (nbytes + 511) / 512 * 512;
+  const lt_Block *best = NULL;
+  for (const lt_Segment *s = lt_accel_of(&fake)->allocator[0]->segments; s; s = s->next)
+    for (const lt_Block *b = s->first; b && s->stream == (lt_AccelStream *)stream; b = b->next)
+      if (b->state == LT_BLOCK_FREE && s->small == (size <= MiB) && b->size >= size &&
+          (!best || b->size < best->size || (b->size == best->size && b->address < best->address)))
+        best = b;
+  return best ? best->address : NULL;
+}
+
+static void check_new(const Program *p, const Held *h) {
+  for (int i = 0; i < p->count; i++) {
+    const Held *o = &p->held[i];
+    CHECK((char *)h->memory + h->nbytes <= (char *)o->memory ||
+          (char *)o->memory + o->nbytes <= (char *)h->memory);
+  }
+  const lt_Block *b = lt_block_map_find(&lt_accel_of(&fake)->allocator[0]->held, h->memory);
+  CHECK(b && b->requested == h->nbytes && b->segment->stream == (lt_AccelStream *)h->stream);
+}
+
+static void do_alloc(Program *p) {
+  if (p->count == MOST) return;
+  Held h = {NULL, some_size(p), ++p->tag, p->stream[below(p, STREAMS)]};
+  if (!h.stream) return;
+  lt_Accel *accel = lt_accel_of(&fake);
+  bool known = lt_accel_is_ready(&fake, 0) && !accel->allocator[0]->waiting;
+  const char *want = known ? expected(h.nbytes, h.stream) : NULL;
+  h.memory = get(h.nbytes, h.stream);
+  if (want) CHECK(h.memory == want);
+  if (!h.memory && lt_error_is_memory() && below(p, 2) && fake.memory_retry(&fake, 0))
+    h.memory = get(h.nbytes, h.stream);
+  if (!h.memory) return;
+  check_new(p, &h);
+  fake_write(h.stream, h.memory, h.nbytes, h.tag);
+  fake_check(h.stream, h.memory, h.nbytes, h.tag);
+  p->held[p->count++] = h;
+}
+
+static void do_free(Program *p, bool oldest) {
+  if (!p->count) return;
+  int i = oldest ? 0 : below(p, p->count);
+  Held h = p->held[i];
+  p->held[i] = p->held[--p->count];
+  if (h.stream) fake_check(h.stream, h.memory, h.nbytes, h.tag);
+  put(h.memory);
+}
+
+static void do_use(Program *p) {
+  lt_Stream *s = p->stream[below(p, STREAMS)];
+  if (!p->count || !s) return;
+  Held *h = &p->held[below(p, p->count)];
+  lt_Stream *own = h->stream ? h->stream : p->stream[0];
+  use_on(h->memory, h->nbytes, h->tag, own, s);
+}
+
+static void do_stream(Program *p) {
+  int i = 1 + below(p, STREAMS - 1);
+  if (!p->stream[i]) {
+    p->stream[i] = fake.stream_new(&fake, 0, -below(p, 2));
+    return;
+  }
+  if (below(p, 4)) return;
+  fake.stream_free(p->stream[i]);
+  for (int k = 0; k < p->count; k++)
+    if (p->held[k].stream == p->stream[i]) p->held[k].stream = NULL;
+  p->stream[i] = NULL;
+}
+
+static void do_something(Program *p) {
+  int what = below(p, 100);
+  if (what < 35) {
+    do_alloc(p);
+  } else if (what < 60) {
+    do_free(p, what < 40);
+  } else if (what < 75) {
+    do_use(p);
+  } else if (what < 93) {
+    int n = fake_streams(0);
+    for (int i = below(p, 12); n && i > 0; i--) fake_step(0, below(p, n));
+  } else if (what < 95) {
+    do_stream(p);
+  } else if (what < 96) {
+    CHECK(fake.memory_release(&fake, 0));
+  } else if (what < 97) {
+    CHECK(fake.memory_limit(&fake, 0, below(p, 2) ? 1.0 : 0.3 + 0.1 * below(p, 7)));
+  } else if (what < 98) {
+    fake_fail_memory(1 + below(p, 3), below(p, 2));
+  } else if (what < 99) {
+    fake.memory_reset_peak(&fake, 0);
+    p->peak_allocated = p->peak_reserved = p->peak_active = 0;
+  } else {
+    CHECK(fake.stream_synchronize(p->stream[0]));
+  }
+}
+
+static void check_peak(int64_t *peak, const lt_Stat *s) {
+  if (s->current > *peak) *peak = s->current;
+  CHECK_INT(s->peak, *peak);
+}
+
+static void run_program(uint64_t seed, int steps) {
+  Program p = {.random = seed * 0x9E3779B97F4A7C15u + 1};
+  begin((32 + seed % 5 * 24) * MiB);
+  p.stream[0] = fake.stream_default(&fake, 0);
+  for (int i = 0; i < steps && !check_bad; i++) {
+    do_something(&p);
+    check_all();
+    lt_MemoryStats s = stats();
+    check_peak(&p.peak_allocated, &s.allocated_bytes[LT_POOL_ALL]);
+    check_peak(&p.peak_reserved, &s.reserved_bytes[LT_POOL_ALL]);
+    check_peak(&p.peak_active, &s.active_bytes[LT_POOL_ALL]);
+    if (check_bad) printf("seed %llu, step %d\n", (unsigned long long)seed, i);
+  }
+  fake_fail_memory(0, false);
+  while (p.count) do_free(&p, false);
+  for (int i = 1; i < STREAMS; i++) fake.stream_free(p.stream[i]);
+  CHECK(fake.memory_retry(&fake, 0)); /* everything has been merged again */
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 0);
+  CHECK_INT(fake_streams_alive(), 0);
+  check_all();
+  end();
+}
+
+static void random_programs(void) {
+  for (uint64_t seed = 1; seed <= 24 && !check_bad; seed++) run_program(seed, 1500);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *work(void *argument) {
+  Program p = {.random = (uint64_t)(uintptr_t)argument * 0x9E3779B97F4A7C15u + 1};
+  p.tag = (uint64_t)(uintptr_t)argument << 32;
+  p.stream[0] = fake.stream_default(&fake, 0);
+  p.stream[1] = fake.stream_new(&fake, 0, 0);
+  for (int i = 0; i < 4000; i++) {
+    int what = below(&p, 100);
+    Held h = {NULL, 16 + (size_t)below(&p, 3000), ++p.tag, p.stream[below(&p, 2)]};
+    if (what < 45 && p.count < MOST) {
+      h.memory = get(h.nbytes, h.stream);
+      if (!h.memory) break;
+      fake_write(h.stream, h.memory, h.nbytes, h.tag);
+      p.held[p.count++] = h;
+    } else if (what < 85) {
+      do_free(&p, false);
+    } else if (what < 90 && p.count) {
+      Held *used = &p.held[below(&p, p.count)];
+      use_on(used->memory, used->nbytes, used->tag, used->stream,
+             p.stream[used->stream == p.stream[0]]);
+    } else if (what < 99) {
+      fake_step(0, below(&p, 5));
+    } else if (below(&p, 4) == 0) {
+      fake.memory_release(&fake, 0);
+    } else {
+      fake.stream_set_current(&fake, 0, h.stream);
+    }
+  }
+  while (p.count) do_free(&p, false);
+  fake.stream_free(p.stream[1]); /* may be current here: then it ends with the thread */
+  return NULL;
+}
+
+static void four_threads(void) {
+  pthread_t thread[4];
+  begin(512 * MiB);
+  for (uintptr_t i = 0; i < 4; i++) pthread_create(&thread[i], NULL, work, (void *)(i + 1));
+  for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+  CHECK_INT(fake_streams_alive(), 0);
+  check_all();
+  CHECK_INT(NOW(allocation, LT_POOL_ALL), 0);
+  CHECK(stats().allocation[LT_POOL_ALL].allocated > 1000);
+  CHECK(fake.memory_retry(&fake, 0));
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
+  end();
+}
+
+static uint64_t told;
+static void told_program(void) { run_program(told, 20000); }
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    told = strtoull(argv[1], NULL, 10);
+    RUN(told_program);
+    return check_end();
+  }
+  RUN(few_floats);
+  RUN(segments_have_pytorchs_sizes);
+  RUN(the_best_fit_is_taken);
+  RUN(streams_do_not_share);
+  RUN(private_pools_do_not_share);
+  RUN(memory_used_elsewhere_waits);
+  RUN(only_the_last_use_counts);
+  RUN(a_stream_that_ends_leaves_its_memory);
+  RUN(out_of_memory);
+  RUN(only_out_of_memory_is_out_of_memory);
+  RUN(a_limit_holds);
+  RUN(empty_cache_keeps_pieces);
+  RUN(strange_frees_do_nothing);
+  RUN(without_a_cache);
+  RUN(random_programs);
+  RUN(four_threads);
+  return check_end();
+}
