@@ -1,0 +1,164 @@
+/* sort.c: sort and topk along a dim, which is brought to be the last. Short rows are sorted by a
+ * block each; of long ones a few elements are chosen stretch by stretch, or whole rows are sorted
+ * by radix, all in one go: by the elements' keys, and then, stably, by their rows. */
+#include "cuda.h"
+#include "sort.h"
+
+#define FEW 256 /* so many of a long row are chosen without sorting it */
+
+static lt_Tensor *bytes(lt_Call *c, int64_t size) {
+  return lt_empty(LT_uint8, c->device, 1, &size);
+}
+
+/* The first k of rows, of which a stretch gives k candidates for the next round. */
+static bool choose(lt_Call *c, const lt_CudaOrder *o) {
+  lt_Tensor *from = NULL;
+  bool ok = true;
+  for (int64_t count = o->n; ok && count > 0;) {
+    int64_t stretches = (count - 1) / LT_CUDA_STRETCH + 1;
+    lt_Tensor *to = NULL;
+    if (stretches > 1) to = bytes(c, o->rows * stretches * o->k * LT_CUDA_CANDIDATE);
+    ok = (to || stretches == 1) &&
+         lt_cuda_ran(lt_cuda_order_stretches(o, from ? lt_tensor_data(from) : NULL, count,
+                                             to ? lt_tensor_data(to) : NULL, lt_cuda_stream(c)));
+    lt_release(from);
+    from = to;
+    count = stretches > 1 ? stretches * o->k : 0;
+  }
+  lt_release(from);
+  return ok;
+}
+
+static int bits_of(int64_t n) {
+  int bits = 0;
+  while (n > 0) {
+    bits++;
+    n >>= 1;
+  }
+  return bits;
+}
+
+/* What a sort by radix works on; each but room is of all elements. */
+typedef struct Radix {
+  lt_Tensor *keys, *numbers, *keys_out, *numbers_out, *room;
+  size_t room_size;
+  bool wide;
+} Radix;
+
+static cudaError_t sort_pairs(const Radix *r, void *room, size_t *size, int64_t n, int bits,
+                              cudaStream_t stream) {
+  if (r->wide)
+    return lt_cuda_sort_pairs_u64(room, size, lt_tensor_data(r->keys), lt_tensor_data(r->keys_out),
+                                  lt_tensor_data(r->numbers), lt_tensor_data(r->numbers_out), n,
+                                  bits, stream);
+  return lt_cuda_sort_pairs_u32(room, size, lt_tensor_data(r->keys), lt_tensor_data(r->keys_out),
+                                lt_tensor_data(r->numbers), lt_tensor_data(r->numbers_out), n, bits,
+                                stream);
+}
+
+static bool open_radix(lt_Call *c, Radix *r, int64_t n) {
+  int64_t size = n * (r->wide ? 8 : 4);
+  r->keys = bytes(c, size);
+  r->numbers = r->keys ? bytes(c, size) : NULL;
+  r->keys_out = r->numbers ? bytes(c, size) : NULL;
+  r->numbers_out = r->keys_out ? bytes(c, size) : NULL;
+  if (!r->numbers_out ||
+      !lt_cuda_ok(sort_pairs(r, NULL, &r->room_size, n, r->wide ? 64 : 32, lt_cuda_stream(c)),
+                  "preparing a sort"))
+    return false;
+  r->room = bytes(c, (int64_t)r->room_size);
+  return r->room != NULL;
+}
+
+static void close_radix(Radix *r) {
+  lt_release(r->keys);
+  lt_release(r->numbers);
+  lt_release(r->keys_out);
+  lt_release(r->numbers_out);
+  lt_release(r->room);
+}
+
+static bool sort_by(lt_Call *c, Radix *r, int64_t n, int bits) {
+  size_t size = r->room_size;
+  return lt_cuda_ran(sort_pairs(r, lt_tensor_data(r->room), &size, n, bits, lt_cuda_stream(c)));
+}
+
+static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
+  int64_t n = o->rows * o->n;
+  int key_bits = lt_cuda_key_bits(o->dtype), row_bits = bits_of(o->rows - 1);
+  Radix r = {.wide = key_bits > 32 || n > (int64_t)UINT32_MAX};
+  bool at_once = key_bits + row_bits <= (r.wide ? 64 : 32);
+  cudaStream_t stream = lt_cuda_stream(c);
+  bool ok =
+      open_radix(c, &r, n) &&
+      lt_cuda_ran(lt_cuda_order_keys(o, r.wide, at_once && row_bits > 0, lt_tensor_data(r.keys),
+                                     lt_tensor_data(r.numbers), stream)) &&
+      sort_by(c, &r, n, at_once ? key_bits + row_bits : key_bits);
+  if (ok && !at_once) {
+    lt_Tensor *sorted = r.numbers_out;
+    r.numbers_out = r.numbers;
+    r.numbers = sorted;
+    ok = lt_cuda_ran(lt_cuda_order_rows(o, r.wide, lt_tensor_data(sorted), lt_tensor_data(r.keys),
+                                        stream)) &&
+         sort_by(c, &r, n, row_bits);
+  }
+  ok = ok && lt_cuda_ran(lt_cuda_order_gather(o, r.wide, lt_tensor_data(r.numbers_out), stream));
+  close_radix(&r);
+  return ok;
+}
+
+/* The first k of each row of dense x into dense values and positions. */
+static bool order_rows(lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool descending,
+                       lt_Tensor *values, lt_Tensor *positions) {
+  lt_CudaOrder o = {
+      lt_tensor_data(x),        x->dtype, x->numel / n, n, k, descending, lt_tensor_data(values),
+      lt_tensor_data(positions)};
+  return n <= LT_CUDA_STRETCH || k <= FEW ? choose(c, &o) : sort_whole(c, &o);
+}
+
+/* x's memory, dense, as outer x inner x m where it is outer x m x inner. */
+static lt_Tensor *turned(lt_Tensor *x, int64_t outer, int64_t m, int64_t inner) {
+  return lt_tensor_on(x->storage, x->dtype, x->offset, 3, (int64_t[]){outer, inner, m},
+                      (int64_t[]){m * inner, 1, inner});
+}
+
+/* The same along another dim: there and back through copies. */
+static bool order_columns(lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, int64_t inner,
+                          int64_t k, bool descending) {
+  int64_t shape[3] = {outer, inner, k};
+  lt_Tensor *seen = turned(x, outer, n, inner),
+            *rows = seen ? lt_as_contiguous(seen, x->dtype) : NULL,
+            *values = rows ? lt_empty(x->dtype, c->device, 3, shape) : NULL,
+            *positions = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
+            *to = positions ? turned(c->out[0], outer, k, inner) : NULL,
+            *to_positions = to ? turned(c->out[1], outer, k, inner) : NULL;
+  bool ok = to_positions && order_rows(c, rows, n, k, descending, values, positions) &&
+            lt_copy_into(to, values, false) && lt_copy_into(to_positions, positions, false);
+  lt_release(seen);
+  lt_release(rows);
+  lt_release(values);
+  lt_release(positions);
+  lt_release(to);
+  lt_release(to_positions);
+  return ok;
+}
+
+static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descending) {
+  lt_Tensor *self = lt_in(c, 0);
+  int dim = lt_dim(c->arg[dim_argument].i, self->ndim);
+  if (dim < 0 || !lt_cuda_begin(c)) return false;
+  if (c->out[0]->numel == 0) return true;
+  lt_Tensor *x = lt_as_contiguous(self, self->dtype);
+  if (!x) return false;
+  int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
+  for (int d = 0; d < dim; d++) outer *= x->shape[d];
+  for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
+  if (!top) k = n;
+  bool ok = inner == 1 ? order_rows(c, x, n, k, descending, c->out[0], c->out[1])
+                       : order_columns(c, x, outer, n, inner, k, descending);
+  lt_release(x);
+  return ok;
+}
+
+bool lt_cuda_sort(lt_Call *c) { return order(c, 1, false, 0, c->arg[2].b); }
+bool lt_cuda_topk(lt_Call *c) { return order(c, 2, true, c->arg[1].i, c->arg[3].b); }
