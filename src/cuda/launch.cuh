@@ -14,6 +14,14 @@
 
 #include <cuda_runtime.h>
 
+/* The block's dynamic shared memory, as `T *name`, aligned to 16 bytes. The headers of emulation
+ * have their own. */
+#ifndef LT_DYNAMIC_SHARED
+#define LT_DYNAMIC_SHARED(T, name)                                                                 \
+  extern __shared__ __align__(16) unsigned char lt_dynamic_shared[];                               \
+  T *const name = reinterpret_cast<T *>(lt_dynamic_shared)
+#endif
+
 template <class... P, class... A>
 static inline cudaError_t launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
                                  size_t shared, cudaStream_t stream, A... arguments) {

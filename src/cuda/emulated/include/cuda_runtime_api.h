@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* So that a source can tell, in C too. */
+#ifndef LT_CUDA_EMULATED
+#define LT_CUDA_EMULATED 1
+#endif
 #define CUDART_VERSION 13000
 #define CUDART_CB
 #define CUDARTAPI

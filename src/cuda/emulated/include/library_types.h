@@ -11,4 +11,10 @@ typedef enum cudaDataType_t {
   CUDA_R_16BF = 14
 } cudaDataType;
 
+typedef enum libraryPropertyType_t {
+  MAJOR_VERSION = 0,
+  MINOR_VERSION = 1,
+  PATCH_LEVEL = 2
+} libraryPropertyType;
+
 #endif

@@ -48,6 +48,24 @@ LT_EMULATED_CAS(unsigned)
 LT_EMULATED_CAS(unsigned long long)
 LT_EMULATED_CAS(unsigned short)
 
+/* Of the block's threads only, or of the host's too: here all are the same. */
+#define LT_EMULATED_SCOPES(name)                                                                   \
+  template <class T, class... A> LT_EMULATED T name##_block(T *p, A... values) {                   \
+    return name(p, values...);                                                                     \
+  }                                                                                                \
+  template <class T, class... A> LT_EMULATED T name##_system(T *p, A... values) {                  \
+    return name(p, values...);                                                                     \
+  }
+LT_EMULATED_SCOPES(atomicAdd)
+LT_EMULATED_SCOPES(atomicMin)
+LT_EMULATED_SCOPES(atomicMax)
+LT_EMULATED_SCOPES(atomicAnd)
+LT_EMULATED_SCOPES(atomicOr)
+LT_EMULATED_SCOPES(atomicXor)
+LT_EMULATED_SCOPES(atomicExch)
+LT_EMULATED_SCOPES(atomicCAS)
+
+#undef LT_EMULATED_SCOPES
 #undef LT_EMULATED_ATOMIC
 #undef LT_EMULATED_ATOMIC_UPDATE
 #undef LT_EMULATED_ATOMIC_3

@@ -22,6 +22,8 @@
 #define __shared__ thread_local
 #define __managed__
 #define __forceinline__ inline __attribute__((always_inline))
+/* Without a meaning, because the C++ library says __attribute__((__noinline__)). */
+#define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))

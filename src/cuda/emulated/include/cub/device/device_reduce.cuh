@@ -1,0 +1,2 @@
+/* device_reduce.cuh: a part of cub.cuh. */
+#include "../cub.cuh"

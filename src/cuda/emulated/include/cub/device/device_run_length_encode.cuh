@@ -1,0 +1,2 @@
+/* device_run_length_encode.cuh: a part of cub.cuh. */
+#include "../cub.cuh"

@@ -1,0 +1,2 @@
+/* device_scan.cuh: a part of cub.cuh. */
+#include "../cub.cuh"

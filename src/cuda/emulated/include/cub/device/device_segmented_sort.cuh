@@ -1,0 +1,2 @@
+/* device_segmented_sort.cuh: a part of cub.cuh. */
+#include "../cub.cuh"

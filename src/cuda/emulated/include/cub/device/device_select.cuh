@@ -1,0 +1,2 @@
+/* device_select.cuh: a part of cub.cuh. */
+#include "../cub.cuh"
