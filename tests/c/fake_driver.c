@@ -130,9 +130,10 @@ static bool step_all(void) {
   return any;
 }
 
-static void finish_stream(Stream *s) {
+/* Others move on only where this one waits for them. */
+static void finish_stream(int index, Stream *s) {
   while (s->first)
-    if (!step_all()) {
+    if (!step(index, s) && !step_all()) {
       complain("a stream waits for ever");
       return;
     }
@@ -140,7 +141,7 @@ static void finish_stream(Stream *s) {
 
 static void finish_device(int index) {
   stream_of(index, NULL);
-  for (Stream *s = device[index].streams; s; s = s->next) finish_stream(s);
+  for (Stream *s = device[index].streams; s; s = s->next) finish_stream(index, s);
 }
 
 /* ---- the driver's calls ---------------------------------------------------------------------- */
@@ -254,7 +255,7 @@ static lt_DriverStatus stream_query(int index, void *native) {
 
 static lt_DriverStatus stream_synchronize(int index, void *native) {
   enter();
-  finish_stream(stream_of(index, native));
+  finish_stream(index, stream_of(index, native));
   return leave(LT_DRIVER_OK);
 }
 

@@ -93,6 +93,7 @@ static bool event_record(lt_Event *event, lt_Stream *stream) {
     return lt_error_set("record: the event is one of %s, the stream one of %s",
                         lt_accel_name(event->backend, event->index),
                         lt_accel_name(stream->backend, stream->index));
+  if (!lt_accel_ready(event->backend, event->index)) return false;
   if (lt_accel_of(event->backend)
           ->driver->event_record(event->index, e->native, lt_accel_native(stream)) != LT_DRIVER_OK)
     return false;

@@ -1,0 +1,640 @@
+/* test_accel.c: what every accelerator shares besides its allocator (test_allocator.c): getting
+ * ready, what is current in a thread, streams, events, pinned memory, copies that are under way,
+ * the ladder of an allocation that fails and its message, and the end of the program. */
+#include "accel/accel.h"
+#include "check.h"
+#include "fake_driver.h"
+
+#include <pthread.h>
+
+#define MiB ((size_t)1 << 20)
+
+static lt_Backend fake = {.abi = LT_BACKEND_ABI,
+                          .name = "fake",
+                          .numbered = true,
+                          .asynchronous = true,
+                          .has_data = true};
+static int type = -1; /* of the device table */
+
+static void begin(size_t capacity) {
+  fake_reset(capacity);
+  CHECK(lt_accel_attach(&fake, &fake_driver));
+  if (type < 0) type = lt_device_register(&fake);
+  CHECK(type >= 0);
+}
+
+static void end(void) {
+  lt_accel_detach(&fake);
+  CHECK_STR(fake_complaint(), NULL);
+  CHECK_INT(fake_used(0), 0);
+  CHECK_INT(fake_used(1), 0);
+  CHECK_INT(fake_host_used(), 0);
+  CHECK_INT(fake_events_alive(), 0);
+}
+
+static lt_Device device(int index) { return (lt_Device){(uint8_t)type, (uint8_t)index}; }
+static lt_Stream *main_stream(int index) { return fake.stream_default(&fake, index); }
+/* Something to do, for one step. */
+static uint64_t somewhere[2];
+static void busy(lt_Stream *s) { fake_write(s, somewhere, sizeof somewhere, 1); }
+
+/* ---- getting ready --------------------------------------------------------------------------- */
+
+static void devices_are_made_ready_when_used(void) {
+  begin(64 * MiB);
+  lt_MemoryStats s;
+  lt_Device d;
+  CHECK_INT(lt_device_count(type, NULL, 0), 2);
+  CHECK(lt_device_parse("fake", &d) && d.index == 0);
+  CHECK(main_stream(1) && fake.stream_current(&fake, 1) == main_stream(1));
+  CHECK(fake.memory_stats(&fake, 1, &s) && s.num_device_alloc == 0);
+  CHECK(fake.memory_release(&fake, 1) && fake.synchronize(&fake, 1));
+  CHECK(fake.stream_query(main_stream(1)) && fake.stream_synchronize(main_stream(1)));
+  CHECK_INT(fake_initialized(1), 0);
+  CHECK(!lt_accel_is_ready(&fake, 1));
+  void *p = fake.alloc(&fake, 1, 100, NULL), *q = fake.alloc(&fake, 1, 100, NULL);
+  CHECK(p && q && lt_accel_is_ready(&fake, 1) && !lt_accel_is_ready(&fake, 0));
+  CHECK_INT(fake_initialized(1), 1);
+  CHECK_INT(fake_initialized(0), 0);
+  fake.free(&fake, 1, p, 100, NULL);
+  fake.free(&fake, 1, q, 100, NULL);
+  end();
+}
+
+static void *get_ready(void *unused) {
+  (void)unused;
+  for (int i = 0; i < FAKE_DEVICES; i++) CHECK(lt_accel_ready(&fake, i));
+  return NULL;
+}
+
+static void only_once_whoever_comes(void) {
+  pthread_t thread[4];
+  begin(64 * MiB);
+  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, get_ready, NULL);
+  for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+  for (int i = 0; i < FAKE_DEVICES; i++) CHECK_INT(fake_initialized(i), 1);
+  end();
+}
+
+static void devices_that_are_not_there(void) {
+  begin(64 * MiB);
+  CHECK(!fake.alloc(&fake, 2, 100, NULL));
+  CHECK_CONTAINS(lt_error(), "fake:2");
+  CHECK(!lt_error_is_memory());
+  CHECK(!fake.stream_new(&fake, 99, 0) && !fake.event_new(&fake, -1, false));
+  CHECK(!fake.index_set_current(&fake, 2));
+  CHECK_CONTAINS(lt_error(), "fake:2");
+  CHECK(!fake.stream_set_current(&fake, 99, NULL));
+  CHECK(!fake.stream_current(&fake, 99) && !fake.stream_default(&fake, -1));
+  int64_t free_bytes, total;
+  CHECK(!fake.memory_info(&fake, 5, &free_bytes, &total));
+  CHECK(fake.memory_info(&fake, 1, &free_bytes, &total));
+  CHECK_INT(total, 64 * MiB);
+  fake_fail_all(true);
+  CHECK(!fake.memory_info(&fake, 1, &free_bytes, &total));
+  CHECK(!lt_accel_ready(&fake, 0)); /* and may be tried again */
+  fake_fail_all(false);
+  CHECK(lt_accel_ready(&fake, 0));
+  end();
+}
+
+/* ---- what is current ------------------------------------------------------------------------- */
+
+static lt_Stream *side;
+
+static void *elsewhere(void *unused) {
+  (void)unused;
+  CHECK_INT(fake.index_current(&fake), 0);
+  CHECK(fake.stream_current(&fake, 0) == main_stream(0));
+  CHECK(fake.index_set_current(&fake, 1));
+  lt_Stream *own = fake.stream_new(&fake, 1, 0);
+  CHECK(fake.stream_set_current(&fake, 1, own));
+  CHECK(fake.stream_set_current(&fake, 0, side));
+  fake.stream_free(own);
+  CHECK(fake.stream_current(&fake, 1) == own); /* lives on while it is current */
+  CHECK_INT(fake_streams_alive(), 2);
+  return NULL;
+}
+
+static void threads_have_their_own(void) {
+  pthread_t thread;
+  begin(64 * MiB);
+  lt_Device d;
+  side = fake.stream_new(&fake, 0, 0);
+  CHECK(fake.index_set_current(&fake, 1));
+  CHECK(lt_device_parse("fake", &d) && d.index == 1);
+  CHECK(fake.stream_set_current(&fake, 0, side));
+  CHECK(fake.stream_current(&fake, 0) == side && fake.stream_current(&fake, 1) == main_stream(1));
+  pthread_create(&thread, NULL, elsewhere, NULL);
+  pthread_join(thread, NULL);
+  CHECK_INT(fake_streams_alive(), 1); /* the other's ended with it */
+  CHECK_INT(fake.index_current(&fake), 1);
+  CHECK(fake.stream_current(&fake, 0) == side);
+  void *p = fake.alloc(&fake, 0, 100, fake.stream_current(&fake, 0));
+  fake.stream_free(side);
+  CHECK_INT(fake_streams_alive(), 1);
+  CHECK(fake.stream_set_current(&fake, 0, NULL));
+  CHECK_INT(fake_streams_alive(), 0);
+  CHECK(fake.stream_current(&fake, 0) == main_stream(0));
+  fake.free(&fake, 0, p, 100, side); /* its struct is still there */
+  CHECK(fake.index_set_current(&fake, 0));
+  end();
+}
+
+static void streams_of_other_devices_are_refused(void) {
+  begin(64 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 1, 0);
+  CHECK(!fake.stream_set_current(&fake, 0, s));
+  CHECK_STR(lt_error(), "set_stream: the stream is one of fake:1, wanted one of fake:0");
+  CHECK(!fake.alloc(&fake, 0, 100, s));
+  CHECK_CONTAINS(lt_error(), "the stream is one of fake:1");
+  fake.stream_free(s);
+  fake.stream_free(main_stream(0)); /* never ends */
+  CHECK(fake.stream_query(main_stream(0)));
+  end();
+}
+
+/* ---- streams and events ---------------------------------------------------------------------- */
+
+static void streams_work_on_their_own(void) {
+  begin(64 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, -5), *t = fake.stream_new(&fake, 0, 3);
+  CHECK_INT(fake.stream_priority(s), -1); /* what the driver made of it */
+  CHECK_INT(fake.stream_priority(t), 0);
+  CHECK(fake.stream_native(s) && fake.stream_native(s) != fake.stream_native(t));
+  CHECK(!fake.stream_native(main_stream(0)) && !lt_accel_native(NULL));
+  busy(s);
+  busy(t);
+  CHECK(!fake.stream_query(s) && fake.stream_query(main_stream(0)));
+  CHECK(fake.stream_synchronize(s) && fake.stream_query(s) && !fake.stream_query(t));
+  CHECK(fake.synchronize(&fake, 0) && fake.stream_query(t));
+  fake_fail_all(true);
+  CHECK(fake.stream_query(s)); /* or one would poll for ever */
+  CHECK_CONTAINS(lt_error(), "the driver failed");
+  CHECK(!fake.stream_synchronize(s) && !fake.stream_new(&fake, 0, 0));
+  fake_fail_all(false);
+  fake.stream_free(s);
+  fake.stream_free(t);
+  end();
+}
+
+static void events_mark_a_place(void) {
+  begin(64 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Event *e = fake.event_new(&fake, 0, false);
+  CHECK(fake.event_query(e) && fake.event_synchronize(e)); /* never recorded */
+  CHECK(fake.stream_wait_event(s, e) && fake.stream_query(s));
+  busy(s);
+  CHECK(fake.event_record(e, s) && !fake.event_query(e));
+  busy(s);
+  CHECK(fake.event_synchronize(e) && fake.event_query(e) && !fake.stream_query(s));
+  CHECK(fake.event_record(e, s) && !fake.event_query(e));
+  CHECK(fake.stream_wait_event(main_stream(0), e));
+  busy(main_stream(0));
+  CHECK(!fake_step(0, 0)); /* waits for the side stream */
+  fake_finish(0);
+  CHECK(fake.event_query(e));
+  fake.event_free(e);
+  fake.event_free(NULL);
+  fake.stream_free(s);
+  end();
+}
+
+static void events_belong_to_a_device(void) {
+  begin(64 * MiB);
+  lt_Event *e = fake.event_new(&fake, 0, false);
+  CHECK(!fake.event_record(e, main_stream(1)));
+  CHECK_STR(lt_error(), "record: the event is one of fake:0, the stream one of fake:1");
+  busy(main_stream(0));
+  CHECK(fake.event_record(e, main_stream(0)));
+  CHECK(fake.stream_wait_event(main_stream(1), e)); /* but others may wait for it */
+  CHECK(!fake_step(1, 0));
+  fake_finish(0);
+  CHECK(fake_step(1, 0));
+  fake.event_free(e);
+  end();
+}
+
+static void elapsed_time_wants_both_ends(void) {
+  begin(64 * MiB);
+  lt_Event *a = fake.event_new(&fake, 0, true), *b = fake.event_new(&fake, 0, true);
+  lt_Event *plain = fake.event_new(&fake, 0, false), *far = fake.event_new(&fake, 1, true);
+  double ms = -1;
+  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK_CONTAINS(lt_error(), "the first event was never recorded");
+  CHECK(fake.event_record(a, NULL));
+  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK_CONTAINS(lt_error(), "the first event has not happened yet");
+  busy(main_stream(0)); /* the fake's work takes half a millisecond a piece */
+  busy(main_stream(0));
+  fake_finish(0);
+  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK_CONTAINS(lt_error(), "the second event was never recorded");
+  CHECK(fake.event_record(b, NULL) && fake.event_synchronize(b));
+  CHECK(fake.event_elapsed(a, b, &ms));
+  CHECK_NEAR(ms, 1.5, 0);
+  CHECK(!fake.event_elapsed(a, plain, &ms));
+  CHECK_CONTAINS(lt_error(), "the second event was made without timing");
+  CHECK(!fake.event_elapsed(a, far, &ms));
+  CHECK_CONTAINS(lt_error(), "fake:1");
+  lt_Event *all[] = {a, b, plain, far};
+  for (int i = 0; i < 4; i++) fake.event_free(all[i]);
+  end();
+}
+
+static void native_events_are_kept(void) {
+  begin(64 * MiB);
+  for (int i = 0; i < 1000; i++) {
+    lt_Event *e = fake.event_new(&fake, 0, false);
+    CHECK(fake.event_record(e, NULL));
+    fake.event_free(e);
+  }
+  CHECK_INT(fake_events_alive(), 1);
+  end();
+}
+
+/* ---- pinned memory --------------------------------------------------------------------------- */
+
+static void pinned_memory_is_kept(void) {
+  begin(64 * MiB);
+  void *p = fake.host_alloc(&fake, 1000), *q = fake.host_alloc(&fake, 5000);
+  CHECK_INT(fake_host_used(), 1024 + 8192);
+  fake.host_free(&fake, p, 1000, NULL);
+  fake.host_free(&fake, q, 5000, NULL);
+  CHECK(fake.host_alloc(&fake, 900) == p);
+  CHECK(fake.host_alloc(&fake, 900) == q); /* the smallest that holds it, whole */
+  CHECK_INT(fake_host_calls(), 2);
+  fake.host_free(&fake, p, 900, NULL);
+  fake.host_free(&fake, q, 900, NULL);
+  CHECK(fake.host_release(&fake));
+  CHECK_INT(fake_host_used(), 0);
+  CHECK(!fake.host_alloc(&fake, SIZE_MAX) && lt_error_is_memory());
+  end();
+}
+
+static lt_Event *event_behind(lt_Stream *s) {
+  lt_Event *e = fake.event_new(&fake, s->index, false);
+  CHECK(e && fake.event_record(e, s));
+  return e;
+}
+
+static void pinned_memory_waits_for_copies(void) {
+  begin(4096);
+  void *p = fake.host_alloc(&fake, 4096);
+  fake_write(main_stream(0), p, 4096, 1);
+  fake.host_free(&fake, p, 4096, event_behind(main_stream(0)));
+  CHECK(fake.host_release(&fake)); /* is not free yet */
+  CHECK_INT(fake_host_used(), 4096);
+  void *q = fake.host_alloc(&fake, 4096); /* there is no more: waits for it */
+  CHECK(q != NULL);
+  CHECK_INT(fake_queued(0), 0);
+  CHECK_INT(fake_host_calls(), 3);
+  CHECK(!fake.host_alloc(&fake, 100) && lt_error_is_memory());
+  fake_write(main_stream(0), q, 4096, 1);
+  fake.host_free(&fake, q, 4096, event_behind(main_stream(0)));
+  fake_finish(0);
+  CHECK(fake.host_alloc(&fake, 100) == q);
+  fake.host_free(&fake, q, 100, NULL);
+  end();
+}
+
+/* ---- copies that are under way --------------------------------------------------------------- */
+
+static void storages_wait_for_their_copies(void) {
+  begin(64 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Storage *p = lt_storage_new_pinned(type, 1000);
+  REQUIRE(p != NULL);
+  CHECK(p->pinned && p->device.type == LT_DEVICE_cpu);
+  lt_Tensor *t = lt_tensor_on(p, LT_uint8, 0, 1, (int64_t[]){1000}, (int64_t[]){1});
+  char *half = (char *)p->data + 504;
+  fake_write(s, p->data, 496, 5);
+  lt_storage_pend(p, s);
+  fake_write(main_stream(0), half, 496, 6); /* a second copy on another stream */
+  CHECK(fake.record_stream(p, main_stream(0)));
+  CHECK(p->pending && fake_queued(0) > 0);
+  uint64_t tag;
+  memcpy(&tag, lt_tensor_data(t), sizeof tag);
+  CHECK(tag == 5 && !p->pending);
+  memcpy(&tag, half, sizeof tag);
+  CHECK(tag == 6);
+  CHECK_INT(fake_queued(0), 0);
+  fake_write(main_stream(1), p->data, 496, 7);
+  lt_storage_pend(p, main_stream(1));
+  fake_write(main_stream(0), half, 496, 8);
+  lt_storage_pend(p, main_stream(0)); /* of another device */
+  lt_storage_settle(p);
+  CHECK_INT(fake_queued(0) + fake_queued(1), 0);
+  fake_check(main_stream(0), half, 496, 8);
+  lt_storage_pend(p, main_stream(0));
+  lt_release(t);
+  lt_storage_release(p); /* the block waits, not we */
+  CHECK_INT(fake_queued(0), 2);
+  fake.stream_free(s);
+  fake_finish(0);
+  end();
+}
+
+static void storages_wait_where_no_event_is_had(void) {
+  begin(64 * MiB);
+  lt_Storage *p = lt_storage_new_pinned(type, 64);
+  lt_storage_settle(p);
+  busy(main_stream(0));
+  lt_Event *e = event_behind(main_stream(0));
+  fake_fail_all(true);
+  lt_storage_pend(p, main_stream(0));
+  fake_fail_all(false);
+  CHECK(!p->pending);
+  CHECK_INT(fake_queued(0), 0); /* waited at once */
+  fake.event_free(e);
+  lt_storage_release(p);
+  lt_Storage *empty = lt_storage_new_pinned(type, 0);
+  CHECK(empty && !empty->data && empty->pinned);
+  lt_storage_release(empty);
+  CHECK(!lt_storage_new_pinned(LT_DEVICE_cpu, 10));
+  CHECK_CONTAINS(lt_error(), "cpu has no pinned memory");
+  end();
+}
+
+static void pageable_memory_outlives_its_copy(void) {
+  begin(64 * MiB);
+  lt_Storage *p = lt_storage_new(lt_cpu(), 4096);
+  fake_write(main_stream(0), p->data, 4096, 5);
+  lt_storage_pend(p, main_stream(0));
+  lt_storage_release(p);
+  CHECK_INT(fake_queued(0), 0);
+  end();
+}
+
+static lt_Tensor *shared;
+static void *reader(void *unused) {
+  (void)unused;
+  uint64_t tag;
+  memcpy(&tag, lt_tensor_data(shared), sizeof tag);
+  CHECK(tag == 9);
+  return NULL;
+}
+
+static void many_wait_for_one_copy(void) {
+  begin(64 * MiB);
+  lt_Storage *p = lt_storage_new_pinned(type, 64);
+  shared = lt_tensor_on(p, LT_uint8, 0, 1, (int64_t[]){64}, (int64_t[]){1});
+  for (int round = 0; round < 50; round++) {
+    pthread_t thread[3];
+    fake_write(main_stream(0), p->data, 64, 8);
+    fake_write(main_stream(0), p->data, 64, 9);
+    lt_storage_pend(p, main_stream(0));
+    for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, reader, NULL);
+    for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
+    CHECK(!p->pending);
+  }
+  lt_release(shared);
+  lt_storage_release(p);
+  end();
+}
+
+/* ---- the ladder ------------------------------------------------------------------------------ */
+
+static lt_Tensor *garbage[10]; /* what a collector would find */
+static int collections;
+
+static bool collect(void *context, size_t wanted) {
+  bool any = false;
+  (void)context;
+  (void)wanted;
+  collections++;
+  lt_error_set("a finalizer failed"); /* must not be taken for the reason */
+  for (int i = 0; i < 10; i++) {
+    any |= garbage[i] != NULL;
+    lt_release(garbage[i]);
+    garbage[i] = NULL;
+  }
+  return any;
+}
+
+static void where(void *context, char *text, size_t size) {
+  snprintf(text, size, "%s:%d", (const char *)context, 12);
+}
+
+static lt_Tensor *tensor(lt_Dtype dtype, int64_t rows, int64_t columns) {
+  return lt_empty(dtype, device(0), 2, (int64_t[]){rows, columns});
+}
+
+static void the_collector_makes_room(void) {
+  begin(20 * MiB);
+  lt_memory_on_pressure(collect, NULL);
+  collections = 0;
+  lt_error_set("an op before");
+  for (int i = 0; i < 200; i++) {
+    lt_Tensor *t = tensor(LT_uint8, 1024, 2048);
+    REQUIRE(t != NULL);
+    int at = 0;
+    while (at < 9 && garbage[at]) at++;
+    REQUIRE(!garbage[at]); /* ten fit; the eleventh had all of them collected */
+    garbage[at] = t;
+  }
+  CHECK_INT(collections, 19);
+  CHECK_STR(lt_error(), "an op before");
+  collect(NULL, 0);
+  lt_memory_on_pressure(NULL, NULL);
+  end();
+}
+
+static void then_comes_what_is_cached(void) {
+  begin(24 * MiB);
+  lt_memory_on_pressure(collect, NULL);
+  collections = 0;
+  lt_release(tensor(LT_uint8, 1024, 5 * 1024)); /* 20 MiB stay cached */
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Tensor *t = tensor(LT_uint8, 1, 1000);
+  fake_write(s, t->storage->data, 1000, 1);
+  CHECK(fake.record_stream(t->storage, s));
+  lt_release(t); /* waits */
+  lt_error_set("an op before");
+  t = tensor(LT_uint8, 1024, 22 * 1024);
+  CHECK(t != NULL);
+  CHECK_INT(collections, 1); /* which found nothing */
+  CHECK_INT(fake_queued(0), 0);
+  CHECK_STR(lt_error(), "an op before");
+  lt_MemoryStats stats;
+  CHECK(fake.memory_stats(&fake, 0, &stats));
+  CHECK_INT(stats.num_alloc_retries, 1);
+  CHECK_INT(stats.num_ooms, 0);
+  lt_release(t);
+  fake.stream_free(s);
+  lt_memory_on_pressure(NULL, NULL);
+  end();
+}
+
+static void other_failures_are_told_at_once(void) {
+  begin(24 * MiB);
+  lt_memory_on_pressure(collect, NULL);
+  collections = 0;
+  fake_fail_memory(1, true);
+  CHECK(!tensor(LT_uint8, 10, 10));
+  CHECK(!lt_error_is_memory());
+  CHECK_STR(lt_error(), "fake: the driver failed");
+  CHECK_INT(collections, 0);
+  fake_fail_memory(1, false);
+  garbage[0] = tensor(LT_uint8, 10, 10);
+  CHECK(garbage[0] != NULL); /* found nothing, but the retry did */
+  CHECK_INT(collections, 1);
+  lt_memory_on_pressure(NULL, NULL);
+  collect(NULL, 0);
+  end();
+}
+
+static void the_last_word(void) {
+  static char file[] = "train.lua";
+  begin(32 * MiB);
+  lt_memory_on_pressure(collect, NULL);
+  lt_memory_on_where(where, file);
+  lt_Tensor *keep[8];
+  for (int i = 0; i < 7; i++) keep[i] = tensor(i % 2 ? LT_float16 : LT_float32, 256, 256 + i);
+  keep[7] = tensor(LT_int64, 2, 2);
+  garbage[0] = tensor(LT_float32, 1024, 1024);
+  garbage[1] = NULL;
+  lt_Tensor *t = tensor(LT_float64, 2048, 4096);
+  CHECK(!t && lt_error_is_memory());
+  CHECK_CONTAINS(lt_error(), "out of memory on fake:0: tried to allocate 64.00 MiB\n");
+  CHECK_CONTAINS(lt_error(), "of the device's 32.00 MiB are free");
+  CHECK_CONTAINS(lt_error(), "are cached, the largest free block is ");
+  CHECK_CONTAINS(lt_error(), "fragmentation ");
+  CHECK_CONTAINS(lt_error(), "the collector freed 4.00 MiB before this");
+  CHECK_CONTAINS(lt_error(), "\n    262.00 KiB  float32 {256, 262}  made in train.lua:12");
+  CHECK_CONTAINS(lt_error(), "float32 {256, 260}");
+  CHECK_CONTAINS(lt_error(), "float16 {256, 261}");
+  CHECK(!strstr(lt_error(), "int64") && !strstr(lt_error(), "{256, 257}")); /* five are named */
+  CHECK(strlen(lt_error()) < 1200);
+  lt_MemoryStats s;
+  CHECK(fake.memory_stats(&fake, 0, &s));
+  CHECK_INT(s.num_ooms, 1);
+  for (int i = 0; i < 8; i++) lt_release(keep[i]);
+  lt_memory_on_where(NULL, NULL);
+  lt_memory_on_pressure(NULL, NULL);
+  end();
+}
+
+/* Even with the longest shapes and lines the message fits. */
+static void long_texts_are_cut(void) {
+  static char file[] = "a/very/long/way/to/a/file/whose/name/goes/on/and/on/and/on/and/on.lua";
+  int64_t ones[LT_MAX_DIMS];
+  char text[1500];
+  begin(64 * MiB);
+  lt_memory_on_where(where, file);
+  for (int i = 0; i < LT_MAX_DIMS; i++) ones[i] = 1;
+  ones[0] = 1234567;
+  lt_Tensor *t[8];
+  for (int i = 0; i < 8; i++) t[i] = lt_empty(LT_float32, device(0), LT_MAX_DIMS, ones);
+  fake.memory_report(&fake, 0, SIZE_MAX / 2, INT64_MAX, text, sizeof text);
+  CHECK(strlen(text) < 1250);
+  fake.memory_report(&fake, 0, 1, 0, text, 40);
+  CHECK_INT(strlen(text), 39);
+  for (int i = 0; i < 8; i++) lt_release(t[i]);
+  lt_memory_on_where(NULL, NULL);
+  end();
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+typedef struct Seen {
+  int blocks[3];
+  size_t bytes;
+  lt_MemoryBlock big;
+  char where[64];
+} Seen;
+
+static void see(void *context, const lt_MemoryBlock *b) {
+  Seen *s = context;
+  s->blocks[b->state]++;
+  s->bytes += b->size;
+  if (b->state == LT_BLOCK_ACTIVE && !b->small) {
+    s->big = *b;
+    snprintf(s->where, sizeof s->where, "%s", b->where);
+  } else {
+    CHECK_STR(b->where, "");
+  }
+  lt_MemoryStats stats; /* may call back */
+  CHECK(fake.memory_stats(&fake, 0, &stats));
+}
+
+static void snapshots_show_every_block(void) {
+  static char file[] = "x.lua";
+  begin(64 * MiB);
+  Seen seen = {0};
+  CHECK(fake.memory_each(&fake, 0, see, &seen)); /* not ready: nothing to see */
+  lt_memory_on_where(where, file);
+  lt_Tensor *a = tensor(LT_float32, 3, 5), *b = tensor(LT_float16, 1024, 2048);
+  CHECK(fake.memory_each(&fake, 0, see, &seen));
+  CHECK_INT(seen.blocks[LT_BLOCK_ACTIVE], 2);
+  CHECK_INT(seen.blocks[LT_BLOCK_FREE], 2);
+  CHECK_INT(seen.bytes, 22 * MiB);
+  CHECK(seen.big.address == b->storage->data && seen.big.segment == b->storage->data);
+  CHECK_INT(seen.big.size, 4 * MiB);
+  CHECK_INT(seen.big.segment_size, 20 * MiB);
+  CHECK_INT(seen.big.requested, 4 * MiB);
+  CHECK_INT(seen.big.dtype, LT_float16);
+  CHECK(seen.big.ndim == 2 && seen.big.shape[0] == 1024 && seen.big.shape[1] == 2048);
+  CHECK_STR(seen.where, "x.lua:12");
+  CHECK(seen.big.stream == main_stream(0));
+  lt_release(a);
+  lt_release(b);
+  lt_memory_on_where(NULL, NULL);
+  end();
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void after_the_end_frees_do_nothing(void) {
+  begin(64 * MiB);
+  lt_Tensor *t = tensor(LT_float32, 3, 5);
+  lt_Storage *p = lt_storage_new_pinned(type, 64);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Event *e = fake.event_new(&fake, 0, true), *f = fake.event_new(&fake, 0, false);
+  lt_storage_pend(p, main_stream(0));
+  lt_accel_shutdown(&fake);
+  fake_kill();
+  CHECK(fake.event_record(f, s) == false && fake.event_query(f));
+  CHECK(fake.stream_query(s) && fake.stream_synchronize(s) && fake.synchronize(&fake, 0));
+  lt_release(t);
+  lt_storage_settle(p);
+  lt_storage_release(p);
+  fake.event_free(e);
+  fake.event_free(f);
+  fake.stream_free(s);
+  CHECK(!tensor(LT_float32, 3, 5));
+  CHECK_CONTAINS(lt_error(), "the program ends");
+  CHECK(fake.memory_release(&fake, 0) && fake.host_release(&fake));
+  lt_accel_shutdown(&fake); /* twice is fine */
+  lt_accel_detach(&fake);
+  lt_accel_detach(&fake);
+  CHECK_STR(fake_complaint(), NULL);
+  fake_reset(0);
+}
+
+int main(void) {
+  RUN(devices_are_made_ready_when_used);
+  RUN(only_once_whoever_comes);
+  RUN(devices_that_are_not_there);
+  RUN(threads_have_their_own);
+  RUN(streams_of_other_devices_are_refused);
+  RUN(streams_work_on_their_own);
+  RUN(events_mark_a_place);
+  RUN(events_belong_to_a_device);
+  RUN(elapsed_time_wants_both_ends);
+  RUN(native_events_are_kept);
+  RUN(pinned_memory_is_kept);
+  RUN(pinned_memory_waits_for_copies);
+  RUN(storages_wait_for_their_copies);
+  RUN(storages_wait_where_no_event_is_had);
+  RUN(pageable_memory_outlives_its_copy);
+  RUN(many_wait_for_one_copy);
+  RUN(the_collector_makes_room);
+  RUN(then_comes_what_is_cached);
+  RUN(other_failures_are_told_at_once);
+  RUN(the_last_word);
+  RUN(long_texts_are_cut);
+  RUN(snapshots_show_every_block);
+  RUN(after_the_end_frees_do_nothing);
+  return check_end();
+}
