@@ -52,7 +52,7 @@ static bool make_ready(lt_Accel *accel, int index) {
 
 bool lt_accel_ready(const lt_Backend *b, int index) {
   lt_Accel *accel = lt_accel_of(b);
-  if (!lt_accel_usable(accel))
+  if (atomic_load_explicit(&accel->shut, memory_order_relaxed))
     return lt_error_set("%s: the program ends, its driver has been left already",
                         lt_accel_name(b, index));
   if (lt_accel_is_ready(b, index)) return true;
