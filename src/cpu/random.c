@@ -6,6 +6,7 @@
  */
 #include "structured.h"
 #include "philox.h"
+#include "random_range.h"
 #include "rows.h"
 #include "sort.h"
 #include "vector.h"
@@ -83,27 +84,6 @@ static uint64_t wide_word(const uint32_t *w, int64_t i) {
 
 /* ---- uniform --------------------------------------------------------------------------------- */
 
-/* The largest number of the dtype below `to`, so that rounding never gives `to` itself. */
-static double below(double to, double from, lt_Dtype d) {
-  char element[16] = {0};
-  lt_Scalar s = lt_scalar_float(to);
-  if (!(to > from) || !lt_scalar_store(s, d, element)) return to;
-  double v = lt_scalar_to_double(lt_scalar_load(d, element));
-  if (d == LT_float64) return nextafter(to, -INFINITY);
-  if (d == LT_float32) return v < to ? v : nextafterf((float)v, -INFINITY);
-  if (v < to) return v;
-  uint16_t bits;
-  memcpy(&bits, element, sizeof bits);
-  bits = v > 0 ? (uint16_t)(bits - 1) : v < 0 ? (uint16_t)(bits + 1) : (uint16_t)0x8001;
-  memcpy(element, &bits, sizeof bits);
-  return lt_scalar_to_double(lt_scalar_load(d, element));
-}
-
-/* As many bits as the dtype's significand has. */
-static uint32_t bits_kept(lt_Dtype d) {
-  return d == LT_float16 ? 0xffe00000u : d == LT_bfloat16 ? 0xff000000u : 0xffffff00u;
-}
-
 static void uniform32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
                       void *out) {
   (void)first;
@@ -128,7 +108,7 @@ static void uniform64(const uint32_t *w, int64_t first, int64_t count, const Num
 bool lt_cpu_uniform(lt_Call *c) {
   lt_Dtype d = c->out[0]->dtype;
   double from = c->arg[1].f, to = c->arg[2].f;
-  Numbers k = {.a = from, .b = to, .top = below(to, from, d), .keep = bits_kept(d)};
+  Numbers k = {.a = from, .b = to, .top = lt_random_top(from, to, d), .keep = lt_random_bits(d)};
   return draw_floats(c, 3, uniform32, uniform64, &k);
 }
 
@@ -198,32 +178,6 @@ bool lt_cpu_exponential(lt_Call *c) {
 
 /* ---- whole numbers --------------------------------------------------------------------------- */
 
-/* The largest whole number up to which a dtype holds all of them. */
-static int64_t whole_limit(lt_Dtype d) {
-  switch (d) {
-  case LT_bool:
-    return 1;
-  case LT_uint8:
-    return UINT8_MAX;
-  case LT_int8:
-    return INT8_MAX;
-  case LT_int16:
-    return INT16_MAX;
-  case LT_int32:
-    return INT32_MAX;
-  case LT_float16:
-    return 1 << 11;
-  case LT_bfloat16:
-    return 1 << 8;
-  case LT_float32:
-    return 1 << 24;
-  case LT_float64:
-    return (int64_t)1 << 53;
-  default:
-    return INT64_MAX;
-  }
-}
-
 static void whole(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
   (void)first;
   int64_t *x = out;
@@ -234,7 +188,7 @@ static void whole(const uint32_t *w, int64_t first, int64_t count, const Numbers
 bool lt_cpu_random(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int64_t from = lt_given(c, 1) ? c->arg[1].i : 0,
-          to = lt_given(c, 2) ? c->arg[2].i : whole_limit(out->dtype);
+          to = lt_given(c, 2) ? c->arg[2].i : lt_random_whole(out->dtype);
   Numbers k = {.step = from, .span = (uint64_t)to - (uint64_t)from + 1};
   return draw_into(c, 3, out, LT_int64, true, whole, &k);
 }

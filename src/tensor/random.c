@@ -2,8 +2,10 @@
  * counter; a kernel reserves a stretch of the sequence, and each element's number depends only on
  * the key and its place in it. So the same seed gives the same numbers whatever the device and the
  * number of threads. */
+#include "random_range.h"
 #include "core.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,4 +83,50 @@ void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t 
   *position = g->position;
   g->position += (n + 3) / 4;
   pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- dtypes ---------------------------------------------------------------------------------- */
+
+double lt_random_top(double from, double to, lt_Dtype d) {
+  char element[16] = {0};
+  lt_Scalar s = lt_scalar_float(to);
+  if (!(to > from) || !lt_scalar_store(s, d, element)) return to;
+  double v = lt_scalar_to_double(lt_scalar_load(d, element));
+  if (d == LT_float64) return nextafter(to, -INFINITY);
+  if (d == LT_float32) return v < to ? v : nextafterf((float)v, -INFINITY);
+  if (v < to) return v;
+  uint16_t bits;
+  memcpy(&bits, element, sizeof bits);
+  bits = v > 0 ? (uint16_t)(bits - 1) : v < 0 ? (uint16_t)(bits + 1) : (uint16_t)0x8001;
+  memcpy(element, &bits, sizeof bits);
+  return lt_scalar_to_double(lt_scalar_load(d, element));
+}
+
+uint32_t lt_random_bits(lt_Dtype d) {
+  return d == LT_float16 ? 0xffe00000u : d == LT_bfloat16 ? 0xff000000u : 0xffffff00u;
+}
+
+int64_t lt_random_whole(lt_Dtype d) {
+  switch (d) {
+  case LT_bool:
+    return 1;
+  case LT_uint8:
+    return UINT8_MAX;
+  case LT_int8:
+    return INT8_MAX;
+  case LT_int16:
+    return INT16_MAX;
+  case LT_int32:
+    return INT32_MAX;
+  case LT_float16:
+    return 1 << 11;
+  case LT_bfloat16:
+    return 1 << 8;
+  case LT_float32:
+    return 1 << 24;
+  case LT_float64:
+    return (int64_t)1 << 53;
+  default:
+    return INT64_MAX;
+  }
 }

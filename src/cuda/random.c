@@ -1,0 +1,230 @@
+/* random.c: random numbers by Philox, the CPU's: generators give the same stretches of the sequence
+ * to the same calls, and philox.h says which of its numbers an element takes.
+ *
+ * Probabilities and weights are checked by the device. A call that fails there has moved its
+ * generator on, unlike the CPU's.
+ */
+#include "random.h"
+#include "cuda.h"
+#include "operand.h"
+#include "sort.h"
+
+#include "random_range.h"
+
+/* Reserves the numbers of n elements of the generator argument i. */
+static void reserve(const lt_Call *c, int i, int64_t n, bool wide, uint64_t *seed,
+                    uint64_t *position) {
+  lt_Generator *g = c->arg[i].kind == LT_ARG_GENERATOR ? c->arg[i].generator : NULL;
+  lt_generator_reserve(g, (uint64_t)n * (wide ? 2 : 1), seed, position);
+}
+
+/* Fills c->out[0]; `generator` is the place of that argument. */
+static bool draw(const lt_Call *c, int generator, bool wide, lt_CudaDistribution which,
+                 lt_CudaDraw *d) {
+  lt_Tensor *out = c->out[0];
+  d->out = lt_tensor_data(out);
+  d->dtype = out->dtype;
+  d->n = out->numel;
+  if (d->n == 0) return true;
+  reserve(c, generator, d->n, wide, &d->seed, &d->position);
+  return lt_cuda_ran(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
+}
+
+/* ---- distributions --------------------------------------------------------------------------- */
+
+bool lt_cuda_uniform(lt_Call *c) {
+  lt_Dtype dtype = c->out[0]->dtype;
+  double from = c->arg[1].f, to = c->arg[2].f;
+  lt_CudaDraw d = {
+      .a = from, .b = to, .top = lt_random_top(from, to, dtype), .keep = lt_random_bits(dtype)};
+  return lt_cuda_begin(c) && draw(c, 3, dtype == LT_float64, LT_CUDA_UNIFORM, &d);
+}
+
+bool lt_cuda_normal(lt_Call *c) {
+  lt_CudaDraw d = {.a = c->arg[1].f, .b = c->arg[2].f};
+  return lt_cuda_begin(c) && draw(c, 3, c->out[0]->dtype == LT_float64, LT_CUDA_NORMAL, &d);
+}
+
+bool lt_cuda_exponential(lt_Call *c) {
+  lt_CudaDraw d = {.a = c->arg[1].f};
+  return lt_cuda_begin(c) && draw(c, 2, c->out[0]->dtype == LT_float64, LT_CUDA_EXPONENTIAL, &d);
+}
+
+bool lt_cuda_random(lt_Call *c) {
+  int64_t from = lt_given(c, 1) ? c->arg[1].i : 0,
+          to = lt_given(c, 2) ? c->arg[2].i : lt_random_whole(c->out[0]->dtype);
+  lt_CudaDraw d = {.from = from, .span = (uint64_t)to - (uint64_t)from + 1};
+  return lt_cuda_begin(c) && draw(c, 3, true, LT_CUDA_WHOLE, &d);
+}
+
+/* t broadcast to the shape, as contiguous memory. One reference. */
+static lt_Tensor *broadcast(lt_Tensor *t, int ndim, const int64_t *shape) {
+  int64_t strides[LT_MAX_DIMS];
+  int missing = ndim - t->ndim;
+  for (int d = 0; d < ndim; d++) {
+    int s = d - missing;
+    strides[d] = s < 0 || (t->shape[s] == 1 && shape[d] != 1) ? 0 : t->strides[s];
+  }
+  lt_Tensor *wide = lt_tensor_on(t->storage, t->dtype, t->offset, ndim, shape, strides);
+  lt_Tensor *dense = wide ? lt_as_contiguous(wide, t->dtype) : NULL;
+  lt_release(wide);
+  return dense;
+}
+
+/* A coin for each probability. They are checked first: where one is bad, nothing is written. */
+static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
+  lt_Tensor *out = c->out[0], *p = broadcast(chances, out->ndim, out->shape);
+  lt_FaultNote note = {.kind = LT_FAULT_PROBABILITY, .argument = "p", .ndim = chances->ndim};
+  memcpy(note.shape, chances->shape, sizeof *note.shape * (size_t)chances->ndim);
+  lt_CudaFault fault;
+  bool ok = p && lt_cuda_fault_open(c, &note, &fault);
+  if (ok && p->numel > 0) {
+    lt_CudaDraw d = {.chance = lt_tensor_data(p), .chance_dtype = p->dtype, .bad = fault.bad};
+    ok = lt_cuda_ran(lt_cuda_launch_check_chances(d.chance, d.chance_dtype, p->numel, fault,
+                                                  lt_cuda_stream(c))) &&
+         draw(c, generator, false, LT_CUDA_COINS, &d);
+  }
+  lt_release(p);
+  return ok;
+}
+
+bool lt_cuda__bernoulli(lt_Call *c) {
+  if (!lt_cuda_begin(c)) return false;
+  if (lt_in(c, 1)) return flip_by(c, 2, lt_in(c, 1));
+  lt_CudaDraw d = {.a = lt_scalar_to_double(c->arg[1].scalar)};
+  return draw(c, 2, false, LT_CUDA_COINS, &d);
+}
+
+bool lt_cuda__bernoulli_of(lt_Call *c) { return lt_cuda_begin(c) && flip_by(c, 1, lt_in(c, 0)); }
+
+/* ---- sorting by random keys ------------------------------------------------------------------ */
+
+/* Memory for pairs before and after a sort. */
+typedef struct Pairs {
+  lt_Tensor *keys, *sorted_keys, *values, *sorted;
+} Pairs;
+
+static void pairs_close(Pairs *p) {
+  lt_release(p->keys);
+  lt_release(p->sorted_keys);
+  lt_release(p->values);
+  lt_release(p->sorted);
+}
+
+/* p->sorted may be given. */
+static bool pairs_open(const lt_Call *c, int64_t n, Pairs *p) {
+  p->keys = lt_empty(LT_int64, c->device, 1, &n);
+  p->sorted_keys = p->keys ? lt_empty(LT_int64, c->device, 1, &n) : NULL;
+  p->values = p->sorted_keys ? lt_empty(LT_int64, c->device, 1, &n) : NULL;
+  if (!p->sorted && p->values) p->sorted = lt_empty(LT_int64, c->device, 1, &n);
+  if (p->values && p->sorted) return true;
+  pairs_close(p);
+  return false;
+}
+
+static bool sort_pairs(const lt_Call *c, Pairs *p, int bits) {
+  int64_t n = p->keys->numel, bytes;
+  size_t size = 0;
+  const uint64_t *keys = lt_tensor_data(p->keys);
+  uint64_t *sorted_keys = lt_tensor_data(p->sorted_keys);
+  const int64_t *values = lt_tensor_data(p->values);
+  int64_t *sorted = lt_tensor_data(p->sorted);
+  if (!lt_cuda_ran(lt_cuda_sort_pairs_u64(NULL, &size, keys, sorted_keys, values, sorted, n, bits,
+                                          lt_cuda_stream(c))))
+    return false;
+  bytes = (int64_t)size;
+  lt_Tensor *room = lt_empty(LT_uint8, c->device, 1, &bytes);
+  bool ok =
+      room && lt_cuda_ran(lt_cuda_sort_pairs_u64(lt_tensor_data(room), &size, keys, sorted_keys,
+                                                 values, sorted, n, bits, lt_cuda_stream(c)));
+  lt_release(room);
+  return ok;
+}
+
+bool lt_cuda_randperm(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  uint64_t seed, position;
+  if (!lt_cuda_begin(c)) return false;
+  if (out->numel == 0) return true;
+  Pairs p = {.sorted = lt_cuda_output_open(out, LT_int64)};
+  if (!p.sorted || !pairs_open(c, out->numel, &p)) return false;
+  reserve(c, 1, out->numel, true, &seed, &position);
+  bool ok = lt_cuda_ran(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
+                                            lt_tensor_data(p.values), lt_cuda_stream(c))) &&
+            sort_pairs(c, &p, 64);
+  if (ok) ok = lt_cuda_output_close(out, lt_retain(p.sorted));
+  pairs_close(&p);
+  return ok;
+}
+
+/* ---- draws by weight ------------------------------------------------------------------------- */
+
+static bool weigh(lt_Call *c, lt_CudaWeights *w) {
+  lt_FaultNote one = {.kind = LT_FAULT_WEIGHT, .argument = "self", .n = w->n},
+               all = {.kind = LT_FAULT_WEIGHTS, .argument = "self", .n = w->n, .ignore = w->least};
+  return lt_cuda_fault_open(c, &one, &w->one) && lt_cuda_fault_open(c, &all, &w->all) &&
+         lt_cuda_ran(lt_cuda_launch_weigh(w, lt_cuda_stream(c)));
+}
+
+/* With replacement: the inverse of the running sum. */
+static bool draw_again(lt_Call *c, lt_CudaWeights *w) {
+  lt_Tensor *sums = lt_empty(LT_float64, c->device, 2, (int64_t[]){w->rows, w->n});
+  bool ok = sums != NULL;
+  if (ok) {
+    w->sums = lt_tensor_data(sums);
+    ok = weigh(c, w);
+  }
+  if (ok) {
+    reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position);
+    ok = lt_cuda_ran(lt_cuda_launch_draw_again(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
+  }
+  lt_release(sums);
+  return ok;
+}
+
+/* Puts the sorted pairs of all rows together again, row by row; within one they stay in order. */
+static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
+  int bits = 1;
+  while (bits < 63 && (int64_t)1 << bits < w->rows) bits++;
+  lt_Tensor *values = p->values;
+  p->values = p->sorted;
+  p->sorted = values;
+  return lt_cuda_ran(lt_cuda_launch_row_keys(w, lt_tensor_data(p->values), lt_tensor_data(p->keys),
+                                             lt_cuda_stream(c))) &&
+         sort_pairs(c, p, bits);
+}
+
+/* Without: the k first to arrive when i arrives after an exponential time of rate weight[i]. */
+static bool draw_once(lt_Call *c, lt_CudaWeights *w) {
+  Pairs p = {NULL};
+  if (!weigh(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
+  reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position);
+  bool ok = lt_cuda_ran(lt_cuda_launch_arrivals(w, lt_tensor_data(p.keys), lt_tensor_data(p.values),
+                                                lt_cuda_stream(c))) &&
+            sort_pairs(c, &p, 64) && (w->rows == 1 || sort_by_row(c, w, &p)) &&
+            lt_cuda_ran(lt_cuda_launch_first(w, lt_tensor_data(p.sorted), lt_tensor_data(c->out[0]),
+                                             lt_cuda_stream(c)));
+  pairs_close(&p);
+  return ok;
+}
+
+bool lt_cuda_multinomial(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  bool again = c->arg[2].b;
+  if (!lt_cuda_begin(c)) return false;
+  if (c->out[0]->numel == 0) return true;
+  lt_Tensor *weights = lt_as_contiguous(self, self->dtype);
+  if (!weights) return false;
+  lt_CudaWeights w = {.weights = lt_tensor_data(weights),
+                      .dtype = self->dtype,
+                      .n = self->shape[self->ndim - 1],
+                      .k = c->arg[1].i,
+                      .least = again ? 1 : c->arg[1].i};
+  w.rows = self->numel / w.n;
+  lt_Tensor *last = lt_empty(LT_int64, c->device, 1, &w.rows);
+  w.last = lt_cuda_data(last);
+  bool ok = last && (again ? draw_again(c, &w) : draw_once(c, &w));
+  lt_release(last);
+  lt_release(weights);
+  return ok;
+}
