@@ -86,7 +86,7 @@ static bool order(int of, cudaStream_t sooner, int at, cudaStream_t later) {
   bool ok = lt_cuda_ok(cudaEventRecord(event, sooner), "recording an event") &&
             lt_cuda_select(at) &&
             lt_cuda_ok(cudaStreamWaitEvent(later, event, 0), "making a stream wait for an event");
-  if (lt_cuda_select(of)) cudaEventDestroy(event);
+  cudaEventDestroy(event); /* once it has happened */
   return ok;
 }
 
@@ -99,7 +99,7 @@ static bool across(int to, void *target, int from, const void *source, size_t nb
   open_way(to, from);
   return lt_cuda_ok(cudaMemcpyPeerAsync(target, to, source, from, nbytes, stream),
                     "copying between devices") &&
-         order(to, stream, from, theirs);
+         order(to, stream, from, theirs) && lt_cuda_select(to);
 }
 
 /* ---- lt_Backend ------------------------------------------------------------------------------ */

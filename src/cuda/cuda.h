@@ -31,9 +31,9 @@ bool lt_cuda_ran(cudaError_t status);
 /* Makes the device current for this thread's calls of the runtime. False where it is lost: every
  * call on it leads through here, and fails at once. */
 bool lt_cuda_select(int index);
-/* The device that this thread has selected, or, where it has none, the current one, selected now;
- * -1: it cannot be used. */
-int lt_cuda_selected(void);
+/* The device that this thread has selected. Where it has none: -1, or, if it `must`, the current
+ * one, selected now (-1: it cannot be used). */
+int lt_cuda_selected(bool must);
 /* Has an error made it useless until the program is started again? */
 bool lt_cuda_is_lost(int index);
 /* All work of that stream, or all the device's work, is known to be done. */

@@ -192,8 +192,8 @@ bool lt_cuda_select(int index) {
   return true;
 }
 
-int lt_cuda_selected(void) {
-  if (selected >= 0) return selected;
+int lt_cuda_selected(bool must) {
+  if (selected >= 0 || !must) return selected;
   int index = lt_cuda_backend.index_current ? lt_cuda_backend.index_current(&lt_cuda_backend) : 0;
   return lt_cuda_select(index) ? index : -1;
 }
