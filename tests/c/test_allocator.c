@@ -479,6 +479,35 @@ static void without_a_cache(void) {
   unsetenv("LUTRA_MEMORY_DEBUG");
 }
 
+static int fills;
+static lt_DriverStatus fill(int index, void *memory, int byte, size_t nbytes, void *stream) {
+  (void)index;
+  (void)stream;
+  fills++;
+  memset(memory, byte, nbytes);
+  return LT_DRIVER_OK;
+}
+
+static void debugging_poisons(void) {
+  lt_AccelDriver driver = fake_driver;
+  driver.memory_fill = fill;
+  setenv("LUTRA_MEMORY_DEBUG", "1", 1);
+  fake_reset(256 * MiB);
+  CHECK(lt_accel_attach(&fake, &driver));
+  float *p = get(100 * sizeof *p, NULL);
+  REQUIRE(p != NULL);
+  CHECK(isnan(p[0]) && isnan(p[99]));
+  CHECK_INT(fills, 1);
+  put(p);
+  CHECK_INT(fills, 2);
+  end();
+  unsetenv("LUTRA_MEMORY_DEBUG");
+  begin(256 * MiB); /* and only then */
+  put(get(100, NULL));
+  CHECK_INT(fills, 2);
+  end();
+}
+
 /* ---- random programs ------------------------------------------------------------------------- */
 
 enum { MOST = 60, STREAMS = 4 };
@@ -723,6 +752,7 @@ int main(int argc, char **argv) {
   RUN(empty_cache_keeps_pieces);
   RUN(strange_frees_do_nothing);
   RUN(without_a_cache);
+  RUN(debugging_poisons);
   RUN(random_programs);
   RUN(four_threads);
   return check_end();
