@@ -26,7 +26,8 @@ enum { ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 32, PAGE = 4096 }
 Worker *worker_here() { return (Worker *)lt_emulated_here()->block; }
 
 unsigned thread_number(const lt_EmulatedContext *c) {
-  return c->threadIdx.x + c->blockDim.x * (c->threadIdx.y + c->blockDim.y * c->threadIdx.z);
+  unsigned x = lt_emulated_get(&c->threadIdx.x), y = lt_emulated_get(&c->threadIdx.y);
+  return x + c->blockDim.x * (y + c->blockDim.y * lt_emulated_get(&c->threadIdx.z));
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -66,9 +67,9 @@ Fiber *fresh(Worker *w) {
   Fiber *f = w->idle.pop();
   const Grid *g = w->grid;
   lt_EmulatedContext *c = f->context;
-  c->blockIdx.x = w->block.x;
-  c->blockIdx.y = w->block.y;
-  c->blockIdx.z = w->block.z;
+  c->blockIdx.x = lt_emulated_get(&w->block.x);
+  c->blockIdx.y = lt_emulated_get(&w->block.y);
+  c->blockIdx.z = lt_emulated_get(&w->block.z);
   c->blockDim = g->block;
   c->gridDim = g->grid;
   c->shared = w->shared;

@@ -87,19 +87,20 @@ struct alignas(64) lt_EmulatedContext {
 };
 static_assert(sizeof(lt_EmulatedContext) == 64, "one cache line");
 
-/* Sanitizers put more on the stack. */
+/* The places of records are spread over the upper part of a stack, by the stack's number: at one
+ * place all would share a few sets of the caches and of the table of pages. What is left for a
+ * thread is at least half, 64 KiB; sanitizers put more on it. */
 #ifdef __SANITIZE_ADDRESS__
-enum { LT_EMULATED_STACK = 1 << 18 };
+enum { LT_EMULATED_STACK = 1 << 19, LT_EMULATED_SPREAD = 1 << 16 };
 #else
-enum { LT_EMULATED_STACK = 1 << 16 };
+enum { LT_EMULATED_STACK = 1 << 17, LT_EMULATED_SPREAD = 1 << 16 };
 #endif
 
-/* The record of the context whose stack holds this address. Records lie in the last 4 KiB of a
- * stack, at places that depend on the stack's number: at one place all would share a cache set. */
+/* The record of the context whose stack holds this address. */
 LT_EMULATED lt_EmulatedContext *lt_emulated_context(unsigned long address) {
   const unsigned long mask = LT_EMULATED_STACK - 1;
-  unsigned long spread = address / LT_EMULATED_STACK * 64 % 4096;
-  return (lt_EmulatedContext *)((address & ~mask) + LT_EMULATED_STACK - 4096 + spread);
+  unsigned long spread = address / LT_EMULATED_STACK * (4096 + 64) % LT_EMULATED_SPREAD;
+  return (lt_EmulatedContext *)((address & ~mask) + LT_EMULATED_STACK - LT_EMULATED_SPREAD + spread);
 }
 
 LT_EMULATED lt_EmulatedContext *lt_emulated_here() {
@@ -114,27 +115,37 @@ LT_EMULATED lt_EmulatedContext *lt_emulated_here() {
   return lt_emulated_context(sp);
 }
 
+/* Loads and stores that the compiler leaves as they are: it joins neighbours otherwise, and a wide
+ * load from where a narrow store has just gone stalls the CPU for longer than all the rest here. */
+LT_EMULATED unsigned lt_emulated_get(const unsigned *p) {
+  return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+LT_EMULATED void lt_emulated_set(unsigned *p, unsigned v) {
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
 /* Moves the running context to the block's next thread that has not started; false when there is
- * none. Member by member: a wide load of members that were stored one by one stalls the CPU. */
+ * none. */
 LT_EMULATED bool lt_emulated_next(lt_EmulatedContext *c) {
   lt_EmulatedBlock &b = *c->block;
-  unsigned n = b.started;
-  if (n >= b.threads) return false;
-  b.started = n + 1;
-  unsigned x = b.at.x;
-  c->threadIdx.x = x;
-  c->threadIdx.y = b.at.y;
-  c->threadIdx.z = b.at.z;
+  unsigned n = lt_emulated_get(&b.started);
+  if (n >= lt_emulated_get(&b.threads)) return false;
+  lt_emulated_set(&b.started, n + 1);
+  unsigned x = lt_emulated_get(&b.at.x);
+  lt_emulated_set(&c->threadIdx.x, x);
+  lt_emulated_set(&c->threadIdx.y, lt_emulated_get(&b.at.y));
+  lt_emulated_set(&c->threadIdx.z, lt_emulated_get(&b.at.z));
   x += b.step;
   if (__builtin_expect(x == b.stop.x, 0)) {
     x = b.first.x;
-    b.at.y += b.step;
-    if (b.at.y == b.stop.y) {
-      b.at.y = b.first.y;
-      b.at.z += b.step;
+    unsigned y = lt_emulated_get(&b.at.y) + b.step;
+    if (y == b.stop.y) {
+      y = b.first.y;
+      lt_emulated_set(&b.at.z, lt_emulated_get(&b.at.z) + b.step);
     }
+    lt_emulated_set(&b.at.y, y);
   }
-  b.at.x = x;
+  lt_emulated_set(&b.at.x, x);
   return true;
 }
 

@@ -1,0 +1,56 @@
+/* emulated.h: what the tests of the emulated CUDA share. */
+#ifndef LT_TESTS_EMULATED_H
+#define LT_TESTS_EMULATED_H
+
+#include "../c/check.h"
+#include "launch.cuh"
+
+#include <stdlib.h>
+#include <vector>
+
+LT_C_LINKAGE cudaError_t lt_cuda_note_launch(const char *, cudaStream_t, cudaError_t status) {
+  return status;
+}
+
+#define OK(call)         CHECK_INT(call, cudaSuccess)
+#define FAILS(call, how)                                                                           \
+  do {                                                                                             \
+    CHECK_INT(call, how);                                                                          \
+    CHECK_INT(cudaGetLastError(), how);                                                            \
+    CHECK_INT(cudaGetLastError(), cudaSuccess);                                                    \
+  } while (0)
+
+/* Memory of the device for n elements, filled from the host; given back at the scope's end. */
+template <class T> struct Buffer {
+  T *data = nullptr;
+  size_t n;
+  explicit Buffer(size_t count) : n(count) { OK(cudaMalloc(&data, n * sizeof(T))); }
+  explicit Buffer(const std::vector<T> &from) : Buffer(from.size()) {
+    OK(cudaMemcpy(data, from.data(), n * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  Buffer(const Buffer &) = delete;
+  ~Buffer() { cudaFree(data); }
+  /* Waits for the default stream. */
+  std::vector<T> get() const {
+    std::vector<T> out(n);
+    OK(cudaMemcpy(out.data(), data, n * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+  }
+  operator T *() const { return data; }
+};
+
+/* A stream, destroyed at the scope's end. */
+struct TestStream {
+  cudaStream_t handle = nullptr;
+  explicit TestStream(unsigned flags = cudaStreamNonBlocking) {
+    OK(cudaStreamCreateWithFlags(&handle, flags));
+  }
+  TestStream(const TestStream &) = delete;
+  ~TestStream() { cudaStreamDestroy(handle); }
+  operator cudaStream_t() const { return handle; }
+};
+
+#define LAUNCH(kernel, grid, block, ...)                                                           \
+  OK(launch(#kernel, kernel, dim3(grid), dim3(block), 0, (cudaStream_t)0, ##__VA_ARGS__))
+
+#endif
