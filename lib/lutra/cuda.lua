@@ -54,9 +54,8 @@ function properties_meta.__tostring(self)
   local lines = {}
   for _, key in ipairs(property_order) do
     local value = self[key]
-    if math.type(value) == "integer" and value >= 1024 then
-      value = ("%d  -- %.5g %s"):format(value, value / (value >= 1 << 20 and 1 << 20 or 1024),
-        value >= 1 << 20 and "MiB" or "KiB")
+    if key:find "memory" or key == "L2_cache_size" then
+      value = value and ("%d  -- %.5g MiB"):format(value, value / (1 << 20))
     elseif type(value) == "string" then
       value = ("%q"):format(value)
     end

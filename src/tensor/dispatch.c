@@ -98,6 +98,12 @@ static bool may_index(const lt_Call *c, const lt_Tensor *t, const char *name) {
          t->storage->device.type == LT_DEVICE_cpu && strcmp(name, "indices") == 0;
 }
 
+/* Ops that copy between devices, or take no more than a shape from their second tensor. */
+static bool may_mix(lt_OpId op) {
+  return op == LT_OP__copy || op == LT_OP__to_copy || op == LT_OP_copy_ || op == LT_OP_expand_as ||
+         op == LT_OP_view_as || op == LT_OP_reshape_as;
+}
+
 static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name) {
   const lt_Tensor *first = place->tensor;
   const char *here = lt_device_name(lt_tensor_device(first));
@@ -116,8 +122,8 @@ static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const cha
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  if (lt_device_equal(d, chosen) || follows(t) || c->info->kind == LT_KIND_COMPOSITE) return true;
-  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy || may_index(c, t, name)) return true;
+  if (lt_device_equal(d, chosen) || follows(t) || may_mix(c->op) || may_index(c, t, name))
+    return true;
   return fail_apart(place, t, name);
 }
 

@@ -31,21 +31,16 @@ local function describe(value)
   return table.concat(parts, ", ")
 end
 
--- {total_memory = 25276510208, emulated = false} -> "total memory 23.5 GiB"
+-- {name = "GPU", total_memory = 25276510208, major = 8, minor = 0} -> "GPU, memory 23.5 GiB, ..."
 local function describe_properties(properties)
-  if type(properties) ~= "table" then return properties end
-  local shown = {}
-  for key, value in pairs(properties) do
-    local name = tostring(key):gsub("_", " ")
-    if key == "name" then
-      shown.name = value
-    elseif type(value) == "number" and name:find "memory" then
-      shown[name] = ("%.1f GiB"):format(value / 2 ^ 30)
-    elseif value ~= false then
-      shown[name] = value
-    end
-  end
-  return describe(shown)
+  local function memory(bytes) return bytes and ("%.1f GiB"):format(bytes / 2 ^ 30) end
+  return describe {
+    name = properties.name ~= "" and properties.name or nil,
+    ["memory"] = memory(properties.total_memory),
+    ["free"] = memory(properties.free_memory),
+    ["processors"] = properties.multi_processor_count,
+    ["capability"] = properties.major and properties.major .. "." .. properties.minor,
+  }
 end
 
 -- The devices of one type; or, when there is none, why.
@@ -58,7 +53,6 @@ local function print_type(kind)
   for _, properties in ipairs(kind.list) do
     local emulated = properties.emulated and " (emulated)" or ""
     line("  " .. properties.device .. emulated, "available")
-    properties.device, properties.emulated = nil, nil
     local text = describe_properties(properties)
     if text and text ~= "" then line("", text) end
   end
