@@ -20,11 +20,13 @@ local args = {}
 local here = debug.getinfo(1, "S").source
 local library = here:match("^(.*[/\\])args%.lua$") or "@lutra/"
 
-local function is_library(info)
+--- Is a function, of which debug.getinfo(f, "S") is known, the library's own or in C?
+function args.is_library(info)
   local source = info.source
   return info.what == "C" or source:sub(1, #library) == library
     or source == library:sub(1, -2) .. ".lua"
 end
+local is_library = args.is_library
 
 --- Raises `message` at the nearest line outside the library.
 function args.fail(message, ...)

@@ -591,3 +591,85 @@ describe("modules", function()
     fails({"no data"}, function() lt.with_device("meta", lt.zeros, 3):cpu() end)
   end)
 end)
+
+describe("what goes wrong", function()
+  it("with tensors that were freed leaves empty ones", function()
+    local x = lt.ones{3, 4, device = "cuda"}
+    x:free()
+    assert.same({"cuda:0", 0}, {x.device, x:numel()})
+    assert.equal(0, (x + 1):sum():item())
+  end)
+
+  it("in a graph over two devices is nothing", function()
+    if not two then return pending "one device" end
+    local a = lt.ones{3, device = "cuda:0", requires_grad = true}
+    local b = lt.full({3}, 2.0, {device = "cuda:1", requires_grad = true})
+    local loss = ((a * 2):to "cuda:1" * b):sum()
+    loss:backward()
+    assert.same({"cuda:0", "cuda:1"}, {a.grad.device, b.grad.device})
+    assert.same({4, 4, 4}, a.grad:cpu():totable())
+    assert.same({2, 2, 2}, b.grad:cpu():totable())
+    fails("different devices", function() return a * b end)
+    local net = nn.Linear(3, 2):cuda()
+    net.bias:set_data(net.bias:detach():to "cuda:1")
+    fails({"bias is on cuda:1", "net.bias is on cuda:1"}, function()
+      return lt.no_grad(net, lt.ones{1, 3, device = "cuda"})
+    end)
+  end)
+
+  it("when memory runs out, forward or backward, leaves a program that goes on", function()
+    local result = devices.script([[local lt = require "lutra"
+      local w = lt.ones{10 << 20, device = "cuda", requires_grad = true} -- 40 of 256 MiB
+      local function fill()
+        local held = {}
+        local ok, message = pcall(function()
+          for i = 1, 1000 do held[i] = lt.empty{1 << 20, device = "cuda"} end
+        end)
+        assert(not ok and message:find("empty: out of memory on cuda:0", 1, true), message)
+        return held
+      end
+      do
+        local loss = (w * w * w):sum()
+        local held = fill()
+        local ok, message = pcall(loss.backward, loss)
+        assert(not ok and message:find("backward: out of memory", 1, true), message)
+        assert(w.grad == nil and #held > 0)
+        ok, message = pcall(function() return w + 1 end)
+        assert(not ok and message:find("add: out of memory", 1, true), message)
+      end
+      local stats = lt.cuda.memory_stats()
+      assert(stats.num_ooms >= 3 and stats.num_alloc_retries >= 1)
+      collectgarbage()
+      local loss = (w * 3):sum()
+      loss:backward()
+      assert(w.grad:eq(3):all():item())]], "LUTRA_EMULATE=cuda:1,memory=256MiB")
+    assert.equal(0, result.status, result.err)
+  end)
+
+  it("is not the collector's pace: 100,000 temporaries of 1 MB in 256 MiB", function()
+    local result = devices.script([[local lt = require "lutra"
+      for _ = 1, 100000 do local _ = lt.empty{1 << 18, device = "cuda"} end
+      local stats = lt.cuda.memory_stats()
+      assert(stats["allocated_bytes.all.allocated"] == 100000 << 20)
+      assert(stats.num_ooms == 0 and stats["allocated_bytes.all.peak"] <= 200 << 20)]],
+      "LUTRA_EMULATE=cuda:1,memory=256MiB")
+    assert.equal(0, result.status, result.err)
+  end)
+
+  it("when Ctrl-C comes while work is queued is an error, once the work is done", function()
+    local result = devices.script [[local lt = require "lutra"
+      local x = lt.ones{1 << 18, device = "cuda"}
+      local stat <close> = assert(io.open "/proc/self/stat")
+      os.execute(("(sleep 0.2; kill -INT %s) &"):format(stat:read "n"))
+      local ok, message = pcall(function()
+        while true do
+          for _ = 1, 100 do x:add_(1) end
+          lt.cuda.synchronize()
+        end
+      end)
+      assert(not ok and message:find("interrupted", 1, true), message)
+      lt.cuda.synchronize()
+      print(x:min():item() == x:max():item())]]
+    assert.same({"true\n", 0}, {result.out, result.status}, result.err)
+  end)
+end)

@@ -581,28 +581,44 @@ local function path_below(outer, inner)
   end
 end
 
--- Where a module stands in a frame of the program: a local variable, an upvalue, a field
--- of either, or a global; else its class.
-local function name_of(module, level)
-  local function among(name, value)
-    if rawequal(value, module) then return name end
-    if type(value) ~= "table" or is_module(value) or #name == 0 then return nil end
-    for key, inner in next, value do
-      if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
-    end
+-- The name of `module` if it is the value of variable `name`, or in a field of it.
+local function name_among(module, name, value)
+  if name:sub(1, 1) == "(" or name == "_ENV" then return nil end
+  if rawequal(value, module) then return name end
+  if type(value) ~= "table" or is_module(value) then return nil end
+  for key, inner in next, value do
+    if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
   end
-  local info, found = debug.getinfo(level + 1, "f"), nil
-  for i = 1, info and 250 or 0 do
+end
+
+-- What the function at a level of the stack calls a module: the innermost of its local
+-- variables that hold it, else an upvalue; nil when it does not know it.
+local function name_in_frame(module, level, f)
+  local found
+  for i = 1, 250 do
     local name, value = debug.getlocal(level + 1, i)
     if not name then break end
-    found = name:sub(1, 1) ~= "(" and among(name, value) or found
+    found = name_among(module, name, value) or found
   end
-  for i = 1, info and not found and 255 or 0 do
-    local name, value = debug.getupvalue(info.func, i)
+  for i = 1, found and 0 or 255 do
+    local name, value = debug.getupvalue(f, i)
     if not name then break end
-    found = found or (name ~= "_ENV" and among(name, value))
+    found = found or name_among(module, name, value)
   end
-  if found then return found end
+  return found
+end
+
+-- What the program calls a module that is called at a level of the stack: the name in the
+-- nearest function that has one, else a global, else its class.
+local function name_of(module, level)
+  level = level + 1
+  local info = debug.getinfo(level, "Sf")
+  while info do
+    local found = not args.is_library(info) and name_in_frame(module, level, info.func)
+    if found then return found end
+    level = level + 1
+    info = debug.getinfo(level, "Sf")
+  end
   for name, value in next, _G do
     if rawequal(value, module) and type(name) == "string" then return name end
   end
