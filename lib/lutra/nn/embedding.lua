@@ -8,7 +8,7 @@ local Module = require "lutra.nn.module"
 local Embedding = Module:extend "Embedding"
 
 local parse = args.signature("Embedding", "num_embeddings:count, embedding_dim:size, "
-  .. "padding_idx:integer?, device:string?, dtype:string?")
+  .. "padding_idx:integer?, device:device?, dtype:string?")
 
 -- 1..n from 1..n or -n..-1; 0 is an error that says so.
 local function position(index, n)

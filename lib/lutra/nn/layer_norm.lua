@@ -8,7 +8,7 @@ local Module = require "lutra.nn.module"
 local LayerNorm = Module:extend "LayerNorm"
 
 local parse = args.signature("LayerNorm", "normalized_shape:sizes, eps:number=1e-5, "
-  .. "elementwise_affine:boolean=true, bias:boolean=true, device:string?, dtype:string?")
+  .. "elementwise_affine:boolean=true, bias:boolean=true, device:device?, dtype:string?")
 
 --- nn.LayerNorm(normalized_shape, {eps = 1e-5, elementwise_affine = true, bias = true}).
 -- Normalises over the last dimensions, which must be `normalized_shape` (an integer or

@@ -8,7 +8,7 @@ local Module = require "lutra.nn.module"
 local Linear = Module:extend "Linear"
 
 local parse = args.signature("Linear",
-  "in_features:size, out_features:size, bias:boolean=true, device:string?, dtype:string?")
+  "in_features:size, out_features:size, bias:boolean=true, device:device?, dtype:string?")
 
 --- nn.Linear(in_features, out_features, {bias = true, device, dtype}).
 -- weight {out, in} and bias {out} start uniform within 1 / sqrt(in), which is

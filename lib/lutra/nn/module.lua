@@ -644,8 +644,12 @@ core._explain(function(a, b)
       local memory = core._memory(entry[2])
       if (memory == a or memory == b) and not seen[memory] then
         seen[memory] = true
-        lines[#lines + 1] = ("\n  %s.%s is on %s"):format(name_of(outermost, at + 1), entry[1],
-          entry[2].device)
+        local name, device = name_of(outermost, at + 1), entry[2].device
+        lines[#lines + 1] = ("\n  %s.%s is on %s"):format(name, entry[1], device)
+        if device == "meta" then
+          lines[#lines] = lines[#lines] .. ", without data. Give it memory: m:to_empty(device); "
+            .. "or load values: m:load_state_dict(values, {assign = true})"
+        end
       end
     end
   end
