@@ -36,7 +36,6 @@ typedef cublasStatus_t (*WideBatchFn)(cublasHandle_t, cublasOperation_t, cublasO
 static struct {
   cublasStatus_t (*create)(cublasHandle_t *);
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t);
-  cublasStatus_t (*set_math)(cublasHandle_t, cublasMath_t);
   GemmFn gemm; /* NULL: no library */
   BatchFn batch;
   WideGemmFn wide_gemm; /* may be NULL */
@@ -51,7 +50,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void find_library(void) {
   blas.create = cublasCreate;
   blas.set_stream = cublasSetStream;
-  blas.set_math = cublasSetMathMode;
   blas.gemm = cublasGemmEx;
   blas.batch = cublasGemmStridedBatchedEx;
   snprintf(blas.name, sizeof blas.name, "cuBLAS, emulated");
@@ -70,14 +68,13 @@ static bool open_library(const char *path) {
   if (!library) return false;
   FIND(create, "cublasCreate_v2");
   FIND(set_stream, "cublasSetStream_v2");
-  FIND(set_math, "cublasSetMathMode");
   FIND(gemm, "cublasGemmEx");
   FIND(batch, "cublasGemmStridedBatchedEx");
   FIND(wide_gemm, "cublasGemmEx_64");
   FIND(wide_batch, "cublasGemmStridedBatchedEx_64");
   void *symbol = dlsym(library, "cublasGetProperty");
   memcpy(&property, &symbol, sizeof symbol);
-  if (!blas.create || !blas.set_stream || !blas.set_math || !blas.gemm || !blas.batch) {
+  if (!blas.create || !blas.set_stream || !blas.gemm || !blas.batch) {
     memset(&blas, 0, sizeof blas);
     dlclose(library);
     return false;
@@ -105,41 +102,24 @@ static void find_library(void) {
 }
 #endif
 
+/* ---- handles --------------------------------------------------------------------------------- */
+
 /* One a device; who uses it holds the lock, since a handle's stream is a part of its state. */
 typedef struct Handle {
   pthread_mutex_t lock;
   cublasHandle_t handle; /* NULL until it is needed */
-  cudaStream_t stream;
-  int reduced; /* what its mode was set to */
 } Handle;
 static Handle handles[LT_ACCEL_MAX];
 
 static void load(void) {
   find_library();
-  for (int i = 0; i < LT_ACCEL_MAX; i++) {
-    pthread_mutex_init(&handles[i].lock, NULL);
-    handles[i].reduced = 1;
-  }
+  for (int i = 0; i < LT_ACCEL_MAX; i++) pthread_mutex_init(&handles[i].lock, NULL);
 }
 
 const char *lt_cuda_blas_name(void) {
   pthread_once(&once, load);
   return blas.gemm ? blas.name : NULL;
 }
-
-/* ---- switches -------------------------------------------------------------------------------- */
-
-static atomic_int allow_tf32 = 0, allow_reduced = 1;
-
-int lt_cuda_blas_option(const char *name, int value) {
-  atomic_int *option = NULL;
-  if (strcmp(name, "matmul.allow_tf32") == 0) option = &allow_tf32;
-  if (strcmp(name, "matmul.allow_fp16_reduced_precision_reduction") == 0) option = &allow_reduced;
-  if (!option) return -1;
-  return value < 0 ? atomic_load(option) : atomic_exchange(option, value != 0);
-}
-
-/* ---- handles --------------------------------------------------------------------------------- */
 
 static const char *status_text(cublasStatus_t status) {
   switch (status) {
@@ -185,15 +165,8 @@ static bool prepare(Handle *h, int index, cudaStream_t stream) {
       status = create(h);
     }
     if (!ran(status)) return false;
-    h->stream = NULL;
   }
-  if (h->stream != stream && !ran(blas.set_stream(h->handle, stream))) return false;
-  h->stream = stream;
-  int reduced = atomic_load(&allow_reduced);
-  if (h->reduced == reduced) return true;
-  h->reduced = reduced;
-  return ran(blas.set_math(h->handle, reduced ? CUBLAS_DEFAULT_MATH
-                                              : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
+  return ran(blas.set_stream(h->handle, stream));
 }
 
 /* ---- one product, or many -------------------------------------------------------------------- */
@@ -264,6 +237,13 @@ static cudaDataType type_of(lt_Dtype d) {
   default:
     return CUDA_R_32F;
   }
+}
+
+static atomic_int allow_tf32;
+
+int lt_cuda_blas_option(const char *name, int value) {
+  if (strcmp(name, "matmul.allow_tf32") != 0) return -1;
+  return value < 0 ? atomic_load(&allow_tf32) : atomic_exchange(&allow_tf32, value != 0);
 }
 
 static cublasComputeType_t compute_of(lt_Dtype d) {

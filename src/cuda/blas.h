@@ -21,7 +21,7 @@ bool lt_cuda_gemm(const lt_Call *c, lt_Dtype dtype, int64_t m, int64_t n, int64_
                   double alpha, lt_CudaMatrix a, lt_CudaMatrix b, double beta, void *out);
 /* Its name and version; NULL where it is not found. */
 const char *lt_cuda_blas_name(void);
-/* lt_Backend.option: "matmul.allow_tf32", "matmul.allow_fp16_reduced_precision_reduction". */
+/* lt_Backend.option: "matmul.allow_tf32". */
 int lt_cuda_blas_option(const char *name, int value);
 
 #endif

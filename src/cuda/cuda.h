@@ -58,6 +58,8 @@ typedef struct lt_CudaFacts {
 } lt_CudaFacts;
 const lt_CudaFacts *lt_cuda_facts(int index);
 
+bool lt_cuda_elementwise(const lt_Loop *loop); /* elementwise.c */
+
 /* ---- copy.c: lt_Backend.copy and fill_zero --------------------------------------------------- */
 
 bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,

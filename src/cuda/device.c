@@ -7,10 +7,9 @@
 
 /* ---- kernels: one for each row of ops.def that wants one ------------------------------------- */
 
-#define LT_KERNEL_DECLARE(name) bool lt_cuda_##name(lt_Call *call) __attribute__((weak));
-#define LT_REDUCE(name, ...)    LT_KERNEL_DECLARE(name)
-#define LT_KERNEL(name, ...)    LT_KERNEL_DECLARE(name)
-#define LT_UPDATE(name, ...)    LT_KERNEL_DECLARE(name)
+#define LT_REDUCE(name, ...) bool lt_cuda_##name(lt_Call *call);
+#define LT_KERNEL(name, ...) bool lt_cuda_##name(lt_Call *call);
+#define LT_UPDATE(name, ...) bool lt_cuda_##name(lt_Call *call);
 #include "ops.def"
 
 static const lt_KernelFn kernels[LT_OP_COUNT] = {
@@ -168,8 +167,6 @@ static bool stream_synchronize(lt_Stream *stream) {
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
-
-bool lt_cuda_elementwise(const lt_Loop *loop) __attribute__((weak));
 
 lt_Backend lt_cuda_backend = {
     .abi = LT_BACKEND_ABI,

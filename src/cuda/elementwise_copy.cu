@@ -197,7 +197,7 @@ static void widen(lt_CudaMove *m, lt_CudaShape *s) {
       for (int d = 0; d < last; d++) fits &= s->strides[k][d] % 2 == 0;
     }
     if (!fits) return;
-    m->bits |= m->bits << 4 * size; /* half of the new size, in bits */
+    if (!m->from) m->bits |= m->bits << 4 * size; /* half of the new size, in bits */
     m->size = (int)size;
     m->numel /= 2;
     s->shape[last] /= 2;

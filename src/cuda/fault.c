@@ -40,7 +40,16 @@ static bool clear_marks(Faults *f) {
          lt_cuda_ok(cudaStreamSynchronize(NULL), "clearing what was wrong");
 }
 
-static bool make(Faults *f) {
+/* What our caches hold is given back for it. */
+static cudaError_t allocate(int index, void **out) {
+  cudaError_t status = cudaMalloc(out, TICKETS * sizeof(int));
+  if (status != cudaErrorMemoryAllocation) return status;
+  cudaGetLastError();
+  if (!lt_cuda_backend.memory_retry(&lt_cuda_backend, index)) return status;
+  return cudaMalloc(out, TICKETS * sizeof(int));
+}
+
+static bool make(int index, Faults *f) {
   void *report = NULL, *bad = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail("out of memory");
@@ -49,7 +58,7 @@ static bool make(Faults *f) {
           "allocating pinned memory"))
     return false;
   memset(report, 0, sizeof(lt_CudaReport));
-  cudaError_t status = cudaMalloc(&bad, TICKETS * sizeof *f->bad);
+  cudaError_t status = allocate(index, &bad);
   f->bad = bad;
   if (!lt_cuda_ok(status, "allocating memory") || !clear_marks(f)) {
     cudaFreeHost(report);
@@ -64,7 +73,7 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
   const lt_Thread *t = lt_thread();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
-  bool ok = atomic_load(&f->report) || make(f);
+  bool ok = atomic_load(&f->report) || make(c->device.index, f);
   if (ok) {
     unsigned long long number = ++f->last;
     f->tickets[number % TICKETS] = (Ticket){number, *note, t->user_op, t->user_in_place};

@@ -404,6 +404,17 @@ describe("cuda: products of matrices", function()
       near(a.grad, x.grad, "a", 1e-5)
       near(b.grad, y.grad, "b", 1e-5)]])
   end)
+  test("have a switch", function()
+    passes(products .. [[
+      local matmul = lt.backends.cuda.matmul
+      assert(matmul.allow_tf32 == false)
+      matmul.allow_tf32 = true
+      assert(matmul.allow_tf32 == true)
+      local a, b = make("float32", 6, 5), make("float32", 5, 4)
+      near(a:mm(b), a:to "cuda":mm(b:to "cuda"), "tf32", 2e-3)
+      matmul.allow_tf32 = false
+      near(a:mm(b), a:to "cuda":mm(b:to "cuda"), "float32", 2e-6)]])
+  end)
   test("that cuBLAS cannot do", function()
     passes([[
       local x = lt.ones{3, 3, device = "cuda"}
