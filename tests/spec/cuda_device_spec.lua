@@ -307,6 +307,21 @@ describe("cuda: what fails for good", function()
   end)
 end)
 
+describe("cuda: the end of the program", function()
+  test("while work is queued", function()
+    passes([[
+      local x = lt.ones{100000, device = "cuda"}
+      local host = lt.ones(100000):pin_memory()
+      for _ = 1, 200 do
+        x:add_(1)
+        kept = host:to("cuda:1", {non_blocking = true})
+      end]], "LUTRA_EMULATE_DELAY=2000")
+  end)
+  test("with a bad value that nobody asked for", function()
+    passes [[lt.ones{4, device = "cuda"}:index_select(1, lt.tensor{9}:to "cuda")]]
+  end)
+end)
+
 -- Against the CPU: integers and small whole floats exactly, others to the dtype's precision.
 local products = [==[
 local function near(a, b, what, tolerance)
