@@ -12,7 +12,7 @@ LT_C_LINKAGE cudaError_t lt_cuda_note_launch(const char *, cudaStream_t, cudaErr
   return status;
 }
 
-#define OK(call)         CHECK_INT(call, cudaSuccess)
+#define OK(call) CHECK_INT(call, cudaSuccess)
 #define FAILS(call, how)                                                                           \
   do {                                                                                             \
     CHECK_INT(call, how);                                                                          \

@@ -314,8 +314,8 @@ __global__ void dynamic_doubles(double *out) {
 }
 
 static cudaError_t use_dynamic(int *out, int bytes) {
-  return launch("dynamic_memory", dynamic_memory, dim3(1), dim3(64), (size_t)bytes,
-                (cudaStream_t)0, out, bytes / 4);
+  return launch("dynamic_memory", dynamic_memory, dim3(1), dim3(64), (size_t)bytes, (cudaStream_t)0,
+                out, bytes / 4);
 }
 
 static void dynamic_shared_memory_and_its_limits() {
@@ -331,9 +331,9 @@ static void dynamic_shared_memory_and_its_limits() {
   OK(use_dynamic(out, 100 << 10));
   CHECK_INT(out.get()[0], 25599ll * 25600 / 2 % 1000003);
   FAILS(use_dynamic(out, 101 << 10), cudaErrorInvalidValue);
-  FAILS(cudaFuncSetAttribute(dynamic_memory, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             228 << 10),
-        cudaErrorInvalidValue);
+  FAILS(
+      cudaFuncSetAttribute(dynamic_memory, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10),
+      cudaErrorInvalidValue);
 }
 
 __global__ void on_the_stack(int *out) {
@@ -353,7 +353,10 @@ static void sixteen_kilobytes_of_stack() {
 
 /* ---- kernels that fail ----------------------------------------------------------------------- */
 
-__global__ void writes(int *p) { *p = 1; }
+/* Wrong on purpose: UBSan shall not see it first. */
+#define WRONG __attribute__((no_sanitize("undefined", "address")))
+
+WRONG __global__ void writes(int *p) { *p = 1; }
 __global__ void unmet_barrier(int *out) {
   if (threadIdx.x < 16) {
     __syncthreads();
@@ -363,9 +366,9 @@ __global__ void unmet_barrier(int *out) {
   *out = 1;
 }
 __global__ void outside_mask(int *out) { *out = __shfl_sync(1u, 1, 0); }
-__global__ void divides(int *out, int by) { *out = 7 / by; }
+WRONG __global__ void divides(int *out, int by) { *out = 7 / by; }
 __global__ void traps() { __trap(); }
-__device__ static int deeper(volatile int *from, int n) {
+WRONG __device__ static int deeper(volatile int *from, int n) {
   volatile int local[256];
   local[0] = *from + n;
   return n ? deeper(local, n + 1) + local[0] : 0;
@@ -422,7 +425,7 @@ static void errors_of_kernels_stay() {
 }
 
 /* A fault while other threads of the block wait: what comes after begins anew. */
-__global__ void faults_late(int *p) {
+WRONG __global__ void faults_late(int *p) {
   __syncthreads();
   if (threadIdx.x == 77) *(volatile int *)nullptr = 1;
   __syncthreads();
