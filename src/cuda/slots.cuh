@@ -137,7 +137,8 @@ typedef struct Groups {
 static inline Groups groups_for(int64_t rows, int64_t n, int per, int most) {
   int lanes = 1, together = 1;
   while (lanes < most && (int64_t)lanes * per < n) lanes *= 2;
-  while (lanes * together < LT_WARP || (lanes * together < 128 && together < rows)) together *= 2;
+  if (lanes <= LT_WARP)
+    while (lanes * together < LT_WARP || (lanes * together < 128 && together < rows)) together *= 2;
   Groups g = {grid_for(blocks_for(rows, together)), dim3((unsigned)lanes, (unsigned)together)};
   return g;
 }
