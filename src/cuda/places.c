@@ -110,6 +110,27 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
   return true;
 }
 
+/* The positions, in units of x->p.step. A bad one is told as the binding tells errors of x[index]:
+ * the user wrote no op's name. */
+static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
+                         const int64_t *dims, const int64_t *strides) {
+  lt_Thread *thread = lt_thread();
+  const char *op = thread->user_op;
+  bool in_place = thread->user_in_place, ok;
+  if (op && strncmp(op, "_index", 6) == 0) {
+    thread->user_op = "index";
+    thread->user_in_place = false;
+  }
+  if (indices->count == 1)
+    ok = open_positions(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
+  else
+    ok = sum_positions(c, x, self, indices, dims, strides);
+  thread->user_op = op;
+  thread->user_in_place = in_place;
+  if (!ok) lt_cuda_index_close(x);
+  return ok;
+}
+
 bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                            const int64_t *dims) {
   int n = indices->count, first = (int)dims[0], last = (int)dims[n - 1];
@@ -119,12 +140,7 @@ bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, con
   strides_of(self, strides);
   /* In dense memory every stride is a multiple of the last one. */
   x->p.step = n == 1 || (dense && self->numel > 0) ? strides[last] : 1;
-  bool ok = n == 1 ? open_positions(c, x, indices->tensors[0], self->shape[first], true, "index")
-                   : sum_positions(c, x, self, indices, dims, strides);
-  if (!ok) {
-    lt_cuda_index_close(x);
-    return false;
-  }
+  if (!open_several(c, x, self, indices, dims, strides)) return false;
   const lt_Tensor *at = x->positions;
   x->length = at->numel;
   lt_shape_strides(at->ndim, at->shape, along);
