@@ -15,12 +15,15 @@ function support.can_emulate()
 end
 
 --- Must the spec `name` be run in another process, where there are devices? Then there is a test
--- that does it, and the file that asks ends: `if devices.elsewhere "streams" then return end`.
-function support.elsewhere(name)
+-- that does it, and the file that asks ends: `if devices.elsewhere("streams", _ENV) then return
+-- end`. busted's words are in the environment of that file.
+function support.elsewhere(name, busted)
   if os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU" then return false end
-  describe(name .. " on emulated devices", function()
-    it("passes", function()
-      if not support.can_emulate() then return pending "no emulated CUDA in this build" end
+  busted.describe(name .. " on emulated devices", function()
+    busted.it("passes", function()
+      if not support.can_emulate() then
+        return busted.pending "no emulated CUDA in this build"
+      end
       local result = program.shell(("env -u CUDA_VISIBLE_DEVICES LUTRA_EMULATE=cuda:2 %s %s %s")
         :format(program.quote(program.program), program.quote(root .. "tests/busted.lua"),
           program.quote(("%stests/spec/%s_spec.lua"):format(root, name))))

@@ -2,7 +2,7 @@
 -- own, whole when they are used and kept as long as they are.
 
 local devices = require "device_support"
-if devices.elsewhere "loader_device" then return end
+if devices.elsewhere("loader_device", _ENV) then return end
 
 local lt = require "lutra"
 

@@ -1,7 +1,7 @@
 -- Streams and events of devices: their order, their lives, what they refuse.
 
 local devices = require "device_support"
-if devices.elsewhere "streams" then return end
+if devices.elsewhere("streams", _ENV) then return end
 
 local lt = require "lutra"
 
