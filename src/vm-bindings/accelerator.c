@@ -232,6 +232,12 @@ static const lt_Backend *streams_of(lua_State *L, lt_Device d, const char *funct
   return b;
 }
 
+/* has_streams(device): can work be put on streams of one's own there? */
+static int has_streams(lua_State *L) {
+  lua_pushboolean(L, lt_device_backend(lt_lua_full_device(L, 1).type)->stream_new != NULL);
+  return 1;
+}
+
 /* stream(device, priority) */
 static int stream_new(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
@@ -698,6 +704,7 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods) {
                                     {"option", option},
                                     {"fact", fact},
                                     {"openmp", openmp},
+                                    {"has_streams", has_streams},
                                     {"stream", stream_new},
                                     {"current_stream", stream_current},
                                     {"default_stream", stream_default},

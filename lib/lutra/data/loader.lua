@@ -7,6 +7,7 @@
 -- Invariants: each call of iter() is a pass of its own, with an order of its own. A batch
 -- is handed out only after the stream of the program was told to wait for its copy.
 
+local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.args"
 local collate = require "lutra.data.collate"
@@ -174,9 +175,8 @@ end
 --- A pass over the data: `for x, y in loader:iter() do`.
 function DataLoader:iter()
   local next_batch = fetcher(self)
-  local kind = self.device and self.device:match "^%a+"
-  local is_plain = kind == nil or kind == "cpu" or kind == "meta" or kind == "mps"
-  return (is_plain and plain_pass or ahead_pass)(self, next_batch)
+  local ahead = self.device and core._accelerator.has_streams(self.device)
+  return (ahead and ahead_pass or plain_pass)(self, next_batch)
 end
 
 function DataLoader:__tostring()
