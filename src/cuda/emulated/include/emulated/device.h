@@ -100,7 +100,8 @@ enum { LT_EMULATED_STACK = 1 << 17, LT_EMULATED_SPREAD = 1 << 16 };
 LT_EMULATED lt_EmulatedContext *lt_emulated_context(unsigned long address) {
   const unsigned long mask = LT_EMULATED_STACK - 1;
   unsigned long spread = address / LT_EMULATED_STACK * (4096 + 64) % LT_EMULATED_SPREAD;
-  return (lt_EmulatedContext *)((address & ~mask) + LT_EMULATED_STACK - LT_EMULATED_SPREAD + spread);
+  return (lt_EmulatedContext *)((address & ~mask) + LT_EMULATED_STACK - LT_EMULATED_SPREAD +
+                                spread);
 }
 
 LT_EMULATED lt_EmulatedContext *lt_emulated_here() {

@@ -1,0 +1,333 @@
+/* What the environment asks of the emulated CUDA: each setting in a process of its own, which is
+ * this program with the name of what it shall do. A doing prints what it saw. */
+#include "emulated.h"
+
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__global__ void set(int *p, int v) { p[blockIdx.x * blockDim.x + threadIdx.x] = v; }
+__global__ void get(const int *from, int *to) { *to = *from; }
+__global__ void endless(volatile int *p) {
+  while (*p == 0) {
+  }
+}
+static cudaError_t set_on(cudaStream_t s, int *p, int v) {
+  return launch("set", set, dim3(1), dim3(1), 0, s, p, v);
+}
+static const char *name_of(cudaError_t status) { return cudaGetErrorName(status); }
+
+/* ---- doings ---------------------------------------------------------------------------------- */
+
+static void say_devices() {
+  int n = -1, driver = -1;
+  cudaError_t status = cudaGetDeviceCount(&n);
+  cudaDriverGetVersion(&driver);
+  printf("%s %d driver %d;", name_of(status), n, driver);
+  for (int i = 0; i < n; i++) {
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, i);
+    printf(" %d:%zuM", p.pciBusID, p.totalGlobalMem >> 20);
+  }
+  void *p;
+  printf(" malloc %s", name_of(cudaMalloc(&p, 1)));
+}
+
+static void touch_from_the_host() {
+  cudaSetDevice(1);
+  int *p;
+  cudaMalloc(&p, 4000);
+  cudaMemset(p, 0, 4000);
+  cudaDeviceSynchronize();
+  printf("touching\n");
+  fflush(stdout);
+  p[3] = 1;
+  printf("touched\n");
+}
+
+static void touch_the_other_device() {
+  int *far, *near;
+  cudaSetDevice(1);
+  cudaMalloc(&far, 4);
+  cudaSetDevice(0);
+  cudaMalloc(&near, 4);
+  launch("get", get, dim3(1), dim3(1), 0, (cudaStream_t)0, (const int *)far, near);
+  printf("without %s;", name_of(cudaDeviceSynchronize()));
+  cudaDeviceReset();
+  cudaMalloc(&near, 4);
+  cudaDeviceEnablePeerAccess(1, 0);
+  launch("get", get, dim3(1), dim3(1), 0, (cudaStream_t)0, (const int *)far, near);
+  printf(" with %s", name_of(cudaDeviceSynchronize()));
+}
+
+static void say_new_memory() {
+  unsigned *p, v;
+  cudaMalloc(&p, 4);
+  cudaMemcpy(&v, p, 4, cudaMemcpyDeviceToHost);
+  printf("%08x", v);
+}
+
+/* A barrier is missing: right when threads run first to last. */
+__global__ void without_barrier(int *out) {
+  __shared__ int first;
+  if (threadIdx.x == 0) first = 42;
+  out[threadIdx.x] = first;
+}
+
+static void run_without_barrier() {
+  int *p, v[64], right = 0;
+  cudaMalloc(&p, 256);
+  launch("without_barrier", without_barrier, dim3(1), dim3(64), 0, (cudaStream_t)0, p);
+  cudaMemcpy(v, p, 256, cudaMemcpyDeviceToHost);
+  for (int x : v) right += x == 42;
+  printf("%d right", right);
+}
+
+/* What fails leaves the pointers of the round before. */
+static void allocate_and_launch() {
+  void *p = nullptr, *pinned = nullptr;
+  for (int i = 1; i <= 3; i++) {
+    void *new_p, *new_pinned;
+    cudaStream_t s;
+    cudaEvent_t e;
+    printf("%d: malloc %s", i, name_of(cudaMalloc(&new_p, 512)));
+    printf(" host %s", name_of(cudaMallocHost(&new_pinned, 512)));
+    if (new_p) p = new_p;
+    if (new_pinned) pinned = new_pinned;
+    printf(" stream %s", name_of(cudaStreamCreate(&s)));
+    printf(" event %s", name_of(cudaEventCreate(&e)));
+    printf(" copy %s", name_of(cudaMemcpy(p, pinned, 4, cudaMemcpyHostToDevice)));
+    printf(" launch %s", name_of(set_on(nullptr, (int *)p, 1)));
+    printf(" sync %s;", name_of(cudaDeviceSynchronize()));
+  }
+}
+
+static void run_for_ever() {
+  int *p;
+  cudaMalloc(&p, 4);
+  cudaMemset(p, 0, 4);
+  launch("endless", endless, dim3(1), dim3(1), 0, (cudaStream_t)0, (volatile int *)p);
+  printf("%s", name_of(cudaDeviceSynchronize()));
+  printf(" %s", cudaGetErrorString(cudaErrorLaunchTimeout));
+}
+
+/* Work is queued, and main returns. */
+static void leave_work_behind() {
+  int *p;
+  float *f;
+  cudaMalloc(&p, 4 << 20);
+  cudaMallocHost(&f, 4 << 20);
+  for (int d = 0; d < 2; d++) {
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    for (int i = 0; i < 3000; i++) {
+      launch("set", set, dim3(1024), dim3(1024), 0, s, p, i);
+      cudaMemcpyAsync(f, p, 4 << 20, cudaMemcpyDeviceToHost, s);
+    }
+  }
+  printf("left");
+}
+
+/* The last one to be asked for is the first to run: the runtime's own comes before this. */
+static void call_while_leaving() {
+  atexit([] {
+    void *p;
+    printf("%s", name_of(cudaMalloc(&p, 4)));
+    fflush(stdout);
+  });
+  void *p;
+  cudaMalloc(&p, 4);
+}
+
+static const struct {
+  const char *name;
+  void (*run)();
+} doings[] = {
+    {"devices", say_devices},   {"touch", touch_from_the_host},   {"other", touch_the_other_device},
+    {"memory", say_new_memory}, {"barrier", run_without_barrier}, {"faults", allocate_and_launch},
+    {"endless", run_for_ever},  {"leave", leave_work_behind},     {"leaving", call_while_leaving}};
+
+/* ---- running them ---------------------------------------------------------------------------- */
+
+struct Result {
+  int status;
+  std::string text;
+};
+
+/* Settings are "NAME=value NAME=value ..."; those of the calling process do not count. */
+static Result in_process(const char *doing, const char *settings) {
+  int pipes[2];
+  Result result = {-1, ""};
+  if (pipe(pipes) != 0) return result;
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    for (const char *name :
+         {"LUTRA_EMULATE", "LUTRA_EMULATE_STRICT", "LUTRA_EMULATE_POISON", "LUTRA_EMULATE_ORDER",
+          "LUTRA_EMULATE_DELAY", "LUTRA_EMULATE_FAULT", "LUTRA_EMULATE_WORKERS",
+          "LUTRA_EMULATE_TIMEOUT", "LUTRA_EMULATE_DRIVER", "CUDA_VISIBLE_DEVICES",
+          "CUDA_LAUNCH_BLOCKING"})
+      unsetenv(name);
+    std::string rest = settings;
+    for (size_t at = 0; at < rest.size();) {
+      size_t end = rest.find(' ', at);
+      if (end == std::string::npos) end = rest.size();
+      std::string one = rest.substr(at, end - at);
+      size_t is = one.find('=');
+      setenv(one.substr(0, is).c_str(), one.substr(is + 1).c_str(), 1);
+      at = end + 1;
+    }
+    dup2(pipes[1], 1);
+    dup2(pipes[1], 2);
+    close(pipes[0]);
+    close(pipes[1]);
+    execl("/proc/self/exe", "test", doing, (char *)nullptr);
+    _exit(99);
+  }
+  close(pipes[1]);
+  char piece[512];
+  for (ssize_t n; (n = read(pipes[0], piece, sizeof piece)) > 0;)
+    result.text.append(piece, (size_t)n);
+  close(pipes[0]);
+  waitpid(child, &result.status, 0);
+  return result;
+}
+
+#define CONTAINS(text, piece)                                                                      \
+  do {                                                                                             \
+    std::string told_text = text, wanted_text = piece;                                             \
+    CHECK_CONTAINS(told_text.c_str(), wanted_text.c_str());                                        \
+  } while (0)
+#define GIVES(doing, settings, want)                                                               \
+  do {                                                                                             \
+    Result result_ = in_process(doing, settings);                                                  \
+    std::string wanted_text = want;                                                                \
+    CHECK_INT(result_.status, 0);                                                                  \
+    CHECK_STR(result_.text.c_str(), wanted_text.c_str());                                          \
+  } while (0)
+
+static void devices_and_memory() {
+  GIVES("devices", "", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  GIVES("devices", "LUTRA_EMULATE=cuda", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  GIVES("devices", "LUTRA_EMULATE=cuda:2,memory=1GiB,mps",
+        "cudaSuccess 2 driver 13000; 1:1024M 2:1024M malloc cudaSuccess");
+  GIVES("devices", "LUTRA_EMULATE=memory=32MiB",
+        "cudaSuccess 1 driver 13000; 1:32M malloc cudaSuccess");
+  GIVES("devices", "LUTRA_EMULATE=mps",
+        "cudaErrorNoDevice 0 driver 13000; malloc "
+        "cudaErrorNoDevice");
+  GIVES("devices", "LUTRA_EMULATE_DRIVER=none",
+        "cudaErrorInsufficientDriver 0 driver 0; malloc cudaErrorInsufficientDriver");
+  GIVES("devices", "LUTRA_EMULATE_DRIVER=old",
+        "cudaErrorInsufficientDriver 0 driver 11040; malloc cudaErrorInsufficientDriver");
+  Result r = in_process("devices", "LUTRA_EMULATE=cuda:9,memory=lots,what=1");
+  CONTAINS(r.text, "cannot read \"cuda:9\"");
+  CONTAINS(r.text, "cuda:1 to cuda:8");
+  CONTAINS(r.text, "cannot read \"memory=lots\"");
+  CONTAINS(r.text, "cannot read \"what=1\"");
+  CONTAINS(r.text, "cudaSuccess 1 driver");
+}
+
+static void visible_devices() {
+#define VISIBLE(list, want)                                                                        \
+  GIVES("devices", "LUTRA_EMULATE=cuda:3 CUDA_VISIBLE_DEVICES=" list, want)
+  const char *none = "cudaErrorNoDevice 0 driver 13000; malloc cudaErrorNoDevice";
+  VISIBLE("1,0", "cudaSuccess 2 driver 13000; 2:256M 1:256M malloc cudaSuccess");
+  VISIBLE("2", "cudaSuccess 1 driver 13000; 3:256M malloc cudaSuccess");
+  VISIBLE("", none);
+  VISIBLE("-1", none);
+  VISIBLE("0,-1,1", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  VISIBLE("nonsense", none);
+  VISIBLE("1,nonsense,0", "cudaSuccess 1 driver 13000; 2:256M malloc cudaSuccess");
+  VISIBLE("0,3,1", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  VISIBLE("0,1,0", none);
+}
+
+static void strict_memory() {
+  Result r = in_process("touch", "LUTRA_EMULATE=cuda:2 LUTRA_EMULATE_STRICT=1");
+  CHECK(r.status != 0);
+  CONTAINS(r.text, "touching\n");
+  CONTAINS(r.text, "host code touched memory of emulated device cuda:1 at 0x");
+  CHECK(!strstr(r.text.c_str(), "touched\n"));
+  GIVES("touch", "LUTRA_EMULATE=cuda:2", "touching\ntouched\n");
+  GIVES("other", "LUTRA_EMULATE=cuda:2 LUTRA_EMULATE_STRICT=1",
+        "without cudaErrorIllegalAddress; with cudaSuccess");
+  GIVES("memory", "LUTRA_EMULATE_STRICT=1", "ffffffff");
+  GIVES("memory", "LUTRA_EMULATE_POISON=1", "ffffffff");
+}
+
+static void the_reverse_order_finds_a_missing_barrier() {
+  GIVES("barrier", "", "64 right");
+  Result r = in_process("barrier", "LUTRA_EMULATE_ORDER=reverse");
+  CHECK(strcmp(r.text.c_str(), "64 right") != 0);
+  CONTAINS(in_process("barrier", "LUTRA_EMULATE_ORDER=sideways").text.c_str(),
+           "cannot read \"sideways\"");
+}
+
+/* What the three rounds say with one fault. */
+static std::string rounds(const char *name, int round, const char *error, bool sticky) {
+  static const char *const calls[] = {"malloc", "host",   "stream", "event",
+                                      "copy",   "launch", "sync"};
+  std::string text;
+  bool failed = false;
+  for (int i = 1; i <= 3; i++) {
+    text += std::to_string(i) + ":";
+    for (const char *call : calls) {
+      bool now = i == round && strcmp(call, name) == 0;
+      failed |= now;
+      text += std::string(" ") + call + " " + (now || (sticky && failed) ? error : "cudaSuccess") +
+              (call == calls[6] ? ";" : "");
+    }
+  }
+  return text;
+}
+
+static void injected_faults() {
+  GIVES("faults", "LUTRA_EMULATE_FAULT=oom@7", rounds("", 0, "", false));
+  Result r = in_process("faults", "LUTRA_EMULATE_FAULT=oom@3");
+  CONTAINS(r.text, "3: malloc cudaErrorMemoryAllocation host cudaSuccess");
+  GIVES("faults", "LUTRA_EMULATE_FAULT=host@9,event@2",
+        rounds("event", 2, "cudaErrorMemoryAllocation", false));
+  GIVES("faults", "LUTRA_EMULATE_FAULT=stream@2",
+        rounds("stream", 2, "cudaErrorMemoryAllocation", false));
+  GIVES("faults", "LUTRA_EMULATE_FAULT=copy@3", rounds("copy", 3, "cudaErrorInvalidValue", false));
+  GIVES("faults", "LUTRA_EMULATE_FAULT=launch@2",
+        rounds("launch", 2, "cudaErrorLaunchFailure", true));
+  GIVES("faults", "LUTRA_EMULATE_FAULT=illegal@2",
+        rounds("sync", 2, "cudaErrorIllegalAddress", true));
+  GIVES("faults", "LUTRA_EMULATE_FAULT=sync@1", rounds("sync", 1, "cudaErrorLaunchFailure", true));
+  for (const char *bad : {"oom", "oom@", "oom@0", "oom@x", "oom@-1", "zoom@1", "oo@1", "@1"}) {
+    r = in_process("faults", (std::string("LUTRA_EMULATE_FAULT=") + bad).c_str());
+    CONTAINS(r.text, (std::string("cannot read \"") + bad + "\""));
+    CONTAINS(r.text, rounds("", 0, "", false));
+  }
+}
+
+static void endless_kernels_are_stopped() {
+  Result r = in_process("endless", "LUTRA_EMULATE_TIMEOUT=0.2");
+  CHECK_INT(r.status, 0);
+  CONTAINS(r.text, "cudaErrorLaunchTimeout the launch timed out and was terminated");
+  CONTAINS(r.text, "thread (0, 0, 0)");
+}
+
+static void leaving_with_work_queued() {
+  for (const char *settings : {"LUTRA_EMULATE=cuda", "LUTRA_EMULATE_STRICT=1"})
+    for (int i = 0; i < 5; i++) GIVES("leave", settings, "left");
+  GIVES("leaving", "", "cudaErrorCudartUnloading");
+}
+
+int main(int n, char **arguments) {
+  for (const auto &doing : doings)
+    if (n == 2 && strcmp(arguments[1], doing.name) == 0) {
+      doing.run();
+      return 0;
+    }
+  RUN(devices_and_memory);
+  RUN(visible_devices);
+  RUN(strict_memory);
+  RUN(the_reverse_order_finds_a_missing_barrier);
+  RUN(injected_faults);
+  RUN(endless_kernels_are_stopped);
+  RUN(leaving_with_work_queued);
+  return check_end();
+}
