@@ -24,7 +24,7 @@ LT_DEVICE_INLINE double weight_of(const lt_CudaNll &k, int64_t i, bool check, in
 /* One block: the sums of the blocks' sums, and what becomes of them. */
 LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
   if (threadIdx.x > 0) return;
-  if (!k.x) { /* backward reads this */
+  if (!k.total) { /* backward reads this */
     k.part[0] = all;
     return;
   }
@@ -33,7 +33,7 @@ LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
   store_float(k.total, k.dtype, 0, all);
 }
 
-/* Without x, the weights alone are added up: as a half, the total of forward has been rounded. */
+/* Without a total, the weights alone are added up: as a half, the total of forward has been rounded. */
 __global__ void nll_rows(lt_CudaNll k) {
   __shared__ double room[LT_WARP];
   double sum = 0, all = 0;
@@ -41,8 +41,8 @@ __global__ void nll_rows(lt_CudaNll k) {
     int64_t i = (int64_t)blockIdx.x * ROWS + j, at;
     if (i >= k.n) break;
     double w = weight_of(k, i, true, &at), loss = 0;
-    if (k.x && at >= 0) loss = -w * load_float<double>(k.x, k.dtype, i * k.classes + at);
-    if (k.x && k.reduction == LT_CUDA_EACH) store_float(k.out, k.dtype, i, loss);
+    if (k.total && at >= 0) loss = -w * load_float<double>(k.x, k.dtype, i * k.classes + at);
+    if (k.total && k.reduction == LT_CUDA_EACH) store_float(k.out, k.dtype, i, loss);
     sum += loss;
     all += w;
   }

@@ -12,12 +12,12 @@ typedef enum lt_CudaReduction {
 
 /* Contiguous tensors. */
 typedef struct lt_CudaNll {
-  const void *x;      /* n x classes; NULL in a gradient */
+  const void *x;      /* n x classes; of forward */
   const void *target; /* n integers */
   const void *weight; /* `classes`, or NULL: 1 each */
   const void *grad;   /* of a gradient: n, or 1 */
   void *out;          /* forward: n losses, or 1; gradient: n x classes */
-  void *total;        /* forward: the sum of the weights */
+  void *total;        /* forward: the sum of the weights; NULL in a gradient */
   double *part;       /* scratch: lt_cuda_nll_parts(n) doubles */
   int dtype, target_dtype, weight_dtype, grad_dtype; /* dtype: of x, out and total */
   size_t size;                                       /* of an element of out */
