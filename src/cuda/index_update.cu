@@ -150,8 +150,12 @@ LT_DEVICE_INLINE int64_t add_scaled(int64_t sum, int64_t scale, int64_t v) {
   return (int64_t)((uint64_t)sum + (uint64_t)scale * (uint64_t)v);
 }
 
-template <class T> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
+/* A storage dtype that is known when the kernel is compiled takes the switch out of its loop. */
+enum { ANY_DTYPE = -1, AHEAD = 8 };
+
+template <class T, int DTYPE> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
   if (*a.bad) return;
+  const int dtype = DTYPE == ANY_DTYPE ? a.dtype : DTYPE;
   int64_t lines = a.lines.count, columns = a.columns.count;
   LT_EACH(i, lines * columns) {
     int64_t e, k; /* the line and the column */
@@ -165,26 +169,43 @@ template <class T> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
     int64_t position = a.lines.at[line.index];
     if (position == a.skip) continue;
     int64_t place = line.self + column.self + position * a.lines.step;
-    T sum = load<T>(a.to, a.dtype, place);
-    for (;;) {
-      sum = add_scaled(sum, scale, load<T>(a.from, a.dtype, line.other + column.other));
-      if (!a.order || ++e == lines || a.cells[e] != cell) break;
-      line = place_of(a.lines, a.order[e]);
+    T sum = add_scaled(load<T>(a.to, dtype, place), scale,
+                       load<T>(a.from, dtype, line.other + column.other));
+    while (a.order && e + 1 < lines && a.cells[e + 1] == cell) { /* loads ahead, adds in order */
+      T v[AHEAD];
+      bool own[AHEAD];
+#pragma unroll
+      for (int j = 0; j < AHEAD; j++) {
+        e++;
+        own[j] = e < lines && a.cells[e] == cell;
+        v[j] = own[j] ? load<T>(a.from, dtype, place_of(a.lines, a.order[e]).other + column.other)
+                      : (T)0;
+      }
+#pragma unroll
+      for (int j = 0; j < AHEAD; j++)
+        if (own[j]) sum = add_scaled(sum, scale, v[j]);
     }
-    store(a.to, a.dtype, place, sum);
+    store(a.to, dtype, place, sum);
   }
 }
 
+template <class T, int DTYPE>
+static cudaError_t add(const lt_CudaAdd *a, T scale, cudaStream_t stream) {
+  return launch("add", add_kernel<T, DTYPE>, grid(a->lines.count * a->columns.count), dim3(THREADS),
+                0, stream, *a, scale);
+}
+
 cudaError_t lt_cuda_launch_add(const lt_CudaAdd *a, cudaStream_t stream) {
-  dim3 blocks = grid(a->lines.count * a->columns.count), threads(THREADS);
   switch (a->dtype) {
   case LT_float64:
-    return launch("add", add_kernel<double>, blocks, threads, 0, stream, *a, a->scale);
-  case LT_float16:
-  case LT_bfloat16:
+    return add<double, LT_float64>(a, a->scale, stream);
   case LT_float32:
-    return launch("add", add_kernel<float>, blocks, threads, 0, stream, *a, (float)a->scale);
+    return add<float, LT_float32>(a, (float)a->scale, stream);
+  case LT_float16:
+    return add<float, LT_float16>(a, (float)a->scale, stream);
+  case LT_bfloat16:
+    return add<float, LT_bfloat16>(a, (float)a->scale, stream);
   default:
-    return launch("add", add_kernel<int64_t>, blocks, threads, 0, stream, *a, a->scale_int);
+    return add<int64_t, ANY_DTYPE>(a, a->scale_int, stream);
   }
 }

@@ -5,14 +5,21 @@
 #include "scan.h"
 
 typedef struct Mask {
-  lt_Tensor *bytes;  /* dense */
-  lt_Tensor *before; /* true ones before each chunk; and of all, at the end */
-  int64_t count;
+  lt_Tensor *words, *before; /* packed; and true ones before each word, and of all at the end */
+  int64_t n, count;          /* elements, and true ones */
 } Mask;
 
 static void close_mask(Mask *m) {
-  lt_release(m->bytes);
+  lt_release(m->words);
   lt_release(m->before);
+}
+
+static lt_CudaMask packed(const Mask *m) {
+  return (lt_CudaMask){lt_tensor_data(m->words), lt_tensor_data(m->before), m->n};
+}
+
+static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
+  return lt_empty(dtype, c->device, 1, &n);
 }
 
 /* t broadcast to the shape, as dense bool. One reference. */
@@ -29,38 +36,44 @@ static lt_Tensor *as_bytes(lt_Tensor *t, int ndim, const int64_t *shape) {
   return dense;
 }
 
-/* Where the true ones of each chunk begin. */
-static bool scan(lt_Call *c, Mask *m) {
-  int64_t n = m->bytes->numel, chunks = (n - 1) / LT_CUDA_MASK_CHUNK + 1, sums = chunks + 1, bytes;
+/* The running sum of the counts, and its last value. */
+static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
+  int64_t n = counts->numel, *sums = lt_tensor_data(m->before);
   cudaStream_t stream = lt_cuda_stream(c);
   size_t size = 0;
-  lt_Tensor *counts = lt_empty(LT_uint8, c->device, 1, &chunks), *room = NULL;
-  m->before = counts ? lt_empty(LT_int64, c->device, 1, &sums) : NULL;
+  if (!lt_cuda_ran(lt_cuda_scan_exclusive_i64(NULL, &size, NULL, LT_uint8, n, NULL, stream)))
+    return false;
+  lt_Tensor *room = scratch(c, LT_uint8, (int64_t)size);
   bool ok =
-      m->before &&
-      lt_cuda_ran(
-          lt_cuda_launch_count_mask(lt_tensor_data(m->bytes), n, lt_tensor_data(counts), stream)) &&
-      lt_cuda_ran(lt_cuda_scan_exclusive_i64(NULL, &size, NULL, LT_uint8, chunks, NULL, stream));
-  if (ok) {
-    bytes = (int64_t)size;
-    room = lt_empty(LT_uint8, c->device, 1, &bytes);
-    ok = room && lt_cuda_ran(lt_cuda_scan_exclusive_i64(lt_tensor_data(room), &size,
-                                                        lt_tensor_data(counts), LT_uint8, chunks,
-                                                        lt_tensor_data(m->before), stream));
-  }
-  lt_release(counts);
+      room && lt_cuda_ran(lt_cuda_scan_exclusive_i64(
+                  lt_tensor_data(room), &size, lt_tensor_data(counts), LT_uint8, n, sums, stream));
   lt_release(room);
-  const int64_t *total = ok ? (const int64_t *)lt_tensor_data(m->before) + chunks : NULL;
-  return ok && lt_cuda_backend.copy(lt_cpu(), &m->count, c->device, total, sizeof m->count,
+  return ok && lt_cuda_backend.copy(lt_cpu(), &m->count, c->device, sums + n, sizeof m->count,
                                     c->stream, false);
 }
 
-/* Waits. */
+static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {
+  int64_t words = (m->n - 1) / 32 + 1;
+  m->words = scratch(c, LT_int32, words);
+  m->before = scratch(c, LT_int64, words + 1);
+  lt_Tensor *counts = scratch(c, LT_uint8, words);
+  bool ok =
+      m->words && m->before && counts &&
+      lt_cuda_ran(lt_cuda_launch_pack_mask(lt_tensor_data(bytes), m->n, lt_tensor_data(m->words),
+                                           lt_tensor_data(counts), lt_cuda_stream(c))) &&
+      sum_counts(c, m, counts);
+  lt_release(counts);
+  return ok;
+}
+
+/* The mask t broadcast to a shape. Waits. The caller closes it, unless it is false. */
 static bool open_mask(lt_Call *c, Mask *m, lt_Tensor *t, int ndim, const int64_t *shape) {
-  *m = (Mask){.bytes = as_bytes(t, ndim, shape)};
-  if (m->bytes && (m->bytes->numel == 0 || scan(c, m))) return true;
-  close_mask(m);
-  return false;
+  lt_Tensor *bytes = as_bytes(t, ndim, shape);
+  *m = (Mask){.n = bytes ? bytes->numel : 0};
+  bool ok = bytes && (m->n == 0 || pack(c, m, bytes));
+  lt_release(bytes);
+  if (!ok) close_mask(m);
+  return ok;
 }
 
 /* Gives the result, which the kernel made itself, and closes the mask. */
@@ -87,8 +100,8 @@ bool lt_cuda_masked_select(lt_Call *c) {
   bool ok = out != NULL;
   if (ok && m.count > 0) {
     lt_CudaLayout layout = lt_cuda_layout(self, ndim, shape);
-    ok = lt_cuda_ran(lt_cuda_launch_select(lt_tensor_data(m.bytes), lt_tensor_data(m.before),
-                                           m.bytes->numel, &layout, lt_tensor_data(self),
+    lt_CudaMask words = packed(&m);
+    ok = lt_cuda_ran(lt_cuda_launch_select(&words, &layout, lt_tensor_data(self),
                                            lt_tensor_data(out), (int)lt_dtype_size(self->dtype),
                                            lt_cuda_stream(c)));
   }
@@ -105,9 +118,9 @@ bool lt_cuda_nonzero(lt_Call *c) {
   if (ok && out->numel > 0) {
     lt_CudaLayout layout = {.ndim = self->ndim};
     memcpy(layout.shape, self->shape, sizeof *self->shape * (size_t)self->ndim);
-    ok = lt_cuda_ran(lt_cuda_launch_positions_of(lt_tensor_data(m.bytes), lt_tensor_data(m.before),
-                                                 m.bytes->numel, &layout, lt_tensor_data(out),
-                                                 lt_cuda_stream(c)));
+    lt_CudaMask words = packed(&m);
+    ok = lt_cuda_ran(
+        lt_cuda_launch_true_positions(&words, &layout, lt_tensor_data(out), lt_cuda_stream(c)));
   }
   return give(c, &m, out, ok);
 }
@@ -122,10 +135,10 @@ bool lt_cuda_masked_scatter(lt_Call *c) {
                  (long long)m.count, (long long)source->numel, source->numel == 1 ? "" : "s");
   } else if (m.count > 0) {
     lt_CudaLayout layout = lt_cuda_layout(source, source->ndim, source->shape);
-    ok = lt_cuda_ran(lt_cuda_launch_deselect(lt_tensor_data(m.bytes), lt_tensor_data(m.before),
-                                             m.bytes->numel, &layout, lt_tensor_data(source),
-                                             lt_tensor_data(out), (int)lt_dtype_size(out->dtype),
-                                             lt_cuda_stream(c)));
+    lt_CudaMask words = packed(&m);
+    ok = lt_cuda_ran(lt_cuda_launch_fill_in(&words, &layout, lt_tensor_data(source),
+                                            lt_tensor_data(out), (int)lt_dtype_size(out->dtype),
+                                            lt_cuda_stream(c)));
   }
   close_mask(&m);
   return ok;

@@ -1,33 +1,37 @@
 /* mask.h: the elements where a mask is true, in their order: masked_select, nonzero,
  * masked_scatter.
  *
- * A mask is dense bytes, 0 or 1. It is cut into chunks; the number of true ones before each chunk
- * tells a thread where its chunk's elements stand among all that are true.
+ * A mask is dense bytes, 0 or 1. It is packed into words of 32 bits; the number of true ones before
+ * each word, and the bits below an element's own, tell where the element stands among all that are
+ * true.
  */
 #ifndef LT_CUDA_MASK_H
 #define LT_CUDA_MASK_H
 
 #include "places.h"
 
-#define LT_CUDA_MASK_CHUNK 16
+/* n bytes as (n + 31) / 32 words, and how many bits of each are set. */
+LT_C_LINKAGE cudaError_t lt_cuda_launch_pack_mask(const uint8_t *mask, int64_t n, uint32_t *words,
+                                                  uint8_t *counts, cudaStream_t stream);
 
-/* How many are true in each chunk of n bytes: at most the chunk, so a byte each. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_count_mask(const uint8_t *mask, int64_t n, uint8_t *counts,
-                                                   cudaStream_t stream);
-/* `before`: the running sum of the counts, from 0. Elements of `size` bytes. */
-/* to[k] = from[the k-th true one], where `from` has that layout. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_select(const uint8_t *mask, const int64_t *before,
-                                               int64_t n, const lt_CudaLayout *layout,
+/* A packed mask of n elements, and the running sum of its counts, from 0. */
+typedef struct lt_CudaMask {
+  const uint32_t *words;
+  const int64_t *before;
+  int64_t n;
+} lt_CudaMask;
+
+/* to[k] = from[the k-th true one], elements of `size` bytes; `from` has that layout. */
+LT_C_LINKAGE cudaError_t lt_cuda_launch_select(const lt_CudaMask *mask, const lt_CudaLayout *layout,
                                                const void *from, void *to, int size,
                                                cudaStream_t stream);
-/* The k-th true one of `to` becomes from[k], where `from` has that layout. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_deselect(const uint8_t *mask, const int64_t *before,
-                                                 int64_t n, const lt_CudaLayout *layout,
-                                                 const void *from, void *to, int size,
-                                                 cudaStream_t stream);
+/* The k-th true one of `to` becomes from[k]; `from` has that layout. */
+LT_C_LINKAGE cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *mask,
+                                                const lt_CudaLayout *layout, const void *from,
+                                                void *to, int size, cudaStream_t stream);
 /* to[k][d] = the position, from 1, of the k-th true one in dimension d. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_positions_of(const uint8_t *mask, const int64_t *before,
-                                                     int64_t n, const lt_CudaLayout *shape,
-                                                     int64_t *to, cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_true_positions(const lt_CudaMask *mask,
+                                                       const lt_CudaLayout *shape, int64_t *to,
+                                                       cudaStream_t stream);
 
 #endif
