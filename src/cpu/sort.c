@@ -164,6 +164,8 @@ bool lt_cpu_sort(lt_Call *c) {
   return dim >= 0 && order(c, dim, lt_lines(self->ndim, self->shape, dim).n, c->arg[2].b);
 }
 
+/* The result of a 0-d tensor is one, whatever k is. */
 bool lt_cpu_topk(lt_Call *c) {
-  return order(c, lt_arg_dim(c, 2, lt_in(c, 0)), c->arg[1].i, c->arg[3].b);
+  const lt_Tensor *self = lt_in(c, 0);
+  return order(c, lt_arg_dim(c, 2, self), self->ndim ? c->arg[1].i : 1, c->arg[3].b);
 }

@@ -161,8 +161,13 @@ bool lt_cuda_ok(cudaError_t status, const char *doing) {
                  cudaGetErrorString(status));
 }
 
+bool lt_cuda_is_blocking(void) {
+  pthread_once(&once, start);
+  return blocking;
+}
+
 bool lt_cuda_ran(cudaError_t status) {
-  if (status == cudaSuccess) return true;
+  if (status == cudaSuccess) return !blocking || lt_cuda_fault_check(selected < 0 ? 0 : selected);
   const char *kernel = failing ? failing : "that was to be launched";
   int index = selected < 0 ? 0 : selected;
   char doing[128];

@@ -125,6 +125,7 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
   } else {
     lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
   }
+  if (lt_cuda_is_blocking()) return false;
   size_t n = strlen(t->error);
   snprintf(t->error + n, sizeof t->error - n,
            " (found on %s, whose work runs later than the calls)",

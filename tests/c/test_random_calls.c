@@ -280,7 +280,29 @@ static const char *refusal(const char *text) {
   return colon ? colon : text;
 }
 
-static bool agrees_there(lt_OpId op, bool in_place, const Outcome *cpu, const Outcome *there) {
+/* "float32 {2, 3} strides {3, 1}, 2, ..." */
+static const char *args_text(const Call *call) {
+  static char text[1000];
+  size_t at = 0;
+  text[0] = 0;
+  for (int i = 0; i < call->nargs && at < sizeof text; i++) {
+    const lt_Arg *a = &call->cpu[i];
+    if (a->kind == LT_ARG_TENSOR)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s %s strides %s at %lld of %p, ",
+                             lt_dtype_name(a->tensor->dtype),
+                             lt_shape_text(a->tensor->ndim, a->tensor->shape),
+                             lt_shape_text(a->tensor->ndim, a->tensor->strides),
+                             (long long)a->tensor->offset, (void *)a->tensor->storage);
+    else if (a->kind == LT_ARG_INT)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%lld, ", (long long)a->i);
+    else
+      at += (size_t)snprintf(text + at, sizeof text - at, "(kind %d), ", (int)a->kind);
+  }
+  return text;
+}
+
+static bool agrees_there(const Call *call, lt_OpId op, bool in_place, const Outcome *cpu,
+                         const Outcome *there) {
   char why[200] = "";
   if (op == LT_OP_to || op == LT_OP__to_copy) return true; /* it may lead back to the CPU */
   bool same = cpu->done == there->done;
@@ -290,8 +312,9 @@ static bool agrees_there(lt_OpId op, bool in_place, const Outcome *cpu, const Ou
   else if (same) /* the device adds where it was found */
     same = strncmp(refusal(cpu->text), refusal(there->text), strlen(refusal(cpu->text))) == 0;
   if (!same)
-    check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", there \"%s\" %s", lt_ops[op].name,
-                 in_place ? "_" : "", cpu->text, there->text, why);
+    check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", there \"%s\" %s; %s",
+                 lt_ops[op].name, in_place ? "_" : "", cpu->text, there->text, why,
+                 args_text(call));
   return same;
 }
 
@@ -333,7 +356,7 @@ static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
   if (!meta.done && strstr(meta.text, "meta tensor")) agree = true;
   if (!cpu.done && meta.done) agree = reads_values(g) || strstr(cpu.text, "out of memory") != NULL;
   bool kept = cpu.done || unchanged(&call);
-  if (elsewhere) agree_there = agrees_there(op, in_place, &cpu, &there);
+  if (elsewhere) agree_there = agrees_there(&call, op, in_place, &cpu, &there);
   if (!agree)
     check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", on meta \"%s\"", lt_ops[op].name,
                  in_place ? "_" : "", cpu.text, meta.text);

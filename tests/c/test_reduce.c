@@ -457,6 +457,11 @@ static void topk_takes_the_first_of_the_order(void) {
         check_sorted(x, 1, largest_, ks[i], y[0], y[1]);
       }
   lt_Tensor *z = noise(LT_float32, LT_NIL.count, NULL, 1), *y[LT_MAX_OUT];
+  for (int k = 0; k < 2; k++) { /* a 0-d tensor has one largest element, however many are wanted */
+    REQUIRE(RUN_OP(y, topk, false, A(z), A(k)));
+    CHECK_NEAR(number(y[0], 0), number(z, 0), 0);
+    CHECK_INT(number(y[1], 0), 1);
+  }
   REQUIRE(RUN_OP(y, sort, false, A(z)));
   CHECK_INT(number(y[1], 0), 1);
   CHECK_INT(y[1]->ndim, 0);

@@ -212,7 +212,7 @@ local samples = {
   unfold = {function() return R(2, 5), 2, 3, 1 end, function() return R(5, 2), 1, 2, 2 end},
   _alias = one(R, 2),
   cat = {function() return {R(2, 2), R(2, 1), K(2, 1)}, 2 end, function() return {R(2), R(1)} end},
-  _to_copy = {function() return R(2, 3), "cpu", "float64", false end},
+  _to_copy = {function() return R(2, 3), lt.get_default_device(), "float64", false end},
   _copy = {function() return R(2, 3), R(3) end},
   triu = {function() return R(3, 3) end, function() return R(2, 2, 3), 1 end},
   tril = {function() return R(3, 3), -1 end}, flip = {function() return R(2, 3), {1, 2} end},
@@ -310,7 +310,7 @@ local samples = {
   chunk = {function() return R(2, 5), 2, 2 end}, unbind = {function() return R(2, 3), 2 end},
   stack = {function() return {R(2, 3), R(2, 3)}, 2 end}, clone = one(R, 2, 3), contiguous = one(R,
   2, 3),
-  to = {function() return R(2, 3), "cpu", "float64", false, true end},
+  to = {function() return R(2, 3), lt.get_default_device(), "float64", false, true end},
   div = {function() return P(2, 3), P(3) end, function() return P(3), 2.5 end,
     function() return V{5.5}, 2, "floor" end},
   clamp = {

@@ -31,7 +31,7 @@ local function spirals(n)
 end
 
 describe("a training loop", function()
-  local device = "cpu"
+  local device = lt.get_default_device()
   for name, make in pairs {
     SGD = function(p) return optim.SGD(p, {lr = 0.2, momentum = 0.9, nesterov = true}) end,
     Adam = function(p) return optim.Adam(p, {lr = 0.02}) end,

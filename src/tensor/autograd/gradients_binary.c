@@ -2,6 +2,8 @@
  * by the engine. */
 #include "gradients.h"
 
+#include <math.h>
+
 #define DY g->grad
 
 /* g times a number that is most often 1. */
@@ -104,14 +106,18 @@ static void choose(lt_Grad *g, lt_Tensor *first) {
   if (wants(g, 1)) give(g, 1, WHERE(first, 0.0, DY));
 }
 
-static lt_Tensor *is_nan(lt_Arg y) { return lt_do(ne, y, y); }
+/* Of a number, a number: an op of numbers alone would run on the default device. */
+static lt_Arg is_nan(lt_Arg y) {
+  if (y.kind == LT_ARG_TENSOR) return A(lt_do(ne, y, y));
+  return lt_arg_scalar(lt_scalar_bool(isnan(lt_scalar_to_double(y.scalar))));
+}
 
 void lt_grad_fmax(lt_Grad *g) {
-  choose(g, lt_do(logical_or, A(lt_do(ge, g->arg[0], g->arg[1])), A(is_nan(g->arg[1]))));
+  choose(g, lt_do(logical_or, A(lt_do(ge, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
 void lt_grad_fmin(lt_Grad *g) {
-  choose(g, lt_do(logical_or, A(lt_do(le, g->arg[0], g->arg[1])), A(is_nan(g->arg[1]))));
+  choose(g, lt_do(logical_or, A(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
 /* The square of an operand, a tensor or a number. */
