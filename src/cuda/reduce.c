@@ -39,13 +39,18 @@ static bool outside(const Dims *dims, int i, int j) {
   return dims->x[i] > dims->x[j];
 }
 
+static void exchange(int64_t *a, int64_t *b) {
+  int64_t old = *a;
+  *a = *b;
+  *b = old;
+}
+
 static void order(Dims *dims) {
   for (int i = 1; i < dims->count; i++)
     for (int j = i; j > 0 && outside(dims, j, j - 1); j--) {
-      Dims old = *dims;
-      dims->size[j] = old.size[j - 1], dims->size[j - 1] = old.size[j];
-      dims->x[j] = old.x[j - 1], dims->x[j - 1] = old.x[j];
-      dims->out[j] = old.out[j - 1], dims->out[j - 1] = old.out[j];
+      exchange(&dims->size[j], &dims->size[j - 1]);
+      exchange(&dims->x[j], &dims->x[j - 1]);
+      exchange(&dims->out[j], &dims->out[j - 1]);
     }
 }
 
@@ -123,14 +128,15 @@ static int power_of_2(int64_t n, int most) {
   return p;
 }
 
-/* A warp or less for each result, a block where they are long or few. */
+/* A warp or less for each result; a block where they are long, or few and not short. */
 static void share_rows(lt_CudaReduce *r) {
-  r->width = power_of_2((r->n + 7) / 8, LT_CUDA_WARP);
-  if (r->n > 2048 || (r->n > 512 && r->results * LT_CUDA_WARP < ENOUGH / 2))
-    r->width = LT_CUDA_REDUCE_BLOCK;
+  int most = LT_CUDA_WARP, block = power_of_2(r->n / 16, LT_CUDA_REDUCE_BLOCK);
+  if (block > most && (r->n > 4096 || r->results * LT_CUDA_WARP < ENOUGH / 2)) most = block;
+  r->width = power_of_2((r->n + 7) / 8, most);
   int64_t threads = r->results * r->width;
   r->threads =
       (int)least((threads + LT_CUDA_WARP - 1) / LT_CUDA_WARP * LT_CUDA_WARP, LT_CUDA_REDUCE_BLOCK);
+  if (r->width > LT_CUDA_WARP) r->threads = r->width;
 }
 
 /* A thread for each result; more where results are few. */

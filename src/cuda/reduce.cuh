@@ -14,139 +14,10 @@
 
 #include "device.cuh"
 #include "launch.cuh"
+#include "packs.cuh"
 #include "reduce.h"
 
-/* ---- reading elements ------------------------------------------------------------------------ */
-
-struct Truth {
-  int is; /* 1: the element is not 0 */
-};
-
-/* What lies in memory, as a number. */
-struct HalfBits {
-  typedef uint16_t Storage;
-  static __device__ __forceinline__ float of(Storage b) {
-    return __half2float(__ushort_as_half(b));
-  }
-};
-struct Bfloat16Bits {
-  typedef uint16_t Storage;
-  static __device__ __forceinline__ float of(Storage b) {
-    return __uint_as_float((unsigned)b << 16);
-  }
-};
-template <class S> struct Plain {
-  typedef S Storage;
-  static __device__ __forceinline__ S of(S v) { return v; }
-};
-struct Boolean {
-  typedef uint8_t Storage;
-  static __device__ __forceinline__ int of(Storage v) { return v != 0; }
-};
-/* `shift` 1: a float's bits, whose sign does not count. */
-template <class S, int shift> struct NotZero {
-  typedef S Storage;
-  static __device__ __forceinline__ Truth of(S v) {
-    Truth t = {(S)(v << shift) != 0};
-    return t;
-  }
-};
-
-/* Calls f with how elements of the dtype are read, for those dtypes that are read as the first
- * argument's type. */
-template <class F> LT_DEVICE_INLINE void reading(float, int dtype, F f) {
-  if (dtype == LT_float32)
-    f(Plain<float>());
-  else if (dtype == LT_bfloat16)
-    f(Bfloat16Bits());
-  else
-    f(HalfBits());
-}
-template <class F> LT_DEVICE_INLINE void reading(double, int dtype, F f) {
-  if (dtype == LT_float64)
-    f(Plain<double>());
-  else
-    reading(0.0f, dtype, f);
-}
-template <class F> LT_DEVICE_INLINE void reading(int64_t, int dtype, F f) {
-  switch (dtype) {
-  case LT_bool:
-    f(Boolean());
-    break;
-  case LT_uint8:
-    f(Plain<uint8_t>());
-    break;
-  case LT_int8:
-    f(Plain<int8_t>());
-    break;
-  case LT_int16:
-    f(Plain<int16_t>());
-    break;
-  case LT_int32:
-    f(Plain<int32_t>());
-    break;
-  default:
-    f(Plain<int64_t>());
-    break;
-  }
-}
-template <class F> LT_DEVICE_INLINE void reading(Truth, int dtype, F f) {
-  switch (dtype) {
-  case LT_float16:
-  case LT_bfloat16:
-    f(NotZero<uint16_t, 1>());
-    break;
-  case LT_float32:
-    f(NotZero<uint32_t, 1>());
-    break;
-  case LT_float64:
-    f(NotZero<uint64_t, 1>());
-    break;
-  case LT_int16:
-    f(NotZero<uint16_t, 0>());
-    break;
-  case LT_int32:
-    f(NotZero<uint32_t, 0>());
-    break;
-  case LT_int64:
-    f(NotZero<uint64_t, 0>());
-    break;
-  default:
-    f(NotZero<uint8_t, 0>());
-    break;
-  }
-}
-
-/* Four elements that lie together and are read at once. */
-template <class S> struct __align__(sizeof(S) * 4 < 16 ? sizeof(S) * 4 : 16) Pack { S v[4]; };
-
-/* The packs from elements i and j on. */
-template <class In>
-LT_DEVICE_INLINE void read_packs(In (&v)[8], const void *x, int dtype, int64_t i, int64_t j) {
-  reading(In(), dtype, [&](auto how) {
-    typedef typename decltype(how)::Storage S;
-    Pack<S> a = *(const Pack<S> *)((const S *)x + i), b = *(const Pack<S> *)((const S *)x + j);
-    for (int k = 0; k < 4; k++) v[k] = (In)how.of(a.v[k]), v[k + 4] = (In)how.of(b.v[k]);
-  });
-}
-/* Elements i, i + step, i + 2 step ... */
-template <class In>
-LT_DEVICE_INLINE void read_eight(In (&v)[8], const void *x, int dtype, int64_t i, int64_t step) {
-  reading(In(), dtype, [&](auto how) {
-    typedef typename decltype(how)::Storage S;
-    S s[8];
-    for (int k = 0; k < 8; k++) s[k] = ((const S *)x)[i + k * step];
-    for (int k = 0; k < 8; k++) v[k] = (In)how.of(s[k]);
-  });
-}
-template <class In> LT_DEVICE_INLINE In read_one(const void *x, int dtype, int64_t i) {
-  In v;
-  reading(In(), dtype, [&](auto how) {
-    typedef typename decltype(how)::Storage S;
-    v = (In)how.of(((const S *)x)[i]);
-  });
-  return v;
-}
+/* ---- one result, by the threads of a block --------------------------------------------------- */
 
 /* Positions, within the result's elements, of eight that were read together. */
 struct Places {
@@ -155,8 +26,6 @@ struct Places {
     return first + (k >> 2) * far + (k & 3) * near;
   }
 };
-
-/* ---- one result, by the threads of a block --------------------------------------------------- */
 
 struct Reduction {
   const void *x;

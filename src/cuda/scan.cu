@@ -7,12 +7,14 @@
  */
 #include "device.cuh"
 #include "launch.cuh"
+#include "packs.cuh"
 #include "scan.h"
 
-#define THREADS 256
-#define EACH    (LT_CUDA_SCAN_TILE / THREADS) /* neighbouring elements of a thread */
-#define ENOUGH  1024                          /* pieces that keep the largest devices busy */
-#define BATCH   8                             /* rows that a column's thread reads together */
+#define THREADS       256
+#define PACKS         (LT_CUDA_SCAN_TILE / THREADS / 4) /* of four elements, for each thread of a tile */
+#define PACKS_OF_LANE (PACKS * THREADS / LT_WARP)
+#define ENOUGH        1024 /* pieces that keep the largest devices busy */
+#define BATCH         8    /* rows that a column's thread reads together */
 
 struct Scan {
   const void *x;
@@ -24,113 +26,119 @@ struct Scan {
   int room_dtype;
   bool product;
   bool exclusive; /* out[i] is of what is before i */
+  bool packs;     /* multiples of four elements are aligned */
   bool total;     /* exclusive, and out has one more: the whole */
 };
-
-template <class T> LT_DEVICE_INLINE T read(const Scan &s, int64_t i);
-template <> __device__ __forceinline__ double read<double>(const Scan &s, int64_t i) {
-  return load_float<double>(s.x, s.dtype, i);
-}
-template <> __device__ __forceinline__ int64_t read<int64_t>(const Scan &s, int64_t i) {
-  switch (s.dtype) {
-  case LT_bool:
-    return ((const uint8_t *)s.x)[i] != 0;
-  case LT_uint8:
-    return ((const uint8_t *)s.x)[i];
-  case LT_int8:
-    return ((const int8_t *)s.x)[i];
-  case LT_int16:
-    return ((const int16_t *)s.x)[i];
-  case LT_int32:
-    return ((const int32_t *)s.x)[i];
-  default:
-    return ((const int64_t *)s.x)[i];
-  }
-}
 
 LT_DEVICE_INLINE double join(double a, double b, bool product) { return product ? a * b : a + b; }
 LT_DEVICE_INLINE int64_t join(int64_t a, int64_t b, bool product) { /* wraps */
   return (int64_t)(product ? (uint64_t)a * (uint64_t)b : (uint64_t)a + (uint64_t)b);
 }
 
-/* The total of what the threads before this one have; `all`: of the whole block. `room`: shared
- * memory for THREADS T. The first warp does it, a few neighbours in each lane. */
-template <class T> LT_DEVICE_INLINE T before(T mine, T nothing, bool product, T *room, T *all) {
-  int tid = (int)threadIdx.x, threads = (int)blockDim.x, each = threads / LT_WARP;
-  room[tid] = mine;
+struct Join {
+  bool product;
+  template <class T> __device__ __forceinline__ T operator()(T a, T b) const {
+    return join(a, b, product);
+  }
+};
+
+/* Where entry i of a block's list lies: lanes that walk through stretches of it do not meet in a
+ * bank. */
+LT_DEVICE_INLINE int apart(int i) { return i + i / PACKS_OF_LANE; }
+
+/* Makes of each entry the total of those before it; `all` becomes that of all. There are PACKS for
+ * each thread. The first warp does it, a stretch in each lane. */
+template <class T>
+LT_DEVICE_INLINE void totals_before(T nothing, bool product, T *entries, T *all) {
+  int lane = (int)threadIdx.x, each = PACKS * (int)blockDim.x / LT_WARP;
   __syncthreads();
-  if (tid < LT_WARP) {
+  if (lane < LT_WARP) {
     T sum = nothing;
-    for (int k = 0; k < each; k++) sum = join(sum, room[tid * each + k], product);
+    for (int k = 0; k < each; k++) sum = join(sum, entries[apart(lane * each + k)], product);
     T upto = sum;
     for (int step = 1; step < LT_WARP; step *= 2) {
       T other = __shfl_up_sync(LT_FULL, upto, step);
-      if (tid >= step) upto = join(other, upto, product);
+      if (lane >= step) upto = join(other, upto, product);
     }
     T start = __shfl_up_sync(LT_FULL, upto, 1);
-    if (tid == 0) start = nothing;
+    if (lane == 0) start = nothing;
     for (int k = 0; k < each; k++) {
-      T v = room[tid * each + k];
-      room[tid * each + k] = start;
+      T v = entries[apart(lane * each + k)];
+      entries[apart(lane * each + k)] = start;
       start = join(start, v, product);
     }
-    if (tid == LT_WARP - 1) *all = start;
+    if (lane == LT_WARP - 1) *all = start;
   }
   __syncthreads();
-  return room[tid];
 }
 
-/* The elements of this thread, `nothing` past the row's end. */
+/* Four elements of a row, from `first` on; `nothing` past its end. */
 template <class T>
-LT_DEVICE_INLINE void read_share(T (&v)[EACH], const Scan &s, int64_t row, int64_t first,
-                                 T nothing) {
-  for (int k = 0; k < EACH; k++)
-    v[k] = first + k < s.n ? read<T>(s, row * s.n + first + k) : nothing;
+LT_DEVICE_INLINE void read_four(T (&v)[4], const Scan &s, int64_t row, int64_t first, T nothing) {
+  if (s.packs && first + 4 <= s.n) {
+    read_pack(v, s.x, s.dtype, row * s.n + first);
+    return;
+  }
+  for (int k = 0; k < 4; k++)
+    v[k] = first + k < s.n ? read_one<T>(s.x, s.dtype, row * s.n + first + k) : nothing;
+}
+template <class T>
+LT_DEVICE_INLINE void write_four(const Scan &s, int64_t row, int64_t first, const T (&v)[4]) {
+  if (s.packs && first + 4 <= s.n) {
+    write_pack(s.out, s.out_dtype, row * s.n + first, v);
+    return;
+  }
+  for (int k = 0; k < 4 && first + k < s.n; k++)
+    write_one(s.out, s.out_dtype, row * s.n + first + k, v[k]);
 }
 
 /* The total of each piece. */
 template <class T> static __global__ void __launch_bounds__(THREADS) scan_totals(const Scan s) {
-  __shared__ T room[THREADS];
-  __shared__ T all;
-  T nothing = s.product ? 1 : 0, v[EACH];
+  __shared__ T entries[LT_WARP];
+  T nothing = s.product ? 1 : 0, v[PACKS][4];
+  int tid = (int)threadIdx.x;
   for (int64_t b = blockIdx.x; b < s.outer * s.pieces; b += gridDim.x) {
-    int64_t row = b / s.pieces, tile = b % s.pieces * s.tiles;
+    int64_t row = b / s.pieces, from = b % s.pieces * s.tiles * LT_CUDA_SCAN_TILE;
+    int64_t to = from + s.tiles * LT_CUDA_SCAN_TILE;
     T sum = nothing;
-    for (int64_t t = tile; t < tile + s.tiles && t * LT_CUDA_SCAN_TILE < s.n; t++) {
-      read_share(v, s, row, t * LT_CUDA_SCAN_TILE + threadIdx.x * EACH, nothing);
-      T mine = nothing;
-      for (int k = 0; k < EACH; k++) mine = join(mine, v[k], s.product);
-      before(mine, nothing, s.product, room, &all);
-      sum = join(sum, all, s.product);
-      __syncthreads();
+    for (int64_t t = from; t < to && t < s.n; t += LT_CUDA_SCAN_TILE) {
+      for (int p = 0; p < PACKS; p++) read_four(v[p], s, row, t + (p * THREADS + tid) * 4, nothing);
+      for (int p = 0; p < PACKS; p++)
+        for (int k = 0; k < 4; k++) sum = join(sum, v[p][k], s.product);
     }
-    if (threadIdx.x == 0) ((T *)s.room)[b] = sum;
+    sum = block_all(sum, nothing, Join{s.product}, entries);
+    if (tid == 0) ((T *)s.room)[b] = sum;
   }
 }
 
 template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(const Scan s) {
-  __shared__ T room[THREADS];
+  __shared__ T entries[PACKS * THREADS + LT_WARP];
   __shared__ T all;
-  T nothing = s.product ? 1 : 0, v[EACH];
-  int64_t tile_size = (int64_t)blockDim.x * EACH;
+  T nothing = s.product ? 1 : 0, v[PACKS][4];
+  int tid = (int)threadIdx.x, threads = (int)blockDim.x;
   for (int64_t b = blockIdx.x; b < s.outer * s.pieces; b += gridDim.x) {
     int64_t row = b / s.pieces, from = b % s.pieces * s.tiles * LT_CUDA_SCAN_TILE;
     int64_t to = s.pieces == 1 ? s.n : from + s.tiles * LT_CUDA_SCAN_TILE;
     if (to > s.n) to = s.n;
     T carry = s.pieces > 1 ? ((const T *)s.room)[b] : nothing;
-    for (int64_t t = from; t < to; t += tile_size) {
-      int64_t first = t + (int64_t)threadIdx.x * EACH;
-      read_share(v, s, row, first, nothing);
-      T mine = nothing;
-      for (int k = 0; k < EACH; k++) mine = join(mine, v[k], s.product);
-      T sum = join(carry, before(mine, nothing, s.product, room, &all), s.product);
-      carry = join(carry, all, s.product);
-      for (int k = 0; k < EACH && first + k < s.n; k++) {
-        T next = join(sum, v[k], s.product);
-        store(s.out, s.out_dtype, row * s.n + first + k, s.exclusive ? sum : next);
-        sum = next;
-        if (s.total && first + k == s.n - 1) store(s.out, s.out_dtype, s.n, sum);
+    for (int64_t t = from; t < to; t += threads * PACKS * 4) {
+      for (int p = 0; p < PACKS; p++) read_four(v[p], s, row, t + (p * threads + tid) * 4, nothing);
+      for (int p = 0; p < PACKS; p++)
+        entries[apart(p * threads + tid)] =
+            join(join(v[p][0], v[p][1], s.product), join(v[p][2], v[p][3], s.product), s.product);
+      totals_before(nothing, s.product, entries, &all);
+      for (int p = 0; p < PACKS; p++) {
+        int64_t first = t + (p * threads + tid) * 4;
+        T sum = join(carry, entries[apart(p * threads + tid)], s.product);
+        for (int k = 0; k < 4; k++) {
+          T next = join(sum, v[p][k], s.product);
+          v[p][k] = s.exclusive ? sum : next;
+          sum = next;
+          if (s.total && first + k == s.n - 1) write_one(s.out, s.out_dtype, s.n, sum);
+        }
+        write_four(s, row, first, v[p]);
       }
+      carry = join(carry, all, s.product);
       __syncthreads();
     }
   }
@@ -143,22 +151,26 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_column
     T sum = s.product ? 1 : 0;
     for (; i + BATCH <= s.n; i += BATCH) {
       T v[BATCH];
-      for (int k = 0; k < BATCH; k++) v[k] = read<T>(s, at + (i + k) * s.inner);
+      for (int k = 0; k < BATCH; k++) v[k] = read_one<T>(s.x, s.dtype, at + (i + k) * s.inner);
       for (int k = 0; k < BATCH; k++) {
         sum = join(sum, v[k], s.product);
-        store(s.out, s.out_dtype, at + (i + k) * s.inner, sum);
+        write_one(s.out, s.out_dtype, at + (i + k) * s.inner, sum);
       }
     }
     for (; i < s.n; i++) {
-      sum = join(sum, read<T>(s, at + i * s.inner), s.product);
-      store(s.out, s.out_dtype, at + i * s.inner, sum);
+      sum = join(sum, read_one<T>(s.x, s.dtype, at + i * s.inner), s.product);
+      write_one(s.out, s.out_dtype, at + i * s.inner, sum);
     }
   }
 }
 
-template <class T> static cudaError_t run_rows(const Scan &s, cudaStream_t stream) {
+static bool aligned(const void *memory) { return (uintptr_t)memory % 16 == 0; }
+
+template <class T> static cudaError_t run_rows(const Scan &rows, cudaStream_t stream) {
+  Scan s = rows;
+  s.packs = (s.outer == 1 || s.n % 4 == 0) && aligned(s.x) && aligned(s.out);
   /* few elements: few threads */
-  int threads = s.pieces == 1 && s.n <= LT_WARP * EACH ? LT_WARP : THREADS;
+  int threads = s.pieces == 1 && s.n <= LT_WARP * PACKS * 4 ? LT_WARP : THREADS;
   dim3 grid = grid_for(s.outer * s.pieces);
   if (s.pieces > 1) {
     Scan totals = s;

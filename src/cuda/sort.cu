@@ -125,7 +125,8 @@ struct Stretches {
   int size, together;          /* elements of a stretch, a power of 2; stretches of a block */
 };
 
-/* Each of the block's stretches, by Batcher's bitonic sort. */
+/* Each of the block's stretches, by Batcher's bitonic sort. Items up to 32 apart are exchanged
+ * within groups of 64, which belong to a warp each: only it must wait. */
 template <class Item> LT_DEVICE_INLINE void sort_stretches(Item *items, int size, int total) {
   for (int run = 2; run <= size; run *= 2)
     for (int step = run / 2; step > 0; step /= 2) {
@@ -138,7 +139,11 @@ template <class Item> LT_DEVICE_INLINE void sort_stretches(Item *items, int size
           items[high] = a;
         }
       }
-      __syncthreads();
+      int next = step > 1 ? step / 2 : run;
+      if (step <= LT_WARP && next <= LT_WARP && next < size)
+        __syncwarp();
+      else
+        __syncthreads();
     }
 }
 
