@@ -1,13 +1,10 @@
 /* index.cu: reading at the places that index tensors name. Elements are moved as units of bytes,
  * whatever the dtype; rows as units of up to 16 bytes. */
 #include "places.cuh"
-#include "launch.cuh"
-
-enum { THREADS = 256 };
 
 static __global__ void add_positions_kernel(lt_CudaPlaces p, int64_t mult, bool first,
                                             const int *bad, int *any, int64_t *sum) {
-  if (first_element() == 0 && *bad) *any = 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0 && *bad) *any = 1;
   LT_EACH(i, p.count) {
     int64_t v = p.at[place_of(p, i).index] * mult;
     sum[i] = first ? v : sum[i] + v;
@@ -17,8 +14,8 @@ static __global__ void add_positions_kernel(lt_CudaPlaces p, int64_t mult, bool 
 cudaError_t lt_cuda_launch_add_positions(const lt_CudaPlaces *p, int64_t mult, bool first,
                                          const int *bad, int *any, int64_t *sum,
                                          cudaStream_t stream) {
-  return launch("add_positions", add_positions_kernel, grid_for(blocks_for(p->count, THREADS)),
-                dim3(THREADS), 0, stream, *p, mult, first, bad, any, sum);
+  return launch_each("add_positions", add_positions_kernel, p->count, stream, *p, mult, first, bad,
+                     any, sum);
 }
 
 template <class U> static __global__ void take_kernel(lt_CudaPlaces p, const U *from, U *to) {
@@ -30,8 +27,7 @@ template <class U> static __global__ void take_kernel(lt_CudaPlaces p, const U *
 
 template <class U>
 static cudaError_t take(const lt_CudaPlaces *p, const void *from, void *to, cudaStream_t stream) {
-  return launch("take", take_kernel<U>, grid_for(blocks_for(p->count, THREADS)), dim3(THREADS), 0,
-                stream, *p, (const U *)from, (U *)to);
+  return launch_each("index_take", take_kernel<U>, p->count, stream, *p, (const U *)from, (U *)to);
 }
 
 cudaError_t lt_cuda_launch_take(const lt_CudaPlaces *p, const void *from, void *to, int unit,

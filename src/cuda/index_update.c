@@ -16,7 +16,8 @@ static int64_t count_of(const lt_CudaLines *l) { return l->outer * l->length * l
 
 /* Is it cheap that every element looks at all of its line? */
 static bool is_near(const lt_CudaLines *l) {
-  return l->length <= 32 || l->length * count_of(l) <= 1 << 20;
+  int64_t count = count_of(l);
+  return l->length <= 32 || (count <= 1 << 20 && l->length * count <= 1 << 20);
 }
 
 static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
@@ -153,21 +154,47 @@ bool lt_cuda_index_fill(lt_Call *c) {
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* The dimensions that the index has (inside) or has not. */
-static lt_CudaPlaces part_of(const lt_CudaPlaces *p, bool of_index) {
-  lt_CudaPlaces part = {.count = 1, .at = p->at, .step = p->step};
+/* The dimensions that the index has, or those that it has not. */
+static lt_CudaPair part_of(const lt_CudaPlaces *p, bool of_index) {
+  lt_CudaPlaces part = {.count = 1};
   for (int d = 0; d < p->ndim; d++) {
-    int k = part.ndim;
     if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
-    part.shape[k] = p->shape[d];
-    part.self[k] = p->self[d];
-    part.index[k] = p->index[d];
-    part.other[k] = p->other[d];
+    part.shape[part.ndim] = p->shape[d];
+    part.self[part.ndim] = p->self[d];
+    part.other[part.ndim++] = p->other[d];
     part.count *= p->shape[d];
-    part.ndim++;
   }
   lt_cuda_places_collapse(&part);
-  return part;
+  lt_CudaPair pair = {.ndim = part.ndim, .count = part.count};
+  memcpy(pair.shape, part.shape, sizeof pair.shape);
+  memcpy(pair.self, part.self, sizeof pair.self);
+  memcpy(pair.other, part.other, sizeof pair.other);
+  return pair;
+}
+
+/* Can columns be taken four at a time, dense and aligned in both tensors? Makes them so. */
+static bool group_columns(lt_CudaAdd *a) {
+  lt_CudaPair *c = &a->columns;
+  int last = c->ndim - 1;
+  size_t unit = 4 * lt_dtype_size((lt_Dtype)a->dtype);
+  if (!lt_dtype_is_float((lt_Dtype)a->dtype) || a->dtype == LT_float64 || last < 0) return false;
+  if (c->self[last] != 1 || c->other[last] != 1 || c->shape[last] % 4 || a->step % 4) return false;
+  if (((uintptr_t)a->to | (uintptr_t)a->from) % unit) return false;
+  for (int d = 0; d < last; d++)
+    if (c->self[d] % 4 || c->other[d] % 4) return false;
+  for (int d = 0; d < a->lines.ndim; d++)
+    if (a->lines.self[d] % 4 || a->lines.other[d] % 4) return false;
+  c->self[last] = c->other[last] = 4;
+  c->shape[last] /= 4;
+  c->count /= 4;
+  return true;
+}
+
+/* Do neighbouring elements of the region have neighbouring elements of the index? */
+static bool index_is_last(const lt_CudaPlaces *p) {
+  int last = p->ndim - 1;
+  while (last > 0 && p->shape[last] == 1) last--;
+  return last >= 0 && p->index[last] != 0;
 }
 
 bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
@@ -178,17 +205,17 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
   lt_cuda_index_other(x, from);
   lt_CudaAdd a = {.lines = part_of(&x->p, true),
                   .columns = part_of(&x->p, false),
+                  .at = x->p.at,
+                  .step = x->p.step,
                   .to = lt_tensor_data(to),
                   .from = lt_tensor_data(from),
                   .dtype = to->dtype,
                   .skip = skip,
+                  .lines_inside = index_is_last(&x->p),
                   .scale = lt_scalar_to_double(scale),
                   .scale_int = lt_scalar_to_int(scale),
                   .bad = x->bad};
-  /* The last dimension lies densely: that of the index, or another? */
-  int last = x->p.ndim - 1;
-  while (last > 0 && x->p.shape[last] == 1) last--;
-  a.lines_inside = last >= 0 && x->p.index[last] != 0;
+  a.by_four = group_columns(&a);
   bool ok = true;
   if (x->length > 1) {
     ok = order_cells(c, &lines, &cells, &order);

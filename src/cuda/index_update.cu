@@ -4,12 +4,7 @@
  * the order of the index: the result is what a loop on the CPU gives, bit for bit.
  */
 #include "index_update.h"
-#include "launch.cuh"
 #include "places.cuh"
-
-enum { THREADS = 256 };
-
-static dim3 grid(int64_t n) { return grid_for(blocks_for(n, THREADS)); }
 
 /* ---- which elements share a cell ------------------------------------------------------------- */
 
@@ -28,7 +23,7 @@ LT_DEVICE_INLINE Spot spot_of(const lt_CudaLines &l, int64_t e) {
 LT_DEVICE_INLINE int64_t elements(const lt_CudaLines &l) { return l.outer * l.length * l.inner; }
 
 static __global__ void keep_near_kernel(lt_CudaLines l, uint8_t *keep) {
-  LT_EACH(e, elements(l)) {
+  LT_EACH_ALONE(e, elements(l)) {
     Spot s = spot_of(l, e);
     int64_t v = l.at[e];
     bool last = true;
@@ -53,7 +48,7 @@ static __global__ void keep_ordered_kernel(const uint64_t *cells, const int64_t 
 }
 
 static __global__ void order_near_kernel(lt_CudaLines l, uint64_t *cells, int64_t *order) {
-  LT_EACH(e, elements(l)) {
+  LT_EACH_ALONE(e, elements(l)) {
     Spot s = spot_of(l, e);
     int64_t v = l.at[e], rank = s.line * l.length;
     for (int64_t j = 0; j < l.length; j++) {
@@ -75,31 +70,26 @@ static __global__ void cells_kernel(lt_CudaLines l, uint64_t *cells, int64_t *nu
 static int64_t count_of(const lt_CudaLines *l) { return l->outer * l->length * l->inner; }
 
 cudaError_t lt_cuda_launch_keep_near(const lt_CudaLines *l, uint8_t *keep, cudaStream_t stream) {
-  return launch("keep_near", keep_near_kernel, grid(count_of(l)), dim3(THREADS), 0, stream, *l,
-                keep);
+  return launch_each_alone("keep_near", keep_near_kernel, count_of(l), stream, *l, keep);
 }
 cudaError_t lt_cuda_launch_keep_noted(const lt_CudaLines *l, unsigned long long *notes,
                                       uint8_t *keep, cudaStream_t stream) {
-  cudaError_t status =
-      launch("note", note_kernel, grid(count_of(l)), dim3(THREADS), 0, stream, *l, notes);
+  cudaError_t status = launch_each("note_cells", note_kernel, count_of(l), stream, *l, notes);
   if (status != cudaSuccess) return status;
-  return launch("keep_noted", keep_noted_kernel, grid(count_of(l)), dim3(THREADS), 0, stream, *l,
-                (const unsigned long long *)notes, keep);
+  return launch_each("keep_noted", keep_noted_kernel, count_of(l), stream, *l,
+                     (const unsigned long long *)notes, keep);
 }
 cudaError_t lt_cuda_launch_keep_ordered(const uint64_t *cells, const int64_t *order, int64_t count,
                                         uint8_t *keep, cudaStream_t stream) {
-  return launch("keep_ordered", keep_ordered_kernel, grid(count), dim3(THREADS), 0, stream, cells,
-                order, count, keep);
+  return launch_each("keep_ordered", keep_ordered_kernel, count, stream, cells, order, count, keep);
 }
 cudaError_t lt_cuda_launch_order_near(const lt_CudaLines *l, uint64_t *cells, int64_t *order,
                                       cudaStream_t stream) {
-  return launch("order_near", order_near_kernel, grid(count_of(l)), dim3(THREADS), 0, stream, *l,
-                cells, order);
+  return launch_each_alone("order_near", order_near_kernel, count_of(l), stream, *l, cells, order);
 }
 cudaError_t lt_cuda_launch_cells(const lt_CudaLines *l, uint64_t *cells, int64_t *number,
                                  cudaStream_t stream) {
-  return launch("cells", cells_kernel, grid(count_of(l)), dim3(THREADS), 0, stream, *l, cells,
-                number);
+  return launch_each("cells", cells_kernel, count_of(l), stream, *l, cells, number);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -118,8 +108,8 @@ static __global__ void put_kernel(lt_CudaPlaces p, U *to, const U *from, U value
 template <class U>
 static cudaError_t put(const lt_CudaPlaces *p, void *to, const void *from, const void *value,
                        const uint8_t *keep, const int *bad, cudaStream_t stream) {
-  return launch("put", put_kernel<U>, grid(p->count), dim3(THREADS), 0, stream, *p, (U *)to,
-                (const U *)from, *(const U *)value, keep, bad);
+  return launch_each("index_put", put_kernel<U>, p->count, stream, *p, (U *)to, (const U *)from,
+                     *(const U *)value, keep, bad);
 }
 
 cudaError_t lt_cuda_launch_put(const lt_CudaPlaces *p, void *to, const void *from,
@@ -151,61 +141,111 @@ LT_DEVICE_INLINE int64_t add_scaled(int64_t sum, int64_t scale, int64_t v) {
 }
 
 /* A storage dtype that is known when the kernel is compiled takes the switch out of its loop. */
-enum { ANY_DTYPE = -1, AHEAD = 8 };
+enum { ANY_DTYPE = -1 };
 
-template <class T, int DTYPE> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
-  if (*a.bad) return;
-  const int dtype = DTYPE == ANY_DTYPE ? a.dtype : DTYPE;
-  int64_t lines = a.lines.count, columns = a.columns.count;
-  LT_EACH(i, lines * columns) {
-    int64_t e, k; /* the line and the column */
-    if (a.lines_inside)
-      k = divide(i, lines, &e);
-    else
-      e = divide(i, columns, &k);
-    uint64_t cell = a.order ? a.cells[e] : 0;
-    if (a.order && e > 0 && a.cells[e - 1] == cell) continue; /* another thread's */
-    Place line = place_of(a.lines, a.order ? a.order[e] : e), column = place_of(a.columns, k);
-    int64_t position = a.lines.at[line.index];
-    if (position == a.skip) continue;
-    int64_t place = line.self + column.self + position * a.lines.step;
-    T sum = add_scaled(load<T>(a.to, dtype, place), scale,
-                       load<T>(a.from, dtype, line.other + column.other));
-    while (a.order && e + 1 < lines && a.cells[e + 1] == cell) { /* loads ahead, adds in order */
-      T v[AHEAD];
-      bool own[AHEAD];
+/* W elements side by side. */
+template <class T, int W> struct Group { T v[W]; };
+template <class T, int DTYPE, int W>
+LT_DEVICE_INLINE Group<T, W> load_group(const void *p, int dtype, int64_t i) {
+  Group<T, W> g;
+  if constexpr (W == 4)
+    load_four(g.v, p, DTYPE, i);
+  else
+    g.v[0] = load<T>(p, DTYPE == ANY_DTYPE ? dtype : DTYPE, i);
+  return g;
+}
+template <class T, int DTYPE, int W>
+LT_DEVICE_INLINE void store_group(void *p, int dtype, int64_t i, const Group<T, W> &g) {
+  if constexpr (W == 4)
+    store_four(p, DTYPE, i, g.v);
+  else
+    store(p, DTYPE == ANY_DTYPE ? dtype : DTYPE, i, g.v[0]);
+}
+template <class T, int W>
+LT_DEVICE_INLINE void add_group(Group<T, W> &sum, T scale, const Group<T, W> &g) {
 #pragma unroll
-      for (int j = 0; j < AHEAD; j++) {
-        e++;
-        own[j] = e < lines && a.cells[e] == cell;
-        v[j] = own[j] ? load<T>(a.from, dtype, place_of(a.lines, a.order[e]).other + column.other)
-                      : (T)0;
-      }
+  for (int w = 0; w < W; w++) sum.v[w] = add_scaled(sum.v[w], scale, g.v[w]);
+}
+
+struct Offsets {
+  int64_t self, other;
+};
+LT_DEVICE_INLINE Offsets pair_of(const lt_CudaPair &p, int64_t i) {
+  Offsets at = {0, 0};
+  for (int d = p.ndim - 1; d >= 0; d--) {
+    int64_t c = i;
+    if (d > 0) i = divide(i, p.shape[d], &c);
+    at.self += c * p.self[d];
+    at.other += c * p.other[d];
+  }
+  return at;
+}
+
+/* The column k of the run that begins with the sorted line e. */
+template <class T, int DTYPE, int W>
+LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k) {
+  enum { AHEAD = W == 4 ? 4 : 8 };
+  uint64_t cell = a.order ? a.cells[e] : 0;
+  if (a.order && e > 0 && a.cells[e - 1] == cell) return; /* another thread's */
+  int64_t line = a.order ? a.order[e] : e, position = a.at[line];
+  if (position == a.skip) return;
+  Offsets own = pair_of(a.lines, line), column = pair_of(a.columns, k);
+  int64_t place = own.self + column.self + position * a.step;
+  Group<T, W> sum = load_group<T, DTYPE, W>(a.to, a.dtype, place);
+  add_group(sum, scale, load_group<T, DTYPE, W>(a.from, a.dtype, own.other + column.other));
+  while (a.order && e + 1 < a.lines.count && a.cells[e + 1] == cell) {
+    Group<T, W> g[AHEAD]; /* loads ahead, adds in order */
+    bool same[AHEAD];
 #pragma unroll
-      for (int j = 0; j < AHEAD; j++)
-        if (own[j]) sum = add_scaled(sum, scale, v[j]);
+    for (int j = 0; j < AHEAD; j++) {
+      e++;
+      same[j] = e < a.lines.count && a.cells[e] == cell;
+      if (same[j])
+        g[j] = load_group<T, DTYPE, W>(a.from, a.dtype,
+                                       pair_of(a.lines, a.order[e]).other + column.other);
     }
-    store(a.to, dtype, place, sum);
+#pragma unroll
+    for (int j = 0; j < AHEAD; j++)
+      if (same[j]) add_group(sum, scale, g[j]);
+  }
+  store_group<T, DTYPE, W>(a.to, a.dtype, place, sum);
+}
+
+/* One column to a thread: runs may be long. */
+template <class T, int DTYPE, int W> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
+  if (*a.bad) return;
+  LT_EACH_ALONE(i, a.lines.count * a.columns.count) {
+    int64_t e, k;
+    if (a.lines_inside)
+      k = divide(i, a.lines.count, &e);
+    else
+      e = divide(i, a.columns.count, &k);
+    add_run<T, DTYPE, W>(a, scale, e, k);
   }
 }
 
-template <class T, int DTYPE>
+template <class T, int DTYPE, int W>
 static cudaError_t add(const lt_CudaAdd *a, T scale, cudaStream_t stream) {
-  return launch("add", add_kernel<T, DTYPE>, grid(a->lines.count * a->columns.count), dim3(THREADS),
-                0, stream, *a, scale);
+  return launch_each_alone("index_add", add_kernel<T, DTYPE, W>, a->lines.count * a->columns.count,
+                           stream, *a, scale);
+}
+template <int DTYPE> static cudaError_t add_floats(const lt_CudaAdd *a, cudaStream_t stream) {
+  float scale = (float)a->scale;
+  return a->by_four ? add<float, DTYPE, 4>(a, scale, stream)
+                    : add<float, DTYPE, 1>(a, scale, stream);
 }
 
 cudaError_t lt_cuda_launch_add(const lt_CudaAdd *a, cudaStream_t stream) {
   switch (a->dtype) {
   case LT_float64:
-    return add<double, LT_float64>(a, a->scale, stream);
+    return add<double, LT_float64, 1>(a, a->scale, stream);
   case LT_float32:
-    return add<float, LT_float32>(a, (float)a->scale, stream);
+    return add_floats<LT_float32>(a, stream);
   case LT_float16:
-    return add<float, LT_float16>(a, (float)a->scale, stream);
+    return add_floats<LT_float16>(a, stream);
   case LT_bfloat16:
-    return add<float, LT_bfloat16>(a, (float)a->scale, stream);
+    return add_floats<LT_bfloat16>(a, stream);
   default:
-    return add<int64_t, ANY_DTYPE>(a, a->scale_int, stream);
+    return add<int64_t, ANY_DTYPE, 1>(a, a->scale_int, stream);
   }
 }

@@ -42,10 +42,19 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_put(const lt_CudaPlaces *p, void *to, co
                                             const void *value, int unit, const uint8_t *keep,
                                             const int *bad, cudaStream_t stream);
 
-/* to[place] += scale * from[other], for elements of a dtype. The index part of the places (lines)
- * and the rest (columns) are apart: every column of every run of equal cells has a thread. */
+/* Offsets of two tensors by the same coordinates, in elements. */
+typedef struct lt_CudaPair {
+  int ndim;
+  int64_t count, shape[LT_MAX_DIMS], self[LT_MAX_DIMS], other[LT_MAX_DIMS];
+} lt_CudaPair;
+
+/* to[place] += scale * from[other], for elements of a dtype. The dimensions of the index (its
+ * elements: lines) and the rest (columns) are apart: every column of every run of equal cells has a
+ * thread. */
 typedef struct lt_CudaAdd {
-  lt_CudaPlaces lines, columns;
+  lt_CudaPair lines, columns;
+  const int64_t *at; /* of each line; its place is that times the step */
+  int64_t step;
   void *to;
   const void *from;
   int dtype;
@@ -53,6 +62,7 @@ typedef struct lt_CudaAdd {
   const int64_t *order;
   int64_t skip;      /* this position is left out; -1: none */
   bool lines_inside; /* neighbouring threads have neighbouring lines, not columns */
+  bool by_four;      /* a column is four elements side by side, aligned; floats up to float32 */
   double scale;      /* of floats */
   int64_t scale_int; /* of integers */
   const int *bad;

@@ -1,11 +1,8 @@
 /* mask.cu: the kernels of mask.h. */
 #include "mask.h"
-#include "launch.cuh"
 #include "places.cuh"
 
-enum { THREADS = 256, WORD = 32 };
-
-static dim3 grid(int64_t n) { return grid_for(blocks_for(n, THREADS)); }
+enum { WORD = 32 };
 
 /* The lowest bit of each of four bytes, together. */
 LT_DEVICE_INLINE uint32_t pack_four(uint32_t v) {
@@ -37,8 +34,8 @@ static __global__ void pack_mask_kernel(const uint8_t *mask, int64_t n, int64_t 
 cudaError_t lt_cuda_launch_pack_mask(const uint8_t *mask, int64_t n, uint32_t *words,
                                      uint8_t *counts, cudaStream_t stream) {
   int64_t count = blocks_for(n, WORD);
-  return launch("pack_mask", pack_mask_kernel, grid(count), dim3(THREADS), 0, stream, mask, n,
-                count, (uintptr_t)mask % 16 == 0, words, counts);
+  return launch_each("pack_mask", pack_mask_kernel, count, stream, mask, n, count,
+                     (uintptr_t)mask % 16 == 0, words, counts);
 }
 
 /* Calls each(i, k) where element i is true, the k-th. */
@@ -70,14 +67,14 @@ static __global__ void true_positions_kernel(lt_CudaMask m, lt_CudaLayout shape,
 template <class U>
 static cudaError_t select(const lt_CudaMask *m, const lt_CudaLayout *layout, const void *from,
                           void *to, cudaStream_t stream) {
-  return launch("select", select_kernel<U>, grid(m->n), dim3(THREADS), 0, stream, *m, *layout,
-                (const U *)from, (U *)to);
+  return launch_each("masked_select", select_kernel<U>, m->n, stream, *m, *layout, (const U *)from,
+                     (U *)to);
 }
 template <class U>
 static cudaError_t fill_in(const lt_CudaMask *m, const lt_CudaLayout *layout, const void *from,
                            void *to, cudaStream_t stream) {
-  return launch("fill_in", fill_in_kernel<U>, grid(m->n), dim3(THREADS), 0, stream, *m, *layout,
-                (const U *)from, (U *)to);
+  return launch_each("masked_scatter", fill_in_kernel<U>, m->n, stream, *m, *layout,
+                     (const U *)from, (U *)to);
 }
 
 cudaError_t lt_cuda_launch_select(const lt_CudaMask *m, const lt_CudaLayout *layout,
@@ -110,6 +107,5 @@ cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_CudaLayout *la
 
 cudaError_t lt_cuda_launch_true_positions(const lt_CudaMask *m, const lt_CudaLayout *shape,
                                           int64_t *to, cudaStream_t stream) {
-  return launch("true_positions", true_positions_kernel, grid(m->n), dim3(THREADS), 0, stream, *m,
-                *shape, to);
+  return launch_each("nonzero", true_positions_kernel, m->n, stream, *m, *shape, to);
 }

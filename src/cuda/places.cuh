@@ -3,6 +3,7 @@
 #define LT_CUDA_PLACES_CUH
 
 #include "device.cuh"
+#include "launch.cuh"
 #include "places.h"
 
 /* The offsets of element i: in self (without the position's part), in the index, in the other. */
@@ -45,10 +46,33 @@ LT_DEVICE_INLINE int64_t offset_of(const lt_CudaLayout &l, int64_t i) {
   return offset;
 }
 
-/* The element that a thread begins with, and how far it is to its next. */
-LT_DEVICE_INLINE int64_t first_element() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
-LT_DEVICE_INLINE int64_t all_threads() { return (int64_t)gridDim.x * blockDim.x; }
+#define LT_INDEX_THREADS 256
+#define LT_INDEX_BLOCK   (4 * LT_INDEX_THREADS)
+#define LT_ALONE_THREADS 128
 
-#define LT_EACH(i, n) for (int64_t i = first_element(); i < (n); i += all_threads())
+/* Every element of 0..n-1, a few to each thread; neighbouring threads have neighbours. */
+#define LT_EACH(i, n)                                                                              \
+  for (int64_t lt_first = (int64_t)blockIdx.x * LT_INDEX_BLOCK; lt_first < (n);                    \
+       lt_first += (int64_t)gridDim.x * LT_INDEX_BLOCK)                                            \
+    for (int64_t i = lt_first + threadIdx.x; i < (n) && i < lt_first + LT_INDEX_BLOCK;             \
+         i += LT_INDEX_THREADS)
+/* The same with one to each thread, where an element may be much work. */
+#define LT_EACH_ALONE(i, n)                                                                        \
+  for (int64_t i = (int64_t)blockIdx.x * LT_ALONE_THREADS + threadIdx.x; i < (n);                  \
+       i += (int64_t)gridDim.x * LT_ALONE_THREADS)
+
+/* Launch kernels that go over n elements with LT_EACH, with LT_EACH_ALONE. */
+template <class... P, class... A>
+static inline cudaError_t launch_each(const char *name, void (*kernel)(P...), int64_t n,
+                                      cudaStream_t stream, A... arguments) {
+  return launch(name, kernel, grid_for(blocks_for(n, LT_INDEX_BLOCK)), dim3(LT_INDEX_THREADS), 0,
+                stream, arguments...);
+}
+template <class... P, class... A>
+static inline cudaError_t launch_each_alone(const char *name, void (*kernel)(P...), int64_t n,
+                                            cudaStream_t stream, A... arguments) {
+  return launch(name, kernel, grid_for(blocks_for(n, LT_ALONE_THREADS)), dim3(LT_ALONE_THREADS), 0,
+                stream, arguments...);
+}
 
 #endif
