@@ -149,6 +149,7 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   if (dim < 0) return false;
   if (c->out[0]->numel == 0) return true;
+  if (self->ndim == 0) k = 1; /* the one element, however many are wanted */
   lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
             *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
   bool ok = x && order_lines(dense, x, lt_lines(self->ndim, self->shape, dim), k, descending,

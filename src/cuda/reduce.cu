@@ -1,40 +1,24 @@
 /* reduce.cu: sums, products, the largest and smallest, counts and norms. */
 #include "reduce.cuh"
 
-/* The exact rounding error of a + b, which is s (Knuth's TwoSum). */
-LT_DEVICE_INLINE float lost(float a, float b, float s) {
-  float z = s - a;
-  return (a - (s - z)) + (b - z);
-}
-
-/* Sums. A thread adds eight floats in pairs and keeps what is lost when it adds that to the rest,
- * so that the error does not grow with the number of elements. */
 template <class T> struct SumOf;
 
+/* A thread adds eight floats in pairs, and that to the rest in double: so the error does not grow
+ * with the number of elements, and double is seldom enough to be slow nowhere. */
 template <> struct SumOf<float> {
   typedef float In;
-  typedef float Acc;
-  struct State {
-    float sum, rest;
-  };
+  typedef double State, Acc;
   float divisor;
-  __device__ __forceinline__ State nothing() const { return State{0, 0}; }
-  __device__ __forceinline__ void add(State &s, float v) const {
-    float sum = s.sum + v;
-    s.rest += lost(s.sum, v, sum);
-    s.sum = sum;
+  __device__ __forceinline__ double nothing() const { return 0; }
+  __device__ __forceinline__ void take(double &s, const float (&v)[8], Places) const {
+    s += (double)(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
   }
-  __device__ __forceinline__ void take(State &s, const float (&v)[8], Places) const {
-    add(s, ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
-  }
-  __device__ __forceinline__ void one(State &s, float v, int64_t) const { add(s, v); }
-  /* Past the largest number the rest is NaN. */
-  __device__ __forceinline__ float close(State s) const {
-    return s.rest == s.rest ? s.sum + s.rest : s.sum;
-  }
-  __device__ __forceinline__ float join(float a, float b) const { return a + b; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, float a) const {
-    store_float(p.out, p.out_dtype, i, divisor != 0 ? a / divisor : a);
+  __device__ __forceinline__ void one(double &s, float v, int64_t) const { s += (double)v; }
+  __device__ __forceinline__ double close(double s) const { return s; }
+  __device__ __forceinline__ double join(double a, double b) const { return a + b; }
+  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, double a) const {
+    float sum = (float)a;
+    store_float(p.out, p.out_dtype, i, divisor != 0 ? sum / divisor : sum);
   }
 };
 template <> struct SumOf<double> {

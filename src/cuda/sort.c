@@ -153,7 +153,7 @@ static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descen
   int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
   for (int d = 0; d < dim; d++) outer *= x->shape[d];
   for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
-  if (!top) k = n;
+  if (!top || x->ndim == 0) k = n; /* the one element of a 0-d tensor, however many are wanted */
   bool ok = inner == 1 ? order_rows(c, x, n, k, descending, c->out[0], c->out[1])
                        : order_columns(c, x, outer, n, inner, k, descending);
   lt_release(x);
@@ -161,4 +161,7 @@ static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descen
 }
 
 bool lt_cuda_sort(lt_Call *c) { return order(c, 1, false, 0, c->arg[2].b); }
-bool lt_cuda_topk(lt_Call *c) { return order(c, 2, true, c->arg[1].i, c->arg[3].b); }
+/* The result of a 0-d tensor is one, whatever k is. */
+bool lt_cuda_topk(lt_Call *c) {
+  return order(c, 2, true, lt_in(c, 0)->ndim ? c->arg[1].i : 1, c->arg[3].b);
+}
