@@ -312,6 +312,23 @@ describe("writing by positions on CUDA", function()
     end
   end)
 
+  it("writes and adds rows of all widths, aligned and not", function()
+    for _, dtype in ipairs {"float16", "bfloat16", "float32", "float64", "int8"} do
+      for _, width in ipairs {1, 2, 4, 5, 8, 12, 20} do
+        local alpha = dtype == "int8" and 3 or 0.7
+        local x, src, index = noise(dtype, 9, width), noise(dtype, 300, width), positions(9, 300)
+        for layout = 1, 4 do
+          both(("%s width %d layout %d"):format(dtype, width, layout), function(on)
+            local from, part = lay(on(src), layout), on(x):clone()
+            part[{{2, 9}}]:index_add_(1, on(index:clamp(1, 8)), from)
+            return part, on(x):index_add(1, on(index), from, {alpha = alpha}),
+              on(x):index_copy(1, on(index), from), on(x):index_fill(1, on(index), 2)
+          end)
+        end
+      end
+    end
+  end)
+
   it("accumulates at several indices", function()
     local x = lt.randn(4, 5, 6)
     local i, j = positions(4, 2000), positions(6, 2000)
