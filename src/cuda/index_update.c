@@ -108,7 +108,7 @@ static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
 static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *value) {
   static const _Alignas(16) char none[16];
   lt_Tensor *to = c->out[0], *keep = NULL;
-  bool ok = true, repeats = from && x->length > 1;
+  bool ok = true, repeats = from && from->numel > 1 && x->length > 1;
   if (x->p.count > 0 && to->numel > 0) {
     if (from) lt_cuda_index_other(x, from);
     lt_CudaLines lines = lines_of(x);
