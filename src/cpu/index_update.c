@@ -37,7 +37,7 @@ static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_stri
                         const char *src, const int64_t *src_strides, int dim, size_t size,
                         lt_Dtype sum) {
   int ndim = index->ndim;
-  int64_t n = ndim ? index->shape[ndim - 1] : 1, along = ndim ? to_strides[dim] : 0;
+  int64_t n = ndim ? index->shape[ndim - 1] : 1, along = to_strides[dim];
   int64_t across = ndim && dim != ndim - 1 ? to_strides[ndim - 1] : 0,
           step = ndim ? src_strides[ndim - 1] : 0;
   lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};

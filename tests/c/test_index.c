@@ -83,6 +83,13 @@ static void scatter_writes_a_position_for_each(void) {
                  A(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), A(7)));
   CHECK_NEAR(number(z, 1), 7, 0);
   CHECK_NEAR(number(z, 2), 7, 0);
+  /* a 0-d index names one place of a vector */
+  lt_Tensor *place = lt_scope_own(lt_scalar_tensor(lt_scalar_int(2), LT_int64)),
+            *three = lt_scope_own(lt_scalar_tensor(lt_scalar_float(3), LT_float32));
+  REQUIRE(RUN_OP(y, scatter_add, false, A(V(float32, 3, 2, 1)), A(0), A(place), A(three)));
+  CHECK_TENSOR(y[0], 0, L(3), 3, 5, 1);
+  REQUIRE(RUN_OP(y, scatter, false, A(V(float32, 3, 2, 1)), A(0), A(place), A(three)));
+  CHECK_TENSOR(y[0], 0, L(3), 3, 3, 1);
 }
 
 /* ---- index_add, index_copy, index_fill ------------------------------------------------------- */

@@ -280,20 +280,25 @@ static const char *refusal(const char *text) {
   return colon ? colon : text;
 }
 
-/* "float32 {2, 3} strides {3, 1}, 2, ..." */
+/* "float32 {2, 3} strides {3, 1} (1 2 3), 2, ...": of memory, the first values */
 static const char *args_text(const Call *call) {
   static char text[1000];
   size_t at = 0;
   text[0] = 0;
   for (int i = 0; i < call->nargs && at < sizeof text; i++) {
     const lt_Arg *a = &call->cpu[i];
-    if (a->kind == LT_ARG_TENSOR)
-      at += (size_t)snprintf(text + at, sizeof text - at, "%s %s strides %s at %lld of %p, ",
-                             lt_dtype_name(a->tensor->dtype),
-                             lt_shape_text(a->tensor->ndim, a->tensor->shape),
-                             lt_shape_text(a->tensor->ndim, a->tensor->strides),
-                             (long long)a->tensor->offset, (void *)a->tensor->storage);
-    else if (a->kind == LT_ARG_INT)
+    const lt_Tensor *t = a->tensor;
+    if (a->kind == LT_ARG_TENSOR) {
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s %s strides %s (",
+                             lt_dtype_name(t->dtype), lt_shape_text(t->ndim, t->shape),
+                             lt_shape_text(t->ndim, t->strides));
+      for (int64_t k = 0; k < t->numel && k < 6 && at < sizeof text; k++)
+        at += (size_t)snprintf(
+            text + at, sizeof text - at, " %g",
+            lt_scalar_to_double(lt_scalar_load(t->dtype, (char *)lt_tensor_data(t) +
+                                                             (size_t)k * lt_dtype_size(t->dtype))));
+      if (at < sizeof text) at += (size_t)snprintf(text + at, sizeof text - at, "), ");
+    } else if (a->kind == LT_ARG_INT)
       at += (size_t)snprintf(text + at, sizeof text - at, "%lld, ", (long long)a->i);
     else
       at += (size_t)snprintf(text + at, sizeof text - at, "(kind %d), ", (int)a->kind);
