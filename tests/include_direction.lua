@@ -8,6 +8,7 @@ local may = {
   ["src/cpu"] = {"src/tensor"},
   ["src/meta"] = {"src/tensor"},
   ["src/cuda"] = {"src/tensor"},
+  ["src/cuda/emulated"] = {}, -- a CUDA runtime: knows nothing of Lutra
   ["src/mps"] = {"src/tensor"},
   ["src/vm-bindings"] = {"src/tensor"},
   ["src/repl"] = {"src/tensor", "src/vm-bindings"},
@@ -17,8 +18,8 @@ local may = {
 local reserved = {
   {pattern = "^lua[%w]*%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
   {pattern = "^lauxlib%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
-  {pattern = "^cu", what = "CUDA", parts = {"src/cuda"}},
-  {pattern = "^nvrtc", what = "CUDA", parts = {"src/cuda"}},
+  {pattern = "^cu", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
+  {pattern = "^nvrtc", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
   {pattern = "^Metal/", what = "Metal", parts = {"src/mps"}},
   {pattern = "^cblas", what = "BLAS", parts = {"src/cpu"}},
 }
@@ -44,7 +45,7 @@ local function normal(path)
 end
 
 local function part_of(path)
-  return path:match "^src/[^/]+"
+  return path:match "^src/cuda/emulated" or path:match "^src/[^/]+"
 end
 
 -- Why `file` may not hold the include line `text`, or nil; `exists(path)` tells of a file.
@@ -62,7 +63,7 @@ local function objection(file, text, exists)
     return nil
   end
   -- As the compiler looks: beside the file, then in the -I folders.
-  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from} do
+  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from, from .. "/include"} do
     local path = normal(folder .. "/" .. name)
     if exists(path) then
       local to = part_of(path)
@@ -87,6 +88,7 @@ end
 -- The rules themselves: what they must refuse, they refuse.
 local there = {
   ["src/tensor/lutra.h"] = true, ["src/cpu/cpu.h"] = true, ["src/vm-bindings/b.h"] = true,
+  ["src/cuda/emulated/runtime.h"] = true,
 }
 local function judge(refused, file, text)
   local reason = objection(file, text, function(path) return there[path] end)
@@ -101,6 +103,8 @@ judge(true, "src/meta/a.c", '#include "../cpu/cpu.h"')
 judge(true, "src/cpu/a.c", '#include "../vm-bindings/b.h"')
 judge(true, "src/vm-bindings/b.c", '#include "cpu/cpu.h"')
 judge(true, "src/tensor/a.c", "#include <cuda_runtime.h>")
+judge(true, "src/cuda/a.cu", '#include "emulated/runtime.h"')
+judge(true, "src/cuda/emulated/a.cpp", '#include "lutra.h"')
 judge(true, "src/new/a.c", "#include <math.h>")
 judge(true, "src/cpu/a.c", '#include "lost.h"')
 judge(false, "src/cpu/kernels/a.c", '#include "../../tensor/lutra.h"')
@@ -113,7 +117,7 @@ local function exists(path)
   local f = io.open(path)
   return f and f:close()
 end
-local source = {c = true, h = true, def = true, cu = true, cuh = true, m = true, metal = true}
+local source = {c = true, h = true, def = true, cu = true, cuh = true, cpp = true, m = true, metal = true}
 local files = 0
 for file in io.popen("find src -type f | sort"):lines() do
   if source[file:match "%.(%w+)$"] then
