@@ -4,7 +4,7 @@
 template <class T> struct SumOf;
 
 /* A thread adds eight floats in pairs, and that to the rest in double: so the error does not grow
- * with the number of elements, and double is seldom enough to be slow nowhere. */
+ * with the number of elements, and devices that are slow in double do little of it. */
 template <> struct SumOf<float> {
   typedef float In;
   typedef double State, Acc;

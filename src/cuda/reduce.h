@@ -5,8 +5,8 @@
 #include "kernels.h"
 
 typedef enum lt_CudaReducer {
-  LT_CUDA_SUM,     /* divided by `a` unless that is 0 */
-  LT_CUDA_PRODUCT, /* */
+  LT_CUDA_SUM, /* divided by `a` unless that is 0 */
+  LT_CUDA_PRODUCT,
   LT_CUDA_BEST,    /* the largest, or smallest, of x or |x|; NaN wins */
   LT_CUDA_COUNT,   /* of what is not 0 */
   LT_CUDA_ALL,     /* is nothing 0? */
