@@ -8,58 +8,62 @@
 #include "norm.h"
 #include "slots.cuh"
 
-#define SLOTS       8
-#define MOST        1024           /* threads of a group */
-#define FITS        (SLOTS * MOST) /* the longest row that is read once */
-#define MOST_PIECES 1024
-#define FEW_PIECES  128           /* as many as there should be, if pieces can be short */
-#define SHARED_SUMS (128 * SLOTS) /* slots of a block of several groups */
+#define FITS 8192 /* the longest row that is read once */
+/* Slots of a thread, and threads of a group at most: forward, and backward, which holds more. */
+#define FORWARD_SLOTS 16
+#define FORWARD_MOST  (FITS / FORWARD_SLOTS)
+#define SLOTS         8
+#define MOST          (FITS / SLOTS)
+#define MOST_PIECES   1024
+#define FEW_PIECES    128           /* as many as there should be, if pieces can be short */
+#define SHARED_SUMS   (128 * SLOTS) /* slots of a block of several groups */
 
 /* Times weight, plus bias. */
 template <class T>
-LT_DEVICE_INLINE void affine(T (&v)[SLOTS], const lt_CudaNorm &k, int64_t from, int count) {
-  T w[SLOTS];
+LT_DEVICE_INLINE void affine(T (&v)[FORWARD_SLOTS], const lt_CudaNorm &k, int64_t from, int count) {
+  T w[FORWARD_SLOTS];
   if (k.weight) {
     load_slots(w, k.weight, k.dtype, from, count, k.vector, (T)0);
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) v[i] *= w[i];
+    for (int i = 0; i < FORWARD_SLOTS; i++) v[i] *= w[i];
   }
   if (k.bias) {
     load_slots(w, k.bias, k.dtype, from, count, k.vector, (T)0);
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) v[i] += w[i];
+    for (int i = 0; i < FORWARD_SLOTS; i++) v[i] += w[i];
   }
 }
 
 /* The sum of (x - mean)^2 over the slots that hold elements. */
-template <class T> LT_DEVICE_INLINE T squares(const T (&v)[SLOTS], T mean, int count, bool vector) {
+template <class T>
+LT_DEVICE_INLINE T squares(const T (&v)[FORWARD_SLOTS], T mean, int count, bool vector) {
   T sum = 0;
 #pragma unroll
-  for (int i = 0; i < SLOTS; i++)
+  for (int i = 0; i < FORWARD_SLOTS; i++)
     if (slot_element(i, vector) < count) sum += (v[i] - mean) * (v[i] - mean);
   return sum;
 }
 
-template <class T> LT_DEVICE_INLINE T sum_of(const T (&v)[SLOTS]) {
+template <class T> LT_DEVICE_INLINE T sum_of(const T (&v)[FORWARD_SLOTS]) {
   T sum = 0;
 #pragma unroll
-  for (int i = 0; i < SLOTS; i++) sum += v[i];
+  for (int i = 0; i < FORWARD_SLOTS; i++) sum += v[i];
   return sum;
 }
 
-template <class T> __global__ void __launch_bounds__(MOST) norm_rows(lt_CudaNorm k) {
+template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_CudaNorm k) {
   __shared__ T room[LT_WARP];
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows;
        first += (int64_t)gridDim.x * blockDim.y) {
     int64_t row = first + threadIdx.y;
     int count = row < k.rows ? (int)k.n : 0;
-    T v[SLOTS];
+    T v[FORWARD_SLOTS];
     load_slots(v, k.x, k.dtype, row * k.n, count, k.vector, (T)0);
     T mean = group_all(sum_of(v), (T)0, Sum(), room) / (T)k.n;
     T all = group_all(squares(v, mean, count, k.vector), (T)0, Sum(), room);
     T rstd = 1 / m_sqrt(all / (T)k.n + (T)k.eps);
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) v[i] = (v[i] - mean) * rstd;
+    for (int i = 0; i < FORWARD_SLOTS; i++) v[i] = (v[i] - mean) * rstd;
     affine(v, k, 0, count);
     store_slots(k.y, k.dtype, row * k.n, count, k.vector, v);
     if (threadIdx.x == 0 && row < k.rows) {
@@ -70,29 +74,29 @@ template <class T> __global__ void __launch_bounds__(MOST) norm_rows(lt_CudaNorm
 }
 
 /* Three readings, of which caches may serve the later ones. */
-template <class T> __global__ void __launch_bounds__(MOST) norm_long_rows(lt_CudaNorm k) {
+template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_rows(lt_CudaNorm k) {
   __shared__ T room[LT_WARP];
-  const int64_t span = (int64_t)SLOTS * blockDim.x;
+  const int64_t span = (int64_t)FORWARD_SLOTS * blockDim.x;
   for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
-    T v[SLOTS], sum = 0;
+    T v[FORWARD_SLOTS], sum = 0;
     for (int64_t from = 0; from < k.n; from += span) {
-      int count = window_count<SLOTS>(k.n, from);
+      int count = window_count<FORWARD_SLOTS>(k.n, from);
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
       sum += sum_of(v);
     }
     T mean = group_all(sum, (T)0, Sum(), room) / (T)k.n;
     sum = 0;
     for (int64_t from = 0; from < k.n; from += span) {
-      int count = window_count<SLOTS>(k.n, from);
+      int count = window_count<FORWARD_SLOTS>(k.n, from);
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
       sum += squares(v, mean, count, k.vector);
     }
     T rstd = 1 / m_sqrt(group_all(sum, (T)0, Sum(), room) / (T)k.n + (T)k.eps);
     for (int64_t from = 0; from < k.n; from += span) {
-      int count = window_count<SLOTS>(k.n, from);
+      int count = window_count<FORWARD_SLOTS>(k.n, from);
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
 #pragma unroll
-      for (int i = 0; i < SLOTS; i++) v[i] = (v[i] - mean) * rstd;
+      for (int i = 0; i < FORWARD_SLOTS; i++) v[i] = (v[i] - mean) * rstd;
       affine(v, k, from, count);
       store_slots(k.y, k.dtype, row * k.n + from, count, k.vector, v);
     }
@@ -252,7 +256,7 @@ template <class T> __global__ void norm_join(lt_CudaNormBackward k) {
 /* ---- launches -------------------------------------------------------------------------------- */
 
 template <class T> static cudaError_t launch_norm(const lt_CudaNorm &k, cudaStream_t stream) {
-  Groups g = groups_for(k.rows, k.n, SLOTS, MOST);
+  Groups g = groups_for(k.rows, k.n, FORWARD_SLOTS, FORWARD_MOST);
   if (k.n <= FITS) return launch("layer_norm", norm_rows<T>, g.grid, g.block, 0, stream, k);
   return launch("layer_norm_long", norm_long_rows<T>, g.grid, g.block, 0, stream, k);
 }

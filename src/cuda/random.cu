@@ -20,6 +20,9 @@ LT_DEVICE_INLINE double times(double x, double y) { return __dmul_rn(x, y); }
 LT_DEVICE_INLINE float plus(float x, float y) { return __fadd_rn(x, y); }
 LT_DEVICE_INLINE double plus(double x, double y) { return __dadd_rn(x, y); }
 
+LT_DEVICE_INLINE void sine_cosine(float x, float &s, float &c) { sincosf(x, &s, &c); }
+LT_DEVICE_INLINE void sine_cosine(double x, double &s, double &c) { sincos(x, &s, &c); }
+
 LT_DEVICE_INLINE int64_t thread_number() { return (int64_t)blockIdx.x * THREADS + threadIdx.x; }
 LT_DEVICE_INLINE uint64_t wide(const uint32_t (&w)[4], int i) {
   return (uint64_t)w[2 * i + 1] << 32 | w[2 * i];
@@ -71,8 +74,10 @@ LT_DEVICE_INLINE void normal(T (&v)[Source<T>::EACH], const uint32_t (&w)[4],
   T mean = (T)d.a, std = (T)d.b;
   for (int i = 0; i < Source<T>::EACH; i += 2) {
     T r = m_sqrt(-2 * m_log(Source<T>::positive(w, i))), angle = Source<T>::angle(w, i + 1);
-    v[i] = plus(mean, times(std, r * m_cos(angle)));
-    v[i + 1] = plus(mean, times(std, r * m_sin(angle)));
+    T sine, cosine;
+    sine_cosine(angle, sine, cosine);
+    v[i] = plus(mean, times(std, r * cosine));
+    v[i + 1] = plus(mean, times(std, r * sine));
   }
 }
 

@@ -7,7 +7,7 @@
 #include "slots.cuh"
 #include "softmax.h"
 
-#define LONG     16  /* slots of a thread, where a row does not fit */
+#define LONG     8   /* slots of a thread, where a row does not fit */
 #define LONG_LOT 512 /* threads of a group there */
 #define COLUMN   8   /* elements of a column that a thread reads before it uses them */
 
@@ -54,9 +54,9 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
     top = group_all(top, nothing, Largest(), room);
 #pragma unroll
     for (int k = 0; k < PER; k++) {
-      T e = m_exp(v[k] - top);
-      if (slot_element(k, s.vector) < count) sum += e;
-      v[k] = s.log ? v[k] - top : e;
+      T x = v[k] - top, e = m_exp(x); /* 0 past the row's end, or NaN where all of it is -inf */
+      sum += e;
+      v[k] = s.log ? x : e;
     }
     T scale = scale_of(group_all(sum, (T)0, Sum(), room), s.log);
 #pragma unroll
@@ -95,7 +95,8 @@ template <class T> LT_DEVICE_INLINE T gradient_of(T g, T y, T sum, bool log) {
   return log ? g - m_exp(y) * sum : y * (g - sum);
 }
 
-template <class T, int PER> __global__ void softmax_backward_rows(lt_CudaSoftmax s) {
+template <class T, int PER>
+__global__ void __launch_bounds__(512) softmax_backward_rows(lt_CudaSoftmax s) {
   __shared__ T room[LT_WARP];
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.outer;
        first += (int64_t)gridDim.x * blockDim.y) {
@@ -162,44 +163,76 @@ template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *
   int64_t mine =                                                                                   \
       j < (s).inner && threadIdx.y < (s).n ? ((s).n - threadIdx.y - 1) / blockDim.y + 1 : 0
 
-template <class T> __global__ void softmax_columns(lt_CudaSoftmax s) {
+/* The next elements of a thread's column, in one go; past its end they are `nothing`. */
+template <int D, class T>
+LT_DEVICE_INLINE void load_column_of(T (&v)[COLUMN], const void *memory, int64_t at, int64_t step,
+                                     int64_t left, T nothing) {
+#pragma unroll
+  for (int k = 0; k < COLUMN; k++)
+    v[k] = k < left ? load_float<T>(memory, D, at + k * step) : nothing;
+}
+LT_DEVICE_INLINE void load_column(float (&v)[COLUMN], const void *memory, int dtype, int64_t at,
+                                  int64_t step, int64_t left, float nothing) {
+  if (dtype == LT_float32)
+    load_column_of<LT_float32>(v, memory, at, step, left, nothing);
+  else if (dtype == LT_float16)
+    load_column_of<LT_float16>(v, memory, at, step, left, nothing);
+  else
+    load_column_of<LT_bfloat16>(v, memory, at, step, left, nothing);
+}
+LT_DEVICE_INLINE void load_column(double (&v)[COLUMN], const void *memory, int, int64_t at,
+                                  int64_t step, int64_t left, double nothing) {
+  load_column_of<LT_float64>(v, memory, at, step, left, nothing);
+}
+template <class T>
+LT_DEVICE_INLINE void store_column(void *memory, int dtype, int64_t at, int64_t step, int64_t left,
+                                   const T (&v)[COLUMN]) {
+#pragma unroll
+  for (int k = 0; k < COLUMN; k++)
+    if (k < left) store_float(memory, dtype, at + k * step, v[k]);
+}
+
+template <class T> __global__ void __launch_bounds__(256, 2) softmax_columns(lt_CudaSoftmax s) {
   __shared__ T room[256];
   const T nothing = -(T)INFINITY;
   FOR_COLUMNS(s) {
     COLUMN_OF(s);
     Partial<T> p = {nothing, 0};
+    T v[COLUMN];
     for (int64_t i = 0; i < mine; i += COLUMN) {
-      T v[COLUMN];
-#pragma unroll
-      for (int k = 0; k < COLUMN; k++)
-        v[k] = i + k < mine ? load_float<T>(s.x, s.x_dtype, at + (i + k) * step) : nothing;
+      load_column(v, s.x, s.x_dtype, at + i * step, step, mine - i, nothing);
       take(p, v);
     }
     T top = column_all(p.largest, Largest(), room);
     T scale = scale_of(column_all(rescaled(p.sum, p.largest, top), Sum(), room), s.log);
-    for (int64_t i = 0; i < mine; i++) {
-      T x = load_float<T>(s.x, s.x_dtype, at + i * step);
-      store_float(s.y, s.y_dtype, at + i * step, result_of(x, top, scale, s.log));
+    for (int64_t i = 0; i < mine; i += COLUMN) {
+      load_column(v, s.x, s.x_dtype, at + i * step, step, mine - i, nothing);
+#pragma unroll
+      for (int k = 0; k < COLUMN; k++) v[k] = result_of(v[k], top, scale, s.log);
+      store_column(s.y, s.y_dtype, at + i * step, step, mine - i, v);
     }
   }
 }
 
-template <class T> __global__ void softmax_backward_columns(lt_CudaSoftmax s) {
+template <class T>
+__global__ void __launch_bounds__(256, 2) softmax_backward_columns(lt_CudaSoftmax s) {
   __shared__ T room[256];
   FOR_COLUMNS(s) {
     COLUMN_OF(s);
-    T sum = 0;
-#pragma unroll 4
-    for (int64_t i = 0; i < mine; i++) {
-      T g = load_float<T>(s.g, s.g_dtype, at + i * step);
-      sum += s.log ? g : g * load_float<T>(s.x, s.x_dtype, at + i * step);
+    T sum = 0, g[COLUMN], y[COLUMN];
+    for (int64_t i = 0; i < mine; i += COLUMN) {
+      load_column(g, s.g, s.g_dtype, at + i * step, step, mine - i, (T)0);
+      if (!s.log) load_column(y, s.x, s.x_dtype, at + i * step, step, mine - i, (T)0);
+#pragma unroll
+      for (int k = 0; k < COLUMN; k++) sum += s.log ? g[k] : g[k] * y[k];
     }
     sum = column_all(sum, Sum(), room);
-#pragma unroll 4
-    for (int64_t i = 0; i < mine; i++) {
-      T g = load_float<T>(s.g, s.g_dtype, at + i * step);
-      T y = load_float<T>(s.x, s.x_dtype, at + i * step);
-      store_float(s.y, s.y_dtype, at + i * step, gradient_of(g, y, sum, s.log));
+    for (int64_t i = 0; i < mine; i += COLUMN) {
+      load_column(g, s.g, s.g_dtype, at + i * step, step, mine - i, (T)0);
+      load_column(y, s.x, s.x_dtype, at + i * step, step, mine - i, (T)0);
+#pragma unroll
+      for (int k = 0; k < COLUMN; k++) y[k] = gradient_of(g[k], y[k], sum, s.log);
+      store_column(s.y, s.y_dtype, at + i * step, step, mine - i, y);
     }
   }
 }
@@ -218,10 +251,12 @@ template <class T> static cudaError_t launch_columns(const lt_CudaSoftmax &s, cu
   return launch("softmax_columns", softmax_columns<T>, grid, block, 0, stream, s);
 }
 
+/* Up to a warp's work rows go to as few threads as hold them: the fewer, the less they wait for each
+ * other. */
 template <class T> static cudaError_t launch_forward(const lt_CudaSoftmax &s, cudaStream_t stream) {
-  if (s.n <= 4 * 32) {
-    Groups g = groups_for(s.outer, s.n, 4, 32);
-    return launch("softmax_rows", softmax_rows<T, 4>, g.grid, g.block, 0, stream, s);
+  if (s.n <= 16 * LT_WARP) {
+    Groups g = groups_for(s.outer, s.n, 16, LT_WARP);
+    return launch("softmax_rows", softmax_rows<T, 16>, g.grid, g.block, 0, stream, s);
   }
   if (s.n <= 32 * 256) {
     Groups g = groups_for(s.outer, s.n, 32, 256);
@@ -233,11 +268,6 @@ template <class T> static cudaError_t launch_forward(const lt_CudaSoftmax &s, cu
 
 template <class T>
 static cudaError_t launch_backward(const lt_CudaSoftmax &s, cudaStream_t stream) {
-  if (s.n <= 4 * 32) {
-    Groups g = groups_for(s.outer, s.n, 4, 32);
-    return launch("softmax_backward_rows", softmax_backward_rows<T, 4>, g.grid, g.block, 0, stream,
-                  s);
-  }
   if (s.n <= 16 * 512) {
     Groups g = groups_for(s.outer, s.n, 16, 512);
     return launch("softmax_backward_rows", softmax_backward_rows<T, 16>, g.grid, g.block, 0, stream,
