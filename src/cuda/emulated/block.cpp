@@ -242,7 +242,7 @@ Fiber *next_fiber(Worker *w) {
 }
 
 /* The current thread waits; whoever releases it has put its context on the ready list. */
-void suspend(Worker *w, Fiber *me) {
+inline __attribute__((always_inline)) void suspend(Worker *w, Fiber *me) {
   Fiber *next = next_fiber(w);
   if (next == me) return;
   w->current = next;

@@ -8,7 +8,6 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
 #endif
 
 #ifdef __APPLE__
@@ -69,10 +68,6 @@ __asm__(".text\n"
         "  ret\n");
 enum { SAVED = 20, ENTRY = 11 };
 #endif
-#ifndef LT_EMULATED_UCONTEXT
-extern "C" void lt_emulated_switch(void **save, void *load);
-#endif
-
 #if defined(__linux__) && defined(__GNUC__)
 __asm__(".section .note.GNU-stack,\"\"\n.text\n");
 #endif
@@ -102,32 +97,6 @@ void stack_enter(Stack *stack, void (*main)(void)) {
   sp[ENTRY] = (void *)main;
   stack->saved = sp;
 #endif
-}
-
-void stack_entered(Stack *from, Stack *now) {
-#ifdef __SANITIZE_ADDRESS__
-  const void *low;
-  size_t size;
-  __sanitizer_finish_switch_fiber(now->fake, &low, &size);
-  if (from && !from->low) {
-    from->low = (char *)low;
-    from->top = (char *)low + size;
-  }
-#else
-  (void)from, (void)now;
-#endif
-}
-
-void stack_switch(Stack *from, Stack *to) {
-#ifdef __SANITIZE_ADDRESS__
-  __sanitizer_start_switch_fiber(&from->fake, to->low, (size_t)(to->top - to->low));
-#endif
-#ifdef LT_EMULATED_UCONTEXT
-  swapcontext(&from->saved, &to->saved);
-#else
-  lt_emulated_switch(&from->saved, to->saved);
-#endif
-  stack_entered(nullptr, from);
 }
 
 bool stack_redirect(void *interrupted, Stack *stack, void (*main)(void)) {
