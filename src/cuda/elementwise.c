@@ -111,6 +111,34 @@ static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
   return last == 0 || r->aligned;
 }
 
+/* Fills f where these rows are float32 without gaps; false: they are not. */
+static bool flat_of(const lt_CudaRows *r, lt_OpId op, int inputs, lt_CudaFlat *f) {
+  bool test = lt_ops[op].rule == LT_RULE_TEST && r->dtype[0] == LT_bool;
+  if (r->outer || (r->dtype[0] != LT_float32 && !test)) return false;
+  *f = (lt_CudaFlat){.numel = r->numel,
+                     .out = r->data[0],
+                     .a = r->a,
+                     .b = r->b,
+                     .limit = r->limit,
+                     .gives_bool = test};
+  bool fits = (uintptr_t)r->data[0] % (test ? 4 : 16) == 0;
+  for (int k = 0; k < inputs; k++) {
+    f->in[k] = r->data[k + 1];
+    f->place[k] = r->place[k + 1];
+    f->value[k] = r->value[k + 1];
+    fits &= f->place[k] == LT_CUDA_VALUE || r->dtype[k + 1] == LT_float32;
+    fits &= f->place[k] != LT_CUDA_DENSE || (uintptr_t)f->in[k] % 16 == 0;
+  }
+  return fits;
+}
+
+static cudaError_t launch_rows(const lt_CudaRows *rows, lt_OpId op, int inputs,
+                               cudaStream_t stream) {
+  lt_CudaFlat flat;
+  return flat_of(rows, op, inputs, &flat) ? lt_cuda_launch_elementwise_flat((int)op, &flat, stream)
+                                          : lt_cuda_launch_elementwise_rows((int)op, rows, stream);
+}
+
 /* ---- any loop -------------------------------------------------------------------------------- */
 
 static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype compute,
@@ -162,6 +190,6 @@ bool lt_cuda_elementwise(const lt_Loop *l) {
   int inputs = op == l->op ? l->inputs : 1;
   lt_CudaRows rows;
   if (compute == LT_float32 && rows_of(l, inputs, &rows))
-    return lt_cuda_ran(lt_cuda_launch_elementwise_dense((int)op, &rows, stream));
+    return lt_cuda_ran(launch_rows(&rows, op, inputs, stream));
   return lt_cuda_ran(launch_any(l, op, inputs, compute, stream));
 }

@@ -2,7 +2,8 @@
  *
  *   elementwise.c              chooses a launcher and fills its struct
  *   elementwise_<type>.cu      any op, dtypes and layout, computed in one type: elementwise.cuh
- *   elementwise_dense.cu       a kernel for each op: floats in rows that are dense, 16 bytes at a time
+ *   elementwise_flat.cu        a kernel for each op: float32 without gaps, 16 bytes at a time
+ *   elementwise_rows.cu        a kernel for each op: floats and bytes in dense rows, the same
  *   elementwise_copy.cu        elements moved without a change: copies, transposes, fills
  *
  * The texts of the ops come from ops.def and mathx.h, as those of the CPU do.
@@ -56,16 +57,34 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_bool(const lt_CudaOperands *
                                                          const lt_CudaShape *shape,
                                                          cudaStream_t stream);
 
-/* ---- floats in dense rows -------------------------------------------------------------------- */
+/* ---- float32 without gaps -------------------------------------------------------------------- */
+
+/* Where an input comes from. */
+typedef enum lt_CudaPlace {
+  LT_CUDA_VALUE,  /* a number of the host */
+  LT_CUDA_SINGLE, /* always the same element: stride 0 (of rows: in the whole row) */
+  LT_CUDA_DENSE
+} lt_CudaPlace;
+
+/* Pointers to dense memory are aligned to 16 bytes. The output is float32, or bool where the op is
+ * a test. */
+typedef struct lt_CudaFlat {
+  int64_t numel;
+  void *out;
+  const float *in[3];
+  float value[3];
+  float a, b, limit;
+  uint8_t place[3];
+  bool gives_bool;
+} lt_CudaFlat;
+
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_flat(int op, const lt_CudaFlat *flat,
+                                                         cudaStream_t stream);
+
+/* ---- floats and bytes in dense rows ---------------------------------------------------------- */
 
 #define LT_CUDA_GROUP      8 /* neighbouring elements that a thread takes at once */
 #define LT_CUDA_OUTER_DIMS 2
-
-typedef enum lt_CudaPlace {
-  LT_CUDA_VALUE,  /* a number of the host */
-  LT_CUDA_SINGLE, /* in a row always the same element: stride 0 */
-  LT_CUDA_DENSE
-} lt_CudaPlace;
 
 /* Rows of `length` elements, in each of which an operand is dense or always the same. Several rows:
  * length is a multiple of LT_CUDA_GROUP, and every group lies where it can be read at once
@@ -82,8 +101,8 @@ typedef struct lt_CudaRows {
   int64_t strides[4][LT_CUDA_OUTER_DIMS];
 } lt_CudaRows;
 
-LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_dense(int op, const lt_CudaRows *rows,
-                                                          cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_rows(int op, const lt_CudaRows *rows,
+                                                         cudaStream_t stream);
 
 /* ---- elements moved -------------------------------------------------------------------------- */
 

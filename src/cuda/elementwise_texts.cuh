@@ -42,3 +42,20 @@
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, itext)
 #define TEXT_I(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, itext)
 #endif
+
+/* ---- ops as types ---------------------------------------------------------------------------- */
+
+/* For kernels that are made for each op: what LT_TEXT is to be for a struct Op_<name> of it. */
+#define TEST_VALUE       0
+#define TEST_TRUTH_VALUE 1
+#define LT_OP_STRUCT(name, count, result, text)                                                    \
+  struct Op_##name {                                                                               \
+    static constexpr int inputs = count;                                                           \
+    static constexpr bool test = TEST_OF(result);                                                  \
+    static __device__ __forceinline__ T of(T x, T y, T z, T a, T b, T MAXFINITE) {                 \
+      (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;                                \
+      return result(text);                                                                         \
+    }                                                                                              \
+  };
+#define TEST_OF(result)  TEST_OF_(result)
+#define TEST_OF_(result) TEST_##result

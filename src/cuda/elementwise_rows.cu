@@ -1,5 +1,5 @@
-/* elementwise_dense.cu: a kernel for each op, for floats in rows that are dense: a thread takes
- * LT_CUDA_GROUP neighbouring elements, and reads and writes them 16 bytes at a time.
+/* elementwise_rows.cu: a kernel for each op, for floats and bytes in rows that are dense: a thread
+ * takes LT_CUDA_GROUP neighbouring elements, and reads and writes them 16 bytes at a time.
  *
  * Elements are fetched from all operands before any of them is looked at, so that the reads are
  * under way together. What cannot be read like that (the last block, memory that is not aligned)
@@ -120,7 +120,7 @@ template <class Op> LT_DEVICE_INLINE void do_one(const lt_CudaRows &l, int64_t i
 }
 
 template <class Op>
-static __global__ void __launch_bounds__(THREADS) dense(const __grid_constant__ lt_CudaRows l) {
+static __global__ void __launch_bounds__(THREADS) in_rows(const __grid_constant__ lt_CudaRows l) {
   int64_t first = (int64_t)blockIdx.x * (THREADS * GROUP);
   if (l.aligned && (l.outer || first + THREADS * GROUP <= l.numel)) {
     int64_t at = first + (int64_t)threadIdx.x * GROUP, row[4] = {0, 0, 0, 0};
@@ -144,26 +144,19 @@ static __global__ void __launch_bounds__(THREADS) dense(const __grid_constant__ 
   }
 }
 
-#define LT_TEXT(name, count, result, text)                                                         \
-  struct Op_##name {                                                                               \
-    static constexpr int inputs = count;                                                           \
-    static __device__ __forceinline__ T of(T x, T y, T z, T a, T b, T MAXFINITE) {                 \
-      (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;                                \
-      return result(text);                                                                         \
-    }                                                                                              \
-  };
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
   TEXT_##types(name, inputs, rule, ftext, itext)
+#define LT_TEXT LT_OP_STRUCT
 #include "ops.def"
 #undef LT_TEXT
 
-LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_dense(int op, const lt_CudaRows *rows,
-                                                          cudaStream_t stream) {
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_rows(int op, const lt_CudaRows *rows,
+                                                         cudaStream_t stream) {
   dim3 grid = grid_for(blocks_for(rows->numel, THREADS * GROUP));
   switch (op) {
 #define LT_TEXT(name, count, result, text)                                                         \
   case LT_OP_##name:                                                                               \
-    return launch(#name, dense<Op_##name>, grid, dim3(THREADS), 0, stream, *rows);
+    return launch(#name, in_rows<Op_##name>, grid, dim3(THREADS), 0, stream, *rows);
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
   TEXT_##types(name, inputs, rule, ftext, itext)
 #include "ops.def"

@@ -1,0 +1,90 @@
+/* elementwise_flat.cu: a kernel for each op, for float32 without gaps: the most frequent case, and
+ * bound by memory alone.
+ *
+ * A thread takes two quads of four elements; neighbouring threads have neighbouring quads. Both are
+ * read from all inputs before anything is written, so that the reads are under way together. Quads
+ * are single variables, not arrays: compilers keep them in registers at any level of optimization.
+ */
+#include "elementwise_begin.cuh"
+
+#define T float
+#define LT_IS_FLOAT
+#include "elementwise_texts.cuh"
+
+#define THREADS 128
+
+/* Quad i of input k. */
+LT_DEVICE_INLINE float4 read(const lt_CudaFlat &l, int k, int64_t i) {
+  if (l.place[k] == LT_CUDA_DENSE) return ((const float4 *)l.in[k])[i];
+  float v = l.place[k] == LT_CUDA_VALUE ? l.value[k] : *l.in[k];
+  return make_float4(v, v, v, v);
+}
+
+template <class Op> LT_DEVICE_INLINE float one(const lt_CudaFlat &l, float x, float y, float z) {
+  return Op::of(x, y, z, l.a, l.b, l.limit);
+}
+
+template <class Op>
+LT_DEVICE_INLINE void write(const lt_CudaFlat &l, int64_t i, float4 x, float4 y, float4 z) {
+  float4 v = make_float4(one<Op>(l, x.x, y.x, z.x), one<Op>(l, x.y, y.y, z.y),
+                         one<Op>(l, x.z, y.z, z.z), one<Op>(l, x.w, y.w, z.w));
+  if (Op::test && l.gives_bool)
+    ((uchar4 *)l.out)[i] = make_uchar4(v.x != 0, v.y != 0, v.z != 0, v.w != 0);
+  else
+    ((float4 *)l.out)[i] = v;
+}
+
+/* The last elements, fewer than four. */
+template <class Op> LT_DEVICE_INLINE void rest(const lt_CudaFlat &l, int64_t i) {
+#pragma unroll 1
+  for (; i < l.numel; i++) {
+    float v[3] = {0, 0, 0};
+    for (int k = 0; k < Op::inputs; k++)
+      v[k] =
+          l.place[k] == LT_CUDA_VALUE ? l.value[k] : l.in[k][l.place[k] == LT_CUDA_DENSE ? i : 0];
+    float result = one<Op>(l, v[0], v[1], v[2]);
+    if (Op::test && l.gives_bool)
+      ((uint8_t *)l.out)[i] = result != 0;
+    else
+      ((float *)l.out)[i] = result;
+  }
+}
+
+template <class Op>
+static __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ lt_CudaFlat l) {
+  int64_t i = (int64_t)blockIdx.x * (2 * THREADS) + threadIdx.x, j = i + THREADS,
+          quads = l.numel / 4;
+  float4 none = make_float4(0, 0, 0, 0);
+  if (j < quads) {
+    float4 x = read(l, 0, i), x2 = read(l, 0, j);
+    float4 y = Op::inputs > 1 ? read(l, 1, i) : none, y2 = Op::inputs > 1 ? read(l, 1, j) : none;
+    float4 z = Op::inputs > 2 ? read(l, 2, i) : none, z2 = Op::inputs > 2 ? read(l, 2, j) : none;
+    write<Op>(l, i, x, y, z);
+    write<Op>(l, j, x2, y2, z2);
+  } else if (i < quads) {
+    write<Op>(l, i, read(l, 0, i), Op::inputs > 1 ? read(l, 1, i) : none,
+              Op::inputs > 2 ? read(l, 2, i) : none);
+  }
+  if (i == quads || j == quads) rest<Op>(l, quads * 4);
+}
+
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  TEXT_##types(name, inputs, rule, ftext, itext)
+#define LT_TEXT LT_OP_STRUCT
+#include "ops.def"
+#undef LT_TEXT
+
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_flat(int op, const lt_CudaFlat *l,
+                                                         cudaStream_t stream) {
+  dim3 grid = grid_for(blocks_for(l->numel, 8 * THREADS));
+  switch (op) {
+#define LT_TEXT(name, count, result, text)                                                         \
+  case LT_OP_##name:                                                                               \
+    return launch(#name, flat<Op_##name>, grid, dim3(THREADS), 0, stream, *l);
+#define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
+  TEXT_##types(name, inputs, rule, ftext, itext)
+#include "ops.def"
+  default:
+    return cudaErrorInvalidValue;
+  }
+}
