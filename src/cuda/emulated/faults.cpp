@@ -26,7 +26,6 @@ thread_local Worker *this_worker;
 
 /* Written by handlers: the last one to write wins, and texts stay readable. */
 char fault_text[256];
-std::mutex fault_mutex;
 
 struct sigaction before_segv, before_bus, before_fpe;
 

@@ -27,7 +27,7 @@ struct Stream {
   std::mutex mutex; /* of the members below */
   std::condition_variable wake, ended;
   Operation *first = nullptr, *last = nullptr;
-  unsigned long long queued = 0, done = 0;
+  std::atomic<unsigned long long> queued{0}, done{0}; /* written under the mutex */
   int waiters = 0;
   bool quit = false, asleep = false;
 
@@ -40,13 +40,27 @@ struct Stream {
 
 namespace {
 
-enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5, SPIN = 20000 /* nanoseconds */ };
 
 /* Guards the table of handles. A device's streams_mutex is never taken before it. */
 std::mutex handles_mutex;
 std::unordered_map<cudaStream_t, StreamRef> &handles =
     *new std::unordered_map<cudaStream_t, StreamRef>();
 std::atomic<int> busy; /* streams that are running an operation */
+
+/* Work often comes, and ends, within the time that it takes to sleep and be woken. */
+template <class F> void spin_until(F there) {
+  if (options().workers < 2 || there()) return;
+  long long end = lt_emulated_clock() + SPIN;
+  do
+    for (int i = 0; i < 32; i++) {
+      if (there()) return;
+#ifdef __x86_64__
+      __builtin_ia32_pause();
+#endif
+    }
+  while (lt_emulated_clock() < end);
+}
 
 void pause_at_random() {
   long limit = options().delay;
@@ -138,6 +152,11 @@ void Stream::run() {
   current_device() = device->index;
   Lock lock(mutex);
   for (;;) {
+    if (!first && !quit) {
+      lock.unlock();
+      spin_until([&] { return queued != done; });
+      lock.lock();
+    }
     asleep = true;
     wake.wait(lock, [&] { return first || quit; });
     asleep = false;
@@ -179,6 +198,7 @@ unsigned long long enqueue(const StreamRef &s, Operation *operation) {
 }
 
 void wait_for(const StreamRef &s, unsigned long long number) {
+  spin_until([&] { return s->done >= number; });
   Lock lock(s->mutex);
   s->waiters++;
   s->ended.wait(lock, [&] { return s->done >= number; });
