@@ -74,11 +74,18 @@ __asm__(".section .note.GNU-stack,\"\"\n.text\n");
 
 namespace emulated {
 
-void stack_enter(Stack *stack, void (*main)(void)) {
-  stack->fake = nullptr;
+/* Its frames are gone, without having returned. */
+static void forget_frames(Stack *stack) {
 #ifdef __SANITIZE_ADDRESS__
   __asan_unpoison_memory_region(stack->low, (size_t)(stack->top - stack->low));
+#else
+  (void)stack;
 #endif
+}
+
+void stack_enter(Stack *stack, void (*main)(void)) {
+  stack->fake = nullptr;
+  forget_frames(stack);
 #ifdef LT_EMULATED_UCONTEXT
   getcontext(&stack->saved);
   stack->saved.uc_stack.ss_sp = stack->low;
@@ -100,6 +107,7 @@ void stack_enter(Stack *stack, void (*main)(void)) {
 }
 
 bool stack_redirect(void *interrupted, Stack *stack, void (*main)(void)) {
+  forget_frames(stack);
 #if defined(__linux__) && defined(__x86_64__)
   ucontext_t *context = (ucontext_t *)interrupted;
   uintptr_t sp = ((uintptr_t)stack->top & ~(uintptr_t)15) - 8;
