@@ -90,10 +90,12 @@ isa_base   :=
 ldflags := $(sanitize) $(LDFLAGS)
 ldlibs  := $(OPENMP_LIBS) $(VECTOR_LIBS) -lz $(if $(filter Linux,$(SYSTEM)),-ldl) -lm
 ifeq ($(SYSTEM),Darwin)
+whole = -Wl,-force_load,$(1)
 shared := -bundle -undefined dynamic_lookup
 plugin := -bundle -undefined dynamic_lookup
 export :=
 else
+whole = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
 shared := -shared -Wl,--version-script=tools/build/core.map -Wl,-Bsymbolic-functions
 plugin := -shared
 export := -rdynamic
@@ -145,7 +147,7 @@ nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
 emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
 emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
-  -Wno-unknown-pragmas $(exact) -fno-extern-tls-init $(emulated_include) -Isrc -Isrc/tensor \
+  -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) -fno-extern-tls-init $(emulated_include) -Isrc -Isrc/tensor \
   $(defines)
 
 $(BUILD)/obj/real/flags: FORCE
@@ -230,12 +232,13 @@ $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(shared) $(bindings) $(core) -o $@ $(ldlibs)
 
+# All of the library goes into a test, since a backend that it loads may call any of it.
 .PHONY: ctests
 ctests: $(ctests) $(cplugins) $(emulated_tests)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
-	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(library) -o $@ $(ldlibs)
+	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
 # A device's backend, loaded at run time; what it needs of the core it finds in the program.
 $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 	@mkdir -p $(@D)

@@ -122,8 +122,8 @@ static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const cha
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  if (lt_device_equal(d, chosen) || follows(t) || may_mix(c->op) || may_index(c, t, name))
-    return true;
+  if (lt_device_equal(d, chosen) || may_mix(c->op) || may_index(c, t, name)) return true;
+  if (follows(t) && c->op != LT_OP__adamw_step) return true; /* whose averages are written */
   return fail_apart(place, t, name);
 }
 
