@@ -61,7 +61,9 @@ template <int DIMS> struct Part {
 } // namespace
 
 template <int DIMS>
-static __global__ void __launch_bounds__(THREADS) elementwise(lt_CudaOperands l, Part<DIMS> part) {
+static __global__ void __launch_bounds__(THREADS)
+    elementwise(const __grid_constant__ lt_CudaOperands l,
+                const __grid_constant__ Part<DIMS> part) {
   int64_t first = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
 #pragma unroll 1
   for (int e = 0; e < EACH; e++) {

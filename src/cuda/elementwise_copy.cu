@@ -33,7 +33,8 @@ template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *s) {
 
 template <class E, int DIMS>
 static __global__ void __launch_bounds__(THREADS)
-    move_elements(E *to, const E *from, E value, int64_t numel, Part<DIMS> part) {
+    move_elements(E *to, const E *from, E value, int64_t numel,
+                  const __grid_constant__ Part<DIMS> part) {
   int64_t first = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
   for (int e = 0; e < EACH; e++) {
     int64_t left = first + e * THREADS, t = 0, f = 0;
@@ -65,7 +66,8 @@ static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStr
 
 /* ---- dense memory ---------------------------------------------------------------------------- */
 
-/* 16 bytes at a time; the last and the first few one by one. */
+/* 16 bytes at a time; the last and the first few one by one. `head` is whole elements, after which
+ * the pattern begins anew. */
 static __global__ void __launch_bounds__(THREADS)
     fill_bytes(uint8_t *to, uint64_t pattern, int64_t head, int64_t quads, int64_t nbytes) {
   int64_t i = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
@@ -73,12 +75,6 @@ static __global__ void __launch_bounds__(THREADS)
   if (i < head) to[i] = (uint8_t)(pattern >> 8 * (i % 8));
   int64_t tail = head + quads * 16 + i;
   if (i < 16 && tail < nbytes) to[tail] = (uint8_t)(pattern >> 8 * (tail % 8));
-  /* where the head ends in the middle of the pattern, it is turned */
-  int turn = (int)(head % 8) * 8;
-  if (turn) {
-    uint64_t turned = pattern >> turn | pattern << (64 - turn);
-    low = (unsigned)turned, high = (unsigned)(turned >> 32);
-  }
   for (int e = 0; e < EACH; e++, i += THREADS)
     if (i < quads) ((uint4 *)(to + head))[i] = make_uint4(low, high, low, high);
 }
@@ -110,7 +106,8 @@ struct Tiles {
 
 template <class E, int DIMS>
 static __global__ void __launch_bounds__(TILE *ROWS)
-    move_tiles(E *to, const E *from, Tiles t, Part<DIMS> outer) {
+    move_tiles(E *to, const E *from, const __grid_constant__ Tiles t,
+               const __grid_constant__ Part<DIMS> outer) {
   __shared__ E tile[TILE][TILE + (sizeof(E) < 4 ? 4 / sizeof(E) : 1)];
   int64_t left = (int64_t)blockIdx.x;
   int64_t last = rest_of(left, t.tiles_last) * TILE, across = rest_of(left, t.tiles_across) * TILE;

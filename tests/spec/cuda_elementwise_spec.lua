@@ -95,6 +95,9 @@ local function permuted(shape, dims)
   for _, size in ipairs(shape) do n = n * size end
   return {n, function(x) return x:view(shape):permute(dims) end}
 end
+local function cut(rows, columns, kept)
+  return {rows * columns, function(x) return x:view(rows, columns):narrow(2, 2, kept) end}
+end
 local function one() return {1, function(x) return x:view{} end} end
 local function expanded(...)
   local shape = {...}
@@ -116,6 +119,7 @@ local LAYOUTS = {
   ["one transposed"] = {dense(19, 35), transposed(19, 35), dense(35)},
   ["rows of groups, broadcast"] = {dense(6, 16), dense(16), dense(6, 1)},
   ["rows of no groups, broadcast"] = {dense(6, 13), dense(13), dense(6, 1)},
+  ["cut rows"] = {cut(9, 27, 24), dense(9, 24), cut(9, 25, 24)},
   ["three dimensions, broadcast"] = {dense(4, 1, 24), dense(5, 24), dense(4, 5, 1)},
   ["four dimensions"] = {dense(2, 1, 3, 8), dense(2, 5, 1, 8), dense(1, 5, 3, 8)},
   ["six dimensions"] = {
@@ -218,6 +222,18 @@ describe("elementwise ops on CUDA", function()
         compare_results()
       end
     end
+  end)
+
+  it("saturate a 0-d float of the CPU that becomes an integer", function()
+    for _, dtype in ipairs{"int8", "int32", "int64"} do
+      for _, number in ipairs{1e10, -1e10, 1e30, 0 / 0, 2.9} do
+        local x = lt.arange(1, 9, {dtype = dtype, device = "cpu"})
+        local value = lt.tensor(number, {dtype = "float64", device = "cpu"})
+        local y = x:to(device)
+        compare(lt.masked_fill, {x, x:gt(4), value}, {y, y:gt(4), value}, {}, dtype .. number)
+      end
+    end
+    compare_results()
   end)
 
   it("do not take a tensor of the CPU that is not 0-d", function()
