@@ -45,29 +45,37 @@ LT_DEVICE_INLINE void unpack(float (&v)[GROUP], const uint32_t (&w)[GROUP], int 
   }
 }
 
+/* Neighbours as one word, the first one lowest. */
+LT_DEVICE_INLINE uint32_t two(__half a, __half b) {
+  return __half_as_ushort(a) | (uint32_t)__half_as_ushort(b) << 16;
+}
+LT_DEVICE_INLINE uint32_t two(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return __bfloat16_as_ushort(a) | (uint32_t)__bfloat16_as_ushort(b) << 16;
+}
+LT_DEVICE_INLINE uint32_t byte_of(float v, int dtype) {
+  return dtype == LT_bool ? v != 0 : convert<uint8_t>(v);
+}
+LT_DEVICE_INLINE uint32_t four(const float *v, int dtype) {
+  return byte_of(v[0], dtype) | byte_of(v[1], dtype) << 8 | byte_of(v[2], dtype) << 16 |
+         byte_of(v[3], dtype) << 24;
+}
+
 LT_DEVICE_INLINE void put(void *memory, int dtype, int64_t i, const float (&v)[GROUP]) {
   if (dtype == LT_float32) {
     float4 *to = (float4 *)memory + i / 4;
     to[0] = make_float4(v[0], v[1], v[2], v[3]);
     to[1] = make_float4(v[4], v[5], v[6], v[7]);
-    return;
-  }
-  uint32_t w[4] = {0, 0, 0, 0};
-  if (dtype == LT_float16) {
-    for (int e = 0; e < GROUP; e++)
-      w[e / 2] |= (uint32_t)__half_as_ushort(half_of(v[e])) << 16 * (e % 2);
+  } else if (dtype == LT_float16) {
+    ((uint4 *)memory)[i / 8] =
+        make_uint4(two(half_of(v[0]), half_of(v[1])), two(half_of(v[2]), half_of(v[3])),
+                   two(half_of(v[4]), half_of(v[5])), two(half_of(v[6]), half_of(v[7])));
   } else if (dtype == LT_bfloat16) {
-    for (int e = 0; e < GROUP; e++)
-      w[e / 2] |= (uint32_t)__bfloat16_as_ushort(bfloat16_of(v[e])) << 16 * (e % 2);
-  } else if (dtype == LT_bool) {
-    for (int e = 0; e < GROUP; e++) w[e / 4] |= (uint32_t)(v[e] != 0) << 8 * (e % 4);
+    ((uint4 *)memory)[i / 8] = make_uint4(
+        two(bfloat16_of(v[0]), bfloat16_of(v[1])), two(bfloat16_of(v[2]), bfloat16_of(v[3])),
+        two(bfloat16_of(v[4]), bfloat16_of(v[5])), two(bfloat16_of(v[6]), bfloat16_of(v[7])));
   } else {
-    for (int e = 0; e < GROUP; e++) w[e / 4] |= (uint32_t)convert<uint8_t>(v[e]) << 8 * (e % 4);
+    ((uint2 *)memory)[i / 8] = make_uint2(four(v, dtype), four(v + 4, dtype));
   }
-  if (dtype >= LT_float16)
-    ((uint4 *)memory)[i / 8] = make_uint4(w[0], w[1], w[2], w[3]);
-  else
-    ((uint2 *)memory)[i / 8] = make_uint2(w[0], w[1]);
 }
 
 /* ---- single elements ------------------------------------------------------------------------- */
