@@ -5,6 +5,7 @@
  *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
  *   FIELD                                       where lt_CudaNumber holds it
  *   LAUNCHER, NAME                              what it exports, and the kernel's name in messages
+ *   OWN                                         its dtype; float32 has elementwise_flat.cu instead
  *
  * after it has included elementwise_begin.cuh, and then includes this file.
  */
@@ -81,20 +82,91 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-template <int DIMS>
-static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cudaStream_t stream) {
+template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *shape) {
   Part<DIMS> part = {};
   part.ndim = shape->ndim;
   for (int d = 0; d < shape->ndim; d++) {
     part.shape[d] = shape->shape[d];
     for (int k = 0; k < 4; k++) part.strides[k][d] = shape->strides[k][d];
   }
-  return launch(NAME, elementwise<DIMS>, grid_for(blocks_for(l->numel, THREADS * EACH)),
-                dim3(THREADS), 0, stream, *l, part);
+  return part;
 }
+
+template <int DIMS>
+static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cudaStream_t stream) {
+  return launch(NAME, elementwise<DIMS>, grid_for(blocks_for(l->numel, THREADS * EACH)),
+                dim3(THREADS), 0, stream, *l, part_of<DIMS>(shape));
+}
+
+/* ---- memory without gaps --------------------------------------------------------------------- */
+
+#ifdef OWN
+/* 16 bytes of an operand, or 32, and what a test gives for them. */
+#define PACK (sizeof(T) == 8 ? 4 : (int)(16 / sizeof(T)))
+namespace {
+struct alignas(16) Pack {
+  T v[PACK];
+};
+struct alignas(PACK) Truths {
+  uint8_t v[PACK];
+};
+} // namespace
+
+/* Pack i of operand k; of an operand that is always the same, which `step` 0 says, its element. */
+LT_DEVICE_INLINE Pack get_pack(const lt_CudaOperands &l, int k, int64_t step, int64_t i) {
+  Pack p;
+  if (k <= l.inputs && l.data[k] && step) return ((const Pack *)l.data[k])[i];
+  T same = k > l.inputs ? (T)0 : l.data[k] ? *(const T *)l.data[k] : l.value[k].FIELD;
+  for (int e = 0; e < PACK; e++) p.v[e] = same;
+  return p;
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    elementwise_packs(const __grid_constant__ lt_CudaOperands l,
+                      const __grid_constant__ Part<1> part) {
+  int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x, packs = l.numel / PACK;
+  if (i < packs) {
+    Pack x = get_pack(l, 1, part.strides[1][0], i), y = get_pack(l, 2, part.strides[2][0], i),
+         z = get_pack(l, 3, part.strides[3][0], i);
+    for (int e = 0; e < PACK; e++)
+      x.v[e] = apply(l.op, x.v[e], y.v[e], z.v[e], l.a.FIELD, l.b.FIELD, l.limit.FIELD);
+    if (l.dtype[0] == OWN) {
+      ((Pack *)l.data[0])[i] = x;
+    } else {
+      Truths t;
+      for (int e = 0; e < PACK; e++) t.v[e] = x.v[e] != 0;
+      ((Truths *)l.data[0])[i] = t;
+    }
+  } else if (i == packs) { /* the last elements, fewer than a pack */
+    for (int64_t n = packs * PACK; n < l.numel; n++)
+      store<T>(l.data[0], l.dtype[0], n,
+               apply(l.op, get(l, 1, n * part.strides[1][0]), get(l, 2, n * part.strides[2][0]),
+                     get(l, 3, n * part.strides[3][0]), l.a.FIELD, l.b.FIELD, l.limit.FIELD));
+  }
+}
+
+/* Dense, aligned, and of dtype OWN? The output of a test may be bool. */
+static bool in_packs(const lt_CudaOperands *l, const lt_CudaShape *shape) {
+  if (shape->ndim != 1) return false;
+  for (int k = 0; k <= l->inputs; k++) {
+    bool truths = k == 0 && l->dtype[0] == LT_bool;
+    if (!l->data[k]) continue;
+    if (l->dtype[k] != OWN && !truths) return false;
+    if (k > 0 && shape->strides[k][0] == 0) continue;
+    if (shape->strides[k][0] != 1 || (uintptr_t)l->data[k] % (l->dtype[k] == OWN ? 16 : PACK))
+      return false;
+  }
+  return true;
+}
+#endif
 
 LT_C_LINKAGE cudaError_t LAUNCHER(const lt_CudaOperands *l, const lt_CudaShape *shape,
                                   cudaStream_t stream) {
+#ifdef OWN
+  if (in_packs(l, shape))
+    return launch(NAME, elementwise_packs, grid_for(blocks_for(l->numel, THREADS * PACK)),
+                  dim3(THREADS), 0, stream, *l, part_of<1>(shape));
+#endif
   return shape->ndim == 1   ? run<1>(l, shape, stream)
          : shape->ndim <= 4 ? run<4>(l, shape, stream)
                             : run<LT_MAX_DIMS>(l, shape, stream);

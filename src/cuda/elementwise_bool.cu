@@ -10,6 +10,7 @@
 #define T        uint8_t
 #define U        uint8_t
 #define FIELD    bool_
+#define OWN      LT_bool
 #define LAUNCHER lt_cuda_launch_elementwise_bool
 #define NAME     "elementwise bool"
 #define LT_IS_BOOL

@@ -95,8 +95,8 @@ local function permuted(shape, dims)
   for _, size in ipairs(shape) do n = n * size end
   return {n, function(x) return x:view(shape):permute(dims) end}
 end
-local function cut(rows, columns, kept)
-  return {rows * columns, function(x) return x:view(rows, columns):narrow(2, 2, kept) end}
+local function cut(rows, columns, first, kept)
+  return {rows * columns, function(x) return x:view(rows, columns):narrow(2, first, kept) end}
 end
 local function one() return {1, function(x) return x:view{} end} end
 local function expanded(...)
@@ -119,7 +119,9 @@ local LAYOUTS = {
   ["one transposed"] = {dense(19, 35), transposed(19, 35), dense(35)},
   ["rows of groups, broadcast"] = {dense(6, 16), dense(16), dense(6, 1)},
   ["rows of no groups, broadcast"] = {dense(6, 13), dense(13), dense(6, 1)},
-  ["cut rows"] = {cut(9, 27, 24), dense(9, 24), cut(9, 25, 24)},
+  ["cut rows"] = {cut(9, 27, 1, 24), dense(9, 24), cut(9, 25, 1, 24)},
+  ["cut rows, aligned"] = {cut(9, 32, 9, 16), dense(9, 16), cut(9, 48, 17, 16)},
+  ["cut rows, not aligned"] = {cut(9, 32, 2, 24), dense(9, 24), cut(9, 48, 3, 24)},
   ["three dimensions, broadcast"] = {dense(4, 1, 24), dense(5, 24), dense(4, 5, 1)},
   ["four dimensions"] = {dense(2, 1, 3, 8), dense(2, 5, 1, 8), dense(1, 5, 3, 8)},
   ["six dimensions"] = {
