@@ -33,7 +33,11 @@ end
 
 -- {name = "GPU", total_memory = 25276510208, major = 8, minor = 0} -> "GPU, memory 23.5 GiB, ..."
 local function describe_properties(properties)
-  local function memory(bytes) return bytes and ("%.1f GiB"):format(bytes / 2 ^ 30) end
+  local function memory(bytes)
+    if not bytes then return nil end
+    local giga = bytes / 2 ^ 30
+    return giga >= 1 and ("%.1f GiB"):format(giga) or ("%.0f MiB"):format(bytes / 2 ^ 20)
+  end
   return describe {
     name = properties.name ~= "" and properties.name or nil,
     ["memory"] = memory(properties.total_memory),
