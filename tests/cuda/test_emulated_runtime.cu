@@ -199,7 +199,7 @@ static void work_is_queued() {
     Gate gate;
     gate.hold(s);
     for (int i = 1; i <= 10; i++) OK(add_on(s, d, 1000, i));
-    CHECK_INT(cudaStreamQuery(s), cudaErrorNotReady);
+    FAILS(cudaStreamQuery(s), cudaErrorNotReady);
     gate.open = true;
     OK(cudaStreamSynchronize(s));
     OK(cudaStreamQuery(s));

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "faults.h"
+#include "options.h"
 
 namespace emulated {
 namespace {
@@ -263,11 +264,13 @@ void fiber_main() {
   Fiber *me = w->current;
   stack_entered(&w->base, &me->stack);
   for (;;) {
+    w->running = true; /* not before: what stops a block goes back to what the first switch saved */
     if (lt_emulated_next(here)) w->grid->launch->run(w->grid->launch);
     if (w->owner[me->thread] == me) w->owner[me->thread] = nullptr;
     w->live--;
     w->idle.push(me);
     if (w->live == 0 && w->progress.started == w->progress.threads) {
+      w->running = false;
       stack_switch(&me->stack, &w->base);
     } else {
       suspend(w, me);
@@ -280,7 +283,7 @@ void start_block(Worker *w) {
   lt_EmulatedBlock &b = w->progress;
   b.started = 0;
   b.threads = g->block.x * g->block.y * g->block.z;
-  if (options_reverse()) {
+  if (options().reverse) {
     b.step = ~0u;
     b.first = {g->block.x - 1, g->block.y - 1, g->block.z - 1};
     b.stop = {~0u, ~0u, ~0u};
@@ -326,7 +329,6 @@ bool run_block(Worker *w) {
   start_block(w);
   Fiber *first = fresh(w);
   w->current = first;
-  w->running = true;
   stack_switch(&w->base, &first->stack);
   w->running = false;
   if (!w->error) return true;

@@ -62,7 +62,7 @@ struct Worker {
   int vote, voted;
   lt_EmulatedVote vote_kind;
   bool warps_used;
-  volatile bool running; /* a fault now is the kernel's */
+  volatile bool running; /* on a context: a fault now is the kernel's */
   int error;
   Warp warp[MAX_THREADS / 32];
   Fiber

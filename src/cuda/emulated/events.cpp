@@ -110,7 +110,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   EventRef e = find_event(handle);
   LT_NEED(e, cudaErrorInvalidResourceHandle);
   Lock lock(e->mutex);
-  return e->done >= e->recorded ? failed(outcome(*e->device)) : cudaErrorNotReady;
+  return e->done >= e->recorded ? failed(outcome(*e->device)) : failed(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
@@ -122,7 +122,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     LT_NEED(both[i], cudaErrorInvalidResourceHandle);
     Lock lock(both[i]->mutex);
     LT_NEED(both[i]->timing && both[i]->recorded, cudaErrorInvalidResourceHandle);
-    if (both[i]->done < both[i]->recorded) return cudaErrorNotReady;
+    if (both[i]->done < both[i]->recorded) return failed(cudaErrorNotReady);
     time[i] = both[i]->time;
   }
   *ms = (float)((double)(time[1] - time[0]) * 1e-6);

@@ -136,11 +136,6 @@ void set_worker(Worker *w) {
 
 Worker *get_worker() { return this_worker; }
 
-bool options_reverse() {
-  static const bool reverse = options().reverse;
-  return reverse;
-}
-
 void watch_begin() {
   if (options().timeout <= 0) return;
   std::lock_guard<std::mutex> lock(watch_mutex);

@@ -17,7 +17,6 @@ Worker *get_worker();
 /* Around a grid's run on this thread. */
 void watch_begin();
 void watch_end();
-bool options_reverse();
 
 } // namespace emulated
 

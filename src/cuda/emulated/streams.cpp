@@ -284,7 +284,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Lock lock(s->mutex);
-  return s->done == s->queued ? failed(outcome(*s->device)) : cudaErrorNotReady;
+  return s->done == s->queued ? failed(outcome(*s->device)) : failed(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {
@@ -333,7 +333,7 @@ cudaError_t cudaDeviceSynchronize(void) {
   return failed(outcome(d));
 }
 
-/* A host function runs also after an error, as the real one's does not: nothing may wait for it. */
+/* Left out once the device has failed: nothing may wait for it. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *argument) {
   LT_ENTER();
   StreamRef s = find_stream(handle);
