@@ -7,6 +7,7 @@
 -- read or computed: the script shows the shapes and the memory that training would take.
 --
 -- test: --data $DATA/mnist
+-- test: --data $DATA/mnist --device cuda
 -- test: --device meta
 
 local lt = require "lutra"
