@@ -118,7 +118,7 @@ $(BUILD)/obj/link: FORCE
 # ---- CUDA ----------------------------------------------------------------------------------------
 # Two shared objects from the same files of src/cuda, each loaded when a CUDA device is first asked
 # for: cuda.so by nvcc, cuda_emulated.so by the C++ compiler with the runtime of src/cuda/emulated in
-# NVIDIA's place.
+# NVIDIA's place; its streams are threads, which would outlive a dlclose (nodelete).
 #
 # CUDA_ARCHS: which GPUs to build for: "80 90" (the last one's PTX too, which later GPUs compile for
 # themselves), or all that nvcc knows. Without it: the GPUs of this machine, else 80 and 90.
@@ -145,9 +145,11 @@ gencode := $(if $(filter all,$(archs)),-arch=all,\
   -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs)))
 nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
+# A kernel's threads have small stacks with a guard page, which a large frame must not jump.
+stack_clash := -fstack-clash-protection
 emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
 emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
-  -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) -fno-extern-tls-init $(emulated_include) -Isrc -Isrc/tensor \
+  -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) $(stack_clash) $(emulated_include) -Isrc -Isrc/tensor \
   $(defines)
 
 $(BUILD)/obj/real/flags: FORCE
@@ -189,7 +191,7 @@ $(emulated_backend): $(emulated_objects) $(BUILD)/obj/emulated/link tools/build/
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
-	  -Wl,-Bsymbolic $(emulated_objects) -o $@ -lpthread -ldl -lm
+	  -Wl,-Bsymbolic -Wl,-z,nodelete $(emulated_objects) -o $@ -lpthread -ldl -lm
 
 # Tests of the emulated runtime itself: programs of CUDA that know nothing of Lutra.
 $(BUILD)/tests/%: $(BUILD)/obj/emulated/tests/cuda/%.cu.o $(emulation_runtime)
