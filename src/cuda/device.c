@@ -92,10 +92,13 @@ static bool ask(int index, struct cudaDeviceProp *p) {
   return lt_cuda_ok(cudaGetDeviceProperties(p, index), "asking for its properties");
 }
 
+/* Leaves the device selected that was: it may be needed in the middle of another one's work. */
 bool lt_cuda_initialize(int index) {
   struct cudaDeviceProp p;
-  if (!lt_cuda_select(index) || !lt_cuda_ok(cudaFree(NULL), "starting") || !ask(index, &p))
-    return false;
+  int before = lt_cuda_selected(false);
+  bool ok = lt_cuda_select(index) && lt_cuda_ok(cudaFree(NULL), "starting") && ask(index, &p);
+  if (before >= 0 && before != index && !lt_cuda_is_lost(before)) lt_cuda_select(before);
+  if (!ok) return false;
   facts[index] = (lt_CudaFacts){.multiprocessors = p.multiProcessorCount,
                                 .major = p.major,
                                 .minor = p.minor,

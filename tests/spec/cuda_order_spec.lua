@@ -42,6 +42,36 @@ describe("backward", function()
     ]]
   end)
 
+  it("has what the caller asked for ready on his stream, and runs hooks on that of forward", function()
+    delayed [[
+      for round = 1, 5 do
+        lt.manual_seed(round)
+        local a = lt.randn(300, 300)
+        local x = a:cuda():requires_grad_()
+        local s = cuda.Stream()
+        s:wait_stream(cuda.current_stream())
+        local seen, sum
+        local y, loss = cuda.with_stream(s, function()
+          local y = x * 1
+          y:retain_grad()
+          y:register_hook(function(g)
+            seen, sum = cuda.current_stream(), g:sum():item()
+          end)
+          local z = y
+          for _ = 1, 8 do z = z * 2 end
+          return y, z:sum()
+        end)
+        cuda.current_stream():wait_stream(s)
+        local got = lt.autograd.grad(loss, {y}, {retain_graph = true})[1]
+        assert(got:eq(256):all():item())
+        assert(seen == s and sum == 256 * 90000)
+        loss:backward()
+        assert(y.grad:eq(256):all():item())
+        assert(x.grad:eq(256):all():item())
+      end
+    ]]
+  end)
+
   it("runs a function of one's own on the stream of its forward", function()
     delayed [[
       local Twice = lt.autograd.Function:extend "Twice"
@@ -117,6 +147,22 @@ describe("memory", function()
         assert(back:eq(2 * round):all():item(), tostring(back))
       end
     ]]
+  end)
+end)
+
+describe("the second device", function()
+  it("is used without the first", function()
+    if lt.cuda.device_count() < 2 then return end
+    for _ = 1, 25 do -- what went to the first device's stream came too late in one run of five
+      local result = devices.script [[
+        local lt = require "lutra"
+        local x = lt.randn{3, 4, device = "cuda:1"}
+        local y = lt.tensor{1, 9}:to "cuda:1" * 2
+        assert(y[1]:item() == 2 and y[2]:item() == 18, tostring(y))
+        assert(x.device == y.device)
+      ]]
+      assert.equal(0, result.status, result.err)
+    end
   end)
 end)
 

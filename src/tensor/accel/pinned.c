@@ -77,10 +77,17 @@ static Pinned *from_driver(lt_Accel *accel, int power) {
   return NULL;
 }
 
+/* Any device will do; one that is in use already spares setting up another. */
+static bool some_ready(const lt_Backend *b) {
+  for (int i = 0; i < LT_ACCEL_MAX; i++)
+    if (lt_accel_is_ready(b, i)) return true;
+  return lt_accel_ready(b, b->index_current(b));
+}
+
 static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   lt_Accel *accel = lt_accel_of(self);
   lt_PinnedCache *p = accel->pinned;
-  if (!lt_accel_ready(self, self->index_current(self))) return NULL;
+  if (!some_ready(self)) return NULL;
   int power = SMALLEST;
   while (power < CLASSES && nbytes > (size_t)1 << power) power++;
   if (power == CLASSES) return lt_error_memory("no host has %zu bytes of pinned memory", nbytes);
