@@ -302,19 +302,34 @@ static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
   return true;
 }
 
-/* The gradients of a task are complete: hooks, tensors that retain their grad, inputs of the
- * call. */
-static bool gradients_complete(Pass *p, Task *t) {
+/* Hooks, tensors that retain their grad, inputs of the call: whatever of it is there. `kept`: a
+ * gradient stays when the task is done. */
+static bool tell_gradients(Pass *p, Task *t, bool *kept) {
   lt_Hooks *hooks = t->node ? t->node->hooks : t->leaf->meta ? t->leaf->meta->hooks : NULL;
   lt_Tensor **grads = task_grads(t);
   for (int i = 0; hooks && i < t->nout; i++)
     if (grads[i] && !lt_hooks_run(hooks, i, &grads[i])) return false;
-  for (lt_AutogradMeta *m = t->node ? t->node->retainers : NULL; m; m = m->next_retainer)
-    if (grads[m->edge.output] && !commit_later(p, m->self, grads[m->edge.output])) return false;
-  for (int i = t->captures; i >= 0; i = p->capture[i].next)
+  for (lt_AutogradMeta *m = t->node ? t->node->retainers : NULL; m; m = m->next_retainer) {
+    if (!grads[m->edge.output]) continue;
+    if (!commit_later(p, m->self, grads[m->edge.output])) return false;
+    *kept = true;
+  }
+  for (int i = t->captures; i >= 0; i = p->capture[i].next) {
     p->capture[i].grad = lt_retain(grads[p->capture[i].output]);
+    *kept = true;
+  }
   if (!t->leaf || !p->all || !grads[0]) return true;
   return commit_later(p, t->leaf, grads[0]);
+}
+
+/* The gradients of a task are complete. Hooks run where they were added up; the caller, who gets
+ * those that are kept, is on a stream of his own. */
+static bool gradients_complete(Pass *p, Task *t) {
+  bool kept = false;
+  lt_Stream *theirs = t->node ? t->node->stream : NULL, *mine = enter_stream(theirs);
+  bool ok = tell_gradients(p, t, &kept);
+  leave_stream(mine);
+  return ok && (!mine || !kept || wait_for(mine, theirs));
 }
 
 /* A gradient that was made on the stream `from` (NULL: of a device without) goes to a task. */
