@@ -323,27 +323,36 @@ LT_DEVICE_INLINE void offsets_at(const Geometry<N> &g, int64_t i, int64_t (&offs
 
 /* ---- bad values ------------------------------------------------------------------------------ */
 
+/* Is what is reported no later than this position of that ticket? Read without the lock: the
+ * position is written before its ticket, and of one ticket it only falls. */
+LT_DEVICE_INLINE bool is_reported(const lt_CudaReport *report, unsigned long long ticket,
+                                  long long position) {
+  const volatile lt_CudaReport *r = report;
+  unsigned long long reported = r->ticket;
+  __threadfence();
+  return reported != 0 && (reported < ticket || (reported == ticket && r->position <= position));
+}
+
 /* Tells the host that `value`, at `position` of the argument that this ticket checks, is bad. The
- * first position of the first ticket is kept. Rare, so a lock is good enough. */
+ * first position of the first ticket is kept. Rare, so a lock is good enough: it is taken and
+ * released within one turn of the loop, so that lanes of a warp do not wait for each other, and who
+ * waits looks whether there is still something to tell. */
 LT_DEVICE_INLINE void report_fault(const lt_CudaFault &fault, int64_t position, int64_t value) {
-  *(volatile int *)fault.bad = 1;
   volatile lt_CudaReport *r = fault.report;
-  if (r->raised &&
-      (r->ticket < fault.ticket || (r->ticket == fault.ticket && r->position <= position)))
-    return;
-  while (atomicCAS_system(&fault.report->lock, 0, 1) != 0) {
+  *(volatile int *)fault.bad = 1;
+  while (!is_reported(fault.report, fault.ticket, position)) {
+    if (atomicCAS(&fault.report->lock, 0, 1) != 0) continue;
+    __threadfence();
+    if (!is_reported(fault.report, fault.ticket, position)) {
+      r->value = value;
+      r->position = position;
+      __threadfence();
+      r->ticket = fault.ticket;
+      *fault.raised = 1;
+    }
+    __threadfence();
+    atomicExch(&fault.report->lock, 0);
   }
-  __threadfence_system();
-  if (!r->raised || r->ticket > fault.ticket ||
-      (r->ticket == fault.ticket && r->position > position)) {
-    r->ticket = fault.ticket;
-    r->position = position;
-    r->value = value;
-    __threadfence_system();
-    r->raised = 1;
-  }
-  __threadfence_system();
-  atomicExch_system(&fault.report->lock, 0);
 }
 
 #endif

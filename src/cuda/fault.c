@@ -1,8 +1,8 @@
 /* fault.c: values that only the device can see. A call that checks some takes a ticket, and what
  * its message will say is kept under that ticket; the kernel that finds a bad value writes ticket,
- * position and value into a report in memory of the host. One report a device: the earliest call's
- * first bad value is kept, since what came after it worked with harmless values in place of bad
- * ones.
+ * position and value into a report in the device's memory, and raises a flag in memory of the host.
+ * One report a device: the earliest call's first bad value is kept, since what came after it worked
+ * with harmless values in place of bad ones.
  *
  * Every ticket has an int of the device's memory, which is 0 except between a bad value and its
  * message; so no call has to clear its own.
@@ -23,8 +23,9 @@ typedef struct Ticket {
 
 /* Of one device; made when it is first needed. */
 typedef struct Faults {
-  lt_CudaReport *_Atomic report; /* the host's memory; NULL until it is made */
-  int *bad;                      /* the device's: TICKETS of them */
+  volatile int *_Atomic raised; /* the host's memory; NULL until it is made */
+  lt_CudaReport *report;        /* the device's: one, and behind it what is bad */
+  int *bad;                     /* TICKETS of them */
   Ticket *tickets;
   unsigned long long last;
 } Faults;
@@ -34,37 +35,40 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- tickets --------------------------------------------------------------------------------- */
 
-static bool clear_marks(Faults *f) {
-  return lt_cuda_ok(cudaMemsetAsync(f->bad, 0, TICKETS * sizeof *f->bad, NULL),
-                    "clearing what was wrong") &&
+#define ROOM (sizeof(lt_CudaReport) + TICKETS * sizeof(int))
+
+/* Waits: streams of other calls do not wait for what is on NULL. */
+static bool clear(Faults *f) {
+  return lt_cuda_ok(cudaMemsetAsync(f->report, 0, ROOM, NULL), "clearing what was wrong") &&
          lt_cuda_ok(cudaStreamSynchronize(NULL), "clearing what was wrong");
 }
 
 /* What our caches hold is given back for it. */
 static cudaError_t allocate(int index, void **out) {
-  cudaError_t status = cudaMalloc(out, TICKETS * sizeof(int));
+  cudaError_t status = cudaMalloc(out, ROOM);
   if (status != cudaErrorMemoryAllocation) return status;
   cudaGetLastError();
   if (!lt_cuda_backend.memory_retry(&lt_cuda_backend, index)) return status;
-  return cudaMalloc(out, TICKETS * sizeof(int));
+  return cudaMalloc(out, ROOM);
 }
 
 static bool make(int index, Faults *f) {
-  void *report = NULL, *bad = NULL;
+  void *raised = NULL, *room = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail("out of memory");
-  if (!lt_cuda_ok(
-          cudaHostAlloc(&report, sizeof *f->report, cudaHostAllocPortable | cudaHostAllocMapped),
-          "allocating pinned memory"))
+  if (!lt_cuda_ok(cudaHostAlloc(&raised, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped),
+                  "allocating pinned memory"))
     return false;
-  memset(report, 0, sizeof(lt_CudaReport));
-  cudaError_t status = allocate(index, &bad);
-  f->bad = bad;
-  if (!lt_cuda_ok(status, "allocating memory") || !clear_marks(f)) {
-    cudaFreeHost(report);
+  *(int *)raised = 0;
+  cudaError_t status = allocate(index, &room);
+  f->report = room;
+  if (status == cudaSuccess) f->bad = (int *)(f->report + 1);
+  if (!lt_cuda_ok(status, "allocating memory") || !clear(f)) {
+    cudaFree(room);
+    cudaFreeHost(raised);
     return false;
   }
-  atomic_store(&f->report, report);
+  atomic_store(&f->raised, raised);
   return true;
 }
 
@@ -73,11 +77,11 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
   const lt_Thread *t = lt_thread();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
-  bool ok = atomic_load(&f->report) || make(c->device.index, f);
+  bool ok = atomic_load(&f->raised) || make(c->device.index, f);
   if (ok) {
     unsigned long long number = ++f->last;
     f->tickets[number % TICKETS] = (Ticket){number, *note, t->user_op, t->user_in_place};
-    *out = (lt_CudaFault){f->bad + number % TICKETS, atomic_load(&f->report), number};
+    *out = (lt_CudaFault){f->bad + number % TICKETS, f->report, atomic_load(&f->raised), number};
   }
   pthread_mutex_unlock(&lock);
   return ok;
@@ -133,31 +137,37 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
   return false;
 }
 
-/* Waits until all reports are in: the first of the earliest call is the same in every run. */
+/* The report, once all are in: the first of the earliest call is the same in every run. Then there
+ * is none; or, where the device could not be asked, still the one. */
+static bool take_report(int index, Faults *f, lt_CudaReport *report) {
+  volatile int *raised = atomic_load(&f->raised);
+  if (!lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device")) return false;
+  lt_cuda_waited(index, NULL, true);
+  *raised = 0;
+  bool ok = lt_cuda_ok(cudaMemcpy(report, f->report, sizeof *report, cudaMemcpyDeviceToHost),
+                       "reading what was wrong") &&
+            clear(f);
+  if (!ok) *raised = 1;
+  return ok;
+}
+
 static bool raise_fault(int index, Faults *f) {
-  lt_CudaReport *shared = atomic_load(&f->report), report;
+  lt_CudaReport report = {0};
   if (!lt_cuda_select(index)) return false;
   pthread_mutex_lock(&lock);
-  if (!shared->raised) { /* another thread was sooner */
+  if (!*atomic_load(&f->raised)) { /* another thread was sooner */
     pthread_mutex_unlock(&lock);
     return true;
   }
-  bool ok = lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device");
-  if (ok) {
-    lt_cuda_waited(index, NULL, true);
-    report = *shared;
-    memset(shared, 0, sizeof *shared);
-    ok = clear_marks(f);
-  }
-  Ticket ticket;
-  if (ok) ticket = f->tickets[report.ticket % TICKETS];
+  bool ok = take_report(index, f, &report);
+  Ticket ticket = f->tickets[report.ticket % TICKETS];
   pthread_mutex_unlock(&lock);
-  return ok && raise_report(index, &ticket, &report);
+  return ok && (report.ticket == 0 || raise_report(index, &ticket, &report));
 }
 
 bool lt_cuda_fault_check(int index) {
-  lt_CudaReport *r = atomic_load_explicit(&all[index].report, memory_order_relaxed);
-  return !r || !r->raised || raise_fault(index, &all[index]);
+  volatile int *raised = atomic_load_explicit(&all[index].raised, memory_order_relaxed);
+  return !raised || !*raised || raise_fault(index, &all[index]);
 }
 
 /* ---- index tensors --------------------------------------------------------------------------- */

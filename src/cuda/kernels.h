@@ -33,12 +33,12 @@ typedef struct lt_CudaReport {
   long long position;        /* of the first bad value, from 0, in the argument's order */
   long long value;           /* an integer, or a double's bits */
   int lock;
-  volatile int raised;
 } lt_CudaReport;
 
 typedef struct lt_CudaFault {
-  int *bad;              /* the device's memory: 0, or 1 when this call's check has failed */
-  lt_CudaReport *report; /* the host's memory, which the device sees */
+  int *bad;              /* 0, or 1 when this call's check has failed */
+  lt_CudaReport *report; /* of all calls on the device, in its memory: atomics work there */
+  volatile int *raised;  /* the host's memory, which the device sees: 1 when there is a report */
   unsigned long long ticket;
 } lt_CudaFault;
 

@@ -504,6 +504,25 @@ describe("bad positions on CUDA", function()
     end
   end)
 
+  it("are told by the first one of the first call, however many there are", function()
+    local x = lt.arange(3):to(DEVICE)
+    local many = lt.full({300000}, 4, {dtype = "int64", device = DEVICE})
+    many[{{1, 1234}}] = 2
+    local all = lt.zeros({100000}, {dtype = "int64", device = DEVICE})
+    local side = lt.cuda.Stream()
+    lt.cuda.synchronize()
+    for _ = 1, 3 do
+      fails("index_select: index is 4 at position {1235}; the valid range is 1..3", function()
+        x:index_select(1, many)
+      end)
+      fails("index_select: index is 0 at position {1}; positions count from 1", function()
+        lt.cuda.with_stream(side, function() x:index_select(1, all) end)
+        lt.cuda.synchronize()
+      end)
+      same(lt.tensor({3, 1}, {dtype = x.dtype}), x[index(3, 1)])
+    end
+  end)
+
   it("are told for an empty dimension, and in a backward", function()
     local empty = lt.zeros({0, 3}, {device = DEVICE})
     fails("index_select: index is 1 at position {1}, but the dimension it counts in is empty",
