@@ -140,6 +140,14 @@ LT_DEVICE_INLINE void read_eight(In (&v)[8], const void *x, int dtype, int64_t i
     for (int k = 0; k < 8; k++) v[k] = (In)how.of(s[k]);
   });
 }
+/* The same places, written. */
+template <class T>
+LT_DEVICE_INLINE void write_eight(void *x, int dtype, int64_t i, int64_t step, const T (&v)[8]) {
+  reading(T(), dtype, [&](auto how) {
+    typedef typename decltype(how)::Storage S;
+    for (int k = 0; k < 8; k++) ((S *)x)[i + k * step] = how.to(v[k]);
+  });
+}
 template <class In> LT_DEVICE_INLINE In read_one(const void *x, int dtype, int64_t i) {
   In v;
   reading(In(), dtype, [&](auto how) {

@@ -14,7 +14,7 @@
 #define PACKS         (LT_CUDA_SCAN_TILE / THREADS / 4) /* of four elements, for each thread of a tile */
 #define PACKS_OF_LANE (PACKS * THREADS / LT_WARP)
 #define ENOUGH        1024 /* pieces that keep the largest devices busy */
-#define BATCH         8    /* rows that a column's thread reads together */
+#define BATCH         8    /* rows that a column's thread reads and writes together: read_eight */
 
 struct Scan {
   const void *x;
@@ -122,14 +122,18 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(c
     if (to > s.n) to = s.n;
     T carry = s.pieces > 1 ? ((const T *)s.room)[b] : nothing;
     for (int64_t t = from; t < to; t += threads * PACKS * 4) {
+#pragma unroll
       for (int p = 0; p < PACKS; p++) read_four(v[p], s, row, t + (p * threads + tid) * 4, nothing);
+#pragma unroll
       for (int p = 0; p < PACKS; p++)
         entries[apart(p * threads + tid)] =
             join(join(v[p][0], v[p][1], s.product), join(v[p][2], v[p][3], s.product), s.product);
       totals_before(nothing, s.product, entries, &all);
+#pragma unroll
       for (int p = 0; p < PACKS; p++) {
         int64_t first = t + (p * threads + tid) * 4;
         T sum = join(carry, entries[apart(p * threads + tid)], s.product);
+#pragma unroll
         for (int k = 0; k < 4; k++) {
           T next = join(sum, v[p][k], s.product);
           v[p][k] = s.exclusive ? sum : next;
@@ -151,11 +155,9 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_column
     T sum = s.product ? 1 : 0;
     for (; i + BATCH <= s.n; i += BATCH) {
       T v[BATCH];
-      for (int k = 0; k < BATCH; k++) v[k] = read_one<T>(s.x, s.dtype, at + (i + k) * s.inner);
-      for (int k = 0; k < BATCH; k++) {
-        sum = join(sum, v[k], s.product);
-        write_one(s.out, s.out_dtype, at + (i + k) * s.inner, sum);
-      }
+      read_eight(v, s.x, s.dtype, at + i * s.inner, s.inner);
+      for (int k = 0; k < BATCH; k++) v[k] = sum = join(sum, v[k], s.product);
+      write_eight(s.out, s.out_dtype, at + i * s.inner, s.inner, v);
     }
     for (; i < s.n; i++) {
       sum = join(sum, read_one<T>(s.x, s.dtype, at + i * s.inner), s.product);
