@@ -36,7 +36,8 @@ typedef cublasStatus_t (*WideBatchFn)(cublasHandle_t, cublasOperation_t, cublasO
 static struct {
   cublasStatus_t (*create)(cublasHandle_t *);
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t);
-  GemmFn gemm; /* NULL: no library */
+  cublasStatus_t (*set_math)(cublasHandle_t, cublasMath_t); /* may be NULL */
+  GemmFn gemm;                                              /* NULL: no library */
   BatchFn batch;
   WideGemmFn wide_gemm; /* may be NULL */
   WideBatchFn wide_batch;
@@ -50,6 +51,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void find_library(void) {
   blas.create = cublasCreate;
   blas.set_stream = cublasSetStream;
+  blas.set_math = cublasSetMathMode;
   blas.gemm = cublasGemmEx;
   blas.batch = cublasGemmStridedBatchedEx;
   snprintf(blas.name, sizeof blas.name, "cuBLAS, emulated");
@@ -68,6 +70,7 @@ static bool open_library(const char *path) {
   if (!library) return false;
   FIND(create, "cublasCreate_v2");
   FIND(set_stream, "cublasSetStream_v2");
+  FIND(set_math, "cublasSetMathMode");
   FIND(gemm, "cublasGemmEx");
   FIND(batch, "cublasGemmStridedBatchedEx");
   FIND(wide_gemm, "cublasGemmEx_64");
@@ -93,6 +96,9 @@ static void find_library(void) {
     snprintf(path, sizeof path, "libcublas.so.%d", versions[i]);
     if (open_library(path)) return;
     snprintf(path, sizeof path, "/usr/local/cuda/lib64/libcublas.so.%d", versions[i]);
+    if (open_library(path)) return;
+    snprintf(path, sizeof path, "/usr/local/cuda-%d/lib64/libcublas.so.%d", versions[i],
+             versions[i]);
     if (open_library(path)) return;
   }
   snprintf(blas.why, sizeof blas.why,
@@ -148,10 +154,16 @@ static bool ran(cublasStatus_t status) {
   return false;
 }
 
+/* Products of halves that are made in parts are to be added up in float32 too. */
 static cublasStatus_t create(Handle *h) {
   cublasStatus_t status = blas.create(&h->handle);
-  if (status == CUBLAS_STATUS_SUCCESS) return status;
-  h->handle = NULL;
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    h->handle = NULL;
+    return status;
+  }
+  if (blas.set_math)
+    blas.set_math(h->handle, (cublasMath_t)(CUBLAS_DEFAULT_MATH |
+                                            CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
   return status;
 }
 

@@ -50,6 +50,7 @@ static bool is_final(cudaError_t status) {
   switch ((int)status) {
   case 214: /* an uncorrectable error of its memory */
   case 220: /* of NVLink */
+  case 226: /* an error that was contained, but ended the context */
   case 700: /* an illegal address */
   case 702: /* a kernel that took too long */
   case 709: /* the context was destroyed */
@@ -60,6 +61,7 @@ static bool is_final(cudaError_t status) {
   case 717: /* the wrong address space */
   case 718: /* the program counter */
   case 719: /* launch failure: anything else */
+  case 721: /* tensor memory that a kernel did not give back */
   case 999: /* unknown */
     return true;
   default:

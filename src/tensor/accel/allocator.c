@@ -148,14 +148,43 @@ static bool segment_delete(lt_Allocator *a, lt_Segment *s) {
 
 /* ---- blocks that wait ------------------------------------------------------------------------ */
 
+/* Streams that have not come to a use yet: they have not come to later ones either, which need not
+ * be asked about. Asking costs, and there may be many blocks. */
+typedef struct Behind {
+  int count;
+  struct {
+    uint64_t stream, when;
+    int index;
+  } at[8];
+} Behind;
+
+static bool is_behind(const Behind *behind, const lt_BlockUse *use) {
+  for (int i = 0; i < behind->count; i++)
+    if (behind->at[i].stream == use->stream && behind->at[i].index == use->index &&
+        behind->at[i].when <= use->when)
+      return true;
+  return false;
+}
+
+static void note_behind(Behind *behind, const lt_BlockUse *use) {
+  int room = sizeof behind->at / sizeof *behind->at;
+  if (behind->count == room) return;
+  behind->at[behind->count].stream = use->stream;
+  behind->at[behind->count].index = use->index;
+  behind->at[behind->count++].when = use->when;
+}
+
 /* Forgets the uses that have happened. */
-static lt_DriverStatus look_at_uses(lt_Allocator *a, lt_Block *b) {
+static lt_DriverStatus look_at_uses(lt_Allocator *a, lt_Block *b, Behind *behind) {
   lt_BlockUse **link = &b->uses;
   while (*link) {
     lt_BlockUse *use = *link;
-    lt_DriverStatus status = a->accel->driver->event_query(use->index, use->event);
+    bool known = is_behind(behind, use);
+    lt_DriverStatus status =
+        known ? LT_DRIVER_NOT_READY : a->accel->driver->event_query(use->index, use->event);
     if (status == LT_DRIVER_FAILED) return status;
     if (status == LT_DRIVER_NOT_READY) {
+      if (!known) note_behind(behind, use);
       link = &use->next;
       continue;
     }
@@ -216,11 +245,14 @@ static void retire(lt_Allocator *a, lt_Block *b) {
 /* Frees the blocks whose events have happened. False: the driver failed. */
 static bool look_at_waiting(lt_Allocator *a) {
   bool ok = true;
+  Behind behind = {.count = 0};
+  lt_Block *last = NULL;
   for (lt_Block **link = &a->waiting; *link;) {
     lt_Block *b = *link;
-    lt_DriverStatus status = look_at_uses(a, b);
+    lt_DriverStatus status = look_at_uses(a, b, &behind);
     if (status == LT_DRIVER_FAILED) ok = lt_thread()->memory_error = false;
     if (status != LT_DRIVER_OK) {
+      last = b;
       link = &b->chain;
       continue;
     }
@@ -228,6 +260,7 @@ static bool look_at_waiting(lt_Allocator *a) {
     b->chain = NULL;
     retire(a, b);
   }
+  a->waiting_last = last;
   return ok;
 }
 
@@ -332,11 +365,12 @@ static void give(lt_Allocator *a, lt_Block *b) {
   COUNT(a, allocated_bytes, small, -(int64_t)b->size);
   if (a->debug) finish_uses(a, b);
   b->state = LT_BLOCK_WAITING;
-  if (!b->uses || look_at_uses(a, b) == LT_DRIVER_OK) {
+  Behind none = {.count = 0};
+  if (!b->uses || look_at_uses(a, b, &none) == LT_DRIVER_OK) {
     retire(a, b);
   } else {
-    b->chain = a->waiting;
-    a->waiting = b;
+    *(a->waiting ? &a->waiting_last->chain : &a->waiting) = b;
+    a->waiting_last = b;
   }
 }
 
@@ -365,7 +399,7 @@ static lt_BlockUse *use_of(lt_Allocator *a, lt_Block *b, const lt_AccelStream *s
     if (use->stream == stream->id && use->index == stream->base.index) return use;
   lt_BlockUse *use = malloc(sizeof *use);
   if (!use) return lt_error_memory("%s: out of memory", lt_user_op());
-  *use = (lt_BlockUse){b->uses, stream->id, stream->base.index, NULL};
+  *use = (lt_BlockUse){.next = b->uses, .stream = stream->id, .index = stream->base.index};
   if (lt_event_take(a->accel, use->index, &use->event) != LT_DRIVER_OK) {
     free(use);
     return NULL;
@@ -383,6 +417,7 @@ bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *st
     lt_BlockUse *use = use_of(a, b, stream);
     /* Where no event can be had, the work has to be over. */
     ok = use && d->event_record(index, use->event, stream->native) == LT_DRIVER_OK;
+    if (use) use->when = ++a->recorded;
     if (!ok) ok = d->stream_synchronize(index, stream->native) == LT_DRIVER_OK;
   }
   pthread_mutex_unlock(&a->lock);

@@ -21,7 +21,9 @@ struct lt_Allocator {
   size_t limit;            /* of reserved bytes; SIZE_MAX: none */
   lt_BlockSet free_set[2]; /* large, small */
   lt_BlockMap held;        /* by tensors */
-  lt_Block *waiting;       /* freed, with uses that have not happened yet */
+  lt_Block *waiting;       /* freed, with uses that have not happened yet; the oldest first */
+  lt_Block *waiting_last;  /* of them, if there are any */
+  uint64_t recorded;       /* uses so far */
   lt_Segment *segments;
   lt_Block *spare; /* structs */
   lt_MemoryStats stats;

@@ -15,6 +15,7 @@ typedef struct lt_BlockUse {
   struct lt_BlockUse *next;
   uint64_t stream; /* its id */
   int index;       /* device of the stream and of the event */
+  uint64_t when;   /* counts up: of one stream, what was recorded first happens first */
   void *event;
 } lt_BlockUse;
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 enum { CLASSES = 48, SMALLEST = 9 }; /* powers of two */
+enum { ASKED = 4 };                  /* blocks that still wait, before the rest is left alone */
 
 typedef struct Pinned {
   struct Pinned *next; /* in the one list that it is in */
@@ -17,7 +18,8 @@ typedef struct Pinned {
 
 struct lt_PinnedCache {
   pthread_mutex_t lock;
-  Pinned *free[CLASSES], *waiting, *held;
+  Pinned *free[CLASSES], *held;
+  Pinned *waiting, *waiting_last; /* the oldest first */
 };
 
 lt_PinnedCache *lt_pinned_new(void) {
@@ -31,20 +33,33 @@ static void push(Pinned **list, Pinned *b) {
   *list = b;
 }
 
-/* Frees the blocks whose copies are over; or all, once they are. */
+/* Frees the oldest blocks whose copies are over; or all, once they are. A loop that sends many small
+ * tensors may have hundreds under way, and asking each time about all of them would cost more than
+ * the copies. */
 static void look_at_waiting(lt_PinnedCache *p, bool wait) {
-  for (Pinned **link = &p->waiting; *link;) {
+  Pinned *last = NULL;
+  int asked = 0;
+  for (Pinned **link = &p->waiting; *link && asked < ASKED;) {
     Pinned *b = *link;
     if (wait) b->pending->backend->event_synchronize(b->pending);
     if (!wait && !b->pending->backend->event_query(b->pending)) {
+      asked++;
+      last = b;
       link = &b->next;
       continue;
     }
     *link = b->next;
+    if (b == p->waiting_last) p->waiting_last = last;
     b->pending->backend->event_free(b->pending);
     b->pending = NULL;
     push(&p->free[b->power], b);
   }
+}
+
+static void wait_in_line(lt_PinnedCache *p, Pinned *b) {
+  b->next = NULL;
+  *(p->waiting ? &p->waiting_last->next : &p->waiting) = b;
+  p->waiting_last = b;
 }
 
 static bool release_free(lt_Accel *accel, bool wait) {
@@ -117,7 +132,10 @@ static void host_free(const lt_Backend *self, void *memory, size_t nbytes, lt_Ev
   if (b) {
     *link = b->next;
     b->pending = pending;
-    push(pending ? &p->waiting : &p->free[b->power], b);
+    if (pending)
+      wait_in_line(p, b);
+    else
+      push(&p->free[b->power], b);
   }
   pthread_mutex_unlock(&p->lock);
 }
