@@ -51,7 +51,7 @@ static Event *events;
 static Mark *marks;
 static Memory *host;
 static size_t capacity, host_used;
-static int host_calls, streams_alive, events_alive, failing;
+static int host_calls, queries, streams_alive, events_alive, failing;
 static bool failing_hard, fail_all, dead;
 static double now;
 static char complaint[200];
@@ -301,6 +301,7 @@ static lt_DriverStatus event_query(int index, void *event) {
   Event *e = event;
   (void)index;
   enter();
+  queries++;
   return leave(!e->mark || e->mark->passed ? LT_DRIVER_OK : LT_DRIVER_NOT_READY);
 }
 
@@ -377,7 +378,7 @@ static void forget_memory(Memory **list) {
 
 void fake_reset(size_t bytes) {
   dead = fail_all = failing_hard = false;
-  failing = host_calls = streams_alive = events_alive = 0;
+  failing = host_calls = queries = streams_alive = events_alive = 0;
   complaint[0] = 0;
   capacity = bytes;
   for (int i = 0; i < FAKE_DEVICES; i++) {
@@ -440,6 +441,7 @@ int fake_initialized(int index) { return device[index].initialized; }
 size_t fake_used(int index) { return device[index].used; }
 size_t fake_host_used(void) { return host_used; }
 int fake_host_calls(void) { return host_calls; }
+int fake_queries(void) { return queries; }
 const char *fake_complaint(void) { return complaint[0] ? complaint : NULL; }
 
 void fake_fail_memory(int n, bool hard) {

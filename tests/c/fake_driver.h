@@ -30,6 +30,7 @@ int fake_initialized(int index);  /* calls of initialize */
 size_t fake_used(int index);      /* bytes of a device that are out */
 size_t fake_host_used(void);      /* bytes of pinned memory that are out */
 int fake_host_calls(void);        /* calls of host_new */
+int fake_queries(void);           /* calls of event_query */
 const char *fake_complaint(void); /* what the caller did wrong first, or NULL */
 
 /* The n-th call of memory_new from now on finds no memory, or fails; 0: none does. */

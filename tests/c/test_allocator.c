@@ -345,6 +345,43 @@ static void only_the_last_use_counts(void) {
   end();
 }
 
+/* However many blocks wait for a stream that is behind, it is asked once. */
+static void many_that_wait_cost_little(void) {
+  enum { MANY = 100 };
+  begin(256 * MiB);
+  lt_Stream *s[2] = {fake.stream_new(&fake, 0, 0), fake.stream_new(&fake, 0, 0)};
+  void *p[MANY], *mark[2] = {get(512, NULL), get(512, NULL)};
+  for (int i = 0; i < MANY; i++) {
+    p[i] = get(512, NULL);
+    lt_Storage storage = {.data = p[i], .nbytes = 512, .device = {0, 0}};
+    fake_write(s[i % 2], mark[i % 2], 8, 1);
+    CHECK(fake.record_stream(&storage, s[i % 2]));
+    if (i % 10 == 0) CHECK(fake.record_stream(&storage, s[1 - i % 2]));
+  }
+  for (int i = 0; i < MANY; i++) put(p[i]);
+  int before = fake_queries();
+  void *q = get(512, NULL);
+  CHECK(fake_queries() - before <= 2);
+  CHECK_INT(NOW(active, LT_POOL_ALL), MANY + 3);
+  check_all();
+  while (fake_step(0, 1)) {
+  }
+  void *r = get(512, NULL);
+  /* Those that the second stream alone used, and those that both did, still wait. */
+  CHECK_INT(NOW(active, LT_POOL_ALL), MANY / 2 + MANY / 10 + 4);
+  check_all();
+  fake_finish(0);
+  put(q);
+  put(r);
+  put(mark[0]);
+  put(mark[1]);
+  CHECK(fake.memory_release(&fake, 0));
+  CHECK_INT(NOW(active, LT_POOL_ALL), 0);
+  fake.stream_free(s[0]);
+  fake.stream_free(s[1]);
+  end();
+}
+
 static void a_stream_that_ends_leaves_its_memory(void) {
   begin(4 * MiB);
   lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
@@ -745,6 +782,7 @@ int main(int argc, char **argv) {
   RUN(private_pools_do_not_share);
   RUN(memory_used_elsewhere_waits);
   RUN(only_the_last_use_counts);
+  RUN(many_that_wait_cost_little);
   RUN(a_stream_that_ends_leaves_its_memory);
   RUN(out_of_memory);
   RUN(only_out_of_memory_is_out_of_memory);
