@@ -18,10 +18,19 @@ cudaError_t lt_cuda_launch_add_positions(const lt_CudaPlaces *p, int64_t mult, b
                      any, sum);
 }
 
-template <class U> static __global__ void take_kernel(lt_CudaPlaces p, const U *from, U *to) {
-  LT_EACH(i, p.count) {
-    Place at = place_of(p, i);
-    to[i] = from[at.self + p.at[at.index] * p.step];
+template <class U>
+static __global__ void __launch_bounds__(LT_INDEX_THREADS)
+    take_kernel(lt_CudaPlaces p, const U *from, U *to) {
+  LT_ROUND(p.count) {
+    int64_t self[LT_STEPS], position[LT_STEPS];
+    U v[LT_STEPS];
+    LT_STEP(k, i, p.count) {
+      Place at = place_of(p, i);
+      self[k] = at.self;
+      position[k] = p.at[at.index];
+    }
+    LT_STEP(k, i, p.count) v[k] = from[self[k] + position[k] * p.step];
+    LT_STEP(k, i, p.count) to[i] = v[k];
   }
 }
 

@@ -95,13 +95,24 @@ cudaError_t lt_cuda_launch_cells(const lt_CudaLines *l, uint64_t *cells, int64_t
 /* ---- writing --------------------------------------------------------------------------------- */
 
 template <class U>
-static __global__ void put_kernel(lt_CudaPlaces p, U *to, const U *from, U value,
-                                  const uint8_t *keep, const int *bad) {
+static __global__ void __launch_bounds__(LT_INDEX_THREADS)
+    put_kernel(lt_CudaPlaces p, U *to, const U *from, U value, const uint8_t *keep,
+               const int *bad) {
   if (*bad) return;
-  LT_EACH(i, p.count) {
-    Place at = place_of(p, i);
-    if (keep && !keep[at.index]) continue;
-    to[at.self + p.at[at.index] * p.step] = from ? from[at.other] : value;
+  LT_ROUND(p.count) {
+    int64_t self[LT_STEPS], position[LT_STEPS];
+    U v[LT_STEPS];
+    bool kept[LT_STEPS];
+    LT_STEP(k, i, p.count) {
+      Place at = place_of(p, i);
+      self[k] = at.self;
+      position[k] = p.at[at.index];
+      kept[k] = !keep || keep[at.index];
+      v[k] = from ? from[at.other] : value;
+    }
+    LT_STEP(k, i, p.count) {
+      if (kept[k]) to[self[k] + position[k] * p.step] = v[k];
+    }
   }
 }
 

@@ -61,7 +61,19 @@ LT_DEVICE_INLINE int64_t offset_of(const lt_CudaLayout &l, int64_t i) {
   for (int64_t i = (int64_t)blockIdx.x * LT_ALONE_THREADS + threadIdx.x; i < (n);                  \
        i += (int64_t)gridDim.x * LT_ALONE_THREADS)
 
-/* Launch kernels that go over n elements with LT_EACH, with LT_EACH_ALONE. */
+/* The same elements in steps: for those that a thread has in one round, LT_ROUND before LT_STEP (k
+ * from 0, i the element). What a step only loads is under way while the next k is worked on, since
+ * no store stands between. */
+#define LT_ROUND(n)                                                                                \
+  for (int64_t lt_first = (int64_t)blockIdx.x * LT_INDEX_BLOCK; lt_first < (n);                    \
+       lt_first += (int64_t)gridDim.x * LT_INDEX_BLOCK)
+#define LT_STEPS (LT_INDEX_BLOCK / LT_INDEX_THREADS)
+#define LT_STEP(k, i, n)                                                                           \
+  _Pragma("unroll")                                                                                \
+  for (int k = 0; k < LT_STEPS; k++)                                                               \
+    if (int64_t i = lt_first + threadIdx.x + k * LT_INDEX_THREADS; i < (n))
+
+/* Launch kernels that go over n elements with LT_EACH, LT_ROUND, with LT_EACH_ALONE. */
 template <class... P, class... A>
 static inline cudaError_t launch_each(const char *name, void (*kernel)(P...), int64_t n,
                                       cudaStream_t stream, A... arguments) {

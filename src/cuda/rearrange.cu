@@ -11,13 +11,18 @@ static __global__ void __launch_bounds__(THREADS)
     triangle(const __grid_constant__ lt_CudaTriangle t) {
   int64_t i = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
   const E *from = (const E *)t.from;
-  E *to = (E *)t.to;
-  for (int e = 0; e < EACH && i < t.numel; e++, i += THREADS) {
-    int64_t row = i, column = rest_of(row, t.columns);
+  E *to = (E *)t.to, v[EACH]; /* all are read before any is written, so the reads are together */
+#pragma unroll
+  for (int e = 0; e < EACH; e++) {
+    if (i + e * THREADS >= t.numel) break;
+    int64_t row = i + e * THREADS, column = rest_of(row, t.columns);
     row = rest_of(row, t.rows);
     bool kept = t.upper ? column >= row + t.diagonal : column <= row + t.diagonal;
-    to[i] = kept ? from[i] : (E)0;
+    v[e] = kept ? from[i + e * THREADS] : (E)0;
   }
+#pragma unroll
+  for (int e = 0; e < EACH; e++)
+    if (i + e * THREADS < t.numel) to[i + e * THREADS] = v[e];
 }
 
 template <class E>
