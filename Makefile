@@ -149,7 +149,7 @@ nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
 stack_clash := -fstack-clash-protection
 emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
 emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
-  -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) $(stack_clash) $(emulated_include) -Isrc -Isrc/tensor \
+  -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) -fopenmp-simd $(stack_clash) $(emulated_include) -Isrc -Isrc/tensor \
   $(defines)
 
 $(BUILD)/obj/real/flags: FORCE
@@ -191,13 +191,13 @@ $(emulated_backend): $(emulated_objects) $(BUILD)/obj/emulated/link tools/build/
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
-	  -Wl,-Bsymbolic -Wl,-z,nodelete $(emulated_objects) -o $@ -lpthread -ldl -lm
+	  -Wl,-Bsymbolic -Wl,-z,nodelete $(emulated_objects) -o $@ $(VECTOR_LIBS) -lpthread -ldl -lm
 
 # Tests of the emulated runtime itself: programs of CUDA that know nothing of Lutra.
 $(BUILD)/tests/%: $(BUILD)/obj/emulated/tests/cuda/%.cu.o $(emulation_runtime)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
-	$(Q)$(CXX_FOUND) $(ldflags) -rdynamic $< $(emulation_runtime) -o $@ -lpthread -ldl -lm
+	$(Q)$(CXX_FOUND) $(ldflags) -rdynamic $< $(emulation_runtime) -o $@ $(VECTOR_LIBS) -lpthread -ldl -lm
 
 .PHONY: cuda cuda-emulated
 cuda: $(cuda_backend)

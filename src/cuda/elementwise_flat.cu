@@ -20,33 +20,47 @@ LT_DEVICE_INLINE float4 read(const lt_CudaFlat &l, int k, int64_t i) {
   return make_float4(v, v, v, v);
 }
 
-template <class Op> LT_DEVICE_INLINE float one(const lt_CudaFlat &l, float x, float y, float z) {
-  return Op::of(x, y, z, l.a, l.b, l.limit);
+template <class Op>
+LT_DEVICE_INLINE float4 of_quads(const lt_CudaFlat &l, float4 x, float4 y, float4 z) {
+  const float a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w}, c[4] = {z.x, z.y, z.z, z.w};
+  float r[4];
+  LT_VECTOR_LOOP
+  for (int k = 0; k < 4; k++) r[k] = Op::of(a[k], b[k], c[k], l.a, l.b, l.limit);
+  return make_float4(r[0], r[1], r[2], r[3]);
 }
 
 template <class Op>
 LT_DEVICE_INLINE void write(const lt_CudaFlat &l, int64_t i, float4 x, float4 y, float4 z) {
-  float4 v = make_float4(one<Op>(l, x.x, y.x, z.x), one<Op>(l, x.y, y.y, z.y),
-                         one<Op>(l, x.z, y.z, z.z), one<Op>(l, x.w, y.w, z.w));
+  float4 v = of_quads<Op>(l, x, y, z);
   if (Op::test && l.gives_bool)
     ((uchar4 *)l.out)[i] = make_uchar4(v.x != 0, v.y != 0, v.z != 0, v.w != 0);
   else
     ((float4 *)l.out)[i] = v;
 }
 
-/* The last elements, fewer than four. */
+/* The last elements of input k from i on, the very last repeated. */
+LT_DEVICE_INLINE float4 read_rest(const lt_CudaFlat &l, int k, int64_t i) {
+  if (l.place[k] != LT_CUDA_DENSE) return read(l, k, 0);
+  int64_t last = l.numel - 1;
+  const float *in = l.in[k];
+  return make_float4(in[i], in[i + 1 < last ? i + 1 : last], in[i + 2 < last ? i + 2 : last],
+                     in[last]);
+}
+
+/* The last elements, fewer than four; in the way of the others, so that an element's result does not
+ * depend on its place. */
 template <class Op> LT_DEVICE_INLINE void rest(const lt_CudaFlat &l, int64_t i) {
-#pragma unroll 1
-  for (; i < l.numel; i++) {
-    float v[3] = {0, 0, 0};
-    for (int k = 0; k < Op::inputs; k++)
-      v[k] =
-          l.place[k] == LT_CUDA_VALUE ? l.value[k] : l.in[k][l.place[k] == LT_CUDA_DENSE ? i : 0];
-    float result = one<Op>(l, v[0], v[1], v[2]);
+  if (i >= l.numel) return;
+  float4 none = make_float4(0, 0, 0, 0);
+  float4 v = of_quads<Op>(l, read_rest(l, 0, i), Op::inputs > 1 ? read_rest(l, 1, i) : none,
+                          Op::inputs > 2 ? read_rest(l, 2, i) : none);
+  const float r[4] = {v.x, v.y, v.z, v.w};
+  for (int k = 0; k < 3; k++) {
+    if (i + k >= l.numel) break;
     if (Op::test && l.gives_bool)
-      ((uint8_t *)l.out)[i] = result != 0;
+      ((uint8_t *)l.out)[i + k] = r[k] != 0;
     else
-      ((float *)l.out)[i] = result;
+      ((float *)l.out)[i + k] = r[k];
   }
 }
 

@@ -113,6 +113,7 @@ LT_DEVICE_INLINE void do_group(const lt_CudaRows &l, int64_t at, const int64_t (
       for (int e = 0; e < GROUP; e++) v[k][e] = same;
     }
   }
+  LT_VECTOR_LOOP
   for (int e = 0; e < GROUP; e++)
     result[e] = Op::of(v[0][e], Op::inputs > 1 ? v[1][e] : 0, Op::inputs > 2 ? v[2][e] : 0, l.a,
                        l.b, l.limit);

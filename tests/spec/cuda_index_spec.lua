@@ -1,30 +1,11 @@
 -- Indexing on CUDA: reading and writing by positions and masks, and its gradients, in all dtypes
 -- and layouts. The CPU gives what is wanted, bit for bit: nothing depends on the order of threads.
---
--- Runs on the GPU where LUTRA_TEST_GPU is set, on an emulated one where LUTRA_EMULATE is, and else
--- starts itself with an emulated one.
+
+local devices = require "device_support"
+if devices.elsewhere("cuda_index", _ENV, {reverse = true, memory = "1GiB"}) then return end
+
 local lt = require "lutra"
-local this = debug.getinfo(1, "S").source:match "^@(.*)$"
-local support = dofile((this:match "^(.*/)" or "./") .. "program_support.lua")
-
-local DEVICE = (os.getenv "LUTRA_TEST_GPU" or os.getenv "LUTRA_EMULATE") and "cuda:0"
-
-if not DEVICE then
-  local probe = support.run "--emulate cuda:1 -e \"lt.zeros(1, {device = 'cuda'})\""
-  describe("indexing on CUDA", function()
-    it("passes on an emulated device", function()
-      if probe.status ~= 0 and probe.err:find("built without its emulation", 1, true) then
-        return pending "no emulated CUDA in this build"
-      end
-      local result = support.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-        "LUTRA_EMULATE=cuda:1,memory=1GiB %s %stests/busted.lua %s"):format(
-        support.quote(support.program), this:match "^(.*)tests/spec/" or "./",
-        support.quote(this)))
-      assert.equal(0, result.status, result.out .. result.err)
-    end)
-  end)
-  return
-end
+local DEVICE = "cuda:0"
 
 local DTYPES = {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",

@@ -42,7 +42,7 @@ describe("backward", function()
     ]]
   end)
 
-  it("has what the caller asked for ready on his stream, and runs hooks on that of forward", function()
+  it("is ready on the caller's stream, and runs hooks on that of forward", function()
     delayed [[
       for round = 1, 5 do
         lt.manual_seed(round)
@@ -87,7 +87,7 @@ describe("backward", function()
       local y = cuda.with_stream(s, function() return Twice(x):sum() end)
       y:backward()
       assert(seen == s, tostring(seen))
-      assert(x.grad:eq(2):all():item())
+      assert(x.grad:eq(2):all():item(), tostring(x.grad))
     ]]
   end)
 

@@ -1,33 +1,12 @@
 -- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers, whole
 -- numbers, coins, permutations and draws are the same bit for bit; normal and exponential ones go
 -- through logarithms, whose last bits differ.
---
--- Runs on the GPU where LUTRA_TEST_GPU is set, on an emulated one where LUTRA_EMULATE is, and else
--- starts itself with an emulated one.
+
+local devices = require "device_support"
+if devices.elsewhere("cuda_random", _ENV, {reverse = true}) then return end
+
 local lt = require "lutra"
-local this = debug.getinfo(1, "S").source:match "^@(.*)$"
-local support = dofile((this:match "^(.*/)" or "./") .. "program_support.lua")
-
-local DEVICE = (os.getenv "LUTRA_TEST_GPU" or os.getenv "LUTRA_EMULATE") and "cuda:0"
-
-if not DEVICE then
-  local probe = support.run "--emulate cuda:1 -e \"lt.zeros(1, {device = 'cuda'})\""
-  describe("random numbers on CUDA", function()
-    for _, order in ipairs {"forward", "reverse"} do
-      it("pass on an emulated device, threads " .. order, function()
-        if probe.status ~= 0 and probe.err:find("built without its emulation", 1, true) then
-          return pending "no emulated CUDA in this build"
-        end
-        local result = support.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-          "LUTRA_EMULATE=cuda:1 LUTRA_EMULATE_ORDER=%s %s %stests/busted.lua %s"):format(
-          order, support.quote(support.program), this:match "^(.*)tests/spec/" or "./",
-          support.quote(this)))
-        assert.equal(0, result.status, result.out .. result.err)
-      end)
-    end
-  end)
-  return
-end
+local DEVICE = "cuda:0"
 
 local DTYPES = {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",

@@ -1,18 +1,12 @@
 -- Reductions, running sums and sorting on CUDA, in the layouts and sizes that the tests of ops do
 -- not reach. What the CPU gives is wanted: exactly from integers, positions and what is largest,
 -- within a tolerance from sums of floats.
---
--- Runs on the GPU where LUTRA_TEST_GPU is set, on an emulated one where LUTRA_EMULATE is, and else
--- starts itself with an emulated one.
-local lt = require "lutra"
-local core = require "lutra.core"
-local source = debug.getinfo(1, "S").source:match "^@(.*)$"
-local support = dofile((source:match "^(.*/)" or "./") .. "program_support.lua")
 
-local DEVICE = (os.getenv "LUTRA_TEST_GPU" or os.getenv "LUTRA_EMULATE") and "cuda:0"
+local devices = require "device_support"
 
 -- Prints the bits of sums that are rounded.
 local BITS = [[
+  local lt = require "lutra"
   local x = lt.randn({301, 1003}, {generator = lt.Generator(7)}):to "cuda"
   for _, y in ipairs {x, x:to "bfloat16", x:to "float64"} do
     for _, dims in ipairs {{1}, {2}, {1, 2}} do
@@ -28,39 +22,12 @@ local BITS = [[
   end
 ]]
 
--- Emulated threads and blocks run in the opposite order too, which shows missing barriers.
-if not DEVICE then
-  local probe = support.run "--emulate cuda:1 -e \"lt.zeros(1, {device = 'cuda'})\""
-  local missing = probe.status ~= 0 and probe.err:find("built without its emulation", 1, true)
-  local function emulated(order, arguments)
-    return support.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-      "LUTRA_EMULATE=cuda:1,memory=1GiB LUTRA_EMULATE_ORDER=%s %s %s"):format(order,
-      support.quote(support.program), arguments))
-  end
+local options = {reverse = true, memory = "1GiB", bits = BITS}
+if devices.elsewhere("cuda_reduce", _ENV, options) then return end
 
-  describe("reductions on CUDA", function()
-    for _, order in ipairs {"forward", "reverse"} do
-      it("pass on an emulated device, threads " .. order, function()
-        if missing then return pending "no emulated CUDA in this build" end
-        local root = source:match "^(.*)tests/spec/" or "./"
-        local result = emulated(order, support.quote(root .. "tests/busted.lua") .. " " ..
-          support.quote(source))
-        assert.equal(0, result.status, result.out .. result.err)
-      end)
-    end
-
-    it("give the same bits in any order of threads", function()
-      if missing then return pending "no emulated CUDA in this build" end
-      local script = support.quote(BITS)
-      local forward = emulated("forward", "-e " .. script)
-      local reverse = emulated("reverse", "-e " .. script)
-      assert.equal(0, forward.status, forward.err)
-      assert.is_true(#forward.out > 500)
-      assert.equal(forward.out, reverse.out)
-    end)
-  end)
-  return
-end
+local lt = require "lutra"
+local core = require "lutra.core"
+local DEVICE = "cuda:0"
 
 local DTYPES = {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",

@@ -1,14 +1,8 @@
 -- Softmax, layer norm, the negative log likelihood and the step of Adam on CUDA: all dtypes, row
 -- lengths on both sides of each switch between kernels, layouts and corner cases. The CPU gives
 -- what is wanted.
---
--- Runs on the GPU where LUTRA_TEST_GPU is set, on an emulated one where LUTRA_EMULATE is, and else
--- starts itself with an emulated one.
-local lt = require "lutra"
-local this = debug.getinfo(1, "S").source:match "^@(.*)$"
-local support = dofile((this:match "^(.*/)" or "./") .. "program_support.lua")
 
-local DEVICE = (os.getenv "LUTRA_TEST_GPU" or os.getenv "LUTRA_EMULATE") and "cuda:0"
+local devices = require "device_support"
 
 -- Bits of everything that adds up numbers, as text.
 local DIGEST = [[
@@ -32,38 +26,11 @@ for _, n in ipairs {3, 65, 600, 9000} do
 end
 ]]
 
-if not DEVICE then
-  local probe = support.run "--emulate cuda:1 -e \"lt.zeros(1, {device = 'cuda'})\""
-  local absent = probe.status ~= 0 and probe.err:find("built without its emulation", 1, true)
-  local function run(order, arguments)
-    return support.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-      "LUTRA_EMULATE=cuda:1,memory=1GiB LUTRA_EMULATE_ORDER=%s %s %s"):format(order,
-      support.quote(support.program), arguments))
-  end
-  describe("rows on CUDA", function()
-    for _, order in ipairs {"forward", "reverse"} do
-      it("pass on an emulated device, threads " .. order, function()
-        if absent then return pending "no emulated CUDA in this build" end
-        local result = run(order, ("%stests/busted.lua %s"):format(
-          this:match "^(.*)tests/spec/" or "./", support.quote(this)))
-        assert.equal(0, result.status, result.out .. result.err)
-      end)
-    end
+local options = {reverse = true, memory = "1GiB", bits = DIGEST}
+if devices.elsewhere("cuda_rows", _ENV, options) then return end
 
-    it("have the same bits on every run, in whatever order threads run", function()
-      if absent then return pending "no emulated CUDA in this build" end
-      local path = support.file(DIGEST)
-      local first, again, reverse =
-        run("forward", path), run("forward", path), run("reverse", path)
-      os.remove(path)
-      assert.equal(0, first.status, first.err)
-      assert.is_true(#first.out > 1000)
-      assert.equal(first.out, again.out)
-      assert.equal(first.out, reverse.out)
-    end)
-  end)
-  return
-end
+local lt = require "lutra"
+local DEVICE = "cuda:0"
 
 local FLOATS = {"float16", "bfloat16", "float32", "float64"}
 local TOLERANCE = {float64 = 1e-12, float32 = 1e-5, float16 = 2e-3, bfloat16 = 1.6e-2}

@@ -14,20 +14,50 @@ function support.can_emulate()
   return program.run "--emulate cuda:2 -e 'os.exit(lt.cuda.is_built())'".status == 0
 end
 
---- Must the spec `name` be run in another process, where there are devices? Then there is a test
--- that does it, and the file that asks ends: `if devices.elsewhere("streams", _ENV) then return
--- end`. busted's words are in the environment of that file.
-function support.elsewhere(name, busted)
+--- Must the spec `name` be run in another process, where there are devices? Then there are tests
+-- that do it, and the file that asks ends:
+--   if devices.elsewhere("streams", _ENV) then return end
+-- busted's words are in the environment of that file. `options` (may be left out):
+--
+-- reverse: again with threads and blocks in the reverse order: a result that depends on it is wrong,
+--   or is missing a barrier
+-- bits: a script whose output is the same on every run and in any order of threads
+function support.elsewhere(name, busted, options)
   if os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU" then return false end
+  options = options or {}
+  local can = nil
+  local function run(order, ...)
+    local words = {...}
+    for i, word in ipairs(words) do words[i] = program.quote(word) end
+    return program.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
+      "LUTRA_EMULATE=cuda:2,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(
+      options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
+  end
+  local function test(title, f)
+    busted.it(title, function()
+      if can == nil then can = support.can_emulate() end
+      if not can then return busted.pending "no emulated CUDA in this build" end
+      f()
+    end)
+  end
+
   busted.describe(name .. " on emulated devices", function()
-    busted.it("passes", function()
-      if not support.can_emulate() then
-        return busted.pending "no emulated CUDA in this build"
-      end
-      local result = program.shell(("env -u CUDA_VISIBLE_DEVICES LUTRA_EMULATE=cuda:2 %s %s %s")
-        :format(program.quote(program.program), program.quote(root .. "tests/busted.lua"),
-          program.quote(("%stests/spec/%s_spec.lua"):format(root, name))))
-      assert.equal(0, result.status, "\n" .. result.out .. result.err)
+    for _, order in ipairs(options.reverse and {"forward", "reverse"} or {"forward"}) do
+      test("passes, threads " .. order, function()
+        local result = run(order, root .. "tests/busted.lua",
+          ("%stests/spec/%s_spec.lua"):format(root, name))
+        assert.equal(0, result.status, "\n" .. result.out .. result.err)
+      end)
+    end
+    if not options.bits then return end
+    test("has the same bits on every run, in any order of threads", function()
+      local path = program.file(options.bits)
+      local first, again, reverse = run("forward", path), run("forward", path), run("reverse", path)
+      os.remove(path)
+      assert.equal(0, first.status, first.err)
+      assert.is_true(#first.out > 500, "it says little: " .. first.out)
+      assert.equal(first.out, again.out)
+      assert.equal(first.out, reverse.out)
     end)
   end)
   return true

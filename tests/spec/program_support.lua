@@ -96,27 +96,4 @@ function support.terminal(steps, environment, arguments)
   return support.shell(line, table.concat(steps, "\n") .. "\n")
 end
 
---- For a spec of CUDA: the device to test on, a GPU where LUTRA_TEST_GPU is set, an emulated one
--- where LUTRA_EMULATE is. Else nil, after tests have been made that run the file `source` on an
--- emulated device, its threads and blocks in order and in the reverse order: a result that depends
--- on it is wrong, or is missing a barrier.
-function support.cuda_device(source, title)
-  if os.getenv "LUTRA_TEST_GPU" or os.getenv "LUTRA_EMULATE" then return "cuda:0" end
-  local probe = support.run "--emulate cuda:1 -e \"lt.zeros(1, {device = 'cuda'})\""
-  describe(title, function()
-    for _, order in ipairs {"forward", "reverse"} do
-      it("pass on an emulated device, threads " .. order, function()
-        if probe.status ~= 0 and probe.err:find("built without its emulation", 1, true) then
-          return pending "no emulated CUDA in this build"
-        end
-        local line = "env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-          "LUTRA_EMULATE=cuda:1,memory=1GiB LUTRA_EMULATE_ORDER=%s %s %stests/busted.lua %s"
-        local program = quote(support.program)
-        local result = support.shell(line:format(order, program, root, quote(source)))
-        assert.equal(0, result.status, result.out .. result.err)
-      end)
-    end
-  end)
-end
-
 return support

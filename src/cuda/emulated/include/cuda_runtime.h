@@ -25,6 +25,7 @@
 #include "cuda_runtime_api.h"
 
 #include "emulated/device.h"
+#include "emulated/vector_maths.h"
 #include "emulated/arithmetic.h"
 #include "emulated/atomics.h"
 #include "emulated/launch.h"

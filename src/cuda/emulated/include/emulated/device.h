@@ -161,6 +161,9 @@ LT_EMULATED bool lt_emulated_next(lt_EmulatedContext *c) {
  * which cannot work for a thread-local array of a size that only the launch knows. */
 #define LT_DYNAMIC_SHARED(T, name) T *const name = (T *)lt_emulated_here()->shared
 
+/* A thread's own loop over neighbouring elements: a vector of the CPU's. */
+#define LT_VECTOR_LOOP _Pragma("omp simd")
+
 /* ---- barriers and warp functions ------------------------------------------------------------- */
 
 enum lt_EmulatedVote { LT_EMULATED_NO_VOTE, LT_EMULATED_COUNT, LT_EMULATED_AND, LT_EMULATED_OR };
