@@ -140,9 +140,11 @@ emulated_tests := $(if $(CXX_FOUND),$(patsubst tests/cuda/%.cu,$(BUILD)/tests/%,
   $(sort $(wildcard tests/cuda/test_*.cu))))
 
 archs := $(or $(CUDA_ARCHS),$(strip $(CUDA_GPUS)),80 90)
-gencode := $(if $(filter all,$(archs)),-arch=all,\
-  $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
-  -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs)))
+ifeq ($(archs),all) # from Volta on: the kernels' parameters are __grid_constant__
+archs := $(shell $(NVCC) --list-gpu-arch | sed -n 's/compute_//p' | sort -n | awk '$$1 >= 70')
+endif
+gencode := $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+  -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
 # A kernel's threads have small stacks with a guard page, which a large frame must not jump.
@@ -172,7 +174,7 @@ $(BUILD)/obj/real/%.cu.o: %.cu $(BUILD)/obj/real/flags
 $(cuda_backend): $(cuda_objects) $(BUILD)/obj/real/link tools/build/backend.map
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
-	$(Q)$(NVCC) $(filter -gencode% -arch% arch=%,$(gencode)) -shared -cudart static \
+	$(Q)$(NVCC) $(gencode) -shared -cudart static \
 	  -Xlinker --version-script=tools/build/backend.map $(cuda_objects) -o $@ -ldl
 
 $(BUILD)/obj/emulated/%.o: %.c $(BUILD)/obj/emulated/flags
@@ -306,7 +308,7 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/lutra $(DESTDIR)$(LUADIR)
 	install -m 755 $(program) $(DESTDIR)$(BINDIR)/lutra
 	install -m 644 $(module) $(DESTDIR)$(LIBDIR)/lutra/core.so
-	install -m 644 $(backends) $(DESTDIR)$(LIBDIR)/lutra
+	$(if $(strip $(backends)),install -m 644 $(backends) $(DESTDIR)$(LIBDIR)/lutra)
 	@cd lib && for file in $$(find . -name '*.lua' | sed 's|^\./||' | sort); do \
 	  install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$file)" && \
 	  install -m 644 $$file "$(DESTDIR)$(LUADIR)/$$file" || exit 1; \

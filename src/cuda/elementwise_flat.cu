@@ -2,8 +2,7 @@
  * bound by memory alone.
  *
  * A thread takes two quads of four elements; neighbouring threads have neighbouring quads. Both are
- * read from all inputs before anything is written, so that the reads are under way together. Quads
- * are single variables, not arrays: compilers keep them in registers at any level of optimization.
+ * read from all inputs before anything is written, so that the reads are under way together.
  */
 #include "elementwise_begin.cuh"
 

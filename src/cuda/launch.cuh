@@ -16,16 +16,16 @@
 
 /* The block's dynamic shared memory, as `T *name`, aligned to 16 bytes. The headers of emulation
  * have their own. */
-/* Before a short loop over neighbouring elements that do not depend on one another: a GPU's thread
- * does them one after the other, a CPU in one vector. */
-#ifndef LT_VECTOR_LOOP
-#define LT_VECTOR_LOOP _Pragma("unroll")
-#endif
-
 #ifndef LT_DYNAMIC_SHARED
 #define LT_DYNAMIC_SHARED(T, name)                                                                 \
   extern __shared__ __align__(16) unsigned char lt_dynamic_shared[];                               \
   T *const name = reinterpret_cast<T *>(lt_dynamic_shared)
+#endif
+
+/* Before a short loop over neighbouring elements that do not depend on one another: a GPU's thread
+ * does them one after the other, a CPU in one vector. */
+#ifndef LT_VECTOR_LOOP
+#define LT_VECTOR_LOOP _Pragma("unroll")
 #endif
 
 template <class... P, class... A>
