@@ -1,9 +1,9 @@
 -- Lutra's side of the benchmarks of a CUDA device: one line a measurement,
--- `name <tab> seconds <tab> work <tab> unit`; work is bytes moved ("B"), floating point operations
--- ("F"), or 0 where the time itself is the result. bench/cuda_peers.py measures the same in PyTorch,
--- bench/cublas.cu the products in cuBLAS alone; bench/run-cuda puts them side by side.
+-- `name <tab> seconds <tab> work <tab> unit`; work is bytes moved ("B"), floating point
+-- operations ("F"), or 0 where the time itself is the result. bench/cuda_peers.py measures the same
+-- in PyTorch, bench/cublas.cu the products in cuBLAS alone; bench/run-cuda puts them side by side.
 --
---   lutra bench/cuda.lua [device [scale]]      scale < 1 makes everything smaller (0.01: for a test)
+--   lutra bench/cuda.lua [device [scale]]      scale < 1 makes everything smaller: for a test
 local lt = require "lutra"
 local core = require "lutra.core"
 local nn, F, optim = lt.nn, lt.F, lt.optim
@@ -119,7 +119,9 @@ do
   end
   for i = 1, 4 do
     blocks[i] = block()
-    for _, name in ipairs {"norm1", "qkv", "out", "norm2", "up", "down"} do take(blocks[i][name]) end
+    for _, name in ipairs {"norm1", "qkv", "out", "norm2", "up", "down"} do
+      take(blocks[i][name])
+    end
   end
   take(token)
   take(place)
@@ -133,7 +135,9 @@ do
     local x = token(ids) + place(positions)
     for _, k in ipairs(blocks) do
       local parts = k.qkv(k.norm1(x)):split(width, -1)
-      for i = 1, 3 do parts[i] = parts[i]:view(batch, length, heads, width // heads):transpose(2, 3) end
+      for i = 1, 3 do
+        parts[i] = parts[i]:view(batch, length, heads, width // heads):transpose(2, 3)
+      end
       local seen = F.scaled_dot_product_attention(parts[1], parts[2], parts[3], {is_causal = true})
       x = x + k.out(seen:transpose(2, 3):reshape(batch, length, width))
       x = x + k.down(F.gelu(k.up(k.norm2(x))))

@@ -117,7 +117,9 @@ local function exists(path)
   local f = io.open(path)
   return f and f:close()
 end
-local source = {c = true, h = true, def = true, cu = true, cuh = true, cpp = true, m = true, metal = true}
+local source = {
+  c = true, h = true, def = true, cu = true, cuh = true, cpp = true, m = true, metal = true,
+}
 local files = 0
 for file in io.popen("find src -type f | sort"):lines() do
   if source[file:match "%.(%w+)$"] then

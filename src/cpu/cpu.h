@@ -18,7 +18,6 @@ const char *lt_cpu_blas_name(void);
 size_t lt_cpu_memory_available(void);
 /* The backend's alloc and free. */
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
-void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
-                 lt_Stream *stream);
+void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
 
 #endif

@@ -19,8 +19,8 @@ end
 --   if devices.elsewhere("streams", _ENV) then return end
 -- busted's words are in the environment of that file. `options` (may be left out):
 --
--- reverse: again with threads and blocks in the reverse order: a result that depends on it is wrong,
---   or is missing a barrier
+-- reverse: again with threads and blocks in the reverse order: a result that depends on it is
+--   wrong, or is missing a barrier
 -- bits: a script whose output is the same on every run and in any order of threads
 function support.elsewhere(name, busted, options)
   if os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU" then return false end

@@ -1,6 +1,6 @@
 -- Every public op against PyTorch's values (tests/golden/op_values.lua, made by
--- tools/gen_op_values.py) on the default device, which LUTRA_TEST_DEVICE chooses, and the same cases
--- on meta, whose shapes, dtypes and strides must be the CPU's, as those of every device must.
+-- tools/gen_op_values.py) on the default device, which LUTRA_TEST_DEVICE chooses, and the same
+-- cases on meta, whose shapes, dtypes and strides must be the CPU's, as those of every device must.
 local lt = require "lutra"
 local core = require "lutra.core"
 local golden = require "tests.golden.op_values"
