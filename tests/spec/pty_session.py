@@ -78,6 +78,8 @@ def main():
     problem = None
     for verb, text in steps():
         if verb == "send":
+            if text[:1] in "\x03\x04":  # an editor writes its prompt before it sets the terminal up
+                session.pause(0.15)
             os.write(session.fd, text.encode())
         elif verb == "pause":
             session.pause(float(text))
