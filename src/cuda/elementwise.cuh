@@ -5,7 +5,8 @@
  *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
  *   FIELD                                       where lt_CudaNumber holds it
  *   LAUNCHER, NAME                              what it exports, and the kernel's name in messages
- *   OWN                                         its dtype; float32 has elementwise_flat.cu instead
+ *   OWN                                         its dtype
+ *   NO_PACKS                                    memory without gaps has a file of its own
  *
  * after it has included elementwise_begin.cuh, and then includes this file.
  */
@@ -98,9 +99,97 @@ static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cuda
                 dim3(THREADS), 0, stream, *l, part_of<DIMS>(shape));
 }
 
+/* ---- transposed operands --------------------------------------------------------------------- */
+
+/* A block takes a tile of the last two dimensions, so that what it reads of a transposed operand's
+ * cache line, it reads while the line is near. A warp has a row of the tile's columns. */
+#define TILE_COLUMNS LT_WARP
+#define TILE_EACH    8 /* rows of a thread */
+#define TILE_ROWS    (THREADS / LT_WARP * TILE_EACH)
+
+static __device__ __noinline__ T get_any(const lt_CudaOperands &l, int k, int64_t offset) {
+  return get(l, k, offset);
+}
+static __device__ __noinline__ void put_any(const lt_CudaOperands &l, int64_t offset, T v) {
+  store<T>(l.data[0], l.dtype[0], offset, v);
+}
+
+/* n elements of operand k, each `down` after the one before; the last one again up to TILE_EACH. */
+LT_DEVICE_INLINE void get_column(T (&v)[TILE_EACH], const lt_CudaOperands &l, int k, int64_t offset,
+                                 int64_t down, int n) {
+  if (k > l.inputs || !l.data[k]) {
+    T same = k > l.inputs ? (T)0 : l.value[k].FIELD;
+    for (int e = 0; e < TILE_EACH; e++) v[e] = same;
+  } else if (l.dtype[k] == OWN) {
+    const T *from = (const T *)l.data[k] + offset;
+    for (int e = 0; e < TILE_EACH; e++) v[e] = from[(e < n ? e : n - 1) * down];
+  } else {
+    for (int e = 0; e < TILE_EACH; e++) v[e] = get_any(l, k, offset + (e < n ? e : n - 1) * down);
+  }
+}
+
+template <int DIMS>
+static __global__ void __launch_bounds__(THREADS)
+    elementwise_tiles(const __grid_constant__ lt_CudaOperands l,
+                      const __grid_constant__ Part<DIMS> part) {
+  int last = part.ndim - 1;
+  int64_t rows = part.shape[last - 1], columns = part.shape[last], left = blockIdx.x;
+  int64_t column =
+      rest_of(left, (columns - 1) / TILE_COLUMNS + 1) * TILE_COLUMNS + threadIdx.x % TILE_COLUMNS;
+  int64_t row = rest_of(left, (rows - 1) / TILE_ROWS + 1) * TILE_ROWS +
+                threadIdx.x / TILE_COLUMNS * TILE_EACH;
+  if (column >= columns) return;
+  int64_t offset[4];
+  for (int k = 0; k < 4; k++)
+    offset[k] = row * part.strides[k][last - 1] + column * part.strides[k][last];
+#pragma unroll 1
+  for (int d = last - 2; d >= 0; d--) {
+    int64_t at = rest_of(left, part.shape[d]);
+    for (int k = 0; k < 4; k++) offset[k] += at * part.strides[k][d];
+  }
+  int n = rows - row < TILE_EACH ? (int)(rows - row) : TILE_EACH;
+  if (n <= 0) return;
+  T x[TILE_EACH], y[TILE_EACH], z[TILE_EACH];
+  get_column(x, l, 1, offset[1], part.strides[1][last - 1], n);
+  get_column(y, l, 2, offset[2], part.strides[2][last - 1], n);
+  get_column(z, l, 3, offset[3], part.strides[3][last - 1], n);
+#pragma unroll
+  for (int e = 0; e < TILE_EACH; e++) {
+    if (e >= n) break;
+    T v = apply(l.op, x[e], y[e], z[e], l.a.FIELD, l.b.FIELD, l.limit.FIELD);
+    int64_t to = offset[0] + e * part.strides[0][last - 1];
+    if (l.dtype[0] == OWN)
+      ((T *)l.data[0])[to] = v;
+    else
+      put_any(l, to, v);
+  }
+}
+
+/* Is there an operand whose neighbours lie in a column, and are there enough of them for tiles? */
+static bool in_tiles(const lt_CudaOperands *l, const lt_CudaShape *shape) {
+  int last = shape->ndim - 1;
+  if (last < 1 || shape->shape[last] < TILE_COLUMNS || shape->shape[last - 1] < TILE_ROWS)
+    return false;
+  for (int k = 0; k <= l->inputs; k++) {
+    int64_t down = shape->strides[k][last - 1], right = shape->strides[k][last];
+    if (l->data[k] && down && (down < 0 ? -down : down) < (right < 0 ? -right : right)) return true;
+  }
+  return false;
+}
+
+template <int DIMS>
+static cudaError_t run_tiles(const lt_CudaOperands *l, const lt_CudaShape *shape,
+                             cudaStream_t stream) {
+  int64_t columns = shape->shape[shape->ndim - 1], rows = shape->shape[shape->ndim - 2];
+  int64_t tiles = blocks_for(columns, TILE_COLUMNS) * blocks_for(rows, TILE_ROWS);
+  for (int d = 0; d < shape->ndim - 2; d++) tiles *= shape->shape[d];
+  return launch(NAME, elementwise_tiles<DIMS>, grid_for(tiles), dim3(THREADS), 0, stream, *l,
+                part_of<DIMS>(shape));
+}
+
 /* ---- memory without gaps --------------------------------------------------------------------- */
 
-#ifdef OWN
+#ifndef NO_PACKS
 /* 16 bytes of an operand, or 32, and what a test gives for them. */
 #define PACK (sizeof(T) == 8 ? 4 : (int)(16 / sizeof(T)))
 namespace {
@@ -162,11 +251,14 @@ static bool in_packs(const lt_CudaOperands *l, const lt_CudaShape *shape) {
 
 LT_C_LINKAGE cudaError_t LAUNCHER(const lt_CudaOperands *l, const lt_CudaShape *shape,
                                   cudaStream_t stream) {
-#ifdef OWN
+#ifndef NO_PACKS
   if (in_packs(l, shape))
     return launch(NAME, elementwise_packs, grid_for(blocks_for(l->numel, THREADS * PACK)),
                   dim3(THREADS), 0, stream, *l, part_of<1>(shape));
 #endif
+  if (in_tiles(l, shape))
+    return shape->ndim <= 4 ? run_tiles<4>(l, shape, stream)
+                            : run_tiles<LT_MAX_DIMS>(l, shape, stream);
   return shape->ndim == 1   ? run<1>(l, shape, stream)
          : shape->ndim <= 4 ? run<4>(l, shape, stream)
                             : run<LT_MAX_DIMS>(l, shape, stream);

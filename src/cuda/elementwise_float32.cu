@@ -5,5 +5,7 @@
 #define FIELD    float32
 #define LAUNCHER lt_cuda_launch_elementwise_float32
 #define NAME     "elementwise float32"
+#define OWN      LT_float32
+#define NO_PACKS /* elementwise_flat.cu */
 #define LT_IS_FLOAT
 #include "elementwise.cuh"

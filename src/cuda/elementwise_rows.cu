@@ -35,23 +35,30 @@ LT_DEVICE_INLINE void unpack(float (&v)[GROUP], const uint32_t (&w)[GROUP], int 
   if (dtype == LT_float32) {
     for (int e = 0; e < GROUP; e++) v[e] = __uint_as_float(w[e]);
   } else if (dtype == LT_float16) {
-    for (int e = 0; e < GROUP; e++)
-      v[e] = __half2float(__ushort_as_half((unsigned short)(w[e / 2] >> 16 * (e % 2))));
+    LT_VECTOR_LOOP
+    for (int j = 0; j < GROUP / 2; j++) {
+      v[2 * j] = __half2float(__ushort_as_half((unsigned short)(w[j] & 0xffffu)));
+      v[2 * j + 1] = __half2float(__ushort_as_half((unsigned short)(w[j] >> 16)));
+    }
   } else if (dtype == LT_bfloat16) {
-    for (int e = 0; e < GROUP; e++)
-      v[e] = __uint_as_float(e % 2 ? w[e / 2] & 0xffff0000u : w[e / 2] << 16);
+    LT_VECTOR_LOOP
+    for (int j = 0; j < GROUP / 2; j++) {
+      v[2 * j] = __uint_as_float(w[j] << 16);
+      v[2 * j + 1] = __uint_as_float(w[j] & 0xffff0000u);
+    }
   } else {
     for (int e = 0; e < GROUP; e++) v[e] = (float)(w[e / 4] >> 8 * (e % 4) & 0xffu);
   }
 }
 
-/* Neighbours as one word, the first one lowest. */
-LT_DEVICE_INLINE uint32_t two(__half a, __half b) {
-  return __half_as_ushort(a) | (uint32_t)__half_as_ushort(b) << 16;
+/* Neighbours share a word, the first one lowest. */
+LT_DEVICE_INLINE void put_halves(void *memory, int64_t i, const uint32_t (&h)[GROUP]) {
+  uint32_t w[GROUP / 2];
+  LT_VECTOR_LOOP
+  for (int j = 0; j < GROUP / 2; j++) w[j] = h[2 * j] | h[2 * j + 1] << 16;
+  ((uint4 *)memory)[i / 8] = make_uint4(w[0], w[1], w[2], w[3]);
 }
-LT_DEVICE_INLINE uint32_t two(__nv_bfloat16 a, __nv_bfloat16 b) {
-  return __bfloat16_as_ushort(a) | (uint32_t)__bfloat16_as_ushort(b) << 16;
-}
+
 LT_DEVICE_INLINE uint32_t byte_of(float v, int dtype) {
   return dtype == LT_bool ? v != 0 : convert<uint8_t>(v);
 }
@@ -66,13 +73,15 @@ LT_DEVICE_INLINE void put(void *memory, int dtype, int64_t i, const float (&v)[G
     to[0] = make_float4(v[0], v[1], v[2], v[3]);
     to[1] = make_float4(v[4], v[5], v[6], v[7]);
   } else if (dtype == LT_float16) {
-    ((uint4 *)memory)[i / 8] =
-        make_uint4(two(half_of(v[0]), half_of(v[1])), two(half_of(v[2]), half_of(v[3])),
-                   two(half_of(v[4]), half_of(v[5])), two(half_of(v[6]), half_of(v[7])));
+    uint32_t h[GROUP];
+    LT_VECTOR_LOOP
+    for (int e = 0; e < GROUP; e++) h[e] = __half_as_ushort(half_of(v[e]));
+    put_halves(memory, i, h);
   } else if (dtype == LT_bfloat16) {
-    ((uint4 *)memory)[i / 8] = make_uint4(
-        two(bfloat16_of(v[0]), bfloat16_of(v[1])), two(bfloat16_of(v[2]), bfloat16_of(v[3])),
-        two(bfloat16_of(v[4]), bfloat16_of(v[5])), two(bfloat16_of(v[6]), bfloat16_of(v[7])));
+    uint32_t h[GROUP];
+    LT_VECTOR_LOOP
+    for (int e = 0; e < GROUP; e++) h[e] = __bfloat16_as_ushort(bfloat16_of(v[e]));
+    put_halves(memory, i, h);
   } else {
     ((uint2 *)memory)[i / 8] = make_uint2(four(v, dtype), four(v + 4, dtype));
   }

@@ -115,6 +115,7 @@ local LAYOUTS = {
   ["every second"] = {sliced(261, 0, 2), sliced(261, 1, 1), sliced(261, 2, 3)},
   ["transposed"] = {transposed(19, 35), transposed(19, 35), transposed(19, 35)},
   ["one transposed"] = {dense(19, 35), transposed(19, 35), dense(35)},
+  ["one transposed, more than a tile"] = {dense(37, 33), transposed(37, 33), dense(33)},
   ["rows of groups, broadcast"] = {dense(6, 16), dense(16), dense(6, 1)},
   ["rows of no groups, broadcast"] = {dense(6, 13), dense(13), dense(6, 1)},
   ["cut rows"] = {cut(9, 27, 1, 24), dense(9, 24), cut(9, 25, 1, 24)},
@@ -201,6 +202,27 @@ describe("elementwise ops on CUDA", function()
             if inputs == 2 then here[3], there[3] = nil, nil end
             compare(f, here, there, {}, ("%s of %s and %s, %s"):format(name, first, second, layout))
           end
+        end
+        compare_results()
+      end
+    end
+  end)
+
+  it("give what the CPU gives for tiles of several matrices and dtypes", function()
+    local layouts = {
+      {dense(3, 32, 64), permuted({3, 64, 32}, {1, 3, 2}), dense(64)},
+      {dense(2, 3, 2, 33, 34), permuted({2, 3, 2, 34, 33}, {3, 2, 1, 5, 4}), one()},
+    }
+    local dtypes = {"bool", "uint8", "int32", "int64", "float16", "float32", "float64"}
+    for i, layout in ipairs(layouts) do
+      for _, first in ipairs(dtypes) do
+        for _, second in ipairs(dtypes) do
+          local here, there = operands(layout, first, 3)
+          local here2, there2 = operands(layout, second, 2)
+          local label = ("%s and %s, layout %d"):format(first, second, i)
+          here[2], there[2] = here2[2], there2[2]
+          compare(core._ops.maximum, {here[1], here[2]}, {there[1], there[2]}, {}, label)
+          compare(core._ops.add, {here[3], here[2]}, {there[3], there[2]}, {}, label)
         end
         compare_results()
       end

@@ -7,15 +7,20 @@
 #include "arithmetic.h"
 #include "atomics.h"
 
+/* All bits where a < b, of numbers that are not negative. Selections are made by such masks, in 32
+ * bits, so that loops over conversions become vector code. */
+LT_EMULATED int lt_emulated_below(int a, int b) { return (a - b) >> 31; }
+
 LT_EMULATED unsigned short lt_emulated_to_half(float f) {
-  unsigned u = lt_emulated_bits<unsigned>(f), sign = u >> 16 & 0x8000u;
-  u &= 0x7fffffffu;
+  int bits = lt_emulated_bits<int>(f), u = bits & 0x7fffffff;
   /* Subnormal results: adding 0.5 lets the float unit round at the right bit. */
-  unsigned small = lt_emulated_bits<unsigned>(lt_emulated_bits<float>(u) + 0.5f) - 0x3f000000u;
-  unsigned normal = (u + 0xc8000fffu + (u >> 13 & 1u)) >> 13;
-  unsigned bits = u < 0x38800000u ? small : normal;
-  bits = u >= 0x477ff000u ? 0x7c00u : bits;
-  return (unsigned short)(u > 0x7f800000u ? 0x7fffu : sign | bits);
+  int small = lt_emulated_bits<int>(lt_emulated_bits<float>(u) + 0.5f) - 0x3f000000;
+  int normal = (u - 0x37fff001 + (u >> 13 & 1)) >> 13;
+  int is_small = lt_emulated_below(u, 0x38800000), is_finite = lt_emulated_below(u, 0x477ff000);
+  int is_nan = lt_emulated_below(0x7f800000, u);
+  int rest = (small & is_small) | (normal & ~is_small);
+  rest = (rest & is_finite) | (0x7c00 & ~is_finite);
+  return (unsigned short)(((bits >> 16 & 0x8000) & ~is_nan) | rest | (0x7fff & is_nan));
 }
 /* Subnormals come out right because the multiplication by 2^112 renormalises them. */
 LT_EMULATED float lt_emulated_from_half(unsigned short h) {
@@ -26,7 +31,8 @@ LT_EMULATED float lt_emulated_from_half(unsigned short h) {
 }
 LT_EMULATED unsigned short lt_emulated_to_bfloat16(float f) {
   unsigned u = lt_emulated_bits<unsigned>(f), rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
-  return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded);
+  unsigned is_nan = (unsigned)lt_emulated_below(0x7f800000, (int)(u & 0x7fffffffu));
+  return (unsigned short)((rounded & ~is_nan) | (0x7fffu & is_nan));
 }
 LT_EMULATED float lt_emulated_from_bfloat16(unsigned short b) {
   return lt_emulated_bits<float>((unsigned)b << 16);
