@@ -25,7 +25,8 @@ LT_EMULATED unsigned short lt_emulated_to_half(float f) {
 /* Subnormals come out right because the multiplication by 2^112 renormalises them. */
 LT_EMULATED float lt_emulated_from_half(unsigned short h) {
   unsigned sign = (unsigned)(h & 0x8000u) << 16, rest = (unsigned)(h & 0x7fffu) << 13;
-  unsigned special = rest >= 0x0f800000u ? 0x7f800000u : 0u; /* infinities and NaN */
+  /* Infinities and NaN. */
+  unsigned special = 0x7f800000u & ~(unsigned)lt_emulated_below((int)rest, 0x0f800000);
   unsigned scaled = lt_emulated_bits<unsigned>(lt_emulated_bits<float>(rest) * 0x1p112f);
   return lt_emulated_bits<float>(sign | scaled | special);
 }
