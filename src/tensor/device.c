@@ -161,7 +161,8 @@ static const lt_Backend *find_backend(DeviceType *type) {
   if (is_emulated(type->name)) {
     snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);
     if (find_object(emulated, path, sizeof path)) return open_backend(path);
-    return lt_error_set("this Lutra was built without its emulation (it needs a C++ compiler)");
+    return lt_error_set("this Lutra was built without its emulation%s",
+                        type->driver[0] ? " (it needs a C++ compiler)" : "");
   }
   if (type->driver[0] && !has_library(type->driver))
     return lt_error_set("the driver library %s was not found", type->driver);
