@@ -16,6 +16,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Where valgrind's header is installed, valgrind is told what is a stack. */
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define TELL_VALGRIND(low, top) (void)VALGRIND_STACK_REGISTER(low, top)
+#else
+#define TELL_VALGRIND(low, top) (void)0
+#endif
+
 #include "faults.h"
 #include "options.h"
 
@@ -53,6 +61,7 @@ bool make_fibers(Worker *w) {
     f->context = lt_emulated_context((unsigned long)low);
     f->stack.low = low + PAGE;
     f->stack.top = (char *)f->context;
+    TELL_VALGRIND(f->stack.low, f->stack.top);
     stack_enter(&f->stack, fiber_main);
     w->idle.push(f);
   }
