@@ -68,12 +68,12 @@ bool make_fibers(Worker *w) {
   return true;
 }
 
-/* A context for the next thread. */
+[[noreturn]] void give_up(Worker *w, const char *what, unsigned thread);
+
+/* A context for the next thread. A block's first is always there: see worker_prepare. */
 Fiber *fresh(Worker *w) {
-  if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w))) {
-    perror("emulated CUDA: stacks");
-    abort();
-  }
+  if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w)))
+    give_up(w, "the host has no memory for the stack of another thread", w->progress.started);
   Fiber *f = w->idle.pop();
   const Grid *g = w->grid;
   lt_EmulatedContext *c = f->context;
