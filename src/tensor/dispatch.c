@@ -104,13 +104,22 @@ static bool may_mix(lt_OpId op) {
          op == LT_OP_view_as || op == LT_OP_reshape_as;
 }
 
+/* Does a tensor of the device `from` better go to `to` than the other way round? A tensor without
+ * data cannot be moved, and who has an accelerator means to use it. */
+static bool better_moved(lt_Device from, lt_Device to) {
+  if (to.type == LT_DEVICE_meta || from.type == LT_DEVICE_meta) return to.type == LT_DEVICE_meta;
+  return from.type == LT_DEVICE_cpu;
+}
+
 static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name) {
   const lt_Tensor *first = place->tensor;
-  const char *here = lt_device_name(lt_tensor_device(first));
+  lt_Device a = lt_tensor_device(first), b = lt_tensor_device(t);
+  bool turn = better_moved(a, b);
   lt_fail("tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\")\n"
           "  %s has the shape %s, %s %s",
-          place->name, here, name, lt_device_name(lt_tensor_device(t)), name, here, place->name,
-          lt_shape_text(first->ndim, first->shape), name, lt_shape_text(t->ndim, t->shape));
+          place->name, lt_device_name(a), name, lt_device_name(b), turn ? place->name : name,
+          lt_device_name(turn ? b : a), place->name, lt_shape_text(first->ndim, first->shape), name,
+          lt_shape_text(t->ndim, t->shape));
   lt_thread()->apart[0] = first->storage;
   lt_thread()->apart[1] = t->storage;
   return false;

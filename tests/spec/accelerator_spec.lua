@@ -584,6 +584,8 @@ describe("modules", function()
     fails("it.1.weight is on cuda:0", run, net)
     local message = fails("add: tensors are on different devices: self is on cuda:0, other is "
       .. 'on cpu. Move one: other:to("cuda:0")', function() return x:cuda() + x end)
+    fails('Move one: self:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
+    fails('Move one: self:to("meta")', function() return x:cuda() + x:to "meta" end)
     assert.is_truthy(message:find("{2, 3}", 1, true))
   end)
 
