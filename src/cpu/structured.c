@@ -55,29 +55,6 @@ lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char 
   return u;
 }
 
-lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape) {
-  int64_t strides[LT_MAX_DIMS];
-  int missing = ndim - t->ndim;
-  for (int d = 0; d < ndim; d++) {
-    int s = d - missing;
-    strides[d] = s < 0 || (t->shape[s] == 1 && shape[d] != 1) ? 0 : t->strides[s];
-  }
-  return lt_geometry(t, 0, ndim, shape, strides);
-}
-
-lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
-                       const int64_t *strides) {
-  return lt_tensor_on(t->storage, t->dtype, t->offset + offset, ndim, shape, strides);
-}
-
-lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape) {
-  lt_Tensor *wide = lt_expanded(t, ndim, shape);
-  if (!wide) return NULL;
-  lt_Tensor *dense = lt_as_contiguous(wide, dtype);
-  lt_release(wide);
-  return dense;
-}
-
 #define MOVE(T)                                                                                    \
   for (int64_t i = 0; i < n; i++)                                                                  \
   *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)

@@ -71,15 +71,6 @@ static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d)
  * with a message that tells the first bad value and where it stands. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
 
-/* t seen with another shape to which it broadcasts (strides 0), on its own storage. One
- * reference. */
-lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
-/* t's memory in another geometry; offset in elements from t's first. One reference. */
-lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
-                       const int64_t *strides);
-/* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
-lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
-
 /* One element. */
 static inline void lt_move_one(char *to, const char *from, size_t size) {
   switch (size) {

@@ -21,7 +21,7 @@
 /* Work is done in T. */
 #define LT_DEVICE_INLINE static __device__ __forceinline__
 
-LT_DEVICE_INLINE int dtype_size(int dtype) {
+static __host__ __device__ __forceinline__ int dtype_size(int dtype) {
   switch (dtype) {
 #define LT_DTYPE(name, storage, ...)                                                               \
   case LT_##name:                                                                                  \

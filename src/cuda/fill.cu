@@ -65,20 +65,9 @@ static __global__ void __launch_bounds__(THREADS)
   if (i < n) store<int64_t>(to, dtype, i * columns + i, 1);
 }
 
-static int host_size(int dtype) {
-  switch (dtype) {
-#define LT_DTYPE(name, storage, ...)                                                               \
-  case LT_##name:                                                                                  \
-    return (int)sizeof(storage);
-#include "dtypes.def"
-#undef LT_DTYPE
-  }
-  return 0;
-}
-
 LT_C_LINKAGE cudaError_t lt_cuda_launch_eye(void *to, int dtype, int64_t rows, int64_t columns,
                                             cudaStream_t stream) {
-  size_t nbytes = (size_t)rows * (size_t)columns * (size_t)host_size(dtype);
+  size_t nbytes = (size_t)rows * (size_t)columns * (size_t)dtype_size(dtype);
   int64_t n = rows < columns ? rows : columns;
   cudaError_t status = lt_cuda_note_launch("fill", stream, cudaMemsetAsync(to, 0, nbytes, stream));
   return status != cudaSuccess ? status

@@ -22,20 +22,6 @@ static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
   return lt_empty(dtype, c->device, 1, &n);
 }
 
-/* t broadcast to the shape, as dense bool. One reference. */
-static lt_Tensor *as_bytes(lt_Tensor *t, int ndim, const int64_t *shape) {
-  int64_t strides[LT_MAX_DIMS];
-  int missing = ndim - t->ndim;
-  for (int d = 0; d < ndim; d++) {
-    int s = d - missing;
-    strides[d] = s < 0 || (t->shape[s] == 1 && shape[d] != 1) ? 0 : t->strides[s];
-  }
-  lt_Tensor *wide = lt_tensor_on(t->storage, t->dtype, t->offset, ndim, shape, strides);
-  lt_Tensor *dense = lt_as_contiguous(wide, LT_bool);
-  lt_release(wide);
-  return dense;
-}
-
 /* The running sum of the counts, and its last value. */
 static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
   int64_t n = counts->numel, *sums = lt_tensor_data(m->before);
@@ -68,7 +54,7 @@ static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {
 
 /* The mask t broadcast to a shape. Waits. The caller closes it, unless it is false. */
 static bool open_mask(lt_Call *c, Mask *m, lt_Tensor *t, int ndim, const int64_t *shape) {
-  lt_Tensor *bytes = as_bytes(t, ndim, shape);
+  lt_Tensor *bytes = lt_expanded_contiguous(t, LT_bool, ndim, shape);
   *m = (Mask){.n = bytes ? bytes->numel : 0};
   bool ok = bytes && (m->n == 0 || pack(c, m, bytes));
   lt_release(bytes);

@@ -57,23 +57,10 @@ bool lt_cuda_random(lt_Call *c) {
   return lt_cuda_begin(c) && draw(c, 3, true, LT_CUDA_WHOLE, &d);
 }
 
-/* t broadcast to the shape, as contiguous memory. One reference. */
-static lt_Tensor *broadcast(lt_Tensor *t, int ndim, const int64_t *shape) {
-  int64_t strides[LT_MAX_DIMS];
-  int missing = ndim - t->ndim;
-  for (int d = 0; d < ndim; d++) {
-    int s = d - missing;
-    strides[d] = s < 0 || (t->shape[s] == 1 && shape[d] != 1) ? 0 : t->strides[s];
-  }
-  lt_Tensor *wide = lt_tensor_on(t->storage, t->dtype, t->offset, ndim, shape, strides);
-  lt_Tensor *dense = wide ? lt_as_contiguous(wide, t->dtype) : NULL;
-  lt_release(wide);
-  return dense;
-}
-
 /* A coin for each probability. They are checked first: where one is bad, nothing is written. */
 static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
-  lt_Tensor *out = c->out[0], *p = broadcast(chances, out->ndim, out->shape);
+  lt_Tensor *out = c->out[0],
+            *p = lt_expanded_contiguous(chances, chances->dtype, out->ndim, out->shape);
   lt_FaultNote note = {.kind = LT_FAULT_PROBABILITY, .argument = "p", .ndim = chances->ndim};
   memcpy(note.shape, chances->shape, sizeof *note.shape * (size_t)chances->ndim);
   lt_CudaFault fault;

@@ -218,6 +218,14 @@ bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b);
 /* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is
  * that. No autograd. */
 lt_Tensor *lt_as_contiguous(lt_Tensor *t, lt_Dtype dtype);
+/* t seen with another shape to which it broadcasts (strides 0), on its own storage. One
+ * reference. */
+lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
+/* t's memory in another geometry; offset in elements from t's first. One reference. */
+lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
+                       const int64_t *strides);
+/* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
+lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
 
 /* ---- autograd's side of a call (autograd/record.c) ------------------------------------------- */
 
