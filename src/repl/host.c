@@ -157,6 +157,7 @@ int luaopen_lutra_repl_host(lua_State *L) {
       {NULL, NULL},
   };
   luaL_newlib(L, functions);
+  lt_repl_open_system(L);
   lua_newtable(L); // sources: chunk name -> text of code that no file holds, for tracebacks
   lua_setfield(L, -2, "sources");
   return 1;

@@ -5,6 +5,7 @@
 //   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
 //   lineread.c   one line from a person: readline when the machine has it, else plain
 //   host.c       what the Lua half (lib/lutra/repl/) needs from C, as one module
+//   system.c     its part that is folders and the terminal
 //
 // Reading cells, running them, printing and tracebacks are Lua: lib/lutra/repl/.
 #ifndef LT_REPL_H
@@ -68,5 +69,10 @@ void lt_repl_state_close(lua_State *L);
 
 // Opens the module "lutra.repl.host", which is also left in package.loaded.
 int luaopen_lutra_repl_host(lua_State *L);
+
+// ---- system.c
+
+// Adds its functions to the table at the top of the stack.
+void lt_repl_open_system(lua_State *L);
 
 #endif

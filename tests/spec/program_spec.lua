@@ -410,7 +410,7 @@ Traceback, the innermost call first:
       quote(support.program), dir), "1 + 1\n")
     support.remove(dir)
     has_not(result.out, "\27")
-    assert.equal("> 2\n> \n", result.out) -- and no file in the folder
+    assert.equal("[1]> 2\n[2]> \n", result.out) -- and no file in the folder
   end)
 end)
 
@@ -442,9 +442,9 @@ describe("the prompt on a terminal", function()
       [[expect 42]],
       [[expect > ]],
       [[send for i = 7, 7 do\r]],
-      [[expect >> ]],
+      [[expect \x20\x20\x20\x20]],
       [[send print(i * 11)\r]],
-      [[expect >> ]],
+      [[expect \x20\x20\x20\x20]],
       [[send end\r]],
       [[expect 77]],
       [[expect > ]],
@@ -590,7 +590,7 @@ describe("the prompt on a terminal", function()
   terminal("ends a cell at an empty line", {
     [[expect > ]],
     [[send x = (\r]],
-    [[expect >> ]],
+    [[expect \x20\x20\x20\x20]],
     [[send \r]],
     [[expect unexpected symbol near <eof>]],
     [[expect > ]],
@@ -627,7 +627,7 @@ describe("the prompt on a terminal", function()
     local first = support.terminal({
       [[expect > ]],
       [[send print(6 *\r]],
-      [[expect >> ]],
+      [[expect \x20\x20\x20\x20]],
       [[send 7, '\\n')\r]],
       [[expect 42]],
       [[expect > ]],

@@ -67,7 +67,9 @@ end
 function support.session(input, arguments)
   local result = support.run("-i " .. (arguments or ""), input)
   result.raw = result.out
-  result.out = ("\n" .. result.out):gsub("\n[> ]*> ", "\n"):sub(2):gsub("\n$", "")
+  result.out = ("\n" .. result.out):gsub("\n%[%d+%]> ", "\n"):gsub("^\n%[%d+%]> ", "\n")
+  while result.out:find "\n%[%d+%]> " do result.out = result.out:gsub("\n%[%d+%]> ", "\n") end
+  result.out = result.out:sub(2):gsub("\n$", "")
   return result
 end
 

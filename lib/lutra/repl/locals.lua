@@ -139,11 +139,19 @@ function locals:compile(body, chunk_name)
   return f, names
 end
 
+-- The level of `f` in `co`: near the outermost, below it a command of the prompt may be.
+local function level_of(co, f)
+  local last = traceback.last_level(co)
+  for level = last, math.max(0, last - 20), -1 do
+    local info = debug.getinfo(co, level, "f")
+    if info and info.func == f then return level end
+  end
+end
+
 --- After the cell's function `f` failed in coroutine `co`: keeps the values its locals have now.
 function locals:rescue(names, co, f)
-  local level = traceback.last_level(co)
-  local info = debug.getinfo(co, level, "f")
-  if not info or info.func ~= f then return end -- it had ended in a tail call
+  local level = level_of(co, f)
+  if not level then return end -- it had ended in a tail call
   local values = {}
   for i = 1, 200 do
     local name, value = debug.getlocal(co, level, i)
@@ -151,10 +159,34 @@ function locals:rescue(names, co, f)
     values[name] = {value}
   end
   for _, d in ipairs(names) do
-    if values[d.name] then
-      local holder, index = box(values[d.name][1])
-      self.variables[d.name] = {holder = holder, index = index, attribute = d.attribute}
-    end
+    if values[d.name] then self:set(d.name, values[d.name][1], d.attribute) end
+  end
+end
+
+--- Is there a variable of that name, and its value.
+function locals:get(name)
+  local variable = self.variables[name]
+  if not variable then return false end
+  return true, select(2, debug.getupvalue(variable.holder, variable.index))
+end
+
+--- Makes a variable, a new one also when there is one of that name.
+function locals:set(name, value, attribute)
+  local holder, index = box(value)
+  self.variables[name] = {holder = holder, index = index, attribute = attribute}
+end
+
+--- Forgets a variable, or all of them.
+function locals:forget(name)
+  if name then self.variables[name] = nil else self.variables = {} end
+end
+
+--- Iterates over names and values, in no order.
+function locals:pairs()
+  local name
+  return function()
+    name = next(self.variables, name)
+    if name then return name, select(2, self:get(name)) end
   end
 end
 

@@ -5,10 +5,10 @@
 -- Invariant: ends for every value, cyclic tables included, and calls no metamethod but __tostring
 -- and __pairs (with it __index): an object with an order of its own is shown in it.
 
-local show = {}
+local limits = require("lutra.repl.options").value
+local style = require "lutra.repl.style"
 
---- Limits; may be changed at the prompt: require("lutra.repl.show").limits.items = 1000.
-show.limits = {depth = 4, items = 60, width = 80}
+local show = {}
 
 local escapes = {
   ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\", ['"'] = '\\"', ["\27"] = "\\27",
@@ -78,7 +78,7 @@ end
 
 -- The items of a table as texts, at most limits.items.
 local function items(t, state, indent)
-  local limit = show.limits.items
+  local limit = limits.items
   local texts, in_array, ordered = {}, {}, metafield(t, "__pairs")
   local n = ordered and 0 or rawlen(t)
   for i = 1, n do
@@ -109,7 +109,7 @@ local function write_table(t, state, indent, column)
   name = type(name) == "string" and name .. " " or ""
   if state.open[t] then return "{--[[ itself, " .. state.depth - state.open[t] .. " up ]]}" end
   if next(t) == nil then return name .. "{}" end
-  if state.depth >= show.limits.depth then return name .. "{...}" end
+  if state.depth >= limits.depth then return name .. "{...}" end
   state.open[t] = state.depth
   state.depth = state.depth + 1
   local texts = items(t, state, indent + 2)
@@ -117,7 +117,7 @@ local function write_table(t, state, indent, column)
   state.open[t] = nil
 
   local line = name .. "{" .. table.concat(texts, ", ") .. "}"
-  if #line + column <= show.limits.width and not line:find("\n", 1, true) then return line end
+  if #line + column <= style.width() and not line:find("\n", 1, true) then return line end
   local space = (" "):rep(indent + 2)
   return name .. "{\n" .. space .. table.concat(texts, ",\n" .. space) .. ",\n"
     .. (" "):rep(indent) .. "}"
@@ -147,7 +147,7 @@ function show.values(...)
     width = width + #texts[i] + 4
     one_line = one_line and not texts[i]:find("\n", 1, true)
   end
-  return table.concat(texts, one_line and width < show.limits.width and "\t" or "\n")
+  return table.concat(texts, one_line and width < style.width() and "\t" or "\n")
 end
 
 return show

@@ -59,7 +59,7 @@ local function quote_line(source, number)
 end
 
 local function frame_name(info, main)
-  if info.func == main then return "cell" end
+  if main and main[info.func] then return "cell" end
   if info.what == "main" then return "main chunk" end
   local kinds = {method = "method", metamethod = "metamethod"}
   if info.name then
@@ -172,7 +172,7 @@ function traceback.message(value)
 end
 
 --- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
--- `main` is the function that is called "cell" in it.
+-- `main` is a set of functions that are called "cell" in it.
 function traceback.format(value, co, main)
   local message = traceback.message(value)
   if not co then

@@ -1,0 +1,250 @@
+--- One session at the prompt: what was entered, the variables it made, and how an input is run.
+--
+-- Everything the user's code can do wrong happens in a coroutine of its own (session:guard); the
+-- loop itself never runs user code. Invariants: `number` is the number of the next cell; `failure` is
+-- there only until the next cell starts, so that a failed cell keeps nothing alive for longer.
+
+local host = require "lutra.repl.host"
+local cell = require "lutra.repl.cell"
+local commands = require "lutra.repl.commands"
+local history = require "lutra.repl.history"
+local lexer = require "lutra.repl.lexer"
+local locals = require "lutra.repl.locals"
+local show = require "lutra.repl.show"
+local style = require "lutra.repl.style"
+local traceback = require "lutra.repl.traceback"
+
+local session = {}
+session.__index = session
+
+--- A new session. Its fields:
+--   number   of the next cell
+--   cells    {text, ok} by number, those that were run
+--   locals   the local variables that live on (lutra.repl.locals)
+--   failure  of the cell before: {value}, or nil
+--   typed    a person types: stdin is a terminal
+function session.new()
+  return setmetatable({
+    number = 1,
+    cells = {},
+    locals = locals.new(),
+    typed = host.isatty(0),
+  }, session)
+end
+
+--- Says what went wrong, on stderr.
+function session:complain(text) -- luacheck: ignore self
+  io.stdout:flush()
+  io.stderr:write(style.paint("error", "error:", 2), " ", text, "\n")
+  io.stderr:flush()
+end
+
+-- Functions made of user code here, so that tracebacks can call them "cell".
+local mains = setmetatable({}, {__mode = "k"})
+
+--- Runs f(...) in a coroutine of its own. Returns true and its results packed, or false after
+-- having said what went wrong; the failure is in self.failure. `on_failure(co)` sees the coroutine
+-- before its variables are closed.
+function session:guard(f, on_failure, ...)
+  host.clear_interrupts()
+  local co = coroutine.create(f)
+  local results = table.pack(host.resume(co, ...))
+  if results[1] then return true, table.pack(table.unpack(results, 2, results.n)) end
+  self.failure = {value = results[2]}
+  local ok, text = pcall(traceback.format, results[2], co, mains)
+  if on_failure then pcall(on_failure, co) end
+  host.clear_interrupts()
+  host.reset(co)
+  self:complain(ok and text or traceback.message(results[2]))
+  return false
+end
+
+--- Compiles user code (as typed: an expression or statements) so that it sees and makes the
+-- session's locals. `name` is its chunk's name in messages. Returns a function, to be called once,
+-- and {names, quiet}; or nil and the message. Runs nothing.
+function session:compile(text, name)
+  local status, code = cell.read(text, "=" .. name)
+  host.sources[name] = text
+  if status ~= "complete" then return nil, traceback.format(code) end
+  return self:compile_body(code, "=" .. name)
+end
+
+-- As compile, after cell.read.
+function session:compile_body(code, chunk_name)
+  local f, names = self.locals:compile(code.body or "", chunk_name)
+  if not f then return nil, traceback.format(names) end
+  mains[f] = true
+  return f, {names = names, quiet = code.quiet}
+end
+
+--- Keeps and prints what a cell or a command gave.
+function session:results(results, quiet)
+  if results.n == 0 then return end
+  if results[1] ~= nil then rawset(_G, "_", results[1]) end
+  if not quiet then
+    self:guard(function() -- the user's __tostring runs here
+      io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
+    end)
+  end
+end
+
+--- Runs code that was read by cell.read. Returns true, or false after having complained.
+function session:run(code, chunk_name, ...)
+  local f, made = self:compile_body(code, chunk_name)
+  if not f then
+    self:complain(made)
+    return false
+  end
+  local ok, results = self:guard(f, function(co) self.locals:rescue(made.names, co, f) end, ...)
+  if not ok then return false end
+  self:results(results, made.quiet)
+  return true
+end
+
+--- Runs a whole file in the session, so that its locals stay.
+function session:run_file(path, ...)
+  local file, reason = io.open(path, "r")
+  local text = file and file:read "a"
+  if file then file:close() end
+  if not text then return self:complain("cannot read " .. (reason or path)) end
+  text = text:gsub("^#[^\n]*", "")
+  local ok, message = load(text, "@" .. path, "t")
+  if not ok then return self:complain(traceback.format(message)) end
+  return self:run({body = text, quiet = true}, "@" .. path, ...)
+end
+
+-- ---- what an input is
+
+local function is_farewell(text)
+  local word = text:match "^%s*(%a+)%s*%(?%s*%)?%s*;?%s*$"
+  return (word == "exit" or word == "quit") and rawget(_G, word) == nil
+end
+
+-- "?x", "x?", "x??" -> "x", 1 or 2 question marks
+local function question(text)
+  local asked = text:match "^%s*%?%s*([^%?].-)%s*$"
+  if asked then return asked, 1 end
+  local subject, marks = text:match "^%s*([^%s%?].-)%s*(%?+)%s*$"
+  if not subject or #marks > 2 then return nil end
+  local tokens = lexer.significant(text)
+  if tokens[#tokens][2] ~= "?" then return nil end -- within a comment or a string
+  return subject, #marks
+end
+
+--- What a line is before it is read as Lua: "command", "shell", "help" or nil.
+function session.kind(text)
+  if text:match "^%s*:[%s%a]" then return "command" end
+  if text:match "^%s*!" then return "shell" end
+  if text:match "^%s*%?" or question(text) then return "help" end
+end
+
+local function run_command(self, line)
+  local word, rest = line:match "^%s*:%s*(%S*)%s*(.-)%s*$"
+  local row = commands.find(word)
+  if not row then
+    self:complain(("no command :%s; :help lists them"):format(word))
+    return false
+  end
+  local ok, results = self:guard(function() return commands.load(row)(self, rest) end)
+  return ok and results[1] == "quit"
+end
+
+-- Commands that have a spelling of their own.
+local function spelled(self, kind, text)
+  if kind == "shell" then return run_command(self, ":shell " .. text:match "^%s*!(.*)$") end
+  if text:match "^%s*%?%s*$" then return run_command(self, ":help") end
+  local subject, marks = question(text)
+  return run_command(self, (marks == 2 and ":source " or ":doc ") .. subject)
+end
+
+--- The state of a text that is being typed: "complete", "incomplete" or "error".
+function session:status(text)
+  if session.kind(text) then return "complete" end
+  return (cell.read(text, "=cell[" .. self.number .. "]"))
+end
+
+--- Runs one whole input. Returns true when it ends the session.
+function session:execute(text)
+  local kind = session.kind(text)
+  if kind == "command" then return run_command(self, text) end
+  if kind then return spelled(self, kind, text) end
+  if is_farewell(text) then return true end
+  local name = "cell[" .. self.number .. "]"
+  local status, code = cell.read(text, "=" .. name)
+  if status == "complete" and not code.body then return false end -- nothing but comments
+  host.sources[name] = text
+  self.failure = nil
+  self.number = self.number + 1
+  if status == "complete" then
+    self.cells[self.number - 1] = {text = text, ok = self:run(code, "=" .. name)}
+  else
+    self.cells[self.number - 1] = {text = text, ok = false}
+    self:complain(traceback.format(code))
+  end
+  return false
+end
+
+-- ---- reading
+
+-- An empty line ends a cell that goes on -- when a person typed it: in a paste it is just empty.
+local function ends_cell(line, typed)
+  return typed and not line:match "%S" and not host.pending()
+end
+
+-- Reads lines until they are an input. Returns its text, or nil and why.
+function session:read()
+  local prompt = ("[%d]> "):format(self.number)
+  local indent = self.typed and (" "):rep(#prompt) or ""
+  local lines = {}
+  while true do
+    local line, why = host.readline(#lines == 0 and prompt or indent)
+    if not line and (why == "interrupt" or #lines == 0) then return nil, why end
+    if line then lines[#lines + 1] = line end
+    local text = table.concat(lines, "\n")
+    local forced = not line or #lines > 1 and ends_cell(line, self.typed)
+    if forced or self:status(text) ~= "incomplete" then return text end
+  end
+end
+
+--- One turn of the loop. Returns true when the session ends.
+function session:turn()
+  local text, why = self:read()
+  if not text then
+    if why == "eof" then io.stdout:write "\n" end
+    return why == "eof"
+  end
+  if self.typed then history.add(text) end
+  return self:execute(text)
+end
+
+--- The variables of the session: its locals, then the globals that the user made, by name. An
+-- iterator of name, value and "local" or "global". Calls no metamethod.
+function session:variables()
+  local list, seen = {}, {}
+  for name, value in self.locals:pairs() do
+    list[#list + 1] = {name, value, "local"}
+    seen[name] = true
+  end
+  for name, value in next, _G do
+    if type(name) == "string" and not seen[name] and not self.builtin[name] then
+      list[#list + 1] = {name, value, "global"}
+    end
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  local i = 0
+  return function()
+    i = i + 1
+    if list[i] then return table.unpack(list[i], 1, 3) end
+  end
+end
+
+--- Calls what is there now not the user's: see variables().
+function session:mark_builtin()
+  self.builtin = {_ = true}
+  for name in next, _G do
+    if type(name) == "string" then self.builtin[name] = true end
+  end
+  for _, name in ipairs(require("lutra.repl.globals").names()) do self.builtin[name] = true end
+end
+
+return session

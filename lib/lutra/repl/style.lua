@@ -1,0 +1,37 @@
+--- Colours of what is printed: sixteen of the terminal's own, so that its theme decides.
+--
+-- Invariant: no escape is ever written unless style.on() holds.
+
+local host = require "lutra.repl.host"
+local options = require "lutra.repl.options"
+
+local style = {}
+
+-- Select Graphic Rendition, ECMA-48 8.3.117.
+local codes = {
+  error = "31", warning = "33", heading = "1", faint = "2", name = "36", number = "35",
+  string = "32", keyword = "34", comment = "2", match = "1;33",
+}
+
+--- May escapes be written to this file (1: stdout, 2: stderr)?
+function style.on(file)
+  local wish = options.value.colors
+  if wish ~= "auto" then return wish == "on" end
+  local no, term = os.getenv "NO_COLOR", os.getenv "TERM"
+  if no and no ~= "" then return false end -- no-color.org
+  return term ~= nil and term ~= "" and term ~= "dumb" and host.isatty(file or 1)
+end
+
+--- `text` in the colour of `kind`, for that file.
+function style.paint(kind, text, file)
+  if not style.on(file) then return text end
+  return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
+end
+
+--- Columns that output may use.
+function style.width()
+  local width = options.value.width
+  return width > 0 and width or host.terminal_size() or 80
+end
+
+return style
