@@ -1,8 +1,7 @@
--- README.md's statements about the language, run: its Lua code, the code of its tables, and its
--- transcripts, whose results must be what the prompt prints. `build/lutra tests/readme.lua`, from
--- the repository's root, with the program again as an argument when it is not build/lutra.
+-- README.md's statements about the language, run: its Lua code and the code of its tables.
+-- `build/lutra tests/readme.lua`, from the repository's root. Its transcripts are replayed by
+-- tests/spec/transcripts_spec.lua.
 
-local program = arg[1] or "build/lutra"
 local lt = require "lutra"
 local passed, failed = 0, 0
 local function check(good, message)
@@ -50,34 +49,6 @@ for row in text:gmatch "\n| `[^\n]*" do
   end
 end
 check(pieces > 20, ("only %d pieces of code found in the table"):format(pieces))
-
--- Transcripts: blocks whose first line is an input at the prompt.
-local function session(inputs)
-  local path = os.tmpname()
-  local input <close> = assert(io.open(path, "w"))
-  input:write(table.concat(inputs, "\n"), "\n")
-  input:flush()
-  local pipe <close> = assert(io.popen(("%s -i <%s 2>&1"):format(program, path)))
-  local out = pipe:read "a"
-  os.remove(path)
-  return out
-end
-local transcripts = 0
-for block in text:gmatch "\n```\n(> .-)\n```" do
-  transcripts = transcripts + 1
-  local inputs, results = {}, {}
-  for line in (block .. "\n"):gmatch "(.-)\n" do
-    if line:match "^> " then
-      inputs[#inputs + 1] = line:sub(3)
-    else
-      results[#results + 1] = line
-    end
-  end
-  local out = session(inputs):gsub("> ", ""):gsub("%s+$", "")
-  local wanted = table.concat(results, "\n")
-  check(out == wanted, ("the prompt printed\n%s\nREADME.md says\n%s"):format(out, wanted))
-end
-check(transcripts > 0, "no transcript found")
 
 print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
 os.exit(failed == 0, true)

@@ -48,9 +48,9 @@ function screen.open(options)
   local command = ("env HOME=%s XDG_STATE_HOME=%s/state XDG_CONFIG_HOME=%s/config LC_ALL=C.UTF-8 "
     .. "%s %s %s; echo $? >%s"):format(self.home, self.home, self.home, options.environment or "",
       options.command or quote(support.program), options.arguments or "", self.status_file)
-  tmux(self, ("start-server ';' set -g remain-on-exit on ';' set -g default-terminal screen-256color "
-    .. "';' set -g escape-time 20 ';' new-session -d -x %d -y %d %s"):format(options.columns or 80,
-      options.rows or 24, quote(command)))
+  tmux(self, ("start-server ';' set -g remain-on-exit on ';' set -g escape-time 20 ';' "
+    .. "set -g default-terminal screen-256color ';' new-session -d -x %d -y %d %s"):format(
+      options.columns or 80, options.rows or 24, quote(command)))
   return self
 end
 

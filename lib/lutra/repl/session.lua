@@ -1,8 +1,8 @@
 --- One session at the prompt: what was entered, the variables it made, and how an input is run.
 --
 -- Everything the user's code can do wrong happens in a coroutine of its own (session:guard); the
--- loop itself never runs user code. Invariants: `number` is the number of the next cell; `failure` is
--- there only until the next cell starts, so that a failed cell keeps nothing alive for longer.
+-- loop itself never runs user code. Invariants: `number` is the number of the next cell; `failure`
+-- is there only until the next cell starts, so that a failed cell keeps nothing alive for longer.
 
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"

@@ -1,0 +1,60 @@
+-- The transcripts of tests/repl/ are what the prompt prints, and those of README.md and of the
+-- guides are among them.
+
+local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
+package.path = root .. "tests/repl/?.lua;" .. package.path
+local replay = require "replay"
+local support = require "program_support"
+
+local function read(path)
+  local file = assert(io.open(path))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local function list(pattern)
+  local names = {}
+  for name in support.shell("ls " .. pattern .. " 2>/dev/null").out:gmatch "[^\n]+" do
+    names[#names + 1] = name
+  end
+  return names
+end
+
+local texts = {}
+describe("the transcript", function()
+  for _, path in ipairs(list(root .. "tests/repl/*.txt")) do
+    local text = read(path)
+    texts[text] = true
+    it(path:match "[^/]*$", function()
+      local problem = replay.check(text)
+      assert(not problem, problem)
+    end)
+  end
+end)
+
+describe("the examples of", function()
+  for _, path in ipairs(list(root .. "README.md " .. root .. "docs/*.md")) do
+    it(path:match "[^/]*$" .. " are transcripts of tests/repl", function()
+      for _, block in ipairs(replay.blocks("\n" .. read(path))) do
+        assert(texts[block], "no file of tests/repl/ is\n" .. block)
+      end
+    end)
+  end
+end)
+
+describe("replaying", function()
+  it("tells what differs", function()
+    local problem = replay.check "[1]> 1 + 1\n3\n"
+    assert.truthy(problem:find("printed\n2\nthe transcript says\n3", 1, true), problem)
+    assert.truthy(replay.check "[1]> x = 1\n[3]> x\n1\n")
+    assert.falsy(replay.check "[1]> 1 + 1\n2\n[2]> for i=1,2 do\n       print(i)\n     end\n1\n2")
+  end)
+
+  it("lets dots stand for anything", function()
+    assert.truthy(replay.matches("took 12 ms.", "took ... ms."))
+    assert.falsy(replay.matches("took 12\n ms.", "took ... ms."))
+    assert.truthy(replay.matches("a\nb\nc\nd", "a\n...\nd"))
+    assert.falsy(replay.matches("a\nb\nc\nd", "a\n...\ne"))
+  end)
+end)
