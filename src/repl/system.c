@@ -1,5 +1,5 @@
 // The part of "lutra.repl.host" that is the operating system: folders, the terminal's size.
-#define _XOPEN_SOURCE 700
+#define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
 
