@@ -209,10 +209,12 @@ void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions);
 void lt_lua_function(lua_State *L, lua_CFunction f);
 
 /* Each adds its functions (and methods) to the tables at these indices. */
+void lt_lua_open_errors(lua_State *L, int functions, int methods);
 void lt_lua_open_create(lua_State *L, int functions, int methods);
 void lt_lua_open_print(lua_State *L, int functions, int methods);
 void lt_lua_open_methods(lua_State *L, int functions, int methods);
 void lt_lua_open_autograd(lua_State *L, int functions, int methods);
+void lt_lua_open_graph(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);
 void lt_lua_open_devices(lua_State *L, int functions, int methods);
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods);

@@ -56,10 +56,12 @@ static int set_explain(lua_State *L) {
   return 0;
 }
 
-/* _memory(x): what stands for x's memory in a call of that function. */
+/* _memory(x): what stands for x's memory in a call of that function, and the bytes of it. */
 static int memory_of(lua_State *L) {
-  lua_pushlightuserdata(L, lt_lua_check(L, 1, "_memory", "x")->storage);
-  return 1;
+  lt_Storage *storage = lt_lua_check(L, 1, "_memory", "x")->storage;
+  lua_pushlightuserdata(L, storage);
+  lua_pushinteger(L, storage ? (lua_Integer)storage->nbytes : 0);
+  return 2;
 }
 
 /* Runs as a closure with the two common upvalues, like every function of the module; the module
@@ -73,10 +75,12 @@ static int open_parts(lua_State *L) {
   lt_lua_open_box(L, 2, 1);
   lt_lua_open_operators(L, 4);
   lt_lua_open_ops(L, 1, 2, 3);
+  lt_lua_open_errors(L, 1, 2);
   lt_lua_open_create(L, 1, 2);
   lt_lua_open_print(L, 1, 2);
   lt_lua_open_methods(L, 1, 2);
   lt_lua_open_autograd(L, 1, 2);
+  lt_lua_open_graph(L, 1, 2);
   lt_lua_open_random(L, 1, 2);
   lt_lua_open_devices(L, 1, 2);
   lt_lua_open_accelerator(L, 1, 2);

@@ -132,6 +132,8 @@ void lt_node_free_saved(lt_Node *n);
 void lt_node_set_input(lt_Node *n, int i, const lt_Tensor *t, bool strides, int64_t **words);
 /* "mul", for messages. */
 const char *lt_node_op_name(const lt_Node *n);
+/* "MulBackward"; belongs to the node. */
+const char *lt_node_name(lt_Node *n);
 
 lt_Edge lt_edge_copy(const lt_Edge *e);
 void lt_edge_clear(lt_Edge *e);

@@ -320,10 +320,7 @@ static void backward_name(const char *op, char *out, size_t room) {
   strncat(out, "Backward", room - n - 1);
 }
 
-const char *lt_tensor_grad_fn_name(const lt_Tensor *t) {
-  if (lt_tensor_is_leaf(t)) return NULL;
-  lt_Node *n = t->meta->edge.node;
-  if (!n) return NULL;
+const char *lt_node_name(lt_Node *n) {
   if (n->name) return n->name;
   char text[96];
   backward_name(n->kind == LT_NODE_SLICES ? "copy_slices" : lt_node_op_name(n), text, sizeof text);
@@ -332,4 +329,9 @@ const char *lt_tensor_grad_fn_name(const lt_Tensor *t) {
   if (!n->name) return "Backward";
   memcpy(n->name, text, size);
   return n->name;
+}
+
+const char *lt_tensor_grad_fn_name(const lt_Tensor *t) {
+  if (lt_tensor_is_leaf(t)) return NULL;
+  return t->meta->edge.node ? lt_node_name(t->meta->edge.node) : NULL;
 }
