@@ -51,11 +51,18 @@ local libraries = {
   progress = "lutra.progress",
 }
 
+-- A field that is not there: an error. The names of libraries that wait are among the near ones.
+local function missing(self, name)
+  local waiting = {}
+  for library in pairs(libraries) do waiting[#waiting + 1] = library end
+  return require("lutra.fields").fail(self, "lt", name, waiting)
+end
+
 return setmetatable(lt, {
   __name = "lutra",
   __index = function(self, name)
     local library = libraries[name]
-    if not library then return nil end
+    if not library then return missing(self, name) end
     local loaded = require(library)
     rawset(self, name, loaded)
     return loaded

@@ -8,6 +8,7 @@
 
 local core = require "lutra.core"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 local restore = require "lutra.restore"
 local scopes = require "lutra.scopes"
 local summary = require "lutra.memory_summary"
@@ -193,4 +194,4 @@ end
 
 accelerator._new_event = new_event
 
-return accelerator
+return fields.strict(accelerator, "lt.accelerator")

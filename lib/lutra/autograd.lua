@@ -243,4 +243,4 @@ end
 
 autograd.Function = Function
 
-return autograd
+return require("lutra.fields").strict(autograd, "lt.autograd")

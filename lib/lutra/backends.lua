@@ -3,6 +3,7 @@
 local core = require "lutra.core"
 local args = require "lutra.args"
 local cuda = require "lutra.cuda"
+local fields = require "lutra.fields"
 local mps = require "lutra.mps"
 
 local c = core._accelerator
@@ -75,4 +76,6 @@ backends.openmp = {}
 --- Do the CPU's loops use several threads?
 function backends.openmp.is_available() return c.openmp() end
 
-return backends
+for name, backend in pairs(backends) do fields.strict(backend, "lt.backends." .. name) end
+
+return fields.strict(backends, "lt.backends")

@@ -7,6 +7,7 @@
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 local scopes = require "lutra.scopes"
 
 local c = core._accelerator
@@ -245,6 +246,6 @@ end
 --- Marks a moment. Does nothing yet.
 function nvtx.mark(msg) check_message("mark", msg) end
 
-cuda.nvtx = nvtx
+cuda.nvtx = fields.strict(nvtx, "lt.cuda.nvtx")
 
-return cuda
+return fields.strict(cuda, "lt.cuda")

@@ -3,7 +3,7 @@
 local lt = require "lutra"
 local subset = require "lutra.data.subset"
 
-return {
+return require("lutra.fields").strict({
   Dataset = require "lutra.data.dataset",
   TensorDataset = require "lutra.data.tensor_dataset",
   Subset = subset.Subset,
@@ -13,4 +13,4 @@ return {
   mnist = require "lutra.data.mnist",
   --- data.idx(path): the tensor in an IDX file, packed with gzip or not.
   idx = function(path) return lt.load_idx(path) end,
-}
+}, "data")

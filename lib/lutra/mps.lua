@@ -3,6 +3,7 @@
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
+local fields = require "lutra.fields"
 
 local c = core._accelerator
 local mps = {}
@@ -72,4 +73,4 @@ function mps.unsupported_ops()
   return list
 end
 
-return mps
+return fields.strict(mps, "lt.mps")

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 local activations = require "lutra.nn.activations"
 local containers = require "lutra.nn.containers"
 local losses = require "lutra.nn.losses"
@@ -34,8 +35,9 @@ end
 
 nn.skip_init = nn.utils.skip_init
 
---- Is `x` a module? Is it a parameter?
 nn.is_module = nn.Module.is_module
+
+--- Is `x` an nn.Parameter?
 function nn.is_parameter(x) return lt.is_parameter(x) end
 
-return nn
+return fields.strict(nn, "nn")

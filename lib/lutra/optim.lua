@@ -1,8 +1,8 @@
 --- optim: algorithms that change parameters by their gradients; one a file.
 
-return {
+return require("lutra.fields").strict({
   Optimizer = require "lutra.optim.optimizer",
   SGD = require "lutra.optim.sgd",
   Adam = require "lutra.optim.adam",
   AdamW = require "lutra.optim.adamw",
-}
+}, "optim")

@@ -220,5 +220,6 @@ void lt_lua_open_devices(lua_State *L, int functions, int methods);
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
+void lt_lua_open_trace(lua_State *L, int functions, int methods);
 
 #endif

@@ -134,3 +134,23 @@ void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
   n->distance = d;
   memcpy(n->best, candidate, strlen(candidate) + 1);
 }
+
+/* _nearest(word, list) -> the word of the list that is nearest by spelling, or nil. */
+static int nearest(lua_State *L) {
+  lt_Nearest n = {.word = luaL_checkstring(L, 1)};
+  luaL_checktype(L, 2, LUA_TTABLE);
+  for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+    lt_lua_nearest(&n, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_pushstring(L, n.best[0] ? n.best : NULL);
+  return 1;
+}
+
+void lt_lua_open_errors(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"_nearest", nearest}, {NULL, NULL}};
+  (void)methods;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}

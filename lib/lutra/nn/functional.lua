@@ -5,6 +5,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 
 local F = {}
 
@@ -53,4 +54,4 @@ function F.cosine_similarity(...)
   return ((a / scale_a) * (b / scale_b)):sum(dim)
 end
 
-return F
+return fields.strict(F, "F")

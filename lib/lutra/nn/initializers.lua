@@ -7,6 +7,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 
 local init = {}
 
@@ -149,4 +150,4 @@ function init.kaiming_normal_(...)
     generator)
 end
 
-return init
+return fields.strict(init, "nn.init")

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local fields = require "lutra.fields"
 
 local utils = {}
 
@@ -75,4 +76,4 @@ function utils.skip_init(class, ...)
   return module:to_empty(device)
 end
 
-return utils
+return fields.strict(utils, "nn.utils")

@@ -1,0 +1,31 @@
+--- Fields of the library's tables that are not there: an error that names the nearest one.
+--
+-- Reading `lt.relue` is a mistake, and so is better said at once than when nil is called. A field
+-- may still be added, and rawget(lt, "relue") is nil.
+
+local fields = {}
+
+--- Raises the error for the field `key` of a table that users know as `name`; `others` are names
+-- that are there beside its own fields.
+function fields.fail(t, name, key, others)
+  local args = require "lutra.args"
+  if type(key) ~= "string" then
+    return args.fail("%s has no field %s: its fields have names", name, args.show(key))
+  end
+  local nearest = require "lutra.nearest"
+  local names = nearest.names(t)
+  for _, other in ipairs(others or {}) do names[#names + 1] = other end
+  local near = nearest.find(key, names)
+  return args.fail('%s has no field "%s"%s', name, key,
+    near and ('; did you mean "%s"?'):format(near) or "")
+end
+
+--- Makes reading a field that is not there an error; `t` may have no metatable yet. Returns it.
+function fields.strict(t, name)
+  return setmetatable(t, {
+    __name = name,
+    __index = function(self, key) return fields.fail(self, name, key) end,
+  })
+end
+
+return fields

@@ -1,0 +1,32 @@
+--- The word that somebody meant: of a list of names the one nearest to what was written.
+--
+-- Idea: letters in the wrong case, and underscores left out, are no misspelling, so that `relu`
+-- finds `ReLU`; after that the letters to insert, remove, replace or swap are counted (by the
+-- core, with the rule by which it names the fields of tensors).
+
+local nearest = {}
+
+local function plain(word) return (word:lower():gsub("_", "")) end
+
+--- The nearest to `word` of `names` (a list of strings), or nil when none is near.
+function nearest.find(word, names)
+  local sorted = table.move(names, 1, #names, 1, {})
+  table.sort(sorted)
+  for _, name in ipairs(sorted) do
+    if name ~= word and plain(name) == plain(word) then return name end
+  end
+  local found = require("lutra.core")._nearest(word, sorted)
+  return found ~= word and found or nil
+end
+
+--- The names of a table's fields that a user may mean: strings that start with no underscore.
+-- Calls no metamethod.
+function nearest.names(t)
+  local names = {}
+  for key in next, t do
+    if type(key) == "string" and key:match "^[^_]" then names[#names + 1] = key end
+  end
+  return names
+end
+
+return nearest
