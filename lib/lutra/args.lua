@@ -220,11 +220,18 @@ local function gather(title, parameters, ...)
   return found
 end
 
+-- parser -> its parameters
+local described = setmetatable({}, {__mode = "k"})
+
+--- The parameters of a parser that args.signature made: a list of {name, kinds, optional,
+-- default}; nil for any other function.
+function args.describe(parser) return described[parser] end
+
 --- Makes the parser of one signature; `title` is the name used in messages.
 function args.signature(title, text)
   local parameters = compile(text)
   local count = #parameters
-  return function(...)
+  local function parse(...)
     local found = gather(title, parameters, ...)
     for i = 1, count do
       local parameter, value = parameters[i], found[i]
@@ -245,6 +252,8 @@ function args.signature(title, text)
     end
     return table.unpack(found, 1, count)
   end
+  described[parse] = parameters
+  return parse
 end
 
 return args
