@@ -1,7 +1,7 @@
 /* device.c: the device table: the types known by name, and those registered at run time. A backend
  * that is a shared object of its own is loaded when it is first asked for. */
 #define _GNU_SOURCE /* dladdr */
-#include "core.h"
+#include "trace.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -189,6 +189,10 @@ const lt_Backend *lt_device_backend(int number) {
   return b ? b : lt_error_set("%s", type->why);
 }
 
+const lt_Backend *lt_device_loaded(int type) {
+  return atomic_load_explicit(&types[type].backend, memory_order_acquire);
+}
+
 const lt_Backend *lt_backend_of(const lt_Tensor *t) {
   return atomic_load_explicit(&types[t->storage->device.type].backend, memory_order_acquire);
 }
@@ -323,7 +327,12 @@ bool lt_device_set_default(lt_Device d) {
 
 bool lt_device_synchronize(lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
-  return b && (!b->synchronize || b->synchronize(b, d.index));
+  if (!b || !b->synchronize) return b != NULL;
+  lt_TraceSpan span;
+  if (!lt_trace_begin(&span, LT_TRACE_WAIT)) return b->synchronize(b, d.index);
+  span.event.name = "synchronize";
+  span.event.device = d;
+  return lt_trace_end(&span, b->synchronize(b, d.index));
 }
 
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {

@@ -231,6 +231,8 @@ int lt_device_register(const lt_Backend *backend);
 int lt_device_load(const char *path);
 /* The backend of a type, loading it on first use; NULL with the reason when it cannot be had. */
 const lt_Backend *lt_device_backend(int type);
+/* The same where it has been had before; else NULL, without a reason. Loads nothing. */
+const lt_Backend *lt_device_loaded(int type);
 /* The same for a type that has tensors already: never fails. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
 /* Can this op run on that device? (dtype: what it computes in; LT_DTYPE_NONE: any) */

@@ -1,7 +1,7 @@
 /* dispatch.c: the way of a call, from arguments to results. core.h tells it in short. The
  * invariant: nothing is written before everything has been checked, so a failed call changes
  * nothing. */
-#include "core.h"
+#include "trace.h"
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -638,6 +638,39 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
   return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 
+/* What an op that has run tells of itself. */
+static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
+  lt_Kind kind = c->info->kind;
+  e->op = c->op;
+  e->name = c->info->name;
+  e->in_place = c->in_place;
+  e->device = c->device;
+  e->stream = c->stream;
+  e->kernel = kind != LT_KIND_VIEW && kind != LT_KIND_COMPOSITE;
+  if (!ok || c->results->is_list || c->results->is_flag || c->nout == 0 || !c->out[0]) return;
+  const lt_Tensor *first = c->out[0];
+  e->device = lt_tensor_device(first);
+  e->dtype = first->dtype;
+  e->ndim = first->ndim;
+  memcpy(e->shape, first->shape, sizeof *e->shape * (size_t)first->ndim);
+  for (int i = 0; e->kernel && i < c->nout; i++)
+    e->bytes += c->out[i]->numel * (int64_t)lt_dtype_size(c->out[i]->dtype);
+}
+
+/* A call that somebody listens to. */
+static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
+  lt_TraceSpan span;
+  c->device = lt_cpu();
+  if (!lt_trace_begin(&span, LT_TRACE_OP)) return run_call(c, args, nargs);
+  bool ok = run_call(c, args, nargs);
+  describe_call(&span.event, c, ok);
+  if (ok && span.event.kernel && !lt_trace_settle(span.event.device)) {
+    drop_outputs(c);
+    ok = false;
+  }
+  return lt_trace_end(&span, ok);
+}
+
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {
   lt_Call c;
   lt_Thread *thread = lt_thread();
@@ -657,7 +690,8 @@ bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Result
     thread->user_op = c.info->name;
     thread->user_in_place = in_place;
   }
-  bool ok = run_call(&c, args, nargs);
+  bool ok = __builtin_expect(thread->tracers != NULL, 0) ? traced_call(&c, args, nargs)
+                                                         : run_call(&c, args, nargs);
   if (outermost) thread->user_op = NULL;
   if (!ok) {
     lt_results_release(r);

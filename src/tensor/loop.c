@@ -1,7 +1,7 @@
 /* loop.c: elementwise loops: operands are broadcast, their dimensions reordered and merged to the
  * few layouts that device.h names, and handed to the device. Copies between dtypes, layouts and
  * devices go the same way. */
-#include "core.h"
+#include "trace.h"
 
 /* ---- overlap --------------------------------------------------------------------------------- */
 
@@ -239,9 +239,12 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                     size_t n, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
   lt_Stream *stream = b->stream_current ? b->stream_current(b, device.index) : NULL;
-  if (!b->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, stream, non_blocking))
-    return false;
   lt_Storage *host = to.type == LT_DEVICE_cpu ? out->storage : source->storage;
+  lt_TraceSpan span;
+  bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
+  bool ok = b->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, stream, non_blocking);
+  if (traced) ok = lt_trace_copied(&span, to, from, n, stream, !non_blocking, host->pinned, ok);
+  if (!ok) return false;
   if (non_blocking && stream && host->pinned) lt_storage_pend(host, stream);
   return true;
 }

@@ -4,7 +4,7 @@
  *
  * A storage of the host that a copy still uses carries an event in `pending`. It stays there until
  * it has happened, whoever waits for it: NULL means that the memory may be touched. */
-#include "core.h"
+#include "trace.h"
 
 #include <pthread.h>
 
@@ -156,7 +156,10 @@ lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
       return NULL;
     }
   }
-  if (s->data) atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
+  if (s->data) {
+    atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
+    lt_trace_memory(device, (int64_t)nbytes);
+  }
   return s;
 }
 
@@ -178,6 +181,7 @@ void lt_storage_release(lt_Storage *s) {
   if (e && (s->release != release_pinned || e->backend != s->owner)) lt_storage_settle(s);
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
+    lt_trace_memory(s->device, -(int64_t)s->nbytes);
     if (s->release)
       s->release(s);
     else if (!is_small(s))
@@ -216,6 +220,7 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
       return NULL;
     }
     atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
+    lt_trace_memory(lt_cpu(), (int64_t)nbytes);
   }
   return s;
 }
@@ -238,7 +243,10 @@ void lt_storage_settle(lt_Storage *s) {
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);
   if (e) {
-    e->backend->event_synchronize(e);
+    lt_TraceSpan span;
+    bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
+    bool ok = e->backend->event_synchronize(e);
+    if (traced) lt_trace_waited(&span, "copy", e, ok);
     atomic_store(&s->pending, NULL);
     e->backend->event_free(e);
   }

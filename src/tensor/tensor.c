@@ -1,5 +1,5 @@
 /* tensor.c: a tensor is a geometry (dtype, shape, strides, offset) on a storage. */
-#include "core.h"
+#include "trace.h"
 
 static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim,
                              const int64_t *shape) {
@@ -96,9 +96,14 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
     *out = lt_scalar_load(t->dtype, lt_tensor_data(t));
     return true;
   }
-  if (!b->copy(lt_cpu(), element, lt_tensor_device(t), lt_tensor_data(t), lt_dtype_size(t->dtype),
-               lt_stream_of(t), false))
-    return false;
+  size_t n = lt_dtype_size(t->dtype);
+  lt_Device from = lt_tensor_device(t);
+  lt_Stream *stream = lt_stream_of(t);
+  lt_TraceSpan span;
+  bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
+  bool ok = b->copy(lt_cpu(), element, from, lt_tensor_data(t), n, stream, false);
+  if (traced) ok = lt_trace_copied(&span, lt_cpu(), from, n, stream, true, false, ok);
+  if (!ok) return false;
   *out = lt_scalar_load(t->dtype, element);
   return true;
 }

@@ -7,6 +7,7 @@
  * current it is anchored, so that it is not collected under the work that goes there. An event's
  * userdata has no event before it is recorded, since the stream then says on which device. */
 #include "accelerator.h"
+#include "trace.h"
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -346,7 +347,7 @@ static void after_wait(lua_State *L, bool ok) {
 static int stream_synchronize(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, "synchronize", "self")->stream;
   lt_lua_enter(L, lt_lua_state(L));
-  after_wait(L, s->backend->stream_synchronize(s));
+  after_wait(L, lt_stream_synchronize(s));
   return 0;
 }
 
@@ -520,7 +521,7 @@ static int event_query(lua_State *L) {
 static int event_synchronize(lua_State *L) {
   EventBox *box = event_at(L, 1, "synchronize", "self");
   lt_lua_enter(L, lt_lua_state(L));
-  after_wait(L, !box->event || box->backend->event_synchronize(box->event));
+  after_wait(L, !box->event || lt_event_synchronize(box->event));
   return 0;
 }
 

@@ -216,6 +216,7 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
     return true;
   case LUA_TUSERDATA: {
     lt_Tensor *t = lt_lua_to_tensor(L, i);
+    lt_lua_enter(L, lt_lua_state(L));
     return t && t->numel == 1 && lt_tensor_item(t, out);
   }
   default:

@@ -9,6 +9,7 @@
  *
  * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another
  * pass. */
+#include "../trace.h"
 #include "autograd.h"
 
 typedef struct Task {
@@ -582,33 +583,39 @@ typedef struct Entry {
   lt_Thread *thread;
   bool was_on, was_inference;
   const char *op;
-  bool in_place;
+  bool in_place, traced;
+  lt_TraceSpan span;
 } Entry;
 
-static Entry enter(const char *name, bool create) {
-  lt_Thread *th = lt_thread();
-  Entry e = {th, lt_grad_set_enabled(create), lt_inference_set_enabled(false), th->user_op,
-             th->user_in_place};
+static void enter(Entry *e, const char *name, bool create) {
+  lt_Thread *th = e->thread = lt_thread();
+  e->was_on = lt_grad_set_enabled(create);
+  e->was_inference = lt_inference_set_enabled(false);
+  e->op = th->user_op;
+  e->in_place = th->user_in_place;
   th->user_op = name;
   th->user_in_place = false;
-  return e;
+  e->traced = lt_trace_begin(&e->span, LT_TRACE_REGION);
+  if (e->traced) e->span.event.name = name;
 }
 
-static void leave(Entry e) {
-  lt_grad_set_enabled(e.was_on);
-  lt_inference_set_enabled(e.was_inference);
-  e.thread->user_op = e.op;
-  e.thread->user_in_place = e.in_place;
+static void leave(Entry *e, bool ok) {
+  if (e->traced) lt_trace_end(&e->span, ok);
+  lt_grad_set_enabled(e->was_on);
+  lt_inference_set_enabled(e->was_inference);
+  e->thread->user_op = e->op;
+  e->thread->user_in_place = e->in_place;
 }
 
 bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
                  bool create_graph, int ninputs, lt_Tensor *const *inputs) {
   Pass p = {.retain = retain_graph, .create = create_graph};
-  Entry e = enter("backward", create_graph);
+  Entry e;
+  enter(&e, "backward", create_graph);
   bool ok = prepare(&p, n, tensors, grads, ninputs, inputs) && run_all(&p) &&
             (!inputs || commit_captures(&p, inputs)) && commit_all(&p);
   pass_free(&p);
-  leave(e);
+  leave(&e, ok);
   return ok;
 }
 
@@ -626,7 +633,8 @@ bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool ret
              lt_Tensor **out) {
   Pass p = {.retain = retain_graph, .create = create_graph};
   static lt_Tensor *const none[1] = {NULL};
-  Entry e = enter("grad", create_graph);
+  Entry e;
+  enter(&e, "grad", create_graph);
   bool ok = prepare(&p, n, tensors, grads, ninputs, inputs ? inputs : none) && run_all(&p) &&
             check_used(&p, allow_unused) && commit_all(&p);
   for (int i = 0; i < ninputs; i++) {
@@ -634,6 +642,6 @@ bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool ret
     if (ok) p.capture[i].grad = NULL;
   }
   pass_free(&p);
-  leave(e);
+  leave(&e, ok);
   return ok;
 }

@@ -1,0 +1,148 @@
+/* trace.c: see trace.h. The spans of a thread are a list from the innermost outwards. */
+#include "trace.h"
+
+#include "accel/accel.h"
+
+#include <time.h>
+
+int64_t lt_trace_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void lt_trace_add(lt_Tracer *tracer) {
+  lt_Thread *th = lt_thread();
+  tracer->next = th->tracers;
+  th->tracers = tracer;
+}
+
+void lt_trace_remove(lt_Tracer *tracer) {
+  lt_Tracer **place = &lt_thread()->tracers;
+  while (*place && *place != tracer) place = &(*place)->next;
+  if (*place) *place = tracer->next;
+}
+
+static void tell_all(const lt_Thread *th, const lt_TraceEvent *event) {
+  for (lt_Tracer *t = th->tracers; t; t = t->next) t->tell(t->context, event);
+}
+
+static bool wants_where(const lt_Thread *th) {
+  for (const lt_Tracer *t = th->tracers; t; t = t->next)
+    if (t->where) return true;
+  return false;
+}
+
+void lt_trace_open_(lt_TraceSpan *span, lt_TraceKind kind) {
+  lt_Thread *th = lt_thread();
+  lt_TraceSpan *around = th->span;
+  span->event = (lt_TraceEvent){.kind = kind, .ndim = -1, .dtype = LT_DTYPE_NONE, .where = ""};
+  span->around = around;
+  span->event.depth = around ? around->event.depth + 1 : 0;
+  if (around) {
+    span->event.where = around->event.where;
+  } else if (wants_where(th)) {
+    lt_memory_where(span->where, sizeof span->where);
+    span->event.where = span->where;
+  }
+  th->span = span;
+  span->event.begin = lt_trace_now();
+}
+
+/* A host's region may be left without an end, by an error: it need not be the innermost. */
+void lt_trace_forget(lt_TraceSpan *span) {
+  lt_TraceSpan **place = &lt_thread()->span;
+  while (*place && *place != span) place = &(*place)->around;
+  if (*place) *place = span->around;
+}
+
+/* The time of telling counts for nobody. */
+bool lt_trace_end(lt_TraceSpan *span, bool ok) {
+  lt_Thread *th = lt_thread();
+  lt_TraceEvent *e = &span->event;
+  e->end = lt_trace_now();
+  e->failed = !ok;
+  lt_trace_forget(span);
+  tell_all(th, e);
+  if (span->around) span->around->event.inside += lt_trace_now() - e->begin;
+  return ok;
+}
+
+/* Looks past the tracers that only listen. */
+bool lt_trace_settle(lt_Device device) {
+  for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next) {
+    if (!t->wait) continue;
+    const lt_Backend *b = lt_device_backend(device.type);
+    return b && (!b->asynchronous || !b->synchronize || b->synchronize(b, device.index));
+  }
+  return true;
+}
+
+bool lt_trace_copied(lt_TraceSpan *span, lt_Device to, lt_Device from, size_t nbytes,
+                     const lt_Stream *stream, bool blocking, bool pinned, bool ok) {
+  lt_TraceEvent *e = &span->event;
+  e->name = "copy";
+  e->device = to;
+  e->from = from;
+  e->bytes = (int64_t)nbytes;
+  e->stream = stream;
+  e->blocking = blocking;
+  e->pinned = pinned;
+  if (ok && !blocking) ok = lt_trace_settle(to.type == LT_DEVICE_cpu ? from : to);
+  return lt_trace_end(span, ok);
+}
+
+/* The number of a backend in the table of devices. */
+static uint8_t type_of(const lt_Backend *b) {
+  int type = lt_device_type_count() - 1;
+  while (type > 0 && lt_device_loaded(type) != b) type--;
+  return (uint8_t)type;
+}
+
+bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event, bool ok) {
+  span->event.name = name;
+  span->event.device = (lt_Device){type_of(event->backend), (uint8_t)event->index};
+  return lt_trace_end(span, ok);
+}
+
+bool lt_event_synchronize(lt_Event *event) {
+  lt_TraceSpan span;
+  bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
+  bool ok = event->backend->event_synchronize(event);
+  return traced ? lt_trace_waited(&span, "event", event, ok) : ok;
+}
+
+bool lt_stream_synchronize(lt_Stream *stream) {
+  const lt_Backend *b = stream->backend;
+  lt_TraceSpan span;
+  if (!lt_trace_begin(&span, LT_TRACE_WAIT)) return b->stream_synchronize(stream);
+  span.event.name = "stream";
+  span.event.device = (lt_Device){type_of(b), (uint8_t)stream->index};
+  span.event.stream = stream;
+  return lt_trace_end(&span, b->stream_synchronize(stream));
+}
+
+void lt_trace_memory_(lt_Device device, int64_t bytes) {
+  const lt_Thread *th = lt_thread();
+  char where[64] = "";
+  lt_TraceEvent e = {.kind = bytes > 0 ? LT_TRACE_ALLOC : LT_TRACE_FREE,
+                     .ndim = -1,
+                     .dtype = LT_DTYPE_NONE,
+                     .device = device,
+                     .bytes = bytes > 0 ? bytes : -bytes,
+                     .where = where};
+  if (th->span) {
+    e.where = th->span->event.where;
+    e.depth = th->span->event.depth + 1;
+  } else if (bytes > 0 && wants_where(th)) { /* what frees memory may be a collector */
+    lt_memory_where(where, sizeof where);
+  }
+  e.begin = e.end = lt_trace_now();
+  tell_all(th, &e);
+}
+
+bool lt_device_in_use(lt_Device device) {
+  const lt_Backend *b = lt_device_loaded(device.type);
+  return b && !b->host_memory && b->has_data &&
+         (!b->memory_stats || lt_accel_is_ready(b, device.index));
+}

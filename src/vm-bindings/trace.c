@@ -1,0 +1,306 @@
+/* trace.c: what the core did, kept for Lua: `_trace`, which lib/lutra/profiler.lua is made of.
+ *
+ * A recorder copies the events that it is told of into memory of its own (nothing of Lua may run
+ * there) and gives them to Lua afterwards, by number. Its texts are kept once each, since an op is
+ * called and a line is run by the thousand. */
+#include "bindings.h"
+#include "trace.h"
+
+#define RECORDER "lutra.recorder"
+#define REGION   "lutra.region"
+
+typedef struct Text {
+  uint32_t hash;
+  char *text;
+} Text;
+
+typedef struct Recorder {
+  lt_Tracer tracer;
+  bool on;
+  int64_t start;
+  size_t count, room, limit, dropped;
+  lt_TraceEvent *event; /* their texts are the set's */
+  Text *text;           /* a set: open addressing; twice as much room as texts at least */
+  size_t texts, text_room;
+} Recorder;
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static uint32_t hash_of(const char *s) { /* FNV-1a */
+  uint32_t h = 2166136261u;
+  for (; *s; s++) h = (h ^ (unsigned char)*s) * 16777619u;
+  return h;
+}
+
+static Text *place_of(Text *set, size_t room, uint32_t hash, const char *s) {
+  size_t i = hash & (room - 1);
+  while (set[i].text && (set[i].hash != hash || strcmp(set[i].text, s) != 0))
+    i = (i + 1) & (room - 1);
+  return &set[i];
+}
+
+static bool grow_texts(Recorder *r) {
+  size_t room = r->text_room ? 2 * r->text_room : 64;
+  Text *bigger = calloc(room, sizeof *bigger);
+  if (!bigger) return false;
+  for (size_t i = 0; i < r->text_room; i++)
+    if (r->text[i].text) *place_of(bigger, room, r->text[i].hash, r->text[i].text) = r->text[i];
+  free(r->text);
+  r->text = bigger;
+  r->text_room = room;
+  return true;
+}
+
+/* The recorder's own copy; NULL when memory is out, and for NULL. */
+static const char *keep(Recorder *r, const char *s) {
+  if (!s || (2 * r->texts >= r->text_room && !grow_texts(r))) return NULL;
+  uint32_t hash = hash_of(s);
+  Text *place = place_of(r->text, r->text_room, hash, s);
+  if (!place->text && (place->text = strdup(s))) {
+    place->hash = hash;
+    r->texts++;
+  }
+  return place->text;
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static bool has_room(Recorder *r) {
+  if (r->count < r->room) return true;
+  if (r->room >= r->limit) return false;
+  size_t room = r->room ? 2 * r->room : 256;
+  if (room > r->limit) room = r->limit;
+  lt_TraceEvent *bigger = realloc(r->event, room * sizeof *bigger);
+  if (!bigger) return false;
+  r->event = bigger;
+  r->room = room;
+  return true;
+}
+
+static void take(void *context, const lt_TraceEvent *event) {
+  Recorder *r = context;
+  if (!has_room(r)) {
+    r->dropped++;
+    return;
+  }
+  lt_TraceEvent *e = &r->event[r->count++];
+  *e = *event;
+  e->name = keep(r, event->name);
+  e->where = keep(r, event->where);
+}
+
+static void stop(Recorder *r) {
+  if (r->on) lt_trace_remove(&r->tracer);
+  r->on = false;
+}
+
+static Recorder *recorder_at(lua_State *L) { return luaL_checkudata(L, 1, RECORDER); }
+
+static bool flag(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  bool on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
+/* record{wait = bool, where = bool, limit = n} -> a recorder, which listens from now on */
+static int record(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_getfield(L, 1, "limit");
+  lua_Integer limit = luaL_optinteger(L, -1, 1000000);
+  luaL_argcheck(L, limit > 0, 1, "limit must be positive");
+  bool wait = flag(L, "wait"), where = flag(L, "where");
+  Recorder *r = lua_newuserdatauv(L, sizeof *r, 0);
+  memset(r, 0, sizeof *r);
+  luaL_setmetatable(L, RECORDER);
+  r->limit = (size_t)limit;
+  r->tracer = (lt_Tracer){.tell = take, .context = r, .wait = wait, .where = where};
+  lt_lua_enter(L, lt_lua_state(L));
+  r->start = lt_trace_now();
+  lt_trace_add(&r->tracer);
+  r->on = true;
+  return 1;
+}
+
+/* r:stop(): listens no longer. May be called again. */
+static int recorder_stop(lua_State *L) {
+  stop(recorder_at(L));
+  return 0;
+}
+
+static int recorder_gc(lua_State *L) {
+  Recorder *r = recorder_at(L);
+  stop(r);
+  for (size_t i = 0; i < r->text_room; i++) free(r->text[i].text);
+  free(r->text);
+  free(r->event);
+  r->text = NULL;
+  r->event = NULL;
+  r->texts = r->text_room = r->count = r->room = r->limit = 0;
+  return 0;
+}
+
+/* r:count() -> events, and how many there was no room for */
+static int recorder_count(lua_State *L) {
+  const Recorder *r = recorder_at(L);
+  lua_pushinteger(L, (lua_Integer)r->count);
+  lua_pushinteger(L, (lua_Integer)r->dropped);
+  return 2;
+}
+
+/* ---- one event as a table -------------------------------------------------------------------- */
+
+static void set_text(lua_State *L, const char *key, const char *value) {
+  if (value && *value)
+    lua_pushstring(L, value);
+  else
+    lua_pushnil(L);
+  lua_setfield(L, 2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, 2, key);
+}
+
+static void set_flag(lua_State *L, const char *key, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, 2, key);
+}
+
+static void set_name(lua_State *L, const lt_TraceEvent *e) {
+  const char *name = e->name ? e->name : "";
+  if (e->kind == LT_TRACE_OP && name[0] == '_')
+    name++; /* internal ops are the public ones' parts */
+  lua_pushfstring(L, "%s%s", name, e->in_place ? "_" : "");
+  lua_setfield(L, 2, "name");
+}
+
+/* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
+ * "copy", "wait", "alloc", "free"), name, device, from, stream (a number for each, or nil), bytes,
+ * in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds from
+ * the start of the recorder), own (nanoseconds not spent in events inside), depth, where */
+static int recorder_event(lua_State *L) {
+  static const char *const kinds[LT_TRACE_KINDS] = {
+      [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
+      [LT_TRACE_WAIT] = "wait", [LT_TRACE_ALLOC] = "alloc",   [LT_TRACE_FREE] = "free"};
+  const Recorder *r = recorder_at(L);
+  lua_Integer i = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
+  luaL_checktype(L, 3, LUA_TTABLE);
+  lua_settop(L, 3);
+  lua_remove(L, 2);
+  const lt_TraceEvent *e = &r->event[i - 1];
+  int64_t own = e->end - e->begin - e->inside;
+  set_text(L, "kind", kinds[e->kind]);
+  set_name(L, e);
+  set_text(L, "device", lt_device_name(e->device));
+  set_text(L, "from", e->kind == LT_TRACE_COPY ? lt_device_name(e->from) : NULL);
+  set_integer(L, "bytes", e->bytes);
+  set_flag(L, "in_place", e->in_place);
+  set_flag(L, "kernel", e->kernel);
+  set_flag(L, "failed", e->failed);
+  set_flag(L, "blocking", e->blocking);
+  set_flag(L, "pinned", e->pinned);
+  set_text(L, "dtype", e->ndim >= 0 ? lt_dtype_name(e->dtype) : NULL);
+  set_text(L, "shape", e->ndim >= 0 ? lt_shape_text(e->ndim, e->shape) : NULL);
+  set_integer(L, "first", e->begin - r->start);
+  set_integer(L, "last", e->end - r->start);
+  set_integer(L, "own", own > 0 ? own : 0);
+  set_integer(L, "depth", e->depth);
+  set_text(L, "where", e->where);
+  if (e->stream) /* an address, to tell streams apart */
+    set_integer(L, "stream", (int64_t)(intptr_t)e->stream);
+  else
+    set_text(L, "stream", NULL);
+  return 1;
+}
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+typedef struct Region {
+  lt_TraceSpan span;
+  bool open;
+} Region;
+
+/* region(name) -> an object whose close (`<close>`, or :close()) is its end; nil when nobody
+ * listens */
+static int region(lua_State *L) {
+  luaL_checkstring(L, 1);
+  if (!lt_tracing()) return 0;
+  Region *g = lua_newuserdatauv(L, sizeof *g, 1);
+  g->open = false;
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  luaL_setmetatable(L, REGION);
+  lt_lua_enter(L, lt_lua_state(L));
+  g->open = lt_trace_begin(&g->span, LT_TRACE_REGION);
+  return 1;
+}
+
+/* close(self, error) */
+static int region_close(lua_State *L) {
+  Region *g = luaL_checkudata(L, 1, REGION);
+  if (!g->open) return 0;
+  lua_getiuservalue(L, 1, 1);
+  g->span.event.name = lua_tostring(L, -1);
+  g->open = false;
+  lt_trace_end(&g->span, lua_isnoneornil(L, 2));
+  return 0;
+}
+
+static int region_gc(lua_State *L) {
+  Region *g = luaL_checkudata(L, 1, REGION);
+  if (g->open) lt_trace_forget(&g->span);
+  g->open = false;
+  return 0;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+/* now() -> nanoseconds of the clock of events */
+static int now(lua_State *L) {
+  lua_pushinteger(L, lt_trace_now());
+  return 1;
+}
+
+/* devices() -> list of the accelerators' devices that the program has used */
+static int devices(lua_State *L) {
+  int n = 0;
+  lua_newtable(L);
+  for (int type = 0; type < lt_device_type_count(); type++) {
+    const lt_Backend *b = lt_device_loaded(type);
+    int count = b && !b->host_memory && b->has_data ? lt_device_count(type, NULL, 0) : 0;
+    for (int i = 0; i < count; i++) {
+      lt_Device d = {(uint8_t)type, (uint8_t)i};
+      if (!lt_device_in_use(d)) continue;
+      lua_pushstring(L, lt_device_name(d));
+      lua_rawseti(L, -2, ++n);
+    }
+  }
+  return 1;
+}
+
+static void open_class(lua_State *L, const char *name, const luaL_Reg *members) {
+  luaL_newmetatable(L, name);
+  luaL_setfuncs(L, members, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
+void lt_lua_open_trace(lua_State *L, int functions, int methods) {
+  static const luaL_Reg recorder[] = {{"stop", recorder_stop},   {"count", recorder_count},
+                                      {"event", recorder_event}, {"__close", recorder_stop},
+                                      {"__gc", recorder_gc},     {NULL, NULL}};
+  static const luaL_Reg regions[] = {
+      {"close", region_close}, {"__close", region_close}, {"__gc", region_gc}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"record", record}, {"region", region}, {"now", now}, {"devices", devices}, {NULL, NULL}};
+  (void)methods;
+  open_class(L, RECORDER, recorder);
+  open_class(L, REGION, regions);
+  lua_newtable(L);
+  lt_lua_setfuncs(L, module);
+  lua_setfield(L, functions, "_trace");
+}

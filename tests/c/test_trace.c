@@ -1,0 +1,169 @@
+/* What tracers are told: each event once, nested as it happened, with the right bytes and devices;
+ * and nothing when nobody listens. */
+#include "check.h"
+#include "trace.h"
+
+enum { MOST = 64 };
+
+typedef struct Heard {
+  int count;
+  lt_TraceEvent event[MOST];
+  char name[MOST][40], where[MOST][40];
+} Heard;
+
+static void hear(void *context, const lt_TraceEvent *event) {
+  Heard *h = context;
+  if (h->count == MOST) return;
+  h->event[h->count] = *event;
+  snprintf(h->name[h->count], sizeof h->name[0], "%s", event->name ? event->name : "");
+  snprintf(h->where[h->count], sizeof h->where[0], "%s", event->where);
+  h->count++;
+}
+
+/* The n-th event of a kind, from 1; NULL when there are fewer. */
+static const lt_TraceEvent *nth(const Heard *h, lt_TraceKind kind, int n) {
+  for (int i = 0; i < h->count; i++)
+    if (h->event[i].kind == kind && --n == 0) return &h->event[i];
+  return NULL;
+}
+
+static lt_Tensor *floats(int64_t n) {
+  lt_Arg args[] = {LT_INTS(&n, 1)};
+  return lt_op1(LT_OP_ones, args, 1);
+}
+
+static void an_op_is_told_with_its_result(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tensor *x = floats(100);
+  lt_trace_add(&tracer);
+  lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1);
+  lt_trace_remove(&tracer);
+  const lt_TraceEvent *op = nth(&h, LT_TRACE_OP, 1), *made = nth(&h, LT_TRACE_ALLOC, 1);
+  CHECK(op && made);
+  CHECK_INT(h.count, 2);
+  CHECK_STR(h.name[1], "exp");
+  CHECK_INT(op->bytes, 400);
+  CHECK_INT(op->shape[0], 100);
+  CHECK_INT(op->ndim, 1);
+  CHECK(op->kernel && !op->failed && op->end >= op->begin);
+  CHECK_INT(made->bytes, 400);
+  CHECK_INT(made->depth, 1);
+  CHECK(made->begin >= op->begin && made->end <= op->end);
+  lt_release(y);
+  lt_release(x);
+  CHECK_INT(h.count, 2); /* it listens no longer */
+}
+
+static void parts_come_before_the_whole_and_count_as_inside(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_trace_add(&tracer);
+  lt_Tensor *x = floats(8); /* a composite */
+  lt_trace_remove(&tracer);
+  const lt_TraceEvent *whole = &h.event[h.count - 1];
+  CHECK_STR(h.name[h.count - 1], "ones");
+  CHECK(!whole->kernel);
+  CHECK_INT(whole->depth, 0);
+  CHECK_INT(whole->bytes, 0);
+  CHECK(h.count > 2);
+  int64_t inside = 0;
+  for (int i = 0; i < h.count - 1; i++) {
+    CHECK(h.event[i].depth > 0);
+    if (h.event[i].depth == 1) inside += h.event[i].end - h.event[i].begin;
+  }
+  CHECK(whole->inside >= inside);
+  lt_release(x);
+}
+
+static void a_failed_op_is_told_as_failed(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tensor *x = floats(3), *y = floats(4);
+  lt_trace_add(&tracer);
+  lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(y)}, 2);
+  lt_trace_remove(&tracer);
+  CHECK(z == NULL);
+  CHECK_INT(h.count, 1);
+  CHECK(h.event[0].failed);
+  CHECK_STR(h.name[0], "add");
+  lt_release(x);
+  lt_release(y);
+}
+
+static void memory_that_is_freed_is_told(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tensor *x = floats(1000);
+  lt_trace_add(&tracer);
+  lt_release(x);
+  lt_trace_remove(&tracer);
+  CHECK_INT(h.count, 1);
+  CHECK_INT(h.event[0].kind, LT_TRACE_FREE);
+  CHECK_INT(h.event[0].bytes, 4000);
+}
+
+static void say_line(void *context, char *text, size_t size) {
+  int *calls = context;
+  ++*calls;
+  snprintf(text, size, "train.lua:12");
+}
+
+static void the_hosts_line_is_asked_for_once_a_call(void) {
+  Heard h = {0};
+  int calls = 0;
+  lt_Tracer tracer = {.tell = hear, .context = &h, .where = true};
+  lt_memory_on_where(say_line, &calls);
+  lt_trace_add(&tracer);
+  lt_Tensor *x = floats(8);
+  lt_trace_remove(&tracer);
+  lt_memory_on_where(NULL, NULL);
+  CHECK_INT(calls, 1);
+  for (int i = 0; i < h.count; i++) CHECK_STR(h.where[i], "train.lua:12");
+  lt_release(x);
+}
+
+static void two_listeners_hear_the_same(void) {
+  Heard a = {0}, b = {0};
+  lt_Tracer first = {.tell = hear, .context = &a}, second = {.tell = hear, .context = &b};
+  lt_trace_add(&first);
+  lt_trace_add(&second);
+  lt_release(floats(8));
+  lt_trace_remove(&first);
+  CHECK(a.count > 0);
+  CHECK_INT(a.count, b.count);
+  lt_release(floats(8));
+  lt_trace_remove(&second);
+  lt_trace_remove(&second); /* no harm */
+  CHECK_INT(b.count, 2 * a.count);
+  CHECK(!lt_tracing());
+}
+
+static void a_region_that_was_left_does_not_stay_around(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_trace_add(&tracer);
+  lt_TraceSpan outer, inner;
+  CHECK(lt_trace_begin(&outer, LT_TRACE_REGION));
+  CHECK(lt_trace_begin(&inner, LT_TRACE_REGION));
+  lt_trace_forget(&outer);
+  outer.event.name = "outer";
+  inner.event.name = "inner";
+  lt_trace_end(&inner, true);
+  lt_trace_remove(&tracer);
+  CHECK(lt_thread()->span == NULL);
+  CHECK_INT(h.count, 1);
+  CHECK_STR(h.name[0], "inner");
+  CHECK(!lt_trace_begin(&outer, LT_TRACE_REGION)); /* nobody listens */
+}
+
+int main(void) {
+  RUN(an_op_is_told_with_its_result);
+  RUN(parts_come_before_the_whole_and_count_as_inside);
+  RUN(a_failed_op_is_told_as_failed);
+  RUN(memory_that_is_freed_is_told);
+  RUN(the_hosts_line_is_asked_for_once_a_call);
+  RUN(two_listeners_hear_the_same);
+  RUN(a_region_that_was_left_does_not_stay_around);
+  return check_end();
+}
