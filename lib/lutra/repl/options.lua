@@ -1,19 +1,24 @@
---- What can be set at the prompt: `:set items 100`, or options.set("items", 100) in init.lua.
+--- What can be set at the prompt: `:set items 100`, or require("lutra.repl").set{items = 100} in
+-- init.lua.
 --
 -- One row an option; `:set` lists them, checks them and completes their names from here. Code reads
--- options.value.items.
+-- options.value.items. Invariant: a value in options.value is one that its row allows.
 
 local options = {}
 
 --- The rows, in the order in which they are listed: name, default, doc, and what is allowed: a list
--- of words, or the least number. A default of true or false is an option that is on or off.
+-- of words, or the least (and the most) number. A default of true or false is an option that is on
+-- or off. With `bytes` the number may be written 16MiB.
 options.rows = {
-  {name = "depth", default = 4, least = 0, doc = "nested tables that are shown"},
+  {name = "depth", default = 4, least = 0, most = 100, doc = "nested tables that are shown"},
   {name = "items", default = 60, least = 1, doc = "items of a table that are shown"},
+  {name = "text", default = 1000, least = 10, doc = "bytes of a string that are shown"},
   {name = "width", default = 0, least = 0, doc = "columns of output; 0: those of the terminal"},
   {name = "colors", default = "auto", words = {"auto", "on", "off"},
     doc = "auto: on a terminal, unless NO_COLOR is set or TERM is dumb"},
   {name = "locals", default = true, doc = "local variables of a cell live on in later cells"},
+  {name = "results_bytes", default = 16 << 20, least = 0, bytes = true,
+    doc = "memory of devices that _ and _1 to _9 may hold"},
 }
 
 options.value = {}
@@ -38,16 +43,41 @@ local function read_word(row, value)
   return nil, "it wants one of " .. table.concat(row.words, ", ")
 end
 
+local units = {b = 0, k = 10, m = 20, g = 30, t = 40}
+
+-- 16, "16", "16MiB", "16 MB", "1.5g" -> bytes, by powers of 1024 as everywhere in Lutra
+local function read_bytes(value)
+  if type(value) ~= "string" then return math.tointeger(value) end
+  local number, unit = value:lower():match "^%s*([%d.]+)%s*([bkmgt]?)i?b?%s*$"
+  number = tonumber(number)
+  return number and math.tointeger(number * (1 << (units[unit] or 0)) // 1)
+end
+
 local function read_number(row, value)
-  local number = math.tointeger(tonumber(value))
-  if number and number >= row.least then return number end
-  return nil, ("it wants a whole number from %d"):format(row.least)
+  local number
+  if row.bytes then number = read_bytes(value) else number = math.tointeger(tonumber(value)) end
+  if number and number >= row.least and number <= (row.most or math.maxinteger) then
+    return number
+  end
+  if row.bytes then return nil, "it wants bytes: 1000000, or 16MiB" end
+  return nil, row.most and ("it wants a whole number from %d to %d"):format(row.least, row.most)
+    or ("it wants a whole number from %d"):format(row.least)
+end
+
+--- The row of the option called `name`; or nil, and a message with the nearest name.
+function options.find(name)
+  if by_name[name] then return by_name[name] end
+  local names = {}
+  for _, row in ipairs(options.rows) do names[#names + 1] = row.name end
+  local near = type(name) == "string" and require("lutra.nearest").find(name, names)
+  return nil, ("there is no option \"%s\"%s"):format(tostring(name),
+    near and (". Did you mean \"%s\"?"):format(near) or "; :set lists them")
 end
 
 --- Sets an option. `value` may be text, as typed. Returns true, or nil and why not.
 function options.set(name, value)
-  local row = by_name[name]
-  if not row then return nil, ("there is no option \"%s\""):format(tostring(name)) end
+  local row, missing = options.find(name)
+  if not row then return nil, missing end
   local read, why
   if type(row.default) == "boolean" then
     read, why = read_flag(value)
@@ -59,6 +89,20 @@ function options.set(name, value)
   if read == nil then return nil, ("option %s is \"%s\": %s"):format(name, tostring(value), why) end
   options.value[name] = read
   return true
+end
+
+--- The value of an option as it would be typed.
+function options.text(row)
+  local value = options.value[row.name]
+  if type(value) == "boolean" then return value and "on" or "off" end
+  if row.bytes then
+    for _, unit in ipairs {{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} do
+      if value >= 1 << unit[1] and value % (1 << unit[1]) == 0 then
+        return ("%d%s"):format(value >> unit[1], unit[2])
+      end
+    end
+  end
+  return tostring(value)
 end
 
 return options

@@ -7,9 +7,12 @@
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"
 local commands = require "lutra.repl.commands"
+local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
 local lexer = require "lutra.repl.lexer"
 local locals = require "lutra.repl.locals"
+local options = require "lutra.repl.options"
+local results_of = require "lutra.repl.results"
 local show = require "lutra.repl.show"
 local style = require "lutra.repl.style"
 local traceback = require "lutra.repl.traceback"
@@ -21,6 +24,7 @@ session.__index = session
 --   number   of the next cell
 --   cells    {text, ok} by number, those that were run
 --   locals   the local variables that live on (lutra.repl.locals)
+--   kept     the results in _ and _1 to _9 (lutra.repl.results)
 --   failure  of the cell before: {value}, or nil
 --   typed    a person types: stdin is a terminal
 function session.new()
@@ -28,6 +32,7 @@ function session.new()
     number = 1,
     cells = {},
     locals = locals.new(),
+    kept = results_of.new(),
     typed = host.isatty(0),
   }, session)
 end
@@ -71,21 +76,23 @@ end
 
 -- As compile, after cell.read.
 function session:compile_body(code, chunk_name)
-  local f, names = self.locals:compile(code.body or "", chunk_name)
+  -- With `:set locals off` a cell is what it would be in a file of its own.
+  local variables = options.value.locals and self.locals or locals.new()
+  local f, names = variables:compile(code.body or "", chunk_name)
   if not f then return nil, traceback.format(names) end
   mains[f] = true
   return f, {names = names, quiet = code.quiet}
 end
 
---- Keeps and prints what a cell or a command gave.
+--- Keeps (lutra.repl.results) and prints what a cell or a command gave.
 function session:results(results, quiet)
   if results.n == 0 then return end
-  if results[1] ~= nil then rawset(_G, "_", results[1]) end
-  if not quiet then
-    self:guard(function() -- the user's __tostring runs here
-      io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
-    end)
-  end
+  local note = self.kept:add(results)
+  if quiet then return end
+  self:guard(function() -- the user's __tostring runs here
+    io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
+    if note then io.stdout:write(style.paint("faint", note), "\n") end
+  end)
 end
 
 --- Runs code that was read by cell.read. Returns true, or false after having complained.
@@ -95,21 +102,28 @@ function session:run(code, chunk_name, ...)
     self:complain(made)
     return false
   end
-  local ok, results = self:guard(f, function(co) self.locals:rescue(made.names, co, f) end, ...)
+  local ok, results = self:guard(f, function(co)
+    if options.value.locals then self.locals:rescue(made.names, co, f) end
+  end, ...)
   if not ok then return false end
   self:results(results, made.quiet)
   return true
 end
 
---- Runs a whole file in the session, so that its locals stay.
+--- Runs a whole file in the session, so that its locals stay; the values behind the path are its
+-- `...`. Returns true, or false after having complained.
 function session:run_file(path, ...)
-  local file, reason = io.open(path, "r")
-  local text = file and file:read "a"
-  if file then file:close() end
-  if not text then return self:complain("cannot read " .. (reason or path)) end
-  text = text:gsub("^#[^\n]*", "")
+  local text, reason = files.read(path)
+  if not text then
+    self:complain("cannot read " .. reason)
+    return false
+  end
+  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
   local ok, message = load(text, "@" .. path, "t")
-  if not ok then return self:complain(traceback.format(message)) end
+  if not ok then
+    self:complain(traceback.format(message))
+    return false
+  end
   return self:run({body = text, quiet = true}, "@" .. path, ...)
 end
 
@@ -238,13 +252,23 @@ function session:variables()
   end
 end
 
---- Calls what is there now not the user's: see variables().
+--- Calls what is there now not the user's: see variables() and restore_globals().
 function session:mark_builtin()
-  self.builtin = {_ = true}
-  for name in next, _G do
+  self.builtin, self.before = {}, {}
+  for _, name in ipairs(results_of.names) do self.builtin[name] = true end
+  for name, value in next, _G do
+    self.before[name] = value
     if type(name) == "string" then self.builtin[name] = true end
   end
   for _, name in ipairs(require("lutra.repl.globals").names()) do self.builtin[name] = true end
+end
+
+--- Makes the globals what they were at mark_builtin().
+function session:restore_globals()
+  for name in next, _G do
+    if self.before[name] == nil then rawset(_G, name, nil) end
+  end
+  for name, value in next, self.before do rawset(_G, name, value) end
 end
 
 return session

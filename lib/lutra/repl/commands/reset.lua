@@ -1,0 +1,35 @@
+--- :reset, a session as it was when it began; and :lesson, which is a name only so far.
+
+local reset = {}
+
+-- What the collector freed goes back from the pools of the devices, too.
+local function free_devices()
+  collectgarbage()
+  collectgarbage() -- what finalizers of the first let go
+  local core = package.loaded["lutra.core"]
+  local kind = core and core._accelerator.kind()
+  if kind and core._accelerator.is_ready(kind) then
+    require("lutra.accelerator").empty_cache()
+  end
+end
+
+--- `:reset`: forgets the locals, the globals that the user made or changed, the results and the
+-- failure. Modules stay loaded, options stay set, the number of the next cell goes on.
+function reset.reset(session, text)
+  if text ~= "" then error("reset: takes no argument, it forgets all variables", 0) end
+  local count = 0
+  for _ in session:variables() do count = count + 1 end
+  session.locals:forget()
+  session.kept:forget()
+  session.failure = nil
+  session:restore_globals()
+  free_devices()
+  io.stdout:write(("forgot %d variable%s\n"):format(count, count == 1 and "" or "s"))
+end
+
+--- `:lesson`.
+function reset.lesson()
+  io.stdout:write "Lessons come with a later version; the name is reserved for them.\n"
+end
+
+return reset

@@ -1,0 +1,34 @@
+--- `!cmd`: a line for the shell.
+
+local host = require "lutra.repl.host"
+
+local shell = {}
+
+-- What a status of os.execute means, or nil when all is well.
+local function meaning(how, code)
+  if how == "exit" then return code ~= 0 and ("exit status %d"):format(code) or nil end
+  return ("ended by signal %d"):format(code)
+end
+
+--- Runs `line` by sh on the terminal; without one (a pipe) its stdin is empty, since what follows
+-- there are cells. Returns true, or false and what its status means. Ctrl-C is the child's alone
+-- while it runs (POSIX, system()).
+function shell.run(line)
+  io.stdout:flush()
+  if not host.isatty(0) then line = "exec </dev/null\n" .. line end
+  local _, how, code = os.execute(line)
+  local failed = meaning(how, code)
+  return not failed, failed
+end
+
+--- `!LINE` or `:shell LINE`.
+function shell.shell(_, line)
+  if line:match "^%s*$" then error("!: no command; !ls runs ls", 0) end
+  if line:find("\0", 1, true) then error("!: the command holds a zero byte", 0) end
+  local _, failed = shell.run(line)
+  if failed then
+    io.stdout:write(require("lutra.repl.style").paint("faint", failed), "\n")
+  end
+end
+
+return shell

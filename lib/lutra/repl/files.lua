@@ -1,0 +1,38 @@
+--- Whole files of text, read and written in one go.
+--
+-- Invariant: a file that is written is the old one or the new one, never a part: the text goes to a
+-- file beside it, which then takes its name.
+
+local files = {}
+
+--- The text of a file; or nil and "PATH: why".
+function files.read(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, why end
+  local text, reason = file:read "a"
+  file:close()
+  if not text then return nil, ("%s: %s"):format(path, reason or "cannot be read") end
+  return text
+end
+
+--- Is there something that can be opened at `path`?
+function files.exists(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- Writes a file. Returns true; or nil and "PATH: why".
+function files.write(path, text)
+  local beside = path .. ".new"
+  local file, why = io.open(beside, "wb")
+  if not file then return nil, (why:gsub("%.new:", ":", 1)) end
+  local ok, reason = file:write(text)
+  local closed, at_end = file:close()
+  if ok and closed then ok, reason = os.rename(beside, path) end
+  if ok and closed then return true end
+  os.remove(beside)
+  return nil, ("%s: %s"):format(path, reason or at_end or "cannot be written")
+end
+
+return files
