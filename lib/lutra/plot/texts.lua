@@ -1,0 +1,117 @@
+--- Small texts that pictures and tables are made of: sizes, counts, columns cut to a width.
+--
+-- Widths are of characters, not of bytes. Nothing here writes, and nothing knows of colours.
+
+local texts = {}
+
+local units = {"B", "KiB", "MiB", "GiB", "TiB"}
+
+--- 460992 -> "450.2 KiB". `from` is what share of a unit is enough to use it (1).
+function texts.bytes(n, from)
+  local i = 1
+  while i < #units and n >= 1024 * (i > 1 and from or 1) do n, i = n / 1024, i + 1 end
+  return (i == 1 and "%d %s" or "%.1f %s"):format(n, units[i])
+end
+
+--- 1234567 -> "1,234,567"
+function texts.count(n)
+  local text = ("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse()
+  return (text:gsub("^(%-?),", "%1"))
+end
+
+--- "1 item", "2 items"
+function texts.plural(n, noun)
+  return texts.count(n) .. " " .. noun .. (n == 1 and "" or "s")
+end
+
+--- Does the terminal read UTF-8? POSIX's order of variables.
+function texts.is_utf8()
+  for _, name in ipairs {"LC_ALL", "LC_CTYPE", "LANG"} do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:upper():find "UTF%-?8" ~= nil end
+  end
+  return false
+end
+
+--- Columns of a text; one that is no UTF-8 is counted in bytes.
+function texts.width(text) return utf8.len(text) or #text end
+
+--- The text in at most `width` columns, its end replaced by dots where it is longer.
+function texts.cut(text, width)
+  if texts.width(text) <= width then return text end
+  local dots = width > 4 and ".." or ""
+  local keep = math.max(0, width - #dots)
+  local stop = utf8.len(text) and utf8.offset(text, keep + 1) - 1 or keep
+  return text:sub(1, stop) .. dots
+end
+
+--- The text with spaces up to `width` columns, in front of it when `right`.
+function texts.pad(text, width, right)
+  local space = (" "):rep(width - texts.width(text))
+  return right and space .. text or text .. space
+end
+
+-- ---- tables
+
+-- Natural widths of the columns that hold anything.
+local function measure(columns, rows)
+  local used = {}
+  for _, column in ipairs(columns) do
+    local width = 0
+    for _, row in ipairs(rows) do width = math.max(width, texts.width(row[column.key] or "")) end
+    if width > 0 then
+      used[#used + 1] = {column = column, width = math.max(width, #column.title)}
+    end
+  end
+  return used
+end
+
+-- Columns that the table needs, when each has at least `least` of its own.
+local function total(used, least)
+  local sum = 2 * (#used - 1)
+  for _, u in ipairs(used) do sum = sum + (least and math.min(u.width, u.column.least) or u.width) end
+  return sum
+end
+
+local function last_rank(used)
+  local last = 1
+  for i, u in ipairs(used) do
+    if u.column.rank > used[last].column.rank then last = i end
+  end
+  return last
+end
+
+-- Leaves columns out, then cuts them, the last ranks first, until the table fits.
+local function fit(used, width)
+  while #used > 1 and total(used, true) > width do table.remove(used, last_rank(used)) end
+  local by_rank = table.move(used, 1, #used, 1, {})
+  table.sort(by_rank, function(a, b) return a.column.rank > b.column.rank end)
+  for _, u in ipairs(by_rank) do
+    local over = total(used) - width
+    if over <= 0 then return end
+    u.width = math.max(math.min(u.width, u.column.least), u.width - over)
+  end
+end
+
+local function line(used, cell)
+  local parts = {}
+  for i, u in ipairs(used) do
+    parts[i] = texts.pad(texts.cut(cell(u.column), u.width), u.width, u.column.right)
+  end
+  return (table.concat(parts, "  "):gsub("%s+$", ""))
+end
+
+--- Lines of a table, its head first, at most `width` columns wide. columns: {key, title, rank, least
+-- (columns to which it may be cut), right}; a high rank gives way first: it is left out, or cut.
+-- Rows are tables of texts by key; columns in which there is nothing are left out.
+function texts.table(columns, rows, width)
+  local used = measure(columns, rows)
+  fit(used, width)
+  local lines = {line(used, function(column) return column.title end)}
+  for _, row in ipairs(rows) do
+    lines[#lines + 1] = line(used, function(column) return row[column.key] or "" end)
+  end
+  return lines
+end
+
+return texts

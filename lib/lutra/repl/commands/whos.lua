@@ -1,0 +1,122 @@
+--- :whos, the variables of the session.
+
+local core = require "lutra.core"
+local look = require "lutra.repl.look"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local whos = {}
+
+local columns = {
+  {key = "name", title = "name", rank = 1, least = 8},
+  {key = "type", title = "type", rank = 8, least = 6},
+  {key = "shape", title = "shape", rank = 4, least = 8},
+  {key = "dtype", title = "dtype", rank = 6, least = 4},
+  {key = "device", title = "device", rank = 3, least = 6},
+  {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
+  {key = "grad", title = "grad", rank = 7, least = 4},
+  {key = "shares", title = "shares", rank = 5, least = 6},
+}
+
+-- The other variables that hold a storage of this one's.
+local function sharing(name, value, holders)
+  local names, seen = {}, {[name] = true}
+  look.tensors(value, "", function(_, t)
+    for _, holder in ipairs(holders[core._memory(t)]) do
+      if not seen[holder.name] then names[#names + 1] = holder.name end
+      seen[holder.name] = true
+    end
+  end)
+  return table.concat(names, " ")
+end
+
+-- Devices, bytes and the number of tensors that hang on a value.
+local function weigh(value)
+  local counter, grads = look.counter(), false
+  look.tensors(value, "", function(_, t)
+    counter.add(t)
+    grads = grads or t.requires_grad
+  end)
+  return counter, grads
+end
+
+local function tensor_row(t)
+  return {
+    shape = look.shape(t), dtype = t.dtype, device = t.device, bytes = texts.bytes(look.bytes(t)),
+    grad = t.requires_grad and "grad" or nil,
+  }
+end
+
+local function module_text(module)
+  return texts.plural(require("lutra.nn").Module.num_parameters(module), "parameter")
+end
+
+-- A module, an optimizer, a table: what it holds together.
+local function holder_row(value)
+  local counter, grads = weigh(value)
+  local row = {shape = look.brief(value)}
+  if look.is_module(value) then row.shape = module_text(value) end
+  if look.is_optimizer(value) then
+    row.shape = texts.plural(#rawget(value, "param_groups"), "group")
+  end
+  if #counter.devices > 0 then
+    row.device = table.concat(counter.devices, " ")
+    row.bytes = texts.bytes(counter.total)
+    row.grad = grads and "grad" or nil
+  end
+  return row
+end
+
+local function row_of(name, value, holders)
+  local row
+  if core.is_tensor(value) then
+    row = tensor_row(value)
+  elseif type(value) == "table" then
+    row = holder_row(value)
+  else
+    row = {shape = look.brief(value)}
+  end
+  row.name, row.type = name, look.type_name(value)
+  row.shares = sharing(name, value, holders)
+  return row
+end
+
+-- "total on cpu: 96 B in 2 storages": storages count once, however many variables share them.
+local function totals(variables)
+  local counter, lines = look.counter(), {}
+  for _, v in ipairs(variables) do
+    look.tensors(v.value, "", function(_, t) counter.add(t) end)
+  end
+  for _, device in ipairs(counter.devices) do
+    local of = counter.by_device[device]
+    lines[#lines + 1] = ("total on %s: %s in %s"):format(device, texts.bytes(of.bytes),
+      texts.plural(of.storages, "storage"))
+  end
+  return lines
+end
+
+-- "w*" -> a pattern of Lua's
+local function pattern_of(text)
+  local pattern = text:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".")
+  return "^" .. pattern .. "$"
+end
+
+--- :whos [pattern]: * and ? stand for any letters and any letter.
+function whos.whos(session, text)
+  local all, chosen = look.variables(session), {}
+  local pattern = text ~= "" and pattern_of(text) or ""
+  for _, v in ipairs(all) do
+    if v.name:find(pattern) then chosen[#chosen + 1] = v end
+  end
+  if #chosen == 0 then
+    io.stdout:write(text == "" and "no variables\n" or ("no variable is called %s\n"):format(text))
+    return
+  end
+  local holders, rows = look.holders(all), {}
+  for i, v in ipairs(chosen) do rows[i] = row_of(v.name, v.value, holders) end
+  local lines = texts.table(columns, rows, style.width() - 1)
+  io.stdout:write(style.paint("heading", lines[1]), "\n", table.concat(lines, "\n", 2), "\n")
+  for _, line in ipairs(totals(chosen)) do io.stdout:write(style.paint("faint", line), "\n") end
+end
+
+return whos

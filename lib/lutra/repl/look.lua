@@ -1,0 +1,187 @@
+--- What a value is, and which tensors hang on it: what :whos, :devices, :where and :tree show.
+--
+-- Nothing here runs code of the user's: metatables are read raw, modules are walked by the methods
+-- of nn.Module itself. A storage stands for itself by the lightuserdata of core._memory.
+
+local core = require "lutra.core"
+local texts = require "lutra.plot.texts"
+
+local look = {}
+
+local ITEMS = 10000 -- of tables that are looked through
+
+local function metatable(value)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and meta or nil
+end
+
+--- Is it a module? Looked up raw, and without loading nn.
+function look.is_module(value)
+  local meta = type(value) == "table" and metatable(value)
+  return meta and type(rawget(meta, "__state")) == "table" and package.loaded["lutra.nn"] ~= nil
+    and rawget(rawget(meta, "__state"), "entries") ~= nil
+end
+
+--- Is it an optimizer?
+function look.is_optimizer(value)
+  local base = package.loaded["lutra.optim"] and require("lutra.optim").Optimizer
+  local meta = base and type(value) == "table" and metatable(value)
+  for _ = 1, 20 do
+    if not meta then return false end
+    if meta == base then return type(rawget(value, "param_groups")) == "table" end
+    local above = metatable(meta)
+    meta = above and rawget(above, "__index")
+    if type(meta) ~= "table" then return false end
+  end
+  return false
+end
+
+-- The __name of a metatable, if it is a text.
+local function class_name(value)
+  local meta = metatable(value)
+  local name = meta and rawget(meta, "__name")
+  return type(name) == "string" and name or nil
+end
+
+--- The name of its type: "tensor", "Parameter", a class, "number".
+function look.type_name(value)
+  if core.is_tensor(value) then return core.is_parameter(value) and "Parameter" or "tensor" end
+  local kind = type(value)
+  if kind == "table" or kind == "userdata" then return class_name(value) or kind end
+  return math.type(value) or kind
+end
+
+local function module_class() return require("lutra.nn").Module end
+
+-- Iterators over names and tensors of one value, one level deep.
+local function module_tensors(module, visit)
+  local Module = module_class()
+  for name, p in Module.named_parameters(module) do visit(name, p) end
+  for name, b in Module.named_buffers(module) do visit(name, b) end
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in next, t do
+    keys[#keys + 1] = key
+    if #keys >= ITEMS then break end
+  end
+  table.sort(keys, function(a, b)
+    local ta, tb = type(a), type(b)
+    if ta ~= tb then return ta < tb end
+    if ta == "number" or ta == "string" then return a < b end
+    return false
+  end)
+  return keys
+end
+look.sorted_keys = sorted_keys
+
+--- "w" -> "w"; 3 -> "[3]"; "a b" -> '["a b"]'
+local function key_text(key)
+  if type(key) == "string" and key:match "^[%a_][%w_]*$" then return key end
+  if type(key) == "string" then return ("[%q]"):format(key) end
+  if type(key) == "number" then return "[" .. tostring(key) .. "]" end
+  return "[" .. look.type_name(key) .. "]"
+end
+look.key_text = key_text
+
+local function join(path, key)
+  local text = key_text(key)
+  if path == "" or text:sub(1, 1) == "[" then return path .. text end
+  return path .. "." .. text
+end
+
+local walk
+
+local function walk_table(value, path, depth, state)
+  for _, key in ipairs(sorted_keys(value)) do
+    if core.is_tensor(key) then walk(key, path .. "[key]", depth, state) end
+    walk(rawget(value, key), join(path, key), depth, state)
+  end
+end
+
+function walk(value, path, depth, state)
+  if core.is_tensor(value) then
+    state.visit(path, value)
+    if value.is_leaf and value.grad then state.visit(path .. ".grad", value.grad) end
+    return
+  end
+  if type(value) ~= "table" or state.seen[value] or depth > state.depth then return end
+  state.seen[value] = true
+  if look.is_module(value) then
+    module_tensors(value, function(name, t)
+      walk(t, path == "" and name or path .. "." .. name, depth, state)
+    end)
+  else
+    walk_table(value, path, depth + 1, state)
+  end
+end
+
+--- Calls visit(path, tensor) for every tensor that hangs on a value: itself, a module's parameters
+-- and buffers, what tables hold to a depth (4), each with its grad. Paths begin with `path`.
+function look.tensors(value, path, visit, depth)
+  walk(value, path, 0, {visit = visit, seen = {}, depth = depth or 4})
+end
+
+--- Bytes of the elements of a tensor; on meta they are none.
+function look.bytes(t) return t.device == "meta" and 0 or t.nbytes end
+
+-- ---- storages
+
+--- Counts storages once: add(tensor) -> true when its storage is new.
+function look.counter()
+  local seen, by_device, devices = {}, {}, {}
+  local counter = {by_device = by_device, devices = devices, total = 0}
+  function counter.add(t)
+    local memory, bytes = core._memory(t)
+    if seen[memory] then return false end
+    seen[memory] = true
+    local device = t.device
+    if not by_device[device] then
+      by_device[device] = {bytes = 0, storages = 0}
+      devices[#devices + 1] = device
+    end
+    local of = by_device[device]
+    if device == "meta" then bytes = 0 end
+    of.bytes, of.storages = of.bytes + bytes, of.storages + 1
+    counter.total = counter.total + bytes
+    return true
+  end
+  return counter
+end
+
+--- The variables of a session as a list of {name, value}.
+function look.variables(session)
+  local list = {}
+  for name, value in session:variables() do list[#list + 1] = {name = name, value = value} end
+  return list
+end
+
+--- Who holds which storage: storage -> list of {name of the variable, path to the tensor}.
+function look.holders(variables)
+  local holders = {}
+  for _, v in ipairs(variables) do
+    look.tensors(v.value, v.name, function(path, t)
+      local memory = core._memory(t)
+      holders[memory] = holders[memory] or {}
+      table.insert(holders[memory], {name = v.name, path = path})
+    end)
+  end
+  return holders
+end
+
+--- "{2, 3}" of a tensor.
+function look.shape(t) return tostring(t.shape) end
+
+--- A short text of a value that is no tensor: "42", "3 items". Runs no metamethod.
+function look.brief(value)
+  local kind = type(value)
+  if kind == "string" then return ("%q"):format(texts.cut(value, 40)):gsub("\\\n", "\\n") end
+  if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
+  if kind ~= "table" then return "" end
+  local n = 0
+  for _ in next, value do n = n + 1 end
+  return texts.plural(n, "item")
+end
+
+return look
