@@ -29,15 +29,16 @@ local function return_last_lines(text, load_text)
     if last:match "^%s*[%w_#]" and not last:match "^%s*return%f[^%w_]"
         and load_text("return " .. last) and load_text(before) then
       local whole = before .. give .. last
-      return load_text(whole) and whole
+      if load_text(whole) then return whole, starts[i] end
+      return nil
     end
   end
 end
 
 --- Reads `text` (chunk name `name`, for messages).
--- Returns "complete" with {body = text with `return` where a value is wanted, quiet = it ends in a
--- semicolon}; "incomplete" with Lua's message; or "error" with Lua's message. A cell without any
--- code is complete and has no body.
+-- Returns "complete" with {body = text with `return` where a value is wanted, value_at = where that
+-- value's expression starts in `text`, quiet = it ends in a semicolon}; "incomplete" with Lua's
+-- message; or "error" with Lua's message. A cell without any code is complete and has no body.
 function cell.read(text, name)
   local function load_text(t) return load(t, name, "t") end
 
@@ -51,10 +52,10 @@ function cell.read(text, name)
 
   local expression, message_expression = load_text("return " .. text)
   if expression and tokens[1][2] ~= ";" then
-    return "complete", {body = give .. text, quiet = quiet}
+    return "complete", {body = give .. text, value_at = 1, quiet = quiet}
   end
-  local body = return_last_lines(text, load_text)
-  if body then return "complete", {body = body, quiet = quiet} end
+  local body, value_at = return_last_lines(text, load_text)
+  if body then return "complete", {body = body, value_at = value_at, quiet = quiet} end
   local statements, message = load_text(text)
   if statements then return "complete", {body = text, quiet = true} end
   if stops_at_end(message) or stops_at_end(message_expression) then

@@ -5,10 +5,14 @@
 
 local files = {}
 
---- The text of a file; or nil and "PATH: why".
+--- The third result of files.read where there is no such file (ENOENT of POSIX's errno.h, 2 on
+-- every system).
+files.missing = 2
+
+--- The text of a file; or nil, "PATH: why" and the number of the system's error.
 function files.read(path)
-  local file, why = io.open(path, "rb")
-  if not file then return nil, why end
+  local file, why, code = io.open(path, "rb")
+  if not file then return nil, why, code end
   local text, reason = file:read "a"
   file:close()
   if not text then return nil, ("%s: %s"):format(path, reason or "cannot be read") end

@@ -5,6 +5,8 @@ local host = require "lutra.repl.host"
 local globals = require "lutra.repl.globals"
 local history = require "lutra.repl.history"
 local session = require "lutra.repl.session"
+local settings = require "lutra.repl.options"
+local startup = require "lutra.repl.startup"
 local traceback = require "lutra.repl.traceback"
 
 local repl = {}
@@ -16,7 +18,22 @@ local function greet(self)
   if not ok then self:complain("the core does not load: " .. traceback.message(core)) end
 end
 
---- Runs the prompt until its end. options.script: a file to run first. Returns the exit status.
+--- Sets options of the prompt: require("lutra.repl").set{depth = 6}, as init.lua does.
+function repl.set(values)
+  if type(values) ~= "table" then
+    error(("set: the options are a %s, it wants a table: set{depth = 6}"):format(type(values)), 2)
+  end
+  local names = {}
+  for name in next, values do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local ok, why = settings.set(name, values[name])
+    if not ok then error("set: " .. why, 2) end
+  end
+end
+
+--- Runs the prompt until its end. options.script: a file to run first; options.no_init: without
+-- init.lua. Returns the exit status.
 function repl.run(options)
   globals.install()
   local self = session.new()
@@ -27,6 +44,7 @@ function repl.run(options)
     host.editor()
     history.load()
   end
+  if not options.no_init then startup.run(self) end
   if options.script then self:run_file(options.script, table.unpack(arg)) end
   repeat until self:turn()
   io.stdout:flush()

@@ -22,7 +22,7 @@ session.__index = session
 
 --- A new session. Its fields:
 --   number   of the next cell
---   cells    {text, ok} by number, those that were run
+--   cells    {text, ok, gave = number of results} by number, those that were run
 --   locals   the local variables that live on (lutra.repl.locals)
 --   kept     the results in _ and _1 to _9 (lutra.repl.results)
 --   failure  of the cell before: {value}, or nil
@@ -95,7 +95,8 @@ function session:results(results, quiet)
   end)
 end
 
---- Runs code that was read by cell.read. Returns true, or false after having complained.
+--- Runs code that was read by cell.read. Returns true and the number of results, or false after
+-- having complained.
 function session:run(code, chunk_name, ...)
   local f, made = self:compile_body(code, chunk_name)
   if not f then
@@ -107,7 +108,7 @@ function session:run(code, chunk_name, ...)
   end, ...)
   if not ok then return false end
   self:results(results, made.quiet)
-  return true
+  return true, results.n
 end
 
 --- Runs a whole file in the session, so that its locals stay; the values behind the path are its
@@ -190,7 +191,9 @@ function session:execute(text)
   self.failure = nil
   self.number = self.number + 1
   if status == "complete" then
-    self.cells[self.number - 1] = {text = text, ok = self:run(code, "=" .. name)}
+    local this = self.number - 1
+    local ok, gave = self:run(code, "=" .. name)
+    self.cells[this] = {text = text, ok = ok, gave = gave}
   else
     self.cells[self.number - 1] = {text = text, ok = false}
     self:complain(traceback.format(code))

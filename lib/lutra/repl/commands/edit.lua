@@ -1,0 +1,91 @@
+--- :edit, code in an editor.
+
+local files = require "lutra.repl.files"
+local history = require "lutra.repl.history"
+local shell = require "lutra.repl.commands.shell"
+local style = require "lutra.repl.style"
+local words = require "lutra.repl.words"
+
+local edit = {}
+
+local usual = {"vi", "nano"}
+
+local function is_program(name)
+  return os.execute(("command -v %s >/dev/null 2>&1"):format(words.quote(name))) == true
+end
+
+-- The editor: a line of the shell, which may have arguments of its own.
+local function editor()
+  for _, variable in ipairs {"VISUAL", "EDITOR"} do
+    local value = os.getenv(variable)
+    if value and value:match "%S" then return value end
+  end
+  for _, name in ipairs(usual) do
+    if is_program(name) then return name end
+  end
+  error("edit: there is no editor: set EDITOR (export EDITOR=nano), vi and nano are not here", 0)
+end
+
+-- Opens a file in the editor; an error when that fails, so that nothing is run.
+local function visit(path)
+  local line = editor()
+  local ok, why = shell.run(line .. " " .. words.quote(path))
+  if not ok then error(("edit: %s: %s; nothing was run"):format(line, why), 0) end
+end
+
+-- The text to begin with: that of cell `number`, or of the last one; "" when there is none.
+local function beginning(session, number)
+  if not number then
+    local last = session.cells[session.number - 1]
+    return last and last.text or ""
+  end
+  local entry = session.cells[number]
+  if entry then return entry.text end
+  error(("edit: there is no cell %d; %s"):format(number, session.number == 1 and "none was run yet"
+    or ("they are 1 to %d"):format(session.number - 1)), 0)
+end
+
+-- What the editor made of `text`.
+local function edited(text)
+  local path = os.tmpname()
+  local _ <close> = setmetatable({}, {__close = function()
+    os.remove(path)
+    os.remove(path .. ".lua")
+  end})
+  local script = path .. ".lua" -- so that the editor knows the language
+  local ok, why = files.write(script, text == "" and "" or text .. "\n")
+  if not ok then error("edit: " .. why, 0) end
+  visit(script)
+  local result, reason = files.read(script)
+  if not result then error("edit: " .. reason, 0) end
+  return (result:gsub("%s+$", ""))
+end
+
+-- Shows what is run: the editor has taken it off the screen.
+local function echo(session, text)
+  local mark = ("[%d]> "):format(session.number)
+  io.stdout:write(style.paint("faint", mark .. text:gsub("\n", "\n" .. (" "):rep(#mark))), "\n")
+end
+
+--- `:edit`, `:edit N`, `:edit FILE`: a cell is run again as a new cell; a file as by :run.
+function edit.edit(session, text)
+  local list = words.arguments("edit", text, 1, "FILE or the number of a cell")
+  local number = math.tointeger(tonumber(list[1]))
+  if list[1] and not number then
+    visit(list[1])
+    if files.exists(list[1]) then session:run_file(list[1]) end
+    return
+  end
+  local result = edited(beginning(session, number))
+  if result == "" then
+    io.stdout:write(style.paint("faint", "an empty text, nothing to run"), "\n")
+    return
+  end
+  if session.typed then
+    echo(session, result)
+    history.add(result)
+  end
+  return session:execute(result) and "quit" or nil
+end
+
+return edit

@@ -1,0 +1,98 @@
+--- :save, cells as a script; :history, cells as text.
+
+local files = require "lutra.repl.files"
+local script = require "lutra.repl.script"
+local style = require "lutra.repl.style"
+local words = require "lutra.repl.words"
+
+local save = {}
+
+local usage = "FILE and numbers of cells: :save file.lua 1-3 5"
+
+-- "3" or "1-5" -> first, last; an error names what it is not.
+local function range(word)
+  local first, last = word:match "^(%d+)%-(%d+)$"
+  if not first then
+    first = word:match "^%d+$"
+    last = first
+  end
+  if not first then
+    error(("save: \"%s\" is no number of a cell and no range; it wants %s"):format(word, usage), 0)
+  end
+  first, last = math.tointeger(tonumber(first)), math.tointeger(tonumber(last))
+  if not first or not last or first > last then
+    error(("save: the range %s ends before it starts"):format(word), 0)
+  end
+  return first, last
+end
+
+-- The cells of the ranges in their order, each once. A range may hold cells that failed; they are
+-- written only where they are named by themselves.
+local function chosen(session, ranges)
+  local list, seen = {}, {}
+  local function add(number, named)
+    local entry = session.cells[number]
+    if not entry or seen[number] or not (entry.ok or named) then return end
+    seen[number] = true
+    list[#list + 1] = {number = number, text = entry.text, ok = entry.ok, gave = entry.gave}
+  end
+  if #ranges == 0 then
+    for number = 1, session.number - 1 do add(number, false) end
+  end
+  for _, word in ipairs(ranges) do
+    local first, last = range(word)
+    if first < 1 or last >= session.number then
+      error(("save: there is no cell %d; %s"):format(first < 1 and first or last,
+        session.number == 1 and "none was run yet"
+          or ("they are 1 to %d"):format(session.number - 1)), 0)
+    end
+    for number = first, last do add(number, first == last) end
+  end
+  return list
+end
+
+--- `:save [--force] FILE [RANGES]`.
+function save.save(session, text)
+  local list, why = words.split(text)
+  if not list then error("save: " .. why, 0) end
+  local force = false
+  for i = #list, 1, -1 do
+    if list[i] == "--force" then
+      force = true
+      table.remove(list, i)
+    end
+  end
+  local path = table.remove(list, 1)
+  if not path then error("save: no file; it wants " .. usage, 0) end
+  local cells = chosen(session, list)
+  if #cells == 0 then error("save: there is no cell that succeeded yet", 0) end
+  local whole, reason = script.from(cells)
+  if not whole then
+    error(("save: the cells are no script together: %s; choose fewer: :save FILE 1-9")
+      :format(reason), 0)
+  end
+  if not force and files.exists(path) then
+    error(("save: %s is there already; :save --force %s overwrites it"):format(path, path), 0)
+  end
+  local ok, wrong = files.write(path, whole)
+  if not ok then error("save: " .. wrong, 0) end
+  io.stdout:write(("wrote %d cell%s to %s\n"):format(#cells, #cells == 1 and "" or "s", path))
+end
+
+--- `:history`, `:history N`, `:history TEXT`: the cells of the session.
+function save.history(session, text)
+  local first = 1
+  local last_n = math.tointeger(tonumber(text))
+  if last_n then first = math.max(1, session.number - math.max(0, last_n)) end
+  for number = first, session.number - 1 do
+    local entry = session.cells[number]
+    if entry and (text == "" or last_n or entry.text:find(text, 1, true)) then
+      local mark = ("[%d]> "):format(number)
+      io.stdout:write(style.paint("faint", mark),
+        (entry.text:gsub("\n", "\n" .. (" "):rep(#mark))),
+        entry.ok and "" or style.paint("faint", "  -- failed"), "\n")
+    end
+  end
+end
+
+return save

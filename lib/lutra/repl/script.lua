@@ -1,0 +1,125 @@
+--- Cells as a Lua script that does what they did.
+--
+-- The cells follow one another in one file, so their locals go on as they did at the prompt. What
+-- the prompt did for them is written out: the libraries are required, a value that was shown is
+-- printed, and where cells speak of `_` or `_1` the script keeps its results as well.
+
+local cell = require "lutra.repl.cell"
+local lexer = require "lutra.repl.lexer"
+
+local script = {}
+
+-- What typed code finds without require; in this order, since some need those before.
+local prelude = {
+  {"lt", 'require "lutra"'}, {"tensor", 'require("lutra").tensor'},
+  {"nn", 'require "lutra.nn"'}, {"F", 'require "lutra.nn.functional"'},
+  {"optim", 'require "lutra.optim"'}, {"data", 'require "lutra.data"'},
+}
+
+local keeper = [[
+-- Keeps results in _ and _1 to _9, as the prompt does.
+local function keep(...)
+  local new = table.pack(...)
+  for i = 1, 9 do
+    if i > new.n then new[i] = _G["_" .. i - new.n] end
+  end
+  _G._ = new[1]
+  for i = 1, 9 do _G["_" .. i] = new[i] end
+  return ...
+end]]
+
+local function loads(text) return load(text, "=save", "t") ~= nil end
+
+-- "print(%s)" of an expression; a comment at its end must not swallow the bracket.
+local function wrapped(call, expression)
+  expression = expression:gsub("%s+$", "")
+  local last
+  for kind, text in lexer.tokens(expression) do last = kind == "comment" and text or nil end
+  local line_comment = last and not last:match "^%-%-%[=*%["
+  return call:format(expression .. (line_comment and "\n" or ""))
+end
+
+-- Without the semicolon that kept it quiet.
+local function without_semicolon(text)
+  local tokens = lexer.significant(text)
+  local last = tokens[#tokens]
+  if last[2] ~= ";" then return text end
+  return without_semicolon(text:sub(1, last[3] - 1) .. text:sub(last[3] + 1))
+end
+
+-- A cell that ends in a `return` of its own: -> text before it and what it returns.
+local function split_return(text)
+  local tokens = lexer.significant(text)
+  for i = #tokens, 1, -1 do
+    if tokens[i][2] == "return" then
+      local at = tokens[i][3]
+      local before, value = text:sub(1, at - 1), text:sub(at + 6)
+      if loads(before) and loads("return " .. value) then return before, value end
+    end
+  end
+end
+
+-- One cell as statements of a script, which keeps its results or not.
+local function statements(text, gave, keeps)
+  local status, code = cell.read(text, "=save")
+  if status ~= "complete" then return nil end
+  local before, value
+  if code.value_at then
+    if gave == 0 and loads(text) then return text end
+    before, value = text:sub(1, code.value_at - 1), text:sub(code.value_at)
+  else
+    before, value = split_return(text)
+    if not before then return text end
+  end
+  value = without_semicolon(value)
+  if code.quiet then
+    return before .. (keeps and wrapped("keep(%s)", value) or "local _ = " .. value)
+  end
+  return before .. wrapped(keeps and "print(keep(%s))" or "print(%s)", value)
+end
+
+local function commented(text) return "-- " .. text:gsub("\n", "\n-- ") end
+
+-- The names in a list of cells.
+local function names_in(cells)
+  local used = {}
+  for _, entry in ipairs(cells) do
+    for kind, text in lexer.tokens(entry.text) do
+      if kind == "name" then used[text] = true end
+    end
+  end
+  return used
+end
+
+local function uses_results(used)
+  if used._ then return true end
+  for i = 1, 9 do
+    if used["_" .. i] then return true end
+  end
+  return false
+end
+
+--- A script of `cells`, a list of {number, text, ok, gave}. A cell that failed is a comment in it.
+-- Returns its text; or nil and why the cells are no script together.
+function script.from(cells)
+  local used = names_in(cells)
+  local parts = {"-- Written by :save of Lutra's prompt. Run it: lutra FILE"}
+  local lines = {}
+  for _, row in ipairs(prelude) do
+    if used[row[1]] then lines[#lines + 1] = ("local %s = %s"):format(row[1], row[2]) end
+  end
+  if #lines > 0 then parts[#parts + 1] = table.concat(lines, "\n") end
+  local keeps = uses_results(used)
+  if keeps then parts[#parts + 1] = keeper end
+  for _, entry in ipairs(cells) do
+    local text = entry.ok and statements(entry.text, entry.gave, keeps)
+    parts[#parts + 1] = text and ("-- [%d]\n%s"):format(entry.number, text)
+      or ("-- [%d] failed\n%s"):format(entry.number, commented(entry.text))
+  end
+  local whole = table.concat(parts, "\n\n") .. "\n"
+  local ok, message = load(whole, "=script", "t")
+  if ok then return whole end
+  return nil, message:gsub("^script:%d+: ", "")
+end
+
+return script
