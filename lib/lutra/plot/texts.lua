@@ -51,6 +51,21 @@ function texts.pad(text, width, right)
   return right and space .. text or text .. space
 end
 
+--- The text broken at spaces into lines of at most `width` columns; all but the first begin with
+-- `indent` spaces, which the first is taken to have already.
+function texts.wrap(text, width, indent)
+  local lines, line = {}, ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and texts.width(line .. word) + 1 > width - indent then
+      lines[#lines + 1], line = line, word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. (" "):rep(indent))
+end
+
 -- ---- tables
 
 -- Natural widths of the columns that hold anything.
@@ -69,7 +84,9 @@ end
 -- Columns that the table needs, when each has at least `least` of its own.
 local function total(used, least)
   local sum = 2 * (#used - 1)
-  for _, u in ipairs(used) do sum = sum + (least and math.min(u.width, u.column.least) or u.width) end
+  for _, u in ipairs(used) do
+    sum = sum + (least and math.min(u.width, u.column.least) or u.width)
+  end
   return sum
 end
 
@@ -101,7 +118,7 @@ local function line(used, cell)
   return (table.concat(parts, "  "):gsub("%s+$", ""))
 end
 
---- Lines of a table, its head first, at most `width` columns wide. columns: {key, title, rank, least
+--- Lines of a table, its head first, in at most `width` columns. columns: {key, title, rank, least
 -- (columns to which it may be cut), right}; a high rank gives way first: it is left out, or cut.
 -- Rows are tables of texts by key; columns in which there is nothing are left out.
 function texts.table(columns, rows, width)

@@ -46,6 +46,12 @@ commands.rows = {
     doc = "lessons: reserved for a later version"},
   {name = "whos", usage = "[pattern]", module = "whos", group = "looking",
     doc = "the variables: type, shape, dtype, device, bytes, what shares memory; totals by device"},
+  {name = "devices", module = "devices", group = "looking",
+    doc = "each device with what lives there and how full it is"},
+  {name = "where", usage = "EXPR", module = "where", group = "looking", argument = "expression",
+    doc = "the memory of a tensor: device, address, strides, bytes, who shares it"},
+  {name = "tree", usage = "EXPR", module = "tree", group = "looking", argument = "expression",
+    doc = "a module or nested tables as a tree, with shapes, counts, bytes and devices"},
 }
 
 local by_name = {}

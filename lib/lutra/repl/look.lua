@@ -184,4 +184,19 @@ function look.brief(value)
   return texts.plural(n, "item")
 end
 
+--- "a tensor", "nil", "a number": for messages.
+function look.a(value)
+  if value == nil then return "nil" end
+  local name = core.is_tensor(value) and "tensor" or type(value)
+  return (name:match "^[aeiou]" and "an " or "a ") .. name
+end
+
+--- The values of an expression that was given to the command `name`, packed. Runs user code.
+function look.values(session, name, text)
+  if text == "" then error(("%s: an expression is missing, as in :%s x"):format(name, name), 0) end
+  local f, message = session:compile(text, name)
+  if not f then error(message, 0) end
+  return table.pack(f())
+end
+
 return look
