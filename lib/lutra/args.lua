@@ -220,12 +220,15 @@ local function gather(title, parameters, ...)
   return found
 end
 
--- parser -> its parameters
+-- parser -> its parameters and its title
 local described = setmetatable({}, {__mode = "k"})
 
 --- The parameters of a parser that args.signature made: a list of {name, kinds, optional,
--- default}; nil for any other function.
-function args.describe(parser) return described[parser] end
+-- default}, and its title; nil for any other function.
+function args.describe(parser)
+  local found = described[parser]
+  if found then return found.parameters, found.title end
+end
 
 --- Makes the parser of one signature; `title` is the name used in messages.
 function args.signature(title, text)
@@ -252,7 +255,7 @@ function args.signature(title, text)
     end
     return table.unpack(found, 1, count)
   end
-  described[parse] = parameters
+  described[parse] = {parameters = parameters, title = title}
   return parse
 end
 

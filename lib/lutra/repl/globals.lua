@@ -31,6 +31,12 @@ function globals.install()
   setmetatable(_G, meta)
 end
 
+--- The value that reading the global of that name would load, loaded; nil for any other name.
+function globals.get(name)
+  local load_it = loaders[name]
+  return load_it and load_it()
+end
+
 --- The names, sorted.
 function globals.names()
   local names = {}
