@@ -328,7 +328,7 @@ static int box_len(lua_State *L) {
 }
 
 static int is_tensor(lua_State *L) {
-  lua_pushboolean(L, lt_lua_to_box(L, 1) != NULL);
+  lua_pushboolean(L, lt_lua_to_tensor(L, 1) != NULL); /* a box may still await its tensor */
   return 1;
 }
 

@@ -124,7 +124,11 @@ outer {}
     assert.equal("", result.out)
     assert.equal(("lutra: %s:2: attempt to index a nil value (field 'a')\n"):format(path)
       .. "Traceback, the innermost call first:\n"
-      .. ("  %s:2: in function 'deep'\n       2 | return t.a.b + 1\n"):format(path)
+      .. ("  %s:2: in function 'deep'\n"):format(path)
+      .. "       1 | local function deep(t)\n"
+      .. "  >    2 |   return t.a.b + 1\n"
+      .. "         |            ^\n"
+      .. "       3 | end\n"
       .. ("  %s:5: in function 'outer'\n       5 | local r = deep(t)\n"):format(path)
       .. ("  %s:8: in main chunk\n       8 | outer {}\n"):format(path), result.err)
   end)
@@ -132,8 +136,8 @@ outer {}
   it("that does not parse is one message with its line", function()
     local result, path = script "x = 1\ny = = 2\n"
     assert.equal(1, result.status)
-    assert.equal(("lutra: %s:2: unexpected symbol near '='\n       2 | y = = 2\n"):format(path),
-      result.err)
+    assert.equal(("lutra: %s:2: unexpected symbol near '='\n"):format(path)
+      .. "       1 | x = 1\n  >    2 | y = = 2\n         |     ^\n", result.err)
   end)
 
   it("that is not there is one line", function()
@@ -198,7 +202,8 @@ local net = lt.nn.Sequential(lt.nn.Linear(2, 3), lt.nn.Linear(5, 2))
 local y = net(lt.ones(1, 2))]]
     has(result.err, ("lutra: %s:3: Linear"):format(path))
     has(result.err, "\nTraceback, the innermost call first:\n  (calls inside lutra)\n"
-      .. ("  %s:3: in main chunk\n       3 | local y = net(lt.ones(1, 2))\n"):format(path))
+      .. ("  %s:3: in main chunk\n"):format(path))
+    has(result.err, "  >    3 | local y = net(lt.ones(1, 2))\n         |           ^^^\n")
   end)
 
   it("can end by os.exit with its own status", function()
@@ -348,7 +353,10 @@ describe("the prompt", function()
 error: cell[1]:2: attempt to perform arithmetic on a nil value (global 'nothing')
 Traceback, the innermost call first:
   cell[1]:2: in function 'f'
-       2 | return x + nothing
+       1 | local function f(x)
+  >    2 |   return x + nothing
+         |              ^^^^^^^
+       3 | end
   cell[2]:1: in cell
        1 | f(1)
 ]], result.err)
@@ -356,7 +364,8 @@ Traceback, the innermost call first:
   end)
 
   it("shows the line of a syntax error", function()
-    assert.equal("error: cell[1]:1: unexpected symbol near '='\n       1 | x = = 1\n",
+    assert.equal("error: cell[1]:1: unexpected symbol near '='\n"
+      .. "  >    1 | x = = 1\n         |     ^\n",
       session("x = = 1\n").err)
   end)
 

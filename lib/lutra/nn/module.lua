@@ -12,6 +12,7 @@
 local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.args"
+local calls = require "lutra.nn.calls"
 local ordered = require "lutra.ordered"
 
 local fail = args.fail
@@ -513,7 +514,7 @@ local function run_hooks(self, inputs, ...)
 end
 
 -- m(...): forward with its hooks. No tail call: the frame with `self` in it is what
--- an error's module path is read from (see Module:fail).
+-- an error's module path is read from (lutra.nn.calls).
 local function call(self, ...)
   local state = getmetatable(self).__state
   if not state.hooked then return pass(self:forward(...)) end
@@ -560,91 +561,20 @@ function Module:forward()
   fail("%s: this class has no forward method", self:type_name())
 end
 
--- The modules being called now, outermost first, read from the call stack.
-local function active_modules()
-  local list, level = {}, 2
-  local info = debug.getinfo(level, "f")
-  while info do
-    if info.func == call then
-      local _, module = debug.getlocal(level, 1)
-      table.insert(list, 1, module)
-    end
-    level = level + 1
-    info = debug.getinfo(level, "f")
-  end
-  return list
-end
-
-local function path_below(outer, inner)
-  for path, module in outer:named_modules() do
-    if module == inner then return path end
-  end
-end
-
--- The name of `module` if it is the value of variable `name`, or in a field of it.
-local function name_among(module, name, value)
-  if name:sub(1, 1) == "(" or name == "_ENV" then return nil end
-  if rawequal(value, module) then return name end
-  if type(value) ~= "table" or is_module(value) then return nil end
-  for key, inner in next, value do
-    if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
-  end
-end
-
--- What the function at a level of the stack calls a module: the innermost of its local
--- variables that hold it, else an upvalue; nil when it does not know it.
-local function name_in_frame(module, level, f)
-  local found
-  for i = 1, 250 do
-    local name, value = debug.getlocal(level + 1, i)
-    if not name then break end
-    found = name_among(module, name, value) or found
-  end
-  for i = 1, found and 0 or 255 do
-    local name, value = debug.getupvalue(f, i)
-    if not name then break end
-    found = found or name_among(module, name, value)
-  end
-  return found
-end
-
--- What the program calls a module that is called at a level of the stack: the name in the
--- nearest function that has one, else a global, else its class.
-local function name_of(module, level)
-  level = level + 1
-  local info = debug.getinfo(level, "Sf")
-  while info do
-    local found = not args.is_library(info) and name_in_frame(module, level, info.func)
-    if found then return found end
-    level = level + 1
-    info = debug.getinfo(level, "Sf")
-  end
-  for name, value in next, _G do
-    if rawequal(value, module) and type(name) == "string" then return name end
-  end
-  return module:type_name()
-end
-
 -- What an error about tensors on different devices says more, inside a call of a module:
 -- the paths of those of its parameters and buffers that it is about. `a` and `b` stand for
 -- the memory of the two tensors.
 core._explain(function(a, b)
-  local outermost, at
-  local level = 2
-  local info = debug.getinfo(level, "f")
-  while info do
-    if info.func == call then outermost, at = select(2, debug.getlocal(level, 1)), level end
-    level = level + 1
-    info = debug.getinfo(level, "f")
-  end
-  if not outermost then return nil end
+  local first = calls.chain()[1]
+  if not first then return nil end
+  local name = first.name or first.class
   local lines, seen = {}, {}
   for _, kind in ipairs {"parameter", "buffer"} do
-    for _, entry in ipairs(collect(outermost, kind, {})) do
+    for _, entry in ipairs(collect(first.module, kind, {})) do
       local memory = core._memory(entry[2])
       if (memory == a or memory == b) and not seen[memory] then
         seen[memory] = true
-        local name, device = name_of(outermost, at + 1), entry[2].device
+        local device = entry[2].device
         lines[#lines + 1] = ("\n  %s.%s is on %s"):format(name, entry[1], device)
         if device == "meta" then
           lines[#lines] = lines[#lines] .. ", without data. Give it memory: m:to_empty(device); "
@@ -658,10 +588,10 @@ end)
 
 -- Where `self` is among the modules being called: ' (module "mlp.1" of GPT)' or "".
 local function where_called(self)
-  local outermost = active_modules()[1]
-  local path = outermost and outermost ~= self and path_below(outermost, self)
+  local first = calls.chain()[1]
+  local path = first and calls.path(first.module, self)
   if not path then return "" end
-  return (' (module "%s" of %s)'):format(path, outermost:type_name())
+  return (' (module "%s" of %s)'):format(path, first.class)
 end
 
 --- Raises an error about a call of this module at the user's line; the message names

@@ -1,0 +1,128 @@
+--- The modules that are being called, read from a call stack when an error wants to name them.
+--
+-- Nothing is recorded while modules run: a call of one is a frame whose function is the __call of
+-- its first argument. Invariant: reads tables raw and calls nothing of the user's.
+
+local args = require "lutra.args"
+
+local calls = {}
+
+local FRAMES = 400 -- of a deeper stack, as many at each end are looked at: each look walks to it
+
+local function state_of(x)
+  if type(x) ~= "table" then return nil end
+  local meta = debug.getmetatable(x)
+  return type(meta) == "table" and rawget(meta, "__state") or nil
+end
+
+-- The outermost level of `co`.
+local function last_level(co)
+  local low, high = 0, 1
+  while debug.getinfo(co, high, "l") do low, high = high, high * 2 end
+  while low + 1 < high do
+    local middle = (low + high) // 2
+    if debug.getinfo(co, middle, "l") then low = middle else high = middle end
+  end
+  return low
+end
+
+-- The modules called in `co`, outermost first: a list of {module, level}.
+local function called(co)
+  local list, last = {}, last_level(co)
+  for level = last, 0, -1 do
+    if level < FRAMES or level > last - FRAMES then
+      local _, module = debug.getlocal(co, level, 1)
+      if state_of(module) then
+        local f = debug.getinfo(co, level, "f").func
+        if rawequal(f, rawget(debug.getmetatable(module), "__call")) then
+          list[#list + 1] = {module, level}
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- The path of a module below another one; nil when it is not there.
+local function path_below(outer, inner, seen)
+  local state = state_of(outer)
+  seen[outer] = true
+  for _, name in ipairs(state.entries) do
+    local child = rawget(state.fields, name)
+    if state.kinds[name] == "module" and child ~= nil and not seen[child] then
+      if rawequal(child, inner) then return name end
+      local path = path_below(child, inner, seen)
+      if path then return name .. "." .. path end
+    end
+  end
+end
+
+--- The path of module `inner` below `outer`, "layers.2"; nil when it is not there.
+function calls.path(outer, inner) return path_below(outer, inner, {}) end
+
+-- The name of `module` if it is the value of variable `name`, or in a field of it.
+local function name_among(module, name, value)
+  if name:sub(1, 1) == "(" or name == "_ENV" then return nil end
+  if rawequal(value, module) then return name end
+  if type(value) ~= "table" or state_of(value) then return nil end
+  for key, inner in next, value do
+    if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
+  end
+end
+
+-- What the function at a level calls a module: the innermost of its local variables that hold it,
+-- else an upvalue; nil when it does not know it.
+local function name_in_frame(co, module, level, f)
+  local found
+  for i = 1, 250 do
+    local name, value = debug.getlocal(co, level, i)
+    if not name then break end
+    found = name_among(module, name, value) or found
+  end
+  for i = 1, found and 0 or 255 do
+    local name, value = debug.getupvalue(f, i)
+    if not name then break end
+    found = found or name_among(module, name, value)
+  end
+  return found
+end
+
+-- What the program calls a module that is called at a level of the stack: the name in the nearest
+-- function that has one, else a global; nil when there is none.
+local function name_outside(co, module, level)
+  for caller = level + 1, level + FRAMES do
+    local info = debug.getinfo(co, caller, "Sf")
+    if not info then break end
+    local found = not args.is_library(info) and name_in_frame(co, module, caller, info.func)
+    if found then return found end
+  end
+  for name, value in next, _G do
+    if rawequal(value, module) and type(name) == "string" then return name end
+  end
+end
+
+local function chain(co)
+  local list, result = called(co), {}
+  for i, call in ipairs(list) do
+    local module, before = call[1], result[i - 1]
+    local name
+    if not before then
+      name = name_outside(co, module, call[2])
+    elseif not rawequal(before.module, module) then
+      name = calls.path(before.module, module)
+    end
+    result[i] = {module = module, name = name, class = rawget(debug.getmetatable(module), "__name")}
+  end
+  return result
+end
+
+--- The modules being called in coroutine `co` (nil: the running one), outermost first: a list of
+-- {module, name, class}. A name is a variable's for the first, a path below the one before for the
+-- others, and nil when there is none.
+function calls.chain(co)
+  if co then return chain(co) end
+  -- From a coroutine of its own the levels of the stack are those of the stack looked at.
+  return coroutine.wrap(chain)((coroutine.running()))
+end
+
+return calls

@@ -1,0 +1,211 @@
+--- Lines of source as errors show them: cut to the terminal, tabs as spaces, marks below.
+--
+-- Text comes from host.sources (cells, -e, stdin, the script as it was when it was loaded), else
+-- from the file. Invariant: what is printed has no control characters, and a mark stands under the
+-- terminal's cell of the character it is about; a line that is not known is not guessed.
+
+local host = require "lutra.repl.host"
+local style = require "lutra.repl.style"
+
+local source = {}
+
+local TAB = 4          -- cells from one tab stop to the next
+local PIPE_WIDTH = 100 -- columns where stderr is no terminal
+local LARGEST = 1 << 26 -- bytes of a file that is read to show a line of it
+
+-- The text of a file; nil for what is no plain file, as reading a pipe again would wait for ever.
+local function file_text(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local size = file:seek "end"
+  local text = size and size < LARGEST and file:seek "set" and file:read "a" or nil
+  file:close()
+  return text
+end
+
+--- The text of a chunk, by its name as in debug.getinfo's `source`; nil when nobody has it.
+function source.text(chunk)
+  local kind, name = chunk:match "^([@=])(.*)$"
+  if not kind then return chunk end
+  return host.sources[kind == "@" and chunk or name] or kind == "@" and file_text(name) or nil
+end
+
+--- First and last position of line `number` of `text`, without its newline; nil beyond the end.
+function source.range(text, number)
+  local first = 1
+  for _ = 2, number do
+    local newline = text:find("\n", first, true)
+    if not newline then return nil end
+    first = newline + 1
+  end
+  local last = (text:find("\n", first, true) or #text + 1) - 1
+  if text:sub(last, last) == "\r" and last >= first then last = last - 1 end
+  return first, last
+end
+
+--- Line `number` of `text`, or nil.
+function source.line(text, number)
+  local first, last = source.range(text, number)
+  return first and text:sub(first, last)
+end
+
+-- Code points that take two cells, and those that take none: first and last of each range. From
+-- Unicode's EastAsianWidth.txt (W, F) and general categories Mn, Me and Cf, the common blocks.
+local wide = {
+  {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
+  {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
+  {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD},
+}
+local empty = {
+  {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x1AB0, 0x1AFF},
+  {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
+}
+
+local function is_among(ranges, code)
+  for _, range in ipairs(ranges) do
+    if code >= range[1] and code <= range[2] then return true end
+  end
+  return false
+end
+
+-- The cells that a character takes.
+local function width(character)
+  if #character == 1 then return 1 end
+  local code = utf8.codepoint(character)
+  return is_among(empty, code) and 0 or is_among(wide, code) and 2 or 1
+end
+
+-- The line as a list of {text, cells, position, column}, tabs and control characters made visible.
+-- A byte that is no UTF-8 is a question mark. A last item stands behind the end.
+local function characters(line)
+  local list, at, column = {}, 1, 0
+  while at <= #line do
+    local text = line:match("^" .. utf8.charpattern, at)
+    if not text or not utf8.len(text) then text = line:sub(at, at) end
+    local shown, cells = text, 1
+    if text == "\t" then
+      cells = TAB - column % TAB
+      shown = (" "):rep(cells)
+    elseif #text == 1 then
+      if text:match "[%c\128-\255]" then shown = text == "\r" and " " or "?" end
+    else
+      cells = width(text)
+    end
+    list[#list + 1] = {shown, cells, at, column}
+    column, at = column + cells, at + #text
+  end
+  list[#list + 1] = {" ", 1, at, column}
+  return list
+end
+
+-- The column of the first character that is no space; nil in an empty line.
+local function indentation(list)
+  for _, item in ipairs(list) do
+    if item[1]:match "%S" then return item[4] end
+  end
+end
+
+-- The text of the columns `skip` + 1 to `skip` + `room`; dots where something was cut off that is
+-- no indentation.
+local function window(list, skip, indent, room)
+  local last = list[#list]
+  local left = skip > indent and last[4] > skip and "..." or ""
+  local right = last[4] - skip > room and "..." or ""
+  local parts, column = {left}, #left
+  for _, item in ipairs(list) do
+    local from = item[4] - skip
+    if from >= #left and from + item[2] <= room - #right then
+      parts[#parts + 1] = (" "):rep(from - column) .. item[1] -- half of a wide one was cut off
+      column = from + item[2]
+    end
+  end
+  parts[#parts + 1] = right ~= "" and (" "):rep(room - 3 - column) .. right or nil
+  return (table.concat(parts):gsub("%s+$", ""))
+end
+
+-- First and last column of what `ranges` mark in a line; nil when that is nothing.
+local function extent(list, ranges)
+  local first, last
+  for _, item in ipairs(list) do
+    for _, range in ipairs(ranges) do
+      if item[3] >= range[1] and item[3] <= range[2] then
+        first, last = first or item[4], item[4] + item[2] - 1
+      end
+    end
+  end
+  return first, last
+end
+
+-- Marks under the ranges, of what is shown of the line.
+local function underline(list, ranges, skip, room)
+  local columns = {}
+  for i = 1, room do columns[i] = " " end
+  for _, item in ipairs(list) do
+    for _, range in ipairs(ranges) do
+      if item[3] >= range[1] and item[3] <= range[2] then
+        for c = item[4] - skip + 1, item[4] - skip + item[2] do
+          if columns[c] then columns[c] = "^" end
+        end
+      end
+    end
+  end
+  return (table.concat(columns):gsub("%s+$", ""))
+end
+
+-- The first column to show: the indentation, or more when the marks would not be seen.
+local function first_column(list, ranges, indent, room)
+  local first, last = extent(list, ranges)
+  if not first or last - indent < room - 3 then return indent end
+  local around = math.max(6, (room - (last - first)) // 2)
+  return math.max(indent, math.min(first - around, list[#list][4] - room))
+end
+
+local function room_beside(gutter)
+  local columns = host.isatty(2) and math.max(24, style.width()) or PIPE_WIDTH
+  return columns - #gutter
+end
+
+local plain, erring, below = "    %4d | ", "  > %4d | ", "         | "
+
+--- Line `number` of a chunk, to stand below a frame of a traceback; nil when it is not known or
+-- empty.
+function source.quote(chunk, number)
+  local text = source.text(chunk)
+  local line = text and source.line(text, number)
+  if not line or not line:match "%S" then return nil end
+  local list, gutter = characters(line), plain:format(number)
+  local indent = indentation(list)
+  return style.paint("faint", gutter, 2) .. window(list, indent, indent, room_beside(gutter))
+end
+
+--- Line `number` of `text` with its neighbours, as one text; nil when there is no such line.
+-- `ranges` lists the {first, last} positions of the line that get marks; one after its end is good.
+function source.block(text, number, ranges)
+  local lists, indent = {}, math.huge
+  for n = math.max(1, number - 1), number + 1 do
+    local line = source.line(text, n)
+    -- A newline at the very end is the end of a line, not the start of another.
+    if line and (n <= number or line ~= "" or source.line(text, n + 1)) then
+      lists[n] = characters(line)
+      indent = math.min(indent, indentation(lists[n]) or math.huge)
+    end
+  end
+  local list, rows = lists[number], {}
+  if not list then return nil end
+  if indent == math.huge then indent = 0 end
+  local room = room_beside(plain:format(number))
+  local skip = first_column(list, ranges, indent, room)
+  for n = number - 1, number + 1 do
+    local row = lists[n] and window(lists[n], skip, indent, room)
+    if n == number then
+      rows[#rows + 1] = style.paint("error", erring:format(n), 2) .. row
+      local marks = underline(list, ranges, skip, room)
+      if marks ~= "" then rows[#rows + 1] = below .. style.paint("error", marks, 2) end
+    elseif row then
+      rows[#rows + 1] = style.paint("faint", (plain:format(n) .. row):gsub("%s+$", ""), 2)
+    end
+  end
+  return table.concat(rows, "\n")
+end
+
+return source
