@@ -49,6 +49,7 @@ local libraries = {
   optim = "lutra.optim",
   data = "lutra.data",
   progress = "lutra.progress",
+  profiler = "lutra.profiler",
 }
 
 -- A field that is not there: an error. The names of libraries that wait are among the near ones.

@@ -52,6 +52,12 @@ commands.rows = {
     doc = "the memory of a tensor: device, address, strides, bytes, who shares it"},
   {name = "tree", usage = "EXPR", module = "tree", group = "looking", argument = "expression",
     doc = "a module or nested tables as a tree, with shapes, counts, bytes and devices"},
+  {name = "time", usage = "CODE", module = "time", group = "time", argument = "code",
+    doc = "run once: wall and CPU time, memory; devices synchronised"},
+  {name = "timeit", usage = "[-n LOOPS] [-r RUNS] CODE", module = "time", group = "time",
+    argument = "code", doc = "run many times: mean and spread; devices synchronised"},
+  {name = "prof", usage = "[--sort KEY] [--trace FILE] CODE", module = "prof", group = "time",
+    argument = "code", doc = "ops by calls, time, bytes, device; copies between devices"},
 }
 
 local by_name = {}

@@ -1,0 +1,41 @@
+--- :prof, the ops of a piece of code.
+
+local flags = require "lutra.repl.flags"
+local style = require "lutra.repl.style"
+
+local prof = {}
+
+local usage = ":prof [--sort KEY] [--by op|line] [--rows N] [--trace FILE] CODE"
+
+local known = {
+  ["--sort"] = flags.one_of("time", "total", "calls", "bytes", "name"),
+  ["--by"] = flags.one_of("op", "line"),
+  ["--rows"] = flags.count,
+  ["--trace"] = flags.text,
+}
+
+--- `:prof CODE` runs it once, as a cell: its value is shown and in _. Then a table of the ops:
+-- calls, time, bytes, device, and what was copied. --trace FILE also writes the events for
+-- Perfetto.
+function prof.prof(session, text)
+  local values, code = flags.read("prof", text, known, usage)
+  local f, made = session:compile(code, "prof")
+  if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+  local packed = table.pack(require("lutra.profiler").profile(f))
+  local profile = packed[1]
+  session:results(table.pack(table.unpack(packed, 2, packed.n)), made.quiet)
+  io.stdout:write(profile:table{
+    sort_by = values["--sort"],
+    group_by = values["--by"],
+    row_limit = values["--rows"] or 25,
+    width = style.width(),
+  }, "\n")
+  local path = values["--trace"]
+  if path then
+    local ok, why = pcall(profile.export_chrome_trace, profile, path)
+    if not ok then error("prof: " .. why, 0) end
+    io.stdout:write(("%s written: open it at ui.perfetto.dev or chrome://tracing\n"):format(path))
+  end
+end
+
+return prof

@@ -1,0 +1,157 @@
+--- :time and :timeit.
+--
+-- A clock is read only when no device that the program has used is still at work: before the first
+-- reading and before the last one they are synchronised, and the report says which.
+
+local cell = require "lutra.repl.cell"
+local flags = require "lutra.repl.flags"
+local host = require "lutra.repl.host"
+local lexer = require "lutra.repl.lexer"
+local plain = require "lutra.profiler.plain"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local time = {}
+
+local function core() return require "lutra.core" end
+
+local function synchronize() return require("lutra.profiler").synchronize() end
+
+local function now() return core()._trace.now() * 1e-9 end
+
+local function report(text)
+  io.stdout:write(plain.wrap(text, style.width()), "\n")
+end
+
+-- "; synchronised: cuda:0", or "" where no accelerator was used
+local function synchronized_text(devices)
+  return #devices > 0 and "; synchronised: " .. table.concat(devices, ", ") or ""
+end
+
+local function signed_bytes(n) return (n < 0 and "-" or "+") .. texts.bytes(math.abs(n)) end
+
+-- ---- :time
+
+local usage_time = ":time x:matmul(y)"
+
+-- What grew: bytes of tensors on all devices, and of Lua's heap.
+local function held() return core().memory_live(), collectgarbage "count" * 1024 end
+
+--- `:time CODE` runs it once, as a cell: its value is shown and in _. Then how long it took, how
+-- much time of processors (of all threads), and by what the memory held has grown.
+function time.time(session, text)
+  local _, code = flags.read("time", text, {}, usage_time)
+  local f, made = session:compile(code, "time")
+  if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+  synchronize()
+  local tensors, heap = held()
+  local cpu, start = os.clock(), now()
+  local results = table.pack(f())
+  local devices = synchronize()
+  local wall = now() - start
+  cpu = os.clock() - cpu
+  local tensors_after, heap_after = held()
+  session:results(results, made.quiet)
+  report(("%s (CPU %s, all threads); tensors %s, Lua %s%s"):format(plain.seconds(wall),
+    plain.seconds(cpu), signed_bytes(tensors_after - tensors),
+    signed_bytes(math.floor(heap_after - heap)), synchronized_text(devices)))
+end
+
+-- ---- :timeit
+
+local usage_timeit = ":timeit [-n LOOPS] [-r RUNS] x:matmul(y)"
+local least_run = 0.2 -- seconds
+
+-- May the code stand inside a loop of ours? Not when it can leave it.
+local function stays(code)
+  for _, token in ipairs(lexer.significant(code)) do
+    local word = token[2]
+    if word == "return" or word == "break" or word == "goto" or word == "::" then return false end
+  end
+  return true
+end
+
+-- The code as the text of a function that runs it so many times. A newline ends a comment.
+local function loop_text(code)
+  if load("return " .. code, "=timeit", "t") then
+    return ("return function(lutra_n) for _ = 1, lutra_n do local _ = %s\nend end"):format(code)
+  end
+  if stays(code) then
+    return ("return function(lutra_n) for _ = 1, lutra_n do %s\nend end"):format(code)
+  end
+  return ("return function(lutra_n) local function run() %s\nend "
+    .. "for _ = 1, lutra_n do run() end end"):format(code)
+end
+
+-- A function that runs the code n times; it sees the session's variables, and its own locals stay
+-- inside.
+local function compile(session, code)
+  local status, message = cell.read(code, "=timeit")
+  if status == "complete" and not message.body then
+    error("timeit: no code; usage: " .. usage_timeit, 0)
+  end
+  local make, why
+  if status == "complete" then
+    make, why = session:compile(loop_text(code), "timeit")
+  else
+    make, why = session:compile(code, "timeit") -- says what is wrong
+  end
+  host.sources.timeit = code
+  if not make then error(why:match "^[^\n]*", 0) end
+  return make()
+end
+
+local function measure(loop, n)
+  local start = now()
+  loop(n)
+  synchronize()
+  return now() - start
+end
+
+-- 1, 2, 5, 10, 20, ...
+local function next_count(n)
+  local leading = n // math.tointeger(10 ^ math.floor(math.log(n, 10) + 1e-9))
+  return leading == 2 and n // 2 * 5 or 2 * n
+end
+
+-- Enough loops for a run that the clock can measure. Also warms up.
+local function choose_count(loop)
+  local n = 1
+  while measure(loop, n) < least_run do n = next_count(n) end
+  return n
+end
+
+-- Mean and standard deviation of the list.
+local function statistics(list)
+  local sum, squares = 0, 0
+  for _, t in ipairs(list) do sum = sum + t end
+  local mean = sum / #list
+  for _, t in ipairs(list) do squares = squares + (t - mean) ^ 2 end
+  return mean, math.sqrt(squares / #list)
+end
+
+--- `:timeit [-n LOOPS] [-r RUNS] CODE`: runs of so many loops each; without -n, so many that a run
+-- takes 0.2 s. Shows nothing of what the code gives. The collector works as it does in a program:
+-- its share is a part of the time.
+function time.timeit(session, text)
+  local known = {["-n"] = flags.count, ["-r"] = flags.count}
+  known["--n"], known["--r"] = known["-n"], known["-r"]
+  local values, code = flags.read("timeit", text, known, usage_timeit)
+  local n, runs = values["-n"] or values["--n"], values["-r"] or values["--r"] or 7
+  local loop = compile(session, code)
+  synchronize()
+  if n then loop(1) end
+  n = n or choose_count(loop)
+  local list = {}
+  for i = 1, runs do
+    collectgarbage() -- what was before is not this run's to collect
+    list[i] = measure(loop, n) / n
+  end
+  local mean, deviation = statistics(list)
+  local devices = synchronize()
+  report(("%s ± %s per loop (mean ± std. dev. of %s, %s each)%s"):format(plain.seconds(mean),
+    plain.seconds(deviation), texts.plural(runs, "run"), texts.plural(n, "loop"),
+    #devices > 0 and "; synchronised after each run: " .. table.concat(devices, ", ") or ""))
+end
+
+return time
