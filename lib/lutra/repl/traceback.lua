@@ -236,7 +236,8 @@ function traceback.format(value, co, main)
     options.block = attempt(block, info.source, info.currentline, rest, callee)
   end
   local texts = frames(co, options)
-  if #texts == 0 then return table.concat(parts, "\n") end
+  local says_nothing = #texts == 0 or #texts == 1 and texts[1] == inside -- a command's own error
+  if says_nothing then return table.concat(parts, "\n") end
   parts[#parts + 1] = "Traceback, the innermost call first:"
   return table.concat(parts, "\n") .. "\n" .. table.concat(texts, "\n")
 end
