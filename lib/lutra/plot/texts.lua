@@ -51,11 +51,12 @@ function texts.pad(text, width, right)
   return right and space .. text or text .. space
 end
 
---- The text broken at spaces into lines of at most `width` columns; all but the first begin with
--- `indent` spaces, which the first is taken to have already.
+--- The text broken at spaces (not between a number and B, KiB...) into lines of at most `width`
+-- columns; all but the first begin with `indent` spaces, which the first is taken to have already.
 function texts.wrap(text, width, indent)
   local lines, line = {}, ""
-  for word in text:gmatch "%S+" do
+  for word in text:gsub("(%d) ([KMGT]?i?B)", "%1\0%2"):gmatch "[^ \n]+" do
+    word = word:gsub("%z", " ")
     if line ~= "" and texts.width(line .. word) + 1 > width - indent then
       lines[#lines + 1], line = line, word
     else

@@ -199,4 +199,30 @@ function look.values(session, name, text)
   return table.pack(f())
 end
 
+-- Takes one option off the start or the end of `text`. Returns the rest, its name and its value.
+local function take_option(text, name, has_value)
+  local word = "%-%-" .. name .. (has_value and "%s+(%S+)" or "()")
+  local value, rest = text:match("^" .. word .. "%s+(.*)$")
+  if not rest then rest, value = text:match("^(.-)%s+" .. word .. "$") end
+  return rest, value
+end
+
+--- "--bins 5 x" -> "x", {bins = "5"}. Options stand before the expression or behind it; `known` is
+-- a table from their names to "value" or "flag". One that is not known is an error.
+function look.options(command, text, known)
+  local found, again = {}, true
+  while again do
+    again = false
+    for name, kind in pairs(known) do
+      local rest, value = take_option(text, name, kind == "value")
+      if rest then text, found[name], again = rest, value, true end
+    end
+  end
+  local unknown = text:match "^%-%-(%S*)" or text:match "%s%-%-(%a%S*)$"
+  if unknown then
+    error(("%s: --%s is no option, or its value is missing"):format(command, unknown), 0)
+  end
+  return text, found
+end
+
 return look

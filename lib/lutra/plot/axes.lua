@@ -1,0 +1,56 @@
+--- Numbers along the edges of a picture: round ones, at most so many.
+
+local axes = {}
+
+-- The smallest of 1, 2, 5, 10... times a power of ten that is not below `raw`.
+local function round_step(raw)
+  local power = 10.0 ^ math.floor(math.log(raw, 10))
+  for _, factor in ipairs {1, 2, 5} do
+    if factor * power >= raw * (1 - 1e-9) then return factor * power end
+  end
+  return 10 * power
+end
+
+--- The width of a range, halved so that it does not overflow.
+function axes.half(lo, hi) return hi / 2 - lo / 2 end
+local half = axes.half
+
+--- Where `value` lies between lo (0) and hi (1), for any finite numbers.
+function axes.share(value, lo, hi) return half(lo, value) / half(lo, hi) end
+
+--- A range around constant data.
+function axes.range(lo, hi)
+  if lo < hi then return lo, hi end
+  local room = math.max(0.5, math.abs(lo) * 0.1)
+  return lo - room, hi + room
+end
+
+local function label(value, step)
+  if value ~= 0 and (math.abs(value) >= 1e6 or step < 1e-4) then
+    local digits = math.ceil(math.log(math.abs(value) / step, 10) - 1e-9)
+    return ("%%.%dg"):format(math.max(1, math.min(digits + 1, 15))):format(value)
+  end
+  local decimals = math.max(0, math.ceil(-math.log(step, 10) - 1e-9))
+  return ("%%.%df"):format(decimals):format(value)
+end
+
+--- A list of {value, text}: round numbers in lo..hi, about `count`, at most twice as many. `whole`:
+-- no fractions.
+function axes.ticks(lo, hi, count, whole)
+  local raw = half(lo, hi) / math.max(count, 1) * 2
+  if whole then raw = math.max(raw, 1) end
+  if not (raw > 1e-300 and raw < math.huge) then
+    return {{value = lo, text = ("%g"):format(lo)}, {value = hi, text = ("%g"):format(hi)}}
+  end
+  local step, list = round_step(raw), {}
+  local first = math.ceil(lo / step - 1e-9)
+  for i = 0, 2 * count do
+    local value = (first + i) * step
+    if value > hi + half(lo, hi) * 1e-9 then break end
+    if value == 0 then value = 0.0 end -- not -0
+    list[#list + 1] = {value = value, text = label(value, step)}
+  end
+  return list
+end
+
+return axes

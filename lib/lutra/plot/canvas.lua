@@ -1,0 +1,65 @@
+--- A canvas of dots, several to a character: 2 x 4 braille dots, or 1 x 2 in ASCII (. ' :).
+--
+-- Dots count from 1, from the left and from the top. What lies outside is not drawn. A character
+-- has one colour: that of the dot drawn last.
+
+local canvas = {}
+canvas.__index = canvas
+
+-- Unicode's numbers of the dots of a braille pattern, by column and row.
+local braille = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
+local ascii = {{1, 2}}
+local ascii_marks = {[0] = " ", "'", ".", ":"}
+
+--- A canvas of so many characters. Its fields width and height are dots.
+function canvas.new(columns, rows, utf8_terminal)
+  local bits = utf8_terminal and braille or ascii
+  return setmetatable({
+    columns = columns, rows = rows, bits = bits, is_utf8 = utf8_terminal,
+    dots_x = #bits, dots_y = #bits[1], width = columns * #bits, height = rows * #bits[1],
+    cells = {}, colors = {},
+  }, canvas)
+end
+
+--- Draws one dot.
+function canvas:dot(x, y, color)
+  if x < 1 or y < 1 or x > self.width or y > self.height then return end
+  local column, row = (x - 1) // self.dots_x, (y - 1) // self.dots_y
+  local cell = row * self.columns + column
+  local bit = self.bits[(x - 1) % self.dots_x + 1][(y - 1) % self.dots_y + 1]
+  self.cells[cell] = (self.cells[cell] or 0) | bit
+  self.colors[cell] = color
+end
+
+--- Draws the dots of a straight line, its ends included.
+function canvas:line(x0, y0, x1, y1, color)
+  local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0))
+  for i = 0, steps do
+    local share = steps == 0 and 0 or i / steps
+    self:dot(math.floor(x0 + (x1 - x0) * share + 0.5), math.floor(y0 + (y1 - y0) * share + 0.5),
+      color)
+  end
+end
+
+local function character(self, bits)
+  if not self.is_utf8 then return ascii_marks[bits] end
+  return bits == 0 and " " or utf8.char(0x2800 + bits)
+end
+
+--- The rows as texts, without spaces at their ends. paint(color, text) colours.
+function canvas:lines(paint)
+  local lines = {}
+  for row = 0, self.rows - 1 do
+    local parts, last = {}, 0
+    for column = 0, self.columns - 1 do
+      local cell = row * self.columns + column
+      local text, color = character(self, self.cells[cell] or 0), self.colors[cell]
+      if self.cells[cell] then last = column + 1 end
+      parts[column + 1] = color and paint and paint(color, text) or text
+    end
+    lines[row + 1] = table.concat(parts, "", 1, last)
+  end
+  return lines
+end
+
+return canvas

@@ -1,0 +1,147 @@
+--- What is plotted, taken from tensors: as few numbers as there are dots, found by ops where the
+-- tensor is, then copied to the host at once.
+--
+-- NaN and infinities are gaps: a point without a y.
+
+local lt = require "lutra"
+
+local data = {}
+
+local POINTS = 4000 -- a curve of more is reduced
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+--- A tensor to draw from a value: itself without its history, or a list of numbers made one.
+function data.tensor(value, name)
+  if not lt.is_tensor(value) then
+    if type(value) ~= "table" then
+      fail("%s: got a %s, it wants a tensor or a list of numbers", name, type(value))
+    end
+    local ok, made = pcall(lt.tensor, value, {dtype = "float64"})
+    if not ok then fail("%s: the table is no list of numbers: %s", name, made) end
+    value = made
+  end
+  if value.device == "meta" then
+    fail("%s: the tensor is on meta, it has no data to show", name)
+  end
+  value = value:detach()
+  return value.dtype == "bool" and value:byte() or value
+end
+
+--- Numbers of a small 1-d tensor, on the host.
+function data.numbers(t) return t:to("cpu"):double():totable() end
+
+local function is_finite(v) return v == v and v ~= math.huge and v ~= -math.huge end
+
+--- A float tensor that can be compared with any number; one that is float already stays.
+function data.float(t)
+  if t.dtype == "float32" or t.dtype == "float64" then return t end
+  return t:to(t:is_floating_point() and "float32" or t.is_mps and "float32" or "float64")
+end
+
+-- Least and largest finite value of each group of k elements; an empty group has least > largest.
+local function extremes(t, k)
+  local n = t:numel()
+  local groups = n // k
+  local low, high = t, t
+  if t:is_floating_point() then
+    local finite = lt.isfinite(t)
+    low, high = lt.where(finite, t, math.huge), lt.where(finite, t, -math.huge)
+  end
+  local function reduce(x, f)
+    local list = data.numbers(f(x:narrow(1, 1, groups * k):reshape(groups, k), 2))
+    if groups * k < n then
+      list[#list + 1] = f(x:narrow(1, groups * k + 1, n - groups * k)):item()
+    end
+    return list
+  end
+  return reduce(low, lt.amin), reduce(high, lt.amax)
+end
+
+--- The curve of a 1-d tensor over 1..n, for a picture of so many dots in width: {points = list of
+-- {x, y or nil}}, or {bars = list of {x, low, high}, a group of elements each, gaps left out}.
+function data.curve(t, dots)
+  local n = t:numel()
+  if n <= math.max(dots, 2) then
+    local points = {}
+    for i, y in ipairs(data.numbers(t)) do points[i] = {i, is_finite(y) and y or nil} end
+    return {points = points}
+  end
+  local k = (n + dots - 1) // dots
+  local low, high = extremes(t, k)
+  local bars = {}
+  for i = 1, #low do
+    local last = math.min(i * k, n)
+    bars[i] = {((i - 1) * k + 1 + last) / 2,
+      is_finite(low[i]) and low[i] or nil, is_finite(high[i]) and high[i] or nil}
+  end
+  return {bars = bars}
+end
+
+--- Least and largest finite value, and how many values are not finite. nil: there is none.
+function data.range(t)
+  local finite = t
+  local bad = 0
+  if t:is_floating_point() and t:numel() > 0 then
+    local mask = lt.isfinite(t)
+    bad = t:numel() - mask:count_nonzero():item()
+    if bad > 0 then finite = t:masked_select(mask) end
+  end
+  if finite:numel() == 0 then return nil, nil, bad end
+  return finite:amin():item(), finite:amax():item(), bad
+end
+
+--- Points of two 1-d tensors: {points}, or for very many {cloud = list of {x, y}}, the dots that a
+-- picture of columns x rows dots has.
+function data.scatter(x, y, columns, rows)
+  if x:numel() <= POINTS then
+    local xs, ys, points = data.numbers(x), data.numbers(y), {}
+    for i = 1, #xs do
+      local ok = is_finite(xs[i]) and is_finite(ys[i])
+      points[i] = {ok and xs[i] or nil, ok and ys[i] or nil}
+    end
+    return {points = points}
+  end
+  x, y = data.float(x), data.float(y):to(x.device)
+  local both = lt.isfinite(x):logical_and(lt.isfinite(y))
+  x, y = x:masked_select(both), y:masked_select(both)
+  local cloud = {}
+  if x:numel() == 0 then return {cloud = cloud} end
+  local function place(v, count)
+    local lo, hi = v:amin():item(), v:amax():item()
+    local span = hi > lo and hi / 2 - lo / 2 or 1
+    return ((v / 2 - lo / 2) / span * (count - 1)):round():long(), lo, hi
+  end
+  local px, x_low, x_high = place(x, columns)
+  local py, y_low, y_high = place(y, rows)
+  local cells = lt.zeros(columns * rows, {device = x.device})
+  cells:index_fill_(1, px * rows + py + 1, 1)
+  for i, cell in ipairs(cells:to("cpu"):nonzero():flatten():totable()) do
+    local column, row = (cell - 1) // rows, (cell - 1) % rows
+    cloud[i] = {
+      x_low + (x_high - x_low) * (column / math.max(columns - 1, 1)),
+      y_low + (y_high - y_low) * (row / math.max(rows - 1, 1)),
+    }
+  end
+  return {cloud = cloud}
+end
+
+--- How many values of a tensor, all finite, lie in each of `bins` equal parts of lo..hi. A value
+-- on an edge counts above it, the largest in the last. One pass a part, one copy to the host.
+function data.counts(t, lo, hi, bins)
+  local at_least = {}
+  for i = 1, bins - 1 do
+    local edge = lo + (hi - lo) * (i / bins)
+    at_least[i] = t:ge(edge):count_nonzero()
+  end
+  local above = #at_least > 0 and lt.stack(at_least):to("cpu"):totable() or {}
+  local counts, left = {}, t:numel()
+  for i = 1, bins do
+    local more = above[i] or 0
+    counts[i] = left - more
+    left = more
+  end
+  return counts
+end
+
+return data

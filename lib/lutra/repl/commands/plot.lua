@@ -1,0 +1,132 @@
+--- :plot, curves, points and histograms in the terminal.
+
+local host = require "lutra.repl.host"
+local look = require "lutra.repl.look"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local plot = {}
+
+local ROWS = 8 -- curves of a matrix
+local colors = {"name", "string", "error", "keyword", "number", "warning"} -- of style.paint
+
+local function fail(message, ...) error("plot: " .. message:format(...), 0) end
+
+local function data() return require "lutra.plot.data" end
+
+local function size()
+  local _, rows = host.terminal_size()
+  return style.width() - 1, math.max(6, math.min(20, (rows or 24) - 4))
+end
+
+local function color(i) return colors[(i - 1) % #colors + 1] end
+
+-- "3 values are not finite", as they are gaps.
+local function not_finite(tensors)
+  local bad = 0
+  for _, t in ipairs(tensors) do bad = bad + select(3, data().range(t)) end
+  if bad == 0 then return nil end
+  return bad == 1 and "1 value is not finite" or texts.count(bad) .. " values are not finite"
+end
+
+local function check_option(name, value, least, most)
+  local n = math.tointeger(tonumber(value))
+  if not n or n < least or n > most then
+    fail("--%s is \"%s\", it wants a whole number from %d to %d", name, value, least, most)
+  end
+  return n
+end
+
+local function draw_histogram(t, options)
+  local histogram = require "lutra.plot.histogram"
+  local bins = options.bins and check_option("bins", options.bins, 1, 200) or 12
+  t = data().float(t:reshape(-1))
+  local lo, hi, bad = data().range(t)
+  if not lo then fail("there is no finite value among %s", texts.plural(t:numel(), "value")) end
+  if bad > 0 then t = t:masked_select(require("lutra").isfinite(t)) end
+  local from, to = require("lutra.plot.axes").range(lo, hi)
+  local width = size()
+  local lines = histogram.lines(histogram.edges(from, to, bins),
+    data().counts(t, from, to, bins), {
+      width = width, utf8 = texts.is_utf8(),
+      paint = function(text) return style.paint("name", text) end,
+    })
+  return lines, bad > 0 and texts.plural(bad, "value") .. " not finite" or nil
+end
+
+-- Two results: x and y.
+local function series_of_pair(x, y, options, width, height)
+  if x.ndim ~= 1 or y.ndim ~= 1 or x:numel() ~= y:numel() then
+    fail("x has the shape %s and y %s; they want one dim and as many elements", look.shape(x),
+      look.shape(y))
+  end
+  local dots = texts.is_utf8() and 4 or 2
+  local s = data().scatter(x, y, require("lutra.plot.chart").dots(width, texts.is_utf8()),
+    height * dots)
+  s.color, s.scattered = color(1), options.points ~= nil
+  return {s}, {x, y}
+end
+
+-- One result: a curve, or one for each row.
+local function series_of_one(t, options, width)
+  if t.ndim == 0 then t = t:reshape(1) end
+  if t.ndim > 2 then
+    fail("the tensor has %d dims, it wants 1 or 2: choose a part of it, or use :image", t.ndim)
+  end
+  local dots = require("lutra.plot.chart").dots(width, texts.is_utf8())
+  local tensors, series = {}, {}
+  for i = 1, t.ndim == 2 and math.min(t:size(1), ROWS) or 1 do
+    tensors[i] = t.ndim == 2 and t:select(1, i) or t
+    series[i] = data().curve(tensors[i], dots)
+    series[i].color, series[i].scattered = color(i), options.points ~= nil
+  end
+  return series, tensors, t.ndim == 2 and t:size(1) or nil
+end
+
+local function legend(count, shown)
+  local names = {}
+  for i = 1, shown do names[i] = style.paint(color(i), "row " .. i) end
+  if count > shown then names[#names + 1] = ("of %d"):format(count) end
+  return table.concat(names, " ")
+end
+
+local function draw_chart(values, options)
+  local width, height = size()
+  local first = data().tensor(values[1], "plot")
+  local series, tensors, rows
+  if values.n == 2 then
+    local second = data().tensor(values[2], "plot")
+    series, tensors = series_of_pair(first, second, options, width, height)
+  else
+    series, tensors, rows = series_of_one(first, options, width)
+  end
+  local lines = require("lutra.plot.chart").lines(series, {
+    width = width, height = height, utf8 = texts.is_utf8(), paint = style.paint,
+    whole = values.n == 1,
+  })
+  if not lines then
+    fail(first:numel() == 0 and "the tensor is empty" or "there is no finite value to draw")
+  end
+  if rows then lines[#lines + 1] = legend(rows, #series) end
+  return lines, not_finite(tensors)
+end
+
+--- :plot [--hist] [--bins N] [--points] EXPRESSION
+function plot.plot(session, text)
+  local expression, options = look.options("plot", text,
+    {hist = "flag", bins = "value", points = "flag"})
+  local values = look.values(session, "plot", expression)
+  if values.n < 1 or values.n > 2 then
+    fail("there are %s, it wants y, or x and y", texts.plural(values.n, "value"))
+  end
+  local lines, note = require("lutra").no_grad(function()
+    if options.hist or options.bins then
+      return draw_histogram(data().tensor(values[1], "plot"), options)
+    end
+    return draw_chart(values, options)
+  end)
+  io.stdout:write(table.concat(lines, "\n"), "\n")
+  if note then io.stdout:write(style.paint("faint", note), "\n") end
+end
+
+return plot
