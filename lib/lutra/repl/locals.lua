@@ -170,6 +170,12 @@ function locals:get(name)
   return true, select(2, debug.getupvalue(variable.holder, variable.index))
 end
 
+--- "const" for a variable that is one, else "".
+function locals:attribute(name)
+  local variable = self.variables[name]
+  return variable and variable.attribute or ""
+end
+
 --- Makes a variable, a new one also when there is one of that name.
 function locals:set(name, value, attribute)
   local holder, index = box(value)

@@ -1,0 +1,98 @@
+--- :keep and :load, the session's values in a safetensors file.
+--
+-- The file is one that every reader of safetensors reads: its tensors carry the names of the
+-- variables. What they are (lutra.repl.workspace.format) stands in the metadata.
+
+local files = require "lutra.repl.files"
+local style = require "lutra.repl.style"
+local words = require "lutra.repl.words"
+
+local workspace = {}
+
+local key = "lutra.workspace"
+
+local function path_of(name, text)
+  local path = words.arguments(name, text, 1, "one FILE")[1]
+  return path or error(("%s: no file; :%s session.safetensors"):format(name, name), 0)
+end
+
+-- Is the file at `path` one that :keep wrote? Only its header is read (safetensors: its length in
+-- 8 bytes, little endian, then JSON).
+local function is_workspace(path)
+  local file <close> = io.open(path, "rb")
+  local head = file and file:read(8)
+  if not head or #head < 8 then return false end
+  local size = string.unpack("<i8", head)
+  if size < 0 or size > 100000000 then return false end
+  local header = file:read(size)
+  return header ~= nil and header:find('"' .. key .. '"', 1, true) ~= nil
+end
+
+-- Prints a text in lines of the terminal's width, those after the first indented.
+local function say(text, kind)
+  local width, line = style.width(), ""
+  local function flush()
+    io.stdout:write(kind and style.paint(kind, line) or line, "\n")
+  end
+  for word in text:gmatch "%S+" do
+    if line == "" then
+      line = word
+    elseif #line + 1 + #word <= width then
+      line = line .. " " .. word
+    else
+      flush()
+      line = "  " .. word
+    end
+  end
+  flush()
+end
+
+-- "2 tensors and 1 other value: a, b, c" of the variables of an image
+local function summary(image)
+  local names = {}
+  for _, variable in ipairs(image.variables) do names[#names + 1] = variable.name end
+  local count = #image.tensors
+  return ("%d tensor%s in %d variable%s: %s"):format(count, count == 1 and "" or "s", #names,
+    #names == 1 and "" or "s", table.concat(names, ", "))
+end
+
+--- `:keep FILE`.
+function workspace.keep(session, text)
+  local path = path_of("keep", text)
+  if files.exists(path) and not is_workspace(path) then
+    error(("keep: %s is there and no workspace of :keep's; remove it or take another name")
+      :format(path), 0)
+  end
+  local packed = require("lutra.repl.workspace.pack").session(session)
+  if #packed.image.variables == 0 then
+    error("keep: there is no variable that can be kept", 0)
+  end
+  local description = require("lutra.repl.workspace.format").write(packed.image)
+  local ok, why = pcall(require("lutra").save_safetensors, path, packed.values,
+    {[key] = description})
+  if not ok then error("keep: " .. tostring(why):gsub("^.-save_safetensors: ", ""), 0) end
+  say("kept " .. summary(packed.image))
+  if packed.left[1] then say("not kept: " .. table.concat(packed.left, ", "), "faint") end
+  if packed.apart[1] then
+    say("share memory here, but will not when loaded: " .. table.concat(packed.apart, ", "),
+      "faint")
+  end
+end
+
+--- `:load FILE`: all of it, or after an error nothing.
+function workspace.load(session, text)
+  local path = path_of("load", text)
+  local ok, tensors, notes = pcall(require("lutra").load_safetensors, path)
+  if not ok then error("load: " .. tostring(tensors):gsub("^.-load_safetensors: ", ""), 0) end
+  if not notes[key] then
+    error(("load: %s was not written by :keep; lt.load_safetensors(%q) gives its tensors")
+      :format(path, path), 0)
+  end
+  local image, why = require("lutra.repl.workspace.format").read(notes[key])
+  if not image then error(("load: %s: %s"):format(path, why), 0) end
+  local said = require("lutra.repl.workspace.unpack").session(session, image, tensors)
+  say("loaded " .. summary(image))
+  for _, note in ipairs(said) do say(note, "faint") end
+end
+
+return workspace

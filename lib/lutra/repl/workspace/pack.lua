@@ -1,0 +1,248 @@
+--- From the variables of a session to an image (lutra.repl.workspace.format) and its tensors.
+--
+-- Tensors, plain tables, numbers, strings and booleans are taken, and of objects that have
+-- state_dict and load_state_dict (modules, optimizers) their state. Shared and cyclic tables stay
+-- so; so do two names of one tensor, and a tensor that is a view within another one.
+-- Invariant: what cannot be taken is named in `left`, with why.
+
+local core = require "lutra.core"
+local lt = require "lutra"
+local ordered = require "lutra.ordered"
+
+local pack = {}
+
+local ordered_meta = getmetatable(ordered.new())
+
+-- ---- tensors
+
+local function role_of(t)
+  if lt.is_parameter(t) then return t.requires_grad and "parameter" or "frozen" end
+  return t.is_leaf and t.requires_grad and "grad" or "plain"
+end
+
+-- The name in the file: the path, made unique.
+local function file_name(state, path)
+  local name, n = path, 1
+  while state.values[name] do
+    n = n + 1
+    name = path .. "#" .. n
+  end
+  return name
+end
+
+-- The first and the last element of a tensor in its storage.
+local function extent(t)
+  local first, last = t:storage_offset(), t:storage_offset()
+  local strides = t:stride()
+  for i, size in ipairs(t.shape) do last = last + (size - 1) * strides[i] end
+  return first, last
+end
+
+-- Can `t` be taken as a view of `base`: no autograd of its own, all of it within base's elements?
+local function is_view(t, base)
+  if t.dtype ~= base.dtype or role_of(t) ~= "plain" or t:numel() == 0 then return false end
+  if not base:is_contiguous() or not t:shares_storage(base) then return false end
+  local first, last = extent(t)
+  local base_first, base_last = extent(base)
+  return first >= base_first and last <= base_last
+end
+
+local function plain_list(shape)
+  local list = {}
+  for i, n in ipairs(shape) do list[i] = n end
+  return list
+end
+
+-- What may be the base of others comes first: many elements, contiguous, with a role.
+local function before(a, b)
+  if a.numel ~= b.numel then return a.numel > b.numel end
+  if a.contiguous ~= b.contiguous then return a.contiguous end
+  if (a.role == "plain") ~= (b.role == "plain") then return b.role == "plain" end
+  return a.at < b.at
+end
+
+local function base_among(bases, t)
+  for _, other in ipairs(bases) do
+    if is_view(t, other.tensor) then return other end
+  end
+end
+
+-- Adds the tensors that were found to the image, and the values of those that are no views.
+local function add_tensors(state)
+  for at, entry in ipairs(state.found) do
+    local t = entry.tensor
+    entry.at, entry.numel, entry.contiguous = at, t:numel(), t:is_contiguous()
+    entry.role = role_of(t)
+  end
+  table.sort(state.found, before)
+  local by_storage = {}
+  for id, entry in ipairs(state.found) do
+    local t, storage = entry.tensor, core._memory(entry.tensor)
+    local bases = by_storage[storage] or {}
+    by_storage[storage] = bases
+    entry.value.id = id
+    local base = base_among(bases, t)
+    if base then
+      state.image.tensors[id] = {base = base.value.id, shape = plain_list(t.shape),
+        strides = plain_list(t:stride()),
+        offset = t:storage_offset() - base.tensor:storage_offset()}
+    else
+      if bases[1] and entry.numel > 0 then
+        table.insert(state.apart, entry.path .. " and " .. bases[1].path)
+      end
+      local name = file_name(state, entry.path)
+      state.values[name] = t:detach()
+      state.image.tensors[id] = {name = name, device = tostring(t.device), role = entry.role}
+      table.insert(bases, entry)
+    end
+  end
+end
+
+-- ---- values
+
+local value_of
+
+local function reference(state, kind, value)
+  local made = {kind = kind, id = 0}
+  state.known[value] = made
+  return made
+end
+
+local function leave(state, path, why) table.insert(state.left, path .. " (" .. why .. ")") end
+
+-- The name of a field in paths and in the file.
+local function joined(path, key)
+  if type(key) == "string" or math.type(key) == "integer" then return path .. "." .. key end
+  return path .. ".?"
+end
+
+-- The state of an object that can give it and take it back, else nil. Classes have the methods,
+-- too, but fail when called.
+local function state_of(object)
+  local ok, state = pcall(function()
+    return type(object.load_state_dict) == "function" and type(object.state_dict) == "function"
+      and object:state_dict()
+  end)
+  return ok and type(state) == "table" and state or nil
+end
+
+local function class_of(object)
+  local meta = debug.getmetatable(object)
+  local name = type(meta) == "table" and rawget(meta, "__name")
+  return type(name) == "string" and name or "object"
+end
+
+local function add_object(state, object, saved_state, path, keys)
+  local made = reference(state, "o", object)
+  table.insert(state.image.objects, {class = class_of(object), path = keys})
+  made.id = #state.image.objects
+  local saved = state.image.objects[made.id]
+  saved.state = value_of(state, saved_state, path, keys)
+  return made
+end
+
+-- A table gets its number now; what is in it is taken later, so that depth costs no stack.
+local function add_table(state, t, path, keys)
+  local made = reference(state, "t", t)
+  local kind = debug.getmetatable(t) == ordered_meta and "ordered" or "plain"
+  table.insert(state.image.tables, {kind = kind, items = {}})
+  made.id = #state.image.tables
+  table.insert(state.waiting, {t = t, items = state.image.tables[made.id].items, path = path,
+    keys = keys})
+  return made
+end
+
+local function add_tensor(state, t, path)
+  if t.device == "meta" then return nil, "on meta, it has no data" end
+  local made = reference(state, "x", t)
+  table.insert(state.found, {tensor = t, path = path, value = made})
+  return made
+end
+
+-- The value of the image for `value`, or nil and why there is none.
+function value_of(state, value, path, keys)
+  local kind = type(value)
+  if kind == "number" or kind == "string" or kind == "boolean" then return value end
+  if state.known[value] then return state.known[value] end
+  if lt.is_tensor(value) then return add_tensor(state, value, path) end
+  if kind == "table" then
+    local meta = debug.getmetatable(value)
+    if meta == nil or meta == ordered_meta or meta.__name == "Shape" then
+      return add_table(state, value, path, keys)
+    end
+    local saved = state_of(value)
+    if saved then return add_object(state, value, saved, path, keys) end
+    return nil, class_of(value)
+  end
+  return nil, kind == "userdata" and class_of(value) or kind
+end
+
+local function extended(keys, key)
+  local longer = table.move(keys, 1, #keys, 1, {})
+  longer[#longer + 1] = key
+  return longer
+end
+
+local simple = {string = true, number = true, boolean = true}
+
+-- The keys of a table that can be kept: in its own order, or those of a plain table sorted.
+local function keys_of(state, t, path)
+  if debug.getmetatable(t) == ordered_meta then return ordered.keys(t) end
+  local keys = {}
+  for key in next, t do
+    if simple[type(key)] then
+      keys[#keys + 1] = key
+    else
+      leave(state, path, "a " .. type(key) .. " as a key")
+    end
+  end
+  table.sort(keys, function(a, b)
+    if type(a) ~= type(b) then return type(a) < type(b) end
+    if type(a) == "boolean" then return a and not b end
+    return a < b
+  end)
+  return keys
+end
+
+-- Takes what is in the tables that wait, and those within.
+local function add_items(state)
+  local at = 1
+  while state.waiting[at] do
+    local wait = state.waiting[at]
+    for _, key in ipairs(keys_of(state, wait.t, wait.path)) do
+      local inside = joined(wait.path, key)
+      local taken, why = value_of(state, rawget(wait.t, key), inside, extended(wait.keys, key))
+      if taken ~= nil then
+        table.insert(wait.items, {key, taken})
+      else
+        leave(state, inside, why)
+      end
+    end
+    at = at + 1
+  end
+end
+
+--- The image of a session's variables. Returns
+--   {image, values = tensors by their names in the file, left = names with why they are not in it,
+--    apart = pairs of names that shared memory and will not, tensors, others = counts of variables}
+function pack.session(session)
+  local state = {
+    image = {tensors = {}, tables = {}, objects = {}, variables = {}},
+    values = {}, left = {}, apart = {}, known = {}, found = {}, waiting = {},
+  }
+  for name, value, scope in session:variables() do
+    local taken, why = value_of(state, value, name, {name})
+    if taken == nil then
+      leave(state, name, why)
+    else
+      local attribute = scope == "local" and session.locals:attribute(name) or ""
+      table.insert(state.image.variables,
+        {scope = scope, name = name, attribute = attribute, value = taken})
+    end
+  end
+  add_items(state)
+  add_tensors(state)
+  return state
+end
+
+return pack

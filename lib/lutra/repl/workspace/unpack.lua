@@ -1,0 +1,190 @@
+--- From an image (lutra.repl.workspace.format) and the tensors of its file back to variables.
+--
+-- Everything is made, moved to its device and checked before the first variable is set.
+-- Invariant: an error leaves the session's variables and objects as they were.
+
+local core = require "lutra.core"
+local lt = require "lutra"
+local ordered = require "lutra.ordered"
+
+local unpack = {}
+
+-- ---- tensors
+
+-- Is there such a device here?
+local function is_here(device)
+  local kind, index = device:match "^(%a+):?(%d*)$"
+  if kind == "cpu" or not kind then return kind ~= nil end
+  local ok, count = pcall(core._device_count, kind)
+  return ok and count > (tonumber(index) or 0)
+end
+
+local function with_role(t, role)
+  if role == "parameter" or role == "frozen" then return lt.nn.Parameter(t, role == "parameter") end
+  if role == "grad" then return t:requires_grad_(true) end
+  return t
+end
+
+-- The tensors of the image by number.
+local function make_tensors(image, values, notes)
+  local made = {}
+  for id, saved in ipairs(image.tensors) do
+    local t
+    if saved.base then
+      t = lt.as_strided(made[saved.base]:detach(), saved.shape, saved.strides,
+        made[saved.base]:storage_offset() + saved.offset)
+    else
+      t = values[saved.name]
+      if not t then error(("load: the tensor \"%s\" is not in the file"):format(saved.name), 0) end
+      if is_here(saved.device) then
+        t = t:to{device = saved.device}
+      else
+        table.insert(notes, ("%s was on %s, which is not here: it is on the cpu"):format(saved.name,
+          saved.device))
+      end
+      t = with_role(t, saved.role)
+    end
+    made[id] = t
+  end
+  return made
+end
+
+-- ---- objects
+
+local function is_object(x)
+  local ok, found = pcall(function()
+    return type(x) == "table" and debug.getmetatable(x) ~= nil
+      and type(x.load_state_dict) == "function" and type(x.state_dict) == "function"
+  end)
+  return ok and found
+end
+
+-- What the keys lead to in the session as it is, or nil.
+local function find(session, keys)
+  local known, value = session.locals:get(keys[1])
+  if not known then value = rawget(_G, keys[1]) end
+  for i = 2, #keys do
+    if type(value) ~= "table" then return nil end
+    value = rawget(value, keys[i])
+  end
+  return is_object(value) and value or nil
+end
+
+-- Why the state does not fit the module, or nil: its own check, without the loading.
+local function misfit(module, state)
+  local mine, wrong = module:state_dict(), {}
+  for name, value in pairs(mine) do
+    local given = state[name]
+    if not lt.is_tensor(given) then
+      wrong[#wrong + 1] = name .. " is not in the file"
+    elseif tostring(given.shape) ~= tostring(value.shape) then
+      wrong[#wrong + 1] = ("%s is %s in the file, %s here"):format(name, tostring(given.shape),
+        tostring(value.shape))
+    end
+  end
+  for name in pairs(state) do
+    if mine[name] == nil then wrong[#wrong + 1] = tostring(name) .. " is not in the module" end
+  end
+  return wrong[1] and table.concat(wrong, "; ")
+end
+
+local function path_text(keys)
+  local texts = {}
+  for i, key in ipairs(keys) do texts[i] = tostring(key) end
+  return table.concat(texts, ".")
+end
+
+-- The objects by number: {object, state, is a module} of those that are in the session, else only
+-- the state.
+local function find_objects(session, image, value, notes)
+  local list = {}
+  for id, saved in ipairs(image.objects) do
+    local object, state = find(session, saved.path), value(saved.state)
+    local name = path_text(saved.path)
+    local is_module = object ~= nil and lt.nn.is_module(object)
+    if is_module then
+      local reason = misfit(object, state)
+      if reason then
+        error(("load: %s does not fit the %s that is here: %s. Nothing was loaded")
+          :format(name, saved.class, reason), 0)
+      end
+    end
+    if not object then
+      table.insert(notes, ("%s holds the state of a %s, since there is none of that name here: "
+        .. "make it, then :load again"):format(name, saved.class))
+    end
+    list[id] = {object = object, state = state, is_module = is_module}
+  end
+  return list
+end
+
+-- Gives the states to the objects. Those that are no modules check theirs when they load it, so they
+-- come first; of those that have loaded when one fails, the old state is put back.
+local function load_objects(list)
+  local undo = {}
+  local function load_one(entry)
+    if not entry.is_module then undo[#undo + 1] = {entry.object, entry.object:state_dict()} end
+    entry.object:load_state_dict(entry.state)
+  end
+  for _, modules in ipairs {false, true} do
+    for _, entry in ipairs(list) do
+      if entry.object and entry.is_module == modules then
+        local ok, message = pcall(load_one, entry)
+        if not ok then
+          for i = #undo - 1, 1, -1 do undo[i][1]:load_state_dict(undo[i][2]) end
+          error("load: " .. tostring(message) .. ". Nothing was loaded", 0)
+        end
+      end
+    end
+  end
+end
+
+-- ---- values
+
+local function make_tables(image)
+  local tables = {}
+  for id, saved in ipairs(image.tables) do
+    tables[id] = saved.kind == "ordered" and ordered.new() or {}
+  end
+  return tables
+end
+
+--- Sets the session's variables to those of the image. `values` are the file's tensors. Returns a
+-- list of notes for the user.
+function unpack.session(session, image, values)
+  local notes = {}
+  local tensors, tables = make_tensors(image, values, notes), make_tables(image)
+  local objects = {}
+  local function value(saved)
+    if type(saved) ~= "table" then return saved end
+    if saved.kind == "x" then return tensors[saved.id] end
+    if saved.kind == "t" then return tables[saved.id] end
+    local entry = objects[saved.id]
+    return entry and (entry.object or entry.state)
+  end
+  -- A state holds no objects, but the tables around an object do: they are filled afterwards.
+  local function fill(with_objects)
+    for id, saved in ipairs(image.tables) do
+      for _, item in ipairs(saved.items) do
+        local holds_object = type(item[2]) == "table" and item[2].kind == "o"
+        if holds_object == with_objects then tables[id][item[1]] = value(item[2]) end
+      end
+    end
+  end
+  fill(false)
+  objects = find_objects(session, image, value, notes)
+  fill(true)
+  load_objects(objects)
+  for _, saved in ipairs(image.variables) do
+    if saved.scope == "local" then
+      session.locals:set(saved.name, value(saved.value),
+        saved.attribute ~= "" and saved.attribute or nil)
+    else
+      session.locals:forget(saved.name)
+      rawset(_G, saved.name, value(saved.value))
+    end
+  end
+  return notes
+end
+
+return unpack
