@@ -93,8 +93,9 @@ static void push_inputs(lua_State *L, Found *f, const lt_Node *n) {
 
 static void push_node(lua_State *L, Found *f, lt_Node *n) {
   const lt_Node *keeper = n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n;
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   set_string(L, "name", lt_node_name(n));
+  set_integer(L, "sequence", (int64_t)n->sequence);
   lua_pushboolean(L, n->freed);
   lua_setfield(L, -2, "freed");
   push_saved(L, keeper);
@@ -110,7 +111,8 @@ static void follow(lua_State *L, Found *f, const lt_Node *n) {
 }
 
 /* _graph(x, limit) -> a list of at most `limit` nodes, the one that made x first, and how many
- * there are; of a leaf: an empty list, 0. */
+ * there are; of a leaf: an empty list, 0. A node is {name, sequence (larger than those of the nodes
+ * it leads to), freed, saved, inputs}. */
 static int graph(lua_State *L) {
   Found f = {.slot = NUMBERS + 1};
   lua_settop(L, LIMIT);

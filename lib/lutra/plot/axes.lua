@@ -2,13 +2,13 @@
 
 local axes = {}
 
--- The smallest of 1, 2, 5, 10... times a power of ten that is not below `raw`.
+-- 1, 2 or 5 times a power of ten, about `raw`: from half of it to a little more.
 local function round_step(raw)
-  local power = 10.0 ^ math.floor(math.log(raw, 10))
-  for _, factor in ipairs {1, 2, 5} do
-    if factor * power >= raw * (1 - 1e-9) then return factor * power end
+  local power = 10.0 ^ math.floor(math.log(raw, 10) + 1e-9)
+  for _, factor in ipairs {10, 5, 2} do
+    if factor * power <= raw * 1.4 then return factor * power end
   end
-  return 10 * power
+  return power
 end
 
 --- The width of a range, halved so that it does not overflow.

@@ -157,14 +157,14 @@ function look.variables(session)
   return list
 end
 
---- Who holds which storage: storage -> list of {name of the variable, path to the tensor}.
+--- Who holds which storage: storage -> list of {name of the variable, path to the tensor, tensor}.
 function look.holders(variables)
   local holders = {}
   for _, v in ipairs(variables) do
     look.tensors(v.value, v.name, function(path, t)
       local memory = core._memory(t)
       holders[memory] = holders[memory] or {}
-      table.insert(holders[memory], {name = v.name, path = path})
+      table.insert(holders[memory], {name = v.name, path = path, tensor = t})
     end)
   end
   return holders

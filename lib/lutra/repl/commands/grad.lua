@@ -1,0 +1,77 @@
+--- :grad, the graph that backward would walk.
+
+local core = require "lutra.core"
+local look = require "lutra.repl.look"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local grad = {}
+
+local LINES, DRAWN = 60, 500 -- lines of text, nodes of a picture
+
+local function fail(message, ...) error("grad: " .. message:format(...), 0) end
+
+-- A function from a leaf to the shortest path that leads to it from the session's variables.
+local function namer(session)
+  local holders = look.holders(look.variables(session))
+  return function(leaf)
+    local best
+    for _, holder in ipairs(holders[core._memory(leaf)] or {}) do
+      if holder.tensor == leaf and (not best or #holder.path < #best) then best = holder.path end
+    end
+    return best
+  end
+end
+
+local function write_svg(g, path, title)
+  local file, reason = io.open(path, "w")
+  if not file then fail("cannot write %s", reason) end
+  file:write(require("lutra.plot.graph_svg").text(g, title))
+  local ok, why = file:close()
+  if not ok then fail("cannot write %s: %s", path, why) end
+  io.stdout:write(("%s to %s\n"):format(texts.plural(#g.nodes, "node"), path))
+  if g.total > #g.nodes then
+    io.stdout:write(("the nearest ones of %s\n"):format(texts.count(g.total)))
+  end
+end
+
+local function write_text(g, limit)
+  local graph = require "lutra.plot.graph"
+  local lines, shown = require("lutra.plot.graph_text").lines(g,
+    {limit = limit, width = style.width() - 1, utf8 = texts.is_utf8(), paint = style.paint})
+  io.stdout:write(table.concat(lines, "\n"), "\n")
+  if shown < g.total then
+    io.stdout:write(("... %s\n"):format(texts.plural(g.total - shown, "more node")))
+  end
+  if #g.nodes < g.total then return end
+  local note = ("%s, %s, keeps %s"):format(texts.plural(g.total, "node"),
+    #g.leaves == 1 and "1 leaf" or #g.leaves .. " leaves", texts.bytes(graph.saved(g)))
+  io.stdout:write(style.paint("faint", note), "\n")
+end
+
+local function count_of(value)
+  local n = math.tointeger(tonumber(value))
+  if not n or n < 1 then fail("--lines is \"%s\", it wants a whole number from 1", value) end
+  return n
+end
+
+--- :grad [--svg FILE] [--lines N] EXPRESSION
+function grad.grad(session, text)
+  local expression, options = look.options("grad", text, {svg = "value", lines = "value"})
+  local limit = options.lines and count_of(options.lines) or LINES
+  local values = look.values(session, "grad", expression)
+  local x = values[1]
+  if not core.is_tensor(x) then fail("%s is %s; it wants a tensor", expression, look.a(x)) end
+  if x.is_leaf then
+    io.stdout:write(texts.wrap(x.requires_grad
+      and "a leaf: its own gradient is kept in .grad, there is no graph behind it"
+      or "it does not require grad: there is no graph behind it", style.width() - 1, 0), "\n")
+    return
+  end
+  local most = options.svg and DRAWN or math.max(4 * limit, 1000)
+  local g = require("lutra.plot.graph").read(x, most, namer(session))
+  if options.svg then return write_svg(g, options.svg, expression) end
+  write_text(g, limit)
+end
+
+return grad
