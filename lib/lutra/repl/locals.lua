@@ -6,7 +6,8 @@
 -- variable, not a copy, also for closures made in either cell.
 --
 -- A cell that fails half way has no such closure: the values at the failure are taken from its
--- stack. Variables marked <close> end with their cell.
+-- stack. Variables marked <close> end with their cell; so does `_`, which at the prompt is the last
+-- result.
 
 local lexer = require "lutra.repl.lexer"
 local traceback = require "lutra.repl.traceback"
@@ -54,7 +55,7 @@ local function analyse(body)
     local d = declared[i]
     if not seen[d.name] then
       seen[d.name] = true
-      if d.attribute ~= "close" then table.insert(names, 1, d) end
+      if d.attribute ~= "close" and d.name ~= "_" then table.insert(names, 1, d) end
     end
   end
   return names, used, return_at
@@ -110,7 +111,10 @@ function locals:compile(body, chunk_name)
     if variable then known[#known + 1] = {name = name, attribute = variable.attribute} end
   end
   table.sort(known, function(a, b) return a.name < b.name end)
-  if #names == 0 and #known == 0 then return load(body, chunk_name, "t"), names end
+  if #names == 0 and #known == 0 then
+    local f, message = load(body, chunk_name, "t")
+    return f, f and names or message
+  end
 
   local ending = #names > 0 and "lutra_keep(function() return " .. list(names) .. " end) " or ""
   local function wrap(text)
@@ -180,6 +184,14 @@ end
 function locals:set(name, value, attribute)
   local holder, index = box(value)
   self.variables[name] = {holder = holder, index = index, attribute = attribute}
+end
+
+--- Changes the variable `name`, also for the closures that share it. False when there is none.
+function locals:assign(name, value)
+  local variable = self.variables[name]
+  if not variable then return false end
+  debug.setupvalue(variable.holder, variable.index, value)
+  return true
 end
 
 --- Forgets a variable, or all of them.

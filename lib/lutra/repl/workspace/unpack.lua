@@ -118,8 +118,8 @@ local function find_objects(session, image, value, notes)
   return list
 end
 
--- Gives the states to the objects. Those that are no modules check theirs when they load it, so they
--- come first; of those that have loaded when one fails, the old state is put back.
+-- Gives the states to the objects. Those that are no modules check theirs when they load it, so
+-- they come first; of those that have loaded when one fails, the old state is put back.
 local function load_objects(list)
   local undo = {}
   local function load_one(entry)

@@ -1,0 +1,48 @@
+--- :reload, a module of the user's read again (lutra.repl.reload).
+
+local reload_module = require "lutra.repl.reload"
+local words = require "lutra.repl.words"
+
+local reload = {}
+
+local function list_text()
+  local names = reload_module.names()
+  if #names == 0 then return "no module of yours is loaded" end
+  return "loaded: " .. table.concat(names, ", ")
+end
+
+-- Variables of the session that hold an old function get the new one.
+local function update_variables(session, replaced)
+  for name, value, scope in session:variables() do
+    local new = replaced[value]
+    if new and scope == "global" then
+      rawset(_G, name, new)
+    elseif new then
+      local variable = session.locals.variables[name]
+      debug.setupvalue(variable.holder, variable.index, new)
+    end
+  end
+end
+
+local function counted(n, what) return n > 0 and (", %d %s"):format(n, what) or "" end
+
+--- `:reload MODULE`; without one, what can be reloaded.
+function reload.reload(session, text)
+  local name = words.arguments("reload", text, 1, "the name of one MODULE")[1]
+  if not name then
+    io.stdout:write(list_text(), "\n")
+    return
+  end
+  if name == "lutra" or name:match "^lutra%." then
+    error(("reload: %s is a part of Lutra; only your own modules are read again"):format(name), 0)
+  end
+  if package.loaded[name] == nil then
+    error(("reload: there is no module \"%s\"; %s"):format(name, list_text()), 0)
+  end
+  local done = reload_module.module(name)
+  update_variables(session, done.replaced)
+  io.stdout:write(("reloaded %s: %d function%s%s%s\n"):format(done.path, done.functions,
+    done.functions == 1 and "" or "s", counted(done.added, "new"), counted(done.gone, "gone")))
+end
+
+return reload

@@ -1,0 +1,266 @@
+--- A module read again while its program goes on.
+--
+-- The file runs as a chunk of its own. What it made is then put into what is there: tables keep
+-- their identity and get the new functions, so that whoever holds the module, one of its classes or
+-- an instance calls the new code; the new functions share the old file-level variables, so that
+-- their state goes on.
+--
+-- Which upvalues are file-level variables is known from lutra.repl.locals, which compiles the file
+-- as if it were a cell. Invariant: nothing is changed before the file has run to its end; what is
+-- done after that only sets fields and upvalues, and cannot fail.
+
+local files = require "lutra.repl.files"
+local locals = require "lutra.repl.locals"
+
+local reload = {}
+
+local function fail(...) error("reload: " .. string.format(...), 0) end
+
+-- ---- the old and the new
+
+local function is_function_of(f, source)
+  return type(f) == "function" and debug.getinfo(f, "S").source == source
+end
+
+local function has_functions(t)
+  for _, value in next, t do
+    if type(value) == "function" then return true end
+  end
+  return false
+end
+
+-- All upvalues of `f`: an iterator of index, name, value.
+local function upvalues(f)
+  local i = 0
+  return function()
+    i = i + 1
+    local name, value = debug.getupvalue(f, i)
+    if name then return i, name, value end
+  end
+end
+
+-- What belongs together: state.tables[new] = old, state.functions[new] = old or false, and
+-- state.joined[name] = {old function, index} for the file-level variables. Found by walking from
+-- the module's value along equal keys, and along equal names of file-level variables. Objects with
+-- state (state.instances) stay as they are, apart from their metatables.
+local function pair(state, old, new)
+  table.insert(state.waiting, {old, new})
+end
+
+local function pair_function(state, old, new)
+  local known = state.functions[new]
+  if known or known == false and type(old) ~= "function" then return end
+  state.functions[new] = type(old) == "function" and old or false
+  for i, name, value in upvalues(new) do
+    local id = debug.upvalueid(new, i)
+    if state.file_level[id] then
+      local before = nil
+      if type(old) == "function" then
+        for j, old_name, old_value in upvalues(old) do
+          if old_name == name then
+            state.joined[name] = state.joined[name] or {old, j}
+            before = old_value
+          end
+        end
+      end
+      pair(state, before, value)
+    end
+  end
+end
+
+-- An object with state of its own, not a class: what it does is in its metatable.
+local function is_instance(old, new)
+  if debug.getmetatable(new) == nil then return false end
+  return not has_functions(new) and not (type(old) == "table" and has_functions(old))
+end
+
+local function pair_table(state, old, new)
+  local partner = type(old) == "table" and old or nil
+  if state.shared[new] or state.tables[new] or state.alone[new] and not partner then return end
+  if partner then state.tables[new] = partner else state.alone[new] = true end
+  local meta = debug.getmetatable(new)
+  if is_instance(old, new) then
+    state.instances[new] = true
+    if type(meta) ~= "table" or rawget(meta, "__state") then return end -- a module of lutra.nn
+  else
+    for key, value in next, new do pair(state, partner and rawget(partner, key), value) end
+  end
+  if type(meta) == "table" then pair(state, partner and debug.getmetatable(partner), meta) end
+end
+
+local function find_pairs(state, old, new)
+  pair(state, old, new)
+  local at = 1
+  while state.waiting[at] do
+    local a, b = state.waiting[at][1], state.waiting[at][2]
+    if type(b) == "function" and is_function_of(b, state.source) then
+      pair_function(state, a, b)
+    elseif type(b) == "table" and not rawequal(a, b) then
+      pair_table(state, a, b)
+    end
+    at = at + 1
+  end
+end
+
+-- ---- the change
+
+-- What stands for a new value in the old tables.
+local function settled(state, value)
+  if type(value) == "table" then return state.tables[value] or value end
+  return value
+end
+
+-- Puts the fields of `new` into `old`: functions and plain values are those of the file, tables that
+-- were there stay and are patched themselves; functions that the file no longer has go.
+local function patch_table(state, old, new)
+  for key, value in next, old do
+    if is_function_of(value, state.source) and rawget(new, key) == nil then
+      rawset(old, key, nil)
+      state.gone = state.gone + 1
+    end
+  end
+  if rawlen(new) > 0 and not has_functions(new) then -- a list is replaced as a whole
+    for i = rawlen(old), rawlen(new) + 1, -1 do rawset(old, i, nil) end
+  end
+  for key, value in next, new do
+    local put = settled(state, value)
+    if type(value) == "function" and state.functions[value] == false
+        and type(rawget(old, key)) ~= "function" then
+      state.added = state.added + 1
+    end
+    if rawget(old, key) ~= put then rawset(old, key, put) end
+  end
+end
+
+-- The old variable keeps what is state; functions and tables in it are the new ones, patched.
+local function settle_variable(old_value, new_value, state)
+  if old_value == nil or type(new_value) == "function" then return settled(state, new_value) end
+  if type(old_value) == "function" then return new_value end
+  return old_value
+end
+
+-- Joins the upvalues of all new functions to the old variables.
+local function join_variables(state)
+  for name, place in pairs(state.joined) do
+    local variable = state.variables.variables[name]
+    local _, old_value = debug.getupvalue(place[1], place[2])
+    local _, new_value = debug.getupvalue(variable.holder, variable.index)
+    debug.setupvalue(place[1], place[2], settle_variable(old_value, new_value, state))
+  end
+  for name, variable in pairs(state.variables.variables) do
+    if not state.joined[name] then
+      local _, value = debug.getupvalue(variable.holder, variable.index)
+      debug.setupvalue(variable.holder, variable.index, settled(state, value))
+    end
+  end
+  for f in pairs(state.functions) do
+    for i, name in upvalues(f) do
+      local place = state.joined[name]
+      if place and state.file_level[debug.upvalueid(f, i)] then
+        debug.upvaluejoin(f, i, place[1], place[2])
+      end
+    end
+  end
+end
+
+local function patch(state)
+  for new, old in pairs(state.tables) do
+    if not state.instances[new] then patch_table(state, old, new) end
+  end
+  join_variables(state)
+end
+
+-- ---- the file
+
+-- Runs the file as require would; globals that it set are put back when it fails.
+local function run(f, name, path)
+  local before = {}
+  for key, value in next, _G do before[key] = value end
+  local done = false
+  local _ <close> = setmetatable({}, {__close = function()
+    if done then return end
+    for key in next, _G do
+      if before[key] == nil then rawset(_G, key, nil) end
+    end
+    for key, value in next, before do rawset(_G, key, value) end
+  end})
+  local value = f(name, path)
+  done = true
+  return value
+end
+
+-- The identities of the file-level variables that functions of the file can hold.
+local function identities(variables)
+  local ids = {}
+  for _, variable in pairs(variables.variables) do
+    ids[debug.upvalueid(variable.holder, variable.index)] = true
+  end
+  return ids
+end
+
+-- The tables that are nobody's to patch: the libraries and the globals.
+local function shared_tables()
+  local shared = {[_G] = true, [package.loaded] = true, [package] = true}
+  for _, module in next, package.loaded do
+    if type(module) == "table" then shared[module] = true end
+  end
+  return shared
+end
+
+--- Is the loaded module `name` one of the user's, with a file of its own?
+function reload.is_users(name)
+  return type(name) == "string" and name ~= "lutra" and not name:match "^lutra%."
+    and package.searchpath(name, package.path) ~= nil
+end
+
+--- The names of the loaded modules that can be read again, sorted.
+function reload.names()
+  local names = {}
+  for name in next, package.loaded do
+    if reload.is_users(name) then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+--- Reads the module `name` again. Returns {functions, added, gone = numbers of functions,
+-- replaced = old functions with the new ones in their place, value = the module, path}. An error
+-- leaves the module as it was.
+function reload.module(name)
+  local old = package.loaded[name]
+  local path, tried = package.searchpath(name, package.path)
+  if not path then fail("there is no file for the module %s:%s", name, tried) end
+  local text, why = files.read(path)
+  if not text then fail("%s", why) end
+  local source = "@" .. path
+  text = text:gsub("^#[^\n]*", "")
+  local plain, message = load(text, source, "t")
+  if not plain then fail("%s", message) end
+
+  local variables = locals.new()
+  local f = variables:compile(text, source) or plain
+  local value = run(f, name, path)
+  if value == nil then
+    local now = package.loaded[name]
+    if now == nil or now == old then value = true else value = now end
+  end
+  local state = {
+    source = source, variables = variables, file_level = identities(variables),
+    shared = shared_tables(), tables = {}, alone = {}, instances = {}, functions = {}, joined = {},
+    waiting = {}, added = 0, gone = 0,
+  }
+  state.shared[old] = nil
+  find_pairs(state, old, value)
+  patch(state)
+  package.loaded[name] = settled(state, value)
+
+  local count, replaced = 0, {}
+  for new, before in pairs(state.functions) do
+    count = count + 1
+    if before then replaced[before] = new end
+  end
+  return {functions = count, added = state.added, gone = state.gone, replaced = replaced,
+    value = package.loaded[name], path = path}
+end
+
+return reload
