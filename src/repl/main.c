@@ -26,10 +26,12 @@ struct request {
   int argc;
   char **argv;
   int script;          // index of the script, or of "-"; argc when there is none
-  bool has_code;       // an -e
+  bool has_code;       // an -e or -l
   bool interactive;    // -i
   const char *emulate; // devices to emulate, or NULL
-  bool help, version, info;
+  bool strict;         // -W
+  bool no_init;
+  bool help, version, info, check;
   int status; // out: the exit status
 };
 
@@ -41,19 +43,41 @@ static const char usage[] =
     "  lutra -                   run stdin\n"
     "\n"
     "  -e CODE      run CODE, with lt, tensor, nn, F, optim and data loaded; may be repeated\n"
-    "  -i           go on at the prompt after the script or CODE\n"
+    "  -l NAME      require module NAME into the global NAME; -l g=NAME into the global g\n"
+    "  -i           go on at the prompt after the script or CODE, also when it failed\n"
+    "  -W           warn when an undefined global is read; turn Lua's own warnings on\n"
+    "  --check F... only look for errors of syntax in files; - is stdin\n"
+    "  --no-init    the prompt without init.lua\n"
     "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB\n"
     "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
     "  --version    the versions of Lutra and Lua\n"
     "  --help       this text\n"
     "  --           end of the options\n"
     "\n"
-    "Environment: LUA_PATH and LUA_CPATH as in lua; LUTRA_READLINE=none for a prompt without\n"
-    "line editing; XDG_STATE_HOME for the history (default ~/.local/state/lutra/history).\n";
+    "The exit status is 0, 1 after an error, 2 for arguments that make no sense, 130 after "
+    "Ctrl-C,\n"
+    "or what os.exit is given.\n"
+    "\n"
+    "Environment:\n"
+    "  LUTRA_PATH         where require looks first: patterns such as dir/?.lua, separated by ;\n"
+    "                     and ;; for the places it looks in anyway\n"
+    "  LUA_PATH, LUA_CPATH  as in lua; LUA_INIT is not run. The script's own folder is not "
+    "searched\n"
+    "  LUTRA_EMULATE      as --emulate\n"
+    "  LUTRA_READLINE     the library that edits lines; none for a plain prompt\n"
+    "  XDG_CONFIG_HOME    lutra/init.lua there is run before the prompt (default ~/.config)\n"
+    "  XDG_STATE_HOME     lutra/history there is the history (default ~/.local/state)\n"
+    "  NO_COLOR           when set, no colours\n"
+    "  EDITOR, PAGER      what :edit and long help are shown with\n";
 
 // ---- arguments
 
 static bool is(const char *arg, const char *option) { return strcmp(arg, option) == 0; }
+
+// Is the argument after this option its value?
+static bool takes_value(const char *option) {
+  return is(option, "-e") || is(option, "-l") || is(option, "--emulate");
+}
 
 // Fills in `r`; NULL, or the argument that makes no sense.
 static const char *parse(struct request *r) {
@@ -65,17 +89,24 @@ static const char *parse(struct request *r) {
       i++;
       break;
     }
-    if (is(arg, "-e")) {
-      if (++i == r->argc) return arg;
+    if (takes_value(arg) && i + 1 == r->argc) return arg;
+    if (is(arg, "-e") || is(arg, "-l")) {
+      i++;
       r->has_code = true;
     } else if (is(arg, "-i")) {
       r->interactive = true;
+    } else if (is(arg, "-W")) {
+      r->strict = true;
+    } else if (is(arg, "--no-init")) {
+      r->no_init = true;
+    } else if (is(arg, "--check")) {
+      r->check = true;
     } else if (is(arg, "-h") || is(arg, "--help")) {
       r->help = true;
     } else if (is(arg, "-v") || is(arg, "--version")) {
       r->version = true;
     } else if (is(arg, "--emulate") || strncmp(arg, "--emulate=", 10) == 0) {
-      r->emulate = arg[9] ? arg + 10 : ++i < r->argc ? r->argv[i] : "";
+      r->emulate = arg[9] ? arg + 10 : r->argv[++i];
     } else if (is(arg, "--info")) {
       r->info = true;
     } else {
@@ -83,7 +114,7 @@ static const char *parse(struct request *r) {
     }
   }
   r->script = i;
-  return NULL;
+  return r->check && i == r->argc ? "--check" : NULL;
 }
 
 // The table `arg` as lua makes it: [0] the script, positive its arguments, negative what was before.
@@ -190,70 +221,153 @@ static void remember_source(lua_State *L, const char *name, const char *text, si
   lua_pop(L, 3);
 }
 
-// Makes lt, tensor, nn... known. Complains and returns false when that fails.
-static bool load_globals(lua_State *L, struct request *r) {
-  bool ok = push_function(L, "lutra.repl.globals", "install");
-  if (ok && lua_pcall(L, 0, 0, 0) == LUA_OK) return true;
+// Makes lt, tensor, nn... known, and with -W the undefined globals heard of. Complains and returns
+// false when that fails.
+static bool prepare_globals(lua_State *L, struct request *r, bool names) {
+  bool ok = true;
+  if (names) ok = push_function(L, "lutra.repl.globals", "install") && !lua_pcall(L, 0, 0, 0);
+  if (ok && r->strict) {
+    ok = push_function(L, "lutra.repl.strict", "install") && !lua_pcall(L, 0, 0, 0);
+    lua_warning(L, "@on", 0);
+  }
+  if (ok) return true;
   complain(L);
   r->status = status_failed;
   return false;
 }
 
-static bool run_codes(lua_State *L, struct request *r) {
-  for (int i = 1; i < r->script; i++) {
-    if (is(r->argv[i], "--")) break;
-    if (is(r->argv[i], "--emulate")) {
-      i++;
-      continue;
-    }
-    if (!is(r->argv[i], "-e")) continue;
-    const char *code = r->argv[++i];
-    remember_source(L, "(command line)", code, strlen(code));
-    int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");
-    if (!run_loaded(L, r, status, false)) return false;
-  }
-  return true;
+// Pushes the text of -l's argument as code: "g=name" is g = require "name".
+static void push_require(lua_State *L, const char *argument) {
+  const char *equals = strchr(argument, '=');
+  lua_getglobal(L, "string");
+  lua_getfield(L, -1, "format");
+  lua_remove(L, -2);
+  lua_pushliteral(L, "_G[%q] = require(%q)");
+  lua_pushlstring(L, argument, equals ? (size_t)(equals - argument) : strlen(argument));
+  lua_pushstring(L, equals ? equals + 1 : argument);
+  lua_call(L, 3, 1);
 }
 
-// The whole of stdin, as a string on the stack.
-static void push_stdin(lua_State *L) {
+// Pushes the list of what -e and -l say: {text, name}, each with a name of its own for messages.
+static void push_codes(lua_State *L, const struct request *r) {
+  lua_newtable(L);
+  for (int i = 1, n = 0; i < r->script && !is(r->argv[i], "--"); i++) {
+    bool code = is(r->argv[i], "-e");
+    if (code || is(r->argv[i], "-l")) {
+      lua_createtable(L, 2, 0);
+      if (code)
+        lua_pushstring(L, r->argv[i + 1]);
+      else
+        push_require(L, r->argv[i + 1]);
+      lua_rawseti(L, -2, 1);
+      if (++n == 1)
+        lua_pushliteral(L, "(command line)");
+      else
+        lua_pushfstring(L, "(command line %d)", n);
+      lua_rawseti(L, -2, 2);
+      lua_rawseti(L, -2, n);
+    }
+    i += takes_value(r->argv[i]);
+  }
+}
+
+// Loads the text at `index` as the chunk `name`, without a byte order mark and a first line with #!;
+// that line's newline stays, to count lines right. Pushes the function or the message.
+static int load_text(lua_State *L, int index, const char *name) {
+  size_t size, skip = 0;
+  const char *text = lua_tolstring(L, index, &size);
+  if (strncmp(text, "\xEF\xBB\xBF", 3) == 0) skip = 3;
+  if (text[skip] == '#') skip += strcspn(text + skip, "\n");
+  if (text[skip] == '\n' && text[skip + 1] == LUA_SIGNATURE[0]) skip++; // it is compiled
+  return luaL_loadbuffer(L, text + skip, size - skip, name);
+}
+
+static bool run_codes(lua_State *L, struct request *r) {
+  push_codes(L, r);
+  int codes = lua_gettop(L);
+  bool ok = true;
+  for (int i = 1; ok && lua_rawgeti(L, codes, i) == LUA_TTABLE; i++) {
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    size_t size;
+    const char *text = lua_tolstring(L, -2, &size), *name = lua_tostring(L, -1);
+    remember_source(L, name, text, size);
+    name = lua_pushfstring(L, "=%s", name);
+    ok = run_loaded(L, r, luaL_loadbuffer(L, text, size, name), false);
+    lua_settop(L, codes);
+  }
+  lua_settop(L, codes - 1);
+  return ok;
+}
+
+// Pushes the whole of a file.
+static void push_content(lua_State *L, FILE *file) {
   luaL_Buffer text;
   luaL_buffinit(L, &text);
   size_t n;
   do {
-    n = fread(luaL_prepbuffer(&text), 1, LUAL_BUFFERSIZE, stdin);
+    n = fread(luaL_prepbuffer(&text), 1, LUAL_BUFFERSIZE, file);
     luaL_addsize(&text, n);
   } while (n);
   luaL_pushresult(&text);
 }
 
-static bool run_stdin(lua_State *L, struct request *r) {
-  push_stdin(L);
-  size_t size, skip = 0;
-  const char *text = lua_tolstring(L, -1, &size);
-  if (*text == '#') skip = strcspn(text, "\n"); // #!; its newline stays, to count lines right
-  remember_source(L, "stdin", text, size);
-  bool ok = run_loaded(L, r, luaL_loadbuffer(L, text + skip, size - skip, "=stdin"), true);
-  lua_pop(L, 1);
+// Runs the program whose text is on top of the stack; `name` is its chunk's name.
+static bool run_text(lua_State *L, struct request *r, const char *name) {
+  int index = lua_gettop(L);
+  size_t size;
+  const char *text = lua_tolstring(L, index, &size);
+  remember_source(L, name[0] == '=' ? name + 1 : name, text, size);
+  bool ok = run_loaded(L, r, load_text(L, index, name), true);
+  lua_settop(L, index - 1);
   return ok;
+}
+
+static bool run_stdin(lua_State *L, struct request *r) {
+  push_content(L, stdin);
+  return run_text(L, r, "=stdin");
 }
 
 static bool run_script(lua_State *L, struct request *r) {
   const char *name = r->argv[r->script];
-  return run_loaded(L, r, luaL_loadfile(L, name), true);
+  FILE *file = fopen(name, "rb");
+  if (file) push_content(L, file);
+  bool readable = file && !ferror(file);
+  if (file) fclose(file);
+  if (!readable) return run_loaded(L, r, luaL_loadfile(L, name), true); // it says why
+  lua_pushfstring(L, "@%s", name);
+  lua_insert(L, -2);
+  bool ok = run_text(L, r, lua_tostring(L, -2));
+  lua_pop(L, 1);
+  return ok;
 }
 
 // ---- the prompt and the reports
+
+// Pushes what the Lua half is told: script, files (it and what follows), codes, no_init.
+static void push_options(lua_State *L, const struct request *r) {
+  lua_newtable(L);
+  if (r->script < r->argc && !is(r->argv[r->script], "-")) {
+    lua_pushstring(L, r->argv[r->script]);
+    lua_setfield(L, -2, "script");
+  }
+  lua_createtable(L, r->argc - r->script, 0);
+  for (int i = r->script; i < r->argc; i++) {
+    lua_pushstring(L, r->argv[i]);
+    lua_rawseti(L, -2, i - r->script + 1);
+  }
+  lua_setfield(L, -2, "files");
+  push_codes(L, r);
+  lua_setfield(L, -2, "codes");
+  lua_pushboolean(L, r->no_init);
+  lua_setfield(L, -2, "no_init");
+}
 
 // Calls a function of the Lua half that takes a table of options and returns the exit status.
 static void call_module(lua_State *L, struct request *r, const char *module, const char *name) {
   bool ok = push_function(L, module, name);
   if (ok) {
-    lua_newtable(L);
-    if (r->script < r->argc && !is(r->argv[r->script], "-")) {
-      lua_pushstring(L, r->argv[r->script]);
-      lua_setfield(L, -2, "script");
-    }
+    push_options(L, r);
     ok = lua_pcall(L, 1, 1, 0) == LUA_OK;
   }
   if (ok) {
@@ -292,11 +406,16 @@ static int serve(lua_State *L) {
     call_module(L, r, "lutra.repl.info", "print");
     return 0;
   }
+  if (r->check) {
+    call_module(L, r, "lutra.repl.check", "run");
+    return 0;
+  }
   bool has_script = r->script < r->argc;
   bool from_stdin = has_script ? is(r->argv[r->script], "-")
                                : !r->has_code && !r->interactive && !isatty(STDIN_FILENO);
-  if ((r->has_code || from_stdin) && !load_globals(L, r)) return 0;
-  if (!run_codes(L, r) && !r->interactive) return 0;
+  if (!prepare_globals(L, r, r->has_code || from_stdin)) return 0;
+  // With -i the prompt runs code and script itself: what they leave is then its session's.
+  if (!r->interactive && !run_codes(L, r)) return 0;
   if (from_stdin)
     (void)run_stdin(L, r);
   else if (has_script && !r->interactive)
@@ -306,8 +425,10 @@ static int serve(lua_State *L) {
 }
 
 static int refuse(const char *arg) {
-  fprintf(stderr, "lutra: %s %s\n%s", is(arg, "-e") ? "no code after" : "unknown option", arg,
-          usage);
+  const char *what = takes_value(arg)     ? "nothing after"
+                     : is(arg, "--check") ? "no file after"
+                                          : "unknown option";
+  fprintf(stderr, "lutra: %s %s\n%s", what, arg, usage);
   return status_usage;
 }
 
@@ -355,5 +476,9 @@ int main(int argc, char **argv) {
     r.status = status_failed;
   }
   lt_repl_state_close(L);
+  if (fflush(stdout) != 0 || ferror(stdout)) { // a full disk: what was printed is not there
+    fprintf(stderr, "lutra: cannot write to stdout: %s\n", strerror(errno));
+    if (r.status == status_ok) r.status = status_failed;
+  }
   return r.status;
 }

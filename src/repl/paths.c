@@ -62,13 +62,32 @@ static char *find_library(const char *argv0) {
   return lib ? lib : library(LT_PREFIX, "share/lua/5.4");
 }
 
+// Pushes `path` with the patterns of LUTRA_PATH in front, or where they have ";;" in its place.
+static void push_with_user(lua_State *L, const char *path) {
+  const char *user = getenv("LUTRA_PATH");
+  const char *place = user ? strstr(user, ";;") : NULL;
+  if (!user || !*user) {
+    lua_pushstring(L, path);
+    return;
+  }
+  if (!place) {
+    lua_pushfstring(L, "%s;%s", user, path);
+    return;
+  }
+  lua_pushlstring(L, user, (size_t)(place - user));
+  lua_pushfstring(L, "%s%s%s%s%s", lua_tostring(L, -1), place > user ? ";" : "", path,
+                  place[2] ? ";" : "", place + 2);
+  lua_remove(L, -2);
+}
+
 void lt_repl_set_path(lua_State *L, const char *argv0) {
   char *lib = find_library(argv0);
-  if (!lib) return;
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "path");
-  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lib, lib, luaL_optstring(L, -1, ""));
-  lua_setfield(L, -3, "path");
-  lua_pop(L, 2);
+  const char *path = luaL_optstring(L, -1, "");
+  if (lib) path = lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lib, lib, path);
+  push_with_user(L, path);
+  lua_setfield(L, lib ? -4 : -3, "path");
+  lua_pop(L, lib ? 3 : 2);
   free(lib);
 }

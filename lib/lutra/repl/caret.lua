@@ -215,7 +215,8 @@ local function of_syntax(list, from, to, message, text)
   end)
   if #found < 2 then return found end
   for _, i in ipairs(found) do
-    local _, complaint = load(text:sub(1, list[i].last), "=", "t")
+    local before = text:sub(1, list[i].last):gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+    local _, complaint = load(before, "=", "t")
     if complaint and not complaint:find "near <eof>$" then return {i} end
   end
   return found

@@ -32,8 +32,18 @@ function repl.set(values)
   end
 end
 
---- Runs the prompt until its end. options.script: a file to run first; options.no_init: without
--- init.lua. Returns the exit status.
+-- Runs what -e and -l say, until something fails: the prompt is then in that state.
+local function run_codes(self, codes)
+  for _, code in ipairs(codes) do
+    local text, name = code[1], code[2]
+    host.sources[name] = text
+    if not self:run({body = text, quiet = true}, "=" .. name) then return false end
+  end
+  return true
+end
+
+--- Runs the prompt until its end. options.codes: a list of {text, name} to run first; then
+-- options.script, a file; options.no_init: without init.lua. Returns the exit status.
 function repl.run(options)
   globals.install()
   local self = session.new()
@@ -45,7 +55,9 @@ function repl.run(options)
     history.load()
   end
   if not options.no_init then startup.run(self) end
-  if options.script then self:run_file(options.script, table.unpack(arg)) end
+  if run_codes(self, options.codes or {}) and options.script then
+    self:run_file(options.script, table.unpack(arg))
+  end
   repeat until self:turn()
   io.stdout:flush()
   return 0
