@@ -44,6 +44,7 @@ local libraries = {
   cuda = "lutra.cuda",
   mps = "lutra.mps",
   backends = "lutra.backends",
+  breakpoint = "lutra.breakpoint",
   nn = "lutra.nn",
   F = "lutra.nn.functional",
   optim = "lutra.optim",
@@ -61,6 +62,7 @@ end
 
 return setmetatable(lt, {
   __name = "lutra",
+  __libraries = libraries, -- for completion
   __index = function(self, name)
     local library = libraries[name]
     if not library then return missing(self, name) end

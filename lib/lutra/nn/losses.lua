@@ -35,7 +35,9 @@ local function define_elementwise(name, op)
   losses[name] = class
 end
 
+--- nn.MSELoss{reduction = "mean"}: (input - target)^2, as a mean, a sum or one by one ("none").
 define_elementwise("MSELoss", "mse_loss")
+--- nn.L1Loss{reduction = "mean"}: |input - target|, as a mean, a sum or one by one ("none").
 define_elementwise("L1Loss", "l1_loss")
 
 -- A loss of class scores {N, C} and labels 1..C {N}.

@@ -1,0 +1,73 @@
+--- :help, :doc (?x), :source (x??) and :apropos: the pages of lutra.repl.help on the screen.
+
+local commands = require "lutra.repl.commands"
+local help = require "lutra.repl.help"
+local nearest = require "lutra.nearest"
+local pager = require "lutra.repl.help.pager"
+local style = require "lutra.repl.style"
+local wrap = require "lutra.repl.help.wrap"
+
+local module = {}
+
+local introduction = [[
+Type Lua: an expression is printed, its value is kept in _ ; a semicolon at the end keeps it quiet. lt, tensor, nn, F, optim and data are loaded. A cell goes on over several lines until it is complete; an empty line ends it. Local variables live on in later cells. Ctrl-C ends what runs and comes back here.]] -- luacheck: ignore 631
+
+local function options() return {width = style.width(), paint = style.paint} end
+
+-- Shows a text, or raises why there is none.
+local function show(name, text, why)
+  if not text then error(name .. ": " .. why, 0) end
+  pager.show(text)
+end
+
+-- The name without the colon, and the row of that command; an error where there is none.
+local function find_command(text)
+  local name = text:match "^:?(%S+)"
+  local row = commands.find(name)
+  if row then return row end
+  local names = {}
+  for _, each in ipairs(commands.rows) do
+    for _, called in ipairs {each.name, table.unpack(each.also or {})} do
+      names[#names + 1] = called
+    end
+  end
+  local near = nearest.find(name, names)
+  return nil, ("no command :%s%s"):format(name, near and "; did you mean :" .. near .. "?"
+    or "; :help lists them")
+end
+
+--- Without an argument it lists the commands; `:help time` tells about one of them; with any other
+-- name it is ?name.
+function module.help(session, text)
+  if text == "" then
+    return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? tells about x, x?? "
+      .. "shows its source.\n\n" .. help.commands(style.width(), style.paint))
+  end
+  local row, why = find_command(text)
+  if row then return pager.show(help.command(row, style.width(), style.paint)) end
+  local page = not text:match "^:" and help.text(text, session, options())
+  show("help", page or nil, why)
+end
+
+--- For an op: how it is called, shapes, dtypes, gradient, devices and an example. For a function or
+-- a class written in Lua: the comment above it. For a variable: what it is. Nothing is run: a name
+-- is followed through tables, modules and tensors, as net[1].weight.
+function module.doc(session, text)
+  if text == "" then error("doc: it wants a name, as ?lt.matmul", 0) end
+  show("doc", help.text(text, session, options()))
+end
+
+--- The lines that a function or a class was made from, of the library and of your own cells.
+function module.source(session, text)
+  if text == "" then error("source: it wants a name, as nn.Linear??", 0) end
+  show("source", help.source(text, session, options()))
+end
+
+--- Looks for a word in the names and texts of ops, of the library, of Lua's own functions, of the
+-- commands and of your variables. Names come first.
+function module.apropos(session, text)
+  if text == "" then error("apropos: it wants a word, as :apropos softmax", 0) end
+  show("apropos", help.apropos(text, session, options()))
+end
+
+return module

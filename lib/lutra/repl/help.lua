@@ -1,0 +1,226 @@
+--- Help about anything that can be named at the prompt, as text.
+--
+--     help.text("lt.matmul", session)      ?lt.matmul, and what a notebook shows
+--     help.source("net.forward", session)  net.forward??
+--
+-- Both are functions of what they are given: they print nothing and run nothing of the user's.
+-- A subject is looked for as a variable, as Lua would find it; then among what is usually written
+-- with a prefix: `matmul` is lt.matmul, `format` string.format, `time` :time.
+
+local builtin = require "lutra.repl.help.builtin"
+local catalogue = require "lutra.repl.help.catalogue"
+local classes = require "lutra.repl.help.classes"
+local commands = require "lutra.repl.commands"
+local functions = require "lutra.repl.help.functions"
+local lua = require "lutra.repl.help.lua"
+local nearest = require "lutra.nearest"
+local source = require "lutra.repl.help.source"
+local style = require "lutra.repl.style"
+local subject = require "lutra.repl.help.subject"
+local things = require "lutra.repl.complete.things"
+local values = require "lutra.repl.help.values"
+local wrap = require "lutra.repl.help.wrap"
+
+local help = {}
+
+local function plain(_, text) return text end
+
+-- ---- pages of what is no value
+
+local function keyword_page(row, width, paint)
+  return paint("heading", row[1]) .. "\n\n" .. wrap.text(row[2], width)
+end
+
+--- The page of a command (a row of commands.rows).
+function help.command(row, width, paint)
+  width, paint = width or style.width(), paint or plain
+  local usage = row.usage and " " .. row.usage or ""
+  local out = {paint("heading", ":" .. row.name .. usage)}
+  if row.also then out[#out + 1] = paint("faint", "also :" .. table.concat(row.also, ", :")) end
+  out[#out + 1] = "\n" .. wrap.text(row.doc:sub(1, 1):upper() .. row.doc:sub(2) .. ".", width)
+  local ok, f = pcall(commands.load, row)
+  local doc = ok and type(f) == "function" and source.doc(f)
+  if doc then out[#out + 1] = "\n" .. wrap.comment(doc, width) end
+  return table.concat(out, "\n")
+end
+
+--- All commands by group, with their usage.
+function help.commands(width, paint)
+  width, paint = width or style.width(), paint or plain
+  local groups, order = {}, {}
+  for _, row in ipairs(commands.rows) do
+    local group = groups[row.group]
+    if not group then
+      group = {}
+      groups[row.group], order[#order + 1] = group, row.group
+    end
+    group[#group + 1] = {":" .. row.name .. (row.usage and " " .. row.usage or ""), row.doc}
+  end
+  local out = {}
+  for _, name in ipairs(order) do
+    out[#out + 1] = paint("heading", name:sub(1, 1):upper() .. name:sub(2))
+    out[#out + 1] = wrap.rows(groups[name], width, 2)
+    out[#out + 1] = ""
+  end
+  out[#out] = nil
+  return table.concat(out, "\n")
+end
+
+local function field_page(name, text, width, paint)
+  return paint("heading", "x." .. name) .. "\n\nA field of tensors.\n" .. wrap.text(text, width)
+end
+
+-- ---- pages of values
+
+-- What a user calls a class: nn.Linear, or the name it was given.
+local function class_name(class)
+  for name, t in catalogue.libraries() do
+    for key, value in next, t do
+      if rawequal(value, class) then return name .. "." .. key end
+    end
+  end
+  return classes.name(class)
+end
+
+local function value_page(name, value, width, paint)
+  if type(value) == "function" then return functions.page(name, value, width, paint) end
+  if classes.is_class(value) then return classes.page(name, value, width, paint) end
+  local class = classes.of(value)
+  if class then return classes.object_page(name, value, class_name(class), width, paint) end
+  local library = lua.libraries[name]
+  local page = values.page(name, value, width, paint)
+  return library and wrap.text(library, width) .. "\n\n" .. page or page
+end
+
+-- Where a bare name that is no variable may be: {prefix, table}, the nearest first.
+local function places()
+  local list = {}
+  for name, t in catalogue.libraries() do list[#list + 1] = {name .. ".", t} end
+  list[#list + 1] = {"x:", require("lutra.core")._methods}
+  list[#list + 1] = {"nn.Module:", require "lutra.nn.module"}
+  for name in pairs(lua.libraries) do list[#list + 1] = {name .. ".", package.loaded[name]} end
+  return list
+end
+
+-- The full name and the value of a bare name that is no variable, or nil.
+local function elsewhere(name)
+  for _, place in ipairs(places()) do
+    local value = rawget(place[2], name)
+    if value ~= nil and name:match "^[^_]" then return place[1] .. name, value end
+  end
+end
+
+-- Names near to one that is not known: of the table it is looked for in, else all.
+local function near(found)
+  local names, prefix = {}, ""
+  local word = found.field or found.text:match "^[%a_][%w_]*$"
+  if not word then return nil end
+  if found.owner then
+    things.members(found.owner, function(name)
+      if type(name) == "string" then names[#names + 1] = name end
+    end)
+    prefix = found.text:sub(1, -#word - 1)
+  elseif found.field then
+    return nil
+  else
+    for name in pairs(lua.keywords) do names[#names + 1] = name end
+    for _, row in ipairs(commands.rows) do names[#names + 1] = row.name end
+    for _, place in ipairs(places()) do
+      for _, name in ipairs(nearest.names(place[2])) do names[#names + 1] = name end
+    end
+    for name in next, _G do names[#names + 1] = tostring(name) end
+  end
+  local name = nearest.find(word, names)
+  return name and prefix .. name
+end
+
+local function unknown(found)
+  local name = near(found)
+  if name then return ("nothing is called %s; did you mean %s?"):format(found.text, name) end
+  local word = found.text:match "[%w_]+$"
+  local advice = word and "; :apropos " .. word .. " searches"
+  return "nothing is called " .. found.text .. (advice or ": help wants a name, as lt.matmul")
+end
+
+-- Calls of a subject's value: with_value(name, value); or nil.
+local function find_value(found, with_value)
+  if found.thing and found.thing.value ~= nil then
+    return with_value(found.text, found.thing.value)
+  end
+  if found.field then return nil end
+  local name, value = elsewhere(found.text)
+  if name then return with_value(name, value) end
+end
+
+--- The text of help about `name`, as it was typed. options: width (columns), paint (a function of
+-- a kind of style.lua and a text). Returns nil and why when there is nothing of that name.
+function help.text(name, session, options)
+  local width = options and options.width or style.width()
+  local paint = options and options.paint or plain
+  local found = subject.read(name, session)
+  if found.command then return help.command(found.command, width, paint) end
+  local keyword = lua.keywords[found.text]
+  if keyword then return keyword_page(keyword, width, paint) end
+  local owner = found.owner
+  if owner and (owner.like == "tensor" or things.is_tensor(owner.value))
+      and builtin.fields[found.field] then
+    return field_page(found.field, builtin.fields[found.field], width, paint)
+  end
+  local full = found.text:match "^lt%.(%a+)$"
+  if full and builtin.values[full] then
+    return paint("heading", found.text) .. "\n\n" .. wrap.text(builtin.values[full], width)
+  end
+  local row = lua.library[found.text]
+  if row and row[1] == "" then
+    return paint("heading", found.text) .. "\n\n" .. wrap.text(row[2], width)
+  end
+  if found.thing and found.thing.like then
+    return wrap.text(("%s is a %s: what it holds is not known before it runs."):format(found.text,
+      found.thing.like), width)
+  end
+  local page = find_value(found, function(called, value)
+    return value_page(called, value, width, paint)
+  end)
+  if page then return page end
+  local command = commands.find(found.text)
+  if command then return help.command(command, width, paint) end
+  if builtin.fields[found.text] then
+    return field_page(found.text, builtin.fields[found.text], width, paint)
+  end
+  return nil, unknown(found)
+end
+
+local function value_source(name, value, paint)
+  if type(value) == "function" then return functions.source(name, value, paint) end
+  local class = classes.is_class(value) and value or classes.of(value)
+  if class then return classes.source(class, paint) end
+  return nil, ("%s is a %s: only functions and classes have a source"):format(name,
+    values.describe(value))
+end
+
+--- The source of `name`, as help.text gives help. Returns nil and why when there is none.
+function help.source(name, session, options)
+  local paint = options and options.paint or plain
+  local found = subject.read(name, session)
+  if found.command then
+    return functions.source(":" .. found.command.name, commands.load(found.command), paint)
+  end
+  local text, why = find_value(found, function(called, value)
+    return value_source(called, value, paint)
+  end)
+  if text or why then return text, why end
+  if found.thing and found.thing.like then
+    return nil, ("%s is a %s: it has no source"):format(found.text, found.thing.like)
+  end
+  return nil, unknown(found)
+end
+
+--- Lines about every name that has `word` in it or in its text; nil and why when there is none.
+function help.apropos(word, session, options)
+  local width = options and options.width or style.width()
+  local rows = catalogue.search(word, session, values.describe)
+  if #rows == 0 then return nil, ("nothing is known about \"%s\""):format(word) end
+  return wrap.rows(rows, width, 0)
+end
+
+return help

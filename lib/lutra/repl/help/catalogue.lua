@@ -1,0 +1,140 @@
+--- Everything that help has a page for, by the name a user calls it by: the library, Lua's own
+-- functions, the commands, the session's variables. Searching and the test that every name has a
+-- text go through this list.
+
+local builtin = require "lutra.repl.help.builtin"
+local classes = require "lutra.repl.help.classes"
+local commands = require "lutra.repl.commands"
+local functions = require "lutra.repl.help.functions"
+local lua = require "lutra.repl.help.lua"
+local ops = require "lutra.repl.help.ops"
+local source = require "lutra.repl.help.source"
+
+local catalogue = {}
+
+-- The tables of the library, in the order in which they are listed: name, module, and the field.
+local libraries = {
+  {"lt", "lutra"}, {"nn", "lutra.nn"}, {"F", "lutra.nn.functional"},
+  {"nn.init", "lutra.nn.initializers"}, {"nn.utils", "lutra.nn.utils"}, {"optim", "lutra.optim"},
+  {"data", "lutra.data"}, {"lt.autograd", "lutra.autograd"}, {"lt.cuda", "lutra.cuda"},
+  {"lt.cuda.nvtx", "lutra.cuda", "nvtx"}, {"lt.mps", "lutra.mps"},
+  {"lt.accelerator", "lutra.accelerator"}, {"lt.backends", "lutra.backends"},
+}
+
+--- The tables of the library: an iterator of name, table and what is said of it.
+function catalogue.libraries()
+  local i = 0
+  return function()
+    i = i + 1
+    local row = libraries[i]
+    if not row then return nil end
+    local t = require(row[2])
+    return row[1], row[3] and rawget(t, row[3]) or t, row[2]
+  end
+end
+
+--- The name and the opening comment of a table of the library, or nil for any other.
+function catalogue.library(value)
+  for name, t, module in catalogue.libraries() do
+    if rawequal(t, value) then
+      local path = package.searchpath(module, package.path)
+      return name, path and source.header("@" .. path) or nil
+    end
+  end
+end
+
+--- One line about a value, or nil.
+function catalogue.summary(value)
+  if type(value) == "function" then return functions.summary(value) end
+  if classes.is_class(value) then return classes.summary(value) end
+  local _, doc = catalogue.library(value)
+  return doc and source.summary(doc)
+end
+
+local function sorted(t)
+  local names = {}
+  for name in next, t do
+    if type(name) == "string" and name:match "^[^_]" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+-- Adds {name, text, value} of a class's methods that have a comment: others are its own affair.
+local function add_methods(list, prefix, class, seen)
+  for _, name in ipairs(sorted(class)) do
+    local value = rawget(class, name)
+    if type(value) == "function" and name ~= "init" and not seen[value] then
+      seen[value] = true
+      local text = functions.summary(value)
+      if text then list[#list + 1] = {prefix .. ":" .. name, text, value} end
+    end
+  end
+end
+
+-- Names of a table of the library. An op that is there under another name is left out.
+local function add_library(list, prefix, t, seen)
+  for _, name in ipairs(sorted(t)) do
+    local value = rawget(t, name)
+    local is_class = classes.is_class(value)
+    if (type(value) == "function" or is_class) and not seen[value] then
+      seen[value] = true
+      list[#list + 1] = {prefix .. "." .. name, catalogue.summary(value) or "", value}
+      if is_class then add_methods(list, prefix .. "." .. name, value, seen) end
+    end
+  end
+end
+
+--- The public names of the library: a list of {name, text, value}. Text is "" where nothing is
+-- written.
+function catalogue.library_names()
+  local list, seen = {}, {}
+  for name, t in catalogue.libraries() do add_library(list, name, t, seen) end
+  local methods = require("lutra.core")._methods
+  for _, name in ipairs(sorted(methods)) do
+    local value, op = methods[name], ops.find(methods[name])
+    if not op or not op.variants["function"] and op.name:gsub("_$", "") == name:gsub("_$", "") then
+      list[#list + 1] = {"x:" .. name, functions.summary(value) or "", value}
+    end
+  end
+  for _, name in ipairs(sorted(builtin.fields)) do
+    list[#list + 1] = {"x." .. name, builtin.fields[name]}
+  end
+  return list
+end
+
+-- ---- searching
+
+local function lua_names(list)
+  for _, name in ipairs(sorted(lua.library)) do
+    list[#list + 1] = {name, lua.library[name][2]}
+  end
+end
+
+--- Everything: a list of {name, text}. `describe(value)` says what a variable of the session is.
+function catalogue.all(session, describe)
+  local list = {}
+  if session then
+    for name, value in session:variables() do list[#list + 1] = {name, describe(value)} end
+  end
+  for _, row in ipairs(commands.rows) do list[#list + 1] = {":" .. row.name, row.doc} end
+  for _, entry in ipairs(catalogue.library_names()) do list[#list + 1] = entry end
+  lua_names(list)
+  return list
+end
+
+--- Entries of catalogue.all whose name or text holds `word`, those with it in the name first.
+function catalogue.search(word, session, describe)
+  word = word:lower()
+  local named, told = {}, {}
+  for _, entry in ipairs(catalogue.all(session, describe)) do
+    if entry[1]:lower():find(word, 1, true) then
+      named[#named + 1] = entry
+    elseif entry[2]:lower():find(word, 1, true) then
+      told[#told + 1] = entry
+    end
+  end
+  return table.move(told, 1, #told, #named + 1, named)
+end
+
+return catalogue

@@ -1,0 +1,114 @@
+--- Pages about functions: ops, others in C, Lua's own, and those written in Lua, by the comment
+-- above them.
+
+local builtin = require "lutra.repl.help.builtin"
+local core = require "lutra.core"
+local lexer = require "lutra.repl.lexer"
+local lua = require "lutra.repl.help.lua"
+local ops = require "lutra.repl.help.ops"
+local source = require "lutra.repl.help.source"
+local wrap = require "lutra.repl.help.wrap"
+
+local functions = {}
+
+local by_function -- function in C -> {name, arguments, text}
+
+local function index_builtin()
+  by_function = {}
+  local libraries = {autograd = require "lutra.autograd"}
+  for name, row in pairs(builtin.functions) do
+    local library, field = name:match "^(%w+)%.(%w+)$"
+    local f = rawget(libraries[library] or core, field or name)
+    if f then by_function[f] = {"lt." .. name, row[1], row[2]} end
+  end
+  for name, row in pairs(builtin.methods) do
+    local f = core._methods[name]
+    if f then by_function[f] = {"x:" .. name, row[1], row[2]} end
+  end
+end
+
+-- The row of a function in C that is no op: {name, arguments, text}, or nil.
+local function find_builtin(f)
+  if not by_function then index_builtin() end
+  local row = by_function[f]
+  if row then return row end
+  local standard, name = lua.find(f)
+  if standard then return {name, standard[1], standard[2]} end
+end
+
+--- One line about a function, or nil where nothing is known.
+function functions.summary(f)
+  local row = find_builtin(f)
+  if row then return row[3]:match "^(.-[%.%?!]) %u" or row[3] end
+  local op = ops.find(f)
+  if op then return op.doc end
+  return source.summary(source.doc(f))
+end
+
+local function lua_page(name, f, width, paint)
+  local out = {paint("heading", wrap.code(source.call(name, source.signature(f)), width, 4))}
+  local where = source.where(f)
+  out[#out + 1] = paint("faint", "function in " .. where)
+  local doc = source.doc(f)
+  out[#out + 1] = ""
+  out[#out + 1] = doc and wrap.comment(doc, width)
+    or wrap.text("No comment stands above it. " .. name .. "?? shows its source.", width)
+  return table.concat(out, "\n")
+end
+
+local function builtin_page(row, width, paint)
+  return paint("heading", wrap.code(row[1] .. row[2], width, 4)) .. "\n\n"
+    .. wrap.text(row[3], width)
+end
+
+--- The page of a function that the user calls `name`.
+function functions.page(name, f, width, paint)
+  local row = find_builtin(f)
+  if row then return builtin_page(row, width, paint) end
+  local op = ops.find(f)
+  if op then return ops.page(op, width, paint) end
+  if source.place(f) then return lua_page(name, f, width, paint) end
+  return paint("heading", name) .. "\n\n" .. wrap.text("A function written in C, of which nothing "
+    .. "more is known.", width)
+end
+
+--- Lua code with its tokens coloured.
+function functions.colored(text, paint)
+  local known = {keyword = true, string = true, number = true, comment = true}
+  local parts = {}
+  for kind, token in lexer.tokens(text) do
+    -- A colour ends with its line, so that a pager may show any part.
+    parts[#parts + 1] = known[kind]
+      and token:gsub("[^\n]+", function(line) return paint(kind, line) end) or token
+  end
+  return table.concat(parts)
+end
+
+-- Without the indentation that all lines have.
+local function outdent(lines)
+  local least = math.huge
+  for _, line in ipairs(lines) do
+    if line:match "%S" then least = math.min(least, #line:match "^ *") end
+  end
+  local out = {}
+  for i, line in ipairs(lines) do out[i] = line:sub(least == math.huge and 1 or least + 1) end
+  return table.concat(out, "\n")
+end
+
+--- Lines of source below the place they are from.
+function functions.listing(where, lines, paint)
+  return paint("faint", "-- " .. where) .. "\n" .. functions.colored(outdent(lines), paint)
+end
+
+--- The source of a function, or nil and why there is none.
+function functions.source(name, f, paint)
+  local lines = source.text(f)
+  if lines then return functions.listing(source.where(f), lines, paint) end
+  local op = ops.find(f)
+  if op then return ops.source_text(op) end
+  local where = source.where(f)
+  if where then return nil, ("the source of %s is not here: %s"):format(name, where) end
+  return nil, ("%s is written in C"):format(name)
+end
+
+return functions

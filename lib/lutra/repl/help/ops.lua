@@ -1,0 +1,347 @@
+--- Pages about ops. All of a page comes from the op's row (lt.ops()) and from running its example
+-- (examples.lua) in small on the CPU: shapes from what goes in and comes out, dtypes by which are
+-- not refused, the gradient by whether one arrives.
+--
+-- Invariant: nothing of the user's changes: not the random numbers that follow, not how tensors
+-- print, no gradient.
+
+local core = require "lutra.core"
+local lt = require "lutra"
+local examples = require "lutra.repl.help.examples"
+local restore = require "lutra.restore"
+local show = require "lutra.repl.show"
+local source = require "lutra.repl.help.source"
+local wrap = require "lutra.repl.help.wrap"
+
+local ops = {}
+
+local dtypes = {
+  "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+}
+local sets = {
+  {"all", dtypes},
+  {"all but bool", {table.unpack(dtypes, 1, 9)}},
+  {"floats", {table.unpack(dtypes, 1, 4)}},
+  {"float64, float32", {table.unpack(dtypes, 1, 2)}},
+  {"integers and bool", {table.unpack(dtypes, 5)}},
+  {"integers", {table.unpack(dtypes, 5, 9)}},
+}
+
+-- What an argument of a type may be.
+local kinds = {
+  Tensor = "tensor", ["Tensor[]"] = "list of tensors", Operand = "tensor or number",
+  Index = "int64 tensor: positions, from 1", ["Index[]"] = "list of int64 tensors",
+  Scalar = "number", int = "whole number", float = "number", bool = "true or false",
+  string = "string", dtype = 'dtype, as "float32"', device = 'device, as "cpu" or "cuda:0"',
+  Generator = "lt.Generator", sizes = "sizes: 2, 3 or {2, 3}", ints = "whole numbers",
+  dim = "dimension: from 1, -1 is the last", dims = "one or several dimensions: from 1",
+  position = "position: from 1, -1 is the last",
+}
+
+-- ---- which functions are ops
+
+local by_function -- function -> {op = row, name = as the user calls it}
+
+local function index_functions()
+  by_function = {}
+  for _, op in ipairs(lt.ops()) do
+    if op.name:sub(1, 1) ~= "_" then
+      local in_place = op.variants.in_place and lt._methods[op.name .. "_"]
+      if in_place then by_function[in_place] = {op = op, name = op.name .. "_"} end
+      local method = op.variants.method and lt._methods[op.name]
+      if method then by_function[method] = {op = op, name = op.name} end
+      local f = op.variants["function"] and rawget(lt, op.name)
+      if f then by_function[f] = {op = op, name = op.name} end
+    end
+  end
+end
+
+--- The row of the op that a function is (a function, a method or an in-place method), or nil.
+function ops.find(f)
+  if not by_function then index_functions() end
+  local found = by_function[f]
+  return found and found.op
+end
+
+--- The rows of all ops that a user can call.
+function ops.public()
+  local list = {}
+  for _, op in ipairs(lt.ops()) do
+    local v = op.variants
+    if op.name:sub(1, 1) ~= "_" and (v["function"] or v.method or v.in_place) then
+      list[#list + 1] = op
+    end
+  end
+  return list
+end
+
+-- ---- how it is called
+
+local function parameters(op, first)
+  local list = {}
+  for i = first, #op.params do
+    local p = op.params[i]
+    list[#list + 1] = {name = p.name, optional = p.optional, default_text = p.default or "nil"}
+  end
+  return list
+end
+
+local function call_text(name, list)
+  local text = source.parameters_text(list)
+  return text:sub(1, 1) == "{" and name .. text or name .. "(" .. text .. ")"
+end
+
+--- The spellings of an op: a list of texts.
+function ops.signatures(op)
+  local list = {}
+  local name, v = op.name, op.variants
+  if v["function"] then list[#list + 1] = call_text("lt." .. name, parameters(op, 1)) end
+  if v.method then list[#list + 1] = call_text("x:" .. name, parameters(op, 2)) end
+  if v.in_place then list[#list + 1] = call_text("x:" .. name .. "_", parameters(op, 2)) end
+  return list
+end
+
+-- ---- trying an op
+
+-- An example as {f = the function it calls, arguments = text of what it is given}.
+local function read_example(text)
+  local name, inside = text:match "^lt%.([%w_]+)(%b())$"
+  if name and rawget(lt, name) then
+    return {f = rawget(lt, name), arguments = inside:sub(2, -2)}
+  end
+  local receiver, method
+  receiver, method, inside = text:match "^(.*):([%w_]+)(%b())$"
+  if not method then return nil end
+  inside = inside:sub(2, -2)
+  return {f = lt._methods[method], arguments = receiver .. (inside ~= "" and ", " .. inside or "")}
+end
+
+local function evaluate(text)
+  return table.pack(assert(load("return " .. text, "=example", "t", {lt = lt}))())
+end
+
+-- Which of the arguments are the tensors that the op is about: not positions, not masks, not
+-- targets of another dtype. A list of {place, tensor}.
+local function subjects(op, values)
+  local list, dtype = {}, nil
+  for i = 1, values.n do
+    local p, value = op.params[i], values[i]
+    local numeric = p and (p.type == "Tensor" or p.type == "Operand")
+    if numeric and p.name ~= "mask" and p.name ~= "condition" and lt.is_tensor(value)
+        and (not dtype or value.dtype == dtype) then
+      dtype = value.dtype
+      list[#list + 1] = {i, value}
+    elseif p and p.type == "Tensor[]" then
+      list[#list + 1] = {i, value}
+    end
+  end
+  return list
+end
+
+-- Calls the op as its example does, with its tensors replaced by convert(tensor).
+local function try(op, example, convert)
+  local values = evaluate(example.arguments)
+  for _, subject in ipairs(subjects(op, values)) do
+    local place, value = subject[1], subject[2]
+    if lt.is_tensor(value) then
+      values[place] = convert(value)
+    else
+      local list = {}
+      for i, x in ipairs(value) do list[i] = convert(x) end
+      values[place] = list
+    end
+  end
+  return table.pack(pcall(example.f, table.unpack(values, 1, values.n)))
+end
+
+local function takes(op, example, dtype)
+  local values = evaluate(example.arguments)
+  if #subjects(op, values) > 0 then
+    return try(op, example, function(x) return x:to(dtype) end)[1]
+  end
+  values[values.n + 1] = {dtype = dtype}
+  return (pcall(example.f, table.unpack(values, 1, values.n + 1)))
+end
+
+local function same_list(a, b)
+  for i = 1, math.max(#a, #b) do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
+end
+
+--- The dtypes an op takes: a list.
+function ops.dtypes(op)
+  local example, list = read_example(examples.of(op)), {}
+  for _, dtype in ipairs(dtypes) do
+    if takes(op, example, dtype) then list[#list + 1] = dtype end
+  end
+  return list
+end
+
+local function dtypes_text(op)
+  local list = ops.dtypes(op)
+  for _, set in ipairs(sets) do
+    if same_list(set[2], list) then return set[1] end
+  end
+  return #list > 0 and table.concat(list, ", ") or "see the doc"
+end
+
+-- The results that can have a gradient, added up with weights that do not cancel.
+local function weigh(results)
+  local total
+  local function add(x)
+    if type(x) == "table" then
+      for _, y in ipairs(x) do add(y) end
+    elseif lt.is_tensor(x) and x.requires_grad and x:numel() > 0 then
+      local sum = (x:reshape(-1) * lt.arange(1, x:numel()):to(x.dtype)):sum()
+      total = total and total + sum or sum
+    end
+  end
+  for i = 2, results.n do add(results[i]) end
+  return total
+end
+
+--- What a gradient does in an op: "yes", "zero everywhere" or "no".
+function ops.gradient(op)
+  local example = read_example(examples.of(op))
+  return lt.enable_grad(function()
+    local leaves = {}
+    local results = try(op, example, function(x)
+      local leaf = x:to("float32"):detach():clone():requires_grad_(true)
+      leaves[#leaves + 1] = leaf
+      return leaf:clone() -- so that it may be changed in place
+    end)
+    local total = results[1] and weigh(results)
+    if not total then return "no" end
+    total:backward()
+    for _, leaf in ipairs(leaves) do
+      if leaf.grad and leaf.grad:count_nonzero():item() > 0 then return "yes" end
+    end
+    return "zero everywhere"
+  end)
+end
+
+local function shape_of(value)
+  if lt.is_tensor(value) then return tostring(value.shape) end
+  if type(value) ~= "table" then return nil end
+  local list = {}
+  for i, x in ipairs(value) do
+    if not lt.is_tensor(x) then return nil end
+    list[i] = tostring(x.shape)
+  end
+  return #list > 0 and "[" .. table.concat(list, ", ") .. "]" or nil
+end
+
+local function shapes_of(values, first)
+  local list = {}
+  for i = first, values.n do list[#list + 1] = shape_of(values[i]) end
+  return table.concat(list, ", ")
+end
+
+--- The shapes of an op's example, as "{2, 3}, {3, 4} -> {2, 4}".
+function ops.shapes(op)
+  local example = read_example(examples.of(op))
+  local before = shapes_of(evaluate(example.arguments), 1)
+  local results = try(op, example, function(x) return x end)
+  local after = shapes_of(results, 2)
+  return (before ~= "" and before .. " " or "") .. "-> " .. (after ~= "" and after or "no tensor")
+end
+
+-- Runs f with the random numbers and the printing of tensors put back afterwards.
+local function aside(width, f)
+  local options = lt.get_printoptions()
+  local _ <close> = restore(lt.set_printoptions, options)
+  local _ <close> = restore(lt.set_rng_state, lt.get_rng_state())
+  lt.set_printoptions{linewidth = math.max(20, width)}
+  return lt.with_device("cpu", f)
+end
+
+--- An op's example and the text of its result, at most `width` columns wide where it can be.
+function ops.example(op, width)
+  local text = examples.of(op)
+  return aside(width, function()
+    local results = evaluate(text)
+    return text, show.values(table.unpack(results, 1, results.n))
+  end)
+end
+
+-- ---- the page
+
+local function devices_text(op)
+  local yes, no, away = {}, {}, {}
+  for device, supported in pairs(op.support) do
+    local here = device == "meta" or core._device_count(device) > 0
+    local list = not here and away or supported and yes or no
+    list[#list + 1] = device
+  end
+  for _, list in ipairs {yes, no, away} do table.sort(list) end
+  local text = table.concat(yes, ", ")
+  if #no > 0 then text = text .. "; not " .. table.concat(no, ", ") end
+  if #away > 0 then text = text .. " (not on this machine: " .. table.concat(away, ", ") .. ")" end
+  return text
+end
+
+-- "Tensor values, Index indices" -> "values (tensor), indices (int64 tensor: ...)"
+local function results_text(op)
+  local texts = {}
+  for result in (op.signature:match "%->%s*(.*)$" or "Tensor"):gmatch "[^,]+" do
+    local kind, name = result:match "^%s*(%S+)%s*([%w_]*)$"
+    if kind then
+      kind = kinds[kind] or kind
+      texts[#texts + 1] = name ~= "" and ("%s (%s)"):format(name, kind) or kind
+    else -- "Tensor or Index[]"
+      texts[#texts + 1] = result:gsub("[%w_]+[%[%]]*", kinds)
+    end
+  end
+  return table.concat(texts, ", ")
+end
+
+local function arguments_rows(op)
+  local rows = {}
+  for _, p in ipairs(op.params) do
+    local text = kinds[p.type] or p.type
+    if p.default == "nil" then
+      text = text .. ", or nil"
+    elseif p.default then
+      text = text .. "; " .. p.default .. " unless given"
+    elseif p.optional then
+      text = text .. ", or nil"
+    end
+    rows[#rows + 1] = {p.name, text}
+  end
+  return rows
+end
+
+--- The page of an op, for `width` columns; paint(kind, text) colours.
+function ops.page(op, width, paint)
+  return aside(width - 2, function()
+    local out = {}
+    for _, text in ipairs(ops.signatures(op)) do
+      out[#out + 1] = paint("heading", wrap.code(text, width, 4))
+    end
+    out[#out + 1] = ""
+    out[#out + 1] = wrap.text(op.doc, width)
+    out[#out + 1] = ""
+    out[#out + 1] = wrap.rows(arguments_rows(op), width, 2)
+    local facts = {
+      {"gives", results_text(op)}, {"shapes", ops.shapes(op)}, {"dtypes", dtypes_text(op)},
+      {"gradient", ops.gradient(op)}, {"devices", devices_text(op)},
+    }
+    out[#out + 1] = ""
+    out[#out + 1] = wrap.rows(facts, width, 0)
+    out[#out + 1] = ""
+    local code, result = ops.example(op, width - 2)
+    out[#out + 1] = paint("faint", "> ") .. wrap.code(code, width - 2, 4)
+    out[#out + 1] = result
+    return table.concat(out, "\n")
+  end)
+end
+
+--- What there is to see of an op's source: its row.
+function ops.source_text(op)
+  return ("%s%s\n  %s op, written in C: a row of src/tensor/ops.def"):format(op.name, op.signature,
+    op.kind)
+end
+
+return ops

@@ -1,0 +1,121 @@
+--- Pages about values: tensors, tables, strings that name dtypes and devices, everything else.
+--
+-- Invariant: calls no metamethod of the user's, and copies from no device: what a tensor on one
+-- holds is left to who prints it.
+
+local catalogue = require "lutra.repl.help.catalogue"
+local core = require "lutra.core"
+local things = require "lutra.repl.complete.things"
+local wrap = require "lutra.repl.help.wrap"
+
+local values = {}
+
+local most_read = 1 << 20 -- elements of a tensor that are read for its smallest and largest
+
+--- What a value is, in a few words.
+function values.describe(value)
+  if things.is_tensor(value) then
+    return ("tensor %s, %s on %s"):format(tostring(value.shape), value.dtype, value.device)
+  end
+  local name = things.metafield(value, "__name")
+  if type(value) == "table" and type(name) == "string" then return name end
+  return type(value)
+end
+
+local function range_text(x)
+  if x.device ~= "cpu" or x:numel() == 0 or x:numel() > most_read then return nil end
+  local low, high
+  require("lutra").no_grad(function()
+    if x.dtype == "bool" then x = x:to "uint8" end
+    low, high = x:min():item(), x:max():item()
+  end)
+  return ("from %.5g to %.5g"):format(low, high)
+end
+
+local function tensor_page(name, x, width, paint)
+  local rows = {
+    {"shape", tostring(x.shape)}, {"dtype", x.dtype}, {"device", x.device},
+    {"memory", ("%d bytes%s"):format(x.nbytes, x:is_contiguous() and "" or ", a view with gaps")},
+    {"gradient", x.requires_grad and (x.grad_fn and "wanted; made by " .. x.grad_fn or "wanted")
+      or "not wanted"},
+  }
+  local range = range_text(x)
+  if range then table.insert(rows, 4, {"values", range}) end
+  return paint("heading", name) .. ": a tensor\n\n" .. wrap.rows(rows, width, 2) .. "\n\n"
+    .. wrap.text(("?%s:sum, or any method, tells of that; :apropos finds others; :where %s tells "
+      .. "where its memory lies."):format(name, name), width)
+end
+
+-- Names in a row, as many as fit in each line.
+local function names_text(names, width)
+  return "  " .. wrap.text(table.concat(names, ", "), width - 2, 0):gsub("\n", "\n  ")
+end
+
+local function library_page(name, doc, t, width, paint)
+  local out = {paint("heading", name), ""}
+  if doc then out[#out + 1] = wrap.comment(doc, width) .. "\n" end
+  local names = {}
+  for key in next, t do
+    if type(key) == "string" and key:match "^[^_]" then names[#names + 1] = key end
+  end
+  for key in next, things.metafield(t, "__libraries") or {} do
+    if rawget(t, key) == nil then names[#names + 1] = key end
+  end
+  table.sort(names)
+  out[#out + 1] = names_text(names, width)
+  out[#out + 1] = ""
+  out[#out + 1] = wrap.text("?" .. name .. ".NAME tells more about one.", width)
+  return table.concat(out, "\n")
+end
+
+local function table_page(name, t, width, paint)
+  local count = 0
+  for _ in next, t do count = count + 1 end
+  local kind = things.metafield(t, "__name")
+  local text = ("%s with %d field%s"):format(type(kind) == "string" and "a " .. kind or "a table",
+    count, count == 1 and "" or "s")
+  local rows = {}
+  for key, value in next, t do
+    local shown = type(key) == "number" and ("[%s]"):format(key) or "[" .. type(key) .. "]"
+    rows[#rows + 1] = {type(key) == "string" and key or shown, values.describe(value)}
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  local more = #rows - 40
+  for i = #rows, 41, -1 do rows[i] = nil end
+  if more > 0 then rows[41] = {("... %d more"):format(more), ""} end
+  return paint("heading", name) .. ": " .. text .. (count > 0 and "\n\n" or "")
+    .. wrap.rows(rows, width, 2)
+end
+
+local function string_page(name, text, width, paint)
+  local ok, dtype = pcall(core._dtype, text)
+  if ok then
+    return paint("heading", text) .. "\n\n" .. wrap.text(("A dtype: %s, %d byte%s an element. "
+      .. "x:to \"%s\" converts; lt.%s is this string."):format(dtype.category == "floating"
+        and "floats" or dtype.category == "integer" and "integers" or "true and false", dtype.size,
+        dtype.size == 1 and "" or "s", text, text), width)
+  end
+  local is_device, device = pcall(core.device, text)
+  if is_device then
+    return paint("heading", text) .. "\n\n" .. wrap.text(("A device%s. x:to \"%s\" copies there; "
+      .. ":devices shows what lives on each."):format(device ~= text and ", in full " .. device
+        or "", text), width)
+  end
+  return paint("heading", name) .. ": " .. wrap.text(("a string of %d bytes; its methods are those "
+    .. "of string: ?string.format"):format(#text), width)
+end
+
+--- The page of a value that is no function and no class.
+function values.page(name, value, width, paint)
+  if things.is_tensor(value) then return tensor_page(name, value, width, paint) end
+  local library, doc = catalogue.library(value)
+  if library then return library_page(name, doc, value, width, paint) end
+  if type(value) == "table" then return table_page(name, value, width, paint) end
+  if type(value) == "string" then return string_page(name, value, width, paint) end
+  if value == nil or type(value) == "number" or type(value) == "boolean" then
+    return paint("heading", name) .. ": " .. type(value) .. " " .. tostring(value)
+  end
+  return paint("heading", name) .. ": a " .. values.describe(value)
+end
+
+return values
