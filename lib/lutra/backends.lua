@@ -26,6 +26,7 @@ local function switches(kind, title, names)
   return setmetatable({}, {
     __name = title,
     __index = get,
+    __names = names, -- where __index looks, for completion
     __newindex = function(_, field, value)
       local name = check(field)
       args.check(type(value) == "boolean", "%s.%s: the value is %s, it wants true or false",

@@ -640,9 +640,11 @@ static int method_record_stream(lua_State *L) {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* A metatable: the metamethods, with __index over methods; its pointer and its reference. */
+/* A metatable: the metamethods, with __index over methods, and the names of all that __index knows
+ * in __names, for completion; its pointer and its reference. */
 static const void *open_class(lua_State *L, const char *name, const luaL_Reg *meta,
-                              const luaL_Reg *methods, lua_CFunction index, int *ref) {
+                              const luaL_Reg *methods, const char *const *fields,
+                              lua_CFunction index, int *ref) {
   lua_newtable(L);
   lt_lua_setfuncs(L, meta);
   lua_pushstring(L, name);
@@ -653,6 +655,13 @@ static const void *open_class(lua_State *L, const char *name, const luaL_Reg *me
   lt_lua_setfuncs(L, methods);
   lua_pushcclosure(L, index, 3);
   lua_setfield(L, -2, "__index");
+  lua_newtable(L);
+  lt_lua_setfuncs(L, methods);
+  for (; *fields; fields++) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, *fields);
+  }
+  lua_setfield(L, -2, "__names");
   const void *pointer = lua_topointer(L, -1);
   *ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return pointer;
@@ -671,6 +680,8 @@ static void open_classes(lua_State *L, lt_Lua *S) {
                                             {"synchronize", stream_synchronize},
                                             {"close", stream_close},
                                             {NULL, NULL}};
+  static const char *const stream_fields[] = {"device", "priority", "cuda_stream", "stream_id",
+                                              NULL};
   static const luaL_Reg event_meta[] = {
       {"__gc", event_end}, {"__close", event_end}, {"__tostring", event_tostring}, {NULL, NULL}};
   static const luaL_Reg event_methods[] = {{"record", event_record},
@@ -680,10 +691,11 @@ static void open_classes(lua_State *L, lt_Lua *S) {
                                            {"elapsed_time", event_elapsed_time},
                                            {"close", event_end},
                                            {NULL, NULL}};
-  S->stream_meta =
-      open_class(L, "Stream", stream_meta, stream_methods, stream_index, &S->stream_meta_ref);
-  S->event_meta =
-      open_class(L, "Event", event_meta, event_methods, event_index, &S->event_meta_ref);
+  static const char *const event_fields[] = {"device", NULL};
+  S->stream_meta = open_class(L, "Stream", stream_meta, stream_methods, stream_fields, stream_index,
+                              &S->stream_meta_ref);
+  S->event_meta = open_class(L, "Event", event_meta, event_methods, event_fields, event_index,
+                             &S->event_meta_ref);
   lua_newtable(L); /* lightuserdata lt_Stream* -> its userdata, weak */
   lua_newtable(L);
   lua_pushliteral(L, "v");

@@ -60,18 +60,18 @@ static bool flag(const lt_LuaArgs *a, int p, bool otherwise) {
 static const lt_Signature method_signature = {
     .count = 5,
     .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("gradient", TENSOR),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_OPTION("create_graph", BOOL),
+              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
               LT_LUA_VALUE_OPTION("inputs")}};
 static const lt_Signature backward_signature = {
     .count = 5,
     .param = {LT_LUA_VALUE("tensors"), LT_LUA_VALUE_OPTION("grad_tensors"),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_OPTION("create_graph", BOOL),
+              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
               LT_LUA_VALUE_OPTION("inputs")}};
 static const lt_Signature grad_signature = {
     .count = 6,
     .param = {LT_LUA_VALUE("outputs"), LT_LUA_VALUE("inputs"), LT_LUA_VALUE_OPTION("grad_outputs"),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_OPTION("create_graph", BOOL),
-              LT_LUA_OPTION("allow_unused", BOOL)}};
+              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
+              LT_LUA_FLAG("allow_unused")}};
 
 /* x:backward{gradient, retain_graph, create_graph, inputs} */
 static int backward(lua_State *L) {
@@ -414,7 +414,10 @@ void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
   lt_lua_state(L)->runner_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_signature(L, -1, "_backward", &backward_signature, false);
+  lt_lua_set_signature(L, -1, "_grad", &grad_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
+  lt_lua_set_signature(L, -1, "backward", &method_signature, true);
   lua_pop(L, 2);
 }

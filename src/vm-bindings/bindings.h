@@ -161,9 +161,11 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 #define LT_LUA_PARAM(name_, type_)                                                                 \
   { .name = name_, .type = LT_PARAM_##type_ }
 #define LT_LUA_VALUE_OPTION(name_)                                                                 \
-  { .name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true }
+  { .name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true, .text = "nil" }
 #define LT_LUA_OPTION(name_, type_)                                                                \
-  { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true }
+  { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true, .text = "nil" }
+#define LT_LUA_FLAG(name_)                                                                         \
+  { .name = name_, .type = LT_PARAM_BOOL, .optional = true, .has_default = true, .text = "false" }
 
 /* ---- devices (accelerator.c) ----------------------------------------------------------------- */
 
@@ -218,6 +220,10 @@ void lt_lua_open_graph(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);
 void lt_lua_open_devices(lua_State *L, int functions, int methods);
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
+/* Tells help and completion the signature of the function `name` of the table at i; results = 1 in
+ * it means a tensor. */
+void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signature *signature,
+                          bool method);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);

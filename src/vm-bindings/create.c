@@ -136,11 +136,13 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
 static const lt_Signature tensor_signature = {
     .count = 4,
     .param = {LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE), LT_LUA_OPTION("device", DEVICE),
-              LT_LUA_OPTION("requires_grad", BOOL)}};
+              LT_LUA_FLAG("requires_grad")},
+    .results = 1};
 static const lt_Signature new_tensor_signature = {
     .count = 5,
     .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE),
-              LT_LUA_OPTION("device", DEVICE), LT_LUA_OPTION("requires_grad", BOOL)}};
+              LT_LUA_OPTION("device", DEVICE), LT_LUA_FLAG("requires_grad")},
+    .results = 1};
 
 /* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the
  * tensor itself if it fits. */
@@ -243,7 +245,10 @@ void lt_lua_open_create(lua_State *L, int functions, int methods) {
                                  {NULL, NULL}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_signature(L, -1, "tensor", &tensor_signature, false);
+  lt_lua_set_signature(L, -1, "as_tensor", &tensor_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
+  lt_lua_set_signature(L, -1, "new_tensor", &new_tensor_signature, true);
   lua_pop(L, 2);
 }

@@ -10,16 +10,16 @@ static const char *const kinds[] = {[LT_KIND_ELEMENTWISE] = "elementwise",
                                     [LT_KIND_VIEW] = "view",
                                     [LT_KIND_COMPOSITE] = "composite"};
 
-static const char *const types[LT_PARAM_TYPE_COUNT] = {
-    [LT_PARAM_TENSOR] = "Tensor",    [LT_PARAM_TENSORS] = "Tensor[]",
-    [LT_PARAM_OPERAND] = "Operand",  [LT_PARAM_INDEX] = "Index",
-    [LT_PARAM_SCALAR] = "Scalar",    [LT_PARAM_INT] = "int",
-    [LT_PARAM_FLOAT] = "float",      [LT_PARAM_BOOL] = "bool",
-    [LT_PARAM_STRING] = "string",    [LT_PARAM_DTYPE] = "dtype",
-    [LT_PARAM_DEVICE] = "device",    [LT_PARAM_GENERATOR] = "Generator",
-    [LT_PARAM_SIZES] = "sizes",      [LT_PARAM_INTS] = "ints",
-    [LT_PARAM_DIM] = "dim",          [LT_PARAM_DIMS] = "dims",
-    [LT_PARAM_POSITION] = "position"};
+static const char *const types[LT_PARAM_TYPE_COUNT + 1] = {
+    [LT_PARAM_TENSOR] = "Tensor",     [LT_PARAM_TENSORS] = "Tensor[]",
+    [LT_PARAM_OPERAND] = "Operand",   [LT_PARAM_INDEX] = "Index",
+    [LT_PARAM_SCALAR] = "Scalar",     [LT_PARAM_INT] = "int",
+    [LT_PARAM_FLOAT] = "float",       [LT_PARAM_BOOL] = "bool",
+    [LT_PARAM_STRING] = "string",     [LT_PARAM_DTYPE] = "dtype",
+    [LT_PARAM_DEVICE] = "device",     [LT_PARAM_GENERATOR] = "Generator",
+    [LT_PARAM_SIZES] = "sizes",       [LT_PARAM_INTS] = "ints",
+    [LT_PARAM_DIM] = "dim",           [LT_PARAM_DIMS] = "dims",
+    [LT_PARAM_POSITION] = "position", [LT_LUA_ANY] = "any"};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
@@ -96,9 +96,37 @@ static int ops(lua_State *L) {
   return 1;
 }
 
+/* In the registry: function -> {params, results, method}, of functions that are no ops. */
+static const char signatures = 0;
+
+static void push_signatures(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &signatures) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &signatures);
+}
+
+void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signature *g,
+                          bool method) {
+  i = lua_absindex(L, i);
+  push_signatures(L);
+  lua_getfield(L, i, name);
+  lua_createtable(L, 0, 3);
+  push_params(L, g);
+  lua_setfield(L, -2, "params");
+  push_results(L, g);
+  lua_setfield(L, -2, "results");
+  set_flag(L, "method", method);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
 void lt_lua_open_describe(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"ops", ops}, {NULL, NULL}};
   (void)methods;
+  push_signatures(L);
+  lua_setfield(L, functions, "_signatures");
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pop(L, 1);

@@ -2,6 +2,7 @@
  * --info` shows. */
 #include "bindings.h"
 
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
@@ -44,6 +45,23 @@ static int device_count(lua_State *L) {
   lua_pushinteger(L, type < 0 ? 0 : lt_device_count(type, why, sizeof why));
   lua_pushstring(L, why);
   return 2;
+}
+
+/* _devices_here() -> list of the full names of the devices that are known without waking a driver:
+ * of backends in use, and emulated ones */
+static int devices_here(lua_State *L) {
+  bool emulated = getenv("LUTRA_EMULATE") != NULL;
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (int t = 0; t < lt_device_type_count(); t++) {
+    bool host = t == LT_DEVICE_cpu || t == LT_DEVICE_meta;
+    int count = host || emulated || lt_device_loaded(t) ? lt_device_count(t, NULL, 0) : 0;
+    for (int i = 0; i < count; i++) {
+      lua_pushstring(L, lt_device_name((lt_Device){(uint8_t)t, (uint8_t)i}));
+      lua_rawseti(L, -2, ++n);
+    }
+  }
+  return 1;
 }
 
 static void set_string(lua_State *L, const char *key, const char *value) {
@@ -270,6 +288,7 @@ static int info(lua_State *L) {
 void lt_lua_open_devices(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"device", device},
                                     {"_device_count", device_count},
+                                    {"_devices_here", devices_here},
                                     {"device_properties", device_properties},
                                     {"synchronize", synchronize},
                                     {"get_default_device", get_default_device},

@@ -103,7 +103,7 @@ static int method_set_data(lua_State *L) {
 /* ---- nonzero --------------------------------------------------------------------------------- */
 
 static const lt_Signature nonzero_signature = {
-    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("as_tuple", BOOL)}};
+    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_FLAG("as_tuple")}, .results = 1};
 
 /* nonzero(self, as_tuple = false): positions as one tensor {n, ndim}, or a list of one for each
  * dim, which is what where(condition) gives. */
@@ -129,8 +129,7 @@ static int method_nonzero(lua_State *L) { return nonzero(L, true); }
 static const lt_Signature to_signature = {
     .count = 5,
     .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE),
-              LT_LUA_OPTION("dtype", DTYPE), LT_LUA_OPTION("non_blocking", BOOL),
-              LT_LUA_OPTION("copy", BOOL)}};
+              LT_LUA_OPTION("dtype", DTYPE), LT_LUA_FLAG("non_blocking"), LT_LUA_FLAG("copy")}};
 
 static bool is_dtype_name(const char *s) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
@@ -199,7 +198,8 @@ static int method_to(lua_State *L) {
   return lt_lua_call(L, LT_OP_to, false, &a);
 }
 
-static const lt_Signature cast_signature = {.count = 1, .param = {LT_LUA_PARAM("self", TENSOR)}};
+static const lt_Signature cast_signature = {
+    .count = 1, .param = {LT_LUA_PARAM("self", TENSOR)}, .results = 1};
 
 /* The op `to` on self with one more argument; the same box where nothing changes. */
 static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, bool non_blocking) {
@@ -228,18 +228,25 @@ static int method_cast(lua_State *L) {
   return convert(L, casts[i].name, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
 }
 
+static const lt_Signature host_signature = {
+    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_FLAG("non_blocking")}, .results = 1};
+static const lt_Signature cuda_signature = {.count = 3,
+                                            .param = {LT_LUA_PARAM("self", TENSOR),
+                                                      LT_LUA_OPTION("device", DEVICE),
+                                                      LT_LUA_FLAG("non_blocking")},
+                                            .results = 1};
+
+static const lt_Signature *move_signature(const char *name) {
+  return strcmp(name, "cuda") == 0 ? &cuda_signature : &host_signature;
+}
+
 /* x:cpu(), x:mps(), x:cuda([device]); each with non_blocking = false */
 static int method_device(lua_State *L) {
-  static const lt_Signature signatures[] = {
-      {.count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("non_blocking", BOOL)}},
-      {.count = 3,
-       .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE),
-                 LT_LUA_OPTION("non_blocking", BOOL)}}};
   lt_LuaArgs a;
   lt_Device device;
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
   bool cuda = strcmp(name, "cuda") == 0;
-  lt_lua_arguments(L, &a, name, &signatures[cuda], true);
+  lt_lua_arguments(L, &a, name, move_signature(name), true);
   if (cuda && a.arg[1].kind == LT_ARG_DEVICE)
     device = a.arg[1].device;
   else if (!lt_device_parse(name, &device))
@@ -251,6 +258,11 @@ static int method_device(lua_State *L) {
   bool non_blocking = flag->kind == LT_ARG_BOOL && flag->b;
   return convert(L, name, lt_arg_device(device), LT_NIL, non_blocking);
 }
+
+static const lt_Signature type_as_signature = {
+    .count = 2,
+    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_PARAM("other", TENSOR)},
+    .results = 1};
 
 static int method_type_as(lua_State *L) {
   lt_Tensor *other = lt_lua_check(L, 2, "type_as", "other");
@@ -266,6 +278,7 @@ static void set_conversions(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)i);
     lua_pushcclosure(L, method_cast, 3);
     lua_setfield(L, -2, casts[i].name);
+    lt_lua_set_signature(L, -1, casts[i].name, &cast_signature, true);
   }
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
@@ -273,6 +286,7 @@ static void set_conversions(lua_State *L) {
     lua_pushstring(L, devices[i]);
     lua_pushcclosure(L, method_device, 3);
     lua_setfield(L, -2, devices[i]);
+    lt_lua_set_signature(L, -1, devices[i], move_signature(devices[i]), true);
   }
 }
 
@@ -300,8 +314,11 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
                                     {NULL, NULL}};
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
+  lt_lua_set_signature(L, -1, "type_as", &type_as_signature, true);
+  lt_lua_set_signature(L, -1, "nonzero", &nonzero_signature, true);
   set_conversions(L);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_signature(L, -1, "nonzero", &nonzero_signature, false);
   lua_pop(L, 2);
 }

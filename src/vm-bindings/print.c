@@ -333,5 +333,6 @@ void lt_lua_open_print(lua_State *L, int functions, int methods) {
   lt_lua_state(L)->print = default_options;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_signature(L, -1, "set_printoptions", &options_signature, false);
   lua_pop(L, 1);
 }

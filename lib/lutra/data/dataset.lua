@@ -29,6 +29,7 @@ function Dataset:extend(name)
     args.show(name))
   local class = {__name = name, __len = self.__len, __tostring = self.__tostring}
   class.__index = index_by(class)
+  class.__names = class -- where __index looks, for completion
   return setmetatable(class, {
     __index = self, __call = construct, __name = "class " .. name,
     __tostring = function() return "class data." .. name end,

@@ -1,0 +1,121 @@
+--- The line of a command: the commands themselves with their help, then what the row of the command
+-- says of its argument.
+
+local commands = require "lutra.repl.commands"
+local modules = require "lutra.repl.complete.modules"
+local options = require "lutra.repl.options"
+local paths = require "lutra.repl.complete.paths"
+
+local complete = {}
+
+local function add_commands(add)
+  for _, row in ipairs(commands.rows) do
+    add(row.name, "command", row.doc)
+    for _, name in ipairs(row.also or {}) do add(name, "command", row.doc) end
+  end
+end
+
+-- The flags (--trace) and the words (full|short) of a usage.
+local function add_usage(usage, text, add)
+  for flag in usage:gmatch "%-%-[%w%-]+" do
+    if text:match "%-[%w%-]*$" then add(flag, "flag") end
+  end
+  local choice = not text:find "%s" and usage:match "^%[?([%l_]+|[%l_|]+)%]?$"
+  for word in (choice or ""):gmatch "[%l_]+" do add(word, "value") end
+end
+
+local function add_options(text, add)
+  local name = text:match "^(%S+)%s+%S*$"
+  for _, row in ipairs(options.rows) do
+    if not name then
+      add(row.name, "option", ("%s: %s"):format(tostring(options.value[row.name]), row.doc))
+    elseif row.name == name then
+      for _, word in ipairs(row.words or {}) do add(word, "value") end
+      if type(row.default) == "boolean" then
+        add("on", "value")
+        add("off", "value")
+      end
+    end
+  end
+end
+
+-- The word at the end of `text`, as words.lua splits it: where it starts, its quote or nil, and
+-- what it stands for.
+local function last_word(text)
+  local at, start, quote, parts = 1, 1, nil, {}
+  while at <= #text do
+    local c = text:sub(at, at)
+    if c == "\\" and quote ~= "'" then
+      at = at + 1
+      parts[#parts + 1] = text:sub(at, at)
+    elseif quote and c == quote then
+      quote = nil
+    elseif not quote and (c == "'" or c == '"') then
+      quote = c
+    elseif not quote and c:match "%s" then
+      start, parts = at + 1, {}
+    else
+      parts[#parts + 1] = c
+    end
+    at = at + 1
+  end
+  return start, quote, table.concat(parts)
+end
+
+local function escaper(quote)
+  if quote == "'" then return function(text) return quote .. text:gsub("'", "'\\''") end end
+  if quote then return function(text) return quote .. text:gsub('["\\]', "\\%0") end end
+  return function(text) return (text:gsub("[%s\"'\\]", "\\%0")) end
+end
+
+local shell_escape = "[^%w%._/%-%+:,@%%~=]"
+
+local function add_paths(place, text, add, argument)
+  local start, quote, plain = last_word(text)
+  local escape = escaper(quote)
+  if argument == "shell" and not quote then
+    escape = function(path) return (path:gsub(shell_escape, "\\%0")) end
+  end
+  place.first, place.match = place.offset + start, paths.base(plain)
+  paths.add(plain, escape, add, argument == "folder" and "folder" or nil)
+end
+
+local by_argument = {
+  file = add_paths, folder = add_paths, shell = add_paths,
+  command = function(place, text, add)
+    if text:find "%s" then return end
+    place.first, place.match = place.offset + 1, text
+    add_commands(add)
+  end,
+  option = function(_, text, add) add_options(text, add) end,
+  module = function(_, _, add) modules.add_loaded(add) end,
+}
+
+--- Is the text the line of a command, or of the shell? Its parts: "command" and the word; or the
+-- row and where its argument starts.
+function complete.parse(text)
+  local bang = text:match "^%s*!%s*()"
+  if bang then return commands.find "shell", bang end
+  local word, after = text:match "^%s*:%s*(%S*)()"
+  if not word or text:match "^%s*::" then return nil end
+  if after > #text then return "command", after - #word end
+  return commands.find(word), text:match("^%s*()", after)
+end
+
+--- Is the argument of the row code of Lua's?
+function complete.is_code(row) return row.argument == "code" or row.argument == "expression" end
+
+--- The source for the command's word.
+function complete.words(_, add) add_commands(add) end
+
+--- The source for the argument of `row`, whose text starts after place.offset.
+function complete.argument(place, row)
+  return function(_, add)
+    local text = place.text:sub(place.offset + 1)
+    add_usage(row.usage or "", text, add)
+    local source = by_argument[row.argument]
+    if source then source(place, text, add, row.argument) end
+  end
+end
+
+return complete

@@ -1,0 +1,44 @@
+--- Names of modules: those that are loaded and those that package.path would find.
+
+local host = require "lutra.repl.host"
+
+local modules = {}
+
+-- The modules and folders of modules under `folder` (of names with dots, "" or "a.b.").
+local function each_file(folder, visit)
+  for template in package.path:gmatch "[^;]+" do
+    local before, after = template:match "^([^%?]*)%?([^%?]*)$"
+    local path = before and before .. folder:gsub("%.", "/")
+    for _, name in ipairs(path and host.list(path == "" and "." or path) or {}) do
+      local inner = name:match "^([%w_%-]+)/$"
+      if inner then
+        visit(folder .. inner, true)
+      elseif after ~= "" and name:sub(-#after) == after and #name > #after then
+        visit(folder .. name:sub(1, -#after - 1), false)
+      end
+    end
+  end
+end
+
+--- Adds the modules whose names begin like `typed`.
+function modules.add(typed, add)
+  local folder = typed:match "^(.*%.)" or ""
+  for _, list in ipairs {package.loaded, package.preload} do
+    for name in next, list do
+      if type(name) == "string" then add(name, "module") end
+    end
+  end
+  each_file(folder, function(name, is_folder)
+    add(is_folder and name .. "." or name, is_folder and "folder" or "module")
+  end)
+end
+
+--- Adds the modules that were loaded from a file, for :reload.
+function modules.add_loaded(add)
+  for name in next, package.loaded do
+    local from_file = type(name) == "string" and package.searchpath(name, package.path)
+    if from_file then add(name, "module") end
+  end
+end
+
+return modules

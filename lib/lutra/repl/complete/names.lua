@@ -1,0 +1,102 @@
+--- Where a name can stand: keywords, variables of the text and the session, globals; in a table of
+-- arguments their names, with what they are when left out.
+
+local arguments = require "lutra.repl.complete.arguments"
+local globals = require "lutra.repl.globals"
+local tokens = require "lutra.repl.complete.tokens"
+local values = require "lutra.repl.complete.values"
+
+local names = {}
+
+local keywords = {}
+for word in ([[and break do else elseif end false for function goto if in local nil not or repeat
+    return then true until while]]):gmatch "%a+" do
+  keywords[word] = true
+end
+
+--- Is this a name that can be written after a dot?
+function names.is_identifier(text)
+  return type(text) == "string" and text:find "^[%a_][%w_]*$" ~= nil and not keywords[text]
+end
+
+local function add_variables(place, add)
+  for name in next, place.variables do add(name, "local") end
+  for name in next, place.assigned do add(name, "global") end
+  if place.session then
+    for name, value in place.session.locals:pairs() do add(name, "local", nil, value) end
+  end
+  for name, value in next, _G do
+    if type(name) == "string" then add(name, "global", nil, value) end
+  end
+  for _, name in ipairs(globals.names()) do add(name, "global", nil, package.loaded[name]) end
+end
+
+-- Is the cursor where a new name is declared: local a, b; for a, b; function f.g(a, b; goto a?
+local function is_declaration(list)
+  local at = #list
+  while tokens.is(list, at, ",") and tokens.name(list, at - 1) do at = at - 2 end
+  for _, word in ipairs {"local", "for", "goto", "::"} do
+    if tokens.is(list, at, word) then return true end
+  end
+  if not tokens.is(list, at, "(") then return false end
+  repeat
+    at = at - 1
+  until not (tokens.name(list, at) or tokens.is(list, at, ".") or tokens.is(list, at, ":"))
+  return tokens.is(list, at, "function")
+end
+
+local function add_attributes(list, add)
+  local at = #list
+  if not (tokens.is(list, at, "<") and tokens.name(list, at - 1)) then return false end
+  at = at - 2
+  while tokens.is(list, at, ",") do
+    at = at - 1
+    if tokens.is(list, at, ">") then at = at - 3 end
+    at = at - 1
+  end
+  if not tokens.is(list, at, "local") then return false end
+  add("close", "keyword", "its __close is called where the block ends")
+  add("const", "keyword", "it cannot be assigned")
+  return true
+end
+
+-- Adds the arguments that can be named at the cursor; returns whether there is one.
+local function add_arguments(call, add)
+  local any = false
+  arguments.missing(call, function(param)
+    local note = param.type .. (param.default and " = " .. param.default or "")
+    add(param.name, "argument", note, nil, param.name .. " =")
+    any = true
+  end)
+  return any
+end
+
+-- Adds the values that fit behind = or ==; returns whether there is one.
+local function add_values(place, call, add)
+  local list = place.read.list
+  local at = #list
+  if not (tokens.is(list, at, "=") or tokens.is(list, at, "==") or tokens.is(list, at, "~=")) then
+    return false
+  end
+  local kind = values.kind(place, call)
+  if kind then values.add(kind, add, true) end
+  return kind ~= nil
+end
+
+--- The source of completions of a name: calls add(text, kind, note, value, shown).
+function names.source(place, add)
+  local list = place.read.list
+  if add_attributes(list, add) then return end
+  if is_declaration(list) then
+    if tokens.is(list, #list, "local") then add("function", "keyword") end
+    return
+  end
+  local call = arguments.call(place)
+  local special = add_values(place, call, add)
+  if call and call.options and call.fresh then special = add_arguments(call, add) or special end
+  if special and place.read.prefix == "" then return end
+  add_variables(place, add)
+  for word in next, keywords do add(word, "keyword") end
+end
+
+return names

@@ -1,0 +1,35 @@
+--- One line about a value, for the list of completions. Runs nothing of the user's.
+
+local signatures = require "lutra.repl.complete.signatures"
+local things = require "lutra.repl.complete.things"
+
+local notes = {}
+
+local by_type = {
+  string = function(text)
+    return #text <= 30 and ("%q"):format(text):gsub("\\\n", "\\n") or #text .. " bytes"
+  end,
+  number = tostring,
+  boolean = tostring,
+  ["function"] = function(f, name) return signatures.text(f, name) end,
+  userdata = function(value)
+    if things.is_tensor(value) then
+      return ("%s {%s} %s"):format(value.dtype, table.concat(value.shape, ", "), value.device)
+    end
+    return things.metafield(value, "__name")
+  end,
+  table = function(t, name)
+    if things.is_class(t) then return signatures.text(t, name) or "class" end
+    local own = things.metafield(t, "__name")
+    return type(own) == "string" and own or "table"
+  end,
+}
+
+--- The note on a value that is called `name`; nil where there is nothing to say.
+function notes.of(value, name)
+  local describe = by_type[type(value)]
+  local note = describe and describe(value, name)
+  return type(note) == "string" and note or nil
+end
+
+return notes

@@ -1,0 +1,126 @@
+--- The parameters of functions, as far as they are written down: those of ops and of other
+-- functions in C by the op table, those of the Lua library by the texts they parse their arguments
+-- with.
+--
+-- A signature is {params = list of {name, type, default, required, list}, results = list of types,
+-- method = its first parameter is what stands before the colon}.
+
+local core = require "lutra.core"
+local args = require "lutra.args"
+local things = require "lutra.repl.complete.things"
+
+local signatures = {}
+
+local by_function -- function -> signature, of what is written in C
+
+local lists = {sizes = true, ints = true, dims = true, ["Tensor[]"] = true, list = true}
+
+-- A row of core.ops() or core._signatures as a signature; without self for a method.
+local function from_row(row, method)
+  local params, results = {}, {}
+  for i, param in ipairs(row.params) do
+    if i > 1 or not method then
+      params[#params + 1] = {name = param.name, type = param.type, required = not param.optional,
+        default = param.optional and (param.default or "nil") or nil, list = lists[param.type]}
+    end
+  end
+  for i, result in ipairs(row.results) do results[i] = result.type end
+  return {params = params, results = results, method = method}
+end
+
+local function read_core()
+  by_function = setmetatable({}, {__mode = "k"})
+  local function add(f, row, method)
+    if f and not by_function[f] then by_function[f] = from_row(row, method) end
+  end
+  for f, row in next, core._signatures do add(f, row, row.method) end
+  for _, op in ipairs(core.ops()) do
+    add(core[op.name], op, false)
+    add(core._ops[op.name], op, false)
+    add(core._methods[op.name], op, true)
+    add(core._methods[op.name .. "_"], op, true)
+  end
+end
+
+-- A default as it is written in code.
+local function literal(value)
+  if type(value) == "string" then return ("%q"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local parts = {}
+  for i, part in ipairs(value) do parts[i] = literal(part) end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+-- A list that args compiled, as a signature.
+local function from_parser(parameters)
+  local params = {}
+  for i, p in ipairs(parameters) do
+    params[i] = {name = p.name, type = table.concat(p.kinds, "|"), required = not p.optional,
+      default = p.optional and literal(p.default) or nil, list = p.is_list}
+  end
+  return {params = params, results = {}}
+end
+
+-- The parser among a function's upvalues: the one called `name`, else the first.
+local function parser_of(f, name)
+  local first
+  for i = 1, 255 do
+    local upvalue, value = debug.getupvalue(f, i)
+    if not upvalue then break end
+    local parameters, title = args.describe(value)
+    if title and (title == name or title:match "[^.]*$" == name) then return parameters end
+    first = first or parameters
+  end
+  return first
+end
+
+-- What a class's objects are made with: the parser of its init, or an optimizer's rows of options.
+local function of_class(class)
+  local name = rawget(class, "__name")
+  local options = things.field({value = class}, "options")
+  local optimizer = package.loaded["lutra.optim.optimizer"]
+  if optimizer and options and things.inherits(class, optimizer) then
+    local params = {{name = "params", type = "Tensor[]", required = true, list = true}}
+    for _, row in ipairs(options.value) do
+      params[#params + 1] = {name = row[1], type = type(row[2]), default = literal(row[2])}
+    end
+    return {params = params, results = {}}
+  end
+  local init = things.field({value = class}, "init")
+  return init and type(init.value) == "function" and signatures.of(init.value, name) or nil
+end
+
+--- The signature of a function or class, called `name` by the user, or nil. Runs nothing of it.
+function signatures.of(f, name)
+  if type(f) == "function" then
+    if not by_function then read_core() end
+    if by_function[f] then return by_function[f] end
+    local parameters = parser_of(f, name)
+    return parameters and from_parser(parameters)
+  end
+  if things.is_class(f) then return of_class(f) end
+end
+
+local function lua_parameters(f)
+  local info = debug.getinfo(f, "Su")
+  if info.what == "C" then return nil end
+  local names = {}
+  for i = 1, info.nparams do names[i] = debug.getlocal(f, i) end
+  if names[1] == "self" then table.remove(names, 1) end
+  if info.isvararg then names[#names + 1] = "..." end
+  return names
+end
+
+--- The parameters of a function as one line, "(size, dtype = nil)"; nil where they are not known.
+function signatures.text(f, name)
+  local signature = signatures.of(f, name)
+  local names = {}
+  for i, param in ipairs(signature and signature.params or {}) do
+    names[i] = param.name .. (param.default and " = " .. param.default or "")
+  end
+  if not signature then names = type(f) == "function" and lua_parameters(f) end
+  if not names then return nil end
+  return "(" .. table.concat(names, ", ") .. ")"
+end
+
+return signatures

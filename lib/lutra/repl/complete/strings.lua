@@ -1,0 +1,64 @@
+--- Within a string that is not closed: a dtype or a device where one is wanted, a key of a table,
+-- the name of a module behind require, else a path.
+
+local arguments = require "lutra.repl.complete.arguments"
+local expression = require "lutra.repl.complete.expression"
+local modules = require "lutra.repl.complete.modules"
+local paths = require "lutra.repl.complete.paths"
+local things = require "lutra.repl.complete.things"
+local tokens = require "lutra.repl.complete.tokens"
+local values = require "lutra.repl.complete.values"
+
+local strings = {}
+
+local escapes = {["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\"}
+
+-- A function that writes a text so that it can stand in a string that opened with `quote`.
+local function escaper(quote)
+  if quote:sub(1, 1) == "[" then return function(text) return text end end
+  return function(text)
+    return (text:gsub("[%c\\" .. quote .. "]", function(c)
+      return escapes[c] or c == quote and "\\" .. c or ("\\%03d"):format(c:byte())
+    end))
+  end
+end
+
+-- Adds the string keys of the thing that is indexed: its own, and fields that a metatable adds.
+local function add_keys(thing, escape, add)
+  local own = type(thing.value) == "table" and thing.value or {}
+  things.members(thing, function(name, value)
+    if type(name) ~= "string" then return end
+    local method = things.is_callable(value) and not things.module_state(value)
+    if rawget(own, name) == nil and method then return end
+    add(escape(name), "key", nil, value, nil, name)
+  end)
+end
+
+local function read_plain(read)
+  if read.quote:sub(1, 1) == "[" then return (read.prefix:gsub("^\r?\n", "")) end
+  return tokens.unescape(read.prefix)
+end
+
+--- The source of completions in a string.
+function strings.source(place, add)
+  local read = place.read
+  local list, escape = read.list, escaper(read.quote)
+  local plain = read_plain(read)
+  local call = arguments.call(place)
+  local kind = values.kind(place, call)
+  place.match = plain
+  if kind then return values.add(kind, add) end
+  if tokens.is(list, #list, "[") and read.open[#read.open] == #list then
+    local first = expression.start(read, #list - 1)
+    local thing = first and expression.resolve(place, first, #list - 1)
+    if thing then add_keys(thing, escape, add) end
+    return
+  end
+  if call and call.thing and rawequal(call.thing.value, require) then
+    return modules.add(plain, add)
+  end
+  place.match = paths.base(plain)
+  paths.add(plain, escape, add)
+end
+
+return strings
