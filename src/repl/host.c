@@ -49,7 +49,10 @@ static int host_reset(lua_State *L) {
 // readline(prompt) -> line | nil, "eof" | nil, "interrupt"
 static int host_readline(lua_State *L) {
   char *line = NULL;
-  enum lt_repl_read result = lt_repl_readline(luaL_checkstring(L, 1), &line);
+  const char *prompt = luaL_checkstring(L, 1);
+  lua_State *held = lt_repl_interrupt_hold(); // at a breakpoint
+  enum lt_repl_read result = lt_repl_readline(prompt, &line);
+  lt_repl_interrupt_go_on(held);
   if (result == LT_REPL_LINE) {
     lua_pushstring(L, line);
     free(line);
@@ -75,6 +78,12 @@ static int host_editor(lua_State *L) {
 // interrupts() -> how many Ctrl-C since clear_interrupts()
 static int host_interrupts(lua_State *L) {
   lua_pushinteger(L, lt_repl_interrupts());
+  return 1;
+}
+
+// keep(boolean) -> what it was: does no number of Ctrl-C end the program
+static int host_keep(lua_State *L) {
+  lua_pushboolean(L, lt_repl_interrupt_keep(lua_toboolean(L, 1)));
   return 1;
 }
 
@@ -151,6 +160,7 @@ int luaopen_lutra_repl_host(lua_State *L) {
       {"editor", host_editor},
       {"interrupts", host_interrupts},
       {"clear_interrupts", host_clear_interrupts},
+      {"keep", host_keep},
       {"isatty", host_isatty},
       {"pending", host_pending},
       {"append", host_append},

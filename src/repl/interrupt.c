@@ -103,6 +103,20 @@ int lt_repl_reset(lua_State *L, lua_State *co) {
 
 int lt_repl_interrupts(void) { return presses; }
 
+lua_State *lt_repl_interrupt_hold(void) {
+  lua_State *held = running;
+  running = NULL;
+  return held;
+}
+
+void lt_repl_interrupt_go_on(lua_State *held) { running = held; }
+
+bool lt_repl_interrupt_keep(bool keep) {
+  bool before = keep_alive;
+  keep_alive = keep;
+  return before;
+}
+
 void lt_repl_interrupt_clear(void) {
   presses = 0;
   atomic_store(&lt_interrupt_flag, false);

@@ -40,6 +40,14 @@ int lt_repl_reset(lua_State *L, lua_State *co);
 int lt_repl_interrupts(void);
 void lt_repl_interrupt_clear(void);
 
+// While a person is asked something in the middle of a computation: Ctrl-C is for the question, and
+// stops nothing. Returns what go_on wants.
+lua_State *lt_repl_interrupt_hold(void);
+void lt_repl_interrupt_go_on(lua_State *held);
+
+// Changes `keep` of install; returns what it was.
+bool lt_repl_interrupt_keep(bool keep);
+
 // ---- lineread.c
 
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };

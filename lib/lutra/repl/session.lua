@@ -7,6 +7,7 @@
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"
 local commands = require "lutra.repl.commands"
+local failure = require "lutra.repl.failure"
 local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
 local lexer = require "lutra.repl.lexer"
@@ -25,7 +26,8 @@ session.__index = session
 --   cells    {text, ok, gave = number of results} by number, those that were run
 --   locals   the local variables that live on (lutra.repl.locals)
 --   kept     the results in _ and _1 to _9 (lutra.repl.results)
---   failure  of the cell before: {value}, or nil
+--   failure  of the cell before (lutra.repl.failure), or nil
+--   debugger that inputs are for (lutra.repl.debugger), or nil
 --   typed    a person types: stdin is a terminal
 function session.new()
   return setmetatable({
@@ -46,6 +48,7 @@ end
 
 -- Functions made of user code here, so that tracebacks can call them "cell".
 local mains = setmetatable({}, {__mode = "k"})
+session.mains = mains
 
 --- Runs f(...) in a coroutine of its own. Returns true and its results packed, or false after
 -- having said what went wrong; the failure is in self.failure. `on_failure(co)` sees the coroutine
@@ -55,7 +58,10 @@ function session:guard(f, on_failure, ...)
   local co = coroutine.create(f)
   local results = table.pack(host.resume(co, ...))
   if results[1] then return true, table.pack(table.unpack(results, 2, results.n)) end
-  self.failure = {value = results[2]}
+  if not self.debugger then -- an error while one is looked into does not take its place
+    local took, failed = pcall(failure.take, results[2], co, mains)
+    self.failure = took and failed or self.failure
+  end
   local ok, text = pcall(traceback.format, results[2], co, mains)
   if on_failure then pcall(on_failure, co) end
   host.clear_interrupts()
@@ -180,6 +186,7 @@ end
 
 --- Runs one whole input. Returns true when it ends the session.
 function session:execute(text)
+  if self.debugger then return self.debugger:execute(text, run_command) end
   local kind = session.kind(text)
   if kind == "command" then return run_command(self, text) end
   if kind then return spelled(self, kind, text) end
@@ -208,9 +215,14 @@ local function ends_cell(line, typed)
   return typed and not line:match "%S" and not host.pending()
 end
 
+--- What stands before an input.
+function session:prompt()
+  return self.debugger and self.debugger:prompt() or ("[%d]> "):format(self.number)
+end
+
 -- Reads lines until they are an input. Returns its text, or nil and why.
 function session:read()
-  local prompt = ("[%d]> "):format(self.number)
+  local prompt = self:prompt()
   local indent = self.typed and (" "):rep(#prompt) or ""
   local lines = {}
   while true do
@@ -228,6 +240,7 @@ function session:turn()
   local text, why = self:read()
   if not text then
     if why == "eof" then io.stdout:write "\n" end
+    if why == "eof" and self.debugger then return self.debugger:leave "continue" end
     return why == "eof"
   end
   if self.typed then history.add(text) end

@@ -1,0 +1,203 @@
+--- Looking into frames: what is typed is evaluated with the names of the selected one.
+--
+-- Idea: an input is compiled with an _ENV of its own, whose names are, in this order, the frame's
+-- locals, its upvalues, the session's locals, its globals; so reading and assigning need no other
+-- syntax. The frames are those of a failed cell (copies), or of code that stopped at
+-- lt.breakpoint() and goes on later (live).
+--
+-- While session.debugger is set, the session reads inputs for it: session:execute gives them to
+-- debugger:execute.
+
+local cell = require "lutra.repl.cell"
+local host = require "lutra.repl.host"
+local show = require "lutra.repl.show"
+local source = require "lutra.repl.source"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+local traceback = require "lutra.repl.traceback"
+
+local debugger = {}
+debugger.__index = debugger
+
+-- The innermost frame of the user's.
+local function first_own(frames)
+  for i, frame in ipairs(frames) do
+    if not frame.library then return i end
+  end
+  return 1
+end
+
+--- Starts looking into `frames`. `options`: session; prompt (a text); live: code that goes on when
+-- this ends. Its fields: selected (place in frames), verdict (how it ended: "continue", "quit",
+-- "next", "step"; nil while it goes on).
+function debugger.new(frames, options)
+  return setmetatable({
+    frames = frames,
+    session = options.session,
+    live = options.live,
+    text = options.prompt,
+    selected = first_own(frames),
+  }, debugger)
+end
+
+--- The prompt.
+function debugger:prompt() return self.text end
+
+--- Ends it; a live program goes on, or is stopped ("quit").
+function debugger:leave(verdict)
+  self.verdict = verdict
+  if self.session.debugger == self then self.session.debugger = self.outer end
+end
+
+--- Makes it the one that the session's inputs are for.
+function debugger:enter()
+  self.outer = self.session.debugger
+  self.session.debugger = self
+end
+
+function debugger:frame() return self.frames[self.selected] end
+
+-- ---- names
+
+-- The variable that `name` means in the frame, or nil.
+local function find(frame, name)
+  local list = frame.list()
+  for i = #list, 1, -1 do
+    if list[i].name == name and list[i].kind ~= "vararg" then return list[i] end
+  end
+end
+
+--- The names of the selected frame's variables, those that hide others once.
+function debugger:names()
+  local names, seen = {}, {}
+  for _, variable in ipairs(self:frame().list()) do
+    if variable.kind ~= "vararg" and not seen[variable.name] then
+      seen[variable.name] = true
+      names[#names + 1] = variable.name
+    end
+  end
+  return names
+end
+
+-- The globals of code that is evaluated in the frame.
+local function environment(session, frame)
+  local meta = {}
+  function meta.__index(_, name)
+    local variable = find(frame, name)
+    if variable then return variable.value end
+    local found, value = session.locals:get(name)
+    if found then return value end
+    return frame.globals[name]
+  end
+  function meta.__newindex(_, name, value)
+    local variable = find(frame, name)
+    if variable then return frame.set(variable, value) end
+    if session.locals:assign(name, value) then return end
+    frame.globals[name] = value
+  end
+  return setmetatable({}, meta)
+end
+
+local function varargs(frame)
+  local values = {n = 0}
+  for _, variable in ipairs(frame.list()) do
+    if variable.kind == "vararg" then
+      values.n = values.n + 1
+      values[values.n] = variable.value
+    end
+  end
+  return values
+end
+
+-- Evaluates an input in the selected frame and shows what it gives.
+local function evaluate(self, text)
+  local session, frame = self.session, self:frame()
+  host.sources.debug = text
+  local status, code = cell.read(text, "=debug")
+  if status ~= "complete" then return session:complain(traceback.format(code)) end
+  if not code.body then return end
+  local f = load(code.body, "=debug", "t", environment(session, frame))
+  session:guard(function()
+    local values = varargs(frame)
+    local results = table.pack(f(table.unpack(values, 1, values.n)))
+    if results.n > 0 and not code.quiet then
+      io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
+    end
+  end)
+end
+
+--- Runs one input. Commands with a colon are the session's; the rest is evaluated in the frame.
+function debugger:execute(text, run_command)
+  local word = text:match "^%s*:%s*(%S*)" or text:match "^%s*(%a+)%s*$"
+  local is_command = text:match "^%s*:" ~= nil
+  local leaves = word == "quit" or word == "exit" or word == "q"
+  if leaves and (is_command or not find(self:frame(), word)) then
+    io.stdout:write(self.live and "stopping what ran\n"
+      or "left the debugger; :quit again ends the session\n")
+    return self:leave "quit"
+  end
+  if self.session.kind(text) then return run_command(self.session, text) end
+  evaluate(self, text)
+end
+
+-- ---- showing
+
+local function place(frame)
+  return (frame.chunk:match "^[@=](.*)$" or "code") .. ":" .. frame.line
+end
+
+--- The list of frames, the selected one marked.
+function debugger:backtrace()
+  local lines, width = {}, style.width()
+  for i, frame in ipairs(self.frames) do
+    local line = ("%s %d  %s: in %s"):format(i == self.selected and ">" or " ", i, place(frame),
+      frame.label)
+    line = texts.cut(line, width)
+    if i == self.selected then
+      line = style.paint("heading", line)
+    elseif frame.library then
+      line = style.paint("faint", line)
+    end
+    lines[#lines + 1] = line
+    if frame.skipped then lines[#lines + 1] = ("  ... %d more ..."):format(frame.skipped) end
+  end
+  return table.concat(lines, "\n")
+end
+
+-- A value in one line. Runs __tostring, which may fail.
+local function brief(value, width)
+  local core = package.loaded["lutra.core"]
+  if core and core.is_tensor(value) and value:numel() > 1 then
+    return ("tensor %s %s on %s"):format(value.shape, value.dtype, value.device)
+  end
+  local ok, text = pcall(show.value, value)
+  if not ok then return ("(a %s that cannot be shown)"):format(type(value)) end
+  return texts.cut(text:gsub("%s*\n%s*", " "), math.max(8, width))
+end
+
+--- The variables of the selected frame, one a line.
+function debugger:variables()
+  local lines, width = {}, style.width()
+  for _, variable in ipairs(self:frame().list()) do
+    local name = variable.name
+    local note = variable.kind == "upvalue" and "  (outer)" or ""
+    lines[#lines + 1] = ("  %s = %s%s"):format(name,
+      brief(variable.value, width - texts.width(name) - #note - 5), note)
+  end
+  return #lines > 0 and table.concat(lines, "\n") or "  no local variables"
+end
+
+--- The lines of source around the place where the selected frame is.
+function debugger:source()
+  local frame = self:frame()
+  local text = source.text(frame.chunk)
+  return text and source.block(text, frame.line, {}) or "  (no source)"
+end
+
+--- All of the selected frame.
+function debugger:report()
+  local frame = self:frame()
+  return ("%s: in %s\n%s\n%s"):format(place(frame), frame.label, self:source(), self:variables())
+end
+
+return debugger

@@ -1,0 +1,136 @@
+--- The frames of a coroutine as a debugger shows them: those of Lua functions, but not the prompt's.
+--
+-- A frame is a table with label ("function 'f'"), chunk (as in debug.getinfo's `source`), line,
+-- library (is it one of Lutra's own), a number `height` that does not change while the frame lives
+-- (calls below it, from the outermost: 0), and two functions: list() gives its variables {name,
+-- kind = "local" | "upvalue" | "vararg", index, value}, the ones that hide others last;
+-- set(variable, value) changes one.
+--
+-- Invariant: a live frame reads and writes the variables themselves; a taken one is a copy, which
+-- holds values but no stack.
+
+local traceback = require "lutra.repl.traceback"
+
+local frames = {}
+
+local FIRST, LAST = 100, 20 -- of a deep recursion these are kept: innermost, outermost
+
+local here = debug.getinfo(1, "S").source
+local repl_folder = here:match "^(.*[/\\])frames%.lua$" or "@lutra/repl/"
+local library_folder = repl_folder:match "^(.*[/\\])repl[/\\]$" or "@lutra/"
+
+local function starts(text, prefix) return text:sub(1, #prefix) == prefix end
+
+local function label_of(info, mains)
+  if mains and mains[info.func] then return "cell" end
+  if info.what == "main" then return "main chunk" end
+  if not info.name then return ("function <%s:%d>"):format(info.short_src, info.linedefined) end
+  local kind = info.namewhat == "method" and "method" or "function"
+  return ("%s '%s'"):format(kind, info.name)
+end
+
+-- Names that no one wrote: "(temporary)", and what the prompt adds to a cell.
+local function is_hidden(name) return name:match "^%(" or name:match "^lutra_" end
+
+-- The variables of the frame at `level` of `co`.
+local function variables(co, level, func)
+  local list = {}
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(func, i)
+    if not name then break end
+    if not is_hidden(name) and name ~= "_ENV" then
+      list[#list + 1] = {name = name, kind = "upvalue", index = i, value = value}
+    end
+  end
+  for i = 1, math.huge do
+    local name, value = debug.getlocal(co, level, -i)
+    if not name then break end
+    list[#list + 1] = {name = "...", kind = "vararg", index = -i, value = value}
+  end
+  for i = 1, 255 do
+    local name, value = debug.getlocal(co, level, i)
+    if not name then break end
+    if not is_hidden(name) then
+      list[#list + 1] = {name = name, kind = "local", index = i, value = value}
+    end
+  end
+  return list
+end
+
+-- The table that is the globals of a function.
+local function globals_of(func)
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(func, i)
+    if not name then break end
+    if name == "_ENV" and type(value) == "table" then return value end
+  end
+  return _G
+end
+
+-- The frame at `level` of `co` without its functions, and the function that runs there; nil when
+-- it is not one to show.
+local function describe(co, level, last, mains)
+  local info = debug.getinfo(co, level, "Slnf")
+  if not info or info.what == "C" or starts(info.source, repl_folder) then return nil end
+  return {
+    label = label_of(info, mains),
+    chunk = info.source,
+    line = info.currentline,
+    library = starts(info.source, library_folder),
+    height = last - level,
+    globals = globals_of(info.func),
+  }, info.func
+end
+
+-- Calls make(frame, level, func) for the frames of `co`, the innermost first, and returns the
+-- frames. How many levels in the middle of a deep recursion were left out is `skipped` of the frame
+-- before them.
+local function collect(co, mains, make)
+  local last, list = traceback.last_level(co), {}
+  local level = 0
+  local function add()
+    local frame, func = describe(co, level, last, mains)
+    if frame then list[#list + 1] = make(frame, level, func) end
+  end
+  while level <= last and #list < FIRST do
+    add()
+    level = level + 1
+  end
+  if last - level >= LAST then
+    list[#list].skipped = last - LAST + 1 - level
+    level = last - LAST + 1
+  end
+  while level <= last do
+    add()
+    level = level + 1
+  end
+  return list
+end
+
+--- Copies the frames of `co`, which has failed. mains: a set of functions that are called "cell".
+function frames.take(co, mains)
+  return collect(co, mains, function(frame, level, func)
+    local list = variables(co, level, func)
+    function frame.list() return list end
+    function frame.set(variable, value) variable.value = value end
+    return frame
+  end)
+end
+
+--- The frames of `co`, which goes on later. Their functions must be called from another coroutine.
+function frames.live(co, mains)
+  return collect(co, mains, function(frame, _, func)
+    local function level() return traceback.last_level(co) - frame.height end
+    function frame.list() return variables(co, level(), func) end
+    function frame.set(variable, value)
+      if variable.kind == "upvalue" then
+        debug.setupvalue(func, variable.index, value)
+      else
+        debug.setlocal(co, level(), variable.index, value)
+      end
+    end
+    return frame
+  end)
+end
+
+return frames
