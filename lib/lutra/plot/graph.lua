@@ -3,8 +3,8 @@
 -- A graph is {nodes, total, leaves, by_age}: nodes in the order in which they are found from the
 -- tensor, breadth first, at most so many of `total`. A node is {number, name, shape (of what it
 -- made), saved (bytes), freed, below = list of nodes and leaves, uses = how many edges lead to it,
--- height = the longest way down to a leaf}. A leaf is {leaf = tensor, name, shape}. What a node leads
--- to that is beyond the limit is {cut = true}. by_age has the nodes, the oldest first.
+-- height = the longest way down to a leaf}. A leaf is {leaf = tensor, name, shape}. What a node
+-- leads to that is beyond the limit is {cut = true}. by_age has the nodes, the oldest first.
 
 local core = require "lutra.core"
 

@@ -61,6 +61,8 @@ commands.rows = {
   {name = "plot", usage = "[--hist] [--bins N] [--points] EXPR[, EXPR]", module = "plot",
     group = "looking", argument = "expression",
     doc = "a tensor as a curve (of x and y, of each row), or as a histogram"},
+  {name = "image", usage = "[--out FILE.ppm] EXPR", module = "image", group = "looking",
+    argument = "expression", doc = "a tensor as a picture; of a batch, a grid"},
   {name = "grad", usage = "[--svg FILE] [--lines N] EXPR", module = "grad", group = "looking",
     argument = "expression", doc = "the graph behind a tensor, as text or as an SVG picture"},
   {name = "time", usage = "CODE", module = "time", group = "time", argument = "code",

@@ -1,0 +1,104 @@
+--- :image, a tensor as a picture in the terminal or a file.
+
+local core = require "lutra.core"
+local host = require "lutra.repl.host"
+local look = require "lutra.repl.look"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local image = {}
+
+local MOST, GAP = 64, 1 -- pictures of a batch, pixels between them
+
+local function fail(message, ...) error("image: " .. message:format(...), 0) end
+
+-- Bits of colour that the terminal shows, nil without colours.
+local function depth()
+  if not style.on(1) or not texts.is_utf8() then return nil end
+  local says = os.getenv "COLORTERM" or ""
+  return (says:find "truecolor" or says:find "24bit") and 24 or 8
+end
+
+-- Columns and rows of pixels that there is room for.
+local function room()
+  local _, rows = host.terminal_size()
+  return style.width() - 1, 2 * math.max(4, (rows or 26) - 3)
+end
+
+-- How many pictures of a batch stand in a row, and their size: the largest at which all fit.
+local function grid(count, width, height, room_x, room_y)
+  local best
+  for columns = 1, count do
+    local rows = (count + columns - 1) // columns
+    local cell_x, cell_y = (room_x + GAP) // columns - GAP, (room_y + GAP) // rows - GAP
+    if cell_x >= 1 and cell_y >= 1 then
+      local w, h = require("lutra.plot.pixels").fit(width, height, cell_x, cell_y)
+      if not best or w * h > best.width * best.height then
+        best = {columns = columns, width = w, height = h}
+      end
+    end
+  end
+  return best
+end
+
+-- Puts the rows of picture number i into its place among all rows.
+local function paste(all, rows, i, place)
+  local top = (i - 1) // place.columns * (place.height + GAP)
+  local left = (i - 1) % place.columns * (place.width + GAP)
+  for y, row in ipairs(rows) do
+    all[top + y] = all[top + y] or {}
+    for x, pixel in ipairs(row) do all[top + y][left + x] = pixel end
+  end
+end
+
+local function draw(list, lo, hi)
+  local pixels, all = require "lutra.plot.pixels", {}
+  local room_x, room_y = room()
+  local place = grid(#list, list[1]:size(3), list[1]:size(2), room_x, room_y)
+  for i, t in ipairs(list) do
+    paste(all, pixels.rows(pixels.scale(t, lo, hi, place.width, place.height)), i, place)
+  end
+  local last = 0
+  for y in pairs(all) do last = math.max(last, y) end
+  for y = 1, last do all[y] = all[y] or {} end
+  local columns = math.min(#list, place.columns)
+  return require("lutra.plot.blocks").lines(all, columns * (place.width + GAP) - GAP, depth())
+end
+
+local function write_file(list, lo, hi, path)
+  if not (path:find "%.p[pgn]m$") then
+    fail("cannot write \"%s\": it wants a file called .ppm or .pgm", path)
+  end
+  local t, pixels = list[1], require "lutra.plot.pixels"
+  local file, reason = io.open(path, "wb")
+  if not file then fail("cannot write %s", reason) end
+  file:write(pixels.ppm(pixels.scale(t, lo, hi, t:size(3), t:size(2))))
+  local ok, why = file:close()
+  if not ok then fail("cannot write %s: %s", path, why) end
+  io.stdout:write(("%d x %d pixels to %s\n"):format(t:size(3), t:size(2), path))
+end
+
+local function caption(t, shown, count, note)
+  local parts = {look.shape(t) .. " " .. t.dtype}
+  if shown < count then parts[#parts + 1] = ("%d of %s"):format(shown, texts.count(count)) end
+  if note then parts[#parts + 1] = note end
+  return texts.wrap(table.concat(parts, ", "), style.width() - 1, 0)
+end
+
+--- :image [--out FILE] EXPRESSION
+function image.image(session, text)
+  local expression, options = look.options("image", text, {out = "value"})
+  local value = look.values(session, "image", expression)[1]
+  if not core.is_tensor(value) then
+    fail("%s is %s; it wants a tensor", expression, look.a(value))
+  end
+  local t = require("lutra.plot.data").tensor(value, "image")
+  local pixels = require "lutra.plot.pixels"
+  local list, count = pixels.split(t, options.out and 1 or MOST)
+  local lo, hi, note = pixels.range(list)
+  if options.out then return write_file(list, lo, hi, options.out) end
+  io.stdout:write(table.concat(draw(list, lo, hi), "\n"), "\n")
+  io.stdout:write(style.paint("faint", caption(value, #list, count, note)), "\n")
+end
+
+return image
