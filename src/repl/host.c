@@ -2,11 +2,12 @@
 // repl.h or of POSIX in Lua's clothes; none decides anything.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
+#include "editor/ask.h"
+#include "editor/lexer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,13 +47,17 @@ static int host_reset(lua_State *L) {
   return 0;
 }
 
-// readline(prompt) -> line | nil, "eof" | nil, "interrupt"
+// readline(prompt, editor) -> text | nil, "eof" | nil, "interrupt"
+// `editor` is the table that answers the editor's questions (editor/ask.h), or nothing.
 static int host_readline(lua_State *L) {
-  char *line = NULL;
   const char *prompt = luaL_checkstring(L, 1);
+  char *line = NULL;
+  lua_settop(L, 2);
+  if (lua_istable(L, 2)) lt_ask_begin(L, 2);
   lua_State *held = lt_repl_interrupt_hold(); // at a breakpoint
   enum lt_repl_read result = lt_repl_readline(prompt, &line);
   lt_repl_interrupt_go_on(held);
+  lt_ask_end();
   if (result == LT_REPL_LINE) {
     lua_pushstring(L, line);
     free(line);
@@ -68,11 +73,29 @@ static int host_add_history(lua_State *L) {
   return 0;
 }
 
-// editor(anyway) -> "readline 8.2" | "libedit" | "none"
+// editor() -> "readline 8.2" | "none: TERM is dumb" ...
 static int host_editor(lua_State *L) {
-  lt_repl_editor_open(lua_toboolean(L, 1));
   lua_pushstring(L, lt_repl_editor_name());
   return 1;
+}
+
+// reads_cells() -> does readline read whole cells
+static int host_reads_cells(lua_State *L) {
+  lua_pushboolean(L, lt_repl_reads_cells());
+  return 1;
+}
+
+// token(text, at) -> kind, the last position of the token that starts at `at` | nil at the end
+static int host_token(lua_State *L) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  lua_Integer at = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, at >= 1, 2, "a position from 1 wanted");
+  if ((size_t)at > size) return 0;
+  struct lt_token t = lt_lexer_next(text, size, (size_t)at - 1);
+  lua_pushstring(L, lt_token_names[t.kind]);
+  lua_pushinteger(L, (lua_Integer)t.after);
+  return 2;
 }
 
 // interrupts() -> how many Ctrl-C since clear_interrupts()
@@ -101,8 +124,7 @@ static int host_isatty(lua_State *L) {
 
 // pending() -> true when more input waits already: a paste, not a person who thinks
 static int host_pending(lua_State *L) {
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  lua_pushboolean(L, poll(&input, 1, 0) > 0);
+  lua_pushboolean(L, lt_repl_pending());
   return 1;
 }
 
@@ -158,6 +180,8 @@ int luaopen_lutra_repl_host(lua_State *L) {
       {"readline", host_readline},
       {"add_history", host_add_history},
       {"editor", host_editor},
+      {"reads_cells", host_reads_cells},
+      {"token", host_token},
       {"interrupts", host_interrupts},
       {"clear_interrupts", host_clear_interrupts},
       {"keep", host_keep},

@@ -1,17 +1,23 @@
-// One line from a person. GNU readline (GPL) or libedit is looked for when the prompt starts, by
-// dlopen: the program needs neither to be built nor to run, and its own licence stays free.
+// One cell from a person when GNU readline is there (editor/), else one line.
 //
 // Readline is driven through its callback interface, a character at a time, because only so can
-// Ctrl-C end a line without a jump out of the library. Invariant: SIGINT is blocked except inside
-// pselect, so that none can slip in between looking for it and sleeping. Libedit's imitation of
-// that interface loses its state at Ctrl-C; its plain readline() just returns NULL then, and is used.
+// Ctrl-C end a line without a jump out of the library. Invariant: SIGINT, SIGWINCH and SIGCONT are
+// blocked except inside pselect, so that none can slip in between looking for it and sleeping.
+// Libedit's imitation of that interface loses its state at Ctrl-C; its plain readline() just returns
+// NULL then, and is used.
 //
-// The libraries are process-wide and their callback has no argument, hence the file-scope state.
-#define _XOPEN_SOURCE 700
+// The library's callback has no argument, hence the file-scope state.
+#define _XOPEN_SOURCE   700
+#define _DEFAULT_SOURCE // SIGWINCH
 #include "repl.h"
+#include "editor/ask.h"
+#include "editor/keys.h"
+#include "editor/library.h"
+#include "editor/screen.h"
+#include "editor/width.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,39 +25,16 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-typedef void line_handler(char *);
-
-// What is used of the library. Optional members may stay NULL: libedit lacks some of them.
-static struct {
-  bool opened;   // looked for already
-  bool usable;   // all that is needed is there
-  bool libedit;  // not GNU readline
-  char name[40]; // for people
-  char *(*readline)(const char *prompt);
-  void (*install)(const char *prompt, line_handler *handler);
-  void (*remove)(void);
-  void (*read_char)(void);
-  void (*add_history)(const char *line);
-  // optional
-  void (*free_line_state)(void);
-  void (*sigcleanup)(void);
-  void (*cleanup_after_signal)(void);
-  void (*reset_after_signal)(void);
-  void (*forced_update_display)(void);
-  void (*redisplay)(void);
-  int (*bind_key)(int key, int (*function)(int, int));
-  int (*insert)(int count, int key);
-  int *point, *end; // the cursor and the length of the line
-} rl = {.name = "none"};
-
 static char *finished_line;                 // what the callback was given
 static bool finished;                       // it was called
+static sigset_t while_waiting;              // the signals that are blocked in pselect
 static volatile sig_atomic_t was_continued; // SIGCONT: the terminal is to be set up again
+static volatile sig_atomic_t was_resized;   // SIGWINCH
 
 static void on_line(char *line) {
   finished_line = line;
   finished = true;
-  rl.remove();
+  lt_rl.rl_callback_handler_remove();
 }
 
 static void on_sigcont(int sig) {
@@ -59,151 +42,109 @@ static void on_sigcont(int sig) {
   was_continued = 1;
 }
 
-// ISO C has no conversion from void * to a function pointer; POSIX guarantees this one.
-#define LT_SYMBOL(member, symbol) (*(void **)(&rl.member) = dlsym(library, symbol))
-
-static bool load_symbols(void *library) {
-  LT_SYMBOL(readline, "readline");
-  LT_SYMBOL(install, "rl_callback_handler_install");
-  LT_SYMBOL(remove, "rl_callback_handler_remove");
-  LT_SYMBOL(read_char, "rl_callback_read_char");
-  LT_SYMBOL(add_history, "add_history");
-  LT_SYMBOL(free_line_state, "rl_free_line_state");
-  LT_SYMBOL(sigcleanup, "rl_callback_sigcleanup");
-  LT_SYMBOL(cleanup_after_signal, "rl_cleanup_after_signal");
-  LT_SYMBOL(reset_after_signal, "rl_reset_after_signal");
-  LT_SYMBOL(forced_update_display, "rl_forced_update_display");
-  LT_SYMBOL(redisplay, "rl_redisplay");
-  LT_SYMBOL(bind_key, "rl_bind_key");
-  LT_SYMBOL(insert, "rl_insert");
-  rl.point = dlsym(library, "rl_point");
-  rl.end = dlsym(library, "rl_end");
-  return rl.install && rl.remove && rl.read_char && rl.readline && rl.add_history;
+static void on_sigwinch(int sig) {
+  (void)sig;
+  was_resized = 1;
 }
 
-static void set_up(void *library) {
-  const char **version = dlsym(library, "rl_library_version");
-  rl.libedit = !version || !*version || strstr(*version, "EditLine");
-  if (rl.libedit)
-    (void)snprintf(rl.name, sizeof rl.name, "libedit");
-  else
-    (void)snprintf(rl.name, sizeof rl.name, "readline %.24s", *version);
-  const char **program = dlsym(library, "rl_readline_name");
-  if (program) *program = "lutra"; // for `$if lutra` in ~/.inputrc
-  int *catches = dlsym(library, "rl_catch_signals");
-  if (catches) *catches = 0; // signals are ours
-  if (!rl.libedit && rl.bind_key && rl.insert) rl.bind_key('\t', rl.insert);
-
+static void handle(int sig, void (*handler)(int)) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
-  action.sa_handler = on_sigcont;
+  action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGCONT, &action, NULL);
+  sigaction(sig, &action, NULL);
 }
 
-static bool open_library(const char *name) {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return false;
-  if (!load_symbols(library)) {
-    dlclose(library);
-    return false;
-  }
-  set_up(library);
-  return rl.usable = true;
+// Once, before the first line.
+static void prepare(void) {
+  static bool prepared;
+  if (prepared) return;
+  prepared = true;
+  lt_width_locale();
+  *lt_rl.rl_catch_sigwinch = 0;
+  lt_rl.rl_variable_bind("enable-bracketed-paste", "on"); // .inputrc may turn it off again
+  lt_rl.rl_initialize();
+  *lt_rl.rl_redisplay_function = lt_screen_draw; // before, it would turn bracketed paste off
+  lt_keys_bind();
+  handle(SIGCONT, on_sigcont);
+  handle(SIGWINCH, on_sigwinch);
 }
 
-// A terminal on both ends that understands cursor movement.
-static bool can_edit(void) {
-  const char *term = getenv("TERM");
-  return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
-}
-
-void lt_repl_editor_open(bool anyway) {
-  static const char *const names[] = {
-      "libreadline.so.8",
-      "libreadline.so.7",
-      "libreadline.so",
-      "libreadline.8.dylib",
-      "/opt/homebrew/opt/readline/lib/libreadline.8.dylib",
-      "/usr/local/opt/readline/lib/libreadline.8.dylib",
-      "libedit.so.2",
-      "libedit.so.0",
-      "libedit.so",
-      "libedit.dylib",
-  };
-  if (rl.opened) return;
-  rl.opened = true;
-  const char *wanted = getenv("LUTRA_READLINE");
-  if (!(anyway || can_edit()) || (wanted && strcmp(wanted, "none") == 0)) return;
-  if (wanted && *wanted) {
-    (void)open_library(wanted);
-    return;
-  }
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (open_library(names[i])) return;
-}
-
-const char *lt_repl_editor_name(void) { return rl.name; }
-
-void lt_repl_history_add(const char *entry) {
-  if (rl.usable) rl.add_history(entry);
-}
-
-// Ctrl-C in the middle of a line: shows it as left, and forgets it.
-static void drop_line(void) {
-  if (rl.point && rl.end && rl.redisplay) {
-    *rl.point = *rl.end;
-    rl.redisplay();
-  }
-  fputs("^C\n", stdout);
-  if (rl.free_line_state) rl.free_line_state();
-  if (rl.sigcleanup) rl.sigcleanup();
-  if (rl.cleanup_after_signal) rl.cleanup_after_signal();
-  rl.remove();
-  fflush(stdout);
+bool lt_repl_pending(void) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&input, 1, 0) > 0;
 }
 
 static void set_terminal_again(void) {
   was_continued = 0;
-  if (rl.cleanup_after_signal) rl.cleanup_after_signal();
-  if (rl.reset_after_signal) rl.reset_after_signal();
-  if (rl.forced_update_display) rl.forced_update_display();
+  lt_rl.rl_cleanup_after_signal();
+  lt_rl.rl_reset_after_signal();
+  lt_screen_forget();
+  lt_screen_resized();
 }
 
-static enum lt_repl_read edit_line(const char *prompt, char **line) {
-  sigset_t blocked, before;
-  sigemptyset(&blocked);
-  sigaddset(&blocked, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  finished = false;
-  rl.install(prompt, on_line);
-  enum lt_repl_read result = LT_REPL_EOF;
-  while (!finished) {
+bool lt_repl_wait_input(void) {
+  for (;;) {
     fd_set input;
     FD_ZERO(&input);
     FD_SET(STDIN_FILENO, &input);
-    int ready = pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &before);
-    if (ready > 0) {
-      rl.read_char();
-    } else if (lt_repl_interrupts()) {
-      drop_line();
-      result = LT_REPL_INTERRUPT;
-      break;
-    } else if (was_continued) {
-      set_terminal_again();
-    } else if (errno != EINTR) {
-      rl.remove();
-      break;
+    if (pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &while_waiting) > 0) return true;
+    if (lt_repl_interrupts()) return false;
+    if (errno != EINTR) return false;
+    if (was_continued) set_terminal_again();
+    if (was_resized) {
+      was_resized = 0;
+      lt_screen_resized();
     }
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (!finished || !finished_line) return result;
+}
+
+// Ctrl-C in the middle of a cell: shows it as left, and forgets it.
+static void drop_line(void) {
+  lt_screen_end("^C");
+  lt_rl.rl_free_line_state();
+  lt_rl.rl_callback_sigcleanup();
+  lt_rl.rl_cleanup_after_signal();
+  lt_rl.rl_callback_handler_remove();
+}
+
+static void key(void) {
+  lt_screen_footer(NULL);
+  lt_rl.rl_callback_read_char();
+  if (!finished) lt_keys_after();
+}
+
+static enum lt_repl_read edit_cell(const char *prompt, char **line) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGWINCH);
+  sigaddset(&blocked, SIGCONT);
+  pthread_sigmask(SIG_BLOCK, &blocked, &while_waiting);
+  finished = false;
+  finished_line = NULL;
+  prepare();
+  lt_screen_begin();
+  lt_rl.rl_callback_handler_install(prompt, on_line);
+  enum lt_repl_read result = LT_REPL_EOF;
+  while (!finished) {
+    if (lt_repl_wait_input()) {
+      key();
+      continue;
+    }
+    if (lt_repl_interrupts()) result = LT_REPL_INTERRUPT;
+    drop_line();
+    break;
+  }
+  lt_screen_leave();
+  pthread_sigmask(SIG_SETMASK, &while_waiting, NULL);
+  if (!finished_line) return result;
   *line = finished_line;
   return LT_REPL_LINE;
 }
 
 static enum lt_repl_read libedit_line(const char *prompt, char **line) {
-  *line = rl.readline(prompt);
+  *line = lt_rl.readline(prompt);
   if (*line) return LT_REPL_LINE;
   if (!lt_repl_interrupts()) return LT_REPL_EOF;
   fputc('\n', stdout);
@@ -231,13 +172,18 @@ static enum lt_repl_read plain_line(const char *prompt, char **line) {
   return LT_REPL_LINE;
 }
 
+bool lt_repl_reads_cells(void) {
+  lt_repl_editor_open();
+  return lt_rl.editing;
+}
+
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line) {
-  lt_repl_editor_open(false);
+  lt_repl_editor_open();
   lt_repl_interrupt_clear();
   fflush(stdout);
-  enum lt_repl_read result = !rl.usable   ? plain_line(prompt, line)
-                             : rl.libedit ? libedit_line(prompt, line)
-                                          : edit_line(prompt, line);
+  enum lt_repl_read result = lt_rl.editing  ? edit_cell(prompt, line)
+                             : lt_rl.usable ? libedit_line(prompt, line)
+                                            : plain_line(prompt, line);
   lt_repl_interrupt_clear();
   return result;
 }

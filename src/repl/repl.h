@@ -3,7 +3,8 @@
 //   main.c       arguments, and what they ask for: a script, code, stdin, the prompt
 //   paths.c      where the Lua half of Lutra lies, from where the program lies
 //   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
-//   lineread.c   one line from a person: readline when the machine has it, else plain
+//   lineread.c   one cell from a person, or one line where the machine has no readline
+//   editor/      editing a cell: readline's own screen and keys, Lua's tokens and colours
 //   host.c       what the Lua half (lib/lutra/repl/) needs from C, as one module
 //   system.c     its part that is folders and the terminal
 //
@@ -16,9 +17,10 @@
 
 // ---- paths.c
 
-// Puts Lutra's own Lua folder in front of package.path. Looked for, in order: ../lib beside the
-// program (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Leaves
-// package.path alone when none is there: `require` then says what it tried.
+// Puts Lutra's own Lua folder in front of package.path, and before it the patterns of LUTRA_PATH
+// (with ";;" in them for what follows). The folder is looked for, in order: ../lib beside the program
+// (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Where none is there
+// `require` says what it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0);
 
 // ---- interrupt.c
@@ -48,21 +50,30 @@ void lt_repl_interrupt_go_on(lua_State *held);
 // Changes `keep` of install; returns what it was.
 bool lt_repl_interrupt_keep(bool keep);
 
-// ---- lineread.c
+// ---- lineread.c and editor/
 
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
 
-// Finds an editor: GNU readline, then libedit, then none. Without `anyway` also none when stdin or
-// stdout is no terminal, or TERM is "dumb" or unset. LUTRA_READLINE names another library, or
-// "none". Only the first call does anything.
-void lt_repl_editor_open(bool anyway);
+// Finds an editor: GNU readline, then libedit; none when stdin or stdout is no terminal, or TERM is
+// "dumb" or unset. LUTRA_READLINE names another library, or "none". Only the first call does
+// anything.
+void lt_repl_editor_open(void);
 
-// "readline 8.2", "libedit", "none".
+// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours ...".
 const char *lt_repl_editor_name(void);
 
-// Reads one line, without its newline; a paste may hold several. *line is to be freed by the caller
-// and set only with LT_REPL_LINE.
+// Does lt_repl_readline read whole cells, of several lines?
+bool lt_repl_reads_cells(void);
+
+// Reads a cell, or one line where there is no editor for cells, without the newline at its end. *line
+// is to be freed by the caller and set only with LT_REPL_LINE.
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
+
+// More input waits already: a paste, not a person who thinks.
+bool lt_repl_pending(void);
+
+// While a cell is edited: waits for input; false when Ctrl-C or an error came instead.
+bool lt_repl_wait_input(void);
 
 // Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
 void lt_repl_history_add(const char *entry);

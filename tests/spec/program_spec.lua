@@ -300,7 +300,7 @@ describe("the prompt", function()
     assert.equal("true\n", session("not\nfalse\n").out)
     assert.equal('"ab"\n', session("'a' ..\n'b'\n").out)
     assert.equal("1\n", session("--[[ a\ncomment ]] 1\n").out)
-    has(session("1 +\n2\n").raw, "> >> 3\n")
+    assert.equal("[1]> 3\n[2]> \n", session("1 +\n2\n").raw)
   end)
 
   it("does not go on after an unfinished quoted string", function()
@@ -451,9 +451,9 @@ describe("the prompt on a terminal", function()
       [[expect 42]],
       [[expect > ]],
       [[send for i = 7, 7 do\r]],
-      [[expect \x20\x20\x20\x20]],
+      [[expect \r\n]],
       [[send print(i * 11)\r]],
-      [[expect \x20\x20\x20\x20]],
+      [[expect \r\n]],
       [[send end\r]],
       [[expect 77]],
       [[expect > ]],
@@ -644,7 +644,7 @@ describe("the prompt on a terminal", function()
     }, environment)
     assert.equal(0, first.status, first.out)
     local file = assert(io.open(state .. "/lutra/history"))
-    assert.equal("print(6 *\\n7, '\\\\n')\n", file:read "a")
+    assert.equal("print(6 *\\n  7, '\\\\n')\n", file:read "a")
     file:close()
     assert.equal("-rw-------", support.shell("ls -l " .. state .. "/lutra/history").out:sub(1, 10))
     assert.equal("drwx------", support.shell("ls -ld " .. state .. "/lutra").out:sub(1, 10))

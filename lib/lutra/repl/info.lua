@@ -82,7 +82,7 @@ function info.print()
   line("blas", describe(f.blas))
   line("vector maths", describe(f.vector_math))
   line("zlib", f.zlib)
-  line("line editor", host.editor(true))
+  line("line editor", host.editor())
   line("library", package.searchpath("lutra", package.path))
   if type(f.devices) == "table" then
     io.stdout:write "devices\n"

@@ -215,14 +215,8 @@ local function ends_cell(line, typed)
   return typed and not line:match "%S" and not host.pending()
 end
 
---- What stands before an input.
-function session:prompt()
-  return self.debugger and self.debugger:prompt() or ("[%d]> "):format(self.number)
-end
-
 -- Reads lines until they are an input. Returns its text, or nil and why.
-function session:read()
-  local prompt = self:prompt()
+local function read_lines(self, prompt)
   local indent = self.typed and (" "):rep(#prompt) or ""
   local lines = {}
   while true do
@@ -233,6 +227,19 @@ function session:read()
     local forced = not line or #lines > 1 and ends_cell(line, self.typed)
     if forced or self:status(text) ~= "incomplete" then return text end
   end
+end
+
+--- What stands before an input.
+function session:prompt()
+  return self.debugger and self.debugger:prompt() or ("[%d]> "):format(self.number)
+end
+
+--- Reads one input, edited as a whole where the machine has an editor for that. Returns its text,
+-- or nil and why: "eof" or "interrupt".
+function session:read()
+  local prompt = self:prompt()
+  if not host.reads_cells() then return read_lines(self, prompt) end
+  return host.readline(prompt, require("lutra.repl.editor").new(self))
 end
 
 --- One turn of the loop. Returns true when the session ends.

@@ -13,6 +13,12 @@ local codes = {
   string = "32", keyword = "34", comment = "2", match = "1;33",
 }
 
+--- What the parts of a cell that is being typed look like; those not named here are plain.
+style.syntax = {
+  keyword = codes.keyword, number = codes.number, string = codes.string, comment = codes.comment,
+  match = codes.match, found = "7", command = codes.heading,
+}
+
 --- May escapes be written to this file (1: stdout, 2: stderr)?
 function style.on(file)
   local wish = options.value.colors

@@ -1,0 +1,230 @@
+--- What the editor (src/repl/editor/) asks about the text that is being typed: is it finished, how
+-- far is a line indented, what does Tab do, what of a paste is code.
+--
+-- Invariant: an answer depends on the text and the session alone; nothing here runs what was typed.
+
+local host = require "lutra.repl.host"
+local lexer = require "lutra.repl.lexer"
+local style = require "lutra.repl.style"
+
+local editor = {}
+
+local step = "  " -- of indentation
+
+-- What ends or continues a block: the words that begin those it may belong to.
+local closes = {
+  ["end"] = "function do if", ["else"] = "if", ["elseif"] = "if", ["until"] = "repeat",
+  ["}"] = "{", [")"] = "(", ["]"] = "[",
+}
+local opens = {}
+for _, words in pairs(closes) do
+  for word in words:gmatch "%S+" do opens[word] = true end
+end
+local continues = {["else"] = true, ["elseif"] = true}
+
+local function line_indent(text, at)
+  local start = at
+  while start > 1 and text:sub(start - 1, start - 1) ~= "\n" do start = start - 1 end
+  return text:match("^[ \t]*", start)
+end
+
+-- The blocks that are open at the end of `text`: {word, position}; and whether it ends inside a
+-- long string or comment.
+local function open_blocks(text)
+  local stack, inside = {}, false
+  for kind, word, at in lexer.tokens(text) do
+    if kind == "keyword" or kind == "op" then
+      local top = stack[#stack]
+      if opens[word] then
+        stack[#stack + 1] = {word, at}
+      elseif closes[word] and not continues[word] and top
+          and (" " .. closes[word] .. " "):find(" " .. top[1] .. " ", 1, true) then
+        stack[#stack] = nil
+      end
+    end
+    inside = at + #word > #text and (kind == "bad" and word:find "^%[" or kind == "comment"
+      and word:find "^%-%-%[=*%[" and not word:find "%]=*%]$") and true or false
+  end
+  return stack, inside
+end
+
+local function indent_in(text, stack)
+  local top = stack[#stack]
+  return top and line_indent(text, top[2]) .. step or ""
+end
+
+--- The indentation of a line that starts behind the first `point` bytes of `text`: two blanks more
+-- than the line that began the innermost open block.
+function editor.indent(text, point)
+  local before = text:sub(1, point)
+  local stack, inside = open_blocks(before)
+  return inside and "" or indent_in(before, stack)
+end
+
+--- The new indentation of the line that ends at `point`, which is one word, or nil to leave it: a
+-- word that closes a block goes back to where that began, and one that only looked like it
+-- (`ending`) comes forward again. A line whose indentation is the user's own is left.
+function editor.reindent(text, point)
+  local rest, blanks, word = text:sub(1, point):match "^(.*\n)([ \t]*)(%S+)$"
+  if not word then return nil end
+  local stack, inside = open_blocks(rest)
+  local top = stack[#stack]
+  if inside or not top then return nil end
+  local inner, outer = indent_in(rest, stack), line_indent(rest, top[2])
+  local function ends(w)
+    return closes[w] and (" " .. closes[w] .. " "):find(" " .. top[1] .. " ", 1, true)
+  end
+  if ends(word) then return blanks == inner and outer or nil end
+  if blanks == outer and word ~= "elsei" and ends(word:sub(1, -2)) and word:find "^[%w_]+$" then
+    return inner
+  end
+end
+
+-- ---- pasting
+
+-- Splits into lines without their ends.
+local function split(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Takes the cells out of a pasted session, in which a line goes on the cell before it when
+-- continues(line, cell so far) gives its text; other lines are output and are left out.
+local function cells_of(lines, start_of, continuation)
+  local kept, cell = {}, nil
+  for _, line in ipairs(lines) do
+    local first, width = start_of(line)
+    local more = not first and cell and continuation(line, cell)
+    if first then
+      cell = {width = width, text = first}
+      kept[#kept + 1] = cell
+    elseif more then
+      cell.text = cell.text .. "\n" .. more
+    else
+      cell = nil
+    end
+  end
+  local texts = {}
+  for i, c in ipairs(kept) do texts[i] = c.text end
+  return table.concat(texts, "\n")
+end
+
+local function own_start(line)
+  local mark, code = line:match "^%s*(%[%d+%]> ?)(.*)$"
+  if mark then return code, #mark end
+end
+
+-- Lines of a cell stand under its first one. Output may do so too: it is left out where the cell is
+-- finished without it and is no code with it.
+local function own_continuation(session)
+  return function(line, cell)
+    local blank = not line:find "%S"
+    if not blank and #line:match "^ *" < cell.width then return nil end
+    local rest = line:sub(cell.width + 1)
+    if #cell.text > 1 << 14 or session:status(cell.text) == "incomplete" then return rest end
+    return not blank and session:status(cell.text .. "\n" .. rest) ~= "error" and rest or nil
+  end
+end
+
+local function stock_start(line) return line:match "^> ?(.*)$", 2 end
+local function stock_continuation(line) return line:match "^>> ?(.*)$" end
+
+--- The code in a paste: line ends are \n, control characters are gone; where its first line has a
+-- prompt of ours or of stock Lua, prompts, the indentation under them, and output between them too.
+function editor.clean(session, text)
+  text = text:gsub("\r\n?", "\n"):gsub("\27%[[%d;?]*%a", ""):gsub("[%z\1-\8\11-\31\127]", "")
+  local first = text:match "[^\n]*%S[^\n]*" or ""
+  if own_start(first) then
+    return cells_of(split(text), own_start, own_continuation(session))
+  elseif first:find "^> " then
+    return cells_of(split(text), stock_start, stock_continuation)
+  end
+  return text
+end
+
+-- ---- Tab
+
+local function common_prefix(items)
+  local prefix = items[1].text
+  for _, item in ipairs(items) do
+    local n = 0
+    while n < #prefix and prefix:byte(n + 1) == item.text:byte(n + 1) do n = n + 1 end
+    prefix = prefix:sub(1, n)
+  end
+  return prefix
+end
+
+local function columns(items, width, most_rows)
+  local widest = 0
+  for _, item in ipairs(items) do widest = math.max(widest, #(item.shown or item.text)) end
+  local across = math.max(1, (width + 1) // (widest + 2))
+  local shown = math.min(#items, across * most_rows)
+  local rows = (shown + across - 1) // across
+  local lines = {}
+  for row = 1, rows do
+    local parts = {}
+    for i = row, shown, rows do
+      local word = items[i].shown or items[i].text
+      parts[#parts + 1] = word .. (" "):rep(widest + 2 - #word)
+    end
+    lines[row] = table.concat(parts):gsub("%s+$", "")
+  end
+  if shown < #items then lines[#lines + 1] = ("... %d more"):format(#items - shown) end
+  return table.concat(lines, "\n")
+end
+
+--- What Tab does behind the first `point` bytes: the first and the last byte that are replaced, by
+-- what, and a list of the candidates to be shown, or nil. Nothing when there are none.
+function editor.complete(session, text, point)
+  local ok, complete = pcall(require, "lutra.repl.complete")
+  local found = ok and complete.at(text, point, session)
+  if not found or #found.items == 0 then return nil end
+  local typed = text:sub(found.first, found.last)
+  local new = common_prefix(found.items)
+  if #found.items == 1 then return found.first, found.last, new, nil end
+  if #new < #typed then new = typed end -- candidates that differ from it in more than their end
+  local _, rows = host.terminal_size()
+  return found.first, found.last, new,
+    columns(found.items, style.width(), math.max(2, (rows or 24) // 2 - 2))
+end
+
+-- ---- the user's own editor
+
+local function read_back(path)
+  local file = io.open(path, "r")
+  local text = file and file:read "a"
+  if file then file:close() end
+  return text and (text:gsub("%s+$", ""))
+end
+
+--- The text as it comes back from $VISUAL or $EDITOR; nil when that fails.
+function editor.edit(text)
+  local path = os.tmpname()
+  local file = io.open(path, "w")
+  if not file then return nil end
+  file:write(text, "\n")
+  file:close()
+  local program = os.getenv "VISUAL" or os.getenv "EDITOR" or "vi"
+  local ok = os.execute(("%s '%s'"):format(program, path))
+  local edited = ok and read_back(path)
+  os.remove(path)
+  return edited or nil
+end
+
+-- ---- all of it
+
+--- The table that host.readline asks, for a session.
+function editor.new(session)
+  return {
+    unfinished = function(text) return session:status(text) == "incomplete" end,
+    indent = editor.indent,
+    reindent = editor.reindent,
+    clean = function(text) return editor.clean(session, text) end,
+    complete = function(text, point) return editor.complete(session, text, point) end,
+    edit = editor.edit,
+    colors = style.on(1) and style.syntax or nil,
+  }
+end
+
+return editor

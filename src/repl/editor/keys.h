@@ -1,0 +1,12 @@
+// What keys do that readline does otherwise, or not at all.
+#ifndef LT_REPL_EDITOR_KEYS_H
+#define LT_REPL_EDITOR_KEYS_H
+
+// Binds them, in the emacs, vi insertion and vi command keymaps, wherever a key has readline's own
+// function for the same purpose; what .inputrc says stays. After rl_initialize.
+void lt_keys_bind(void);
+
+// To be called after each key, for what depends on the whole word that was typed.
+void lt_keys_after(void);
+
+#endif

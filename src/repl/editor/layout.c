@@ -1,0 +1,172 @@
+// The pen moves through rows; a character that does not fit starts a new row. Invariant: no row is
+// wider than `columns`, and a character and what combines with it stand in the same row.
+#include "layout.h"
+#include "width.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAB = 8 };
+
+struct pen {
+  struct lt_layout *layout;
+  const struct lt_layout_input *input;
+  int indent;
+  unsigned char code; // that is set in the row
+};
+
+static bool grow(void **memory, size_t *room, size_t wanted, size_t size) {
+  if (wanted <= *room) return true;
+  size_t more = wanted + wanted / 2 + 64;
+  void *grown = realloc(*memory, more * size);
+  if (!grown) return false;
+  *memory = grown;
+  *room = more;
+  return true;
+}
+
+static struct lt_row *last_row(struct lt_layout *l) { return &l->rows[l->count - 1]; }
+
+static void put(struct lt_layout *l, const char *bytes, size_t size, int width) {
+  if (!l->count || !grow((void **)&l->bytes, &l->capacity, l->size + size, 1)) return;
+  memcpy(l->bytes + l->size, bytes, size);
+  l->size += size;
+  last_row(l)->size += size;
+  last_row(l)->width += width;
+}
+
+static bool add_row(struct lt_layout *l) {
+  if (!grow((void **)&l->rows, &l->room, l->count + 1, sizeof *l->rows)) return false;
+  l->rows[l->count++] = (struct lt_row){.start = l->size};
+  return true;
+}
+
+// ---- the pen
+
+static int column(const struct pen *p) { return p->layout->count ? last_row(p->layout)->width : 0; }
+
+static void set_code(struct pen *p, unsigned char code) {
+  if (code && !*p->input->codes[code]) code = 0;
+  if (code == p->code) return;
+  if (p->code) put(p->layout, "\033[0m", 4, 0);
+  p->code = code;
+  if (!code) return;
+  char text[32];
+  int n = snprintf(text, sizeof text, "\033[%.20sm", p->input->codes[code]);
+  put(p->layout, text, (size_t)n, 0);
+}
+
+static void new_row(struct pen *p, bool wraps) {
+  unsigned char code = p->code;
+  set_code(p, 0);
+  if (p->layout->count) last_row(p->layout)->wraps = wraps;
+  if (!add_row(p->layout)) return;
+  if (wraps)
+    set_code(p, code);
+  else
+    for (int i = 0; i < p->indent; i++) put(p->layout, " ", 1, 1);
+}
+
+static void draw(struct pen *p, const char *bytes, size_t size, int width) {
+  if (column(p) + width > p->input->columns) new_row(p, true);
+  put(p->layout, bytes, size, width);
+}
+
+static void set_cursor(struct pen *p) {
+  p->layout->cursor_row = p->layout->count ? p->layout->count - 1 : 0;
+  p->layout->cursor_column = column(p);
+}
+
+// To the next tab stop, counted from where lines start, but not over the edge.
+static void draw_tab(struct pen *p) {
+  int n = TAB - (column(p) + TAB * p->input->columns - p->indent) % TAB;
+  if (n > p->input->columns - column(p)) n = p->input->columns - column(p);
+  for (int i = 0; i < n; i++) draw(p, " ", 1, 1);
+}
+
+// A character that cannot be shown as it is.
+static void draw_other(struct pen *p, unsigned char c) {
+  char text[2] = {'^', (char)(c ^ 0x40)};
+  if (c < 0x20 || c == 0x7F)
+    draw(p, text, 2, 2);
+  else
+    draw(p, "?", 1, 1);
+}
+
+static void draw_text(struct pen *p) {
+  const struct lt_layout_input *in = p->input;
+  for (size_t at = 0; at < in->size;) {
+    int width;
+    size_t n = lt_width_next(in->text + at, in->size - at, &width);
+    bool line_end = in->text[at] == '\n', cursor = at == in->point;
+    int needs = line_end ? cursor : width < 0 ? 1 : width;
+    if (column(p) + needs > in->columns) new_row(p, true);
+    if (cursor) set_cursor(p);
+    if (in->paint) set_code(p, line_end ? 0 : in->paint[at]);
+    if (line_end)
+      new_row(p, false);
+    else if (in->text[at] == '\t')
+      draw_tab(p);
+    else if (width < 0)
+      draw_other(p, (unsigned char)in->text[at]);
+    else
+      draw(p, in->text + at, n, width);
+    at += n;
+  }
+  set_code(p, 0);
+  if (in->point < in->size) return;
+  if (column(p) >= in->columns) new_row(p, true);
+  set_cursor(p);
+}
+
+// Calls draw(p, ...) for what is seen of a prompt when there is a pen; gives its width.
+static int prompt_width(const char *prompt, struct pen *p) {
+  int total = 0;
+  bool hidden = false;
+  for (size_t size = strlen(prompt), at = 0; at < size;) {
+    int width;
+    size_t n = lt_width_next(prompt + at, size - at, &width);
+    if (prompt[at] == '\1' || prompt[at] == '\2') {
+      hidden = prompt[at] == '\1';
+    } else if (hidden || width >= 0) {
+      int seen = hidden ? 0 : width;
+      total += seen;
+      if (p) draw(p, prompt + at, n, seen);
+    }
+    at += n;
+  }
+  return total;
+}
+
+int lt_layout_indent(const char *prompt, int columns) {
+  int width = prompt_width(prompt, NULL);
+  return width * 2 > columns ? 0 : width;
+}
+
+void lt_layout_build(struct lt_layout *layout, const struct lt_layout_input *input) {
+  struct pen pen = {.layout = layout, .input = input};
+  pen.indent = lt_layout_indent(input->prompt, input->columns);
+  layout->size = layout->count = 0;
+  if (!add_row(layout)) return;
+  (void)prompt_width(input->prompt, &pen);
+  draw_text(&pen);
+}
+
+void lt_layout_line(struct lt_layout *layout, const char *text, size_t size, int columns) {
+  if (!add_row(layout)) return;
+  for (size_t at = 0; at < size;) {
+    int width;
+    size_t n = lt_width_next(text + at, size - at, &width);
+    if (last_row(layout)->width + width > columns) break;
+    if (width >= 0) put(layout, text + at, n, width);
+    at += n;
+  }
+}
+
+void lt_layout_copy(struct lt_layout *layout, const struct lt_layout *from,
+                    const struct lt_row *row) {
+  if (!add_row(layout)) return;
+  put(layout, from->bytes + row->start, row->size, row->width);
+  last_row(layout)->wraps = row->wraps;
+}
