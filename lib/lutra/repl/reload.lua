@@ -110,8 +110,8 @@ local function settled(state, value)
   return value
 end
 
--- Puts the fields of `new` into `old`: functions and plain values are those of the file, tables that
--- were there stay and are patched themselves; functions that the file no longer has go.
+-- Puts the fields of `new` into `old`: functions and plain values are those of the file, tables
+-- that were there stay and are patched themselves; functions that the file no longer has go.
 local function patch_table(state, old, new)
   for key, value in next, old do
     if is_function_of(value, state.source) and rawget(new, key) == nil then

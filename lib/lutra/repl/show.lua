@@ -2,23 +2,59 @@
 --
 -- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
 -- depth, a number of items and the width of the line), everything with a __tostring by that.
--- Invariant: ends for every value, cyclic tables included, and calls no metamethod but __tostring
--- and __pairs (with it __index): an object with an order of its own is shown in it.
+-- Invariant: ends for every value, cyclic tables included, and raises no error. No metamethod is
+-- called but __tostring and __pairs (an object with an order of its own is shown in it); where one
+-- of them fails, that is what is shown.
 
 local limits = require("lutra.repl.options").value
 local style = require "lutra.repl.style"
 
 local show = {}
 
-local escapes = {
-  ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\", ['"'] = '\\"', ["\27"] = "\\27",
-}
+-- Of a deep table of tables, items in all: this many times limits.items.
+local most_in_all = 30
 
-local function quote(text)
-  return '"' .. text:gsub('[%c\\"]', function(c)
-    return escapes[c] or ("\\%03d"):format(c:byte())
-  end) .. '"'
+-- ---- strings
+
+local escapes = {["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\", ['"'] = '\\"'}
+
+local function escape_bytes(text)
+  return (text:gsub(".", function(c) return ("\\%03d"):format(c:byte()) end))
 end
+
+-- Characters that move or turn what stands around them: U+0080 to U+009F, the separators of lines
+-- and paragraphs, and the marks of direction.
+local movers = {"\xC2[\x80-\x9F]", "\xE2\x80[\xA8-\xAE]", "\xE2\x81[\xA6-\xA9]"}
+
+-- Text that is valid UTF-8.
+local function escape_valid(text)
+  text = text:gsub('[%c\\"]', function(c) return escapes[c] or escape_bytes(c) end)
+  if not text:find "[\xC2\xE2]" then return text end
+  for _, mover in ipairs(movers) do text = text:gsub(mover, escape_bytes) end
+  return text
+end
+
+local function escape(text)
+  local parts, at = {}, 1
+  while at <= #text do
+    local valid, bad = utf8.len(text, at)
+    local last = valid and #text or bad - 1
+    parts[#parts + 1] = escape_valid(text:sub(at, last))
+    if not valid then parts[#parts + 1] = escape_bytes(text:sub(bad, bad)) end
+    at = last + (valid and 1 or 2)
+  end
+  return table.concat(parts)
+end
+
+-- Quoted; more than `most` bytes are cut off, and how many there are is said.
+local function quote(text, most)
+  if #text <= most then return '"' .. escape(text) .. '"' end
+  local cut = most
+  while cut > 0 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end -- within a character
+  return ('"%s..." --[[%d bytes]]'):format(escape(text:sub(1, cut)), #text)
+end
+
+-- ---- keys
 
 local reserved = {}
 for word in ([[and break do else elseif end false for function goto if in local nil not or repeat
@@ -29,10 +65,66 @@ end
 local order = {boolean = 1, number = 2, string = 3}
 
 local function by_key(a, b)
-  local ta, tb = order[type(a)] or 4, order[type(b)] or 4
-  if ta ~= tb then return ta < tb end
-  if ta == 2 or ta == 3 then return a < b end
-  return tostring(a) < tostring(b)
+  local type_a, type_b = type(a), type(b)
+  if type_a ~= type_b then
+    local place_a, place_b = order[type_a] or 4, order[type_b] or 4
+    if place_a ~= place_b then return place_a < place_b end
+    return type_a < type_b
+  end
+  if type_a == "number" or type_a == "string" then return a < b end
+  if type_a == "boolean" then return not a and b end
+  return ("%p"):format(a) < ("%p"):format(b)
+end
+
+-- The first `wanted` keys of `t` that are not in `skip`, sorted, and whether there are more. Of a
+-- million keys few are ever compared with more than the last that is kept.
+local function first_keys(t, skip, wanted)
+  local keys, n, last, more = {}, 0, nil, false
+  for key in next, t do
+    if not skip[key] then
+      if last ~= nil and not by_key(key, last) then
+        more = true
+      else
+        n = n + 1
+        keys[n] = key
+      end
+      if n > 2 * wanted + 100 then
+        table.sort(keys, by_key)
+        for i = wanted + 1, n do keys[i] = nil end
+        n, last, more = wanted, keys[wanted], true
+      end
+    end
+  end
+  table.sort(keys, by_key)
+  for i = wanted + 1, n do keys[i] = nil end
+  return keys, more or n > wanted
+end
+
+-- ---- values of each type
+
+-- The field `name` of a metatable, however it is guarded.
+local function metafield(value, name)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, name) or nil
+end
+
+-- What a failed metamethod said, as a short line.
+local function reason(message)
+  local text = type(message) == "string" and message or "an error of type " .. type(message)
+  text = escape(text:match "^[^\n]*")
+  return #text > 100 and text:sub(1, 97) .. "..." or text
+end
+
+local function name_of(value)
+  local name = metafield(value, "__name")
+  return type(name) == "string" and escape(name) or nil
+end
+
+-- As tostring, which may run the user's __tostring.
+local function text_of(value)
+  local ok, text = pcall(tostring, value)
+  if ok then return text end
+  return ("<%s: __tostring failed: %s>"):format(name_of(value) or type(value), reason(text))
 end
 
 local function describe_function(f)
@@ -45,71 +137,108 @@ local function describe_function(f)
     info.linedefined)
 end
 
--- The field `name` of a metatable, however it is guarded.
-local function metafield(value, name)
-  local meta = debug.getmetatable(value)
-  return type(meta) == "table" and rawget(meta, name) or nil
-end
-
 local function indent_lines(text, indent)
   return (text:gsub("\n", "\n" .. (" "):rep(indent)))
 end
 
-local write
+-- ---- tables
 
--- The keys to show by name: those of the object's own order, else sorted.
-local function keys_of(t, in_array)
-  local keys = {}
-  if metafield(t, "__pairs") then
-    for key in pairs(t) do keys[#keys + 1] = key end
-    return keys
-  end
-  for key in next, t do
-    if not in_array[key] then keys[#keys + 1] = key end
-  end
-  table.sort(keys, by_key)
-  return keys
-end
+local write
 
 local function key_text(key, state, indent)
   if type(key) == "string" and key:match "^[%a_][%w_]*$" and not reserved[key] then return key end
   return "[" .. write(key, state, indent, indent) .. "]"
 end
 
--- The items of a table as texts, at most limits.items.
-local function items(t, state, indent)
-  local limit = limits.items
-  local texts, in_array, ordered = {}, {}, metafield(t, "__pairs")
-  local n = ordered and 0 or rawlen(t)
-  for i = 1, n do
-    local value = rawget(t, i)
-    if value == nil then break end
-    in_array[i] = true
-    if i > limit then
-      texts[#texts + 1] = ("... %d items"):format(n)
-      return texts
+-- May one more item be shown? Counts it.
+local function room(state, texts)
+  if #texts >= limits.items or state.left <= 0 then return false end
+  state.left = state.left - 1
+  return true
+end
+
+local function add_pair(texts, key, value, state, indent)
+  local name = key_text(key, state, indent)
+  texts[#texts + 1] = name .. " = " .. write(value, state, indent, indent + #name + 3)
+end
+
+-- The items of an object with a __pairs of its own.
+local function ordered_items(t, state, indent)
+  local list, texts = {}, {}
+  local ok, message = pcall(function()
+    for key, value in pairs(t) do
+      list[#list + 1] = {key, value}
+      if #list > limits.items then break end
     end
-    texts[i] = write(value, state, indent, indent)
-  end
-  for _, key in ipairs(keys_of(t, in_array)) do
-    if #texts >= limit then
+  end)
+  for _, item in ipairs(list) do
+    if not room(state, texts) then
       texts[#texts + 1] = "..."
       break
     end
-    local name = key_text(key, state, indent)
-    local value
-    if ordered then value = t[key] else value = rawget(t, key) end
-    texts[#texts + 1] = name .. " = " .. write(value, state, indent, indent + #name + 3)
+    add_pair(texts, item[1], item[2], state, indent)
   end
+  if not ok then texts[#texts + 1] = ("--[[ __pairs failed: %s ]]"):format(reason(message)) end
   return texts
 end
 
+-- The items of a table as texts, at most limits.items: first the list in it, then the other keys.
+local function items(t, state, indent)
+  if metafield(t, "__pairs") then return ordered_items(t, state, indent) end
+  local texts, in_list, n = {}, {}, rawlen(t)
+  for i = 1, n do
+    local value = rawget(t, i)
+    if value == nil then break end
+    if not room(state, texts) then
+      texts[#texts + 1] = ("... %d items"):format(n)
+      return texts
+    end
+    in_list[i] = true
+    texts[i] = write(value, state, indent, indent)
+  end
+  local keys, more = first_keys(t, in_list, limits.items - #texts)
+  for _, key in ipairs(keys) do
+    more = more or not room(state, texts)
+    if state.left <= 0 then break end
+    add_pair(texts, key, rawget(t, key), state, indent)
+  end
+  if more then texts[#texts + 1] = "..." end
+  return texts
+end
+
+-- Columns of a line; bytes where it is no UTF-8.
+local function columns(text) return utf8.len(text) or #text end
+
+local longest_in_row = 20 -- columns of an item that shares its line with others
+
+local function shares_line(text)
+  if text == "true" or text == "false" then return true end
+  return not text:find "^[%a_{]" and not text:find("\n", 1, true) and not text:find(" = ", 1, true)
+    and columns(text) <= longest_in_row
+end
+
+-- The items as lines of at most `width` columns: numbers and short strings in a row share a line.
+local function filled(texts, width)
+  local lines, open = {}, false -- open: the last line takes more
+  for _, text in ipairs(texts) do
+    local shares = shares_line(text)
+    local last = lines[#lines]
+    if open and shares and columns(last) + 2 + columns(text) <= width then
+      lines[#lines] = last .. ", " .. text
+    else
+      lines[#lines + 1] = text
+    end
+    open = shares
+  end
+  return lines
+end
+
 local function write_table(t, state, indent, column)
-  local name = metafield(t, "__name")
-  name = type(name) == "string" and name .. " " or ""
+  local name = name_of(t)
+  name = name and name .. " " or ""
   if state.open[t] then return "{--[[ itself, " .. state.depth - state.open[t] .. " up ]]}" end
-  if next(t) == nil then return name .. "{}" end
-  if state.depth >= limits.depth then return name .. "{...}" end
+  if next(t) == nil and not metafield(t, "__pairs") then return name .. "{}" end
+  if state.depth >= limits.depth or state.left <= 0 then return name .. "{...}" end
   state.open[t] = state.depth
   state.depth = state.depth + 1
   local texts = items(t, state, indent + 2)
@@ -117,26 +246,30 @@ local function write_table(t, state, indent, column)
   state.open[t] = nil
 
   local line = name .. "{" .. table.concat(texts, ", ") .. "}"
-  if #line + column <= style.width() and not line:find("\n", 1, true) then return line end
+  if not line:find("\n", 1, true) and columns(line) + column <= style.width() then return line end
   local space = (" "):rep(indent + 2)
-  return name .. "{\n" .. space .. table.concat(texts, ",\n" .. space) .. ",\n"
+  local lines = filled(texts, style.width() - indent - 3)
+  return name .. "{\n" .. space .. table.concat(lines, ",\n" .. space) .. ",\n"
     .. (" "):rep(indent) .. "}"
 end
 
 -- The text of a value that starts at `column` of a line whose own text starts at `indent`.
 function write(value, state, indent, column)
   local kind = type(value)
-  if kind == "string" then return quote(value) end
+  if kind == "string" then
+    return quote(value, state.depth == 0 and limits.text or limits.text // 5)
+  end
   if kind == "table" and not metafield(value, "__tostring") then
     return write_table(value, state, indent, column)
   end
   if kind == "function" then return describe_function(value) end
-  return indent_lines(tostring(value), column)
+  if kind == "thread" then return ("coroutine --[[%s]]"):format(coroutine.status(value)) end
+  return indent_lines(text_of(value), column)
 end
 
 --- The text of one value.
 function show.value(value)
-  return write(value, {open = {}, depth = 0}, 0, 0)
+  return write(value, {open = {}, depth = 0, left = most_in_all * limits.items}, 0, 0)
 end
 
 --- The text of several results: on one line with tabs where they are short, else a line each.
@@ -144,7 +277,7 @@ function show.values(...)
   local texts, one_line, width = {}, true, 0
   for i = 1, select("#", ...) do
     texts[i] = show.value((select(i, ...)))
-    width = width + #texts[i] + 4
+    width = width + columns(texts[i]) + 4
     one_line = one_line and not texts[i]:find("\n", 1, true)
   end
   return table.concat(texts, one_line and width < style.width() and "\t" or "\n")
