@@ -23,6 +23,7 @@ typedef struct lt_PrintOptions {
   int edgeitems;    /* of a summary, at each end of each dim */
   int linewidth;
   int sci_mode; /* 1 always, 0 never, -1 where the numbers ask for it */
+  int profile;  /* the last one set by name */
 } lt_PrintOptions;
 
 /* One per Lua state. */
@@ -37,6 +38,7 @@ typedef struct lt_Lua {
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
   int runner_ref;  /* function that runs callbacks */
+  int summary_ref; /* function that gives a tensor's text on one line, or LUA_NOREF */
   int pending_ref; /* error object of a Lua callback that failed under C, or LUA_NOREF */
   int ipairs_ref;  /* ipairs' iterator, which may read one past the end */
   int64_t boxes;   /* alive */

@@ -116,7 +116,7 @@ int luaopen_lutra_core(lua_State *L) {
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
   S->L = L;
-  S->pending_ref = S->explain_ref = LUA_NOREF;
+  S->pending_ref = S->explain_ref = S->summary_ref = LUA_NOREF;
   lua_newtable(L);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");

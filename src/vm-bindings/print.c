@@ -2,7 +2,7 @@
  *
  * Only the elements that will be shown are looked at: they decide the width of the columns and
  * whether numbers are written as 1.0000e+05, and only they are copied from a device. One format
- * is used for all elements. */
+ * is used for all elements. The profile "summary" is another text, made by lutra/summary.lua. */
 #include "bindings.h"
 
 #include <math.h>
@@ -247,10 +247,19 @@ static int print_tensor(lua_State *L, lt_Tensor *t, lt_PrintOptions opt) {
   return finish(L, &opt, &s, t->ndim == 0, false);
 }
 
+enum { PROFILE_DEFAULT, PROFILE_SHORT, PROFILE_FULL, PROFILE_SUMMARY, PROFILE_COUNT };
+
 int lt_lua_tostring(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
   lt_Tensor *t = lt_lua_check(L, 1, "tostring", "self");
-  lt_lua_enter(L, lt_lua_state(L));
-  return print_tensor(L, t, lt_lua_state(L)->print);
+  if (S->print.profile == PROFILE_SUMMARY && S->summary_ref != LUA_NOREF) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->summary_ref);
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+  }
+  lt_lua_enter(L, S);
+  return print_tensor(L, t, S->print);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -259,20 +268,34 @@ static const lt_Signature options_signature = {
     .count = 6,
     .param = {LT_LUA_OPTION("precision", INT), LT_LUA_OPTION("threshold", FLOAT),
               LT_LUA_OPTION("edgeitems", INT), LT_LUA_OPTION("linewidth", INT),
-              LT_LUA_OPTION("profile", STRING), LT_LUA_OPTION("sci_mode", BOOL)}};
+              LT_LUA_OPTION("profile", STRING), LT_LUA_VALUE_OPTION("sci_mode")}};
 
-static const lt_PrintOptions default_options = {4, 1000, 3, 80, -1};
+static const struct {
+  const char *name;
+  lt_PrintOptions options;
+} profiles[PROFILE_COUNT] = {
+    [PROFILE_DEFAULT] = {"default", {4, 1000, 3, 80, -1, PROFILE_DEFAULT}},
+    [PROFILE_SHORT] = {"short", {2, 1000, 2, 80, -1, PROFILE_SHORT}},
+    [PROFILE_FULL] = {"full", {4, INFINITY, 3, 80, -1, PROFILE_FULL}},
+    [PROFILE_SUMMARY] = {"summary", {4, 1000, 3, 80, -1, PROFILE_SUMMARY}}};
 
 static bool set_profile(lt_PrintOptions *o, const char *name) {
-  *o = default_options;
-  if (strcmp(name, "short") == 0) {
-    o->precision = o->edgeitems = 2;
-  } else if (strcmp(name, "full") == 0) {
-    o->threshold = INFINITY;
-  } else {
-    return strcmp(name, "default") == 0;
+  for (int i = 0; i < PROFILE_COUNT; i++) {
+    if (strcmp(profiles[i].name, name) != 0) continue;
+    *o = profiles[i].options;
+    return true;
   }
-  return true;
+  return false;
+}
+
+/* true, false or "auto" */
+static int read_sci_mode(lua_State *L, const lt_LuaArgs *a, int p, int old) {
+  int i = a->slot[p];
+  if (i == 0 || lua_isnoneornil(L, i)) return old;
+  if (lua_isboolean(L, i)) return lua_toboolean(L, i);
+  if (lua_type(L, i) == LUA_TSTRING && strcmp(lua_tostring(L, i), "auto") == 0) return -1;
+  lt_lua_error(L, "set_printoptions: argument \"sci_mode\" is %s, it wants true, false or \"auto\"",
+               lt_lua_describe(L, i));
 }
 
 static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int least) {
@@ -284,14 +307,16 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
   return (int)n;
 }
 
-/* set_printoptions{precision, threshold, edgeitems, linewidth, profile, sci_mode} */
+/* set_printoptions{precision, threshold, edgeitems, linewidth, profile, sci_mode}: a profile first
+ * sets them all. */
 static int set_print_options(lua_State *L) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "set_printoptions", &options_signature, false);
   lt_PrintOptions o = lt_lua_state(L)->print;
   if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
     lt_lua_error(L,
-                 "set_printoptions: no profile is called \"%s\". There are: default, short, full",
+                 "set_printoptions: no profile is called \"%s\". There are: default, short, full, "
+                 "summary",
                  a.arg[4].string);
   o.precision = read_count(L, &a, 0, o.precision, 0);
   if (o.precision > 100)
@@ -300,7 +325,7 @@ static int set_print_options(lua_State *L) {
   if (a.arg[1].kind == LT_ARG_FLOAT) o.threshold = a.arg[1].f;
   o.edgeitems = read_count(L, &a, 2, o.edgeitems, 1);
   o.linewidth = read_count(L, &a, 3, o.linewidth, 10);
-  if (a.arg[5].kind == LT_ARG_BOOL) o.sci_mode = a.arg[5].b;
+  o.sci_mode = read_sci_mode(L, &a, 5, o.sci_mode);
   lt_lua_state(L)->print = o;
   return 0;
 }
@@ -308,7 +333,9 @@ static int set_print_options(lua_State *L) {
 /* get_printoptions() -> the table that set_printoptions takes */
 static int get_print_options(lua_State *L) {
   const lt_PrintOptions *o = &lt_lua_state(L)->print;
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
+  lua_pushstring(L, profiles[o->profile].name);
+  lua_setfield(L, -2, "profile");
   lua_pushinteger(L, o->precision);
   lua_setfield(L, -2, "precision");
   lua_pushnumber(L, o->threshold);
@@ -320,17 +347,28 @@ static int get_print_options(lua_State *L) {
   if (o->sci_mode >= 0)
     lua_pushboolean(L, o->sci_mode);
   else
-    lua_pushnil(L);
+    lua_pushliteral(L, "auto");
   lua_setfield(L, -2, "sci_mode");
   return 1;
+}
+
+/* _summarise(f): f(x) gives the text of the profile "summary". */
+static int set_summary(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_unref(L, LUA_REGISTRYINDEX, S->summary_ref);
+  lua_settop(L, 1);
+  S->summary_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 0;
 }
 
 void lt_lua_open_print(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"set_printoptions", set_print_options},
                                     {"get_printoptions", get_print_options},
+                                    {"_summarise", set_summary},
                                     {NULL, NULL}};
   (void)methods;
-  lt_lua_state(L)->print = default_options;
+  lt_lua_state(L)->print = profiles[PROFILE_DEFAULT].options;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lt_lua_set_signature(L, -1, "set_printoptions", &options_signature, false);

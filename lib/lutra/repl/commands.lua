@@ -63,6 +63,8 @@ commands.rows = {
     doc = "a tensor as a curve (of x and y, of each row), or as a histogram"},
   {name = "image", usage = "[--out FILE.ppm] EXPR", module = "image", group = "looking",
     argument = "expression", doc = "a tensor as a picture; of a batch, a grid"},
+  {name = "print", usage = "[full | short | default | summary]", module = "print",
+    group = "looking", doc = "how tensors are printed; summary: each on one line"},
   {name = "grad", usage = "[--svg FILE] [--lines N] EXPR", module = "grad", group = "looking",
     argument = "expression", doc = "the graph behind a tensor, as text or as an SVG picture"},
   {name = "time", usage = "CODE", module = "time", group = "time", argument = "code",
@@ -104,6 +106,15 @@ for _, row in ipairs(commands.rows) do commands.add(row) end
 
 --- The row of the command called `name`, or nil.
 function commands.find(name) return by_name[name] end
+
+--- Says that there is no command called `name`, and which one may be meant.
+function commands.unknown(name)
+  local names = {}
+  for called in pairs(by_name) do names[#names + 1] = called end
+  local near = require("lutra.nearest").find(name, names)
+  return ("no command :%s; %s"):format(name, near and ("did you mean :%s?"):format(near)
+    or ":help lists them")
+end
 
 --- The function of a row.
 function commands.load(row)

@@ -1,0 +1,109 @@
+--- A tensor on one line: what it is, the range and shape of its values, what is wrong with them.
+--
+--     f32[3,196,196] n=115248 (0.4 MiB) x∈[-2.1|▂▅█▇▂|2.6] μ=-0.39 σ=1.07 nan:0 inf:0 cuda:0
+--
+-- Range, histogram, mean and standard deviation are those of the finite values. They are found on
+-- the tensor's device; only they are copied. Nothing is recorded for gradients.
+
+local core = require "lutra.core"
+local texts = require "lutra.plot.texts"
+
+local BINS = 5
+
+local short = {
+  float64 = "f64", float32 = "f32", float16 = "f16", bfloat16 = "bf16", int64 = "i64",
+  int32 = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool",
+}
+
+local words = {
+  utf8 = {range = "x∈", mean = "μ", deviation = "σ",
+    levels = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}},
+  ascii = {range = "x in ", mean = "mean", deviation = "std",
+    levels = {".", ":", "-", "=", "+", "*", "#", "@"}},
+}
+
+-- Ends of the range, to two digits or so.
+local function edge_text(v)
+  if math.type(v) == "integer" then return tostring(v) end
+  local a = math.abs(v)
+  if a == 0 then return "0" end
+  if a >= 0.1 and a < 100 then return ("%.1f"):format(v) end
+  if a >= 100 and a < 1e6 then return ("%.0f"):format(v) end
+  return ("%.2g"):format(v)
+end
+
+local function moment_text(v)
+  local a = math.abs(v)
+  if a == 0 then return "0" end
+  if a >= 0.1 and a < 1000 then return ("%.2f"):format(v) end
+  if a >= 1000 and a < 1e6 then return ("%.0f"):format(v) end
+  return ("%.3g"):format(v)
+end
+
+local function histogram_text(t, lo, hi, levels)
+  local counts, most = require("lutra.plot.data").counts(t, lo, hi, BINS), 0
+  for _, count in ipairs(counts) do most = math.max(most, count) end
+  local parts = {}
+  for i, count in ipairs(counts) do
+    parts[i] = count == 0 and " " or levels[math.ceil(count / most * #levels)]
+  end
+  return table.concat(parts)
+end
+
+-- Range, histogram and moments of a tensor whose values are all finite.
+local function values_text(t)
+  local word = texts.is_utf8() and words.utf8 or words.ascii
+  local lo, hi = t:amin():item(), t:amax():item()
+  if lo == hi then return "x=" .. edge_text(lo) end
+  local float = require("lutra.plot.data").float(t)
+  return ("%s[%s|%s|%s] %s=%s %s=%s"):format(word.range, edge_text(lo),
+    histogram_text(float, lo, hi, word.levels), edge_text(hi), word.mean,
+    moment_text(float:mean():item()), word.deviation, moment_text(float:std():item()))
+end
+
+local function float_text(t)
+  local nan, inf = t:isnan():count_nonzero():item(), t:isinf():count_nonzero():item()
+  local bad = nan + inf
+  local finite = bad > 0 and t:masked_select(t:isfinite()) or t
+  local values = finite:numel() > 0 and values_text(finite) .. " " or ""
+  return ("%snan:%d inf:%d"):format(values, nan, inf)
+end
+
+local function bool_text(t)
+  local yes = t:count_nonzero():item()
+  return ("true:%d false:%d"):format(yes, t:numel() - yes)
+end
+
+local function scalar_text(t)
+  local v = t:item()
+  return type(v) == "number" and math.type(v) == "float" and ("%.5g"):format(v) or tostring(v)
+end
+
+-- What is said of the values; nothing where there are none.
+local function about(t)
+  if t.device == "meta" or t:numel() == 0 then return nil end
+  if t.ndim == 0 then return scalar_text(t) end
+  if t.dtype == "bool" then return bool_text(t) end
+  return t:is_floating_point() and float_text(t) or values_text(t)
+end
+
+local function gradient_text(x)
+  if x.grad_fn then return "grad_fn=<" .. x.grad_fn .. ">" end
+  return x.requires_grad and "requires_grad" or nil
+end
+
+--- The line for tensor x.
+return function(x)
+  if not core.is_tensor(x) then
+    local args = require "lutra.args"
+    args.fail("summary: self is %s, it wants a tensor", args.show(x))
+  end
+  local parts = {("%s[%s]"):format(short[x.dtype], table.concat(x.shape, ","))}
+  if x.ndim > 0 then
+    parts[2] = ("n=%d (%s)"):format(x:numel(), texts.bytes(x.nbytes, 0.1))
+  end
+  parts[#parts + 1] = about(x:detach())
+  parts[#parts + 1] = x.device
+  parts[#parts + 1] = gradient_text(x)
+  return table.concat(parts, " ")
+end
