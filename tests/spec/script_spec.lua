@@ -108,7 +108,8 @@ describe("a script", function()
 
   it("is found by #! with its arguments", function()
     local result = with_files({},
-      "printf '#!%s\\nprint(arg[0] == \"'$dir'/a\", ...)' $lutra >$dir/a; chmod +x $dir/a; $dir/a 1 '2 3'")
+      "printf '#!%s\\nprint(arg[0] == \"'$dir'/a\", ...)' $lutra >$dir/a; chmod +x $dir/a; "
+        .. "$dir/a 1 '2 3'")
     assert.equal("true\t1\t2 3\n", result.out)
   end)
 end)

@@ -24,6 +24,7 @@ local failed_operators = {
   {"^attempt to perform bitwise operation on", {"&", "|", "~", "<<", ">>"}},
   {"has no integer representation", {"&", "|", "~", "<<", ">>"}},
   {"^attempt to perform 'n//0'", {"//"}},
+  {"^attempt to divide by zero", {"//"}},
   {"^attempt to perform 'n%%%%0'", {"%"}},
   {"^attempt to concatenate", {".."}},
   {"^attempt to compare", {"<", ">", "<=", ">="}},
@@ -200,12 +201,15 @@ local function of_declaration(list, from, to, message)
   local name = message:match "const variable '([^']*)'" or message:match "attribute '([^']*)'"
     or message:match "^label '([^']*)'" or message:match "label '([^']*)' for"
   if name then return names(list, from, to, name) end
-  local word = message:match "^'(for)' " or message:match "^(break) outside"
+  local word = message:match "'(for)' " or message:match "^(break) outside"
   return word and collect(from, to, function(i) return list[i].text == word end) or {}
 end
 
 -- The token of "near 'x'": the first that Lua does not take after what is before it.
 local function of_syntax(list, from, to, message, text)
+  if message:find "^unfinished string" then
+    return collect(from, to, function(i) return list[i].kind == "bad" end)
+  end
   local near = message:match " near '(.*)'$"
   if not near then return {} end
   local found = collect(from, to, function(i)
@@ -240,7 +244,9 @@ end
 -- and a list of {first, last} positions in it; of several, each is one it may be.
 function caret.find(text, number, message, callee)
   message = message:match "^[^\n]*"
-  if message:find " near <eof>$" then return at_the_end(text, number) end
+  if message:find " near <eof>$" and not message:find "^unfinished string" then
+    return at_the_end(text, number)
+  end
   local start = source.range(text, number)
   if not start then return number, {} end
   local list, from, to = tokens_around(text, number)

@@ -200,7 +200,8 @@ function source.block(text, number, ranges)
     if n == number then
       rows[#rows + 1] = style.paint("error", erring:format(n), 2) .. row
       local marks = underline(list, ranges, skip, room)
-      if marks ~= "" then rows[#rows + 1] = below .. style.paint("error", marks, 2) end
+      local before, under = marks:match "^( *)(.+)$"
+      if under then rows[#rows + 1] = below .. before .. style.paint("error", under, 2) end
     elseif row then
       rows[#rows + 1] = style.paint("faint", (plain:format(n) .. row):gsub("%s+$", ""), 2)
     end

@@ -198,17 +198,25 @@ local function hint(message, co)
   return text and "  " .. text or nil
 end
 
+-- Calls f where an error, and Ctrl-C, stop only it: the value's own metamethods may run.
+local function guarded(f, value)
+  local co = coroutine.create(f)
+  local ok, text = host.resume(co, value)
+  if not ok then host.reset(co) end
+  return ok and text or nil
+end
+
 --- An error value as text.
 function traceback.message(value)
   if type(value) == "string" then return value end
   local meta = getmetatable(value)
   if type(value) == "number" or type(meta) == "table" and (meta.__tostring or meta.__name) then
-    local ok, text = pcall(tostring, value)
-    if ok then return text end
+    local text = guarded(tostring, value)
+    if text then return text end
   end
   if value == nil then return "nil was raised as an error" end
-  local ok, text = pcall(show.value, value)
-  return ("a %s was raised as an error%s"):format(type(value), ok and ": " .. text or "")
+  local text = guarded(show.value, value)
+  return ("a %s was raised as an error%s"):format(type(value), text and ": " .. text or "")
 end
 
 --- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
