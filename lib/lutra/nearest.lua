@@ -15,6 +15,7 @@ function nearest.find(word, names)
   for _, name in ipairs(sorted) do
     if name ~= word and plain(name) == plain(word) then return name end
   end
+  if #word < 2 then return nil end -- one letter is near to any other
   local found = require("lutra.core")._nearest(word, sorted)
   return found ~= word and found or nil
 end

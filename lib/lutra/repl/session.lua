@@ -163,7 +163,7 @@ local function run_command(self, line)
   local word, rest = line:match "^%s*:%s*(%S*)%s*(.-)%s*$"
   local row = commands.find(word)
   if not row then
-    self:complain(("no command :%s; :help lists them"):format(word))
+    self:complain(commands.unknown(word))
     return false
   end
   local ok, results = self:guard(function() return commands.load(row)(self, rest) end)
@@ -184,6 +184,17 @@ function session:status(text)
   return (cell.read(text, "=cell[" .. self.number .. "]"))
 end
 
+-- A cell that is nothing but an undefined name gave nil; says so when another may be meant.
+local function note_undefined(self, text)
+  local name = text:match "^%s*([%a_][%w_]*)%s*$"
+  local warned = package.loaded["lutra.repl.strict"]
+  if not name or warned or rawget(_G, name) ~= nil then return end
+  local note = require("lutra.repl.suggest").undefined(name, self)
+  if not note then return end
+  io.stdout:flush()
+  io.stderr:write(style.paint("faint", note, 2), "\n")
+end
+
 --- Runs one whole input. Returns true when it ends the session.
 function session:execute(text)
   if self.debugger then return self.debugger:execute(text, run_command) end
@@ -200,6 +211,7 @@ function session:execute(text)
   if status == "complete" then
     local this = self.number - 1
     local ok, gave = self:run(code, "=" .. name)
+    if ok then note_undefined(self, text) end
     self.cells[this] = {text = text, ok = ok, gave = gave}
   else
     self.cells[self.number - 1] = {text = text, ok = false}

@@ -2,7 +2,6 @@
 
 local commands = require "lutra.repl.commands"
 local help = require "lutra.repl.help"
-local nearest = require "lutra.nearest"
 local pager = require "lutra.repl.help.pager"
 local style = require "lutra.repl.style"
 local wrap = require "lutra.repl.help.wrap"
@@ -20,22 +19,6 @@ local function show(name, text, why)
   pager.show(text)
 end
 
--- The name without the colon, and the row of that command; an error where there is none.
-local function find_command(text)
-  local name = text:match "^:?(%S+)"
-  local row = commands.find(name)
-  if row then return row end
-  local names = {}
-  for _, each in ipairs(commands.rows) do
-    for _, called in ipairs {each.name, table.unpack(each.also or {})} do
-      names[#names + 1] = called
-    end
-  end
-  local near = nearest.find(name, names)
-  return nil, ("no command :%s%s"):format(name, near and "; did you mean :" .. near .. "?"
-    or "; :help lists them")
-end
-
 --- Without an argument it lists the commands; `:help time` tells about one of them; with any other
 -- name it is ?name.
 function module.help(session, text)
@@ -43,10 +26,11 @@ function module.help(session, text)
     return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? tells about x, x?? "
       .. "shows its source.\n\n" .. help.commands(style.width(), style.paint))
   end
-  local row, why = find_command(text)
+  local name = text:match "^:?(%S+)"
+  local row = commands.find(name)
   if row then return pager.show(help.command(row, style.width(), style.paint)) end
   local page = not text:match "^:" and help.text(text, session, options())
-  show("help", page or nil, why)
+  show("help", page or nil, commands.unknown(name))
 end
 
 --- For an op: how it is called, shapes, dtypes, gradient, devices and an example. For a function or

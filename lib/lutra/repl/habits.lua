@@ -1,0 +1,68 @@
+--- What people who know another language write, and how Lua says it.
+
+local habits = {}
+
+--- Globals of Python and of older Lua that are not here: name -> advice.
+habits.globals = {
+  torch = "Lutra is lt", np = "tensors are in lt: lt.zeros(2, 3)", numpy = "tensors are in lt",
+  None = "Lua writes nil for None", null = "Lua writes nil for null",
+  True = "Lua writes true for True", False = "Lua writes false for False",
+  len = "Lua writes #x for len(x)", range = "Lua writes for i = 1, n do ... end",
+  enumerate = "Lua writes for i, x in ipairs(list) do ... end",
+  str = "Lua writes tostring(x) for str(x)",
+  int = "Lua writes x // 1 or math.tointeger(x) for int(x)",
+  float = "Lua writes tonumber(x) for float(x)", list = "Lua writes {1, 2, 3} for a list",
+  dict = "Lua writes {name = value} for a dict", tuple = "Lua writes {1, 2} for a tuple",
+  isinstance = "Lua writes type(x) == \"table\", or lt.is_tensor(x)",
+  sorted = "Lua writes table.sort(list), in place", input = "Lua writes io.read() for input()",
+  open = "Lua writes io.open(path)", printf = "Lua writes io.write(string.format(...))",
+  zip = "Lua writes for i = 1, #a do ... a[i], b[i] ... end", sys = "the arguments are in arg",
+  this = "Lua writes self for this", f = "Lua writes (\"%d\"):format(x) for f\"{x}\"",
+  unpack = "Lua 5.4 has it as table.unpack", loadstring = "Lua 5.4 has it as load",
+  setfenv = "Lua 5.4 has the argument env of load instead",
+  getfenv = "Lua 5.4 has the argument env of load instead",
+  module = "a module is a file that returns a table", plt = "the prompt has :plot x",
+}
+
+--- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
+-- surer ones first.
+habits.lines = {
+  {"^%s*from%s+%S+%s+import", "Lua writes local name = require \"module\" for from ... import"},
+  {"^%s*import%s", "Lua writes local name = require \"name\" for import name"},
+  {"^%s*def%s", "Lua writes function name(x) ... end for def"},
+  {"^%s*class%s", "a class of modules is local Net = nn.Module:extend \"Net\""},
+  {"%f[%w_]lambda%f[^%w_]", "Lua writes function(x) return x end for lambda x: x"},
+  {"%f[%w_]elif%f[^%w_]", "Lua writes elseif for elif"},
+  {"^%s*for%s+.-%sin%s+range", "Lua writes for i = 1, n do ... end for a range"},
+  {"^%s*for%s.*:%s*$", "Lua writes for ... do ... end"},
+  {"^%s*if%s.*:%s*$", "Lua writes if ... then ... end"},
+  {"^%s*else%s*:%s*$", "Lua writes else without a colon, and end after the block"},
+  {"^%s*while%s.*:%s*$", "Lua writes while ... do ... end"},
+  {"^%s*try%s*:?%s*$", "Lua writes local ok, result = pcall(f) for try"},
+  {"^%s*with%s", "scopes are functions: lt.no_grad(function() ... end)"},
+  {"^%s*del%s", "Lua writes x = nil for del x"},
+  {"^%s*print%s+[^%(\"'%[{]", "Lua writes print(x) for print x"},
+  {"^%s*let%s", "Lua writes local x = 1 for let x = 1"},
+  {"^%s*var%s", "Lua writes local x = 1 for var x = 1"},
+  {"^%s*const%s", "Lua writes local x <const> = 1 for const x = 1"},
+  {"!=", "Lua writes ~= for !="},
+  {"&&", "Lua writes and for &&"},
+  {"||", "Lua writes or for ||"},
+  {"!%s*[%w_%(]", "Lua writes not x for !x"},
+  {"%+%+", "Lua writes x = x + 1 for x++"},
+  {"%*%*", "Lua writes x ^ y for x ** y"},
+  {"([%+%-%*/%%|&%^]=)", "Lua writes x = x + 1 for x += 1"},
+  {"%[[^%[%]{}]*:[^%[%]{}]*%]", "a range is x[{{1, 3}}] or x[\"1:3\"]: both ends included"},
+  {"[%w_%)%]]%s*@%s*[%w_%(]", "Lua writes x:matmul(y) for x @ y"},
+  {"%s#%s+%a", "a comment starts with -- in Lua"},
+  {"^%s*#%s+%a", "a comment starts with -- in Lua"},
+  {"^%s*//", "a comment starts with -- in Lua"},
+  {"%?[^:]*:", "Lua writes c and a or b for c ? a : b"},
+}
+
+--- Messages of Lua's about a line: {a pattern of the message, advice}.
+habits.messages = {
+  {"%)' expected near '='", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
+}
+
+return habits
