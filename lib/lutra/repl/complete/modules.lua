@@ -23,14 +23,18 @@ end
 --- Adds the modules whose names begin like `typed`.
 function modules.add(typed, add)
   local folder = typed:match "^(.*%.)" or ""
+  local function offer(name, is_folder)
+    add(is_folder and name .. "." or name, is_folder and "folder" or "module")
+  end
   for _, list in ipairs {package.loaded, package.preload} do
     for name in next, list do
-      if type(name) == "string" then add(name, "module") end
+      if type(name) == "string" and name:sub(1, #folder) == folder then
+        local inner = name:match("^[^%.]+%f[%.]", #folder + 1)
+        offer(inner and folder .. inner or name, inner ~= nil)
+      end
     end
   end
-  each_file(folder, function(name, is_folder)
-    add(is_folder and name .. "." or name, is_folder and "folder" or "module")
-  end)
+  each_file(folder, offer)
 end
 
 --- Adds the modules that were loaded from a file, for :reload.

@@ -64,8 +64,8 @@ end
 local function add_arguments(call, add)
   local any = false
   arguments.missing(call, function(param)
-    local note = param.type .. (param.default and " = " .. param.default or "")
-    add(param.name, "argument", note, nil, param.name .. " =")
+    local default = param.default and " = " .. param.default or ""
+    add(param.name, "argument", param.type .. default, nil, param.name .. default)
     any = true
   end)
   return any
