@@ -347,14 +347,14 @@ describe("the prompt", function()
   end)
 
   it("tells of errors with the user's lines and goes on", function()
-    local result = session("local function f(x)\n  return x + nothing\nend\nf(1)\n1 + 1\n")
+    local result = session("local function f(x)\n  return x + q_q_q_q\nend\nf(1)\n1 + 1\n")
     assert.equal("2\n", result.out)
     assert.equal([[
-error: cell[1]:2: attempt to perform arithmetic on a nil value (global 'nothing')
+error: cell[1]:2: attempt to perform arithmetic on a nil value (global 'q_q_q_q')
 Traceback, the innermost call first:
   cell[1]:2: in function 'f'
        1 | local function f(x)
-  >    2 |   return x + nothing
+  >    2 |   return x + q_q_q_q
          |              ^^^^^^^
        3 | end
   cell[2]:1: in cell

@@ -182,6 +182,10 @@ describe("-W", function()
     assert.same({out = "true\n", err = "", status = 0}, result)
   end)
 
+  it("knows what other tables hold", function()
+    has(run("-W -e 'print(sqrt)'").err, "undefined global 'sqrt'; did you mean 'lt.sqrt' or")
+  end)
+
   it("works for stdin and at the prompt", function()
     has(run("-W", "\nprint(qqqq)").err, "lutra: warning: stdin:2: undefined global 'qqqq'\n")
     local result = support.session("local width = 3\nwitdh\n", "-W --no-init")

@@ -285,6 +285,13 @@ describe("a traceback", function()
     has(err, "  >    1 | ")
   end)
 
+  it("has a hint where a name is near, in scripts and in what does not parse", function()
+    has(script "local counter = 1\nprint(conter + 1)", "(global 'conter')\n  hint: did you mean "
+      .. "'counter'?\nTraceback")
+    has(script "if x != 1 then end", "\n  hint: ")
+    has_not(script "error 'x'", "hint")
+  end)
+
   it("is not lost to an error in a finalizer", function()
     local err = script("setmetatable({}, {__gc = function() error 'late' end}) collectgarbage()\n"
       .. "error 'first'")

@@ -3,6 +3,10 @@
 -- Invariant: values do not change. A name that was ever assigned, nil too, is no stranger, and
 -- neither is what code reads by rawget.
 
+local globals = require "lutra.repl.globals"
+local nearest = require "lutra.nearest"
+local suggest = require "lutra.repl.suggest"
+
 local strict = {}
 
 local folder = debug.getinfo(1, "S").source:match "^(.*[/\\])repl[/\\]strict%.lua$" or "@lutra/"
@@ -26,24 +30,24 @@ local function add_locals(names, level)
   end
 end
 
--- The nearest name that the code at a level of the stack could have meant, or nil.
-local function nearest_to(name, level)
-  local ok, nearest = pcall(require, "lutra.nearest")
-  if not ok or #name < 2 then return nil end -- one letter is near to any other
+-- What the code at a level of the stack may have meant, as text to put behind the warning.
+local function advice(name, level)
+  if #name < 2 then return "" end -- one letter is near to any other
   local names = nearest.names(_G)
-  for _, short in ipairs(require("lutra.repl.globals").names()) do names[#names + 1] = short end
+  for _, short in ipairs(globals.names()) do names[#names + 1] = short end
   add_locals(names, level + 1)
-  local found
-  ok, found = pcall(nearest.find, name, names)
-  return ok and found or nil
+  local found = nearest.find(name, names)
+  if found then return ("; did you mean '%s'?"):format(found) end
+  local text = suggest.global(name)
+  return text and "; " .. text or ""
 end
 
 -- Says that the code at a level of the stack read the undefined `name`.
 local function warn(name, info, level)
-  local meant = nearest_to(name, level + 1)
+  local ok, more = pcall(advice, name, level + 2)
   io.stdout:flush()
   io.stderr:write(("lutra: warning: %s:%d: undefined global '%s'%s\n"):format(info.short_src,
-    info.currentline, name, meant and ("; did you mean '%s'?"):format(meant) or ""))
+    info.currentline, name, ok and more or ""))
   io.stderr:flush()
 end
 

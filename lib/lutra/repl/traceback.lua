@@ -191,11 +191,11 @@ local function module_chain(co, message)
   return "  in " .. table.concat(steps, " > ") .. ": " .. doing
 end
 
--- "did you mean 'x'?"
+-- "  hint: did you mean 'x'?"
 local function hint(message, co)
   local ok, suggest = pcall(require, "lutra.repl.suggest")
   local text = ok and attempt(suggest.hint, message, co)
-  return text and "  " .. text or nil
+  return text and "  hint: " .. text or nil
 end
 
 -- Calls f where an error, and Ctrl-C, stop only it: the value's own metamethods may run.
