@@ -62,10 +62,10 @@ function support.run(arguments, input)
   return support.shell(quote(support.program) .. " " .. arguments, input)
 end
 
---- Runs a prompt without a terminal on `input`; its prompts and the empty line at the end of input
--- are taken out of the output.
+--- Runs a prompt without a terminal and without init.lua on `input`; its prompts and the empty line
+-- at the end of input are taken out of the output.
 function support.session(input, arguments)
-  local result = support.run("-i " .. (arguments or ""), input)
+  local result = support.run("-i --no-init " .. (arguments or ""), input)
   result.raw = result.out
   result.out = ("\n" .. result.out):gsub("\n%[%d+%]> ", "\n"):gsub("^\n%[%d+%]> ", "\n")
   while result.out:find "\n%[%d+%]> " do result.out = result.out:gsub("\n%[%d+%]> ", "\n") end

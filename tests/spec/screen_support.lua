@@ -95,8 +95,8 @@ function screen:expect_last(text)
   end, ("the last line did not become %q"):format(text))
 end
 
---- Types `text` as it is.
-function screen:send(text) tmux(self, "send-keys -l " .. quote(text)) end
+--- Types `text` as it is. (tmux takes a semicolon at the end of a word for its own.)
+function screen:send(text) tmux(self, "send-keys -l " .. quote((text:gsub(";$", "\\;")))) end
 
 --- Presses keys, by tmux's names: Enter, Up, C-c, M-Enter, Tab, BSpace, Home...
 function screen:key(...)

@@ -30,7 +30,6 @@ function startup.run(session)
     session:complain(traceback.format(message))
   else
     session:guard(function() f(path) end)
-    session.failure = nil
   end
 end
 
