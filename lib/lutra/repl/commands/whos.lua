@@ -8,14 +8,14 @@ local texts = require "lutra.plot.texts"
 local whos = {}
 
 local columns = {
-  {key = "name", title = "name", rank = 1, least = 8},
+  {key = "name", title = "name", rank = 1, least = 5},
   {key = "type", title = "type", rank = 8, least = 6},
-  {key = "shape", title = "shape", rank = 4, least = 8},
+  {key = "shape", title = "shape", rank = 5, least = 6},
   {key = "dtype", title = "dtype", rank = 6, least = 4},
   {key = "device", title = "device", rank = 3, least = 6},
   {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
   {key = "grad", title = "grad", rank = 7, least = 4},
-  {key = "shares", title = "shares", rank = 5, least = 6},
+  {key = "shares", title = "shares", rank = 4, least = 6},
 }
 
 -- The other variables that hold a storage of this one's.
