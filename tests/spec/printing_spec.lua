@@ -166,6 +166,31 @@ describe("options", function()
     assert.equal("tensor{1, 2, 3, 4,\n       5, 6}", text{1, 2, 3, 4, 5, 6})
   end)
 
+  it("leave exponents to the numbers again", function()
+    lt.set_printoptions{sci_mode = true}
+    lt.set_printoptions{sci_mode = "auto"}
+    assert.equal("tensor{1.5000, 2.0000}", text{1.5, 2.})
+    assert.equal("auto", lt.get_printoptions().sci_mode)
+    local ok, message = pcall(lt.set_printoptions, {sci_mode = "never"})
+    assert.is_false(ok)
+    assert.matches('"sci_mode" is the string "never", it wants true, false or "auto"', message, 1,
+      true)
+  end)
+
+  it("can be kept and put back", function()
+    local cases = {{profile = "short"}, {profile = "full", linewidth = 50}, {profile = "summary"},
+      {sci_mode = false, precision = 7, threshold = 3, edgeitems = 5}}
+    for _, case in ipairs(cases) do
+      lt.set_printoptions{profile = "default"}
+      lt.set_printoptions(case)
+      local kept = lt.get_printoptions()
+      for name, value in pairs(case) do assert.equal(value, kept[name]) end
+      lt.set_printoptions{profile = "default", sci_mode = true, precision = 1}
+      lt.set_printoptions(kept)
+      assert.same(kept, lt.get_printoptions())
+    end
+  end)
+
   it("are checked", function()
     local ok, message = pcall(lt.set_printoptions, {profile = "tiny"})
     assert.is_false(ok)

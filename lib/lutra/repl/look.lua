@@ -8,7 +8,7 @@ local texts = require "lutra.plot.texts"
 
 local look = {}
 
-local ITEMS = 10000 -- of tables that are looked through
+local ITEMS = 200000 -- of a table that are looked through
 
 local function metatable(value)
   local meta = debug.getmetatable(value)
