@@ -82,6 +82,9 @@ end
 
 -- ---- functions -----------------------------------------------------------------------
 
+--- lt.autograd.Function: an op of your own with a gradient of its own. Make a class,
+-- `local Exp = lt.autograd.Function:extend "Exp"`, define Exp.forward(ctx, ...) and
+-- Exp.backward(ctx, grad, ...), and call Exp(x).
 local Function = {__name = "autograd.Function"}
 Function.__index = Function
 

@@ -69,8 +69,10 @@ function init.constant_(...)
   return filled(tensor, "fill_", value)
 end
 
---- Zeros; ones.
+--- Zeros.
 function init.zeros_(tensor) return init.constant_(tensor, 0) end
+
+--- Ones.
 function init.ones_(tensor) return init.constant_(tensor, 1) end
 
 --- The identity matrix in a tensor of 2 dimensions.

@@ -66,8 +66,9 @@ local function definition(class)
   local quoted = '"' .. classes.name(class) .. '"'
   for i, line in ipairs(lines) do
     local at = line:find(quoted, 1, true)
-    if at and not line:match "^%s*%-%-" and line:sub(1, at - 1):match "[%a_]%s*%(?%s*$"
-        and line:match "extend" or at and line:match "^%s*define" then
+    local before = at and line:sub(1, at - 1)
+    if before and (before:match "extend%s*%(?%s*$" or before:match "^%s*define[%w_]*%s*%(?$"
+        or before:match "=%s*{%s*__name%s*=%s*$") then
       return chunk, i, lines
     end
   end

@@ -137,6 +137,15 @@ lua.library = {
   ["math.type"] = {"(x)", "\"integer\", \"float\", or nil for what is no number."},
   ["math.ult"] = {"(a, b)", "a < b as unsigned integers."},
 
+  ["math.atan2"] = {"(y, x)", "The same as math.atan(y, x). Of older Lua; not in every build."},
+  ["math.cosh"] = {"(x)", "Hyperbolic cosine. Of older Lua; not in every build."},
+  ["math.frexp"] = {"(x)", "m and e with x = m 2^e, m in [0.5, 1). Of older Lua."},
+  ["math.ldexp"] = {"(m, e)", "m 2^e. Of older Lua; not in every build."},
+  ["math.log10"] = {"(x)", "Logarithm to base 10. Of older Lua; math.log(x, 10) is in every one."},
+  ["math.pow"] = {"(x, y)", "x^y. Of older Lua; not in every build."},
+  ["math.sinh"] = {"(x)", "Hyperbolic sine. Of older Lua; not in every build."},
+  ["math.tanh"] = {"(x)", "Hyperbolic tangent. Of older Lua; not in every build."},
+
   ["io.close"] = {"(file)", "Closes a file, or the default output."},
   ["io.flush"] = {"()", "Writes out what waits for the default output."},
   ["io.input"] = {"(file)", "Sets or gives the default input."},

@@ -126,7 +126,8 @@ local function subjects(op, values)
   local list, dtype = {}, nil
   for i = 1, values.n do
     local p, value = op.params[i], values[i]
-    local numeric = p and (p.type == "Tensor" or p.type == "Operand")
+    local kind = p and p.type
+    local numeric = kind == "Tensor" or kind == "Operand" or kind == "Index" and i == 1
     if numeric and p.name ~= "mask" and p.name ~= "condition" and lt.is_tensor(value)
         and (not dtype or value.dtype == dtype) then
       dtype = value.dtype

@@ -1,0 +1,220 @@
+-- "did you mean": nearest words, unknown fields of the library, advice about errors.
+
+local fields = require "lutra.fields"
+local lt = require "lutra"
+local nearest = require "lutra.nearest"
+local screen = require "screen_support"
+local suggest = require "lutra.repl.suggest"
+local support = require "program_support"
+
+-- The message of what f raises.
+local function message_of(f)
+  local ok, message = pcall(f)
+  assert.falsy(ok)
+  return message
+end
+
+-- The error of a piece of code, and the coroutine it ended.
+local function fail(text)
+  local f, message = load(text, "=piece", "t")
+  if not f then return message end
+  local co = coroutine.create(f)
+  local ok
+  ok, message = coroutine.resume(co)
+  assert.falsy(ok)
+  return message, co
+end
+
+-- Advice about a piece of code, whose source is known as that of a cell is.
+local function hint(text)
+  local host = require "lutra.repl.host"
+  host.sources.piece = text
+  return suggest.hint(fail(text))
+end
+
+describe("nearest.find", function()
+  it("counts letters that are missing, wrong, too many or swapped", function()
+    local names = {"matmul", "softmax", "transpose"}
+    for _, word in ipairs {"matmull", "matmu", "matnul", "mtamul"} do
+      assert.equal("matmul", nearest.find(word, names))
+    end
+  end)
+
+  it("takes case and underscores for no misspelling", function()
+    assert.equal("ReLU", nearest.find("relu", {"ReLU", "Tanh"}))
+    assert.equal("memory_live", nearest.find("memorylive", {"memory", "memory_live"}))
+  end)
+
+  it("gives nil when nothing is near, for one letter, and for the word itself", function()
+    assert.is_nil(nearest.find("attention", {"matmul", "sum"}))
+    assert.is_nil(nearest.find("x", {"y"}))
+    assert.is_nil(nearest.find("sum", {"sum"}))
+  end)
+
+  it("wants words", function()
+    assert.has_error(function() nearest.find(nil, {"a"}) end)
+  end)
+
+  it("takes the names of a table that are not its own affair", function()
+    local names = nearest.names(setmetatable({a = 1, _b = 2, [3] = 4}, {__index = error}))
+    assert.same({"a"}, names)
+  end)
+end)
+
+describe("unknown fields of the library's tables", function()
+  it("are errors that name the nearest", function()
+    local cases = {
+      {function() return lt.ranndn end, 'lt has no field "ranndn"; did you mean "randn"?'},
+      {function() return lt.cuuda end, 'lt has no field "cuuda"; did you mean "cuda"?'},
+      {function() return lt.nn.Linaer end, 'nn has no field "Linaer"; did you mean "Linear"?'},
+      {function() return lt.nn.relu end, 'nn has no field "relu"; did you mean "ReLU"?'},
+      {function() return lt.F.sofmax end, 'F has no field "sofmax"; did you mean "softmax"?'},
+      {function() return lt.optim.adamw end, 'optim has no field "adamw"; did you mean "AdamW"?'},
+      {function() return lt.data.Dataloader end, "did you mean \"DataLoader\"?"},
+      {function() return lt.cuda.memory_alocated end, "did you mean \"memory_allocated\"?"},
+      {function() return lt.nn.init.kaiming end, 'nn.init has no field "kaiming"'},
+      {function() return lt.backends.cpu.capabilty end, "did you mean \"capability\"?"},
+      {function() return lt.autograd.gard end, "did you mean \"grad\"?"},
+      {function() return lt.nn[1] end, "nn has no field 1"},
+    }
+    for _, case in ipairs(cases) do
+      local message = message_of(case[1])
+      assert.truthy(message:find(case[2], 1, true), message)
+      assert.truthy(message:find "^[^\n]*suggest_spec.lua:%d+: ", message)
+    end
+  end)
+
+  it("leave rawget, assigning and what is loaded when it is read as they were", function()
+    assert.is_nil(rawget(lt, "nothing_here"))
+    lt.something_new = 1
+    assert.equal(1, lt.something_new)
+    lt.something_new = nil
+    assert.truthy(lt.cuda and lt.progress and lt.backends.cuda)
+  end)
+
+  it("fields.strict makes any table so", function()
+    local t = fields.strict({alpha = 1}, "my.table")
+    assert.equal(1, t.alpha)
+    assert.truthy(message_of(function() return t.alhpa end):find 'my.table has no field "alhpa"; '
+      .. 'did you mean "alpha"?')
+  end)
+end)
+
+describe("advice about errors", function()
+  it("finds a near global, and the table that has the name", function()
+    assert.equal("did you mean 'print'?", hint "prnt(1)")
+    assert.equal("did you mean 'nn.Linear'?", hint "Linear(2, 3)")
+    assert.equal("did you mean 'lt.sqrt' or 'math.sqrt'?", hint "sqrt(2)")
+    assert.is_nil(hint "entirely_unknown_word()")
+  end)
+
+  it("finds a near local variable and upvalue of the frame", function()
+    assert.equal("did you mean 'counter'?", hint "local counter = 1 conter.x = 1")
+    assert.equal("did you mean 'counter'?",
+      hint "local counter = 1 local function f() return counter and conter.x end f()")
+  end)
+
+  it("finds the near field of the table before the dot", function()
+    assert.equal("did you mean 'string.format'?", hint "string.formt('x')")
+    assert.equal("did you mean 't.beta.gamma'?",
+      hint "local t = {beta = {gamma = print}} t.beta.gama()")
+    assert.equal("did you mean 'options.rate'?",
+      hint "local options = {rate = 1} return options.rat + 1")
+  end)
+
+  it("finds the near method of a module, of an object, of a string", function()
+    assert.equal("did you mean 'net:forward'?",
+      hint "local net = require('lutra').nn.ReLU() net:forwrad(1)")
+    assert.equal("did you mean 's:upper'?", hint "local s = 'x' s:uper()")
+    assert.equal("did you mean 'a:walk'?",
+      hint "local A = {walk = print} A.__index = A local a = setmetatable({}, A) a:wlak()")
+  end)
+
+  it("runs nothing of the user's", function()
+    rawset(_G, "suggest_ran", false)
+    hint [[local t = setmetatable({}, {__index = function() return nil end, __pairs = function()
+      suggest_ran = true end, __tostring = function() suggest_ran = true end}) t.foo()]]
+    assert.is_false(rawget(_G, "suggest_ran"))
+    rawset(_G, "suggest_ran", nil)
+  end)
+
+  it("knows what other languages write", function()
+    local cases = {
+      {"x != 1", "Lua writes ~= for !="}, {"x += 1", "Lua writes x = x + 1 for x += 1"},
+      {"x++", "Lua writes x = x + 1 for x++"}, {"if x && y then end", "Lua writes and for &&"},
+      {"import torch", "Lua writes local name = require \"name\" for import name"},
+      {"def f(x):", "Lua writes function name(x) ... end for def"},
+      {"if x > 1:\n  y()", "Lua writes if ... then ... end"},
+      {"for i in range(3):\n  print(i)", "Lua writes for i = 1, n do ... end for a range"},
+      {"f(dim=1)", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
+      {"torch.zeros(3)", "Lutra is lt"}, {"len({})", "Lua writes #x for len(x)"},
+      {"print(None.x)", "Lua writes nil for None"},
+    }
+    for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1])) end
+  end)
+
+  it("is not misled by strings and comments", function()
+    assert.is_nil(hint "local s = 'x != 1' local = 2")
+    assert.is_nil(hint "local = 2 -- x += 1")
+  end)
+
+  it("never raises and says nothing of what it does not know", function()
+    for _, message in ipairs {"", "x", "a nil value (field '?')", "attempt to call a nil value (",
+      "nowhere:1: attempt to call a nil value (field 'foo')", "piece:99: syntax error near 'x'"} do
+      assert.is_nil(suggest.hint(message))
+    end
+    assert.is_nil(suggest.hint(nil))
+    assert.is_nil(suggest.hint({}, coroutine.create(print)))
+    assert.is_nil(suggest.hint('lt has no field "foo"; did you mean "fmod"?'))
+  end)
+
+  it("speaks of a name without an error", function()
+    assert.equal("did you mean 'print'?", suggest.global "prnt")
+    assert.is_nil(suggest.global "entirely_unknown_word")
+  end)
+end)
+
+describe("the prompt", function()
+  it("advises below the message of an error", function()
+    local result = support.session "prnt(1)\nlt.ranndn(3)\nlocal net = nn.ReLU()\nnet:forwrad(1)\n"
+    assert.truthy(result.err:find "prnt'%)\n[^\n]*did you mean 'print'%?\n")
+    assert.truthy(result.err:find('lt has no field "ranndn"; did you mean "randn"?', 1, true))
+    assert.truthy(result.err:find "forwrad'%)\n[^\n]*did you mean 'net:forward'%?\n")
+  end)
+
+  it("prints nil for an undefined name, and what may be meant on stderr", function()
+    local result = support.session "tensro\nentirely_unknown\nx = 1\nx\nlocal y = nil\ny\n"
+    assert.equal("nil\nnil\n1\nnil\n", result.out)
+    assert.equal("(tensro is not defined; did you mean 'tensor'?)\n", result.err)
+  end)
+
+  it("advises about commands", function()
+    local result = support.session ":hlep\n"
+    assert.truthy(result.err:find("no command :hlep; did you mean :help?", 1, true))
+  end)
+end)
+
+describe("a script", function()
+  it("advises below the message of an error", function()
+    local path = support.file "local t = {rate = 1}\nprint(t.rtae + 1)\n"
+    local result = support.run(path)
+    os.remove(path)
+    assert.equal(1, result.status)
+    assert.truthy(result.err:find("did you mean 't.rate'?", 1, true), result.err)
+  end)
+end)
+
+for _, columns in ipairs {40, 120} do
+  it(("advises on a terminal of %d columns"):format(columns), function()
+    if not screen.available() then return pending "needs tmux" end
+    local s <close> = screen.open{columns = columns}
+    s:expect_last "[1]>"
+    s:enter "prnt(1)"
+    s:expect "did you mean 'print'?"
+    s:enter "tensro"
+    s:wait(function() -- the narrow screen breaks it
+      local said = "(tensro is not defined; did you mean 'tensor'?)"
+      return s:text():gsub("\n", ""):find(said, 1, true)
+    end)
+  end)
+end
