@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
 
+#include "editor/width.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <lauxlib.h>
@@ -79,10 +81,27 @@ static int system_terminal_size(lua_State *L) {
   return 1;
 }
 
+// character(text, at) -> bytes, columns of the character that starts at byte `at`; columns as
+// lt_width_next says: -1 for what is not to be written as it is
+static int system_character(lua_State *L) {
+  static bool known; // the environment's locale, once
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  lua_Integer at = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, at >= 1 && (size_t)at <= size, 2, "no character is there");
+  if (!known) lt_width_locale();
+  known = true;
+  int columns;
+  lua_pushinteger(L, (lua_Integer)lt_width_next(text + at - 1, size - (size_t)at + 1, &columns));
+  lua_pushinteger(L, columns);
+  return 2;
+}
+
 void lt_repl_open_system(lua_State *L) {
   static const luaL_Reg functions[] = {{"chdir", system_chdir},
                                        {"getcwd", system_getcwd},
                                        {"list", system_list},
+                                       {"character", system_character},
                                        {"terminal_size", system_terminal_size},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

@@ -1,6 +1,7 @@
 -- Scripts and what runs them: options, exit statuses, LUTRA_PATH, -W, --check, -i after an error.
 
 local support = require "program_support"
+local screen = require "screen_support"
 local run, quote = support.run, support.quote
 
 local function has(text, wanted)
@@ -256,4 +257,40 @@ describe("-i after code that fails", function()
     assert.equal("2\n", support.session("1 + 1\n", "--no-init -e 'x = = 1'").out)
     assert.equal("2\n", support.session("1 + 1\n", "--no-init /nonexistent.lua").out)
   end)
+end)
+
+describe("on a terminal of", function()
+  for _, columns in ipairs {40, 120} do
+    it(columns .. " columns -W warns, --check shows the place, the status is told", function()
+      if not screen.available() then
+        pending "needs tmux"
+        return
+      end
+      local path = support.file "local one = 1\nprint(oen)\n"
+      local wrong = support.file "x = 1\nx = = 2\n"
+      do
+        local s <close> = screen.open{columns = columns, arguments = "-W " .. quote(path)}
+        s:wait(function() -- the edge of the screen may break the line
+          return table.concat(s:lines()):find("did you mean 'one'?", 1, true)
+        end)
+        assert.equal(0, s:finish())
+      end
+      do
+        local s <close> = screen.open{columns = columns, arguments = "--check " .. quote(wrong)}
+        s:expect "  >    2 | x = = 2\n         |     ^"
+        assert.equal(1, s:finish())
+      end
+      do
+        local s <close> = screen.open{columns = columns, arguments = "-W --no-init"}
+        s:expect "[1]>"
+        s:enter "prinnt"
+        s:expect "cell[1]:1"
+        s:expect "[2]>"
+        s:key "C-d"
+        assert.equal(0, s:finish())
+      end
+      os.remove(path)
+      os.remove(wrong)
+    end)
+  end
 end)

@@ -72,6 +72,10 @@ string.rep("x", -1, {})
       ^^^
 for i = 1, "x" do end
 ^^^
+local f = function(t) return t.x.y end local t = {} ; f(t); print(t.x.z)
+                               ^
+local f = function(t) if t then error "a" end end ; do error "b" end
+                                                       ^^^^^
 for k in 5 do end
 
 setmetatable({}, {__add = function() error "in add" end})()
@@ -157,6 +161,12 @@ require "no.such.module"
     assert.equal("t.a.b", line:sub(#under - 2, #under + 2))
     assert.matches("^%.%.%..*%.%.%.$", line)
     assert(#line <= 100 - 11, #line)
+  end)
+
+  it("may be as long as it likes", function()
+    local err = script("local t = {} " .. ("t.y = 1 "):rep(1e5) .. "t.a.b = 2")
+    has(err, "attempt to index a nil value (field 'a')")
+    assert(#err < 1000, #err)
   end)
 
   it("may hold anything", function()

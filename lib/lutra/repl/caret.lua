@@ -226,6 +226,25 @@ local function of_syntax(list, from, to, message, text)
   return found
 end
 
+local opens = set {"function", "if", "do", "repeat"}
+local closes = set {"end", "until"}
+
+-- Which of the tokens from..to are in a function that starts among them: a set of indexes.
+local function in_functions(list, from, to)
+  local blocks, functions, inside = {}, 0, {}
+  for i = from, to do
+    local word = list[i].kind == "keyword" and list[i].text
+    if opens[word] then
+      blocks[#blocks + 1] = word
+      if word == "function" then functions = functions + 1 end
+    elseif closes[word] then
+      if table.remove(blocks) == "function" then functions = functions - 1 end
+    end
+    inside[i] = functions > 0
+  end
+  return inside
+end
+
 -- The position behind the last token, where something is missing.
 local function at_the_end(text, number)
   local first, last = source.range(text, number)
@@ -239,10 +258,11 @@ local function at_the_end(text, number)
 end
 
 --- Where an error is that Lua reports for line `number` of `text`. `message` is without its place;
--- `callee` is the debug.getinfo(..., "n") of what the line had called, or nil.
+-- `frame` is nil or says what is known of the stack: callee, the debug.getinfo(..., "n") of what
+-- the line had called, and nested, does the function that ran start in this line.
 -- Returns the number of the line to show, which is an earlier one where the text ends too early,
 -- and a list of {first, last} positions in it; of several, each is one it may be.
-function caret.find(text, number, message, callee)
+function caret.find(text, number, message, frame)
   message = message:match "^[^\n]*"
   if message:find " near <eof>$" and not message:find "^unfinished string" then
     return at_the_end(text, number)
@@ -253,7 +273,11 @@ function caret.find(text, number, message, callee)
   local found = of_syntax(list, from, to, message, text)
   for _, rule in ipairs {of_callee, of_variable, of_operation, of_declaration, of_title} do
     if #found > 0 then break end
-    found = rule(list, from, to, message, callee)
+    found = rule(list, from, to, message, frame and frame.callee)
+  end
+  if frame and #found > 1 then
+    local inside = in_functions(list, from, to)
+    found = prefer(found, function(i) return inside[i] == frame.nested end)
   end
   local ranges = {}
   for i, index in ipairs(found) do

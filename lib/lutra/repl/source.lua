@@ -12,6 +12,7 @@ local source = {}
 local TAB = 4          -- cells from one tab stop to the next
 local PIPE_WIDTH = 100 -- columns where stderr is no terminal
 local LARGEST = 1 << 26 -- bytes of a file that is read to show a line of it
+local LONGEST = 20000   -- bytes of a line
 
 -- The text of a file; nil for what is no plain file, as reading a pipe again would wait for ever.
 local function file_text(path)
@@ -32,6 +33,7 @@ end
 
 --- First and last position of line `number` of `text`, without its newline; nil beyond the end.
 function source.range(text, number)
+  if number < 1 then return nil end
   local first = 1
   for _ = 2, number do
     local newline = text:find("\n", first, true)
@@ -43,36 +45,10 @@ function source.range(text, number)
   return first, last
 end
 
---- Line `number` of `text`, or nil.
+--- Line `number` of `text`, or nil; a very long one, which nobody wrote, has only its start.
 function source.line(text, number)
   local first, last = source.range(text, number)
-  return first and text:sub(first, last)
-end
-
--- Code points that take two cells, and those that take none: first and last of each range. From
--- Unicode's EastAsianWidth.txt (W, F) and general categories Mn, Me and Cf, the common blocks.
-local wide = {
-  {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
-  {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
-  {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD},
-}
-local empty = {
-  {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x1AB0, 0x1AFF},
-  {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
-}
-
-local function is_among(ranges, code)
-  for _, range in ipairs(ranges) do
-    if code >= range[1] and code <= range[2] then return true end
-  end
-  return false
-end
-
--- The cells that a character takes.
-local function width(character)
-  if #character == 1 then return 1 end
-  local code = utf8.codepoint(character)
-  return is_among(empty, code) and 0 or is_among(wide, code) and 2 or 1
+  return first and text:sub(first, math.min(last, first + LONGEST))
 end
 
 -- The line as a list of {text, cells, position, column}, tabs and control characters made visible.
@@ -80,19 +56,16 @@ end
 local function characters(line)
   local list, at, column = {}, 1, 0
   while at <= #line do
-    local text = line:match("^" .. utf8.charpattern, at)
-    if not text or not utf8.len(text) then text = line:sub(at, at) end
-    local shown, cells = text, 1
-    if text == "\t" then
+    local bytes, cells = host.character(line, at)
+    local shown = line:sub(at, at + bytes - 1)
+    if shown == "\t" then
       cells = TAB - column % TAB
       shown = (" "):rep(cells)
-    elseif #text == 1 then
-      if text:match "[%c\128-\255]" then shown = text == "\r" and " " or "?" end
-    else
-      cells = width(text)
+    elseif cells < 0 then
+      shown, cells = shown == "\r" and " " or "?", 1
     end
     list[#list + 1] = {shown, cells, at, column}
-    column, at = column + cells, at + #text
+    column, at = column + cells, at + bytes
   end
   list[#list + 1] = {" ", 1, at, column}
   return list

@@ -158,10 +158,10 @@ local function level_of(co, place, brief)
 end
 
 -- The lines around `number` of a chunk, marked by what the message says.
-local function block(chunk, number, message, callee)
+local function block(chunk, number, message, frame)
   local text = source.text(chunk)
   if not text then return nil end
-  return source.block(text, caret.find(text, number, message, callee))
+  return source.block(text, caret.find(text, number, message, frame))
 end
 
 -- What the function of C at the top of `co` was called with: "{2, 3}, {3, 4}", tensors by shape.
@@ -239,9 +239,11 @@ function traceback.format(value, co, main)
     if #parts == 1 then level, info = level_of(co, nil, options.brief) end
   end
   if level then
-    local callee = level > 0 and debug.getinfo(co, level - 1, "n") or nil
     options.level = level
-    options.block = attempt(block, info.source, info.currentline, rest, callee)
+    options.block = attempt(block, info.source, info.currentline, rest, {
+      callee = level > 0 and debug.getinfo(co, level - 1, "n") or nil,
+      nested = info.what ~= "main" and info.linedefined == info.currentline,
+    })
   end
   local texts = frames(co, options)
   local says_nothing = #texts == 0 or #texts == 1 and texts[1] == inside -- a command's own error
