@@ -74,11 +74,7 @@ end
 function stop_at(co)
   local session, why = get_session()
   if not session then return warn(why) end
-  local frames = require "lutra.repl.frames"
-  local list
-  local look = coroutine.create(function() list = frames.live(co, session.mains) end)
-  local ok, message = coroutine.resume(look)
-  if not ok then error(message, 0) end
+  local list = require("lutra.repl.frames").live(co, session.mains)
   if #list == 0 then return end
   local d = require("lutra.repl.debugger").new(list,
     {session = session, prompt = "debug> ", live = true})

@@ -10,6 +10,7 @@
 
 local cell = require "lutra.repl.cell"
 local host = require "lutra.repl.host"
+local limits = require("lutra.repl.options").value
 local show = require "lutra.repl.show"
 local source = require "lutra.repl.source"
 local style = require "lutra.repl.style"
@@ -117,12 +118,11 @@ local function evaluate(self, text)
   if status ~= "complete" then return session:complain(traceback.format(code)) end
   if not code.body then return end
   local f = load(code.body, "=debug", "t", environment(session, frame))
+  local values = varargs(frame)
+  local ok, results = session:guard(f, nil, table.unpack(values, 1, values.n))
+  if not ok or results.n == 0 or code.quiet then return end
   session:guard(function()
-    local values = varargs(frame)
-    local results = table.pack(f(table.unpack(values, 1, values.n)))
-    if results.n > 0 and not code.quiet then
-      io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
-    end
+    io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
   end)
 end
 
@@ -164,15 +164,23 @@ function debugger:backtrace()
   return table.concat(lines, "\n")
 end
 
+-- show.value of a few items, not of all that hangs on the value.
+local function show_little(value)
+  local depth, items = limits.depth, limits.items
+  limits.depth, limits.items = 2, 8
+  local ok, text = pcall(show.value, value)
+  limits.depth, limits.items = depth, items
+  return ok and text or ("(a %s that cannot be shown)"):format(type(value))
+end
+
 -- A value in one line. Runs __tostring, which may fail.
 local function brief(value, width)
   local core = package.loaded["lutra.core"]
   if core and core.is_tensor(value) and value:numel() > 1 then
     return ("tensor %s %s on %s"):format(value.shape, value.dtype, value.device)
   end
-  local ok, text = pcall(show.value, value)
-  if not ok then return ("(a %s that cannot be shown)"):format(type(value)) end
-  return texts.cut(text:gsub("%s*\n%s*", " "), math.max(8, width))
+  local text = show_little(value):gsub("%s*\n%s*", " ")
+  return texts.cut(text, math.max(8, width))
 end
 
 --- The variables of the selected frame, one a line.

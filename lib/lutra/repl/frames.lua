@@ -1,4 +1,4 @@
---- The frames of a coroutine as a debugger shows them: those of Lua functions, but not the prompt's.
+--- The frames of a coroutine as a debugger shows them: those of Lua functions, not of the prompt.
 --
 -- A frame is a table with label ("function 'f'"), chunk (as in debug.getinfo's `source`), line,
 -- library (is it one of Lutra's own), a number `height` that does not change while the frame lives
@@ -18,6 +18,8 @@ local FIRST, LAST = 100, 20 -- of a deep recursion these are kept: innermost, ou
 local here = debug.getinfo(1, "S").source
 local repl_folder = here:match "^(.*[/\\])frames%.lua$" or "@lutra/repl/"
 local library_folder = repl_folder:match "^(.*[/\\])repl[/\\]$" or "@lutra/"
+
+local breakpoint = library_folder .. "breakpoint.lua"
 
 local function starts(text, prefix) return text:sub(1, #prefix) == prefix end
 
@@ -71,7 +73,10 @@ end
 -- it is not one to show.
 local function describe(co, level, last, mains)
   local info = debug.getinfo(co, level, "Slnf")
-  if not info or info.what == "C" or starts(info.source, repl_folder) then return nil end
+  if not info or info.what == "C" or starts(info.source, repl_folder)
+      or info.source == breakpoint then
+    return nil
+  end
   return {
     label = label_of(info, mains),
     chunk = info.source,
@@ -117,19 +122,34 @@ function frames.take(co, mains)
   end)
 end
 
---- The frames of `co`, which goes on later. Their functions must be called from another coroutine.
-function frames.live(co, mains)
-  return collect(co, mains, function(frame, _, func)
-    local function level() return traceback.last_level(co) - frame.height end
-    function frame.list() return variables(co, level(), func) end
-    function frame.set(variable, value)
-      if variable.kind == "upvalue" then
-        debug.setupvalue(func, variable.index, value)
-      else
-        debug.setlocal(co, level(), variable.index, value)
-      end
+-- Calls f(...) from outside of `co`: seen from inside, levels change with every call.
+local function from_outside(co, f, ...)
+  if coroutine.running() ~= co then return f(...) end
+  local ok, result = coroutine.resume(coroutine.create(f), ...)
+  return ok and result or error(result, 0)
+end
+
+-- A frame of `co` that reads and writes the variables of the function `func` that runs there.
+local function make_live(co, frame, func)
+  local function level() return traceback.last_level(co) - frame.height end
+  local function list() return variables(co, level(), func) end
+  local function set(variable, value)
+    if variable.kind == "upvalue" then
+      debug.setupvalue(func, variable.index, value)
+    else
+      debug.setlocal(co, level(), variable.index, value)
     end
-    return frame
+    return true
+  end
+  function frame.list() return from_outside(co, list) end
+  function frame.set(variable, value) from_outside(co, set, variable, value) end
+  return frame
+end
+
+--- The frames of `co`, which goes on later: of a coroutine that has stopped to ask.
+function frames.live(co, mains)
+  return from_outside(co, function()
+    return collect(co, mains, function(frame, _, func) return make_live(co, frame, func) end)
   end)
 end
 
