@@ -63,7 +63,7 @@ end
 
 -- ITU-R BT.601's weights of brightness.
 local function brightness(pixel)
-  if pixel == nil then return nil end
+  if type(pixel) ~= "table" then return pixel end
   local r, g, b = components(pixel)
   return 0.299 * r + 0.587 * g + 0.114 * b
 end

@@ -122,6 +122,7 @@ function chart.lines(series, options)
   local probe = canvas.new(1, rows, options.utf8)
   local to_y, y_lo, y_hi = scale(y, probe.height, true)
   local labels, label_width = side_labels(y_lo, y_hi, rows, probe.dots_y, to_y)
+  if options.width - label_width < 5 then labels, label_width = {}, 0 end -- no room for them
   local columns = math.max(options.width - label_width - 1, 4)
   local c = canvas.new(columns, rows, options.utf8)
   local to_x, x_lo, x_hi = scale(x, c.width)

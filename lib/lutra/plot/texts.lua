@@ -36,7 +36,8 @@ end
 --- Columns of a text; one that is no UTF-8 is counted in bytes.
 function texts.width(text) return utf8.len(text) or #text end
 
---- The text in at most `width` columns, its end replaced by dots where it is longer.
+--- The text in at most `width` columns; two dots stand for an end that is cut off, where there is
+-- room for them.
 function texts.cut(text, width)
   if texts.width(text) <= width then return text end
   local dots = width > 4 and ".." or ""
