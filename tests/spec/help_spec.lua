@@ -272,6 +272,8 @@ describe("help about other things", function()
     has(text "math.pi", "circumference")
     has(text("s:upper", session_of {s = "x"}), "string.upper")
     has(text "lt.randn(3):sum", "lt.sum(self")
+    has(text "x:cuda", "x:cuda{device = nil, non_blocking = false}") -- as it is written in help
+    has(text "cuda", "NVIDIA GPUs")
   end)
 
   it("says what may be meant when there is nothing of the name", function()

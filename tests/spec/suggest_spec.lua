@@ -103,8 +103,11 @@ end)
 describe("advice about errors", function()
   it("finds a near global, and the table that has the name", function()
     assert.equal("did you mean 'print'?", hint "prnt(1)")
-    assert.equal("did you mean 'nn.Linear'?", hint "Linear(2, 3)")
-    assert.equal("did you mean 'lt.sqrt' or 'math.sqrt'?", hint "sqrt(2)")
+    assert.equal("did you mean 'math.sqrt'?", hint "sqrt(2)")
+    assert.equal("did you mean 'lt.nn.Linear'?",
+      hint "local lt = require 'lutra' Linear(2, 3)")
+    assert.equal("did you mean 'lt.sqrt' or 'math.sqrt'?",
+      hint "local lt = require 'lutra' sqrt(2)")
     assert.is_nil(hint "entirely_unknown_word()")
   end)
 
@@ -183,9 +186,12 @@ describe("the prompt", function()
   end)
 
   it("prints nil for an undefined name, and what may be meant on stderr", function()
-    local result = support.session "tensro\nentirely_unknown\nx = 1\nx\nlocal y = nil\ny\n"
-    assert.equal("nil\nnil\n1\nnil\n", result.out)
-    assert.equal("(tensro is not defined; did you mean 'tensor'?)\n", result.err)
+    local result = support.session("tensro\nentirely_unknown\nx = 1\nx\nlocal y = nil\ny\n"
+      .. "Linear\nwhos\n")
+    assert.equal("nil\nnil\n1\nnil\nnil\nnil\n", result.out)
+    assert.equal("(tensro is not defined; did you mean 'tensor'?)\n"
+      .. "(Linear is not defined; did you mean 'nn.Linear'?)\n"
+      .. "(whos is not defined; did you mean ':whos'?)\n", result.err)
   end)
 
   it("advises about commands", function()

@@ -16,6 +16,7 @@ local loaders = {
 
 --- Makes the names known in _G.
 function globals.install()
+  globals.installed = true
   local meta = getmetatable(_G) or {}
   local before = meta.__index
   meta.__index = function(t, name)

@@ -31,6 +31,16 @@ local function keyword_page(row, width, paint)
   return paint("heading", row[1]) .. "\n\n" .. wrap.text(row[2], width)
 end
 
+-- The comment above a command's function, without a first line that is only the usage.
+local function command_doc(row)
+  local ok, f = pcall(commands.load, row)
+  local doc = ok and type(f) == "function" and source.doc(f)
+  if not doc then return nil end
+  local only_usage = doc[1]:match "^`:[^`]*`%.?$" or doc[1]:match "^:[%l]+[^:%l]*$"
+  if only_usage or doc[1]:match "^:[%l]+ [^:]*EXPRESSION$" then table.remove(doc, 1) end
+  return #doc > 0 and doc or nil
+end
+
 --- The page of a command (a row of commands.rows).
 function help.command(row, width, paint)
   width, paint = width or style.width(), paint or plain
@@ -38,8 +48,7 @@ function help.command(row, width, paint)
   local out = {paint("heading", ":" .. row.name .. usage)}
   if row.also then out[#out + 1] = paint("faint", "also :" .. table.concat(row.also, ", :")) end
   out[#out + 1] = "\n" .. wrap.text(row.doc:sub(1, 1):upper() .. row.doc:sub(2) .. ".", width)
-  local ok, f = pcall(commands.load, row)
-  local doc = ok and type(f) == "function" and source.doc(f)
+  local doc = command_doc(row)
   if doc then out[#out + 1] = "\n" .. wrap.comment(doc, width) end
   return table.concat(out, "\n")
 end
@@ -105,8 +114,10 @@ end
 -- The full name and the value of a bare name that is no variable, or nil.
 local function elsewhere(name)
   for _, place in ipairs(places()) do
-    local value = rawget(place[2], name)
-    if value ~= nil and name:match "^[^_]" then return place[1] .. name, value end
+    local field = things.field({value = place[2]}, name)
+    if field and field.value ~= nil and name:match "^[^_]" then
+      return place[1] .. name, field.value
+    end
   end
 end
 

@@ -51,25 +51,31 @@ end
 
 -- ---- names that are not global
 
--- Tables in which the name of an undefined global may be a field: the library's, then Lua's own.
-local function in_tables(name)
-  local found = {}
-  for _, group in ipairs {"lt nn F optim data", "math string table os io utf8 coroutine"} do
-    for library in group:gmatch "%a+" do
-      local t = rawget(_G, library) or globals.get(library)
-      if type(t) == "table" and rawget(t, name) ~= nil then
-        found[#found + 1] = quote(library .. "." .. name)
-        break
-      end
-    end
+local ours = {"lt", "nn", "F", "optim", "data"}
+local standard = {"math", "string", "table", "os", "io", "utf8", "coroutine"}
+
+-- The table that code which sees `variables` knows as `library`, and what it writes for it; nil
+-- when it sees none. Where only lt is seen, nn is lt.nn.
+local function library_of(library, variables)
+  local seen = variables[library] and variables[library][1] or rawget(_G, library)
+  if seen == nil and globals.installed then seen = globals.get(library) end
+  if type(seen) == "table" then return seen, library end
+  local lt = variables.lt and variables.lt[1]
+  if lt ~= nil and lt == package.loaded["lutra"] then return lt[library], "lt." .. library end
+end
+
+-- The field `name` of the first of the libraries that has it, in quotes.
+local function in_tables(name, libraries, variables)
+  for _, library in ipairs(libraries) do
+    local t, written = library_of(library, variables)
+    if type(t) == "table" and rawget(t, name) ~= nil then return quote(written .. "." .. name) end
   end
-  return found
 end
 
 -- The names of all variables that are seen: of the frame, the session, all code.
 local function all_names(variables, session)
-  local names = globals.names()
-  for name in pairs(variables or {}) do names[#names + 1] = name end
+  local names = globals.installed and globals.names() or {}
+  for name in pairs(variables) do names[#names + 1] = name end
   for _, name in ipairs(nearest.names(_G)) do names[#names + 1] = name end
   if session then
     for name in session.locals:pairs() do names[#names + 1] = name end
@@ -79,8 +85,12 @@ end
 
 local function about_global(name, variables, session)
   if habits.globals[name] then return habits.globals[name] end
-  local elsewhere = in_tables(name)
-  if #elsewhere > 0 then return did_you_mean(table.unpack(elsewhere)) end
+  local first = in_tables(name, ours, variables)
+  local second = in_tables(name, standard, variables)
+  if first or second then return did_you_mean(first or second, first and second) end
+  if session and require("lutra.repl.commands").find(name) then
+    return did_you_mean(quote(":" .. name))
+  end
   local near = nearest.find(name, all_names(variables, session))
   return near and did_you_mean(quote(near)) or nil
 end
@@ -214,7 +224,7 @@ end
 
 --- The same about the name of a global that is not defined.
 function suggest.global(name)
-  local ok, text = pcall(about_global, name, nil, session_here())
+  local ok, text = pcall(about_global, name, {}, session_here())
   return ok and text or nil
 end
 

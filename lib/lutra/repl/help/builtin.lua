@@ -3,13 +3,13 @@
 
 local builtin = {}
 
---- Functions of lt (and lt.autograd): name -> {arguments, text}.
+--- Functions of lt (and lt.autograd): name -> {arguments, text}; or only the text, where the core
+-- knows the arguments (core._signatures).
 builtin.functions = {
-  tensor = {"(data, {dtype = nil, device = nil, requires_grad = false})",
+  tensor =
     "A tensor of a number, or of numbers in nested tables: always a copy. Whole numbers make "
-    .. "int64, others the default dtype."},
-  as_tensor = {"(data, {dtype = nil, device = nil})",
-    "As lt.tensor, but a tensor that fits already is given back as it is."},
+    .. "int64, others the default dtype.",
+  as_tensor = "As lt.tensor, but a tensor that fits already is given back as it is.",
   numel = {"(x)", "How many elements x has."},
   is_tensor = {"(x)", "Is x a tensor?"},
   is_parameter = {"(x)", "Is x an nn.Parameter?"},
@@ -41,10 +41,9 @@ builtin.functions = {
   ops = {"()",
     "Every op as data: a list of {name, signature, doc, kind, variants, params, results, "
     .. "has_gradient, composite, support}."},
-  set_printoptions = {"{precision = 4, threshold = 1000, edgeitems = 3, linewidth = 80, "
-    .. "sci_mode = nil, profile = nil}",
+  set_printoptions =
     "How tensors print: digits, from how many elements on only the ends are shown and how many "
-    .. "at each end, the width of a line, scientific notation always (true) or never (false)."},
+    .. "at each end, the width of a line, scientific notation always (true) or never (false).",
   get_printoptions = {"()", "The options in the form that lt.set_printoptions takes."},
   manual_seed = {"(seed)",
     "Starts the default generator of random numbers, on all devices: the same seed gives the "
@@ -63,20 +62,17 @@ builtin.functions = {
   load_idx = {"(path)", "Reads the tensor of an IDX file (MNIST), packed with gzip or not."},
   load_npy = {"(path)", "Reads the tensor of a NumPy file (.npy)."},
   save_npy = {"(path, tensor)", "Writes a tensor as a NumPy file (.npy)."},
-  ["autograd.grad"] = {"(outputs, inputs, {grad_outputs = nil, retain_graph = nil, "
-    .. "create_graph = false, allow_unused = false})",
+  ["autograd.grad"] =
     "Gradients of sum(outputs * grad_outputs) with respect to inputs, without touching any "
-    .. ".grad: a tensor for a tensor, a list for a list."},
-  ["autograd.backward"] = {"(tensors, {grad_tensors = nil, retain_graph = nil, create_graph = "
-    .. "false, inputs = nil})",
-    "x:backward() for several tensors."},
+    .. ".grad: a tensor for a tensor, a list for a list.",
+  ["autograd.backward"] = "x:backward() for several tensors.",
 }
 
---- Methods of tensors: name -> {arguments, text}.
+--- Methods of tensors, in the same form.
 builtin.methods = {
-  backward = {"{gradient = nil, retain_graph = nil, create_graph = false, inputs = nil}",
+  backward =
     "Adds to the .grad of every leaf the derivative of x, which is a single number (or give its "
-    .. "gradient). Runs once, unless retain_graph."},
+    .. "gradient). Runs once, unless retain_graph.",
   item = {"()", "The one element as a Lua number or boolean. Waits for the device."},
   totable = {"()", "The elements as nested tables (a number for 0 dims). Waits for the device."},
   tolist = {"()", "The same as totable."},
@@ -98,22 +94,21 @@ builtin.methods = {
   shares_storage = {"(other)", "Do both lie in the same memory?"},
   set_data = {"(data)",
     "Gives x the values, shape and memory of another tensor; x stays the same object."},
-  new_tensor = {"(data)", "lt.tensor(data) of x's dtype and device."},
-  type_as = {"(other)", "x in the dtype and on the device of other."},
-  float = {"()", "x in float32."}, double = {"()", "x in float64."}, half = {"()", "x in float16."},
-  bfloat16 = {"()", "x in bfloat16."}, int = {"()", "x in int32."}, long = {"()", "x in int64."},
-  short = {"()", "x in int16."}, char = {"()", "x in int8."}, byte = {"()", "x in uint8."},
-  bool = {"()", "x in bool: is it not 0?"},
-  cpu = {"{non_blocking = false}", "x in the host's memory; x itself when it is there."},
-  cuda = {"(device = nil, {non_blocking = false})",
-    "x on a CUDA device (the current one unless given); x itself when it is there."},
-  mps = {"{non_blocking = false}", "x on Apple's GPU; x itself when it is there."},
+  new_tensor = "lt.tensor(data) of x's dtype and device.",
+  type_as = "x in the dtype and on the device of other.",
+  float = "x in float32.", double = "x in float64.", half = "x in float16.",
+  bfloat16 = "x in bfloat16.", int = "x in int32.", long = "x in int64.",
+  short = "x in int16.", char = "x in int8.", byte = "x in uint8.",
+  bool = "x in bool: is it not 0?",
+  cpu = "x in the host's memory; x itself when it is there.",
+  cuda = "x on a CUDA device (the current one unless given); x itself when it is there.",
+  mps = "x on Apple's GPU; x itself when it is there.",
   to = {"(device = nil, dtype = nil, {non_blocking = false, copy = false})",
     "x on another device or in another dtype: x:to \"cuda\", x:to \"float64\", x:to(other), "
     .. "x:to{device = d, dtype = t}. x itself when it is that already."},
-  nonzero = {"{as_tuple = false}",
+  nonzero =
     "Positions of the elements that are not 0: {n, ndim}; with as_tuple a list of one tensor for "
-    .. "each dim."},
+    .. "each dim.",
   register_hook = {"(f)",
     "Calls f(grad) when x's gradient is known; what f returns, if anything, replaces it. Returns "
     .. "a handle with :remove()."},

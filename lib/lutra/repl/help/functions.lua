@@ -13,18 +13,30 @@ local functions = {}
 
 local by_function -- function in C -> {name, arguments, text}
 
+-- What the core says of the arguments of a function, as text.
+local function known_arguments(f)
+  local signature, list = core._signatures[f], {}
+  for i = signature.method and 2 or 1, #signature.params do
+    local p = signature.params[i]
+    list[#list + 1] = {name = p.name, optional = p.optional, default_text = p.default or "nil"}
+  end
+  return source.call("", source.parameters_text(list))
+end
+
+local function add_builtin(name, f, row)
+  if not f then return end
+  if type(row) == "string" then row = {known_arguments(f), row} end
+  by_function[f] = {name, row[1], row[2]}
+end
+
 local function index_builtin()
   by_function = {}
-  local libraries = {autograd = require "lutra.autograd"}
+  local autograd = require "lutra.autograd"
   for name, row in pairs(builtin.functions) do
-    local library, field = name:match "^(%w+)%.(%w+)$"
-    local f = rawget(libraries[library] or core, field or name)
-    if f then by_function[f] = {"lt." .. name, row[1], row[2]} end
+    local field = name:match "^autograd%.(%w+)$"
+    add_builtin("lt." .. name, field and autograd[field] or rawget(core, name), row)
   end
-  for name, row in pairs(builtin.methods) do
-    local f = core._methods[name]
-    if f then by_function[f] = {"x:" .. name, row[1], row[2]} end
-  end
+  for name, row in pairs(builtin.methods) do add_builtin("x:" .. name, core._methods[name], row) end
 end
 
 -- The row of a function in C that is no op: {name, arguments, text}, or nil.

@@ -3,6 +3,7 @@
 -- Invariant: what goes to a pipe or a file is written as it is.
 
 local host = require "lutra.repl.host"
+local words = require "lutra.repl.words"
 
 local pager = {}
 
@@ -22,6 +23,18 @@ local function count_rows(text, columns)
   return rows
 end
 
+-- Lets `program` show the text. From a file: a pipe that is left before its end would end us.
+local function page(program, text)
+  local path = os.tmpname()
+  local file = io.open(path, "w")
+  if not file then return false end
+  file:write(text, "\n")
+  file:close()
+  os.execute(("%s <%s"):format(program, words.quote(path)))
+  os.remove(path)
+  return true
+end
+
 --- Shows `text`, which gets a newline at its end.
 function pager.show(text)
   local columns, rows = host.terminal_size()
@@ -29,13 +42,7 @@ function pager.show(text)
     and count_rows(text, columns) > (rows or 24) - 1
   local program = long and command()
   io.stdout:flush()
-  local pipe = program and io.popen(program, "w")
-  if not pipe then
-    io.stdout:write(text, "\n")
-    return
-  end
-  pipe:write(text, "\n")
-  pipe:close()
+  if not (program and page(program, text)) then io.stdout:write(text, "\n") end
 end
 
 return pager

@@ -33,10 +33,12 @@ function subject.read(text, session)
   local before, field = bare:match "^(.+)[%.:]%s*([%a_][%w_]*)$"
   if before and not tonumber(bare) then
     found.owner, found.field = resolve(before, session), field
+    if not found.owner and before == "x" then found.owner = {like = "tensor"} end -- as help writes
     if found.owner then found.thing = things.field(found.owner, field) end
-    if found.thing and found.thing.like and found.thing.value == nil and found.owner.like == nil
-        and things.is_tensor(found.owner.value) then
-      found.thing = nil -- any string may index a tensor
+    local of_tensor = found.owner
+      and (found.owner.like == "tensor" or things.is_tensor(found.owner.value))
+    if of_tensor and found.thing and found.thing.value == nil then
+      found.thing = nil -- any string may index a tensor: this one is no method
     end
   else
     found.thing = resolve(bare, session)
