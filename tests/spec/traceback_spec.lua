@@ -114,6 +114,8 @@ lt.ones(2).shappe = 1
            ^^^^^^
 local y = lt.ones(2).shappe
                      ^^^^^^
+local x = lt.ones(2) + lt.ones(3)[7]
+                                 ^
 local y = nn.Linear("x", 2)
              ^^^^^^
 local net = nn.Linear(2, 3) net(lt.ones(5))
@@ -307,6 +309,26 @@ describe("a traceback", function()
       .. "error 'first'")
     has(err, ":2: first\n")
     has_not(err, "Lua warning")
+  end)
+
+  it("of a value whose text never comes can be interrupted", function()
+    if not support.has_terminal() then
+      pending "needs python3"
+      return
+    end
+    local result = support.terminal({
+      [[expect > ]],
+      [[send e = setmetatable({}, {__tostring = function() while true do end end})\r]],
+      [[expect > ]],
+      [[send print 'go' error(e)\r]],
+      [[expect go\r\n]],
+      [[pause 0.2]],
+      [[send \x03]],
+      [[expect a table was raised]],
+      [[expect > ]],
+      [[send \x04]],
+    }, "", "--no-init")
+    assert.equal(0, result.status, result.out)
   end)
 
   it("has its colours on a terminal only, and not with NO_COLOR", function()

@@ -150,13 +150,19 @@ local function quoted_members(list, from, to, message)
   end)
 end
 
+-- Brackets that index.
+local function brackets(list, from, to)
+  return collect(from, to, function(i) return list[i].text == "[" and ends_operand(list[i - 1]) end)
+end
+
 -- The function that the line called: `callee` is its {name, namewhat}, as debug.getinfo says.
 local function of_callee(list, from, to, message, callee)
   if not callee or not callee.name then return {} end
   local name, kind = callee.name, callee.namewhat
   if kind == "metamethod" then
     if name == "index" or name == "newindex" then
-      return quoted_members(list, from, to, message)
+      local members = quoted_members(list, from, to, message)
+      return #members > 0 and members or brackets(list, from, to)
     end
     return operator_tokens(list, from, to, name)
   end

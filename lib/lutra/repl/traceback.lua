@@ -209,10 +209,10 @@ end
 --- An error value as text.
 function traceback.message(value)
   if type(value) == "string" then return value end
-  local meta = getmetatable(value)
-  if type(value) == "number" or type(meta) == "table" and (meta.__tostring or meta.__name) then
-    local text = guarded(tostring, value)
-    if text then return text end
+  local meta = debug.getmetatable(value)
+  local has_text = type(meta) == "table" and (rawget(meta, "__tostring") or rawget(meta, "__name"))
+  if type(value) == "number" or has_text then
+    return guarded(tostring, value) or ("a %s was raised as an error"):format(type(value))
   end
   if value == nil then return "nil was raised as an error" end
   local text = guarded(show.value, value)
