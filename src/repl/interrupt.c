@@ -48,7 +48,10 @@ static void stop(lua_State *L, lua_Debug *ar) {
     lua_sethook(L, NULL, 0, 0);
     if (heard) return;
   }
-  luaL_error(L, "interrupted");
+  luaL_where(L, 0); // in a hook, the function that was stopped
+  lua_pushliteral(L, "interrupted");
+  lua_concat(L, 2);
+  lua_error(L);
 }
 
 static void arm(lua_State *L) {

@@ -1,6 +1,7 @@
 -- :debug after an error, and lt.breakpoint().
 
 local assert = require "luassert"
+local devices = require "device_support"
 local support = require "program_support"
 local screen = require "screen_support"
 
@@ -125,6 +126,32 @@ watched[1]
     holds(out, "left the debugger", "1", "nil")
   end)
 
+  it("keeps no memory of a device past the next cell", function()
+    if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+    local out = session([[
+function f() local big = lt.zeros{1000, 1000, device = "cuda"}; error "x" end
+f()
+:debug
+collectgarbage()
+lt.cuda.memory_allocated() >= 4000000
+:quit
+collectgarbage()
+lt.cuda.memory_allocated()
+]], "--emulate cuda:1").out
+    holds(out, "big = tensor {1000, 1000} float32 on cuda:0", "debug[2]> true", "left", "0\n0")
+  end)
+
+  it("looks into a script that failed, with -i", function()
+    local path = support.file [[
+local w = 3
+local function f(a) local q = a + w; error "bad" end
+f(4)
+]]
+    local result = session(":debug\nq\n:up\nw\n", support.quote(path))
+    os.remove(path)
+    holds(result.out, "bad", "debug> 7", "in cell", "debug> 3")
+  end)
+
   it("shows the first and last frames of a deep recursion", function()
     local out = session [[
 function r(n) return 1 + r(n + 1) end
@@ -240,6 +267,12 @@ g()
 
   it("goes on at the end of input", function()
     holds(session(loop .. "f(3)\n").raw, "debug> ", "6")
+  end)
+
+  it("is left by a bare quit, unless there is a variable of that name", function()
+    holds(session(loop .. "f(3)\nquit\n").err, "stopped in the debugger")
+    local text = "function f() local quit = 4; lt.breakpoint(); return quit end\nf()\nquit\n:c\n"
+    holds(session(text).raw, "debug> 4", "debug> 4")
   end)
 
   it("stops inside a callback and in a coroutine", function()
