@@ -217,6 +217,14 @@ describe("an error in another chunk", function()
     has(err, "       5 | f()\n")
   end)
 
+  it("is not looked for in files that are no programs", function()
+    local data = support.file("a = 1\nb = 2\n", ".txt")
+    local err = script("local function read() error('" .. data .. ":2: no number') end\nread()\n")
+    has(err, ":1: " .. data .. ":2: no number\nTraceback")
+    has(err, "  >    1 | local function read() error(")
+    os.remove(data)
+  end)
+
   it("of load shows the text that was loaded", function()
     local err = script "local f = load('local a = {}\\nlocal b = a.x.y', '=made')\nf()\n"
     has(err, "made:2: attempt to index")

@@ -118,6 +118,11 @@ local function blames_library(message)
   return place and starts("@" .. place, library_folder)
 end
 
+-- May a message's second place be one in a program? "a.lua:1: data.txt:2: ..." is about a.lua.
+local function is_program(name)
+  return host.sources[name] ~= nil or name:find "%.lua$" ~= nil or name:find "^%[string " ~= nil
+end
+
 -- "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message when it names no place.
 -- Of several the last is where it began: coroutine.wrap puts its own in front.
 local function place_of(message)
@@ -127,7 +132,7 @@ local function place_of(message)
     local text = inner or rest
     local name, number, after = text:match "^(%[string \".-\"%]):(%d+): (.*)$"
     if not name then name, number, after = text:match "^([^\n:]+):(%d+): (.*)$" end
-    if not name then return place, rest end
+    if not name or place and not file and not is_program(name) then return place, rest end
     place, rest = {name = name, number = tonumber(number), file = file}, after
   end
 end
@@ -235,8 +240,9 @@ function traceback.format(value, co, main)
   local options = {main = main, brief = not blames_library(message)}
   local level, info = level_of(co, place, options.brief)
   if place and not level then -- in a coroutine that is gone, or in a file that did not load
-    parts[#parts + 1] = attempt(block, chunk_of(place), place.number, rest)
-    if #parts == 1 then level, info = level_of(co, nil, options.brief) end
+    local lines = attempt(block, chunk_of(place), place.number, rest)
+    parts[#parts + 1] = lines
+    if not lines then level, info = level_of(co, nil, options.brief) end
   end
   if level then
     options.level = level
