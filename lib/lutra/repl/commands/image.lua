@@ -25,7 +25,8 @@ local function room()
   return style.width() - 1, 2 * math.max(4, (rows or 26) - 3)
 end
 
--- How many pictures of a batch stand in a row, and their size: the largest at which all fit.
+-- How many pictures of a batch stand in a row, and their size: the largest at which all fit, in as
+-- few rows as that allows.
 local function grid(count, width, height, room_x, room_y)
   local best
   for columns = 1, count do
@@ -33,7 +34,7 @@ local function grid(count, width, height, room_x, room_y)
     local cell_x, cell_y = (room_x + GAP) // columns - GAP, (room_y + GAP) // rows - GAP
     if cell_x >= 1 and cell_y >= 1 then
       local w, h = require("lutra.plot.pixels").fit(width, height, cell_x, cell_y)
-      if not best or w * h > best.width * best.height then
+      if not best or w * h >= best.width * best.height then
         best = {columns = columns, width = w, height = h}
       end
     end
