@@ -8,7 +8,7 @@
 local escapes = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r"}
 
 -- A string of JSON; what is no UTF-8 is read as Latin-1.
-local function text(s)
+local function quote(s)
   if not utf8.len(s) then
     s = s:gsub("[\x80-\xff]", function(c) return utf8.char(c:byte()) end)
   end
@@ -17,30 +17,19 @@ local function text(s)
   end) .. '"'
 end
 
-local function value(v)
-  if math.type(v) == "float" then return ("%.3f"):format(v) end
-  if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
-  return text(v)
-end
-
--- An object with its keys in this order: {"name", "mul", "ts", 1.5}; a nil value is left out.
-local function object(n, ...)
-  local parts = {}
-  for i = 1, n, 2 do
-    local key, v = select(i, ...)
-    if v ~= nil then
-      parts[#parts + 1] = text(key) .. ":" .. (type(v) == "table" and v[1] or value(v))
-    end
-  end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
+-- The same; few different ones come many times.
+local quoted = setmetatable({}, {__index = function(t, s)
+  local text = quote(s)
+  t[s] = text
+  return text
+end})
 
 local lanes = {op = 1, region = 2, copy = 3, wait = 4}
 local lane_names = {"ops", "regions", "copies", "waits"}
 
-local function metadata(process, name, thread, what)
-  return object(10, "ph", "M", "pid", process, "tid", thread, "name", what,
-    "args", {object(2, "name", name)})
+local function metadata(process, thread, what, name)
+  return ('{"ph":"M","pid":%d,"tid":%d,"name":"%s","args":{"name":%s}}'):format(process, thread,
+    what, quoted[name])
 end
 
 local function title(e)
@@ -48,15 +37,30 @@ local function title(e)
   return e.name ~= "" and e.name or e.kind
 end
 
-local function flag(x) return x or nil end
+-- What is shown of a selected event.
+local function details(e)
+  local list = {('"self_us":%.3f'):format(e.own / 1000)}
+  local function add(key, value) list[#list + 1] = ('"%s":%s'):format(key, value) end
+  if e.bytes > 0 then add("bytes", e.bytes) end
+  for _, key in ipairs {"dtype", "shape", "from"} do
+    if e[key] then add(key, quoted[e[key]]) end
+  end
+  if e.where then add("line", quoted[e.where]) end
+  for _, key in ipairs {"pinned", "blocking", "failed"} do
+    if e[key] then add(key, "true") end
+  end
+  return table.concat(list, ",")
+end
 
 local function span(e, process)
-  local details = object(18, "bytes", e.bytes > 0 and e.bytes or nil, "dtype", e.dtype,
-    "shape", e.shape, "line", e.where, "from", e.from, "pinned", flag(e.pinned),
-    "blocking", flag(e.blocking), "failed", flag(e.failed), "self_us", e.own / 1000)
-  return object(16, "ph", "X", "cat", e.kind, "name", title(e), "pid", process,
-    "tid", lanes[e.kind], "ts", e.first / 1000, "dur", (e.last - e.first) / 1000,
-    "args", {details})
+  return ('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')
+    :format(e.kind, quoted[title(e)], process, lanes[e.kind], e.first / 1000,
+      (e.last - e.first) / 1000, details(e))
+end
+
+local function counter(e, process, bytes)
+  return ('{"ph":"C","name":"memory since the start","pid":%d,"tid":0,"ts":%.3f,'
+    .. '"args":{"bytes":%d}}'):format(process, e.first / 1000, bytes)
 end
 
 --- Writes the profile's events to an open file.
@@ -70,10 +74,10 @@ return function(profile, file)
   local function process_of(device)
     if not processes[device] then
       count = count + 1
-      processes[device] = count
-      put(metadata(count, device, 0, "process_name"))
+      processes[device], live[device] = count, 0
+      put(metadata(count, 0, "process_name", device))
       for thread, name in ipairs(lane_names) do
-        put(metadata(count, name, thread, "thread_name"))
+        put(metadata(count, thread, "thread_name", name))
       end
     end
     return processes[device]
@@ -85,9 +89,8 @@ return function(profile, file)
     if lanes[e.kind] then
       put(span(e, process))
     else
-      live[e.device] = (live[e.device] or 0) + (e.kind == "alloc" and e.bytes or -e.bytes)
-      put(object(12, "ph", "C", "name", "bytes since the start", "pid", process, "tid", 0,
-        "ts", e.first / 1000, "args", {object(2, "bytes", live[e.device])}))
+      live[e.device] = live[e.device] + (e.kind == "alloc" and e.bytes or -e.bytes)
+      put(counter(e, process, live[e.device]))
     end
   end
   file:write "\n]}\n"
