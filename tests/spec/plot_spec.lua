@@ -187,7 +187,7 @@ describe("data of a plot", function()
     t[5], t[6], t[700] = nan, inf, -inf
     for i = 801, 900 do t[i] = nan end
     local values = t:totable()
-    for _, dots in ipairs {7, 100, 501, 1002} do
+    for _, dots in ipairs {1, 7, 100, 250} do
       local bars = data.curve(t, dots).bars
       local k = math.ceil(1003 / dots)
       assert.equal(math.ceil(1003 / k), #bars)
@@ -207,8 +207,8 @@ describe("data of a plot", function()
   it("is every point where there is room", function()
     assert.same({points = {{1, 5.0}, {2}, {3, 7.0}}}, data.curve(lt.tensor{5, nan, 7}, 3))
     assert.same({points = {{1, 1.0}, {2, 0.0}}}, data.curve(data.tensor(lt.tensor{true, false}), 9))
-    local whole = lt.tensor{1, 2 ^ 40 // 1, 3, 4}
-    assert.same({bars = {{1.5, 1.0, 2.0 ^ 40}, {3.5, 3.0, 4.0}}}, data.curve(whole, 2))
+    local whole = lt.tensor{1, 1 << 40, 3, 4, 5, 6, 7, 8, 9}
+    assert.same({bars = {{3, 1.0, 2.0 ^ 40}, {7.5, 6.0, 9.0}}}, data.curve(whole, 2))
   end)
 
   it("has the dots of a cloud", function()

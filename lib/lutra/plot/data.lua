@@ -59,10 +59,11 @@ local function extremes(t, k)
 end
 
 --- The curve of a 1-d tensor over 1..n, for a picture of so many dots in width: {points = list of
--- {x, y or nil}}, or {bars = list of {x, low, high}, a group of elements each, gaps left out}.
+-- {x, y or nil}}, or where there are more than four a dot {bars = list of {x, low, high}}, one for
+-- each group of elements.
 function data.curve(t, dots)
   local n = t:numel()
-  if n <= math.max(dots, 2) then
+  if n <= math.max(4 * dots, 2) then
     local points = {}
     for i, y in ipairs(data.numbers(t)) do points[i] = {i, is_finite(y) and y or nil} end
     return {points = points}
