@@ -74,9 +74,7 @@ for _, columns in ipairs {40, 120} do
       enter(s, ":plot lt.linspace(0, 10, 200)")
       local text = finish(s, "┬")
       local most = 0
-      for line in text:gmatch "[^\n]+" do
-        if not line:find("[1]>", 1, true) then most = math.max(most, utf8.len(line)) end
-      end
+      for line in text:match("10┤.*"):gmatch "[^\n]+" do most = math.max(most, utf8.len(line)) end
       assert.is_true(most <= columns - 1 and most >= columns - 3, text)
       enter(s, ":plot --hist --bins 3 {1, 2, 2, 4}")
       text = finish(s, "3 .. 4")
