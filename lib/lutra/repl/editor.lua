@@ -5,6 +5,7 @@
 
 local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
+local listing = require "lutra.repl.complete.listing"
 local style = require "lutra.repl.style"
 
 local editor = {}
@@ -155,25 +156,6 @@ local function common_prefix(items)
   return prefix
 end
 
-local function columns(items, width, most_rows)
-  local widest = 0
-  for _, item in ipairs(items) do widest = math.max(widest, #(item.shown or item.text)) end
-  local across = math.max(1, (width + 1) // (widest + 2))
-  local shown = math.min(#items, across * most_rows)
-  local rows = (shown + across - 1) // across
-  local lines = {}
-  for row = 1, rows do
-    local parts = {}
-    for i = row, shown, rows do
-      local word = items[i].shown or items[i].text
-      parts[#parts + 1] = word .. (" "):rep(widest + 2 - #word)
-    end
-    lines[row] = table.concat(parts):gsub("%s+$", "")
-  end
-  if shown < #items then lines[#lines + 1] = ("... %d more"):format(#items - shown) end
-  return table.concat(lines, "\n")
-end
-
 --- What Tab does behind the first `point` bytes: the first and the last byte that are replaced, by
 -- what, and a list of the candidates to be shown, or nil. Nothing when there are none.
 function editor.complete(session, text, point)
@@ -185,8 +167,8 @@ function editor.complete(session, text, point)
   if #found.items == 1 then return found.first, found.last, new, nil end
   if #new < #typed then new = typed end -- candidates that differ from it in more than their end
   local _, rows = host.terminal_size()
-  return found.first, found.last, new,
-    columns(found.items, style.width(), math.max(2, (rows or 24) // 2 - 2))
+  local most_rows = math.max(2, (rows or 24) // 2 - 2)
+  return found.first, found.last, new, listing.text(found.items, style.width(), most_rows)
 end
 
 -- ---- the user's own editor

@@ -65,7 +65,7 @@ local function add_arguments(call, add)
   local any = false
   arguments.missing(call, function(param)
     local default = param.default and " = " .. param.default or ""
-    add(param.name, "argument", param.type .. default, nil, param.name .. default)
+    add(param.name, "argument", param.type .. default)
     any = true
   end)
   return any
