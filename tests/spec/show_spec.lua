@@ -81,7 +81,8 @@ describe("tables", function()
   end)
 
   it("show nothing of a metatable but its name, and call no __index", function()
-    assert.equal("point {x = 1}", shown "setmetatable({x = 1}, {__name = 'point', __index = error})")
+    assert.equal("point {x = 1}",
+      shown "setmetatable({x = 1}, {__name = 'point', __index = error})")
     assert.equal("{x = 1}", shown "setmetatable({x = 1}, {__name = 5, __len = error})")
     assert.equal([[a\nb {1}]], shown [[setmetatable({1}, {__name = "a\nb"})]])
     assert.equal("{1}", shown "setmetatable({1}, {__metatable = 'locked'})")
@@ -99,7 +100,8 @@ describe("objects whose metamethods fail", function()
   end)
 
   it("are cut off when they never end", function()
-    local out = shown "setmetatable({}, {__pairs = function() return function() return 'k', 2 end end})"
+    local out = shown("setmetatable({}, {__pairs = function()\n"
+      .. "return function() return 'k', 2 end end})")
     assert.truthy(out:find("k = 2,\n  ...,", 1, true))
     assert.is_true(#out < 1000)
   end)
@@ -131,8 +133,8 @@ for _, columns in ipairs {40, 120} do
       s:expect "[2]>"
       local one_line = "{alpha = 1000000, beta = {2000000, 3000000}}"
       local lines = "{\n  alpha = 1000000,\n  beta = {2000000, 3000000},\n}"
-      assert.truthy(s:text():find("\n" .. (columns == 40 and lines or one_line) .. "\n[2]>", 1, true),
-        s:text())
+      local wanted = "\n" .. (columns == 40 and lines or one_line) .. "\n[2]>"
+      assert.truthy(s:text():find(wanted, 1, true), s:text())
     end)
   end)
 end
