@@ -16,8 +16,9 @@ function nearest.find(word, names)
     if name ~= word and plain(name) == plain(word) then return name end
   end
   if #word < 2 then return nil end -- one letter is near to any other
-  local found = require("lutra.core")._nearest(word, sorted)
-  return found ~= word and found or nil
+  local ok, core = pcall(require, "lutra.core")
+  local found = ok and core._nearest(word, sorted)
+  return found and found ~= word and found or nil
 end
 
 --- The names of a table's fields that a user may mean: strings that start with no underscore.

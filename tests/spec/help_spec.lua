@@ -340,6 +340,16 @@ describe("the layout", function()
 end)
 
 describe("the commands", function()
+  it("are listed where the core does not load", function()
+    local path = support.file "package.preload['lutra.core'] = function() error 'broken' end"
+    local result = support.session(":help\n:help quit\n:hlep\n?lt.sum\n", path)
+    os.remove(path)
+    has(result.err, "broken")
+    has(result.out, "Type Lua")
+    has(result.out, "also :q, :exit")
+    has(result.err, "no command :hlep")
+  end)
+
   it(":help lists every command by group; with a name it tells more", function()
     local result = support.session ":help\n:help :apropos\n:help lt.matmul\n:h quit\n"
     assert.equal("", result.err)
@@ -387,6 +397,18 @@ for _, columns in ipairs {40, 120} do
       s:expect "function scopes.no_grad(f, ...)"
       s:enter ":apropos kaiming"
       s:expect "nn.init.kaiming_normal_"
+    end)
+
+    it("pages have colours where the terminal has them, and none with NO_COLOR", function()
+      if not screen.available() then return pending "needs tmux" end
+      for _, environment in ipairs {"PAGER=cat", "PAGER=cat NO_COLOR=1"} do
+        local s <close> = screen.open{columns = columns, rows = 30, environment = environment}
+        s:expect_last "[1]>"
+        s:enter "?lt.pi"
+        s:expect "circumference"
+        local bold = s:text(true):find "\27%[1mlt%.pi" ~= nil
+        assert.equal(environment == "PAGER=cat", bold)
+      end
     end)
 
     it("long pages go through $PAGER, else less; short ones do not", function()

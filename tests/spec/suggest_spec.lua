@@ -152,6 +152,11 @@ describe("advice about errors", function()
       {"f(dim=1)", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
       {"torch.zeros(3)", "Lutra is lt"}, {"len({})", "Lua writes #x for len(x)"},
       {"print(None.x)", "Lua writes nil for None"},
+      {"x = [1, 2]", "Lua writes {1, 2} for [1, 2]"},
+      {"x = 1 if y else 2", "Lua writes c and a or b for a if c else b"},
+      {"return 'a' + 'b'", "Lua writes a .. b to join strings"},
+      {"local t = {} t.append(1)", "Lua writes t[#t + 1] = x, or table.insert(t, x)"},
+      {"return x:shape", "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1])) end
   end)

@@ -4,6 +4,8 @@
 --
 --     function module.name(session, text) ... end
 --
+-- The comment above it is what `:help NAME` shows below the row's doc.
+--
 -- `text` is what stands behind the command's word, without the spaces around it. It runs in a
 -- coroutine of its own, so it may raise errors: error(message, 0) is what the user did wrong, and
 -- is printed without a traceback. It may run code of the user's (session:compile). Returning "quit"

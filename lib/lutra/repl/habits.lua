@@ -17,11 +17,28 @@ habits.globals = {
   sorted = "Lua writes table.sort(list), in place", input = "Lua writes io.read() for input()",
   open = "Lua writes io.open(path)", printf = "Lua writes io.write(string.format(...))",
   zip = "Lua writes for i = 1, #a do ... a[i], b[i] ... end", sys = "the arguments are in arg",
-  this = "Lua writes self for this", f = "Lua writes (\"%d\"):format(x) for f\"{x}\"",
+  this = "Lua writes self for this",
   unpack = "Lua 5.4 has it as table.unpack", loadstring = "Lua 5.4 has it as load",
   setfenv = "Lua 5.4 has the argument env of load instead",
   getfenv = "Lua 5.4 has the argument env of load instead",
   module = "a module is a file that returns a table", plt = "the prompt has :plot x",
+}
+
+--- Methods of lists, dicts and strings elsewhere: name -> advice.
+habits.methods = {
+  append = "Lua writes t[#t + 1] = x, or table.insert(t, x)",
+  push = "Lua writes t[#t + 1] = x, or table.insert(t, x)",
+  pop = "Lua writes table.remove(t)",
+  extend = "Lua writes table.move(b, 1, #b, #a + 1, a)",
+  keys = "Lua writes for key in pairs(t) do ... end",
+  values = "Lua writes for _, value in pairs(t) do ... end",
+  items = "Lua writes for key, value in pairs(t) do ... end",
+  length = "Lua writes #t for t.length",
+  strip = "Lua writes s:match \"^%s*(.-)%s*$\" for s.strip()",
+  split = "Lua writes for word in s:gmatch \"%S+\" do ... end",
+  join = "Lua writes table.concat(list, \", \")",
+  replace = "Lua writes s:gsub(a, b), of patterns",
+  startswith = "Lua writes s:sub(1, #start) == start",
 }
 
 --- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
@@ -45,6 +62,9 @@ habits.lines = {
   {"^%s*let%s", "Lua writes local x = 1 for let x = 1"},
   {"^%s*var%s", "Lua writes local x = 1 for var x = 1"},
   {"^%s*const%s", "Lua writes local x <const> = 1 for const x = 1"},
+  {"^%s*pass%s*$", "an empty block needs no statement"},
+  {"=.*%sif%s.*%selse%s", "Lua writes c and a or b for a if c else b"},
+  {"[%w_%)%]]%s+is%s", "Lua writes x == nil for x is None"},
   {"!=", "Lua writes ~= for !="},
   {"&&", "Lua writes and for &&"},
   {"||", "Lua writes or for ||"},
@@ -53,6 +73,7 @@ habits.lines = {
   {"%*%*", "Lua writes x ^ y for x ** y"},
   {"([%+%-%*/%%|&%^]=)", "Lua writes x = x + 1 for x += 1"},
   {"%[[^%[%]{}]*:[^%[%]{}]*%]", "a range is x[{{1, 3}}] or x[\"1:3\"]: both ends included"},
+  {"[=%(,]%s*%[%s*[%w\"%]]", "Lua writes {1, 2} for [1, 2]"},
   {"[%w_%)%]]%s*@%s*[%w_%(]", "Lua writes x:matmul(y) for x @ y"},
   {"%s#%s+%a", "a comment starts with -- in Lua"},
   {"^%s*#%s+%a", "a comment starts with -- in Lua"},
@@ -60,8 +81,14 @@ habits.lines = {
   {"%?[^:]*:", "Lua writes c and a or b for c ? a : b"},
 }
 
---- Messages of Lua's about a line: {a pattern of the message, advice}.
+--- Messages of Lua's: {a pattern of the message, advice}.
 habits.messages = {
+  {"attempt to perform arithmetic on a string value", "Lua writes a .. b to join strings"},
+  {"attempt to add a 'string'", "Lua writes a .. b to join strings"},
+  {"'then' expected near '{'", "Lua writes if ... then ... end, without braces"},
+  {"'do' expected near '{'", "Lua writes while ... do ... end, without braces"},
+  {"function arguments expected near",
+    "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
   {"%)' expected near '='", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
 }
 

@@ -10,11 +10,11 @@
 local builtin = require "lutra.repl.help.builtin"
 local catalogue = require "lutra.repl.help.catalogue"
 local classes = require "lutra.repl.help.classes"
+local command_pages = require "lutra.repl.help.commands"
 local commands = require "lutra.repl.commands"
 local functions = require "lutra.repl.help.functions"
 local lua = require "lutra.repl.help.lua"
 local nearest = require "lutra.nearest"
-local source = require "lutra.repl.help.source"
 local style = require "lutra.repl.style"
 local subject = require "lutra.repl.help.subject"
 local things = require "lutra.repl.complete.things"
@@ -29,50 +29,6 @@ local function plain(_, text) return text end
 
 local function keyword_page(row, width, paint)
   return paint("heading", row[1]) .. "\n\n" .. wrap.text(row[2], width)
-end
-
--- The comment above a command's function, without a first line that is only the usage.
-local function command_doc(row)
-  local ok, f = pcall(commands.load, row)
-  local doc = ok and type(f) == "function" and source.doc(f)
-  if not doc then return nil end
-  local only_usage = doc[1]:match "^`:[^`]*`%.?$" or doc[1]:match "^:[%l]+[^:%l]*$"
-  if only_usage or doc[1]:match "^:[%l]+ [^:]*EXPRESSION$" then table.remove(doc, 1) end
-  return #doc > 0 and doc or nil
-end
-
---- The page of a command (a row of commands.rows).
-function help.command(row, width, paint)
-  width, paint = width or style.width(), paint or plain
-  local usage = row.usage and " " .. row.usage or ""
-  local out = {paint("heading", ":" .. row.name .. usage)}
-  if row.also then out[#out + 1] = paint("faint", "also :" .. table.concat(row.also, ", :")) end
-  out[#out + 1] = "\n" .. wrap.text(row.doc:sub(1, 1):upper() .. row.doc:sub(2) .. ".", width)
-  local doc = command_doc(row)
-  if doc then out[#out + 1] = "\n" .. wrap.comment(doc, width) end
-  return table.concat(out, "\n")
-end
-
---- All commands by group, with their usage.
-function help.commands(width, paint)
-  width, paint = width or style.width(), paint or plain
-  local groups, order = {}, {}
-  for _, row in ipairs(commands.rows) do
-    local group = groups[row.group]
-    if not group then
-      group = {}
-      groups[row.group], order[#order + 1] = group, row.group
-    end
-    group[#group + 1] = {":" .. row.name .. (row.usage and " " .. row.usage or ""), row.doc}
-  end
-  local out = {}
-  for _, name in ipairs(order) do
-    out[#out + 1] = paint("heading", name:sub(1, 1):upper() .. name:sub(2))
-    out[#out + 1] = wrap.rows(groups[name], width, 2)
-    out[#out + 1] = ""
-  end
-  out[#out] = nil
-  return table.concat(out, "\n")
 end
 
 local function field_page(name, text, width, paint)
@@ -169,7 +125,7 @@ function help.text(name, session, options)
   local width = options and options.width or style.width()
   local paint = options and options.paint or plain
   local found = subject.read(name, session)
-  if found.command then return help.command(found.command, width, paint) end
+  if found.command then return command_pages.page(found.command, width, paint) end
   local keyword = lua.keywords[found.text]
   if keyword then return keyword_page(keyword, width, paint) end
   local owner = found.owner
@@ -194,7 +150,7 @@ function help.text(name, session, options)
   end)
   if page then return page end
   local command = commands.find(found.text)
-  if command then return help.command(command, width, paint) end
+  if command then return command_pages.page(command, width, paint) end
   if builtin.fields[found.text] then
     return field_page(found.text, builtin.fields[found.text], width, paint)
   end

@@ -171,11 +171,15 @@ local function place_of(message)
   return source.text("=" .. name) or source.text("@" .. name), tonumber(number)
 end
 
-local function about_syntax(message)
-  if not message:find " near " then return nil end
+-- Advice about what Lua says itself.
+local function about_message(message)
   for _, row in ipairs(habits.messages) do
     if message:find(row[1]) then return row[2] end
   end
+end
+
+local function about_syntax(message)
+  if not message:find " near " then return nil end
   local text, number = place_of(message)
   for n = number or 0, math.max(1, (number or 0) - 3), -1 do
     local line = text and source.line(text, n)
@@ -205,14 +209,15 @@ local function about_nil(kind, name, message, co)
     text, number = place_of(message)
   end
   local line = text and source.line(text, number)
-  return line and about_field(name, line, as_session(variables, session))
+  local near = line and about_field(name, line, as_session(variables, session))
+  return near or habits.methods[name]
 end
 
 local function advise(message, co)
   if type(message) ~= "string" or message:find("did you mean", 1, true) then return nil end
   local kind, name = message:match "a nil value %((%a+) '(.-)'%)"
   if kind then return about_nil(kind, name, message, co) end
-  return about_syntax(message)
+  return about_syntax(message) or about_message(message)
 end
 
 --- Advice about an error: `message` as Lua raised it, in coroutine `co` (nil: a chunk that did not

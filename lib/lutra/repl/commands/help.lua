@@ -1,15 +1,19 @@
 --- :help, :doc (?x), :source (x??) and :apropos: the pages of lutra.repl.help on the screen.
 
 local commands = require "lutra.repl.commands"
-local help = require "lutra.repl.help"
+local pages = require "lutra.repl.help.commands"
 local pager = require "lutra.repl.help.pager"
 local style = require "lutra.repl.style"
 local wrap = require "lutra.repl.help.wrap"
 
 local module = {}
 
-local introduction = [[
-Type Lua: an expression is printed, its value is kept in _ ; a semicolon at the end keeps it quiet. lt, tensor, nn, F, optim and data are loaded. A cell goes on over several lines until it is complete; an empty line ends it. Local variables live on in later cells. Ctrl-C ends what runs and comes back here.]] -- luacheck: ignore 631
+local introduction = "Type Lua: an expression is printed, its value is kept in _ ; a semicolon at "
+  .. "the end keeps it quiet. lt, tensor, nn, F, optim and data are loaded. A cell goes on over "
+  .. "several lines until it is complete; an empty line ends it. Local variables live on in later "
+  .. "cells. Ctrl-C ends what runs and comes back here."
+
+local function help() return require "lutra.repl.help" end -- needs the core, which may not load
 
 local function options() return {width = style.width(), paint = style.paint} end
 
@@ -24,12 +28,12 @@ end
 function module.help(session, text)
   if text == "" then
     return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? tells about x, x?? "
-      .. "shows its source.\n\n" .. help.commands(style.width(), style.paint))
+      .. "shows its source.\n\n" .. pages.list(style.width(), style.paint))
   end
   local name = text:match "^:?(%S+)"
   local row = commands.find(name)
-  if row then return pager.show(help.command(row, style.width(), style.paint)) end
-  local page = not text:match "^:" and help.text(text, session, options())
+  if row then return pager.show(pages.page(row, style.width(), style.paint)) end
+  local page = not text:match "^:" and help().text(text, session, options())
   show("help", page or nil, commands.unknown(name))
 end
 
@@ -38,20 +42,20 @@ end
 -- is followed through tables, modules and tensors, as net[1].weight.
 function module.doc(session, text)
   if text == "" then error("doc: it wants a name, as ?lt.matmul", 0) end
-  show("doc", help.text(text, session, options()))
+  show("doc", help().text(text, session, options()))
 end
 
 --- The lines that a function or a class was made from, of the library and of your own cells.
 function module.source(session, text)
   if text == "" then error("source: it wants a name, as nn.Linear??", 0) end
-  show("source", help.source(text, session, options()))
+  show("source", help().source(text, session, options()))
 end
 
 --- Looks for a word in the names and texts of ops, of the library, of Lua's own functions, of the
 -- commands and of your variables. Names come first.
 function module.apropos(session, text)
   if text == "" then error("apropos: it wants a word, as :apropos softmax", 0) end
-  show("apropos", help.apropos(text, session, options()))
+  show("apropos", help().apropos(text, session, options()))
 end
 
 return module
