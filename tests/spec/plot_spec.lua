@@ -413,6 +413,12 @@ describe(":plot", function()
     assert.truthy(out:find("1 value not finite\n", 1, true))
   end)
 
+  it("has a part for each whole number, where they are few", function()
+    local out = look{":plot --hist lt.tensor{1, 1, 3}", ":plot --hist lt.tensor{true, false}"}
+    assert.truthy(out:find "^1 %.%. 2 [█]+ 2\n2 %.%. 3 0\n3 %.%. 4 [█]+ 1\n0 %.%. 1 [█]+ 1\n", out)
+    assert.truthy(look{":plot --hist {5, 5.}"}:find "^5 %.%. 5 [█]+ 2\n")
+  end)
+
   it("takes its options before or behind", function()
     local wanted = "1 .. 2 .* 2\n2 .. 3 .* 1\n"
     for _, line in ipairs {"--hist --bins 2 x", "x --bins 2 --hist", "--bins 2 x"} do

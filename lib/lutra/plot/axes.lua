@@ -28,7 +28,7 @@ end
 local function label(value, step)
   if value ~= 0 and (math.abs(value) >= 1e6 or step < 1e-4) then
     local digits = math.ceil(math.log(math.abs(value) / step, 10) - 1e-9)
-    return ("%%.%dg"):format(math.max(1, math.min(digits + 1, 15))):format(value)
+    return ("%%.%dg"):format(math.max(1, math.min(digits + 1, 17))):format(value)
   end
   local decimals = math.max(0, math.ceil(-math.log(step, 10) - 1e-9))
   return ("%%.%df"):format(decimals):format(value)

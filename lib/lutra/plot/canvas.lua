@@ -46,18 +46,34 @@ local function character(self, bits)
   return bits == 0 and " " or utf8.char(0x2800 + bits)
 end
 
+-- The characters of a row up to its last dot, those of one colour together: {text, color}.
+local function runs(self, row)
+  local list, last = {}, 0
+  for column = 1, self.columns do
+    if self.cells[row * self.columns + column - 1] then last = column end
+  end
+  for column = 1, last do
+    local cell = row * self.columns + column - 1
+    local text, color = character(self, self.cells[cell] or 0), self.colors[cell]
+    local run = list[#list]
+    if run and (run.color == color or text == " ") then
+      run.text = run.text .. text
+    else
+      list[#list + 1] = {text = text, color = color}
+    end
+  end
+  return list
+end
+
 --- The rows as texts, without spaces at their ends. paint(color, text) colours.
 function canvas:lines(paint)
   local lines = {}
   for row = 0, self.rows - 1 do
-    local parts, last = {}, 0
-    for column = 0, self.columns - 1 do
-      local cell = row * self.columns + column
-      local text, color = character(self, self.cells[cell] or 0), self.colors[cell]
-      if self.cells[cell] then last = column + 1 end
-      parts[column + 1] = color and paint and paint(color, text) or text
+    local parts = {}
+    for i, run in ipairs(runs(self, row)) do
+      parts[i] = run.color and paint and paint(run.color, run.text) or run.text
     end
-    lines[row + 1] = table.concat(parts, "", 1, last)
+    lines[row + 1] = table.concat(parts)
   end
   return lines
 end

@@ -8,6 +8,7 @@ local texts = require "lutra.plot.texts"
 local plot = {}
 
 local ROWS = 8 -- curves of a matrix
+local BINS, WHOLE = 12, 30 -- parts of a histogram; one for each of so many whole numbers
 local colors = {"name", "string", "error", "keyword", "number", "warning"} -- of style.paint
 
 local function fail(message, ...) error("plot: " .. message:format(...), 0) end
@@ -37,14 +38,25 @@ local function check_option(name, value, least, most)
   return n
 end
 
+-- The range to draw and into how many parts: as asked, or of few whole numbers one each.
+local function parts_of(t, lo, hi, asked)
+  if asked then
+    local from, to = require("lutra.plot.axes").range(lo, hi)
+    return from, to, check_option("bins", asked, 1, 200)
+  end
+  if not t:is_floating_point() and hi - lo < WHOLE then return lo, hi + 1, hi - lo + 1 end
+  if lo == hi then return lo, hi, 1 end
+  return lo, hi, BINS
+end
+
 local function draw_histogram(t, options)
   local histogram = require "lutra.plot.histogram"
-  local bins = options.bins and check_option("bins", options.bins, 1, 200) or 12
-  t = data().float(t:reshape(-1))
+  t = t:reshape(-1)
   local lo, hi, bad = data().range(t)
   if not lo then fail("there is no finite value among %s", texts.plural(t:numel(), "value")) end
+  local from, to, bins = parts_of(t, lo, hi, options.bins)
+  t = data().float(t)
   if bad > 0 then t = t:masked_select(require("lutra").isfinite(t)) end
-  local from, to = require("lutra.plot.axes").range(lo, hi)
   local width = size()
   local lines = histogram.lines(histogram.edges(from, to, bins),
     data().counts(t, from, to, bins), {
