@@ -52,7 +52,7 @@ commands.rows = {
     argument = "option", doc = "options of the prompt: list, show or change them"},
   {name = "lesson", module = "reset", group = "session",
     doc = "lessons: reserved for a later version"},
-  {name = "whos", usage = "[pattern]", module = "whos", group = "looking",
+  {name = "whos", usage = "[PATTERN]", module = "whos", group = "looking",
     doc = "the variables: type, shape, dtype, device, bytes, what shares memory; totals by device"},
   {name = "devices", module = "devices", group = "looking",
     doc = "each device with what lives there and how full it is"},

@@ -104,7 +104,9 @@ local function legend()
   return ("%s tensors, %s cached, %s others, %s free"):format(table.unpack(m))
 end
 
---- :devices
+--- Each bar is a device's memory: what tensors hold, what the allocator keeps for later ones, what
+-- other programs hold, what is free. Below it stand the variables, the largest first, and the
+-- tensors that no variable holds. Looking sets up the driver of an accelerator.
 function devices.devices(session)
   local list = occupancy.collect(session)
   for _, entry in ipairs(list) do io.stdout:write(draw(entry), "\n") end

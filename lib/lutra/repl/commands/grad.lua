@@ -55,7 +55,9 @@ local function count_of(value)
   return n
 end
 
---- :grad [--svg FILE] [--lines N] EXPRESSION
+--- A node for each recorded call, its result's shape and the bytes that it keeps for backward; the
+-- leaves by the names of variables. What is used twice is written once, with a number, and referred
+-- to. --lines N writes at most N lines (60); --svg FILE draws a picture.
 function grad.grad(session, text)
   local expression, options = look.options("grad", text, {svg = "value", lines = "value"})
   local limit = options.lines and count_of(options.lines) or LINES

@@ -7,7 +7,9 @@ local print_command = {}
 -- In the order in which they are said.
 local names = {"profile", "precision", "threshold", "edgeitems", "linewidth", "sci_mode"}
 
---- :print full | short | default | summary; without a word it says what is set.
+--- full: every element; short: two digits and two elements at each end; summary: range, histogram,
+-- mean, deviation, NaN and device on one line; default. Without a word: what is set. More can be
+-- set by lt.set_printoptions.
 function print_command.print(_, text)
   if text ~= "" then
     local ok, message = pcall(core.set_printoptions, {profile = text})

@@ -109,7 +109,8 @@ local function show(value, name, kind, first, rest, depth, state)
   end
 end
 
---- :tree EXPRESSION
+--- Of a module: its modules, parameters and buffers, with the number of parameters and their bytes
+-- on each device, what is shared counted once. Of a table, such as a state dict: what it holds.
 function tree.tree(session, text)
   local values = look.values(session, "tree", text)
   local value = values[1]

@@ -89,7 +89,8 @@ local function show_all(value, name)
   if count > LISTED then io.stdout:write(("... %d tensors\n"):format(count)) end
 end
 
---- :where EXPRESSION
+--- The address is that of the storage's first byte; `held by` names the variables, and what is in
+-- them, that share it. Of a module or a table: a line for each tensor that it holds.
 function where.where(session, text)
   local values = look.values(session, "where", text)
   for i = 1, math.max(values.n, 1) do

@@ -101,7 +101,9 @@ local function pattern_of(text)
   return "^" .. pattern .. "$"
 end
 
---- :whos [pattern]: * and ? stand for any letters and any letter.
+--- With a pattern only the variables of such names: * stands for any letters, ? for one. `grad`
+-- says that gradients are wanted, `shares` which variables hold the same memory; the totals count
+-- memory once. What modules, optimizers and tables hold is theirs.
 function whos.whos(session, text)
   local all, chosen = look.variables(session), {}
   local pattern = text ~= "" and pattern_of(text) or ""
