@@ -172,6 +172,7 @@ describe("every name of the library", function()
         assert.truthy(lua.library[full] or full == "debug.setcstacklimit", full)
       end
     end
+    for name in pairs(lua.file_methods) do assert.is_function(io.stdout[name]) end
     for name, row in pairs(lua.library) do
       local library, field = name:match "^(%w+)%.(%w+)$"
       local value = library and package.loaded[library][field] or rawget(_G, name)
@@ -270,6 +271,8 @@ describe("help about other things", function()
     has(text "nn", "Sequential")
     has(text "string", "patterns")
     has(text "math.pi", "circumference")
+    has(text "io.stdout:write", "file:write(...)")
+    has(text "os", "A variable of the environment, or nil.")
     has(text("s:upper", session_of {s = "x"}), "string.upper")
     has(text "lt.randn(3):sum", "lt.sum(self")
     has(text "x:cuda", "x:cuda{device = nil, non_blocking = false}") -- as it is written in help

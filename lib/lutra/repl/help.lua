@@ -104,7 +104,7 @@ end
 local function unknown(found)
   local name = near(found)
   if name then return ("nothing is called %s; did you mean %s?"):format(found.text, name) end
-  local word = found.text:match "[%w_]+$"
+  local word = found.text:match "^[%w_%.:]*%f[%w_]([%w_]+)$"
   local advice = word and "; :apropos " .. word .. " searches"
   return "nothing is called " .. found.text .. (advice or ": help wants a name, as lt.matmul")
 end

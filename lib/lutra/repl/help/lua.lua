@@ -258,6 +258,10 @@ function lua.find(value)
       return row, name
     end
   end
+  local methods = debug.getmetatable(io.stdout).__index
+  for name, row in pairs(lua.file_methods) do
+    if methods[name] == value then return row, "file:" .. name end
+  end
 end
 
 return lua

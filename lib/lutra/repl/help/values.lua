@@ -77,7 +77,8 @@ local function table_page(name, t, width, paint)
   local rows = {}
   for key, value in next, t do
     local shown = type(key) == "number" and ("[%s]"):format(key) or "[" .. type(key) .. "]"
-    rows[#rows + 1] = {type(key) == "string" and key or shown, values.describe(value)}
+    local said = type(value) == "function" and catalogue.summary(value) or values.describe(value)
+    rows[#rows + 1] = {type(key) == "string" and key or shown, said}
   end
   table.sort(rows, function(a, b) return a[1] < b[1] end)
   local more = #rows - 40
