@@ -87,8 +87,9 @@ local function caption(t, shown, count, note)
 end
 
 --- Shapes are {H, W}, {C, H, W} and {H, W, C} with one, three or four channels, and batches of
--- them. Values are 0 to 1, bytes 0 to 255, else black is the least and white the largest. Large pictures
--- are scaled to the terminal. --out writes the picture, the first of a batch, to a file.
+-- them. Values are 0 to 1, bytes 0 to 255, else black is the least and white the largest. Large
+-- pictures are scaled to the terminal. --out writes the picture, the first of a batch, to a
+-- file.
 function image.image(session, text)
   local expression, options = look.options("image", text, {out = "value"})
   local value = look.values(session, "image", expression)[1]

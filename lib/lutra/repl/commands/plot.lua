@@ -123,10 +123,10 @@ local function draw_chart(values, options)
   return lines, not_finite(tensors)
 end
 
---- `:plot x` draws a tensor or a list of numbers over 1..n, of a matrix up to eight rows;
--- `:plot x, y` draws y over x, with --points without lines. --hist draws how many values lie in
--- each part of their range, --bins N of N equal parts. What is not finite is a gap. Of a long tensor each column
--- shows the least and the largest value, found on its device.
+--- `:plot x` draws a tensor or a list of numbers over 1..n, of a matrix up to eight rows; `:plot
+-- x, y` draws y over x, with --points without lines. --hist draws how many values lie in each
+-- part of their range, --bins N of N equal parts. What is not finite is a gap. Of a long tensor
+-- each column shows the least and the largest value, found on its device.
 function plot.plot(session, text)
   local expression, options = look.options("plot", text,
     {hist = "flag", bins = "value", points = "flag"})
