@@ -11,6 +11,13 @@ local support = require "program_support"
 
 local replay = {}
 
+-- A prompt at the start of a line: "[3]> ", "debug[3]> ", "debug> ".
+local function prompt_of(line)
+  local name, rest = line:match "^(%a*%[%d+%])> ?(.*)$"
+  if not name then name, rest = line:match "^(debug)> ?(.*)$" end
+  return name and name .. "> ", rest
+end
+
 local function lines_of(text)
   local lines = {}
   for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
@@ -25,7 +32,7 @@ function replay.read(text)
   local arguments = lines[1]:match "^%$ lutra%s*(.*)$"
   local i = arguments and 2 or 1
   while lines[i] do
-    local prompt, input = lines[i]:match "^(%a*%[%d+%]> ?)(.*)$"
+    local prompt, input = prompt_of(lines[i])
     assert(prompt, "not a prompt: " .. lines[i])
     i = i + 1
     local indent = "^" .. (" "):rep(#prompt)
@@ -34,7 +41,7 @@ function replay.read(text)
       i = i + 1
     end
     local expected = {}
-    while lines[i] and not lines[i]:match "^%a*%[%d+%]> ?" do
+    while lines[i] and not prompt_of(lines[i]) do
       expected[#expected + 1] = lines[i]
       i = i + 1
     end
@@ -56,9 +63,8 @@ end
 local function outputs(out, steps)
   local list, at = {}, 1
   for i, step in ipairs(steps) do
-    local prompt = step.prompt:gsub("> ?$", "> ")
-    local first, last = out:find(prompt, at, true)
-    if not first then return list, ("the prompt %q did not come:\n%s"):format(prompt, out) end
+    local first, last = out:find(step.prompt, at, true)
+    if not first then return list, ("the prompt %q did not come:\n%s"):format(step.prompt, out) end
     if i > 1 then list[i - 1] = out:sub(at, first - 1) end
     at = last + 1
   end
