@@ -149,6 +149,7 @@ static const lt_Signature new_tensor_signature = {
 static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype,
                            lt_Arg device, bool share) {
   bool grad = lt_grad_enabled();
+  lt_lua_enter(L, lt_lua_state(L));
   if (!share) lt_grad_set_enabled(false);
   lt_Results r = {0};
   lt_Box *box = lt_lua_box(L);
@@ -223,6 +224,7 @@ void lt_lua_to_value(lua_State *L, lt_Tensor *t) {
   if (!b->host_memory) {
     lt_Box *box = lt_lua_box(L);
     bool grad = lt_grad_enabled();
+    lt_lua_enter(L, lt_lua_state(L));
     lt_grad_set_enabled(false);
     box->tensor = lt_op1(LT_OP_to, (lt_Arg[]){A(t), A(lt_cpu())}, 2);
     lt_grad_set_enabled(grad);

@@ -25,6 +25,7 @@ static int push_state(lua_State *L, const lt_Generator *g) {
   int64_t two = 2;
   lt_generator_get_state(g, state);
   lt_Box *box = lt_lua_box(L);
+  lt_lua_enter(L, lt_lua_state(L));
   box->tensor = lt_empty(LT_int64, lt_cpu(), 1, &two);
   if (!box->tensor) lt_lua_fail(L, "get_state");
   memcpy(lt_tensor_data(box->tensor), state, sizeof state);
