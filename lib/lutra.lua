@@ -34,8 +34,8 @@ for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
 for name, value in pairs(require "lutra.archive") do lt[name] = value end
 
---- x:summary(): the tensor on one line: dtype, shape, range and histogram of its values, mean,
--- standard deviation, how many are NaN and infinite, device.
+--- The tensor on one line: dtype, shape, range and histogram of its values, mean, standard
+-- deviation, how many are NaN and infinite, device.
 function core._methods.summary(x) return require "lutra.summary"(x) end
 core._summarise(core._methods.summary)
 

@@ -43,7 +43,9 @@ builtin.functions = {
     .. "has_gradient, composite, support}."},
   set_printoptions =
     "How tensors print: digits, from how many elements on only the ends are shown and how many "
-    .. "at each end, the width of a line, scientific notation always (true) or never (false).",
+    .. "at each end, the width of a line, scientific notation always (true), never (false) or as "
+    .. "the numbers ask (\"auto\"). A profile sets them all first: default, short, full, or "
+    .. "summary, one line a tensor.",
   get_printoptions = {"()", "The options in the form that lt.set_printoptions takes."},
   manual_seed = {"(seed)",
     "Starts the default generator of random numbers, on all devices: the same seed gives the "
