@@ -63,9 +63,9 @@ static void prepare(void) {
   lt_width_locale();
   *lt_rl.rl_catch_sigwinch = 0;
   lt_rl.rl_variable_bind("enable-bracketed-paste", "on"); // .inputrc may turn it off again
+  lt_keys_name();
   lt_rl.rl_initialize();
   *lt_rl.rl_redisplay_function = lt_screen_draw; // before, it would turn bracketed paste off
-  lt_keys_bind();
   handle(SIGCONT, on_sigcont);
   handle(SIGWINCH, on_sigwinch);
 }
@@ -126,6 +126,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   prepare();
   lt_screen_begin();
   lt_rl.rl_callback_handler_install(prompt, on_line);
+  lt_keys_bind();
   enum lt_repl_read result = LT_REPL_EOF;
   while (!finished) {
     if (lt_repl_wait_input()) {

@@ -23,6 +23,10 @@ for _, words in pairs(closes) do
 end
 local continues = {["else"] = true, ["elseif"] = true}
 
+local function may_close(word, opening)
+  return closes[word] and (" " .. closes[word] .. " "):find(" " .. opening .. " ", 1, true)
+end
+
 local function line_indent(text, at)
   local start = at
   while start > 1 and text:sub(start - 1, start - 1) ~= "\n" do start = start - 1 end
@@ -38,8 +42,7 @@ local function open_blocks(text)
       local top = stack[#stack]
       if opens[word] then
         stack[#stack + 1] = {word, at}
-      elseif closes[word] and not continues[word] and top
-          and (" " .. closes[word] .. " "):find(" " .. top[1] .. " ", 1, true) then
+      elseif top and not continues[word] and may_close(word, top[1]) then
         stack[#stack] = nil
       end
     end
@@ -62,23 +65,27 @@ function editor.indent(text, point)
   return inside and "" or indent_in(before, stack)
 end
 
+-- The word that closes a block which `word` is, or which it goes on from (`ending`), or nil.
+local function closing_word(word)
+  local keyword = word:match "^[}%])]$" or word:match "^end" or word:match "^elseif"
+    or word:match "^else" or word:match "^until"
+  return keyword and word:find("^[%w_]*$", #keyword + 1) and keyword
+end
+
 --- The new indentation of the line that ends at `point`, which is one word, or nil to leave it: a
 -- word that closes a block goes back to where that began, and one that only looked like it
 -- (`ending`) comes forward again. A line whose indentation is the user's own is left.
 function editor.reindent(text, point)
-  local rest, blanks, word = text:sub(1, point):match "^(.*\n)([ \t]*)(%S+)$"
-  if not word then return nil end
+  local start, blanks, word = text:sub(1, point):match "\n()([ \t]*)(%S+)$"
+  local keyword = word and closing_word(word)
+  if not keyword then return nil end
+  local rest = text:sub(1, start - 1)
   local stack, inside = open_blocks(rest)
   local top = stack[#stack]
-  if inside or not top then return nil end
+  if inside or not top or not may_close(keyword, top[1]) then return nil end
   local inner, outer = indent_in(rest, stack), line_indent(rest, top[2])
-  local function ends(w)
-    return closes[w] and (" " .. closes[w] .. " "):find(" " .. top[1] .. " ", 1, true)
-  end
-  if ends(word) then return blanks == inner and outer or nil end
-  if blanks == outer and word ~= "elsei" and ends(word:sub(1, -2)) and word:find "^[%w_]+$" then
-    return inner
-  end
+  if word == keyword then return blanks == inner and outer or nil end
+  return blanks == outer and word ~= "elsei" and inner or nil
 end
 
 -- ---- pasting
@@ -128,7 +135,9 @@ local function own_continuation(session)
   end
 end
 
-local function stock_start(line) return line:match "^> ?(.*)$", 2 end
+local function stock_start(line)
+  if not line:find "^>>" then return line:match "^> ?(.*)$", 2 end
+end
 local function stock_continuation(line) return line:match "^>> ?(.*)$" end
 
 --- The code in a paste: line ends are \n, control characters are gone; where its first line has a

@@ -5,10 +5,12 @@
 -- history is that of the session.
 
 local host = require "lutra.repl.host"
+local lexer = require "lutra.repl.lexer"
 
 local history = {}
 
 local most_entries = 5000 -- that are offered
+local most_bytes = 1 << 16 -- of an entry of the file: more was hardly typed
 
 -- $XDG_STATE_HOME/lutra/history (freedesktop.org, XDG Base Directory 0.8), or nil.
 local function path()
@@ -24,6 +26,26 @@ local function decode(line)
   return (line:gsub("\\(.)", function(c) return c == "n" and "\n" or c end))
 end
 
+--- The code of a cell in one line, for an editor that has only one: without comments to the end of
+-- a line. Strings that have several lines keep them.
+function history.join(text)
+  local parts, space = {}, false
+  for kind, token in lexer.tokens(text) do
+    local is_space = kind == "space" or kind == "comment" and not token:find "^%-%-%[=*%["
+    if not is_space then
+      if space and #parts > 0 then parts[#parts + 1] = " " end
+      parts[#parts + 1] = token
+    end
+    space = is_space
+  end
+  return table.concat(parts)
+end
+
+local function offer(text)
+  if not host.reads_cells() and text:find "\n" then text = history.join(text) end
+  host.add_history(text)
+end
+
 local last
 
 --- Offers the entries of the file to the editor.
@@ -36,7 +58,7 @@ function history.load()
   file:close()
   for i = math.max(1, #entries - most_entries + 1), #entries do
     last = decode(entries[i])
-    host.add_history(last)
+    offer(last)
   end
 end
 
@@ -45,9 +67,9 @@ function history.add(text)
   text = text:gsub("%s+$", "")
   if text == last or not text:match "%S" or text:find("\0", 1, true) then return end
   last = text
-  host.add_history(text)
+  offer(text)
   local name = path()
-  if name then host.append(name, encode(text) .. "\n") end
+  if name and #text <= most_bytes then host.append(name, encode(text) .. "\n") end
 end
 
 return history

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VIMOTION = 0x100000 }; // of rl_readline_state: a command of vi waits for a movement
+
 static const char *text(void) { return *lt_rl.rl_line_buffer; }
 static size_t size(void) { return (size_t)*lt_rl.rl_end; }
 static size_t point(void) { return (size_t)*lt_rl.rl_point; }
@@ -85,7 +87,7 @@ void lt_keys_after(void) {
   size_t start = lt_walk_line_start(point()), word = start;
   if (start == 0 || lt_walk_line_end(point()) != point()) return;
   while (word < point() && (text()[word] == ' ' || text()[word] == '\t')) word++;
-  if (word == point() || point() - word > 8 || !strchr("eu})]", text()[word])) return;
+  if (word == point() || point() - word > 64 || !strchr("eu})]", text()[word])) return;
   if (lt_repl_pending()) return;
   char *indent = lt_ask_text("reindent", text(), size(), point());
   if (!indent) return;
@@ -104,9 +106,16 @@ static int on_home(int count, int key) {
   return 0;
 }
 
+// As a command of vi it goes to the last character, but `d$` means that one too.
 static int on_end(int count, int key) {
   (void)count, (void)key;
-  *lt_rl.rl_point = (int)lt_walk_line_end(point());
+  bool command = lt_rl.rl_get_keymap() == lt_rl.rl_get_keymap_by_name("vi-command");
+  size_t end = lt_walk_line_end(point());
+  if (command && !(*lt_rl.rl_readline_state & VIMOTION) && end > lt_walk_line_start(end)) {
+    end--;
+    while ((text()[end] & 0xC0) == 0x80) end--;
+  }
+  *lt_rl.rl_point = (int)end;
   return 0;
 }
 
@@ -201,11 +210,15 @@ static void take_over(lt_rl_command *theirs, lt_rl_command *ours, lt_rl_keymap m
   free(keys);
 }
 
-void lt_keys_bind(void) {
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+void lt_keys_name(void) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     lt_rl.rl_add_defun(rows[i].name, rows[i].function, -1);
-    for (size_t m = 0; m < MAPS; m++) {
-      lt_rl_keymap map = lt_rl.rl_get_keymap_by_name(maps[m]);
+}
+
+void lt_keys_bind(void) {
+  for (size_t m = 0; m < MAPS; m++) {
+    lt_rl_keymap map = lt_rl.rl_get_keymap_by_name(maps[m]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
       if (rows[i].replaces)
         take_over(lt_rl.rl_named_function(rows[i].replaces), rows[i].function, map);
       for (size_t k = 0; k < 3 && rows[i].keys[k]; k++)

@@ -2,8 +2,12 @@
 #ifndef LT_REPL_EDITOR_KEYS_H
 #define LT_REPL_EDITOR_KEYS_H
 
+// Makes their names known to .inputrc. Before rl_initialize, which reads it.
+void lt_keys_name(void);
+
 // Binds them, in the emacs, vi insertion and vi command keymaps, wherever a key has readline's own
-// function for the same purpose; what .inputrc says stays. After rl_initialize.
+// function for the same purpose; what .inputrc says stays. To be
+// called for each prompt, since readline binds the terminal's own keys (stty) anew.
 void lt_keys_bind(void);
 
 // To be called after each key, for what depends on the whole word that was typed.

@@ -62,6 +62,7 @@ struct lt_rl_entry {
   VARIABLE(EDIT, int, rl_point)                                                                    \
   VARIABLE(EDIT, int, rl_end)                                                                      \
   VARIABLE(EDIT, int, rl_done)                                                                     \
+  VARIABLE(EDIT, unsigned long, rl_readline_state)                                                 \
   VARIABLE(EDIT, int, rl_editing_mode)                                                             \
   VARIABLE(EDIT, int, rl_catch_sigwinch)                                                           \
   VARIABLE(EDIT, int, history_length)
