@@ -128,6 +128,7 @@ static int recorder_stop(lua_State *L) {
   return 0;
 }
 
+/* r:release(): stops, and gives the events' memory back; there are none any more. */
 static int recorder_gc(lua_State *L) {
   Recorder *r = recorder_at(L);
   stop(r);
@@ -290,9 +291,13 @@ static void open_class(lua_State *L, const char *name, const luaL_Reg *members) 
 }
 
 void lt_lua_open_trace(lua_State *L, int functions, int methods) {
-  static const luaL_Reg recorder[] = {{"stop", recorder_stop},   {"count", recorder_count},
-                                      {"event", recorder_event}, {"__close", recorder_stop},
-                                      {"__gc", recorder_gc},     {NULL, NULL}};
+  static const luaL_Reg recorder[] = {{"stop", recorder_stop},
+                                      {"count", recorder_count},
+                                      {"event", recorder_event},
+                                      {"release", recorder_gc},
+                                      {"__close", recorder_stop},
+                                      {"__gc", recorder_gc},
+                                      {NULL, NULL}};
   static const luaL_Reg regions[] = {
       {"close", region_close}, {"__close", region_close}, {"__gc", region_gc}, {NULL, NULL}};
   static const luaL_Reg module[] = {

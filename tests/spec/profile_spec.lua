@@ -143,6 +143,27 @@ describe("lt.profiler.profile", function()
     holds(prof:table(), "did not fit and are missing")
   end)
 
+  it("can be closed", function()
+    local prof = profile(function() return lt.ones(2) end)
+    prof:close()
+    prof:close()
+    assert.equal(0, #prof:key_averages())
+    holds(prof:table(), "no ops were run")
+  end)
+
+  it("listens to coroutines, also to those that are gone", function()
+    local x = lt.ones(3)
+    local prof = profile(function()
+      for _ = 1, 50 do
+        coroutine.wrap(function() return x + 1 end)()
+        collectgarbage()
+        local _ = x:tolist(), lt.tensor{1, 2}, x:sum():item()
+      end
+    end)
+    assert.equal(50, row(prof, "add").count)
+    assert.equal(50, row(prof, "sum").count)
+  end)
+
   it("names parts of a program", function()
     local record = lt.profiler.record_function
     local got

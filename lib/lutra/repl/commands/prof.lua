@@ -33,9 +33,13 @@ function prof.prof(session, text)
   local path = values["--trace"]
   if path then
     local ok, why = pcall(profile.export_chrome_trace, profile, path)
-    if not ok then error("prof: " .. why, 0) end
+    if not ok then
+      profile:close()
+      error("prof: " .. why, 0)
+    end
     io.stdout:write(("%s written: open it at ui.perfetto.dev or chrome://tracing\n"):format(path))
   end
+  profile:close()
 end
 
 return prof
