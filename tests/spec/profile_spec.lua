@@ -157,7 +157,7 @@ describe("lt.profiler.profile", function()
       for _ = 1, 50 do
         coroutine.wrap(function() return x + 1 end)()
         collectgarbage()
-        local _ = x:tolist(), lt.tensor{1, 2}, x:sum():item()
+        local _, _, _ = x:tolist(), lt.tensor{1, 2}, x:sum():item()
       end
     end)
     assert.equal(50, row(prof, "add").count)
