@@ -47,6 +47,7 @@ end
 local function read_token(text)
   local kind, rest = text:sub(1, 1), text:sub(2)
   if kind == '"' then
+    if not rest:find '^[^"]*"$' then return nil end
     return (rest:sub(1, -2):gsub("\\(%d%d%d)", function(d) return string.char(tonumber(d)) end))
   end
   if text == "b1" or text == "b0" then return text == "b1" end

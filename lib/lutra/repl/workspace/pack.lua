@@ -13,6 +13,29 @@ local pack = {}
 
 local ordered_meta = getmetatable(ordered.new())
 
+-- ---- places: where a value is, {key, within = the place around it}
+
+local function keys_to(place)
+  local keys = {}
+  while place do
+    table.insert(keys, place.key)
+    place = place.within
+  end
+  for i = 1, #keys // 2 do keys[i], keys[#keys + 1 - i] = keys[#keys + 1 - i], keys[i] end
+  return keys
+end
+
+-- "t.layers.1"
+local function path(place)
+  local keys = keys_to(place)
+  for i, key in ipairs(keys) do keys[i] = tostring(key) end
+  return table.concat(keys, ".")
+end
+
+local function leave(state, place, why)
+  table.insert(state.left, ("%s (%s)"):format(path(place), why))
+end
+
 -- ---- tensors
 
 local function role_of(t)
@@ -21,11 +44,12 @@ local function role_of(t)
 end
 
 -- The name in the file: the path, made unique.
-local function file_name(state, path)
-  local name, n = path, 1
+local function file_name(state, place)
+  local whole = path(place)
+  local name, n = whole, 1
   while state.values[name] do
     n = n + 1
-    name = path .. "#" .. n
+    name = whole .. "#" .. n
   end
   return name
 end
@@ -88,9 +112,9 @@ local function add_tensors(state)
         offset = t:storage_offset() - base.tensor:storage_offset()}
     else
       if bases[1] and entry.numel > 0 then
-        table.insert(state.apart, entry.path .. " and " .. bases[1].path)
+        table.insert(state.apart, path(entry.place) .. " and " .. path(bases[1].place))
       end
-      local name = file_name(state, entry.path)
+      local name = file_name(state, entry.place)
       state.values[name] = t:detach()
       state.image.tensors[id] = {name = name, device = tostring(t.device), role = entry.role}
       table.insert(bases, entry)
@@ -106,14 +130,6 @@ local function reference(state, kind, value)
   local made = {kind = kind, id = 0}
   state.known[value] = made
   return made
-end
-
-local function leave(state, path, why) table.insert(state.left, path .. " (" .. why .. ")") end
-
--- The name of a field in paths and in the file.
-local function joined(path, key)
-  if type(key) == "string" or math.type(key) == "integer" then return path .. "." .. key end
-  return path .. ".?"
 end
 
 -- The state of an object that can give it and take it back, else nil. Classes have the methods,
@@ -132,68 +148,61 @@ local function class_of(object)
   return type(name) == "string" and name or "object"
 end
 
-local function add_object(state, object, saved_state, path, keys)
+local function add_object(state, object, saved_state, place)
   local made = reference(state, "o", object)
-  table.insert(state.image.objects, {class = class_of(object), path = keys})
+  table.insert(state.image.objects, {class = class_of(object), path = keys_to(place)})
   made.id = #state.image.objects
   local saved = state.image.objects[made.id]
-  saved.state = value_of(state, saved_state, path, keys)
+  saved.state = value_of(state, saved_state, place)
   return made
 end
 
 -- A table gets its number now; what is in it is taken later, so that depth costs no stack.
-local function add_table(state, t, path, keys)
+local function add_table(state, t, place)
   local made = reference(state, "t", t)
   local kind = debug.getmetatable(t) == ordered_meta and "ordered" or "plain"
   table.insert(state.image.tables, {kind = kind, items = {}})
   made.id = #state.image.tables
-  table.insert(state.waiting, {t = t, items = state.image.tables[made.id].items, path = path,
-    keys = keys})
+  table.insert(state.waiting, {t = t, items = state.image.tables[made.id].items, place = place})
   return made
 end
 
-local function add_tensor(state, t, path)
+local function add_tensor(state, t, place)
   if t.device == "meta" then return nil, "on meta, it has no data" end
   local made = reference(state, "x", t)
-  table.insert(state.found, {tensor = t, path = path, value = made})
+  table.insert(state.found, {tensor = t, place = place, value = made})
   return made
 end
 
 -- The value of the image for `value`, or nil and why there is none.
-function value_of(state, value, path, keys)
+function value_of(state, value, place)
   local kind = type(value)
   if kind == "number" or kind == "string" or kind == "boolean" then return value end
   if state.known[value] then return state.known[value] end
-  if lt.is_tensor(value) then return add_tensor(state, value, path) end
+  if lt.is_tensor(value) then return add_tensor(state, value, place) end
   if kind == "table" then
     local meta = debug.getmetatable(value)
     if meta == nil or meta == ordered_meta or meta.__name == "Shape" then
-      return add_table(state, value, path, keys)
+      return add_table(state, value, place)
     end
     local saved = state_of(value)
-    if saved then return add_object(state, value, saved, path, keys) end
+    if saved then return add_object(state, value, saved, place) end
     return nil, class_of(value)
   end
   return nil, kind == "userdata" and class_of(value) or kind
 end
 
-local function extended(keys, key)
-  local longer = table.move(keys, 1, #keys, 1, {})
-  longer[#longer + 1] = key
-  return longer
-end
-
 local simple = {string = true, number = true, boolean = true}
 
 -- The keys of a table that can be kept: in its own order, or those of a plain table sorted.
-local function keys_of(state, t, path)
+local function keys_of(state, t, place)
   if debug.getmetatable(t) == ordered_meta then return ordered.keys(t) end
   local keys = {}
   for key in next, t do
     if simple[type(key)] then
       keys[#keys + 1] = key
     else
-      leave(state, path, "a " .. type(key) .. " as a key")
+      leave(state, place, "a " .. type(key) .. " as a key")
     end
   end
   table.sort(keys, function(a, b)
@@ -209,9 +218,9 @@ local function add_items(state)
   local at = 1
   while state.waiting[at] do
     local wait = state.waiting[at]
-    for _, key in ipairs(keys_of(state, wait.t, wait.path)) do
-      local inside = joined(wait.path, key)
-      local taken, why = value_of(state, rawget(wait.t, key), inside, extended(wait.keys, key))
+    for _, key in ipairs(keys_of(state, wait.t, wait.place)) do
+      local inside = {key = key, within = wait.place}
+      local taken, why = value_of(state, rawget(wait.t, key), inside)
       if taken ~= nil then
         table.insert(wait.items, {key, taken})
       else
@@ -231,9 +240,9 @@ function pack.session(session)
     values = {}, left = {}, apart = {}, known = {}, found = {}, waiting = {},
   }
   for name, value, scope in session:variables() do
-    local taken, why = value_of(state, value, name, {name})
+    local taken, why = value_of(state, value, {key = name})
     if taken == nil then
-      leave(state, name, why)
+      leave(state, {key = name}, why)
     else
       local attribute = scope == "local" and session.locals:attribute(name) or ""
       table.insert(state.image.variables,
