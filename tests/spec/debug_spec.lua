@@ -332,6 +332,10 @@ describe("a debugger on a terminal", function()
       s:expect "secret = 42"
       s:enter "secret + 1"
       s:expect "43"
+      s:send "secr"
+      s:key "Tab"
+      s:enter " + 2"
+      s:expect "44"
       s:key "C-d"
       s:expect_last "[3]>"
     end)

@@ -68,16 +68,25 @@ local function find(frame, name)
   end
 end
 
---- The names of the selected frame's variables, those that hide others once.
-function debugger:names()
-  local names, seen = {}, {}
+--- As of the session's locals, for completion: is there a variable of that name in the frame or the
+-- session, and its value.
+function debugger:get(name)
+  local variable = find(self:frame(), name)
+  if variable then return true, variable.value end
+  return self.session.locals:get(name)
+end
+
+--- Iterates over names and values of the same, in no order.
+function debugger:pairs()
+  local values, name = {}, nil
+  for key, value in self.session.locals:pairs() do values[key] = {value} end
   for _, variable in ipairs(self:frame().list()) do
-    if variable.kind ~= "vararg" and not seen[variable.name] then
-      seen[variable.name] = true
-      names[#names + 1] = variable.name
-    end
+    if variable.kind ~= "vararg" then values[variable.name] = {variable.value} end
   end
-  return names
+  return function()
+    name = next(values, name)
+    if name then return name, values[name][1] end
+  end
 end
 
 -- The globals of code that is evaluated in the frame.

@@ -22,7 +22,8 @@ local function variable(place, name, at)
   local assigned = place.assigned[name]
   if found and found.value then return resolve(place, found.value[1], found.value[2]) end
   if not found and place.session then
-    local there, value = place.session.locals:get(name)
+    local variables = place.session.debugger or place.session.locals
+    local there, value = variables:get(name)
     if there then return value ~= nil and {value = value} or nil end
   end
   if not found then

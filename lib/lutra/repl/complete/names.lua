@@ -23,7 +23,8 @@ local function add_variables(place, add)
   for name in next, place.variables do add(name, "local") end
   for name in next, place.assigned do add(name, "global") end
   if place.session then
-    for name, value in place.session.locals:pairs() do add(name, "local", nil, value) end
+    local variables = place.session.debugger or place.session.locals
+    for name, value in variables:pairs() do add(name, "local", nil, value) end
   end
   for name, value in next, _G do
     if type(name) == "string" then add(name, "global", nil, value) end
