@@ -86,6 +86,14 @@ describe("the page of an op", function()
     assert.truthy(lt.equal(expected, lt.rand(3)))
     assert.same(options, lt.get_printoptions())
     assert.equal("cpu", lt.get_default_device())
+    local page = text "lt.softmax"
+    lt.set_default_dtype "float64"
+    lt.set_default_device "meta"
+    local again = text "lt.softmax"
+    assert.equal("float64 meta", lt.get_default_dtype() .. " " .. lt.get_default_device())
+    lt.set_default_device "cpu"
+    lt.set_default_dtype "float32"
+    assert.equal(page, again)
   end)
 end)
 
@@ -339,6 +347,16 @@ describe("the layout", function()
     local Empty = lt.nn.Module:extend "Empty"
     assert.truthy(classes.page("Empty", Empty, 40, function(_, t) return t end))
     assert.truthy(classes.source(Empty, function(_, t) return t end) or true)
+  end)
+end)
+
+describe("help in the debugger", function()
+  it("is about the variables of the frame", function()
+    local result = support.session(table.concat({"function f() local net = nn.ReLU() error 'x' end",
+      "f()", ":debug", "?net", "nn.ReLU??", "?lt.pi", ":quit", ""}, "\n"))
+    has(result.out, "net: made by nn.ReLU")
+    has(result.out, "define(\"ReLU\"")
+    has(result.out, "circumference")
   end)
 end)
 

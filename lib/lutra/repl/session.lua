@@ -178,6 +178,13 @@ local function spelled(self, kind, text)
   return run_command(self, (marks == 2 and ":source " or ":doc ") .. subject)
 end
 
+-- Runs an input that is no Lua.
+local function run_kind(self, text)
+  local kind = session.kind(text)
+  if kind == "command" then return run_command(self, text) end
+  return spelled(self, kind, text)
+end
+
 --- The state of a text that is being typed: "complete", "incomplete" or "error".
 function session:status(text)
   if session.kind(text) then return "complete" end
@@ -197,10 +204,8 @@ end
 
 --- Runs one whole input. Returns true when it ends the session.
 function session:execute(text)
-  if self.debugger then return self.debugger:execute(text, run_command) end
-  local kind = session.kind(text)
-  if kind == "command" then return run_command(self, text) end
-  if kind then return spelled(self, kind, text) end
+  if self.debugger then return self.debugger:execute(text, run_kind) end
+  if session.kind(text) then return run_kind(self, text) end
   if is_farewell(text) then return true end
   local name = "cell[" .. self.number .. "]"
   local status, code = cell.read(text, "=" .. name)

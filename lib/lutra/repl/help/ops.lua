@@ -249,11 +249,14 @@ function ops.shapes(op)
   return (before ~= "" and before .. " " or "") .. "-> " .. (after ~= "" and after or "no tensor")
 end
 
--- Runs f with the random numbers and the printing of tensors put back afterwards.
+-- Runs f as in a new session; the user's random numbers, printing and defaults are as they were
+-- afterwards.
 local function aside(width, f)
   local options = lt.get_printoptions()
   local _ <close> = restore(lt.set_printoptions, options)
   local _ <close> = restore(lt.set_rng_state, lt.get_rng_state())
+  local _ <close> = restore(lt.set_default_dtype, lt.get_default_dtype())
+  lt.set_default_dtype "float32"
   lt.set_printoptions{linewidth = math.max(20, width)}
   return lt.with_device("cpu", f)
 end

@@ -18,12 +18,27 @@ local function resolve(text, session)
   return found and thing or nil
 end
 
+-- A session, as completion wants it, that sees the variables of the frame that is debugged.
+local function seen_from(session)
+  local debugger = session and session.debugger
+  if not debugger then return session end
+  local variables = {}
+  for _, variable in ipairs(debugger:frame().list()) do
+    if variable.kind ~= "vararg" then variables[variable.name] = {variable.value} end
+  end
+  return {locals = {get = function(_, name)
+    if variables[name] then return true, variables[name][1] end
+    return session.locals:get(name)
+  end}}
+end
+
 --- Reads a subject. Returns a table of what is known, at least {text}:
 --   command  the row of a command
 --   thing    {value = ...} or {like = "tensor"}, as complete/things.lua has them
 --   owner    the thing whose field it is, and
 --   field    its name
 function subject.read(text, session)
+  session = seen_from(session)
   text = text:match "^%s*(.-)%s*$"
   if text:sub(1, 1) == ":" then
     return {text = text, command = commands.find(text:match "^:%s*(%S*)")}
