@@ -197,6 +197,11 @@ describe("completion of fields and methods", function()
     assert.same({"call_me", "raw"}, list 't["')
     has("t", "t")
     assert.equal(0, calls)
+    for _ = 1, 100 do setmetatable({}, {__gc = function() calls = calls + 1 end}) end
+    local collected = calls -- some of them before this
+    for _ = 1, 20 do at "" end
+    assert.equal(collected, calls)
+    assert.is_true(collectgarbage "isrunning")
     local before = getmetatable(_G)
     local probed = 0
     setmetatable(_G, {__index = function() probed = probed + 1 end})
@@ -512,7 +517,9 @@ end)
 -- What a person sees.
 for _, columns in ipairs {40, 120} do
   describe(("Tab on %d columns"):format(columns), function()
-    if not screen.available() then return it("needs tmux", function() pending "no tmux here" end) end
+    if not screen.available() then
+      return it("needs tmux", function() pending "no tmux here" end)
+    end
     local s
     setup(function()
       s = screen.open {columns = columns, rows = 24}

@@ -25,32 +25,34 @@ local function is_hidden(text, kind, prefix)
     and prefix:byte(1) ~= 95
 end
 
--- The candidates of a source that begin with what is typed: by text, and the texts.
+-- The candidates of a source that begin with what is typed: arguments and the others, as lists of
+-- texts, and tables by text. There may be ten thousand, so nothing is made for each but what is
+-- needed.
 local function gather(source, place, same)
-  local found, arguments, texts = {}, {}, {}
+  local found = {arguments = {}, texts = {}, kinds = {}, notes = {}, shown = {}, values = {}}
+  local kinds, prefix = found.kinds, place.match
   source(place, function(text, kind, note, value, shown, match)
-    local prefix = place.match
-    if found[text] or not same(match or text, prefix) or is_hidden(text, kind, prefix) then
-      return
-    end
-    found[text] = {text = text, kind = kind, note = note, shown = shown, value = value}
-    local list = kind == "argument" and arguments or texts
+    prefix = place.match
+    local fits = not kinds[text] and same(match or text, prefix)
+    if not fits or is_hidden(text, kind, prefix) then return end
+    kinds[text] = kind
+    found.values[text], found.notes[text], found.shown[text] = value, note, shown
+    local list = kind == "argument" and found.arguments or found.texts
     list[#list + 1] = text
   end)
-  return found, arguments, texts
+  return found
 end
 
-local function list_items(found, arguments, texts)
-  local items = {}
-  for _, list in ipairs {arguments, texts} do
+local function list_items(found)
+  local kinds, notes, shown, items = found.kinds, found.notes, found.shown, {}
+  local noted = #found.arguments + #found.texts <= most_notes
+  for _, list in ipairs {found.arguments, found.texts} do
     table.sort(list)
-    for _, text in ipairs(list) do items[#items + 1] = found[text] end
-  end
-  for _, item in ipairs(items) do
-    if #items <= most_notes and item.value ~= nil and not item.note then
-      item.note = needs("notes").of(item.value, item.text)
+    for _, text in ipairs(list) do
+      local note, value = notes[text], found.values[text]
+      if noted and not note and value ~= nil then note = needs("notes").of(value, text) end
+      items[#items + 1] = {text = text, kind = kinds[text], note = note, shown = shown[text]}
     end
-    item.value = nil
   end
   return items
 end
@@ -104,12 +106,15 @@ end
 -- point; first is last + 1 where nothing is typed yet) and the sorted candidates {text, kind,
 -- shown, note}; shown and note may be nil.
 function complete.at(text, point, session)
-  local place = {text = text:sub(1, point), after = text:sub(point + 1), last = point, depth = 0,
-    session = session}
+  local collects = collectgarbage "isrunning"
+  collectgarbage "stop" -- a step of it might run finalizers of the user's
   local ok, result = pcall(function()
+    local place = {text = text:sub(1, point), after = text:sub(point + 1), last = point, depth = 0,
+      session = session}
     local source = source_of(place)
     return source and offer(source, place)
   end)
+  if collects then collectgarbage "restart" end
   return ok and result or nil
 end
 

@@ -1,6 +1,7 @@
 --- The words that an argument of a known meaning can be: names of dtypes and of devices.
 
 local core = require "lutra.core"
+local host = require "lutra.repl.host"
 local arguments = require "lutra.repl.complete.arguments"
 local tokens = require "lutra.repl.complete.tokens"
 
@@ -45,6 +46,23 @@ local function dtypes()
   return list
 end
 
+-- The NVIDIA GPUs that the system names, for as long as their driver was not asked.
+local function sleeping_gpus()
+  if not core._accelerator.is_built "cuda" then return 0 end
+  local visible = os.getenv "CUDA_VISIBLE_DEVICES"
+  local count = #(host.list "/proc/driver/nvidia/gpus" or {})
+  if visible then count = math.min(count, select(2, visible:gsub("[^,]+", ""))) end
+  return count
+end
+
+-- The devices that are here: those in use or emulated, and what may be found when it is asked for.
+local function devices()
+  local list, seen = core._devices_here(), {}
+  for _, name in ipairs(list) do seen[name] = true end
+  for i = 0, seen["cuda:0"] and -1 or sleeping_gpus() - 1 do list[#list + 1] = "cuda:" .. i end
+  return list
+end
+
 local function add_one(name, kind, add, quoted)
   add(quoted and '"' .. name .. '"' or name, kind)
 end
@@ -55,7 +73,7 @@ function values.add(kind, add, quoted)
     for _, name in ipairs(dtypes()) do add_one(name, "dtype", add, quoted) end
   end
   if kind ~= "dtype" then
-    for _, name in ipairs(core._devices_here()) do add_one(name, "device", add, quoted) end
+    for _, name in ipairs(devices()) do add_one(name, "device", add, quoted) end
   end
 end
 
