@@ -1,4 +1,4 @@
-/* graph.c: the graph behind a tensor as Lua data, for those who draw it.
+/* graph.c: the graph behind a tensor as Lua data, for those who draw it; and what it is a view of.
  *
  * Nodes are numbered in the order in which they are found, breadth first, so the first ones are
  * the nearest to the tensor; a table maps a node's address to its number. There is no recursion:
@@ -136,8 +136,19 @@ static int graph(lua_State *L) {
   return 2;
 }
 
+/* _base(x) -> the tensor that x is, in the end, a view of, or nil. Only views that a gradient can
+ * reach know it: of a float dtype, not made in inference mode. */
+static int base(lua_State *L) {
+  lt_Tensor *of = lt_view_base(lt_lua_check(L, 1, "_base", "x"));
+  if (of)
+    lt_lua_push_same(L, of);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
 void lt_lua_open_graph(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"_graph", graph}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_graph", graph}, {"_base", base}, {NULL, NULL}};
   (void)methods;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);

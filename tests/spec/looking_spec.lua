@@ -194,6 +194,14 @@ describe(":where", function()
     assert.truthy(out:find("none: it is empty", 1, true))
   end)
 
+  it("says what a tensor is a view of", function()
+    local out = look{"x = lt.zeros(3, 4)", "y = x:view(4, 3)", ":where y[1]",
+      ":where lt.zeros(5):view(5, 1)", ":where x"}
+    assert.truthy(out:find("view of  x\nheld by  x, y\n", 1, true), out)
+    assert.truthy(out:find("view of  a tensor {5} that no variable holds\n", 1, true), out)
+    assert.is_nil(out:match "no variable holds.*view of")
+  end)
+
   it("lists the tensors of modules and tables", function()
     local out = look{"net = nn.Linear(3, 4)", ":where net", ":where {a = {lt.zeros(2)}}"}
     assert.truthy(row(out, "weight"):find "^weight {4, 3} float32 cpu 0x%x+ 48 B$")

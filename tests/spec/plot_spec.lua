@@ -211,6 +211,16 @@ describe("data of a plot", function()
     assert.same({bars = {{3, 1.0, 2.0 ^ 40}, {7.5, 6.0, 9.0}}}, data.curve(whole, 2))
   end)
 
+  it("is made of lists of numbers, of lists and of tensors of one element", function()
+    assert.same({1.0, 2.5}, data.tensor({1, 2.5}, "plot"):totable())
+    assert.same({{1.0, 2.0}}, data.tensor({{1, 2}}, "plot"):totable())
+    local losses = {lt.tensor(0.5), lt.ones{1, requires_grad = true} * 2}
+    assert.same({0.5, 2.0}, data.tensor(losses, "plot"):totable())
+    for _, bad in ipairs {{"x"}, {lt.ones(2)}, {1, {2}}, {lt.ones(1), {}}} do
+      assert.is_false(pcall(data.tensor, bad, "plot"))
+    end
+  end)
+
   it("has the dots of a cloud", function()
     lt.manual_seed(4)
     local n = 6000

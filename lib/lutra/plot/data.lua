@@ -11,15 +11,25 @@ local POINTS = 4000 -- a curve of more is reduced
 
 local function fail(message, ...) error(message:format(...), 0) end
 
+-- A list of numbers, of such lists or of tensors of one element, as a tensor.
+local function from_table(list, name)
+  local numbers = list
+  if lt.is_tensor(list[1]) then
+    numbers = {}
+    for i, t in ipairs(list) do
+      numbers[i] = lt.is_tensor(t) and t:numel() == 1 and t:item() or t
+    end
+  end
+  local ok, made = pcall(lt.tensor, numbers, {dtype = "float64"})
+  if not ok then fail("%s: the table is no list of numbers: %s", name, made) end
+  return made
+end
+
 --- A tensor to draw from a value: itself without its history, or a list of numbers made one.
 function data.tensor(value, name)
+  if type(value) == "table" then value = from_table(value, name) end
   if not lt.is_tensor(value) then
-    if type(value) ~= "table" then
-      fail("%s: got a %s, it wants a tensor or a list of numbers", name, type(value))
-    end
-    local ok, made = pcall(lt.tensor, value, {dtype = "float64"})
-    if not ok then fail("%s: the table is no list of numbers: %s", name, made) end
-    value = made
+    fail("%s: got a %s, it wants a tensor or a list of numbers", name, type(value))
   end
   if value.device == "meta" then
     fail("%s: the tensor is on meta, it has no data to show", name)

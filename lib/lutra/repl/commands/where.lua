@@ -32,6 +32,16 @@ local function part_of(t)
   return ("%s, of a storage of %s"):format(texts.bytes(part), texts.bytes(bytes))
 end
 
+-- "x" or "a tensor that no variable holds": what t is a view of, where that is known.
+local function base_of(t, holders)
+  local base = core._base(t)
+  if not base then return nil end
+  for _, holder in ipairs(holders[core._memory(base)] or {}) do
+    if holder.tensor == base then return holder.path end
+  end
+  return ("a tensor %s that no variable holds"):format(look.shape(base))
+end
+
 local function list(strides)
   return "{" .. table.concat(strides, ", ") .. "}"
 end
@@ -46,6 +56,8 @@ local function describe(t, holders)
   add("shape", look.shape(t) .. " " .. t.dtype)
   add("strides", list(t:stride()) .. (t:is_contiguous() and ", contiguous" or ", not contiguous"))
   add("bytes", part_of(t))
+  local base = base_of(t, holders)
+  if base then add("view of", base) end
   local names = names_of(t, holders)
   if #names > 0 then add("held by", table.concat(names, ", ")) end
   if t.requires_grad then
