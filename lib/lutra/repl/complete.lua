@@ -20,10 +20,8 @@ local function begins_in_any_case(text, prefix)
 end
 
 -- Names with an underscore in front are for those who ask for them.
-local function is_hidden(text, kind, prefix)
-  return text:byte(1) == 95 and kind ~= "key" and kind ~= "file" and kind ~= "folder"
-    and prefix:byte(1) ~= 95
-end
+local shows_all = {key = true, file = true, folder = true}
+local function is_hidden(kind, prefix) return not shows_all[kind] and prefix:byte(1) ~= 95 end
 
 -- The candidates of a source that begin with what is typed: arguments and the others, as lists of
 -- texts, and tables by text. There may be ten thousand, so nothing is made for each but what is
@@ -33,12 +31,14 @@ local function gather(source, place, same)
   local kinds, prefix = found.kinds, place.match
   source(place, function(text, kind, note, value, shown, match)
     prefix = place.match
-    local fits = not kinds[text] and same(match or text, prefix)
-    if not fits or is_hidden(text, kind, prefix) then return end
+    if kinds[text] or prefix ~= "" and not same(match or text, prefix) then return end
+    if text:byte(1) == 95 and is_hidden(kind, prefix) then return end
     kinds[text] = kind
-    found.values[text], found.notes[text], found.shown[text] = value, note, shown
     local list = kind == "argument" and found.arguments or found.texts
-    list[#list + 1] = text
+    local count = #list + 1
+    list[count] = text
+    if note or shown then found.notes[text], found.shown[text] = note, shown end
+    if count <= most_notes then found.values[text] = value end
   end)
   return found
 end
