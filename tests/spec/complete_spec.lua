@@ -554,6 +554,15 @@ for _, columns in ipairs {40, 120} do
       tab("?weights:matm", "?weights:matmul")
     end)
 
+    it("completes the variables of a frame that is looked into", function()
+      s:enter "local function fails(inner_value) local t = inner_value .. nil; return t end"
+      s:enter "fails(lt.zeros(2))"
+      s:enter ":debug"
+      s:expect "debug[3]>"
+      tab("inner_va", "inner_value")
+      tab("inner_value:matm", "inner_value:matmul")
+    end)
+
     it("keeps to the width", function()
       tab("weights:ma", "masked_fill", "matmul", "(dim = nil")
       for _, line in ipairs(s:lines()) do assert.is_true(#line <= columns, line) end
