@@ -10,11 +10,6 @@ local texts = require "lutra.plot.texts"
 
 local BINS = 5
 
-local short = {
-  float64 = "f64", float32 = "f32", float16 = "f16", bfloat16 = "bf16", int64 = "i64",
-  int32 = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool",
-}
-
 local words = {
   utf8 = {range = "x∈", mean = "μ", deviation = "σ",
     levels = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}},
@@ -98,7 +93,7 @@ return function(x)
     local args = require "lutra.args"
     args.fail("summary: self is %s, it wants a tensor", args.show(x))
   end
-  local parts = {("%s[%s]"):format(short[x.dtype], table.concat(x.shape, ","))}
+  local parts = {("%s[%s]"):format(texts.short_dtypes[x.dtype], table.concat(x.shape, ","))}
   if x.ndim > 0 then
     parts[2] = ("n=%d (%s)"):format(x:numel(), texts.bytes(x.nbytes, 0.1))
   end

@@ -34,7 +34,7 @@ describe(":whos", function()
       "requires_grad = true}", "n = 42", "s = 'a\\nb'", "f = print", "t = {1, 2, 3}", ":whos"}
     assert.equal("name type shape dtype device bytes grad", row(out, "name"))
     assert.equal("x tensor {3, 4} float32 cpu 48 B", row(out, "x"))
-    assert.equal("w tensor {5} float64 cpu 40 B grad", row(out, "w"))
+    assert.equal("w tensor {5} float64 cpu 40 B requires_grad", row(out, "w"))
     assert.equal("n integer 42", row(out, "n"))
     assert.equal('s string "a\\nb"', row(out, "s"))
     assert.equal("f function", row(out, "f"))
@@ -55,9 +55,10 @@ describe(":whos", function()
   it("knows parameters, modules and optimizers", function()
     local out = look{"net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))",
       "opt = optim.SGD(net:parameters(), {lr = 0.1})", "p = net[1].bias", ":whos"}
-    assert.equal("net Sequential 26 parameters cpu 104 B grad opt p", row(out, "net")) -- 16 + 10
-    assert.equal("opt SGD 1 group cpu 104 B grad net p", row(out, "opt"))
-    assert.equal("p Parameter {4} float32 cpu 16 B grad net opt", row(out, "p"))
+    -- 3 x 4 + 4 and 4 x 2 + 2
+    assert.equal("net Sequential 26 params cpu 104 B requires_grad opt p", row(out, "net"))
+    assert.equal("opt SGD 1 group cpu 104 B requires_grad net p", row(out, "opt"))
+    assert.equal("p Parameter {4} float32 cpu 16 B requires_grad net opt", row(out, "p"))
     assert.truthy(out:find("total on cpu: 104 B in 4 storages", 1, true))
   end)
 
@@ -107,7 +108,7 @@ describe(":whos", function()
     local out = look(lines)
     local list = out:match "name.*$"
     assert.is_true(widest(list) <= 39, list)
-    assert.equal("name shape device bytes shares", row(list, "name"))
+    assert.equal("name shape device bytes shared", row(list, "name"))
     assert.truthy(list:find("11.4 MiB", 1, true))
   end)
 end)

@@ -56,6 +56,8 @@ describe("texts", function()
     assert.same({"a       bb", "first    1", "second  22"}, texts.table(columns, rows, 11))
     assert.same({"a      bb", "first   1", "sec..  22"}, texts.table(columns, rows, 9))
     assert.same({"a     bb", "firs   1", "seco  22"}, texts.table(columns, rows, 8))
+    columns[1].short = function(text) return text:sub(1, 1) end
+    assert.same({"a  bb  c", "f   1  xyz", "s  22"}, texts.table(columns, rows, 14))
   end)
 end)
 

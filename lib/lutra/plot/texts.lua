@@ -6,6 +6,12 @@ local texts = {}
 
 local units = {"B", "KiB", "MiB", "GiB", "TiB"}
 
+--- The short names of dtypes.
+texts.short_dtypes = {
+  float64 = "f64", float32 = "f32", float16 = "f16", bfloat16 = "bf16", int64 = "i64",
+  int32 = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool",
+}
+
 --- 460992 -> "450.2 KiB". `from` is what share of a unit is enough to use it (1).
 function texts.bytes(n, from)
   local i = 1
@@ -70,20 +76,29 @@ end
 
 -- ---- tables
 
--- Natural widths of the columns that hold anything.
-local function measure(columns, rows)
+local function widest(cells)
+  local width = 0
+  for _, cell in ipairs(cells) do width = math.max(width, texts.width(cell)) end
+  return width
+end
+
+-- The columns that hold anything: {column, cells (the title first), width}, in order.
+local function read_columns(columns, rows)
   local used = {}
   for _, column in ipairs(columns) do
-    local width = 0
-    for _, row in ipairs(rows) do width = math.max(width, texts.width(row[column.key] or "")) end
-    if width > 0 then
-      used[#used + 1] = {column = column, width = math.max(width, #column.title)}
+    local cells, empty = {column.title}, true
+    for i, row in ipairs(rows) do
+      cells[i + 1] = row[column.key] or ""
+      empty = empty and cells[i + 1] == ""
+    end
+    if not empty then
+      used[#used + 1] = {column = column, cells = cells, width = widest(cells)}
     end
   end
   return used
 end
 
--- Columns that the table needs, when each has at least `least` of its own.
+-- Columns that the table needs; with `least` when each is cut as far as it may be.
 local function total(used, least)
   local sum = 2 * (#used - 1)
   for _, u in ipairs(used) do
@@ -92,43 +107,45 @@ local function total(used, least)
   return sum
 end
 
-local function last_rank(used)
-  local last = 1
-  for i, u in ipairs(used) do
-    if u.column.rank > used[last].column.rank then last = i end
-  end
-  return last
+local function shorten(u)
+  if not u.column.short then return end
+  for i, cell in ipairs(u.cells) do u.cells[i] = u.column.short(cell) end
+  u.width = widest(u.cells)
 end
 
--- Leaves columns out, then cuts them, the last ranks first, until the table fits.
+-- Shortens columns, leaves them out, cuts them, the last ranks first, until the table fits.
 local function fit(used, width)
-  while #used > 1 and total(used, true) > width do table.remove(used, last_rank(used)) end
   local by_rank = table.move(used, 1, #used, 1, {})
   table.sort(by_rank, function(a, b) return a.column.rank > b.column.rank end)
   for _, u in ipairs(by_rank) do
+    if total(used) > width then shorten(u) end
+  end
+  for _, u in ipairs(by_rank) do
+    if #used == 1 or total(used, true) <= width then break end
+    for i = #used, 1, -1 do
+      if used[i] == u then table.remove(used, i) end
+    end
+  end
+  for _, u in ipairs(by_rank) do
     local over = total(used) - width
-    if over <= 0 then return end
+    if over <= 0 then break end
     u.width = math.max(math.min(u.width, u.column.least), u.width - over)
   end
 end
 
-local function line(used, cell)
-  local parts = {}
-  for i, u in ipairs(used) do
-    parts[i] = texts.pad(texts.cut(cell(u.column), u.width), u.width, u.column.right)
-  end
-  return (table.concat(parts, "  "):gsub("%s+$", ""))
-end
-
 --- Lines of a table, its head first, in at most `width` columns. columns: {key, title, rank, least
--- (columns to which it may be cut), right}; a high rank gives way first: it is left out, or cut.
--- Rows are tables of texts by key; columns in which there is nothing are left out.
+-- (columns to which it may be cut), right, short = f(text) for where room is short}; a high rank
+-- gives way first: it is shortened, left out, cut. Rows are tables of texts by key; columns in
+-- which there is nothing are left out.
 function texts.table(columns, rows, width)
-  local used = measure(columns, rows)
+  local used, lines = read_columns(columns, rows), {}
   fit(used, width)
-  local lines = {line(used, function(column) return column.title end)}
-  for _, row in ipairs(rows) do
-    lines[#lines + 1] = line(used, function(column) return row[column.key] or "" end)
+  for i = 1, #rows + 1 do
+    local parts = {}
+    for k, u in ipairs(used) do
+      parts[k] = texts.pad(texts.cut(u.cells[i], u.width), u.width, u.column.right)
+    end
+    lines[i] = table.concat(parts, "  "):gsub("%s+$", "")
   end
   return lines
 end

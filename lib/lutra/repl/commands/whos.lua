@@ -11,11 +11,13 @@ local columns = {
   {key = "name", title = "name", rank = 1, least = 5},
   {key = "type", title = "type", rank = 8, least = 6},
   {key = "shape", title = "shape", rank = 5, least = 6},
-  {key = "dtype", title = "dtype", rank = 6, least = 4},
+  {key = "dtype", title = "dtype", rank = 6, least = 5,
+    short = function(text) return texts.short_dtypes[text] or text end},
   {key = "device", title = "device", rank = 3, least = 6},
   {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
-  {key = "grad", title = "grad", rank = 7, least = 4},
-  {key = "shares", title = "shares", rank = 4, least = 6},
+  {key = "grad", title = "grad", rank = 7, least = 4,
+    short = function(text) return text == "requires_grad" and "yes" or text end},
+  {key = "shares", title = "shared", rank = 4, least = 6},
 }
 
 -- The other variables that hold a storage of this one's.
@@ -43,12 +45,12 @@ end
 local function tensor_row(t)
   return {
     shape = look.shape(t), dtype = t.dtype, device = t.device, bytes = texts.bytes(look.bytes(t)),
-    grad = t.requires_grad and "grad" or nil,
+    grad = t.requires_grad and "requires_grad" or nil,
   }
 end
 
 local function module_text(module)
-  return texts.plural(require("lutra.nn").Module.num_parameters(module), "parameter")
+  return texts.plural(require("lutra.nn").Module.num_parameters(module), "param")
 end
 
 -- A module, an optimizer, a table: what it holds together.
@@ -62,7 +64,7 @@ local function holder_row(value)
   if #counter.devices > 0 then
     row.device = table.concat(counter.devices, " ")
     row.bytes = texts.bytes(counter.total)
-    row.grad = grads and "grad" or nil
+    row.grad = grads and "requires_grad" or nil
   end
   return row
 end
@@ -101,9 +103,9 @@ local function pattern_of(text)
   return "^" .. pattern .. "$"
 end
 
---- With a pattern only the variables of such names: * stands for any letters, ? for one. `grad`
--- says that gradients are wanted, `shares` which variables hold the same memory; the totals count
--- memory once. What modules, optimizers and tables hold is theirs.
+--- With a pattern only the variables of such names: * stands for any letters, ? for one. It says
+-- what wants gradients and which variables hold the same memory; the totals count memory once.
+-- What modules, optimizers and tables hold is theirs.
 function whos.whos(session, text)
   local all, chosen = look.variables(session), {}
   local pattern = text ~= "" and pattern_of(text) or ""
