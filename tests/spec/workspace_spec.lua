@@ -293,14 +293,30 @@ return M
   it("leaves the module whole when the file fails", function()
     for text, wanted in pairs {
       ["x = = 1"] = "mine.lua:1: unexpected symbol",
-      ["local M = require 'mine'\nleft = 1\nprint = nil\nerror 'late'\nM.f = nil"] =
-        "mine.lua:4: late",
+      ["package.loaded.mine = 5\nleft = 1\nprint = nil\nerror 'late'"] = "mine.lua:4: late",
     } do
       local result = reloaded(text, "m = require 'mine'\n!change\n:reload mine\n"
         .. "left, (m.f(1)), package.loaded.mine == m\nprint 'printed'\n")
       has(result.err, wanted)
       has(values(result), 'nil\t"old 1"\ttrue\nprinted\n')
     end
+  end)
+
+  it("knows a module with a metatable, whose objects keep their fields", function()
+    local text = [[
+local State = {}
+State.__index = State
+function State:name() return "old" end
+return setmetatable({inner = {f = function() return "old" end},
+  state = setmetatable({n = 1}, State)}, {__call = function() return "old" end})
+]]
+    write("mine.lua", text)
+    write("changed", (text:gsub("old", "new"):gsub("n = 1", "n = 2")))
+    local result = support.shell(("cd %s && %s -i --no-init"):format(quote(folder),
+      quote(support.program)), "m = require 'mine' m.state.n = 7 inner = m.inner\n"
+      .. "!cp changed mine.lua\n:reload mine\nm(), inner.f(), m.state:name(), m.state.n\n")
+    assert.equal("", result.err)
+    has(result.out, '"new"\t"new"\t"new"\t7\n')
   end)
 
   it("knows a module that is a function, and one that gives nothing", function()

@@ -69,8 +69,8 @@ local function pair_function(state, old, new)
 end
 
 -- An object with state of its own, not a class: what it does is in its metatable.
-local function is_instance(old, new)
-  if debug.getmetatable(new) == nil then return false end
+local function is_instance(state, old, new)
+  if debug.getmetatable(new) == nil or new == state.module then return false end
   return not has_functions(new) and not (type(old) == "table" and has_functions(old))
 end
 
@@ -79,7 +79,7 @@ local function pair_table(state, old, new)
   if state.shared[new] or state.tables[new] or state.alone[new] and not partner then return end
   if partner then state.tables[new] = partner else state.alone[new] = true end
   local meta = debug.getmetatable(new)
-  if is_instance(old, new) then
+  if is_instance(state, old, new) then
     state.instances[new] = true
     if type(meta) ~= "table" or rawget(meta, "__state") then return end -- a module of lutra.nn
   else
@@ -172,9 +172,10 @@ end
 
 -- ---- the file
 
--- Runs the file as require would; globals that it set are put back when it fails.
+-- Runs the file as require would; globals and the module, where it set them, are put back when it
+-- fails.
 local function run(f, name, path)
-  local before = {}
+  local before, loaded = {}, package.loaded[name]
   for key, value in next, _G do before[key] = value end
   local done = false
   local _ <close> = setmetatable({}, {__close = function()
@@ -183,6 +184,7 @@ local function run(f, name, path)
       if before[key] == nil then rawset(_G, key, nil) end
     end
     for key, value in next, before do rawset(_G, key, value) end
+    package.loaded[name] = loaded
   end})
   local value = f(name, path)
   done = true
@@ -245,7 +247,7 @@ function reload.module(name)
     if now == nil or now == old then value = true else value = now end
   end
   local state = {
-    source = source, variables = variables, file_level = identities(variables),
+    source = source, module = value, variables = variables, file_level = identities(variables),
     shared = shared_tables(), tables = {}, alone = {}, instances = {}, functions = {}, joined = {},
     waiting = {}, added = 0, gone = 0,
   }

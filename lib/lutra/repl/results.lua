@@ -11,7 +11,7 @@ local results = {}
 results.__index = results
 
 local most = 9
-local most_visited = 10000 -- values that are looked at within one result
+local most_entries = 100000 -- of tables, that are looked at within one result
 
 --- The globals that hold results.
 results.names = {"_"}
@@ -40,11 +40,13 @@ local function add_tensor(core, held, t)
   if t.is_leaf and t.grad then add_tensor(core, held, t.grad) end
 end
 
--- The values that `value` leads to: of tables those inside, and what their metatable adds (a
--- module's fields are there); of functions their upvalues.
-local function each_inside(value, visit)
+-- The values that `value` leads to: of tables those inside, at most `left`, and what the metatable
+-- adds (a module's fields are there); of functions their upvalues. Returns the new `left`.
+local function each_inside(value, left, visit)
   if type(value) == "table" then
     for key, inside in next, value do
+      if left == 0 then break end
+      left = left - 1
       visit(key)
       visit(inside)
     end
@@ -55,13 +57,14 @@ local function each_inside(value, visit)
       if not name then break end
       visit(inside)
     end
-    return
+    return left
   end
   local meta = debug.getmetatable(value)
   if type(meta) == "table" then
     visit(rawget(meta, "__state"))
     visit(rawget(meta, "__index"))
   end
+  return left
 end
 
 -- {storages = bytes by storage, device = name of one, graph = an autograd graph is in it}
@@ -74,18 +77,18 @@ local function holdings(core, value)
   local function visit(x)
     local kind = type(x)
     if kind ~= "table" and kind ~= "userdata" and kind ~= "function" then return end
-    if seen[x] or n >= most_visited then return end
+    if seen[x] then return end
     seen[x] = true
     n = n + 1
     list[n] = x
   end
-  local at = 1
+  local at, left = 1, most_entries
   while at <= n do
     local x = list[at]
     if core.is_tensor(x) then
       add_tensor(core, held, x)
     elseif type(x) == "table" or type(x) == "function" then
-      each_inside(x, visit)
+      left = each_inside(x, left, visit)
     end
     at = at + 1
   end
