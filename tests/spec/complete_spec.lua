@@ -481,6 +481,20 @@ describe("completion of commands", function()
     assert.same({"off", "on"}, list ":set locals ")
   end)
 
+  it("offers the flags and words of a usage, and completes code behind flags", function()
+    commands.add {name = "flags_for_test", argument = "code", doc = "-",
+      usage = "[--sort KEY] [--trace FILE] [--quick] [-n N] CODE"}
+    assert.same({"--quick", "--sort", "--trace", "-n"}, list ":flags_for_test -")
+    assert.same({"--trace"}, list ":flags_for_test --quick --tr")
+    assert.same({"zeros", "zeros_like"}, list ":flags_for_test --sort time --quick lt.zero")
+    assert.same({"zeros", "zeros_like"}, list ":flags_for_test -n 3 -x + lt.zero")
+    assert.same({"/etc/"}, list ":flags_for_test --trace /etc")
+    assert.is_nil(at ":flags_for_test --sort t")
+    commands.add {name = "words_for_test", doc = "-", usage = "[full | short]"}
+    assert.same({"full", "short"}, list ":words_for_test ")
+    assert.same({"short"}, list ":words_for_test s")
+  end)
+
   it("completes code behind commands that take some, and names behind ?", function()
     assert.same({"zeros", "zeros_like"}, list "?lt.zero")
     assert.same({"zeros", "zeros_like"}, list "??lt.zero")

@@ -90,11 +90,8 @@ local function source_of(place)
     place.match = text:sub(at)
     if row == "command" then return commands.words end
     if not row then return nil end
-    if not commands.is_code(row) then
-      place.first = #text - #text:match "%S*$" + 1
-      place.match = text:sub(place.first)
-      return commands.argument(place, row)
-    end
+    local source = commands.argument(place, row)
+    if source then return source end
   else
     place.offset = #(text:match "^%s*%?+" or "") -- ?x
   end

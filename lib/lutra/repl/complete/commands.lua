@@ -15,12 +15,38 @@ local function add_commands(add)
   end
 end
 
--- The flags (--trace) and the words (full|short) of a usage.
-local function add_usage(usage, text, add)
-  for flag in usage:gmatch "%-%-[%w%-]+" do
-    if text:match "%-[%w%-]*$" then add(flag, "flag") end
+-- Each flag of a usage: "[--sort KEY] [-n LOOPS] CODE" -> visit("--sort", "KEY") ...
+local function each_flag(usage, visit)
+  for flag, value in usage:gmatch "%[(%-%-?%a[%w%-]*) ?([%w%.]*)%]" do visit(flag, value) end
+end
+
+local function add_flags(usage, add)
+  each_flag(usage, function(flag, value) add(flag, "flag", value ~= "" and value or nil) end)
+end
+
+-- Skips the flags that `text` begins with. Returns the place behind them; and where the cursor is
+-- in one of them, "flag" or what its value is called.
+local function skip_flags(usage, text)
+  local values, at = {}, 1
+  each_flag(usage, function(flag, value) values[flag] = value end)
+  while true do
+    local flag, after = text:match("^(%-%-?%a[%w%-]*)%s+()", at)
+    if not values[flag] then
+      local begun = next(values) and text:match("^%-[%w%-]*$", at)
+      return at, begun and "flag"
+    end
+    at = after
+    if values[flag] ~= "" then
+      after = text:match("^%S+%s+()", at)
+      if not after then return at, values[flag] end
+      at = after
+    end
   end
-  local choice = not text:find "%s" and usage:match "^%[?([%l_]+|[%l_|]+)%]?$"
+end
+
+-- The words of a usage that is nothing but a choice: [full | short].
+local function add_choice(usage, add)
+  local choice = usage:gsub("%s", ""):match "^%[?([%l_]+|[%l_|]+)%]?$"
   for word in (choice or ""):gmatch "[%l_]+" do add(word, "value") end
 end
 
@@ -91,8 +117,8 @@ local by_argument = {
   module = function(_, _, add) modules.add_loaded(add) end,
 }
 
---- Is the text the line of a command, or of the shell? Its parts: "command" and the word; or the
--- row and where its argument starts.
+--- Is the text the line of a command, or of the shell? Returns "command" and where its word starts;
+-- or its row (nil when there is none) and where its argument starts; or nothing.
 function complete.parse(text)
   local bang = text:match "^%s*!%s*()"
   if bang then return commands.find "shell", bang end
@@ -102,19 +128,29 @@ function complete.parse(text)
   return commands.find(word), text:match("^%s*()", after)
 end
 
---- Is the argument of the row code of Lua's?
-function complete.is_code(row) return row.argument == "code" or row.argument == "expression" end
-
 --- The source for the command's word.
 function complete.words(_, add) add_commands(add) end
 
---- The source for the argument of `row`, whose text starts after place.offset.
+--- The source for the argument of `row`, whose text starts behind place.offset; nil where that is
+-- code, which then starts behind place.offset.
 function complete.argument(place, row)
+  local usage = row.usage or ""
+  local text = place.text:sub(place.offset + 1)
+  local after, waiting = skip_flags(usage, text)
+  place.first = #place.text - #text:match "%S*$" + 1
+  place.match = place.text:sub(place.first)
+  place.offset, text = place.offset + after - 1, text:sub(after)
+  if waiting == "flag" then return function(_, add) add_flags(usage, add) end end
+  if waiting then
+    return function(_, add)
+      if waiting:find "^FILE" then add_paths(place, text, add) end
+    end
+  end
+  if row.argument == "code" or row.argument == "expression" then return nil end
+  local source = by_argument[row.argument]
   return function(_, add)
-    local text = place.text:sub(place.offset + 1)
-    add_usage(row.usage or "", text, add)
-    local source = by_argument[row.argument]
     if source then source(place, text, add, row.argument) end
+    if not text:find "%s" then add_choice(usage, add) end
   end
 end
 
