@@ -18,6 +18,21 @@ local function stops_at_end(message)
     and not message:find "unfinished string near <eof>$"
 end
 
+-- Is the text from `at` on an expression? Lua reads no further than to what is none, so that asking
+-- this of each line of a long cell copies little.
+local function is_expression_from(text, at)
+  local piece
+  return load(function()
+    if not piece then
+      piece = "return "
+    else
+      piece = text:sub(at, at + 511)
+      at = at + 512
+    end
+    return piece
+  end) ~= nil
+end
+
 -- "x = 1\nx" -> "x = 1\nreturn x" when the last lines are an expression of their own. They must
 -- start with a word or a number: a line that starts with an operator, a bracket or a string goes on
 -- the statement before it.
@@ -25,10 +40,10 @@ local function return_last_lines(text, load_text)
   local starts = {}
   for at in text:gmatch "\n()" do starts[#starts + 1] = at end
   for i = #starts, 1, -1 do
-    local before, last = text:sub(1, starts[i] - 1), text:sub(starts[i])
-    if last:match "^%s*[%w_#]" and not last:match "^%s*return%f[^%w_]"
-        and load_text("return " .. last) and load_text(before) then
-      local whole = before .. give .. last
+    local at = starts[i]
+    if text:match("^%s*[%w_#]", at) and not text:match("^%s*return%f[^%w_]", at)
+        and is_expression_from(text, at) and load_text(text:sub(1, at - 1)) then
+      local whole = text:sub(1, at - 1) .. give .. text:sub(at)
       if load_text(whole) then return whole, starts[i] end
       return nil
     end
