@@ -528,6 +528,29 @@ describe("the time of completion", function()
   end)
 end)
 
+describe("the list of candidates", function()
+  local listing = require "lutra.repl.complete.listing"
+
+  it("has a line and a note for each where there is room", function()
+    local items = {{text = "dim", note = "dims = nil"}, {text = "keepdim", note = "bool = false"}}
+    assert.equal("dim      dims = nil\nkeepdim  bool = false", listing.text(items, 40, 2))
+    assert.equal("dim      di..\nkeepdim  bo..", listing.text(items, 13, 2))
+    assert.equal("dim      keepdim", listing.text(items, 40, 1))
+  end)
+
+  it("says how many it leaves out", function()
+    local items = {}
+    for i = 1, 9 do items[i] = {text = "path/" .. i, shown = tostring(i)} end
+    assert.equal("1  3\n2  4\n... 5 more", listing.text(items, 5, 2))
+  end)
+
+  it("has no control characters and breaks no character", function()
+    assert.equal("a?b", listing.text({{text = "a\nb"}}, 40, 5))
+    assert.equal("\u{e9}\u{e9}\u{e9}..", listing.text({{text = ("\u{e9}"):rep(9)}}, 5, 5))
+    assert.equal("", listing.text({}, 40, 5))
+  end)
+end)
+
 -- What a person sees.
 for _, columns in ipairs {40, 120} do
   describe(("Tab on %d columns"):format(columns), function()

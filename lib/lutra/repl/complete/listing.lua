@@ -4,25 +4,16 @@
 -- Invariant: no line is wider than the terminal, and there are at most one more than the rows that
 -- may be used.
 
+local texts = require "lutra.plot.texts"
+
 local listing = {}
-
-local function width_of(text) return utf8.len(text) or #text end
-
-local function cut(text, width)
-  if width_of(text) <= width then return text end
-  local last = math.max(width - 2, 1)
-  if utf8.len(text) then last = utf8.offset(text, last) end
-  return text:sub(1, last - 1) .. "..."
-end
-
-local function pad(text, width) return text .. (" "):rep(width - width_of(text)) end
 
 -- The words that are shown, and the width of the widest.
 local function words_of(items)
   local words, widest = {}, 0
   for i, item in ipairs(items) do
     words[i] = (item.shown or item.text):gsub("%c", "?")
-    widest = math.max(widest, width_of(words[i]))
+    widest = math.max(widest, texts.width(words[i]))
   end
   return words, widest
 end
@@ -30,8 +21,8 @@ end
 local function with_notes(items, words, widest, width)
   local lines = {}
   for i, item in ipairs(items) do
-    local line = item.note and pad(words[i], widest) .. "  " .. item.note or words[i]
-    lines[i] = cut(line:gsub("%c", " "), width)
+    local line = item.note and texts.pad(words[i], widest) .. "  " .. item.note or words[i]
+    lines[i] = texts.cut(line:gsub("%c", " "), width)
   end
   return table.concat(lines, "\n")
 end
@@ -43,8 +34,8 @@ local function in_columns(words, widest, width, most_rows)
   local lines = {}
   for row = 1, rows do
     local parts = {}
-    for i = row, shown, rows do parts[#parts + 1] = pad(words[i], widest + 2) end
-    lines[row] = cut(table.concat(parts):gsub("%s+$", ""), width)
+    for i = row, shown, rows do parts[#parts + 1] = texts.pad(words[i], widest + 2) end
+    lines[row] = texts.cut(table.concat(parts):gsub("%s+$", ""), width)
   end
   if shown < #words then lines[#lines + 1] = ("... %d more"):format(#words - shown) end
   return table.concat(lines, "\n")
