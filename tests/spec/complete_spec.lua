@@ -506,25 +506,12 @@ describe("completion of commands", function()
   end)
 end)
 
-describe("the time of completion", function()
-  it("is below 20 ms with 10000 globals", function()
-    if os.getenv "LUTRA_TEST_DEBUG" then return pending "the debug build is slow" end
+describe("completion among many names", function()
+  it("finds one of 10000 globals", function() -- how quickly: bench/prompt
     for i = 1, 10000 do rawset(_G, "global_" .. i, i) end
-    with {}
-    local best = {}
-    for _, text in ipairs {"", "global_", "global_77", "GLOBAL_77", "prin"} do
-      for _ = 1, 20 do
-        local start = os.clock() -- of this process: others may work too
-        local found = at(text)
-        local time = os.clock() - start
-        assert.is_truthy(found)
-        best[text] = math.min(best[text] or 1, time)
-      end
-    end
+    local all, one = #at("global_").items, #at("global_777").items
     for i = 1, 10000 do rawset(_G, "global_" .. i, nil) end
-    for text, time in pairs(best) do
-      assert.is_true(time < 0.020, ("%q took %.1f ms"):format(text, 1e3 * time))
-    end
+    assert.same({10000, 11}, {all, one}) -- 777 and 7770 to 7779
   end)
 end)
 

@@ -276,11 +276,9 @@ local model = {net = Net()}
 end)
 
 describe("a traceback", function()
-  it("of a very deep recursion comes at once", function()
-    local start = os.clock()
+  it("of a very deep recursion is short", function()
     local err = script("local function r(n) if n == 0 then error 'x' end r(n - 1) return n end "
       .. "r(190000)")
-    assert(os.clock() - start < 5)
     has(err, "  ... the same")
     assert(#err < 4000, #err)
   end)
