@@ -28,10 +28,12 @@ static int host_resume(lua_State *L) {
     lua_xmove(co, L, nres);
     return nres + 1;
   }
+  // L hears of it now; the presses are not meant for what L still does, as a command around a cell.
+  bool pressed = lt_repl_interrupts() > 0;
+  lt_repl_interrupt_clear();
   if (status == LUA_YIELD) {
     lua_pushnil(L);
-    lua_pushstring(L, lt_repl_interrupts() ? "interrupted"
-                                           : "attempt to yield from outside a coroutine");
+    lua_pushstring(L, pressed ? "interrupted" : "attempt to yield from outside a coroutine");
     return 2;
   }
   lua_pushboolean(L, 0);

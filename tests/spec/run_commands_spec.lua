@@ -413,6 +413,19 @@ for _, columns in ipairs {40, 120} do
       s:wait(function() return s:text():find "5 +true" end)
     end)
 
+    on_terminal("a :run that swallows Ctrl-C is left by the second", function(s)
+      file("s.lua", "local n = 5 print 'runs'\n"
+        .. "while true do pcall(function() print 'again' while true do end end) end")
+      s:enter ":run s.lua"
+      s:expect "\nruns\nagain"
+      s:key "C-c"
+      s:expect "\nagain\n^Cagain"
+      s:key "C-c"
+      s:expect "interrupted"
+      s:enter "n"
+      s:expect "\n5\n"
+    end)
+
     it("init.lua is at work", function()
       if not screen.available() then return pending "needs tmux" end
       assert(os.execute("mkdir -p " .. quote(folder .. "/config/lutra")))

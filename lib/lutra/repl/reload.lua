@@ -231,7 +231,7 @@ end
 function reload.module(name)
   local old = package.loaded[name]
   local path, tried = package.searchpath(name, package.path)
-  if not path then fail("there is no file for the module %s:%s", name, tried) end
+  if not path then fail("there is no file for the module %s:\n\t%s", name, tried) end
   local text, why = files.read(path)
   if not text then fail("%s", why) end
   local source = "@" .. path

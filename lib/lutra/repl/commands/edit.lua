@@ -2,6 +2,7 @@
 
 local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
+local run = require "lutra.repl.commands.run"
 local shell = require "lutra.repl.commands.shell"
 local style = require "lutra.repl.style"
 local words = require "lutra.repl.words"
@@ -73,7 +74,7 @@ function edit.edit(session, text)
   local number = math.tointeger(tonumber(list[1]))
   if list[1] and not number then
     visit(list[1])
-    if files.exists(list[1]) then session:run_file(list[1]) end
+    if files.exists(list[1]) then run.file(session, list) end
     return
   end
   local result = edited(beginning(session, number))

@@ -15,14 +15,19 @@ local function with_arguments(list)
   return setmetatable({}, {__close = function() rawset(_G, "arg", before) end})
 end
 
+--- Runs the file list[1] in the session with the other words as its arguments.
+function run.file(session, list)
+  local _ <close> = with_arguments(list)
+  session:run_file(list[1], table.unpack(list, 2))
+end
+
 --- `:run FILE [ARGUMENTS]`: the file's locals and globals stay, also when it fails half way; the
 -- arguments are its `...` and its `arg`.
 function run.run(session, text)
   local list, why = words.split(text)
   if not list then error("run: " .. why, 0) end
   if not list[1] then error("run: no file; :run train.lua --epochs 3", 0) end
-  local _ <close> = with_arguments(list)
-  session:run_file(list[1], table.unpack(list, 2))
+  run.file(session, list)
 end
 
 return run

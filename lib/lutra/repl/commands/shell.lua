@@ -15,7 +15,7 @@ end
 -- while it runs (POSIX, system()).
 function shell.run(line)
   io.stdout:flush()
-  if not host.isatty(0) then line = "exec </dev/null\n" .. line end
+  if not host.isatty(0) then line = "exec </dev/null; " .. line end
   local _, how, code = os.execute(line)
   local failed = meaning(how, code)
   return not failed, failed
