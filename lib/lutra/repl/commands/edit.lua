@@ -68,7 +68,9 @@ local function echo(session, text)
   io.stdout:write(style.paint("faint", mark .. text:gsub("\n", "\n" .. (" "):rep(#mark))), "\n")
 end
 
---- `:edit`, `:edit N`, `:edit FILE`: a cell is run again as a new cell; a file as by :run.
+--- `:edit` opens the text of the last cell, `:edit 3` that of cell 3, in $VISUAL or $EDITOR; what
+-- was saved is run as a new cell. `:edit train.lua` edits that file, then runs it as :run does.
+-- Nothing is run when the editor fails or the text is empty.
 function edit.edit(session, text)
   local list = words.arguments("edit", text, 1, "FILE or the number of a cell")
   local number = math.tointeger(tonumber(list[1]))

@@ -26,7 +26,10 @@ end
 
 local function counted(n, what) return n > 0 and (", %d %s"):format(n, what) or "" end
 
---- `:reload MODULE`; without one, what can be reloaded.
+--- `:reload mymodule` runs the module's file again and puts the new functions where the old ones
+-- were: the module's table, its classes and their instances stay the same objects with new code.
+-- File-level variables keep their values; fields of the module get those of the file. When the file
+-- fails, nothing has changed. Without a name: the modules that can be read again.
 function reload.reload(session, text)
   local name = words.arguments("reload", text, 1, "the name of one MODULE")[1]
   if not name then

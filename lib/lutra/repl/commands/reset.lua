@@ -13,8 +13,8 @@ local function free_devices()
   end
 end
 
---- `:reset`: forgets the locals, the globals that the user made or changed, the results and the
--- failure. Modules stay loaded, options stay set, the number of the next cell goes on.
+--- `:reset` forgets locals, the globals that you made or changed, and the results in _; memory of
+-- devices is given back. Modules stay loaded, options stay set, the numbers of cells go on.
 function reset.reset(session, text)
   if text ~= "" then error("reset: takes no argument, it forgets all variables", 0) end
   local count = 0
@@ -27,7 +27,7 @@ function reset.reset(session, text)
   io.stdout:write(("forgot %d variable%s\n"):format(count, count == 1 and "" or "s"))
 end
 
---- `:lesson`.
+--- The name is reserved.
 function reset.lesson()
   io.stdout:write "Lessons come with a later version; the name is reserved for them.\n"
 end

@@ -21,8 +21,8 @@ function run.file(session, list)
   session:run_file(list[1], table.unpack(list, 2))
 end
 
---- `:run FILE [ARGUMENTS]`: the file's locals and globals stay, also when it fails half way; the
--- arguments are its `...` and its `arg`.
+--- `:run train.lua --epochs 3` runs the file; its locals and globals stay, also when it fails half
+-- way. The arguments are its `...` and its `arg`; quotes keep words together, ~ is the home folder.
 function run.run(session, text)
   local list, why = words.split(text)
   if not list then error("run: " .. why, 0) end

@@ -51,7 +51,10 @@ local function chosen(session, ranges)
   return list
 end
 
---- `:save [--force] FILE [RANGES]`.
+--- `:save steps.lua` writes the cells that succeeded, in order; `:save steps.lua 1-3 5` those. The
+-- script requires what they use and prints what they showed: `lutra steps.lua` runs it. A cell that
+-- failed is written, as a comment, only where its own number is given. A file that is there is
+-- overwritten with --force only. A script may have 200 locals.
 function save.save(session, text)
   local list, why = words.split(text)
   if not list then error("save: " .. why, 0) end

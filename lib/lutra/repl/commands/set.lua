@@ -14,7 +14,8 @@ end
 
 local function complain(why) error("set: " .. why, 0) end
 
---- `:set`, `:set NAME`, `:set NAME VALUE` (or NAME = VALUE).
+--- `:set` lists the options, `:set items` shows one, `:set items 100` or `:set items = 100` changes
+-- it for this session; require("lutra.repl").set{items = 100} in init.lua for each.
 function set.set(_, text)
   if text == "" then
     for _, row in ipairs(options.rows) do io.stdout:write(line(row), "\n") end

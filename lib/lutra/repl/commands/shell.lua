@@ -21,7 +21,8 @@ function shell.run(line)
   return not failed, failed
 end
 
---- `!LINE` or `:shell LINE`.
+--- `!ls -l` runs a line of the shell on the terminal; Ctrl-C ends it, not the session. A status
+-- that is not 0 is told.
 function shell.shell(_, line)
   if line:match "^%s*$" then error("!: no command; !ls runs ls", 0) end
   if line:find("\0", 1, true) then error("!: the command holds a zero byte", 0) end

@@ -56,7 +56,10 @@ local function summary(image)
     #names == 1 and "" or "s", table.concat(names, ", "))
 end
 
---- `:keep FILE`.
+--- `:keep work.safetensors` writes the variables of the session: tensors (also within tables, their
+-- views as views), numbers, strings, booleans, and of modules and optimizers their state. It names
+-- what it cannot keep: functions, objects, tensors on meta. Only its own files are overwritten.
+-- Other programs find the tensors under the variables' names.
 function workspace.keep(session, text)
   local path = path_of("keep", text)
   if files.exists(path) and not is_workspace(path) then
@@ -79,7 +82,10 @@ function workspace.keep(session, text)
   end
 end
 
---- `:load FILE`: all of it, or after an error nothing.
+--- `:load work.safetensors` reads what :keep wrote: locals become locals again, parameters and what
+-- requires a gradient do, too; tensors go to the device they were on, or to the cpu where that is
+-- not here. States go into the modules and optimizers of their names; where there is none the
+-- variable holds the state. After an error nothing was loaded.
 function workspace.load(session, text)
   local path = path_of("load", text)
   local ok, tensors, notes = pcall(require("lutra").load_safetensors, path)
