@@ -93,7 +93,8 @@ end
 --- Keeps (lutra.repl.results) and prints what a cell or a command gave.
 function session:results(results, quiet)
   if results.n == 0 then return end
-  local note = self.kept:add(results)
+  local kept, note = pcall(self.kept.add, self.kept, results)
+  if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device that fails
   if quiet then return end
   self:guard(function() -- the user's __tostring runs here
     io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
