@@ -10,6 +10,7 @@
 #include "structured.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 
 #ifndef LT_OPENBLAS_NAMES
@@ -236,16 +237,58 @@ static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double a
   return true;
 }
 
-void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
-             lt_Matrix b, double beta, lt_Matrix c) {
-  pthread_once(&once, load);
-  if (m == 0 || n == 0) return;
-  if (k > 0) {
-    follow_threads();
-    if (by_library(dtype, m, n, k, alpha, a, b, beta, c)) return;
-  }
+static void multiply(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+                     lt_Matrix b, double beta, lt_Matrix c) {
+  if (k > 0 && by_library(dtype, m, n, k, alpha, a, b, beta, c)) return;
   if (dtype == LT_float32)
     gemm_float(m, n, k, (float)alpha, a, b, (float)beta, c);
   else
     gemm_double(m, n, k, alpha, a, b, beta, c);
+}
+
+/* ---- large products, in pieces between which Ctrl-C is heard --------------------------------- */
+
+enum { SMALLEST = 256, LONGEST = 1 << 15 }; /* sides of pieces; see below */
+
+/* Multiplications of a piece: some 10 to 50 ms of work. */
+static double piece_work(lt_Dtype dtype) {
+  double each = blas.sgemm ? 0x1p30 : 0x1p27;
+  return each * lt_num_threads() / (dtype == LT_float64 ? 2 : 1);
+}
+
+static void *element(lt_Dtype dtype, lt_Matrix m, int64_t row, int64_t column) {
+  return (char *)m.data + (row * m.row + column * m.column) * (int64_t)lt_dtype_size(dtype);
+}
+
+/* The sides of a piece of c: nearly a square, so that the library packs either factor seldom; whole
+ * tiles of its kernels, so that each element is computed as in one call for all. */
+static int64_t piece_side(lt_Dtype dtype, int64_t depth) {
+  int64_t side = (int64_t)sqrt(piece_work(dtype) / (double)depth) / 64 * 64;
+  return side < SMALLEST ? SMALLEST : side;
+}
+
+/* The cut along k changes how sums are rounded, so it depends on the sizes alone. */
+void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+             lt_Matrix b, double beta, lt_Matrix c) {
+  pthread_once(&once, load);
+  if (m == 0 || n == 0) return;
+  if (k > 0) follow_threads();
+  if (m < SMALLEST || n < SMALLEST || (double)m * (double)n * (double)k <= piece_work(dtype)) {
+    multiply(dtype, m, n, k, alpha, a, b, beta, c);
+    return;
+  }
+  int64_t depth = k < LONGEST ? k : LONGEST, side = piece_side(dtype, depth);
+  int64_t down = (m + side - 1) / side, across = (n + side - 1) / side;
+  int64_t rows = ((m + down - 1) / down + 63) / 64 * 64;
+  int64_t columns = ((n + across - 1) / across + 63) / 64 * 64;
+  for (int64_t i = 0; i < m; i += rows)
+    for (int64_t j = 0; j < n; j += columns)
+      for (int64_t p = 0; p < k && !lt_stopped(); p += depth) {
+        lt_Matrix x = a, y = b, z = c;
+        x.data = element(dtype, a, i, p);
+        y.data = element(dtype, b, p, j);
+        z.data = element(dtype, c, i, j);
+        multiply(dtype, m - i < rows ? m - i : rows, n - j < columns ? n - j : columns,
+                 k - p < depth ? k - p : depth, alpha, x, y, p ? 1 : beta, z);
+      }
 }

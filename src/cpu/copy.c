@@ -107,13 +107,15 @@ static void copy_dense(const lt_Loop *l, int64_t size) {
   int team = lt_team(bytes / 4, bytes / step);
   char *to = l->operand[0].data;
   const char *from = l->operand[1].data;
-  if (team == 1) {
+  if (bytes <= step) {
     memmove(to, from, (size_t)bytes);
     return;
   }
-#pragma omp parallel for num_threads(team) schedule(static)
-  for (int64_t i = 0; i < bytes; i += step)
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+  for (int64_t i = 0; i < bytes; i += step) {
+    if (lt_stopped()) continue;
     memcpy(to + i, from + i, (size_t)(bytes - i < step ? bytes - i : step));
+  }
 }
 
 static void copy_rows(const lt_Loop *l, int64_t size) {
@@ -128,6 +130,7 @@ static void copy_rows(const lt_Loop *l, int64_t size) {
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
   for (int64_t i = 0; i < total; i++) {
     int64_t a, b, first = i % cuts * cut;
+    if (lt_stopped()) continue;
     piece_offsets(&p, i / cuts, &a, &b);
     copy_row(m, size, row - first < cut ? row - first : cut,
              to->data + a + first * to->strides[last], to->strides[last],
@@ -147,6 +150,7 @@ static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
   for (int64_t i = 0; i < total; i++) {
     int64_t a, b, r = i / across % down * TILE, c = i % across * TILE;
+    if (lt_stopped()) continue;
     piece_offsets(&p, i / (across * down), &a, &b);
     m->tile(rows - r < TILE ? rows - r : TILE, columns - c < TILE ? columns - c : TILE,
             to->data + a + r * to->strides[other] + c * size, to->strides[other],
@@ -170,14 +174,14 @@ bool lt_cpu_copy_same(const lt_Loop *loop) {
   int64_t size = (int64_t)lt_dtype_size(loop->operand[0].dtype);
   if (loop->layout == LT_LAYOUT_CONTIGUOUS) {
     copy_dense(loop, size);
-    return true;
+    return lt_go_on();
   }
   int other = transposed_dim(loop, size);
   if (other >= 0)
     copy_transposed(loop, size, other);
   else
     copy_rows(loop, size);
-  return true;
+  return lt_go_on();
 }
 
 bool lt_cpu_fill(const lt_Loop *loop) {
@@ -187,5 +191,5 @@ bool lt_cpu_fill(const lt_Loop *loop) {
   l.inputs = 1;
   l.operand[1] = (lt_Operand){.data = element, .dtype = l.operand[0].dtype};
   copy_rows(&l, (int64_t)lt_dtype_size(l.operand[0].dtype));
-  return true;
+  return lt_go_on();
 }

@@ -13,8 +13,7 @@
 #include <float.h>
 #include <omp.h>
 
-#define BLOCK   1024      /* elements gathered at a time: four operands fit the first cache */
-#define STRETCH (1 << 17) /* elements between two looks at the interrupt flag */
+#define BLOCK 1024 /* elements gathered at a time: four operands fit the first cache */
 #define ROW_LIMIT                                                                                  \
   64 /* rows from this length on are blocks of their own; shorter ones share a block */
 
@@ -42,7 +41,6 @@ typedef struct Plan {
   bool rows;                  /* blocks end where rows do */
   Port port[4];
   lt_Numbers numbers;
-  bool stopped;
 } Plan;
 
 static lt_Number number(lt_Dtype compute, lt_Scalar s) {
@@ -158,7 +156,7 @@ static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
 static void run(Plan *p, int64_t begin, int64_t end) {
   _Alignas(64) char block[4][BLOCK * 8];
   const lt_Loop *l = p->loop;
-  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = STRETCH;
+  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_STRETCH;
   int64_t size = p->rows ? BLOCK : BLOCK / row * row;
   prepare(p, end - begin < size ? end - begin : size, block);
   place_at(l, begin, at);
@@ -168,26 +166,20 @@ static void run(Plan *p, int64_t begin, int64_t end) {
     run_block(p, position, at, n, block);
     advance(l, at, n);
     if ((left -= n) > 0) continue;
-    left = STRETCH;
-    if (lt_stopped()) {
-      p->stopped = true;
-      return;
-    }
+    left = LT_STRETCH;
+    if (lt_stopped()) return;
   }
 }
 
 /* All operands dense and of the loop's type: no blocks. */
 static void run_dense(Plan *p, int64_t begin, int64_t end) {
   const Port *port = p->port;
-  for (int64_t i = begin; i < end; i += STRETCH) {
-    if (i > begin && lt_stopped()) {
-      p->stopped = true;
-      return;
-    }
+  for (int64_t i = begin; i < end; i += LT_STRETCH) {
+    if (i > begin && lt_stopped()) return;
     char *in[3] = {NULL, NULL, NULL};
     for (int k = 1; k <= p->inputs; k++) in[k - 1] = port[k].operand->data + i * port[k].size;
-    p->fn(end - i < STRETCH ? end - i : STRETCH, port[0].operand->data + i * port[0].size, in[0],
-          in[1], in[2], &p->numbers);
+    p->fn(end - i < LT_STRETCH ? end - i : LT_STRETCH, port[0].operand->data + i * port[0].size,
+          in[0], in[1], in[2], &p->numbers);
   }
 }
 
@@ -206,7 +198,7 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
       if (begin < n) part(p, begin, n - begin < share ? n : begin + share);
     }
   }
-  return !p->stopped || lt_fail("interrupted");
+  return lt_go_on();
 }
 
 /* ---- planning -------------------------------------------------------------------------------- */
@@ -263,7 +255,7 @@ static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
 
 static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (run_few(l, compute, gives_bool ? LT_bool : compute)) return true;
-  Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1, .stopped = false};
+  Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1};
   lt_Dtype result = gives_bool ? LT_bool : compute;
   bool dense = l->layout == LT_LAYOUT_CONTIGUOUS;
   p.port[0] = open_port(l, 0, result);

@@ -14,12 +14,14 @@ bool lt_cpu__arange(lt_Call *c) {
     uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar),
              step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
     int64_t *to = lt_tensor_data(t);
-    for (int64_t i = 0; i < t->numel; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
+    for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+      for (; i < end; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
   } else {
     double start = lt_scalar_to_double(c->arg[0].scalar),
            step = lt_scalar_to_double(c->arg[2].scalar);
     double *to = lt_tensor_data(t);
-    for (int64_t i = 0; i < t->numel; i++) to[i] = start + (double)i * step;
+    for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+      for (; i < end; i++) to[i] = start + (double)i * step;
   }
   return lt_output_close(out, t);
 }
@@ -33,8 +35,9 @@ bool lt_cpu_linspace(lt_Call *c) {
          stop = lt_scalar_to_double(c->arg[1].scalar);
   int64_t n = t->numel;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
-  for (int64_t i = 0; i < n; i++)
-    to[i] = i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step;
+  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (; i < end; i++)
+      to[i] = i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step;
   return lt_output_close(out, t);
 }
 
@@ -44,9 +47,11 @@ bool lt_cpu_eye(lt_Call *c) {
   char one[16], *to = lt_tensor_data(out);
   if (!lt_scalar_store(lt_scalar_int(1), out->dtype, one)) return false;
   if (out->numel == 0) return true;
-  memset(to, 0, (size_t)out->numel * size);
-  for (int64_t i = 0; i < out->shape[0] && i < out->shape[1]; i++)
-    memcpy(to + (size_t)(i * out->shape[1] + i) * size, one, size);
+  size_t row = (size_t)out->shape[1] * size;
+  for (int64_t i = 0; i < out->shape[0] && !lt_stopped(); i++) {
+    memset(to + (size_t)i * row, 0, row);
+    if (i < out->shape[1]) memcpy(to + (size_t)i * row + (size_t)i * size, one, size);
+  }
   return true;
 }
 

@@ -65,10 +65,11 @@ bool lt_cpu_gather(lt_Call *c) {
     const int64_t *at = lt_tensor_data(index);
     const char *from = lt_tensor_data(self);
     char *to = lt_tensor_data(out);
-    for (int64_t r = 0; r < out->numel / n; r++) {
-      for (int64_t j = 0; j < n; j++, at++, to += size)
-        lt_move_one(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along,
-                    (size_t)size);
+    for (int64_t r = 0; r < out->numel / n && !lt_stopped(); r++) {
+      for (int64_t j = 0, end; (end = lt_stretch(j, n)) > j;)
+        for (; j < end; j++, at++, to += size)
+          lt_move_one(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along,
+                      (size_t)size);
       lt_odometer_step(&o);
     }
   }
@@ -98,11 +99,14 @@ static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const i
       return NULL;
     }
     const int64_t *at = lt_tensor_data(wide);
-    for (int64_t i = 0; i < sum->numel; i++)
-      to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
+    for (int64_t i = 0, end; (end = lt_stretch(i, sum->numel)) > i;)
+      for (; i < end; i++) to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
     lt_release(wide);
   }
-  return sum;
+  if (!lt_stopped()) return sum;
+  lt_release(sum); /* no offsets */
+  lt_fail("interrupted");
+  return NULL;
 }
 
 bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
@@ -132,7 +136,7 @@ void lt_places_each(lt_Places *p, lt_PlaceFn fn, void *context) {
   int64_t done = 0;
   if (p->block == 0 || p->mid == 0) return;
   for (int64_t i = 0; i < p->lead; i++) {
-    for (int64_t b = 0; b < p->offsets->numel; b++) {
+    for (int64_t b = 0; b < p->offsets->numel && !lt_stopped_at(b); b++) {
       lt_Odometer mid = p->mids;
       for (int64_t m = 0; m < p->mid; m++, done += p->block) {
         fn(context, lead.offset[0] + offset[b] + mid.offset[0], done, p->block);
@@ -194,10 +198,11 @@ static int64_t count_true(const uint8_t *mask, int64_t n) {
   do {                                                                                             \
     const T *x = from;                                                                             \
     T *y = to;                                                                                     \
-    for (int64_t i = 0, k = 0; k < count; i++) {                                                   \
-      y[k] = x[i];                                                                                 \
-      k += take[i];                                                                                \
-    }                                                                                              \
+    for (int64_t i = 0, k = 0; k < count && !lt_stopped();)                                        \
+      for (int64_t end = i + LT_STRETCH; i < end && k < count; i++) {                              \
+        y[k] = x[i];                                                                               \
+        k += take[i];                                                                              \
+      }                                                                                            \
   } while (0)
 static void take_all(const void *from, void *to, const uint8_t *take, int64_t count, size_t size) {
   switch (size) {
@@ -246,6 +251,7 @@ static void write_positions(const lt_Tensor *m, int64_t *to) {
   for (int d = 0; d < last; d++) at[d] = LT_INDEX_BASE;
   for (int64_t r = 0; r < m->numel / n; r++, take += n) {
     for (int64_t j = 0; j < n; j++) {
+      if (lt_stopped_at(j)) return;
       if (!take[j]) continue;
       for (int d = 0; d < last; d++) *to++ = at[d];
       *to++ = j + LT_INDEX_BASE;
@@ -305,7 +311,7 @@ bool lt_cpu_embedding(lt_Call *c) {
     for (int k = 0; k < team; k++) {                                                               \
       int64_t low = rows * k / team, high = rows * (k + 1) / team;                                 \
       memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                          \
-      for (int64_t i = 0; i < count; i++) {                                                        \
+      for (int64_t i = 0; i < count && !lt_stopped_at(i); i++) {                                   \
         int64_t r = at[i] - LT_INDEX_BASE;                                                         \
         if (r < low || r >= high || at[i] == padding) continue;                                    \
         const T *restrict g = grad + i * n;                                                        \

@@ -49,6 +49,7 @@ static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_stri
   const int64_t *at = lt_tensor_data(index);
   for (int64_t r = 0; r < index->numel / n; r++) {
     for (int64_t j = 0; j < n; j++, at++) {
+      if (lt_stopped_at(j)) return;
       char *place = to + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along;
       const char *value = src + o.offset[1] + j * step;
       if (sum == LT_DTYPE_NONE)
@@ -108,7 +109,7 @@ bool lt_cpu_index_add(lt_Call *c) {
     size_t block = (size_t)l.inner * lt_dtype_size(work);
     const int64_t *at = lt_tensor_data(index);
     for (int64_t i = 0; i < l.outer; i++)
-      for (int64_t j = 0; j < k; j++)
+      for (int64_t j = 0; j < k && !lt_stopped_at(j); j++)
         add_run(work,
                 (char *)lt_tensor_data(to) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
                 (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, l.inner,
@@ -131,7 +132,7 @@ bool lt_cpu_index_copy(lt_Call *c) {
     size_t block = (size_t)l.inner * lt_dtype_size(out->dtype);
     const int64_t *at = lt_tensor_data(index);
     for (int64_t i = 0; i < l.outer; i++)
-      for (int64_t j = 0; j < k; j++)
+      for (int64_t j = 0; j < k && !lt_stopped_at(j); j++)
         memcpy((char *)lt_tensor_data(out) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
                (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, block);
   }
@@ -152,7 +153,7 @@ bool lt_cpu_index_fill(lt_Call *c) {
   int64_t size = (int64_t)lt_dtype_size(out->dtype);
   const int64_t *at = lt_tensor_data(index);
   for (int64_t i = 0; i < l.outer && out->numel > 0; i++)
-    for (int64_t j = 0; j < index->numel; j++)
+    for (int64_t j = 0; j < index->numel && !lt_stopped_at(j); j++)
       lt_move((char *)lt_tensor_data(out) + (i * l.n + at[j] - LT_INDEX_BASE) * l.inner * size,
               size, number, 0, l.inner, (size_t)size);
   lt_release(index);
@@ -225,7 +226,8 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
   if (ok) {
     const uint8_t *take = lt_tensor_data(mask);
     int64_t count = 0;
-    for (int64_t i = 0; i < mask->numel; i++) count += take[i];
+    for (int64_t i = 0, end; (end = lt_stretch(i, mask->numel)) > i;)
+      for (; i < end; i++) count += take[i];
     if (count > from->numel) {
       ok = lt_fail("the mask is true %lld times, but source has only %lld element%s",
                    (long long)count, (long long)from->numel, from->numel == 1 ? "" : "s");
@@ -233,11 +235,12 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
       size_t size = lt_dtype_size(out->dtype);
       const char *next = lt_tensor_data(from);
       char *to = lt_tensor_data(out);
-      for (int64_t i = 0; i < mask->numel; i++)
-        if (take[i]) {
-          lt_move_one(to + (size_t)i * size, next, size);
-          next += size;
-        }
+      for (int64_t i = 0, end; (end = lt_stretch(i, mask->numel)) > i;)
+        for (; i < end; i++)
+          if (take[i]) {
+            lt_move_one(to + (size_t)i * size, next, size);
+            next += size;
+          }
     }
   }
   lt_release(mask);

@@ -59,9 +59,9 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     double all = 0;                                                                                \
     for (int64_t i = 0; i < r->n; i++)                                                             \
       if (target[i] != r->ignore) all += weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;   \
-    memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
-    for (int64_t i = 0; i < r->n; i++) {                                                           \
+    for (int64_t i = 0; i < r->n && !lt_stopped(); i++) {                                          \
       int64_t t = target[i] - LT_INDEX_BASE;                                                       \
+      memset(dx + i * r->classes, 0, (size_t)r->classes * sizeof *dx);                             \
       if (target[i] == r->ignore) continue;                                                        \
       T g = r->none ? grad[i] : r->mean ? grad[0] / (T)all : grad[0];                              \
       dx[i * r->classes + t] = -g * (weight ? weight[t] : 1);                                      \

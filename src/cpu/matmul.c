@@ -44,6 +44,7 @@ static void integer_gemm(int64_t m, int64_t n, int64_t k, int64_t alpha, lt_Matr
   int team = lt_team(m * (n * k / 8 + 1), m);
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
   for (int64_t i = 0; i < m; i++) {
+    if (lt_stopped()) continue;
     lt_Matrix row = {(int64_t *)a.data + i * a.row, a.row, a.column};
     integer_rows(1, n, k, (uint64_t)alpha, row, b, (uint64_t)beta, (uint64_t *)c.data + i * c.row);
   }
@@ -86,19 +87,14 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   p->n = b->shape[b->ndim - 1];
   if (c->numel == 0) return true;
   int team = batch_team(p, batch);
-  bool stopped = false;
   if (team > 1) {
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t i = 0; i < batch; i++)
       if (!lt_stopped()) multiply(p, a, b, c, i);
-    stopped = lt_stopped();
   } else {
-    for (int64_t i = 0; i < batch && !stopped; i++) {
-      multiply(p, a, b, c, i);
-      stopped = batch > 1 && lt_stopped();
-    }
+    for (int64_t i = 0; i < batch && !lt_stopped(); i++) multiply(p, a, b, c, i);
   }
-  return !stopped || lt_fail("interrupted");
+  return true;
 }
 
 /* out = alpha * a @ b + beta * out; with beta 0, out is not read. */

@@ -43,7 +43,8 @@ typedef struct Work {
     int64_t n = k->n;                                                                              \
     for (int64_t p = from; p < to; p++) {                                                          \
       T *pw = (T *)k->part + 2 * p * n, *pb = pw + n;                                              \
-      for (int64_t i = k->rows * p / k->pieces; i < k->rows * (p + 1) / k->pieces; i++)            \
+      int64_t end = k->rows * (p + 1) / k->pieces;                                                 \
+      for (int64_t i = k->rows * p / k->pieces; i < end && !lt_stopped(); i++)                     \
         lt_rows()->layer_norm_backward_##F((const T *)k->g + i * n, (const T *)k->x + i * n, k->w, \
                                            mean[i], rstd[i], n, (T *)k->y + i * n, pw, pb);        \
     }                                                                                              \

@@ -197,7 +197,7 @@ bool lt_cpu_random(lt_Call *c) {
 
 /* Probabilities in float64, checked: one (step 0) or n. */
 static bool chances_are_right(const double *chance, int64_t n, const lt_Tensor *self) {
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)
     if (!(chance[i] >= 0 && chance[i] <= 1))
       return lt_bad_probability(chance[i], i, self->ndim, self->shape);
   return true;
@@ -245,9 +245,11 @@ bool lt_cpu_randperm(lt_Call *c) {
   lt_Tensor *t = items ? lt_output_open(c->out[0], LT_int64) : NULL;
   if (t) {
     int64_t *x = lt_tensor_data(t);
-    for (int64_t i = 0; i < n; i++) items[i] = (lt_Keyed){lt_philox_wide(p, i), i};
+    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+      for (; i < end; i++) items[i] = (lt_Keyed){lt_philox_wide(p, i), i};
     lt_keyed_sort(items, items + n, n);
-    for (int64_t i = 0; i < n; i++) x[i] = items[i].at + LT_INDEX_BASE;
+    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+      for (; i < end; i++) x[i] = items[i].at + LT_INDEX_BASE;
   }
   free(items);
   if (!items) return lt_fail("out of memory");
@@ -273,11 +275,11 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
                        double *sums, int64_t *out) {
   double sum = 0;
   int64_t last = 0;
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
     sums[i] = sum += w[i];
     if (w[i] > 0) last = i;
   }
-  for (int64_t j = 0; j < k; j++) {
+  for (int64_t j = 0; j < k && !lt_stopped_at(j); j++) {
     double u = lt_fraction64(lt_philox_wide(p, first + j)) * sum;
     int64_t low = 0, high = last; /* the first whose running sum is above u */
     while (low < high) {
@@ -295,7 +297,7 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
  * of row r is element r * n + i. Positive doubles sort as their bits do. */
 static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
                       lt_Keyed *items, int64_t *out) {
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
     double time = w[i] > 0 ? -log(lt_positive64(lt_philox_wide(p, first + i))) / w[i] : INFINITY;
     uint64_t key;
     time += 0.0; /* -0 becomes 0 */
@@ -320,7 +322,7 @@ bool lt_cpu_multinomial(lt_Call *c) {
   if (ok) {
     lt_Philox p = reserve(c, 3, rows * (again ? k : n), true);
     int64_t *out = lt_tensor_data(c->out[0]);
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < rows && !lt_stopped(); r++) {
       if (again)
         draw_again(w + r * n, n, k, p, r * k, (double *)(void *)room, out + r * k);
       else

@@ -17,19 +17,21 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
     memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
 
+#define LARGE ((size_t)1 << 20) /* from here on, blocks are worth being shared among threads */
+
 /* Copies t into the stretch of dim that starts at `first`. */
 static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
-  if (t->dtype != out->dtype || !lt_tensor_is_contiguous(t)) {
+  size_t size = lt_dtype_size(t->dtype), block = (size_t)(t->shape[dim] * l.inner) * size;
+  if (t->dtype != out->dtype || !lt_tensor_is_contiguous(t) || block >= LARGE) {
     int64_t offset = first * l.inner;
     lt_Tensor *place = lt_geometry(out, offset, t->ndim, t->shape, out->strides);
     bool ok = place && lt_copy_into(place, t, false);
     lt_release(place);
     return ok;
   }
-  size_t size = lt_dtype_size(t->dtype);
   Piece p = {(char *)lt_tensor_data(out) + (size_t)(first * l.inner) * size, lt_tensor_data(t),
-             (size_t)(t->shape[dim] * l.inner) * size, (size_t)(l.n * l.inner) * size};
+             block, (size_t)(l.n * l.inner) * size};
   lt_share(t->numel, l.outer, put_blocks, &p);
   return true;
 }
@@ -64,6 +66,7 @@ static bool triangle(lt_Call *c, bool upper) {
   if (diagonal < -n) diagonal = -n;
 #pragma omp parallel for schedule(static) num_threads(lt_team(rows *m, rows))
   for (int64_t r = 0; r < rows; r++) {
+    if (lt_stopped()) continue;
     int64_t edge =
         r % n + diagonal + (upper ? 0 : 1); /* the first column of the upper part, in 0..m */
     edge = edge < 0 ? 0 : edge > m ? m : edge;
@@ -106,11 +109,19 @@ bool lt_cpu_flip(lt_Call *c) {
     o.strides[0][d] = strides[d];
   }
   int64_t step = self->ndim ? strides[self->ndim - 1] : 0;
-  for (int64_t i = 0; i < out->numel / n; i++) {
-    lt_move(to + i * n * size, size, from + o.offset[0], step, n, (size_t)size);
+  for (int64_t i = 0; i < out->numel / n && !lt_stopped(); i++) {
+    for (int64_t j = 0, end; (end = lt_stretch(j, n)) > j; j = end)
+      lt_move(to + (i * n + j) * size, size, from + o.offset[0] + j * step, step, end - j,
+              (size_t)size);
     lt_odometer_step(&o);
   }
   return true;
+}
+
+/* memcpy that can be stopped. */
+static void put(char *to, const char *from, size_t n) {
+  for (size_t i = 0; i < n && !lt_stopped(); i += LARGE)
+    memcpy(to + i, from + i, n - i < LARGE ? n - i : LARGE);
 }
 
 /* Rolls one dimension of contiguous memory. */
@@ -122,8 +133,8 @@ static void roll_lines(const char *from, char *to, lt_Lines l, int64_t shift, si
   for (int64_t i = 0; i < l.outer; i++) {
     const char *x = from + (size_t)i * (head + tail);
     char *y = to + (size_t)i * (head + tail);
-    memcpy(y, x + head, tail);
-    memcpy(y + tail, x, head);
+    put(y, x + head, tail);
+    put(y + tail, x, head);
   }
 }
 

@@ -74,7 +74,7 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
     lt_share(outer * n, outer, fold_rows, &s);
   else
     lt_share(outer * n * inner, outer * ((inner + width - 1) / width), fold_columns, &s);
-  return !lt_stopped() || lt_fail("interrupted");
+  return lt_go_on();
 }
 
 /* ---- all stages ------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
   static void columns_##NAME(const T *x, T *y, int64_t n, int64_t stride, int64_t width) {         \
     ACC a[WIDTH];                                                                                  \
     for (int64_t j = 0; j < width; j++) a[j] = FIRST;                                              \
-    for (int64_t i = 0; i < n; i++)                                                                \
+    for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)                                           \
       for (int64_t j = 0; j < width; j++) {                                                        \
         a[j] = JOIN(a[j], (ACC)x[i * stride + j]);                                                 \
         y[i * stride + j] = (T)a[j];                                                               \
@@ -16,10 +16,11 @@
   }                                                                                                \
   static void row_##NAME(const T *x, T *y, int64_t n) {                                            \
     ACC a = FIRST;                                                                                 \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      a = JOIN(a, (ACC)x[i]);                                                                      \
-      y[i] = (T)a;                                                                                 \
-    }                                                                                              \
+    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)                                        \
+      for (; i < end; i++) {                                                                       \
+        a = JOIN(a, (ACC)x[i]);                                                                    \
+        y[i] = (T)a;                                                                               \
+      }                                                                                            \
   }                                                                                                \
   static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                          \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
@@ -66,7 +67,7 @@ static bool scan(lt_Call *c, bool product) {
       (product ? scan_prod_i64 : scan_sum_i64)(from, to, l);
   }
   lt_release(x);
-  return lt_output_close(out, y) && (!lt_stopped() || lt_fail("interrupted"));
+  return lt_output_close(out, y);
 }
 
 bool lt_cpu_cumsum(lt_Call *c) { return scan(c, false); }

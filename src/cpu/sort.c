@@ -24,21 +24,25 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
     return;
   }
   uint64_t all = ~(uint64_t)0, some = 0;
-  for (int64_t i = 0; i < n; i++) {
-    all &= items[i].key;
-    some |= items[i].key;
-  }
+  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (; i < end; i++) {
+      all &= items[i].key;
+      some |= items[i].key;
+    }
   lt_Keyed *from = items, *to = room;
   for (int shift = 0; shift < 64; shift += 8) {
     if (((all ^ some) >> shift & 255) == 0) continue;
     int64_t start[256] = {0}, sum = 0;
-    for (int64_t i = 0; i < n; i++) start[from[i].key >> shift & 255]++;
+    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+      for (; i < end; i++) start[from[i].key >> shift & 255]++;
+    if (lt_stopped()) return; /* nothing has been counted that could be relied on */
     for (int k = 0; k < 256; k++) {
       int64_t count = start[k];
       start[k] = sum;
       sum += count;
     }
-    for (int64_t i = 0; i < n; i++) to[start[from[i].key >> shift & 255]++] = from[i];
+    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+      for (; i < end; i++) to[start[from[i].key >> shift & 255]++] = from[i];
     lt_Keyed *swap = from;
     from = to;
     to = swap;
@@ -66,13 +70,13 @@ void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k) {
     lt_keyed_sort(items, room, n);
     return;
   }
-  for (int64_t i = k / 2 - 1; i >= 0; i--) sift(items, i, k);
-  for (int64_t i = k; i < n && k > 0; i++)
+  for (int64_t i = k / 2 - 1; i >= 0 && !lt_stopped_at(i); i--) sift(items, i, k);
+  for (int64_t i = k; i < n && k > 0 && !lt_stopped_at(i); i++)
     if (before(&items[i], &items[0])) {
       items[0] = items[i];
       sift(items, 0, k);
     }
-  for (int64_t m = k - 1; m > 0; m--) {
+  for (int64_t m = k - 1; m > 0 && !lt_stopped_at(m); m--) {
     lt_Keyed e = items[0];
     items[0] = items[m];
     items[m] = e;
@@ -103,18 +107,19 @@ static uint64_t float32_key(float f) {
  * order. */
 static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                       lt_Keyed *items) {
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t key;
-    if (work == LT_float32) {
-      key = float32_key(((const float *)x)[i * stride]);
-      if (descending) key ^= UINT32_MAX;
-    } else {
-      key = work == LT_float64 ? float_key(((const double *)x)[i * stride])
-                               : (uint64_t)((const int64_t *)x)[i * stride] ^ (uint64_t)1 << 63;
-      if (descending) key = ~key;
+  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (; i < end; i++) {
+      uint64_t key;
+      if (work == LT_float32) {
+        key = float32_key(((const float *)x)[i * stride]);
+        if (descending) key ^= UINT32_MAX;
+      } else {
+        key = work == LT_float64 ? float_key(((const double *)x)[i * stride])
+                                 : (uint64_t)((const int64_t *)x)[i * stride] ^ (uint64_t)1 << 63;
+        if (descending) key = ~key;
+      }
+      items[i] = (lt_Keyed){key, i};
     }
-    items[i] = (lt_Keyed){key, i};
-  }
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -135,6 +140,7 @@ static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bo
     make_keys(x->dtype, keys + (size_t)first * work, l.n, l.inner, descending, items);
     lt_keyed_first(items, items + l.n, l.n, k);
     for (int64_t m = 0; m < k; m++) {
+      if (lt_stopped_at(m)) break; /* what was stopped names no places */
       int64_t place = target + m * l.inner;
       memcpy(to + (size_t)place * size, from + (size_t)(first + items[m].at * l.inner) * size,
              size);
@@ -142,7 +148,7 @@ static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bo
     }
   }
   free(items);
-  return !lt_stopped() || lt_fail("interrupted");
+  return true;
 }
 
 static bool order(lt_Call *c, int dim, int64_t k, bool descending) {

@@ -1,17 +1,26 @@
 /* structured.c: working tensors, index tensors and geometry, shared by the structured kernels. */
 #include "structured.h"
 
+/* range(context, from, to), `step` at a time. */
+static void run_range(int64_t from, int64_t to, int64_t step, lt_RangeFn range, void *context) {
+  for (; from < to && !lt_stopped(); from += step)
+    range(context, from, to - from < step ? to : from + step);
+}
+
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context) {
+  if (n <= 0) return;
   int team = lt_team(work, n);
+  int64_t step = LT_STRETCH / (work / n + 1); /* whole vectors, where pieces are elements */
+  step = step >= 64 ? step / 64 * 64 : step > 0 ? step : 1;
   if (team == 1) {
-    if (n > 0) range(context, 0, n);
+    run_range(0, n, step, range, context);
     return;
   }
   int64_t each = n / team, more = n % team; /* the first `more` take one more */
 #pragma omp parallel for schedule(static) num_threads(team)
   for (int k = 0; k < team; k++) {
     int64_t from = each * k + (k < more ? k : more);
-    range(context, from, from + each + (k < more));
+    run_range(from, from + each + (k < more), step, range, context);
   }
 }
 
@@ -34,22 +43,29 @@ lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char 
   if (!t) return NULL;
   const int64_t *v = lt_tensor_data(t);
   bool below = false;
-  for (int64_t i = 0; i < t->numel; i++) {
-    if (v[i] >= 1 && v[i] <= n) continue;
-    if (negative && v[i] < 0 && v[i] >= -n) {
-      below = true;
-      continue;
+  for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+    for (; i < end; i++) {
+      if (v[i] >= 1 && v[i] <= n) continue;
+      if (negative && v[i] < 0 && v[i] >= -n) {
+        below = true;
+        continue;
+      }
+      int64_t value = v[i];
+      lt_release(t);
+      lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
+      return NULL;
     }
-    int64_t value = v[i];
+  if (lt_stopped()) { /* what was not looked at may be anything */
     lt_release(t);
-    lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
+    lt_fail("interrupted");
     return NULL;
   }
   if (!below) return t;
   lt_Tensor *u = lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape);
   if (u) {
     int64_t *w = lt_tensor_data(u);
-    for (int64_t i = 0; i < t->numel; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
+    for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+      for (; i < end; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
   }
   lt_release(t);
   return u;

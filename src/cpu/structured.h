@@ -27,14 +27,9 @@ static inline int lt_team(int64_t work, int64_t pieces) {
 }
 
 /* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads
- * that `work` elements are worth; a call that is worth one thread costs nothing more. */
+ * that `work` elements are worth. When the op is to stop, the rest is left out. */
 typedef void (*lt_RangeFn)(void *context, int64_t from, int64_t to);
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context);
-
-/* Long loops ask this now and then, and give up; their op then fails with "interrupted". */
-static inline bool lt_stopped(void) {
-  return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
-}
 
 /* A contiguous tensor around one dimension: outer x n x inner elements. A 0-d tensor is 1 x 1 x
  * 1. */

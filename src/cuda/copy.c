@@ -3,10 +3,15 @@
  * What the host owns is safe: a copy from plain memory has taken the bytes when the call returns,
  * and a copy to it is done. Only pinned memory is left to the device when the caller does not want
  * to wait; he then marks its storage (lt_storage_pend), and readers wait.
+ *
+ * Where the host waits, Ctrl-C ends the wait: so the host waits for what is on the stream before it
+ * hands over memory that is not ours, and a copy then lasts as long as its bytes take. Small ones
+ * go through pinned memory of our own, which outlives them.
  */
 #include "cuda.h"
 
-#define STAGED ((size_t)64 << 10) /* copies up to this size are taken over instead of waited for */
+#define STAGED ((size_t)64 << 10) /* copies up to this size go through memory of our own */
+#define PIECE  ((size_t)64 << 20) /* bytes between two looks whether to stop */
 
 /* Memory that devices reach by themselves. */
 static bool is_pinned(const void *memory) {
@@ -16,52 +21,87 @@ static bool is_pinned(const void *memory) {
   return false;
 }
 
-static bool wait_for(int index, cudaStream_t stream) {
-  if (!lt_cuda_ok(cudaStreamSynchronize(stream), "waiting for a copy")) return false;
-  lt_cuda_waited(index, stream, false);
+/* Puts the copy on the stream. */
+static bool put(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
+                lt_Stream *stream) {
+  return lt_cuda_ok(
+      cudaMemcpyAsync(target, source, nbytes, kind, (cudaStream_t)lt_accel_native(stream)),
+      kind == cudaMemcpyHostToDevice ? "copying to the device" : "copying to the host");
+}
+
+static bool wait_for(int index, lt_Stream *stream) {
+  cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
+  if (!lt_cuda_ok(cudaStreamSynchronize(native), "waiting for a copy")) return false;
+  lt_cuda_waited(index, native, false);
   return true;
 }
 
-/* The bytes lie in pinned memory of our own until the device has them. False (without a message):
+/* Piece by piece, each done before the next. */
+static bool copy_and_wait(int index, void *target, const void *source, size_t nbytes,
+                          enum cudaMemcpyKind kind, lt_Stream *stream) {
+  bool ok = lt_wait_stream(stream);
+  for (size_t i = 0; ok && i < nbytes; i += PIECE)
+    ok = lt_go_on() &&
+         put((char *)target + i, (const char *)source + i, nbytes - i < PIECE ? nbytes - i : PIECE,
+             kind, stream) &&
+         wait_for(index, stream);
+  return ok;
+}
+
+/* Pinned memory of our own, and an event for the copy from or to it. False (without a message):
  * there is none. */
-static bool send_staged(int index, void *target, const void *source, size_t nbytes,
-                        lt_Stream *stream, bool *ok) {
+static bool open_stage(int index, size_t nbytes, void **stage, lt_Event **done) {
   const lt_Backend *b = &lt_cuda_backend;
-  void *stage = b->host_alloc(b, nbytes);
-  lt_Event *done = stage ? b->event_new(b, index, false) : NULL;
-  if (!done) {
-    if (stage) b->host_free(b, stage, nbytes, NULL);
-    return false;
-  }
+  *stage = b->host_alloc(b, nbytes);
+  *done = *stage ? b->event_new(b, index, false) : NULL;
+  if (*stage && !*done) b->host_free(b, *stage, nbytes, NULL);
+  return *done;
+}
+
+/* The bytes lie in the stage until the device has them. */
+static bool send_staged(int index, void *target, const void *source, size_t nbytes,
+                        lt_Stream *stream, void *stage, lt_Event *done) {
+  const lt_Backend *b = &lt_cuda_backend;
   memcpy(stage, source, nbytes);
-  cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
-  *ok = lt_cuda_ok(cudaMemcpyAsync(target, stage, nbytes, cudaMemcpyHostToDevice, native),
-                   "copying to the device");
-  if (*ok && !b->event_record(done, stream)) *ok = wait_for(index, native);
+  bool ok = put(target, stage, nbytes, cudaMemcpyHostToDevice, stream);
+  if (ok && !b->event_record(done, stream)) ok = wait_for(index, stream);
   b->host_free(b, stage, nbytes, done);
-  return true;
+  return ok;
+}
+
+/* Given up, the stage waits for the copy, not the host. */
+static bool receive_staged(int index, void *target, const void *source, size_t nbytes,
+                           lt_Stream *stream, void *stage, lt_Event *done) {
+  const lt_Backend *b = &lt_cuda_backend;
+  bool ok = put(stage, source, nbytes, cudaMemcpyDeviceToHost, stream);
+  if (ok && b->event_record(done, stream)) ok = lt_wait_event(done);
+  ok = ok && wait_for(index, stream);
+  if (ok) memcpy(target, stage, nbytes);
+  b->host_free(b, stage, nbytes, done);
+  return ok;
 }
 
 static bool to_device(int index, void *target, const void *source, size_t nbytes, lt_Stream *stream,
                       bool non_blocking) {
-  cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
-  bool pinned = is_pinned(source), ok;
-  if (!pinned && nbytes <= STAGED && send_staged(index, target, source, nbytes, stream, &ok))
-    return ok;
-  if (!lt_cuda_ok(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, native),
-                  "copying to the device"))
-    return false;
-  return (pinned && non_blocking) || wait_for(index, native);
+  bool pinned = is_pinned(source);
+  void *stage;
+  lt_Event *done;
+  if (pinned && non_blocking) return put(target, source, nbytes, cudaMemcpyHostToDevice, stream);
+  if (!pinned && nbytes <= STAGED && open_stage(index, nbytes, &stage, &done))
+    return send_staged(index, target, source, nbytes, stream, stage, done);
+  return copy_and_wait(index, target, source, nbytes, cudaMemcpyHostToDevice, stream);
 }
 
 static bool to_host(int index, void *target, const void *source, size_t nbytes, lt_Stream *stream,
                     bool non_blocking) {
-  cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
-  if (!lt_cuda_ok(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToHost, native),
-                  "copying to the host"))
-    return false;
-  if (non_blocking && is_pinned(target)) return true;
-  return wait_for(index, native) && lt_cuda_fault_check(index);
+  void *stage;
+  lt_Event *done;
+  if (non_blocking && is_pinned(target))
+    return put(target, source, nbytes, cudaMemcpyDeviceToHost, stream);
+  bool staged = nbytes <= STAGED && open_stage(index, nbytes, &stage, &done);
+  return (staged ? receive_staged(index, target, source, nbytes, stream, stage, done)
+                 : copy_and_wait(index, target, source, nbytes, cudaMemcpyDeviceToHost, stream)) &&
+         lt_cuda_fault_check(index);
 }
 
 /* ---- between devices ------------------------------------------------------------------------- */

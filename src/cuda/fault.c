@@ -141,6 +141,7 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
  * is none; or, where the device could not be asked, still the one. */
 static bool take_report(int index, Faults *f, lt_CudaReport *report) {
   volatile int *raised = atomic_load(&f->raised);
+  if (!lt_wait_device(&lt_cuda_backend, index)) return false;
   if (!lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device")) return false;
   lt_cuda_waited(index, NULL, true);
   *raised = 0;

@@ -282,6 +282,42 @@ typedef struct lt_Pool {
 void *lt_pool_take(lt_PoolKind kind, size_t size);
 void lt_pool_give(lt_PoolKind kind, void *block);
 
+/* ---- Ctrl-C, and waiting for a device (wait.c) ------------------------------------------------ */
+
+/* Long loops ask this now and then, and give up; dispatch then makes their op fail with
+ * "interrupted". */
+static inline bool lt_stopped(void) {
+  return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
+}
+
+/* Elements between two looks: less than a millisecond's work, and much more than the look. */
+#define LT_STRETCH ((int64_t)1 << 17)
+
+/* A loop over 0..n that can be stopped, in stretches that the compiler may make vectors of:
+ *
+ *     for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+ *       for (; i < end; i++) ...
+ *
+ * Once it was stopped nothing that it should have written may be relied on: whoever takes places
+ * in memory from that asks lt_stopped first. */
+static inline int64_t lt_stretch(int64_t i, int64_t n) {
+  if (lt_stopped()) return i;
+  return n - i < LT_STRETCH ? n : i + LT_STRETCH;
+}
+/* For loops that are none of vectors: a look every 4096 steps. */
+static inline bool lt_stopped_at(int64_t i) { return (i & 4095) == 0 && lt_stopped(); }
+
+/* True; or false with that message. */
+static inline bool lt_go_on(void) { return !lt_stopped() || lt_fail("interrupted"); }
+
+/* Wait until what is on a stream, before an event, or on a device's streams now is done. No call of
+ * a vendor's can be broken off, so these ask again and again, and Ctrl-C ends them: false with
+ * "interrupted", and the device goes on. Failures of the device are not told: the caller's own call
+ * to the device, which need not wait any more, tells them. */
+bool lt_wait_stream(lt_Stream *stream);
+bool lt_wait_event(lt_Event *event);
+bool lt_wait_device(const lt_Backend *b, int index);
+
 /* ---- the thread's state (error.c) ------------------------------------------------------------ */
 
 /* A tensor that memory is being allocated for; shape is NULL when it is for none. */

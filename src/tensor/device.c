@@ -329,10 +329,11 @@ bool lt_device_synchronize(lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (!b || !b->synchronize) return b != NULL;
   lt_TraceSpan span;
-  if (!lt_trace_begin(&span, LT_TRACE_WAIT)) return b->synchronize(b, d.index);
+  if (!lt_trace_begin(&span, LT_TRACE_WAIT))
+    return lt_wait_device(b, d.index) && b->synchronize(b, d.index);
   span.event.name = "synchronize";
   span.event.device = d;
-  return lt_trace_end(&span, b->synchronize(b, d.index));
+  return lt_trace_end(&span, lt_wait_device(b, d.index) && b->synchronize(b, d.index));
 }
 
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {

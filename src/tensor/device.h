@@ -17,7 +17,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 2
+#define LT_BACKEND_ABI 3
 
 typedef struct lt_Call lt_Call; /* core.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -194,6 +194,7 @@ struct lt_Backend {
   bool (*event_query)(lt_Event *event); /* true: has happened, or was never recorded */
   bool (*event_synchronize)(lt_Event *event);
   bool (*event_elapsed)(lt_Event *from, lt_Event *to, double *milliseconds);
+  bool (*device_query)(const lt_Backend *self, int index); /* stream_query of every stream */
   bool (*synchronize)(const lt_Backend *self, int index);
   /* Work that was put on `stream` uses memory of `storage`, which was allocated on another stream:
    * the memory is not given to others before that work is done. Dispatch calls it after each such

@@ -372,7 +372,7 @@ static bool run_kernel(lt_Call *c) {
   if (!b->kernels[c->op])
     return lt_fail("is not implemented on %s. Move to the CPU: x:cpu()", lt_device_name(c->device));
   c->stream = b->stream_current ? b->stream_current(b, c->device.index) : NULL;
-  return b->kernels[c->op](c);
+  return b->kernels[c->op](c) && lt_go_on();
 }
 
 /* Memory that was allocated on one stream and used on another must outlive that use. */

@@ -174,11 +174,13 @@ static void release_pinned(lt_Storage *s) {
   b->host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
 }
 
+static void settle(lt_Storage *s, bool may_stop);
+
 void lt_storage_release(lt_Storage *s) {
   if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
   lt_Event *e = atomic_load_explicit(&s->pending, memory_order_relaxed);
   /* Its owner takes the event with the memory; others must not see it while it is copied. */
-  if (e && (s->release != release_pinned || e->backend != s->owner)) lt_storage_settle(s);
+  if (e && (s->release != release_pinned || e->backend != s->owner)) settle(s, false);
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
     lt_trace_memory(s->device, -(int64_t)s->nbytes);
@@ -238,20 +240,27 @@ static pthread_mutex_t *lock_of(const lt_Storage *s) {
   return &locks[(uint64_t)(uintptr_t)s * 0x9E3779B97F4A7C15u >> 60];
 }
 
-void lt_storage_settle(lt_Storage *s) {
+/* With may_stop Ctrl-C ends the wait, and the mark stays. */
+static void settle(lt_Storage *s, bool may_stop) {
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);
   if (e) {
     lt_TraceSpan span;
     bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
-    bool ok = e->backend->event_synchronize(e);
+    bool ok = (!may_stop || lt_wait_event(e));
+    bool over = ok;
+    if (ok) ok = e->backend->event_synchronize(e);
     if (traced) lt_trace_waited(&span, "copy", e, ok);
-    atomic_store(&s->pending, NULL);
-    e->backend->event_free(e);
+    if (over) {
+      atomic_store(&s->pending, NULL);
+      e->backend->event_free(e);
+    }
   }
   pthread_mutex_unlock(lock);
 }
+
+void lt_storage_settle(lt_Storage *s) { settle(s, true); }
 
 /* The event that stands for the copy before and the one now put on `stream`: e itself if it can be
  * recorded there, else NULL. */

@@ -69,6 +69,10 @@ int lt_lua_error(lua_State *L, const char *format, ...) __attribute__((noreturn)
 /* Raises the core's reason, or the error object that a callback left. `name` (may be NULL) is
  * put before a reason that names no function. */
 int lt_lua_fail(lua_State *L, const char *name) __attribute__((noreturn));
+/* A look every 4096 steps of a long loop; raises "interrupted" after Ctrl-C. */
+static inline void lt_lua_go_on(lua_State *L, int64_t i) {
+  if (lt_stopped_at(i)) lt_lua_fail(L, NULL);
+}
 /* Writes the line that runs now, outside the library ("train.lua:12"), for messages about memory:
  * an lt_WhereFn. */
 void lt_lua_where(void *state, char *text, size_t size);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 typedef struct {
+  lua_State *L;
   lt_PrintOptions opt;
   const lt_Tensor *t;        /* in the host's memory */
   int64_t full[LT_MAX_DIMS]; /* sizes before a corner was cut out */
@@ -52,7 +53,10 @@ static void visit(Printer *p, const char *data, int d, Visit *f) {
     f(p, data);
     return;
   }
-  for (int64_t k = 0; k < shown(p, d); k++) visit(p, step_to(p, data, d, k), d + 1, f);
+  for (int64_t k = 0; k < shown(p, d); k++) {
+    lt_lua_go_on(p->L, k);
+    visit(p, step_to(p, data, d, k), d + 1, f);
+  }
 }
 
 static void see_range(Printer *p, const char *data) {
@@ -106,6 +110,7 @@ static void add_row(Printer *p, const char *data, int indent) {
   int per_line = (p->opt.linewidth - indent) / (p->width + 2);
   if (per_line < 1) per_line = 1;
   for (int64_t k = 0; k < shown(p, d); k++) {
+    lt_lua_go_on(p->L, k);
     for (int dots = is_cut(p, d) && k == p->opt.edgeitems; dots >= 0; dots--, item++) {
       if (item) luaL_addstring(&p->b, item % per_line ? ", " : ",\n");
       if (item && item % per_line == 0) add_spaces(p, indent + 1);
@@ -231,7 +236,7 @@ static int print_tensor(lua_State *L, lt_Tensor *t, lt_PrintOptions opt) {
     lua_pushliteral(L, "tensor{");
     return finish(L, &opt, &s, false, true);
   }
-  Printer p = {.opt = opt, .t = t, .summary = (double)t->numel > opt.threshold};
+  Printer p = {.L = L, .opt = opt, .t = t, .summary = (double)t->numel > opt.threshold};
   memcpy(p.full, t->shape, sizeof p.full);
   find_suffixes(&s, t, p.summary || t->ndim >= 2);
   p.t = push_corner(L, &p, t);

@@ -52,6 +52,8 @@ static Mark *marks;
 static Memory *host;
 static size_t capacity, host_used;
 static int host_calls, queries, streams_alive, events_alive, failing;
+static int asked_in_vain; /* queries in a row about the same that were answered no */
+static const void *asked_last;
 static bool failing_hard, fail_all, dead;
 static double now;
 static char complaint[200];
@@ -248,9 +250,18 @@ static lt_DriverStatus stream_free(int index, void *native) {
   return leave(LT_DRIVER_OK);
 }
 
+/* The answer of a query. Who asks again and again waits: then time goes by. */
+static lt_DriverStatus told(const void *what, bool ready) {
+  if (ready) return LT_DRIVER_OK;
+  asked_in_vain = what == asked_last ? asked_in_vain + 1 : 0;
+  asked_last = what;
+  if (asked_in_vain > 20) step_all();
+  return LT_DRIVER_NOT_READY;
+}
+
 static lt_DriverStatus stream_query(int index, void *native) {
   enter();
-  return leave(stream_of(index, native)->first ? LT_DRIVER_NOT_READY : LT_DRIVER_OK);
+  return leave(told(stream_of(index, native), !stream_of(index, native)->first));
 }
 
 static lt_DriverStatus stream_synchronize(int index, void *native) {
@@ -302,7 +313,7 @@ static lt_DriverStatus event_query(int index, void *event) {
   (void)index;
   enter();
   queries++;
-  return leave(!e->mark || e->mark->passed ? LT_DRIVER_OK : LT_DRIVER_NOT_READY);
+  return leave(told(e, !e->mark || e->mark->passed));
 }
 
 static lt_DriverStatus event_synchronize(int index, void *event) {

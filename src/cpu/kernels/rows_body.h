@@ -136,7 +136,7 @@ STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
 /* sum of e^(x - m) */
 STATIC(T) FN(sum_exps)(const T *x, T m, int64_t n) {
   T part[16 * GROUP], s = 0;
-  for (int64_t i = 0; i < n; i += 16 * GROUP) {
+  for (int64_t i = 0; i < n && !lt_stopped_at(i); i += 16 * GROUP) {
     int64_t w = n - i < 16 * GROUP ? n - i : 16 * GROUP;
     FN(exps)(x + i, &m, 0, part, w);
     s += FN(sum)(part, w);
@@ -144,12 +144,18 @@ STATIC(T) FN(sum_exps)(const T *x, T m, int64_t n) {
   return s;
 }
 
+STATIC(void) FN(scale)(T *y, T factor, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] *= factor;
+}
+
 static void FN(softmax)(const T *x, T *y, int64_t n) {
   T m = FN(largest)(x, n);
-  FN(exps)(x, &m, 0, y, n);
+  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i; i = end)
+    FN(exps)(x + i, &m, 0, y + i, end - i);
+  if (lt_stopped()) return;
   T scale = 1 / FN(sum)(y, n);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] *= scale;
+  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i; i = end) FN(scale)(y + i, scale, end - i);
 }
 
 static void FN(log_softmax)(const T *x, T *y, int64_t n) {

@@ -19,6 +19,8 @@
 
 #include "core.h"
 
+#include <pthread.h>
+
 typedef enum lt_DriverStatus {
   LT_DRIVER_OK,
   LT_DRIVER_NO_MEMORY, /* the driver's code for it has been cleared */
@@ -94,6 +96,7 @@ typedef struct lt_AccelStream {
   int priority;
   uint64_t id; /* never used again; 0: the default stream */
   atomic_int users, refs;
+  struct lt_AccelStream *next; /* in its vendor's list, while it has users */
 } lt_AccelStream;
 
 struct lt_Accel {
@@ -104,6 +107,8 @@ struct lt_Accel {
   atomic_bool ready[LT_ACCEL_MAX];
   lt_Allocator *allocator[LT_ACCEL_MAX]; /* of devices that are ready */
   lt_AccelStream default_stream[LT_ACCEL_MAX];
+  pthread_mutex_t streams_lock;
+  lt_AccelStream *streams; /* that work can be put on, but for the default ones */
   lt_PinnedCache *pinned;
   lt_EventCache *events;
   atomic_bool shut;

@@ -459,13 +459,19 @@ static bool is_whole(const lt_Segment *s) {
   return s->first->state == LT_BLOCK_FREE && !s->first->next;
 }
 
+/* Waits for all work on the device; Ctrl-C ends that. */
+static bool wait_for_all(const lt_Allocator *a) {
+  return lt_wait_device(a->accel->backend, a->index) &&
+         a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
+}
+
 static bool release_whole(lt_Allocator *a, bool waited) {
   bool ok = true;
   for (lt_Segment *s = a->segments, *next; s && ok; s = next) {
     next = s->next;
     if (!is_whole(s)) continue;
     /* Work of its own stream may still use what is free. */
-    if (!waited) ok = a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
+    if (!waited) ok = wait_for_all(a);
     waited = true;
     if (!ok) break;
     lt_block_set_remove(set_of(a, s->first), s->first);
@@ -477,7 +483,7 @@ static bool release_whole(lt_Allocator *a, bool waited) {
 bool lt_allocator_release(lt_Allocator *a, bool wait) {
   pthread_mutex_lock(&a->lock);
   if (wait) a->stats.num_alloc_retries++;
-  bool ok = !wait || a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
+  bool ok = !wait || wait_for_all(a);
   /* The events of other devices' streams are not over yet. */
   for (lt_Block *b = a->waiting; wait && ok && b; b = b->chain)
     for (lt_BlockUse *use = b->uses; ok && use; use = use->next)

@@ -129,6 +129,7 @@ static void accel_free(lt_Accel *accel) {
   for (int i = 0; i < LT_ACCEL_MAX; i++)
     if (accel->allocator[i]) lt_allocator_delete(accel->allocator[i]);
   if (accel->events) lt_event_cache_free(accel);
+  pthread_mutex_destroy(&accel->streams_lock);
   free(accel);
 }
 
@@ -152,6 +153,7 @@ bool lt_accel_attach(lt_Backend *backend, const lt_AccelDriver *driver) {
   if (!accel) return lt_error_memory("%s: out of memory", backend->name);
   accel->backend = backend;
   accel->driver = driver;
+  pthread_mutex_init(&accel->streams_lock, NULL);
   for (int i = 0; i < LT_ACCEL_MAX; i++) accel->default_stream[i].base = (lt_Stream){backend, i};
   accel->pinned = lt_pinned_new();
   accel->events = lt_event_cache_new();

@@ -53,9 +53,25 @@ void lt_accel_stream_release(lt_AccelStream *s) {
   if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) free(s);
 }
 
+static void enlist(lt_Accel *accel, lt_AccelStream *s) {
+  pthread_mutex_lock(&accel->streams_lock);
+  s->next = accel->streams;
+  accel->streams = s;
+  pthread_mutex_unlock(&accel->streams_lock);
+}
+
+static void strike_off(lt_Accel *accel, const lt_AccelStream *s) {
+  pthread_mutex_lock(&accel->streams_lock);
+  lt_AccelStream **link = &accel->streams;
+  while (*link && *link != s) link = &(*link)->next;
+  if (*link) *link = s->next;
+  pthread_mutex_unlock(&accel->streams_lock);
+}
+
 /* The native stream ends with its last user. */
 static void drop_user(lt_Accel *accel, lt_AccelStream *s) {
   if (is_default(s) || atomic_fetch_sub(&s->users, 1) != 1) return;
+  strike_off(accel, s);
   if (lt_accel_usable(accel)) {
     lt_allocator_adopt(accel->allocator[s->base.index], s);
     accel->driver->stream_free(s->base.index, s->native);
@@ -77,6 +93,7 @@ static lt_Stream *stream_new(const lt_Backend *self, int index, int priority) {
   s->id = atomic_fetch_add(&last_id, 1) + 1;
   atomic_init(&s->users, 1);
   atomic_init(&s->refs, 1);
+  enlist(accel, s);
   return &s->base;
 }
 
@@ -154,6 +171,16 @@ static bool stream_synchronize(lt_Stream *s) {
              LT_DRIVER_OK;
 }
 
+static bool device_query(const lt_Backend *self, int index) {
+  lt_Accel *accel = lt_accel_of(self);
+  if (!stream_query(stream_default(self, index))) return false;
+  pthread_mutex_lock(&accel->streams_lock);
+  lt_AccelStream *s = accel->streams;
+  while (s && (s->base.index != index || stream_query(&s->base))) s = s->next;
+  pthread_mutex_unlock(&accel->streams_lock);
+  return !s;
+}
+
 static bool synchronize(const lt_Backend *self, int index) {
   return is_idle(self, index) || lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK;
 }
@@ -170,5 +197,6 @@ void lt_accel_fill_streams(lt_Backend *b) {
   b->stream_native = lt_accel_native;
   b->stream_query = stream_query;
   b->stream_synchronize = stream_synchronize;
+  b->device_query = device_query;
   b->synchronize = synchronize;
 }
