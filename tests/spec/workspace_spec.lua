@@ -283,6 +283,17 @@ return M
     has(values(result), '"new c"\t3\n{a = 1, b = 2, c = 3}\n')
   end)
 
+  it("takes the constants of the file as they stand there now", function()
+    local text = before:gsub("local count = 0", "local count\ncount = 0\nlocal NAME, LIMIT = 'a', 10")
+      :gsub("return helper%(x%), count", "return LIMIT, NAME, count")
+    local edited = text:gsub("10", "20"):gsub("'a'", "'b'")
+    local result = reloaded(edited, ("!cp %s %s\n"):format(path "changed", path "mine.lua")
+      .. "m = require 'mine'\nm.f 'a';\n!sed -i -e \"s/20/30/; s/'b'/'c'/\" mine.lua\n"
+      .. ":reload mine\nm.f 'c'\n")
+    assert.equal("", result.err)
+    has(values(result), '30\t"c"\t2\n')
+  end)
+
   it("changes variables of the session that hold a function, and old closures", function()
     local result = reloaded(after, "local f, keep = require('mine').f, {require('mine').callback}\n"
       .. "g = f\n!change\n:reload mine\n(f(1)), (g(2)), keep[1]()\n")

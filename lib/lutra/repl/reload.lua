@@ -10,6 +10,7 @@
 -- done after that only sets fields and upvalues, and cannot fail.
 
 local files = require "lutra.repl.files"
+local lexer = require "lutra.repl.lexer"
 local locals = require "lutra.repl.locals"
 
 local reload = {}
@@ -132,10 +133,32 @@ local function patch_table(state, old, new)
   end
 end
 
--- The old variable keeps what is state; functions and tables in it are the new ones, patched.
-local function settle_variable(old_value, new_value, state)
+-- The names that a text assigns to, other than by declaring them. In braces `name =` is a field.
+local function assigned_names(text)
+  local names, tokens, braces, declaring = {}, lexer.significant(text), 0, false
+  for i, token in ipairs(tokens) do
+    local kind, word = token[1], token[2]
+    local before, after = tokens[i - 1] and tokens[i - 1][2], tokens[i + 1] and tokens[i + 1][2]
+    if word == "{" then braces = braces + 1 end
+    if word == "}" then braces = braces - 1 end
+    if word == "local" or word == "for" then declaring = true end
+    local listed = before == "local" or before == "for" or before == "," or before == "<"
+    if word == "=" or word == "in" or kind == "name" and not listed then declaring = false end
+    local field = before == "."
+      or braces > 0 and (before == "{" or before == "," or before == ";")
+    if kind == "name" and after == "=" and not declaring and not field then names[word] = true end
+  end
+  return names
+end
+
+local is_plain = {number = true, string = true, boolean = true}
+
+-- The old variable keeps what is state: what functions assign to, and objects. Functions and tables
+-- in it are the new ones, patched; a constant has the value that stands in the file now.
+local function settle_variable(name, old_value, new_value, state)
   if old_value == nil or type(new_value) == "function" then return settled(state, new_value) end
   if type(old_value) == "function" then return new_value end
+  if is_plain[type(new_value)] and not state.assigned[name] then return new_value end
   return old_value
 end
 
@@ -145,7 +168,7 @@ local function join_variables(state)
     local variable = state.variables.variables[name]
     local _, old_value = debug.getupvalue(place[1], place[2])
     local _, new_value = debug.getupvalue(variable.holder, variable.index)
-    debug.setupvalue(place[1], place[2], settle_variable(old_value, new_value, state))
+    debug.setupvalue(place[1], place[2], settle_variable(name, old_value, new_value, state))
   end
   for name, variable in pairs(state.variables.variables) do
     if not state.joined[name] then
@@ -249,7 +272,7 @@ function reload.module(name)
   local state = {
     source = source, module = value, variables = variables, file_level = identities(variables),
     shared = shared_tables(), tables = {}, alone = {}, instances = {}, functions = {}, joined = {},
-    waiting = {}, added = 0, gone = 0,
+    waiting = {}, added = 0, gone = 0, assigned = assigned_names(text),
   }
   state.shared[old] = nil
   find_pairs(state, old, value)
