@@ -149,7 +149,7 @@ f(4)
 ]]
     local result = session(":debug\nq\n:up\nw\n", support.quote(path))
     os.remove(path)
-    holds(result.out, "bad", "debug> 7", "in cell", "debug> 3")
+    holds(result.out, "bad", "debug> 7", "in main chunk", "debug> 3")
   end)
 
   it("shows the first and last frames of a deep recursion", function()

@@ -9,27 +9,11 @@
 -- Invariant: a live frame reads and writes the variables themselves; a taken one is a copy, which
 -- holds values but no stack.
 
-local traceback = require "lutra.repl.traceback"
+local stack = require "lutra.repl.stack"
 
 local frames = {}
 
 local FIRST, LAST = 100, 20 -- of a deep recursion these are kept: innermost, outermost
-
-local here = debug.getinfo(1, "S").source
-local repl_folder = here:match "^(.*[/\\])frames%.lua$" or "@lutra/repl/"
-local library_folder = repl_folder:match "^(.*[/\\])repl[/\\]$" or "@lutra/"
-
-local breakpoint = library_folder .. "breakpoint.lua"
-
-local function starts(text, prefix) return text:sub(1, #prefix) == prefix end
-
-local function label_of(info, mains)
-  if mains and mains[info.func] then return "cell" end
-  if info.what == "main" then return "main chunk" end
-  if not info.name then return ("function <%s:%d>"):format(info.short_src, info.linedefined) end
-  local kind = info.namewhat == "method" and "method" or "function"
-  return ("%s '%s'"):format(kind, info.name)
-end
 
 -- Names that no one wrote: "(temporary)", and what the prompt adds to a cell.
 local function is_hidden(name) return name:match "^%(" or name:match "^lutra_" end
@@ -73,15 +57,12 @@ end
 -- it is not one to show.
 local function describe(co, level, last, mains)
   local info = debug.getinfo(co, level, "Slnf")
-  if not info or info.what == "C" or starts(info.source, repl_folder)
-      or info.source == breakpoint then
-    return nil
-  end
+  if not info or not stack.is_wanted(info) or info.source == stack.breakpoint then return nil end
   return {
-    label = label_of(info, mains),
+    label = stack.label(info, mains),
     chunk = info.source,
     line = info.currentline,
-    library = starts(info.source, library_folder),
+    library = stack.is_library(info.source),
     height = last - level,
     globals = globals_of(info.func),
   }, info.func
@@ -91,7 +72,7 @@ end
 -- frames. How many levels in the middle of a deep recursion were left out is `skipped` of the frame
 -- before them.
 local function collect(co, mains, make)
-  local last, list = traceback.last_level(co), {}
+  local last, list = stack.last_level(co), {}
   local level = 0
   local function add()
     local frame, func = describe(co, level, last, mains)
@@ -131,7 +112,7 @@ end
 
 -- A frame of `co` that reads and writes the variables of the function `func` that runs there.
 local function make_live(co, frame, func)
-  local function level() return traceback.last_level(co) - frame.height end
+  local function level() return stack.last_level(co) - frame.height end
   local function list() return variables(co, level(), func) end
   local function set(variable, value)
     if variable.kind == "upvalue" then

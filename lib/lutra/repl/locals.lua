@@ -10,7 +10,7 @@
 -- result.
 
 local lexer = require "lutra.repl.lexer"
-local traceback = require "lutra.repl.traceback"
+local stack = require "lutra.repl.stack"
 
 local locals = {}
 locals.__index = locals
@@ -145,7 +145,7 @@ end
 
 -- The level of `f` in `co`: near the outermost, below it a command of the prompt may be.
 local function level_of(co, f)
-  local last = traceback.last_level(co)
+  local last = stack.last_level(co)
   for level = last, math.max(0, last - 20), -1 do
     local info = debug.getinfo(co, level, "f")
     if info and info.func == f then return level end
