@@ -77,11 +77,11 @@ local f = function(t) return t.x.y end local t = {} ; f(t); print(t.x.z)
 local f = function(t) if t then error "a" end end ; do error "b" end
                                                        ^^^^^
 for k in 5 do end
-
+         ^
 setmetatable({}, {__add = function() error "in add" end})()
 
 local x <const> = 1; x = 2
-      ^              ^
+                     ^
 x = = 1
     ^
 x = 'abc
@@ -122,6 +122,16 @@ local net = nn.Linear(2, 3) net(lt.ones(5))
                             ^^^
 require "no.such.module"
 ^^^^^^^
+local y = lt.zeors(3)
+             ^^^^^
+local t = {1, 2} t[0].x = 1
+                  ^
+local t = {} t[nil] = 1
+              ^
+local f = coroutine.wrap(function() local t = nil; return t.x end) f()
+                                                          ^
+x = 1_000
+    ^^^^^
 ]]
   for line, wanted in cases:gmatch "([^\n]+)\n([^\n]*)\n" do
     it("has its marks right: " .. line, function()
@@ -276,6 +286,34 @@ local model = {net = Net()}
 end)
 
 describe("a traceback", function()
+  it("begins at the user's line, also when the library found the mistake", function()
+    has(script "local nn = require('lutra').nn\nlocal net = nn.Linear('x', 2)\n",
+      "innermost call first:\n  /")
+    -- between two frames of the user's it says why one called the other
+    has(script("local nn = require('lutra').nn\nlocal Net = nn.Module:extend 'Net'\n"
+      .. "function Net:forward(x) return x.y.z end\nNet()({})\n"),
+      "\n  (calls inside lutra)\n")
+  end)
+
+  it("calls a script's main chunk so at the prompt, too", function()
+    local path = support.file "error 'bad'\n"
+    has(support.session("", quote(path)).err, ":1: in main chunk\n")
+    has(support.session(":run " .. path .. "\n").err, ":1: in main chunk\n")
+    has(support.session("error 'bad'\n").err, "cell[1]:1: in cell\n")
+    has(support.session(":timeit error 'bad'\n").err, "timeit:1: in cell\n")
+    os.remove(path)
+  end)
+
+  it("tells a function without a name by its place", function()
+    has(script "table.sort({3, 1, 2},\n  function(a, b) return a.x < b.x end)\n",
+      ":2: in function <")
+  end)
+
+  it("names a place once", function()
+    local err = script "local f = coroutine.wrap(function() error 'bad' end) f()"
+    assert.equal(1, select(2, err:match "^[^\n]*":gsub("%.lua:1: ", "")), err)
+  end)
+
   it("of a very deep recursion is short", function()
     local err = script("local function r(n) if n == 0 then error 'x' end r(n - 1) return n end "
       .. "r(190000)")

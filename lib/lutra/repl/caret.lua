@@ -172,8 +172,28 @@ local function of_callee(list, from, to, message, callee)
   return prefer(names(list, from, to, name, kind), function(i) return is_called(list, i) end)
 end
 
+-- What stands between `in` and `do`.
+local function iterated(list, from, to)
+  local within = false
+  return collect(from, to, function(i)
+    local word = list[i].kind == "keyword" and list[i].text
+    if word == "in" or word == "do" then
+      within = word == "in"
+      return false
+    end
+    return within
+  end)
+end
+
 -- The variable that the message names: "attempt to index a nil value (field 'x')".
 local function of_variable(list, from, to, message)
+  if message:find "%(for iterator '" then return iterated(list, from, to) end
+  if message:find "%(field '%?'%)" or message:find "%(field 'integer index'%)"
+      or message:find "^table index is " then
+    return brackets(list, from, to)
+  end
+  local field = message:match " has no field \"([^\"]*)\""
+  if field then return names(list, from, to, field, "field") end
   local kind, name = message:match "%((%a+) '([^']*)'%)"
   if not kind then return {} end
   local test = message:find "^attempt to call" and is_called
@@ -206,7 +226,9 @@ end
 local function of_declaration(list, from, to, message)
   local name = message:match "const variable '([^']*)'" or message:match "attribute '([^']*)'"
     or message:match "^label '([^']*)'" or message:match "label '([^']*)' for"
-  if name then return names(list, from, to, name) end
+  if name then
+    return prefer(names(list, from, to, name), function(i) return text_at(list, i + 1) == "=" end)
+  end
   local word = message:match "'(for)' " or message:match "^(break) outside"
   return word and collect(from, to, function(i) return list[i].text == word end) or {}
 end
@@ -220,8 +242,8 @@ local function of_syntax(list, from, to, message, text)
   if not near then return {} end
   local found = collect(from, to, function(i)
     local token = list[i].text
-    return token == near or list[i].kind == "bad" and token:sub(1, #near) == near
-      or unquoted(token) ~= nil and token:sub(1, #near) == near
+    local in_part = list[i].kind == "bad" or list[i].kind == "number" or unquoted(token) ~= nil
+    return token == near or in_part and token:sub(1, #near) == near
   end)
   if #found < 2 then return found end
   for _, i in ipairs(found) do
@@ -277,7 +299,7 @@ function caret.find(text, number, message, frame)
   if not start then return number, {} end
   local list, from, to = tokens_around(text, number)
   local found = of_syntax(list, from, to, message, text)
-  for _, rule in ipairs {of_callee, of_variable, of_operation, of_declaration, of_title} do
+  for _, rule in ipairs {of_variable, of_callee, of_operation, of_declaration, of_title} do
     if #found > 0 then break end
     found = rule(list, from, to, message, frame and frame.callee)
   end

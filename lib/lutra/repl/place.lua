@@ -10,7 +10,7 @@ local function is_program(name)
   return host.sources[name] ~= nil or name:find "%.lua$" ~= nil or name:find "^%[string " ~= nil
 end
 
---- "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message when it names no place.
+--- "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message when it names none.
 -- Of several the last is where it began: coroutine.wrap puts its own in front. `file` is the path
 -- where that is known in full.
 function places.of(message)

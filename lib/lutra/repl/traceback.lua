@@ -144,10 +144,19 @@ function traceback.message(value)
   return ("a %s was raised as an error%s"):format(type(value), text and ": " .. text or "")
 end
 
+-- Without a place that stands there twice, as after an error within coroutine.wrap.
+local function once(message)
+  local place = message:match "^[^\n:]+:%d+: "
+  while place and message:sub(#place + 1, 2 * #place) == place do
+    message = message:sub(#place + 1)
+  end
+  return message
+end
+
 --- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
 -- `cells` is a set of functions that are called "cell" in it.
 function traceback.format(value, co, cells)
-  local message = traceback.message(value)
+  local message = once(traceback.message(value))
   local place, rest = places.of(message)
   local parts = {message}
   parts[#parts + 1] = attempt(hint, message, co)

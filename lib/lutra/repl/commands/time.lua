@@ -98,7 +98,9 @@ local function compile(session, code)
   end
   host.sources.timeit = code
   if not make then error(why:match "^[^\n]*", 0) end
-  return make()
+  local loop = make()
+  session.mains[loop] = true
+  return loop
 end
 
 local function measure(loop, n)
