@@ -1,21 +1,17 @@
 --- The word that somebody meant: of a list of names the one nearest to what was written.
 --
 -- Idea: letters in the wrong case, and underscores left out, are no misspelling, so that `relu`
--- finds `ReLU`; after that the letters to insert, remove, replace or swap are counted (by the
--- core, with the rule by which it names the fields of tensors).
+-- finds `ReLU`; after that the letters to insert, remove, replace or swap are counted, of which
+-- there may be one for three letters of the word. The core counts them, since it names the fields
+-- of tensors and the arguments of functions by the same rule.
 
 local nearest = {}
 
-local function plain(word) return (word:lower():gsub("_", "")) end
-
---- The nearest to `word` of `names` (a list of strings), or nil when none is near.
+--- The nearest to `word` of `names` (a list of strings), the first in the alphabet of those that
+-- are equally near; nil when none is near.
 function nearest.find(word, names)
   local sorted = table.move(names, 1, #names, 1, {})
   table.sort(sorted)
-  for _, name in ipairs(sorted) do
-    if name ~= word and plain(name) == plain(word) then return name end
-  end
-  if #word < 2 then return nil end -- one letter is near to any other
   local ok, core = pcall(require, "lutra.core")
   local found = ok and core._nearest(word, sorted)
   return found and found ~= word and found or nil

@@ -1,6 +1,7 @@
 /* errors.c: how a failure becomes a Lua error: at the user's line, in the user's words. */
 #include "bindings.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 
 /* Is this a function of the library itself: in C, or in a file under lib/lutra? */
@@ -128,8 +129,20 @@ static int distance(const char *a, const char *b) {
   return d[n % 3][m];
 }
 
+/* Are they the same but for the case of letters and for underscores? */
+static bool same_letters(const char *a, const char *b) {
+  do {
+    while (*a == '_') a++;
+    while (*b == '_') b++;
+    if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+  } while (*a++ && *b++);
+  return true;
+}
+
+/* A third of the letters may be wrong: with more, the name found is another word, no misspelling. */
 void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
-  int limit = ((int)strlen(n->word) + 2) / 3, d = distance(n->word, candidate);
+  int limit = (int)strlen(n->word) / 3;
+  int d = same_letters(n->word, candidate) ? 0 : distance(n->word, candidate);
   if (d > limit || (n->best[0] && d >= n->distance) || strlen(candidate) >= sizeof n->best) return;
   n->distance = d;
   memcpy(n->best, candidate, strlen(candidate) + 1);

@@ -51,6 +51,17 @@ describe("nearest.find", function()
     assert.is_nil(nearest.find("sum", {"sum"}))
   end)
 
+  it("takes no other word for a misspelling", function()
+    local cases = {
+      {"nothing", "string"}, {"numpy", "numel"}, {"load", "log"}, {"xy", "x"}, {"sum", "um_2"},
+      {"a", "T"}, {"x", "X1"},
+    }
+    for _, case in ipairs(cases) do assert.is_nil(nearest.find(case[1], {case[2]}), case[1]) end
+    local lt_message = message_of(function() return lt.ones(2).numpy end)
+    assert.falsy(lt_message:find("did you mean", 1, true), lt_message)
+    assert.truthy(message_of(function() return lt.ones(2).RELU end):find "did you mean \"relu\"")
+  end)
+
   it("wants words", function()
     assert.has_error(function() nearest.find(nil, {"a"}) end)
   end)
