@@ -1,0 +1,224 @@
+/* test_interrupt.c: Ctrl-C in the core: long operations give up, and so do waits for a device; what
+ * they were to make is freed and the inputs stay.
+ *
+ * That an operation gives up is seen by its time beside the time that it takes in full, measured in
+ * the same run: it is told to stop after a twentieth of that and must end before a half.
+ */
+#include "check.h"
+#include "core.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define N ((int64_t)1 << 22)
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static lt_Tensor *do1(lt_OpId op, const lt_Arg *args, int n) { return lt_op1(op, args, n); }
+#define DO(op, ...)                                                                                \
+  do1(LT_OP_##op, (lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg)))
+#define NIL ((lt_Arg){.kind = LT_ARG_NIL})
+#define SIZE(...)                                                                                  \
+  LT_INTS(((const int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8))
+
+/* ---- the operations -------------------------------------------------------------------------- */
+
+static lt_Tensor *x, *wide, *whole, *index_, *mask, *square; /* inputs, made once */
+
+static lt_Tensor *multiply(void) { return DO(mm, A(square), A(square)); }
+static lt_Tensor *multiply_whole(void) { return DO(mm, A(whole), A(whole)); }
+static lt_Tensor *draw(void) { return DO(randn, SIZE(4 * N)); }
+static lt_Tensor *permute(void) { return DO(randperm, A(N)); }
+static lt_Tensor *sort(void) { return DO(sort, A(x), A(0)); }
+static lt_Tensor *first(void) { return DO(topk, A(x), A(N / 16)); }
+static lt_Tensor *scan(void) { return DO(cumsum, A(wide), A(0)); }
+static lt_Tensor *gather(void) { return DO(gather, A(x), A(0), A(index_)); }
+static lt_Tensor *scatter(void) { return DO(scatter_add, A(x), A(0), A(index_), A(x)); }
+static lt_Tensor *pick(void) { return DO(index_select, A(x), A(0), A(index_)); }
+static lt_Tensor *add(void) { return DO(index_add, A(x), A(0), A(index_), A(x)); }
+static lt_Tensor *where(void) { return DO(nonzero, A(mask)); }
+static lt_Tensor *flip(void) { return DO(flip, A(wide), SIZE(0)); }
+static lt_Tensor *cast(void) { return DO(to, A(wide), NIL, lt_arg_dtype(LT_float64)); }
+static lt_Tensor *join(void) { return DO(cat, LT_TENSORS(((lt_Tensor *[]){wide, wide}), 2), A(0)); }
+static lt_Tensor *count(void) { return DO(arange, lt_arg_scalar(lt_scalar_int(8 * N))); }
+static lt_Tensor *soft(void) { return DO(softmax, A(wide), A(0)); }
+
+static const struct {
+  const char *name;
+  lt_Tensor *(*run)(void);
+} operations[] = {
+    {"mm", multiply},
+    {"mm of int64", multiply_whole},
+    {"randn", draw},
+    {"randperm", permute},
+    {"sort", sort},
+    {"topk", first},
+    {"cumsum", scan},
+    {"gather", gather},
+    {"scatter_add", scatter},
+    {"index_select", pick},
+    {"index_add", add},
+    {"nonzero", where},
+    {"flip", flip},
+    {"to", cast},
+    {"cat", join},
+    {"arange", count},
+    {"softmax", soft},
+};
+
+static void make_inputs(void) {
+  x = DO(rand, SIZE(N));
+  wide = DO(rand, SIZE(8 * N));
+  square = DO(rand, SIZE(1500, 1500));
+  whole = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
+  index_ = DO(randperm, A(N));
+  mask = DO(gt, A(wide), lt_arg_scalar(lt_scalar_float(0.5)));
+  CHECK(x && wide && square && whole && index_ && mask);
+}
+
+static void drop_inputs(void) {
+  lt_Tensor *all[] = {x, wide, whole, index_, mask, square};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
+}
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static void *press(void *after) {
+  double seconds = *(double *)after;
+  nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+  atomic_store(&lt_interrupt_flag, true);
+  return NULL;
+}
+
+/* How long the operation goes on; 0 when it was not told in time. */
+static double stopped_time(lt_Tensor *(*run)(void), double after, const char *name) {
+  pthread_t hand;
+  double start = now();
+  pthread_create(&hand, NULL, press, &after);
+  lt_Tensor *t = run();
+  double took = now() - start;
+  pthread_join(hand, NULL);
+  atomic_store(&lt_interrupt_flag, false);
+  if (!t && !strstr(lt_error(), "interrupted"))
+    check_report(__FILE__, __LINE__, "%s: %s", name, lt_error());
+  lt_release(t);
+  return t ? 1e9 : took;
+}
+
+static void long_operations_give_up(void) {
+  make_inputs();
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    double best = 1e9, full = 0;
+    for (int try = 0; try < 5 && best >= full / 2; try++) { /* others may have the processor */
+      double start = now();
+      lt_Tensor *t = operations[i].run();
+      full = now() - start;
+      if (!t) check_report(__FILE__, __LINE__, "%s: %s", operations[i].name, lt_error());
+      lt_release(t);
+      int64_t held = lt_memory_live();
+      best = stopped_time(operations[i].run, full / 20, operations[i].name);
+      CHECK_INT(lt_memory_live(), held);
+    }
+    if (best >= full / 2)
+      check_report(__FILE__, __LINE__, "%s went on for %.1f ms of %.1f", operations[i].name,
+                   best * 1e3, full * 1e3);
+  }
+  drop_inputs();
+}
+
+static void an_op_in_place_fails_and_the_next_works(void) {
+  lt_Tensor *ones = DO(ones, SIZE(N));
+  atomic_store(&lt_interrupt_flag, true);
+  lt_Results r = {0};
+  CHECK(!lt_call(LT_OP_cumsum, false, (lt_Arg[]){A(ones), A(0)}, 2, &r));
+  CHECK(strstr(lt_error(), "interrupted") != NULL);
+  atomic_store(&lt_interrupt_flag, false);
+  lt_Tensor *sum = DO(sum, A(ones));
+  CHECK(sum != NULL);
+  if (sum) CHECK_INT((int64_t) * (float *)lt_tensor_data(sum), N);
+  lt_release(sum);
+  lt_release(ones);
+}
+
+/* ---- products in pieces ---------------------------------------------------------------------- */
+
+/* Each element of a product that is cut is what a product of its row and column alone gives: sums
+ * of small whole numbers are exact in any order. */
+static void large_products_are_whole(void) {
+  const int64_t m = 1500, n = 1300, k = 1100;
+  lt_Arg low = A(-8), high = A(8);
+  lt_Tensor *a = DO(randint, low, high, SIZE(m, k), NIL, lt_arg_dtype(LT_float32));
+  lt_Tensor *b = DO(randint, low, high, SIZE(k, n), NIL, lt_arg_dtype(LT_float32));
+  lt_Tensor *ai = a ? DO(to, A(a), NIL, lt_arg_dtype(LT_int64)) : NULL;
+  lt_Tensor *bi = b ? DO(to, A(b), NIL, lt_arg_dtype(LT_int64)) : NULL;
+  lt_Tensor *c = ai && bi ? DO(mm, A(a), A(b)) : NULL, *ci = c ? DO(mm, A(ai), A(bi)) : NULL;
+  CHECK(ci != NULL);
+  if (ci) {
+    const float *f = lt_tensor_data(c);
+    const int64_t *w = lt_tensor_data(ci);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < m * n; i++) wrong += (int64_t)f[i] != w[i];
+    CHECK_INT(wrong, 0);
+  }
+  lt_Tensor *all[] = {a, b, ai, bi, c, ci};
+  for (int i = 0; i < 6; i++) lt_release(all[i]);
+}
+
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+/* A device that is never done. */
+static bool never(lt_Stream *stream) {
+  (void)stream;
+  return false;
+}
+static bool never_all(const lt_Backend *self, int index) {
+  (void)self;
+  (void)index;
+  return false;
+}
+static bool never_event(lt_Event *event) {
+  (void)event;
+  return false;
+}
+static bool once(lt_Stream *stream) {
+  return stream->index++ > 3; /* its use as a counter is the test's own */
+}
+
+static void waits_give_up(void) {
+  lt_Backend slow = {.stream_query = never, .device_query = never_all, .event_query = never_event};
+  lt_Stream stream = {&slow, 0};
+  lt_Event event = {&slow, 0};
+  double soon = 0.01;
+  for (int kind = 0; kind < 3; kind++) {
+    pthread_t hand;
+    pthread_create(&hand, NULL, press, &soon);
+    CHECK(!(kind == 0   ? lt_wait_stream(&stream)
+            : kind == 1 ? lt_wait_event(&event)
+                        : lt_wait_device(&slow, 0)));
+    CHECK(strstr(lt_error(), "interrupted") != NULL);
+    pthread_join(hand, NULL);
+    atomic_store(&lt_interrupt_flag, false);
+  }
+}
+
+static void waits_end_when_the_device_is_done(void) {
+  lt_Backend quick = {.stream_query = once};
+  lt_Stream stream = {&quick, 0};
+  CHECK(lt_wait_stream(&stream));
+  CHECK(stream.index > 3);
+  lt_Backend none = {.name = "none"};
+  CHECK(lt_wait_device(&none, 0));
+}
+
+int main(void) {
+  RUN(long_operations_give_up);
+  RUN(an_op_in_place_fails_and_the_next_works);
+  RUN(large_products_are_whole);
+  RUN(waits_give_up);
+  RUN(waits_end_when_the_device_is_done);
+  return check_end();
+}
