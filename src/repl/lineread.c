@@ -25,34 +25,32 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-static char *finished_line;                 // what the callback was given
-static bool finished;                       // it was called
-static sigset_t while_waiting;              // the signals that are blocked in pselect
-static volatile sig_atomic_t was_continued; // SIGCONT: the terminal is to be set up again
-static volatile sig_atomic_t was_resized;   // SIGWINCH
+static char *finished_line;    // what the callback was given
+static bool finished;          // it was called
+static sigset_t while_waiting; // the signals that are blocked in pselect
 
 static void on_line(char *line) {
   finished_line = line;
   finished = true;
+  if (line) lt_screen_end(""); // where a key of readline's own has ended the line
   lt_rl.rl_callback_handler_remove();
 }
 
-static void on_sigcont(int sig) {
-  (void)sig;
-  was_continued = 1;
+// What came while waiting: SIGCONT, the terminal is to be set up again; SIGWINCH; SIGTSTP.
+static volatile sig_atomic_t was_continued, was_resized, was_stopped;
+
+static void on_signal(int sig) {
+  if (sig == SIGCONT) was_continued = 1;
+  if (sig == SIGWINCH) was_resized = 1;
+  if (sig == SIGTSTP) was_stopped = 1;
 }
 
-static void on_sigwinch(int sig) {
-  (void)sig;
-  was_resized = 1;
-}
-
-static void handle(int sig, void (*handler)(int)) {
+static void handle(int sig, void (*handler)(int), struct sigaction *before) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  sigaction(sig, &action, NULL);
+  sigaction(sig, &action, before);
 }
 
 // Once, before the first line.
@@ -63,11 +61,12 @@ static void prepare(void) {
   lt_width_locale();
   *lt_rl.rl_catch_sigwinch = 0;
   lt_rl.rl_variable_bind("enable-bracketed-paste", "on"); // .inputrc may turn it off again
+  lt_rl.rl_variable_bind("comment-begin", "--");
   lt_keys_name();
   lt_rl.rl_initialize();
   *lt_rl.rl_redisplay_function = lt_screen_draw; // before, it would turn bracketed paste off
-  handle(SIGCONT, on_sigcont);
-  handle(SIGWINCH, on_sigwinch);
+  handle(SIGCONT, on_signal, NULL);
+  handle(SIGWINCH, on_signal, NULL);
 }
 
 bool lt_repl_pending(void) {
@@ -83,6 +82,21 @@ static void set_terminal_again(void) {
   lt_screen_resized();
 }
 
+// Ctrl-Z: leaves the terminal as a shell wants it, and stops. SIGCONT sets it up again.
+static void stop(void) {
+  was_stopped = 0;
+  lt_screen_below();
+  lt_rl.rl_cleanup_after_signal();
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTSTP);
+  handle(SIGTSTP, SIG_DFL, NULL);
+  raise(SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &signals, NULL); // here
+  pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  handle(SIGTSTP, on_signal, NULL);
+}
+
 bool lt_repl_wait_input(void) {
   for (;;) {
     fd_set input;
@@ -91,6 +105,7 @@ bool lt_repl_wait_input(void) {
     if (pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &while_waiting) > 0) return true;
     if (lt_repl_interrupts()) return false;
     if (errno != EINTR) return false;
+    if (was_stopped) stop();
     if (was_continued) set_terminal_again();
     if (was_resized) {
       was_resized = 0;
@@ -115,11 +130,13 @@ static void key(void) {
 }
 
 static enum lt_repl_read edit_cell(const char *prompt, char **line) {
+  static const int signals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP};
   sigset_t blocked;
+  struct sigaction before;
   sigemptyset(&blocked);
-  sigaddset(&blocked, SIGINT);
-  sigaddset(&blocked, SIGWINCH);
-  sigaddset(&blocked, SIGCONT);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&blocked, signals[i]);
+  handle(SIGTSTP, on_signal, &before);
+  if (before.sa_handler == SIG_IGN) sigaction(SIGTSTP, &before, NULL);
   pthread_sigmask(SIG_BLOCK, &blocked, &while_waiting);
   finished = false;
   finished_line = NULL;
@@ -138,6 +155,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
     break;
   }
   lt_screen_leave();
+  sigaction(SIGTSTP, &before, NULL);
   pthread_sigmask(SIG_SETMASK, &while_waiting, NULL);
   if (!finished_line) return result;
   *line = finished_line;

@@ -512,6 +512,53 @@ for _, columns in ipairs {40, 120} do
     end)
   end)
 
+  describe("the editor", function()
+    local function editing(name, body)
+      local program = support.file("#!/bin/sh\nprintf 'x = 6\\ny = x * 7\\n' >>\"$1\"\n", ".sh")
+      os.execute("chmod +x " .. program)
+      case(name, {environment = "VISUAL=" .. program}, body)
+    end
+
+    editing("of the user is opened by Ctrl-X Ctrl-E", function(s)
+      s:send "z = 1"
+      s:key("C-x", "C-e")
+      shows(s, "[1]> z = 1\n     x = 6\n     y = x * 7")
+      s:key "Enter"
+      s:expect_last "[2]>"
+      s:enter "y + z"
+      s:expect "\n43\n"
+    end)
+
+    case("survives errors in what it asks", function(s)
+      s:enter "package.loaded['lutra.repl.complete'] = {at = function() error {} end};"
+      s:expect_last "[2]>"
+      s:send "pri"
+      s:key "Tab"
+      s:send "nt(6 * 7)"
+      shows(s, "[2]> print(6 * 7)")
+      s:key "Enter"
+      s:expect "\n42\n"
+    end)
+
+    it(("comes back after Ctrl-Z (%d columns)"):format(columns), function()
+      if not screen.available() then return pending "needs tmux" end
+      local s <close> = screen.open{columns = columns, command = "env PS1=shell: sh -i"}
+      s:expect_last "shell:"
+      s:enter(support.quote(support.program))
+      s:expect_last "[1]>"
+      types(s, {"x = {", "6 * 7"})
+      s:key "C-z"
+      s:expect_last "shell:"
+      s:enter "fg"
+      s:wait(function() return s:text():find("fg\n.*%[1%]> x = {\n       6 %* 7") end, "not drawn")
+      s:send " }"
+      s:key "Enter"
+      s:expect_last "[2]>"
+      s:enter "x"
+      s:expect "{42}"
+    end)
+  end)
+
   describe("without readline", function()
     local function goes_on(name, environment)
       case(name, {environment = environment}, function(s)

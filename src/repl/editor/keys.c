@@ -119,6 +119,15 @@ static int on_end(int count, int key) {
   return 0;
 }
 
+// A character to the left. Readline looks for it from the start of the text on, which takes too long
+// in a long cell.
+static int on_left(int count, int key) {
+  if (count < 0) return lt_rl.rl_forward_char(-count, key);
+  if (point() == 0) return lt_rl.rl_ding();
+  for (; count > 0 && point() > 0; count--) lt_walk_left();
+  return 0;
+}
+
 // To the end of the line; at the end it joins the next.
 static int on_kill_line(int count, int key) {
   (void)count, (void)key;
@@ -153,6 +162,12 @@ static int on_tab(int count, int key) {
   free(answer.text);
   free(answer.list);
   return 0;
+}
+
+// In vi's command mode the cursor is on the last character of the word, not behind it.
+static int on_vi_complete(int count, int key) {
+  if (point() < size()) (void)lt_rl.rl_forward_char(1, key);
+  return on_tab(count, key);
 }
 
 static int on_clear(int count, int key) {
@@ -191,6 +206,11 @@ static const struct {
     {"lutra-up", "previous-history", lt_walk_up, {NULL}},
     {"lutra-down", "next-history", lt_walk_down, {NULL}},
     {"lutra-complete", "complete", on_tab, {NULL}},
+    {"lutra-complete", "menu-complete", on_tab, {NULL}},
+    {"lutra-complete", "possible-completions", on_tab, {NULL}},
+    {"lutra-complete", "insert-completions", on_tab, {NULL}},
+    {"lutra-vi-complete", "vi-complete", on_vi_complete, {NULL}},
+    {"lutra-left", "backward-char", on_left, {NULL}},
     {"lutra-home", "beginning-of-line", on_home, {NULL}},
     {"lutra-end", "end-of-line", on_end, {NULL}},
     {"lutra-kill-line", "kill-line", on_kill_line, {NULL}},

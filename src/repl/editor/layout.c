@@ -94,16 +94,39 @@ static void draw_other(struct pen *p, unsigned char c) {
     draw(p, "?", 1, 1);
 }
 
+static unsigned char paint_at(const struct lt_layout_input *in, size_t at) {
+  return in->paint ? in->paint[at] : 0;
+}
+
+// How many characters from `at` on take one byte, one column, and the same colour, and fit into the
+// row; the cursor is at none of them.
+static size_t plain_run(const struct pen *p, size_t at) {
+  const struct lt_layout_input *in = p->input;
+  size_t end = in->point >= at && in->point < in->size ? in->point : in->size, first = at;
+  size_t room = (size_t)(in->columns - column(p));
+  if (end - at > room) end = at + room;
+  unsigned char paint = paint_at(in, at);
+  while (at < end && in->text[at] >= 0x20 && in->text[at] < 0x7F && paint_at(in, at) == paint) at++;
+  return at - first;
+}
+
 static void draw_text(struct pen *p) {
   const struct lt_layout_input *in = p->input;
   for (size_t at = 0; at < in->size;) {
+    size_t run = plain_run(p, at);
+    if (run > 0) {
+      set_code(p, paint_at(in, at));
+      put(p->layout, in->text + at, run, (int)run);
+      at += run;
+      continue;
+    }
     int width;
     size_t n = lt_width_next(in->text + at, in->size - at, &width);
     bool line_end = in->text[at] == '\n', cursor = at == in->point;
     int needs = line_end ? cursor : width < 0 ? 1 : width;
     if (column(p) + needs > in->columns) new_row(p, true);
     if (cursor) set_cursor(p);
-    if (in->paint) set_code(p, line_end ? 0 : in->paint[at]);
+    set_code(p, line_end ? 0 : paint_at(in, at));
     if (line_end)
       new_row(p, false);
     else if (in->text[at] == '\t')

@@ -30,8 +30,11 @@ static bool is_keyword(const char *word, size_t size) {
                                          "false", "for",   "function", "goto", "if",     "in",
                                          "local", "nil",   "not",      "or",   "repeat", "return",
                                          "then",  "true",  "until",    "while"};
+  if (size < 2 || size > 8) return false;
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-    if (strlen(keywords[i]) == size && memcmp(keywords[i], word, size) == 0) return true;
+    if (keywords[i][0] == word[0] && strlen(keywords[i]) == size &&
+        !memcmp(keywords[i], word, size))
+      return true;
   return false;
 }
 

@@ -51,6 +51,7 @@ struct lt_rl_entry {
   FUNCTION(EDIT, int, rl_vi_movement_mode, (int count, int key))                                   \
   FUNCTION(EDIT, int, rl_get_previous_history, (int count, int key))                               \
   FUNCTION(EDIT, int, rl_get_next_history, (int count, int key))                                   \
+  FUNCTION(EDIT, int, rl_forward_char, (int count, int key))                                       \
   FUNCTION(EDIT, int, rl_insert, (int count, int key))                                             \
   FUNCTION(EDIT, struct lt_rl_entry **, history_list, (void))                                      \
   FUNCTION(EDIT, int, where_history, (void))                                                       \

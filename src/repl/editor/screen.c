@@ -9,6 +9,7 @@
 #include "library.h"
 #include "paint.h"
 #include "width.h"
+#include "../repl.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -231,7 +232,7 @@ static void show(size_t text_rows) {
 }
 
 void lt_screen_draw(void) {
-  if (!active) return;
+  if (!active || lt_repl_pending()) return; // the keys that follow draw it
   build(false);
   size_t text_rows = next.count;
   if (!text_rows) return; // no memory
@@ -290,6 +291,13 @@ void lt_screen_end(const char *mark) {
   emit("\r\n", 2);
   flush();
   active = false;
+}
+
+void lt_screen_below(void) {
+  if (!active) return;
+  go_to(made - 1, 0);
+  emit("\r\n", 2);
+  flush();
 }
 
 void lt_screen_leave(void) {

@@ -13,6 +13,9 @@ void lt_screen_draw(void);
 // Shows the whole line, also of a cell taller than the terminal, then `mark`; leaves the cursor below.
 void lt_screen_end(const char *mark);
 
+// The cursor below all of it, for what others are going to write.
+void lt_screen_below(void);
+
 // Ends it without a trace: at the end of input.
 void lt_screen_leave(void);
 

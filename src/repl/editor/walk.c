@@ -31,6 +31,16 @@ static int width(size_t *at) {
   return columns < 0 ? 1 : columns;
 }
 
+void lt_walk_left(void) {
+  size_t at = (size_t)*lt_rl.rl_point, after;
+  do {
+    at--;
+    while (at > 0 && (text()[at] & 0xC0) == 0x80) at--;
+    after = at;
+  } while (at > 0 && width(&after) == 0);
+  *lt_rl.rl_point = (int)at;
+}
+
 static int column(size_t at) {
   int total = 0;
   for (size_t i = lt_walk_line_start(at); i < at;) total += width(&i);
