@@ -162,7 +162,7 @@ end
 local function names_of(parameters)
   local names = {}
   for i, parameter in ipairs(parameters) do names[i] = parameter.name end
-  return table.concat(names, ", ")
+  return names
 end
 
 local function only_names(t)
@@ -178,7 +178,10 @@ local function take_names(title, parameters, options, found)
     if type(key) == "string" then
       local position = parameters[key]
       if not position then
-        fail('%s: no argument is called "%s". It takes: %s', title, key, names_of(parameters))
+        local names = names_of(parameters)
+        local near = require("lutra.nearest").find(key, names)
+        fail('%s: no argument is called "%s"%s. It takes: %s', title, key,
+          near and (' (did you mean "%s"?)'):format(near) or "", table.concat(names, ", "))
       elseif found[position] ~= nil then
         fail('%s: argument "%s" is given twice, by position and by name', title, key)
       end
@@ -195,7 +198,7 @@ local function take_table(title, parameters, t, found)
     local count = #t
     if count > #parameters then
       fail("%s: %d arguments given, it takes at most %d: %s", title, count, #parameters,
-        names_of(parameters))
+        table.concat(names_of(parameters), ", "))
     end
     for i = 1, count do found[i] = t[i] end
   end
@@ -213,7 +216,7 @@ local function gather(title, parameters, ...)
   if named then count = count - 1 end
   if count > #parameters then
     fail("%s: %d arguments given, it takes at most %d: %s", title, count, #parameters,
-      names_of(parameters))
+      table.concat(names_of(parameters), ", "))
   end
   for i = 1, count do found[i] = (select(i, ...)) end
   if named then take_names(title, parameters, last, found) end

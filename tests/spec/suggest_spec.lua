@@ -95,6 +95,13 @@ describe("unknown fields of the library's tables", function()
     end
   end)
 
+  it("are told for arguments, too", function()
+    local message = message_of(function() lt.data.DataLoader({1}, {batchsize = 2}) end)
+    assert.truthy(message:find('"batchsize" (did you mean "batch_size"?). It takes:', 1, true))
+    message = message_of(function() lt.nn.Linear(2, 3, {entirely = 1}) end)
+    assert.truthy(message:find('"entirely". It takes:', 1, true), message)
+  end)
+
   it("leave rawget, assigning and what is loaded when it is read as they were", function()
     assert.is_nil(rawget(lt, "nothing_here"))
     lt.something_new = 1
@@ -170,6 +177,109 @@ describe("advice about errors", function()
       {"return x:shape", "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1])) end
+  end)
+
+  it("knows the syntax of other languages", function()
+    local cases = {
+      {"if not x in t then end", "Lua writes t[x] ~= nil for x in t"},
+      {"if x in t then end", "Lua writes t[x] ~= nil for x in t"},
+      {"local x = 1 print x", "Lua writes print(x) for print x"},
+      {"x = [i for i in range(10)]", "Lua fills a list in a loop: for i = 1, n do t[i] = ... end"},
+      {"if (x == nil) { print(1) }", "Lua writes if ... then ... end, without braces"},
+      {"while (true) { x() }", "Lua writes while ... do ... end, without braces"},
+      {"function f(x) { return x }", "Lua writes function f(x) ... end, without braces"},
+      {"function f(x): return x", "Lua writes function f(x) ... end, without a colon"},
+      {"raise ValueError(1)", "Lua writes error(\"message\") for raise"},
+      {"except:\n  y = 1", "Lua writes local ok, result = pcall(f) for try"},
+      {"x = 1_000", "Lua writes 1000000 or 1e6, without _"},
+      {"x = {1: 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
+      {"x = {'a': 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
+      {"t = (1, 2)", "Lua writes {1, 2} for (1, 2)"},
+      {"global x", "a variable is global where nothing declares it local"},
+      {"assert x == 1", "Lua writes assert(x == 1, \"message\")"},
+      {"x := 5", "Lua writes x = 5 for x := 5"}, {"if x <> y then end", "Lua writes ~= for <>"},
+      {"if x === y then end", "Lua writes == for ==="},
+      {"f = x => x", "Lua writes function(x) return x end; and >= for at least"},
+      {"if x = 1 then end", "Lua writes == to compare"},
+      {"x: int = 3", "Lua declares no types: local x = 3"},
+      {"return x[1, 2]", "a position is x[{1, 2}], a range x[\"1:3, 2\"]"},
+      {"f'{x}'", "Lua writes (\"%d\"):format(x) for f\"{x}\""},
+      {"return '%d' % 5", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
+      {"local function f() self.x = 1 end f()",
+        "self is there only in methods: function Net:forward(x), with a colon"},
+      {"for k in {1} do end", "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
+      {"local lt = require 'lutra' for k in lt.ones(2) do end",
+        "Lua writes for i = 1, #x do ... x[i] ... end"},
+      {"local lt = require 'lutra' local x = lt.ones(2) return x:shape()",
+        "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
+      {"return 1\nprint(2)", "return is the last statement of its block: do return end"},
+      {"local t = {} local x = 1; t.x", "a value by itself is no statement"},
+      {"for i = 1, 2 do\nif i then\n x()\nelse if j then\n y()\nend\nend",
+        "Lua writes elseif in one word; else if opens a block of its own"},
+    }
+    for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1]), case[1]) end
+    assert.is_nil(hint "local t = {1, 2 3}")
+    assert.is_nil(hint "for x in y do local a b end")
+  end)
+
+  it("tells by the indentation which block has no end", function()
+    local function of(text) return hint((text:gsub("\n *|", "\n"))) end
+    assert.equal("by the indentation, the 'for' of line 3 has no end", of [[local function f(x)
+      |  if x then
+      |    for i = 1, 3 do
+      |      print(i)
+      |  end
+      |end]])
+    assert.equal("by the indentation, the 'if' of line 3 has no end", of [[local t = {}
+      |function t.f(x)
+      |  if x then
+      |    x()
+      |end
+      |t.f(1)]])
+    -- where the indentation tells nothing, nothing is said
+    assert.is_nil(of "local function f(x) if x then x()\nend")
+    assert.is_nil(of "if x then\nfor i = 1, 2 do\nx()\nend")
+  end)
+
+  it("names what is nil, where an argument is", function()
+    local start = "local lt = require 'lutra' local h = lt.ones(3) "
+    local cases = {
+      {"return h:sum() + undefined_thing", "undefined_thing is not defined"},
+      {"local counter = 1 return h + conter", "conter is not defined; did you mean 'counter'?"},
+      {"return lt.add(h, sqrt)", "sqrt is not defined; did you mean 'lt.sqrt' or 'math.sqrt'?"},
+      {"return lt.add(h,\n undefined_thing)", "undefined_thing is not defined"},
+      {"local k return lt.add(h, k)", "the variable k is nil"},
+      {"local t = {rate = 1} return h + t.rtae", "t.rtae is nil; did you mean 't.rate'?"},
+      {"for i in ipairs(undefined_thing) do end", "undefined_thing is not defined"},
+      {"string.rep(undefined_thing)", "undefined_thing is not defined"},
+      {"local a = h + undefined_thing", "undefined_thing is not defined"},
+      {"undefined_thing = h + nil", nil}, {"return h + nil", nil},
+      {"local f = function(a) return a end return h + f()", nil},
+      {"local t = {undefined_thing = 1} return h + t.y", nil},
+      {"return h + lt.ones(4), undefined_thing", nil}, -- not about nil
+    }
+    for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
+  end)
+
+  it("knows dots from colons", function()
+    local start = "local lt = require 'lutra' local x = lt.ones(3) local net = lt.nn.Linear(2, 3) "
+    local cases = {
+      {"lt:zeros(3)", "a function of lt is called with a dot: lt.zeros(...)"},
+      {"lt.nn:Linear(2, 3)", "a function of lt.nn is called with a dot: lt.nn.Linear(...)"},
+      {"math:sqrt(2)", "a function of math is called with a dot: math.sqrt(...)"},
+      {"x.reshape(3, 1)", "a method is called with a colon: x:reshape(...)"},
+      {"net.forward(x)", "a method is called with a colon: net:forward(...)"},
+      {"local s = 'a' s.rep(3)", "a method is called with a colon: s:rep(...)"},
+      {"local A = {} A.__index = A function A:f() return self.x.y end local a = setmetatable({}, A)"
+        .. "\na.f(1)", "a method is called with a colon: a:f(...)"},
+      {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil}, {"lt.nn.Linear.forward(net, x)", nil},
+    }
+    for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
+  end)
+
+  it("knows a variable of the name of a field that is not there", function()
+    assert.equal("there is a variable linear, but t.linear was never set",
+      hint "local t, linear = {}, 1 t.linear()")
   end)
 
   it("is not misled by strings and comments", function()

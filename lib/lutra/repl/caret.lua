@@ -257,8 +257,9 @@ end
 local opens = set {"function", "if", "do", "repeat"}
 local closes = set {"end", "until"}
 
--- Which of the tokens from..to are in a function that starts among them: a set of indexes.
-local function in_functions(list, from, to)
+--- Which of the tokens from..to of a list of {kind, text} are in a function that starts among them:
+-- a boolean for each index.
+function caret.in_functions(list, from, to)
   local blocks, functions, inside = {}, 0, {}
   for i = from, to do
     local word = list[i].kind == "keyword" and list[i].text
@@ -304,7 +305,7 @@ function caret.find(text, number, message, frame)
     found = rule(list, from, to, message, frame and frame.callee)
   end
   if frame and #found > 1 then
-    local inside = in_functions(list, from, to)
+    local inside = caret.in_functions(list, from, to)
     found = prefer(found, function(i) return inside[i] == frame.nested end)
   end
   local ranges = {}

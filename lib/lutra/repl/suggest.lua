@@ -5,11 +5,15 @@
 -- another language is in habits.lua. Invariant: nothing of the user's runs, nothing is raised, and
 -- where nothing is near nothing is said.
 
+local code = require "lutra.repl.suggest.code"
 local globals = require "lutra.repl.globals"
 local habits = require "lutra.repl.habits"
 local lexer = require "lutra.repl.lexer"
 local nearest = require "lutra.nearest"
+local places = require "lutra.repl.place"
 local source = require "lutra.repl.source"
+local stack = require "lutra.repl.stack"
+local syntax = require "lutra.repl.suggest.syntax"
 
 local suggest = {}
 
@@ -18,22 +22,7 @@ local function quote(name) return "'" .. name .. "'" end
 
 -- ---- the frame
 
--- The level of `co` that the message is about, else the innermost in Lua; and what is known of it.
-local function find_frame(message, co)
-  local first, known
-  for level = 0, 100 do
-    local info = debug.getinfo(co, level, "Slf")
-    if not info then break end
-    if info.currentline > 0 then
-      if not first then first, known = level, info end
-      local place = ("%s:%d:"):format(info.short_src, info.currentline)
-      if message:find(place, 1, true) then return level, info end
-    end
-  end
-  return first, known
-end
-
--- The variables that are seen at a level: a table of names and {value}.
+-- The variables that the function `info.func` at a level sees: a table of names and {value}.
 local function frame_variables(co, level, info)
   local variables = {}
   for i = 1, 255 do
@@ -95,80 +84,59 @@ local function about_global(name, variables, session)
   return near and did_you_mean(quote(near)) or nil
 end
 
--- ---- fields and methods
+-- ---- together
 
--- Where in the tokens the name stands behind a dot or a colon: a list of places.
-local function find_field(list, name)
-  local found = {}
-  for i = 3, #list do
-    local before = list[i - 1][2]
-    if list[i][1] == "name" and list[i][2] == name and (before == "." or before == ":") then
-      found[#found + 1] = i
-    end
+local function session_here()
+  local repl = package.loaded["lutra.repl"]
+  return type(repl) == "table" and repl.session or nil
+end
+
+-- What is known of the frame at a level: {variables, session, view}.
+local function frame_at(co, level, info)
+  local variables, session = frame_variables(co, level, info), session_here()
+  local text = source.text(info.source)
+  local nested = info.what ~= "main" and info.linedefined == info.currentline
+  return {
+    variables = variables, session = session,
+    view = text and code.view(text, info.currentline, variables, session, nested),
+  }
+end
+
+-- The same of a place whose frame is gone.
+local function frame_of_place(place)
+  local text = place and source.text(places.chunk(place))
+  return {variables = {}, view = text and code.view(text, place.number, {})}
+end
+
+local function about_nil(kind, name, frame)
+  if kind == "global" then
+    local before_string = habits.prefixes[name] and frame.view
+      and frame.view.text:find("%f[%w_]" .. name .. "[\"']")
+    if before_string then return habits.prefixes[name] end
+    return about_global(name, frame.variables, frame.session)
   end
-  return found
-end
-
--- A session as completion wants it, whose variables are those of a frame.
-local function as_session(variables, session)
-  return {locals = {get = function(_, name)
-    if variables[name] then return true, variables[name][1] end
-    if session then return session.locals:get(name) end
-    return false
-  end}}
-end
-
--- The field of `thing` nearest to `name`, or nil.
-local function near_field(thing, name)
-  local names, there = {}, false
-  require("lutra.repl.complete.things").members(thing, function(field)
-    if field == name then there = true end
-    if type(field) == "string" and field:match "^[^_]" then names[#names + 1] = field end
-  end)
-  return not there and nearest.find(name, names) or nil
-end
-
--- Advice about the field `name` that was nil in that line of code.
-local function about_field(name, line, session)
-  local tokens = require "lutra.repl.complete.tokens"
-  local expression = require "lutra.repl.complete.expression"
-  local read = tokens.read(line .. " ")
-  for _, i in ipairs(find_field(read.list, name)) do
-    local first = expression.start(read, i - 2)
-    local place = {read = read, session = session, variables = {}, assigned = {}, depth = 0}
-    local thing = first and expression.resolve(place, first, i - 2)
-    local near = thing and near_field(thing, name)
-    if near then
-      local chain = line:sub(read.list[first][3], read.list[i][3] - 1)
-      return did_you_mean(quote(#chain <= 30 and chain .. near or near))
-    end
+  if kind ~= "field" and kind ~= "method" then return nil end
+  local near, missing
+  if frame.view then near, missing = code.field(frame.view, name) end
+  if near then return did_you_mean(quote(near)) end
+  if missing and kind == "field" and code.has_variable(frame.view, name) then
+    return ("there is a variable %s, but %s was never set"):format(name, missing)
   end
+  return habits.methods[name]
 end
 
--- ---- syntax
-
--- A line without what stands in its strings and comments.
-local function bare(line)
-  local parts = {}
-  for kind, text in lexer.tokens(line) do
-    parts[#parts + 1] = kind == "comment" and "" or kind == "string" and '""' or text
+-- Advice about the call that failed: the one that the frame made, or the one it was made by.
+local function about_call(co, level, info, frame, message)
+  local callee = level > 0 and debug.getinfo(co, level - 1, "n").name
+  local title = message:match "^([%a_][%w_]*): "
+  for _, name in ipairs {callee or title, title} do
+    local advice = frame.view and code.call(frame.view, name)
+    if advice then return advice end
   end
-  return table.concat(parts)
-end
-
-local function about_line(line)
-  local code = bare(line)
-  for _, row in ipairs(habits.lines) do
-    if code:find(row[1]) then return row[2] end
-  end
-end
-
--- The text of the chunk that a message names, and the line.
-local function place_of(message)
-  local name, number = message:match "^(%[string \".-\"%]):(%d+): "
-  if not name then name, number = message:match "([^\n:]+):(%d+): " end
-  if not name then return nil end
-  return source.text("=" .. name) or source.text("@" .. name), tonumber(number)
+  local caller = info.name and debug.getinfo(co, level + 1, "Slnf")
+  if not caller or caller.currentline < 1 or not stack.is_wanted(caller) then return nil end
+  local view = frame_at(co, level + 1, caller).view
+  return view and code.call(view, info.name)
 end
 
 -- Advice about what Lua says itself.
@@ -178,46 +146,23 @@ local function about_message(message)
   end
 end
 
-local function about_syntax(message)
-  if not message:find " near " then return nil end
-  local text, number = place_of(message)
-  for n = number or 0, math.max(1, (number or 0) - 3), -1 do
-    local line = text and source.line(text, n)
-    local advice = line and about_line(line)
-    if advice then return advice end
-  end
-end
-
--- ---- together
-
-local function session_here()
-  local repl = package.loaded["lutra.repl"]
-  return type(repl) == "table" and repl.session or nil
-end
-
-local function about_nil(kind, name, message, co)
-  local session = session_here()
-  local level, info
-  if co then level, info = find_frame(message, co) end
-  local variables = level and frame_variables(co, level, info) or {}
-  if kind == "global" then return about_global(name, variables, session) end
-  if kind ~= "field" and kind ~= "method" then return nil end
-  local text, number
-  if info then
-    text, number = source.text(info.source), info.currentline
-  else
-    text, number = place_of(message)
-  end
-  local line = text and source.line(text, number)
-  local near = line and about_field(name, line, as_session(variables, session))
-  return near or habits.methods[name]
-end
-
 local function advise(message, co)
-  if type(message) ~= "string" or message:find("did you mean", 1, true) then return nil end
-  local kind, name = message:match "a nil value %((%a+) '(.-)'%)"
-  if kind then return about_nil(kind, name, message, co) end
-  return about_syntax(message) or about_message(message)
+  if type(message) ~= "string" then return nil end
+  local place, rest = places.of(message)
+  local level, info
+  if co then level, info = stack.level_of(co, place, places.blames_library(message)) end
+  local frame = level and frame_at(co, level, info) or frame_of_place(place)
+  local advice = level and about_call(co, level, info, frame, rest)
+  if advice or message:find("did you mean", 1, true) then return advice end
+  local kind, name = rest:match "a nil value %((%a+) '(.-)'%)"
+  if kind and name ~= "?" then return about_nil(kind, name, frame) end
+  advice = syntax.hint(message) or about_message(rest)
+  local speaks_of_nil = rest:find "%f[%w]nil%f[^%w]" or rest:find " is missing"
+    or rest:find "got no value"
+  if advice or not speaks_of_nil or not level or not frame.view then return advice end
+  return code.nil_names(frame.view, function(undefined)
+    return about_global(undefined, frame.variables, frame.session)
+  end)
 end
 
 --- Advice about an error: `message` as Lua raised it, in coroutine `co` (nil: a chunk that did not

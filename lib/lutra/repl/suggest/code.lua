@@ -1,0 +1,250 @@
+--- What the code of a line that failed tells: which of its names are nil, and whether a dot stands
+-- there for a colon.
+--
+-- A view is what completion's expression.resolve takes: the tokens of the line -- and of the next
+-- ones, while a bracket is open -- with the variables that its function sees. Invariant: nothing
+-- of the user's runs.
+
+local caret = require "lutra.repl.caret"
+local expression = require "lutra.repl.complete.expression"
+local globals = require "lutra.repl.globals"
+local nearest = require "lutra.nearest"
+local source = require "lutra.repl.source"
+local things = require "lutra.repl.complete.things"
+local tokens = require "lutra.repl.complete.tokens"
+
+local is, name_at = tokens.is, tokens.name
+local code = {}
+
+local MOST_LINES = 20
+
+-- Line `number` with those that its open brackets reach over.
+local function statement(text, number)
+  local line = source.line(text, number)
+  for n = number + 1, number + MOST_LINES do
+    local read = line and tokens.read(line .. "\n")
+    local more = read and (#read.open > 0 or read.inside == "string") and source.line(text, n)
+    if not more then break end
+    line = line .. "\n" .. more
+  end
+  return line
+end
+
+--- A view of line `number` of `text`. `variables` are {value} by name; `session` is the prompt's
+-- or nil; `nested`: does the function that ran start in this line? Nil when there is no such line.
+function code.view(text, number, variables, session, nested)
+  local line = statement(text, number)
+  if not line then return nil end
+  local function get(_, name)
+    if variables[name] then return true, variables[name][1] end
+    if session then return session.locals:get(name) end
+    return false
+  end
+  return {
+    text = line, nested = nested or false, read = tokens.read(line .. " "),
+    session = {locals = {get = get}}, variables = {}, assigned = {}, depth = 0,
+  }
+end
+
+-- The text of the tokens first..last.
+local function written(view, first, last)
+  local list = view.read.list
+  return view.text:sub(list[first][3], list[last][3] + #list[last][2] - 1)
+end
+
+-- What stands before the dot or colon at token `at`: its thing, and its text where that is short.
+local function owner(view, at)
+  local first = expression.start(view.read, at - 1)
+  local thing = first and expression.resolve(view, first, at - 1)
+  if not thing then return nil end
+  local text = written(view, first, at - 1)
+  return thing, #text <= 30 and text or nil
+end
+
+-- ---- fields
+
+-- The field of `thing` nearest to `name`, or nil; and is there one of that name?
+local function near_field(thing, name)
+  local names, there = {}, false
+  things.members(thing, function(field)
+    if field == name then there = true end
+    if type(field) == "string" and field:match "^[^_]" then names[#names + 1] = field end
+  end)
+  return not there and nearest.find(name, names) or nil, there
+end
+
+--- The field or method `name`, which the line reads and which is nil: what it is nearest to, as it
+-- would be written, or nil; and how it is written where it is not there at all, or nil.
+function code.field(view, name)
+  local list, missing = view.read.list, nil
+  for i = 3, #list do
+    local member = is(list, i - 1, ".") or is(list, i - 1, ":")
+    local thing, text = nil, nil
+    if member and name_at(list, i) == name then thing, text = owner(view, i - 1) end
+    if thing then
+      local near, there = near_field(thing, name)
+      local before = text and text .. list[i - 1][2] or ""
+      if near then return before .. near end
+      if not there then missing = before .. name end
+    end
+  end
+  return nil, missing
+end
+
+-- ---- names that are nil
+
+-- Adds the names from token i on, which commas part, to `found`.
+local function add_names(list, i, found)
+  while name_at(list, i) do
+    found[name_at(list, i)] = true
+    if is(list, i + 1, "<") then i = i + 3 end
+    if not is(list, i + 1, ",") then return end
+    i = i + 2
+  end
+end
+
+-- The names that the tokens declare: they are not there before, or in another function only.
+local function declared(list)
+  local found = {}
+  for i = 1, #list do
+    if is(list, i, "local") or is(list, i, "for") then add_names(list, i + 1, found) end
+    if is(list, i, "function") then
+      if is(list, i - 1, "local") then add_names(list, i + 1, found) end
+      local open = i + 1
+      while list[open] and not is(list, open, "(") do open = open + 1 end
+      add_names(list, open + 1, found)
+    end
+  end
+  return found
+end
+
+-- The tokens that are assigned to, or are the key in a table: a set of places.
+local function targets(read)
+  local list, found, depth = read.list, {}, 0
+  for i = 1, #list do
+    if list[i][1] == "op" and list[i][2]:match "^[%(%[{]$" then depth = depth + 1 end
+    if list[i][1] == "op" and list[i][2]:match "^[%)%]}]$" then depth = depth - 1 end
+    if is(list, i, "=") then
+      local at = i - 1
+      while name_at(list, at) do
+        found[at] = true
+        at = depth == 0 and is(list, at - 1, ",") and at - 2 or 0
+      end
+    end
+  end
+  return found
+end
+
+-- Is the token in a function that starts in these lines? As a set of places.
+local function inner_functions(list)
+  local plain = {}
+  for i, token in ipairs(list) do plain[i] = {kind = token[1], text = token[2]} end
+  return caret.in_functions(plain, 1, #plain)
+end
+
+-- The names that the function reads in these lines: a list of {place, name, member}.
+local function names_read(view)
+  local list, found = view.read.list, {}
+  local inside, hidden, assigned = inner_functions(list), declared(list), targets(view.read)
+  for i = 1, #list do
+    local name = name_at(list, i)
+    local member = is(list, i - 1, ".") or is(list, i - 1, ":")
+    local elsewhere = hidden[name] and not member and not view.session.locals:get(name)
+    if name and not assigned[i] and inside[i] == view.nested and not elsewhere then
+      found[#found + 1] = {i, name, member}
+    end
+  end
+  return found
+end
+
+-- Is there a variable of that name, and its value.
+local function variable(view, name)
+  local there, value = view.session.locals:get(name)
+  if there then return true, value end
+  value = rawget(_G, name)
+  if value == nil then value = globals.get(name) end
+  return value ~= nil, value
+end
+
+--- Is there a variable of that name which is not nil?
+function code.has_variable(view, name)
+  return select(2, variable(view, name)) ~= nil
+end
+
+--- What the line has that is nil, as text, or nil. `advise(name)` gives advice about an undefined
+-- name, or nil.
+function code.nil_names(view, advise)
+  local _, environment = view.session.locals:get "_ENV"
+  if environment ~= nil and environment ~= _G then return nil end
+  local names, unset = names_read(view), nil
+  for _, row in ipairs(names) do
+    local there, value = variable(view, row[2])
+    if not row[3] and not there then
+      local advice = advise(row[2])
+      return row[2] .. " is not defined" .. (advice and "; " .. advice or "")
+    end
+    if not row[3] and value == nil then unset = unset or row[2] end
+  end
+  for _, row in ipairs(names) do
+    local thing, text = nil, nil
+    if row[3] then thing, text = owner(view, row[1] - 1) end
+    local near = text and type(thing.value) == "table" and near_field(thing, row[2])
+    if near then return ("%s.%s is nil; did you mean '%s.%s'?"):format(text, row[2], text, near) end
+  end
+  return unset and ("the variable %s is nil"):format(unset)
+end
+
+-- ---- dots and colons
+
+local libraries = {
+  "math", "string", "table", "os", "io", "utf8", "coroutine", "lutra", "lutra.nn",
+  "lutra.nn.functional", "lutra.nn.init", "lutra.optim", "lutra.data", "lutra.cuda",
+}
+
+local function is_library(value)
+  for _, name in ipairs(libraries) do
+    if type(value) == "table" and rawequal(value, package.loaded[name]) then return true end
+  end
+  return false
+end
+
+-- Has the value a method of that name: a function of its class, not of its own?
+local function has_method(thing, name)
+  local value = thing.value
+  if type(value) == "table" then
+    local state = things.module_state(value)
+    if not debug.getmetatable(value) or things.is_class(value) or rawget(value, name) ~= nil
+        or state and rawget(state.fields, name) ~= nil then
+      return false
+    end
+  elseif not (thing.like or things.is_tensor(value) or type(value) == "string") then
+    return false
+  end
+  local method = things.field(thing, name)
+  return method ~= nil and type(method.value) == "function"
+end
+
+local function is_called(list, i)
+  return is(list, i, "(") or is(list, i, "{") or list[i] ~= nil and list[i][1] == "string"
+end
+
+--- Advice about a call of `name` in the line that has a dot for a colon, or the other way round;
+-- nil where there is none.
+function code.call(view, name)
+  local list = view.read.list
+  for i = 3, #list do
+    local colon, dot = is(list, i - 1, ":"), is(list, i - 1, ".")
+    if (colon or dot) and name_at(list, i) == name and is_called(list, i + 1) then
+      local thing, text = owner(view, i - 1)
+      if thing and text and colon and is_library(thing.value) then
+        return ("a function of %s is called with a dot: %s.%s(...)"):format(text, text, name)
+      end
+      local itself = name_at(list, i + 2) == "self" or text and name_at(list, i + 2) == text
+      if thing and text and dot and not itself and has_method(thing, name) then
+        return ("a method is called with a colon: %s:%s(...)"):format(text, name)
+      end
+    end
+  end
+end
+
+return code

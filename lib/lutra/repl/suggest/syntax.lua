@@ -1,0 +1,106 @@
+--- Advice about code that is no Lua: what another language writes so, and which block has no end.
+
+local habits = require "lutra.repl.habits"
+local lexer = require "lutra.repl.lexer"
+local places = require "lutra.repl.place"
+local source = require "lutra.repl.source"
+
+local syntax = {}
+
+local LINES_ABOVE = 3   -- of the one that Lua names are looked at, too
+local LARGEST = 1 << 20 -- bytes of a text whose blocks are looked at
+
+-- A line without what stands in its strings and comments.
+local function bare(line)
+  local parts = {}
+  for kind, text in lexer.tokens(line) do
+    parts[#parts + 1] = kind == "comment" and "" or kind == "string" and '""' or text
+  end
+  return table.concat(parts)
+end
+
+local function about_line(line)
+  local code = bare(line)
+  for _, row in ipairs(habits.lines) do
+    if code:find(row[1]) then return row[2] end
+  end
+end
+
+local function about_lines(text, number)
+  for n = number, math.max(1, number - LINES_ABOVE), -1 do
+    local line = source.line(text, n)
+    local advice = line and about_line(line)
+    if advice then return advice end
+  end
+end
+
+-- The tokens of a text with what blocks are told by: {text, line, indent, first = is it the first
+-- of its line}.
+local function laid_out(text)
+  local list, line, at, seen = {}, 1, 1, 0
+  for _, token in ipairs(lexer.significant(text)) do
+    while true do
+      local newline = text:find("\n", at, true)
+      if not newline or newline > token[3] then break end
+      line, at = line + 1, newline + 1
+    end
+    local indent = #text:match("^[ \t]*", at):gsub("\t", "    ")
+    list[#list + 1] = {text = token[1] == "keyword" and token[2] or "", line = line,
+      indent = indent, first = line > seen}
+    seen = line
+  end
+  return list
+end
+
+-- Of the blocks in the tokens the first that, by the indentation, the `end` of another one closes.
+local function unclosed(list)
+  local open, loop = {}, nil
+  for _, token in ipairs(list) do
+    local word = token.text
+    if word == "for" or word == "while" then
+      loop = token
+    elseif word == "do" or word == "function" or word == "if" or word == "repeat" then
+      open[#open + 1] = word == "do" and loop or token
+      if word == "do" then loop = nil end
+    elseif word == "end" or word == "until" then
+      local block = table.remove(open)
+      if block and token.first and token.indent < block.indent then return block end
+    end
+  end
+end
+
+local function has_else_if(list)
+  for i = 2, #list do
+    local before = list[i - 1]
+    if list[i].text == "if" and before.text == "else" and before.line == list[i].line then
+      return true
+    end
+  end
+end
+
+local function about_end(text)
+  if #text > LARGEST then return nil end
+  local list = laid_out(text)
+  if has_else_if(list) then return habits.else_if end
+  local block = unclosed(list)
+  return block and ("by the indentation, the '%s' of line %d has no end"):format(block.text,
+    block.line)
+end
+
+local ends_block = {["end"] = true, ["else"] = true, ["elseif"] = true, ["until"] = true}
+
+--- Advice about Lua's message for a chunk that did not load, or nil.
+function syntax.hint(message)
+  local near = message:match " near '?(.-)'?$"
+  if not near then return nil end
+  local place = places.of(message)
+  local text = place and source.text(places.chunk(place))
+  local advice = text and about_lines(text, place.number)
+  if advice then return advice end
+  if message:find "'end' expected" and near == "<eof>" then return text and about_end(text) end
+  -- A block ends before its end only behind a return.
+  local closes = message:find "<eof> expected" or message:find "'end' expected"
+  if closes and not ends_block[near] then return habits.after_return end
+end
+
+return syntax
