@@ -10,10 +10,8 @@ local nearest = {}
 --- The nearest to `word` of `names` (a list of strings), the first in the alphabet of those that
 -- are equally near; nil when none is near.
 function nearest.find(word, names)
-  local sorted = table.move(names, 1, #names, 1, {})
-  table.sort(sorted)
   local ok, core = pcall(require, "lutra.core")
-  local found = ok and core._nearest(word, sorted)
+  local found = ok and core._nearest(word, names)
   return found and found ~= word and found or nil
 end
 

@@ -139,11 +139,14 @@ static bool same_letters(const char *a, const char *b) {
   return true;
 }
 
-/* A third of the letters may be wrong: with more, the name found is another word, no misspelling. */
+/* A third of the letters may be wrong: with more, the name found is another word, no misspelling.
+ * Of names equally near it is the first in the alphabet, in whatever order they come. */
 void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
   int limit = (int)strlen(n->word) / 3;
   int d = same_letters(n->word, candidate) ? 0 : distance(n->word, candidate);
-  if (d > limit || (n->best[0] && d >= n->distance) || strlen(candidate) >= sizeof n->best) return;
+  if (d > limit || strlen(candidate) >= sizeof n->best) return;
+  if (n->best[0] && (d > n->distance || (d == n->distance && strcmp(candidate, n->best) >= 0)))
+    return;
   n->distance = d;
   memcpy(n->best, candidate, strlen(candidate) + 1);
 }

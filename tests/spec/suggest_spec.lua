@@ -35,6 +35,7 @@ end
 describe("nearest.find", function()
   it("counts letters that are missing, wrong, too many or swapped", function()
     local names = {"matmul", "softmax", "transpose"}
+    assert.equal("relu", nearest.find("relu6x", {"relu_", "relu", "reluu"}))
     for _, word in ipairs {"matmull", "matmu", "matnul", "mtamul"} do
       assert.equal("matmul", nearest.find(word, names))
     end
@@ -272,7 +273,7 @@ describe("advice about errors", function()
       {"local s = 'a' s.rep(3)", "a method is called with a colon: s:rep(...)"},
       {"local A = {} A.__index = A function A:f() return self.x.y end local a = setmetatable({}, A)"
         .. "\na.f(1)", "a method is called with a colon: a:f(...)"},
-      {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil}, {"lt.nn.Linear.forward(net, x)", nil},
+      {"x.sum()", nil}, {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil}, {"lt.nn.Linear.forward(net, x)", nil},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
   end)

@@ -153,6 +153,7 @@ local function advise(message, co)
   if co then level, info = stack.level_of(co, place, places.blames_library(message)) end
   local frame = level and frame_at(co, level, info) or frame_of_place(place)
   local advice = level and about_call(co, level, info, frame, rest)
+  if message:find("call it as", 1, true) then return nil end
   if advice or message:find("did you mean", 1, true) then return advice end
   local kind, name = rest:match "a nil value %((%a+) '(.-)'%)"
   if kind and name ~= "?" then return about_nil(kind, name, frame) end
