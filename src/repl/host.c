@@ -21,7 +21,9 @@ static int host_resume(lua_State *L) {
   int nargs = lua_gettop(L) - 1, nres = 0;
   if (!lua_checkstack(co, nargs)) return luaL_error(L, "too many arguments to resume");
   lua_xmove(L, co, nargs);
+  lt_repl_state_reserve(L);
   int status = lt_repl_resume(L, co, nargs, &nres);
+  if (status == LUA_ERRMEM) lt_repl_state_relieve(L);
   if (status == LUA_OK) {
     luaL_checkstack(L, nres + 1, "too many results");
     lua_pushboolean(L, 1);

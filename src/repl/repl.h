@@ -84,6 +84,11 @@ void lt_repl_history_add(const char *entry);
 lua_State *lt_repl_state_open(void);
 void lt_repl_state_close(lua_State *L);
 
+// Keep some memory back from the code that is going to run, and give it up again when that code has
+// ended without memory, so that its end can be told.
+void lt_repl_state_reserve(lua_State *L);
+void lt_repl_state_relieve(lua_State *L);
+
 // ---- host.c
 
 // Opens the module "lutra.repl.host", which is also left in package.loaded.

@@ -5,6 +5,9 @@
 // collector frees in bursts; malloc's caches hold a few blocks of a size, these lists hold all.
 // Larger blocks are malloc's. One state runs in one thread, so nothing is locked.
 //
+// So that the prompt can go on when memory is out, some is kept in reserve, which the code that ran
+// out does not get: it is given up after that code has ended, and taken again before the next.
+//
 // The invariant: a block of class c is (c + 1) * STEP bytes, and in no list while it is in use.
 #include "repl.h"
 
@@ -22,7 +25,8 @@ enum {
   STEP = 16,                    // bytes between size classes, and the alignment of blocks
   LARGEST = LT_DEBUG ? 0 : 256, // of the blocks kept in classes; sanitizers want to see each one
   CLASSES = 256 / STEP,
-  CHUNK = 64 << 10 // bytes taken from malloc at a time
+  CHUNK = 64 << 10, // bytes taken from malloc at a time
+  RESERVE = 4 << 20 // bytes that are kept back
 };
 
 struct chunk {
@@ -34,6 +38,7 @@ struct heap {
   void *free[CLASSES];  // each block's first word names the next
   struct chunk *chunks; // the newest first; blocks are cut from its end
   size_t left;          // bytes of it that are not cut yet
+  void *reserve;        // or NULL
 };
 
 static size_t class_of(size_t size) { return (size - 1) / STEP; }
@@ -111,6 +116,23 @@ struct state {
   bool warnings;
 };
 
+static struct heap *heap_of(lua_State *L) {
+  void *owner;
+  lua_getallocf(L, &owner);
+  return owner; // a state begins with its heap
+}
+
+void lt_repl_state_reserve(lua_State *L) {
+  struct heap *h = heap_of(L);
+  if (!h->reserve) h->reserve = malloc(RESERVE);
+}
+
+void lt_repl_state_relieve(lua_State *L) {
+  struct heap *h = heap_of(L);
+  free(h->reserve);
+  h->reserve = NULL;
+}
+
 lua_State *lt_repl_state_open(void) {
   struct state *s = calloc(1, sizeof *s);
   lua_State *L = s ? lua_newstate(allocate, s) : NULL;
@@ -132,6 +154,7 @@ void lt_repl_state_close(lua_State *L) {
   lua_getallocf(L, &owner);
   struct state *s = owner;
   lua_close(L);
+  free(s->heap.reserve);
   while (s->heap.chunks) {
     struct chunk *next = s->heap.chunks->next;
     free(s->heap.chunks);

@@ -71,6 +71,7 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   w->open[depth] = self;
   luaL_checkstack(L, 6, "nested tables");
   for (int64_t k = 1; k <= n; k++) {
+    lt_lua_go_on(L, k);
     w->at[depth] = k;
     lua_rawgeti(L, i, k);
     walk(L, w, lua_gettop(L), depth + 1, first && k == 1);
@@ -95,6 +96,7 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
     return out + lt_dtype_size(dtype);
   }
   for (int64_t k = 1; k <= w->shape[depth]; k++) {
+    lt_lua_go_on(L, k);
     w->at[depth] = k;
     lua_rawgeti(L, i, k);
     out = store(L, w, lua_gettop(L), depth + 1, dtype, out);
@@ -213,6 +215,7 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   luaL_checkstack(L, 3, "nested tables");
   lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
   for (int64_t k = 0; k < n; k++) {
+    lt_lua_go_on(L, k);
     push_level(L, t, dim + 1, data + k * t->strides[dim] * (int64_t)size, size);
     lua_rawseti(L, -2, k + 1);
   }

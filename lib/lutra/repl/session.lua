@@ -63,9 +63,14 @@ function session:guard(f, on_failure, ...)
     self.failure = took and failed or self.failure
   end
   local ok, text = pcall(traceback.format, results[2], co, mains)
-  if on_failure then pcall(on_failure, co) end
+  local no_memory = results[2] == "not enough memory" -- then what the code had made must go
+  if on_failure and not no_memory then pcall(on_failure, co) end
   host.clear_interrupts()
   host.reset(co)
+  if no_memory then
+    co, self.failure = nil, nil -- luacheck: ignore co
+    collectgarbage()
+  end
   self:complain(ok and text or traceback.message(results[2]))
   return false
 end
