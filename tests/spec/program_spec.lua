@@ -195,14 +195,13 @@ error "x"]]
     has(result.err, "3 | x:reshape(7)")
   end)
 
-  it("shows calls of the library as one line", function()
+  it("shows the user's line where the library found the mistake", function()
     local result, path = script [[
 local lt = require "lutra"
 local net = lt.nn.Sequential(lt.nn.Linear(2, 3), lt.nn.Linear(5, 2))
 local y = net(lt.ones(1, 2))]]
     has(result.err, ("lutra: %s:3: Linear"):format(path))
-    has(result.err, "\nTraceback, the innermost call first:\n  (calls inside lutra)\n"
-      .. ("  %s:3: in main chunk\n"):format(path))
+    has(result.err, ("Traceback, the innermost call first:\n  %s:3: in main chunk\n"):format(path))
     has(result.err, "  >    3 | local y = net(lt.ones(1, 2))\n         |           ^^^\n")
   end)
 
@@ -259,6 +258,13 @@ describe("the prompt", function()
     assert.equal("nil\n", session("nil\n").out)
     assert.equal("", session("x = 1\nlocal y = 2\n\n-- a comment\n").out)
     assert.equal("hello\n", session("print 'hello'\n").out)
+  end)
+
+  it("shows the value behind the last semicolon, as that of a last line", function()
+    local result = support.session("x = 5; x + 1\nlocal y = 2; y = 3; y\nx = 1; x;\nx = 'a;b'\n"
+      .. "local t = {1; 2}\nfor i = 1, 2 do x = i; x = 2 end\n")
+    assert.equal("6\n3\n", result.out)
+    assert.equal("", result.err)
   end)
 
   it("is silent after a semicolon, but keeps the value", function()

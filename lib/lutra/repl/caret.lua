@@ -188,8 +188,8 @@ end
 -- The variable that the message names: "attempt to index a nil value (field 'x')".
 local function of_variable(list, from, to, message)
   if message:find "%(for iterator '" then return iterated(list, from, to) end
-  if message:find "%(field '%?'%)" or message:find "%(field 'integer index'%)"
-      or message:find "^table index is " then
+  local by_key = message:find "%(field '%?'%)" or message:find "%(field 'integer index'%)"
+  if by_key and message:find "^attempt to index" or message:find "^table index is " then
     return brackets(list, from, to)
   end
   local field = message:match " has no field \"([^\"]*)\""

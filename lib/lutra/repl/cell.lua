@@ -1,9 +1,9 @@
 --- From the text of a cell to a function: is it complete, is its value to be shown.
 --
 -- A cell is what a person enters at one prompt: an expression, statements, or statements whose last
--- line is an expression. The rule for "not finished yet": Lua's message for the cell, read as an
--- expression or as statements, ends at <eof> -- except for an unfinished quoted string, which no
--- further line can finish.
+-- line, or what follows their last semicolon, is an expression. The rule for "not finished yet":
+-- Lua's message for the cell, read as an expression or as statements, ends at <eof> -- except for an
+-- unfinished quoted string, which no further line can finish.
 
 local lexer = require "lutra.repl.lexer"
 
@@ -33,12 +33,12 @@ local function is_expression_from(text, at)
   end) ~= nil
 end
 
--- "x = 1\nx" -> "x = 1\nreturn x" when the last lines are an expression of their own. They must
--- start with a word or a number: a line that starts with an operator, a bracket or a string goes on
--- the statement before it.
+-- "x = 1\nx" -> "x = 1\nreturn x" when the last lines, or what follows a semicolon, are an
+-- expression of their own. They must start with a word or a number: a line that starts with an
+-- operator, a bracket or a string goes on the statement before it.
 local function return_last_lines(text, load_text)
   local starts = {}
-  for at in text:gmatch "\n()" do starts[#starts + 1] = at end
+  for at in text:gmatch "[\n;]()" do starts[#starts + 1] = at end
   for i = #starts, 1, -1 do
     local at = starts[i]
     if text:match("^%s*[%w_#]", at) and not text:match("^%s*return%f[^%w_]", at)
