@@ -1,6 +1,6 @@
-"""What a person at the prompt waits for: the program's start, a keystroke, Ctrl-C.
+"""What a person at the prompt waits for: the program's start, a keystroke, completion, Ctrl-C.
 
-usage: prompt.py PROGRAM [start | keys | interrupts [NAME...]]
+usage: prompt.py PROGRAM [start | keys | completion | interrupts [NAME...]]
 
 Talks to PROGRAM on a pseudo-terminal and prints one line a measurement: `name <tab> milliseconds`.
 Where lua5.4, python3 or ipython are installed, their starts stand beside ours.
@@ -150,9 +150,35 @@ def keys(program):
     terminal.close()
 
 
+# ---- completion
+
+COMPLETION = '''
+local clock, complete = require("lutra.core").clock, require "lutra.repl.complete"
+local session = require("lutra.repl.session").new()
+for i = 1, 10000 do _G[("global_%d"):format(i)] = i end
+for _, row in ipairs {{"of 10,000 globals", "glob"}, {"of one of them", "global_999"},
+    {"of a tensor's methods", "lt.ones(3):s"}} do
+  local best = math.huge
+  for _ = 1, 11 do
+    local from = clock()
+    complete.at(row[2], #row[2], session)
+    best = math.min(best, clock() - from)
+  end
+  print(("completion %s\t%.3f"):format(row[1], best * 1e3))
+end
+'''
+
+
+def completion(program):
+    print(subprocess.run([program, "-e", COMPLETION], capture_output=True, text=True,
+                         check=True).stdout, end="", flush=True)
+
+
 # ---- interrupts: Ctrl-C half a second after the cell began, until the next prompt
 
 BIG = "x = lt.rand(1<<28)"  # 1 GiB
+QUEUED = ["x = lt.rand({1 << 20}, {device = 'cuda'}); lt.cuda.synchronize()",
+          "for _ = 1, 100 do x:sort() end"]
 INTERRUPTS = [
     # name, cells before, the cell, environment
     ("loop", [], "while true do end"),
@@ -165,8 +191,8 @@ INTERRUPTS = [
     ("matmul of int64 1500", ["x = lt.ones({1500, 1500}, {dtype = 'int64'})"], "x:mm(x)"),
     ("bmm", ["x = lt.rand(40, 1600, 1600)"], "x:bmm(x)"),
     ("randn", [], "lt.randn(1<<28)"),
-    ("rand float64", [], "lt.rand({1<<27}, {dtype = 'float64'})"),
-    ("randint", [], "lt.randint(1, 1000, {1<<27})"),
+    ("rand float64", [], "for _ = 1, 20 do lt.rand({1<<27}, {dtype = 'float64'}) end"),
+    ("randint", [], "for _ = 1, 20 do lt.randint(1, 1000, {1<<27}) end"),
     ("randperm", [], "lt.randperm(1<<25)"),
     ("bernoulli", ["x = lt.full({1<<27}, 0.5)"], "x:bernoulli()"),
     ("multinomial", ["x = lt.rand(1<<24)"], "x:multinomial(1<<24, {replacement = true})"),
@@ -176,13 +202,12 @@ INTERRUPTS = [
     ("sort columns", ["x = lt.rand(1<<13, 1<<13)"], "x:sort(1)"),
     ("topk", ["x = lt.rand(1<<26)"], "x:topk(1<<22)"),
     ("argsort", ["x = lt.rand(1<<26)"], "x:argsort()"),
-    ("unique", ["x = lt.rand(1<<25)"], "x:unique()"),
     ("cumsum", ["x = lt.rand(1<<29)"], "for _ = 1, 3 do x:cumsum(1) end"),
     ("cumsum columns", ["x = lt.rand(1<<14, 1<<14)"], "x:cumsum(1)"),
     ("sum", [BIG], "for i = 1, 100 do x:sum() end"),
     ("max", [BIG], "for i = 1, 100 do x:max() end"),
     ("argmax", [BIG], "for i = 1, 100 do x:argmax() end"),
-    ("softmax", [BIG], "x:softmax(1)"),
+    ("softmax", [BIG], "for _ = 1, 20 do x:softmax(1) end"),
     ("std", [BIG], "for i = 1, 100 do x:std() end"),
     ("copy", ["x = lt.ones(1<<29)"], "for _ = 1, 100 do x:clone() end"),
     ("transposed copy", ["x = lt.ones(1<<14, 1<<14)"], "for _ = 1, 20 do x:t():contiguous() end"),
@@ -190,7 +215,7 @@ INTERRUPTS = [
     ("zeros", [], "for _ = 1, 100 do lt.zeros(1<<29) end"),
     ("ones", [], "for _ = 1, 100 do lt.ones(1<<29) end"),
     ("arange", [], "lt.arange(1<<29)"),
-    ("linspace", [], "lt.linspace(0, 1, 1<<28)"),
+    ("linspace", [], "for _ = 1, 20 do lt.linspace(0, 1, 1<<28) end"),
     ("eye", [], "for _ = 1, 5 do lt.eye(1<<14) end"),
     ("flip", [BIG], "for _ = 1, 20 do x:flip(1) end"),
     ("roll", [BIG], "for _ = 1, 20 do x:roll(5) end"),
@@ -208,7 +233,7 @@ INTERRUPTS = [
     ("index_put", ["x = lt.rand(1<<26)", "i = lt.randint(1, 1<<26, {1<<26})"], "x[i] = 1"),
     ("index_fill", ["x = lt.rand(1<<26)", "i = lt.randint(1, 1<<26, {1<<26})"], "x:index_fill(1, i, 1)"),
     ("masked_scatter", [BIG, "m = x:gt(0.5)"], "for _ = 1, 5 do x:masked_scatter(m, x) end"),
-    ("embedding", ["x = lt.rand(1<<18, 64)", "i = lt.randint(1, 1<<18, {1<<23})"], "lt.nn.functional.embedding(i, x)"),
+    ("embedding", ["x = lt.rand(1<<18, 64)", "i = lt.randint(1, 1<<18, {1<<23})"], "for _ = 1, 20 do lt.F.embedding(i, x) end"),
     ("layer_norm", ["x = lt.rand(1<<15, 1<<13)"], "for _ = 1, 20 do lt.layer_norm(x, {1<<13}) end"),
     ("cross_entropy", ["x = lt.rand(1<<15, 1<<12)", "i = lt.randint(1, 1<<12, {1<<15})"],
      "for _ = 1, 100 do lt.F.cross_entropy(x, i) end"),
@@ -216,9 +241,9 @@ INTERRUPTS = [
     ("totable", ["x = lt.ones(1<<26)"], "x:totable()"),
     ("tostring", ["lt.set_printoptions{profile = 'full'}; x = lt.rand(3000000)"], "tostring(x)"),
     ("equal", [BIG, "y = x:clone()"], "for _ = 1, 100 do lt.equal(x, y) end"),
-    ("save safetensors", [BIG], "for _ = 1, 5 do lt.save('/tmp/b/w/big.safetensors', {x = x}) end"),
-    ("load safetensors", [], "for _ = 1, 20 do lt.load('/tmp/b/w/big.safetensors').x:sum() end"),
-    ("backward", ["x = lt.rand(1000):requires_grad_(); y = x; for i = 1, 200000 do y = y * 1.0 end"], "y:sum():backward()"),
+    ("safetensors", [BIG, "name = os.tmpname()"],
+     "for _ = 1, 20 do lt.safetensors.save(name, {x = x}); lt.safetensors.load(name) end"),
+    ("backward", ["x = lt.rand(1000):requires_grad_(); "], "while true do local y = x; for _ = 1, 100000 do y = y * 1.0 end; y:sum():backward() end"),
     ("backward of a product", ["x = lt.rand(5000, 5000):requires_grad_(); y = x:mm(x):sum()"], "y:backward()"),
     ("optimizer", ["p = {}; for i = 1, 20000 do p[i] = lt.rand(1000):requires_grad_(); p[i].grad = lt.ones(1000) end",
       "o = lt.optim.AdamW(p)"], "for _ = 1, 100 do o:step() end"),
@@ -232,16 +257,15 @@ INTERRUPTS = [
     ("io.read", [], "io.read()"),
     ("string.rep", [], "for _ = 1, 100 do local s = ('x'):rep(1 << 30) end"),
     ("string.find", [], "(('a'):rep(30000)):find('.-b')"),
-    # a device, emulated
-    ("emulated kernel", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"], "x:mm(x); lt.cuda.synchronize()", "cuda:1"),
-    ("item", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"], "x:mm(x):sum():item()", "cuda:1"),
-    ("to the host", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"], "x:mm(x):cpu()", "cuda:1"),
-    ("from the host", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"], "x:mm(x); lt.rand(1<<20):cuda()", "cuda:1"),
-    ("event:synchronize", ["x = lt.rand({2000, 2000}, {device = 'cuda'}); e = lt.cuda.Event()"], "x:mm(x); e:record(); e:synchronize()", "cuda:1"),
-    ("stream:synchronize", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"], "x:mm(x); lt.cuda.current_stream():synchronize()", "cuda:1"),
-    ("copies to and fro", ["x = lt.rand(1<<27)"], "for _ = 1, 20 do x:cuda() end", "cuda:1"),
-    ("synchronize in a pcall loop (2 presses)", ["x = lt.rand({2000, 2000}, {device = 'cuda'})"],
-     "while true do pcall(function() x:mm(x); lt.cuda.synchronize() end) end", "cuda:1"),
+    # a device, emulated: work for some seconds is queued
+    ("synchronize", QUEUED, "lt.cuda.synchronize()", "cuda:1"),
+    ("item", QUEUED, "x:sum():item()", "cuda:1"),
+    ("copy to the host", QUEUED, "x:cpu()", "cuda:1"),
+    ("copy from the host", QUEUED, "lt.rand(1<<20):cuda()", "cuda:1"),
+    ("event:synchronize", QUEUED, "e = lt.cuda.Event(); e:record(); e:synchronize()", "cuda:1"),
+    ("stream:synchronize", QUEUED, "lt.cuda.current_stream():synchronize()", "cuda:1"),
+    ("empty_cache", QUEUED, "lt.cuda.empty_cache()", "cuda:1"),
+    ("synchronize in a pcall loop (2 presses)", QUEUED, "while true do pcall(lt.cuda.synchronize) end", "cuda:1"),
 ]
 
 
@@ -300,6 +324,8 @@ def main():
         start(program)
     if what in ([], ["keys"]):
         keys(program)
+    if what in ([], ["completion"]):
+        completion(program)
     if what in ([], ["interrupts"]):
         interrupts(program, names)
 
