@@ -11,7 +11,10 @@
 
 local cli = {}
 
-local function script_name() return (arg and arg[0] or "script"):match("([^/]*)$") end
+local function script_name()
+  local arguments = rawget(_G, "arg") -- the program's: modules of Lutra have globals of their own
+  return (arguments and arguments[0] or "script"):match("([^/]*)$")
+end
 
 --- Prints `script: message` on stderr, without the source position a Lua error carries,
 -- and ends the program with status 1.

@@ -139,7 +139,7 @@ static int push_script_arguments(lua_State *L, const struct request *r) {
 
 // Pushes field `name` of the Lua module `module`; on failure the message, and returns false.
 static bool push_function(lua_State *L, const char *module, const char *name) {
-  lua_getglobal(L, "require");
+  lt_repl_own_require(L);
   lua_pushstring(L, module);
   if (lua_pcall(L, 1, 1, 0) != LUA_OK) return false;
   lua_getfield(L, -1, name);
@@ -393,8 +393,9 @@ static void open_state(lua_State *L, const struct request *r) {
   luaL_requiref(L, "lutra.repl.host", luaopen_lutra_repl_host, 0);
   lua_pop(L, 1);
   lt_repl_set_path(L, r->argv[0]);
-  set_arg(L, r);
   lt_repl_interrupt_install(L, false);
+  lt_repl_own_open(L);
+  set_arg(L, r);
 }
 
 // Does what was asked for, inside a protected call.

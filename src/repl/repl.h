@@ -2,6 +2,7 @@
 //
 //   main.c       arguments, and what they ask for: a script, code, stdin, the prompt
 //   paths.c      where the Lua half of Lutra lies, from where the program lies
+//   own.c        globals of Lutra's own, whatever a program does to its
 //   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
 //   lineread.c   one cell from a person, or one line where the machine has no readline
 //   editor/      editing a cell: readline's own screen and keys, Lua's tokens and colours
@@ -22,6 +23,15 @@
 // (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Where none is there
 // `require` says what it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0);
+
+// ---- own.c
+
+// From now on modules called lutra or lutra.* are loaded with globals of their own, copies of what the
+// globals are now. Called once, after lt_repl_set_path and before any code of the user's.
+void lt_repl_own_open(lua_State *L);
+
+// Pushes the `require` of those modules, which finds them wherever they were found at the start.
+void lt_repl_own_require(lua_State *L);
 
 // ---- interrupt.c
 

@@ -43,12 +43,13 @@ local function variables(co, level, func)
   return list
 end
 
--- The table that is the globals of a function.
-local function globals_of(func)
+-- The table that is the globals of a function; of Lutra's own, which have their own (src/repl/own.c),
+-- the program's.
+local function globals_of(func, library)
   for i = 1, 255 do
     local name, value = debug.getupvalue(func, i)
     if not name then break end
-    if name == "_ENV" and type(value) == "table" then return value end
+    if name == "_ENV" and type(value) == "table" then return library and _G or value end
   end
   return _G
 end
@@ -64,7 +65,7 @@ local function describe(co, level, last, mains)
     line = info.currentline,
     library = stack.is_library(info.source),
     height = last - level,
-    globals = globals_of(info.func),
+    globals = globals_of(info.func, stack.is_library(info.source)),
   }, info.func
 end
 

@@ -42,6 +42,41 @@ local function run_codes(self, codes)
   return true
 end
 
+local methods = getmetatable "" -- of strings, and with them the program's `string`
+local strings = methods.__index
+
+-- Does ("").find and so on lead to functions, as the prompt needs it?
+local function has_strings()
+  if debug.getmetatable "" ~= methods or rawget(methods, "__index") ~= strings then return false end
+  for name in next, string do
+    if type(rawget(strings, name)) ~= "function" then return false end
+  end
+  return true
+end
+
+-- Methods of strings are the one thing that the prompt shares with the user's code. Puts Lua's own
+-- back, and says so.
+local function restore_strings(self)
+  for name, f in next, string do rawset(strings, name, f) end
+  rawset(methods, "__index", strings)
+  debug.setmetatable("", methods)
+  self:complain "the prompt needs the functions of string; they are Lua's own again"
+end
+
+local most_failures = 3 -- in a row: then nothing helps
+
+-- Turns until the session ends; whether it ended well. No error ends it, were it of the prompt's own.
+local function turns(self)
+  local failures = 0
+  repeat
+    local ok, ended = pcall(self.turn, self)
+    failures = ok and 0 or failures + 1
+    if not ok or not has_strings() then restore_strings(self) end
+    if not ok then self:complain("the prompt failed: " .. traceback.message(ended)) end
+  until ok and ended or failures == most_failures
+  return failures == 0
+end
+
 --- Runs the prompt until its end. options.codes: a list of {text, name} to run first; then
 -- options.script, a file; options.no_init: without init.lua. Returns the exit status.
 function repl.run(options)
@@ -56,11 +91,11 @@ function repl.run(options)
   end
   if not options.no_init then startup.run(self) end
   if run_codes(self, options.codes or {}) and options.script then
-    self:run_file(options.script, table.unpack(arg))
+    self:run_file(options.script, table.unpack(_G.arg))
   end
-  repeat until self:turn()
+  local well = turns(self)
   io.stdout:flush()
-  return 0
+  return well and 0 or 1
 end
 
 return repl

@@ -30,7 +30,7 @@ end
 function places.chunk(place)
   if place.file then return "@" .. place.file end
   if host.sources[place.name] then return "=" .. place.name end
-  local script, ending = rawget(_G, "arg") and arg[0], place.name:match "^%.%.%.(.*)$"
+  local script, ending = rawget(_G, "arg") and _G.arg[0], place.name:match "^%.%.%.(.*)$"
   if ending and type(script) == "string" and script:sub(-#ending) == ending then
     return "@" .. script
   end

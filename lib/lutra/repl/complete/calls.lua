@@ -62,7 +62,7 @@ function calls.result(callee, self, given)
     return of_module(callee)
   end
   if type(f) ~= "function" then return nil end
-  if rawequal(f, require) then
+  if rawequal(f, rawget(_G, "require")) then
     local loaded = given and package.loaded[given]
     return loaded ~= nil and {value = loaded} or nil
   end

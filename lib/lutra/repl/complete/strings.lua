@@ -54,7 +54,8 @@ function strings.source(place, add)
     if thing then add_keys(thing, escape, add) end
     return
   end
-  if call and call.thing and rawequal(call.thing.value, require) then
+  local value = call and call.thing and call.thing.value
+  if value ~= nil and rawequal(value, rawget(_G, "require")) then
     return modules.add(plain, add)
   end
   place.match = paths.base(plain)
