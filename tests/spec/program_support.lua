@@ -5,11 +5,15 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
--- The program that runs this, or the one of the build.
+-- The program that runs this, or the one of the build, from the root folder on: specs change folders.
 local function find_program()
-  local runner = arg and arg[-1]
-  if runner and runner:match "lutra$" then return runner end
-  return (os.getenv "LUTRA_BUILD" or root .. "build") .. "/lutra"
+  local program = arg and arg[-1]
+  if not (program and program:match "lutra$") then
+    program = (os.getenv "LUTRA_BUILD" or root .. "build") .. "/lutra"
+  end
+  if program:sub(1, 1) == "/" then return program end
+  local pipe <close> = assert(io.popen "pwd")
+  return pipe:read "l" .. "/" .. program
 end
 support.program = find_program()
 
