@@ -43,8 +43,8 @@ local function variables(co, level, func)
   return list
 end
 
--- The table that is the globals of a function; of Lutra's own, which have their own (src/repl/own.c),
--- the program's.
+-- The table that is the globals of a function; the program's of Lutra's functions, which have their
+-- own (src/repl/own.c).
 local function globals_of(func, library)
   for i = 1, 255 do
     local name, value = debug.getupvalue(func, i)

@@ -65,7 +65,7 @@ end
 
 local most_failures = 3 -- in a row: then nothing helps
 
--- Turns until the session ends; whether it ended well. No error ends it, were it of the prompt's own.
+-- Turns until the session ends; whether it ended well. No error ends it, not even of our own.
 local function turns(self)
   local failures = 0
   repeat
