@@ -195,6 +195,9 @@ describe("advice about errors", function()
       {"x = 1_000", "Lua writes 1000000 or 1e6, without _"},
       {"x = {1: 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
       {"x = {'a': 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
+      {"local t = {\na = 1\nb = 2}", "is there a comma missing?"},
+      {"local t = {1, 2 3}", "is there a comma missing?"},
+      {"print('a' b)", "is there a comma missing, or an operator?"},
       {"t = (1, 2)", "Lua writes {1, 2} for (1, 2)"},
       {"global x", "a variable is global where nothing declares it local"},
       {"assert x == 1", "Lua writes assert(x == 1, \"message\")"},
@@ -219,7 +222,6 @@ describe("advice about errors", function()
         "Lua writes elseif in one word; else if opens a block of its own"},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1]), case[1]) end
-    assert.is_nil(hint "local t = {1, 2 3}")
     assert.is_nil(hint "for x in y do local a b end")
   end)
 
@@ -262,6 +264,24 @@ describe("advice about errors", function()
     for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
   end)
 
+  it("knows that lists count from 1", function()
+    local list = "local list = {1, 2, 3} "
+    local cases = {
+      {"for i = 0, #list do local x = 1 + list[i] end", "list[0] is nil: lists count from 1"},
+      {"return list[4].x", "list[4] is nil: the list ends at 3"},
+      {"return list[0] + list[1]", "list[0] is nil: lists count from 1"},
+      {"return list[9] + 1", nil}, {"list.x[0] = 1", nil},
+    }
+    for _, case in ipairs(cases) do assert.equal(case[2], hint(list .. case[1]), case[1]) end
+  end)
+
+  it("knows a line that goes on the one before", function()
+    local advice = "the bracket of the next line calls what this line gives: put a ; between them"
+    assert.equal(advice, hint "local t = {f = function() return {} end}\nt.f()\n(t.f or t)()")
+    assert.equal(advice, hint "local a = 1\nlocal b = a\n(print or 1)()")
+    assert.is_nil(hint "local a = 1\na()\n(print or 1)()")
+  end)
+
   it("knows dots from colons", function()
     local start = "local lt = require 'lutra' local x = lt.ones(3) local net = lt.nn.Linear(2, 3) "
     local cases = {
@@ -273,7 +293,8 @@ describe("advice about errors", function()
       {"local s = 'a' s.rep(3)", "a method is called with a colon: s:rep(...)"},
       {"local A = {} A.__index = A function A:f() return self.x.y end local a = setmetatable({}, A)"
         .. "\na.f(1)", "a method is called with a colon: a:f(...)"},
-      {"x.sum()", nil}, {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil}, {"lt.nn.Linear.forward(net, x)", nil},
+      {"x.sum()", nil}, {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil},
+      {"lt.nn.Linear.forward(net, x)", nil},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
   end)
@@ -301,6 +322,13 @@ describe("advice about errors", function()
   it("speaks of a name without an error", function()
     assert.equal("did you mean 'print'?", suggest.global "prnt")
     assert.is_nil(suggest.global "entirely_unknown_word")
+    assert.is_nil(suggest.global "e") -- lt.e is not meant
+    local function f()
+      local counter = 1
+      local variables = suggest.variables(1)
+      return counter, suggest.global("conter", variables)
+    end
+    assert.same({1, "did you mean 'counter'?"}, {f()})
   end)
 end)
 

@@ -2,8 +2,8 @@
 --
 -- A cell is what a person enters at one prompt: an expression, statements, or statements whose last
 -- line, or what follows their last semicolon, is an expression. The rule for "not finished yet":
--- Lua's message for the cell, read as an expression or as statements, ends at <eof> -- except for an
--- unfinished quoted string, which no further line can finish.
+-- Lua's message for the cell, read as an expression or as statements, ends at <eof> -- except for
+-- an unfinished quoted string, which no further line can finish.
 
 local lexer = require "lutra.repl.lexer"
 

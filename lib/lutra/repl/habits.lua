@@ -35,6 +35,9 @@ habits.prefixes = {
 habits.else_if = "Lua writes elseif in one word; else if opens a block of its own"
 habits.after_return = "return is the last statement of its block: do return end"
 
+--- A line that starts with a bracket.
+habits.goes_on = "the bracket of the next line calls what this line gives: put a ; between them"
+
 --- Methods of lists, dicts and strings elsewhere: name -> advice.
 habits.methods = {
   append = "Lua writes t[#t + 1] = x, or table.insert(t, x)",
@@ -124,6 +127,8 @@ habits.messages = {
     "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
   {"'then' expected near '='$", "Lua writes == to compare"},
   {" near 'in'$", "Lua writes t[x] ~= nil for x in t"},
+  {"'}' expected .*near '[%w_\"']", "is there a comma missing?"},
+  {"'%)' expected near '[%w_\"']", "is there a comma missing, or an operator?"},
   {"%)' expected near ','$", "Lua writes {1, 2} for (1, 2)"},
   {"syntax error near <eof>$", "a value by itself is no statement"},
   {"'then' expected near '{'", "Lua writes if ... then ... end, without braces"},

@@ -53,8 +53,9 @@ local function library_of(library, variables)
   if lt ~= nil and lt == package.loaded["lutra"] then return lt[library], "lt." .. library end
 end
 
--- The field `name` of the first of the libraries that has it, in quotes.
+-- The field `name` of the first of the libraries that has it, in quotes. One letter is no field.
 local function in_tables(name, libraries, variables)
+  if #name < 2 then return nil end
   for _, library in ipairs(libraries) do
     local t, written = library_of(library, variables)
     if type(t) == "table" and rawget(t, name) ~= nil then return quote(written .. "." .. name) end
@@ -97,7 +98,7 @@ local function frame_at(co, level, info)
   local text = source.text(info.source)
   local nested = info.what ~= "main" and info.linedefined == info.currentline
   return {
-    variables = variables, session = session,
+    variables = variables, session = session, text = text, line = info.currentline,
     view = text and code.view(text, info.currentline, variables, session, nested),
   }
 end
@@ -155,8 +156,12 @@ local function advise(message, co)
   local advice = level and about_call(co, level, info, frame, rest)
   if message:find("call it as", 1, true) then return nil end
   if advice or message:find("did you mean", 1, true) then return advice end
+  if frame.text and rest:find "^attempt to call a"
+      and code.goes_on(frame.text, frame.line, rest:match "%(%a+ '(.-)'%)$") then
+    return habits.goes_on
+  end
   local kind, name = rest:match "a nil value %((%a+) '(.-)'%)"
-  if kind and name ~= "?" then return about_nil(kind, name, frame) end
+  if kind and name ~= "?" and name ~= "integer index" then return about_nil(kind, name, frame) end
   advice = syntax.hint(message) or about_message(rest)
   local speaks_of_nil = rest:find "%f[%w]nil%f[^%w]" or rest:find " is missing"
     or rest:find "got no value"
@@ -173,9 +178,18 @@ function suggest.hint(message, co)
   return ok and text or nil
 end
 
---- The same about the name of a global that is not defined.
-function suggest.global(name)
-  local ok, text = pcall(about_global, name, {}, session_here())
+--- The variables that the code at a level of the running stack sees, counted from the caller: for
+-- suggest.global.
+function suggest.variables(level)
+  local info = debug.getinfo(level + 1, "f")
+  local variables = frame_variables(coroutine.running(), level + 2, info)
+  return variables
+end
+
+--- Advice about the name of a global that is not defined, or nil. `variables`: what the code that
+-- read it sees, from suggest.variables.
+function suggest.global(name, variables)
+  local ok, text = pcall(about_global, name, variables or {}, session_here())
   return ok and text or nil
 end
 

@@ -171,12 +171,41 @@ function code.has_variable(view, name)
   return select(2, variable(view, name)) ~= nil
 end
 
+-- "list[0] is nil: lists count from 1", of the first index in the line that is just outside of a
+-- list, or nil.
+local function outside(view)
+  local list, partner = view.read.list, view.read.partner
+  for i = 2, #list do
+    local close = is(list, i, "[") and tokens.ends_expression(list, i - 1) and partner[i]
+    local thing, text = nil, nil
+    if close then thing, text = owner(view, i) end
+    local key = text and expression.resolve(view, i + 1, close - 1)
+    local t, at = thing and thing.value, key and key.value
+    local last = text and type(t) == "table" and rawlen(t) or 0
+    if last > 0 and (at == 0 or at == last + 1) and rawget(t, at) == nil then
+      return ("%s[%d] is nil: %s"):format(text, at,
+        at == 0 and "lists count from 1" or "the list ends at " .. last)
+    end
+  end
+end
+
+--- Does the line after `number` of `text`, which starts with a bracket, call what ends line
+-- `number`? `name` is what Lua calls that, or nil.
+function code.goes_on(text, number, name)
+  local line, after = source.line(text, number), source.line(text, number + 1)
+  if not after or not after:match "^%s*%(" then return false end
+  local list = tokens.read(line .. " ").list
+  return #list > 0 and (list[#list][2] == name or not name and is(list, #list, ")"))
+end
+
 --- What the line has that is nil, as text, or nil. `advise(name)` gives advice about an undefined
 -- name, or nil.
 function code.nil_names(view, advise)
   local _, environment = view.session.locals:get "_ENV"
   if environment ~= nil and environment ~= _G then return nil end
   local names, unset = names_read(view), nil
+  local index = outside(view)
+  if index then return index end
   for _, row in ipairs(names) do
     local there, value = variable(view, row[2])
     if not row[3] and not there then
