@@ -19,7 +19,9 @@ local nn = {
   functional = require "lutra.nn.functional",
   init = require "lutra.nn.initializers",
   utils = require "lutra.nn.utils",
+  parallel = require "lutra.nn.parallel",
 }
+nn.DataParallel = nn.parallel.DataParallel
 
 for name, class in pairs(activations) do nn[name] = class end
 for name, class in pairs(losses) do nn[name] = class end

@@ -243,7 +243,8 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
   bool ok = b->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, stream, non_blocking);
-  if (traced) ok = lt_trace_copied(&span, to, from, n, stream, !non_blocking, host->pinned, ok);
+  bool waited = !non_blocking && to.type != from.type; /* else one device waits for the other */
+  if (traced) ok = lt_trace_copied(&span, to, from, n, stream, waited, host->pinned, ok);
   if (!ok) return false;
   if (non_blocking && stream && host->pinned) lt_storage_pend(host, stream);
   return true;

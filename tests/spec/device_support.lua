@@ -19,6 +19,7 @@ end
 --   if devices.elsewhere("streams", _ENV) then return end
 -- busted's words are in the environment of that file. `options` (may be left out):
 --
+-- emulate: a list of what the devices are, by default {"cuda:2"}: the spec runs on each
 -- reverse: again with threads and blocks in the reverse order: a result that depends on it is
 --   wrong, or is missing a barrier
 -- bits: a script whose output is the same on every run and in any order of threads
@@ -27,11 +28,12 @@ function support.elsewhere(name, busted, options)
   options = options or {}
   local debug_build = os.getenv "LUTRA_TEST_DEBUG" -- too slow to do everything twice
   local can = nil
-  local function run(order, ...)
+  local kinds = options.emulate or {"cuda:2"}
+  local function run(kind, order, ...)
     local words = {...}
     for i, word in ipairs(words) do words[i] = program.quote(word) end
     return program.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-      "LUTRA_EMULATE=cuda:2,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(
+      "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(kind,
       options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
   end
   local function test(title, f)
@@ -44,16 +46,21 @@ function support.elsewhere(name, busted, options)
 
   busted.describe(name .. " on emulated devices", function()
     for _, order in ipairs {"forward", options.reverse and not debug_build and "reverse" or nil} do
-      test("passes, threads " .. order, function()
-        local result = run(order, root .. "tests/busted.lua",
-          ("%stests/spec/%s_spec.lua"):format(root, name))
-        assert.equal(0, result.status, "\n" .. result.out .. result.err)
-      end)
+      for _, kind in ipairs(kinds) do
+        local which = options.emulate and " on " .. kind or ""
+        test("passes, threads " .. order .. which, function()
+          local result = run(kind, order, root .. "tests/busted.lua",
+            ("%stests/spec/%s_spec.lua"):format(root, name))
+          assert.equal(0, result.status, "\n" .. result.out .. result.err)
+        end)
+      end
     end
     if not options.bits or debug_build then return end
     test("has the same bits on every run, in any order of threads", function()
       local path = program.file(options.bits)
-      local first, again, reverse = run("forward", path), run("forward", path), run("reverse", path)
+      local kind = kinds[#kinds]
+      local first, again = run(kind, "forward", path), run(kind, "forward", path)
+      local reverse = run(kind, "reverse", path)
       os.remove(path)
       assert.equal(0, first.status, first.err)
       assert.is_true(#first.out > 500, "it says little: " .. first.out)

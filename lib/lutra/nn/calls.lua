@@ -57,8 +57,11 @@ local function path_below(outer, inner, seen)
   end
 end
 
+-- A replica (lutra.nn.parallel) has the places of the module that it was made from.
+local function original(module) return state_of(module).origin or module end
+
 --- The path of module `inner` below `outer`, "layers.2"; nil when it is not there.
-function calls.path(outer, inner) return path_below(outer, inner, {}) end
+function calls.path(outer, inner) return path_below(original(outer), original(inner), {}) end
 
 -- The name of `module` if it is the value of variable `name`, or in a field of it.
 local function name_among(module, name, value)

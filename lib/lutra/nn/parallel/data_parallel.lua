@@ -1,0 +1,180 @@
+--- DataParallel: one batch on several devices.
+--
+-- Idea: the batch is cut into pieces, the module is replicated, each replica computes its piece on
+-- its device, and the results are put together: scatter, replicate, parallel_apply, gather.
+-- Backward takes the same way back, and leaves in each parameter of the module the gradient that
+-- one device would have computed, but for rounding. So a training loop stays as it is.
+--
+-- Invariant: the parameters are on the first device, which is where they are updated. Everything
+-- is put into the queues of the devices by one thread, and added in the order of the devices.
+
+local core = require "lutra.core"
+local lt = require "lutra"
+local args = require "lutra.args"
+local Module = require "lutra.nn.module"
+local apply = require "lutra.nn.parallel.apply"
+local gather = require "lutra.nn.parallel.gather"
+local replicate = require "lutra.nn.parallel.replicate"
+local scatter = require "lutra.nn.parallel.scatter"
+
+local DataParallel = Module:extend "DataParallel"
+DataParallel.__parallel = true
+
+-- All devices of the accelerator: none where there is no accelerator.
+local function every_device()
+  local list = {}
+  for i = 1, lt.accelerator.device_count() do list[i] = lt.device(i - 1) end
+  return list
+end
+
+-- Full names of accelerators' devices, each once.
+local function check_devices(title, list)
+  local names, seen = {}, {}
+  for i, device in ipairs(list) do
+    local name = core._accelerator.device(nil, device, title)
+    if seen[name] then args.fail("%s: device_ids names %s twice", title, name) end
+    seen[name], names[i] = true, name
+  end
+  return names
+end
+
+local function check_module(title, module)
+  args.check(Module.is_module(module), '%s: argument "module" is %s, it wants a module', title,
+    args.show(module))
+  for path, inner in module:named_modules() do
+    if inner.__parallel then
+      args.fail("%s: %s is a %s already, and cannot be replicated: wrap the outermost module alone",
+        title, path == "" and "the module" or ('"%s"'):format(path), inner:type_name())
+    end
+  end
+end
+
+-- What DataParallel and its function have in common.
+local function check_home(title, module, device)
+  for _, kind in ipairs {"parameters", "buffers"} do
+    for name, tensor in module["named_" .. kind](module) do
+      if tensor.device ~= device then
+        args.fail("%s: the module must have its parameters and buffers on %s, the first of "
+          .. 'device_ids, but "%s" is on %s. Move it first: m:to "%s"', title, device, name,
+          tensor.device, device)
+      end
+    end
+  end
+end
+
+-- Results of the same place from every replica.
+local function gather_results(title, outputs, device, dim)
+  local count, results = #outputs, {n = outputs[1].n}
+  for i = 2, count do
+    if outputs[i].n ~= results.n then
+      args.fail("%s: the replicas give different numbers of results: %d and %d", title, results.n,
+        outputs[i].n)
+    end
+  end
+  for k = 1, results.n do
+    local values = {}
+    for i = 1, count do values[i] = outputs[i][k] end
+    results[k] = gather.value(title, values, count, device, dim)
+  end
+  return table.unpack(results, 1, results.n)
+end
+
+-- Calls a module with packed arguments on several devices.
+local function run(title, module, packed, devices, output_device, dim)
+  check_home(title, module, devices[1])
+  local pieces = scatter.pieces(title, packed, devices, dim, packed.n == 0 and 1 or #devices)
+  if #devices == 1 and output_device == devices[1] then
+    return module(table.unpack(pieces[1], 1, packed.n))
+  end
+  local used = table.move(devices, 1, #pieces, 1, {})
+  local outputs = apply.packed(replicate.on(module, used), pieces, used)
+  return gather_results(title, outputs, output_device, dim)
+end
+
+local parse = args.signature("DataParallel",
+  "module:any, device_ids:list?, output_device:device?, dim:integer=1")
+
+local function construct(self, title, parser, ...)
+  local module, device_ids, output_device, dim = parser(...)
+  check_module(title, module)
+  device_ids = device_ids and check_devices(title, device_ids) or every_device()
+  self.module, self.dim, self.device_ids = module, dim, device_ids
+  if #device_ids == 0 then return end
+  self.output_device = output_device and lt.device(output_device) or device_ids[1]
+  check_home(title, module, device_ids[1])
+end
+
+--- nn.DataParallel(module, {device_ids = , output_device = , dim = 1}): computes what `module`
+-- does, each device a part of the batch. `device_ids` are numbers (from 0) or names, by default all
+-- devices of the accelerator; the module must be on the first of them, and results are gathered on
+-- `output_device`, by default the first. Arguments are cut along `dim`: tensors, also in tables;
+-- other values go to every device. Scalar results become a vector. Without an accelerator the
+-- module is called as it is.
+--
+-- Parameters and their names are those of the module, below "module.". Each call replicates the
+-- module: what forward assigns to fields is lost, and so are changes of buffers in place, but for
+-- those of the first replica. Hooks run in every replica.
+function DataParallel:init(...) construct(self, "DataParallel", parse, ...) end
+
+function DataParallel:forward(...)
+  local devices = self.device_ids
+  if #devices == 0 then return self.module(...) end
+  return run(self:type_name(), self.module, table.pack(...), devices, self.output_device, self.dim)
+end
+
+function DataParallel:extra_repr()
+  local names = {}
+  for i, name in ipairs(self.device_ids) do names[i] = ("%q"):format(name) end
+  return ("device_ids={%s}, dim=%d"):format(table.concat(names, ", "), self.dim)
+end
+
+local parse_function = args.signature("data_parallel", "module:any, inputs:any?, "
+  .. "device_ids:list?, output_device:device?, dim:integer=1, module_kwargs:table?")
+
+--- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim, module_kwargs}): one
+-- call of a module on several devices. `inputs` is an argument or a list of them, behind which
+-- comes the table `module_kwargs`.
+local function data_parallel(...)
+  local module, inputs, device_ids, output_device, dim, named = parse_function(...)
+  check_module("data_parallel", module)
+  local packed = {n = inputs ~= nil and 1 or 0, inputs}
+  if args.is_plain(inputs) then
+    packed = table.move(inputs, 1, inputs.n or #inputs, 1, {n = inputs.n or #inputs})
+  end
+  if named then packed.n, packed[packed.n + 1] = packed.n + 1, named end
+  local devices = device_ids and check_devices("data_parallel", device_ids) or every_device()
+  if #devices == 0 then return module(table.unpack(packed, 1, packed.n)) end
+  output_device = output_device and lt.device(output_device) or devices[1]
+  return run("data_parallel", module, packed, devices, output_device, dim)
+end
+
+--- DistributedDataParallel: DataParallel under the name that PyTorch has for several processes.
+--
+-- Lutra has one process for all devices of a machine. So there is nothing to set up: the batch is
+-- the whole one, which is cut for the devices, and the gradient is that of the loss over all of it,
+-- which is what the mean over processes with equal parts comes to.
+local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
+
+local parse_distributed = args.signature("DistributedDataParallel",
+  "module:any, device_ids:list?, output_device:device?, dim:integer=1")
+
+--- nn.parallel.DistributedDataParallel(module, {device_ids = , output_device = , dim = 1}): as
+-- nn.DataParallel. PyTorch's options about processes (process_group, bucket_cap_mb, ...) do not
+-- exist.
+function DistributedDataParallel:init(...)
+  construct(self, "DistributedDataParallel", parse_distributed, ...)
+end
+
+--- Calls f(...); returns what it returns. In PyTorch, gradients are not exchanged between processes
+-- meanwhile; here there are none, and p.grad adds up what each backward gives, as always.
+function DistributedDataParallel.no_sync(_, f, ...)
+  args.check(args.is_callable(f), "no_sync: argument \"f\" is %s, it wants a function",
+    args.show(f))
+  return f(...)
+end
+
+return {
+  DataParallel = DataParallel,
+  DistributedDataParallel = DistributedDataParallel,
+  data_parallel = data_parallel,
+}

@@ -1,0 +1,14 @@
+--- nn.parallel: one module on several devices; nn.DataParallel is made of these functions.
+
+local fields = require "lutra.fields"
+local data_parallel = require "lutra.nn.parallel.data_parallel"
+
+return fields.strict({
+  DataParallel = data_parallel.DataParallel,
+  DistributedDataParallel = data_parallel.DistributedDataParallel,
+  data_parallel = data_parallel.data_parallel,
+  scatter = require "lutra.nn.parallel.scatter".scatter,
+  replicate = require "lutra.nn.parallel.replicate".replicate,
+  parallel_apply = require "lutra.nn.parallel.apply".parallel_apply,
+  gather = require "lutra.nn.parallel.gather".gather,
+}, "nn.parallel")

@@ -1,0 +1,488 @@
+-- nn.parallel: a module on several devices computes what it computes on one.
+
+local devices = require "device_support"
+local program = require "program_support"
+
+-- Says what every step of a training gives, to the last bit.
+local bits = [[
+  local lt = require "lutra"
+  lt.manual_seed(1)
+  local nn, optim = lt.nn, lt.optim
+  local net = nn.Sequential(nn.Linear(6, 16), nn.GELU(), nn.Dropout(0.2), nn.Linear(16, 3)):cuda()
+  local model = nn.DataParallel(net)
+  local sgd = optim.SGD(model:parameters(), {lr = 0.1, momentum = 0.9})
+  for step = 1, 5 do
+    local x, y = lt.randn(22, 6), lt.randint(3, {22}):cuda()
+    sgd:zero_grad()
+    local loss = lt.F.cross_entropy(model(x), y)
+    loss:backward()
+    sgd:step()
+    print(("%a"):format(loss:item()))
+    for _, v in ipairs(net[1].weight.grad:reshape(-1):totable()) do print(("%a"):format(v)) end
+  end]]
+
+local many = {"cuda:2", "cuda:4"}
+if devices.elsewhere("parallel", _ENV, {emulate = many, bits = bits}) then
+  describe("nn.DataParallel without an accelerator", function()
+    it("calls the module as it is", function()
+      local script = program.file [[
+        local lt = require "lutra"
+        local nn = lt.nn
+        local net = nn.Linear(3, 2)
+        local model = nn.DataParallel(net)
+        assert(#model.device_ids == 0 and model.output_device == nil)
+        local x = lt.randn(4, 3)
+        assert(lt.equal(model(x), net(x)))
+        assert(lt.equal(nn.parallel.data_parallel(net, x), net(x)))
+        net.forward = function(_, ...) return ... end
+        assert(select("#", model(1, nil, nil)) == 3)
+        print((select(2, pcall(nn.DataParallel, net, {device_ids = {"cpu"}}))))
+        print((select(2, pcall(nn.DataParallel, net, {device_ids = {0}}))))]]
+      local result = program.shell("env -u LUTRA_EMULATE CUDA_VISIBLE_DEVICES= " ..
+        program.quote(program.program) .. " " .. program.quote(script))
+      os.remove(script)
+      assert.equal(0, result.status, result.err)
+      assert.is_truthy(result.out:find("DataParallel: argument \"device\" is cpu", 1, true),
+        result.out)
+      assert.is_truthy(result.out:find("no device", 1, true), result.out)
+    end)
+  end)
+  return
+end
+
+local lt = require "lutra"
+
+local nn, optim, parallel = lt.nn, lt.optim, lt.nn.parallel
+local fails = devices.fails
+local count = lt.cuda.device_count()
+
+local function mlp(dtype)
+  return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)):to{device = "cuda",
+    dtype = dtype or "float64"}
+end
+
+local function close(wanted, actual, tolerance)
+  assert.equal(tostring(wanted.shape), tostring(actual.shape))
+  local off = (wanted:cpu() - actual:cpu()):abs():max():item()
+  assert.is_true(off <= tolerance, ("off by %g"):format(off))
+end
+
+local function device_names(tensors)
+  local names = {}
+  for i, x in ipairs(tensors) do names[i] = x.device end
+  return table.concat(names, " ")
+end
+
+-- A module that computes fn(self, ...).
+local function made_of(fn)
+  local Class = nn.Module:extend "Test"
+  Class.forward = fn
+  return Class()
+end
+
+if count < 2 then
+  describe("nn.parallel", function()
+    it("is tested on two devices", function() pending "one device" end)
+  end)
+  return
+end
+
+describe("nn.parallel.scatter", function()
+  it("cuts tensors as chunk does, a piece for each device", function()
+    local x = lt.arange(1, 12):reshape(6, 2)
+    local pieces = parallel.scatter(x, {0, "cuda:1"})
+    assert.equal("cuda:0 cuda:1", device_names(pieces))
+    assert.same({{1, 2}, {3, 4}, {5, 6}}, pieces[1]:totable())
+    assert.same({{7, 8}, {9, 10}, {11, 12}}, pieces[2]:totable())
+    pieces = parallel.scatter(x, {1, 0}, 2)
+    assert.equal("cuda:1 cuda:0", device_names(pieces))
+    assert.same({{2}, {4}, {6}, {8}, {10}, {12}}, pieces[2]:totable())
+    assert.equal(2, #parallel.scatter(x, {0, 1}, {dim = -1}))
+  end)
+
+  it("takes plain tables apart, and gives other values to all", function()
+    local x, object = lt.arange(1, 4), setmetatable({}, {})
+    local shared = {x}
+    local parts = parallel.scatter({x = x, list = {x * 10, "word"}, n = 3, object = object,
+      f = print, a = shared, b = shared}, {0, 1})
+    assert.equal(2, #parts)
+    for i, part in ipairs(parts) do
+      assert.same({2 * i - 1, 2 * i}, part.x:totable())
+      assert.same({20 * i - 10, 20 * i}, part.list[1]:totable())
+      assert.equal("word", part.list[2])
+      assert.equal(3, part.n)
+      assert.is_true(rawequal(object, part.object))
+      assert.equal(print, part.f)
+      assert.is_true(rawequal(part.a, part.b))
+    end
+    local loop = {x}
+    loop.self = loop
+    parts = parallel.scatter(loop, {0, 1})
+    assert.is_true(rawequal(parts[2], parts[2].self))
+    assert.same({"a", "a"}, parallel.scatter("a", {0, 1}))
+  end)
+
+  it("makes fewer pieces of fewer rows, and one of none", function()
+    assert.equal("cuda:0", device_names(parallel.scatter(lt.zeros(1, 3), {0, 1})))
+    local pieces = parallel.scatter(lt.zeros(0, 3), {0, 1})
+    assert.equal(1, #pieces)
+    assert.equal("{0, 3}", tostring(pieces[1].shape))
+  end)
+
+  it("lets gradients back", function()
+    local x = lt.ones(3, {requires_grad = true})
+    local pieces = parallel.scatter(x, {0, 1})
+    ;(pieces[1]:sum():cpu() + (pieces[2] * 5):sum():cpu()):backward()
+    assert.same({1, 1, 5}, x.grad:totable())
+  end)
+
+  it("refuses what it cannot cut", function()
+    fails({"scatter", "without dimensions", "x:item()"}, parallel.scatter, {lt.tensor(1)}, {0, 1})
+    fails({"scatter", "size 8", "size 1"}, parallel.scatter, {lt.zeros(8), lt.zeros(1)}, {0, 1})
+    fails("is missing", parallel.scatter, lt.zeros(2), {})
+    fails("cuda:9", parallel.scatter, lt.zeros(2), {0, 9})
+    fails({"dim 3"}, parallel.scatter, lt.zeros(2), {0, 1}, 3)
+    fails({"scatter", '"target_devices"'}, parallel.scatter, lt.zeros(2))
+  end)
+end)
+
+describe("nn.parallel.gather", function()
+  it("puts tensors and tables together on one device", function()
+    local a, b = lt.ones{2, 2, device = "cuda:0"}, lt.zeros{1, 2, device = "cuda:1"}
+    local all = parallel.gather({a, b}, "cuda:1")
+    assert.equal("cuda:1", all.device)
+    assert.same({{1, 1}, {1, 1}, {0, 0}}, all:totable())
+    local narrow = {a:narrow(1, 1, 1):narrow(2, 1, 1), b:narrow(2, 1, 1)}
+    assert.same({{1, 0}}, parallel.gather(narrow, "cpu", {dim = 2}):totable())
+    local tables = parallel.gather({{x = a, {a, 5}}, {x = b, {b, 5}}}, 0)
+    assert.equal("{3, 2}", tostring(tables.x.shape))
+    assert.equal("{3, 2}", tostring(tables[1][1].shape))
+    assert.equal(5, tables[1][2])
+    assert.equal("same", parallel.gather({"same", "same"}, 0))
+  end)
+
+  it("makes a vector of scalars, and warns where warnings are on", function()
+    local result = devices.script([[
+      local lt = require "lutra"
+      warn "@on"
+      local v = lt.nn.parallel.gather({lt.tensor(1, {device = "cuda:0"}),
+        lt.tensor(2, {device = "cuda:1"})}, 0)
+      print(v.device, table.unpack(v:totable()))]])
+    assert.equal("cuda:0\t1\t2\n", result.out)
+    assert.is_truthy(result.err:find("gather: scalars", 1, true), result.err)
+  end)
+
+  it("refuses what differs", function()
+    local a, b = lt.ones{2, device = "cuda:0"}, lt.ones{2, device = "cuda:1"}
+    fails({"gather", "different values"}, parallel.gather, {1, 2}, 0)
+    fails({"different values", ".x[2]"}, parallel.gather, {{x = {a, 1}}, {x = {b, 2}}}, 0)
+    fails({"different tables", '"y"'}, parallel.gather, {{x = a}, {x = b, y = b}}, 0)
+    fails({"different tables", '"y"'}, parallel.gather, {{x = a, y = a}, {x = b}}, 0)
+    fails({"different values"}, parallel.gather, {a, 1}, 0)
+    fails({"different numbers of dimensions"}, parallel.gather, {a, b:sum()}, 0)
+    fails("no outputs", parallel.gather, {}, 0)
+    fails('"target_device"', parallel.gather, {a, b})
+  end)
+end)
+
+describe("nn.parallel.replicate", function()
+  it("gives modules of the same class with their tensors on the devices", function()
+    local net = nn.ModuleList{nn.Linear(2, 2), nn.LayerNorm(2)}:cuda()
+    net[3] = net[1] -- a shared module
+    net:register_buffer("b", lt.ones{2, device = "cuda"})
+    net.note = "kept"
+    local replicas = parallel.replicate(net, {0, 1})
+    for i, r in ipairs(replicas) do
+      assert.equal("cuda:" .. i - 1, r:device())
+      assert.equal(tostring(net), tostring(r))
+      assert.equal(3, #r)
+      assert.is_true(rawequal(r[1], r[3]))
+      assert.is_false(rawequal(r[1], net[1]))
+      assert.equal("kept", r.note)
+      assert.is_false(r[1].weight.is_leaf)
+      assert.is_true(lt.equal(net[1].weight:cpu(), r[1].weight:cpu()))
+    end
+    replicas[1].b:add_(1)
+    replicas[2].b:add_(5)
+    assert.same({2, 2}, net.b:totable())
+    for _, p in ipairs {parallel.replicate(net, {1, 0}, true)[1][1].weight} do
+      assert.is_false(p.requires_grad)
+    end
+    fails({"replicate", "it wants a module"}, parallel.replicate, 3, {0})
+  end)
+
+  it("adds the gradients in the order of the devices", function()
+    if count < 3 then return pending "two devices" end
+    -- (1e8 - 1e8) + 1 is 1, in float32; in another order it is 0.
+    local net = nn.Linear(1, 1, {bias = false}):cuda()
+    local x = lt.tensor{{1e8}, {-1e8}, {1}}
+    nn.DataParallel(net, {device_ids = {0, 1, 2}})(x):sum():backward()
+    assert.equal(1, net.weight.grad:item())
+    net:zero_grad()
+    nn.DataParallel(net, {device_ids = {0, 1, 2}})(x[3]:expand(3, 1)):sum():backward()
+    assert.equal(3, net.weight.grad:item())
+  end)
+end)
+
+describe("nn.parallel.parallel_apply", function()
+  it("calls each module with its arguments on its device", function()
+    local function forward(_, a, b, more)
+      return a, b, more and more.k, lt.zeros{1, device = "cuda"}.device
+    end
+    local out = parallel.parallel_apply({made_of(forward), made_of(forward)}, {{1, 2}, "x"},
+      {{k = 3}, {k = 4}}, {0, 1})
+    assert.same({1, 2, 3, "cuda:0", n = 4}, out[1])
+    assert.equal("cuda:1", out[2][4])
+    assert.equal("cuda:0", lt.device "cuda")
+    local one = made_of(function(_, x) return x end)
+    assert.same({7, 8}, parallel.parallel_apply({one, one}, {7, 8}))
+    assert.equal(9, parallel.parallel_apply({one}, {9}, nil, {"cpu"})[1])
+    fails({"2 modules and 1 inputs"}, parallel.parallel_apply, {one, one}, {1})
+    fails({"2 modules and 1 devices"}, parallel.parallel_apply, {one, one}, {1, 2}, nil, {0})
+    fails("inside", parallel.parallel_apply, {made_of(function() error "inside" end)}, {1}, nil,
+      {1})
+    assert.equal("cuda:0", lt.device "cuda")
+  end)
+end)
+
+describe("nn.DataParallel", function()
+  it("computes what one device does, for every size of batch", function()
+    local net = mlp()
+    local model = nn.DataParallel(net)
+    for _, rows in ipairs {0, 1, 2, 3, 4, 7, 16} do
+      local x = lt.randn(rows, 5, {dtype = "float64"})
+      local y = model(x)
+      assert.equal("cuda:0", y.device)
+      assert.is_true(y.requires_grad)
+      assert.equal(rows, y:size(1))
+      if rows > 0 then close(net(x:cuda()), y, 1e-14) end
+      assert.is_false(lt.no_grad(model, x).requires_grad)
+    end
+    local where = nn.DataParallel(net, {output_device = 1})(lt.ones(4, 5, {dtype = "float64"}))
+    assert.equal("cuda:1", where.device)
+    local single = nn.DataParallel(net, {device_ids = {0}, output_device = "cpu"})
+    assert.equal("cpu", single(lt.ones(4, 5, {dtype = "float64"})).device)
+    local bare = nn.DataParallel(net, {device_ids = {"cuda:0"}})
+    assert.is_true(lt.equal(bare(lt.ones(2, 5, {dtype = "float64"})),
+      net(lt.ones(2, 5, {dtype = "float64", device = "cuda"}))))
+  end)
+
+  it("gives the gradients of one device, to parameters and input", function()
+    local net = mlp()
+    local x = lt.randn(9, 5, {dtype = "float64", requires_grad = true})
+    net(x:cuda()):pow(2):mean():backward()
+    local wanted = {x.grad}
+    for p in net:parameters() do wanted[#wanted + 1] = p.grad end
+    net:zero_grad()
+    x.grad = nil
+    nn.DataParallel(net)(x):pow(2):mean():backward()
+    local got = {x.grad}
+    for p in net:parameters() do got[#got + 1] = p.grad end
+    assert.equal(#wanted, #got)
+    for i, grad in ipairs(wanted) do close(grad, got[i], 1e-15) end
+    assert.equal("cpu cuda:0 cuda:0 cuda:0 cuda:0", device_names(got))
+    -- Gradients of gradients go the same way.
+    local function penalty(f)
+      local grad = lt.autograd.grad(f(x):pow(3):sum(), net[1].weight, {create_graph = true})
+      return lt.autograd.grad(grad:pow(2):sum(), net[3].weight)
+    end
+    close(penalty(function(v) return net(v:cuda()) end), penalty(nn.DataParallel(net)), 1e-12)
+  end)
+
+  it("trains as one device does", function()
+    local function train(wrap)
+      lt.manual_seed(4)
+      local net = mlp()
+      local model = wrap(net)
+      local adam = optim.Adam(model:parameters(), {lr = 0.01})
+      local losses = {}
+      for step = 1, 5 do
+        local x, y = lt.randn(10, 5, {dtype = "float64"}):cuda(), lt.randint(3, {10}):cuda()
+        adam:zero_grad()
+        local loss = lt.F.cross_entropy(model(x), y)
+        loss:backward()
+        adam:step()
+        losses[step] = loss:item()
+      end
+      return lt.tensor(losses, {dtype = "float64"}), net[1].weight:detach()
+    end
+    local losses, weight = train(function(net) return net end)
+    for _, class in ipairs {nn.DataParallel, parallel.DistributedDataParallel} do
+      local other_losses, other_weight = train(class)
+      close(losses, other_losses, 1e-12)
+      close(weight, other_weight, 1e-10) -- Adam divides by small numbers
+    end
+  end)
+
+  it("has the parameters of the module, below its name", function()
+    local net = mlp()
+    local model = nn.DataParallel(net)
+    assert.is_true(rawequal(net, model.module))
+    local state = model:state_dict()
+    assert.is_true(lt.equal(net[1].weight, state["module.1.weight"]))
+    model:load_state_dict(nn.DataParallel(mlp()):state_dict())
+    assert.is_truthy(tostring(model):find('device_ids={"cuda:0", "cuda:1"', 1, true))
+    model:eval()
+    assert.is_false(net[2].training)
+  end)
+
+  it("hands arguments, results and modes through", function()
+    local seen = {}
+    local net = made_of(function(self, x, options, word)
+      seen[#seen + 1] = ("%s %s %s %s %s"):format(x.device, options.mask.device, word,
+        lt.zeros{1, device = "cuda"}.device, self.training)
+      return x + options.mask, nil, {rows = x, word = word}, word
+    end)
+    local model = nn.DataParallel(net, {device_ids = {0, 1}}):eval()
+    local x = lt.arange(1, 4)
+    local y, none, more, word = model(x, {mask = x * 10}, "w")
+    assert.same({11, 22, 33, 44}, y:totable())
+    assert.is_nil(none)
+    assert.same({1, 2, 3, 4}, more.rows:totable())
+    assert.same({"w", "w"}, {more.word, word})
+    assert.same({"cuda:0 cuda:0 w cuda:0 false", "cuda:1 cuda:1 w cuda:1 false"}, seen)
+    assert.equal(0, select("#", nn.DataParallel(made_of(function() end))(x)))
+    -- Without a tensor every device gets the same; without an argument there is one call.
+    local calls = made_of(function(_, n) return lt.ones(n or 1) end)
+    assert.equal(3 * count, nn.DataParallel(calls)(3):numel())
+    assert.equal(1, nn.DataParallel(calls)():numel())
+  end)
+
+  it("cuts along the dimension asked for", function()
+    local model = nn.DataParallel(made_of(function(_, x) return x * 2 end), {dim = 2})
+    assert.same({{2, 4, 6}}, model(lt.tensor{{1, 2, 3}}):totable())
+  end)
+
+  it("gathers a vector of losses", function()
+    local model = nn.DataParallel(made_of(function(_, x) return x:mean() end))
+    assert.equal(count, model(lt.ones(count, 2)):numel())
+  end)
+
+  it("keeps changes of buffers on the first device, loses the others", function()
+    local net = made_of(function(self, x)
+      self.rows:add_(x:size(1))
+      self.calls = self.calls + 1
+      return x
+    end)
+    net:register_buffer("rows", lt.zeros{1, device = "cuda"})
+    net.calls = 0
+    nn.DataParallel(net, {device_ids = {0, 1}})(lt.ones(5, 1))
+    assert.same({3}, net.rows:totable())
+    assert.equal(0, net.calls)
+  end)
+
+  it("runs hooks in every replica, and none of what they change stays", function()
+    local net, seen = mlp(), {}
+    local handle = net[1]:register_forward_hook(function(module, inputs, output)
+      seen[#seen + 1] = module:device() .. " " .. inputs[1].device
+      return output * 0
+    end)
+    local x = lt.ones(2, 5, {dtype = "float64"})
+    local model = nn.DataParallel(net, {device_ids = {0, 1}})
+    assert.is_true(lt.equal(net[3].bias, model(x)[2]))
+    assert.same({"cuda:0 cuda:0", "cuda:1 cuda:1"}, seen)
+    handle:remove()
+    model(x)
+    assert.equal(2, #seen)
+  end)
+
+  it("leaves frozen and unused parameters without a gradient", function()
+    local net = mlp()
+    net[1].weight:requires_grad_(false)
+    net.unused = nn.Parameter(lt.ones{1, device = "cuda"})
+    nn.DataParallel(net)(lt.ones(4, 5, {dtype = "float64"})):sum():backward()
+    assert.is_nil(net[1].weight.grad)
+    assert.is_nil(net.unused.grad)
+    assert.is_truthy(net[1].bias.grad)
+  end)
+
+  it("waits for no device", function()
+    local net = mlp("float32")
+    local model, x = nn.DataParallel(net), lt.ones{16, 5, device = "cuda"}
+    model(x):sum():backward()
+    local profile = lt.profiler.profile(function() model(x):sum():backward() end,
+      {synchronize = false})
+    local ops = 0
+    for event in profile:events() do
+      assert.is_true(event.kind ~= "wait", event.name)
+      if event.kind == "copy" then
+        assert.is_truthy(event.device:find "cuda" and event.from:find "cuda",
+          event.from .. " to " .. event.device)
+        assert.is_false(event.blocking, event.where)
+      end
+      if event.kind == "op" then ops = ops + 1 end
+    end
+    assert.is_true(ops > 0)
+  end)
+
+  it("gives the memory of replicas back", function()
+    local net, x = mlp(), lt.ones(8, 5, {dtype = "float64", device = "cuda"})
+    local model = nn.DataParallel(net)
+    local function step()
+      net:zero_grad()
+      model(x):sum():backward()
+      collectgarbage()
+      collectgarbage()
+      return lt.cuda.memory_allocated(0) + lt.cuda.memory_allocated(1)
+    end
+    local first = step()
+    for _ = 1, 3 do assert.equal(first, step()) end
+  end)
+
+  it("refuses what cannot work, and names the place of an error", function()
+    local net = mlp()
+    local model = nn.DataParallel(net)
+    fails({"DataParallel", "already", "outermost"}, nn.DataParallel, model)
+    fails({'"1" is a DataParallel already'}, nn.DataParallel, nn.Sequential(model))
+    fails({"it wants a module"}, nn.DataParallel, 3)
+    fails({"device_ids names cuda:0 twice"}, nn.DataParallel, net, {device_ids = {0, "cuda"}})
+    fails({"is cpu", "wants an accelerator"}, nn.DataParallel, net, {device_ids = {"cpu"}})
+    fails({"cuda:9"}, nn.DataParallel, net, {device_ids = {0, 9}})
+    fails({"cuda:1", '"1.weight" is on cuda:0', 'm:to "cuda:1"'}, nn.DataParallel, net,
+      {device_ids = {1, 0}})
+    fails({'no argument is called "device_id"'}, nn.DataParallel, net, {device_id = {0}})
+    local moved = nn.DataParallel(mlp())
+    moved:cpu()
+    fails({"must have its parameters", '"1.weight" is on cpu'}, moved, lt.ones(2, 5))
+    fails({'Linear (module "module.1" of DataParallel)', "wants {*, 5}"}, model,
+      lt.ones(4, 4, {dtype = "float64"}))
+    fails({"device_ids", "different numbers of results"}, function()
+      local uneven = made_of(function(_, x)
+        if x.device == "cuda:0" then return x end
+        return x, x
+      end)
+      local ok, message = pcall(nn.DataParallel(uneven), lt.ones(2, 1))
+      error("device_ids: " .. tostring(ok) .. message, 2)
+    end)
+  end)
+end)
+
+describe("nn.parallel.data_parallel", function()
+  it("is one call on several devices", function()
+    local net = mlp()
+    local x = lt.randn(6, 5, {dtype = "float64"})
+    local out = parallel.data_parallel(net, x, {device_ids = {0, 1}, output_device = 1})
+    assert.equal("cuda:1", out.device)
+    close(net(x:cuda()), out, 1e-14)
+    local sum = made_of(function(_, a, b, named) return a + b * named.k end)
+    assert.same({3, 3}, parallel.data_parallel(sum, {lt.ones(2), lt.ones(2)},
+      {module_kwargs = {k = 2}}):totable())
+    assert.equal(1, parallel.data_parallel(made_of(function() return lt.ones(1) end)):numel())
+    fails({"data_parallel", "it wants a module"}, parallel.data_parallel, 1, x)
+  end)
+end)
+
+describe("nn.parallel.DistributedDataParallel", function()
+  it("is a DataParallel, without processes", function()
+    local net = mlp()
+    local model = parallel.DistributedDataParallel(net)
+    local x = lt.randn(6, 5, {dtype = "float64"})
+    close(net(x:cuda()), model(x), 1e-14)
+    assert.equal(5, model:no_sync(function(a) return a end, 5))
+    assert.is_truthy(tostring(model):find "^DistributedDataParallel%(")
+    fails({"DistributedDataParallel", '"process_group"'}, parallel.DistributedDataParallel, net,
+      {process_group = 1})
+    fails({"already"}, nn.DataParallel, model)
+    fails({"no_sync", "it wants a function"}, model.no_sync, model, 3)
+  end)
+end)
