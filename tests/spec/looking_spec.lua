@@ -41,6 +41,17 @@ describe(":whos", function()
     assert.equal("t table 3 items", row(out, "t"))
   end)
 
+  it("lets no name, key or string move the cursor or take the room of the rest", function()
+    local out = look{"m = setmetatable({}, {__name = '\\27[31mred\\n'})",
+      "s = '\\0\\27\\255\\r'", "long = ('x'):rep(1 << 20)", "t = {['a\\n\\27'] = lt.zeros(1)}",
+      ":whos", ":tree {m, t}"}
+    assert.equal("m \\027[31mred\\n 0 items", row(out, "m"))
+    assert.equal('s string "\\000\\027\\255\\r"', row(out, "s"))
+    assert.equal('long string "' .. ("x"):rep(22) .. '.."', row(out, "long"))
+    assert.truthy(out:find('["a\\n\\027"]  {1} float32', 1, true))
+    assert.is_nil(out:find "[\0-\8\11-\31\255]")
+  end)
+
   it("marks what shares memory, and counts it once", function()
     local out = look{"x = lt.zeros(3, 4)", "y = x:t()", "part = x[1]", "other = lt.zeros(2)",
       "box = {x}", ":whos"}

@@ -444,6 +444,7 @@ describe(":plot", function()
       {"lt.zeros(0)", "plot: the tensor is empty"}, {"{'a'}", "the table is no list of numbers"},
       {"{0/0}", "plot: there is no finite value to draw"},
       {"--hist lt.full({3}, 0/0)", "there is no finite value among 3 values"},
+      {"--hist lt.zeros(0)", "plot: the tensor is empty"},
       {"lt.empty{3, device = 'meta'}", "the tensor is on meta, it has no data"},
       {"lt.zeros(2, 2, 2)", "the tensor has 3 dims, it wants 1 or 2"},
       {"{1}, {1, 2}", "x has the shape {1} and y {2}"}, {"1, 2, 3", "there are 3 values"},

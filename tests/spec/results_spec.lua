@@ -37,6 +37,11 @@ describe("results", function()
     assert.equal("7\n", session("7;\nerror 'x'\n_\n").out)
   end)
 
+  it("are what a cell returns, too", function()
+    assert.equal("1\tnil\n3\n7\n1\n", session("return 1, nil\nlocal x = 3 return x\n"
+      .. "do return 7 end\nreturn 8;\n_4\n").out)
+  end)
+
   it("take their names back from the user", function()
     assert.equal("5\n5\n", session("_ = 3\n_1 = 4;\n5\n_\n").out)
     assert.equal("6\n6\n", session("local _, x = 1, 2\n6\n_\n").out)

@@ -72,7 +72,7 @@ function cell.read(text, name)
   local body, value_at = return_last_lines(text, load_text)
   if body then return "complete", {body = body, value_at = value_at, quiet = quiet} end
   local statements, message = load_text(text)
-  if statements then return "complete", {body = text, quiet = true} end
+  if statements then return "complete", {body = text, quiet = quiet} end
   if stops_at_end(message) or stops_at_end(message_expression) then
     return "incomplete", message
   end

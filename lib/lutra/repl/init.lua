@@ -45,11 +45,12 @@ end
 local methods = getmetatable "" -- of strings, and with them the program's `string`
 local strings = methods.__index
 
--- Does ("").find and so on lead to functions, as the prompt needs it?
-local function has_strings()
+-- Do ("").find and so on lead to functions, as the prompt needs it? With `own` to Lua's own.
+local function has_strings(own)
   if debug.getmetatable "" ~= methods or rawget(methods, "__index") ~= strings then return false end
-  for name in next, string do
-    if type(rawget(strings, name)) ~= "function" then return false end
+  for name, f in next, string do
+    local now = rawget(strings, name)
+    if type(now) ~= "function" or own and now ~= f then return false end
   end
   return true
 end
@@ -71,7 +72,7 @@ local function turns(self)
   repeat
     local ok, ended = pcall(self.turn, self)
     failures = ok and 0 or failures + 1
-    if not ok or not has_strings() then restore_strings(self) end
+    if not has_strings(not ok) then restore_strings(self) end
     if not ok then self:complain("the prompt failed: " .. traceback.message(ended)) end
   until ok and ended or failures == most_failures
   return failures == 0

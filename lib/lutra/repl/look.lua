@@ -4,11 +4,13 @@
 -- of nn.Module itself. A storage stands for itself by the lightuserdata of core._memory.
 
 local core = require "lutra.core"
+local show = require "lutra.repl.show"
 local texts = require "lutra.plot.texts"
 
 local look = {}
 
 local ITEMS = 200000 -- of a table that are looked through
+local BRIEF = 24 -- columns of a string
 
 local function metatable(value)
   local meta = debug.getmetatable(value)
@@ -40,7 +42,7 @@ end
 local function class_name(value)
   local meta = metatable(value)
   local name = meta and rawget(meta, "__name")
-  return type(name) == "string" and name or nil
+  return type(name) == "string" and show.escape(name) or nil
 end
 
 --- The name of its type: "tensor", "Parameter", a class, "number".
@@ -79,7 +81,7 @@ look.sorted_keys = sorted_keys
 --- "w" -> "w"; 3 -> "[3]"; "a b" -> '["a b"]'
 local function key_text(key)
   if type(key) == "string" and key:match "^[%a_][%w_]*$" then return key end
-  if type(key) == "string" then return ("[%q]"):format(key) end
+  if type(key) == "string" then return '["' .. show.escape(key) .. '"]' end
   if type(key) == "number" then return "[" .. tostring(key) .. "]" end
   return "[" .. look.type_name(key) .. "]"
 end
@@ -176,7 +178,7 @@ function look.shape(t) return tostring(t.shape) end
 --- A short text of a value that is no tensor: "42", "3 items". Runs no metamethod.
 function look.brief(value)
   local kind = type(value)
-  if kind == "string" then return ("%q"):format(texts.cut(value, 40)):gsub("\\\n", "\\n") end
+  if kind == "string" then return '"' .. texts.cut(show.escape(value:sub(1, 100)), BRIEF) .. '"' end
   if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
   if kind ~= "table" then return "" end
   local n = 0

@@ -179,7 +179,7 @@ end
 -- Commands that have a spelling of their own.
 local function spelled(self, kind, text)
   if kind == "shell" then return run_command(self, ":shell " .. text:match "^%s*!(.*)$") end
-  if text:match "^%s*%?%s*$" then return run_command(self, ":help") end
+  if text:match "^%s*%?+%s*$" then return run_command(self, ":help") end
   local subject, marks = question(text)
   return run_command(self, (marks == 2 and ":source " or ":doc ") .. subject)
 end

@@ -34,7 +34,8 @@ local function escape_valid(text)
   return text
 end
 
-local function escape(text)
+--- Text for the inside of quotes: nothing in it moves the cursor or is no UTF-8.
+function show.escape(text)
   local parts, at = {}, 1
   while at <= #text do
     local valid, bad = utf8.len(text, at)
@@ -47,6 +48,8 @@ local function escape(text)
 end
 
 -- Quoted; more than `most` bytes are cut off, and how many there are is said.
+local escape = show.escape
+
 local function quote(text, most)
   if #text <= most then return '"' .. escape(text) .. '"' end
   local cut = most

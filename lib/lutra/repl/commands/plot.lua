@@ -53,6 +53,7 @@ local function draw_histogram(t, options)
   local histogram = require "lutra.plot.histogram"
   t = t:reshape(-1)
   local lo, hi, bad = data().range(t)
+  if t:numel() == 0 then fail "the tensor is empty" end
   if not lo then fail("there is no finite value among %s", texts.plural(t:numel(), "value")) end
   local from, to, bins = parts_of(t, lo, hi, options.bins)
   t = data().float(t)
