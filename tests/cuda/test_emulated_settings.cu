@@ -62,6 +62,20 @@ static void touch_the_other_device() {
   printf(" with %s", name_of(cudaDeviceSynchronize()));
 }
 
+static void copy_between_devices() {
+  int *a, *b, v = 0, can = -1;
+  cudaSetDevice(1);
+  cudaMalloc(&b, 400000);
+  cudaSetDevice(0);
+  cudaMalloc(&a, 400000);
+  cudaMemset(b, 0x11, 400000);
+  cudaDeviceCanAccessPeer(&can, 0, 1);
+  printf("can %d enable %s", can, name_of(cudaDeviceEnablePeerAccess(1, 0)));
+  printf(" copy %s", name_of(cudaMemcpyPeer(a, 0, b, 1, 400000)));
+  cudaMemcpy(&v, a + 99999, 4, cudaMemcpyDeviceToHost);
+  printf(" %x", v);
+}
+
 static void say_new_memory() {
   unsigned *p, v;
   cudaMalloc(&p, 4);
@@ -155,11 +169,17 @@ static void multiply() {
 static const struct {
   const char *name;
   void (*run)();
-} doings[] = {{"devices", say_devices},          {"touch", touch_from_the_host},
-              {"other", touch_the_other_device}, {"memory", say_new_memory},
-              {"barrier", run_without_barrier},  {"faults", allocate_and_launch},
-              {"endless", run_for_ever},         {"multiply", multiply},
-              {"leave", leave_work_behind},      {"leaving", call_while_leaving}};
+} doings[] = {{"devices", say_devices},
+              {"touch", touch_from_the_host},
+              {"other", touch_the_other_device},
+              {"memory", say_new_memory},
+              {"peer", copy_between_devices},
+              {"barrier", run_without_barrier},
+              {"faults", allocate_and_launch},
+              {"endless", run_for_ever},
+              {"multiply", multiply},
+              {"leave", leave_work_behind},
+              {"leaving", call_while_leaving}};
 
 /* ---- running them ---------------------------------------------------------------------------- */
 
@@ -257,6 +277,20 @@ static void visible_devices() {
   VISIBLE("0,1,0", none);
 }
 
+static void peer_access() {
+  const char *can = "can 1 enable cudaSuccess copy cudaSuccess 11111111";
+  GIVES("peer", "LUTRA_EMULATE=cuda:2", can);
+  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=on", can);
+  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=off",
+        "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
+  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
+        "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
+  GIVES("other", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
+        "without cudaErrorIllegalAddress; with cudaErrorIllegalAddress");
+  CONTAINS(in_process("peer", "LUTRA_EMULATE=cuda:2,peer=maybe").text,
+           "cannot read \"peer=maybe\"");
+}
+
 static void strict_memory() {
   Result r = in_process("touch", "LUTRA_EMULATE=cuda:2 LUTRA_EMULATE_STRICT=1");
   CHECK(r.status != 0);
@@ -340,6 +374,7 @@ int main(int n, char **arguments) {
   if (n > 1) return 98; /* never all of this in a process of its own */
   RUN(devices_and_memory);
   RUN(visible_devices);
+  RUN(peer_access);
   RUN(strict_memory);
   RUN(the_reverse_order_finds_a_missing_barrier);
   RUN(injected_faults);

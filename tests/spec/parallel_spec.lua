@@ -21,7 +21,7 @@ local bits = [[
     for _, v in ipairs(net[1].weight.grad:reshape(-1):totable()) do print(("%a"):format(v)) end
   end]]
 
-local many = {"cuda:2", "cuda:4"}
+local many = {"cuda:2", "cuda:2,peer=off", "cuda:4"}
 if devices.elsewhere("parallel", _ENV, {emulate = many, bits = bits}) then
   describe("nn.DataParallel without an accelerator", function()
     it("calls the module as it is", function()
@@ -86,6 +86,44 @@ if count < 2 then
   end)
   return
 end
+
+describe("copies between devices", function()
+  local emulated = os.getenv "LUTRA_EMULATE" or ""
+
+  it("are the same with and without access of one to the other's memory", function()
+    if emulated ~= "" then
+      assert.equal(not emulated:find "peer=off", lt.cuda.can_device_access_peer(0, 1))
+    end
+    for _, dtype in ipairs {"float32", "bfloat16", "int64", "bool"} do
+      local x = (lt.arange(1, 6000):reshape(60, 100) % 7):to(dtype)
+      for _, there in ipairs {x, x:t(), x:narrow(1, 2, 58):narrow(2, 3, 50), x:expand(2, 60, 100),
+        x:narrow(1, 1, 0)} do
+        for _, later in ipairs {false, true} do
+          local away = there:to "cuda:0":to{device = "cuda:1", non_blocking = later}
+          assert.equal("cuda:1", away.device)
+          assert.is_true(lt.equal(there, away:to{device = "cuda:0", non_blocking = later}:cpu()))
+          local target = lt.zeros(100, 60, {dtype = dtype, device = "cuda:0"}):t()
+          assert.is_true(lt.equal(x, target:copy_(x:to "cuda:1"):cpu()))
+        end
+      end
+    end
+  end)
+
+  it("wait for what writes the source, and keep it until it was read", function()
+    local result = devices.script([[
+      local lt = require "lutra"
+      for i = 1, 20 do
+        local x = lt.full({1000}, i, {device = "cuda:0"}) + 1
+        local y = x:to{device = "cuda:1", non_blocking = true}
+        x:fill_(-1)
+        x = nil
+        collectgarbage()
+        lt.zeros{1000, device = "cuda:0"}
+        assert(y:eq(i + 1):all():item())
+      end]], "LUTRA_EMULATE_DELAY=200")
+    assert.equal(0, result.status, result.err)
+  end)
+end)
 
 describe("nn.parallel.scatter", function()
   it("cuts tensors as chunk does, a piece for each device", function()

@@ -20,15 +20,21 @@ struct Free {
   void operator()(void *memory) const { free(memory); }
 };
 
-/* `height` rows of `width` bytes. */
+/* `height` rows of `width` bytes; by_host: one row, from a device to one that cannot reach it. */
 struct Copy {
   char *to;
   size_t to_pitch;
   const char *from;
   size_t from_pitch, width, height;
+  bool by_host = false;
   size_t to_extent() const { return to_pitch * (height - 1) + width; }
   size_t from_extent() const { return from_pitch * (height - 1) + width; }
   void run() const {
+    if (by_host) {
+      std::vector<char> host(from, from + width);
+      memcpy(to, host.data(), width);
+      return;
+    }
     if (to_pitch == width && from_pitch == width) {
       memmove(to, from, width * height);
       return;
@@ -95,7 +101,9 @@ cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device
   LT_NEED(n == 0 ||
               (device_of(to) == &device(to_device) && device_of(from) == &device(from_device)),
           cudaErrorInvalidValue);
-  return copy(plain(to, from, n), cudaMemcpyDeviceToDevice, stream, wait);
+  Copy c = plain(to, from, n);
+  c.by_host = to_device != from_device && !options().peer;
+  return copy(c, cudaMemcpyDeviceToDevice, stream, wait);
 }
 
 cudaError_t fill(void *p, int value, size_t n, cudaStream_t stream) {

@@ -62,6 +62,7 @@ void read_devices(Options &o) {
   bool named = false, cuda = false;
   o.devices = 1;
   o.memory = (size_t)256 << 20;
+  o.peer = true;
   for_each_item(getenv("LUTRA_EMULATE"), [&](const char *item) {
     if (strncmp(item, "memory=", 7) == 0) {
       size_t n = size_of(item + 7);
@@ -69,6 +70,8 @@ void read_devices(Options &o) {
         o.memory = n;
       else
         complain("LUTRA_EMULATE", item, "memory=256MiB");
+    } else if (strcmp(item, "peer=on") == 0 || strcmp(item, "peer=off") == 0) {
+      o.peer = item[6] == 'n';
     } else if (strncmp(item, "cuda", 4) == 0 && (!item[4] || item[4] == ':')) {
       char *end = (char *)"";
       long n = item[4] ? strtol(item + 5, &end, 10) : 1;

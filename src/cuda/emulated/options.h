@@ -1,6 +1,8 @@
 /* options.h: what the environment says, read once.
  *
  *   LUTRA_EMULATE=cuda:2,memory=1GiB   devices (1 to 8; 1 if nothing is said), memory of each
+ *   LUTRA_EMULATE=cuda:2,peer=off      no device reaches another's memory by itself: copies between
+ *                                      them go by way of the host
  *   LUTRA_EMULATE_STRICT=1             host code that touches a device's memory ends with a message;
  *                                      poisons too
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
@@ -31,6 +33,7 @@ struct Options {
   int visible; /* that the program sees, and which they are */
   int visible_index[MAX_DEVICES];
   size_t memory;
+  bool peer; /* devices can be given access to each other's memory */
   bool strict, poison, reverse, blocking;
   long delay; /* microseconds */
   int workers;

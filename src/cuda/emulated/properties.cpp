@@ -314,7 +314,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int index, int peer) {
   LT_NEED(can, cudaErrorInvalidValue);
   LT_NEED(index >= 0 && index < device_count() && peer >= 0 && peer < device_count(),
           cudaErrorInvalidDevice);
-  *can = index != peer;
+  *can = index != peer && options().peer;
   return cudaSuccess;
 }
 
@@ -322,6 +322,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   LT_ENTER();
   LT_NEED(peer >= 0 && peer < device_count() && peer != current_device(), cudaErrorInvalidDevice);
   LT_NEED(flags == 0, cudaErrorInvalidValue);
+  LT_NEED(options().peer, cudaErrorPeerAccessUnsupported);
   unsigned before = device(current_device()).peers.fetch_or(1u << peer);
   LT_NEED(!(before >> peer & 1), cudaErrorPeerAccessAlreadyEnabled);
   return cudaSuccess;
