@@ -2,8 +2,8 @@
 --
 -- Idea: letters in the wrong case, and underscores left out, are no misspelling, so that `relu`
 -- finds `ReLU`; after that the letters to insert, remove, replace or swap are counted, of which
--- there may be one for three letters of the word. The core counts them, since it names the fields
--- of tensors and the arguments of functions by the same rule.
+-- there may be one for three letters of a word that has at least four. The core counts them, since
+-- it names the fields of tensors and the arguments of functions by the same rule.
 
 local nearest = {}
 

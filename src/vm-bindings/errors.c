@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+const char lt_lua_methods_key = 0;
+
 /* Is this a function of the library itself: in C, or in a file under lib/lutra? */
 static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   if (ar->what[0] == 'C') return true;
@@ -12,13 +14,13 @@ static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   return ar->source[n] == '/' || strcmp(ar->source + n, ".lua") == 0;
 }
 
-/* The nearest Lua function outside the library; false when there is none. */
-static bool find_user(lua_State *L, const lt_Lua *S, lua_Debug *ar) {
+/* The nearest Lua function outside the library: its level, or 0 when there is none. */
+static int find_user(lua_State *L, const lt_Lua *S, lua_Debug *ar) {
   for (int level = 1; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
-    if (ar->currentline > 0 && !is_library(S, ar)) return true;
+    if (ar->currentline > 0 && !is_library(S, ar)) return level;
   }
-  return false;
+  return 0;
 }
 
 /* Pushes "file:line: " of that function, else of the nearest one. */
@@ -34,6 +36,37 @@ void lt_lua_where(void *state, char *text, size_t size) {
   lua_Debug ar;
   const lt_Lua *S = state;
   if (S->L && find_user(S->L, S, &ar)) snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
+}
+
+/* A function that was called by another in C has no name: that of the method it is, NULL if none. */
+static const char *method_name(lua_State *L, lua_Debug *ar) {
+  const char *name = NULL;
+  if (!lua_checkstack(L, 6)) return NULL;
+  int top = lua_gettop(L);
+  lua_getinfo(L, "f", ar);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &lt_lua_methods_key) == LUA_TTABLE)
+    for (lua_pushnil(L); !name && lua_next(L, -2); lua_pop(L, 1))
+      if (lua_rawequal(L, -1, top + 1) && lua_type(L, -2) == LUA_TSTRING)
+        name = lua_tostring(L, -2);
+  lua_settop(L, top); /* the table keeps the name */
+  return name;
+}
+
+/* A function behind a tail call or a pcall has no name: then it is the innermost's. */
+void lt_lua_called(const lt_Lua *S, char *text, size_t size) {
+  lua_Debug ar;
+  lua_State *L = S->L;
+  text[0] = 0;
+  int level = L ? find_user(L, S, &ar) - 1 : -1;
+  if (level < 0 || !lua_getstack(L, level, &ar)) return;
+  lua_getinfo(L, "n", &ar);
+  const char *name = ar.name;
+  if (level > 0 && (!name || strcmp(name, "pcall") == 0 || strcmp(name, "xpcall") == 0)) {
+    lua_getstack(L, 0, &ar);
+    lua_getinfo(L, "n", &ar);
+    name = ar.name ? ar.name : method_name(L, &ar);
+  }
+  if (name) snprintf(text, size, "%s", name);
 }
 
 int lt_lua_error(lua_State *L, const char *format, ...) {
@@ -139,10 +172,11 @@ static bool same_letters(const char *a, const char *b) {
   return true;
 }
 
-/* A third of the letters may be wrong: with more, the name found is another word, no misspelling.
+/* A third of the letters may be wrong, of three none: else the name found is another word, as next
+ * is for net.
  * Of names equally near it is the first in the alphabet, in whatever order they come. */
 void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
-  int limit = (int)strlen(n->word) / 3;
+  int letters = (int)strlen(n->word), limit = letters < 4 ? 0 : letters / 3;
   int d = same_letters(n->word, candidate) ? 0 : distance(n->word, candidate);
   if (d > limit || strlen(candidate) >= sizeof n->best) return;
   if (n->best[0] && (d > n->distance || (d == n->distance && strcmp(candidate, n->best) >= 0)))

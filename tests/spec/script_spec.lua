@@ -266,13 +266,13 @@ describe("on a terminal of", function()
         pending "needs tmux"
         return
       end
-      local path = support.file "local one = 1\nprint(oen)\n"
+      local path = support.file "local first = 1\nprint(frist)\n"
       local wrong = support.file "x = 1\nx = = 2\n"
       do
         local s <close> = screen.open{columns = columns, arguments = "-W " .. quote(path)}
         -- The edge of the screen may break the line; tmux scrolls when the program has ended.
         s:wait(function()
-          return table.concat(s:lines(true)):gsub(" ", ""):find("didyoumean'one'?", 1, true)
+          return table.concat(s:lines(true)):gsub(" ", ""):find("didyoumean'first'?", 1, true)
         end)
         assert.equal(0, s:finish())
       end

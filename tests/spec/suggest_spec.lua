@@ -55,7 +55,7 @@ describe("nearest.find", function()
   it("takes no other word for a misspelling", function()
     local cases = {
       {"nothing", "string"}, {"numpy", "numel"}, {"load", "log"}, {"xy", "x"}, {"sum", "um_2"},
-      {"a", "T"}, {"x", "X1"},
+      {"a", "T"}, {"x", "X1"}, {"net", "next"},
     }
     for _, case in ipairs(cases) do assert.is_nil(nearest.find(case[1], {case[2]}), case[1]) end
     local lt_message = message_of(function() return lt.ones(2).numpy end)
@@ -141,7 +141,7 @@ describe("advice about errors", function()
     assert.equal("did you mean 't.beta.gamma'?",
       hint "local t = {beta = {gamma = print}} t.beta.gama()")
     assert.equal("did you mean 'options.rate'?",
-      hint "local options = {rate = 1} return options.rat + 1")
+      hint "local options = {rate = 1} return options.rtae + 1")
   end)
 
   it("finds the near method of a module, of an object, of a string", function()
@@ -195,12 +195,13 @@ describe("advice about errors", function()
       {"x = 1_000", "Lua writes 1000000 or 1e6, without _"},
       {"x = {1: 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
       {"x = {'a': 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
-      {"local t = {\na = 1\nb = 2}", "is there a comma missing?"},
-      {"local t = {1, 2 3}", "is there a comma missing?"},
-      {"print('a' b)", "is there a comma missing, or an operator?"},
+      {"local t = {\na = 1\nb = 2}", "is there a comma missing, or a }?"},
+      {"local t = {1, 2 3}", "is there a comma missing, or a }?"},
+      {"print('a' b)", "is there a comma missing, an operator or a )?"},
       {"t = (1, 2)", "Lua writes {1, 2} for (1, 2)"},
       {"global x", "a variable is global where nothing declares it local"},
       {"assert x == 1", "Lua writes assert(x == 1, \"message\")"},
+      {"while x do: y() end", "Lua writes do without a colon"},
       {"x := 5", "Lua writes x = 5 for x := 5"}, {"if x <> y then end", "Lua writes ~= for <>"},
       {"if x === y then end", "Lua writes == for ==="},
       {"f = x => x", "Lua writes function(x) return x end; and >= for at least"},
@@ -289,6 +290,8 @@ describe("advice about errors", function()
       {"lt.nn:Linear(2, 3)", "a function of lt.nn is called with a dot: lt.nn.Linear(...)"},
       {"math:sqrt(2)", "a function of math is called with a dot: math.sqrt(...)"},
       {"x.reshape(3, 1)", "a method is called with a colon: x:reshape(...)"},
+      {"local o = lt.optim.SGD(net:parameters(), {lr = 1}) o.step()",
+        "a method is called with a colon: o:step(...)"},
       {"net.forward(x)", "a method is called with a colon: net:forward(...)"},
       {"local s = 'a' s.rep(3)", "a method is called with a colon: s:rep(...)"},
       {"local A = {} A.__index = A function A:f() return self.x.y end local a = setmetatable({}, A)"
@@ -342,8 +345,8 @@ describe("the prompt", function()
 
   it("prints nil for an undefined name, and what may be meant on stderr", function()
     local result = support.session("tensro\nentirely_unknown\nx = 1\nx\nlocal y = nil\ny\n"
-      .. "Linear\nwhos\n")
-    assert.equal("nil\nnil\n1\nnil\nnil\nnil\n", result.out)
+      .. "Linear\nwhos\nc\n")
+    assert.equal("nil\nnil\n1\nnil\nnil\nnil\nnil\n", result.out)
     assert.equal("(tensro is not defined; did you mean 'tensor'?)\n"
       .. "(Linear is not defined; did you mean 'nn.Linear'?)\n"
       .. "(whos is not defined; did you mean ':whos'?)\n", result.err)

@@ -126,6 +126,8 @@ local y = lt.zeors(3)
              ^^^^^
 local t = {1, 2} t[0].x = 1
                   ^
+local net = nn.Sequential(nn.ReLU()) net[2](lt.ones(2))
+                                        ^
 local t = {} t[nil] = 1
               ^
 local f = coroutine.wrap(function() local t = nil; return t.x end) f()

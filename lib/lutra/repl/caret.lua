@@ -189,7 +189,7 @@ end
 local function of_variable(list, from, to, message)
   if message:find "%(for iterator '" then return iterated(list, from, to) end
   local by_key = message:find "%(field '%?'%)" or message:find "%(field 'integer index'%)"
-  if by_key and message:find "^attempt to index" or message:find "^table index is " then
+  if by_key and message:find "^attempt to %a+ a nil" or message:find "^table index is " then
     return brackets(list, from, to)
   end
   local field = message:match " has no field \"([^\"]*)\""

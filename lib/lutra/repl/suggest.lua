@@ -78,9 +78,8 @@ local function about_global(name, variables, session)
   local first = in_tables(name, ours, variables)
   local second = in_tables(name, standard, variables)
   if first or second then return did_you_mean(first or second, first and second) end
-  if session and require("lutra.repl.commands").find(name) then
-    return did_you_mean(quote(":" .. name))
-  end
+  local command = session and require("lutra.repl.commands").find(name)
+  if command and command.name == name then return did_you_mean(quote(":" .. name)) end
   local near = nearest.find(name, all_names(variables, session))
   return near and did_you_mean(quote(near)) or nil
 end
@@ -126,18 +125,26 @@ local function about_nil(kind, name, frame)
   return habits.methods[name]
 end
 
--- Advice about the call that failed: the one that the frame made, or the one it was made by.
-local function about_call(co, level, info, frame, message)
-  local callee = level > 0 and debug.getinfo(co, level - 1, "n").name
+local MOST_CALLERS = 30
+
+-- Advice about the calls that led to the error: the one in the line it is about, and the innermost
+-- of the user's outside of that.
+local function about_calls(co, level, frame, message)
   local title = message:match "^([%a_][%w_]*): "
-  for _, name in ipairs {callee or title, title} do
-    local advice = frame.view and code.call(frame.view, name)
+  local advice = title and frame.view and code.call(frame.view, title)
+  if advice then return advice end
+  local looked_at = 0
+  for at = level, level + MOST_CALLERS do
+    local info = debug.getinfo(co, at, "Slf")
+    if not info or looked_at == 2 then return nil end
+    local users = info.currentline > 0 and stack.is_wanted(info)
+      and not stack.is_library(info.source)
+    local callee = users and at > 0 and debug.getinfo(co, at - 1, "n").name
+    local view = callee and frame_at(co, at, info).view
+    advice = view and code.call(view, callee)
     if advice then return advice end
+    looked_at = looked_at + (users and 1 or 0)
   end
-  local caller = info.name and debug.getinfo(co, level + 1, "Slnf")
-  if not caller or caller.currentline < 1 or not stack.is_wanted(caller) then return nil end
-  local view = frame_at(co, level + 1, caller).view
-  return view and code.call(view, info.name)
 end
 
 -- Advice about what Lua says itself.
@@ -153,7 +160,7 @@ local function advise(message, co)
   local level, info
   if co then level, info = stack.level_of(co, place, places.blames_library(message)) end
   local frame = level and frame_at(co, level, info) or frame_of_place(place)
-  local advice = level and about_call(co, level, info, frame, rest)
+  local advice = level and about_calls(co, level, frame, rest)
   if message:find("call it as", 1, true) then return nil end
   if advice or message:find("did you mean", 1, true) then return advice end
   if frame.text and rest:find "^attempt to call a"
