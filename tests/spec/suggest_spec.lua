@@ -103,6 +103,15 @@ describe("unknown fields of the library's tables", function()
     assert.truthy(message:find('"entirely". It takes:', 1, true), message)
   end)
 
+  it("are told for a class without forward", function()
+    local Net = lt.nn.Module:extend "Net"
+    local message = message_of(function() Net()(1) end)
+    assert.truthy(message:find "Net: this class has no forward method$", message)
+    function Net:forwrad() end
+    message = message_of(function() Net()(1) end)
+    assert.truthy(message:find("no forward method; it has 'forwrad'", 1, true), message)
+  end)
+
   it("leave rawget, assigning and what is loaded when it is read as they were", function()
     assert.is_nil(rawget(lt, "nothing_here"))
     lt.something_new = 1

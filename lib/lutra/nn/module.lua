@@ -558,7 +558,10 @@ end
 
 --- What a module computes; every class defines its own.
 function Module:forward()
-  fail("%s: this class has no forward method", self:type_name())
+  local nearest = require "lutra.nearest"
+  local near = nearest.find("forward", nearest.names(getmetatable(self).__index))
+  fail("%s: this class has no forward method%s", self:type_name(),
+    near and ("; it has '%s'"):format(near) or "")
 end
 
 -- What an error about tensors on different devices says more, inside a call of a module:
