@@ -1,0 +1,48 @@
+-- Mismatch: what is to be added must be in one place.
+--
+--   lutra [--emulate cuda:2] examples/placement/05_mismatch.lua
+--
+-- A processor cannot reach into the memory of another device. So an operation wants all of its
+-- tensors on one device, and says which of them is elsewhere. Nothing is moved in secret: a copy
+-- costs time, and you are to see it in your program.
+--
+-- test:
+
+local lt = require "lutra"
+local device = lt.best_device()
+
+local x = lt.tensor{1.0, 2.0, 3.0, device = device}
+local y = lt.tensor{10.0, 20.0, 30.0}
+
+if device ~= "cpu" then
+  -- The mistake, and what Lutra says of it: who is where, and what to write.
+  local ok, message = pcall(function() return x + y end)
+  print(message)
+  assert(not ok)
+  for _, text in ipairs {"add", "self is on " .. device, "other is on cpu", ":to("} do
+    assert(message:find(text, 1, true), text)
+  end
+else
+  print "skipped: with one device there is no mismatch (--emulate cuda:2)"
+end
+
+-- The cure: bring one to the other. x.device works on every machine; "cuda" would not.
+local sum = x + y:to(x.device)
+print(sum)
+assert(sum.device == x.device and lt.equal(sum:cpu(), lt.tensor{11.0, 22.0, 33.0}))
+
+-- A number is no tensor and fits everywhere. So does a CPU tensor without dimensions.
+assert(lt.equal((x * 2):cpu(), lt.tensor{2.0, 4.0, 6.0}))
+assert(lt.equal((x * lt.tensor(2.0)):cpu(), lt.tensor{2.0, 4.0, 6.0}))
+
+-- Labels are forgotten most often: the images were moved, the labels were not.
+local scores, labels = lt.randn{4, 3, device = device}, lt.tensor{1, 3, 2, 1}
+if device ~= "cpu" then
+  local ok, message = pcall(lt.F.cross_entropy, scores, labels)
+  print(message)
+  assert(not ok and message:find("target is on cpu", 1, true), message)
+end
+local loss = lt.F.cross_entropy(scores, labels:to(scores.device))
+assert(loss.device == device and loss:item() > 0)
+
+print "ok: a mismatch is mended by moving one of the two, once"

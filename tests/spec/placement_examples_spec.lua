@@ -1,0 +1,63 @@
+-- The scripts of examples/placement check their own claims: each ends with status 0 and a line
+-- `ok: ...` on the CPU, on two emulated devices and, where LUTRA_TEST_GPU is set, on the GPU.
+-- What a script leaves out for want of a device it says in a line `skipped: ...`; with two devices
+-- nothing is left out.
+
+local program = require "program_support"
+local devices = require "device_support"
+
+local folder = (debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "") ..
+  "examples/placement/"
+
+local function scripts()
+  local list = {}
+  local pipe <close> = assert(io.popen("ls " .. program.quote(folder)))
+  for name in pipe:lines() do
+    if name:match "%.lua$" then list[#list + 1] = name end
+  end
+  return list
+end
+
+local function text_of(name)
+  local file <close> = assert(io.open(folder .. name))
+  return file:read "a"
+end
+
+-- Runs a script with assignments for its environment and options of the program.
+local function run(name, environment, options)
+  local line = ("env -u LUTRA_EMULATE %s OMP_WAIT_POLICY=passive %s %s %s"):format(environment,
+    program.quote(program.program), options, program.quote(folder .. name))
+  local result = program.shell(line)
+  local all = "\n" .. result.out .. result.err
+  assert.equal(0, result.status, all)
+  assert.equal("", result.err, all)
+  assert.is_truthy(result.out:match "\nok: [^\n]+\n$", "the last line is no \"ok:\"" .. all)
+  return result.out
+end
+
+describe("examples/placement", function()
+  it("has scripts, which check what they claim", function()
+    local names = scripts()
+    assert.is_true(#names > 0, "there are none")
+    for _, name in ipairs(names) do
+      local text = text_of(name)
+      local _, checks = text:gsub("assert%(", "")
+      assert.is_true(checks >= 2, name .. " claims what it does not check")
+      assert.is_truthy(text:match "^%-%- [^\n]+\n%-%-\n", name .. " does not say what it is about")
+    end
+  end)
+
+  for _, name in ipairs(scripts()) do
+    it(name .. " on the CPU", function() run(name, "CUDA_VISIBLE_DEVICES=", "") end)
+
+    it(name .. " on two emulated devices", function()
+      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate cuda:2")
+      assert.is_nil(out:find("skipped:", 1, true), out)
+    end)
+
+    if os.getenv "LUTRA_TEST_GPU" then
+      it(name .. " on the GPU", function() run(name, "", "") end)
+    end
+  end
+end)
