@@ -107,7 +107,7 @@ describe("unknown fields of the library's tables", function()
     local Net = lt.nn.Module:extend "Net"
     local message = message_of(function() Net()(1) end)
     assert.truthy(message:find "Net: this class has no forward method$", message)
-    function Net:forwrad() end
+    function Net.forwrad() end
     message = message_of(function() Net()(1) end)
     assert.truthy(message:find("no forward method; it has 'forwrad'", 1, true), message)
   end)

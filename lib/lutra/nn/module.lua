@@ -559,7 +559,7 @@ end
 --- What a module computes; every class defines its own.
 function Module:forward()
   local nearest = require "lutra.nearest"
-  local near = nearest.find("forward", nearest.names(getmetatable(self).__index))
+  local near = nearest.find("forward", nearest.names(state_of(self).class))
   fail("%s: this class has no forward method%s", self:type_name(),
     near and ("; it has '%s'"):format(near) or "")
 end
