@@ -242,9 +242,24 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
   lt_Storage *host = to.type == LT_DEVICE_cpu ? out->storage : source->storage;
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
-  bool ok = b->copy(to, lt_tensor_data(out), from, lt_tensor_data(source), n, stream, non_blocking);
-  bool waited = !non_blocking && to.type != from.type; /* else one device waits for the other */
-  if (traced) ok = lt_trace_copied(&span, to, from, n, stream, waited, host->pinned, ok);
+  void *target = lt_tensor_data(out);
+  const void *origin = lt_tensor_data(source);
+  lt_TraceCopy plan;
+  if (traced) {
+    plan = (lt_TraceCopy){.to = to,
+                          .from = from,
+                          .target = out->storage,
+                          .source = source->storage,
+                          .offset = source->offset * (int64_t)lt_dtype_size(source->dtype),
+                          .host = to.type == LT_DEVICE_cpu ? target : origin,
+                          .nbytes = n,
+                          .stream = stream,
+                          .blocking = !non_blocking && to.type != from.type,
+                          .pinned = host->pinned};
+    if (!lt_trace_plan(&span, &plan)) return false;
+  }
+  bool ok = b->copy(to, target, from, origin, n, stream, non_blocking);
+  if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
   if (non_blocking && stream && host->pinned) lt_storage_pend(host, stream);
   return true;

@@ -158,7 +158,7 @@ lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
   }
   if (s->data) {
     atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
-    lt_trace_memory(device, (int64_t)nbytes);
+    lt_trace_memory(s, true);
   }
   return s;
 }
@@ -183,7 +183,7 @@ void lt_storage_release(lt_Storage *s) {
   if (e && (s->release != release_pinned || e->backend != s->owner)) settle(s, false);
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
-    lt_trace_memory(s->device, -(int64_t)s->nbytes);
+    lt_trace_memory(s, false);
     if (s->release)
       s->release(s);
     else if (!is_small(s))
@@ -222,7 +222,7 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
       return NULL;
     }
     atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
-    lt_trace_memory(lt_cpu(), (int64_t)nbytes);
+    lt_trace_memory(s, true);
   }
   return s;
 }

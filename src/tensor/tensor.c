@@ -101,8 +101,20 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   lt_Stream *stream = lt_stream_of(t);
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
+  lt_TraceCopy plan;
+  if (traced) {
+    plan = (lt_TraceCopy){.to = lt_cpu(),
+                          .from = from,
+                          .source = t->storage,
+                          .offset = t->offset * (int64_t)n,
+                          .host = element,
+                          .nbytes = n,
+                          .stream = stream,
+                          .blocking = true};
+    if (!lt_trace_plan(&span, &plan)) return false;
+  }
   bool ok = b->copy(lt_cpu(), element, from, lt_tensor_data(t), n, stream, false);
-  if (traced) ok = lt_trace_copied(&span, lt_cpu(), from, n, stream, true, false, ok);
+  if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
   *out = lt_scalar_load(t->dtype, element);
   return true;

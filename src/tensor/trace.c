@@ -24,7 +24,14 @@ void lt_trace_remove(lt_Tracer *tracer) {
 }
 
 static void tell_all(const lt_Thread *th, const lt_TraceEvent *event) {
-  for (lt_Tracer *t = th->tracers; t; t = t->next) t->tell(t->context, event);
+  for (lt_Tracer *t = th->tracers; t; t = t->next)
+    if (t->tell) t->tell(t->context, event);
+}
+
+static bool wants_digest(const lt_Thread *th) {
+  for (const lt_Tracer *t = th->tracers; t; t = t->next)
+    if (t->digest) return true;
+  return false;
 }
 
 static bool wants_where(const lt_Thread *th) {
@@ -79,17 +86,57 @@ bool lt_trace_settle(lt_Device device) {
   return true;
 }
 
-bool lt_trace_copied(lt_TraceSpan *span, lt_Device to, lt_Device from, size_t nbytes,
-                     const lt_Stream *stream, bool blocking, bool pinned, bool ok) {
+/* A number that equal bytes share and others hardly do; never 0. Multiplies and folds a word at a
+ * time. */
+static uint64_t digest_of(const void *bytes, size_t n) {
+  const uint64_t factor = 0x9E3779B97F4A7C15u;
+  const char *p = bytes;
+  uint64_t h = n * factor + 1;
+  while (n > 0) {
+    uint64_t word = 0;
+    size_t size = n < sizeof word ? n : sizeof word;
+    memcpy(&word, p, size);
+    h = (h ^ word) * factor;
+    h ^= h >> 29;
+    p += size;
+    n -= size;
+  }
+  return h ? h : 1;
+}
+
+bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
+  const lt_Thread *th = lt_thread();
   lt_TraceEvent *e = &span->event;
   e->name = "copy";
-  e->device = to;
-  e->from = from;
-  e->bytes = (int64_t)nbytes;
-  e->stream = stream;
-  e->blocking = blocking;
-  e->pinned = pinned;
-  if (ok && !blocking) ok = lt_trace_settle(to.type == LT_DEVICE_cpu ? from : to);
+  e->device = copy->to;
+  e->from = copy->from;
+  e->bytes = (int64_t)copy->nbytes;
+  e->stream = copy->stream;
+  e->blocking = copy->blocking;
+  e->pinned = copy->pinned;
+  e->storage = copy->source;
+  e->target = copy->target;
+  e->offset = copy->offset;
+  for (const lt_Tracer *t = th->tracers; t; t = t->next) {
+    lt_TraceAnswer answer = t->may_copy ? t->may_copy(t->context, e) : LT_TRACE_NO_OPINION;
+    if (answer == LT_TRACE_MAY) break;
+    if (answer == LT_TRACE_MAY_NOT) {
+      lt_trace_forget(span);
+      return false;
+    }
+  }
+  if (copy->from.type == LT_DEVICE_cpu && copy->host && wants_digest(th))
+    e->digest = digest_of(copy->host, copy->nbytes);
+  e->begin = lt_trace_now();
+  return true;
+}
+
+/* Bytes that are still on their way to the host have no digest. */
+bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok) {
+  bool to_host = copy->to.type == LT_DEVICE_cpu;
+  if (ok && !copy->blocking) ok = lt_trace_settle(to_host ? copy->from : copy->to);
+  if (ok && to_host && copy->blocking && copy->host && wants_digest(lt_thread()))
+    span->event.digest = digest_of(copy->host, copy->nbytes);
   return lt_trace_end(span, ok);
 }
 
@@ -124,19 +171,21 @@ bool lt_stream_synchronize(lt_Stream *stream) {
   return lt_trace_end(&span, lt_wait_stream(stream) && b->stream_synchronize(stream));
 }
 
-void lt_trace_memory_(lt_Device device, int64_t bytes) {
+void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   const lt_Thread *th = lt_thread();
   char where[64] = "";
-  lt_TraceEvent e = {.kind = bytes > 0 ? LT_TRACE_ALLOC : LT_TRACE_FREE,
+  lt_TraceEvent e = {.kind = allocated ? LT_TRACE_ALLOC : LT_TRACE_FREE,
+                     .name = allocated && th->user_op ? lt_user_op() : NULL,
                      .ndim = -1,
                      .dtype = LT_DTYPE_NONE,
-                     .device = device,
-                     .bytes = bytes > 0 ? bytes : -bytes,
+                     .device = s->device,
+                     .storage = s,
+                     .bytes = (int64_t)s->nbytes,
                      .where = where};
   if (th->span) {
     e.where = th->span->event.where;
     e.depth = th->span->event.depth + 1;
-  } else if (bytes > 0 && wants_where(th)) { /* what frees memory may be a collector */
+  } else if (allocated && wants_where(th)) { /* what frees memory may be a collector */
     lt_memory_where(where, sizeof where);
   }
   e.begin = e.end = lt_trace_now();

@@ -4,6 +4,8 @@
  * inside an event comes before it. Events of a thread are nested or apart, never crossed: each
  * knows how many are around it and how much of its time went to those inside it.
  *
+ * A tracer may be asked as well: before a copy, which does not take place when it says no.
+ *
  * With no tracer, which is nearly always, an event costs one branch that is predicted. A tracer
  * hears the thread that added it and no other, so nothing here needs a lock. */
 #ifndef LT_TRACE_H
@@ -25,7 +27,7 @@ typedef enum lt_TraceKind {
 typedef struct lt_TraceEvent {
   lt_TraceKind kind;
   lt_OpId op;       /* of LT_TRACE_OP */
-  const char *name; /* of an op, a region, a wait: good during the call that tells */
+  const char *name; /* of an op, a region, a wait, of the op that allocates: good during the call */
   lt_Device
       device;     /* where it ran, what was waited for, whose memory it is; of a copy: the target */
   lt_Device from; /* of a copy */
@@ -34,9 +36,13 @@ typedef struct lt_TraceEvent {
   bool in_place; /* of an op */
   bool kernel;   /* of an op: it calculates, and is no view and no composite */
   bool failed;
-  bool blocking;  /* of a copy: the host waited for it */
-  bool pinned;    /* of a copy: the host's memory is pinned */
-  lt_Dtype dtype; /* of the first result, with its shape; ndim -1: there is none */
+  bool blocking;             /* of a copy: the host waited for it */
+  bool pinned;               /* of a copy: the host's memory is pinned */
+  const lt_Storage *storage; /* to compare, no more: of an allocation and a free; a copy's source */
+  const lt_Storage *target;  /* of a copy; NULL: a number of the host's */
+  int64_t offset;            /* of a copy: its first byte in the source's storage */
+  uint64_t digest;           /* of the bytes copied from or to the host, where a tracer wants it */
+  lt_Dtype dtype;            /* of the first result, with its shape; ndim -1: there is none */
   int ndim;
   int64_t shape[LT_MAX_DIMS];
   int64_t begin, end; /* nanoseconds of a clock that never goes back */
@@ -45,12 +51,18 @@ typedef struct lt_TraceEvent {
   const char *where;  /* the host's line that the outermost event is of, or "" */
 } lt_TraceEvent;
 
+typedef enum lt_TraceAnswer { LT_TRACE_NO_OPINION, LT_TRACE_MAY, LT_TRACE_MAY_NOT } lt_TraceAnswer;
+
 typedef struct lt_Tracer {
-  /* Must call no op, and cannot fail. The event is good until it returns. */
+  /* Must call no op, and cannot fail. The event is good until it returns. May be NULL. */
   void (*tell)(void *context, const lt_TraceEvent *event);
+  /* May this copy take place? The newest tracer with an opinion decides; who says no sets the
+   * error. Calls no op. May be NULL. */
+  lt_TraceAnswer (*may_copy)(void *context, const lt_TraceEvent *planned);
   void *context;
-  bool wait;  /* each kernel and copy is waited for, so that its time is that of the work */
-  bool where; /* asks the host for its line (lt_memory_on_where) */
+  bool wait;   /* each kernel and copy is waited for, so that its time is that of the work */
+  bool where;  /* asks the host for its line (lt_memory_on_where) */
+  bool digest; /* of copies */
   struct lt_Tracer *next;
 } lt_Tracer;
 
@@ -80,9 +92,22 @@ bool lt_trace_end(lt_TraceSpan *span, bool ok);
 /* Ends it without a word, if it has not ended. */
 void lt_trace_forget(lt_TraceSpan *span);
 
-/* Ends the span of a copy. Returns ok, or false when it was to be waited for and that failed. */
-bool lt_trace_copied(lt_TraceSpan *span, lt_Device to, lt_Device from, size_t nbytes,
-                     const lt_Stream *stream, bool blocking, bool pinned, bool ok);
+/* What a copy is going to do. */
+typedef struct lt_TraceCopy {
+  lt_Device to, from;
+  const lt_Storage *target, *source;
+  int64_t offset;
+  const void *host; /* memory of the host that is read or written, or NULL */
+  size_t nbytes;
+  const lt_Stream *stream;
+  bool blocking, pinned;
+} lt_TraceCopy;
+
+/* Fills in the span of a copy and asks whether it may take place: if not, ends the span without a
+ * word and returns false with the reason. */
+bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy);
+/* Ends that span. Returns ok, or false when the copy was to be waited for and that failed. */
+bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok);
 
 /* Ends the span of a wait for an event. Returns ok. */
 bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event, bool ok);
@@ -90,10 +115,10 @@ bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event
 /* Waits for the device if a tracer wants that of what ran there. False with the reason. */
 bool lt_trace_settle(lt_Device device);
 
-/* bytes > 0: allocated; < 0: freed. */
-void lt_trace_memory_(lt_Device device, int64_t bytes);
-static inline void lt_trace_memory(lt_Device device, int64_t bytes) {
-  if (lt_tracing()) lt_trace_memory_(device, bytes);
+/* The memory of a storage was allocated, or is about to be freed. */
+void lt_trace_memory_(const lt_Storage *s, bool allocated);
+static inline void lt_trace_memory(const lt_Storage *s, bool allocated) {
+  if (lt_tracing()) lt_trace_memory_(s, allocated);
 }
 
 /* The host waits for a stream, and for an event. False with the reason. */

@@ -217,7 +217,9 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
   case LUA_TUSERDATA: {
     lt_Tensor *t = lt_lua_to_tensor(L, i);
     lt_lua_enter(L, lt_lua_state(L));
-    return t && t->numel == 1 && lt_tensor_item(t, out);
+    if (!t || t->numel != 1 || lt_tensor_is_meta(t)) return false;
+    if (!lt_tensor_item(t, out)) lt_lua_fail(L, NULL);
+    return true;
   }
   default:
     return false;

@@ -76,6 +76,11 @@ static inline void lt_lua_go_on(lua_State *L, int64_t i) {
 /* Writes the line that runs now, outside the library ("train.lua:12"), for messages about memory:
  * an lt_WhereFn. */
 void lt_lua_where(void *state, char *text, size_t size);
+/* The name of what that line called ("item", "print", "index"), "" when it has none. Was that the C
+ * function that runs now? Raises nothing. */
+bool lt_lua_called(const lt_Lua *S, char *text, size_t size);
+/* In the registry: the table of methods. */
+extern const char lt_lua_methods_key;
 /* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
 const char *lt_lua_describe(lua_State *L, int i);
 /* The word nearest to `word` by spelling, NULL when none is near; call with each candidate. */
@@ -232,6 +237,12 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signat
                           bool method);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
+/* Did the program ask for a copy, with this call (may be NULL)? */
+struct lt_TraceEvent;
+bool lt_lua_is_explicit(const struct lt_TraceEvent *copy, const char *call);
+/* Adds `guard` to the table on top of the stack. */
+void lt_lua_add_guard(lua_State *L);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
+void lt_lua_open_kernel(lua_State *L, int functions, int methods);
 
 #endif

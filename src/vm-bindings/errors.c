@@ -53,12 +53,12 @@ static const char *method_name(lua_State *L, lua_Debug *ar) {
 }
 
 /* A function behind a tail call or a pcall has no name: then it is the innermost's. */
-void lt_lua_called(const lt_Lua *S, char *text, size_t size) {
+bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   lua_Debug ar;
   lua_State *L = S->L;
   text[0] = 0;
   int level = L ? find_user(L, S, &ar) - 1 : -1;
-  if (level < 0 || !lua_getstack(L, level, &ar)) return;
+  if (level < 0 || !lua_getstack(L, level, &ar)) return false;
   lua_getinfo(L, "n", &ar);
   const char *name = ar.name;
   if (level > 0 && (!name || strcmp(name, "pcall") == 0 || strcmp(name, "xpcall") == 0)) {
@@ -67,6 +67,7 @@ void lt_lua_called(const lt_Lua *S, char *text, size_t size) {
     name = ar.name ? ar.name : method_name(L, &ar);
   }
   if (name) snprintf(text, size, "%s", name);
+  return level == 0;
 }
 
 int lt_lua_error(lua_State *L, const char *format, ...) {

@@ -14,13 +14,21 @@ typedef struct Text {
   char *text;
 } Text;
 
+/* An event and what the user's line called. */
+typedef struct Kept {
+  lt_TraceEvent event; /* its texts are the set's */
+  const char *call;
+  bool direct; /* that is a function in C, such as x:to, and not one of the library's in Lua */
+} Kept;
+
 typedef struct Recorder {
   lt_Tracer tracer;
+  const lt_Lua *lua;
   bool on;
   int64_t start;
   size_t count, room, limit, dropped;
-  lt_TraceEvent *event; /* their texts are the set's */
-  Text *text;           /* a set: open addressing; twice as much room as texts at least */
+  Kept *event;
+  Text *text; /* a set: open addressing; twice as much room as texts at least */
   size_t texts, text_room;
 } Recorder;
 
@@ -70,7 +78,7 @@ static bool has_room(Recorder *r) {
   if (r->room >= r->limit) return false;
   size_t room = r->room ? 2 * r->room : 256;
   if (room > r->limit) room = r->limit;
-  lt_TraceEvent *bigger = realloc(r->event, room * sizeof *bigger);
+  Kept *bigger = realloc(r->event, room * sizeof *bigger);
   if (!bigger) return false;
   r->event = bigger;
   r->room = room;
@@ -83,10 +91,17 @@ static void take(void *context, const lt_TraceEvent *event) {
     r->dropped++;
     return;
   }
-  lt_TraceEvent *e = &r->event[r->count++];
-  *e = *event;
-  e->name = keep(r, event->name);
-  e->where = keep(r, event->where);
+  Kept *k = &r->event[r->count++];
+  k->event = *event;
+  k->event.name = keep(r, event->name);
+  k->event.where = keep(r, event->where);
+  k->call = NULL;
+  k->direct = false;
+  if (r->tracer.where && (event->kind == LT_TRACE_COPY || event->kind == LT_TRACE_WAIT)) {
+    char call[48];
+    k->direct = lt_lua_called(r->lua, call, sizeof call);
+    k->call = keep(r, call);
+  }
 }
 
 static void stop(Recorder *r) {
@@ -103,7 +118,7 @@ static bool flag(lua_State *L, const char *name) {
   return on;
 }
 
-/* record{wait = bool, where = bool, limit = n} -> a recorder, which listens from now on */
+/* record{wait = bool, where = bool, digest = bool, limit = n} -> a recorder, which listens from now on */
 static int record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "limit");
@@ -114,7 +129,9 @@ static int record(lua_State *L) {
   memset(r, 0, sizeof *r);
   luaL_setmetatable(L, RECORDER);
   r->limit = (size_t)limit;
-  r->tracer = (lt_Tracer){.tell = take, .context = r, .wait = wait, .where = where};
+  r->lua = lt_lua_state(L);
+  r->tracer = (lt_Tracer){
+      .tell = take, .context = r, .wait = wait, .where = where, .digest = flag(L, "digest")};
   lt_lua_enter(L, lt_lua_state(L));
   r->start = lt_trace_now();
   lt_trace_add(&r->tracer);
@@ -164,6 +181,15 @@ static void set_integer(lua_State *L, const char *key, int64_t value) {
   lua_setfield(L, 2, key);
 }
 
+/* To tell things apart; nil for NULL. */
+static void set_address(lua_State *L, const char *key, const void *p) {
+  if (p)
+    lua_pushlightuserdata(L, (void *)p);
+  else
+    lua_pushnil(L);
+  lua_setfield(L, 2, key);
+}
+
 static void set_flag(lua_State *L, const char *key, bool value) {
   lua_pushboolean(L, value);
   lua_setfield(L, 2, key);
@@ -178,9 +204,10 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
 }
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
- * "copy", "wait", "alloc", "free"), name, device, from, stream (a number for each, or nil), bytes,
+ * "copy", "wait", "alloc", "free"), name, device, from, stream (what tells streams apart, or nil), bytes,
  * in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds from
- * the start of the recorder), own (nanoseconds not spent in events inside), depth, where */
+ * the start of the recorder), own (nanoseconds not spent in events inside), depth, where; call: what that line called, of copies
+ * and waits; direct: that is a function in C; explicit: it says that it copies; storage, target: what tells memory apart; offset, digest of a copy */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
@@ -191,7 +218,7 @@ static int recorder_event(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
   lua_remove(L, 2);
-  const lt_TraceEvent *e = &r->event[i - 1];
+  const lt_TraceEvent *e = &r->event[i - 1].event;
   int64_t own = e->end - e->begin - e->inside;
   set_text(L, "kind", kinds[e->kind]);
   set_name(L, e);
@@ -210,10 +237,14 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "own", own > 0 ? own : 0);
   set_integer(L, "depth", e->depth);
   set_text(L, "where", e->where);
-  if (e->stream) /* an address, to tell streams apart */
-    set_integer(L, "stream", (int64_t)(intptr_t)e->stream);
-  else
-    set_text(L, "stream", NULL);
+  set_text(L, "call", r->event[i - 1].call);
+  set_flag(L, "explicit", e->kind == LT_TRACE_COPY && lt_lua_is_explicit(e, r->event[i - 1].call));
+  set_flag(L, "direct", r->event[i - 1].direct);
+  set_address(L, "storage", e->storage);
+  set_address(L, "target", e->target);
+  set_integer(L, "offset", e->offset);
+  set_integer(L, "digest", (int64_t)e->digest);
+  set_address(L, "stream", e->stream);
   return 1;
 }
 
@@ -302,10 +333,12 @@ void lt_lua_open_trace(lua_State *L, int functions, int methods) {
       {"close", region_close}, {"__close", region_close}, {"__gc", region_gc}, {NULL, NULL}};
   static const luaL_Reg module[] = {
       {"record", record}, {"region", region}, {"now", now}, {"devices", devices}, {NULL, NULL}};
-  (void)methods;
+  lua_pushvalue(L, methods);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &lt_lua_methods_key);
   open_class(L, RECORDER, recorder);
   open_class(L, REGION, regions);
   lua_newtable(L);
   lt_lua_setfuncs(L, module);
+  lt_lua_add_guard(L);
   lua_setfield(L, functions, "_trace");
 }

@@ -1,0 +1,150 @@
+/* guard.c: copies between devices that a piece of the program must not make: `_trace.guard`.
+ *
+ * A guard is asked before each copy of its thread. It knows a level for each of three directions,
+ * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
+ * in a table here; all else, such as printing or indexing by a tensor, copies on its own.
+ *
+ * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. */
+#include "bindings.h"
+#include "trace.h"
+
+#define GUARD "lutra.guard"
+
+enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, ANY = 7 };
+
+/* The calls that say that they copy, and where to. */
+static const struct {
+  const char *name;
+  int directions;
+} asked_for[] = {
+    {"to", ANY},
+    {"cpu", ANY},
+    {"cuda", ANY},
+    {"mps", ANY},
+    {"copy_", ANY},
+    {"to_device", ANY},
+    {"load_state_dict", ANY},
+    {"item", DEVICE_TO_HOST},
+    {"totable", DEVICE_TO_HOST},
+    {"save", DEVICE_TO_HOST},
+    {"load", HOST_TO_DEVICE},
+    {"tensor", HOST_TO_DEVICE},
+    {"as_tensor", HOST_TO_DEVICE},
+    {"new_tensor", HOST_TO_DEVICE},
+    {"for iterator", HOST_TO_DEVICE}, /* DataLoader{device = } */
+};
+
+static int direction_of(const lt_TraceEvent *e) {
+  if (e->from.type == LT_DEVICE_cpu) return HOST_TO_DEVICE;
+  return e->device.type == LT_DEVICE_cpu ? DEVICE_TO_HOST : DEVICE_TO_DEVICE;
+}
+
+static bool is_explicit(const char *call, int direction) {
+  for (size_t i = 0; i < sizeof asked_for / sizeof *asked_for; i++)
+    if (strcmp(asked_for[i].name, call) == 0) return asked_for[i].directions & direction;
+  return false;
+}
+
+bool lt_lua_is_explicit(const lt_TraceEvent *copy, const char *call) {
+  return call && is_explicit(call, direction_of(copy));
+}
+
+/* JAX's levels: what is done with a copy that was not asked for, and with one that was. */
+typedef enum Deed { ALLOW, LOG, REFUSE } Deed;
+static const struct Level {
+  const char *name;
+  Deed implicit, explicit;
+} levels[] = {
+    {"allow", ALLOW, ALLOW},
+    {"log", LOG, ALLOW},
+    {"disallow", REFUSE, ALLOW},
+    {"log_explicit", LOG, LOG},
+    {"disallow_explicit", REFUSE, REFUSE},
+};
+
+typedef struct Guard {
+  lt_Tracer tracer;
+  const lt_Lua *lua;
+  const struct Level *level;
+  int directions;
+  bool on;
+} Guard;
+
+static const char *advice(int direction, bool explicit) {
+  if (explicit && direction == DEVICE_TO_HOST)
+    return "Add up on the device and read once, outside of the guard";
+  if (explicit) return "Copy once, before the guard, and keep the result";
+  if (direction == DEVICE_TO_HOST) return "Say that the copy is meant: x:cpu(), or x:item()";
+  if (direction == HOST_TO_DEVICE)
+    return "Make the tensor on the device: {device = x.device}, or say that it is meant: x:to(...)";
+  return "Say that the copy is meant: x:to(device)";
+}
+
+static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
+  const Guard *g = context;
+  int direction = direction_of(e);
+  if (!(g->directions & direction)) return LT_TRACE_NO_OPINION;
+  char call[48], from[32];
+  lt_lua_called(g->lua, call, sizeof call);
+  bool explicit = is_explicit(call, direction);
+  Deed deed = explicit ? g->level->explicit : g->level->implicit;
+  if (deed == ALLOW) return LT_TRACE_MAY;
+  const char *name = *call ? call : lt_user_op();
+  snprintf(from, sizeof from, "%s", lt_device_name(e->from));
+  if (deed == LOG) {
+    char where[64] = "";
+    lt_lua_where((void *)g->lua, where, sizeof where);
+    fflush(stdout);
+    fprintf(stderr, "%s%s%s copies %lld bytes from %s to %s%s\n", where, *where ? ": " : "", name,
+            (long long)e->bytes, from, lt_device_name(e->device),
+            explicit ? "" : ", without being asked to");
+    return LT_TRACE_MAY;
+  }
+  lt_error_set("%s: would copy %lld bytes from %s to %s%s, which placement.guard(\"%s\") forbids. "
+               "%s, or allow it: placement.guard(\"allow\", fn)",
+               name, (long long)e->bytes, from, lt_device_name(e->device),
+               explicit ? "" : " without being asked to", g->level->name,
+               advice(direction, explicit));
+  return LT_TRACE_MAY_NOT;
+}
+
+static int guard_close(lua_State *L) {
+  Guard *g = luaL_checkudata(L, 1, GUARD);
+  if (g->on) lt_trace_remove(&g->tracer);
+  g->on = false;
+  return 0;
+}
+
+/* guard(level, direction) -> an object that asks until it is closed; nil when there is no such
+ * level or direction (nil: all) */
+static int guard(lua_State *L) {
+  static const char *const names[] = {"host_to_device", "device_to_host", "device_to_device"};
+  const char *name = luaL_checkstring(L, 1), *direction = luaL_optstring(L, 2, NULL);
+  const struct Level *level = NULL;
+  int directions = direction ? 0 : ANY;
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+    if (strcmp(levels[i].name, name) == 0) level = &levels[i];
+  for (int i = 0; i < 3; i++)
+    if (direction && strcmp(names[i], direction) == 0) directions = 1 << i;
+  if (!level || !directions) return 0;
+  Guard *g = lua_newuserdatauv(L, sizeof *g, 0);
+  *g = (Guard){.lua = lt_lua_state(L), .level = level, .directions = directions};
+  g->tracer = (lt_Tracer){.may_copy = may_copy, .context = g};
+  luaL_setmetatable(L, GUARD);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_trace_add(&g->tracer);
+  g->on = true;
+  return 1;
+}
+
+void lt_lua_add_guard(lua_State *L) {
+  static const luaL_Reg members[] = {
+      {"close", guard_close}, {"__close", guard_close}, {"__gc", guard_close}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"guard", guard}, {NULL, NULL}};
+  luaL_newmetatable(L, GUARD);
+  luaL_setfuncs(L, members, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lt_lua_setfuncs(L, module);
+}
