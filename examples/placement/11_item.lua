@@ -1,0 +1,68 @@
+-- item: one number, and why it is dear.
+--
+--   lutra [--emulate cuda:2] examples/placement/11_item.lua
+--
+-- A program puts work into the card's queue and goes on at once. loss:item() asks for a number of
+-- Lua's: the program has to wait until the card has done everything before it, and then for the
+-- number's journey. Once in an epoch is nothing; in every step it makes card and program take
+-- turns in sleeping.
+--
+-- test:
+
+local lt = require "lutra"
+local nn, F = lt.nn, lt.F
+local device = lt.best_device()
+local STEPS = 20
+
+lt.manual_seed(1)
+local model = nn.Linear(8, 3):to(device)
+local x = lt.randn{16, 8, device = device}
+local y = lt.randint{1, 3, {16}, device = device}
+
+local function each_step() -- a number in every step
+  local total = 0
+  for _ = 1, STEPS do total = total + F.cross_entropy(model(x), y):item() end
+  return total / STEPS
+end
+
+local function at_the_end() -- a sum that stays on the device; one number at the end
+  local total = lt.zeros{1, device = device}
+  for _ = 1, STEPS do total = total + F.cross_entropy(model(x), y):detach() end
+  return (total / STEPS):item()
+end
+
+-- How often does something come home while fn runs?
+local function readings(fn)
+  local profile, result = lt.profiler.profile(fn)
+  local count = 0
+  for event in profile:events() do
+    if event.kind == "copy" and event.device == "cpu" then count = count + 1 end
+  end
+  return count, result
+end
+
+local many, mean_1 = readings(each_step)
+local few, mean_2 = readings(at_the_end)
+print(("item() in each step: %2d readings, mean loss %.4f"):format(many, mean_1))
+print(("item() at the end:   %2d reading,  mean loss %.4f"):format(few, mean_2))
+assert(math.abs(mean_1 - mean_2) < 1e-5)
+if device == "cpu" then
+  print "skipped: on the CPU a number is already at home; a card makes you wait (--emulate cuda:2)"
+  assert(many == 0 and few == 0)
+else
+  assert(many == STEPS and few == 1)
+end
+
+-- detach() matters, too: without it the sum would keep every step's history for backward.
+local loss = F.cross_entropy(model(x), y)
+assert(loss.requires_grad and not loss:detach().requires_grad)
+assert(math.type(loss:item()) == "float", "item gives a plain number")
+
+-- item wants one element. Many come by totable, in one journey.
+local ok, message = pcall(function() return x:item() end)
+print(message)
+assert(not ok and message:find("one element", 1, true))
+local count, list = readings(function() return x:totable() end)
+assert(#list == 16 and #list[1] == 8 and count == (device == "cpu" and 0 or 1))
+
+print "ok: sum on the device, read the number once"

@@ -1,0 +1,51 @@
+-- To the host: tensors as Lua tables, numbers and files.
+--
+--   lutra [--emulate cuda:2] examples/placement/12_to_host.lua
+--
+-- "Host" is the computer that the card is plugged into. What is not part of Lutra - a table, a
+-- file, another library - can only see the host's memory.
+--
+-- test:
+
+local lt = require "lutra"
+local device = lt.best_device()
+
+local x = lt.tensor{{1.5, 2.5}, {3.5, 4.5}, device = device, requires_grad = true}
+local y = x * 2
+
+-- The three steps, each for one reason: without history, at home, as a table.
+local list = y:detach():cpu():totable()
+print(list[1][1], list[1][2], list[2][1], list[2][2])
+assert(type(list) == "table" and list[1][1] == 3.0 and list[2][2] == 9.0)
+
+-- totable does the first two by itself, so the short way is the same.
+assert(y:totable()[2][2] == 9.0)
+assert(x[{2, 1}]:item() == 3.5)
+
+-- The table is a copy: changing it changes no tensor, and the tensor is where it was.
+list[1][1] = 100
+assert(y.device == device and y[{1, 1}]:item() == 3.0)
+
+-- detach alone neither copies nor moves: both names look at the same memory.
+local view = y:detach()
+assert(view:shares_storage(y) and view.device == device and not view.requires_grad)
+
+-- A file for NumPy, and back. What comes from a file is on the CPU.
+local path = os.tmpname()
+lt.save_npy(path, y)
+local loaded = lt.load_npy(path)
+os.remove(path)
+print("from the file:", loaded)
+assert(loaded.device == "cpu" and lt.equal(loaded, y:detach():cpu()))
+
+-- print copies what it shows, and says where the tensor is.
+local text = tostring(y)
+assert((text:find("cuda", 1, true) ~= nil) == y.is_cuda)
+
+-- A meta tensor has a shape only: there is nothing to bring home.
+local ok, message = pcall(function() return lt.zeros{2, device = "meta"}:totable() end)
+print(message)
+assert(not ok and message:find("no data", 1, true))
+
+if device == "cpu" then print "skipped: on the CPU everything is at home already" end
+print "ok: detach, cpu, totable; what comes home is a copy"
