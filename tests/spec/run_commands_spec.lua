@@ -214,7 +214,7 @@ describe(":save", function()
   it("writes a script that does what the cells did", function()
     local out, text = saved("local x = 20 -- a local\nlocal function f() return x + 1 end\nx = 41\n"
       .. "f()\nx -- shown\nx;\nprint 'once'\nlocal y = 1\ny\nreturn x, y\n:save out.lua\n")
-    assert.equal("42\n41\nonce\n1\n", out)
+    assert.equal("42\n41\nonce\n1\n41\t1\n", out)
     assert.equal(0, select(2, text:gsub("require", "")))
   end)
 
@@ -255,6 +255,18 @@ describe(":save", function()
     within "1\n:save --force out.lua\n"
     has(read(folder .. "/out.lua"), "print(1)")
     assert.is_nil(read(folder .. "/out.lua.new"))
+  end)
+
+  it("writes into what a link names, and into devices", function()
+    file("true.lua", "old")
+    os.execute(("ln -s true.lua %s/link.lua"):format(quote(folder)))
+    within "1\n:save --force link.lua\n"
+    has(read(folder .. "/true.lua"), "print(1)")
+    assert.is_true(os.execute(("test -L %s/link.lua"):format(quote(folder))))
+    local result = within "1\n:save --force /dev/full\n:save --force /dev/null\n"
+    has(result.err, "error: save: /dev/full: No space left on device")
+    has(result.out, "wrote 1 cell to /dev/null")
+    assert.is_true(os.execute "test -c /dev/null && test -c /dev/full")
   end)
 
   it("says what it cannot write", function()
@@ -371,7 +383,8 @@ for _, columns in ipairs {40, 120} do
     end)
 
     on_terminal("! has the terminal, and its Ctrl-C", function(s)
-      s:enter "!read x; echo got $x"
+      s:enter "!echo now; read x; echo got $x"
+      s:expect "\nnow"
       s:enter "it"
       s:expect "got it"
       s:enter "!echo ready; sleep 60"
