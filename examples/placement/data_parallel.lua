@@ -86,7 +86,7 @@ for event in profile:events() do
   if event.kind == "copy" and event.from == "cuda:0" then bytes = bytes + event.bytes end
 end
 local parameters = wrapped:num_parameters() * 4
-print(("copied from cuda:0: %d bytes in one call; the parameters have %d"):format(bytes, parameters))
+print(("copied from cuda:0: %d bytes in one call; parameters: %d bytes"):format(bytes, parameters))
 assert(bytes >= parameters * (count - 1))
 
 -- Fewer rows than devices: the others have a break.

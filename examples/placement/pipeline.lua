@@ -113,8 +113,8 @@ for event in profile:events() do
 end
 assert(copies == PIECES)
 
--- 4. The devices worked at the same time. For this the order of events is proof enough: cuda:1 was
--- done with piece 1 before cuda:0 began piece 3, so neither waited for the other's whole batch.
+-- 4. The devices worked side by side. The order of events shows it on every machine, fast or slow:
+-- cuda:1 was done with piece 1 before cuda:0 began piece 3, so nobody waited for a whole batch.
 cuda.synchronize(0)
 cuda.synchronize(1)
 local function at(name, k) return marks.begin0:elapsed_time(marks[name .. k]) end
