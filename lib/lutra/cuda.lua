@@ -196,6 +196,14 @@ end
 cuda.set_stream = accelerator.set_stream
 cuda.with_stream = scopes.with_stream
 
+-- Kernels -------------------------------------------------------------------------
+
+--- A kernel from its source text, in CUDA C++: lt.cuda.kernel(source, name, options). Call it as
+-- kernel({grid, block, shared_bytes}, arguments...) with tensors for pointers and numbers for the
+-- rest; grid and block are numbers or lists of up to three. `options`: a list of options of the
+-- compiler ("-DN=16").
+function cuda.kernel(...) return require("lutra.kernel").new(...) end
+
 -- Random numbers ----------------------------------------------------------------
 
 --- Seeds the numbers that random functions draw. There is one default generator for all

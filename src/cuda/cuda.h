@@ -62,6 +62,12 @@ const lt_CudaFacts *lt_cuda_facts(int index);
 
 bool lt_cuda_elementwise(const lt_Loop *loop); /* elementwise.c */
 
+/* ---- kernel.c: lt_Backend.kernel_new, kernel_launch and kernel_stop -------------------------- */
+
+lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char **log);
+bool lt_cuda_kernel_launch(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
+void lt_cuda_kernel_stop(int index);
+
 /* ---- copy.c: lt_Backend.copy and fill_zero --------------------------------------------------- */
 
 bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,

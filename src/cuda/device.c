@@ -184,6 +184,9 @@ lt_Backend lt_cuda_backend = {
     .can_access_peer = can_access_peer,
     .copy = lt_cuda_copy,
     .fill_zero = lt_cuda_fill_zero,
+    .kernel_new = lt_cuda_kernel_new,
+    .kernel_launch = lt_cuda_kernel_launch,
+    .kernel_stop = lt_cuda_kernel_stop,
     .elementwise = lt_cuda_elementwise,
     .kernels = kernels,
 };

@@ -17,7 +17,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 3
+#define LT_BACKEND_ABI 4
 
 typedef struct lt_Call lt_Call; /* core.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -127,6 +127,20 @@ typedef struct lt_Loop {
   lt_Stream *stream;
 } lt_Loop;
 
+/* A kernel that users wrote: a function of a source text, compiled for one device. The backend's
+ * own; it lives as long as the program. */
+typedef struct lt_UserKernel lt_UserKernel;
+typedef struct lt_KernelSource {
+  const char *text, *name; /* name: of the function in the text */
+  const char *const *options;
+  int option_count; /* options of the compiler */
+} lt_KernelSource;
+typedef struct lt_KernelLaunch {
+  int64_t grid[3], block[3]; /* blocks, threads of a block; not yet checked */
+  int64_t shared;            /* bytes of dynamic shared memory of a block */
+  void **arguments;          /* the address of each argument's value, by the kernel's parameters */
+} lt_KernelLaunch;
+
 struct lt_Backend {
   unsigned abi;      /* LT_BACKEND_ABI */
   const char *name;  /* "cuda" */
@@ -201,6 +215,16 @@ struct lt_Backend {
    * op. May be NULL. */
   bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
   bool (*can_access_peer)(const lt_Backend *self, int index, int peer); /* NULL: no */
+
+  /* Kernels that users write; NULL: not on this device. kernel_new compiles, or finds what was
+   * compiled before; where the compiler refuses the text, *log is what it said (malloc'ed, else
+   * NULL). kernel_launch checks grid, block and shared memory against the device, and puts the
+   * kernel on `stream`; its arguments are right. */
+  lt_UserKernel *(*kernel_new)(int index, const lt_KernelSource *source, char **log);
+  bool (*kernel_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
+  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped. NULL:
+   * they go on. */
+  void (*kernel_stop)(int index);
 
   /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas");
    * NULL for what it does not know. May be NULL. The text lives as long as the program. */

@@ -5,7 +5,8 @@
  * A wait so takes at most some 3 % longer, and 1 ms.
  *
  * Invariant: nothing here changes a device or a tensor. After a wait that was given up all goes on
- * as if nobody had waited.
+ * as if nobody had waited; but users' own kernels, which may have no end, are stopped where the
+ * device can do that (kernel_stop).
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -31,10 +32,13 @@ static void rest(int64_t waited) {
   nanosleep(&(struct timespec){.tv_nsec = pause}, NULL); /* a signal ends it */
 }
 
-static bool wait_until(bool (*is_done)(void *), void *what) {
+static bool wait_until(bool (*is_done)(void *), void *what, const lt_Backend *b, int index) {
   if (is_done(what)) return true;
   for (int64_t start = now();; rest(now() - start)) {
-    if (!lt_go_on()) return false;
+    if (!lt_go_on()) {
+      if (b->kernel_stop) b->kernel_stop(index);
+      return false;
+    }
     if (is_done(what)) return true;
   }
 }
@@ -44,13 +48,15 @@ static bool stream_is_done(void *stream) {
 }
 
 bool lt_wait_stream(lt_Stream *stream) {
-  return !stream || !stream->backend->stream_query || wait_until(stream_is_done, stream);
+  return !stream || !stream->backend->stream_query ||
+         wait_until(stream_is_done, stream, stream->backend, stream->index);
 }
 
 static bool event_is_done(void *event) { return ((lt_Event *)event)->backend->event_query(event); }
 
 bool lt_wait_event(lt_Event *event) {
-  return !event->backend->event_query || wait_until(event_is_done, event);
+  return !event->backend->event_query ||
+         wait_until(event_is_done, event, event->backend, event->index);
 }
 
 typedef struct Whole {
@@ -65,5 +71,5 @@ static bool device_is_done(void *device) {
 
 bool lt_wait_device(const lt_Backend *b, int index) {
   Whole device = {b, index};
-  return !b->device_query || wait_until(device_is_done, &device);
+  return !b->device_query || wait_until(device_is_done, &device, b, index);
 }

@@ -65,10 +65,14 @@ void work(Job *job) {
   const bool reverse = options().reverse, poison = options().poison && grid.shared;
   w->grid = &grid;
   w->error = 0;
-  watch_begin();
+  watch_begin(grid);
   for (;;) {
     unsigned long long from = job->next.fetch_add(job->chunk), to = from + job->chunk;
     if (from >= job->total || job->error.load(std::memory_order_relaxed)) break;
+    if (grid.turn && grid.turn != user_turn(grid.device)) {
+      job->error = STOPPED;
+      break;
+    }
     if (to > job->total) to = job->total;
     bool ok = true;
     for (unsigned long long i = from; ok && i < to; i++) {
@@ -82,7 +86,7 @@ void work(Job *job) {
     if (!ok) job->error = w->error;
     if (stopping.load(std::memory_order_relaxed)) job->error = UNLOADING;
   }
-  watch_end();
+  watch_end(grid);
 }
 
 /* Never destroyed: its threads run until the process has ended. */

@@ -4,6 +4,7 @@
 #include "faults.h"
 #include "options.h"
 
+#include <atomic>
 #include <errno.h>
 #include <map>
 #include <mutex>
@@ -66,12 +67,25 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
 #define WATCHDOG SIGUSR2
 #endif
 
+/* A thread that runs blocks of a grid. */
+struct Watched {
+  long long deadline;
+  int device;
+  unsigned long long turn;
+};
 std::mutex watch_mutex;
-std::map<pthread_t, long long> &watched = *new std::map<pthread_t, long long>(); /* deadlines */
+std::map<pthread_t, Watched> &watched = *new std::map<pthread_t, Watched>();
+std::atomic<unsigned long long> turns[MAX_DEVICES];
+
+bool is_over(int device, unsigned long long turn) { return turn && turn != user_turn(device); }
 
 void on_timeout(int, siginfo_t *, void *interrupted) {
   Worker *w = this_worker;
   if (!w || !w->running) return;
+  if (is_over(w->grid->device, w->grid->turn)) {
+    stop_block(w, interrupted, STOPPED, "stopped");
+    return;
+  }
   char text[96];
   snprintf(text, sizeof text, "the kernel ran longer than %g seconds (LUTRA_EMULATE_TIMEOUT)",
            options().timeout);
@@ -85,7 +99,7 @@ void watch_forever() {
     std::lock_guard<std::mutex> lock(watch_mutex);
     long long now = lt_emulated_clock();
     for (auto &thread : watched)
-      if (now > thread.second) pthread_kill(thread.first, WATCHDOG);
+      if (now > thread.second.deadline) pthread_kill(thread.first, WATCHDOG);
   }
 }
 
@@ -136,24 +150,46 @@ void set_worker(Worker *w) {
 
 Worker *get_worker() { return this_worker; }
 
-void watch_begin() {
-  if (options().timeout <= 0) return;
+void watch_begin(const Grid &grid) {
+  if (options().timeout <= 0 && !grid.turn) return;
   std::lock_guard<std::mutex> lock(watch_mutex);
-  watched[pthread_self()] = lt_emulated_clock() + (long long)(options().timeout * 1e9);
+  watched[pthread_self()] = {lt_emulated_clock() + (long long)(options().timeout * 1e9),
+                             grid.device, grid.turn};
 }
 
-void watch_end() {
-  if (options().timeout <= 0) return;
+void watch_end(const Grid &grid) {
+  if (options().timeout <= 0 && !grid.turn) return;
   std::lock_guard<std::mutex> lock(watch_mutex);
   watched.erase(pthread_self());
+}
+
+unsigned long long user_turn(int device) { return turns[device] + 1; }
+
+/* A signal may come between two blocks, and be lost: they are sent until all have ended. */
+void stop_user_grids(int device) {
+  turns[device]++;
+  for (int tries = 0; tries < 1000; tries++) {
+    bool any = false;
+    {
+      std::lock_guard<std::mutex> lock(watch_mutex);
+      for (auto &thread : watched)
+        if (thread.second.device == device && is_over(device, thread.second.turn)) {
+          pthread_kill(thread.first, WATCHDOG);
+          any = true;
+        }
+    }
+    if (!any) return;
+    struct timespec pause = {0, 1000000};
+    nanosleep(&pause, nullptr);
+  }
 }
 
 void prepare_faults() {
   install(SIGSEGV, on_fault, &before_segv);
   install(SIGBUS, on_fault, &before_bus);
   install(SIGFPE, on_fault, &before_fpe);
-  if (options().timeout <= 0) return;
   install(WATCHDOG, on_timeout, nullptr);
+  if (options().timeout <= 0) return;
   std::thread(watch_forever).detach();
 }
 

@@ -15,8 +15,8 @@ void note_fault(const Worker *w, const char *what, unsigned thread);
 void set_worker(Worker *w);
 Worker *get_worker();
 /* Around a grid's run on this thread. */
-void watch_begin();
-void watch_end();
+void watch_begin(const Grid &grid);
+void watch_end(const Grid &grid);
 
 } // namespace emulated
 

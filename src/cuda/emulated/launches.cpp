@@ -1,8 +1,8 @@
 /* launches.cpp: kernels put on streams, with the checks that a GPU's driver makes. */
 #include "runtime.h"
 
-#include "cuda_runtime.h"
 #include "executor.h"
+#include "launches.h"
 
 #include <string.h>
 #include <unordered_map>
@@ -48,17 +48,17 @@ struct Work {
   }
 };
 
-} // namespace
-
-extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, const void *kernel,
-                                          lt_EmulatedLaunch *launch) {
+/* A grid that was stopped from outside is no error of the device's. */
+cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_EmulatedLaunch *launch,
+                bool of_user) {
   LaunchRef owned(launch);
   LT_ENTER();
   StreamRef s = find_stream(config->stream);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Device *d = &device_of_stream(s);
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
-  Grid grid = {config->gridDim, config->blockDim, config->dynamicSmemBytes, launch};
+  Grid grid = {config->gridDim, config->blockDim, config->dynamicSmemBytes,
+               launch,          d->index,         of_user ? user_turn(d->index) : 0};
   cudaError_t status = check(grid.grid, grid.block, grid.shared, kernel);
   if (status != cudaSuccess) return status;
   if (injected(Fault::LAUNCH)) {
@@ -69,10 +69,22 @@ extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, cons
   unsigned long long number =
       enqueue_work(s, reach(*d), [d, grid, illegal, owned = std::move(owned)] {
         int error = illegal ? (int)cudaErrorIllegalAddress : run_grid(grid);
-        if (error) d->sticky = error;
+        if (error && error != STOPPED) d->sticky = error;
       });
   if (options().blocking) wait_for(s, number);
   return cudaSuccess;
+}
+
+} // namespace
+
+extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, const void *kernel,
+                                          lt_EmulatedLaunch *launch) {
+  return put(config, kernel, launch, false);
+}
+
+cudaError_t emulated::launch_user(const cudaLaunchConfig_t *config, const void *kernel,
+                                  lt_EmulatedLaunch *launch) {
+  return put(config, kernel, launch, true);
 }
 
 extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void *),

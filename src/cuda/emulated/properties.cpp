@@ -18,6 +18,7 @@ std::once_flag once;
 void end() {
   ended = true;
   stop_executor();
+  for (int i = 0; i < count; i++) stop_user_grids(i);
   stop_streams();
 }
 

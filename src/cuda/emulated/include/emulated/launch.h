@@ -42,4 +42,15 @@ template <class... P> struct lt_EmulatedKernel : lt_EmulatedLaunch {
   }
 };
 
+/* The executor's functions, as code that was compiled at run time calls them: who loads it fills
+ * them in. */
+struct lt_EmulatedCalls {
+  int (*barrier)(int predicate, lt_EmulatedVote vote);
+  unsigned long long (*warp)(unsigned mask, lt_EmulatedWarp what, unsigned long long value,
+                             int argument, int width);
+  void (*trap)(int error);
+  void (*yield)(void);
+  long long (*clock)(void);
+};
+
 #endif

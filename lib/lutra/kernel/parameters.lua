@@ -1,0 +1,137 @@
+--- What a kernel's parameters are, read from its source.
+--
+-- Idea: no parser of C++. Comments and strings are blanked, `__global__ ... name(...)` is found,
+-- and each parameter is looked at as a bag of words: qualifiers, the words of a type, stars, a
+-- name. What does not fit that is refused: a kernel whose arguments cannot be checked is not
+-- called.
+
+local parameters = {}
+
+-- Blanks for comments and strings; lines stay where they are.
+local function strip(source)
+  local function blank(text) return (text:gsub("[^\n]", " ")) end
+  local out, at = {}, 1
+  while true do
+    local from = source:find("[/\"']", at)
+    if not from then break end
+    local to = select(2, source:find("^//[^\n]*", from))
+      or select(2, source:find("^/%*.-%*/", from))
+    if not to and source:sub(from, from) ~= "/" then
+      local quote = source:sub(from, from)
+      local i = from + 1
+      while i <= #source and source:sub(i, i) ~= quote and source:sub(i, i) ~= "\n" do
+        i = i + (source:sub(i, i) == "\\" and 2 or 1)
+      end
+      to = math.min(i, #source)
+    end
+    to = to or from
+    local piece = source:sub(from, to)
+    out[#out + 1] = source:sub(at, from - 1)
+    out[#out + 1] = piece == "/" and piece or blank(piece)
+    at = to + 1
+  end
+  out[#out + 1] = source:sub(at)
+  return table.concat(out)
+end
+
+-- The element of a type that is one word; the others are put together from several.
+local NAMED = {
+  float = "float32", double = "float64", bool = "bool", void = "any", size_t = "uint64",
+  half = "float16", __half = "float16", nv_bfloat16 = "bfloat16", __nv_bfloat16 = "bfloat16",
+  int8_t = "int8", int16_t = "int16", int32_t = "int32", int64_t = "int64",
+  uint8_t = "uint8", uint16_t = "uint16", uint32_t = "uint32", uint64_t = "uint64",
+}
+local INTEGER_WORDS = {int = true, char = true, short = true, long = true, unsigned = true,
+  signed = true}
+local QUALIFIERS = {const = true, volatile = true, restrict = true, __restrict__ = true,
+  __restrict = true, __grid_constant__ = true, struct = true}
+
+-- "unsigned long long" -> "uint64"; nil for words that make no type.
+local function element_of(words)
+  if #words == 1 and NAMED[words[1]] then return NAMED[words[1]] end
+  local count = {}
+  for _, word in ipairs(words) do
+    if not INTEGER_WORDS[word] then return nil end
+    count[word] = (count[word] or 0) + 1
+  end
+  local bits = count.char and 8 or count.short and 16 or count.long and 64 or 32
+  return #words > 0 and (count.unsigned and "uint" or "int") .. bits or nil
+end
+
+local function is_type_word(word) return INTEGER_WORDS[word] or NAMED[word] end
+
+-- One parameter: {name, type, element, pointer, written}; nil and its text where it is another
+-- kind of thing: a reference, a struct, a pointer to a pointer.
+local function parse_one(text, number)
+  text = text:gsub("%s+", " "):match "^ ?(.-) ?$"
+  if text:find "[<>&:(]" then return nil, text end
+  local plain, stars = text:gsub("%[[^%]]*%]", "*"):gsub("%*", " * ")
+  local words, const, behind = {}, false, false -- const: what a pointer points to
+  for token in plain:gmatch "%S+" do
+    if token == "*" then
+      behind = true
+    elseif token == "const" then
+      const = const or not behind
+    elseif not QUALIFIERS[token] then
+      words[#words + 1] = token
+    end
+  end
+  local name = "argument " .. number
+  if #words > 1 and not is_type_word(words[#words]) then name = table.remove(words) end
+  local element, pointer = element_of(words), stars == 1
+  if not element or stars > 1 or (element == "any" and not pointer) then return nil, text end
+  return {
+    name = name, element = element, pointer = pointer, written = pointer and not const,
+    type = (const and pointer and "const " or "") .. table.concat(words, " ")
+      .. (pointer and " *" or ""),
+  }
+end
+
+-- Pieces between the commas that are in no brackets.
+local function split(list)
+  local pieces, depth, from = {}, 0, 1
+  for at, c in list:gmatch "()([,()<>])" do
+    if c == "," then
+      if depth == 0 then
+        pieces[#pieces + 1] = list:sub(from, at - 1)
+        from = at + 1
+      end
+    else
+      depth = depth + ((c == "(" or c == "<") and 1 or -1)
+    end
+  end
+  local last = list:sub(from)
+  if last:find "%S" or #pieces > 0 then pieces[#pieces + 1] = last end
+  if #pieces == 1 and pieces[1]:match "^%s*void%s*$" then return {} end
+  return pieces
+end
+
+--- The kernels of a source: a list of {name, list = what stands in the brackets, template}.
+function parameters.kernels(source)
+  local text, found = strip(source), {}
+  for at, rest in text:gmatch "()__global__()" do
+    local head = text:sub(rest):gsub("__launch_bounds__%s*%b()", " "):gsub(
+      "__attribute__%s*%b()", " ")
+    local name, list = head:match "^[^(){};]-([%a_][%w_]*)%s*(%b())"
+    if name then
+      local before = text:sub(1, at - 1):match "[^;{}]*$"
+      found[#found + 1] = {name = name, list = list:sub(2, -2),
+        template = before:find "%f[%w_]template%f[^%w_]" ~= nil}
+    end
+  end
+  return found
+end
+
+--- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element,
+-- pointer, written}; or nil and the text of the one that cannot be read.
+function parameters.read(kernel)
+  local list = {}
+  for i, text in ipairs(split(kernel.list)) do
+    local parameter, bad = parse_one(text, i)
+    if not parameter then return nil, bad end
+    list[i] = parameter
+  end
+  return list
+end
+
+return parameters

@@ -1,0 +1,132 @@
+/* source.h: what stands before the text of a kernel that is compiled at run time. As for NVRTC, no
+ * header of the C library is read: the functions that a kernel may call are declared here.
+ */
+#ifndef LT_EMULATED_SOURCE_H
+#define LT_EMULATED_SOURCE_H
+
+#include "device.h"
+
+typedef decltype(sizeof 0) size_t;
+typedef decltype((char *)nullptr - (char *)nullptr) ptrdiff_t;
+
+extern "C" {
+int printf(const char *format, ...);
+int abs(int) noexcept;
+long long llabs(long long) noexcept;
+#define LT_EMULATED_1(name)                                                                        \
+  double name(double) noexcept;                                                                    \
+  float name##f(float) noexcept;
+#define LT_EMULATED_2(name)                                                                        \
+  double name(double, double) noexcept;                                                            \
+  float name##f(float, float) noexcept;
+#define LT_EMULATED_FUNCTIONS(ONE, TWO)                                                            \
+  ONE(acos)                                                                                        \
+  ONE(acosh)                                                                                       \
+  ONE(asin)                                                                                        \
+  ONE(asinh)                                                                                       \
+  ONE(atan)                                                                                        \
+  ONE(atanh)                                                                                       \
+  ONE(cbrt)                                                                                        \
+  ONE(ceil)                                                                                        \
+  ONE(cos)                                                                                         \
+  ONE(cosh)                                                                                        \
+  ONE(erf)                                                                                         \
+  ONE(erfc)                                                                                        \
+  ONE(exp)                                                                                         \
+  ONE(exp2)                                                                                        \
+  ONE(expm1)                                                                                       \
+  ONE(fabs)                                                                                        \
+  ONE(floor)                                                                                       \
+  ONE(lgamma)                                                                                      \
+  ONE(log)                                                                                         \
+  ONE(log10)                                                                                       \
+  ONE(log1p)                                                                                       \
+  ONE(log2)                                                                                        \
+  ONE(nearbyint)                                                                                   \
+  ONE(rint)                                                                                        \
+  ONE(round)                                                                                       \
+  ONE(sin)                                                                                         \
+  ONE(sinh)                                                                                        \
+  ONE(sqrt)                                                                                        \
+  ONE(tan)                                                                                         \
+  ONE(tanh)                                                                                        \
+  ONE(tgamma)                                                                                      \
+  ONE(trunc)                                                                                       \
+  TWO(atan2)                                                                                       \
+  TWO(copysign)                                                                                    \
+  TWO(fdim)                                                                                        \
+  TWO(fmax)                                                                                        \
+  TWO(fmin)                                                                                        \
+  TWO(fmod)                                                                                        \
+  TWO(hypot)                                                                                       \
+  TWO(nextafter)                                                                                   \
+  TWO(pow)                                                                                         \
+  TWO(remainder)
+LT_EMULATED_FUNCTIONS(LT_EMULATED_1, LT_EMULATED_2)
+double fma(double, double, double) noexcept;
+float fmaf(float, float, float) noexcept;
+double ldexp(double, int) noexcept;
+float ldexpf(float, int) noexcept;
+}
+#undef LT_EMULATED_1
+#undef LT_EMULATED_2
+
+/* The same names for floats. */
+#define LT_EMULATED_1(name)                                                                        \
+  LT_EMULATED float name(float x) { return name##f(x); }
+#define LT_EMULATED_2(name)                                                                        \
+  LT_EMULATED float name(float x, float y) { return name##f(x, y); }
+LT_EMULATED_FUNCTIONS(LT_EMULATED_1, LT_EMULATED_2)
+#undef LT_EMULATED_1
+#undef LT_EMULATED_2
+#undef LT_EMULATED_FUNCTIONS
+LT_EMULATED float fma(float x, float y, float z) { return fmaf(x, y, z); }
+LT_EMULATED float abs(float x) { return fabsf(x); }
+LT_EMULATED double abs(double x) { return fabs(x); }
+LT_EMULATED long long abs(long long x) { return llabs(x); }
+LT_EMULATED bool isnan(float x) { return x != x; }
+LT_EMULATED bool isnan(double x) { return x != x; }
+LT_EMULATED bool isinf(float x) { return __builtin_isinf(x); }
+LT_EMULATED bool isinf(double x) { return __builtin_isinf(x); }
+LT_EMULATED bool isfinite(float x) { return __builtin_isfinite(x); }
+LT_EMULATED bool isfinite(double x) { return __builtin_isfinite(x); }
+
+#include "arithmetic.h"
+#include "atomics.h"
+#include "half.h"
+#include "launch.h"
+
+/* Dynamic shared memory that is declared outside of functions: extern __shared__ T name[]. */
+template <class T> struct lt_EmulatedShared {
+  LT_EMULATED operator T *() const { return (T *)lt_emulated_here()->shared; }
+};
+
+/* ---- what the text's own library shows ------------------------------------------------------- */
+
+#define LT_EMULATED_SHOWN extern "C" __attribute__((visibility("default")))
+LT_EMULATED_SHOWN lt_EmulatedCalls lt_emulated_calls;
+lt_EmulatedCalls lt_emulated_calls;
+extern "C" {
+int lt_emulated_barrier(int p, lt_EmulatedVote v) { return lt_emulated_calls.barrier(p, v); }
+unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp what, unsigned long long value,
+                                    int argument, int width) {
+  return lt_emulated_calls.warp(mask, what, value, argument, width);
+}
+void lt_emulated_trap(int error) { lt_emulated_calls.trap(error); }
+void lt_emulated_yield(void) { lt_emulated_calls.yield(); }
+long long lt_emulated_clock(void) { return lt_emulated_calls.clock(); }
+}
+
+template <int... I> struct lt_EmulatedPlaces {};
+template <int N, int... I> struct lt_EmulatedCount : lt_EmulatedCount<N - 1, N - 1, I...> {};
+template <int... I> struct lt_EmulatedCount<0, I...> { typedef lt_EmulatedPlaces<I...> places; };
+template <class... P, int... I>
+lt_EmulatedLaunch *lt_emulated_bind(void (*kernel)(P...), void **values, lt_EmulatedPlaces<I...>) {
+  (void)values;
+  return new lt_EmulatedKernel<P...>(kernel, *(P *)values[I]...);
+}
+/* A launch of the kernel with the arguments whose addresses are given. */
+template <class... P> lt_EmulatedLaunch *lt_emulated_make(void (*kernel)(P...), void **values) {
+  return lt_emulated_bind(kernel, values, typename lt_EmulatedCount<(int)sizeof...(P)>::places());
+}
+#endif

@@ -1,0 +1,90 @@
+/* modules.cpp: code that was compiled at run time: loading it, and its kernels' launches. The
+ * driver's functions of the same names; statuses are the runtime's numbers.
+ *
+ * Loaded code stays until the program ends: threads of streams may be in it.
+ */
+#include "runtime.h"
+
+#include "compiler.h"
+#include "executor.h"
+
+#include "launches.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace emulated {
+namespace {
+
+/* A shared object is loaded from a file, whose name is then taken away. */
+void *load(const std::string &code) {
+  std::string folder = make_folder(), path = folder + "/kernel.so";
+  void *library = nullptr;
+  if (folder.empty()) return nullptr;
+  if (write_file(path, code)) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
+  return library;
+}
+
+int module_load(void **module, const void *image) {
+  LT_ENTER();
+  Mark found, wanted = mark();
+  memcpy(&found, image, sizeof found);
+  LT_NEED(memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 &&
+              found.headers == wanted.headers,
+          cudaErrorInvalidKernelImage);
+  void *library = load(std::string((const char *)image + sizeof found, found.size));
+  lt_EmulatedCalls *calls =
+      library ? (lt_EmulatedCalls *)dlsym(library, "lt_emulated_calls") : nullptr;
+  LT_NEED(calls, cudaErrorInvalidKernelImage);
+  *calls = {lt_emulated_barrier, lt_emulated_warp, lt_emulated_trap, lt_emulated_yield,
+            lt_emulated_clock};
+  *module = library;
+  return cudaSuccess;
+}
+
+int get_function(void **function, void *module, const char *name) {
+  LT_ENTER();
+  *function = dlsym(module, name);
+  LT_NEED(*function, cudaErrorSymbolNotFound);
+  return cudaSuccess;
+}
+
+int set_attribute(void *function, int attribute, int value) {
+  return cudaFuncSetAttribute((const void *)function, (cudaFuncAttribute)attribute, value);
+}
+
+int launch_kernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                  unsigned bz, unsigned shared, void *stream, void **arguments, void **) {
+  LT_ENTER();
+  LT_NEED(function, cudaErrorInvalidDeviceFunction);
+  auto make = (lt_EmulatedLaunch * (*)(void **)) function;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(gx, gy, gz);
+  config.blockDim = dim3(bx, by, bz);
+  config.dynamicSmemBytes = shared;
+  config.stream = (cudaStream_t)stream;
+  return launch_user(&config, function, make(arguments));
+}
+
+void stop(int device) { stop_user_grids(device); }
+
+} // namespace
+
+void *find_module_function(const char *name) {
+  static const struct {
+    const char *name;
+    void *function;
+  } functions[] = {{"cuModuleLoadData", (void *)module_load},
+                   {"cuModuleGetFunction", (void *)get_function},
+                   {"cuFuncSetAttribute", (void *)set_attribute},
+                   {"cuLaunchKernel", (void *)launch_kernel},
+                   {"lt_emulated_stop", (void *)stop}};
+  for (const auto &f : functions)
+    if (strcmp(f.name, name) == 0) return f.function;
+  return nullptr;
+}
+
+} // namespace emulated

@@ -1,0 +1,405 @@
+/* nvrtc.cpp: NVRTC's functions, by the system's C++ compiler.
+ *
+ * The text of a program gets source.h before it and, behind it, one function for each kernel that is
+ * asked for by name, which makes a launch of it: so the compiler itself finds the types of the
+ * parameters. What comes out is a shared object; modules.cpp loads it. The compiler is $CXX, or c++,
+ * g++ or clang++. The headers it needs are in this library, and lie in a folder while it runs.
+ */
+#include "compiler.h"
+#include "dynamic_shared.h"
+
+#include "emulated/nvrtc.h"
+
+/* Of the headers that are texts below; this file is made again when one of them has changed. */
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "emulated/launch.h"
+
+#include <atomic>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+
+extern char **environ;
+
+namespace emulated {
+namespace {
+
+enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION = 6, NO_NAME = 9 };
+
+/* ---- headers --------------------------------------------------------------------------------- */
+
+#ifdef __APPLE__
+#define LT_SECTION ".section __TEXT,__const\n"
+#define LT_PREFIX  "_"
+#else
+#define LT_SECTION ".section .rodata\n"
+#define LT_PREFIX  ""
+#endif
+#define EMBED(name, path)                                                                          \
+  extern "C" const char lt_text_##name[] __attribute__((visibility("hidden")));                    \
+  __asm__(LT_SECTION ".globl " LT_PREFIX "lt_text_" #name "\n" LT_PREFIX "lt_text_" #name ":\n"    \
+                     ".incbin \"src/cuda/emulated/include/" path "\"\n.byte 0\n.text\n");
+#define HEADERS(X)                                                                                 \
+  X(device, "emulated/device.h")                                                                   \
+  X(arithmetic, "emulated/arithmetic.h")                                                           \
+  X(atomics, "emulated/atomics.h")                                                                 \
+  X(half, "emulated/half.h")                                                                       \
+  X(launch, "emulated/launch.h")                                                                   \
+  X(source, "emulated/source.h")                                                                   \
+  X(fp16, "cuda_fp16.h")                                                                           \
+  X(bf16, "cuda_bf16.h")
+HEADERS(EMBED)
+
+const struct {
+  const char *path, *text;
+} headers[] = {
+#define X(name, path) {path, lt_text_##name},
+    HEADERS(X)
+#undef X
+};
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+struct Program {
+  std::string text, name, log, code;
+  std::string macros; /* lines that define what options define: after our headers */
+  std::vector<std::string> expressions, symbols;
+};
+
+std::atomic<bool (*)(void)> asked{nullptr};
+
+/* The text that is compiled. Its lines keep their numbers. */
+std::string whole_text(const Program &p) {
+  std::string all = "#include \"emulated/source.h\"\n" + p.macros + "#line 1 \"" + p.name + "\"\n" +
+                    exchange_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
+  for (size_t i = 0; i < p.expressions.size(); i++)
+    all += "LT_EMULATED_SHOWN lt_EmulatedLaunch *" + p.symbols[i] +
+           "(void **a) { return lt_emulated_make(&" + p.expressions[i] + ", a); }\n";
+  return all;
+}
+
+/* "N=16" as a line that defines it. */
+std::string define(const std::string &macro) {
+  size_t equals = macro.find('=');
+  if (equals == std::string::npos) return "#define " + macro + " 1\n";
+  return "#define " + macro.substr(0, equals) + " " + macro.substr(equals + 1) + "\n";
+}
+
+/* NVRTC's options that mean something to a C++ compiler; the others are about GPUs. */
+bool translate(Program *p, const char *option, std::vector<std::string> *out) {
+  static const struct {
+    const char *name;
+    char kind;
+  } known[] = {{"--define-macro=", 'D'},
+               {"-D", 'D'},
+               {"--undefine-macro=", 'U'},
+               {"-U", 'U'},
+               {"--include-path=", 'I'},
+               {"-I", 'I'},
+               {"--std=", 's'},
+               {"-std=", 's'}};
+  for (const auto &k : known) {
+    if (strncmp(option, k.name, strlen(k.name)) != 0) continue;
+    std::string rest = option + strlen(k.name);
+    if (k.kind == 'D') p->macros += define(rest);
+    if (k.kind == 'U') p->macros += "#undef " + rest + "\n";
+    if (k.kind == 'I') out->push_back("-I" + rest);
+    if (k.kind == 's') out->push_back("-std=" + rest);
+    return true;
+  }
+  return option[0] == '-';
+}
+
+std::vector<std::string> command(const std::string &compiler, const std::string &folder,
+                                 const std::vector<std::string> &options) {
+  std::vector<std::string> words = {compiler};
+  for (const char *word :
+       {"-x", "c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden",
+        "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fstack-clash-protection",
+        "-fno-diagnostics-show-caret", "-fdiagnostics-color=never",
+#ifdef __SANITIZE_ADDRESS__
+        "-D__SANITIZE_ADDRESS__=1", /* which stacks are how large */
+#endif
+#ifdef __APPLE__
+        "-undefined", "dynamic_lookup",
+#endif
+        "-o"})
+    words.push_back(word);
+  words.push_back(folder + "/kernel.so");
+  words.push_back("-I" + folder);
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(folder + "/kernel.cu");
+  return words;
+}
+
+/* The environment with C's language, so that messages are as they are known. */
+std::vector<char *> plain_environment() {
+  static char language[] = "LC_ALL=C";
+  std::vector<char *> list;
+  for (char **e = environ; *e; e++)
+    if (strncmp(*e, "LC_ALL=", 7) != 0) list.push_back(*e);
+  list.push_back(language);
+  list.push_back(nullptr);
+  return list;
+}
+
+/* Waits for a process group; false when the program did not want to wait. */
+bool await(pid_t process, int *status) {
+  long pause = 1000000;
+  for (;;) {
+    pid_t ended = waitpid(process, status, WNOHANG);
+    if (ended == process) return true;
+    if (ended < 0) {
+      *status = -1;
+      return true;
+    }
+    if (wants_stop()) {
+      kill(-process, SIGKILL);
+      waitpid(process, status, 0);
+      return false;
+    }
+    struct timespec t = {0, pause};
+    nanosleep(&t, nullptr);
+    if (pause < 10000000) pause += pause / 4;
+  }
+}
+
+enum class Ran { WELL, REFUSED, NOT_THERE, STOPPED };
+
+/* Runs a command, with what it says in the file `log`. */
+Ran run(const std::vector<std::string> &words, const std::string &log) {
+  std::vector<char *> argv;
+  for (const std::string &word : words) argv.push_back((char *)word.c_str());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* the terminal's Ctrl-C is ours */
+  posix_spawnattr_setpgroup(&attributes, 0);
+  pid_t process;
+  int error =
+      posix_spawnp(&process, argv[0], &files, &attributes, argv.data(), plain_environment().data());
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error) return Ran::NOT_THERE;
+  int status = 0;
+  if (!await(process, &status)) return Ran::STOPPED;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return Ran::NOT_THERE;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Ran::WELL : Ran::REFUSED;
+}
+
+void remove_folder(const std::string &folder) {
+  for (const auto &h : headers) unlink((folder + "/" + h.path).c_str());
+  for (const char *name : {"/kernel.cu", "/kernel.so", "/log"}) unlink((folder + name).c_str());
+  rmdir((folder + "/emulated").c_str());
+  rmdir(folder.c_str());
+}
+
+bool write_all(const Program &p, const std::string &folder) {
+  bool ok = mkdir((folder + "/emulated").c_str(), 0700) == 0;
+  for (const auto &h : headers) ok = ok && write_file(folder + "/" + h.path, h.text);
+  return ok && write_file(folder + "/kernel.cu", whole_text(p));
+}
+
+/* The first compiler that is there. */
+Ran compile(const std::string &folder, const std::vector<std::string> &options) {
+  const char *chosen = getenv("CXX");
+  Ran ran = Ran::NOT_THERE;
+  for (const char *compiler : {chosen ? chosen : "", "c++", "g++", "clang++"}) {
+    if (!*compiler) continue;
+    ran = run(command(compiler, folder, options), folder + "/log");
+    if (ran != Ran::NOT_THERE) break;
+  }
+  return ran;
+}
+
+int compile_in(Program *p, const std::string &folder, const std::vector<std::string> &options) {
+  if (!write_all(*p, folder)) {
+    p->log = "error: cannot write into the folder " + folder;
+    return COMPILATION;
+  }
+  Ran ran = compile(folder, options);
+  read_file(folder + "/log", &p->log);
+  if (ran == Ran::NOT_THERE)
+    p->log = "error: no C++ compiler is on this machine, which emulated devices need for a kernel "
+             "from source: c++, g++ or clang++, or the one that CXX names in the environment";
+  std::string code;
+  if (ran != Ran::WELL || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
+  Mark m = mark();
+  m.size = code.size();
+  p->code.assign((const char *)&m, sizeof m).append(code);
+  return SUCCESS;
+}
+
+} // namespace
+
+Mark mark() {
+  unsigned long long h = 0xcbf29ce484222325ull;
+  for (const auto &header : headers)
+    for (const char *c = header.text; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
+#ifdef __SANITIZE_ADDRESS__
+  h++;
+#endif
+  return {{'l', 't', 'k', 'e', 'r', 'n', 'e', 'l'}, h, 0};
+}
+
+std::string make_folder() {
+  const char *temporary = getenv("TMPDIR");
+  std::string path = std::string(temporary && *temporary ? temporary : "/tmp") + "/lutra-XXXXXX";
+  return mkdtemp(&path[0]) ? path : "";
+}
+
+bool write_file(const std::string &path, const std::string &text) {
+  FILE *f = fopen(path.c_str(), "wb");
+  if (!f) return false;
+  bool ok = fwrite(text.data(), 1, text.size(), f) == text.size();
+  return fclose(f) == 0 && ok;
+}
+
+bool read_file(const std::string &path, std::string *text) {
+  char part[1 << 14];
+  size_t n;
+  FILE *f = fopen(path.c_str(), "rb");
+  if (!f) return false;
+  text->clear();
+  while ((n = fread(part, 1, sizeof part, f)) > 0) text->append(part, n);
+  bool ok = !ferror(f);
+  fclose(f);
+  return ok;
+}
+
+bool wants_stop() {
+  auto ask = asked.load();
+  return ask && ask();
+}
+
+/* ---- NVRTC's functions ----------------------------------------------------------------------- */
+
+static int version(int *major, int *minor) {
+  *major = 13;
+  *minor = 0;
+  return SUCCESS;
+}
+
+static int create(void **out, const char *text, const char *name, int, const char *const *,
+                  const char *const *) {
+  if (!out || !text) return INVALID_INPUT;
+  Program *p = new Program();
+  p->text = text;
+  p->name = name && *name ? name : "default_program";
+  *out = p;
+  return SUCCESS;
+}
+
+static int destroy(void **program) {
+  delete (Program *)*program;
+  *program = nullptr;
+  return SUCCESS;
+}
+
+static int add_name(void *program, const char *expression) {
+  Program *p = (Program *)program;
+  p->expressions.push_back(expression);
+  p->symbols.push_back("lt_kernel_" + std::to_string(p->symbols.size()));
+  return SUCCESS;
+}
+
+static int compile_program(void *program, int count, const char *const *given) {
+  Program *p = (Program *)program;
+  std::vector<std::string> options;
+  for (int i = 0; i < count; i++)
+    if (!translate(p, given[i], &options)) {
+      p->log = "error: unrecognized option " + std::string(given[i]);
+      return INVALID_OPTION;
+    }
+  std::string folder = make_folder();
+  if (folder.empty()) {
+    p->log = "error: cannot make a folder for temporary files";
+    return COMPILATION;
+  }
+  int status = compile_in(p, folder, options);
+  remove_folder(folder);
+  return status;
+}
+
+static int lowered_name(void *program, const char *expression, const char **name) {
+  Program *p = (Program *)program;
+  for (size_t i = 0; i < p->expressions.size(); i++)
+    if (p->expressions[i] == expression) {
+      *name = p->symbols[i].c_str();
+      return SUCCESS;
+    }
+  return NO_NAME;
+}
+
+static int log_size(void *program, size_t *size) {
+  *size = ((Program *)program)->log.size() + 1;
+  return SUCCESS;
+}
+
+static int get_log(void *program, char *log) {
+  strcpy(log, ((Program *)program)->log.c_str());
+  return SUCCESS;
+}
+
+static int code_size(void *program, size_t *size) {
+  *size = ((Program *)program)->code.size();
+  return SUCCESS;
+}
+
+static int get_code(void *program, char *code) {
+  const std::string &made = ((Program *)program)->code;
+  memcpy(code, made.data(), made.size());
+  return SUCCESS;
+}
+
+/* An emulated device takes code for any. */
+static int arch_count(int *count) {
+  *count = 0;
+  return SUCCESS;
+}
+static int archs(int *) { return SUCCESS; }
+
+void *find_module_function(const char *name); /* modules.cpp */
+
+} // namespace emulated
+
+using namespace emulated;
+
+extern "C" void lt_emulated_ask(bool (*stopped)(void)) { asked = stopped; }
+
+extern "C" void *lt_emulated_symbol(const char *name) {
+  static const struct {
+    const char *name;
+    void *function;
+  } functions[] = {{"nvrtcVersion", (void *)version},
+                   {"nvrtcCreateProgram", (void *)create},
+                   {"nvrtcDestroyProgram", (void *)destroy},
+                   {"nvrtcAddNameExpression", (void *)add_name},
+                   {"nvrtcCompileProgram", (void *)compile_program},
+                   {"nvrtcGetLoweredName", (void *)lowered_name},
+                   {"nvrtcGetProgramLogSize", (void *)log_size},
+                   {"nvrtcGetProgramLog", (void *)get_log},
+                   {"nvrtcGetCUBINSize", (void *)code_size},
+                   {"nvrtcGetCUBIN", (void *)get_code},
+                   {"nvrtcGetPTXSize", (void *)code_size},
+                   {"nvrtcGetPTX", (void *)get_code},
+                   {"nvrtcGetNumSupportedArchs", (void *)arch_count},
+                   {"nvrtcGetSupportedArchs", (void *)archs}};
+  for (const auto &f : functions)
+    if (strcmp(f.name, name) == 0) return f.function;
+  return find_module_function(name);
+}

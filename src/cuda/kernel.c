@@ -1,0 +1,158 @@
+/* kernel.c: kernels that users write: compiled once, kept in a file, checked against the device at
+ * each launch.
+ *
+ * The code on a device stays there until the program ends: a kernel may still be running when the
+ * last that knew it has gone. So a kernel is never freed, and whoever makes many keeps them (as
+ * lib/lutra/kernel.lua does, by source).
+ */
+#define _GNU_SOURCE
+#include "kernel.h"
+
+struct lt_UserKernel {
+  int index;
+  char *name;
+  void *function;
+  int64_t shared; /* dynamic shared memory that it has been allowed */
+};
+
+void lt_cuda_image_free(lt_CudaImage *image) {
+  free(image->symbol);
+  free(image->bytes);
+  *image = (lt_CudaImage){NULL, NULL, 0};
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* All that the code depends on; *size bytes, malloc'ed. */
+static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
+  const lt_CudaFacts *facts = lt_cuda_facts(index);
+  char *key = NULL;
+  FILE *f = open_memstream(&key, size);
+  if (!f) return NULL;
+  fprintf(f, "%s %d sm_%d%d\n%s\n",
+#ifdef LT_CUDA_EMULATED
+          "emulated",
+#else
+          "nvrtc",
+#endif
+          lt_cuda_compiler_version(), facts->major, facts->minor, s->name);
+  for (int i = 0; i < s->option_count; i++) fprintf(f, "%s\n", s->options[i]);
+  fprintf(f, "\n%s", s->text);
+  return fclose(f) == 0 ? key : NULL;
+}
+
+static lt_UserKernel *make(int index, const char *name, void *function) {
+  lt_UserKernel *k = malloc(sizeof *k);
+  char *copy = strdup(name);
+  if (!k || !copy) {
+    free(k);
+    free(copy);
+    return lt_error_set("out of memory");
+  }
+  *k = (lt_UserKernel){index, copy, function, 0};
+  return k;
+}
+
+lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char **log) {
+  *log = NULL;
+  if (!lt_cuda_compiler_ready() || !lt_accel_ready(&lt_cuda_backend, index) ||
+      !lt_cuda_select(index))
+    return NULL;
+  size_t key_size = 0;
+  void *function = NULL;
+  lt_CudaImage image = {NULL, NULL, 0};
+  char *key = make_key(index, source, &key_size);
+  bool found = key && lt_cuda_cache_find(key, key_size, &image);
+  bool loaded = found && lt_cuda_load(&image, &function) == cudaSuccess;
+  if (!loaded) { /* nothing was kept, or what was is of no use any more */
+    if (found) cudaGetLastError();
+    lt_cuda_image_free(&image);
+    if (lt_cuda_compile(index, source, &image, log)) {
+      if (key) lt_cuda_cache_keep(key, key_size, &image);
+      loaded = lt_cuda_ok(lt_cuda_load(&image, &function), "loading a kernel");
+    }
+  }
+  lt_cuda_image_free(&image);
+  free(key);
+  return loaded ? make(index, source->name, function) : NULL;
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+/* What a launch may ask of a device, by axis: found at its first launch. */
+typedef struct Limits {
+  int grid[3], block[3], threads, shared;
+} Limits;
+
+static const Limits *limits_of(int index) {
+  static Limits known[LT_ACCEL_MAX];
+  Limits *l = &known[index];
+  if (l->threads) return l;
+  bool ok = true;
+#define ASK(what, attribute)                                                                       \
+  (ok = ok &&                                                                                      \
+        lt_cuda_ok(cudaDeviceGetAttribute(&(what), attribute, index), "asking what it can do"))
+  for (int i = 0; i < 3; i++) {
+    ASK(l->grid[i], (enum cudaDeviceAttr)(cudaDevAttrMaxGridDimX + i));
+    ASK(l->block[i], (enum cudaDeviceAttr)(cudaDevAttrMaxBlockDimX + i));
+  }
+  ASK(l->shared, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  ASK(l->threads, cudaDevAttrMaxThreadsPerBlock);
+#undef ASK
+  return ok ? l : NULL;
+}
+
+static bool check_axes(const char *what, const int64_t size[3], const int limit[3]) {
+  for (int i = 0; i < 3; i++)
+    if (size[i] < 1 || size[i] > limit[i])
+      return lt_fail("%s: %lld in %c, it wants 1 to %d", what, (long long)size[i], "xyz"[i],
+                     limit[i]);
+  return true;
+}
+
+static bool check(const lt_UserKernel *k, const lt_KernelLaunch *l) {
+  const Limits *limits = limits_of(k->index);
+  if (!limits || !check_axes("argument \"grid\"", l->grid, limits->grid) ||
+      !check_axes("argument \"block\"", l->block, limits->block))
+    return false;
+  int64_t threads = l->block[0] * l->block[1] * l->block[2];
+  if (threads > limits->threads)
+    return lt_fail("argument \"block\": %lld x %lld x %lld are %lld threads, a block of this "
+                   "device has at most %d. Use more blocks",
+                   (long long)l->block[0], (long long)l->block[1], (long long)l->block[2],
+                   (long long)threads, limits->threads);
+  if (l->shared < 0 || l->shared > limits->shared)
+    return lt_fail("argument \"shared_bytes\" is %lld, a block of this device has 0 to %d",
+                   (long long)l->shared, limits->shared);
+  return true;
+}
+
+static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_Stream *stream) {
+  if (!lt_cuda_select(k->index) || !lt_cuda_fault_check(k->index) || !check(k, launch))
+    return false;
+  enum { WITHOUT_ASKING = 48 << 10 };
+  if (launch->shared > WITHOUT_ASKING && launch->shared > k->shared) {
+    if (!lt_cuda_ok(lt_cuda_allow_shared(k->function, (size_t)launch->shared),
+                    "asking for shared memory"))
+      return false;
+    k->shared = launch->shared;
+  }
+  cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
+  return lt_cuda_ran(
+      lt_cuda_note_launch(k->name, native, lt_cuda_launch_function(k->function, launch, native)));
+}
+
+/* In messages, now and later, the kernel's name stands where an op's does. */
+bool lt_cuda_kernel_launch(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_Stream *stream) {
+  lt_Thread *t = lt_thread();
+  const char *op = t->user_op;
+  bool in_place = t->user_in_place;
+  t->user_op = k->name;
+  t->user_in_place = false;
+  bool ok = launch_kernel(k, launch, stream);
+  t->user_op = op;
+  t->user_in_place = in_place;
+  return ok;
+}
+
+void lt_cuda_kernel_stop(int index) { lt_cuda_stop_functions(index); }

@@ -1,0 +1,107 @@
+/* kernel_cache.c: compiled kernels in files, $XDG_CACHE_HOME/lutra/kernels, one a kernel.
+ *
+ * A file is named by a hash of its key and holds the key itself, so that two keys never share one;
+ * and a sum of all its bytes, so that one that was damaged is as good as none. It is written under
+ * another name and renamed, so that nobody reads half of it. Errors are not told: without a cache
+ * everything works, only later.
+ */
+#define _GNU_SOURCE
+#include "kernel.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Head {
+  char magic[8];
+  uint64_t key, symbol, code; /* sizes of what follows */
+  uint64_t sum;               /* of what follows */
+} Head;
+static const char magic[8] = "lutrak1";
+
+enum { LONGEST = 3000 };
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n) {
+  const unsigned char *p = bytes;
+  for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001b3ull;
+  return h;
+}
+#define SEED       0xcbf29ce484222325ull
+#define OTHER_SEED 0x9ae16a3b2f90404full
+
+/* The folder's name; false where there is no place for one. `make`: makes the folders. */
+static bool folder(char *path, size_t size, bool make) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = cache && cache[0] == '/' ? snprintf(path, size, "%s/lutra/kernels", cache)
+          : home && home[0] == '/' ? snprintf(path, size, "%s/.cache/lutra/kernels", home)
+                                   : -1;
+  if (n < 0 || (size_t)n >= size) return false;
+  for (char *at = path + 1; make && *at; at++) {
+    if (*at != '/') continue;
+    *at = 0;
+    mkdir(path, 0700);
+    *at = '/';
+  }
+  return !make || mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static bool file_name(char *path, size_t size, const char *key, size_t key_size, bool make) {
+  if (!folder(path, size, make)) return false;
+  size_t used = strlen(path);
+  int n = snprintf(path + used, size - used, "/%016llx%016llx.bin",
+                   (unsigned long long)hash(SEED, key, key_size),
+                   (unsigned long long)hash(OTHER_SEED, key, key_size));
+  return n > 0 && (size_t)n < size - used;
+}
+
+/* Does the file hold what its head says, for this key? Fills `body`, malloc'ed. */
+static bool read_file(FILE *f, const char *key, size_t key_size, Head *head, char **body) {
+  struct stat s;
+  if (fread(head, sizeof *head, 1, f) != 1 || memcmp(head->magic, magic, sizeof magic) != 0 ||
+      fstat(fileno(f), &s) != 0 || head->key != key_size)
+    return false;
+  uint64_t rest = (uint64_t)s.st_size - sizeof *head;
+  if (head->symbol > rest || head->code > rest || head->key + head->symbol + head->code != rest)
+    return false;
+  *body = malloc(rest);
+  return *body && fread(*body, 1, rest, f) == rest && hash(SEED, *body, rest) == head->sum &&
+         memcmp(*body, key, key_size) == 0;
+}
+
+bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
+  char path[LONGEST], *body = NULL;
+  Head head;
+  if (!file_name(path, sizeof path, key, key_size, false)) return false;
+  FILE *f = fopen(path, "rb");
+  if (!f) return false;
+  bool ok = read_file(f, key, key_size, &head, &body);
+  fclose(f);
+  *out = (lt_CudaImage){NULL, NULL, ok ? head.code : 0};
+  if (ok) {
+    out->symbol = strndup(body + head.key, head.symbol);
+    out->bytes = malloc(head.code ? head.code : 1);
+    ok = out->symbol && out->bytes;
+    if (ok) memcpy(out->bytes, body + head.key + head.symbol, head.code);
+  }
+  free(body);
+  if (!ok) lt_cuda_image_free(out);
+  return ok;
+}
+
+void lt_cuda_cache_keep(const char *key, size_t key_size, const lt_CudaImage *image) {
+  char path[LONGEST], part[LONGEST + 32];
+  if (!file_name(path, sizeof path, key, key_size, true)) return;
+  size_t symbol = strlen(image->symbol);
+  Head head = {.key = key_size, .symbol = symbol, .code = image->size};
+  memcpy(head.magic, magic, sizeof magic);
+  head.sum =
+      hash(hash(hash(SEED, key, key_size), image->symbol, symbol), image->bytes, image->size);
+  snprintf(part, sizeof part, "%s.%ld", path, (long)getpid());
+  FILE *f = fopen(part, "wb");
+  if (!f) return;
+  bool ok = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(key, 1, key_size, f) == key_size &&
+            fwrite(image->symbol, 1, symbol, f) == symbol &&
+            fwrite(image->bytes, 1, image->size, f) == image->size;
+  if (fclose(f) != 0 || !ok || rename(part, path) != 0) unlink(part);
+}

@@ -1,0 +1,238 @@
+/* nvrtc.c: NVIDIA's compiler for source texts, and what of the driver runs the code that it makes.
+ *
+ * Lutra is not linked with either: a program that compiles no kernel needs no compiler on its
+ * machine. Both are looked for when the first kernel is compiled. The emulated runtime has functions
+ * of the same names, so that this file is the same for both. Types are void * and int, as the
+ * libraries' handles and statuses are.
+ */
+#define _GNU_SOURCE
+#include "kernel.h"
+
+#include <pthread.h>
+
+#ifdef LT_CUDA_EMULATED
+#include <emulated/nvrtc.h>
+#else
+#include <dlfcn.h>
+#endif
+
+/* ---- finding them ---------------------------------------------------------------------------- */
+
+#define COMPILER(X)                                                                                \
+  X(nvrtcVersion, (int *major, int *minor))                                                        \
+  X(nvrtcCreateProgram, (void **program, const char *text, const char *name, int headers,          \
+                         const char *const *header_texts, const char *const *header_names))        \
+  X(nvrtcDestroyProgram, (void **program))                                                         \
+  X(nvrtcAddNameExpression, (void *program, const char *expression))                               \
+  X(nvrtcCompileProgram, (void *program, int count, const char *const *options))                   \
+  X(nvrtcGetLoweredName, (void *program, const char *expression, const char **name))               \
+  X(nvrtcGetProgramLogSize, (void *program, size_t *size))                                         \
+  X(nvrtcGetProgramLog, (void *program, char *log))                                                \
+  X(nvrtcGetCUBINSize, (void *program, size_t *size))                                              \
+  X(nvrtcGetCUBIN, (void *program, char *code))                                                    \
+  X(nvrtcGetPTXSize, (void *program, size_t *size))                                                \
+  X(nvrtcGetPTX, (void *program, char *code))                                                      \
+  X(nvrtcGetNumSupportedArchs, (int *count))                                                       \
+  X(nvrtcGetSupportedArchs, (int *archs))
+#define DRIVER(X)                                                                                  \
+  X(cuModuleLoadData, (void **module, const void *code))                                           \
+  X(cuModuleGetFunction, (void **function, void *module, const char *name))                        \
+  X(cuFuncSetAttribute, (void *function, int attribute, int value))                                \
+  X(cuLaunchKernel, (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,            \
+                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,        \
+                     void *stream, void **arguments, void **extra))
+
+static struct {
+#define X(name, parameters) int(*name) parameters;
+  COMPILER(X)
+  DRIVER(X)
+#undef X
+  void (*stop)(int index); /* emulated devices only */
+} f;
+static char why[600]; /* it is not there; "" where it is */
+static int version;
+
+/* A function's address in a variable of that function's type. */
+static bool take(void *function, void *address) {
+  memcpy(function, &address, sizeof address);
+  return address != NULL;
+}
+
+#ifdef LT_CUDA_EMULATED
+
+static bool stopped(void) { return lt_stopped(); }
+
+static void find(void) {
+  bool ok = true;
+#define X(name, parameters) ok = take(&f.name, lt_emulated_symbol(#name)) && ok;
+  COMPILER(X)
+  DRIVER(X)
+#undef X
+  ok = take(&f.stop, lt_emulated_symbol("lt_emulated_stop")) && ok;
+  if (!ok) snprintf(why, sizeof why, "this build has no compiler for emulated devices");
+  lt_emulated_ask(stopped);
+}
+
+#else
+
+static void *open_compiler(void) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"};
+  char path[1000];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t k = 0; k < 2 && !library; k++) {
+      const char *root = getenv(roots[k]);
+      if (!root) continue;
+      snprintf(path, sizeof path, "%s/lib64/%s", root, names[i]);
+      library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", names[i]);
+    if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) return library;
+  }
+  return NULL;
+}
+
+static void find(void) {
+  void *compiler = open_compiler(), *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const char *missing = NULL;
+  if (!compiler) {
+    snprintf(why, sizeof why,
+             "NVIDIA's compiler for kernels is not on this machine: libnvrtc.so.13 or .12. It "
+             "comes with the CUDA toolkit; set CUDA_HOME to the toolkit's folder, or "
+             "LD_LIBRARY_PATH to the library's");
+    return;
+  }
+  if (!driver) {
+    snprintf(why, sizeof why, "NVIDIA's driver is not on this machine: libcuda.so.1");
+    return;
+  }
+#define X(name, parameters)                                                                        \
+  if (!take(&f.name, dlsym(compiler, #name))) missing = #name;
+  COMPILER(X)
+#undef X
+#define X(name, parameters)                                                                        \
+  if (!take(&f.name, dlsym(driver, #name))) missing = #name;
+  DRIVER(X)
+#undef X
+  if (missing)
+    snprintf(why, sizeof why, "libnvrtc or libcuda is too old: it has no function %s", missing);
+}
+
+#endif
+
+static void find_once(void) {
+  int major = 0, minor = 0;
+  find();
+  if (!why[0] && f.nvrtcVersion(&major, &minor) == 0) version = major * 100 + minor;
+}
+
+bool lt_cuda_compiler_ready(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_once);
+  return !why[0] || lt_error_set("%s", why);
+}
+
+int lt_cuda_compiler_version(void) { return version; }
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* The compiler's option for the device: code for it, or, where the compiler does not know it yet,
+ * the newest that it knows in a form that the driver finishes. */
+static bool choose_arch(int index, char *option, size_t size) {
+  const lt_CudaFacts *facts = lt_cuda_facts(index);
+  int wanted = facts->major * 10 + facts->minor, best = 0, count = 0, archs[64];
+  if (f.nvrtcGetNumSupportedArchs(&count) == 0 && count <= 64 &&
+      f.nvrtcGetSupportedArchs(archs) == 0)
+    for (int i = 0; i < count; i++)
+      if (archs[i] <= wanted && archs[i] > best) best = archs[i];
+  bool exact = best == wanted || best == 0;
+  snprintf(option, size, "--gpu-architecture=%s_%d", exact ? "sm" : "compute",
+           best ? best : wanted);
+  return exact;
+}
+
+/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself. */
+static const char *include_option(char *option, size_t size) {
+#ifdef LT_CUDA_EMULATED
+  snprintf(option, size, "--std=c++17");
+#else
+  const char *root = getenv("CUDA_HOME");
+  if (!root) root = getenv("CUDA_PATH");
+  snprintf(option, size, "--include-path=%s/include", root ? root : "/usr/local/cuda");
+#endif
+  return option;
+}
+
+static char *read_log(void *program) {
+  size_t size = 0;
+  if (f.nvrtcGetProgramLogSize(program, &size) != 0) return NULL;
+  char *log = calloc(size + 1, 1);
+  if (log && f.nvrtcGetProgramLog(program, log) != 0) log[0] = 0;
+  return log;
+}
+
+static bool read_code(void *program, bool exact, const char *expression, lt_CudaImage *out) {
+  const char *symbol = NULL;
+  size_t size = 0;
+  int status = exact ? f.nvrtcGetCUBINSize(program, &size) : f.nvrtcGetPTXSize(program, &size);
+  char *code = status == 0 ? malloc(size ? size : 1) : NULL;
+  if (!code) return lt_error_set("the compiler gave no code (NVRTC error %d)", status);
+  status = exact ? f.nvrtcGetCUBIN(program, code) : f.nvrtcGetPTX(program, code);
+  if (status == 0) status = f.nvrtcGetLoweredName(program, expression, &symbol);
+  *out = (lt_CudaImage){status == 0 ? strdup(symbol) : NULL, code, size};
+  if (out->symbol) return true;
+  lt_cuda_image_free(out);
+  return lt_error_set("the compiler gave no code (NVRTC error %d)", status);
+}
+
+bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out, char **log) {
+  char arch[64], include[1024], file[128];
+  bool exact = choose_arch(index, arch, sizeof arch);
+  int count = source->option_count + 2;
+  const char **options = malloc((size_t)count * sizeof *options);
+  void *program = NULL;
+  if (!options) return lt_error_set("out of memory");
+  options[0] = arch;
+  options[1] = include_option(include, sizeof include);
+  for (int i = 2; i < count; i++) options[i] = source->options[i - 2];
+  snprintf(file, sizeof file, "%s.cu", source->name);
+  int status = f.nvrtcCreateProgram(&program, source->text, file, 0, NULL, NULL);
+  if (status == 0) status = f.nvrtcAddNameExpression(program, source->name);
+  if (status == 0) status = f.nvrtcCompileProgram(program, count, options);
+  free(options);
+  bool ok = status == 0 && read_code(program, exact, source->name, out);
+  if (status != 0) {
+    if (program) *log = read_log(program);
+    if (lt_go_on()) lt_error_set("the source does not compile (NVRTC error %d)", status);
+  }
+  if (program) f.nvrtcDestroyProgram(&program);
+  return ok;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* The driver's statuses are the runtime's numbers. */
+cudaError_t lt_cuda_load(const lt_CudaImage *image, void **function) {
+  void *module = NULL;
+  cudaFree(NULL); /* the device's context is this thread's from here on */
+  int status = f.cuModuleLoadData(&module, image->bytes);
+  return (cudaError_t)(status ? status : f.cuModuleGetFunction(function, module, image->symbol));
+}
+
+cudaError_t lt_cuda_allow_shared(void *function, size_t bytes) {
+  enum { MAX_DYNAMIC_SHARED = 8 };
+  return (cudaError_t)f.cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED, (int)bytes);
+}
+
+cudaError_t lt_cuda_launch_function(void *function, const lt_KernelLaunch *l, cudaStream_t stream) {
+  return (cudaError_t)f.cuLaunchKernel(function, (unsigned)l->grid[0], (unsigned)l->grid[1],
+                                       (unsigned)l->grid[2], (unsigned)l->block[0],
+                                       (unsigned)l->block[1], (unsigned)l->block[2],
+                                       (unsigned)l->shared, stream, l->arguments, NULL);
+}
+
+void lt_cuda_stop_functions(int index) {
+  if (f.stop) f.stop(index);
+}

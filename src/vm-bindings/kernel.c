@@ -1,0 +1,392 @@
+/* kernel.c: launches of kernels that users write. lib/lutra/kernel.lua reads a kernel's parameters
+ * from its source; here the arguments of a call are held against them, packed, and launched.
+ *
+ * Invariant: a kernel is launched only with arguments that fit its declaration: each pointer has a
+ * contiguous tensor of its dtype on the device, each number fits its type. What a kernel does behind
+ * a pointer nobody can check.
+ */
+#include "accel/accel.h"
+#include "bindings.h"
+#include "trace.h"
+
+#include <math.h>
+
+#define KERNEL "lutra.kernel"
+
+typedef enum Element { /* what a parameter is, or points to: see element_names */
+                       E_DTYPE,
+                       E_UINT16,
+                       E_UINT32,
+                       E_UINT64,
+                       E_ANY
+} Element;
+
+typedef struct Param {
+  char name[40], type[48]; /* as the source has them: "x", "const float *" */
+  bool pointer, written;   /* written: a pointer to what is not const */
+  Element element;
+  lt_Dtype dtype; /* of E_DTYPE */
+} Param;
+
+enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, SLOT = 8 };
+
+/* Its strings are kept by its user value. */
+typedef struct Kernel {
+  lt_KernelSource source;
+  const char *option[MAX_OPTIONS];
+  lt_UserKernel *built[LT_ACCEL_MAX];
+  bool any_layout; /* tensors need not be contiguous: the library's own, which pass strides */
+  int count;
+  Param param[];
+} Kernel;
+
+static Kernel *kernel_at(lua_State *L) { return luaL_checkudata(L, 1, KERNEL); }
+
+/* ---- new(source, name, options, params, any_layout) ------------------------------------------ */
+
+static const char *text_field(lua_State *L, int i, const char *field) {
+  lua_getfield(L, i, field);
+  const char *text = luaL_checkstring(L, -1);
+  lua_pop(L, 1); /* the table keeps it */
+  return text;
+}
+
+static bool bool_field(lua_State *L, int i, const char *field) {
+  lua_getfield(L, i, field);
+  bool on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
+static void read_param(lua_State *L, Param *p) {
+  int i = lua_gettop(L);
+  const char *element = text_field(L, i, "element");
+  snprintf(p->name, sizeof p->name, "%s", text_field(L, i, "name"));
+  snprintf(p->type, sizeof p->type, "%s", text_field(L, i, "type"));
+  p->pointer = bool_field(L, i, "pointer");
+  p->written = bool_field(L, i, "written");
+  p->element = strcmp(element, "any") == 0      ? E_ANY
+               : strcmp(element, "uint16") == 0 ? E_UINT16
+               : strcmp(element, "uint32") == 0 ? E_UINT32
+               : strcmp(element, "uint64") == 0 ? E_UINT64
+                                                : E_DTYPE;
+  if (p->element != E_DTYPE) return;
+  p->dtype = lt_dtype_from_name(element);
+  if (p->dtype == LT_DTYPE_NONE) lt_lua_fail(L, "kernel");
+}
+
+static int kernel_new(lua_State *L) {
+  lua_settop(L, 5);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  luaL_checktype(L, 4, LUA_TTABLE);
+  int options = (int)lua_rawlen(L, 3), count = (int)lua_rawlen(L, 4);
+  if (options > MAX_OPTIONS)
+    return lt_lua_error(L, "kernel: %d options, it takes at most %d", options, MAX_OPTIONS);
+  if (count > MAX_PARAMS)
+    return lt_lua_error(L, "kernel: %d parameters, it takes at most %d", count, MAX_PARAMS);
+  Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 3);
+  memset(k, 0, sizeof *k + (size_t)count * sizeof *k->param);
+  luaL_setmetatable(L, KERNEL);
+  for (int i = 1; i <= 3; i++) {
+    lua_pushvalue(L, i);
+    lua_setiuservalue(L, -2, i);
+  }
+  k->source = (lt_KernelSource){luaL_checkstring(L, 1), luaL_checkstring(L, 2), k->option, options};
+  for (int i = 0; i < options; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    k->option[i] = luaL_checkstring(L, -1);
+    lua_pop(L, 1);
+  }
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, 4, i + 1);
+    read_param(L, &k->param[i]);
+    lua_pop(L, 1);
+  }
+  k->any_layout = lua_toboolean(L, 5);
+  k->count = count;
+  return 1;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* Makes it ready on a device: true. False: the compiler refused it, and what it said is pushed. */
+static bool build(lua_State *L, Kernel *k, lt_Device d) {
+  const lt_Backend *b = lt_device_backend(d.type);
+  if (d.index < LT_ACCEL_MAX && k->built[d.index]) return true;
+  if (!b || !b->kernel_new)
+    lt_lua_error(L, "%s: %s compiles no kernels, CUDA devices do", k->source.name,
+                 lt_device_name(d));
+  char *log = NULL;
+  lt_lua_enter(L, lt_lua_state(L));
+  k->built[d.index] = b->kernel_new(d.index, &k->source, &log);
+  if (k->built[d.index] || !log || lt_stopped()) {
+    free(log);
+    if (!k->built[d.index]) lt_lua_fail(L, k->source.name);
+    return true;
+  }
+  lua_pushstring(L, log);
+  free(log);
+  return false;
+}
+
+/* k:build(device) -> true; or nil and what the compiler said */
+static int kernel_build(lua_State *L) {
+  Kernel *k = kernel_at(L);
+  lt_Device d;
+  if (!lt_device_parse(luaL_checkstring(L, 2), &d)) lt_lua_fail(L, NULL);
+  if (build(L, k, d)) {
+    lua_pushboolean(L, true);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  return 2;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Argument i + 1 of a call. */
+enum { FIRST = 3 }; /* its place on the stack */
+
+static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
+  lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s", k->source.name, i + 1,
+               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), wanted);
+}
+
+static const char *element_name(const Param *p) {
+  static const char *const names[] = {
+      [E_UINT16] = "uint16", [E_UINT32] = "uint32", [E_UINT64] = "uint64", [E_ANY] = "any"};
+  return p->element == E_DTYPE ? lt_dtype_name(p->dtype) : names[p->element];
+}
+
+static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
+  const Param *p = &k->param[i];
+  static const struct {
+    int64_t from, to;
+    const char *wanted;
+  } range[] = {[E_UINT16] = {0, 65535, "an integer of 0 to 65535"},
+               [E_UINT32] = {0, 4294967295, "an integer of 0 to 4294967295"},
+               [E_UINT64] = {0, INT64_MAX, "an integer of at least 0"}};
+  int64_t n;
+  if (!lt_lua_whole(L, FIRST + i, &n) || n < range[p->element].from || n > range[p->element].to)
+    refuse(L, k, i, range[p->element].wanted);
+  memcpy(slot, &n, sizeof n); /* little-endian, as every device's host */
+  return slot;
+}
+
+static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
+  const Param *p = &k->param[i];
+  int64_t n;
+  if (p->element != E_DTYPE) return pack_integer(L, k, i, slot);
+  if (p->dtype == LT_bool) {
+    if (!lua_isboolean(L, FIRST + i)) refuse(L, k, i, "true or false");
+    *(uint8_t *)slot = (uint8_t)lua_toboolean(L, FIRST + i);
+    return slot;
+  }
+  bool is_float = lt_dtype_is_float(p->dtype);
+  if (lua_type(L, FIRST + i) != LUA_TNUMBER || (!is_float && !lt_lua_whole(L, FIRST + i, &n)))
+    refuse(L, k, i, is_float ? "a number" : "an integer");
+  lt_Scalar s = is_float ? lt_scalar_float(lua_tonumber(L, FIRST + i)) : lt_scalar_int(n);
+  if (!lt_scalar_store(s, p->dtype, slot))
+    refuse(L, k, i, lua_pushfstring(L, "a number that fits %s", lt_dtype_name(p->dtype)));
+  if (is_float && isfinite(s.f) && !isfinite(lt_scalar_load(p->dtype, slot).f))
+    refuse(L, k, i, lua_pushfstring(L, "a number that fits %s", lt_dtype_name(p->dtype)));
+  return slot;
+}
+
+static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device) {
+  const Param *p = &k->param[i];
+  lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
+  const char *name = k->source.name;
+  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", element_name(p)));
+  bool fits = p->element == E_ANY || (p->element == E_DTYPE && t->dtype == p->dtype) ||
+              (p->element == E_DTYPE && p->dtype == LT_uint8 && t->dtype == LT_bool);
+  if (!fits && p->element != E_DTYPE)
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\": no tensor has the element type of %s. Use a signed one",
+                 name, i + 1, p->name, p->type);
+  if (!fits)
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" is %s, the kernel's parameter is %s. Convert it: "
+                 "x:to \"%s\"",
+                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, element_name(p));
+  if (!lt_device_equal(lt_tensor_device(t), device))
+    lt_lua_error(L, "%s: argument %d \"%s\" is on %s, the kernel runs on %s. Move it: x:to \"%s\"",
+                 name, i + 1, p->name, lt_device_name(lt_tensor_device(t)), lt_device_name(device),
+                 lt_device_name(device));
+  if (!k->any_layout && !lt_tensor_is_contiguous(t))
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" of shape %s is not contiguous, and a kernel sees only its "
+                 "memory. Use x:contiguous()",
+                 name, i + 1, p->name, lt_shape_text(t->ndim, t->shape));
+  if (p->written && lt_grad_enabled() && lt_tensor_requires_grad(t))
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" requires grad, and what a kernel writes is not on the "
+                 "tape. Call it under lt.no_grad, or in an lt.autograd.Function; say const for "
+                 "what is only read",
+                 name, i + 1, p->name);
+}
+
+/* The first tensor's device, where a kernel can run; without tensors the current one. */
+static lt_Device place(lua_State *L, const Kernel *k) {
+  lt_Device d;
+  for (int i = 0; i < k->count; i++) {
+    lt_Tensor *t = k->param[i].pointer ? lt_lua_to_tensor(L, FIRST + i) : NULL;
+    if (!t) continue;
+    d = lt_tensor_device(t);
+    const lt_Backend *b = lt_device_backend(d.type);
+    if (b && b->kernel_new) return d;
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" is on %s, a kernel runs on CUDA devices. Move it: "
+                 "x:to \"cuda\"",
+                 k->source.name, i + 1, k->param[i].name, lt_device_name(d));
+  }
+  if (!lt_device_parse("cuda", &d)) lt_lua_fail(L, k->source.name);
+  return d;
+}
+
+static void check_count(lua_State *L, const Kernel *k) {
+  int given = lua_gettop(L) - FIRST + 1;
+  if (given == k->count) return;
+  luaL_Buffer list;
+  luaL_buffinit(L, &list);
+  for (int i = 0; i < k->count; i++) {
+    const char *type = k->param[i].type;
+    lua_pushfstring(L, "%s%s%s%s", i ? ", " : "", type, type[strlen(type) - 1] == '*' ? "" : " ",
+                    k->param[i].name);
+    luaL_addvalue(&list);
+  }
+  luaL_pushresult(&list);
+  lt_lua_error(L, "%s: %d argument%s given after grid and block, the kernel takes %d: %s",
+               k->source.name, given, given == 1 ? "" : "s", k->count, lua_tostring(L, -1));
+}
+
+/* ---- grid, block, shared_bytes --------------------------------------------------------------- */
+
+/* Pushes the value at a position, or under a name, of the table at 2. */
+static void push_setting(lua_State *L, const Kernel *k, int position, const char *name) {
+  if (lua_rawgeti(L, 2, position) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  if (lua_getfield(L, 2, name) == LUA_TNIL && position < 3)
+    lt_lua_error(L, "%s: argument \"%s\" is missing. Call k({grid, block}, arguments...)",
+                 k->source.name, name);
+}
+
+/* A number, or up to three of them; what is not given is 1. */
+static void read_axes(lua_State *L, const Kernel *k, int position, const char *name,
+                      int64_t out[3]) {
+  push_setting(L, k, position, name);
+  out[0] = out[1] = out[2] = 1;
+  bool ok = lt_lua_whole(L, -1, &out[0]);
+  if (!ok && lua_istable(L, -1)) {
+    size_t n = lua_rawlen(L, -1);
+    ok = n >= 1 && n <= 3;
+    for (int i = 0; ok && i < (int)n; i++) {
+      lua_rawgeti(L, -1, i + 1);
+      ok = lt_lua_whole(L, -1, &out[i]);
+      lua_pop(L, 1);
+    }
+  }
+  if (!ok)
+    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants an integer or a list of up to 3",
+                 k->source.name, name, lt_lua_describe(L, -1));
+  lua_pop(L, 1);
+}
+
+static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
+  if (!lua_istable(L, 2))
+    lt_lua_error(L,
+                 "%s: the first argument is %s, it wants {grid, block} or {grid, block, "
+                 "shared_bytes}",
+                 k->source.name, lt_lua_describe(L, 2));
+  read_axes(L, k, 1, "grid", out->grid);
+  read_axes(L, k, 2, "block", out->block);
+  push_setting(L, k, 3, "shared_bytes");
+  out->shared = 0;
+  if (!lua_isnil(L, -1) && !lt_lua_whole(L, -1, &out->shared))
+    lt_lua_error(L, "%s: argument \"shared_bytes\" is %s, it wants an integer", k->source.name,
+                 lt_lua_describe(L, -1));
+  lua_pop(L, 1);
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+/* What a launch leaves behind: writes that the tape can see, and memory that stays until they are
+ * done. */
+static void note_tensors(lua_State *L, const Kernel *k, const lt_Backend *b, lt_Stream *stream) {
+  for (int i = 0; i < k->count; i++) {
+    lt_Tensor *t = k->param[i].pointer ? lt_lua_to_tensor(L, FIRST + i) : NULL;
+    if (!t) continue;
+    lt_Storage *s = t->storage;
+    if (k->param[i].written) lt_tensor_touch(t);
+    if (stream && s->stream && s->stream != stream && b->record_stream) b->record_stream(s, stream);
+  }
+}
+
+static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_KernelLaunch *launch,
+                lt_Stream *stream) {
+  lt_TraceSpan span;
+  lt_UserKernel *built = k->built[d.index];
+  if (!lt_trace_begin(&span, LT_TRACE_OP)) return b->kernel_launch(built, launch, stream);
+  span.event.op = LT_OP_COUNT; /* no op of the table */
+  span.event.name = k->source.name;
+  span.event.device = d;
+  span.event.stream = stream;
+  span.event.kernel = true;
+  span.event.ndim = -1;
+  bool ok = b->kernel_launch(built, launch, stream) && lt_trace_settle(d);
+  return lt_trace_end(&span, ok);
+}
+
+/* k:launch({grid, block, shared_bytes}, arguments...) -> true; or nil and what the compiler said,
+ * where it was not compiled for this device yet */
+static int kernel_launch(lua_State *L) {
+  Kernel *k = kernel_at(L);
+  lt_KernelLaunch launch;
+  _Alignas(16) char values[MAX_PARAMS][SLOT];
+  void *address[MAX_PARAMS];
+  if (lua_gettop(L) < 2) lua_settop(L, 2);
+  luaL_checkstack(L, 20, "too many arguments");
+  read_settings(L, k, &launch);
+  check_count(L, k);
+  lt_Device d = place(L, k);
+  for (int i = 0; i < k->count; i++) {
+    address[i] = values[i];
+    if (!k->param[i].pointer)
+      pack_number(L, k, i, values[i]);
+    else
+      check_tensor(L, k, i, d);
+  }
+  if (!build(L, k, d)) {
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 2;
+  }
+  lt_lua_enter(L, lt_lua_state(L));
+  const lt_Backend *b = lt_device_backend(d.type);
+  lt_Stream *stream = b->stream_current ? b->stream_current(b, d.index) : NULL;
+  for (int i = 0; i < k->count; i++) {
+    if (!k->param[i].pointer) continue;
+    void *data = lt_tensor_data(lt_lua_to_tensor(L, FIRST + i));
+    memcpy(values[i], &data, sizeof data);
+  }
+  launch.arguments = address;
+  if (!run(k, b, d, &launch, stream)) lt_lua_fail(L, k->source.name);
+  note_tensors(L, k, b, stream);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+void lt_lua_open_kernel(lua_State *L, int functions, int methods) {
+  static const luaL_Reg own[] = {{"build", kernel_build}, {"launch", kernel_launch}, {NULL, NULL}};
+  (void)methods;
+  luaL_newmetatable(L, KERNEL);
+  lua_newtable(L);
+  lt_lua_setfuncs(L, own);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_pushvalue(L, functions);
+  lt_lua_function(L, kernel_new);
+  lua_setfield(L, -2, "_kernel");
+  lua_pop(L, 1);
+}

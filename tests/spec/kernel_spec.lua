@@ -1,0 +1,462 @@
+-- lt.cuda.kernel: kernels from source texts. What they compute is held against ops and sums; what a
+-- call refuses, against the kernel's declaration and the device's limits.
+
+local devices = require "device_support"
+if devices.elsewhere("kernel", _ENV, {reverse = true}) then return end
+
+local lt = require "lutra"
+local program = require "program_support"
+local parameters = require "lutra.kernel.parameters"
+local explain = require("lutra.kernel")._explain
+local device = "cuda:0"
+local fails = devices.fails
+
+local SCALE = [[
+__global__ void scale(float *y, const float *x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i];
+}]]
+
+-- Equal as a whole: a tensor and a list.
+local function same(list, tensor)
+  local got = tensor:cpu():totable()
+  assert.equal(#list, #got)
+  for i = 1, #list do assert.equal(list[i], got[i], "element " .. i) end
+end
+
+describe("a kernel from source", function()
+  local scale = lt.cuda.kernel(SCALE, "scale")
+
+  it("computes on tensors and numbers", function()
+    local x = lt.arange(1000, {device = device, dtype = "float32"})
+    local y = lt.zeros_like(x)
+    scale({4, 256}, y, x, 2, 1000)
+    assert.is_true(lt.equal(x * 2, y))
+  end)
+
+  it("takes grid and block as lists and by name", function()
+    local where = lt.cuda.kernel [[
+      __global__ void where(int *out) {
+        int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        out[block * blockDim.x * blockDim.y * blockDim.z + thread] = block * 1000 + thread;
+      }]]
+    local out = lt.zeros({2 * 3 * 4 * 12}, {device = device, dtype = "int32"})
+    where({grid = {2, 3, 4}, block = {3, 2, 2}}, out)
+    local want = {}
+    for b = 0, 23 do for t = 0, 11 do want[#want + 1] = b * 1000 + t end end
+    same(want, out)
+  end)
+
+  it("has shared memory, of the block's own size and fixed, and barriers", function()
+    local sum = lt.cuda.kernel([[
+      extern __shared__ float scratch[];  // extern __shared__ int not_this[];
+      __global__ void block_sum(float *out, const float *x, int n) {
+        extern __shared__ __align__(16) float part[];
+        __shared__ float half_sum[2];
+        int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;
+        part[t] = i < n ? x[i] : 0.0f;
+        __syncthreads();
+        for (int s = blockDim.x / 2; s > 1; s /= 2) {
+          if (t < s) part[t] += part[t + s];
+          __syncthreads();
+        }
+        if (t < 2) half_sum[t] = scratch[t];
+        __syncthreads();
+        if (t == 0) out[blockIdx.x] = half_sum[0] + half_sum[1];
+      }]], "block_sum")
+    local x = lt.arange(1000, {device = device, dtype = "float32"})
+    local out = lt.zeros{4, device = device}
+    sum({4, 256, 4 * 256}, out, x, 1000)
+    -- sums of 1 to 256, 257 to 512, 513 to 768, 769 to 1000
+    same({257 * 128, (257 + 512) * 128, (513 + 768) * 128, (769 + 1000) * 116}, out)
+  end)
+
+  it("may ask for more than 48 KiB of shared memory", function()
+    local last = lt.cuda.kernel [[
+      __global__ void last(int *out, int n) {
+        extern __shared__ int big[];
+        big[n - 1] = 7;
+        out[0] = big[n - 1];
+      }]]
+    local out = lt.zeros({1}, {device = device, dtype = "int32"})
+    last({1, 1, 64 << 10}, out, 16 << 10)
+    same({7}, out)
+  end)
+
+  it("has every type of number and of element", function()
+    local all = lt.cuda.kernel [[
+      #include <cuda_fp16.h>
+      #include <cuda_bf16.h>
+      __global__ void all(double *out, signed char *a, const unsigned char *b, short *c, int *d,
+                          long long *e, const __half *f, const __nv_bfloat16 *g, bool *h, void *any,
+                          double x, unsigned char y, unsigned long long z, bool flag, __half k,
+                          size_t n) {
+        out[0] = a[0] + b[0] + c[0] + d[0] + e[0] + __half2float(f[0]) + __bfloat162float(g[0]) +
+                 h[0] + ((const float *)any)[0] + x + y + z + flag + __half2float(k) + n;
+      }]]
+    local function one(value, dtype) return lt.tensor({value}, {dtype = dtype, device = device}) end
+    local out = one(0, "float64")
+    all({1, 1}, out, one(1, "int8"), one(2, "uint8"), one(4, "int16"), one(8, "int32"),
+      one(16, "int64"), one(32, "float16"), one(64, "bfloat16"), one(true, "bool"),
+      one(128, "float32"), 0.25, 255, 1 << 40, true, 0.5, 1024)
+    same({1 + 2 + 4 + 8 + 16 + 32 + 64 + 1 + 128 + 0.25 + 255 + (1 << 40) + 1 + 0.5 + 1024}, out)
+  end)
+
+  it("calls the functions that CUDA has without a header", function()
+    local f = lt.cuda.kernel [[
+      __global__ void f(float *y, const float *x) {
+        int i = threadIdx.x;
+        y[i] = expf(x[i]) + sin(x[i]) + fmaxf(x[i], 0.5f) + min(i, 1) + abs(x[i]) + rsqrtf(4.0f);
+        if (isnan(x[i]) || i > 2) atomicAdd(&y[0], 1.0f);
+      }]]
+    local x = lt.tensor({-1, 0.25, 2}, {device = device})
+    local y = lt.zeros_like(x)
+    f({1, 3}, y, x)
+    local index = lt.tensor({0, 1, 1}, {device = device})
+    local want = x:exp() + x:sin() + x:clamp(0.5) + index + x:abs() + 0.5
+    assert.is_true(lt.allclose(want, y, 1e-6, 1e-6))
+  end)
+
+  it("gets options of the compiler", function()
+    local source = "__global__ void n(int *out) { out[0] = N; }"
+    local out = lt.zeros({1}, {device = device, dtype = "int32"})
+    lt.cuda.kernel(source, "n", {"-DN=16", "--use_fast_math"})({1, 1}, out)
+    same({16}, out)
+    lt.cuda.kernel(source, "n", {"--define-macro=N=17"})({1, 1}, out)
+    same({17}, out)
+    fails({"cuda.kernel", "option 1", "-DN=16"}, lt.cuda.kernel, source, "n", {"N"})
+  end)
+
+  it("runs on the stream that is current, in its order", function()
+    local x = lt.ones({1 << 16}, {device = device})
+    local y = lt.zeros_like(x)
+    lt.cuda.synchronize()
+    local stream = lt.cuda.Stream()
+    lt.cuda.with_stream(stream, function()
+      for _ = 1, 20 do
+        scale({256, 256}, y, x, 2, 1 << 16)
+        scale({256, 256}, x, y, 1, 1 << 16)
+      end
+    end)
+    stream:synchronize()
+    assert.equal(2.0 ^ 20, x[1]:item())
+    assert.equal(2.0 ^ 20, x[-1]:item())
+  end)
+
+  it("runs where its tensors are", function()
+    if lt.cuda.device_count() < 2 then return end
+    local x = lt.ones({8}, {device = "cuda:1"})
+    local y = lt.zeros_like(x)
+    scale({1, 8}, y, x, 3, 8)
+    assert.equal("cuda:1", y.device)
+    assert.equal(24, y:sum():item())
+    fails({"scale", 'argument 2 "x"', "cuda:0", 'x:to "cuda:1"'}, scale, {1, 8}, y,
+      x:to(device), 3, 8)
+  end)
+
+  it("is the same object for the same source, and prints as its declaration", function()
+    assert.equal(scale, lt.cuda.kernel(SCALE, "scale"))
+    assert.equal("cuda kernel scale(float *y, const float *x, float a, int n)", tostring(scale))
+  end)
+end)
+
+describe("a kernel and the tape:", function()
+  local square = lt.cuda.kernel [[
+    __global__ void square(float *y, const float *x, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = x[i] * x[i];
+    }]]
+
+  it("it is the body of an autograd.Function", function()
+    local Square = lt.autograd.Function:extend "Square"
+    function Square.forward(ctx, x)
+      local y = lt.empty_like(x)
+      square({1, 32}, y, x, x:numel())
+      ctx:save_for_backward(x)
+      return y
+    end
+    function Square.backward(ctx, g) return 2 * g * ctx:saved() end
+    local x = lt.tensor({1.0, 2, 3}, {device = device, requires_grad = true})
+    local y = Square(x)
+    same({1, 4, 9}, y:detach())
+    y:sum():backward()
+    same({2, 4, 6}, x.grad)
+  end)
+
+  it("what it writes counts as changed in place", function()
+    local x = lt.ones({4}, {device = device, requires_grad = true})
+    local saved = lt.ones({4}, {device = device})
+    local y = (x * saved):sum()
+    square({1, 4}, saved, saved, 4)
+    fails("changed", y.backward, y)
+  end)
+
+  it("what requires grad is not written behind the tape's back", function()
+    local x = lt.ones({4}, {device = device, requires_grad = true})
+    fails({"square", 'argument 1 "y"', "requires grad", "no_grad"}, square, {1, 4}, x, x, 4)
+    lt.no_grad(square, {1, 4}, x, x, 4)
+  end)
+end)
+
+describe("a call of a kernel refuses", function()
+  local scale = lt.cuda.kernel(SCALE, "scale")
+  local x = lt.ones({8}, {device = device})
+  local y = lt.zeros_like(x)
+
+  it("grids and blocks that the device has not", function()
+    local top = lt.cuda.get_device_properties().max_threads_per_block
+    fails({"scale", '"grid"', "0 in x", "1 to 2147483647"}, scale, {0, 8}, y, x, 1, 8)
+    fails({"scale", '"grid"', "65536 in y", "1 to 65535"}, scale, {{1, 65536}, 8}, y, x, 1, 8)
+    fails({"scale", '"grid"', "-1 in x"}, scale, {-1, 8}, y, x, 1, 8)
+    fails({"scale", '"block"', tostring(top)}, scale, {1, top + 1}, y, x, 1, 8)
+    fails({"scale", '"block"', "64 x 32 x 1", "2048 threads"}, scale, {1, {64, 32}}, y, x, 1, 8)
+    fails({"scale", '"block"', "0 in z"}, scale, {1, {8, 1, 0}}, y, x, 1, 8)
+    fails({"scale", '"shared_bytes"', "1073741824"}, scale, {1, 8, 1 << 30}, y, x, 1, 8)
+    fails({"scale", '"shared_bytes"', "-1"}, scale, {1, 8, -1}, y, x, 1, 8)
+    fails({"scale", '"grid"', "integer"}, scale, {1.5, 8}, y, x, 1, 8)
+    fails({"scale", '"grid"', "list of up to 3"}, scale, {{1, 1, 1, 1}, 8}, y, x, 1, 8)
+    fails({"scale", '"block" is missing'}, scale, {1}, y, x, 1, 8)
+    fails({"scale", "{grid, block}"}, scale, y, x, 1, 8)
+    fails({"scale", "{grid, block}"}, scale)
+  end)
+
+  it("another number of arguments", function()
+    fails({"scale", "3 arguments", "takes 4", "float *y, const float *x, float a, int n"}, scale,
+      {1, 8}, y, x, 1)
+    fails({"scale", "5 arguments"}, scale, {1, 8}, y, x, 1, 8, 9)
+  end)
+
+  it("other dtypes, devices and layouts", function()
+    fails({"scale", 'argument 2 "x"', "float64", "const float *", 'x:to "float32"'}, scale,
+      {1, 8}, y, x:double(), 1, 8)
+    fails({"scale", 'argument 2 "x"', "on cpu", 'x:to "cuda:0"'}, scale, {1, 8}, y, x:cpu(), 1, 8)
+    fails({"scale", 'argument 1 "y"', "on cpu", "CUDA"}, scale, {1, 8}, y:cpu(), x:cpu(), 1, 8)
+    fails({"scale", "on meta"}, scale, {1, 8}, y:to "meta", x, 1, 8)
+    fails({"scale", 'argument 2 "x"', "{4, 2}", "contiguous()"}, scale, {1, 8}, y,
+      x:reshape(2, 4):t(), 1, 8)
+    fails({"scale", 'argument 2 "x"', "tensor of dtype float32"}, scale, {1, 8}, y, 3, 1, 8)
+  end)
+
+  it("numbers that do not fit", function()
+    fails({"scale", 'argument 3 "a" (float)', "a number"}, scale, {1, 8}, y, x, "1", 8)
+    fails({"scale", 'argument 3 "a" (float)', "fits float32"}, scale, {1, 8}, y, x, 1e300, 8)
+    fails({"scale", 'argument 4 "n" (int)', "an integer"}, scale, {1, 8}, y, x, 1, 0.5)
+    fails({"scale", 'argument 4 "n" (int)', "fits int32"}, scale, {1, 8}, y, x, 1, 1 << 31)
+    fails({"scale", 'argument 4 "n" (int)', "a tensor of shape"}, scale, {1, 8}, y, x, 1, x)
+    local u = lt.cuda.kernel "__global__ void u(float *y, unsigned n, bool b) { y[0] = n + b; }"
+    fails({"u", 'argument 2 "n"', "-1", "0 to 4294967295"}, u, {1, 1}, y, -1, true)
+    fails({"u", 'argument 3 "b"', "true or false"}, u, {1, 1}, y, 1, 1)
+  end)
+
+  it("and the device goes on", function() assert.equal(8, x:sum():item()) end)
+end)
+
+describe("a source is refused", function()
+  it("where it does not compile, with the line", function()
+    local message = fails({"cuda.kernel: scale does not compile", "line 3", "nothing",
+      "if (i < n) y[i] = nothing * x[i];"}, lt.cuda.kernel, (SCALE:gsub("a %*", "nothing *")),
+      "scale")
+    assert.is_falsy(message:find("/tmp", 1, true))
+    fails({"does not compile", "line 2", "x[0] = 1"}, lt.cuda.kernel,
+      "__global__ void f(float *x) {\n  x[0] = 1\n}")
+  end)
+
+  it("where there is no kernel of that name, or more than one", function()
+    fails({"cuda.kernel", '"scal"', "it has scale"}, lt.cuda.kernel, SCALE, "scal")
+    fails({"cuda.kernel", "no kernel", "__global__"}, lt.cuda.kernel,
+      "// __global__ void f() {}\nvoid g() {}")
+    fails({"cuda.kernel", '"name" is missing', "f, g"}, lt.cuda.kernel,
+      "__global__ void f(int *x) {}\n__global__ void g(int *x) {}")
+    fails({"cuda.kernel", '"source"'}, lt.cuda.kernel, 3)
+  end)
+
+  it("where the parameters cannot be checked", function()
+    fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel,
+      "template <class T>\n__global__ void f(T *x) {}")
+    for _, list in ipairs {"float2 *x", "float **x", "const float &x", "S s", "void x"} do
+      fails({"cuda.kernel", list, "cannot be checked"}, lt.cuda.kernel,
+        ("__global__ void f(%s) {}"):format(list))
+    end
+  end)
+end)
+
+describe("the declaration of a kernel is read", function()
+  local function read(list)
+    local found = {}
+    local kernel = parameters.kernels("__global__ void f(" .. list .. ") { }")[1]
+    for i, p in ipairs(parameters.read(kernel)) do
+      found[i] = ("%s:%s%s%s"):format(p.name, p.element, p.pointer and "*" or "",
+        p.written and "!" or "")
+    end
+    return table.concat(found, " ")
+  end
+
+  it("with every way to write a type", function()
+    assert.equal("", read "")
+    assert.equal("", read "void")
+    assert.equal("x:float32*!", read "float *x")
+    assert.equal("x:float32*", read "const float *x")
+    assert.equal("x:float32*", read "float const* __restrict__ x")
+    assert.equal("x:float32*!", read "float *const x")
+    assert.equal("x:float32*!", read "float x[]")
+    assert.equal("argument 1:float32*! argument 2:int32", read "float *, int")
+    assert.equal("n:uint32 m:uint32 k:int64 l:uint64",
+      read "unsigned n, unsigned int m, long long k, unsigned long long int l")
+    assert.equal("c:int8 d:uint8 e:int16 s:uint64",
+      read "char c, unsigned char d, short int e, size_t s")
+    assert.equal("b:bool p:any*!", read "bool b,\n  void *p /* , int no */")
+  end)
+
+  it("past comments, strings and attributes", function()
+    local found = parameters.kernels([[
+      // __global__ void a(int *x) {}
+      /* __global__ void b(int *x) {} */
+      const char *text = "__global__ void c(int *x) {}";
+      extern "C" __global__ void __launch_bounds__(256, 2) d(int *x) { char q = '"'; }
+      template <class T> __global__ void e(T *x) {}
+      static __global__ __attribute__((used)) void f(int *x);]])
+    local names = {}
+    for i, k in ipairs(found) do names[i] = k.name .. (k.template and "<>" or "") end
+    assert.equal("d e<> f", table.concat(names, " "))
+  end)
+end)
+
+-- Real texts of the compilers, so that each format is read on every machine.
+describe("what a compiler says is explained", function()
+  local source = "a\n  b = c;\nd"
+
+  it("by NVRTC", function()
+    assert.equal('  line 2: identifier "c" is undefined\n    b = c;', explain(
+      'k.cu(2): error: identifier "c" is undefined\n    b = c;\n        ^\n\n'
+      .. '1 error detected in the compilation of "k.cu".\n', source, "k"))
+    assert.equal('  line 1: cannot open source file "x.h"\n    a', explain(
+      'k.cu(1): catastrophic error: cannot open source file "x.h"\n  #include <x.h>\n', source,
+      "k"))
+    assert.equal('  at the end: expected a "}"', explain(
+      'At end of source: error: expected a "}"\nk.cu(1): note #3196-D: to match this "{"\n',
+      source, "k"))
+  end)
+
+  it("by g++ and clang++", function()
+    assert.equal("  line 2: 'c' was not declared in this scope\n    b = c;", explain(
+      "k.cu: In function 'void f()':\nk.cu:2:7: error: 'c' was not declared in this scope\n",
+      source, "k"))
+    assert.equal("  line 1: 'x.h' file not found\n    a", explain(
+      "k.cu:1:10: fatal error: 'x.h' file not found\n1 error generated.\n", source, "k"))
+  end)
+
+  it("and what is in no known form is shown as it came", function()
+    assert.equal("  ld: no space left", explain("ld: no space left\n", source, "k"))
+  end)
+end)
+
+describe("compiled code is kept", function()
+  -- Prints what a kernel computes; in `folder` caches are looked for.
+  local script = [[
+    local out = lt.zeros({1}, {device = "cuda"})
+    lt.cuda.kernel("__global__ void seven(float *x) { x[0] = 7; }")({1, 1}, out)
+    print(out:item())]]
+
+  local function run(folder, more)
+    return devices.script('local lt = require "lutra"\n' .. script,
+      ("XDG_CACHE_HOME=%s %s"):format(program.quote(folder), more or ""))
+  end
+  local function files(folder)
+    local list = {}
+    folder = folder .. "/lutra/kernels"
+    for name in io.popen("ls " .. program.quote(folder) .. " 2>/dev/null"):lines() do
+      list[#list + 1] = folder .. "/" .. name
+    end
+    return list
+  end
+
+  it("in a file, from which it comes the next time", function()
+    local folder = program.folder()
+    assert.equal("7.0\n", run(folder).out)
+    assert.equal(1, #files(folder))
+    -- without a compiler, only what is in the file can be run
+    local without = "CXX=/nowhere/c++ PATH=/nowhere"
+    assert.equal("7.0\n", run(folder, without).out)
+    local result = run(program.folder(), without)
+    assert.equal(1, result.status)
+    assert.is_truthy(result.err:find("C++ compiler", 1, true), result.err)
+    program.remove(folder)
+  end)
+
+  it("and compiled again where the file is damaged", function()
+    local folder = program.folder()
+    run(folder)
+    local path = files(folder)[1]
+    local file = assert(io.open(path, "rb"))
+    local whole = file:read "a"
+    file:close()
+    local middle = #whole // 2
+    for _, bad in ipairs {
+      "", "nonsense", whole:sub(1, middle), whole .. "x",
+      whole:sub(1, middle) .. string.char(whole:byte(middle + 1) ~ 1) .. whole:sub(middle + 2),
+    } do
+      file = assert(io.open(path, "wb"))
+      file:write(bad)
+      file:close()
+      assert.equal("7.0\n", run(folder).out)
+    end
+    assert.equal(1, #files(folder))
+    program.remove(folder)
+  end)
+
+  it("or not, where no file can be written", function()
+    assert.equal("7.0\n", run "/dev/null".out)
+    assert.equal("7.0\n", run "relative".out)
+  end)
+end)
+
+describe("at the prompt", function()
+  local SPIN = [[k = lt.cuda.kernel("__global__ void spin(float *x) { volatile int i = 0; ]]
+    .. [[while (true) i++; }"); x = lt.zeros{3, device = "cuda"}]]
+
+  -- Enters the cells; the last one goes on until Ctrl-C, which must end it and what runs.
+  local function stops(cells)
+    local steps = {}
+    for i, cell in ipairs(cells) do
+      steps[#steps + 1] = ("expect [%d]> "):format(i)
+      steps[#steps + 1] = "send " .. cell:gsub("\\", "\\\\") .. "\\r"
+    end
+    for _, step in ipairs {
+      "expect go", "pause 0.4", [[send \x03]], "expect interrupted",
+      ("expect [%d]> "):format(#cells + 1), [[send x:add_(1); print(x:sum():item() + 39)\r]],
+      "expect 42.0", [[send \x04]],
+    } do steps[#steps + 1] = step end
+    local home = program.folder()
+    local result = program.terminal(steps, ("TERM=dumb HOME=%s XDG_STATE_HOME=%s XDG_CACHE_HOME=%s")
+      :format(home, home, home), "--no-init")
+    program.remove(home)
+    assert.equal(0, result.status, result.out)
+    return result.out
+  end
+
+  it("Ctrl-C ends a kernel without an end, and the device goes on", function()
+    if os.getenv "LUTRA_TEST_GPU" or not program.has_terminal() then return end
+    stops{SPIN, "k({4, 32}, x); k({1, 1}, x); io.write('g', 'o'); io.flush(); "
+      .. "lt.cuda.synchronize()"}
+    stops{SPIN, "k({1, 1}, x); io.write('g', 'o'); io.flush(); print(x)"}
+  end)
+
+  it("Ctrl-C ends a compiler that goes on and on", function()
+    if os.getenv "LUTRA_TEST_GPU" or not program.has_terminal() then return end
+    stops{"x = lt.zeros{3, device = 'cuda'}", "io.write('g', 'o'); io.flush(); lt.cuda.kernel("
+      .. [["template <int N, int M> struct S { enum { v = S<N - 1, M>::v + S<N - 1, M+1>::v }; };]]
+      .. [[ template <int M> struct S<0, M> { enum { v = M }; };]]
+      .. [[ __global__ void f(int *x) { x[0] = S<800, 0>::v; }", "f", {"-ftemplate-depth=9999"})]]}
+  end)
+
+  it("the program ends at once though a kernel does not", function()
+    local result = devices.script([[local lt = require "lutra"
+      local x = lt.zeros{1, device = "cuda"}
+      local s = lt.cuda.kernel "__global__ void s(float *) { volatile int i = 0; while (1) i++; }"
+      s({1, 1}, x)
+      print "end"]], "timeout 20")
+    assert.equal(0, result.status, result.err)
+    assert.equal("end\n", result.out)
+  end)
+end)
