@@ -494,6 +494,16 @@ describe(":image", function()
     assert.truthy(err:find("image: cannot write /no/x.ppm: No such file", 1, true))
   end)
 
+  it("says when the disk is full, and takes names with spaces", function()
+    local folder = program.folder()
+    os.execute("ln -s /dev/full " .. folder .. "/x.ppm")
+    local out, err = look{(":image --out %s/x.ppm lt.rand(100, 100)"):format(folder),
+      (":image lt.rand(4, 4) --out '%s/a b.ppm'"):format(folder)}
+    assert.equal(("4 x 4 pixels to %s/a b.ppm\n"):format(folder), (out:gsub("\n+", "\n")))
+    assert.truthy(err:find(folder .. "/x.ppm: No space left on device", 1, true), err)
+    program.remove(folder)
+  end)
+
   it("says what it wants", function()
     local _, err = look{":image", ":image {1}", ":image lt.zeros(3)", ":image lt.zeros(0, 2)",
       ":image lt.full({2, 2}, 0/0)", ":image lt.empty{2, 2, device = 'meta'}"}

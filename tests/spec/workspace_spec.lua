@@ -52,6 +52,14 @@ describe(":keep and :load", function()
       .. "lt.arange(6, {dtype = 'int64'}):reshape{2, 3}:t(), 'int64'\n").out, out)
   end)
 
+  it("name some of many variables", function()
+    local _, kept, loaded = through("for i = 1, 1000 do _G['v' .. i] = i; _G['f' .. i] = print end",
+      "v1000")
+    has(kept, "kept 0 tensors in 1000 variables: v1, v10, v100,")
+    has((kept:gsub("%s+", " ")), "and 960 more not kept: f1, f10,")
+    has((loaded:gsub("%s+", " ")), "and 960 more")
+  end)
+
   it("bring back locals as locals, constants as constants, globals as globals", function()
     local out = through("local l, c <const> = lt.ones{2}, lt.zeros{1}\ng = 5",
       "l, rawget(_G, 'l'), rawget(_G, 'g')")

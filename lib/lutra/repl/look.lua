@@ -6,6 +6,7 @@
 local core = require "lutra.core"
 local show = require "lutra.repl.show"
 local texts = require "lutra.plot.texts"
+local words = require "lutra.repl.words"
 
 local look = {}
 
@@ -201,12 +202,17 @@ function look.values(session, name, text)
   return table.pack(f())
 end
 
+-- What the value of an option may be: a word, or quoted.
+local values = {'"([^"]*)"', "'([^']*)'", "(%S+)"}
+
 -- Takes one option off the start or the end of `text`. Returns the rest, its name and its value.
 local function take_option(text, name, has_value)
-  local word = "%-%-" .. name .. (has_value and "%s+(%S+)" or "()")
-  local value, rest = text:match("^" .. word .. "%s+(.*)$")
-  if not rest then rest, value = text:match("^(.-)%s+" .. word .. "$") end
-  return rest, value
+  for _, value_pattern in ipairs(has_value and values or {"()"}) do
+    local word = "%-%-" .. name .. (has_value and "%s+" or "") .. value_pattern
+    local value, rest = text:match("^" .. word .. "%s+(.*)$")
+    if not rest then rest, value = text:match("^(.-)%s+" .. word .. "$") end
+    if rest then return rest, has_value and words.home(value) or value end
+  end
 end
 
 --- "--bins 5 x" -> "x", {bins = "5"}. Options stand before the expression or behind it; `known` is

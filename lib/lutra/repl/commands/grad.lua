@@ -24,11 +24,9 @@ local function namer(session)
 end
 
 local function write_svg(g, path, title)
-  local file, reason = io.open(path, "w")
-  if not file then fail("cannot write %s", reason) end
-  file:write(require("lutra.plot.graph_svg").text(g, title))
-  local ok, why = file:close()
-  if not ok then fail("cannot write %s: %s", path, why) end
+  local picture = require("lutra.plot.graph_svg").text(g, title)
+  local ok, why = require("lutra.repl.files").write(path, picture)
+  if not ok then fail("cannot write %s", why) end
   io.stdout:write(("%s to %s\n"):format(texts.plural(#g.nodes, "node"), path))
   if g.total > #g.nodes then
     io.stdout:write(("the nearest ones of %s\n"):format(texts.count(g.total)))

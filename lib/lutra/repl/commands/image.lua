@@ -71,11 +71,9 @@ local function write_file(list, lo, hi, path)
     fail("cannot write \"%s\": it wants a file called .ppm or .pgm", path)
   end
   local t, pixels = list[1], require "lutra.plot.pixels"
-  local file, reason = io.open(path, "wb")
-  if not file then fail("cannot write %s", reason) end
-  file:write(pixels.ppm(pixels.scale(t, lo, hi, t:size(3), t:size(2))))
-  local ok, why = file:close()
-  if not ok then fail("cannot write %s: %s", path, why) end
+  local whole = pixels.ppm(pixels.scale(t, lo, hi, t:size(3), t:size(2)))
+  local ok, why = require("lutra.repl.files").write(path, whole)
+  if not ok then fail("cannot write %s", why) end
   io.stdout:write(("%d x %d pixels to %s\n"):format(t:size(3), t:size(2), path))
 end
 

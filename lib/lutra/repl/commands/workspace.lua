@@ -47,13 +47,21 @@ local function say(text, kind)
   flush()
 end
 
--- "2 tensors and 1 other value: a, b, c" of the variables of an image
+local NAMES = 40 -- of a list
+
+-- "a, b, c", of a long list the first and how many more there are.
+local function listed(names)
+  if #names <= NAMES then return table.concat(names, ", ") end
+  return ("%s and %d more"):format(table.concat(names, ", ", 1, NAMES), #names - NAMES)
+end
+
+-- "2 tensors in 3 variables: a, b, c" of the variables of an image
 local function summary(image)
   local names = {}
   for _, variable in ipairs(image.variables) do names[#names + 1] = variable.name end
   local count = #image.tensors
   return ("%d tensor%s in %d variable%s: %s"):format(count, count == 1 and "" or "s", #names,
-    #names == 1 and "" or "s", table.concat(names, ", "))
+    #names == 1 and "" or "s", listed(names))
 end
 
 --- `:keep work.safetensors` writes the variables of the session: tensors (also within tables, their
@@ -75,10 +83,9 @@ function workspace.keep(session, text)
     {[key] = description})
   if not ok then error("keep: " .. tostring(why):gsub("^.-save_safetensors: ", ""), 0) end
   say("kept " .. summary(packed.image))
-  if packed.left[1] then say("not kept: " .. table.concat(packed.left, ", "), "faint") end
+  if packed.left[1] then say("not kept: " .. listed(packed.left), "faint") end
   if packed.apart[1] then
-    say("share memory here, but will not when loaded: " .. table.concat(packed.apart, ", "),
-      "faint")
+    say("share memory here, but will not when loaded: " .. listed(packed.apart), "faint")
   end
 end
 
@@ -98,7 +105,8 @@ function workspace.load(session, text)
   if not image then error(("load: %s: %s"):format(path, why), 0) end
   local said = require("lutra.repl.workspace.unpack").session(session, image, tensors)
   say("loaded " .. summary(image))
-  for _, note in ipairs(said) do say(note, "faint") end
+  for i = 1, math.min(#said, NAMES) do say(said[i], "faint") end
+  if #said > NAMES then say(("and %d more such lines"):format(#said - NAMES), "faint") end
 end
 
 return workspace
