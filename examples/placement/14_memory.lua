@@ -36,7 +36,7 @@ local held, with_large = show "with a large tensor"
 assert(held - nothing == large:numel() * large:element_size() and with_large >= held)
 
 -- A tensor is gone when nothing names it any more and Lua's collector has been there.
-large = nil
+large = nil -- luacheck: ignore
 collectgarbage()
 local after, cached = show "nothing names it any more"
 assert(after == nothing, "the tensor's memory is free again")

@@ -1,0 +1,66 @@
+-- Batches that arrive on the device.
+--
+--   lutra [--emulate cuda:2] examples/placement/21_batches_on_device.lua
+--
+-- Two ways to have no `to` in the training loop. A set that fits in the card's memory is put there
+-- whole, once. A larger one stays on the CPU, and the loader is told the device: it pins the next
+-- batch and sends it while the program works on this one.
+--
+-- test:
+
+local lt = require "lutra"
+local data = lt.data
+local device = lt.best_device()
+
+-- 400 rows of 50 numbers: a row's number, fifty times.
+local x = lt.arange(400):float():unsqueeze(2):tile(1, 50)
+local y = lt.randint(1, 2, {400})
+
+-- Copies between devices and their bytes, while fn runs.
+local function transfers(fn)
+  local count, bytes = 0, 0
+  for event in lt.profiler.profile(fn, {synchronize = false}):events() do
+    if event.kind == "copy" then count, bytes = count + 1, bytes + event.bytes end
+  end
+  return count, bytes
+end
+
+-- One pass; every row must come exactly once, on the device.
+local function check_pass(loader)
+  local rows, sum = 0, lt.zeros{1, device = device}
+  for a, b in loader:iter() do
+    assert(a.device == device and b.device == device)
+    rows, sum = rows + a:size(1), sum + a[{{}, 1}]:sum()
+  end
+  assert(rows == 400 and sum:item() == 400 * 401 / 2)
+end
+
+-- 1. The loader sends: in each pass, all bytes once more, two tensors a batch.
+local sending = data.DataLoader(data.TensorDataset(x, y), {batch_size = 50, device = device})
+check_pass(sending)
+local sent, sent_bytes = transfers(function() for _ in sending:iter() do end end)
+print(("the loader sends:  %2d copies, %5d bytes in each pass"):format(sent, sent_bytes))
+
+-- 2. The whole set lives there: loaded straight onto the device, cut into batches there.
+local resident = data.TensorDataset(x:to(device), y:to(device))
+local there = data.DataLoader(resident, {batch_size = 50})
+check_pass(there)
+local cut, cut_bytes = transfers(function() for _ in there:iter() do end end)
+print(("the set is there:  %2d copies, %5d bytes in each pass"):format(cut, cut_bytes))
+
+if device == "cpu" then
+  print "skipped: where there is one device, nothing is sent (--emulate cuda:2)"
+else
+  local set_bytes = x:numel() * x:element_size() + y:numel() * y:element_size()
+  assert(sent == 2 * #sending and sent_bytes == set_bytes)
+  assert(cut_bytes < set_bytes / 10, "which rows are in a batch is sent, the rows are not")
+end
+
+-- From a file, with nothing in between but the one copy.
+local path = os.tmpname()
+lt.save_npy(path, x)
+local loaded = lt.load_npy(path):to(device)
+os.remove(path)
+assert(loaded.device == device and lt.equal(loaded:cpu(), x))
+
+print "ok: tell the loader the device, or put the set there once"
