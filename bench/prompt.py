@@ -242,7 +242,7 @@ INTERRUPTS = [
     ("tostring", ["lt.set_printoptions{profile = 'full'}; x = lt.rand(3000000)"], "tostring(x)"),
     ("equal", [BIG, "y = x:clone()"], "for _ = 1, 100 do lt.equal(x, y) end"),
     ("safetensors", [BIG, "name = os.tmpname()"],
-     "for _ = 1, 20 do lt.safetensors.save(name, {x = x}); lt.safetensors.load(name) end"),
+     "for _ = 1, 20 do lt.save_safetensors(name, {x = x}); lt.load_safetensors(name) end"),
     ("backward", ["x = lt.rand(1000):requires_grad_(); "], "while true do local y = x; for _ = 1, 100000 do y = y * 1.0 end; y:sum():backward() end"),
     ("backward of a product", ["x = lt.rand(5000, 5000):requires_grad_(); y = x:mm(x):sum()"], "y:backward()"),
     ("optimizer", ["p = {}; for i = 1, 20000 do p[i] = lt.rand(1000):requires_grad_(); p[i].grad = lt.ones(1000) end",

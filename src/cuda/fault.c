@@ -19,6 +19,7 @@ typedef struct Ticket {
   lt_FaultNote note;
   const char *op; /* lives as long as the program */
   bool in_place;
+  char where[64]; /* the line of the call, or "" */
 } Ticket;
 
 /* Of one device; made when it is first needed. */
@@ -80,7 +81,9 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
   bool ok = atomic_load(&f->raised) || make(c->device.index, f);
   if (ok) {
     unsigned long long number = ++f->last;
-    f->tickets[number % TICKETS] = (Ticket){number, *note, t->user_op, t->user_in_place};
+    Ticket *ticket = &f->tickets[number % TICKETS];
+    *ticket = (Ticket){number, *note, t->user_op, t->user_in_place, ""};
+    if (!lt_cuda_is_blocking()) lt_memory_where(ticket->where, sizeof ticket->where);
     *out = (lt_CudaFault){f->bad + number % TICKETS, f->report, atomic_load(&f->raised), number};
   }
   pthread_mutex_unlock(&lock);
@@ -134,6 +137,9 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
   snprintf(t->error + n, sizeof t->error - n,
            " (found on %s, whose work runs later than the calls)",
            lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
+  n = strlen(t->error);
+  if (ticket->number == r->ticket && ticket->where[0])
+    snprintf(t->error + n, sizeof t->error - n, "; the call was at %s", ticket->where);
   return false;
 }
 

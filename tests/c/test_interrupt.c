@@ -73,7 +73,7 @@ static const struct {
 static void make_inputs(void) {
   x = DO(rand, SIZE(N));
   wide = DO(rand, SIZE(8 * N));
-  square = DO(rand, SIZE(1500, 1500));
+  square = DO(rand, SIZE(2500, 2500));
   whole = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
   index_ = DO(randperm, A(N));
   mask = DO(gt, A(wide), lt_arg_scalar(lt_scalar_float(0.5)));
@@ -149,7 +149,7 @@ static void an_op_in_place_fails_and_the_next_works(void) {
 /* Each element of a product that is cut is what a product of its row and column alone gives: sums
  * of small whole numbers are exact in any order. */
 static void large_products_are_whole(void) {
-  const int64_t m = 1500, n = 1300, k = 1100;
+  const int64_t m = 1500, n = 1300, k = 1200;
   lt_Arg low = A(-8), high = A(8);
   lt_Tensor *a = DO(randint, low, high, SIZE(m, k), NIL, lt_arg_dtype(LT_float32));
   lt_Tensor *b = DO(randint, low, high, SIZE(k, n), NIL, lt_arg_dtype(LT_float32));

@@ -174,3 +174,31 @@ lt.ones(41):sum() + 1
     has(result.out, "tensor(42.)")
   end)
 end)
+
+describe("A device's error at the prompt", function()
+  local function emulated(input) return support.session(input, "--emulate cuda:1") end
+
+  it("names the cell of the call, however late it is found", function()
+    local result = emulated [[
+x = lt.arange(1, 5):cuda()
+y = x:index_select(1, lt.tensor{9}:cuda())
+2 + 2
+y
+x:sum():item()
+]]
+    has(result.out, "4")
+    has(result.err, "index is 9")
+    has(result.err, "the call was at cell[2]:1")
+    has(result.err, "while printing the result of cell[4]")
+    has(result.out, "15")
+  end)
+
+  it("is not hidden in a table that is printed", function()
+    local result = emulated [[
+x = lt.arange(1, 5):cuda()
+{x:index_select(1, lt.tensor{9}:cuda())}
+]]
+    has(result.err, "error: ")
+    has(result.err, "index is 9")
+  end)
+end)

@@ -95,16 +95,19 @@ function session:compile_body(code, chunk_name)
   return f, {names = names, quiet = code.quiet}
 end
 
---- Keeps (lutra.repl.results) and prints what a cell or a command gave.
-function session:results(results, quiet)
+--- Keeps (lutra.repl.results) and prints what a cell or a command gave; `name` is the cell's.
+function session:results(results, quiet, name)
   if results.n == 0 then return end
   local kept, note = pcall(self.kept.add, self.kept, results)
   if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device that fails
   if quiet then return end
-  self:guard(function() -- the user's __tostring runs here
+  local printed = self:guard(function() -- the user's __tostring runs here
     io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
     if note then io.stdout:write(style.paint("faint", note), "\n") end
   end)
+  if not printed and name then
+    io.stderr:write("  while printing the result of ", name, "\n")
+  end
 end
 
 --- Runs code that was read by cell.read. Returns true and the number of results, or false after
@@ -119,7 +122,7 @@ function session:run(code, chunk_name, ...)
     if options.value.locals then self.locals:rescue(made.names, co, f) end
   end, ...)
   if not ok then return false end
-  self:results(results, made.quiet)
+  self:results(results, made.quiet, chunk_name:sub(2))
   return true, results.n
 end
 

@@ -2,10 +2,11 @@
 --
 -- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
 -- depth, a number of items and the width of the line), everything with a __tostring by that.
--- Invariant: ends for every value, cyclic tables included, and raises no error. No metamethod is
--- called but __tostring and __pairs (an object with an order of its own is shown in it); where one
--- of them fails, that is what is shown.
+-- Invariant: ends for every value, cyclic tables included, and raises no error but those of Ctrl-C
+-- and of a device that a tensor is on. No metamethod is called but __tostring and __pairs (an object
+-- with an order of its own is shown in it); where one of them fails, that is what is shown.
 
+local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
 local style = require "lutra.repl.style"
 
@@ -47,9 +48,9 @@ function show.escape(text)
   return table.concat(parts)
 end
 
--- Quoted; more than `most` bytes are cut off, and how many there are is said.
 local escape = show.escape
 
+-- Quoted; more than `most` bytes are cut off, and how many there are is said.
 local function quote(text, most)
   if #text <= most then return '"' .. escape(text) .. '"' end
   local cut = most
@@ -127,6 +128,8 @@ end
 local function text_of(value)
   local ok, text = pcall(tostring, value)
   if ok then return text end
+  -- Ctrl-C is for all of it; and what fails in a tensor's text is its device, not the text.
+  if host.interrupts() > 0 or metafield(value, "__name") == "tensor" then error(text, 0) end
   return ("<%s: __tostring failed: %s>"):format(name_of(value) or type(value), reason(text))
 end
 

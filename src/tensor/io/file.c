@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PIECE ((size_t)4 << 20) /* bytes between two looks whether to stop */
+
 FILE *lt_file_open(const char *reader, const char *path) {
   struct stat s = {0};
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not keep us waiting */
@@ -94,7 +96,22 @@ static void sync_folder(const char *path) {
 
 void lt_file_write(lt_Replacement *r, const void *data, size_t n) {
   errno = 0;
-  if (n && !r->why && fwrite(data, 1, n, r->file) != n) r->why = errno ? errno : EIO;
+  for (size_t at = 0, piece; at < n && !r->why; at += piece) {
+    piece = n - at < PIECE ? n - at : PIECE;
+    if (lt_stopped())
+      r->why = EINTR;
+    else if (fwrite((const char *)data + at, 1, piece, r->file) != piece)
+      r->why = errno ? errno : EIO;
+  }
+}
+
+size_t lt_file_read(void *data, size_t n, FILE *file) {
+  size_t got = 0, piece = 1;
+  while (got < n && piece && !lt_stopped()) {
+    piece = fread((char *)data + got, 1, n - got < PIECE ? n - got : PIECE, file);
+    got += piece;
+  }
+  return got;
 }
 
 bool lt_file_commit(lt_Replacement *r, bool good) {

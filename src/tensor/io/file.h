@@ -21,6 +21,8 @@ typedef struct lt_Replacement {
 bool lt_file_replace(lt_Replacement *r, const char *writer, const char *path);
 /* Writes n bytes; a failure is kept for lt_file_commit. */
 void lt_file_write(lt_Replacement *r, const void *data, size_t n);
+/* Reads n bytes; gives how many came: fewer at the end of the file, or after Ctrl-C. */
+size_t lt_file_read(void *data, size_t n, FILE *file);
 /* Puts it in its place, if `good` and if everything reached the disk; else removes it. Always ends
  * the replacement. */
 bool lt_file_commit(lt_Replacement *r, bool good);

@@ -173,7 +173,7 @@ static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
         lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)left);
   lt_Tensor *t = lt_file_empty(READER, h->path, h->dtype, h->ndim, h->shape);
   if (!t || bytes == 0) return t;
-  if (fread(lt_tensor_data(t), 1, (size_t)bytes, file) != bytes) {
+  if (lt_file_read(lt_tensor_data(t), (size_t)bytes, file) != bytes) {
     lt_release(t);
     wrong(h->path, "cannot be read");
     return NULL;

@@ -235,7 +235,7 @@ static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   lt_Tensor *t = lt_file_empty(READER, r->path, e->dtype, e->ndim, e->shape);
   size_t size = (size_t)(e->end - e->begin);
   if (!t || size == 0) return t;
-  if (fread(lt_tensor_data(t), 1, size, r->file) != size) {
+  if (lt_file_read(lt_tensor_data(t), size, r->file) != size) {
     bad_entry(r, e, "cannot be read: is the file truncated?");
     lt_release(t);
     return NULL;
