@@ -56,7 +56,7 @@ describe(":keep and :load", function()
     local _, kept, loaded = through("for i = 1, 1000 do _G['v' .. i] = i; _G['f' .. i] = print end",
       "v1000")
     has(kept, "kept 0 tensors in 1000 variables: v1, v10, v100,")
-    has((kept:gsub("%s+", " ")), "and 960 more not kept: f1, f10,")
+    has((kept:gsub("%s+", " ")), "and 960 more not kept: f1 (function), f10")
     has((loaded:gsub("%s+", " ")), "and 960 more")
   end)
 
