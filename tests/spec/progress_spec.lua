@@ -2,6 +2,7 @@
 -- worked out by hand), for a clock that the test moves.
 
 local lt = require "lutra"
+local support = require "program_support"
 
 -- A file that keeps what is written, and the clock of a bar.
 local function screen()
@@ -236,18 +237,12 @@ describe("progress, drawing", function()
   end)
 
   it("gives way to a line of text", function()
-    local s = screen()
-    local bar = bar_on(s, {total = 2, ncols = 30})
-    local text = ""
-    local before = io.stdout
-    rawset(io, "stdout", {
-      write = function(_, ...) text = text .. table.concat {...} end,
-      flush = function() end,
-    })
-    bar:write "a line"
-    rawset(io, "stdout", before)
-    assert.equal("a line\n", text)
-    assert.equal(4, select(2, s.text:gsub("\r", ""))) -- drawn, wiped (back and forth), drawn
+    local result = support.run("-e " .. support.quote [[
+      local bar = lt.progress{total = 2, ncols = 30, disable = false}
+      bar:write "a line"
+    ]])
+    assert.equal("a line\n", result.out)
+    assert.equal(4, select(2, result.err:gsub("\r", ""))) -- drawn, wiped (back and forth), drawn
   end)
 
   it("follows a new description", function()
