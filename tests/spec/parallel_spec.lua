@@ -495,6 +495,43 @@ describe("nn.DataParallel", function()
   end)
 end)
 
+describe("a model cut over two devices by hand", function()
+  it("trains as on one device, and says where its parts are", function()
+    local function train(there)
+      lt.manual_seed(5)
+      local net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)):to "float64"
+      net[1]:to "cuda:0"
+      net[3]:to(there)
+      local sgd = optim.SGD(net:parameters(), {lr = 0.1, momentum = 0.9})
+      for _ = 1, 5 do
+        local x = lt.randn(6, 5, {dtype = "float64"}):to "cuda:0"
+        sgd:zero_grad()
+        net[3](net[2](net[1](x)):to(there)):pow(2):mean():backward()
+        nn.utils.clip_grad_norm_(net:parameters(), 1)
+        sgd:step()
+      end
+      return net
+    end
+    local one, two = train "cuda:0", train "cuda:1"
+    assert.equal("cuda:0 cuda:1", table.concat(two:devices(), " "))
+    for i = 1, 3, 2 do close(one[i].weight:detach(), two[i].weight:detach(), 1e-12) end
+    fails({'"1.weight" is on cuda:0', '"3.weight" is on cuda:1'}, two.device, two)
+    fails({"cuda:0", "cuda:1"}, two, lt.ones{1, 5, device = "cuda:0", dtype = "float64"})
+    fails({"DataParallel", '"3.weight" is on cuda:1'}, nn.DataParallel, two)
+  end)
+
+  it("is right when every piece of work starts late", function()
+    if not os.getenv "LUTRA_EMULATE" then return pending "not emulated" end
+    local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
+    for _, name in ipairs {"several_gpus", "data_parallel", "pipeline"} do
+      local result = program.shell(("env LUTRA_EMULATE_DELAY=200 %s %sexamples/placement/%s.lua")
+        :format(program.quote(program.program), root, name))
+      assert.equal(0, result.status, result.err)
+      assert.is_truthy(result.out:find("ok: ", 1, true), result.out)
+    end
+  end)
+end)
+
 describe("nn.parallel.data_parallel", function()
   it("is one call on several devices", function()
     local net = mlp()

@@ -49,7 +49,7 @@ local function check_module(title, module)
   end
 end
 
--- What DataParallel and its function have in common.
+-- Raises an error unless everything in the module is on that device.
 local function check_home(title, module, device)
   for _, kind in ipairs {"parameters", "buffers"} do
     for name, tensor in module["named_" .. kind](module) do
@@ -116,6 +116,7 @@ end
 -- those of the first replica. Hooks run in every replica.
 function DataParallel:init(...) construct(self, "DataParallel", parse, ...) end
 
+--- What the module computes for the whole batch.
 function DataParallel:forward(...)
   local devices = self.device_ids
   if #devices == 0 then return self.module(...) end
@@ -167,7 +168,7 @@ end
 
 --- Calls f(...); returns what it returns. In PyTorch, gradients are not exchanged between processes
 -- meanwhile; here there are none, and p.grad adds up what each backward gives, as always.
-function DistributedDataParallel.no_sync(_, f, ...)
+function DistributedDataParallel:no_sync(f, ...) -- luacheck: ignore self
   args.check(args.is_callable(f), "no_sync: argument \"f\" is %s, it wants a function",
     args.show(f))
   return f(...)
