@@ -56,6 +56,7 @@ local libraries = {
   data = "lutra.data",
   progress = "lutra.progress",
   profiler = "lutra.profiler",
+  placement = "lutra.placement",
 }
 
 -- A field that is not there: an error. The names of libraries that wait are among the near ones.

@@ -77,8 +77,25 @@ static bool is_emulated(const char *type) {
   return false;
 }
 
+/* "pcie4": a row of links.def. */
+static bool check_link(const char *name, size_t n) {
+  static const char *const links[] = {
+#define LT_LINK(name, host, peer, latency, launch) #name,
+#include "links.def"
+#undef LT_LINK
+  };
+  char known[100] = "";
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    if (strlen(links[i]) == n && memcmp(links[i], name, n) == 0) return true;
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", links[i]);
+  }
+  return lt_error_set("emulate: no link is called \"%.*s\". There are: %s", (int)n, name, known);
+}
+
 /* "cuda:2": a type that is no part of this library, and how many. */
 static bool check_item(const char *item, size_t n) {
+  if (n >= 5 && memcmp(item, "link=", 5) == 0) return check_link(item + 5, n - 5);
   if (memchr(item, '=', n)) return true;
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;

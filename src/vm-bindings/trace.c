@@ -204,10 +204,11 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
 }
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
- * "copy", "wait", "alloc", "free"), name, device, from, stream (what tells streams apart, or nil), bytes,
- * in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds from
- * the start of the recorder), own (nanoseconds not spent in events inside), depth, where; call: what that line called, of copies
- * and waits; direct: that is a function in C; explicit: it says that it copies; storage, target: what tells memory apart; offset, digest of a copy */
+ * "copy", "wait", "alloc", "free"), name, device, from, stream (what tells streams apart, or nil),
+ * bytes, in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds
+ * from the start of the recorder), own (nanoseconds not spent in events inside), depth, where;
+ * storage, target (what tells memory apart), offset, digest; of copies and waits: call (what that
+ * line called), direct (that is a function in C), explicit (it says that it copies) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
@@ -313,6 +314,29 @@ static int devices(lua_State *L) {
   return 1;
 }
 
+/* links() -> {pcie4 = {host =, peer =, latency =, launch =}}, see links.def */
+static int links(lua_State *L) {
+  static const struct {
+    const char *name;
+    lua_Number value[4];
+  } rows[] = {
+#define LT_LINK(name, host, peer, latency, launch) {#name, {host, peer, latency, launch}},
+#include "links.def"
+#undef LT_LINK
+  };
+  static const char *const fields[] = {"host", "peer", "latency", "launch"};
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    lua_newtable(L);
+    for (int f = 0; f < 4; f++) {
+      lua_pushnumber(L, rows[i].value[f]);
+      lua_setfield(L, -2, fields[f]);
+    }
+    lua_setfield(L, -2, rows[i].name);
+  }
+  return 1;
+}
+
 static void open_class(lua_State *L, const char *name, const luaL_Reg *members) {
   luaL_newmetatable(L, name);
   luaL_setfuncs(L, members, 0);
@@ -331,8 +355,8 @@ void lt_lua_open_trace(lua_State *L, int functions, int methods) {
                                       {NULL, NULL}};
   static const luaL_Reg regions[] = {
       {"close", region_close}, {"__close", region_close}, {"__gc", region_gc}, {NULL, NULL}};
-  static const luaL_Reg module[] = {
-      {"record", record}, {"region", region}, {"now", now}, {"devices", devices}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"record", record},   {"region", region}, {"now", now},
+                                    {"devices", devices}, {"links", links},   {NULL, NULL}};
   lua_pushvalue(L, methods);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lt_lua_methods_key);
   open_class(L, RECORDER, recorder);

@@ -5,24 +5,7 @@
 -- apart, those of a lane are too, as the format wants it. The bytes that live on a device are a
 -- counter ("C").
 
-local escapes = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r"}
-
--- A string of JSON; what is no UTF-8 is read as Latin-1.
-local function quote(s)
-  if not utf8.len(s) then
-    s = s:gsub("[\x80-\xff]", function(c) return utf8.char(c:byte()) end)
-  end
-  return '"' .. s:gsub('[%c"\\]', function(c)
-    return escapes[c] or ("\\u%04x"):format(c:byte())
-  end) .. '"'
-end
-
--- The same; few different ones come many times.
-local quoted = setmetatable({}, {__index = function(t, s)
-  local text = quote(s)
-  t[s] = text
-  return text
-end})
+local quoted = require("lutra.profiler.json").quoted
 
 local lanes = {op = 1, region = 2, copy = 3, wait = 4}
 local lane_names = {"ops", "regions", "copies", "waits"}

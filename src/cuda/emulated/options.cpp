@@ -80,6 +80,8 @@ void read_devices(Options &o) {
         o.devices = (int)n;
       else
         complain("LUTRA_EMULATE", item, "cuda:1 to cuda:8");
+    } else if (strncmp(item, "link=", 5) == 0) {
+      /* the clock of lt.placement reads it */
     } else if (!strchr(item, '=')) {
       named = true; /* another type of device, for others to read */
     } else {

@@ -1,0 +1,56 @@
+--- lt.placement: where tensors live, what is copied between devices, and what that costs.
+--
+--     local trace = lt.placement.trace(step, x, y)
+--     print(trace)                                   -- each copy and each wait, with its line
+--     lt.placement.guard("disallow", step, x, y)     -- an unasked-for copy is an error
+--
+-- Idea: the core tells of copies, waits, ops and memory (src/tensor/trace.h). A trace keeps them, a
+-- guard refuses. With a link (--emulate
+-- cuda:2,link=pcie4) times are those of clock.lua, the same on every run.
+
+local args = require "lutra.args"
+local core = require "lutra.core"
+
+local placement = {}
+
+local check = args.check
+
+local function check_callable(name, fn)
+  check(args.is_callable(fn), '%s: argument "fn" is %s, it wants a function', name, args.show(fn))
+end
+
+--- Calls fn(...) and listens. Returns the trace, then what fn returned; an error of fn's goes on.
+function placement.trace(fn, ...)
+  check_callable("placement.trace", fn)
+  local listener <close> = require("lutra.placement.listener").new()
+  local results = table.pack(fn(...))
+  return require("lutra.placement.trace").new(listener), table.unpack(results, 1, results.n)
+end
+
+local levels = "allow, log, disallow, log_explicit, disallow_explicit"
+local directions = {host_to_device = true, device_to_host = true, device_to_device = true}
+
+--- placement.guard(level[, direction], fn, ...): calls fn(...) while copies between devices are
+-- looked at. Returns what it returns. The levels are JAX's: "disallow" makes a copy that nobody
+-- asked for an error (by printing, by indexing...), "log" says it on stderr; the same with
+-- "_explicit" is for those that are asked for too (x:to, x:item...); "allow" inside another guard
+-- lifts it. Directions: "host_to_device", "device_to_host", "device_to_device"; all when left out.
+function placement.guard(level, ...)
+  check(type(level) == "string", 'placement.guard: argument "level" is %s, it wants one of %s',
+    args.show(level), levels)
+  local direction, fn = nil, (...)
+  local from = 1
+  if not args.is_callable(fn) and (type(fn) == "string" or fn == nil) then
+    direction, fn, from = fn, select(2, ...), 2
+    check(direction == nil or directions[direction],
+      'placement.guard: no direction is called "%s". There are: host_to_device, device_to_host, '
+      .. "device_to_device", tostring(direction))
+  end
+  check_callable("placement.guard", fn)
+  local guard <close> = core._trace.guard(level, direction)
+  check(guard, 'placement.guard: no level is called "%s". There are: %s', level, levels)
+  local results = table.pack(fn(select(from + 1, ...)))
+  return table.unpack(results, 1, results.n)
+end
+
+return require("lutra.fields").strict(placement, "lt.placement")

@@ -1,0 +1,106 @@
+--- A recorder of the core's events, given out as lt.placement names them.
+--
+-- Memory is named by numbers here: the core's addresses come again after a free. What was there
+-- before the listener has a number too, from its first copy on, but no birth.
+
+local clock = require "lutra.placement.clock"
+local core = require "lutra.core"
+
+local Listener = {}
+Listener.__index = Listener
+
+-- The listeners that are open, the newest last: an error asks them where a tensor was made.
+local open = {}
+
+--- A listener, which must be closed (`<close>`, or :close()).
+function Listener.new()
+  local self = setmetatable({}, Listener)
+  self.recorder = core._trace.record{where = true, digest = true}
+  self.link = clock.link()
+  open[#open + 1] = self
+  return self
+end
+
+function Listener:close()
+  self.recorder:release()
+  for i = #open, 1, -1 do
+    if open[i] == self then table.remove(open, i) end
+  end
+end
+Listener.__close = Listener.close
+
+-- "made" or "moved", by the op that allocated.
+local moves = {to = "moved", to_copy = "moved", cpu = "moved", cuda = "moved"}
+
+local function birth_of(e)
+  return e.where and {where = e.where, how = moves[e.name] or "made"}
+end
+
+-- The memory that an address stands for now.
+local function known(self, memory, address)
+  if not address then return nil end
+  if not memory[address] then
+    self.memories = self.memories + 1
+    memory[address] = {id = self.memories}
+  end
+  return memory[address]
+end
+
+local kinds = {wait = "sync"}
+
+--- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
+-- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth.
+function Listener:events()
+  local recorder, memory, e, i = self.recorder, {}, {}, 0
+  local times = clock.new(self.link)
+  local count = recorder:count()
+  self.memories = 0
+  return function()
+    if i >= count then return nil end
+    i = i + 1
+    recorder:event(i, e)
+    local source = known(self, memory, e.storage)
+    local made = source and source.birth
+    if e.kind == "alloc" then
+      self.memories = self.memories + 1
+      source = {id = self.memories, birth = birth_of(e)}
+      memory[e.storage], made = source, source.birth
+    elseif e.kind == "free" then
+      memory[e.storage] = nil
+    end
+    local target = known(self, memory, e.target)
+    local event = {
+      kind = kinds[e.kind] or e.kind, op = e.call or e.name, name = e.name, from = e.from,
+      to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
+      pinned = e.pinned, explicit = e.explicit, where = e.where, tensor = made and made.where,
+      begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
+      target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
+      direct = e.direct, depth = e.depth, stream = e.stream, shape = e.shape,
+      in_place = e.in_place, failed = e.failed,
+    }
+    times(event)
+    return event
+  end
+end
+
+--- How many events there was no room for.
+function Listener:dropped() return (select(2, self.recorder:count())) end
+
+--- Where the memory at an address was made, as the newest open listener knows it: "made at
+-- train.lua:12", or nil.
+function Listener.birth(address)
+  for k = #open, 1, -1 do
+    local recorder, e = open[k].recorder, {}
+    for i = recorder:count(), 1, -1 do
+      recorder:event(i, e)
+      if e.kind == "free" and e.storage == address then break end
+      if e.kind == "alloc" and e.storage == address then
+        local birth = birth_of(e)
+        if birth then return birth.how .. " at " .. birth.where end
+        break
+      end
+    end
+  end
+end
+
+return Listener

@@ -1,0 +1,24 @@
+--- Strings of JSON.
+
+local json = {}
+
+local escapes = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r"}
+
+-- A string of JSON; what is no UTF-8 is read as Latin-1.
+local function quote(s)
+  if not utf8.len(s) then
+    s = s:gsub("[\x80-\xff]", function(c) return utf8.char(c:byte()) end)
+  end
+  return '"' .. s:gsub('[%c"\\]', function(c)
+    return escapes[c] or ("\\u%04x"):format(c:byte())
+  end) .. '"'
+end
+
+--- json.quoted[s] is the string s as JSON; it is kept, since few different ones come many times.
+json.quoted = setmetatable({}, {__index = function(t, s)
+  local text = quote(s)
+  t[s] = text
+  return text
+end})
+
+return json

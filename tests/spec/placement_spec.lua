@@ -1,0 +1,297 @@
+-- lt.placement: traces, guards and the virtual clock.
+
+local devices = require "device_support"
+if devices.elsewhere("placement", _ENV) then return end
+
+local assert = require "luassert"
+local lt = require "lutra"
+local program = require "program_support"
+
+local placement = lt.placement
+local fails = devices.fails
+
+-- The events of one kind.
+local function of_kind(trace, kind)
+  local list = {}
+  for _, e in ipairs(trace.events) do
+    if e.kind == kind then list[#list + 1] = e end
+  end
+  return list
+end
+
+local function this_line(level)
+  return ("placement_spec.lua:%d"):format(debug.getinfo((level or 1) + 1, "l").currentline)
+end
+
+local function ends_with(text, ending)
+  assert.equal(ending, text:sub(-#ending), text)
+end
+
+describe("placement.trace", function()
+  it("gives the trace, then what the function returned", function()
+    local trace, a, b, c = placement.trace(function(...) return ..., nil end, 1, 2)
+    assert.equal("trace", getmetatable(trace).__name)
+    assert.same({1, nil}, {a, b})
+    assert.is_nil(c)
+    assert.equal("no copies between devices, no waits", tostring(trace))
+  end)
+
+  it("knows each copy's way, bytes, line, and whether it was waited for", function()
+    local x = lt.randn{10, 10}
+    local up, down
+    local trace = placement.trace(function()
+      local y = x:to "cuda"; up = this_line()
+      local _ = y:cpu(); down = this_line()
+    end)
+    local copies = of_kind(trace, "copy")
+    assert.equal(2, #copies)
+    local first, second = copies[1], copies[2]
+    assert.same({"cpu", "cuda:0", 400, true, true, "to"},
+      {first.from, first.to, first.bytes, first.blocking, first.explicit, first.op})
+    assert.same({"cuda:0", "cpu", 400, true, true, "cpu"},
+      {second.from, second.to, second.bytes, second.blocking, second.explicit, second.op})
+    ends_with(first.where, up)
+    ends_with(second.where, down)
+    assert.is_true(first.begin <= first.finish and first.finish <= second.begin)
+    assert.is_nil(first.tensor)
+  end)
+
+  it("knows where the tensor that is copied was made", function()
+    local made
+    local trace = placement.trace(function()
+      local x = lt.randn{3}; made = this_line()
+      return x:to "cuda"
+    end)
+    ends_with(of_kind(trace, "copy")[1].tensor, made)
+  end)
+
+  it("tells what was asked for from what was not", function()
+    local x = lt.randn({4}, {device = "cuda"})
+    local calls = {
+      {true, function() return x:sum():item() end}, {true, function() return x:totable() end},
+      {true, function() return lt.zeros(4):copy_(x) end},
+      {true, function() return select(2, pcall(x.cpu, x)) end},
+      {true, function() return lt.nn.Linear(2, 2):to "cuda" end},
+      {true, function() return lt.tensor({1, 2}, {device = "cuda"}) end},
+      {false, function() return tostring(x) end},
+      {false, function() return x[lt.tensor{1, 2}] end},
+      {false, function() return x[1] > x[2] end},
+      {false, function() return lt.tensor({x[1], 2}, {device = "cpu"}) end},
+      {false, function() return ("%s"):format(x) end},
+    }
+    for i, call in ipairs(calls) do
+      local trace = placement.trace(function() local _ = call[2]() end)
+      local copies = of_kind(trace, "copy")
+      assert.is_true(#copies > 0, "no copy in call " .. i)
+      for _, e in ipairs(copies) do
+        assert.equal(call[1], e.explicit, ("call %d: %s"):format(i, e.op))
+      end
+    end
+  end)
+
+  it("knows waits, pinned memory and copies that nobody waits for", function()
+    local x = lt.randn{100}:pin_memory()
+    local trace = placement.trace(function()
+      local _ = x:to("cuda", {non_blocking = true})
+      lt.cuda.synchronize()
+    end)
+    local copy, sync = of_kind(trace, "copy")[1], of_kind(trace, "sync")[1]
+    assert.is_false(copy.blocking)
+    assert.is_true(copy.pinned)
+    assert.same({"synchronize", "cuda:0"}, {sync.op, sync.to})
+  end)
+
+  it("works inside lt.profiler, around it, and in backward", function()
+    local w = lt.randn({3}, {requires_grad = true})
+    local inner, outer
+    local prof = lt.profiler.profile(function()
+      outer = placement.trace(function()
+        inner = lt.profiler.profile(function() (w:to "cuda"):sum():backward() end)
+      end)
+    end)
+    local copies = of_kind(outer, "copy")
+    assert.same({"cpu", "cuda:0", "cuda:0", "cpu"},
+      {copies[1].from, copies[1].to, copies[2].from, copies[2].to})
+    assert.equal("backward", copies[2].op)
+    for _, p in ipairs {prof, inner} do
+      local count = 0
+      for e in p:events() do count = count + (e.kind == "copy" and 1 or 0) end
+      assert.equal(2, count)
+    end
+  end)
+
+  it("adds up alike copies in its table, at most as wide as asked", function()
+    local x = lt.randn{256}
+    local trace = placement.trace(function()
+      for _ = 1, 5 do local _ = x:to "cuda" end
+    end)
+    local text = trace:table()
+    assert.is_truthy(text:find("cpu %-> cuda:0 +5 +5.0 KiB"), text)
+    assert.is_truthy(text:find("5 copies, 5.0 KiB, 5 of them waited for", 1, true), text)
+    for _, width in ipairs {40, 120} do
+      for line in trace:table(width):gmatch "[^\n]+" do
+        assert.is_true(utf8.len(line) <= width, line)
+      end
+    end
+    assert.same({5, 5120, 5, 0}, {trace:totals().copies, trace:totals().bytes,
+      trace:totals().blocking, trace:totals().implicit})
+  end)
+
+  it("exports JSON of the Trace Event Format", function()
+    local trace = placement.trace(function() return lt.ones{2}:to "cuda":sum():item() end)
+    local path = os.tmpname()
+    trace:export(path)
+    local file <close> = assert(io.open(path))
+    local text = file:read "a"
+    os.remove(path)
+    assert.is_truthy(text:find('"traceEvents":[', 1, true))
+    assert.is_truthy(text:find('"name":"cpu -> cuda:0"', 1, true), text)
+    assert.is_truthy(text:find('"name":"cuda:0 -> cpu"', 1, true), text)
+    fails({"trace:export", "is 5"}, trace.export, trace, 5)
+    fails({"trace:export", "cannot write"}, trace.export, trace, "/no/such/folder/t.json")
+  end)
+
+  it("lets errors through and hears nothing more", function()
+    fails("placement.trace", placement.trace, 5)
+    fails("boom", placement.trace, function() error "boom" end)
+    assert.is_nil(lt.ones{2}:to("cuda").grad)
+    local trace = placement.trace(function() end)
+    assert.equal(0, #trace.events)
+  end)
+end)
+
+describe("placement.guard", function()
+  local x = lt.randn({4}, {device = "cuda"})
+  local function explicit() return x:cpu() end
+  local function implicit() return tostring(x) end
+
+  it("has JAX's levels", function()
+    local levels = { -- may what was asked for, may what was not?
+      allow = {true, true}, disallow = {true, false}, disallow_explicit = {false, false},
+    }
+    for level, may in pairs(levels) do
+      local asked = pcall(placement.guard, level, explicit)
+      local unasked = pcall(placement.guard, level, implicit)
+      assert.same(may, {asked, unasked}, level)
+    end
+  end)
+
+  it("returns what the function returns", function()
+    assert.same({1, nil, 3}, {placement.guard("disallow", function(...) return ... end, 1, nil, 3)})
+    assert.equal(1, placement.guard("disallow", "host_to_device", function(a) return a end, 1))
+    assert.equal(1, placement.guard("disallow", nil, function(a) return a end, 1))
+  end)
+
+  it("says what would be copied, where, and what to write", function()
+    local parts = {"tostring", "16 bytes", "from cuda:0 to cpu", 'guard("disallow")', "x:cpu()"}
+    local text = fails(parts, placement.guard, "disallow",
+      function() local s = implicit(); return s end)
+    assert.is_truthy(text:find "placement_spec.lua:%d+", text)
+    fails({"item", "4 bytes", "outside of the guard"}, placement.guard, "disallow_explicit",
+      function() local v = x:sum():item(); return v end)
+    fails({"to:", "before the guard"}, placement.guard, "disallow_explicit",
+      function() local v = lt.ones{2}:to "cuda"; return v end)
+  end)
+
+  it("looks at one direction", function()
+    placement.guard("disallow_explicit", "host_to_device", explicit)
+    fails("cpu", placement.guard, "disallow_explicit", "device_to_host", explicit)
+    if lt.cuda.device_count() > 1 then
+      local function across() local y = x:to "cuda:1"; return y end
+      placement.guard("disallow_explicit", "device_to_host", across)
+      fails("from cuda:0 to cuda:1", placement.guard, "disallow_explicit", "device_to_device",
+        across)
+    end
+  end)
+
+  it("is lifted by the guard within, and back after it", function()
+    placement.guard("disallow", function()
+      placement.guard("allow", implicit)
+      fails("forbids", function() local s = implicit(); return s end)
+      -- one direction within: the other stays as it was
+      placement.guard("allow", "host_to_device", function()
+        fails("forbids", function() local s = implicit(); return s end)
+      end)
+    end)
+    implicit()
+  end)
+
+  it("refuses inside backward, leaves nothing half done, and is gone after the error", function()
+    local w = lt.randn({3}, {requires_grad = true})
+    local loss = w:to("cuda"):sum()
+    fails({"backward", "from cuda:0 to cpu", "forbids"}, placement.guard, "disallow",
+      function() loss:backward() end)
+    assert.is_nil(w.grad)
+    w:to("cuda"):sum():backward()
+    assert.same({1, 1, 1}, w.grad:totable())
+    local net = lt.nn.Linear(3, 3)
+    fails("forbids", placement.guard, "disallow_explicit", function() net:to "cuda" end)
+    assert.equal("cpu", net.weight.device)
+    implicit()
+  end)
+
+  it("logs to stderr, with the line", function()
+    local result = devices.script[[
+      local lt = require "lutra"
+      local x = lt.ones({2}, {device = "cuda"})
+      lt.placement.guard("log", function() local _ = tostring(x); return x:cpu() end)
+      lt.placement.guard("log_explicit", function() local _ = x:cpu() end)]]
+    assert.equal(0, result.status, result.err)
+    local lines = {}
+    for line in result.err:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    assert.equal(2, #lines, result.err)
+    assert.is_truthy(lines[1]:find ":3: tostring copies 8 bytes from cuda:0 to cpu, wi", lines[1])
+    assert.is_truthy(lines[2]:find ":4: cpu copies 8 bytes from cuda:0 to cpu$", lines[2])
+  end)
+
+  it("refuses what it does not know", function()
+    fails({"placement.guard", '"never"', "disallow"}, placement.guard, "never", explicit)
+    fails({"placement.guard", '"up"', "host_to_device"}, placement.guard, "allow", "up", explicit)
+    fails({"placement.guard", "level"}, placement.guard, explicit)
+    fails({"placement.guard", "fn"}, placement.guard, "allow")
+  end)
+end)
+
+describe("the virtual clock", function()
+  local script = [[
+    local lt = require "lutra"
+    local x = lt.ones{1000000}
+    local trace = lt.placement.trace(function()
+      local y = x:to "cuda"
+      for _ = 1, 3 do y = y * 2 end
+      local p = lt.ones{1000000}:pin_memory():to("cuda", {non_blocking = true})
+      local s = y:sum():item()
+      lt.cuda.synchronize()
+    end)
+    for _, e in ipairs(trace.events) do
+      if e.kind ~= "alloc" and e.kind ~= "free" then
+        print(e.kind, e.virtual, ("%.3f %.3f"):format(e.begin, e.finish))
+      end
+    end]]
+  local function run(what)
+    local path = program.file(script)
+    local result = program.shell(("env LUTRA_EMULATE=%s %s %s"):format(what,
+      program.quote(program.program), program.quote(path)))
+    os.remove(path)
+    assert.equal(0, result.status, result.err)
+    return result.out
+  end
+
+  it("gives the same times on every run, by the link", function()
+    if os.getenv "LUTRA_TEST_GPU" then return pending "emulated links only" end
+    local first = run "cuda:2,link=pcie4"
+    assert.equal(first, run "cuda:2,link=pcie4")
+    assert.are_not.equal(first, run "cuda:2,link=pcie3")
+    assert.is_truthy(first:find "copy\ttrue")
+    -- 4 MB, not pinned, at half of 31.508 GB/s, after 10 us of latency and 5 us of queueing
+    local begin, finish = first:match "copy\ttrue\t(%S+) (%S+)"
+    assert.is_true(math.abs(finish - begin - (10 + 4e6 / 15754)) < 0.01, first)
+    assert.is_truthy(run "cuda:2":find "copy\tnil")
+  end)
+
+  it("wants a link that there is", function()
+    local result = program.run "--emulate cuda:2,link=string -e 'x = 1'"
+    assert.equal(2, result.status)
+    assert.is_truthy(result.err:find('no link is called "string". There are: pcie3', 1, true))
+  end)
+end)
