@@ -184,3 +184,27 @@ describe("batches that were copied ahead", function()
     end
   end)
 end)
+
+describe("a set that lives on the device", function()
+  it("is sent the positions of a batch once, whatever the number of its tensors", function()
+    local x, y = lt.arange(12):to "cuda", lt.arange(12):to "cuda"
+    local loader = data.DataLoader(data.TensorDataset(x, y, y), {batch_size = 4})
+    local copies, rows = 0, {}
+    local profile = lt.profiler.profile(function()
+      for a, b, c in loader:iter() do rows[#rows + 1] = {a, b, c} end
+    end)
+    for event in profile:events() do copies = copies + (event.kind == "copy" and 1 or 0) end
+    assert.equal(3, copies)
+    for i, row in ipairs(rows) do
+      for k = 1, 3 do assert.is_true(lt.equal(lt.arange(4 * i - 3, 4 * i), row[k]:cpu())) end
+    end
+  end)
+
+  it("may have its tensors on different devices", function()
+    local set = data.TensorDataset(lt.arange(6):to "cuda", lt.arange(6), lt.arange(6):to "cuda")
+    for a, b, c in data.DataLoader(set, {batch_size = 6}):iter() do
+      assert.same({"cuda:0", "cpu", "cuda:0"}, {a.device, b.device, c.device})
+      assert.is_true(lt.equal(b, a:cpu()) and lt.equal(b, c:cpu()))
+    end
+  end)
+end)

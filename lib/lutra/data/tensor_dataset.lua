@@ -35,12 +35,15 @@ function TensorDataset:get(i)
   return table.unpack(row, 1, self.tensors.n)
 end
 
---- The rows at `positions`, an int64 tensor: one gather per tensor.
+--- The rows at `positions`, an int64 tensor: one gather per tensor. The positions are sent to each
+-- device once.
 function TensorDataset:get_batch(positions)
-  local columns = {}
+  local columns, positions_on = {}, {}
   for k = 1, self.tensors.n do
     local x = self.tensors[k]
-    columns[k] = x:index_select(1, positions:to{device = x.device})
+    local there = positions_on[x.device] or positions:to{device = x.device}
+    positions_on[x.device] = there
+    columns[k] = x:index_select(1, there)
   end
   return table.unpack(columns, 1, self.tensors.n)
 end
