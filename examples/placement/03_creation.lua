@@ -21,14 +21,8 @@ for _, x in ipairs {
   assert(x.device == device)
 end
 
--- How many copies between devices does a function make? The profiler writes them down.
-local function copies(fn)
-  local count = 0
-  for event in lt.profiler.profile(fn):events() do
-    if event.kind == "copy" then count = count + 1 end
-  end
-  return count
-end
+-- How many copies between devices does a function make? A trace writes them down.
+local function copies(fn) return lt.placement.trace(fn):totals().copies end
 
 local direct = copies(function() return lt.zeros{500, 500, device = device} end)
 local moved = copies(function() return lt.zeros(500, 500):to(device) end)

@@ -54,20 +54,14 @@ else
   collectgarbage()
   assert(copy:sum():item() == 1000)
 
-  -- Who waits, and who does not: the profiler knows of every copy.
-  local function waited(x, options)
-    for event in lt.profiler.profile(function() return x:to(options) end, {synchronize = false})
-      :events() do
-      if event.kind == "copy" then return event.blocking, event.pinned end
-    end
-  end
+  -- Who waits, and who does not: a trace knows of every copy.
   local x = lt.randn(1000)
-  local blocking = waited(x, {device})
-  print("plain copy: the program waits:", blocking)
-  assert(blocking == true)
-  local free, pinned = waited(x:pin_memory(), {device, non_blocking = true})
-  print("pinned and non_blocking: the program waits:", free)
-  assert(free == false and pinned == true)
+  local pinned = x:pin_memory()
+  local plain = lt.placement.trace(function() return x:to(device) end)
+  local free = lt.placement.trace(function() return pinned:to{device, non_blocking = true} end)
+  print(("a plain copy:\n%s\n\npinned and non_blocking:\n%s"):format(plain, free))
+  assert(plain:totals().copies == 1 and plain:totals().blocking == 1)
+  assert(free:totals().copies == 1 and free:totals().blocking == 0)
 end
 
 print "ok: the loader works on the CPU, the model on the device, a batch crosses once"

@@ -1,10 +1,10 @@
 -- Repeated transfers: what is sent back and forth for nothing.
 --
---   lutra [--emulate cuda:2] examples/placement/10_repeated_transfers.lua
+--   lutra [--emulate cuda:2,link=pcie4] examples/placement/10_repeated_transfers.lua
 --
 -- A card computes faster than its cable brings data. A result that is taken home and sent out
 -- again in every step costs two journeys and gains nothing. Here the journeys of a poor loop and
--- of a better one are counted.
+-- of a better one are counted; `link=pcie4` says what they would cost on such a cable.
 --
 -- test:
 
@@ -34,34 +34,20 @@ local function better()
   return total
 end
 
--- Copies between devices and their bytes, while fn runs.
-local function transfers(fn)
-  local profile, result = lt.profiler.profile(function() return lt.no_grad(fn) end)
-  local to, back, bytes = 0, 0, 0
-  for event in profile:events() do
-    if event.kind == "copy" then
-      bytes = bytes + event.bytes
-      if event.device == "cpu" then back = back + 1 else to = to + 1 end
-    end
-  end
-  return result, to, back, bytes
-end
-
-local poor_result, poor_to, poor_back, poor_bytes = transfers(poor)
-local better_result, better_to, better_back, better_bytes = transfers(better)
-print(("poor:   %2d to the device, %d back, %6d bytes"):format(poor_to, poor_back, poor_bytes))
-print(("better: %2d to the device, %d back, %6d bytes"):format(better_to, better_back,
-  better_bytes))
+-- A trace knows every copy between devices, and the line that made it.
+local poor_trace, poor_result = lt.placement.trace(lt.no_grad, poor)
+local better_trace, better_result = lt.placement.trace(lt.no_grad, better)
+print(("poor:\n%s\n\nbetter:\n%s"):format(poor_trace, better_trace))
 
 assert(lt.equal(poor_result, better_result), "the results are the same")
+local poorer, best = poor_trace:totals(), better_trace:totals()
 if device == "cpu" then
   print "skipped: on one device nothing crosses a cable, in neither loop (--emulate cuda:2)"
-  assert(poor_bytes == 0 and better_bytes == 0)
+  assert(poorer.copies == 0 and best.copies == 0)
 else
   -- Per batch: one copy against three.
-  assert(better_to == #batches and better_back == 0)
-  assert(poor_to == 2 * #batches and poor_back == #batches)
-  assert(poor_bytes == 3 * better_bytes and better_bytes == 5 * 32 * 64 * 4)
+  assert(best.copies == #batches and poorer.copies == 3 * #batches)
+  assert(best.bytes == 5 * 32 * 64 * 4 and poorer.bytes == 3 * best.bytes)
 end
 
 -- Taken home once, at the end, for the eyes or for a file: that is what cpu() is for.

@@ -1,6 +1,6 @@
 -- item: one number, and why it is dear.
 --
---   lutra [--emulate cuda:2] examples/placement/11_item.lua
+--   lutra [--emulate cuda:2,link=pcie4] examples/placement/11_item.lua
 --
 -- A program puts work into the card's queue and goes on at once. loss:item() asks for a number of
 -- Lua's: the program has to wait until the card has done everything before it, and then for the
@@ -31,20 +31,16 @@ local function at_the_end() -- a sum that stays on the device; one number at the
   return (total / STEPS):item()
 end
 
--- How often does something come home while fn runs?
+-- A trace tells how often the program had to wait for a copy.
 local function readings(fn)
-  local profile, result = lt.profiler.profile(fn)
-  local count = 0
-  for event in profile:events() do
-    if event.kind == "copy" and event.device == "cpu" then count = count + 1 end
-  end
-  return count, result
+  local trace, result = lt.placement.trace(fn)
+  print(trace)
+  return trace:totals().blocking, result
 end
 
 local many, mean_1 = readings(each_step)
 local few, mean_2 = readings(at_the_end)
-print(("item() in each step: %2d readings, mean loss %.4f"):format(many, mean_1))
-print(("item() at the end:   %2d reading,  mean loss %.4f"):format(few, mean_2))
+print(("%d readings or %d, the mean loss is %.4f or %.4f"):format(many, few, mean_1, mean_2))
 assert(math.abs(mean_1 - mean_2) < 1e-5)
 if device == "cpu" then
   print "skipped: on the CPU a number is already at home; a card makes you wait (--emulate cuda:2)"

@@ -38,9 +38,13 @@ os.remove(path)
 print("from the file:", loaded)
 assert(loaded.device == "cpu" and lt.equal(loaded, y:detach():cpu()))
 
--- print copies what it shows, and says where the tensor is.
-local text = tostring(y)
-assert((text:find("cuda", 1, true) ~= nil) == y.is_cuda)
+-- print says where the tensor is, and copies what it shows: nobody asked for that copy. A guard
+-- makes such copies errors, where they are not wanted.
+assert((tostring(y):find("cuda", 1, true) ~= nil) == y.is_cuda)
+local quiet, complaint = pcall(lt.placement.guard, "disallow", tostring, y)
+assert(quiet == (device == "cpu"))
+if not quiet then print(complaint) end
+assert(lt.placement.guard("disallow", function() return y:cpu().device end) == "cpu")
 
 -- A meta tensor has a shape only: there is nothing to bring home.
 local ok, message = pcall(function() return lt.zeros{2, device = "meta"}:totable() end)

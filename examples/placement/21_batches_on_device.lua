@@ -16,13 +16,10 @@ local device = lt.best_device()
 local x = lt.arange(400):float():unsqueeze(2):tile(1, 50)
 local y = lt.randint(1, 2, {400})
 
--- Copies between devices and their bytes, while fn runs.
-local function transfers(fn)
-  local count, bytes = 0, 0
-  for event in lt.profiler.profile(fn, {synchronize = false}):events() do
-    if event.kind == "copy" then count, bytes = count + 1, bytes + event.bytes end
-  end
-  return count, bytes
+-- What is copied between devices in one pass.
+local function transfers(loader)
+  local sum = lt.placement.trace(function() for _ in loader:iter() do end end):totals()
+  return sum.copies, sum.bytes
 end
 
 -- One pass; every row must come exactly once, on the device.
@@ -38,14 +35,14 @@ end
 -- 1. The loader sends: in each pass, all bytes once more, two tensors a batch.
 local sending = data.DataLoader(data.TensorDataset(x, y), {batch_size = 50, device = device})
 check_pass(sending)
-local sent, sent_bytes = transfers(function() for _ in sending:iter() do end end)
+local sent, sent_bytes = transfers(sending)
 print(("the loader sends:  %2d copies, %5d bytes in each pass"):format(sent, sent_bytes))
 
 -- 2. The whole set lives there: loaded straight onto the device, cut into batches there.
 local resident = data.TensorDataset(x:to(device), y:to(device))
 local there = data.DataLoader(resident, {batch_size = 50})
 check_pass(there)
-local cut, cut_bytes = transfers(function() for _ in there:iter() do end end)
+local cut, cut_bytes = transfers(there)
 print(("the set is there:  %2d copies, %5d bytes in each pass"):format(cut, cut_bytes))
 
 if device == "cpu" then
