@@ -196,6 +196,10 @@ int luaopen_lutra_repl_host(lua_State *L) {
   };
   luaL_newlib(L, functions);
   lt_repl_open_system(L);
+  lua_getglobal(L, "os"); // execute: Lua's own, before interrupt.c replaces it
+  lua_getfield(L, -1, "execute");
+  lua_setfield(L, -3, "execute");
+  lua_pop(L, 1);
   lua_newtable(L); // sources: chunk name -> text of code that no file holds, for tracebacks
   lua_setfield(L, -2, "sources");
   return 1;

@@ -198,11 +198,37 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
+// os.execute, which C's system keeps from hearing Ctrl-C while the other program runs: at the prompt
+// a program that Ctrl-C has ended ends the loop that starts such programs, too.
+static int os_execute(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  if (!keep_alive || lua_gettop(L) != 3 || lua_toboolean(L, 1)) return lua_gettop(L);
+  bool by_signal = strcmp(lua_tostring(L, 2), "signal") == 0;
+  if (lua_tointeger(L, 3) == (by_signal ? SIGINT : 128 + SIGINT))
+    return luaL_error(L, "interrupted");
+  return 3;
+}
+
+static void replace_execute(lua_State *L) {
+  lua_getglobal(L, "os");
+  lua_getfield(L, -1, "execute");
+  if (lua_tocfunction(L, -1) != os_execute) {
+    lua_pushcclosure(L, os_execute, 1);
+    lua_setfield(L, -2, "execute");
+  } else {
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 void lt_repl_interrupt_install(lua_State *L, bool keep) {
   static const luaL_Reg functions[] = {{"resume", co_resume}, {"wrap", co_wrap}, {NULL, NULL}};
   lua_getglobal(L, "coroutine");
   luaL_setfuncs(L, functions, 0);
   lua_pop(L, 1);
+  replace_execute(L);
 
   main_thread = pthread_self();
   keep_alive = keep;

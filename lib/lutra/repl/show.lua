@@ -3,8 +3,8 @@
 -- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
 -- depth, a number of items and the width of the line), everything with a __tostring by that.
 -- Invariant: ends for every value, cyclic tables included, and raises no error but those of Ctrl-C
--- and of a device that a tensor is on. No metamethod is called but __tostring and __pairs (an object
--- with an order of its own is shown in it); where one of them fails, that is what is shown.
+-- and of a device that a tensor is on. No metamethod is called but __tostring and __pairs (an
+-- object with an order of its own is shown in it); where one of them fails, that is what is shown.
 
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
@@ -131,6 +131,22 @@ local function text_of(value)
   -- Ctrl-C is for all of it; and what fails in a tensor's text is its device, not the text.
   if host.interrupts() > 0 or metafield(value, "__name") == "tensor" then error(text, 0) end
   return ("<%s: __tostring failed: %s>"):format(name_of(value) or type(value), reason(text))
+end
+
+local narrowest = 20 -- columns of a tensor's lines
+
+-- As text_of; of a tensor in lines that end before the edge of the terminal.
+local function fitted(value, column)
+  local core = package.loaded["lutra.core"]
+  if not core or not core.is_tensor(value) then return text_of(value) end
+  local linewidth = core.get_printoptions().linewidth
+  local width = math.max(narrowest, style.width() - column)
+  if linewidth <= width then return text_of(value) end
+  local _ <close> = setmetatable({}, {__close = function()
+    core.set_printoptions{linewidth = linewidth}
+  end})
+  core.set_printoptions{linewidth = width}
+  return text_of(value)
 end
 
 local function describe_function(f)
@@ -270,7 +286,7 @@ function write(value, state, indent, column)
   end
   if kind == "function" then return describe_function(value) end
   if kind == "thread" then return ("coroutine --[[%s]]"):format(coroutine.status(value)) end
-  return indent_lines(text_of(value), column)
+  return indent_lines(fitted(value, column), column)
 end
 
 --- The text of one value.

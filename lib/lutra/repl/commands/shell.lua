@@ -16,7 +16,7 @@ end
 function shell.run(line)
   io.stdout:flush()
   if not host.isatty(0) then line = "exec </dev/null; " .. line end
-  local _, how, code = os.execute(line)
+  local _, how, code = host.execute(line)
   local failed = meaning(how, code)
   return not failed, failed
 end
