@@ -47,6 +47,20 @@ for _, columns in ipairs {40, 120} do
       assert.truthy(text:find("total on cpu: 112 B in 3 storages", 1, true), text)
     end)
 
+    test("long names and a tensor", {}, function(s)
+      enter(s, "a_name_that_is_long = lt.zeros{10000, 28, 28}", ":whos")
+      local text = finish(s, "total on cpu")
+      assert.truthy(text:find(columns == 40 and "\na_name_..  {10000, ..  cpu     29.9 MiB\n"
+        or "\na_name_that_is_long  tensor  {10000, 28, 28}  float32  cpu     29.9 MiB\n", 1, true),
+        text)
+      enter(s, "lt.zeros(2, 20)")
+      text = finish(s, "shape = {2, 20}}")
+      assert.truthy(text:find("\n       {0., 0., 0., 0., 0., 0., 0., 0." .. (columns == 40 and ",\n"
+        or ", 0."), 1, true), text)
+      enter(s, "{x = lt.zeros(9)}", "lt.get_printoptions().linewidth")
+      finish(s, "\n80\n")
+    end)
+
     test(":devices", {arguments = "--emulate cuda:2,memory=256MiB"}, function(s)
       enter(s, "x = lt.zeros{1024, 256, device = 'cuda:1'}", ":devices")
       local text = finish(s, "█ tensors, ▒ cached, ░ others, · free")

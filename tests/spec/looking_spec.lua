@@ -119,7 +119,7 @@ describe(":whos", function()
     local out = look(lines)
     local list = out:match "name.*$"
     assert.is_true(widest(list) <= 39, list)
-    assert.equal("name shape device bytes shared", row(list, "name"))
+    assert.equal("name shape device bytes", row(list, "name"))
     assert.truthy(list:find("11.4 MiB", 1, true))
   end)
 end)

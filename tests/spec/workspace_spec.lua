@@ -133,7 +133,7 @@ describe(":keep and :load", function()
     local result = session(":load " .. path "w.st" .. "\nnet.body.weight.shape\n" .. make
       .. ":load " .. path "w.st" .. "\nnn.is_module(net.body)\n")
     assert.equal("", result.err)
-    has(result.out:gsub("%s+", " "), "net.body holds the state of a Linear")
+    has(result.out:gsub("%s+", " "), "net.body holds the state of its Linear")
     has(result.out, "{1, 2}\n")
     assert.truthy(result.out:find "true\n$")
   end)

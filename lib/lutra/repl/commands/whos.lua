@@ -8,16 +8,16 @@ local texts = require "lutra.plot.texts"
 local whos = {}
 
 local columns = {
-  {key = "name", title = "name", rank = 1, least = 5},
-  {key = "type", title = "type", rank = 8, least = 6},
-  {key = "shape", title = "shape", rank = 5, least = 6},
+  {key = "name", title = "name", rank = 1, least = 8},
+  {key = "type", title = "type", rank = 8, least = 9},
+  {key = "shape", title = "shape", rank = 4, least = 10},
   {key = "dtype", title = "dtype", rank = 6, least = 5,
     short = function(text) return texts.short_dtypes[text] or text end},
   {key = "device", title = "device", rank = 3, least = 6},
   {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
   {key = "grad", title = "grad", rank = 7, least = 4,
     short = function(text) return text == "requires_grad" and "yes" or text end},
-  {key = "shares", title = "shared", rank = 4, least = 6},
+  {key = "shares", title = "shared", rank = 5, least = 6},
 }
 
 -- The other variables that hold a storage of this one's.

@@ -110,7 +110,7 @@ local function find_objects(session, image, value, notes)
       end
     end
     if not object then
-      table.insert(notes, ("%s holds the state of a %s, since there is none of that name here: "
+      table.insert(notes, ("%s holds the state of its %s, since there is none of that name here: "
         .. "make it, then :load again"):format(name, saved.class))
     end
     list[id] = {object = object, state = state, is_module = is_module}
