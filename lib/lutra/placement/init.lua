@@ -3,9 +3,10 @@
 --     local trace = lt.placement.trace(step, x, y)
 --     print(trace)                                   -- each copy and each wait, with its line
 --     lt.placement.guard("disallow", step, x, y)     -- an unasked-for copy is an error
+--     print(lt.placement.lint(train))                -- what could be better, and how
 --
 -- Idea: the core tells of copies, waits, ops and memory (src/tensor/trace.h). A trace keeps them, a
--- guard refuses. With a link (--emulate
+-- guard refuses, a lint looks for the patterns of rules.lua. With a link (--emulate
 -- cuda:2,link=pcie4) times are those of clock.lua, the same on every run.
 
 local args = require "lutra.args"
@@ -51,6 +52,27 @@ function placement.guard(level, ...)
   check(guard, 'placement.guard: no level is called "%s". There are: %s', level, levels)
   local results = table.pack(fn(select(from + 1, ...)))
   return table.unpack(results, 1, results.n)
+end
+
+--- Calls fn(...) and looks for what the rules T1 to T9 are about. Returns the list of findings
+-- {rule, where, count, cost (seconds), message, fix}, in the order of lines; tostring of it, and of
+-- a finding, is text to read. Where fn fails, the list has the field `error`.
+function placement.lint(fn, ...)
+  check_callable("placement.lint", fn)
+  local watch <close> = require("lutra.placement.watch").new()
+  local results = table.pack(xpcall(fn, function(e) return e end, ...))
+  local findings = watch:findings()
+  if not results[1] then findings.error = results[2] end
+  return findings
+end
+
+--- The rules: a list of {name, title, advice}.
+function placement.rules()
+  local list = {}
+  for i, rule in ipairs(require "lutra.placement.rules") do
+    list[i] = {name = rule.name, title = rule.title, advice = rule.advice}
+  end
+  return list
 end
 
 return require("lutra.fields").strict(placement, "lt.placement")

@@ -1,0 +1,233 @@
+--- The rules of the lint, in one table.
+--
+-- A rule looks at the story of a run (watch.lua) and reports what it finds. What makes a pattern a
+-- fault is that it comes again: a single printed tensor is none, one in each step of a loop is. The
+-- numbers at the top say how often is often.
+
+local texts = require "lutra.plot.texts"
+
+-- Reads of a scalar at one line, and how many kernels a device may run between two of them: more,
+-- and the waiting does not matter.
+local reads, between = 8, 100
+-- Elements of one tensor that are read or written at one line, one at a time.
+local elements = 8
+-- Copies at one line that nobody asked for, and uploads of one unchanged tensor.
+local unasked, uploads = 8, 3
+-- Small copies one after another, and what is small (bytes).
+local small_copies, small = 8, 65536
+-- A copy that holds one number, of the largest dtype.
+local scalar = 8
+
+local calls = {
+  scalar = {item = true, lt = true, le = true, eq = true, totable = true, equal = true},
+  reading = {print = true, tostring = true, format = true, write = true, concat = true,
+    index = true, newindex = true, error = true, assert = true},
+}
+
+-- The copies that pass a test, by line: a list of {where, ...copies}, in the order of first ones.
+local function by_line(list, test)
+  local groups, by_where = {}, {}
+  for _, e in ipairs(list) do
+    if e.where and test(e) then
+      local group = by_where[e.where]
+      if not group then
+        group = {where = e.where}
+        by_where[e.where], groups[#groups + 1] = group, group
+      end
+      group[#group + 1] = e
+    end
+  end
+  return groups
+end
+
+local function time_of(list)
+  local sum = 0
+  for _, e in ipairs(list) do sum = sum + (e.finish - e.begin) * 1e-6 end
+  return sum
+end
+
+local function is_up(e) return e.from == "cpu" and e.to ~= "cpu" end
+local function is_down(e) return e.to == "cpu" and e.from ~= "cpu" end
+
+local function is_scalar_read(e)
+  return is_down(e) and e.bytes <= scalar and calls.scalar[e.op] or false
+end
+
+-- How many places of one memory are in the list; the memory that has most.
+local function most_places(list)
+  local most, count, seen = 0, {}, {}
+  for _, e in ipairs(list) do
+    local key = e.source and e.source .. ":" .. e.offset
+    if key and not seen[key] then
+      seen[key] = true
+      count[e.source] = (count[e.source] or 0) + 1
+      most = math.max(most, count[e.source])
+    end
+  end
+  return most
+end
+
+local rules = {}
+
+-- Adds a rule. check(story, report) calls report(where, count, cost in seconds, message, and a fix
+-- that is nearer than the rule's advice, or nil).
+local function rule(name, title, advice, check)
+  rules[#rules + 1] = {name = name, title = title, advice = advice, check = check}
+end
+
+rule("T1", "a scalar is read again and again at one line",
+  "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
+  function(story, report)
+    for _, group in ipairs(by_line(story.copies, is_scalar_read)) do
+      local n = #group
+      local kernels = (group[n].kernels - group[1].kernels) / math.max(1, n - 1)
+      if n >= reads and kernels <= between and most_places(group) < elements then
+        report(group.where, n, time_of(group), ("%s reads one number from %s %d times; each time "
+          .. "the host waits for the device"):format(group[1].op, group[1].from, n))
+      end
+    end
+  end)
+
+rule("T2", "a round trip of unchanged data",
+  "keep the tensor on the device: it came back as it went",
+  function(story, report)
+    local landed = {} -- memory of the host -> the copy that filled it
+    local back = {}
+    for _, e in ipairs(story.copies) do
+      if is_down(e) and e.target then landed[e.target] = e end
+      local first = is_up(e) and landed[e.source]
+      if first and e.digest ~= 0 and e.digest == first.digest and e.to == first.from then
+        back[e] = first
+      end
+    end
+    for _, group in ipairs(by_line(story.copies, function(e) return back[e] end)) do
+      local first = back[group[1]]
+      report(group.where, #group, 2 * time_of(group), ("%s went from %s to cpu at %s and came back "
+        .. "unchanged"):format(texts.bytes(first.bytes), first.from, first.where or "?"))
+    end
+  end)
+
+-- Of uploads at a line, those of one thing: the same memory that holds the same, or (where all are
+-- alike) equal bytes made anew each time. By device.
+local function same_uploads(group)
+  local found, best = {}, nil
+  local all_equal = true
+  for _, e in ipairs(group) do
+    all_equal = all_equal and e.digest == group[1].digest and e.to == group[1].to
+    local key = ("%s:%s:%s:%s"):format(e.source, e.offset, e.digest, e.to)
+    found[key] = found[key] or {}
+    table.insert(found[key], e)
+    if not best or #found[key] > #best then best = found[key] end
+  end
+  if all_equal and #best < #group and group[1].bytes > scalar then
+    return group, "equal bytes are made on the host and sent"
+  end
+  return best, "the same unchanged tensor is sent"
+end
+
+rule("T3", "an unchanged tensor is sent to the device again",
+  "send it once, before the loop: x = x:to(device)",
+  function(story, report)
+    local function is_upload(e) return is_up(e) and e.digest ~= 0 end
+    for _, group in ipairs(by_line(story.copies, is_upload)) do
+      local list, what = same_uploads(group)
+      if #list >= uploads then
+        local fix = #list == #group and what:find "^equal"
+          and "make it on the device, {device = x.device}, or once: self:register_buffer(...)"
+        report(group.where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s each"
+          ):format(what, list[1].to, #list, texts.bytes(list[1].bytes)), fix or nil)
+      end
+    end
+  end)
+
+rule("T4", "a copy that nobody asked for, by printing or indexing",
+  "print x:item() or x:cpu() once; put indices on the tensor's device before the loop",
+  function(story, report)
+    local function is_unasked(e) return not e.explicit and calls.reading[e.op] end
+    for _, group in ipairs(by_line(story.copies, is_unasked)) do
+      if #group >= unasked then
+        report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
+          .. "being asked to"):format(group[1].op, group[1].from, group[1].to, #group))
+      end
+    end
+  end)
+
+rule("T5", "many small copies that could be one",
+  "join first, then copy once: lt.stack(list):to(device); slice it there",
+  function(story, report)
+    local run = {}
+    local function flush()
+      if #run >= small_copies then
+        local bytes = 0
+        for _, e in ipairs(run) do bytes = bytes + e.bytes end
+        report(run[1].where, #run, time_of(run), ("%d copies from %s to %s one after another, %s "
+          .. "together"):format(#run, run[1].from, run[1].to, texts.bytes(bytes)))
+      end
+      run = {}
+    end
+    for _, e in ipairs(story.copies) do
+      local last = run[#run]
+      local fits = e.direct and e.explicit and e.bytes < small and e.where
+        and (is_up(e) or is_down(e) and not is_scalar_read(e))
+      if last and not (fits and e.where == last.where and e.from == last.from and e.to == last.to
+        and e.kernels == last.kernels and e.digest ~= last.digest) then flush() end
+      if fits then run[#run + 1] = e end
+    end
+    flush()
+  end)
+
+rule("T6", "an asynchronous copy of memory that is not pinned",
+  "pin it: x = x:pin_memory(), or DataLoader{..., pin_memory = true}",
+  function(story, report)
+    local function waits_anyway(e)
+      return not e.blocking and not e.pinned and (is_up(e) or is_down(e))
+    end
+    for _, group in ipairs(by_line(story.copies, waits_anyway)) do
+      report(group.where, #group, time_of(group), ("non_blocking = true does not help: the host's "
+        .. "memory is not pinned, so it is copied once more (%s)"):format(
+        texts.bytes(group[1].bytes)))
+    end
+  end)
+
+rule("T7", "a time is taken while the device still works",
+  "wait before the clock is read: lt.cuda.synchronize(); local t = os.clock()",
+  function(story, report)
+    for _, group in ipairs(by_line(story.clocks, function(c) return c.launched > 0 end)) do
+      report(group.where, #group, 0, ("os.clock is read, and nobody has waited for the %s that %s "
+        .. "was given since the read before"):format(texts.plural(group[1].launched, "kernel"),
+        group[1].device))
+    end
+  end)
+
+rule("T8", "the state of an optimizer is on another device than its parameter",
+  "move the model first, make the optimizer then: net:to(device); opt = optim.X(net:parameters())",
+  function(story, report)
+    for _, group in ipairs(by_line(story.strays, function() return true end)) do
+      local s = group[1]
+      report(group.where, #group, 0, ("%s's %s is on %s, its parameter on %s"):format(s.name, s.key,
+        s.from, s.to))
+    end
+  end)
+
+rule("T9", "a loop over the elements of a device's tensor",
+  "work on the whole tensor (x * 2, x:sum()), or take it to the host once: for _, v in "
+    .. "ipairs(x:totable()) do",
+  function(story, report)
+    local function reads_element(e) return is_down(e) and e.bytes <= scalar end
+    for _, group in ipairs(by_line(story.copies, reads_element)) do
+      local places = most_places(group)
+      if places >= elements then
+        report(group.where, #group, time_of(group), ("%d elements of one tensor are read from %s, "
+          .. "one at a time"):format(places, group[1].from))
+      end
+    end
+    for _, group in ipairs(by_line(story.writes, function() return true end)) do
+      if #group >= elements then
+        report(group.where, #group, time_of(group), ("%d elements are written on %s, one at a time"
+          ):format(#group, group[1].to),
+          "fill a table of Lua and make the tensor at once: lt.tensor(t, {device = device})")
+      end
+    end
+  end)
+
+return rules

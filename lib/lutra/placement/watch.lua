@@ -1,0 +1,126 @@
+--- What a lint knows of a run: the story that the rules read.
+--
+-- A listener hears the core. Two things that the core does not see are watched here, as long as the
+-- watch is open: reads of os.clock, for a timing needs a wait before it, and steps of optimizers,
+-- whose state may be left behind on another device.
+
+local args = require "lutra.args"
+local core = require "lutra.core"
+local listener = require "lutra.placement.listener"
+
+local Watch = {}
+Watch.__index = Watch
+
+-- The user's line that is running.
+local function user_line()
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if not args.is_library(info) then return info.short_src .. ":" .. info.currentline end
+  end
+end
+
+-- Puts a function in the place of t[name]; undone by what is in self.undo.
+local function replace(self, t, name, wrap)
+  local original = rawget(t, name)
+  if type(original) ~= "function" then return end
+  local own = wrap(original)
+  rawset(t, name, own)
+  table.insert(self.undo, function()
+    if rawget(t, name) == own then rawset(t, name, original) end
+  end)
+end
+
+local function watch_clock(self)
+  local program_os = rawget(_G, "os")
+  if type(program_os) ~= "table" then return end
+  replace(self, program_os, "clock", function(original)
+    return function()
+      local mark = core._trace.region "os.clock"
+      if mark then mark:close() end
+      return original()
+    end
+  end)
+end
+
+-- Notes the parameters of an optimizer whose state is elsewhere.
+local function look_at_state(self, optimizer)
+  local is_tensor = require("lutra").is_tensor
+  for p, state in pairs(optimizer.state) do
+    for key, value in pairs(state) do
+      if is_tensor(value) and value.ndim > 0 and value.device ~= p.device then
+        table.insert(self.strays, {where = user_line(), name = optimizer.__name, key = key,
+          bytes = value.nbytes, from = value.device, to = p.device})
+      end
+    end
+  end
+end
+
+local function watch_optimizers(self)
+  replace(self, require "lutra.optim.optimizer", "step", function(original)
+    return function(optimizer, ...)
+      look_at_state(self, optimizer)
+      return original(optimizer, ...)
+    end
+  end)
+end
+
+--- A watch, which must be closed (`<close>`, or :close()).
+function Watch.new()
+  local self = setmetatable({undo = {}, strays = {}}, Watch)
+  watch_clock(self)
+  watch_optimizers(self)
+  self.listener = listener.new()
+  return self
+end
+
+function Watch:close()
+  for i = #self.undo, 1, -1 do self.undo[i]() end
+  self.undo = {}
+  self.listener:close()
+end
+Watch.__close = Watch.close
+
+local function is_accelerator(device) return device ~= "cpu" and device ~= "meta" end
+
+-- Counts the kernels of devices, and those that nobody has waited for since a read of the clock.
+local function count_kernel(story, launched, e)
+  story.kernels = story.kernels + 1
+  launched[e.to] = (launched[e.to] or 0) + 1
+  if e.depth == 0 and e.name == "fill_" and e.shape == "{}" then table.insert(story.writes, e) end
+end
+
+--- The story: {copies, writes, clocks, strays, link}. A copy is an event with the field `kernels`:
+-- how many the devices ran before it. A write is of one element by a number. A clock is a read
+-- {where, launched = how many kernels were started since the read before, and not waited for}.
+function Watch:story()
+  local story = {copies = {}, writes = {}, clocks = {}, strays = self.strays, kernels = 0,
+    link = self.listener.link, dropped = self.listener:dropped()}
+  local launched = nil -- until the clock is read
+  local copied = nil -- the depth of the copy that an op around it did
+  for e in self.listener:events() do
+    if e.kind == "op" and e.kernel and is_accelerator(e.to) then
+      if not (copied and copied > e.depth) then count_kernel(story, launched or {}, e) end
+    elseif e.kind == "copy" then
+      copied = e.depth
+      e.kernels = story.kernels
+      table.insert(story.copies, e)
+      if launched and e.blocking then launched[e.from], launched[e.to] = nil, nil end
+    elseif e.kind == "sync" then
+      if launched then launched[e.to] = nil end
+    elseif e.kind == "region" and e.name == "os.clock" then
+      local device, count = next(launched or {})
+      table.insert(story.clocks, {where = e.where, launched = count or 0, device = device})
+      launched = {}
+    end
+    if e.depth == 0 then copied = nil end
+  end
+  return story
+end
+
+--- What the rules find, up to now: see placement.lint.
+function Watch:findings()
+  return require("lutra.placement.findings").of(self:story())
+end
+
+return Watch

@@ -1,0 +1,229 @@
+-- lt.placement.lint: each rule has a piece of code that breaks it and one that does not.
+
+local devices = require "device_support"
+if devices.elsewhere("placement_lint", _ENV) then return end
+
+local assert = require "luassert"
+local lt = require "lutra"
+
+local placement = lt.placement
+local fails = devices.fails
+
+-- Each rule: functions that break it, and the same done right.
+local function rule_cases()
+  local device = "cuda"
+  local dataset = lt.randn{16, 4}
+  local function net() return lt.nn.Linear(4, 2):to(device) end
+  return {
+    T1 = {
+      bad = function()
+        local total, x = 0, dataset:to(device)
+        for i = 1, 10 do total = total + (x * i):sum():item() end
+        return total
+      end,
+      good = function()
+        local x = dataset:to(device)
+        local total = lt.zeros({}, {device = device})
+        for i = 1, 10 do total:add_((x * i):sum()) end
+        return total:item()
+      end,
+    },
+    T2 = {
+      bad = function()
+        local x = dataset:to(device)
+        local host = (x * 2):cpu()
+        return host:to(device)
+      end,
+      good = function() return (dataset:to(device) * 2):cpu() end,
+    },
+    T3 = {
+      bad = function()
+        local model = net()
+        for _ = 1, 4 do model(dataset:to(device)) end
+      end,
+      good = function()
+        local model, x = net(), dataset:to(device)
+        for _ = 1, 4 do model(x) end
+      end,
+    },
+    T4 = {
+      bad = function()
+        local x, texts = dataset:to(device), {}
+        for i = 1, 10 do texts[i] = tostring(x[i]) end
+        return texts
+      end,
+      good = function()
+        local x, texts = dataset:to(device), {}
+        local host = x:cpu()
+        for i = 1, 10 do texts[i] = tostring(host[i]) end
+        return texts
+      end,
+    },
+    T5 = {
+      bad = function()
+        local rows = {}
+        for i = 1, 16 do rows[i] = dataset[i]:to(device) end
+        return lt.stack(rows)
+      end,
+      good = function()
+        local rows = {}
+        for i = 1, 16 do rows[i] = dataset[i] end
+        return lt.stack(rows):to(device)
+      end,
+    },
+    T6 = {
+      bad = function() return dataset:to(device, {non_blocking = true}) end,
+      good = function() return dataset:pin_memory():to(device, {non_blocking = true}) end,
+    },
+    T7 = {
+      bad = function()
+        local x = dataset:to(device)
+        local start = os.clock()
+        local _ = x * 2
+        return os.clock() - start
+      end,
+      good = function()
+        local x = dataset:to(device)
+        lt.cuda.synchronize()
+        local start = os.clock()
+        local _ = x * 2
+        lt.cuda.synchronize()
+        return os.clock() - start
+      end,
+    },
+    T8 = {
+      bad = function()
+        local model = lt.nn.Linear(4, 2)
+        local opt = lt.optim.Adam(model:parameters())
+        model(dataset):sum():backward()
+        opt:step()
+        model:to(device)
+        opt:zero_grad()
+        model(dataset:to(device)):sum():backward()
+        pcall(opt.step, opt)
+      end,
+      good = function()
+        local model = net()
+        local opt = lt.optim.Adam(model:parameters())
+        model(dataset:to(device)):sum():backward()
+        opt:step()
+        opt:step()
+      end,
+    },
+    T9 = {
+      bad = function()
+        local x, sum = lt.arange(12):to(device), 0
+        for i = 1, 12 do sum = sum + x[i]:item() end
+        return sum
+      end,
+      good = function()
+        local x, sum = lt.arange(12):to(device), 0
+        for _, v in ipairs(x:totable()) do sum = sum + v end
+        return sum
+      end,
+    },
+  }
+end
+
+describe("placement.lint", function()
+  local cases = rule_cases()
+  for i = 1, 9 do
+    local name = "T" .. i
+    it(name .. " is found where it is broken, and nowhere else", function()
+      local findings = placement.lint(cases[name].bad)
+      assert.is_nil(findings.error)
+      assert.equal(1, #findings, tostring(findings))
+      local f = findings[1]
+      assert.equal(name, f.rule)
+      assert.is_truthy(f.where:find "placement_lint_spec.lua:%d+$")
+      assert.is_true(f.count >= 1 and f.cost >= 0 and #f.message > 0 and #f.fix > 0)
+      local text = tostring(f)
+      assert.is_truthy(text:find(f.where .. ": " .. name .. ": ", 1, true))
+      assert.is_truthy(text:find "\n    fix: ")
+    end)
+    it(name .. " is not found where it is kept", function()
+      local findings = placement.lint(cases[name].good)
+      assert.is_nil(findings.error)
+      assert.equal("nothing to mend", tostring(findings))
+    end)
+  end
+
+  it("finds elements that are written one at a time", function()
+    local findings = placement.lint(function()
+      local x = lt.zeros({20}, {device = "cuda"})
+      for i = 1, 20 do x[i] = i end
+    end)
+    assert.same({1, "T9", 20}, {#findings, findings[1].rule, findings[1].count})
+  end)
+
+  it("finds a mask that is made in each call", function()
+    local findings = placement.lint(function()
+      local x = lt.randn({8, 8}, {device = "cuda"})
+      for _ = 1, 5 do x = x + lt.tril(lt.ones{8, 8}):to(x.device) end
+    end)
+    assert.same({1, "T3"}, {#findings, findings[1].rule})
+    assert.is_truthy(findings[1].fix:find("register_buffer", 1, true))
+  end)
+
+  it("lists findings by line, and counts", function()
+    local findings = placement.lint(function() cases.T9.bad(); cases.T1.bad() end)
+    assert.same({"T1", "T9"}, {findings[1].rule, findings[2].rule})
+    assert.equal(12, findings[2].count)
+    assert.is_truthy(tostring(findings):find "2 findings$")
+  end)
+
+  it("keeps what it found when the code fails", function()
+    local findings = placement.lint(function() cases.T9.bad(); error("boom", 0) end)
+    assert.equal("boom", findings.error)
+    assert.equal("T9", findings[1].rule)
+    assert.is_truthy(tostring(findings):find "the code failed, so this is up to there: boom$")
+    fails({"placement.lint", "fn"}, placement.lint, 3)
+  end)
+
+  it("leaves os.clock and the optimizers as they were", function()
+    local clock, step = os.clock, lt.optim.Optimizer.step
+    placement.lint(function()
+      assert.are_not.equal(step, lt.optim.Optimizer.step)
+      error "x"
+    end)
+    assert.equal(clock, os.clock)
+    assert.equal(step, lt.optim.Optimizer.step)
+  end)
+
+  it("lists its rules", function()
+    local rules = placement.rules()
+    assert.equal(9, #rules)
+    for i, rule in ipairs(rules) do
+      assert.equal("T" .. i, rule.name)
+      assert.is_true(#rule.title > 0 and #rule.advice > 0)
+    end
+  end)
+end)
+
+-- Examples that show what is wrong: the rule, and where it is broken.
+local wrong_on_purpose = {
+  ["10_repeated_transfers.lua"] = "T2", ["11_item.lua"] = "T1", ["13_timing.lua"] = true,
+  ["16_train_step.lua"] = "T3", ["19_cpu_or_gpu.lua"] = true,
+}
+
+describe("the lint of the examples", function()
+  local program = require "program_support"
+  local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
+  local folder = root .. "examples/placement/"
+  local list <close> = assert(io.popen("ls " .. program.quote(folder)))
+  for name in list:lines() do
+    if name:find "^%d.*%.lua$" and wrong_on_purpose[name] ~= true then
+      it("finds nothing in " .. name .. (wrong_on_purpose[name] and " but what it shows" or ""),
+        function()
+          local result = devices.script(([[
+            arg = {[0] = "example.lua"}
+            local findings = require("lutra").placement.lint(assert(loadfile(%q)))
+            for _, f in ipairs(findings) do io.stderr:write("found ", f.rule, "\n") end
+            assert(not findings.error, findings.error)]]):format(folder .. name))
+          assert.equal(0, result.status, result.err)
+          local wanted = wrong_on_purpose[name]
+          assert.equal(wanted and "found " .. wanted .. "\n" or "", result.err)
+        end)
+    end
+  end
+end)
