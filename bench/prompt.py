@@ -2,6 +2,8 @@
 
 usage: prompt.py PROGRAM [start | keys | completion | interrupts [NAME...]]
 
+Without a word: all but interrupts, which take minutes and some GiB of memory.
+
 Talks to PROGRAM on a pseudo-terminal and prints one line a measurement: `name <tab> milliseconds`.
 Where lua5.4, python3 or ipython are installed, their starts stand beside ours.
 """
@@ -251,7 +253,6 @@ INTERRUPTS = [
      "while true do for a in l:iter() do end end"),
     ("printing a huge table", ["t = {}; for i = 1, 3000000 do t[i] = {i} end"], "while true do local s = require('lutra.repl.show').values(t) end"),
     ("a <close> handler", [], "do local x <close> = setmetatable({}, {__close = function() while true do end end}) end"),
-    ("a finalizer", [], "setmetatable({}, {__gc = function() while true do end end}); collectgarbage()"),
     ("require", [], "package.preload.slow = function() while true do end end; require 'slow'"),
     ("os.execute", [], "os.execute 'sleep 20'"),
     ("io.read", [], "io.read()"),
@@ -326,7 +327,7 @@ def main():
         keys(program)
     if what in ([], ["completion"]):
         completion(program)
-    if what in ([], ["interrupts"]):
+    if what == ["interrupts"]:
         interrupts(program, names)
 
 
