@@ -5,7 +5,7 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
--- The program that runs this, or the one of the build, from the root folder on: specs change folders.
+-- The program that runs this, or the one of the build; its whole path, as specs change folders.
 local function find_program()
   local program = arg and arg[-1]
   if not (program and program:match "lutra$") then

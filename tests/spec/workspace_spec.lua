@@ -292,7 +292,8 @@ return M
   end)
 
   it("takes the constants of the file as they stand there now", function()
-    local text = before:gsub("local count = 0", "local count\ncount = 0\nlocal NAME, LIMIT = 'a', 10")
+    local text = before
+      :gsub("local count = 0", "local count\ncount = 0\nlocal NAME, LIMIT = 'a', 10")
       :gsub("return helper%(x%), count", "return LIMIT, NAME, count")
     local edited = text:gsub("10", "20"):gsub("'a'", "'b'")
     local result = reloaded(edited, ("!cp %s %s\n"):format(path "changed", path "mine.lua")
