@@ -11,6 +11,7 @@ local history = {}
 
 local most_entries = 5000 -- that are offered
 local most_bytes = 1 << 16 -- of an entry of the file: more was hardly typed
+local most_read = 8 << 20 -- bytes of the file
 
 -- $XDG_STATE_HOME/lutra/history (freedesktop.org, XDG Base Directory 0.8), or nil.
 local function path()
@@ -48,14 +49,25 @@ end
 
 local last
 
+-- The end of a file, as lines; nil where there is none that can be read (a folder, say).
+local function last_lines(name)
+  local file <close> = io.open(name, "rb")
+  local size = file and file:seek "end"
+  if not size then return nil end
+  local from = math.max(0, size - most_read)
+  local text = file:seek("set", from) and file:read "a"
+  if not text then return nil end
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  if from > 0 then table.remove(lines, 1) end -- it may be a part
+  return lines
+end
+
 --- Offers the entries of the file to the editor.
 function history.load()
   local name = path()
-  local file = name and io.open(name, "r")
-  if not file then return end
-  local entries = {}
-  for line in file:lines() do entries[#entries + 1] = line end
-  file:close()
+  local entries = name and last_lines(name)
+  if not entries then return end
   for i = math.max(1, #entries - most_entries + 1), #entries do
     last = decode(entries[i])
     offer(last)
