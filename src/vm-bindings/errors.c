@@ -52,7 +52,12 @@ static const char *method_name(lua_State *L, lua_Debug *ar) {
   return name;
 }
 
-/* A function behind a tail call or a pcall has no name: then it is the innermost's. */
+static bool is_pcall(const char *name) {
+  return strcmp(name, "pcall") == 0 || strcmp(name, "xpcall") == 0;
+}
+
+/* A function behind a tail call or a pcall has no name: then it is the innermost's. So it is for a
+ * method that was handed to a function of the library as a value, which calls its parameter. */
 bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   lua_Debug ar;
   lua_State *L = S->L;
@@ -61,10 +66,14 @@ bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   if (level < 0 || !lua_getstack(L, level, &ar)) return false;
   lua_getinfo(L, "n", &ar);
   const char *name = ar.name;
-  if (level > 0 && (!name || strcmp(name, "pcall") == 0 || strcmp(name, "xpcall") == 0)) {
+  if (level > 0) {
     lua_getstack(L, 0, &ar);
     lua_getinfo(L, "n", &ar);
-    name = ar.name ? ar.name : method_name(L, &ar);
+    const char *method = ar.name && strcmp(ar.namewhat, "local") == 0 ? method_name(L, &ar) : NULL;
+    if (method)
+      name = method;
+    else if (!name || is_pcall(name))
+      name = ar.name ? ar.name : method_name(L, &ar);
   }
   if (name) snprintf(text, size, "%s", name);
   return level == 0;

@@ -193,6 +193,23 @@ describe("placement.guard", function()
       function() local v = lt.ones{2}:to "cuda"; return v end)
   end)
 
+  it("knows the calls that say that they copy, also handed over as values", function()
+    local path = os.tmpname()
+    placement.guard("disallow", function()
+      local list = x:tolist()
+      lt.save_npy(path, x)
+      lt.save_safetensors(path, {x = x})
+      return list
+    end)
+    os.remove(path)
+    assert.equal("cpu", placement.guard("disallow", x.cpu, x).device)
+    local trace = placement.trace(x.cpu, x)
+    assert.same({1, 0}, {trace:totals().copies, trace:totals().implicit})
+    for _, e in ipairs(trace.events) do assert.is_true(e.kind ~= "copy" or e.op == "cpu") end
+    fails({"cpu: would copy", "disallow_explicit"}, placement.guard, "disallow_explicit", x.cpu, x)
+    fails("without being asked to", placement.guard, "disallow", tostring, x)
+  end)
+
   it("looks at one direction", function()
     placement.guard("disallow_explicit", "host_to_device", explicit)
     fails("cpu", placement.guard, "disallow_explicit", "device_to_host", explicit)
