@@ -8,7 +8,7 @@ local texts = require "lutra.plot.texts"
 
 -- Reads of a scalar at one line, and how many kernels a device may run between two of them: more,
 -- and the waiting does not matter.
-local reads, between = 8, 100
+local reads, between = 10, 100
 -- Elements of one tensor that are read or written at one line, one at a time.
 local elements = 8
 -- Copies at one line that nobody asked for, and uploads of one unchanged tensor.
@@ -180,7 +180,7 @@ rule("T6", "an asynchronous copy of memory that is not pinned",
   "pin it: x = x:pin_memory(), or DataLoader{..., pin_memory = true}",
   function(story, report)
     local function waits_anyway(e)
-      return not e.blocking and not e.pinned and (is_up(e) or is_down(e))
+      return e.direct and not e.blocking and not e.pinned and (is_up(e) or is_down(e))
     end
     for _, group in ipairs(by_line(story.copies, waits_anyway)) do
       report(group.where, #group, time_of(group), ("non_blocking = true does not help: the host's "
@@ -190,10 +190,10 @@ rule("T6", "an asynchronous copy of memory that is not pinned",
   end)
 
 rule("T7", "a time is taken while the device still works",
-  "wait before the clock is read: lt.cuda.synchronize(); local t = os.clock()",
+  "wait before the clock is read: lt.cuda.synchronize(); local t = lt.clock()",
   function(story, report)
     for _, group in ipairs(by_line(story.clocks, function(c) return c.launched > 0 end)) do
-      report(group.where, #group, 0, ("os.clock is read, and nobody has waited for the %s that %s "
+      report(group.where, #group, 0, ("the clock is read, and nobody has waited for the %s that %s "
         .. "was given since the read before"):format(texts.plural(group[1].launched, "kernel"),
         group[1].device))
     end

@@ -1,8 +1,8 @@
 --- What a lint knows of a run: the story that the rules read.
 --
 -- A listener hears the core. Two things that the core does not see are watched here, as long as the
--- watch is open: reads of os.clock, for a timing needs a wait before it, and steps of optimizers,
--- whose state may be left behind on another device.
+-- watch is open: reads of lt.clock and os.clock, for a timing needs a wait before it, and steps of
+-- optimizers, whose state may be left behind on another device.
 
 local args = require "lutra.args"
 local core = require "lutra.core"
@@ -31,16 +31,18 @@ local function replace(self, t, name, wrap)
   end)
 end
 
-local function watch_clock(self)
+local function marked(clock)
+  return function()
+    local mark = core._trace.region "clock"
+    if mark then mark:close() end
+    return clock()
+  end
+end
+
+local function watch_clocks(self)
   local program_os = rawget(_G, "os")
-  if type(program_os) ~= "table" then return end
-  replace(self, program_os, "clock", function(original)
-    return function()
-      local mark = core._trace.region "os.clock"
-      if mark then mark:close() end
-      return original()
-    end
-  end)
+  if type(program_os) == "table" then replace(self, program_os, "clock", marked) end
+  replace(self, require "lutra", "clock", marked)
 end
 
 -- Notes the parameters of an optimizer whose state is elsewhere.
@@ -68,7 +70,7 @@ end
 --- A watch, which must be closed (`<close>`, or :close()).
 function Watch.new()
   local self = setmetatable({undo = {}, strays = {}}, Watch)
-  watch_clock(self)
+  watch_clocks(self)
   watch_optimizers(self)
   self.listener = listener.new()
   return self
@@ -108,7 +110,7 @@ function Watch:story()
       if launched and e.blocking then launched[e.from], launched[e.to] = nil, nil end
     elseif e.kind == "sync" then
       if launched then launched[e.to] = nil end
-    elseif e.kind == "region" and e.name == "os.clock" then
+    elseif e.kind == "region" and e.name == "clock" then
       local device, count = next(launched or {})
       table.insert(story.clocks, {where = e.where, launched = count or 0, device = device})
       launched = {}
