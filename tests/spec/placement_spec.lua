@@ -160,6 +160,33 @@ describe("placement.trace", function()
   end)
 end)
 
+describe("an error about devices while a trace is on", function()
+  it("says where each tensor was made or moved", function()
+    local made, moved
+    local text = fails({"add", "different devices"}, placement.trace, function()
+      local x = lt.randn{3}; made = this_line()
+      local w = lt.randn{3}:to "cuda"; moved = this_line()
+      local sum = x + w
+      return sum
+    end)
+    local first = text:match "what is on cpu was made at (%S+)"
+    local second = text:match "what is on cuda:0 was moved at (%S+)"
+    ends_with(assert(first, text), made)
+    ends_with(assert(second, text), moved)
+  end)
+
+  it("names the module's parameters as well, and nothing without a trace", function()
+    local net, x = lt.nn.Linear(3, 2), nil
+    local function call()
+      x = lt.randn{4, 3}:to "cuda"
+      local y = net(x)
+      return y
+    end
+    fails({"net.weight is on cpu", "what is on cuda:0 was moved at"}, placement.trace, call)
+    assert.is_nil(fails("net.weight is on cpu", call):find "what is on")
+  end)
+end)
+
 describe("placement.guard", function()
   local x = lt.randn({4}, {device = "cuda"})
   local function explicit() return x:cpu() end

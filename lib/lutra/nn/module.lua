@@ -567,7 +567,7 @@ end
 -- What an error about tensors on different devices says more, inside a call of a module:
 -- the paths of those of its parameters and buffers that it is about. `a` and `b` stand for
 -- the memory of the two tensors.
-core._explain(function(a, b)
+require("lutra.explain").add(function(a, b)
   local first = calls.chain()[1]
   if not first then return nil end
   local name = first.name or first.class

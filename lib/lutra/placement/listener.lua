@@ -5,6 +5,7 @@
 
 local clock = require "lutra.placement.clock"
 local core = require "lutra.core"
+local explain = require "lutra.explain"
 
 local Listener = {}
 Listener.__index = Listener
@@ -86,21 +87,24 @@ end
 --- How many events there was no room for.
 function Listener:dropped() return (select(2, self.recorder:count())) end
 
---- Where the memory at an address was made, as the newest open listener knows it: "made at
+-- Where the memory at an address was made, as a recorder knows it: "\n  what is on cpu was made at
 -- train.lua:12", or nil.
-function Listener.birth(address)
-  for k = #open, 1, -1 do
-    local recorder, e = open[k].recorder, {}
-    for i = recorder:count(), 1, -1 do
-      recorder:event(i, e)
-      if e.kind == "free" and e.storage == address then break end
-      if e.kind == "alloc" and e.storage == address then
-        local birth = birth_of(e)
-        if birth then return birth.how .. " at " .. birth.where end
-        break
-      end
+local function origin(recorder, address)
+  local e = {}
+  for i = recorder:count(), 1, -1 do
+    recorder:event(i, e)
+    if e.storage == address and e.kind == "free" then return nil end
+    if e.storage == address and e.kind == "alloc" then
+      local birth = birth_of(e)
+      return birth and ("\n  what is on %s was %s at %s"):format(e.device, birth.how, birth.where)
     end
   end
 end
+
+explain.add(function(a, b)
+  local newest = open[#open]
+  if not newest then return nil end
+  return (origin(newest.recorder, a) or "") .. (origin(newest.recorder, b) or "")
+end)
 
 return Listener
