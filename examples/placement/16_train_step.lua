@@ -23,18 +23,23 @@ local function train_step(model, batch, optimizer, device)
   return loss:detach()
 end
 
+-- What is to be learnt: which of the first ten of 128 numbers is the largest.
+lt.manual_seed(4)
+local x = lt.randn(640, 128)
+local set = lt.data.TensorDataset(x, x[{{}, {1, 10}}]:argmax(2))
+
 -- Trains a fresh model on a device. Returns its losses, as a table of numbers.
 local function train(device)
-  lt.manual_seed(4)
-  local model = nn.Linear(128, 10)
-  local x, y = lt.randn(32, 128), lt.randint(1, 10, {32})
-
-  model:to(device)
-  local optimizer = optim.AdamW(model:parameters(), {lr = 1e-2})
+  lt.manual_seed(5)
+  local model = nn.Linear(128, 10):to(device)
+  local optimizer = optim.AdamW(model:parameters(), {lr = 3e-2})
   local losses = {}
-  for step = 1, 20 do losses[step] = train_step(model, {x, y}, optimizer, device) end
-
-  assert(x.device == "cpu", "the batch itself was not touched")
+  local loader = lt.data.DataLoader(set, {batch_size = 32, shuffle = true})
+  for _ = 1, 5 do
+    for features, labels in loader:iter() do
+      losses[#losses + 1] = train_step(model, {features, labels}, optimizer, device)
+    end
+  end
   assert(model:device() == device and losses[1].device == device)
   return lt.stack(losses):totable() -- all numbers in one journey
 end
@@ -42,13 +47,13 @@ end
 local device = lt.best_device()
 local here, there = train "cpu", train(device)
 print("step", "cpu", device)
-for _, step in ipairs {1, 5, 10, 20} do
+for _, step in ipairs {1, 20, 50, 100} do
   print(step, ("%.5f"):format(here[step]), ("%.5f"):format(there[step]))
 end
 
 -- The same function learnt the same on both.
-for step = 1, 20 do assert(math.abs(here[step] - there[step]) < 1e-3) end
-assert(there[20] < there[1] / 4, "it has not learnt")
+for step = 1, 100 do assert(math.abs(here[step] - there[step]) < 1e-2) end
+assert(there[100] < there[1] / 2, "it has not learnt")
 
 if device == "cpu" then print "skipped: both columns are the CPU's; see two: --emulate cuda:2" end
 print "ok: one step, any device, the same losses"
