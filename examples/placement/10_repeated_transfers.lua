@@ -48,6 +48,12 @@ else
   -- Per batch: one copy against three.
   assert(best.copies == #batches and poorer.copies == 3 * #batches)
   assert(best.bytes == 5 * 32 * 64 * 4 and poorer.bytes == 3 * best.bytes)
+
+  -- The lint finds the poor line by itself, and has nothing to say of the better loop.
+  local findings = lt.placement.lint(lt.no_grad, poor)
+  print(("\nthe lint:\n%s"):format(findings))
+  assert(#findings == 1 and findings[1].rule == "T2")
+  assert(#lt.placement.lint(lt.no_grad, better) == 0)
 end
 
 -- Taken home once, at the end, for the eyes or for a file: that is what cpu() is for.

@@ -47,6 +47,9 @@ if device == "cpu" then
   assert(many == 0 and few == 0)
 else
   assert(many == STEPS and few == 1)
+  local findings = lt.placement.lint(each_step)
+  print(("the lint:\n%s"):format(findings))
+  assert(findings[1].rule == "T1" and #lt.placement.lint(at_the_end) == 0)
 end
 
 -- detach() matters, too: without it the sum would keep every step's history for backward.
