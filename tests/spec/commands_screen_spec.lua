@@ -1,12 +1,12 @@
--- Every command of the prompt, once, on terminals of 40 and of 120 columns. What each does in full is
+-- Every command of the prompt, once, on terminals of 40 and 120 columns. What each does in full is
 -- tested where its module is; here that it works in a terminal, and that none was forgotten.
 
 local commands = require "lutra.repl.commands"
 local screen = require "screen_support"
 local support = require "program_support"
 
--- In the order in which they are entered: the command's row, then what is entered and a text that the
--- screen holds after it, or nil.
+-- In their order: the command's row, then what is entered and a text that the screen holds after it,
+-- or nil.
 local steps = {
   {"help", ":help whos", ":whos [PATTERN]"},
   {"doc", ":doc lt.relu", "gives"},

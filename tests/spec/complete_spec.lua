@@ -477,6 +477,8 @@ describe("completion of commands", function()
     assert.same({"quit"}, list ":help qui")
     local found = offered ":set "
     for _, row in ipairs(options.rows) do assert.is_truthy(found[row.name]) end
+    assert.truthy(at(":set results_b").items[1].note:find("^16MiB: "))
+    assert.is_nil(at ":reload lutra.n") -- only modules of the user's
     assert.same({"auto", "off", "on"}, list ":set colors ")
     assert.same({"off", "on"}, list ":set locals ")
   end)

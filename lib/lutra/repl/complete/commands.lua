@@ -54,7 +54,7 @@ local function add_options(text, add)
   local name = text:match "^(%S+)%s+%S*$"
   for _, row in ipairs(options.rows) do
     if not name then
-      add(row.name, "option", ("%s: %s"):format(tostring(options.value[row.name]), row.doc))
+      add(row.name, "option", ("%s: %s"):format(options.text(row), row.doc))
     elseif row.name == name then
       for _, word in ipairs(row.words or {}) do add(word, "value") end
       if type(row.default) == "boolean" then

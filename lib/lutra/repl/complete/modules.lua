@@ -37,12 +37,9 @@ function modules.add(typed, add)
   each_file(folder, offer)
 end
 
---- Adds the modules that were loaded from a file, for :reload.
+--- Adds the modules that :reload reads again.
 function modules.add_loaded(add)
-  for name in next, package.loaded do
-    local from_file = type(name) == "string" and package.searchpath(name, package.path)
-    if from_file then add(name, "module") end
-  end
+  for _, name in ipairs(require("lutra.repl.reload").names()) do add(name, "module") end
 end
 
 return modules
