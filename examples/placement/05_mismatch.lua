@@ -22,6 +22,14 @@ if device ~= "cpu" then
   for _, text in ipairs {"add", "self is on " .. device, "other is on cpu", ":to("} do
     assert(message:find(text, 1, true), text)
   end
+
+  -- In a large program: who made that tensor? While a trace is on, the message says the line.
+  local _, _, traced = lt.placement.trace(pcall, function()
+    local stranger = lt.ones(3)
+    return x + stranger
+  end)
+  print(traced)
+  assert(traced:find "made at [^\n]*05_mismatch.lua:%d+", "it does not say where")
 else
   print "skipped: with one device there is no mismatch (--emulate cuda:2)"
 end
