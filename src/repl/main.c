@@ -31,6 +31,8 @@ struct request {
   const char *emulate; // devices to emulate, or NULL
   bool strict;         // -W
   bool no_init;
+  const char *trace; // where to write a trace, or NULL
+  bool lint;
   bool help, version, info, check;
   int status; // out: the exit status
 };
@@ -47,8 +49,11 @@ static const char usage[] =
     "  -i           go on at the prompt after the script or CODE, also when it failed\n"
     "  -W           warn when an undefined global is read; turn Lua's own warnings on\n"
     "  --check F... only look for errors of syntax in files; - is stdin\n"
+    "  --lint       say what copies between devices could be saved in the script, and how\n"
+    "  --trace F    write copies, waits and ops to F, for ui.perfetto.dev and chrome://tracing\n"
     "  --no-init    the prompt without init.lua\n"
-    "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB\n"
+    "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB;\n"
+    "               with link=pcie4 (pcie3, pcie5, nvlink) --lint and --trace count its times\n"
     "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
     "  --version    the versions of Lutra and Lua\n"
     "  --help       this text\n"
@@ -76,7 +81,7 @@ static bool is(const char *arg, const char *option) { return strcmp(arg, option)
 
 // Is the argument after this option its value?
 static bool takes_value(const char *option) {
-  return is(option, "-e") || is(option, "-l") || is(option, "--emulate");
+  return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace");
 }
 
 // Fills in `r`; NULL, or the argument that makes no sense.
@@ -107,6 +112,10 @@ static const char *parse(struct request *r) {
       r->version = true;
     } else if (is(arg, "--emulate") || strncmp(arg, "--emulate=", 10) == 0) {
       r->emulate = arg[9] ? arg + 10 : r->argv[++i];
+    } else if (is(arg, "--trace") || strncmp(arg, "--trace=", 8) == 0) {
+      r->trace = arg[7] ? arg + 8 : r->argv[++i];
+    } else if (is(arg, "--lint")) {
+      r->lint = true;
     } else if (is(arg, "--info")) {
       r->info = true;
     } else {
@@ -344,7 +353,8 @@ static bool run_script(lua_State *L, struct request *r) {
 
 // ---- the prompt and the reports
 
-// Pushes what the Lua half is told: script, files (it and what follows), codes, no_init.
+// Pushes what the Lua half is told: script, files (it and what follows), codes, no_init, lint,
+// trace.
 static void push_options(lua_State *L, const struct request *r) {
   lua_newtable(L);
   if (r->script < r->argc && !is(r->argv[r->script], "-")) {
@@ -361,6 +371,10 @@ static void push_options(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "codes");
   lua_pushboolean(L, r->no_init);
   lua_setfield(L, -2, "no_init");
+  lua_pushboolean(L, r->lint);
+  lua_setfield(L, -2, "lint");
+  lua_pushstring(L, r->trace);
+  lua_setfield(L, -2, "trace");
 }
 
 // Calls a function of the Lua half that takes a table of options and returns the exit status.
@@ -398,6 +412,31 @@ static void open_state(lua_State *L, const struct request *r) {
   set_arg(L, r);
 }
 
+// Listens to what is run, for --lint and --trace; false when it cannot.
+static bool begin_listening(lua_State *L, struct request *r) {
+  if (r->lint || r->trace) call_module(L, r, "lutra.placement.script", "begin");
+  return r->status == status_ok;
+}
+
+// Says what was heard. What failed before stays the reason of the exit status.
+static void end_listening(lua_State *L, struct request *r) {
+  int before = r->status;
+  if (r->lint || r->trace) call_module(L, r, "lutra.placement.script", "finish");
+  if (before != status_ok) r->status = before;
+}
+
+// Runs what the arguments name, and the prompt.
+static void run_all(lua_State *L, struct request *r, bool from_stdin) {
+  bool has_script = r->script < r->argc;
+  // With -i the prompt runs code and script itself: what they leave is then its session's.
+  if (!r->interactive && !run_codes(L, r)) return;
+  if (from_stdin)
+    (void)run_stdin(L, r);
+  else if (has_script && !r->interactive)
+    (void)run_script(L, r);
+  if (r->interactive || (!has_script && !r->has_code && !from_stdin)) prompt(L, r);
+}
+
 // Does what was asked for, inside a protected call.
 static int serve(lua_State *L) {
   struct request *r = lua_touserdata(L, 1);
@@ -415,13 +454,9 @@ static int serve(lua_State *L) {
   bool from_stdin = has_script ? is(r->argv[r->script], "-")
                                : !r->has_code && !r->interactive && !isatty(STDIN_FILENO);
   if (!prepare_globals(L, r, r->has_code || from_stdin)) return 0;
-  // With -i the prompt runs code and script itself: what they leave is then its session's.
-  if (!r->interactive && !run_codes(L, r)) return 0;
-  if (from_stdin)
-    (void)run_stdin(L, r);
-  else if (has_script && !r->interactive)
-    (void)run_script(L, r);
-  if (r->interactive || (!has_script && !r->has_code && !from_stdin)) prompt(L, r);
+  if (!begin_listening(L, r)) return 0;
+  run_all(L, r, from_stdin);
+  end_listening(L, r);
   return 0;
 }
 

@@ -227,3 +227,88 @@ describe("the lint of the examples", function()
     end
   end
 end)
+
+describe("lutra --lint and --trace", function()
+  local program = require "program_support"
+  local bad = [[
+    local lt = require "lutra"
+    local x, sum = lt.arange(12):to "cuda", 0
+    for i = 1, 12 do sum = sum + x[i]:item() end
+    print(sum)
+  ]]
+
+  -- Runs a script with options; {out, err, status}.
+  local function run(options, text)
+    local path = program.file(text)
+    local result = program.run(options .. " " .. program.quote(path))
+    os.remove(path)
+    return result
+  end
+
+  it("says on stderr what it found, at the script's lines; the status is 1", function()
+    local result = run("--lint", bad)
+    assert.equal("78\n", result.out)
+    assert.is_truthy(result.err:find "^%S+:3: T9: 12 elements", result.err)
+    assert.is_truthy(result.err:find "\n1 finding\n$", result.err)
+    assert.equal(1, result.status)
+  end)
+
+  it("has status 0 when there is nothing to mend", function()
+    local result = run("--lint", 'local lt = require "lutra"; print(lt.ones{2}:to "cuda":cpu())')
+    assert.equal("nothing to mend\n", result.err)
+    assert.equal(0, result.status)
+  end)
+
+  it("reports after an error, too, and keeps os.exit's status", function()
+    local failed = run("--lint", bad .. "error 'boom'")
+    assert.is_truthy(failed.err:find "boom.*\n%S+:3: T9: ", failed.err)
+    assert.equal(1, failed.status)
+    local ended = run("--lint", bad .. "os.exit(7)")
+    assert.is_truthy(ended.err:find ":3: T9: ", ended.err)
+    assert.equal(7, ended.status)
+    assert.equal(1, run("--lint", bad .. "os.exit(0)").status)
+  end)
+
+  it("does the same for -e", function()
+    local result = program.run(
+      "--lint -e 'local x = lt.arange(12):cuda() for i = 1, 12 do x[i]:item() end'")
+    assert.is_truthy(result.err:find "T9", result.err)
+    assert.equal(1, result.status)
+  end)
+
+  it("counts costs by the clock of a link", function()
+    local function cost()
+      local path = program.file(bad)
+      local result = program.shell(("env LUTRA_EMULATE=cuda:2,link=pcie3 %s --lint %s"):format(
+        program.quote(program.program), program.quote(path)))
+      os.remove(path)
+      return result.err:match "%[([^]]+)%]"
+    end
+    if os.getenv "LUTRA_TEST_GPU" then return pending "emulated links only" end
+    assert.equal("120 µs on pcie3", cost()) -- twelve times 10 us and 8 bytes
+    assert.equal(cost(), cost())
+  end)
+
+  it("writes a trace when the script ends, however it does", function()
+    for _, ending in ipairs {"", "error 'boom'", "os.exit(0)"} do
+      local path = os.tmpname()
+      local result = run("--trace " .. program.quote(path), bad .. ending)
+      assert.equal(ending:find "boom" and 1 or 0, result.status, result.err)
+      local file <close> = assert(io.open(path))
+      local text = file:read "a"
+      os.remove(path)
+      local _, count = text:gsub('"name":"cuda:0 %-> cpu"', "")
+      assert.equal(12, count)
+      assert.is_truthy(text:find "%]}\n$")
+    end
+  end)
+
+  it("says what is wrong with its arguments", function()
+    local result = run("--trace /no/such/folder/t.json", "print 'it ran'")
+    assert.same({"", 1}, {result.out, result.status})
+    assert.is_truthy(result.err:find("cannot write /no/such/folder/t.json", 1, true), result.err)
+    result = program.run "--trace"
+    assert.equal(2, result.status)
+    assert.is_truthy(result.err:find("nothing after --trace", 1, true))
+  end)
+end)

@@ -1,0 +1,67 @@
+--- `lutra --lint script.lua` and `lutra --trace file.json script.lua`: listening from before the
+-- program starts until it ends, also when it ends by an error or os.exit.
+
+local script = {}
+
+-- What is going on: {watch, lint, trace (a path), undo}; nil before and after.
+local running = nil
+
+-- os.exit ends the program before `finish` can be called: then it is called from there.
+local function hold_exit()
+  local program_os = rawget(_G, "os")
+  local original = type(program_os) == "table" and rawget(program_os, "exit")
+  if type(original) ~= "function" then return function() end end
+  local function exit(code, ...)
+    local status = script.finish()
+    if status ~= 0 and (code == nil or code == true or code == 0) then code = status end
+    return original(code, ...)
+  end
+  rawset(program_os, "exit", exit)
+  return function()
+    if rawget(program_os, "exit") == exit then rawset(program_os, "exit", original) end
+  end
+end
+
+--- Starts to listen. options: {lint = true, trace = path}. Returns the exit status.
+function script.begin(options)
+  if options.trace then
+    local file, reason = io.open(options.trace, "w") -- better now than after an hour
+    if not file then
+      io.stderr:write("lutra: --trace: cannot write ", reason, "\n")
+      return 1
+    end
+    file:close()
+  end
+  running = {lint = options.lint, trace = options.trace, undo = hold_exit(),
+    watch = require("lutra.placement.watch").new()}
+  return 0
+end
+
+local function write_trace(path, listener)
+  local ok, message = pcall(function()
+    require("lutra.placement.trace").new(listener):export(path)
+  end)
+  if not ok then io.stderr:write("lutra: --trace: ", tostring(message), "\n") end
+  return ok
+end
+
+--- Ends it: findings are said on stderr, the trace is written. Returns the exit status: 1 when
+-- there are findings, or when the trace cannot be written.
+function script.finish()
+  local run = running
+  if not run then return 0 end
+  running = nil
+  run.undo()
+  local watch <close> = run.watch
+  local status = 0
+  if run.lint then
+    local findings = watch:findings()
+    io.stdout:flush()
+    io.stderr:write(tostring(findings), "\n")
+    if #findings > 0 then status = 1 end
+  end
+  if run.trace and not write_trace(run.trace, watch.listener) then status = 1 end
+  return status
+end
+
+return script
