@@ -50,6 +50,7 @@ local libraries = {
   mps = "lutra.mps",
   backends = "lutra.backends",
   breakpoint = "lutra.breakpoint",
+  elementwise = "lutra.elementwise",
   nn = "lutra.nn",
   F = "lutra.nn.functional",
   optim = "lutra.optim",

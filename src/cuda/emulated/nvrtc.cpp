@@ -131,6 +131,8 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
 #endif
 #ifdef __APPLE__
         "-undefined", "dynamic_lookup",
+#else
+        "-nostdlib", /* the program has the C library; without C++'s, linking takes half as long */
 #endif
         "-o"})
     words.push_back(word);
@@ -138,6 +140,9 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
   words.push_back("-I" + folder);
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(folder + "/kernel.cu");
+#ifndef __APPLE__
+  words.push_back("-lgcc");
+#endif
   return words;
 }
 

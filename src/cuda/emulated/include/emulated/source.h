@@ -11,6 +11,8 @@ typedef decltype((char *)nullptr - (char *)nullptr) ptrdiff_t;
 
 extern "C" {
 int printf(const char *format, ...);
+void *malloc(size_t) noexcept;
+void free(void *) noexcept;
 int abs(int) noexcept;
 long long llabs(long long) noexcept;
 #define LT_EMULATED_1(name)                                                                        \
@@ -102,6 +104,11 @@ template <class T> struct lt_EmulatedShared {
 };
 
 /* ---- what the text's own library shows ------------------------------------------------------- */
+
+/* C++'s library is not linked. */
+void *operator new(size_t n) { return malloc(n); }
+void operator delete(void *p) noexcept { free(p); }
+void operator delete(void *p, size_t) noexcept { free(p); }
 
 #define LT_EMULATED_SHOWN extern "C" __attribute__((visibility("default")))
 LT_EMULATED_SHOWN lt_EmulatedCalls lt_emulated_calls;

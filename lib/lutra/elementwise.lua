@@ -1,0 +1,182 @@
+--- lt.elementwise(expression, names): a function of tensors from one line.
+--
+--     local f = lt.elementwise "x * x + y"          -- names in the order in which they come
+--     local g = lt.elementwise("a * x + y", {"x", "y", "a"})
+--     print(f(x, y), f:derivative "x")
+--
+-- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops. On
+-- CUDA devices tensors of one float dtype are computed by one kernel that is made from the
+-- expression, and their gradients by kernels made from its derivatives (fused.lua); everything else
+-- is computed by ops.
+--
+-- Invariant: both ways give the same values within rounding, the same shapes and dtypes, and
+-- gradients of any order.
+
+local core = require "lutra.core"
+local args = require "lutra.args"
+local nodes = require "lutra.elementwise.nodes"
+local parse = require "lutra.elementwise.parse"
+local derive = require "lutra.elementwise.derive"
+local compose = require "lutra.elementwise.compose"
+local fused = require "lutra.elementwise.fused"
+
+local Expression = {__name = "elementwise function"}
+Expression.__index = Expression
+
+-- A function of `names`; of them only those in the expression count.
+local function make(arena, root, names)
+  local self = setmetatable({_arena = arena, _root = root, names = names}, Expression)
+  self._order = nodes.order(root)
+  self._used = {}
+  for _, node in ipairs(self._order) do
+    if node.f == "name" then self._used[node.name] = true end
+  end
+  self.expression = parse.write(root)
+  return self
+end
+
+-- The derivatives, by position: functions of the result's gradient and of the arguments; false for
+-- one that is 0.
+local function gradients(self)
+  if self._gradients then return self._gradients end
+  local arena, list = self._arena, {}
+  local given = "gradient " .. #self.names -- no name of the user's, nor of a derivative before
+  local found = derive.gradients(arena, self._root, arena:name(given))
+  for i, name in ipairs(self.names) do
+    local root = found[name]
+    list[i] = root and not (root.f == "number" and root.value == 0)
+      and make(arena, root, {given, table.unpack(self.names)})
+  end
+  self._gradients = list
+  return list
+end
+
+-- Sums what broadcasting repeated.
+local function reduce_to(gradient, like)
+  local from, to = gradient.shape, like.shape
+  local dims = {}
+  for i = 1, #from do
+    local size = to[i - (#from - #to)]
+    if i <= #from - #to or (size == 1 and from[i] ~= 1) then dims[#dims + 1] = i end
+  end
+  if #dims > 0 then gradient = gradient:sum(dims) end
+  return gradient:reshape(to)
+end
+
+local run
+
+-- The op on the tape that a fused computation is.
+local function recorded(self)
+  if self._op then return self._op end
+  local op = require("lutra.autograd").Function:extend "Elementwise"
+  function op.forward(ctx, ...)
+    local values, tensors = {...}, {}
+    ctx.numbers = {}
+    for i = 1, #self.names do
+      if core.is_tensor(values[i]) then
+        tensors[#tensors + 1] = values[i]
+      else
+        ctx.numbers[i] = values[i]
+      end
+    end
+    ctx:save_for_backward(table.unpack(tensors))
+    return fused.run(self, fused.prepare(self, values), values)
+  end
+  function op.backward(ctx, g)
+    local tensors, values, next_tensor = {ctx:saved()}, {}, 1
+    for i = 1, #self.names do
+      values[i] = ctx.numbers[i]
+      if values[i] == nil then
+        values[i] = tensors[next_tensor]
+        next_tensor = next_tensor + 1
+      end
+    end
+    local list, out = gradients(self), {}
+    for i = 1, #self.names do
+      if ctx.needs_input_grad[i] and list[i] then
+        out[i] = reduce_to(run(list[i], {g, table.unpack(values)}), values[i])
+      end
+    end
+    return table.unpack(out, 1, #self.names)
+  end
+  self._op = op
+  return op
+end
+
+local function wants_gradient(values)
+  if not core.is_grad_enabled() then return false end
+  for _, x in ipairs(values) do
+    if core.is_tensor(x) and x.requires_grad then return true end
+  end
+  return false
+end
+
+function run(self, values)
+  local job = fused.prepare(self, values)
+  if job and wants_gradient(values) then
+    return (recorded(self)(table.unpack(values, 1, #self.names)))
+  elseif job then
+    return fused.run(self, job, values)
+  end
+  local by_name = {}
+  for i, name in ipairs(self.names) do by_name[name] = values[i] end
+  return compose.run(self._order, by_name)
+end
+
+function Expression:__call(...)
+  local count = select("#", ...)
+  args.check(count == #self.names, "elementwise: %d argument%s given, %s takes %d: %s", count,
+    count == 1 and "" or "s", self.expression, #self.names, table.concat(self.names, ", "))
+  local values = {...}
+  for i, name in ipairs(self.names) do
+    local x = values[i]
+    args.check(type(x) == "number" or core.is_tensor(x),
+      'elementwise: argument "%s" is %s, it wants a tensor or a number', name, args.show(x))
+  end
+  return run(self, values)
+end
+
+function Expression:__tostring()
+  return ("elementwise(%s) %s"):format(table.concat(self.names, ", "), self.expression)
+end
+
+--- The derivative by one of its names: a function of the same names.
+function Expression:derivative(name)
+  local known = false
+  for _, own in ipairs(self.names) do known = known or own == name end
+  args.check(known, 'derivative: argument "name" is %s, %s has %s', args.show(name),
+    self.expression, table.concat(self.names, ", "))
+  local arena = self._arena
+  local root = derive.gradients(arena, self._root, arena:number(1))[name] or arena:number(0)
+  return make(arena, root, self.names)
+end
+
+--- The kernel that tensors of `dtype` ("float32") that lie as one are computed by: CUDA C++.
+function Expression:source(dtype)
+  dtype = dtype or "float32"
+  args.check(fused.is_dtype(dtype), "source: argument \"dtype\" is %s, it wants a float dtype",
+    args.show(dtype))
+  return fused.source(self, dtype)
+end
+
+local function check_names(names)
+  local seen = {}
+  for _, name in ipairs(names) do
+    args.check(type(name) == "string" and name:find "^[%a_][%w_]*$",
+      'elementwise: argument "names" holds %s, it wants names such as "x"', args.show(name))
+    args.check(not seen[name], 'elementwise: the name "%s" is given twice', name)
+    seen[name] = true
+  end
+  return names
+end
+
+local signature = args.signature("elementwise", "expression:string, names:table?")
+
+--- A function from an expression: + - * / ^, comparisons, and, or, not, where(c, a, b), c ? a : b,
+-- max, min, pow, and functions of one argument: exp log sqrt sin cos tanh sigmoid erf abs ...
+-- `names` gives the order of its arguments; without it, they come as in the text.
+return function(...)
+  local expression, names = signature(...)
+  local arena = nodes.arena()
+  return make(arena, parse.read(arena, expression, names and check_names(names)))
+end

@@ -1,0 +1,193 @@
+--- The functions of elementwise expressions, one row each: all that is known of them derives from
+-- here.
+--
+--   n        how many arguments it takes
+--   symbol   how it is written, with `level`: how strongly it binds (parse.lua); else by its name
+--   ops      on tensors (with a number beside them)
+--   number   on numbers alone
+--   code     as an expression of CUDA C++: $1 $2 $3 are the arguments, $f is "f" in float and
+--            nothing in double
+--   slope    slope(b, g, v, x, y, z): the gradients of x, y, z where v = f(x, y, z) has the
+--            gradient g; nil: none. Written in b's functions (nodes.lua).
+--   test     gives true or false
+
+local core = require "lutra.core"
+
+local rows = {}
+
+local function op(name)
+  return function(...) return core[name](...) end
+end
+
+local function truth(x) return x ~= 0 and x ~= false end
+
+-- A condition as a bool tensor.
+local function as_test(c)
+  if type(c) == "boolean" then return core.tensor(c) end
+  return c.dtype == "bool" and c or core.ne(c, 0)
+end
+
+-- Operators, the weakest first --------------------------------------------------------
+
+rows["where"] = {
+  n = 3, code = "($1 ? $2 : $3)",
+  ops = function(c, x, y)
+    if type(c) == "number" then c = c ~= 0 end
+    if not (core.is_tensor(c) or core.is_tensor(x) or core.is_tensor(y)) then
+      return c and x or y
+    end
+    return core.where(as_test(c), x, y)
+  end,
+  number = function(c, x, y)
+    if truth(c) then return x end
+    return y
+  end,
+  slope = function(b, g, _, c)
+    return nil, b:where(c, g, b:number(0)), b:where(c, b:number(0), g)
+  end,
+}
+
+local function logical(name, symbol, level, code, number)
+  rows[name] = {
+    n = 2, symbol = symbol, level = level, test = true, code = code,
+    ops = function(x, y)
+      if type(x) == "boolean" or type(x) == "number" then x = core.tensor(truth(x)) end
+      if type(y) == "boolean" or type(y) == "number" then y = core.tensor(truth(y)) end
+      return core["logical_" .. name](x, y)
+    end,
+    number = number,
+    slope = function() end,
+  }
+end
+logical("or", "or", 1, "($1 || $2)", function(x, y) return truth(x) or truth(y) end)
+logical("and", "and", 2, "($1 && $2)", function(x, y) return truth(x) and truth(y) end)
+
+local function comparison(name, symbol, c_symbol, number)
+  rows[name] = {
+    n = 2, symbol = symbol, level = 3, test = true, code = "($1 " .. c_symbol .. " $2)",
+    ops = op(name), number = number, slope = function() end,
+  }
+end
+comparison("lt", "<", "<", function(x, y) return x < y end)
+comparison("le", "<=", "<=", function(x, y) return x <= y end)
+comparison("gt", ">", ">", function(x, y) return x > y end)
+comparison("ge", ">=", ">=", function(x, y) return x >= y end)
+comparison("eq", "==", "==", function(x, y) return x == y end)
+comparison("ne", "~=", "!=", function(x, y) return x ~= y end)
+
+local function operator(name, symbol, level, code, f, slope)
+  rows[name] = {n = 2, symbol = symbol, level = level, code = code, ops = f, number = f,
+    slope = slope}
+end
+operator("add", "+", 4, "($1 + $2)", function(x, y) return x + y end,
+  function(_, g) return g, g end)
+operator("sub", "-", 4, "($1 - $2)", function(x, y) return x - y end,
+  function(b, g) return g, b:neg(g) end)
+operator("mul", "*", 5, "($1 * $2)", function(x, y) return x * y end,
+  function(b, g, _, x, y) return b:mul(g, y), b:mul(g, x) end)
+operator("div", "/", 5, "($1 / $2)", function(x, y) return x / y end,
+  function(b, g, v, _, y) return b:div(g, y), b:neg(b:mul(g, b:div(v, y))) end)
+
+rows["not"] = {
+  n = 1, symbol = "not ", level = 6, test = true, code = "(!$1)",
+  ops = op "logical_not", number = function(x) return not truth(x) end, slope = function() end,
+}
+rows.neg = {
+  n = 1, symbol = "-", level = 6, code = "(-$1)", slope = function(b, g) return b:neg(g) end,
+  ops = function(x) return -x end, number = function(x) return -x end,
+}
+
+-- 0 to the power of 0 has the slopes 0, not 0 times infinity.
+local function power_base(b, g, x, y)
+  if y.f == "number" then
+    if y.value == 0 then return nil end
+    return b:mul(g, b:mul(y, b:pow(x, b:number(y.value - 1))))
+  end
+  local zero = b:number(0)
+  local safe = b:where(b:call("and", b:call("eq", x, zero), b:call("eq", y, zero)), b:number(1), x)
+  return b:mul(g, b:mul(y, b:pow(safe, b:sub(y, b:number(1)))))
+end
+
+local function power_exponent(b, g, v, x, y)
+  if x.f == "number" and x.value > 0 then
+    return b:mul(g, b:mul(v, b:number(math.log(x.value))))
+  end
+  local zero = b:number(0)
+  local flat = b:call("and", b:call("eq", x, zero), b:call("ge", y, zero))
+  return b:mul(g, b:mul(v, b:call("log", b:where(flat, b:number(1), x))))
+end
+
+rows.pow = {
+  n = 2, symbol = "^", level = 7, code = "pow$f($1, $2)",
+  ops = function(x, y) return x ^ y end, number = function(x, y) return x ^ y end,
+  slope = function(b, g, v, x, y)
+    return power_base(b, g, x, y), y.f ~= "number" and power_exponent(b, g, v, x, y) or nil
+  end,
+}
+
+-- Functions of two ------------------------------------------------------------------------
+
+-- Equals share the gradient.
+local function extremum(name, op_name, code, number, loses)
+  rows[name] = {
+    n = 2, code = code, ops = op(op_name), number = number,
+    slope = function(b, g, _, x, y)
+      local shared = b:where(b:call("eq", x, y), b:mul(b:number(0.5), g), g)
+      local zero = b:number(0)
+      return b:where(b:call(loses, x, y), zero, shared), b:where(b:call(loses, y, x), zero, shared)
+    end,
+  }
+end
+extremum("max", "maximum", "($1 > $2 || $1 != $1 ? $1 : $2)", math.max, "lt")
+extremum("min", "minimum", "($1 < $2 || $1 != $1 ? $1 : $2)", math.min, "gt")
+
+-- Functions of one --------------------------------------------------------------------------
+
+local function unary(name, code, slope, number)
+  rows[name] = {
+    n = 1, code = code, ops = op(name), slope = slope,
+    number = number or function(x)
+      return core[name](core.tensor(x, {dtype = "float64"})):item()
+    end,
+  }
+end
+local function none() end
+
+unary("exp", "exp$f($1)", function(b, g, v) return b:mul(g, v) end, math.exp)
+unary("expm1", "expm1$f($1)", function(b, g, v) return b:mul(g, b:add(v, b:number(1))) end)
+unary("log", "log$f($1)", function(b, g, _, x) return b:div(g, x) end, math.log)
+unary("log2", "log2$f($1)", function(b, g, _, x)
+  return b:div(g, b:mul(x, b:number(math.log(2))))
+end)
+unary("log1p", "log1p$f($1)", function(b, g, _, x) return b:div(g, b:add(x, b:number(1))) end)
+unary("sqrt", "sqrt$f($1)", function(b, g, v) return b:div(g, b:mul(b:number(2), v)) end, math.sqrt)
+unary("rsqrt", "(1 / sqrt$f($1))", function(b, g, v)
+  return b:mul(g, b:mul(b:number(-0.5), b:mul(v, b:mul(v, v))))
+end)
+unary("sin", "sin$f($1)", function(b, g, _, x) return b:mul(g, b:call("cos", x)) end, math.sin)
+unary("cos", "cos$f($1)", function(b, g, _, x) return b:neg(b:mul(g, b:call("sin", x))) end,
+  math.cos)
+unary("tan", "tan$f($1)", function(b, g, v) return b:mul(g, b:add(b:mul(v, v), b:number(1))) end,
+  math.tan)
+unary("atan", "atan$f($1)", function(b, g, _, x)
+  return b:div(g, b:add(b:mul(x, x), b:number(1)))
+end)
+unary("tanh", "tanh$f($1)", function(b, g, v) return b:mul(g, b:sub(b:number(1), b:mul(v, v))) end)
+unary("sigmoid", "(1 / (1 + exp$f(-$1)))", function(b, g, v)
+  return b:mul(g, b:mul(v, b:sub(b:number(1), v)))
+end)
+unary("erf", "erf$f($1)", function(b, g, _, x)
+  return b:mul(g, b:mul(b:number(2 / math.sqrt(math.pi)), b:call("exp", b:neg(b:mul(x, x)))))
+end)
+unary("abs", "fabs$f($1)", function(b, g, _, x) return b:mul(g, b:call("sign", x)) end, math.abs)
+unary("relu", "($1 <= 0 ? 0 : $1)", function(b, g, v)
+  return b:where(b:call("gt", v, b:number(0)), g, b:number(0))
+end)
+unary("square", "($1 * $1)", function(b, g, _, x) return b:mul(g, b:mul(b:number(2), x)) end,
+  function(x) return x * x end)
+unary("sign", "(($1 > 0) - ($1 < 0))", none)
+unary("floor", "floor$f($1)", none)
+unary("ceil", "ceil$f($1)", none)
+unary("round", "rint$f($1)", none)
+
+return rows

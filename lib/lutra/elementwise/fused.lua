@@ -1,0 +1,355 @@
+--- An expression computed by one kernel, made from it and compiled when it is first needed.
+--
+-- Idea: a kernel serves arguments of one kind: which are tensors of the float dtype, which are bool
+-- masks, which are numbers; and of one layout: "flat" where all tensors lie as the result does,
+-- else a number of dimensions with strides (0 where a tensor is broadcast), as few as will do.
+--
+-- Invariant: what the kernel computes has the shape and dtype that ops would give. Where that is
+-- not so simple (integers, two float dtypes, true + true), it does not fit, and ops compute it.
+
+local core = require "lutra.core"
+local rows = require "lutra.elementwise.functions"
+
+local fused = {}
+
+-- dtype -> what memory holds, what is computed in, and the ways between.
+local TYPES = {
+  float32 = {memory = "float", compute = "float", load = "%s", store = "%s", suffix = "f"},
+  float64 = {memory = "double", compute = "double", load = "%s", store = "%s", suffix = ""},
+  float16 = {memory = "__half", compute = "float", load = "__half2float(%s)",
+    store = "__float2half(%s)", suffix = "f", include = "#include <cuda_fp16.h>\n"},
+  bfloat16 = {memory = "__nv_bfloat16", compute = "float", load = "__bfloat162float(%s)",
+    store = "__float2bfloat16(%s)", suffix = "f", include = "#include <cuda_bf16.h>\n"},
+}
+local THREADS, MOST_PARAMETERS = 256, 100
+
+local unavailable = false -- no compiler is on this machine
+
+--- Is there code for tensors of this dtype?
+function fused.is_dtype(dtype) return TYPES[dtype] ~= nil end
+
+-- What fits ---------------------------------------------------------------------------
+
+-- "real", "test" or "number" for what a function gives; nil where ops have rules of their own.
+local function kind_of_call(node, kinds)
+  local row = rows[node.f]
+  local x, y, z = kinds[node[1]], kinds[node[2] or 0], kinds[node[3] or 0]
+  if row.test then
+    local any = x ~= "number" or (row.n == 2 and y ~= "number")
+    return any and "test" or nil
+  elseif node.f == "where" then
+    return x ~= "number" and (y == "real" or z == "real") and y ~= "test" and z ~= "test" and "real"
+      or nil
+  elseif row.n == 1 then
+    return x ~= "test" and x or nil
+  elseif x == "number" and y == "number" then
+    return "number"
+  end
+  return (x == "real" or y == "real") and "real" or nil
+end
+
+-- What the expression gives for such arguments; nil: it does not fit.
+local function result_kind(self, arguments)
+  local kinds = {}
+  for _, node in ipairs(self._order) do
+    local kind = node.f == "number" and "number" or node.f == "name" and arguments[node.name]
+      or kind_of_call(node, kinds)
+    if not kind then return nil end
+    kinds[node] = kind
+  end
+  local last = kinds[self._root]
+  return last ~= "number" and last or nil, kinds
+end
+
+-- The arguments' kinds: name -> "real", "test", "number"; their common device and float dtype; and
+-- a key. nil where they are not of one kind.
+local function classify(self, values)
+  local kinds, key, device, dtype = {}, {}, nil, nil
+  for i, name in ipairs(self.names) do
+    local x = values[i]
+    if not self._used[name] then
+      key[i] = "-"
+    elseif core.is_tensor(x) then
+      local own, where = x.dtype, x.device
+      if device and device ~= where then return nil end
+      device = where
+      if own == "bool" then
+        kinds[name], key[i] = "test", "t"
+      elseif TYPES[own] and (dtype or own) == own then
+        dtype, kinds[name], key[i] = own, "real", "r"
+      else
+        return nil
+      end
+    else
+      kinds[name], key[i] = "number", "n"
+    end
+  end
+  if not dtype or device:sub(1, 4) ~= "cuda" then return nil end
+  return kinds, dtype, device, table.concat(key) .. dtype
+end
+
+-- What is known of arguments of one kind: {kinds, dtype, result, count of tensors}; false: they do
+-- not fit.
+local function plan_for(self, values)
+  local kinds, dtype, device, key = classify(self, values)
+  if not kinds then return nil end
+  self._plans = self._plans or {}
+  local plan = self._plans[key]
+  if plan == nil then
+    local result, node_kinds = result_kind(self, kinds)
+    plan = result and {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds,
+      kernels = {}} or false
+    self._plans[key] = plan
+  end
+  return plan or nil, device
+end
+
+-- The kernel's text ---------------------------------------------------------------------
+
+local function number_text(value)
+  if value ~= value then return "(0.0 / 0.0)" end
+  if value == math.huge then return "(1.0 / 0.0)" end
+  if value == -math.huge then return "(-1.0 / 0.0)" end
+  return math.type(value) == "integer" and ("%d"):format(value) or ("%.17g"):format(value)
+end
+
+-- The names that a plan's kernel takes, in their order, as {name, parameter, kind}.
+local function parameters_of(self, plan)
+  local list = {}
+  for i, name in ipairs(self.names) do
+    if self._used[name] then
+      list[#list + 1] = {name = name, symbol = "p" .. i, kind = plan.kinds[name], place = i}
+    end
+  end
+  return list
+end
+
+local function declare(plan, list, rank)
+  local types, words = TYPES[plan.dtype], {}
+  words[1] = (plan.result == "test" and "bool" or types.memory) .. " *out"
+  for _, p in ipairs(list) do
+    words[#words + 1] = (p.kind == "real" and "const " .. types.memory .. " *"
+      or p.kind == "test" and "const bool *" or "double ") .. p.symbol
+  end
+  words[#words + 1] = "long long n"
+  for d = 1, rank do words[#words + 1] = "long long size" .. d end
+  for _, p in ipairs(list) do
+    for d = 1, p.kind ~= "number" and rank or 0 do
+      words[#words + 1] = ("long long %s_%d"):format(p.symbol, d)
+    end
+  end
+  return table.concat(words, ", ")
+end
+
+-- Lines that find each tensor's element.
+local function find_elements(list, rank)
+  local lines = {}
+  if rank > 0 then
+    local starts = {}
+    for _, p in ipairs(list) do
+      if p.kind ~= "number" then starts[#starts + 1] = p.symbol .. "_at = 0" end
+    end
+    lines[1] = "  long long rest = i, step, " .. table.concat(starts, ", ") .. ";"
+  end
+  for d = rank, 1, -1 do
+    local line = ("  step = rest %% size%d; rest /= size%d;"):format(d, d)
+    for _, p in ipairs(list) do
+      if p.kind ~= "number" then
+        line = line .. (" %s_at += step * %s_%d;"):format(p.symbol, p.symbol, d)
+      end
+    end
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+local function value_of(node, list, plan, rank)
+  local types = TYPES[plan.dtype]
+  if node.f == "number" then return number_text(node.value) end
+  if node.f == "name" then
+    for _, p in ipairs(list) do
+      if p.name == node.name then
+        if p.kind == "number" then return ("(%s)%s"):format(types.compute, p.symbol) end
+        local element = ("%s[%s]"):format(p.symbol, rank > 0 and p.symbol .. "_at" or "i")
+        return p.kind == "real" and types.load:format(element) or element
+      end
+    end
+  end
+  if node.f == "pow" and node[2].f == "number" and node[2].value == 2 then
+    return ("v%d * v%d"):format(node[1].id, node[1].id)
+  end
+  return (rows[node.f].code:gsub("%$(.)", function(c)
+    return c == "f" and types.suffix or "v" .. node[tonumber(c)].id
+  end))
+end
+
+local function write(self, plan, rank)
+  local types, list = TYPES[plan.dtype], parameters_of(self, plan)
+  local lines = {
+    (types.include or "") .. "// " .. self.expression:gsub("%c", " "),
+    "__global__ void elementwise(" .. declare(plan, list, rank) .. ") {",
+    "  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
+    "  if (i >= n) return;",
+  }
+  table.move(find_elements(list, rank), 1, rank + 1, #lines + 1, lines)
+  for _, node in ipairs(self._order) do
+    lines[#lines + 1] = ("  const %s v%d = %s;%s"):format(
+      plan.node_kinds[node] == "test" and "bool" or types.compute, node.id,
+      value_of(node, list, plan, rank), node.f == "name" and "  // " .. node.name or "")
+  end
+  local last = "v" .. self._root.id
+  lines[#lines + 1] = ("  out[i] = %s;\n}\n"):format(
+    plan.result == "test" and last or types.store:format(last))
+  return table.concat(lines, "\n")
+end
+
+--- The kernel for tensors of `dtype` that lie flat, and no numbers.
+function fused.source(self, dtype)
+  local kinds = {}
+  for _, name in ipairs(self.names) do kinds[name] = "real" end
+  local result, node_kinds = result_kind(self, kinds)
+  if not result then return nil end
+  return write(self, {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds}, 0)
+end
+
+-- Layouts ---------------------------------------------------------------------------------
+
+-- The shape that the tensors broadcast to; nil where they do not, which ops say.
+local function broadcast(tensors)
+  local shape, rank = {}, 0
+  for _, t in ipairs(tensors) do rank = math.max(rank, #t.shape) end
+  for d = 1, rank do shape[d] = 1 end
+  for _, t in ipairs(tensors) do
+    local own = t.shape
+    for d = 1, #own do
+      local at = d + rank - #own
+      if own[d] ~= 1 then
+        if shape[at] ~= 1 and shape[at] ~= own[d] then return nil end
+        shape[at] = own[d]
+      end
+    end
+  end
+  return shape
+end
+
+local function same_shape(a, b)
+  if #a ~= #b then return false end
+  for d = 1, #a do
+    if a[d] ~= b[d] then return false end
+  end
+  return true
+end
+
+-- Do all lie as a new tensor of the shape does?
+local function are_flat(tensors, shape)
+  for _, t in ipairs(tensors) do
+    if not (t:is_contiguous() and same_shape(t.shape, shape)) then return false end
+  end
+  return true
+end
+
+-- Strides of t for the shape: 0 where it is repeated.
+local function strides_for(t, shape)
+  local own, strides, out = t.shape, t:stride(), {}
+  local skip = #shape - #own
+  for d = 1, #shape do
+    out[d] = d > skip and own[d - skip] ~= 1 and strides[d - skip] or 0
+  end
+  return out
+end
+
+-- Joins neighbouring dimensions that every tensor goes through as through one. Returns sizes, and
+-- a list of strides for each tensor.
+local function collapse(tensors, shape)
+  local sizes, all, from = {}, {}, {}
+  for i, t in ipairs(tensors) do all[i], from[i] = {}, strides_for(t, shape) end
+  for d = 1, #shape do
+    local last = #sizes
+    local joins = last > 0
+    for i = 1, #tensors do
+      joins = joins and all[i][last] == from[i][d] * shape[d]
+    end
+    if shape[d] ~= 1 then
+      if joins then sizes[last] = sizes[last] * shape[d] else sizes[last + 1] = shape[d] end
+      for i = 1, #tensors do all[i][#sizes] = from[i][d] end
+    end
+  end
+  if #sizes == 0 then
+    sizes[1] = 1
+    for i = 1, #tensors do all[i][1] = 0 end
+  end
+  return sizes, all
+end
+
+-- Running ----------------------------------------------------------------------------------
+
+local function tensors_of(self, plan, values)
+  local list = {}
+  for i, name in ipairs(self.names) do
+    local kind = plan.kinds[name]
+    if kind == "real" or kind == "test" then list[#list + 1] = values[i] end
+  end
+  return list
+end
+
+-- Is a failure to compile about what is not installed, so that ops must do?
+local function is_missing(message)
+  return message:find("on this machine", 1, true) or message:find("cuda_fp16.h", 1, true)
+    or message:find("cuda_bf16.h", 1, true)
+end
+
+local function kernel_for(self, plan, rank)
+  local kernel = plan.kernels[rank]
+  if kernel then return kernel end
+  local ok, made = pcall(require("lutra.kernel").internal, write(self, plan, rank), "elementwise")
+  if not ok then
+    if type(made) ~= "string" or not is_missing(made) then error(made, 0) end
+    unavailable = true
+    return nil
+  end
+  plan.kernels[rank] = made
+  return made
+end
+
+-- What a launch needs beside the values: {shape, rank, extra}; nil where it cannot be.
+local function layout_of(self, plan, values)
+  local tensors = tensors_of(self, plan, values)
+  local shape = broadcast(tensors)
+  if not shape then return nil end
+  if are_flat(tensors, shape) then return {shape = shape, rank = 0} end
+  local sizes, strides = collapse(tensors, shape)
+  local extra = table.move(sizes, 1, #sizes, 1, {})
+  for i = 1, #tensors do table.move(strides[i], 1, #sizes, #extra + 1, extra) end
+  if #extra + #self.names > MOST_PARAMETERS then return nil end
+  return {shape = shape, rank = #sizes, extra = extra}
+end
+
+--- How a kernel computes these values: {kernel, shape, dtype, device, extra}; nil: it does not.
+function fused.prepare(self, values)
+  if unavailable then return nil end
+  local plan, device = plan_for(self, values)
+  local layout = plan and layout_of(self, plan, values)
+  local kernel = layout and kernel_for(self, plan, layout.rank)
+  if not kernel then return nil end
+  return {
+    kernel = kernel, shape = layout.shape, extra = layout.extra or {}, device = device,
+    dtype = plan.result == "test" and "bool" or plan.dtype,
+  }
+end
+
+--- Computes them.
+function fused.run(self, job, values)
+  local out = core.empty(job.shape, {device = job.device, dtype = job.dtype})
+  local n = out:numel()
+  if n == 0 then return out end
+  local given = {out}
+  for i, name in ipairs(self.names) do
+    if self._used[name] then given[#given + 1] = values[i] end
+  end
+  given[#given + 1] = n
+  table.move(job.extra, 1, #job.extra, #given + 1, given)
+  job.kernel({(n + THREADS - 1) // THREADS, THREADS}, table.unpack(given))
+  return out
+end
+
+return fused
