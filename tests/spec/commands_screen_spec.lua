@@ -5,7 +5,7 @@ local commands = require "lutra.repl.commands"
 local screen = require "screen_support"
 local support = require "program_support"
 
--- In their order: the command's row, then what is entered and a text that the screen holds after it,
+-- In their order: the command's row, then what is entered and a text that the screen then holds,
 -- or nil.
 local steps = {
   {"help", ":help whos", ":whos [PATTERN]"},

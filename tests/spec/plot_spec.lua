@@ -431,6 +431,18 @@ describe(":plot", function()
     assert.truthy(look{":plot --hist {5, 5.}"}:find "^5 %.%. 5 [█]+ 2\n")
   end)
 
+  it("counts each value once, however far apart they are", function()
+    for _, x in ipairs {"{-1e308, 1e308}", "{-1e308, 1e308} --bins 3",
+      "lt.tensor{math.maxinteger, math.mininteger}", "lt.tensor{math.maxinteger}"} do
+      local out, err = look{":plot --hist " .. x}
+      assert.equal("", err)
+      local sum = 0
+      for count in out:gmatch " (%d+)\n" do sum = sum + tonumber(count) end
+      assert.equal(x:find "maxinteger}" and 1 or 2, sum)
+      assert.is_nil(out:find "inf")
+    end
+  end)
+
   it("takes its options before or behind", function()
     local wanted = "1 .. 2 .* 2\n2 .. 3 .* 1\n"
     for _, line in ipairs {"--hist --bins 2 x", "x --bins 2 --hist", "--bins 2 x"} do

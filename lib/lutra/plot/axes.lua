@@ -18,6 +18,13 @@ local half = axes.half
 --- Where `value` lies between lo (0) and hi (1), for any finite numbers.
 function axes.share(value, lo, hi) return half(lo, value) / half(lo, hi) end
 
+--- The value at a share (0 to 1) of lo..hi, for any finite numbers.
+function axes.at(lo, hi, share)
+  local width = hi + 0.0 - lo
+  if width < math.huge then return lo + width * share end
+  return lo * (1 - share) + hi * share
+end
+
 --- A range around constant data.
 function axes.range(lo, hi)
   if lo < hi then return lo, hi end

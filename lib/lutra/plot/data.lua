@@ -3,6 +3,7 @@
 --
 -- NaN and infinities are gaps: a point without a y.
 
+local axes = require "lutra.plot.axes"
 local lt = require "lutra"
 
 local data = {}
@@ -142,8 +143,7 @@ end
 function data.counts(t, lo, hi, bins)
   local at_least = {}
   for i = 1, bins - 1 do
-    local edge = lo + (hi - lo) * (i / bins)
-    at_least[i] = t:ge(edge):count_nonzero()
+    at_least[i] = t:ge(axes.at(lo, hi, i / bins)):count_nonzero()
   end
   local above = #at_least > 0 and lt.stack(at_least):to("cpu"):totable() or {}
   local counts, left = {}, t:numel()

@@ -29,7 +29,7 @@ end
 --- The edges of `bins` equal parts of lo..hi.
 function histogram.edges(lo, hi, bins)
   local edges = {}
-  for i = 0, bins do edges[i + 1] = lo + 2 * axes.half(lo, hi) * (i / bins) end
+  for i = 0, bins do edges[i + 1] = axes.at(lo, hi, i / bins) end
   edges[bins + 1] = hi
   return edges
 end

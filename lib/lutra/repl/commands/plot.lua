@@ -44,7 +44,8 @@ local function parts_of(t, lo, hi, asked)
     local from, to = require("lutra.plot.axes").range(lo, hi)
     return from, to, check_option("bins", asked, 1, 200)
   end
-  if not t:is_floating_point() and hi - lo < WHOLE then return lo, hi + 1, hi - lo + 1 end
+  local few = not t:is_floating_point() and hi + 0.0 - lo < WHOLE
+  if few then return lo, hi + 1.0, hi - lo + 1 end
   if lo == hi then return lo, hi, 1 end
   return lo, hi, BINS
 end
