@@ -125,7 +125,7 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
   for (const char *word :
        {"-x", "c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden",
         "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fstack-clash-protection",
-        "-fno-diagnostics-show-caret", "-fdiagnostics-color=never",
+        "-fdiagnostics-color=never",
 #ifdef __SANITIZE_ADDRESS__
         "-D__SANITIZE_ADDRESS__=1", /* which stacks are how large */
 #endif
