@@ -157,6 +157,66 @@ static void a_region_that_was_left_does_not_stay_around(void) {
   CHECK(!lt_trace_begin(&outer, LT_TRACE_REGION)); /* nobody listens */
 }
 
+/* What a tracer was asked, and what it is to answer. */
+typedef struct Asked {
+  int count;
+  lt_TraceEvent last;
+  lt_TraceAnswer answer;
+} Asked;
+
+static lt_TraceAnswer answer(void *context, const lt_TraceEvent *planned) {
+  Asked *a = context;
+  a->count++;
+  a->last = *planned;
+  if (a->answer == LT_TRACE_MAY_NOT) lt_error_set("not here");
+  return a->answer;
+}
+
+static void the_newest_tracer_with_an_opinion_decides_about_a_copy(void) {
+  Asked outer = {.answer = LT_TRACE_MAY_NOT}, inner = {.answer = LT_TRACE_NO_OPINION};
+  lt_Tracer first = {.may_copy = answer, .context = &outer};
+  lt_Tracer second = {.may_copy = answer, .context = &inner};
+  lt_Storage source = {.nbytes = 8};
+  lt_TraceCopy plan = {.source = &source, .offset = 4, .nbytes = 4, .blocking = true};
+  lt_TraceSpan span;
+  lt_trace_add(&first);
+  lt_trace_add(&second);
+
+  CHECK(lt_trace_begin(&span, LT_TRACE_COPY));
+  CHECK(!lt_trace_plan(&span, &plan)); /* and the span has ended */
+  CHECK_STR(lt_error(), "not here");
+  CHECK(lt_thread()->span == NULL);
+  CHECK_INT(inner.count, 1);
+  CHECK_INT(outer.count, 1);
+  CHECK(outer.last.storage == &source);
+  CHECK_INT(outer.last.offset, 4);
+
+  inner.answer = LT_TRACE_MAY;
+  CHECK(lt_trace_begin(&span, LT_TRACE_COPY));
+  CHECK(lt_trace_plan(&span, &plan));
+  CHECK(lt_trace_copied(&span, &plan, true));
+  CHECK_INT(outer.count, 1); /* nobody asks further */
+  lt_trace_remove(&second);
+  lt_trace_remove(&first);
+}
+
+static void equal_bytes_have_equal_digests(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h, .digest = true};
+  char bytes[3][13] = {"twelve bytes", "twelve bytes", "twelve bytex"};
+  lt_trace_add(&tracer);
+  for (int i = 0; i < 4; i++) {
+    lt_TraceCopy plan = {.host = bytes[i % 3], .nbytes = i == 3 ? 11 : 12, .blocking = true};
+    lt_TraceSpan span;
+    CHECK(lt_trace_begin(&span, LT_TRACE_COPY) && lt_trace_plan(&span, &plan));
+    CHECK(lt_trace_copied(&span, &plan, true));
+  }
+  lt_trace_remove(&tracer);
+  CHECK_INT(h.count, 4);
+  CHECK(h.event[0].digest != 0 && h.event[0].digest == h.event[1].digest);
+  CHECK(h.event[0].digest != h.event[2].digest && h.event[0].digest != h.event[3].digest);
+}
+
 int main(void) {
   RUN(an_op_is_told_with_its_result);
   RUN(parts_come_before_the_whole_and_count_as_inside);
@@ -165,5 +225,7 @@ int main(void) {
   RUN(the_hosts_line_is_asked_for_once_a_call);
   RUN(two_listeners_hear_the_same);
   RUN(a_region_that_was_left_does_not_stay_around);
+  RUN(the_newest_tracer_with_an_opinion_decides_about_a_copy);
+  RUN(equal_bytes_have_equal_digests);
   return check_end();
 }
