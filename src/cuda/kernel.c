@@ -138,8 +138,9 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
     k->shared = launch->shared;
   }
   cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
-  return lt_cuda_ran(
-      lt_cuda_note_launch(k->name, native, lt_cuda_launch_function(k->function, launch, native)));
+  cudaError_t status = lt_cuda_launch_function(k->function, launch, native);
+  if (status == cudaSuccess && lt_cuda_is_blocking() && !lt_wait_stream(stream)) return false;
+  return lt_cuda_ran(lt_cuda_note_launch(k->name, native, status));
 }
 
 /* In messages, now and later, the kernel's name stands where an op's does. */

@@ -416,7 +416,7 @@ describe("at the prompt", function()
     .. [[while (true) i++; }"); x = lt.zeros{3, device = "cuda"}]]
 
   -- Enters the cells; the last one goes on until Ctrl-C, which must end it and what runs.
-  local function stops(cells)
+  local function stops(cells, environment)
     local steps = {}
     for i, cell in ipairs(cells) do
       steps[#steps + 1] = ("expect [%d]> "):format(i)
@@ -428,8 +428,9 @@ describe("at the prompt", function()
       "expect 42.0", [[send \x04]],
     } do steps[#steps + 1] = step end
     local home = program.folder()
-    local result = program.terminal(steps, ("TERM=dumb HOME=%s XDG_STATE_HOME=%s XDG_CACHE_HOME=%s")
-      :format(home, home, home), "--no-init")
+    local folders = "TERM=dumb HOME=%s XDG_STATE_HOME=%s XDG_CACHE_HOME=%s %s"
+    local result = program.terminal(steps, folders:format(home, home, home, environment or ""),
+      "--no-init")
     program.remove(home)
     assert.equal(0, result.status, result.out)
     return result.out
@@ -440,6 +441,7 @@ describe("at the prompt", function()
     stops{SPIN, "k({4, 32}, x); k({1, 1}, x); io.write('g', 'o'); io.flush(); "
       .. "lt.cuda.synchronize()"}
     stops{SPIN, "k({1, 1}, x); io.write('g', 'o'); io.flush(); print(x)"}
+    stops({SPIN, "io.write('g', 'o'); io.flush(); k({1, 1}, x)"}, "CUDA_LAUNCH_BLOCKING=1")
   end)
 
   it("Ctrl-C ends a compiler that goes on and on", function()

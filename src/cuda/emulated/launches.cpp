@@ -71,7 +71,7 @@ cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_Emulate
         int error = illegal ? (int)cudaErrorIllegalAddress : run_grid(grid);
         if (error && error != STOPPED) d->sticky = error;
       });
-  if (options().blocking) wait_for(s, number);
+  if (options().blocking && !of_user) wait_for(s, number); /* who launches waits: see kernel.c */
   return cudaSuccess;
 }
 

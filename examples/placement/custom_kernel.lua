@@ -1,0 +1,115 @@
+-- A kernel of your own: what runs on the device, written by you.
+--
+--   lutra [--emulate cuda:2] examples/placement/custom_kernel.lua
+--
+-- Each op of a library is a kernel: a small function that runs on the device once for each element,
+-- in thousands of threads at a time. `y = x * x + 7 * x` is three ops: three times the elements are
+-- read from the device's memory and written back, though the calculation is nothing beside that.
+-- One kernel reads and writes them once. Here is how to have it: in one line, or in CUDA C++.
+--
+-- test:
+
+local lt = require "lutra"
+
+local n = 10000
+local device = lt.best_device()
+local x = lt.linspace(-2, 2, n, {device = device})
+
+-- 1. One line. lt.elementwise makes a function of tensors from an expression, on every device. On a
+-- CUDA device it is one kernel; elsewhere the ops compute it.
+local f = lt.elementwise "x * x + 7 * x"
+print(f)
+assert(lt.allclose(f(x), x * x + 7 * x))
+
+-- Its gradient is derived from the expression, and is an elementwise function, too.
+print("its derivative:", f:derivative("x").expression)
+local leaf = x:detach():requires_grad_()
+f(leaf):sum():backward()
+assert(lt.allclose(leaf.grad, 2 * x + 7))
+
+-- This is what is compiled.
+print(f:source("float32"))
+
+if not lt.cuda.is_available() then
+  print "skipped: a kernel in CUDA C++ wants a CUDA device; `--emulate cuda:2` gives two"
+  print "ok: a line of text became a function with a gradient"
+  return
+end
+
+-- 2. CUDA C++. `__global__` marks a kernel: a function that every thread of a grid runs. A grid is
+-- made of blocks, a block of threads; each thread finds its element from the numbers of both.
+local source = [[
+__global__ void square_plus(float *y, const float *x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * x[i] + a * x[i];
+}
+__global__ void square_plus_slope(float *dx, const float *dy, const float *x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) dx[i] = dy[i] * (2 * x[i] + a);
+}]]
+local square_plus = lt.cuda.kernel(source, "square_plus")
+local slope = lt.cuda.kernel(source, "square_plus_slope")
+print(square_plus)
+
+-- It is called with {blocks, threads of a block}, then its arguments: a tensor for a pointer, a
+-- number for a number. There must be enough threads; those that are too many do nothing (i < n).
+local threads = 256
+local blocks = (n + threads - 1) // threads
+local y = lt.empty_like(x)
+square_plus({blocks, threads}, y, x, 7, n)
+assert(lt.allclose(y, f(x)))
+
+-- Arguments are held against the declaration: a kernel would read whatever lies there.
+local ok, why = pcall(square_plus, {blocks, threads}, y, x:cpu(), 7, n)
+print("a tensor of the CPU:", why)
+assert(not ok and why:find("on cpu", 1, true))
+ok, why = pcall(square_plus, {blocks, 4096}, y, x, 7, n)
+print("too many threads:", why)
+assert(not ok and why:find("block", 1, true))
+ok, why = pcall(lt.cuda.kernel, (source:gsub("int i", "int j", 1)), "square_plus")
+print("a mistake in it:", why)
+assert(not ok and why:find("line 3", 1, true))
+
+-- 3. A gradient. What a kernel does is not on the tape, so it says its gradient itself.
+local SquarePlus = lt.autograd.Function:extend "SquarePlus"
+
+function SquarePlus.forward(ctx, input, a)
+  local out = lt.empty_like(input)
+  square_plus({blocks, threads}, out, input, a, n)
+  ctx:save_for_backward(input)
+  ctx.a = a
+  return out
+end
+
+function SquarePlus.backward(ctx, dy)
+  local input = ctx:saved()
+  local dx = lt.empty_like(input)
+  slope({blocks, threads}, dx, dy:contiguous(), input, ctx.a, n)
+  return dx
+end
+
+leaf = x:detach():requires_grad_()
+SquarePlus(leaf, 7):sum():backward()
+assert(lt.allclose(leaf.grad, 2 * x + 7))
+
+-- 4. Threads of a block work together through shared memory, which lies beside the calculators. The
+-- third number of the launch says how many bytes of it a block gets.
+local block_sum = lt.cuda.kernel [[
+  __global__ void block_sum(float *sums, const float *x, int n) {
+    extern __shared__ float part[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;
+    part[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();  // all of the block have written
+    for (int half = blockDim.x / 2; half > 0; half /= 2) {
+      if (t < half) part[t] += part[t + half];
+      __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = part[0];
+  }]]
+local ones = lt.ones({n}, {device = device})
+local sums = lt.empty({blocks}, {device = device})
+block_sum({blocks, threads, 4 * threads}, sums, ones, n)
+assert(sums:sum():item() == n)
+print("the sum of the blocks' sums:", sums:sum():item())
+
+print "ok: a kernel is a function for one element, and a launch says how many there are"
