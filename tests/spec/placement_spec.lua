@@ -151,6 +151,15 @@ describe("placement.trace", function()
     fails({"trace:export", "cannot write"}, trace.export, trace, "/no/such/folder/t.json")
   end)
 
+  it("says how many events there was no room for", function()
+    local listener <close> = require("lutra.placement.listener").new(5)
+    local x = lt.ones{2}
+    for _ = 1, 10 do x = x * 2 end
+    local trace = require("lutra.placement.trace").new(listener)
+    assert.is_true(#trace.events <= 5 and #trace.events > 0) -- those of composites are left out
+    assert.is_true(trace.dropped >= 5)
+  end)
+
   it("lets errors through and hears nothing more", function()
     fails("placement.trace", placement.trace, 5)
     fails("boom", placement.trace, function() error "boom" end)

@@ -20,10 +20,13 @@ local function check_callable(name, fn)
   check(args.is_callable(fn), '%s: argument "fn" is %s, it wants a function', name, args.show(fn))
 end
 
+-- Events of a trace, each a table of about a kilobyte, and of a lint, which looks at them in turn.
+local trace_limit, lint_limit = 300000, 1000000
+
 --- Calls fn(...) and listens. Returns the trace, then what fn returned; an error of fn's goes on.
 function placement.trace(fn, ...)
   check_callable("placement.trace", fn)
-  local listener <close> = require("lutra.placement.listener").new()
+  local listener <close> = require("lutra.placement.listener").new(trace_limit)
   local results = table.pack(fn(...))
   return require("lutra.placement.trace").new(listener), table.unpack(results, 1, results.n)
 end
@@ -59,7 +62,7 @@ end
 -- a finding, is text to read. Where fn fails, the list has the field `error`.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
-  local watch <close> = require("lutra.placement.watch").new()
+  local watch <close> = require("lutra.placement.watch").new(lint_limit)
   local results = table.pack(xpcall(fn, function(e) return e end, ...))
   local findings = watch:findings()
   if not results[1] then findings.error = results[2] end

@@ -13,10 +13,10 @@ Listener.__index = Listener
 -- The listeners that are open, the newest last: an error asks them where a tensor was made.
 local open = {}
 
---- A listener, which must be closed (`<close>`, or :close()).
-function Listener.new()
+--- A listener, which must be closed (`<close>`, or :close()). It keeps `limit` events.
+function Listener.new(limit)
   local self = setmetatable({}, Listener)
-  self.recorder = core._trace.record{where = true, digest = true}
+  self.recorder = core._trace.record{where = true, digest = true, limit = limit}
   self.link = clock.link()
   open[#open + 1] = self
   return self

@@ -67,12 +67,12 @@ local function watch_optimizers(self)
   end)
 end
 
---- A watch, which must be closed (`<close>`, or :close()).
-function Watch.new()
+--- A watch, which must be closed (`<close>`, or :close()). It keeps `limit` events.
+function Watch.new(limit)
   local self = setmetatable({undo = {}, strays = {}}, Watch)
   watch_clocks(self)
   watch_optimizers(self)
-  self.listener = listener.new()
+  self.listener = listener.new(limit)
   return self
 end
 
