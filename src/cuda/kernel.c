@@ -29,7 +29,7 @@ static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
   char *key = NULL;
   FILE *f = open_memstream(&key, size);
   if (!f) return NULL;
-  fprintf(f, "%s %d sm_%d%d\n%s\n",
+  fprintf(f, LT_VERSION " %s %d sm_%d%d\n%s\n",
 #ifdef LT_CUDA_EMULATED
           "emulated",
 #else

@@ -32,8 +32,10 @@ function support.elsewhere(name, busted, options)
   local function run(kind, order, ...)
     local words = {...}
     for i, word in ipairs(words) do words[i] = program.quote(word) end
-    return program.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING " ..
-      "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(kind,
+    -- compiled kernels are kept beside the program, not in the user's home
+    local cache = '"$(cd "$(dirname ' .. program.quote(program.program) .. ')" && pwd)/cache"'
+    return program.shell(("env -u CUDA_VISIBLE_DEVICES -u CUDA_LAUNCH_BLOCKING XDG_CACHE_HOME=%s "
+      .. "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(cache, kind,
       options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
   end
   local function test(title, f)

@@ -144,6 +144,28 @@ describe("a kernel from source", function()
     assert.equal(2.0 ^ 20, x[-1]:item())
   end)
 
+  it("keeps the memory that it uses on another stream until it has ended", function()
+    local late = lt.cuda.kernel [[
+      __global__ void late(float *y, const float *x) {
+        long long start = clock64();
+        while (clock64() - start < 100000000);
+        y[0] = x[0];
+      }]]
+    local n = 1 << 20
+    local x, y = lt.ones({n}, {device = device}), lt.zeros({1}, {device = device})
+    lt.cuda.synchronize()
+    local stream = lt.cuda.Stream()
+    lt.cuda.with_stream(stream, function() late({1, 1}, y, x) end)
+    x = nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    local others = {}
+    for i = 1, 3 do others[i] = lt.full({n}, 7, {device = device}) end
+    stream:synchronize()
+    assert.equal(1, y:item())
+    assert.equal(7, others[3][1]:item())
+  end)
+
   it("runs where its tensors are", function()
     if lt.cuda.device_count() < 2 then return end
     local x = lt.ones({8}, {device = "cuda:1"})
@@ -250,6 +272,22 @@ describe("a call of a kernel refuses", function()
   end)
 
   it("and the device goes on", function() assert.equal(8, x:sum():item()) end)
+end)
+
+describe("a kernel that touches what is not its own", function()
+  it("ends the device, and is named", function()
+    local result = devices.script [[local lt = require "lutra"
+      local x = lt.zeros({1}, {device = "cuda"})
+      lt.cuda.kernel "__global__ void astray(float *x) { x[1ll << 40] = 1; }"({1, 1}, x)
+      print(pcall(lt.cuda.synchronize))
+      print(pcall(lt.cuda.synchronize))]]
+    assert.equal(0, result.status, result.err)
+    local first, again = result.out:match "^(.-)\n(.*)$"
+    for _, text in ipairs {"CUDA error 700", "astray"} do
+      assert.is_truthy(first:find(text, 1, true), result.out)
+      assert.is_truthy(again:find(text, 1, true), result.out)
+    end
+  end)
 end)
 
 describe("a source is refused", function()

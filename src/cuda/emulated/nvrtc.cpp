@@ -251,13 +251,14 @@ int compile_in(Program *p, const std::string &folder, const std::vector<std::str
 
 } // namespace
 
+/* Of the headers and of how they are compiled. */
 Mark mark() {
   unsigned long long h = 0xcbf29ce484222325ull;
-  for (const auto &header : headers)
-    for (const char *c = header.text; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
-#ifdef __SANITIZE_ADDRESS__
-  h++;
-#endif
+  auto add = [&h](const char *text) {
+    for (const char *c = text; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
+  };
+  for (const auto &header : headers) add(header.text);
+  for (const std::string &word : command("", "", {})) add(word.c_str());
   return {{'l', 't', 'k', 'e', 'r', 'n', 'e', 'l'}, h, 0};
 }
 
