@@ -300,7 +300,7 @@ static int box_gc(lua_State *L) {
   lt_Tensor *t = box->tensor;
   box->tensor = NULL;
   S->boxes--;
-  lt_lua_enter(L, S); /* what waits for a copy may ask for the line; the thread before may be gone */
+  lt_lua_enter(L, S); /* a wait for a copy may ask for the line; the thread before may be gone */
   lt_release(t);
   int64_t weight = lt_lua_weight(S);
   if (weight < S->mark) S->mark = weight;
