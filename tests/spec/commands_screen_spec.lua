@@ -20,6 +20,7 @@ local steps = {
   {"whos", ":whos x", "total on cpu: 24 B in 1 storage"},
   {"devices", ":devices", "· free"},
   {"where", ":where x", "held by  x"},
+  {"transfers", ":transfers x:exp()", "no copies between devices, no waits"},
   {"tree", ":tree {a = x}", "└─ a  {3} int64"},
   {"plot", ":plot x", "┬"},
   {"image", ":image lt.eye(4)", "{4, 4} float32"},

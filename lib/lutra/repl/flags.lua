@@ -19,8 +19,8 @@ end
 
 --- Reads the options of the command `name`. `known` is {["--sort"] = read, ...}, where read(word)
 -- gives the option's value, or nil and what is wanted. Returns a table of values by option, and the
--- code. Errors when there is no code; `usage` is said then.
-function flags.read(name, text, known, usage)
+-- code. Errors when there is no code, unless it is `optional`; `usage` is said then.
+function flags.read(name, text, known, usage, optional)
   local values, at = {}, 1
   while true do
     local option, after = text:match("^(%-%-?%a+)%f[%s\0]%s*()", at)
@@ -35,7 +35,9 @@ function flags.read(name, text, known, usage)
     values[option], at = value, behind
   end
   local code = text:sub(at)
-  if not code:match "%S" then error(("%s: no code; usage: %s"):format(name, usage), 0) end
+  if not optional and not code:match "%S" then
+    error(("%s: no code; usage: %s"):format(name, usage), 0)
+  end
   return values, code
 end
 

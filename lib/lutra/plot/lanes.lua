@@ -1,0 +1,229 @@
+--- What the host and the streams of devices did over time, a lane each, from the events of
+-- lt.placement.trace.
+--
+-- The host's lane holds its own work, its waits, and copies that it makes itself: those of memory
+-- that is not pinned and that it does not wait for. Work and copies of a device are in the lane of
+-- their stream; a copy between two devices is in the target's, as it is in its queue.
+--
+-- Without a link the times are those of the host's calls.
+
+local plain = require "lutra.profiler.plain"
+local texts = require "lutra.plot.texts"
+
+local lanes = {}
+
+-- In the order in which they win a column that they share evenly.
+local kinds = {"work", "to_device", "to_host", "between", "wait", "idle"}
+
+local marks = {
+  utf8 = {work = "█", to_device = "→", to_host = "←", between = "↔", wait = "░", idle = "·"},
+  ascii = {work = "#", to_device = ">", to_host = "<", between = "=", wait = "~", idle = "."},
+}
+
+local words = {
+  work = "work", to_device = "to device", to_host = "to host", between = "between devices",
+  wait = "the host waits", idle = "idle",
+}
+
+local styles = {
+  work = "name", to_device = "number", to_host = "number", between = "number", wait = "warning",
+  idle = "faint",
+}
+
+local function copy_kind(e)
+  if e.from == "cpu" then return "to_device" end
+  return e.to == "cpu" and "to_host" or "between"
+end
+
+-- The lanes under way: host first, then those of streams as they turn up.
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:put(lane, kind, e)
+  lane.spans[#lane.spans + 1] = {kind = kind, begin = e.begin, finish = e.finish, event = e}
+  self.begin = math.min(self.begin, e.begin)
+  self.finish = math.max(self.finish, e.finish)
+end
+
+function Reader:lane(device, stream)
+  local own = self.devices[device]
+  if not own then
+    own = {by_stream = {}}
+    self.devices[device] = own
+  end
+  local lane = own.by_stream[stream or own[1] and own[1].stream or ""]
+  if not lane then
+    lane = {device = device, stream = stream or "", spans = {}}
+    own.by_stream[lane.stream], own[#own + 1] = lane, lane
+  end
+  return lane
+end
+
+function Reader:copy(e)
+  local kind = copy_kind(e)
+  self:put(self:lane(kind == "to_host" and e.from or e.to, e.stream), kind, e)
+  if e.blocking then
+    self:put(self.host, "wait", e)
+  elseif kind ~= "between" and not e.pinned then
+    self:put(self.host, kind, e)
+  end
+  self.copied = e
+end
+
+-- Is the op no more than the copies in it? A link's clock gives such a one no length.
+local function is_copy(e, copied)
+  if e.virtual then return e.begin == e.finish end
+  return copied and e.begin <= copied.begin and copied.finish <= e.finish
+end
+
+function Reader:op(e)
+  if e.to == "meta" or is_copy(e, self.copied) then return end
+  self:put(e.to == "cpu" and self.host or self:lane(e.to, e.stream), "work", e)
+end
+
+--- The picture of a list of events: {lanes = list of {name, device, spans = list of {kind, begin,
+-- finish, event}}, begin, finish (microseconds), virtual}. Kinds: "work", "to_device", "to_host",
+-- "between", "wait". The host's lane is the first; without any event the list is empty.
+function lanes.read(events)
+  local host = {name = "host", device = "cpu", spans = {}}
+  local reader = setmetatable({host = host, devices = {}, begin = math.huge, finish = -math.huge},
+    Reader)
+  local virtual = false
+  for _, e in ipairs(events) do
+    virtual = virtual or e.virtual
+    if e.kind == "copy" then
+      reader:copy(e)
+    elseif e.kind == "sync" then
+      reader:put(host, "wait", e)
+    elseif e.kind == "op" then
+      reader:op(e)
+    end
+  end
+  if reader.begin > reader.finish then return {lanes = {}, begin = 0, finish = 0} end
+  local list, order = {host}, {}
+  for device in pairs(reader.devices) do order[#order + 1] = device end
+  table.sort(order)
+  for _, device in ipairs(order) do
+    local own = reader.devices[device]
+    for i, lane in ipairs(own) do
+      lane.name = #own == 1 and device or ("%s s%d"):format(device, i)
+      list[#list + 1] = lane
+    end
+  end
+  return {lanes = list, begin = reader.begin, finish = reader.finish, virtual = virtual}
+end
+
+--- How long (microseconds) a lane was at what `is(kind)` holds for; what is inside of something
+-- else, or beside it, counts once.
+function lanes.busy(lane, is)
+  local spans = {}
+  for _, span in ipairs(lane.spans) do
+    if is(span.kind) then spans[#spans + 1] = span end
+  end
+  table.sort(spans, function(a, b) return a.begin < b.begin end)
+  local sum, last = 0, -math.huge
+  for _, span in ipairs(spans) do
+    sum = sum + math.max(0, span.finish - math.max(last, span.begin))
+    last = math.max(last, span.finish)
+  end
+  return sum
+end
+
+-- What each column of a lane shows: the kind that takes most of its time. What happened at all has
+-- at least a column, however short it was.
+local function columns_of(lane, picture, width)
+  local length = math.max(picture.finish - picture.begin, 1e-9)
+  local shares = {}
+  for i = 1, width do shares[i] = {} end
+  for _, span in ipairs(lane.spans) do
+    local first = (span.begin - picture.begin) / length * width
+    local last = (span.finish - picture.begin) / length * width
+    local from = math.min(math.floor(first), width - 1)
+    for i = from, math.max(from, math.min(math.ceil(last), width) - 1) do
+      local part = math.max(math.min(last, i + 1) - math.max(first, i), 1e-6)
+      local share = shares[i + 1]
+      share[span.kind] = (share[span.kind] or 0) + part
+    end
+  end
+  for i, share in ipairs(shares) do
+    local best = "idle"
+    for _, kind in ipairs(kinds) do
+      if (share[kind] or 0) > (share[best] or 0) + 1e-9 then best = kind end
+    end
+    shares[i] = best
+  end
+  return shares
+end
+
+local function paint_columns(columns, text, paint)
+  local parts, i = {}, 1
+  while i <= #columns do
+    local first, kind = i, columns[i]
+    while columns[i] == kind do i = i + 1 end
+    parts[#parts + 1] = paint(styles[kind], text[kind]:rep(i - first))
+  end
+  return table.concat(parts)
+end
+
+-- What the marks of a picture mean, in lines of at most `width` columns.
+local function legend_lines(picture, text, width)
+  local seen, lines = {idle = true}, {}
+  for _, lane in ipairs(picture.lanes) do
+    for _, span in ipairs(lane.spans) do seen[span.kind] = true end
+  end
+  for _, kind in ipairs(kinds) do
+    local item = seen[kind] and text[kind] .. " " .. words[kind]
+    local line = lines[#lines]
+    if item and line and texts.width(line) + 3 + texts.width(item) <= width then
+      lines[#lines] = line .. ", " .. item
+    elseif item then
+      if line then lines[#lines] = line .. "," end
+      lines[#lines + 1] = item
+    end
+  end
+  return lines
+end
+
+local function anything() return true end
+
+local function at_work(kind) return kind ~= "wait" end
+
+--- "36 µs in all; the host waited 26 µs; cuda:0 was busy 22 µs (61%)"
+function lanes.totals(picture)
+  local length = picture.finish - picture.begin
+  local parts = {plain.seconds(length * 1e-6) .. " in all"}
+  for i, lane in ipairs(picture.lanes) do
+    local busy = lanes.busy(lane, i == 1 and function(kind) return kind == "wait" end or at_work)
+    parts[#parts + 1] = ("%s %s %s (%.0f%%)"):format(i == 1 and "the host" or lane.name,
+      i == 1 and "waited" or "was busy", plain.seconds(busy * 1e-6),
+      length > 0 and busy / length * 100 or 0)
+  end
+  return table.concat(parts, "; ")
+end
+
+--- What is to be said where times are not a link's.
+lanes.note = "times are those of the host's calls; with a link, as in --emulate cuda:2,link=pcie4, "
+  .. "those of the work"
+
+--- The picture as lines of at most `width` columns. options: width, utf8, paint(style, text).
+function lanes.lines(picture, options)
+  local paint, text = options.paint, options.utf8 and marks.utf8 or marks.ascii
+  if #picture.lanes == 0 then return {} end
+  local label = 0
+  for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end
+  local width = math.max(8, options.width - label - 8) -- "  ", "[", "]", "100%"
+  local length = picture.finish - picture.begin
+  local stop = plain.seconds(length * 1e-6)
+  local lines = {(" "):rep(label + 2) .. "0" .. texts.pad(stop, width - 1, true)}
+  for i, lane in ipairs(picture.lanes) do
+    local share = length > 0 and lanes.busy(lane, anything) / length * 100 or 0
+    lines[i + 1] = ("%s [%s]%4.0f%%"):format(paint("heading", texts.pad(lane.name, label)),
+      paint_columns(columns_of(lane, picture, width), text, paint), share)
+  end
+  for _, line in ipairs(legend_lines(picture, text, options.width)) do
+    lines[#lines + 1] = paint("faint", line)
+  end
+  return lines
+end
+
+return lanes

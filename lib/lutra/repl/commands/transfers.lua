@@ -1,0 +1,94 @@
+--- :transfers, what a piece of code copies between devices and waits for.
+
+local flags = require "lutra.repl.flags"
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local transfers = {}
+
+local usage = ":transfers [--svg FILE] CODE"
+
+-- The last trace of each session, with its code: {trace, code}.
+local last = setmetatable({}, {__mode = "k"})
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
+
+local function show(seen)
+  local lanes = require "lutra.plot.lanes"
+  local picture = lanes.read(seen.trace.events)
+  local width = style.width() - 1
+  local lines = lines_of(seen.trace:table(width))
+  if #picture.lanes > 0 then
+    if #lines > 1 then lines[1] = style.paint("heading", lines[1]) end
+    for _, line in ipairs(lanes.lines(picture, {width = width, utf8 = texts.is_utf8(),
+      paint = style.paint})) do
+      lines[#lines + 1] = line
+    end
+    lines[#lines + 1] = texts.wrap(lanes.totals(picture), width, 2)
+    if not picture.virtual and #picture.lanes > 1 then
+      lines[#lines + 1] = style.paint("faint", texts.wrap(lanes.note, width, 2))
+    end
+  end
+  io.stdout:write(table.concat(lines, "\n"), "\n")
+end
+
+-- Returns true, or nil and the reason.
+local function write_svg(seen, path)
+  local lanes = require "lutra.plot.lanes"
+  local picture = lanes.read(seen.trace.events)
+  local lines = lines_of(seen.trace:table(100))
+  if #picture.lanes > 0 then lines[#lines + 1] = lanes.totals(picture) end
+  local text = require("lutra.plot.lanes_svg").text(picture, seen.code, lines)
+  local ok, why = require("lutra.repl.files").write(path, text)
+  if ok then io.stdout:write("the picture to ", path, "\n") end
+  return ok, why and "transfers: cannot write " .. why
+end
+
+-- Calls f and listens: what it returned, packed. Of code that fails, what was heard until then is
+-- shown before the error is.
+local function listen(session, f, code, path)
+  local seen = {code = code}
+  local function take(listener)
+    seen.trace = require("lutra.placement.trace").new(listener)
+    last[session] = seen
+  end
+  local listener <close> = require("lutra.placement.listener").new()
+  local after <close> = setmetatable({}, {__close = function(_, failure) -- luacheck: ignore after
+    if failure == nil then return end
+    take(listener)
+    show(seen)
+    local ok, why = true, nil
+    if path then ok, why = write_svg(seen, path) end
+    if not ok then session:complain(why) end
+  end})
+  local results = table.pack(f())
+  take(listener)
+  return results
+end
+
+--- `:transfers CODE` runs it once, as a cell: its value is shown and in _. Then each copy between
+-- devices and each wait, those of a line together; below that lanes of the host and of each stream
+-- over time, with the share of it that they were busy. On emulated devices with a link (--emulate
+-- cuda:2,link=pcie4) times are that link's, the same on every run. Without code: the last one's
+-- again. --svg FILE writes it as a picture, too.
+function transfers.transfers(session, text)
+  local values, code = flags.read("transfers", text, {["--svg"] = flags.text}, usage, true)
+  local path = values["--svg"]
+  if code:match "%S" then
+    local f, made = session:compile(code, "transfers")
+    if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+    session:results(listen(session, f, code, path), made.quiet)
+  elseif not last[session] then
+    error("transfers: no code, and nothing was run before; usage: " .. usage, 0)
+  end
+  show(last[session])
+  if not path then return end
+  local ok, why = write_svg(last[session], path)
+  if not ok then error(why, 0) end
+end
+
+return transfers
