@@ -352,6 +352,22 @@ describe("the prompt", function()
     assert.equal("1\n", result.out)
   end)
 
+  it("takes expressions between statements, as a paste of several cells gives them", function()
+    local cell = require "lutra.repl.cell"
+    local function run(text)
+      local status, code = cell.read(text, "=test")
+      assert.equal("complete", status, code)
+      return assert(load(code.body, "=test", "t", setmetatable({}, {__index = _G})))()
+    end
+    assert.equal(7, run "x = 5\nx + 1\nlocal function f(a)\n  return a + x\nend\n{x}\nf(2) -- last")
+    assert.same({5}, run "x = 5\n'a'\n\n{x}\n-- done\n")
+    assert.is_nil((run "x = 5\nx + 1\ny = 2"))
+    assert.is_nil((select(2, cell.read("x\ny = 2\n-- done", "=test"))).value_at)
+    assert.equal(4, run "'a' .. 1\n(2)\nreturn debug.getinfo(1, 'l').currentline + 1")
+    local status, message = cell.read("x = 1\nx + 1\ny = = 2\nx", "=test")
+    assert.same({"error", "test:2: syntax error near '+'"}, {status, message})
+  end)
+
   it("tells of errors with the user's lines and goes on", function()
     local result = session("local function f(x)\n  return x + q_q_q_q\nend\nf(1)\n1 + 1\n")
     assert.equal("2\n", result.out)
@@ -590,6 +606,15 @@ describe("the prompt on a terminal", function()
     [[send f(50)\r]],
     [[expect 100]],
     [[expect > ]],
+    [[send \x04]],
+  })
+
+  terminal("takes a transcript of several cells as one cell", {
+    [[expect > ]],
+    [[send \x1b[200~[1]> x = 5\n[2]> x + 1\n6\n[3]> function f(a)\n       return a * x\n     end]]
+      .. [[\n[4]> f(20)\x1b[201~\r]],
+    [[expect 100]],
+    [[expect [2]> ]],
     [[send \x04]],
   })
 

@@ -50,10 +50,34 @@ local function return_last_lines(text, load_text)
   end
 end
 
+-- What several cells are when they were pasted as one: "x\ny = 2\ny" is no Lua, as an expression is
+-- no statement. Gives the text with such expressions as statements that forget their value, and
+-- where the last one starts when it is an expression; nil when a line is neither. No line moves.
+local function with_idle_expressions(text, load_text)
+  local done, value, idle, pending = "", "", false, "" -- value: what is an expression and may be last
+  for line in (text .. "\n"):gmatch "(.-\n)" do
+    pending = pending .. line
+    local is_statement, is_code = load_text(pending), #lexer.significant(pending) > 0
+    local is_value = is_code and load_text("return " .. pending)
+    if is_code and (is_statement or is_value) then
+      done = done .. (idle and "do local _ = " .. value .. " end " or value)
+      value, idle, pending = pending, not is_statement, ""
+      if not is_value then done, value = done .. value, "" end
+    elseif is_statement then -- blanks and comments
+      value, pending = value .. pending, ""
+    end
+  end
+  if pending ~= "" then return nil end
+  return done .. value, #lexer.significant(value) > 0 and #done + 1 or nil
+end
+
+local longest_paste = 1 << 16 -- bytes of a text whose lines are tried one by one
+
 --- Reads `text` (chunk name `name`, for messages).
--- Returns "complete" with {body = text with `return` where a value is wanted, value_at = where that
--- value's expression starts in `text`, quiet = it ends in a semicolon}; "incomplete" with Lua's
--- message; or "error" with Lua's message. A cell without any code is complete and has no body.
+-- Returns "complete" with {text = the cell as statements, but for an expression at its end whose
+-- value is wanted, value_at = where in it that expression starts, or nil, body = the text that runs,
+-- quiet = it ends in a semicolon}; "incomplete" with Lua's message; or "error" with Lua's message. A
+-- cell without any code is complete and has no body.
 function cell.read(text, name)
   local function load_text(t) return load(t, name, "t") end
 
@@ -67,14 +91,23 @@ function cell.read(text, name)
 
   local expression, message_expression = load_text("return " .. text)
   if expression and tokens[1][2] ~= ";" then
-    return "complete", {body = give .. text, value_at = 1, quiet = quiet}
+    return "complete", {text = text, body = give .. text, value_at = 1, quiet = quiet}
   end
   local body, value_at = return_last_lines(text, load_text)
-  if body then return "complete", {body = body, value_at = value_at, quiet = quiet} end
+  if body then
+    return "complete", {text = text, body = body, value_at = value_at, quiet = quiet}
+  end
   local statements, message = load_text(text)
-  if statements then return "complete", {body = text, quiet = quiet} end
+  if statements then return "complete", {text = text, body = text, quiet = quiet} end
   if stops_at_end(message) or stops_at_end(message_expression) then
     return "incomplete", message
+  end
+  if text:find "\n" and #text <= longest_paste then
+    local stated, at = with_idle_expressions(text, load_text)
+    body = stated and at and stated:sub(1, at - 1) .. give .. stated:sub(at) or stated
+    if body and load_text(body) then
+      return "complete", {text = stated, body = body, value_at = at, quiet = quiet}
+    end
   end
   return "error", message
 end

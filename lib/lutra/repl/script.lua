@@ -63,6 +63,7 @@ end
 local function statements(text, gave, keeps)
   local status, code = cell.read(text, "=save")
   if status ~= "complete" then return nil end
+  text = code.text or text
   local before, value
   if code.value_at then
     if gave == 0 and loads(text) then return text end
