@@ -13,7 +13,9 @@ struct lt_UserKernel {
   char *name;
   void *function;
   int64_t shared; /* dynamic shared memory that it has been allowed */
+  lt_UserKernel *next;
 };
+static lt_UserKernel *_Atomic all; /* a list: they are nobody's, and not lost */
 
 void lt_cuda_image_free(lt_CudaImage *image) {
   free(image->symbol);
@@ -49,7 +51,8 @@ static lt_UserKernel *make(int index, const char *name, void *function) {
     free(copy);
     return lt_error_set("out of memory");
   }
-  *k = (lt_UserKernel){index, copy, function, 0};
+  *k = (lt_UserKernel){index, copy, function, 0, atomic_load(&all)};
+  while (!atomic_compare_exchange_weak(&all, &k->next, k)) continue;
   return k;
 }
 
