@@ -54,7 +54,8 @@ end
 -- no statement. Gives the text with such expressions as statements that forget their value, and
 -- where the last one starts when it is an expression; nil when a line is neither. No line moves.
 local function with_idle_expressions(text, load_text)
-  local done, value, idle, pending = "", "", false, "" -- value: what is an expression and may be last
+  local done, pending = "", ""
+  local value, idle = "", false -- an expression that may be the last; it is no statement
   for line in (text .. "\n"):gmatch "(.-\n)" do
     pending = pending .. line
     local is_statement, is_code = load_text(pending), #lexer.significant(pending) > 0
@@ -75,9 +76,9 @@ local longest_paste = 1 << 16 -- bytes of a text whose lines are tried one by on
 
 --- Reads `text` (chunk name `name`, for messages).
 -- Returns "complete" with {text = the cell as statements, but for an expression at its end whose
--- value is wanted, value_at = where in it that expression starts, or nil, body = the text that runs,
--- quiet = it ends in a semicolon}; "incomplete" with Lua's message; or "error" with Lua's message. A
--- cell without any code is complete and has no body.
+-- value is wanted, value_at = where in it that expression starts, or nil, body = the text that
+-- runs, quiet = it ends in a semicolon}; "incomplete" with Lua's message; or "error" with Lua's
+-- message. A cell without any code is complete and has no body.
 function cell.read(text, name)
   local function load_text(t) return load(t, name, "t") end
 
