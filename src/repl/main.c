@@ -33,6 +33,7 @@ struct request {
   bool no_init;
   const char *trace; // where to write a trace, or NULL
   bool lint;
+  int lesson; // to open at the prompt; 0 the next one, -1 none
   bool help, version, info, check;
   int status; // out: the exit status
 };
@@ -52,6 +53,8 @@ static const char usage[] =
     "  --lint       say what copies between devices could be saved in the script, and how\n"
     "  --trace F    write copies, waits and ops to F, for ui.perfetto.dev and chrome://tracing\n"
     "  --no-init    the prompt without init.lua\n"
+    "  --lesson [N] the prompt with a lesson, the first that is not done or lesson N; where no\n"
+    "               GPU is, with --emulate cuda:2,memory=256MiB\n"
     "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB;\n"
     "               with link=pcie4 (pcie3, pcie5, nvlink) --lint and --trace count its times\n"
     "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
@@ -72,6 +75,9 @@ static const char usage[] =
     "  LUTRA_READLINE     the library that edits lines; none for a plain prompt\n"
     "  XDG_CONFIG_HOME    lutra/init.lua there is run before the prompt (default ~/.config)\n"
     "  XDG_STATE_HOME     lutra/history there is the history (default ~/.local/state)\n"
+    "                     and lutra/lessons which lessons are done\n"
+    "  LUTRA_LESSONS      a folder of further lessons (default lutra/lessons in "
+    "XDG_CONFIG_HOME)\n"
     "  NO_COLOR           when set, no colours\n"
     "  EDITOR, PAGER      what :edit and long help are shown with\n";
 
@@ -82,6 +88,12 @@ static bool is(const char *arg, const char *option) { return strcmp(arg, option)
 // Is the argument after this option its value?
 static bool takes_value(const char *option) {
   return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace");
+}
+
+// Is the text the number of a lesson: 1 to 9999?
+static bool is_lesson(const char *text) {
+  size_t n = text ? strlen(text) : 0;
+  return n > 0 && n < 5 && strspn(text, "0123456789") == n && atoi(text) > 0;
 }
 
 // Fills in `r`; NULL, or the argument that makes no sense.
@@ -116,6 +128,10 @@ static const char *parse(struct request *r) {
       r->trace = arg[7] ? arg + 8 : r->argv[++i];
     } else if (is(arg, "--lint")) {
       r->lint = true;
+    } else if (is(arg, "--lesson")) { // argv ends with NULL
+      r->lesson = is_lesson(r->argv[i + 1]) ? atoi(r->argv[++i]) : 0;
+    } else if (strncmp(arg, "--lesson=", 9) == 0 && is_lesson(arg + 9)) {
+      r->lesson = atoi(arg + 9);
     } else if (is(arg, "--info")) {
       r->info = true;
     } else {
@@ -123,6 +139,7 @@ static const char *parse(struct request *r) {
     }
   }
   r->script = i;
+  if (r->lesson >= 0) r->interactive = true;
   return r->check && i == r->argc ? "--check" : NULL;
 }
 
@@ -354,7 +371,7 @@ static bool run_script(lua_State *L, struct request *r) {
 // ---- the prompt and the reports
 
 // Pushes what the Lua half is told: script, files (it and what follows), codes, no_init, lint,
-// trace.
+// lesson, trace.
 static void push_options(lua_State *L, const struct request *r) {
   lua_newtable(L);
   if (r->script < r->argc && !is(r->argv[r->script], "-")) {
@@ -373,6 +390,10 @@ static void push_options(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "no_init");
   lua_pushboolean(L, r->lint);
   lua_setfield(L, -2, "lint");
+  if (r->lesson >= 0) {
+    lua_pushinteger(L, r->lesson);
+    lua_setfield(L, -2, "lesson");
+  }
   lua_pushstring(L, r->trace);
   lua_setfield(L, -2, "trace");
 }
@@ -460,6 +481,12 @@ static int serve(lua_State *L) {
   return 0;
 }
 
+// Has the system a driver of NVIDIA's (dxg: that of Windows, for Linux inside it)? Asking the
+// driver itself would be too late for emulation, which is chosen before.
+static bool has_gpu(void) {
+  return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
 static int refuse(const char *arg) {
   const char *what = takes_value(arg)     ? "nothing after"
                      : is(arg, "--check") ? "no file after"
@@ -489,12 +516,14 @@ static void wait_briefly(char **argv) {
 
 int main(int argc, char **argv) {
   wait_briefly(argv);
-  struct request r = {.argc = argc, .argv = argv, .status = status_ok};
+  struct request r = {.argc = argc, .argv = argv, .lesson = -1, .status = status_ok};
   const char *wrong = parse(&r);
   if (wrong) return refuse(wrong);
   if (r.help) return fputs(usage, stdout) < 0 ? status_failed : status_ok;
   if (r.version)
     return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
+  if (r.lesson >= 0 && !r.emulate && !getenv("LUTRA_EMULATE") && !has_gpu())
+    r.emulate = "cuda:2,memory=256MiB";
   if (r.emulate && !lt_device_emulate(r.emulate)) {
     fprintf(stderr, "lutra: %s\n", lt_error());
     return status_usage;

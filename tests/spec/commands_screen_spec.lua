@@ -44,7 +44,9 @@ local steps = {
   {"load", ":load w.st", "loaded 2 tensors in "},
   {"cd", ":cd /", "/"},
   {"pwd", ":pwd", "/"},
-  {"lesson", ":lesson", "reserved for them."},
+  {"lesson", ":lesson list", "Place it"},
+  {"check", ":check", "check: no lesson is open"},
+  {"hint", ":hint", "hint: no lesson is open"},
   {"reset", ":reset", "forgot "},
   {"quit", ":quit", nil},
 }

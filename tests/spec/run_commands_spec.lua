@@ -344,9 +344,6 @@ describe("init.lua", function()
   end)
 end)
 
-describe(":lesson", function()
-  it("is reserved", function() has(session(":lesson\n").out, "later version") end)
-end)
 
 for _, columns in ipairs {40, 120} do
   describe(("at %d columns"):format(columns), function()

@@ -47,7 +47,7 @@ describe("the exit status", function()
   end)
 
   it("is 2 for arguments that make no sense", function()
-    for _, wrong in ipairs {"-l", "--check", "--emulate", "-z", "--lesson"} do
+    for _, wrong in ipairs {"-l", "--check", "--emulate", "-z", "--lessons", "--lesson=x"} do
       local result = run(wrong)
       assert.equal(2, result.status, wrong)
       has(result.err, wrong)

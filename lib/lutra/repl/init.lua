@@ -78,8 +78,17 @@ local function turns(self)
   return failures == 0
 end
 
+-- Opens what --lesson asks for: a number, or 0 for the first that is not done.
+local function open_lesson(self, number)
+  self:guard(function()
+    local lesson = require "lutra.repl.lesson"
+    if number == 0 then lesson.open_first(self) else lesson.open(self, number) end
+  end)
+end
+
 --- Runs the prompt until its end. options.codes: a list of {text, name} to run first; then
--- options.script, a file; options.no_init: without init.lua. Returns the exit status.
+-- options.script, a file; options.no_init: without init.lua; options.lesson: a lesson to open, 0
+-- for the next. Returns the exit status.
 function repl.run(options)
   globals.install()
   local self = session.new()
@@ -94,6 +103,7 @@ function repl.run(options)
   if run_codes(self, options.codes or {}) and options.script then
     self:run_file(options.script, table.unpack(_G.arg))
   end
+  if options.lesson then open_lesson(self, options.lesson) end
   local well = turns(self)
   io.stdout:flush()
   return well and 0 or 1

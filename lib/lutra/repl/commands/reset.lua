@@ -1,4 +1,4 @@
---- :reset, a session as it was when it began; and :lesson, which is a name only so far.
+--- :reset, a session as it was when it began.
 
 local reset = {}
 
@@ -25,11 +25,6 @@ function reset.reset(session, text)
   session:restore_globals()
   free_devices()
   io.stdout:write(("forgot %d variable%s\n"):format(count, count == 1 and "" or "s"))
-end
-
---- The name is reserved.
-function reset.lesson()
-  io.stdout:write "Lessons come with a later version; the name is reserved for them.\n"
 end
 
 return reset

@@ -1,0 +1,63 @@
+--- Which lessons are done, and which one was open last: kept in $XDG_STATE_HOME/lutra/lessons.
+--
+-- The file is text, a line each: "done NAME" or "open NAME". It is replaced as a whole, so that it
+-- is the old one or the new one. One that makes no sense is told of once and started anew.
+
+local files = require "lutra.repl.files"
+local host = require "lutra.repl.host"
+
+local progress = {}
+
+--- Where the file would be; nil without a home folder.
+function progress.path()
+  local state = os.getenv "XDG_STATE_HOME"
+  if state and state:sub(1, 1) == "/" then return state .. "/lutra/lessons" end
+  local home = os.getenv "HOME"
+  return home and home:sub(1, 1) == "/" and home .. "/.local/state/lutra/lessons" or nil
+end
+
+-- Text of the file -> {done = {[name] = true}, open = name}; or nil and the line that is none.
+local function read(text)
+  local state = {done = {}}
+  for line in text:gmatch "[^\n]+" do
+    local word, name = line:match "^(%l+) ([%w_.-]+)$"
+    if word == "done" then
+      state.done[name] = true
+    elseif word == "open" then
+      state.open = name
+    else
+      return nil, #line > 40 and line:sub(1, 40) .. ".." or line
+    end
+  end
+  return state
+end
+
+--- What was kept, {done = {[name] = true}, open = name or nil}, and a note for the user or nil.
+function progress.load()
+  local path = progress.path()
+  if not path then return {done = {}} end
+  local text, why, code = files.read(path)
+  if not text then
+    if code == files.missing then return {done = {}} end
+    return {done = {}}, "the record of lessons cannot be read, it starts anew: " .. why
+  end
+  local state, wrong = read(text)
+  if state then return state end
+  return {done = {}}, ("the record of lessons in %s makes no sense at %q; it starts anew"):format(
+    path, wrong)
+end
+
+--- Keeps it. Returns true, or nil and why not.
+function progress.save(state)
+  local path = progress.path()
+  if not path then return nil, "there is no home folder" end
+  local lines = {}
+  for name in pairs(state.done) do lines[#lines + 1] = "done " .. name end
+  table.sort(lines)
+  if state.open then lines[#lines + 1] = "open " .. state.open end
+  local made, reason = host.append(path, "") -- and the folders above it
+  if not made then return nil, reason end
+  return files.write(path, table.concat(lines, "\n") .. "\n")
+end
+
+return progress

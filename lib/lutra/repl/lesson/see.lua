@@ -1,0 +1,72 @@
+--- What a lesson's checker looks with: it calls the user's function and says what it did.
+--
+-- Each function may raise an error: its text is then what :check prints.
+
+local texts = require "lutra.plot.texts"
+
+local see = {}
+
+--- The user's function of that name.
+function see.func(env, name)
+  local f = env[name]
+  if type(f) ~= "function" then
+    error(('there is no function "%s" any more, it is a %s; :lesson enters it again'):format(name,
+      type(f)), 0)
+  end
+  return f
+end
+
+--- The tensor that a function gave; `what` is its name for the message.
+function see.tensor(value, what)
+  if not require("lutra").is_tensor(value) then
+    error(("%s gives a %s, it is to give a tensor; is there a return?"):format(what, type(value)),
+      0)
+  end
+  return value
+end
+
+--- How many events of a trace pass `test`, and by which lines: 3, "cell[2]:4 (3 times)".
+function see.count(trace, test)
+  local count, by_line, order = 0, {}, {}
+  for _, e in ipairs(trace.events) do
+    if test(e) then
+      local where = e.where or "?"
+      count = count + 1
+      if not by_line[where] then order[#order + 1] = where end
+      by_line[where] = (by_line[where] or 0) + 1
+    end
+  end
+  for i, where in ipairs(order) do
+    local n = by_line[where]
+    order[i] = n == 1 and where or ("%s (%d times)"):format(where, n)
+  end
+  return count, table.concat(order, ", ")
+end
+
+--- Tests for see.count: a copy; one to the host; one to a device; one that the host waited for.
+function see.copy(e) return e.kind == "copy" end
+function see.home(e) return e.kind == "copy" and e.to == "cpu" end
+function see.out(e) return e.kind == "copy" and e.from == "cpu" end
+function see.waited(e) return e.kind == "sync" or e.kind == "copy" and e.blocking end
+
+--- The most memory that tensors of a device held at once while f(...) ran, beyond what was held
+-- before; then f's results.
+function see.peak(device, f, ...)
+  local accelerator = require "lutra.accelerator"
+  collectgarbage()
+  collectgarbage()
+  accelerator.reset_peak_memory_stats(device)
+  local before = accelerator.memory_allocated(device)
+  local results = table.pack(f(...))
+  return accelerator.max_memory_allocated(device) - before,
+    table.unpack(results, 1, results.n)
+end
+
+--- 268435456 -> "256.0 MiB"; 3, "copy" -> "3 copies".
+see.bytes = texts.bytes
+
+function see.times(n) return n == 1 and "once" or n == 2 and "twice" or n .. " times" end
+
+function see.copies(n) return n == 1 and "1 copy" or n .. " copies" end
+
+return see
