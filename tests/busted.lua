@@ -8,9 +8,11 @@ package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;" .. root .. "/
   .. package.path
 package.cpath = build .. "/lib/?.so;" .. package.cpath
 
--- busted gives each spec file the packages that were loaded before it: one Lutra for all of them.
+-- busted gives each spec file the packages that were loaded before it: one Lutra for all of them,
+-- with its libraries, or lt.nn and require "lutra.nn" would differ in the second file.
 -- LUTRA_TEST_DEVICE names the device where their tensors are made, unless a spec says otherwise.
 local lt = require "lutra"
+for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 local device = os.getenv "LUTRA_TEST_DEVICE"
 if device then lt.set_default_device(device) end
 
