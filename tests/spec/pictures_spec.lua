@@ -2,6 +2,7 @@
 
 local devices = require "device_support"
 local lanes = require "lutra.plot.lanes"
+local memory_map = require "lutra.plot.memory_map"
 local program = require "program_support"
 local screen = require "screen_support"
 
@@ -142,6 +143,83 @@ describe("lanes", function()
   end)
 end)
 
+-- Two segments: 100 bytes with 40 in use and 10 that wait for a stream; 20, all cached.
+local segments = memory_map.read{
+  {total_size = 100, segment_type = "large", blocks = {
+    {size = 40, state = "active_allocated", where = "t.lua:3"}, {size = 30, state = "inactive"},
+    {size = 10, state = "active_awaiting_free"}, {size = 20, state = "inactive"}}},
+  {total_size = 20, segment_type = "small", blocks = {{size = 20, state = "inactive"}}},
+}
+
+describe("the blocks of an allocator", function()
+  local letters = {used = "#", part = "+", cached = ".", edge = "|"}
+  local function row(list, width)
+    local columns = memory_map.columns(list, width)
+    for i, kind in ipairs(columns) do columns[i] = letters[kind] end
+    return table.concat(columns)
+  end
+
+  it("are summed up", function()
+    local sum = memory_map.summary(segments)
+    assert.same({2, 50, 70, 3, 30}, {sum.segments, sum.used, sum.cached, sum.blocks, sum.largest})
+    assert.is_true(math.abs(sum.fragmentation - 4 / 7) < 1e-12) -- 30 of 70 are in one piece
+    assert.is_nil(memory_map.summary{}.fragmentation)
+  end)
+
+  it("are columns by their sizes, segment by segment", function()
+    assert.equal("####...#..|..", row(segments, 13))
+    assert.equal("##.+.|.", row(segments, 7))
+    assert.equal("#+.", row(segments, 3)) -- 40 of 40, 10 of 40, none: no room for edges
+  end)
+
+  it("have at least a column for a segment", function()
+    local tiny = {size = 1, blocks = {{size = 1, used = true}}}
+    assert.equal(".........|#", row({{size = 1e6, blocks = {{size = 1e6}}}, tiny}, 11))
+    local many = {}
+    for i = 1, 100 do many[i] = tiny end
+    assert.equal(("#"):rep(20), row(many, 20))
+  end)
+
+  test("are a part of :devices", function()
+    local out, err = look({"a = lt.zeros{1024, 1024, device = 'cuda:0'}",
+      "b = lt.zeros{1024, 1024, device = 'cuda:0'}", "a = nil collectgarbage()", ":devices",
+      "b = nil collectgarbage() lt.cuda.empty_cache()", ":devices"},
+      {arguments = "--emulate cuda:1,memory=256MiB", locale = "C"})
+    assert.equal("", err)
+    local first, second = out:match "(cpu.*others, %. free.*)(cpu.*)"
+    -- 20 MiB: 4 cached, 4 in use, 12 cached
+    assert.truthy(first:find("\n  [" .. ("."):rep(8) .. ("#"):rep(8) .. ("."):rep(24) .. "]\n", 1,
+      true), first)
+    assert.truthy(first:find("  1 segment, cached 16.0 MiB in 2 blocks, largest 12.0 MiB: "
+      .. "fragmentation 25%", 1, true), first)
+    assert.truthy(first:find("blocks: # in use, + in part, . cached, | between segments", 1, true))
+    assert.is_nil(second:find "fragmentation")
+    assert.is_nil(second:find "blocks:")
+  end)
+
+  test("are a part of its SVG", function()
+    local path = os.tmpname()
+    local out, err = look({"a = lt.zeros{1024, 1024, device = 'cuda:0'}", ":set width 40",
+      ":devices --svg " .. path, ":devices"})
+    assert.equal("", err)
+    local text = read_file(path)
+    os.remove(path)
+    assert.is_true(is_closed(text), text)
+    -- 4 MiB of 20 MiB of 720 points
+    assert.truthy(text:find('width="144.00" height="22.00" fill="#3b6ea8"><title>4.0 MiB, in use, '
+      .. "{1024, 1024}, cell[1]:1, segment for large blocks</title>", 1, true), text)
+    assert.truthy(text:find("cuda:1", 1, true))
+    assert.truthy(out:find("the picture to " .. path, 1, true))
+    assert.is_true(widest(out:match "\ncpu.*") <= 39, out)
+  end)
+
+  it("are refused where the words or the file make no sense", function()
+    local _, err = look({":devices all", ":devices --svg /nowhere/x.svg"}, {arguments = ""})
+    assert.truthy(err:find('devices: what is "all"? usage: :devices [--svg FILE]', 1, true), err)
+    assert.truthy(err:find("devices: cannot write /nowhere/x.svg: ", 1, true), err)
+  end)
+end)
+
 local link = {arguments = "--emulate cuda:2,link=pcie4"}
 
 describe(":transfers", function()
@@ -228,6 +306,10 @@ describe(":transfers", function()
       end
       local colored = s:text(true)
       assert.truthy(colored:find "\27%[[%d;:]*35m→", colored)
+      s:enter ":devices"
+      s:expect "fragmentation"
+      s:expect "between segments"
+      assert.truthy(s:text():find("█▄·", 1, true), s:text())
     end)
   end
 end)

@@ -167,21 +167,14 @@ end
 
 -- What the marks of a picture mean, in lines of at most `width` columns.
 local function legend_lines(picture, text, width)
-  local seen, lines = {idle = true}, {}
+  local seen, list = {idle = true}, {}
   for _, lane in ipairs(picture.lanes) do
     for _, span in ipairs(lane.spans) do seen[span.kind] = true end
   end
   for _, kind in ipairs(kinds) do
-    local item = seen[kind] and text[kind] .. " " .. words[kind]
-    local line = lines[#lines]
-    if item and line and texts.width(line) + 3 + texts.width(item) <= width then
-      lines[#lines] = line .. ", " .. item
-    elseif item then
-      if line then lines[#lines] = line .. "," end
-      lines[#lines + 1] = item
-    end
+    if seen[kind] then list[#list + 1] = text[kind] .. " " .. words[kind] end
   end
-  return lines
+  return texts.items(list, width)
 end
 
 local function anything() return true end

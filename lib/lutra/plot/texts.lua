@@ -74,6 +74,21 @@ function texts.wrap(text, width, indent)
   return table.concat(lines, "\n" .. (" "):rep(indent))
 end
 
+--- "one, two, three" in lines of at most `width` columns, none of the items broken.
+function texts.items(list, width)
+  local lines = {}
+  for i, item in ipairs(list) do
+    if i < #list then item = item .. "," end
+    local line = lines[#lines]
+    if line and texts.width(line) + 1 + texts.width(item) <= width then
+      lines[#lines] = line .. " " .. item
+    else
+      lines[#lines + 1] = item
+    end
+  end
+  return lines
+end
+
 -- ---- tables
 
 local function widest(cells)

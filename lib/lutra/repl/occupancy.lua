@@ -51,6 +51,7 @@ local function ask(device)
     title = properties.name, emulated = properties.emulated, total = total, free = free,
     allocated = (c.memory_stat(device, "allocated_bytes")),
     reserved = (c.memory_stat(device, "reserved_bytes")), requested = requested,
+    segments = require("lutra.plot.memory_map").read(c.memory_snapshot(device)),
   }
 end
 
@@ -72,7 +73,8 @@ local function cpu_entry(lives, elsewhere)
 end
 
 --- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
--- {name, bytes, storages}, other (bytes), why (it could not be asked)}: cpu, accelerators, meta.
+-- {name, bytes, storages}, other (bytes), segments (lutra.plot.memory_map; of accelerators), why
+-- (it could not be asked)}: cpu, accelerators, meta.
 -- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
 -- one is.
 function occupancy.collect(session)

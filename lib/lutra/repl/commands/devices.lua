@@ -1,5 +1,7 @@
 --- :devices, each device with what lives there and how full it is.
 
+local flags = require "lutra.repl.flags"
+local memory_map = require "lutra.plot.memory_map"
 local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
 local texts = require "lutra.plot.texts"
@@ -25,20 +27,53 @@ local function bar(shares, whole, width)
   return "[" .. table.concat(parts) .. text[#text]:rep(left) .. "]"
 end
 
-local function fullness(entry)
+-- A bar of the allocator's blocks: in use, some of both, cached, where a segment ends.
+local block_marks = {
+  utf8 = {used = "█", part = "▄", cached = "·", edge = "│"},
+  ascii = {used = "#", part = "+", cached = ".", edge = "|"},
+}
+
+-- Bytes in tensors, cached, and of other programs; nil where a device cannot be full.
+local function shares(entry)
   if not entry.total then return nil end
   local reserved = entry.reserved or entry.allocated
   local cached = math.max(0, reserved - entry.allocated)
   local used = entry.free and entry.total - entry.free or reserved
-  return bar({entry.allocated, cached, math.max(0, used - reserved)}, entry.total,
-    math.min(40, style.width() - 6))
+  return {entry.allocated, cached, math.max(0, used - reserved)}
+end
+
+local function bar_width() return math.min(40, style.width() - 6) end
+
+-- " Emulated GPU", behind the device's name.
+local function title_of(entry)
+  local title = entry.title and entry.title ~= "" and " " .. entry.title or ""
+  if entry.emulated and not title:find "mulated" then title = title .. " (emulated)" end
+  return title
 end
 
 local function heading(entry)
-  local title = entry.title and entry.title ~= "" and " " .. entry.title or ""
-  if entry.emulated and not title:find "mulated" then title = title .. " (emulated)" end
   return style.paint("heading", entry.device)
-    .. texts.cut(title, style.width() - #entry.device - 1)
+    .. texts.cut(title_of(entry), style.width() - #entry.device - 1)
+end
+
+local function has_blocks(entry) return entry.segments ~= nil and #entry.segments > 0 end
+
+-- The blocks of the allocator, an accelerator's that has any.
+local function block_bar(entry)
+  local text = texts.is_utf8() and block_marks.utf8 or block_marks.ascii
+  local parts = {}
+  for i, kind in ipairs(memory_map.columns(entry.segments, bar_width())) do
+    parts[i] = text[kind]
+  end
+  return "[" .. table.concat(parts) .. "]"
+end
+
+local function cache_text(entry)
+  local sum = memory_map.summary(entry.segments)
+  if sum.cached == 0 then return texts.plural(sum.segments, "segment") .. ", nothing cached" end
+  return ("%s, cached %s in %s, largest %s: fragmentation %.0f%%"):format(
+    texts.plural(sum.segments, "segment"), texts.bytes(sum.cached),
+    texts.plural(sum.blocks, "block"), texts.bytes(sum.largest), 100 * sum.fragmentation)
 end
 
 local function numbers(entry)
@@ -46,8 +81,10 @@ local function numbers(entry)
   if entry.reserved then parts[#parts + 1] = texts.bytes(entry.reserved) .. " reserved" end
   if entry.free then parts[#parts + 1] = texts.bytes(entry.free) .. " free" end
   if entry.total then parts[#parts + 1] = texts.bytes(entry.total) .. " in all" end
-  return "  " .. texts.wrap(table.concat(parts, ", "), style.width() - 1, 2)
+  return table.concat(parts, ", ")
 end
+
+local function indented(text) return "  " .. texts.wrap(text, style.width() - 1, 2) end
 
 -- The variables of a device, largest first, and what else there is.
 local function tenants(entry)
@@ -81,8 +118,13 @@ local function draw(entry)
       texts.wrap("cannot be asked: " .. entry.why, style.width() - 1, 2))
     return table.concat(lines, "\n")
   end
-  lines[#lines + 1] = entry.total and "  " .. fullness(entry) or nil
-  if entry.allocated then lines[#lines + 1] = numbers(entry) end
+  local filled = shares(entry)
+  lines[#lines + 1] = filled and "  " .. bar(filled, entry.total, bar_width()) or nil
+  if entry.allocated then lines[#lines + 1] = indented(numbers(entry)) end
+  if has_blocks(entry) then
+    lines[#lines + 1] = "  " .. block_bar(entry)
+    lines[#lines + 1] = indented(cache_text(entry))
+  end
   local rows = tenants(entry)
   local listed = #rows > 0 and texts.table(tenant_columns, rows, style.width() - 5) or {}
   for i = 2, #listed do lines[#lines + 1] = "    " .. listed[i] end
@@ -99,19 +141,61 @@ local function missing_text(list)
   return table.concat(lines, "\n")
 end
 
-local function legend()
+local function legend(list)
   local m = texts.is_utf8() and marks.utf8 or marks.ascii
-  return ("%s tensors, %s cached, %s others, %s free"):format(table.unpack(m))
+  local lines = {("%s tensors, %s cached, %s others, %s free"):format(table.unpack(m))}
+  for _, entry in ipairs(list) do
+    if has_blocks(entry) then
+      local b = texts.is_utf8() and block_marks.utf8 or block_marks.ascii
+      table.move(texts.items({"blocks: " .. b.used .. " in use", b.part .. " in part",
+        b.cached .. " cached", b.edge .. " between segments"}, style.width() - 1), 1, 4, 2, lines)
+      break
+    end
+  end
+  for i, line in ipairs(lines) do lines[i] = style.paint("faint", line) end
+  return table.concat(lines, "\n")
 end
 
+-- What a picture of a device is made of.
+local function drawing(entry)
+  local made = {title = entry.device .. title_of(entry), total = entry.total,
+    shares = not entry.why and shares(entry) or nil, segments = entry.segments,
+    numbers = {entry.allocated and numbers(entry)}, lines = {}}
+  if entry.why then made.numbers = {"cannot be asked: " .. entry.why:match "[^\n]*"} end
+  if has_blocks(entry) then made.lines[1] = cache_text(entry) end
+  local rows = tenants(entry)
+  local listed = #rows > 0 and texts.table(tenant_columns, rows, 90) or {}
+  for i = 2, #listed do made.lines[#made.lines + 1] = "  " .. listed[i] end
+  return made
+end
+
+local function write_svg(list, path)
+  local drawings = {}
+  for i, entry in ipairs(list) do drawings[i] = drawing(entry) end
+  local picture = require("lutra.plot.devices_svg").text(drawings)
+  local ok, why = require("lutra.repl.files").write(path, picture)
+  if not ok then error("devices: cannot write " .. why, 0) end
+  io.stdout:write("the picture to ", path, "\n")
+end
+
+local usage = ":devices [--svg FILE]"
+
 --- Each bar is a device's memory: what tensors hold, what the allocator keeps for later ones, what
--- other programs hold, what is free. Below it stand the variables, the largest first, and the
--- tensors that no variable holds. Looking sets up the driver of an accelerator.
-function devices.devices(session)
+-- other programs hold, what is free. The second bar of an accelerator is what the allocator holds,
+-- block by block: what is cached in pieces cannot become one large tensor, so fragmentation is the
+-- share of it that is not in the largest block. Below stand the variables, the largest first, and
+-- the tensors that no variable holds. Looking sets up the driver of an accelerator. --svg FILE
+-- writes a picture instead.
+function devices.devices(session, text)
+  local values, rest = flags.read("devices", text, {["--svg"] = flags.text}, usage, true)
+  if rest:match "%S" then
+    error(("devices: what is \"%s\"? usage: %s"):format(rest, usage), 0)
+  end
   local list = occupancy.collect(session)
+  if values["--svg"] then return write_svg(list, values["--svg"]) end
   for _, entry in ipairs(list) do io.stdout:write(draw(entry), "\n") end
   if not list.accelerated then io.stdout:write(missing_text(list), "\n") end
-  io.stdout:write(style.paint("faint", legend()), "\n")
+  io.stdout:write(legend(list), "\n")
 end
 
 return devices
