@@ -80,7 +80,7 @@ local function recorded(self)
       end
     end
     ctx:save_for_backward(table.unpack(tensors))
-    return fused.run(self, fused.prepare(self, values), values)
+    return fused.run(fused.prepare(self, values))
   end
   function op.backward(ctx, g)
     local tensors, values, next_tensor = {ctx:saved()}, {}, 1
@@ -116,7 +116,7 @@ function run(self, values)
   if job and wants_gradient(values) then
     return (recorded(self)(table.unpack(values, 1, #self.names)))
   elseif job then
-    return fused.run(self, job, values)
+    return fused.run(job)
   end
   local by_name = {}
   for i, name in ipairs(self.names) do by_name[name] = values[i] end

@@ -377,6 +377,21 @@ static int kernel_launch(lua_State *L) {
   return 1;
 }
 
+/* _same_layout(...): are the tensors among the values contiguous and of one shape? */
+static int same_layout(lua_State *L) {
+  const lt_Tensor *first = NULL;
+  bool same = true;
+  for (int i = 1, n = lua_gettop(L); same && i <= n; i++) {
+    const lt_Tensor *t = lt_lua_to_tensor(L, i);
+    if (!t) continue;
+    if (!first) first = t;
+    same =
+        lt_tensor_is_contiguous(t) && lt_shape_equal(t->ndim, t->shape, first->ndim, first->shape);
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
 void lt_lua_open_kernel(lua_State *L, int functions, int methods) {
   static const luaL_Reg own[] = {{"build", kernel_build}, {"launch", kernel_launch}, {NULL, NULL}};
   (void)methods;
@@ -388,5 +403,7 @@ void lt_lua_open_kernel(lua_State *L, int functions, int methods) {
   lua_pushvalue(L, functions);
   lt_lua_function(L, kernel_new);
   lua_setfield(L, -2, "_kernel");
+  lt_lua_function(L, same_layout);
+  lua_setfield(L, -2, "_same_layout");
   lua_pop(L, 1);
 }

@@ -61,47 +61,60 @@ local function result_kind(self, arguments)
   return last ~= "number" and last or nil, kinds
 end
 
--- The arguments' kinds: name -> "real", "test", "number"; their common device and float dtype; and
--- a key. nil where they are not of one kind.
-local function classify(self, values)
-  local kinds, key, device, dtype = {}, {}, nil, nil
+-- Places of the names that the expression has.
+local function places_of(self)
+  if self._places then return self._places end
+  local places = {}
   for i, name in ipairs(self.names) do
-    local x = values[i]
-    if not self._used[name] then
-      key[i] = "-"
-    elseif core.is_tensor(x) then
+    if self._used[name] then places[#places + 1] = i end
+  end
+  self._places = places
+  return places
+end
+
+-- A letter for each value's kind ("rtn"), the float dtype and the device that the tensors have in
+-- common, and the first tensor of that dtype; nil where they have none.
+local function classify(places, values)
+  local key, device, dtype, first = "", nil, nil, nil
+  for k = 1, #places do
+    local x = values[places[k]]
+    if type(x) == "number" then
+      key = key .. "n"
+    else
       local own, where = x.dtype, x.device
       if device and device ~= where then return nil end
       device = where
       if own == "bool" then
-        kinds[name], key[i] = "test", "t"
+        key = key .. "t"
       elseif TYPES[own] and (dtype or own) == own then
-        dtype, kinds[name], key[i] = own, "real", "r"
+        key, dtype, first = key .. "r", own, first or x
       else
         return nil
       end
-    else
-      kinds[name], key[i] = "number", "n"
     end
   end
   if not dtype or device:sub(1, 4) ~= "cuda" then return nil end
-  return kinds, dtype, device, table.concat(key) .. dtype
+  return key, dtype, device, first
 end
 
--- What is known of arguments of one kind: {kinds, dtype, result, count of tensors}; false: they do
+local KINDS = {r = "real", t = "test", n = "number"}
+
+-- What is known of values of one kind: {kinds, dtype, result, node_kinds, kernels}; false: they do
 -- not fit.
-local function plan_for(self, values)
-  local kinds, dtype, device, key = classify(self, values)
-  if not kinds then return nil end
+local function make_plan(self, key, dtype)
+  local kinds = {}
+  for k, place in ipairs(places_of(self)) do kinds[self.names[place]] = KINDS[key:sub(k, k)] end
+  local result, node_kinds = result_kind(self, kinds)
+  return result and {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds,
+    kernels = {}, out = {dtype = result == "test" and "bool" or dtype}} or false
+end
+
+local function plan_for(self, key, dtype)
   self._plans = self._plans or {}
-  local plan = self._plans[key]
-  if plan == nil then
-    local result, node_kinds = result_kind(self, kinds)
-    plan = result and {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds,
-      kernels = {}} or false
-    self._plans[key] = plan
-  end
-  return plan or nil, device
+  local by_dtype = self._plans[key] or {}
+  self._plans[key] = by_dtype
+  if by_dtype[dtype] == nil then by_dtype[dtype] = make_plan(self, key, dtype) end
+  return by_dtype[dtype]
 end
 
 -- The kernel's text ---------------------------------------------------------------------
@@ -232,22 +245,6 @@ local function broadcast(tensors)
   return shape
 end
 
-local function same_shape(a, b)
-  if #a ~= #b then return false end
-  for d = 1, #a do
-    if a[d] ~= b[d] then return false end
-  end
-  return true
-end
-
--- Do all lie as a new tensor of the shape does?
-local function are_flat(tensors, shape)
-  for _, t in ipairs(tensors) do
-    if not (t:is_contiguous() and same_shape(t.shape, shape)) then return false end
-  end
-  return true
-end
-
 -- Strides of t for the shape: 0 where it is repeated.
 local function strides_for(t, shape)
   local own, strides, out = t.shape, t:stride(), {}
@@ -283,15 +280,6 @@ end
 
 -- Running ----------------------------------------------------------------------------------
 
-local function tensors_of(self, plan, values)
-  local list = {}
-  for i, name in ipairs(self.names) do
-    local kind = plan.kinds[name]
-    if kind == "real" or kind == "test" then list[#list + 1] = values[i] end
-  end
-  return list
-end
-
 -- Is a failure to compile about what is not installed, so that ops must do?
 local function is_missing(message)
   return message:find("on this machine", 1, true) or message:find("cuda_fp16.h", 1, true)
@@ -311,43 +299,50 @@ local function kernel_for(self, plan, rank)
   return made
 end
 
--- What a launch needs beside the values: {shape, rank, extra}; nil where it cannot be.
-local function layout_of(self, plan, values)
-  local tensors = tensors_of(self, plan, values)
+-- For tensors that do not lie as one: the result's shape, the number of dimensions to go through,
+-- and their sizes and strides; nil where there is none.
+local function layout_of(self, plan, given)
+  local tensors = {}
+  for k, place in ipairs(places_of(self)) do
+    if plan.kinds[self.names[place]] ~= "number" then tensors[#tensors + 1] = given[k + 1] end
+  end
   local shape = broadcast(tensors)
   if not shape then return nil end
-  if are_flat(tensors, shape) then return {shape = shape, rank = 0} end
   local sizes, strides = collapse(tensors, shape)
-  local extra = table.move(sizes, 1, #sizes, 1, {})
-  for i = 1, #tensors do table.move(strides[i], 1, #sizes, #extra + 1, extra) end
+  local rank, extra = #sizes, sizes
+  for i = 1, #tensors do table.move(strides[i], 1, rank, #extra + 1, extra) end
   if #extra + #self.names > MOST_PARAMETERS then return nil end
-  return {shape = shape, rank = #sizes, extra = extra}
+  return shape, rank, extra
 end
 
---- How a kernel computes these values: {kernel, shape, dtype, device, extra}; nil: it does not.
+--- How a kernel computes these values: {kernel, given, ...}; nil: it does not.
 function fused.prepare(self, values)
   if unavailable then return nil end
-  local plan, device = plan_for(self, values)
-  local layout = plan and layout_of(self, plan, values)
-  local kernel = layout and kernel_for(self, plan, layout.rank)
-  if not kernel then return nil end
-  return {
-    kernel = kernel, shape = layout.shape, extra = layout.extra or {}, device = device,
-    dtype = plan.result == "test" and "bool" or plan.dtype,
-  }
+  local places = places_of(self)
+  local key, dtype, device, first = classify(places, values)
+  local plan = key and plan_for(self, key, dtype)
+  if not plan then return nil end
+  local given = {false} -- the result comes first
+  for k = 1, #places do given[k + 1] = values[places[k]] end
+  local shape, rank, extra = nil, 0, nil
+  if not core._same_layout(table.unpack(given, 2)) then
+    shape, rank, extra = layout_of(self, plan, given)
+    if not shape then return nil end
+  end
+  local kernel = kernel_for(self, plan, rank)
+  return kernel and {kernel = kernel, given = given, plan = plan, device = device, like = first,
+    shape = shape, extra = extra}
 end
 
 --- Computes them.
-function fused.run(self, job, values)
-  local out = core.empty(job.shape, {device = job.device, dtype = job.dtype})
+function fused.run(job)
+  local given, extra = job.given, job.extra
+  local out = not job.shape and core.empty_like(job.like, job.plan.out)
+    or core.empty(job.shape, {device = job.device, dtype = job.plan.out.dtype})
   local n = out:numel()
   if n == 0 then return out end
-  local given = {out}
-  for i, name in ipairs(self.names) do
-    if self._used[name] then given[#given + 1] = values[i] end
-  end
-  given[#given + 1] = n
-  table.move(job.extra, 1, #job.extra, #given + 1, given)
+  given[1], given[#given + 1] = out, n
+  if extra then table.move(extra, 1, #extra, #given + 1, given) end
   job.kernel({(n + THREADS - 1) // THREADS, THREADS}, table.unpack(given))
   return out
 end
