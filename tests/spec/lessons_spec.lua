@@ -170,6 +170,14 @@ describe("a teacher's lesson", function()
       "done: twice(21) is 42")
   end)
 
+  it("is what docs/lessons.md shows", function()
+    local text = read(root .. "docs/lessons.md"):match "```lua\n(.-)```"
+    own(text)
+    local mended = "function twice(x) return x * 2 end\n:check\n"
+    local result = run((":lesson %d\n:check\n"):format(count() + 1) .. mended)
+    has(result.out, "not yet: it made 2 copies, at lesson", "done: nothing was copied")
+  end)
+
   it("is found in the folder of the configuration", function()
     write(home .. "/config/lutra/lessons/twice.lua", own_lesson())
     has(session(":lesson list\n").out, "Twice")
