@@ -313,3 +313,57 @@ describe(":transfers", function()
     end)
   end
 end)
+
+describe(":where --svg", function()
+  local runs = require("lutra.plot.storage_svg").runs
+
+  it("marks the elements that a tensor sees", function()
+    assert.same({{0, 11}}, runs(0, {3, 4}, {4, 1}))
+    assert.same({{0, 11}}, runs(0, {4, 3}, {1, 4})) -- turned round, they are all of them still
+    assert.same({{1, 1}, {5, 5}, {9, 9}}, runs(1, {3}, {4}))
+    assert.same({{1, 2}, {5, 6}, {9, 10}}, runs(1, {3, 2}, {4, 1}))
+    assert.same({{7, 7}}, runs(7, {}, {}))
+    assert.same({{2, 2}}, runs(2, {5, 1}, {0, 9})) -- expanded: one element, again and again
+    assert.same({{0, 4}}, runs(0, {3, 3}, {1, 1})) -- overlapping
+    assert.same({}, runs(3, {0, 4}, {4, 1}))
+    local list, complete = runs(1, {3000}, {2})
+    assert.same({{1, 5999}}, list)
+    assert.is_false(complete)
+  end)
+
+  it("writes the storage with the view marked", function()
+    local path = os.tmpname()
+    local out, err = look({"x = lt.zeros(3, 4)", "y = x:select(2, 2)",
+      ":where --svg " .. path .. " y", ":where y --svg " .. path}, {arguments = ""})
+    assert.equal("", err)
+    local _, count = out:gsub("the picture to ", "")
+    assert.equal(2, count)
+    local text = read_file(path)
+    os.remove(path)
+    assert.is_true(is_closed(text), text)
+    -- element 5 of 12, in 720 points from 16 on
+    assert.truthy(text:find '<rect x="316.00" [^>]*width="60.00" [^>]*><title>element 5</title>',
+      text)
+    assert.truthy(text:find("<title>bytes 4 to 39 of 48</title>", 1, true), text)
+    assert.truthy(text:find("strides  {4}, not contiguous", 1, true), text)
+  end)
+
+  it("draws what has no data, or no elements", function()
+    local path = os.tmpname()
+    for _, expression in ipairs {"lt.zeros(0)", "lt.empty{2, device = 'meta'}", "lt.tensor(1)"} do
+      local _, err = look({":where --svg " .. path .. " " .. expression}, {arguments = ""})
+      assert.equal("", err)
+      assert.is_true(is_closed(read_file(path)))
+    end
+    os.remove(path)
+  end)
+
+  it("says what cannot be drawn or written", function()
+    local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}",
+      ":where --svg x.svg 3", ":where --svg x.svg"}, {arguments = ""})
+    assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
+    assert.truthy(err:find("where: {} is a table; --svg draws one tensor", 1, true), err)
+    assert.truthy(err:find("where: 3 is a number; --svg draws one tensor", 1, true), err)
+    assert.truthy(err:find("where: --svg is no option, or its value is missing", 1, true), err)
+  end)
+end)

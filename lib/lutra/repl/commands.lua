@@ -60,7 +60,7 @@ commands.rows = {
     doc = "the variables: type, shape, dtype, device, bytes, what shares memory; totals by device"},
   {name = "devices", usage = "[--svg FILE]", module = "devices", group = "looking",
     doc = "each device with what lives there, how full and how fragmented it is"},
-  {name = "where", usage = "EXPR", module = "where", group = "looking", argument = "expression",
+  {name = "where", usage = "[--svg FILE] EXPR", module = "where", group = "looking", argument = "expression",
     doc = "the memory of a tensor: device, address, strides, bytes, who shares it"},
   {name = "transfers", usage = "[--svg FILE] [CODE]", module = "transfers", group = "looking",
     argument = "code",

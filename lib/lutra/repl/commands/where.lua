@@ -74,6 +74,19 @@ local function show_tensor(t, holders)
   end
 end
 
+local function write_svg(t, holders, name, path)
+  local _, bytes = core._memory(t)
+  local lines = {}
+  for i, row in ipairs(describe(t, holders)) do lines[i] = texts.pad(row[1], 9) .. row[2] end
+  local picture = require("lutra.plot.storage_svg").text{
+    title = name, bytes = bytes, itemsize = t.itemsize, offset = t:storage_offset(),
+    shape = t.shape, strides = t:stride(), lines = lines,
+  }
+  local ok, why = require("lutra.repl.files").write(path, picture)
+  if not ok then error("where: cannot write " .. why, 0) end
+  io.stdout:write("the picture to ", path, "\n")
+end
+
 local columns = {
   {key = "path", title = "tensor", rank = 2, least = 10},
   {key = "shape", title = "shape", rank = 5, least = 8},
@@ -102,18 +115,24 @@ local function show_all(value, name)
 end
 
 --- The address is that of the storage's first byte; `held by` names the variables, and what is in
--- them, that share it. Of a module or a table: a line for each tensor that it holds.
+-- them, that share it. Of a module or a table: a line for each tensor that it holds. --svg FILE
+-- draws the storage of a tensor, its elements marked.
 function where.where(session, text)
-  local values = look.values(session, "where", text)
+  local expression, options = look.options("where", text, {svg = "value"})
+  local values = look.values(session, "where", expression)
   for i = 1, math.max(values.n, 1) do
     local value = values[i]
     if core.is_tensor(value) then
-      show_tensor(value, look.holders(look.variables(session)))
+      local holders = look.holders(look.variables(session))
+      if options.svg then return write_svg(value, holders, expression, options.svg) end
+      show_tensor(value, holders)
+    elseif options.svg then
+      error(("where: %s is %s; --svg draws one tensor"):format(expression, look.a(value)), 0)
     elseif type(value) == "table" then
-      show_all(value, text)
+      show_all(value, expression)
     else
-      error(("where: %s is %s; it wants a tensor, a module or a table of tensors"):format(text,
-        look.a(value)), 0)
+      error(("where: %s is %s; it wants a tensor, a module or a table of tensors"):format(
+        expression, look.a(value)), 0)
     end
   end
 end
