@@ -20,7 +20,7 @@ local derive = require "lutra.elementwise.derive"
 local compose = require "lutra.elementwise.compose"
 local fused = require "lutra.elementwise.fused"
 
-local Expression = {__name = "elementwise function"}
+local Expression = {__name = "function of lt.elementwise"}
 Expression.__index = Expression
 
 -- A function of `names`; of them only those in the expression count.
@@ -140,7 +140,8 @@ function Expression:__tostring()
   return ("elementwise(%s) %s"):format(table.concat(self.names, ", "), self.expression)
 end
 
---- The derivative by one of its names: a function of the same names.
+--- The derivative by one of its names: a function of the same names. One that is the same number
+-- everywhere gives that number.
 function Expression:derivative(name)
   local known = false
   for _, own in ipairs(self.names) do known = known or own == name end

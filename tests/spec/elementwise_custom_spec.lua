@@ -111,6 +111,13 @@ describe("an elementwise function", function()
     assert.equal(math.pi, lt.elementwise "pi"())
   end)
 
+  it("gives a new tensor, never its argument", function()
+    local x = lt.tensor{1.0, 2}
+    lt.elementwise "x"(x):add_(1)
+    lt.elementwise "+(x)"(x):add_(1)
+    assert.same({1, 2}, x:totable())
+  end)
+
   it("calculates with numbers alone, too", function()
     assert.equal(13, lt.elementwise "x * x + y"(3, 4))
     assert.equal(1.5, lt.elementwise "x > 1 ? 1.5 : 2"(2))

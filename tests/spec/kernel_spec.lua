@@ -118,6 +118,15 @@ describe("a kernel from source", function()
     assert.is_true(lt.allclose(want, y, 1e-6, 1e-6))
   end)
 
+  it("may have any name, and include what NVRTC does", function()
+    local out = lt.zeros({1}, {device = device})
+    local source = "#include <cuda_runtime.h>\n__global__ void %s(float *x, int i) { x[0] = i; }"
+    for i, name in ipairs {"a", "values", "kernel", "block", "T", "run", "launch"} do
+      lt.cuda.kernel(source:format(name))({1, 1}, out, i)
+      assert.equal(i, out:item(), name)
+    end
+  end)
+
   it("gets options of the compiler", function()
     local source = "__global__ void n(int *out) { out[0] = N; }"
     local out = lt.zeros({1}, {device = device, dtype = "int32"})

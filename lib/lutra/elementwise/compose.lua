@@ -33,7 +33,9 @@ function compose.run(order, values)
       done[node] = apply(node, done[node[1]], done[node[2] or 0], done[node[3] or 0])
     end
   end
-  return done[order[#order]]
+  local root = order[#order]
+  if root.f == "name" and core.is_tensor(done[root]) then return done[root]:clone() end
+  return done[root]
 end
 
 return compose

@@ -65,6 +65,7 @@ const struct {
 #define X(name, path) {path, lt_text_##name},
     HEADERS(X)
 #undef X
+        {"cuda_runtime.h", ""}, /* NVRTC, too, knows all of it without being told */
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -83,7 +84,8 @@ std::string whole_text(const Program &p) {
                     exchange_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
   for (size_t i = 0; i < p.expressions.size(); i++)
     all += "LT_EMULATED_SHOWN lt_EmulatedLaunch *" + p.symbols[i] +
-           "(void **a) { return lt_emulated_make(&" + p.expressions[i] + ", a); }\n";
+           "(void **lt_values) { return lt_emulated_make(&" + p.expressions[i] +
+           ", lt_values); }\n";
   return all;
 }
 
