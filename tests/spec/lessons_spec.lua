@@ -250,6 +250,64 @@ local attempts = {
     {"prediction = {out = 2, home = 1}", "You predict 1 home to the host; the trace saw 3"},
     {"prediction = 5", "prediction is to be a table"},
   },
+  ["04_out_of_the_loop"] = {
+    {"function total(m, batches) local l = {} for i, x in ipairs(batches) do "
+      .. "l[i] = m(x):sum():cpu() end return lt.stack(l):sum():item() end",
+      "the program waited for the GPU 10 times, at cell[1]:1 (10 times)"},
+    {"function total(m, batches) return m(lt.cat(batches)):sum() end", "gives a tensor"},
+    {"function total(m, batches) return m(batches[1]):sum():item() end",
+      "the sum over all batches is"},
+  },
+  ["05_fit_in_memory"] = {
+    {"function energy(x) x:mul_(3) x:mul_(x) return x:sum():item() end", "x itself was changed"},
+    {"function energy(x) return (x * 3):mul_(x):mul_(3):sum():item() end",
+      "only 0 B of 96 MiB were sent to cuda:0"},
+    {"function energy(x) return x:to 'cuda:0':sum():item() end", "the sum of (3 * x)^2 is"},
+  },
+  ["06_overlap"] = {
+    {"function run(m, b) local r = {} for i, x in ipairs(b) do "
+      .. "r[i] = m(x:to{'cuda:0', non_blocking = true}) end return r end",
+      "4 copies came from memory that is not pinned, at cell[1]:1 (4 times)"},
+    {"function run(m, b) local r = {} for i, x in ipairs(b) do "
+      .. "r[i] = m(x:pin_memory():to{'cuda:0', non_blocking = true}) end return r end",
+      "nothing waits, but 4 copies are on the stream that computes, at cell[1]:1 (4 times)"},
+    {"function run(m, b) return m(b[1]:to 'cuda:0') end", "a table of 4 results"},
+  },
+  ["07_pipeline"] = {
+    {"function pipeline(a, b, x) return b(a(x):to 'cuda:1') end",
+      "went to cuda:1 in 1 piece, not in 4"},
+    {"function pipeline(a, b, x) local h, r = {}, {} for i, p in ipairs(x:chunk(4)) do "
+      .. "h[i] = a(p):to 'cuda:1' end for i, p in ipairs(h) do r[i] = b(p) end "
+      .. "return lt.cat(r) end", "4 pieces went over, but cuda:1 was given work only when"},
+    {"function pipeline(a, b, x) local r = {} for i, p in ipairs(x:chunk(4)) do "
+      .. "r[i] = b(a(p):to 'cuda:1') lt.cuda.synchronize(1) end return lt.cat(r) end",
+      "the program waited 4 times, at cell[1]:1 (4 times)"},
+  },
+  ["08_any_device"] = {
+    {"function scale(x) return x * lt.tensor({1.0, 2, 3}, {device = lt.best_device()}) end",
+      "with x on cpu: "},
+    {"function scale(x) return (x:double() * lt.tensor({1, 2, 3}, {device = x.device})):float() "
+      .. "end", "more than 4 bytes a number", "cell[1]:1"},
+    {"function scale(x) return (x:to 'cuda:0' * lt.tensor({1.0, 2, 3}, {device = 'cuda:0'}))"
+      .. ":to(x.device) end", "x was on cpu, but something was done on another GPU"},
+  },
+  ["09_meta"] = {
+    {"function bytes_to_train(make) local n = 0 for p in lt.with_device('meta', make):parameters() "
+      .. "do n = n + p.nbytes end return n end", "the parameters of a small model alone"},
+    {"function bytes_to_train(make) local n = 0 for p in make():parameters() "
+      .. "do n = n + p.nbytes end return 4 * n end", "memory was allocated 4 times, at "},
+    {"function bytes_to_train(make) return 5 end", "it gives 5; its parameters are 3068 bytes"},
+  },
+  ["10_clean_lint"] = {
+    {"function train() return 1 end", "the mean loss is 1.0000, it was"},
+    {"function train() end", "train gives a nil"},
+    {"function train(model, batches, epochs) local o, n = "
+      .. "optim.AdamW(model:parameters(), {lr = 0.05}), 0 local b = {} for i, v in ipairs(batches) "
+      .. "do b[i] = {v[1]:to 'cuda:0', v[2]:to 'cuda:0'} end for _ = 1, epochs do for _, v in "
+      .. "ipairs(b) do local l = F.cross_entropy(model(v[1]), v[2]) o:zero_grad() l:backward() "
+      .. "o:step() n = n + l:item() end end return n / 15 end",
+      "the lint has 1 finding", "cell[1]:1: T1", "15 times"},
+  },
 }
 
 describe("each lesson", function()

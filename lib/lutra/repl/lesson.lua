@@ -17,6 +17,15 @@ local function say(text) io.stdout:write(text, "\n") end
 
 local function note(text) say(style.paint("faint", texts.wrap(text, style.width() - 1, 0))) end
 
+-- A verdict and what stands behind it, each line broken to the width of the terminal.
+local function verdict(kind, word, message)
+  local lines, indent = {}, #word + 1
+  for line in message:gmatch "[^\n]+" do
+    lines[#lines + 1] = texts.wrap(line, style.width() - 1, indent)
+  end
+  say(style.paint(kind, word) .. " " .. table.concat(lines, "\n" .. (" "):rep(indent)))
+end
+
 -- Paragraphs are broken to the width of the terminal; lines that begin with spaces stay.
 local function page(text)
   for paragraph in (text:gsub("%s+$", "") .. "\n\n"):gmatch "(.-)\n\n+" do
@@ -180,13 +189,12 @@ function lesson.check(session)
     require "lutra.repl.lesson.see")
   if not ok then passed, message = false, "it stopped: " .. traceback.message(passed) end
   if type(message) ~= "string" then message = passed and "it does what it should" or "not yet" end
-  local width = style.width() - 1
   if not passed then
-    say(style.paint("warning", "not yet:") .. " " .. texts.wrap(message, width, 9))
+    verdict("warning", "not yet:", message)
     if open.hints < #item.hints then note ":hint helps." end
     return false
   end
-  say(style.paint("heading", "done:") .. " " .. texts.wrap(message, width, 6))
+  verdict("heading", "done:", message)
   local list, state = listing(), load_progress()
   state.done[item.name] = true
   if state.open == item.name then state.open = nil end

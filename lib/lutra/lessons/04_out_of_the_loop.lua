@@ -1,0 +1,63 @@
+-- Lesson 4: a loop that does not wait for the device in every round.
+
+return {
+  title = "Take the synchronization out of the loop",
+  goal = "total(model, batches) gives the same number, and waits for the GPU once.",
+  devices = 1,
+  text = [[
+A program and a GPU work side by side. model(x) only puts work into the GPU's queue and returns at
+once; while the GPU computes, the program can queue more. That is how the GPU never runs dry.
+
+Who asks for a number of Lua's, by :item(), must wait until the GPU has done all that is in its
+queue, and then for the number's way home. This is a synchronization. In a loop it makes program and
+GPU take turns, and each sleeps while the other works.
+
+A sum can stay on the GPU: a tensor of one number, to which the loop adds. Read it once, behind the
+loop. Here the model is on cuda:0, and so are the ten batches.]],
+  start = [[
+function total(model, batches)
+  local sum = 0
+  for _, x in ipairs(batches) do
+    sum = sum + model(x):sum():item()
+  end
+  return sum
+end
+]],
+  hints = {
+    "Which call in the loop gives a number of Lua's? Without it, sum becomes a tensor on the GPU.",
+    "Leave :item() out of the loop and write return sum:item() behind it.",
+  },
+  check = function(env, lt, see)
+    local total = see.func(env, "total")
+    lt.manual_seed(4)
+    local model, batches, expected = lt.nn.Linear(8, 1):to "cuda:0", {}, 0
+    for i = 1, 10 do
+      batches[i] = lt.randn{4, 8, device = "cuda:0"}
+      expected = expected + model(batches[i]):sum():item()
+    end
+    local trace, sum = lt.placement.trace(total, model, batches)
+    if type(sum) ~= "number" then
+      return false, ("total(model, batches) gives a %s, it is to give a number"):format(
+        lt.is_tensor(sum) and "tensor" or type(sum))
+    end
+    if math.abs(sum - expected) > 1e-3 then
+      return false, ("it gives %.4f, the sum over all batches is %.4f"):format(sum, expected)
+    end
+    local waits, where = see.count(trace, see.waited)
+    if waits > 1 then
+      return false, ("the sum is right, but the program waited for the GPU %s, at %s"):format(
+        see.times(waits), where)
+    end
+    return true, ("the sum is right, and the program waited %s, at %s"):format(see.times(waits),
+      where)
+  end,
+  solution = [[
+function total(model, batches)
+  local sum = 0
+  for _, x in ipairs(batches) do
+    sum = sum + model(x):sum():detach()
+  end
+  return sum:item()
+end
+]],
+}

@@ -1,0 +1,75 @@
+-- Lesson 5: work on more than the memory of the device can hold at once.
+
+local limit = 256 << 20
+
+return {
+  title = "Fit in 256 MiB",
+  goal = "energy(x) computes on cuda:0 and never holds more than 256 MiB there.",
+  devices = 1,
+  text = [[
+The memory of a GPU is small, and what does not fit is an error: out of memory. What counts is the
+peak: the most that tensors held at the same time. Each op makes a new tensor for its result, so a
+line with three ops may hold four tensors.
+
+    lt.cuda.max_memory_allocated(0)        -- the peak up to now, in bytes
+
+Three remedies. In place: x:mul_(3) writes the result into x itself (the underscore says so).
+Freeing: y:free() gives the memory of y back at once, without waiting for Lua's collector. Pieces:
+x:chunk(8) cuts x into eight tensors, which can be sent and worked on one after the other.
+
+Below, x is on the CPU and 96 MiB large. Three tensors of this size are more than 256 MiB.]],
+  start = [[
+function energy(x)
+  local here = x:to "cuda:0"
+  local scaled = here * 3
+  local squares = scaled * scaled
+  return squares:sum():item()
+end
+]],
+  hints = {
+    "Count the tensors: here, scaled and squares are all alive when the sum is taken.",
+    "With here:mul_(3) there is no second tensor, and here:mul_(here) squares in place.",
+    "In pieces: for _, part in ipairs(x:chunk(8)) do ... end, each sent, summed and freed.",
+  },
+  check = function(env, lt, see)
+    local energy = see.func(env, "energy")
+    local x = lt.full({24 << 20}, 0.5)
+    local peak, trace, sum = see.peak("cuda:0", lt.placement.trace, energy, x)
+    local unchanged = x[1]:item() == 0.5
+    x:free()
+    if type(sum) ~= "number" then
+      return false, ("energy(x) gives a %s, it is to give a number"):format(type(sum))
+    end
+    local expected = (24 << 20) * 2.25
+    if math.abs(sum / expected - 1) > 1e-3 then
+      return false, ("it gives %.6g, the sum of (3 * x)^2 is %.6g"):format(sum, expected)
+    end
+    if not unchanged then return false, "the sum is right, but x itself was changed on the CPU" end
+    local sent = 0
+    for _, e in ipairs(trace.events) do
+      if see.out(e) and e.to == "cuda:0" then sent = sent + e.bytes end
+    end
+    if sent < 96 << 20 then
+      return false, ("the sum is right, but only %s of 96 MiB were sent to cuda:0: compute there"
+        ):format(see.bytes(sent))
+    end
+    if peak > limit then
+      return false, ("the sum is right, but at its peak it held %s on cuda:0"):format(
+        see.bytes(peak))
+    end
+    return true, ("the sum is right; at its peak it held %s on cuda:0"):format(see.bytes(peak))
+  end,
+  solution = [[
+function energy(x)
+  local total = 0
+  for _, part in ipairs(x:chunk(8)) do
+    local here = part:to "cuda:0"
+    here:mul_(3)
+    here:mul_(here)
+    total = total + here:sum():item()
+    here:free()
+  end
+  return total
+end
+]],
+}

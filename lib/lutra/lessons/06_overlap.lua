@@ -1,0 +1,101 @@
+-- Lesson 6: copies on a stream of their own, from pinned memory, beside the computing.
+
+return {
+  title = "Overlap copy and compute",
+  goal = "run(model, batches) never waits, and copies on another stream than it computes on.",
+  devices = 1,
+  text = [[
+A GPU can fetch the next batch while it computes with this one. Three things are needed.
+
+Pinned memory: the GPU fetches by itself only from memory that the system promised not to move. So x
+becomes x:pin_memory(). (A DataLoader does it with pin_memory = true.)
+
+Not waiting: x:to{"cuda:0", non_blocking = true} gives the order for the copy and returns.
+
+A second stream: a stream is a queue of the GPU. What is in one stream is done one after the other,
+and only what is in different streams can happen at the same time:
+
+    copying = lt.cuda.Stream(0)
+    there = lt.cuda.with_stream(copying, function() return x:to{...} end)
+
+Now nothing says that the batch has arrived when the computing starts. This does, without making the
+program wait:
+
+    lt.cuda.current_stream(0):wait_event(copying:record_event())
+
+And as the batch's memory belongs to the stream copying, tell that the other one reads it, too:
+
+    there:record_stream(lt.cuda.current_stream(0))]],
+  start = [[
+function run(model, batches)
+  local results = {}
+  for i, x in ipairs(batches) do
+    local there = x:to "cuda:0"
+    results[i] = model(there)
+  end
+  return results
+end
+]],
+  hints = {
+    "First x:pin_memory():to{\"cuda:0\", non_blocking = true}: :check then speaks of the stream.",
+    "Make copying = lt.cuda.Stream(0) once, before the loop, and put the x:to{...} into "
+      .. "lt.cuda.with_stream(copying, function() return ... end).",
+    "Between the copy and model(there): current_stream(0):wait_event(copying:record_event()).",
+  },
+  check = function(env, lt, see)
+    local run = see.func(env, "run")
+    local model, batches = lt.nn.Linear(256, 8):to "cuda:0", {}
+    for i = 1, 4 do batches[i] = lt.full({256, 256}, i + 0.5) end
+    local trace, results = lt.placement.trace(run, model, batches)
+    if type(results) ~= "table" or #results ~= 4 then
+      return false, "run(model, batches) is to give a table of 4 results, one for each batch"
+    end
+    lt.cuda.synchronize(0)
+    for i, y in ipairs(results) do
+      local expected = model(batches[i]:to "cuda:0")
+      if see.tensor(y, "result " .. i).device ~= "cuda:0" or not y:allclose(expected) then
+        return false, ("result %d is not model(x) of batch %d on cuda:0; did the computing wait "
+          .. "for the copy?"):format(i, i)
+      end
+    end
+    local waits, where = see.count(trace, see.waited)
+    if waits > 0 then
+      return false, ("the program waited %s, at %s"):format(see.times(waits), where)
+    end
+    local plain, plain_lines = see.count(trace, function(e) return see.out(e) and not e.pinned end)
+    if plain > 0 then
+      return false, ("%s came from memory that is not pinned, at %s"):format(see.copies(plain),
+        plain_lines)
+    end
+    local computing = {}
+    for _, e in ipairs(trace.events) do
+      if e.kind == "op" and e.to == "cuda:0" and (e.name == "linear" or e.name:find "mm") then
+        computing[tostring(e.stream)] = true
+      end
+    end
+    local same, same_lines = see.count(trace, function(e)
+      return see.out(e) and computing[tostring(e.stream)]
+    end)
+    if same > 0 then
+      return false, ("nothing waits, but %s on the stream that computes, at %s: one after the other"
+        ):format(same == 1 and "1 copy is" or same .. " copies are", same_lines)
+    end
+    return true, "the copies are on a stream of their own, from pinned memory, and nothing waits"
+  end,
+  solution = [[
+function run(model, batches)
+  local copying, computing = lt.cuda.Stream(0), lt.cuda.current_stream(0)
+  local results = {}
+  for i, x in ipairs(batches) do
+    local pinned = x:pin_memory()
+    local there = lt.cuda.with_stream(copying, function()
+      return pinned:to{"cuda:0", non_blocking = true}
+    end)
+    computing:wait_event(copying:record_event())
+    there:record_stream(computing)
+    results[i] = model(there)
+  end
+  return results
+end
+]],
+}

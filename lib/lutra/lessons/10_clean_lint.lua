@@ -1,0 +1,112 @@
+-- Lesson 10: a training loop of which the lint has nothing to say.
+
+local EPOCHS, BATCHES = 5, 3
+
+-- A fresh model on the device and the batches, on the CPU: which of four numbers is largest.
+local function prepare(lt)
+  lt.manual_seed(10)
+  local model, batches = lt.nn.Linear(4, 4):to "cuda:0", {}
+  for i = 1, BATCHES do
+    local x = lt.randn(32, 4)
+    batches[i] = {x, x:argmax(2)}
+  end
+  return model, batches
+end
+
+local function reference(lt)
+  local model, batches = prepare(lt)
+  local optimizer, sum = lt.optim.AdamW(model:parameters(), {lr = 0.05}), 0
+  for _ = 1, EPOCHS do
+    for _, batch in ipairs(batches) do
+      local loss = lt.F.cross_entropy(model(batch[1]:to "cuda:0"), batch[2]:to "cuda:0")
+      optimizer:zero_grad()
+      loss:backward()
+      optimizer:step()
+      sum = sum + loss:item()
+    end
+  end
+  return sum / (EPOCHS * BATCHES)
+end
+
+return {
+  title = "A training loop with a clean lint",
+  goal = "train(model, batches, epochs) gives the same mean loss, and the lint finds nothing.",
+  devices = 1,
+  text = [[
+The lint watches a piece of a program run and says what copies and waits could be saved, at which
+line and how:
+
+    lt.placement.lint(f, ...)              -- calls f(...) and gives a list of findings
+
+It knows nine patterns, called T1 to T9; a script is looked at with: lutra --lint script.lua.
+
+Below is a training loop as many are written: it is right, and it sends the same batches again and
+again, and reads a number in each step. The model is on cuda:0; batches is a table of 3 pairs {x, y}
+on the CPU. All you have learnt is of use here: what is needed often is sent once, and what is
+not needed yet is not read. The mean loss is to be the same.]],
+  start = [[
+function train(model, batches, epochs)
+  local optimizer = optim.AdamW(model:parameters(), {lr = 0.05})
+  local total = 0
+  for _ = 1, epochs do
+    for _, batch in ipairs(batches) do
+      local x, y = batch[1]:to "cuda:0", batch[2]:to "cuda:0"
+      local loss = F.cross_entropy(model(x), y)
+      optimizer:zero_grad()
+      loss:backward()
+      optimizer:step()
+      total = total + loss:item()
+    end
+  end
+  return total / (epochs * #batches)
+end
+]],
+  hints = {
+    ":check shows the findings, each with its fix. Mend one, check, mend the next.",
+    "Before the loops: make a second table of batches that are on cuda:0.",
+    "total = total + loss:detach() adds up on the GPU; behind the loops, :item() once.",
+  },
+  check = function(env, lt, see)
+    local train = see.func(env, "train")
+    local model, batches = prepare(lt)
+    local mean
+    local findings = lt.placement.lint(function() mean = train(model, batches, EPOCHS) end)
+    if findings.error then error(findings.error, 0) end
+    if type(mean) ~= "number" then
+      return false, ("train gives a %s, it is to give the mean loss, a number"):format(
+        lt.is_tensor(mean) and "tensor" or type(mean))
+    end
+    local expected = reference(lt)
+    if mean ~= mean or math.abs(mean - expected) > 1e-3 then
+      return false, ("the mean loss is %.4f, it was %.4f in the loop as it stood"):format(mean,
+        expected)
+    end
+    if model:device() ~= "cuda:0" then
+      return false, ("the model is on %s now; train it on cuda:0"):format(model:device())
+    end
+    if #findings > 0 then
+      return false, ("the lint has %s. %s"):format(#findings == 1 and "1 finding"
+        or #findings .. " findings", tostring(findings[1]))
+    end
+    return true, ("the mean loss is the same, %.4f, and the lint found nothing"):format(mean)
+  end,
+  solution = [[
+function train(model, batches, epochs)
+  local optimizer = optim.AdamW(model:parameters(), {lr = 0.05})
+  local there, total = {}, 0
+  for i, batch in ipairs(batches) do
+    there[i] = {batch[1]:to "cuda:0", batch[2]:to "cuda:0"}
+  end
+  for _ = 1, epochs do
+    for _, batch in ipairs(there) do
+      local loss = F.cross_entropy(model(batch[1]), batch[2])
+      optimizer:zero_grad()
+      loss:backward()
+      optimizer:step()
+      total = total + loss:detach()
+    end
+  end
+  return total:item() / (epochs * #batches)
+end
+]],
+}
