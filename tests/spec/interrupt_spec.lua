@@ -151,6 +151,7 @@ describe("Without memory", function()
   end
 
   it("for a string or a table the prompt goes on", function()
+    if os.getenv "LUTRA_TEST_DEBUG" then return pending "sanitizers need address space" end
     local result = limited [[
 local s = ("x"):rep(1 << 20); while true do s = s .. s end
 local t = {}; for i = 1, 1 << 40 do t[i] = {i} end
@@ -164,6 +165,7 @@ lt.ones(41):sum():item() + 1
   end)
 
   it("for a tensor the prompt goes on, and the message names it", function()
+    if os.getenv "LUTRA_TEST_DEBUG" then return pending "sanitizers need address space" end
     local result = limited [[
 x = lt.ones(1 << 40)
 local t = {}; while true do t[#t + 1] = lt.ones(1 << 24) end
