@@ -356,6 +356,7 @@ print("result", f(20))
       s:expect "20"
       s:expect_last "debug>"
       s:key "C-c"
+      s:expect "^C\ndebug>"
       s:enter "n = 41"
       s:enter "print('looping'); while true do end"
       s:expect "\nlooping"
