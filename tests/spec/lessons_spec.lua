@@ -146,7 +146,9 @@ describe("lutra --lesson", function()
     has(result.out, "Lesson 1 of")
     has(session("", "--lesson 2").out, "Lesson 2 of")
     has(session("", "--lesson=3").out, "Lesson 3 of")
-    has(session("lt.cuda.device_count()\n", "--emulate cuda:1 --lesson 2").out, "Lesson 2 of")
+    local one = session("", "--emulate cuda:1 --lesson 7")
+    has(one.err, '"A pipeline over two devices" wants 2 GPUs, here is 1.')
+    has(session("", "--emulate cuda:1 --lesson 2").out, "Lesson 2 of")
   end)
 
   it("says what is wrong with its number", function()
@@ -351,6 +353,14 @@ describe("a lesson on a terminal", function()
       s:expect "hint 1 of"
       s:enter ":next"
       s:expect "Lesson 2 of"
+      s:enter "function predict() while 1 do end end"
+      s:expect "[2]>"
+      s:enter ":check"
+      s:wait(function() return s:text():find ":check\n$" or s:text():find ":check$" end)
+      s:key "C-c"
+      s:expect "interrupted"
+      s:enter "20 + 22"
+      s:expect "42"
     end)
   end
 end)
