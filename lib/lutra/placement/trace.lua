@@ -92,12 +92,13 @@ end
 -- "dir/train.lua:12" -> "train.lua:12"
 local function no_folder(where) return where:match "[^/]*$" end
 
-local function no_spaces(text) return (text:gsub(" ", "")) end
+-- "cpu -> cuda:0" -> "cpu->cuda:0"
+local function closer(text) return (text:gsub(" %-> ", "->")) end
 
 local columns = {
   {key = "where", title = "line", rank = 1, least = 8, short = no_folder},
   {key = "op", title = "call", rank = 3, least = 4},
-  {key = "way", title = "way", rank = 1, least = 8, short = no_spaces},
+  {key = "way", title = "way", rank = 1, least = 8, short = closer},
   {key = "count", title = "count", rank = 1, least = 5, right = true},
   {key = "bytes", title = "bytes", rank = 2, least = 7, right = true},
   {key = "time", title = "time", rank = 1, least = 7, right = true},
