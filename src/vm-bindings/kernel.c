@@ -149,8 +149,10 @@ static int kernel_build(lua_State *L) {
 enum { FIRST = 3 }; /* its place on the stack */
 
 static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
-  lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s", k->source.name, i + 1,
-               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), wanted);
+  bool read_it = !k->param[i].pointer && lt_lua_to_tensor(L, FIRST + i);
+  lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s%s", k->source.name, i + 1,
+               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), wanted,
+               read_it ? ": x:item()" : "");
 }
 
 static const char *element_name(const Param *p) {
