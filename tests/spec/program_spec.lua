@@ -354,16 +354,17 @@ describe("the prompt", function()
 
   it("takes expressions between statements, as a paste of several cells gives them", function()
     local cell = require "lutra.repl.cell"
-    local function run(text)
+    local function value_of(text)
       local status, code = cell.read(text, "=test")
       assert.equal("complete", status, code)
       return assert(load(code.body, "=test", "t", setmetatable({}, {__index = _G})))()
     end
-    assert.equal(7, run "x = 5\nx + 1\nlocal function f(a)\n  return a + x\nend\n{x}\nf(2) -- last")
-    assert.same({5}, run "x = 5\n'a'\n\n{x}\n-- done\n")
-    assert.is_nil((run "x = 5\nx + 1\ny = 2"))
+    local made = "x = 5\nx + 1\nlocal function f(a)\n  return a + x\nend\n{x}\nf(2) -- last"
+    assert.equal(7, value_of(made))
+    assert.same({5}, value_of "x = 5\n'a'\n\n{x}\n-- done\n")
+    assert.is_nil((value_of "x = 5\nx + 1\ny = 2"))
     assert.is_nil((select(2, cell.read("x\ny = 2\n-- done", "=test"))).value_at)
-    assert.equal(4, run "'a' .. 1\n(2)\nreturn debug.getinfo(1, 'l').currentline + 1")
+    assert.equal(4, value_of "'a' .. 1\n(2)\nreturn debug.getinfo(1, 'l').currentline + 1")
     local status, message = cell.read("x = 1\nx + 1\ny = = 2\nx", "=test")
     assert.same({"error", "test:2: syntax error near '+'"}, {status, message})
   end)

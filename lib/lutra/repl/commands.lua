@@ -65,7 +65,7 @@ commands.rows = {
     doc = "the memory of a tensor: device, address, strides, bytes, who shares it"},
   {name = "transfers", usage = "[--svg FILE] [CODE]", module = "transfers", group = "looking",
     argument = "code",
-    doc = "run once: copies between devices and waits, lanes over time; alone: the last again"},
+    doc = "run once: copies between devices and waits, lanes over time; alone: the last"},
   {name = "tree", usage = "EXPR", module = "tree", group = "looking", argument = "expression",
     doc = "a module or nested tables as a tree, with shapes, counts, bytes and devices"},
   {name = "plot", usage = "[--hist] [--bins N] [--points] EXPR[, EXPR]", module = "plot",
