@@ -274,7 +274,8 @@ describe("a call of a kernel refuses", function()
     fails({"scale", 'argument 3 "a" (float)', "fits float32"}, scale, {1, 8}, y, x, 1e300, 8)
     fails({"scale", 'argument 4 "n" (int)', "an integer"}, scale, {1, 8}, y, x, 1, 0.5)
     fails({"scale", 'argument 4 "n" (int)', "fits int32"}, scale, {1, 8}, y, x, 1, 1 << 31)
-    fails({"scale", 'argument 4 "n" (int)', "a tensor of shape", "x:item()"}, scale, {1, 8}, y, x, 1, x)
+    fails({"scale", 'argument 4 "n" (int)', "a tensor of shape", "x:item()"}, scale, {1, 8}, y,
+      x, 1, x)
     local u = lt.cuda.kernel "__global__ void u(float *y, unsigned n, bool b) { y[0] = n + b; }"
     fails({"u", 'argument 2 "n"', "-1", "0 to 4294967295"}, u, {1, 1}, y, -1, true)
     fails({"u", 'argument 3 "b"', "true or false"}, u, {1, 1}, y, 1, 1)
