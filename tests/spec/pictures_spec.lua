@@ -125,6 +125,13 @@ describe("lanes", function()
     assert.is_true(picture.virtual)
   end)
 
+  it("show a wait that took no time", function()
+    local picture = lanes.read{{kind = "sync", to = "cuda:0", begin = 3, finish = 3}}
+    assert.equal("host [~" .. ("."):rep(27) .. "]   0%",
+      lanes.lines(picture, {width = 40, utf8 = false, paint = plain})[2])
+    assert.equal("0 ns in all; the host waited 0 ns (0%)", lanes.totals(picture))
+  end)
+
   it("are none where nothing was heard", function()
     local picture = lanes.read{}
     assert.same({}, picture.lanes)

@@ -4,17 +4,13 @@
 -- a place of its own in each, so that it goes round the boxes. Within a layer, boxes are ordered by
 -- the mean place of what leads to them.
 
+local escape = require("lutra.plot.svg").escape
 local texts = require "lutra.plot.texts"
 
 local graph_svg = {}
 
 local LETTER, HEIGHT, GAP_X, GAP_Y, MARGIN = 7.2, 40, 18, 36, 16
 local BENDS = 40 -- layers in which an edge has a place of its own
-
-local function escape(text)
-  return (text:gsub("[&<>\"]", {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
-    ['"'] = "&quot;"}))
-end
 
 local function box_texts(item)
   if item.cut then return "...", "" end
