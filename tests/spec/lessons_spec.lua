@@ -273,6 +273,10 @@ local attempts = {
     {"function run(m, b) local r = {} for i, x in ipairs(b) do "
       .. "r[i] = m(x:pin_memory():to{'cuda:0', non_blocking = true}) end return r end",
       "nothing waits, but 4 copies are on the stream that computes, at cell[1]:1 (4 times)"},
+    {"function run(m, b) local c, r = lt.cuda.Stream(0), {} for i, x in ipairs(b) do "
+      .. "local p = x:pin_memory() r[i] = m(lt.cuda.with_stream(c, function() "
+      .. "return p:to{'cuda:0', non_blocking = true} end)) end return r end",
+      "on cuda:0; did the computing wait for the copy?"},
     {"function run(m, b) return m(b[1]:to 'cuda:0') end", "a table of 4 results"},
   },
   ["07_pipeline"] = {
