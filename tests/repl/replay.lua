@@ -78,7 +78,8 @@ function replay.check(text)
   local inputs = {}
   for i, step in ipairs(transcript.steps) do inputs[i] = step.input end
   local home = support.folder()
-  local line = ("cd %s && env HOME=$PWD XDG_STATE_HOME= XDG_CONFIG_HOME= %s -i %s 2>&1"):format(home,
+  local places = "HOME=$PWD XDG_STATE_HOME= XDG_CONFIG_HOME="
+  local line = ("cd %s && env %s %s -i %s 2>&1"):format(home, places,
     support.quote(support.program), transcript.arguments)
   local result = support.shell(line, table.concat(inputs, "\n") .. "\n")
   support.remove(home)

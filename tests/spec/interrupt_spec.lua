@@ -5,9 +5,7 @@
 local support = require "program_support"
 local quote = support.quote
 
-local function has(text, part)
-  assert.is_truthy(text:find(part, 1, true), ("%q is not in:\n%s"):format(part, text))
-end
+local has = support.has
 
 -- A session on a terminal: `cells` are entered one after the other, then `steps` run.
 local function session(cells, steps, environment, arguments)

@@ -3,14 +3,7 @@
 local support = require "program_support"
 local run, session, quote = support.run, support.session, support.quote
 
--- Fails with both streams when `text` has no `wanted` (plain) in it.
-local function has(text, wanted)
-  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
-end
-
-local function has_not(text, unwanted)
-  assert(not text:find(unwanted, 1, true), ("%q is in:\n%s"):format(unwanted, text))
-end
+local has, has_not = support.has, support.has_not
 
 -- Runs a script with that text; also returns its path.
 local function script(text, arguments)

@@ -21,6 +21,15 @@ support.program = find_program()
 function support.quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 local quote = support.quote
 
+--- Fails, with the text, when it has no `wanted` in it, taken as it is.
+function support.has(text, wanted)
+  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
+end
+
+function support.has_not(text, unwanted)
+  assert(not text:find(unwanted, 1, true), ("%q is in:\n%s"):format(unwanted, text))
+end
+
 local function read(path)
   local file = assert(io.open(path, "rb"))
   local text = file:read "a"

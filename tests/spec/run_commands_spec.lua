@@ -5,9 +5,7 @@ local screen = require "screen_support"
 
 local session, quote = support.session, support.quote
 
-local function has(text, wanted)
-  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
-end
+local has = support.has
 
 local function write(path, text)
   local file = assert(io.open(path, "wb"))

@@ -4,9 +4,7 @@ local support = require "program_support"
 local screen = require "screen_support"
 local run, quote = support.run, support.quote
 
-local function has(text, wanted)
-  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
-end
+local has = support.has
 
 -- The program's absolute name, for command lines that change the folder.
 local function program()

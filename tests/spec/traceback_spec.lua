@@ -4,13 +4,7 @@ local support = require "program_support"
 local screen = require "screen_support"
 local run, quote = support.run, support.quote
 
-local function has(text, wanted)
-  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
-end
-
-local function has_not(text, unwanted)
-  assert(not text:find(unwanted, 1, true), ("%q is in:\n%s"):format(unwanted, text))
-end
+local has, has_not = support.has, support.has_not
 
 local function script(text, environment)
   local path = support.file(text)

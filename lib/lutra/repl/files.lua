@@ -21,6 +21,21 @@ function files.read(path)
   return text
 end
 
+-- freedesktop.org, XDG Base Directory 0.8: the variable, and the folder below the home folder.
+local bases = {
+  config = {"XDG_CONFIG_HOME", "/.config"},
+  state = {"XDG_STATE_HOME", "/.local/state"},
+}
+
+--- Where the user's own file `name` is: one of "config", which the user writes, or of "state",
+-- which Lutra writes; nil without a home folder.
+function files.place(kind, name)
+  local variable, below = table.unpack(bases[kind])
+  local base, home = os.getenv(variable), os.getenv "HOME"
+  if base and base:sub(1, 1) == "/" then return base .. "/lutra/" .. name end
+  return home and home:sub(1, 1) == "/" and home .. below .. "/lutra/" .. name or nil
+end
+
 --- Is there something that can be opened at `path`?
 function files.exists(path)
   local file = io.open(path, "rb")

@@ -4,6 +4,7 @@
 -- each other; readable by its owner only. Without a home folder, or where it cannot be written, the
 -- history is that of the session.
 
+local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
 
@@ -13,13 +14,7 @@ local most_entries = 5000 -- that are offered
 local most_bytes = 1 << 16 -- of an entry of the file: more was hardly typed
 local most_read = 8 << 20 -- bytes of the file
 
--- $XDG_STATE_HOME/lutra/history (freedesktop.org, XDG Base Directory 0.8), or nil.
-local function path()
-  local state = os.getenv "XDG_STATE_HOME"
-  if state and state:sub(1, 1) == "/" then return state .. "/lutra/history" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/.local/state/lutra/history" or nil
-end
+local function path() return files.place("state", "history") end
 
 local function encode(text) return (text:gsub("\\", "\\\\"):gsub("\n", "\\n")) end
 

@@ -1,7 +1,7 @@
 --- init.lua, the user's own code at the start of each interactive session.
 --
--- $XDG_CONFIG_HOME/lutra/init.lua, else ~/.config/lutra/init.lua (freedesktop.org, XDG Base
--- Directory 0.8). It is a script of its own: its globals are the session's, its locals are not.
+-- $XDG_CONFIG_HOME/lutra/init.lua, else ~/.config/lutra/init.lua. It is a script of its own: its
+-- globals are the session's, its locals are not.
 
 local files = require "lutra.repl.files"
 local traceback = require "lutra.repl.traceback"
@@ -9,12 +9,7 @@ local traceback = require "lutra.repl.traceback"
 local startup = {}
 
 --- Where the file would be; nil without a home folder.
-function startup.path()
-  local config = os.getenv "XDG_CONFIG_HOME"
-  if config and config:sub(1, 1) == "/" then return config .. "/lutra/init.lua" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/.config/lutra/init.lua" or nil
-end
+function startup.path() return files.place("config", "init.lua") end
 
 --- Runs it, if it is there. What is wrong in it is told, and the session starts all the same.
 function startup.run(session)

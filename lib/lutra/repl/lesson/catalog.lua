@@ -4,6 +4,7 @@
 -- folder LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. A file with an error is a lesson that
 -- cannot be opened, with the reason in `wrong`; the others are not touched by it.
 
+local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
 
 local catalog = {}
@@ -29,10 +30,7 @@ end
 local function own_folder()
   local given = os.getenv "LUTRA_LESSONS"
   if given and given ~= "" then return given, true end
-  local config = os.getenv "XDG_CONFIG_HOME"
-  if config and config:sub(1, 1) == "/" then return config .. "/lutra/lessons" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/.config/lutra/lessons" or nil
+  return files.place("config", "lessons")
 end
 
 -- What is wrong with what a file gave, or nil.

@@ -9,12 +9,7 @@ local host = require "lutra.repl.host"
 local progress = {}
 
 --- Where the file would be; nil without a home folder.
-function progress.path()
-  local state = os.getenv "XDG_STATE_HOME"
-  if state and state:sub(1, 1) == "/" then return state .. "/lutra/lessons" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/.local/state/lutra/lessons" or nil
-end
+function progress.path() return files.place("state", "lessons") end
 
 -- Text of the file -> {done = {[name] = true}, open = name}; or nil and the line that is none.
 local function read(text)
