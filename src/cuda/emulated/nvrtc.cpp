@@ -11,6 +11,9 @@
 #include "emulated/nvrtc.h"
 
 /* Of the headers that are texts below; this file is made again when one of them has changed. */
+#define LT_EMULATED_SOURCE_H /* for kernels: here it is empty */
+#include "emulated/source.h"
+
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "emulated/launch.h"
