@@ -253,7 +253,7 @@ for _, columns in ipairs {40, 120} do
       s:paste "[7]> x = {\n       1,\n     }\n[8]> x\n{1}\n[9]> #x + 41\n42\n"
       shows(s, "[1]> x = {\n       1,\n     }\n     x\n     #x + 41")
       s:key "Enter"
-      s:expect "error" -- `x #x` is no Lua
+      s:expect "\n42\n[2]>" -- the value of the last, `x` before it is forgotten
       s:paste "> for i = 1, 1 do\n>> print(i + 6)\n>> end\n7\n> y = 8\n"
       shows(s, "[2]> for i = 1, 1 do\n     print(i + 6)\n     end\n     y = 8")
       s:key "Enter"
