@@ -29,7 +29,10 @@ end
 local function hint(text)
   local host = require "lutra.repl.host"
   host.sources.piece = text
-  return suggest.hint(fail(text))
+  local message, co = fail(text)
+  local advice = suggest.hint(message, co)
+  if co then coroutine.close(co) end -- ends the scopes that it was in, as no_grad
+  return advice
 end
 
 describe("nearest.find", function()
