@@ -91,13 +91,8 @@ end
 
 --- Writes the events as JSON of the Trace Event Format, which Perfetto and chrome://tracing read.
 function Profile:export_chrome_trace(path)
-  args.check(type(path) == "string",
-    'export_chrome_trace: argument "path" is %s, it wants the name of a file', args.show(path))
-  local file, reason = io.open(path, "w")
-  args.check(file, "export_chrome_trace: cannot write %s", reason)
-  require("lutra.profiler.chrome")(self, file)
-  local ok, why = file:close()
-  args.check(ok, "export_chrome_trace: cannot write %s: %s", path, why)
+  local json = require "lutra.profiler.json"
+  json.save("export_chrome_trace", path, require "lutra.profiler.chrome", self)
 end
 
 --- Gives the memory of the events back at once, which the collector does not see; the profile is

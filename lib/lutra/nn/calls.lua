@@ -15,20 +15,9 @@ local function state_of(x)
   return type(meta) == "table" and rawget(meta, "__state") or nil
 end
 
--- The outermost level of `co`.
-local function last_level(co)
-  local low, high = 0, 1
-  while debug.getinfo(co, high, "l") do low, high = high, high * 2 end
-  while low + 1 < high do
-    local middle = (low + high) // 2
-    if debug.getinfo(co, middle, "l") then low = middle else high = middle end
-  end
-  return low
-end
-
 -- The modules called in `co`, outermost first: a list of {module, level}.
 local function called(co)
-  local list, last = {}, last_level(co)
+  local list, last = {}, require("lutra.repl.stack").last_level(co)
   for level = last, 0, -1 do
     if level < FRAMES or level > last - FRAMES then
       local _, module = debug.getlocal(co, level, 1)

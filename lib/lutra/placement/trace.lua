@@ -1,6 +1,5 @@
 --- A trace: the copies, waits, ops and allocations of a piece of a program, in their order.
 
-local args = require "lutra.args"
 local plain = require "lutra.profiler.plain"
 local texts = require "lutra.plot.texts"
 
@@ -122,13 +121,8 @@ end
 --- Writes the events as JSON of the Trace Event Format, which Perfetto and chrome://tracing read:
 -- a lane of the host, one of each device and one of each way of copying.
 function Trace:export(path)
-  args.check(type(path) == "string",
-    'trace:export: argument "path" is %s, it wants the name of a file', args.show(path))
-  local file, reason = io.open(path, "w")
-  args.check(file, "trace:export: cannot write %s", reason)
-  require("lutra.placement.chrome")(self, file)
-  local ok, why = file:close()
-  args.check(ok, "trace:export: cannot write %s: %s", path, why)
+  local json = require "lutra.profiler.json"
+  json.save("trace:export", path, require "lutra.placement.chrome", self)
 end
 
 function Trace:__tostring() return self:table() end

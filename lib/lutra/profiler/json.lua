@@ -1,4 +1,6 @@
---- Strings of JSON.
+--- Strings of JSON, and files of it.
+
+local args = require "lutra.args"
 
 local json = {}
 
@@ -20,5 +22,16 @@ json.quoted = setmetatable({}, {__index = function(t, s)
   t[s] = text
   return text
 end})
+
+--- Writes a file: write(events, file) does it. `title` begins the message when that fails.
+function json.save(title, path, write, events)
+  args.check(type(path) == "string",
+    '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
+  local file, reason = io.open(path, "w")
+  args.check(file, "%s: cannot write %s", title, reason)
+  write(events, file)
+  local ok, why = file:close()
+  args.check(ok, "%s: cannot write %s: %s", title, path, why)
+end
 
 return json
