@@ -31,12 +31,15 @@ bool lt_check_mask(const lt_Call *c, int i) {
                  lt_dtype_name(d));
 }
 
+/* The advice is to convert the one that loses nothing by it: integers to floats, bools to integers;
+ * of two floats the second. */
 bool lt_check_same_dtype(const lt_Call *c, int i, int j) {
   lt_Dtype a = lt_in(c, i)->dtype, b = lt_in(c, j)->dtype;
   if (a == b) return true;
+  bool first = lt_dtype_category(a) < lt_dtype_category(b);
   return lt_fail("%s is %s and %s is %s, wants one dtype: convert one, %s:to \"%s\"",
                  lt_arg_name(c, i), lt_dtype_name(a), lt_arg_name(c, j), lt_dtype_name(b),
-                 lt_arg_name(c, j), lt_dtype_name(a));
+                 lt_arg_name(c, first ? i : j), lt_dtype_name(first ? b : a));
 }
 
 bool lt_check_same_shape(const lt_Call *c, int i, int j) {

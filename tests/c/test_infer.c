@@ -228,6 +228,12 @@ static void products_refuse(void) {
   SAYS("matmul: self is float32 and other is int64, wants one dtype: convert one, other:to "
        "\"float32\"",
        matmul, A(M(float32, 3, 4)), A(M(int64, 4, 6)));
+  SAYS("linear: input is int64 and weight is float32, wants one dtype: convert one, input:to "
+       "\"float32\"",
+       linear, A(M(int64, 7, 4)), A(M(float32, 6, 4)));
+  SAYS("matmul: self is float64 and other is float32, wants one dtype: convert one, other:to "
+       "\"float64\"",
+       matmul, A(M(float64, 3, 4)), A(M(float32, 4, 6)));
   SAYS("addmm: self {5} cannot be broadcast to the product {3, 6}", addmm, A(M(float32, 5)),
        A(M(float32, 3, 4)), A(M(float32, 4, 6)));
   SAYS("linear: input {7, 3} has 3 features, weight {6, 4} wants 4", linear, A(M(float32, 7, 3)),
