@@ -1,152 +1,72 @@
--- lt.placement.lint: each rule has a piece of code that breaks it and one that does not.
+-- lt.placement.lint: each rule has a script that breaks it and one that does not (tests/placement).
 
 local devices = require "device_support"
 if devices.elsewhere("placement_lint", _ENV) then return end
 
 local assert = require "luassert"
 local lt = require "lutra"
+local program = require "program_support"
 
 local placement = lt.placement
 local fails = devices.fails
 
--- Each rule: functions that break it, and the same done right.
-local function rule_cases()
-  local device = "cuda"
-  local dataset = lt.randn{16, 4}
-  local function net() return lt.nn.Linear(4, 2):to(device) end
-  return {
-    T1 = {
-      bad = function()
-        local total, x = 0, dataset:to(device)
-        for i = 1, 10 do total = total + (x * i):sum():item() end
-        return total
-      end,
-      good = function()
-        local x = dataset:to(device)
-        local total = lt.zeros({}, {device = device})
-        for i = 1, 10 do total:add_((x * i):sum()) end
-        return total:item()
-      end,
-    },
-    T2 = {
-      bad = function()
-        local x = dataset:to(device)
-        local host = (x * 2):cpu()
-        return host:to(device)
-      end,
-      good = function() return (dataset:to(device) * 2):cpu() end,
-    },
-    T3 = {
-      bad = function()
-        local model = net()
-        for _ = 1, 4 do model(dataset:to(device)) end
-      end,
-      good = function()
-        local model, x = net(), dataset:to(device)
-        for _ = 1, 4 do model(x) end
-      end,
-    },
-    T4 = {
-      bad = function()
-        local x, texts = dataset:to(device), {}
-        for i = 1, 10 do texts[i] = tostring(x[i]) end
-        return texts
-      end,
-      good = function()
-        local x, texts = dataset:to(device), {}
-        local host = x:cpu()
-        for i = 1, 10 do texts[i] = tostring(host[i]) end
-        return texts
-      end,
-    },
-    T5 = {
-      bad = function()
-        local rows = {}
-        for i = 1, 16 do rows[i] = dataset[i]:to(device) end
-        return lt.stack(rows)
-      end,
-      good = function()
-        local rows = {}
-        for i = 1, 16 do rows[i] = dataset[i] end
-        return lt.stack(rows):to(device)
-      end,
-    },
-    T6 = {
-      bad = function() return dataset:to(device, {non_blocking = true}) end,
-      good = function() return dataset:pin_memory():to(device, {non_blocking = true}) end,
-    },
-    T7 = {
-      bad = function()
-        local x = dataset:to(device)
-        local start = lt.clock()
-        local _ = x * 2
-        return lt.clock() - start
-      end,
-      good = function()
-        local x = dataset:to(device)
-        lt.cuda.synchronize()
-        local start = os.clock()
-        local _ = x * 2
-        lt.cuda.synchronize()
-        return os.clock() - start
-      end,
-    },
-    T8 = {
-      bad = function()
-        local model = lt.nn.Linear(4, 2)
-        local opt = lt.optim.Adam(model:parameters())
-        model(dataset):sum():backward()
-        opt:step()
-        model:to(device)
-        opt:zero_grad()
-        model(dataset:to(device)):sum():backward()
-        pcall(opt.step, opt)
-      end,
-      good = function()
-        local model = net()
-        local opt = lt.optim.Adam(model:parameters())
-        model(dataset:to(device)):sum():backward()
-        opt:step()
-        opt:step()
-      end,
-    },
-    T9 = {
-      bad = function()
-        local x, sum = lt.arange(12):to(device), 0
-        for i = 1, 12 do sum = sum + x[i]:item() end
-        return sum
-      end,
-      good = function()
-        local x, sum = lt.arange(12):to(device), 0
-        for _, v in ipairs(x:totable()) do sum = sum + v end
-        return sum
-      end,
-    },
-  }
+local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
+
+-- The line of a script that says what it breaks, and the rule.
+local function mark_of(path)
+  local number = 0
+  for line in io.lines(path) do
+    number = number + 1
+    local rule = line:match "%-%- (T%d)$"
+    if rule then return number, rule end
+  end
+end
+
+describe("a script that breaks", function()
+  for i = 1, 9 do
+    local function lint(kind)
+      local path = ("%stests/placement/T%d_%s.lua"):format(root, i, kind)
+      return program.run("--lint " .. program.quote(path)), path
+    end
+    it(("T%d hears so at its line, and one that keeps it does not"):format(i), function()
+      local result, path = lint "breaks"
+      assert.equal(1, result.status)
+      local found = {}
+      for where, rule in ("\n" .. result.err):gmatch "\n(%S+): (T%d): [^\n]+\n    fix: " do
+        found[#found + 1] = where .. " " .. rule
+      end
+      local line, rule = mark_of(path)
+      assert.equal("T" .. i, rule)
+      assert.same({("%s:%d %s"):format(path, line, rule)}, found, result.err)
+      local right = lint "keeps"
+      assert.same({"nothing to mend\n", 0}, {right.err, right.status})
+    end)
+  end
+end)
+
+-- Breaks T9 and T1.
+local function reads_elements()
+  local x, sum = lt.arange(12):to "cuda", 0
+  for i = 1, 12 do sum = sum + x[i]:item() end
+  return sum
+end
+local function reads_sums()
+  local x, sum = lt.randn{16, 4, device = "cuda"}, 0
+  for i = 1, 10 do sum = sum + (x * i):sum():item() end
+  return sum
 end
 
 describe("placement.lint", function()
-  local cases = rule_cases()
-  for i = 1, 9 do
-    local name = "T" .. i
-    it(name .. " is found where it is broken, and nowhere else", function()
-      local findings = placement.lint(cases[name].bad)
-      assert.is_nil(findings.error)
-      assert.equal(1, #findings, tostring(findings))
-      local f = findings[1]
-      assert.equal(name, f.rule)
-      assert.is_truthy(f.where:find "placement_lint_spec.lua:%d+$")
-      assert.is_true(f.count >= 1 and f.cost >= 0 and #f.message > 0 and #f.fix > 0)
-      local text = tostring(f)
-      assert.is_truthy(text:find(f.where .. ": " .. name .. ": ", 1, true))
-      assert.is_truthy(text:find "\n    fix: ")
-    end)
-    it(name .. " is not found where it is kept", function()
-      local findings = placement.lint(cases[name].good)
-      assert.is_nil(findings.error)
-      assert.equal("nothing to mend", tostring(findings))
-    end)
-  end
+  it("gives a list of what it found", function()
+    local findings = placement.lint(reads_elements)
+    assert.same({1, nil}, {#findings, findings.error})
+    local f = findings[1]
+    assert.same({"T9", 12}, {f.rule, f.count})
+    assert.is_truthy(f.where:find "placement_lint_spec.lua:%d+$")
+    assert.is_true(f.cost > 0 and #f.message > 0 and #f.fix > 0)
+    assert.is_truthy(tostring(f):find(f.where .. ": T9: ", 1, true))
+    assert.equal("nothing to mend", tostring(placement.lint(function() return lt.ones(3) end)))
+  end)
 
   it("finds elements that are written one at a time", function()
     local findings = placement.lint(function()
@@ -166,14 +86,14 @@ describe("placement.lint", function()
   end)
 
   it("lists findings by line, and counts", function()
-    local findings = placement.lint(function() cases.T9.bad(); cases.T1.bad() end)
-    assert.same({"T1", "T9"}, {findings[1].rule, findings[2].rule})
-    assert.equal(12, findings[2].count)
+    local findings = placement.lint(function() reads_sums(); reads_elements() end)
+    assert.same({"T9", "T1"}, {findings[1].rule, findings[2].rule})
+    assert.equal(10, findings[2].count)
     assert.is_truthy(tostring(findings):find "2 findings$")
   end)
 
   it("keeps what it found when the code fails", function()
-    local findings = placement.lint(function() cases.T9.bad(); error("boom", 0) end)
+    local findings = placement.lint(function() reads_elements(); error("boom", 0) end)
     assert.equal("boom", findings.error)
     assert.equal("T9", findings[1].rule)
     assert.is_truthy(tostring(findings):find "the code failed, so this is up to there: boom$")
@@ -207,8 +127,6 @@ local wrong_on_purpose = {
 }
 
 describe("the lint of the examples", function()
-  local program = require "program_support"
-  local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
   local folder = root .. "examples/placement/"
   local list <close> = assert(io.popen("ls " .. program.quote(folder)))
   for name in list:lines() do
@@ -229,7 +147,6 @@ describe("the lint of the examples", function()
 end)
 
 describe("lutra --lint and --trace", function()
-  local program = require "program_support"
   local bad = [[
     local lt = require "lutra"
     local x, sum = lt.arange(12):to "cuda", 0

@@ -1,0 +1,19 @@
+-- Adds the losses up on the device and reads the sum now and then.
+local lt = require "lutra"
+local nn, F = lt.nn, lt.F
+local device = "cuda"
+
+local net = nn.Linear(8, 3):to(device)
+local opt = lt.optim.SGD(net:parameters(), {lr = 0.1})
+local x = lt.randn{64, 8, device = device}
+local y = lt.randint{1, 3, {64}, device = device}
+
+local total = lt.zeros({}, {device = device})
+for step = 1, 30 do
+  opt:zero_grad()
+  local loss = F.cross_entropy(net(x), y)
+  loss:backward()
+  opt:step()
+  total:add_(loss:detach())
+  if step % 10 == 0 then print(step, total:item() / step) end
+end
