@@ -142,6 +142,12 @@ describe("advice about errors", function()
     assert.is_nil(hint "entirely_unknown_word()")
   end)
 
+  it("says how a script declares what the prompt has", function()
+    assert.equal('a script says first: local lt = require "lutra"', hint "lt.zeros(2)")
+    assert.equal('a script says first: local nn = require "lutra.nn"', hint "nn.Linear(2, 3)")
+    assert.equal('a script says first: local tensor = require("lutra").tensor', hint "tensor{1}")
+  end)
+
   it("finds a near local variable and upvalue of the frame", function()
     assert.equal("did you mean 'counter'?", hint "local counter = 1 conter.x = 1")
     assert.equal("did you mean 'counter'?",

@@ -5,13 +5,14 @@
 
 local globals = {}
 
-local loaders = {
-  lt = function() return require "lutra" end,
-  tensor = function() return require("lutra").tensor end,
-  nn = function() return require "lutra.nn" end,
-  F = function() return require "lutra.nn.functional" end,
-  optim = function() return require "lutra.optim" end,
-  data = function() return require "lutra.data" end,
+-- name -> the module that it is, or {module, the field of it}
+local modules = {
+  lt = "lutra",
+  tensor = {"lutra", "tensor"},
+  nn = "lutra.nn",
+  F = "lutra.nn.functional",
+  optim = "lutra.optim",
+  data = "lutra.data",
 }
 
 --- Makes the names known in _G.
@@ -20,9 +21,8 @@ function globals.install()
   local meta = getmetatable(_G) or {}
   local before = meta.__index
   meta.__index = function(t, name)
-    local load_it = loaders[name]
-    if load_it then
-      local value = load_it()
+    if modules[name] then
+      local value = globals.get(name)
       rawset(t, name, value)
       return value
     end
@@ -34,14 +34,24 @@ end
 
 --- The value that reading the global of that name would load, loaded; nil for any other name.
 function globals.get(name)
-  local load_it = loaders[name]
-  return load_it and load_it()
+  local module = modules[name]
+  if type(module) == "table" then return require(module[1])[module[2]] end
+  return module and require(module)
+end
+
+--- How a script declares the name: `local nn = require "lutra.nn"`; nil for any other name.
+function globals.declaration(name)
+  local module = modules[name]
+  if not module then return nil end
+  local value = type(module) == "table" and ('require("%s").%s'):format(module[1], module[2])
+    or ("require %q"):format(module)
+  return ("local %s = %s"):format(name, value)
 end
 
 --- The names, sorted.
 function globals.names()
   local names = {}
-  for name in pairs(loaders) do names[#names + 1] = name end
+  for name in pairs(modules) do names[#names + 1] = name end
   table.sort(names)
   return names
 end

@@ -75,6 +75,8 @@ end
 
 local function about_global(name, variables, session)
   if habits.globals[name] then return habits.globals[name] end
+  local declaration = not globals.installed and globals.declaration(name)
+  if declaration then return "a script says first: " .. declaration end
   local first = in_tables(name, ours, variables)
   local second = in_tables(name, standard, variables)
   if first or second then return did_you_mean(first or second, first and second) end
