@@ -11,6 +11,7 @@
 --
 -- test: --steps 60 --sample 50 --out $TMP/chargpt.safetensors
 -- test: --steps 70 --sample 50 --out $TMP/chargpt.safetensors --resume $TMP/chargpt.safetensors
+-- test: --steps 2 --sample 12 --out $TMP/on_device.safetensors --device cuda
 
 local lt = require "lutra"
 local cli = require "lutra.cli"
@@ -352,8 +353,9 @@ local function write(count)
       id = scores:argmax{dim = -1, keepdim = true}
     end
     context = lt.cat({context, id}, 2)
-    io.write(run.vocabulary[id:item()])
   end
+  local written = context[1]:totable() -- read once: each reading would wait for the device
+  for i = 2, #written do io.write(run.vocabulary[written[i]]) end
   io.write "\n"
 end
 

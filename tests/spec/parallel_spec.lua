@@ -523,7 +523,7 @@ describe("a model cut over two devices by hand", function()
   it("is right when every piece of work starts late", function()
     if not os.getenv "LUTRA_EMULATE" then return pending "not emulated" end
     local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
-    for _, name in ipairs {"several_gpus", "data_parallel", "pipeline"} do
+    for _, name in ipairs {"22_several_gpus", "23_data_parallel", "24_pipeline"} do
       local result = program.shell(("env LUTRA_EMULATE_DELAY=200 %s %sexamples/placement/%s.lua")
         :format(program.quote(program.program), root, name))
       assert.equal(0, result.status, result.err)

@@ -6,8 +6,15 @@
 local program = require "program_support"
 local devices = require "device_support"
 
-local folder = (debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "") ..
-  "examples/placement/"
+local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or ""
+local folder = root .. "examples/placement/"
+
+-- Scripts that show what is wrong, too, and the rule of the lint that finds it.
+local wrong_on_purpose = {
+  ["10_repeated_transfers.lua"] = "T2",
+  ["11_item.lua"] = "T1",
+  ["13_timing.lua"] = "T7",
+}
 
 local function scripts()
   local list = {}
@@ -23,16 +30,23 @@ local function text_of(name)
   return file:read "a"
 end
 
--- Runs a script with assignments for its environment and options of the program.
-local function run(name, environment, options)
-  local line = ("env -u LUTRA_EMULATE %s OMP_WAIT_POLICY=passive %s %s %s"):format(environment,
-    program.quote(program.program), options, program.quote(folder .. name))
+-- Runs the program with assignments for its environment. Returns {out, err, status, all}.
+local function lutra(environment, arguments)
+  local line = ("env -u LUTRA_EMULATE %s OMP_WAIT_POLICY=passive %s %s"):format(environment,
+    program.quote(program.program), arguments)
   local result = program.shell(line)
-  local all = "\n" .. result.out .. result.err
-  assert.equal(0, result.status, all)
-  assert.equal("", result.err, all)
-  local out = "\n" .. result.out
-  assert.is_truthy(out:find("\nok: ", 1, true) or out:find("\nskipped: ", 1, true), all)
+  result.out = "\n" .. result.out
+  result.all = result.out .. result.err
+  return result
+end
+
+-- Runs a script on what is there after assignments for the environment and options; its output.
+local function run(name, environment, options)
+  local result = lutra(environment, options .. " " .. program.quote(folder .. name))
+  assert.equal(0, result.status, result.all)
+  assert.equal("", result.err, result.all)
+  local out = result.out
+  assert.is_truthy(out:find("\nok: ", 1, true) or out:find("\nskipped: ", 1, true), result.all)
   return out
 end
 
@@ -55,6 +69,23 @@ describe("examples/placement", function()
       if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
       local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate cuda:2")
       assert.is_nil(out:find("skipped", 1, true), out)
+    end)
+
+    local rule = wrong_on_purpose[name]
+    it(name .. " under the lint" .. (rule and ", which finds what it shows" or ""), function()
+      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      local result = lutra("-u CUDA_VISIBLE_DEVICES",
+        "--emulate cuda:2 --lint " .. program.quote(folder .. name))
+      assert.is_truthy(result.out:find("\nok: ", 1, true), result.all)
+      if rule then
+        assert.is_truthy(result.err:find(name .. ":%d+: " .. rule .. ": "), result.all)
+        assert.is_truthy(result.err:find("\n1 finding\n$"), result.all)
+        assert.equal(1, result.status)
+        assert.is_truthy(text_of(name):find("lint", 1, true), name .. " does not say so")
+      else
+        assert.equal("nothing to mend\n", result.err)
+        assert.equal(0, result.status)
+      end
     end)
 
     if os.getenv "LUTRA_TEST_GPU" then

@@ -120,32 +120,6 @@ describe("placement.lint", function()
   end)
 end)
 
--- Examples that show what is wrong, and the rules that they break.
-local wrong_on_purpose = {
-  ["10_repeated_transfers.lua"] = "T2", ["11_item.lua"] = "T1", ["13_timing.lua"] = "T7",
-  ["data_parallel.lua"] = "T1",
-}
-
-describe("the lint of the examples", function()
-  local folder = root .. "examples/placement/"
-  local list <close> = assert(io.popen("ls " .. program.quote(folder)))
-  for name in list:lines() do
-    if name:find "%.lua$" then
-      it("finds nothing in " .. name .. (wrong_on_purpose[name] and " but what it shows" or ""),
-        function()
-          local result = devices.script(([[
-            arg = {[0] = "example.lua"}
-            local findings = require("lutra").placement.lint(assert(loadfile(%q)))
-            for _, f in ipairs(findings) do io.stderr:write("found ", f.rule, "\n") end
-            assert(not findings.error, findings.error)]]):format(folder .. name))
-          assert.equal(0, result.status, result.err)
-          local wanted = wrong_on_purpose[name]
-          assert.equal(wanted and "found " .. wanted .. "\n" or "", result.err)
-        end)
-    end
-  end
-end)
-
 describe("lutra --lint and --trace", function()
   local bad = [[
     local lt = require "lutra"

@@ -1,6 +1,6 @@
 -- Several GPUs: each has a memory of its own.
 --
---   lutra [--emulate cuda:2] examples/placement/several_gpus.lua
+--   lutra [--emulate cuda:2] examples/placement/22_several_gpus.lua
 --
 -- "cuda:0" and "cuda:1" are two cards, each with its memory and its calculators. A tensor is on one
 -- of them, and the other cannot calculate with it before it was copied there. In return the two
@@ -80,4 +80,4 @@ for event in profile:events() do assert(event.kind ~= "wait") end
 assert(sums[1]:item() == 64 and sums[2]:item() == 64)
 
 print "ok: a tensor is on one device; what is to meet must be copied, which you write yourself"
-print "next: data_parallel.lua (one batch on all), pipeline.lua (one model over two)"
+print "next: 23_data_parallel.lua (one batch on all), 24_pipeline.lua (one model over two)"

@@ -1,6 +1,6 @@
 -- A kernel of your own: what runs on the device, written by you.
 --
---   lutra [--emulate cuda:2] examples/placement/custom_kernel.lua
+--   lutra [--emulate cuda:2] examples/placement/25_custom_kernel.lua
 --
 -- Each op of a library is a kernel: a small function that runs on the device once for each element,
 -- in thousands of threads at a time. `y = x * x + 7 * x` is three ops: three times the elements are

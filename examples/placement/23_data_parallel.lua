@@ -1,10 +1,11 @@
 -- Data parallel: one model, every device a part of the batch.
 --
---   lutra [--emulate cuda:2] examples/placement/data_parallel.lua
+--   lutra [--emulate cuda:2] examples/placement/23_data_parallel.lua
 --
 -- A batch of 64 rows on two devices is 32 rows for each. Both need the model, so it is copied; both
 -- give a part of the gradient, so the parts are added. nn.DataParallel does all of that around a
--- model, and the training loop stays as it was.
+-- model, and the training loop stays as it was. (PyTorch advises DistributedDataParallel, with a
+-- process for each device, for speed; here a Lua program is one process, and the two are the same.)
 --
 -- test:
 -- test on cuda:2:
@@ -12,64 +13,75 @@
 
 local lt = require "lutra"
 local nn, F, optim = lt.nn, lt.F, lt.optim
+local device = lt.best_device()
 
 local function make_model()
   lt.manual_seed(1)
-  return nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 3)):to(lt.best_device())
+  return nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 3)):to(device)
 end
 
--- The same training step for one device and for many: only `model` differs.
+-- The same training steps for one device and for many: only `model` differs. Returns the losses.
 local function train(model, steps)
   local sgd, losses = optim.SGD(model:parameters(), {lr = 0.1}), {}
   local random = lt.Generator():manual_seed(2)
   for step = 1, steps do
-    local x = lt.randn(64, 10, {generator = random}):to(lt.best_device())
-    local labels = (x[{{}, 1}]:gt(0):to "int64" + 1)
+    local x = lt.randn(64, 10, {generator = random}):to(device)
+    local labels = x[{{}, 1}]:gt(0):to "int64" + 1
     sgd:zero_grad()
     local loss = F.cross_entropy(model(x), labels)
     loss:backward()
     sgd:step()
-    losses[step] = loss:item()
+    losses[step] = loss:detach() -- on the device: nobody waits in the loop
   end
-  return losses
+  return lt.stack(losses):totable()
 end
 
--- Without a GPU the wrapped model is called as it is: the program runs everywhere.
+-- PyTorch: model = nn.DataParallel(model). Without a GPU the wrapped model is called as it is: the
+-- program runs everywhere.
 local single, wrapped = make_model(), nn.DataParallel(make_model())
 print(wrapped)
 local losses, parallel_losses = train(single, 5), train(wrapped, 5)
 for step = 1, 5 do
-  print(("step %d: %.6f alone, %.6f parallel"):format(step, losses[step], parallel_losses[step]))
+  print(("step %d: loss %.6f alone, %.6f parallel"):format(step, losses[step],
+    parallel_losses[step]))
   assert(math.abs(losses[step] - parallel_losses[step]) < 1e-4)
 end
+assert(losses[5] < losses[1], "it has not learnt")
 
 -- The parameters are the model's own, on the first device, and trained there.
 for name, p in wrapped.module:named_parameters() do
-  assert(p.device == lt.best_device() and p:allclose(single:state_dict()[name], {atol = 1e-4}))
+  assert(p.device == device and p:allclose(single:state_dict()[name], {atol = 1e-4}))
 end
 -- Save those of the module inside: their names have no "module." in front.
 assert(wrapped:state_dict()["module.1.weight"] and wrapped.module:state_dict()["1.weight"])
+-- PyTorch: DistributedDataParallel(model, device_ids=[rank]). The same here, under that name.
+assert(nn.parallel.DistributedDataParallel(make_model())(lt.ones(2, 10)).device == device)
 
 local count = lt.cuda.device_count()
 if count < 2 then
-  print "skipped: what several devices do. Two to practise on: lutra --emulate cuda:2"
+  print "skipped: what happens inside takes two GPUs. To practise on two: lutra --emulate cuda:2"
+  print "ok: the wrapped model trains like the model itself, on as many devices as there are"
   os.exit(true, true)
 end
 
--- What happens inside, by hand. 1: the batch is cut, each piece goes to its device.
-local devices = {"cuda:0", "cuda:1"}
+print "\nwhat happens inside, by hand:"
+-- 1: the batch is cut, each piece goes to its device.
 local x = lt.randn(8, 10)
-local pieces = nn.parallel.scatter(x, devices)
-for i, piece in ipairs(pieces) do print("piece", i, piece.shape, piece.device) end
+local pieces = nn.parallel.scatter(x, {"cuda:0", "cuda:1"})
+for i, piece in ipairs(pieces) do print("scatter: piece " .. i, piece.shape, piece.device) end
 assert(pieces[2].device == "cuda:1" and pieces[2]:size(1) == 4)
 -- 2: the model is copied. The copies remember where they come from.
 local model = make_model()
-local replicas = nn.parallel.replicate(model, devices)
+local replicas = nn.parallel.replicate(model, {"cuda:0", "cuda:1"})
+print("replicate: models on", replicas[1]:device(), replicas[2]:device())
 assert(replicas[2]:device() == "cuda:1")
 -- 3: each replica computes its piece. One thread puts the work into two queues.
 local outputs = nn.parallel.parallel_apply(replicas, pieces)
+print("apply: outputs on", outputs[1].device, outputs[2].device)
+assert(outputs[1].device == "cuda:0" and outputs[2].device == "cuda:1")
 -- 4: the results come together, and with them the way back for gradients.
 local y = nn.parallel.gather(outputs, "cuda:0")
+print("gather: all of it", y.shape, y.device)
 assert(y:allclose(model(x:to "cuda:0"), {atol = 1e-6}))
 y:sum():backward()
 local by_hand = model[1].weight.grad:clone()
@@ -80,13 +92,10 @@ assert(replicas[2][1].weight.grad == nil) -- all gradients are the model's
 
 -- The price: every call copies the parameters to the other devices, every backward brings as many
 -- gradients back. A large model with small batches spends its time on that.
-local bytes = 0
-local profile = lt.profiler.profile(function() wrapped(x:to "cuda:0") end)
-for event in profile:events() do
-  if event.kind == "copy" and event.from == "cuda:0" then bytes = bytes + event.bytes end
-end
+local bytes = lt.placement.trace(function() wrapped(x:to "cuda:0") end):totals().bytes
 local parameters = wrapped:num_parameters() * 4
-print(("copied from cuda:0: %d bytes in one call; parameters: %d bytes"):format(bytes, parameters))
+print(("\ncopied in one call: %d bytes, of which %d are parameters"):format(bytes,
+  parameters * (count - 1)))
 assert(bytes >= parameters * (count - 1))
 
 -- Fewer rows than devices: the others have a break.

@@ -1,6 +1,6 @@
 -- Pipeline: one model over two devices, both at work at the same time.
 --
---   lutra [--emulate cuda:2] examples/placement/pipeline.lua
+--   lutra [--emulate cuda:2] examples/placement/24_pipeline.lua
 --
 -- A model that is too large for one device is cut in two: the first half on cuda:0, the second on
 -- cuda:1. Done simply, one of the two always waits for the other. So the batch is cut as well:
