@@ -9,6 +9,18 @@ local args = require "lutra.args"
 
 local apply = {}
 
+-- Closed by an error that somebody catches, it says in which of the calls that was. One that
+-- nobody catches keeps its stack, and its traceback tells the same.
+local Place = {}
+function Place:__close(message)
+  if type(message) == "string" then error(message .. "\n  in " .. self.text, 0) end
+end
+
+local function place(i, count, device)
+  local text = ("replica %d of %d%s"):format(i, count, device and ", on " .. device or "")
+  return setmetatable({text = text}, Place)
+end
+
 -- Calls a module with a device as the current one of its type.
 local function call_on(device, module, packed)
   if device == nil or not device:find ":" then
@@ -22,7 +34,10 @@ end
 -- Returns the packed results.
 function apply.packed(modules, inputs, devices)
   local outputs = {}
-  for i, module in ipairs(modules) do outputs[i] = call_on(devices[i], module, inputs[i]) end
+  for i, module in ipairs(modules) do
+    local _ <close> = place(i, #modules, devices[i])
+    outputs[i] = call_on(devices[i], module, inputs[i])
+  end
   return outputs
 end
 

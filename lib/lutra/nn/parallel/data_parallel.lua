@@ -31,11 +31,31 @@ end
 local function check_devices(title, list)
   local names, seen = {}, {}
   for i, device in ipairs(list) do
-    local name = core._accelerator.device(nil, device, title)
-    if seen[name] then args.fail("%s: device_ids names %s twice", title, name) end
+    local entry = ("%s: device_ids[%d]"):format(title, i)
+    if device == "cpu" or device == "meta" then
+      args.fail("%s is %s, it wants a device of an accelerator. A module on %s is called by itself, "
+        .. "without %s", entry, device, device, title)
+    end
+    local name = core._accelerator.device(nil, device, entry)
+    if seen[name] then
+      args.fail("%s is %s, which is in the list already: name each device once", entry, name)
+    end
     seen[name], names[i] = true, name
   end
   return names
+end
+
+-- The full name of the device that results are gathered on.
+local function check_output(title, device, devices)
+  if device == nil then return devices[1] end
+  local name = lt.device(device)
+  args.check(name ~= "meta", "%s: output_device is meta, where results have no data. Name one that "
+    .. 'has memory: "%s", "cpu"', title, devices[1])
+  return name
+end
+
+local function check_dim(title, dim)
+  args.check(dim ~= 0, "%s: dim is 0: dimensions count from 1 (-1 is the last)", title)
 end
 
 local function check_module(title, module)
@@ -92,15 +112,16 @@ local function run(title, module, packed, devices, output_device, dim)
 end
 
 local parse = args.signature("DataParallel",
-  "module:any, device_ids:list?, output_device:device?, dim:integer=1")
+  "module:any?, device_ids:list?, output_device:device?, dim:integer=1")
 
 local function construct(self, title, parser, ...)
   local module, device_ids, output_device, dim = parser(...)
   check_module(title, module)
+  check_dim(title, dim)
   device_ids = device_ids and check_devices(title, device_ids) or every_device()
   self.module, self.dim, self.device_ids = module, dim, device_ids
   if #device_ids == 0 then return end
-  self.output_device = output_device and lt.device(output_device) or device_ids[1]
+  self.output_device = check_output(title, output_device, device_ids)
   check_home(title, module, device_ids[1])
 end
 
@@ -129,7 +150,7 @@ function DataParallel:extra_repr()
   return ("device_ids={%s}, dim=%d"):format(table.concat(names, ", "), self.dim)
 end
 
-local parse_function = args.signature("data_parallel", "module:any, inputs:any?, "
+local parse_function = args.signature("data_parallel", "module:any?, inputs:any?, "
   .. "device_ids:list?, output_device:device?, dim:integer=1, module_kwargs:table?")
 
 --- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim, module_kwargs}): one
@@ -138,6 +159,7 @@ local parse_function = args.signature("data_parallel", "module:any, inputs:any?,
 local function data_parallel(...)
   local module, inputs, device_ids, output_device, dim, named = parse_function(...)
   check_module("data_parallel", module)
+  check_dim("data_parallel", dim)
   local packed = {n = inputs ~= nil and 1 or 0, inputs}
   if args.is_plain(inputs) then
     packed = table.move(inputs, 1, inputs.n or #inputs, 1, {n = inputs.n or #inputs})
@@ -145,7 +167,7 @@ local function data_parallel(...)
   if named then packed.n, packed[packed.n + 1] = packed.n + 1, named end
   local devices = device_ids and check_devices("data_parallel", device_ids) or every_device()
   if #devices == 0 then return module(table.unpack(packed, 1, packed.n)) end
-  output_device = output_device and lt.device(output_device) or devices[1]
+  output_device = check_output("data_parallel", output_device, devices)
   return run("data_parallel", module, packed, devices, output_device, dim)
 end
 
@@ -157,7 +179,7 @@ end
 local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
 
 local parse_distributed = args.signature("DistributedDataParallel",
-  "module:any, device_ids:list?, output_device:device?, dim:integer=1")
+  "module:any?, device_ids:list?, output_device:device?, dim:integer=1")
 
 --- nn.parallel.DistributedDataParallel(module, {device_ids = , output_device = , dim = 1}): as
 -- nn.DataParallel. PyTorch's options about processes (process_group, bucket_cap_mb, ...) do not

@@ -8,9 +8,11 @@ local args = require "lutra.args"
 
 local gather = {}
 
+local function inside_of(path) return path == "" and "" or " in " .. path end
+
 local function fail_different(title, path, what)
   args.fail("%s: the replicas give different %s%s: return tensors, or the same from each", title,
-    what, path == "" and "" or " in " .. path)
+    what, inside_of(path))
 end
 
 local function all_are(list, count, is)
@@ -31,8 +33,14 @@ local function join(title, tensors, count, device, dim, path)
       .. "take their mean or sum")
     return lt.stack(moved)
   end
+  local ndim = moved[1].ndim
   for i = 1, count do
     if has_no_dims(moved[i]) then fail_different(title, path, "numbers of dimensions") end
+  end
+  if dim > ndim or dim < -ndim then
+    args.fail("%s: results of shape %s%s cannot be put together along dimension %d: return them "
+      .. "with that dimension, x:unsqueeze(%d)", title, tostring(moved[1].shape), inside_of(path),
+      dim, dim)
   end
   return lt.cat(moved, dim)
 end

@@ -28,6 +28,10 @@ local function cut(title, x, count, dim)
     args.fail("%s: a tensor without dimensions cannot be cut into pieces for %d devices: "
       .. "give a number, x:item(), or a row for each sample, x:expand(n)", title, count)
   end
+  if dim == 0 or dim > x.ndim or dim < -x.ndim then
+    args.fail("%s: a tensor of shape %s has no dimension %d to cut along: its dimensions are 1 to "
+      .. "%d (-1 is the last)", title, tostring(x.shape), dim, x.ndim)
+  end
   if x:size(dim) == 0 then return {x} end
   return x:chunk(count, dim)
 end
@@ -40,10 +44,11 @@ local function count_pieces(title, value, count, dim, seen)
     local first = seen.first or {pieces, value}
     seen.first = first
     if pieces ~= first[1] then
-      args.fail("%s: the tensors do not go together: one has size %d in dimension %d, which makes "
-        .. "%d pieces for %d devices, another has size %d, which makes %d. Expand the smaller one, "
-        .. "or make it a buffer of the module", title, first[2]:size(dim), dim, first[1], count,
-        value:size(dim), pieces)
+      local texts = require "lutra.plot.texts"
+      args.fail("%s: the tensors do not go together: cut for %d devices along dimension %d, one of "
+        .. "size %d makes %s, another of size %d makes %s. Expand the smaller one, or make it a "
+        .. "buffer of the module", title, count, dim, first[2]:size(dim),
+        texts.plural(first[1], "piece"), value:size(dim), texts.plural(pieces, "piece"))
     end
   elseif args.is_plain(value) and not seen[value] then
     seen[value] = true
