@@ -482,7 +482,8 @@ describe("nn.DataParallel", function()
     fails({"DataParallel", "already", "outermost"}, nn.DataParallel, model)
     fails({'"1" is a DataParallel already'}, nn.DataParallel, nn.Sequential(model))
     fails({"it wants a module"}, nn.DataParallel, 3)
-    fails({"device_ids[2] is cuda:0, which is in the list already"}, nn.DataParallel, net, {device_ids = {0, "cuda"}})
+    fails({"device_ids[2] is cuda:0, which is in the list already"}, nn.DataParallel, net,
+      {device_ids = {0, "cuda"}})
     fails({"DataParallel: device_ids[2] is cpu", "an accelerator"}, nn.DataParallel, net,
       {device_ids = {0, "cpu"}})
     fails({"device_ids[1] is meta"}, parallel.data_parallel, net, lt.ones(2, 5),

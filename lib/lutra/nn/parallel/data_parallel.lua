@@ -33,8 +33,8 @@ local function check_devices(title, list)
   for i, device in ipairs(list) do
     local entry = ("%s: device_ids[%d]"):format(title, i)
     if device == "cpu" or device == "meta" then
-      args.fail("%s is %s, it wants a device of an accelerator. A module on %s is called by itself, "
-        .. "without %s", entry, device, device, title)
+      args.fail("%s is %s, it wants a device of an accelerator. A module on %s is called by "
+        .. "itself, without %s", entry, device, device, title)
     end
     local name = core._accelerator.device(nil, device, entry)
     if seen[name] then
