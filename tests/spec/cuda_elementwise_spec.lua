@@ -129,6 +129,7 @@ local LAYOUTS = {
   },
   ["expanded"] = {expanded(7, 24), dense(7, 24), expanded(24)},
 }
+local slow = os.getenv "LUTRA_TEST_DEBUG"
 local names = {}
 for name in pairs(LAYOUTS) do names[#names + 1] = name end
 table.sort(names)
@@ -176,14 +177,18 @@ describe("elementwise ops on CUDA", function()
   for _, op in ipairs(OPS) do
     local f, in_place = core._ops[op.name], core._ops[op.name .. "_"]
     it("give what the CPU gives: " .. op.name, function()
-      for _, dtype in ipairs(DTYPES) do
-        for _, name in ipairs(names) do
-          local label = ("%s of %s, %s"):format(op.name, dtype, name)
-          local here, there = operands(LAYOUTS[name], dtype, op.inputs)
-          if f then compare(f, here, there, op.numbers, label) end
-          if in_place and name ~= "expanded" then
-            compare(in_place, here, there, op.numbers, label .. ", in place")
-          end
+      local function compare_layout(dtype, name)
+        local label = ("%s of %s, %s"):format(op.name, dtype, name)
+        local here, there = operands(LAYOUTS[name], dtype, op.inputs)
+        if f then compare(f, here, there, op.numbers, label) end
+        if in_place and name ~= "expanded" then
+          compare(in_place, here, there, op.numbers, label .. ", in place")
+        end
+      end
+      for d, dtype in ipairs(DTYPES) do
+        -- where sanitizers make everything slow, each layout is for a third of the dtypes
+        for i, name in ipairs(names) do
+          if not slow or (i + d) % 3 == 0 then compare_layout(dtype, name) end
         end
         compare_results()
       end
