@@ -5,6 +5,17 @@
 
 local fields = {}
 
+local FEW = 8 -- names of a table that are all said
+
+-- What to say of the names that are there, where `key` is not.
+local function about(names, key)
+  local near = require("lutra.nearest").find(key, names)
+  if near then return ('; did you mean "%s"?'):format(near) end
+  if #names == 0 or #names > FEW then return "" end
+  table.sort(names)
+  return "; it has " .. table.concat(names, ", ")
+end
+
 --- Raises the error for the field `key` of a table that users know as `name`; `others` are names
 -- that are there beside its own fields.
 function fields.fail(t, name, key, others)
@@ -12,12 +23,9 @@ function fields.fail(t, name, key, others)
   if type(key) ~= "string" then
     return args.fail("%s has no field %s: its fields have names", name, args.show(key))
   end
-  local nearest = require "lutra.nearest"
-  local names = nearest.names(t)
+  local names = require("lutra.nearest").names(t)
   for _, other in ipairs(others or {}) do names[#names + 1] = other end
-  local near = nearest.find(key, names)
-  return args.fail('%s has no field "%s"%s', name, key,
-    near and ('; did you mean "%s"?'):format(near) or "")
+  return args.fail('%s has no field "%s"%s', name, key, about(names, key))
 end
 
 --- Makes reading a field that is not there an error; `t` may have no metatable yet. Returns it.

@@ -93,10 +93,34 @@ static bool check_link(const char *name, size_t n) {
   return lt_error_set("emulate: no link is called \"%.*s\". There are: %s", (int)n, name, known);
 }
 
+/* "256MiB": a number and a unit. */
+static bool check_size(const char *text, size_t n) {
+  const char *p = text + strspn(text, "0123456789.");
+  bool number = p > text && strtod(text, NULL) > 0;
+  if (*p && strchr("KMG", *p))
+    p += strncmp(p + 1, "iB", 2) == 0 ? 3 : 1;
+  else
+    p += *p == 'B';
+  return (number && p == text + n) ||
+         lt_error_set("emulate: \"memory=%.*s\" wants a number with KiB, MiB or GiB, as "
+                      "memory=256MiB",
+                      (int)n, text);
+}
+
+/* "memory=1GiB", "peer=off", "link=pcie4" */
+static bool check_option(const char *item, size_t n) {
+  if (strncmp(item, "link=", 5) == 0) return check_link(item + 5, n - 5);
+  if (strncmp(item, "memory=", 7) == 0) return check_size(item + 7, n - 7);
+  if ((n == 7 && memcmp(item, "peer=on", n) == 0) || (n == 8 && memcmp(item, "peer=off", n) == 0))
+    return true;
+  return lt_error_set("emulate: cannot read \"%.*s\". There are: memory=256MiB, link=pcie4, "
+                      "peer=off",
+                      (int)n, item);
+}
+
 /* "cuda:2": a type that is no part of this library, and how many. */
 static bool check_item(const char *item, size_t n) {
-  if (n >= 5 && memcmp(item, "link=", 5) == 0) return check_link(item + 5, n - 5);
-  if (memchr(item, '=', n)) return true;
+  if (memchr(item, '=', n)) return check_option(item, n);
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;
   bool known = false;
@@ -110,12 +134,13 @@ static bool check_item(const char *item, size_t n) {
           types[t].name);
   }
   if (!known)
-    return lt_error_set("emulate: no device type \"%.*s\" can be emulated, as \"cuda:2\" can",
+    return lt_error_set("emulate: no device is called \"%.*s\"; write cuda:2 for two GPUs",
                         (int)name, item);
   char *end;
   long count = colon ? strtol(colon + 1, &end, 10) : 1;
   if (colon && (end != item + n || colon[1] < '0' || colon[1] > '9' || count < 1 || count > 8))
-    return lt_error_set("emulate: \"%.*s\" wants a number of devices from 1 to 8", (int)n, item);
+    return lt_error_set("emulate: \"%.*s\" wants a number of devices from 1 to 8, as cuda:2",
+                        (int)n, item);
   return true;
 }
 

@@ -275,8 +275,12 @@ static void set_field(lua_State *L, lt_Box *box, const char *key) {
     if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL)
       lt_lua_error(L, "a tensor's method \"%s\" cannot be assigned", key);
     lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) != LUA_TNIL)
-      lt_lua_error(L, "a tensor's field \"%s\" cannot be assigned", key);
+    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) != LUA_TNIL) {
+      bool can_convert = strcmp(key, "device") == 0 || strcmp(key, "dtype") == 0;
+      lt_lua_error(L, "a tensor's field \"%s\" cannot be assigned%s%s%s", key,
+                   can_convert ? "; write x = x:to(" : "", can_convert ? key : "",
+                   can_convert ? ")" : "");
+    }
     unknown_field(L, key);
   }
   if (!ok) lt_lua_fail(L, key);

@@ -17,7 +17,8 @@ local placement = {}
 local check = args.check
 
 local function check_callable(name, fn)
-  check(args.is_callable(fn), '%s: argument "fn" is %s, it wants a function', name, args.show(fn))
+  check(args.is_callable(fn), '%s: argument "fn" is %s, it wants a function: function() ... end',
+    name, args.show(fn))
 end
 
 -- Events of a trace, each a table of about a kilobyte, and of a lint, which looks at them in turn.

@@ -53,6 +53,13 @@ habits.methods = {
   join = "Lua writes table.concat(list, \", \")",
   replace = "Lua writes s:gsub(a, b), of patterns",
   startswith = "Lua writes s:sub(1, #start) == start",
+  to = "what moves stands in front: x:to \"cuda\"",
+  cuda = "what moves stands in front: x:cuda()",
+}
+
+--- Methods that tensors have in PyTorch and not here: name -> advice.
+habits.tensor_methods = {
+  numpy = "a tensor's numbers are a table of Lua by x:totable(), one of them by x:item()",
 }
 
 --- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
@@ -91,6 +98,8 @@ habits.lines = {
   {"^%s*pass%s*$", "an empty block needs no statement"},
   {"=.*%sif%s.*%selse%s", "Lua writes c and a or b for a if c else b"},
   {"[%w_%)%]]%s+is%s", "Lua writes x == nil for x is None"},
+  {":to%s+[cdm]%w%w", "a name is a text in quotes, x:to \"cuda\"; a variable stands in "
+    .. "brackets, x:to(device)"},
   {"!=", "Lua writes ~= for !="}, {"<>", "Lua writes ~= for <>"},
   {"===", "Lua writes == for ==="}, {":=", "Lua writes x = 5 for x := 5"},
   {"[=%-]>", "Lua writes function(x) return x end; and >= for at least"},

@@ -150,6 +150,14 @@ local function is_farewell(text)
   return (word == "exit" or word == "quit") and rawget(_G, word) == nil
 end
 
+-- `help`, `help()`, `help(x)`, as Python has them -> "", "", "x"; nil where help is a variable.
+local function plea(self, text)
+  local subject = text:match "^%s*help%s*;?%s*$" and ""
+    or text:match "^%s*help%s*%(%s*[\"']?(.-)[\"']?%s*%)%s*;?%s*$"
+  local is_variable = self.locals:get "help" or rawget(_G, "help") ~= nil
+  return not is_variable and subject or nil
+end
+
 -- "?x", "x?", "x??" -> "x", 1 or 2 question marks
 local function question(text)
   local asked = text:match "^%s*%?%s*([^%?].-)%s*$"
@@ -216,6 +224,8 @@ function session:execute(text)
   if self.debugger then return self.debugger:execute(text, run_kind) end
   if session.kind(text) then return run_kind(self, text) end
   if is_farewell(text) then return true end
+  local subject = plea(self, text)
+  if subject then return run_command(self, subject == "" and ":help" or ":doc " .. subject) end
   local name = "cell[" .. self.number .. "]"
   local status, code = cell.read(text, "=" .. name)
   if status == "complete" and not code.body then return false end -- nothing but comments

@@ -5,6 +5,7 @@
 -- another language is in habits.lua. Invariant: nothing of the user's runs, nothing is raised, and
 -- where nothing is near nothing is said.
 
+local args = require "lutra.args"
 local code = require "lutra.repl.suggest.code"
 local globals = require "lutra.repl.globals"
 local habits = require "lutra.repl.habits"
@@ -149,8 +150,10 @@ local function about_calls(co, level, frame, message)
   end
 end
 
--- Advice about what Lua says itself.
+-- Advice about a message that names no variable.
 local function about_message(message)
+  local missing = message:match '^a tensor has no field or method "(.-)"'
+  if missing then return habits.tensor_methods[missing] end
   for _, row in ipairs(habits.messages) do
     if message:find(row[1]) then return row[2] end
   end
@@ -178,6 +181,32 @@ local function advise(message, co)
   return code.nil_names(frame.view, function(undefined)
     return about_global(undefined, frame.variables, frame.session)
   end)
+end
+
+local function without_self(co)
+  for level = 1, MOST_CALLERS do
+    local info = debug.getinfo(co, level, "Slf")
+    if not info then return nil end
+    local users = info.currentline > 0 and stack.is_wanted(info)
+      and not stack.is_library(info.source)
+    local first, value = debug.getlocal(co, level - 1, 1)
+    local callee = users and first == "self" and type(value) ~= "table"
+      and debug.getinfo(co, level - 1, "n").name
+    local view = callee and frame_at(co, level, info).view
+    local advice = view and code.call(view, callee)
+    if advice then
+      return ("%s:%d: %s: self is %s: %s"):format(info.short_src, info.currentline, callee,
+        args.show(value), advice)
+    end
+  end
+end
+
+--- What to say instead of an error's message where a method of a module, called with a dot, took
+-- its argument for self, and failed for what that lacks; nil where it is another error. Never
+-- raises.
+function suggest.without_self(co)
+  local ok, text = pcall(without_self, co)
+  return ok and text or nil
 end
 
 --- Advice about an error: `message` as Lua raised it, in coroutine `co` (nil: a chunk that did not

@@ -116,11 +116,13 @@ local function module_chain(co, message)
   return "  in " .. table.concat(steps, " > ") .. ": " .. doing
 end
 
--- "  hint: did you mean 'x'?"
-local function hint(message, co)
+-- The message, or what to say instead, and "  hint: did you mean 'x'?".
+local function with_hint(message, co)
   local ok, suggest = pcall(require, "lutra.repl.suggest")
-  local text = ok and attempt(suggest.hint, message, co)
-  return text and "  hint: " .. text or nil
+  local instead = ok and co and suggest.without_self(co)
+  if instead then return instead end
+  local text = ok and suggest.hint(message, co)
+  return message, text and "  hint: " .. text or nil
 end
 
 -- Calls f where an error, and Ctrl-C, stop only it: the value's own metamethods may run.
@@ -156,10 +158,9 @@ end
 --- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
 -- `cells` is a set of functions that are called "cell" in it.
 function traceback.format(value, co, cells)
-  local message = once(traceback.message(value))
+  local message, hint = with_hint(once(traceback.message(value)), co)
   local place, rest = places.of(message)
-  local parts = {message}
-  parts[#parts + 1] = attempt(hint, message, co)
+  local parts = {message, hint}
   if not co then
     parts[#parts + 1] = place and attempt(block, places.chunk(place), place.number, rest)
     return table.concat(parts, "\n")

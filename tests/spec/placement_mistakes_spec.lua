@@ -1,0 +1,130 @@
+-- What a beginner types about devices that is wrong, and what is said: what came, what was wanted,
+-- and how it is mended.
+
+local support = require "program_support"
+local has, has_not = support.has, support.has_not
+
+-- Types each input at one prompt. Returns what was printed for each, without its traceback.
+local function typed(inputs, arguments)
+  local result = support.shell(("cd /tmp && HOME=/nonexistent %s -i --no-init %s 2>&1"):format(
+    support.quote(support.program), arguments or ""), table.concat(inputs, "\n") .. "\n")
+  local list, at = {}, 1
+  for i = 1, #inputs do
+    local from = select(2, result.out:find("%[%d+%]> ", at))
+    local last = result.out:find("%[%d+%]> ", from + 1) or #result.out
+    list[i] = result.out:sub(from + 1, last - 1):gsub("\nTraceback.*", "")
+    at = last
+  end
+  return list
+end
+
+-- rows: {input, texts that are said...}; an input without texts prepares.
+local function check(rows, arguments)
+  local inputs = {}
+  for i, row in ipairs(rows) do inputs[i] = row[1] end
+  for i, said in ipairs(typed(inputs, arguments)) do
+    for k = 2, #rows[i] do has(rows[i][1] .. "\n" .. said, rows[i][k]) end
+    if #rows[i] == 1 then has_not(rows[i][1] .. "\n" .. said, "error:") end
+  end
+end
+
+describe("at the prompt a beginner", function()
+  it("who writes a device wrong is told the devices, and how it is written", function()
+    check({
+      {"x = lt.ones(3)"},
+      {'x:to("gpu")', 'to: no device "gpu". Devices here: cpu, cuda:0, cuda:1, meta'},
+      {'x:to "cuda:7"', 'to: no device "cuda:7": there are 2 of them, counted from 0'},
+      {"x:to cuda", "function arguments expected near 'cuda'", 'in quotes, x:to "cuda"'},
+      {"x:to(cuda)", "to: got nil, it wants a device, a dtype or a tensor", "cuda is not defined"},
+      {"x:to()", 'to: got no value, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
+      {'x.device = "cuda"', '"device" cannot be assigned; write x = x:to(device)'},
+      {'lt.device("cuda:0"):to(x)', "(method 'to')", 'what moves stands in front: x:to "cuda"'},
+      {'lt.zeros(2, device = "cuda")', "named arguments go in braces"},
+      {"x:numpy()", 'no field or method "numpy"', "x:totable()"},
+      {'nn.Linear(3, 2):to("gpu")', 'no device "gpu". Devices here: cpu, cuda:0'},
+    }, "--emulate cuda:2")
+  end)
+
+  it("who writes a dot for a colon is told so in the first line", function()
+    check {
+      {"x, net = lt.ones(3), nn.Linear(3, 2)"},
+      {"x.cuda()", "error: cell[2]:1: cuda: self is missing: call it as x:cuda(...)"},
+      {"net.forward(x)", "error: cell[3]:1: forward: self is a tensor of shape {3}: a method is "
+        .. "called with a colon: net:forward(...)"},
+      {"net.cuda()", "error: cell[4]:1: cuda: self is nil: a method is called with a colon: "
+        .. "net:cuda(...)"},
+      {'net.to("cuda")', 'error: cell[5]:1: to: self is the string "cuda": a method is called '
+        .. "with a colon: net:to(...)"},
+      {"function nn.Linear:twice(y) return self(y) end; net.twice(x)",
+        "error: cell[6]:1: twice: self is a tensor of shape {3}: a method is called with a colon"},
+      {"net:forward(x).shape"},
+    }
+  end)
+
+  it("who has no GPU is told how to practise without one", function()
+    for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.memory_allocated()",
+      "lt.cuda.synchronize()", "lt.cuda.Stream()"}) do
+      has(said, 'no device "cuda": ')
+      has(said, "(try --emulate cuda:2 to practise without a GPU)")
+      has(said, ("error: cell[%d]:1: "):format(i))
+    end
+  end)
+
+  it("who gives a trace, a guard or a lint something else is told what it wants", function()
+    check {
+      {"x = lt.ones(3)"},
+      {"lt.placement.trace(x)", 'argument "fn" is a tensor of shape {3}, it wants a function: '
+        .. "function() ... end"},
+      {"lt.placement.lint()", 'argument "fn" is nil, it wants a function'},
+      {'lt.placement.guard("disalow", print)', 'no level is called "disalow". There are: allow, '},
+      {"lt.placement.lnt(print)", 'no field "lnt"; it has guard, lint, rules, trace'},
+      {":transfer", "did you mean :transfers?"},
+      {":device", "did you mean :devices?"},
+      {"lt.cuda.synchronise()", 'did you mean "synchronize"?'},
+    }
+  end)
+
+  it("who types help is helped", function()
+    local said = typed {"help", "help()", "help(lt.relu)", "help = 3", "help"}
+    has(said[1], "Type Lua: ")
+    has(said[1], ":devices")
+    assert.equal(said[1], said[2])
+    has(said[3], "lt.relu(self)")
+    assert.equal("3\n", said[5])
+  end)
+end)
+
+describe("--emulate", function()
+  local function refused(what, text)
+    local program, item = support.quote(support.program), support.quote(what)
+    for _, line in ipairs {
+      program .. " --emulate " .. item, "LUTRA_EMULATE=" .. item .. " " .. program,
+    } do
+      local result = support.shell(line .. " -e 'print(1)'")
+      assert.equal(2, result.status)
+      has(result.err, "lutra: emulate: " .. text)
+    end
+  end
+
+  it("names what it cannot read, and what it can", function()
+    refused("cude:2", 'no device is called "cude"; write cuda:2 for two GPUs')
+    refused("cuda:0", '"cuda:0" wants a number of devices from 1 to 8, as cuda:2')
+    refused("cuda:2,link=pcie9", 'no link is called "pcie9". There are: pcie3, pcie4')
+    for _, size in ipairs {"lots", "0", "1TiB", "256mb", "", "MiB"} do
+      refused("cuda:2,memory=" .. size, ('"memory=%s" wants a number with KiB, MiB or GiB, as '
+        .. "memory=256MiB"):format(size))
+    end
+    for _, option in ipairs {"peer=no", "speed=3", "peer="} do
+      refused("cuda:2," .. option, ('cannot read "%s". There are: memory=256MiB'):format(option))
+    end
+  end)
+
+  it("reads sizes with their units", function()
+    for size, bytes in pairs {["8MiB"] = 1 << 23, ["0.5GiB"] = 1 << 29, ["4096"] = 4096,
+      ["64K"] = 1 << 16, ["8192B"] = 8192} do
+      local result = support.run(("--emulate cuda:1,memory=%s,peer=on,link=pcie3 -e "
+        .. "'print(select(2, lt.cuda.mem_get_info()))'"):format(size))
+      assert.equal(bytes .. "\n", result.out .. result.err)
+    end
+  end)
+end)
