@@ -390,6 +390,8 @@ static void push_options(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "no_init");
   lua_pushboolean(L, r->lint);
   lua_setfield(L, -2, "lint");
+  lua_pushboolean(L, r->status != status_ok);
+  lua_setfield(L, -2, "failed");
   if (r->lesson >= 0) {
     lua_pushinteger(L, r->lesson);
     lua_setfield(L, -2, "lesson");

@@ -152,12 +152,20 @@ describe("lutra --lint and --trace", function()
 
   it("reports after an error, too, and keeps os.exit's status", function()
     local failed = run("--lint", bad .. "error 'boom'")
-    assert.is_truthy(failed.err:find "boom.*\n%S+:3: T9: ", failed.err)
+    assert.is_truthy(failed.err:find "boom.*\n%S+:3: T9: .*\n1 finding\nthe script failed",
+      failed.err)
     assert.equal(1, failed.status)
     local ended = run("--lint", bad .. "os.exit(7)")
     assert.is_truthy(ended.err:find ":3: T9: ", ended.err)
     assert.equal(7, ended.status)
     assert.equal(1, run("--lint", bad .. "os.exit(0)").status)
+  end)
+
+  it("says nothing of a script that was not read", function()
+    for _, result in ipairs {program.run "--lint missing.lua", run("--lint", "x = = 1")} do
+      assert.equal(1, result.status)
+      assert.is_falsy(result.err:find("nothing to mend", 1, true), result.err)
+    end
   end)
 
   it("does the same for -e", function()

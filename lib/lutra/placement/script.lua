@@ -45,9 +45,19 @@ local function write_trace(path, listener)
   return ok
 end
 
---- Ends it: findings are said on stderr, the trace is written. Returns the exit status: 1 when
--- there are findings, or when the trace cannot be written.
-function script.finish()
+-- Says what was found. Of a script that failed nothing more is said when that is nothing: the
+-- reason of its failure may be that it was never read.
+local function say(findings, failed)
+  io.stdout:flush()
+  if failed and #findings == 0 then return end
+  io.stderr:write(tostring(findings), "\n",
+    failed and "the script failed, so this is up to there\n" or "")
+end
+
+--- Ends it: findings are said on stderr, the trace is written. options: {failed = did the script
+-- fail?}, or nil. Returns the exit status: 1 when there are findings, or when the trace cannot be
+-- written.
+function script.finish(options)
   local run = running
   if not run then return 0 end
   running = nil
@@ -56,8 +66,7 @@ function script.finish()
   local status = 0
   if run.lint then
     local findings = watch:findings()
-    io.stdout:flush()
-    io.stderr:write(tostring(findings), "\n")
+    say(findings, options and options.failed)
     if #findings > 0 then status = 1 end
   end
   if run.trace and not write_trace(run.trace, watch.listener) then status = 1 end
