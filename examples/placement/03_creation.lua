@@ -10,20 +10,24 @@
 local lt = require "lutra"
 local device = lt.best_device()
 
-for _, x in ipairs {
-  lt.zeros{2, 3, device = device},
-  lt.randn{2, 3, device = device},
-  lt.arange{5, device = device},
-  lt.eye{3, device = device},
-  lt.tensor{{1, 2}, {3, 4}, device = device},
+-- PyTorch: torch.randn(2, 3, device=device), torch.tensor([1, 2, 3], device=device), ...
+for name, x in pairs {
+  zeros = lt.zeros{2, 3, device = device},
+  randn = lt.randn{2, 3, device = device},
+  arange = lt.arange{5, device = device},
+  eye = lt.eye{3, device = device},
+  tensor = lt.tensor{1, 2, 3, device = device},
 } do
-  print(x)
-  assert(x.device == device)
+  assert(x.device == device, name)
 end
+print(lt.tensor{1, 2, 3, device = device})
 
 -- How many copies between devices does a function make? A trace writes them down.
-local function copies(fn) return lt.placement.trace(fn):totals().copies end
-
+local function copies(fn)
+  local trace, x = lt.placement.trace(fn)
+  assert(x.device == device and x:sum():item() == 0)
+  return trace:totals().copies
+end
 local direct = copies(function() return lt.zeros{500, 500, device = device} end)
 local moved = copies(function() return lt.zeros(500, 500):to(device) end)
 print(("made there: %d copies; made here and moved: %d"):format(direct, moved))
@@ -35,8 +39,17 @@ lt.manual_seed(7)
 local there = lt.randn{4, device = device}
 lt.manual_seed(7)
 local here = lt.randn(4)
-print(there)
-assert(lt.allclose(there:cpu(), here))
+print("drawn there:", there)
+print("drawn here: ", here)
+assert(there.device == device and lt.allclose(there:cpu(), here))
 
-if device == "cpu" then print "skipped: on one device there is nothing to copy" end
+if device == "cpu" then
+  print "skipped: on one device there is nothing to copy (--emulate cuda:2)"
+else
+  -- PyTorch: torch.randn(3, 4, device="cuda:1"). A certain card, by its number.
+  local last = lt.device(device):gsub("%d+$", tostring(lt.accelerator.device_count() - 1))
+  local x = lt.randn{3, 4, device = last}
+  print("on the last card of this machine: " .. x.device)
+  assert(x.device == last)
+end
 print "ok: tensors made with `device` are there from the start"

@@ -17,9 +17,9 @@ local y = lt.tensor{10.0, 20.0, 30.0}
 if device ~= "cpu" then
   -- The mistake, and what Lutra says of it: who is where, and what to write.
   local ok, message = pcall(function() return x + y end)
-  print(message)
+  print("x + y, of " .. x.device .. " and " .. y.device .. ":\n  " .. message)
   assert(not ok)
-  for _, text in ipairs {"add", "self is on " .. device, "other is on cpu", ":to("} do
+  for _, text in ipairs {"add", "is on " .. device, "is on cpu", ":to("} do
     assert(message:find(text, 1, true), text)
   end
 
@@ -28,16 +28,17 @@ if device ~= "cpu" then
     local stranger = lt.ones(3)
     return x + stranger
   end)
-  print(traced)
+  print("\nthe same under lt.placement.trace:\n  " .. traced)
   assert(traced:find "made at [^\n]*05_mismatch.lua:%d+", "it does not say where")
 else
   print "skipped: with one device there is no mismatch (--emulate cuda:2)"
 end
 
--- The cure: bring one to the other. x.device works on every machine; "cuda" would not.
-local sum = x + y:to(x.device)
-print(sum)
-assert(sum.device == x.device and lt.equal(sum:cpu(), lt.tensor{11.0, 22.0, 33.0}))
+-- PyTorch: y = y.to(x.device); z = x + y. The cure: bring one to the other. x.device is right on
+-- every machine; "cuda" would not be.
+local z = x + y:to(x.device)
+print("\nx + y:to(x.device):", z)
+assert(z.device == x.device and lt.equal(z:cpu(), lt.tensor{11.0, 22.0, 33.0}))
 
 -- A number is no tensor and fits everywhere. So does a CPU tensor without dimensions.
 assert(lt.equal((x * 2):cpu(), lt.tensor{2.0, 4.0, 6.0}))
@@ -47,8 +48,8 @@ assert(lt.equal((x * lt.tensor(2.0)):cpu(), lt.tensor{2.0, 4.0, 6.0}))
 local scores, labels = lt.randn{4, 3, device = device}, lt.tensor{1, 3, 2, 1}
 if device ~= "cpu" then
   local ok, message = pcall(lt.F.cross_entropy, scores, labels)
-  print(message)
-  assert(not ok and message:find("target is on cpu", 1, true), message)
+  print("\nlabels that stayed behind:\n  " .. message)
+  assert(not ok and message:find("is on cpu", 1, true), message)
 end
 local loss = lt.F.cross_entropy(scores, labels:to(scores.device))
 assert(loss.device == device and loss:item() > 0)

@@ -12,35 +12,38 @@ local nn = lt.nn
 local device = lt.best_device()
 
 local model = nn.Sequential(nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10))
-print("before:", model:device())
+print("the model is made on " .. model:device())
 assert(model:device() == "cpu")
 
+-- PyTorch: model = model.to(device)
 assert(model:to(device) == model)
-print("after:", model:device())
+print("after model:to(device):")
 for name, p in model:named_parameters() do
-  print("", name, p.shape, p.device)
+  print(("  %-9s %-9s %s"):format(name, tostring(p.shape), p.device))
   assert(p.device == device)
 end
--- parameters() is an iterator; calling it once gives the first parameter.
-assert(model:parameters()().device == device)
+-- PyTorch: next(model.parameters()).device. The iterator, called once, gives the first parameter.
+assert(model:parameters()().device == device and model:device() == device)
 
--- The input goes where the model is.
+-- The input goes where the model is. Where it does not, nothing is computed in secret elsewhere.
 local x = lt.randn(4, 128)
 if device ~= "cpu" then
   local ok, message = pcall(model, x)
-  print(message)
-  assert(not ok and message:find("input is on cpu", 1, true))
-  assert(message:find("weight is on " .. device, 1, true))
+  print("an input that stayed on the cpu:\n  " .. message)
+  assert(not ok and message:find("is on cpu", 1, true))
+  assert(message:find("is on " .. device, 1, true))
 end
 local logits = model(x:to(device))
-print("logits:", logits.shape, logits.device)
-assert(logits.device == device and logits:size(2) == 10)
+print(("the output for x:to(device): %s on %s"):format(logits.shape, logits.device))
+assert(logits.device == device and logits.shape == lt.empty(4, 10).shape)
 
--- An optimizer that is made after the move keeps its own numbers beside the parameters.
+-- Make the optimizer after the move: what it keeps for each parameter is then beside it.
 local optimizer = lt.optim.AdamW(model:parameters(), {lr = 1e-3})
 logits:sum():backward()
 optimizer:step()
-for _, p in model:named_parameters() do assert(p.grad.device == device) end
+for _, p in model:named_parameters() do
+  assert(p.grad.device == device and optimizer.state[p].exp_avg.device == device)
+end
 
 -- A tensor in a plain field is neither a parameter nor a buffer: it stays behind.
 local Scaled = nn.Module:extend "Scaled"
@@ -49,8 +52,11 @@ function Scaled:init()
   self.scale = lt.ones(2) -- a plain field
 end
 local scaled = Scaled():to(device)
-print("layer:", scaled.layer.weight.device, "plain field:", scaled.scale.device)
+print(("a layer went to %s, a plain field is on %s"):format(scaled.layer.weight.device,
+  scaled.scale.device))
 assert(scaled.layer.weight.device == device and scaled.scale.device == "cpu")
 
-if device == "cpu" then print "skipped: what stays behind is seen with a second device only" end
+if device == "cpu" then
+  print "skipped: what stays behind shows with a second device only (--emulate cuda:2)"
+end
 print "ok: model:to(device) took the parameters along, and nothing else"

@@ -12,12 +12,13 @@ local lt = require "lutra"
 local nn = lt.nn
 local device = lt.best_device()
 
+-- PyTorch: self.register_buffer("mask", torch.triu(torch.ones(n, n, dtype=torch.bool), diagonal=1))
 -- true above the diagonal: a word may not look at the words that come after it.
 local CausalMask = nn.Module:extend "CausalMask"
 function CausalMask:init(max_length)
   self:register_buffer("mask", lt.ones{max_length, max_length, dtype = "bool"}:triu(1))
 end
-function CausalMask:forward(x)
+function CausalMask:forward(x) -- PyTorch: T = x.shape[1]; return self.mask[:T, :T]
   local T = x:size(2)
   return self.mask[{{1, T}, {1, T}}]
 end
@@ -29,12 +30,13 @@ end
 Forgetful.forward = CausalMask.forward
 
 local right, wrong = CausalMask(1024):to(device), Forgetful(1024):to(device)
-print("registered:", right.mask.device, "plain field:", wrong.mask.device)
+print(("after to(%q): the buffer is on %s, the plain field on %s"):format(device,
+  right.mask.device, wrong.mask.device))
 assert(right.mask.device == device and wrong.mask.device == "cpu")
 
-local x = lt.randn{2, 4, 8, device = device}
+local x = lt.randn{2, 4, 8, device = device} -- 2 texts of 4 words
 local mask = right(x)
-print(mask)
+print("\nthe mask for 4 words:\n" .. tostring(mask))
 assert(mask.device == device and mask.dtype == "bool")
 assert(mask:sum():item() == 6) -- 3 + 2 + 1 places above the diagonal of 4 x 4
 
@@ -46,12 +48,15 @@ if device == "cpu" then
   print "skipped: on one device the plain field does no harm yet (--emulate cuda:2)"
 else
   local ok, message = pcall(function() return scores:masked_fill(wrong(x), -lt.inf) end)
-  print(message)
-  assert(not ok and message:find("mask is on cpu", 1, true), message)
+  print("\nthe plain field in use:\n  " .. message)
+  assert(not ok and message:find("is on cpu", 1, true), message)
 end
 
--- A buffer is no parameter, but it is saved.
-for name, buffer in right:named_buffers() do print("buffer", name, buffer.shape, buffer.device) end
+-- A buffer is no parameter, but it is listed and saved. PyTorch: model.named_buffers()
+for name, buffer in right:named_buffers() do
+  print(("\nbuffer %q: %s %s on %s"):format(name, buffer.shape, buffer.dtype, buffer.device))
+  assert(buffer == right.mask)
+end
 assert(right:num_parameters() == 0)
 assert(right:state_dict().mask and not wrong:state_dict().mask)
 

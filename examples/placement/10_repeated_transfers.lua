@@ -4,7 +4,8 @@
 --
 -- A card computes faster than its cable brings data. A result that is taken home and sent out
 -- again in every step costs two journeys and gains nothing. Here the journeys of a poor loop and
--- of a better one are counted; `link=pcie4` says what they would cost on such a cable.
+-- of a better one are counted; `link=pcie4` says what they would cost on such a cable. The poor
+-- loop is wrong on purpose: `lutra --lint` finds it by rule T2.
 --
 -- test:
 
@@ -37,7 +38,7 @@ end
 -- A trace knows every copy between devices, and the line that made it.
 local poor_trace, poor_result = lt.placement.trace(lt.no_grad, poor)
 local better_trace, better_result = lt.placement.trace(lt.no_grad, better)
-print(("poor:\n%s\n\nbetter:\n%s"):format(poor_trace, better_trace))
+print(("the poor loop:\n%s\n\nthe better loop:\n%s"):format(poor_trace, better_trace))
 
 assert(lt.equal(poor_result, better_result), "the results are the same")
 local poorer, best = poor_trace:totals(), better_trace:totals()
@@ -51,12 +52,12 @@ else
 
   -- The lint finds the poor line by itself, and has nothing to say of the better loop.
   local findings = lt.placement.lint(lt.no_grad, poor)
-  print(("\nthe lint:\n%s"):format(findings))
+  print(("\nthe lint of the poor loop:\n%s"):format(findings))
   assert(#findings == 1 and findings[1].rule == "T2")
   assert(#lt.placement.lint(lt.no_grad, better) == 0)
 end
 
--- Taken home once, at the end, for the eyes or for a file: that is what cpu() is for.
+-- Home once, at the end, for a file, a picture or another library: that is what cpu() is for.
 local home = better_result:cpu()
 assert(home.device == "cpu" and better_result.device == device)
 

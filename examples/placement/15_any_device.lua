@@ -10,7 +10,9 @@
 
 local lt = require "lutra"
 
-print("NVIDIA:", lt.cuda.is_available(), "Apple:", lt.mps.is_available())
+-- PyTorch: torch.backends.mps.is_available()
+print("is there a card of NVIDIA's? " .. tostring(lt.cuda.is_available()))
+print("is there a GPU of Apple's?   " .. tostring(lt.mps.is_available()))
 assert(lt.backends.mps.is_available() == lt.mps.is_available())
 
 -- The universal selector, written out ...
@@ -22,7 +24,7 @@ end
 
 -- ... and as it comes with Lutra.
 local device = lt.best_device()
-print("the selector says", get_device(), "best_device says", device)
+print(("the selector says %q, lt.best_device() says %q"):format(get_device(), device))
 assert(lt.device(get_device()) == device)
 
 -- From here on no line knows what the device is.
@@ -30,27 +32,33 @@ lt.manual_seed(3)
 local model = lt.nn.Linear(128, 10):to(device)
 local x = lt.randn{32, 128, device = device}
 local y = model(x):softmax(-1)
-print(y.shape, y.device)
+print(("a model of it gives %s on %s"):format(y.shape, y.device))
 assert(y.device == device)
 assert(lt.allclose(y:sum(2):cpu(), lt.ones(32)))
 
--- lt.accelerator is the same set of functions for every kind of card; without one, it says so.
-print("accelerator:", lt.accelerator.current_accelerator(), lt.accelerator.device_count())
+-- PyTorch: torch.accelerator. The same functions for every kind of card; without one, it says so.
+local kind, count = lt.accelerator.current_accelerator(), lt.accelerator.device_count()
+print(("accelerators: %d%s"):format(count, kind and " of the kind " .. kind or ""))
 if lt.accelerator.is_available() then
   lt.accelerator.synchronize(device)
   assert(lt.accelerator.memory_allocated(device) > 0)
-  assert(device:find(lt.accelerator.current_accelerator(), 1, true) == 1)
+  assert(device:find(kind, 1, true) == 1 and count > 0)
 else
+  assert(kind == nil and count == 0)
   print "skipped: there is no accelerator whose memory and queue could be asked (--emulate cuda:2)"
 end
 
--- What the devices do not share: Apple's know no float64. Where it matters, ask.
+-- PyTorch: torch.tensor([1, 2, 3], device="mps"), cpu_tensor.to("mps")
 if lt.mps.is_available() then
+  local made, moved = lt.tensor{1, 2, 3, device = "mps"}, lt.tensor{4, 5, 6}:to "mps"
+  print("on mps:", made + moved)
+  assert(lt.equal((made + moved):cpu(), lt.tensor{5, 7, 9}))
+  -- What the devices do not share: Apple's know no float64. Where it matters, ask.
   assert(not pcall(lt.zeros, {2, device = "mps", dtype = "float64"}))
-  print("ops that mps lacks:", #lt.mps.unsupported_ops())
+  print("ops that mps lacks: " .. #lt.mps.unsupported_ops())
 else
-  local ok, message = pcall(lt.zeros, {2, device = "mps"})
-  print(message)
+  local ok, message = pcall(lt.tensor, {1, 2, 3, device = "mps"})
+  print("without Apple's GPU, device = \"mps\" is an error:\n  " .. message)
   assert(not ok and message:find("mps", 1, true) and message:find("Devices here", 1, true))
 end
 

@@ -10,6 +10,7 @@
 local lt = require "lutra"
 local nn, F, optim = lt.nn, lt.F, lt.optim
 
+-- As in PyTorch, line by line.
 local function train_step(model, batch, optimizer, device)
   model:train()
   local x, y = batch[1]:to(device), batch[2]:to(device)
@@ -41,19 +42,20 @@ local function train(device)
     end
   end
   assert(model:device() == device and losses[1].device == device)
+  assert(not losses[1].requires_grad, "a loss that is kept has no history")
   return lt.stack(losses):totable() -- all numbers in one journey
 end
 
 local device = lt.best_device()
 local here, there = train "cpu", train(device)
-print("step", "cpu", device)
+print("loss of", "on cpu", "on " .. device)
 for _, step in ipairs {1, 20, 50, 100} do
-  print(step, ("%.5f"):format(here[step]), ("%.5f"):format(there[step]))
+  print(("step %d"):format(step), ("%.5f"):format(here[step]), ("%.5f"):format(there[step]))
 end
 
 -- The same function learnt the same on both.
 for step = 1, 100 do assert(math.abs(here[step] - there[step]) < 1e-2) end
-assert(there[100] < there[1] / 2, "it has not learnt")
+assert(#there == 100 and there[100] < there[1] / 2, "it has not learnt")
 
-if device == "cpu" then print "skipped: both columns are the CPU's; see two: --emulate cuda:2" end
+if device == "cpu" then print "skipped: both columns are the CPU's (--emulate cuda:2 has two)" end
 print "ok: one step, any device, the same losses"

@@ -4,13 +4,12 @@
 --
 -- Nearly every device mistake is a tensor that was made after the model was moved, or that the
 -- move did not see. Print shape, number type and device together, for everything that takes part,
--- and look for the odd one. Suspects: the batch, the labels, a mask made in forward, positions in
--- a plain field, the loss's weights, a state kept from an earlier run.
+-- and look for the odd one. The six usual suspects are at the end.
 --
 -- test:
 
 local lt = require "lutra"
-local nn = lt.nn
+local nn, F = lt.nn, lt.F
 local device = lt.best_device()
 
 local Tagger = nn.Module:extend "Tagger"
@@ -25,48 +24,71 @@ function Tagger:forward(x)
 end
 
 local model = Tagger():to(device)
+local x = lt.randint{1, 100, {2, 8}, device = device}
 
--- One table for all; an arrow marks who is elsewhere. Returns the names of those.
+-- PyTorch: print(x.shape, x.dtype, x.device)
+print("the input:", x.shape, x.dtype, x.device)
+
+-- PyTorch: for name, param in model.named_parameters(): print(name, param.device), and the same of
+-- named_buffers(). One table for all; an arrow marks who is elsewhere. Returns the names of those,
+-- and of how many tensors it told.
 local function placement_table(m, expected)
-  local strangers, seen = {}, {}
+  local strangers, seen, count = {}, {}, 0
   local function row(kind, name, t)
     local arrow = t.device ~= expected and " <--" or ""
     print(("%-10s %-13s %-10s %-8s %s%s"):format(kind, name, tostring(t.shape), t.dtype, t.device,
       arrow))
     if arrow ~= "" then strangers[#strangers + 1] = name end
-    seen[t] = true
+    seen[t], count = true, count + 1
   end
   for name, p in m:named_parameters() do row("parameter", name, p) end
   for name, b in m:named_buffers() do row("buffer", name, b) end
   for name, t in pairs(m) do -- plain fields: what `to` does not see
     if lt.is_tensor(t) and not seen[t] then row("FIELD", name, t) end
   end
-  return strangers
+  return strangers, count
 end
 
-local strangers = placement_table(model, device)
-
-local x = lt.randint{1, 100, {2, 8}, device = device}
+print "\nthe model:"
+local strangers, count = placement_table(model, device)
+assert(count == 5)
 if device == "cpu" then
-  print "skipped: on one device nobody is a stranger; see one: --emulate cuda:2"
-  assert(#strangers == 0 and model(x).shape == lt.zeros(2, 8, 5).shape)
+  assert(#strangers == 0)
 else
   assert(#strangers == 1 and strangers[1] == "positions")
-  local ok, message = pcall(model, x)
-  print(message)
-  assert(not ok and message:find("other is on cpu", 1, true))
 end
 
 -- The cure: register it. Then the table has no stranger and the model runs.
-local positions = model.positions
-model.positions = nil
-model:register_buffer("positions", positions)
+model:register_buffer("positions", model.positions)
 model:to(device)
-print()
-assert(#placement_table(model, device) == 0)
-assert(model(x).device == device)
+print "\nthe model, its positions a buffer:"
+strangers, count = placement_table(model, device)
+assert(#strangers == 0 and count == 5)
+assert(#model:devices() == 1 and model:device() == device) -- the same, asked shortly
+local scores, labels = model(x):flatten(1, 2), lt.randint{1, 5, {16}, device = device}
+assert(scores.device == device)
 
--- The short questions: on which devices is a model, and on which one.
-assert(#model:devices() == 1 and model:device() == device)
+-- What an error of devices is about, in most cases. Each is tried here.
+local suspects = {
+  {"a batch still on the CPU", function() return model(x:cpu()) end},
+  {"labels still on the CPU", function() return F.cross_entropy(scores, labels:cpu()) end},
+  {"a mask made inside forward", function() return scores * lt.ones(16, 1) end},
+  {"positions in a plain field", function() return Tagger():to(device)(x) end},
+  {"the loss's weights", function()
+    return F.cross_entropy(scores, labels, {weight = lt.ones(5)})
+  end},
+  {"a state kept from before the move", function() return scores + lt.zeros(16, 5) end},
+}
+print "\nthe usual suspects:"
+for i, suspect in ipairs(suspects) do
+  local ok, message = pcall(suspect[2])
+  local said = ok and "works here" or message:match ": (.-)%. Move" or message
+  said = said:gsub("tensors are on different devices: ", "")
+  print(("%d. %-34s %s"):format(i, suspect[1], said))
+  assert(ok == (device == "cpu") and (ok or message:find("on cpu", 1, true)), message)
+end
 
+if device == "cpu" then
+  print "skipped: on one device nobody is a stranger; see some: --emulate cuda:2"
+end
 print "ok: print who is where, and the stranger shows itself"

@@ -1,38 +1,46 @@
 -- CPU or GPU? It depends on the size.
 --
---   lutra [--emulate cuda:2] examples/placement/19_cpu_or_gpu.lua [--largest 512]
+--   lutra [--emulate cuda:2] examples/placement/19_cpu_or_gpu.lua [--largest 512] [--transfers]
+--   lutra examples/placement/19_cpu_or_gpu.lua --example
 --
 -- A card needs a few microseconds to be told of an operation, however small, and then computes
 -- fast. A processor starts at once and computes slower. So small products are the CPU's and large
 -- ones the card's; somewhere between them the two curves cross. Where, depends on the machine:
--- this script draws it. (An emulated card is your own processor with more to do: it never wins.)
+-- this script measures and draws it. An emulated card is your own processor with more to do, so do
+-- not expect that it wins; `--example` draws a processor and a card that are made up.
+--
+-- So a card pays when operations are large and batched, data stays on it (try --transfers), Lua's
+-- loops are few (each call is an order of some microseconds) and the work is done by good kernels.
 --
 -- test: --largest 64 --repeats 2
+-- test: --largest 16 --transfers
+-- test: --example
 
 local lt = require "lutra"
 local cli = require "lutra.cli"
-local chart = require "lutra.plot.chart"
-local texts = require "lutra.plot.texts"
 
 local options = cli.parse(arg, {
   {"largest", 256, "rows of the largest matrix; the smallest has 2"},
   {"repeats", 5, "how often each size is measured; the least time counts"},
   {"transfers", false, "count the way to the device and back, too"},
+  {"example", false, "draw made-up times: 1 us and 100 GFLOP/s against 10 us and 10 TFLOP/s"},
+  {"width", lt.terminal_width(1) or 78, "columns of the picture"},
 })
-if options.largest < 4 or options.repeats < 1 then
-  cli.fail "--largest wants at least 4, --repeats at least 1"
+if options.largest < 4 or options.repeats < 1 or options.width < 30 then
+  cli.fail "--largest wants at least 4, --repeats at least 1, --width at least 30"
 end
-local device = lt.best_device()
+local device = options.example and "cuda:0" or lt.best_device()
 
 local function synchronize()
   if lt.accelerator.is_available() then lt.accelerator.synchronize(device) end
 end
 
--- Seconds of an n x n product on a device, the work alone or with its transfers. And the product.
+-- Seconds of a product of n x n matrices, the work alone or with its transfers.
 local function measure(where, n)
   local a = lt.ones(n, n)
   local there = a:to(where)
   local product = there:matmul(there) -- the first one also loads what the work needs
+  assert(product[{1, 1}]:item() == n, "a row of ones times a column of ones")
   local best = math.huge
   for _ = 1, options.repeats do
     synchronize()
@@ -43,48 +51,69 @@ local function measure(where, n)
     synchronize()
     best = math.min(best, lt.clock() - start)
   end
-  return best, product
+  assert(product.device == (options.transfers and "cpu" or where) and best > 0)
+  return best
 end
 
--- A curve for each device. One to the right is twice as many rows, one up is ten times the time.
+-- The same, made up. A product of n x n matrices is 2 n^3 sums and products.
+local function example(where, n)
+  return where == "cpu" and 1e-6 + 2 * n^3 / 100e9 or 10e-6 + 2 * n^3 / 10e12
+end
+
+-- A table: the seconds of each size on each device.
 local places = device == "cpu" and {"cpu"} or {"cpu", device}
-local curves = {}
-for i, where in ipairs(places) do curves[i] = {points = {}, color = where} end
-
-local crossing -- the size from which the card is ahead, and stays ahead
-local size = 2
-print(("%8s  %12s  %12s"):format("rows", "cpu", places[2] or ""))
-while size <= options.largest do
-  local seconds, line = {}, ("%8d"):format(size)
-  for i, where in ipairs(places) do
-    local product
-    seconds[i], product = measure(where, size)
-    assert(product[{1, 1}]:item() == size, "a row of ones times a column of ones")
-    table.insert(curves[i].points, {math.log(size, 2), math.log(seconds[i], 10)})
-    line = line .. ("  %9.1f us"):format(1e6 * seconds[i])
-  end
-  print(line)
-  if seconds[2] and seconds[2] < seconds[1] then crossing = crossing or size else crossing = nil end
-  size = 2 * size
+local rows = {}
+print(("  rows" .. ("%13s"):rep(#places)):format(table.unpack(places)))
+local n = 2
+while n <= options.largest do
+  local row = {rows = n}
+  for i, where in ipairs(places) do row[i] = (options.example and example or measure)(where, n) end
+  rows[#rows + 1] = row
+  print(("%6d" .. ("%10.1f us"):rep(#row)):format(n, row[1] * 1e6, row[2] and row[2] * 1e6))
+  n = 2 * n
 end
 
-local picture = chart.lines(curves, {
-  width = math.min(lt.terminal_width(1) or 78, 78), height = 16, utf8 = texts.is_utf8(),
-  whole = true,
-  paint = function(where, text)
-    if not lt.isatty(1) then return text end
-    return ("\27[%dm%s\27[0m"):format(where == "cpu" and 33 or 36, text)
-  end,
-})
-print "\nseconds as powers of 10, over rows as powers of 2 (yellow: cpu)"
-print(table.concat(picture, "\n"))
-assert(#picture == 16)
+-- The size from which the card is ahead, and stays ahead.
+local crossing
+for i = #rows, 1, -1 do
+  if not rows[i][2] or rows[i][2] >= rows[i][1] then break end
+  crossing = i
+end
 
-if device == "cpu" then
-  print "skipped: a second curve and a crossing need a second device (--emulate cuda:2)"
+-- A picture: a line for each size, fast to the left; from + to + it is ten times the time.
+local least, most = math.huge, 0
+for _, row in ipairs(rows) do
+  least, most = math.min(least, table.unpack(row)), math.max(most, table.unpack(row))
+end
+local first, last = math.floor(math.log(least, 10)), math.ceil(math.log(most, 10))
+local columns = options.width - 9
+local function lane(title, times, marks, background)
+  local cells = {}
+  for i = 1, columns do cells[i] = background end
+  for i, time in ipairs(times) do
+    local share = (math.log(time, 10) - first) / (last - first)
+    local column = 1 + math.floor(share * (columns - 1) + 0.5)
+    cells[column] = cells[column] == background and marks:sub(i, i) or "*"
+  end
+  print(("%6s |%s|"):format(title, table.concat(cells)))
+end
+
+print(places[2] and ("\nc: cpu, g: %s, *: both"):format(device) or "\nc: cpu")
+for i, row in ipairs(rows) do
+  if i == crossing then lane("", {}, "", "-") end
+  lane(row.rows, row, "cg", " ")
+end
+local ticks = {}
+for power = first, last do ticks[#ticks + 1] = 10.0^power end
+lane("", ticks, ("+"):rep(#ticks), "-")
+local left, right = ("%g us"):format(ticks[1] * 1e6), ("%g us"):format(ticks[#ticks] * 1e6)
+print(("%8s%s%" .. columns - #left .. "s"):format("", left, right))
+
+if not places[2] then
+  print "skipped: a crossing takes two devices (--emulate cuda:2, or --example)"
 elseif crossing then
-  print(("from %d rows on, %s is faster"):format(crossing, device))
+  print(("they cross: from %d rows on, %s is faster"):format(rows[crossing].rows, device))
 else
-  print(("up to %d rows, %s is not faster"):format(size // 2, device))
+  print(("no crossing: up to %d rows, %s is not faster"):format(rows[#rows].rows, device))
 end
 print "ok: measure your own sizes before you decide where they are computed"

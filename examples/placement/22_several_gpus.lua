@@ -15,26 +15,28 @@ local cuda = lt.cuda
 
 -- How many are there, and what are they? They count from 0.
 local count = cuda.device_count()
-print("GPUs:", count)
-for i = 0, count - 1 do print("", "cuda:" .. i, cuda.get_device_name(i)) end
+print("GPUs: " .. count)
+for i = 0, count - 1 do print(("  cuda:%d %s"):format(i, cuda.get_device_name(i))) end
 if count < 2 then
   print "skipped: two are needed from here on. Two to practise on: lutra --emulate cuda:2"
   os.exit(true, true)
 end
 
--- A tensor is on the device that was asked for.
+-- PyTorch: x1 = torch.full((3,), 10., device="cuda:1"). A tensor is on one device, the one that was
+-- asked for.
 local x0 = lt.ones{3, device = "cuda:0"}
 local x1 = lt.full({3}, 10.0, {device = "cuda:1"})
+assert(lt.randn{3, 4, device = "cuda:1"}.device == "cuda:1")
 assert(x0.device == "cuda:0" and x1.device == "cuda:1")
 
 -- They do not meet by themselves.
 local ok, message = pcall(function() return x0 + x1 end)
-print(message)
+print("x0 + x1:\n  " .. message)
 assert(not ok and message:find("cuda:0", 1, true) and message:find("cuda:1", 1, true))
 
--- One of them must move. The result is where the two are.
+-- PyTorch: z = x0 + x1.to("cuda:0"). One of them must move. The result is where the two are.
 local z = x0 + x1:to "cuda:0"
-print(z)
+print("x0 + x1:to \"cuda:0\":", z)
 assert(z.device == "cuda:0" and lt.equal(z:cpu(), lt.full({3}, 11.0)))
 assert(x1.device == "cuda:1") -- the original stayed: a copy was made
 
@@ -44,7 +46,8 @@ local function make() return lt.zeros{2, device = "cuda"} end
 assert(make().device == "cuda:0")
 assert(cuda.with_device(1, make).device == "cuda:1")
 assert(make().device == "cuda:0")
--- set_device changes it from now on. Programs that name their devices in full need neither.
+-- PyTorch: torch.cuda.set_device(1). set_device changes it from now on. Programs that name their
+-- devices in full need neither.
 cuda.set_device(1)
 assert(make().device == "cuda:1" and cuda.current_device() == 1)
 cuda.set_device(0)
@@ -67,7 +70,7 @@ assert(cuda.memory_allocated(1) - before[1] >= big:numel() * 4)
 -- Work on two devices runs at the same time, and takes no threads in your program: an operation
 -- only goes into its device's queue. The program gets to the last line of this loop while both
 -- may still be at the first product. Only :item() waits.
-local a = {lt.eye(64):to "cuda:0", lt.eye(64):to "cuda:1"}
+local a = {2 * lt.eye{64, device = "cuda:0"}, 2 * lt.eye{64, device = "cuda:1"}}
 local sums = {}
 local profile = lt.profiler.profile(function()
   for i, m in ipairs(a) do
@@ -77,7 +80,7 @@ local profile = lt.profiler.profile(function()
   end
 end, {synchronize = false})
 for event in profile:events() do assert(event.kind ~= "wait") end
-assert(sums[1]:item() == 64 and sums[2]:item() == 64)
+assert(sums[1]:item() == 64 * 2^11 and sums[2]:item() == 64 * 2^11)
 
 print "ok: a tensor is on one device; what is to meet must be copied, which you write yourself"
 print "next: 23_data_parallel.lua (one batch on all), 24_pipeline.lua (one model over two)"

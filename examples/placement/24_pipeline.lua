@@ -25,7 +25,9 @@ end
 
 lt.manual_seed(1)
 local first = nn.Sequential(nn.Linear(128, 256), nn.Tanh()):to "cuda:0"
-local second = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8)):to "cuda:1"
+-- The second half has more to do: cuda:0 would run far ahead if nothing held it back.
+local second = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(),
+  nn.Linear(256, 8)):to "cuda:1"
 local x = lt.randn{256, 128, device = "cuda:0"}
 
 -- The simple way: the batch goes through the first half, then through the second. Right, and half
@@ -93,10 +95,11 @@ local function gradients(f)
   whole:zero_grad()
   f(x):pow(2):mean():backward()
   local list = {}
-  for p in whole:parameters() do list[#list + 1] = p.grad end
+  for p in whole:parameters() do list[#list + 1] = p.grad:clone() end
   return list
 end
 local wanted = gradients(simple)
+assert(#wanted == 8) -- a weight and a bias of each of four layers
 for i, grad in ipairs(gradients(pipeline)) do
   assert(grad.device == wanted[i].device and grad:allclose(wanted[i], {atol = 1e-6}))
 end
@@ -124,6 +127,7 @@ for k = 1, PIECES do
 end
 
 -- The picture of it: one row for a device, a digit for the piece that it works on.
+print "when each device worked, from left to right, and on which piece:"
 local total, WIDTH = at("second ends", PIECES), 60
 for i, half in ipairs {"first", "second"} do
   local lane = {}

@@ -18,17 +18,16 @@ local x = lt.linspace(-2, 2, n, {device = device})
 -- 1. One line. lt.elementwise makes a function of tensors from an expression, on every device. On a
 -- CUDA device it is one kernel; elsewhere the ops compute it.
 local f = lt.elementwise "x * x + 7 * x"
-print(f)
+print("made of a line: " .. tostring(f))
 assert(lt.allclose(f(x), x * x + 7 * x))
 
 -- Its gradient is derived from the expression, and is an elementwise function, too.
-print("its derivative:", f:derivative("x").expression)
+print("its derivative: " .. f:derivative("x").expression)
 local leaf = x:detach():requires_grad_()
 f(leaf):sum():backward()
 assert(lt.allclose(leaf.grad, 2 * x + 7))
 
--- This is what is compiled.
-print(f:source("float32"))
+print("\nwhat is compiled of it:\n" .. f:source("float32"))
 
 if not lt.cuda.is_available() then
   print "skipped: a kernel in CUDA C++ wants a CUDA device; `--emulate cuda:2` gives two"
@@ -51,8 +50,9 @@ local square_plus = lt.cuda.kernel(source, "square_plus")
 local slope = lt.cuda.kernel(source, "square_plus_slope")
 print(square_plus)
 
--- It is called with {blocks, threads of a block}, then its arguments: a tensor for a pointer, a
--- number for a number. There must be enough threads; those that are too many do nothing (i < n).
+-- PyTorch has torch.utils.cpp_extension for it. Here a kernel is called with {blocks, threads of a
+-- block}, then its arguments: a tensor for a pointer, a number for a number. There must be enough
+-- threads; those that are too many do nothing (i < n).
 local threads = 256
 local blocks = (n + threads - 1) // threads
 local y = lt.empty_like(x)
@@ -61,13 +61,13 @@ assert(lt.allclose(y, f(x)))
 
 -- Arguments are held against the declaration: a kernel would read whatever lies there.
 local ok, why = pcall(square_plus, {blocks, threads}, y, x:cpu(), 7, n)
-print("a tensor of the CPU:", why)
+print("\na tensor of the CPU:\n  " .. why)
 assert(not ok and why:find("on cpu", 1, true))
 ok, why = pcall(square_plus, {blocks, 4096}, y, x, 7, n)
-print("too many threads:", why)
+print("too many threads:\n  " .. why)
 assert(not ok and why:find("block", 1, true))
 ok, why = pcall(lt.cuda.kernel, (source:gsub("int i", "int j", 1)), "square_plus")
-print("a mistake in it:", why)
+print("a mistake in it:\n  " .. why)
 assert(not ok and why:find("line 3", 1, true))
 
 -- 3. A gradient. What a kernel does is not on the tape, so it says its gradient itself.
@@ -89,8 +89,9 @@ function SquarePlus.backward(ctx, dy)
 end
 
 leaf = x:detach():requires_grad_()
-SquarePlus(leaf, 7):sum():backward()
-assert(lt.allclose(leaf.grad, 2 * x + 7))
+local squares = SquarePlus(leaf, 7)
+squares:sum():backward()
+assert(lt.allclose(squares, f(x)) and lt.allclose(leaf.grad, 2 * x + 7))
 
 -- 4. Threads of a block work together through shared memory, which lies beside the calculators. The
 -- third number of the launch says how many bytes of it a block gets.
@@ -110,6 +111,6 @@ local ones = lt.ones({n}, {device = device})
 local sums = lt.empty({blocks}, {device = device})
 block_sum({blocks, threads, 4 * threads}, sums, ones, n)
 assert(sums:sum():item() == n)
-print("the sum of the blocks' sums:", sums:sum():item())
+print(("\n%d blocks added up %d ones: %g"):format(blocks, n, sums:sum():item()))
 
 print "ok: a kernel is a function for one element, and a launch says how many there are"
