@@ -15,6 +15,8 @@ local scopes = require "lutra.scopes"
 local autograd = require "lutra.autograd"
 local dtypes = require "lutra.dtypes"
 
+core._explain(function(...) return require("lutra.explain").tensors(...) end)
+
 local lt = {}
 for name, value in pairs(core) do
   if name:sub(1, 1) ~= "_" then lt[name] = value end

@@ -327,6 +327,17 @@ typedef struct lt_Making {
   const int64_t *shape;
 } lt_Making;
 
+/* Two tensors on different devices, as an error tells of them. */
+typedef struct lt_Apart {
+  const lt_Tensor *tensor[2]; /* to compare, no more; NULL: the last error is another */
+  const lt_Storage *memory[2];
+  char op[64], name[2][32];
+  lt_Device device[2];
+  int ndim[2];
+  int64_t shape[2][LT_MAX_DIMS];
+  int moved; /* which of them had better go to the other's device */
+} lt_Apart;
+
 #define LT_SCOPE_FIRST 256
 typedef struct lt_Thread {
   char error[2048];
@@ -342,8 +353,8 @@ typedef struct lt_Thread {
   bool in_pressure;
   lt_WhereFn where;
   void *where_context;
-  lt_Making making;           /* what an allocation is for, while lt_empty allocates */
-  const lt_Storage *apart[2]; /* of the last error: memory on different devices, or NULL */
+  lt_Making making; /* what an allocation is for, while lt_empty allocates */
+  lt_Apart apart;   /* of the last error */
   lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */

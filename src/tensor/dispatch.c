@@ -90,12 +90,13 @@ static bool follows(const lt_Tensor *t) {
 typedef struct Place {
   const lt_Tensor *tensor; /* that decided */
   const char *name;        /* of its argument */
+  int index;               /* in that argument, a list; -1: it is no list */
 } Place;
 
 /* Index tensors of the CPU may stand beside tensors of any device: x[{1, 3}] needs no :to. */
-static bool may_index(const lt_Call *c, const lt_Tensor *t, const char *name) {
+static bool may_index(const lt_Call *c, const Place *p) {
   return (c->op == LT_OP__index || c->op == LT_OP__index_put) &&
-         t->storage->device.type == LT_DEVICE_cpu && strcmp(name, "indices") == 0;
+         p->tensor->storage->device.type == LT_DEVICE_cpu && strcmp(p->name, "indices") == 0;
 }
 
 /* Ops that copy between devices, or take no more than a shape from their second tensor. */
@@ -111,29 +112,35 @@ static bool better_moved(lt_Device from, lt_Device to) {
   return from.type == LT_DEVICE_cpu;
 }
 
-static bool fail_apart(const Place *place, const lt_Tensor *t, const char *name) {
-  const lt_Tensor *first = place->tensor;
-  lt_Device a = lt_tensor_device(first), b = lt_tensor_device(t);
-  bool turn = better_moved(a, b);
-  lt_fail("tensors are on different devices: %s is on %s, %s is on %s. Move one: %s:to(\"%s\")\n"
-          "  %s has the shape %s, %s %s",
-          place->name, lt_device_name(a), name, lt_device_name(b), turn ? place->name : name,
-          lt_device_name(turn ? b : a), place->name, lt_shape_text(first->ndim, first->shape), name,
-          lt_shape_text(t->ndim, t->shape));
-  lt_thread()->apart[0] = first->storage;
-  lt_thread()->apart[1] = t->storage;
+static bool fail_apart(const Place *first, const Place *second) {
+  lt_Apart *apart = &lt_thread()->apart;
+  const Place *place[2] = {first, second};
+  for (int i = 0; i < 2; i++) {
+    const lt_Tensor *t = place[i]->tensor;
+    apart->tensor[i] = t;
+    apart->memory[i] = t->storage;
+    apart->device[i] = lt_tensor_device(t);
+    apart->ndim[i] = t->ndim;
+    memcpy(apart->shape[i], t->shape, sizeof apart->shape[i]);
+    snprintf(apart->name[i], sizeof apart->name[i], place[i]->index < 0 ? "%s" : "%s[%d]",
+             place[i]->name, place[i]->index + 1);
+  }
+  apart->moved = better_moved(apart->device[0], apart->device[1]) ? 0 : 1;
+  snprintf(apart->op, sizeof apart->op, "%s", lt_user_op());
+  lt_error_name((lt_Known[2]){{0}, {0}});
   return false;
 }
 
-static bool place_tensor(lt_Call *c, Place *place, const lt_Tensor *t, const char *name) {
+static bool place_tensor(lt_Call *c, Place *place, Place own) {
+  const lt_Tensor *t = own.tensor;
   if (!place->tensor || (follows(place->tensor) && !follows(t))) {
-    *place = (Place){t, name};
+    *place = own;
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  if (lt_device_equal(d, chosen) || may_mix(c->op) || may_index(c, t, name)) return true;
+  if (lt_device_equal(d, chosen) || may_mix(c->op) || may_index(c, &own)) return true;
   if (follows(t) && c->op != LT_OP__adamw_step) return true; /* whose averages are written */
-  return fail_apart(place, t, name);
+  return fail_apart(place, &own);
 }
 
 /* Structured kernels see tensors of their own device alone: what the CPU may lend (a 0-d tensor, an
@@ -180,14 +187,15 @@ static bool comes_from_elsewhere(const lt_Call *c) {
 /* Where the call runs: on its tensors' device; a factory where it was told to, or on the default
  * device. */
 static bool choose_device(lt_Call *c) {
-  Place place = {NULL, NULL};
+  Place place = {NULL, NULL, -1};
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
     const char *name = c->signature->param[i].name;
-    if (a->kind == LT_ARG_TENSOR && !place_tensor(c, &place, a->tensor, name)) return false;
+    if (a->kind == LT_ARG_TENSOR && !place_tensor(c, &place, (Place){a->tensor, name, -1}))
+      return false;
     if (a->kind != LT_ARG_TENSORS) continue;
     for (int k = 0; k < a->count; k++)
-      if (a->tensors[k] && !place_tensor(c, &place, a->tensors[k], name)) return false;
+      if (a->tensors[k] && !place_tensor(c, &place, (Place){a->tensors[k], name, k})) return false;
   }
   int told = c->signature->device_param;
   if (told >= 0 && lt_given(c, told))
@@ -645,11 +653,11 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   e->name = c->info->name;
   e->in_place = c->in_place;
   e->device = c->device;
-  e->stream = c->stream;
   e->kernel = kind != LT_KIND_VIEW && kind != LT_KIND_COMPOSITE;
   if (!ok || c->results->is_list || c->results->is_flag || c->nout == 0 || !c->out[0]) return;
   const lt_Tensor *first = c->out[0];
   e->device = lt_tensor_device(first);
+  if (e->kernel) e->stream = lt_stream_now(e->device);
   e->dtype = first->dtype;
   e->ndim = first->ndim;
   memcpy(e->shape, first->shape, sizeof *e->shape * (size_t)first->ndim);

@@ -12,11 +12,35 @@ const char *lt_error(void) { return lt_thread()->error; }
 
 bool lt_error_is_memory(void) { return lt_thread()->memory_error; }
 
-bool lt_error_tensors(const lt_Storage *pair[2]) {
-  const lt_Thread *t = lt_thread();
-  pair[0] = t->apart[0];
-  pair[1] = t->apart[1];
-  return pair[0] != NULL;
+bool lt_error_tensors(const lt_Tensor *tensor[2], const lt_Storage *memory[2]) {
+  const lt_Apart *p = &lt_thread()->apart;
+  for (int i = 0; i < 2; i++) {
+    tensor[i] = p->tensor[i];
+    memory[i] = p->memory[i];
+  }
+  return tensor[0] != NULL;
+}
+
+void lt_error_name(const lt_Known known[2]) {
+  lt_Thread *t = lt_thread();
+  const lt_Apart *p = &t->apart;
+  const char *name[2], *note[2];
+  char device[2][32], quoted[34];
+  for (int i = 0; i < 2; i++) {
+    name[i] = known[i].name ? known[i].name : p->name[i];
+    note[i] = known[i].note ? known[i].note : "";
+    snprintf(device[i], sizeof device[i], "%s", lt_device_name(p->device[i]));
+  }
+  const lt_Known *stays = &known[1 - p->moved];
+  snprintf(quoted, sizeof quoted, "\"%s\"", device[1 - p->moved]);
+  t->memory_error = false;
+  snprintf(t->error, sizeof t->error,
+           "%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. Write %s:to(%s)\n"
+           "  %s has the shape %s, %s %s",
+           p->op, name[0], device[0], note[0], name[1], device[1], note[1],
+           known[p->moved].move ? known[p->moved].move : name[p->moved],
+           stays->device ? stays->device : quoted, name[0], lt_shape_text(p->ndim[0], p->shape[0]),
+           name[1], lt_shape_text(p->ndim[1], p->shape[1]));
 }
 
 void *lt_error_set(const char *format, ...) {
@@ -26,7 +50,7 @@ void *lt_error_set(const char *format, ...) {
   vsnprintf(t->error, sizeof t->error, format, args);
   va_end(args);
   t->memory_error = false;
-  t->apart[0] = NULL;
+  t->apart.tensor[0] = NULL;
   return NULL;
 }
 
@@ -44,8 +68,9 @@ const char *lt_user_op(void) {
   static _Thread_local char name[64];
   lt_Thread *t = lt_thread();
   if (!t->user_op) return "lutra";
-  if (!t->user_in_place) return t->user_op[0] == '_' ? t->user_op + 1 : t->user_op;
-  snprintf(name, sizeof name, "%s_", t->user_op);
+  const char *op = t->user_op[0] == '_' ? t->user_op + 1 : t->user_op;
+  if (!t->user_in_place) return op;
+  snprintf(name, sizeof name, "%s_", op);
   return name;
 }
 
@@ -57,7 +82,7 @@ bool lt_fail(const char *format, ...) {
   vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
   va_end(args);
   t->memory_error = false;
-  t->apart[0] = NULL;
+  t->apart.tensor[0] = NULL;
   return false;
 }
 

@@ -117,10 +117,21 @@ const char *lt_error(void); /* the thread's last reason */
 void *lt_error_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* True when the slot's reason is that memory ran out. */
 bool lt_error_is_memory(void);
-/* The memory of the two tensors of which the slot's reason says that they are on different devices:
- * fills `pair` and returns true. Addresses to compare, no more: it may have been of temporaries. */
+/* The two tensors of which the slot's reason says that they are on different devices, and their
+ * memory: fills both and returns true. Addresses to compare, no more: they may have been
+ * temporaries. */
 struct lt_Storage;
-bool lt_error_tensors(const struct lt_Storage *pair[2]);
+struct lt_Tensor;
+bool lt_error_tensors(const struct lt_Tensor *tensor[2], const struct lt_Storage *memory[2]);
+/* What a program knows of such a tensor; NULL: it does not. */
+typedef struct lt_Known {
+  const char *name;   /* "x", "a view of x" */
+  const char *note;   /* to follow its device: " (made at train.lua:12)" */
+  const char *device; /* how the device is written: "x.device" */
+  const char *move;   /* what to move for it: "net", whose parameter it is */
+} lt_Known;
+/* Says that reason again, in the words of the program. */
+void lt_error_name(const lt_Known known[2]);
 
 /* ---- storages and tensors -------------------------------------------------------------------- */
 

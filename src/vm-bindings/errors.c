@@ -92,21 +92,37 @@ int lt_lua_error(lua_State *L, const char *format, ...) {
   abort(); /* lua_error does not return */
 }
 
-/* Pushes what the modules that are being called know of the two tensors that an error is about,
- * as text to follow the reason: "\n  net.layers.2.bias is on cpu", or "". */
-static void push_explanation(lua_State *L, const lt_Lua *S) {
-  const lt_Storage *pair[2];
+static const char *text_field(lua_State *L, int i, const char *key) {
+  lua_getfield(L, i, key);
+  const char *text = lua_tostring(L, -1);
+  lua_pop(L, 1); /* the table keeps it */
+  return text;
+}
+
+static lt_Known known_at(lua_State *L, int i) {
+  return (lt_Known){text_field(L, i, "name"), text_field(L, i, "note"), text_field(L, i, "device"),
+                    text_field(L, i, "move")};
+}
+
+/* Pushes the reason. Of one about two tensors the Lua half knows more: what the program calls them,
+ * where they were made, and lines to follow. */
+static void push_reason(lua_State *L, const lt_Lua *S) {
+  const lt_Tensor *tensor[2];
+  const lt_Storage *memory[2];
   int top = lua_gettop(L);
-  if (!lt_error_tensors(pair) || S->explain_ref == LUA_NOREF) {
-    lua_pushliteral(L, "");
+  if (!lt_error_tensors(tensor, memory) || S->explain_ref == LUA_NOREF) {
+    lua_pushstring(L, lt_error());
     return;
   }
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->explain_ref);
-  lua_pushlightuserdata(L, (void *)pair[0]);
-  lua_pushlightuserdata(L, (void *)pair[1]);
-  if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING) return;
-  lua_settop(L, top);
-  lua_pushliteral(L, "");
+  for (int i = 0; i < 2; i++) {
+    lua_pushlightuserdata(L, (void *)tensor[i]);
+    lua_pushlightuserdata(L, (void *)memory[i]);
+  }
+  bool ok = lua_pcall(L, 4, 3, 0) == LUA_OK;
+  if (ok) lt_error_name((lt_Known[2]){known_at(L, top + 1), known_at(L, top + 2)});
+  const char *more = ok ? lua_tostring(L, top + 3) : NULL;
+  lua_pushfstring(L, "%s%s", lt_error(), more ? more : "");
 }
 
 int lt_lua_fail(lua_State *L, const char *name) {
@@ -118,11 +134,10 @@ int lt_lua_fail(lua_State *L, const char *name) {
     lua_error(L);
   }
   if (atomic_exchange(&lt_interrupt_flag, false)) lt_lua_error(L, "interrupted");
-  const char *reason = lua_pushstring(L, lt_error());
-  push_explanation(L, S);
-  const char *more = lua_tostring(L, -1);
-  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s%s", name, reason, more);
-  lt_lua_error(L, "%s%s", reason, more);
+  push_reason(L, S);
+  const char *reason = lua_tostring(L, -1);
+  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s", name, reason);
+  lt_lua_error(L, "%s", reason);
 }
 
 const char *lt_lua_describe(lua_State *L, int i) {

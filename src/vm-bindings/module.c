@@ -45,8 +45,9 @@ static int set_library(lua_State *L) {
   return 0;
 }
 
-/* _explain(f): f(a, b) is called with two lightuserdata that stand for the memory of the tensors
- * that an error is about, and gives a text to put behind it, or nil. */
+/* _explain(f): f is called when an error is about two tensors on different devices, with what stands
+ * for each and for its memory (see _identity): f(a, memory of a, b, memory of b). It returns a
+ * table for each with fields of lt_Known, and lines to put behind the error. */
 static int set_explain(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -56,7 +57,18 @@ static int set_explain(lua_State *L) {
   return 0;
 }
 
-/* _memory(x): what stands for x's memory in a call of that function, and the bytes of it. */
+/* _identity(x): what stands for x itself, as a lightuserdata; nil when it is no tensor. */
+static int identity_of(lua_State *L) {
+  lua_settop(L, 1);
+  lt_Tensor *t = lt_lua_to_tensor(L, 1);
+  if (t)
+    lua_pushlightuserdata(L, t);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+/* _memory(x): what stands for x's memory, and the bytes of it. */
 static int memory_of(lua_State *L) {
   lt_Storage *storage = lt_lua_check(L, 1, "_memory", "x")->storage;
   lua_pushlightuserdata(L, storage);
@@ -67,8 +79,11 @@ static int memory_of(lua_State *L) {
 /* Runs as a closure with the two common upvalues, like every function of the module; the module
  * is at index 1. */
 static int open_parts(lua_State *L) {
-  static const luaL_Reg own[] = {
-      {"_library", set_library}, {"_explain", set_explain}, {"_memory", memory_of}, {NULL, NULL}};
+  static const luaL_Reg own[] = {{"_library", set_library},
+                                 {"_explain", set_explain},
+                                 {"_identity", identity_of},
+                                 {"_memory", memory_of},
+                                 {NULL, NULL}};
   lua_newtable(L); /* methods */
   lua_newtable(L); /* every op by its own name, internal ones too */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));

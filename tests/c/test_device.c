@@ -121,12 +121,25 @@ static void mixed_devices_are_refused(void) {
   lt_Tensor *x = floats(2, two), *y = onto(x, toy(1));
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(y), A(x)}, 2));
   CHECK_STR(lt_error(), "add: tensors are on different devices: self is on toy:1, other is on cpu. "
-                        "Move one: other:to(\"toy:1\")\n"
+                        "Write other:to(\"toy:1\")\n"
                         "  self has the shape {2}, other {2}");
-  const lt_Storage *pair[2];
-  CHECK(lt_error_tensors(pair) && pair[0] == y->storage && pair[1] == x->storage);
+  const lt_Tensor *pair[2];
+  const lt_Storage *memory[2];
+  CHECK(lt_error_tensors(pair, memory));
+  CHECK(pair[0] == y && pair[1] == x && memory[0] == y->storage && memory[1] == x->storage);
+  lt_error_name((lt_Known[]){{"y", " (made by hand)", "y.device", NULL}, {0}});
+  CHECK_STR(lt_error(),
+            "add: tensors are on different devices: y is on toy:1 (made by hand), other "
+            "is on cpu. Write other:to(y.device)\n"
+            "  y has the shape {2}, other {2}");
+  lt_error_name((lt_Known[]){{0}, {.name = "net.x", .move = "net"}});
+  CHECK(strstr(lt_error(), "self is on toy:1, net.x is on cpu. Write net:to(\"toy:1\")\n"));
+  lt_Tensor *list[] = {x, y};
+  CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), A(0)}, 2));
+  CHECK(strstr(lt_error(),
+               "tensors[1] is on cpu, tensors[2] is on toy:1. Write tensors[1]:to(\"toy"));
   lt_error_set("another error");
-  CHECK(!lt_error_tensors(pair));
+  CHECK(!lt_error_tensors(pair, memory));
   lt_release(x);
   lt_release(y);
 }

@@ -571,21 +571,21 @@ describe("modules", function()
 
   it("are named by errors", function()
     local net, x = mixed(), lt.ones(2, 3)
-    fails({"different devices", "net.1.weight is on cuda:0"}, function() net(x) end)
-    fails({"different devices", "net.3.weight is on cpu"}, function() net(x:cuda()) end)
+    fails({"different devices", "net[1].weight is on cuda:0"}, function() net(x) end)
+    fails({"different devices", "net[3].weight is on cpu"}, function() net(x:cuda()) end)
     local model = {layers = net}
-    fails("inner.layers.3.weight is on cpu", function()
+    fails("inner.layers[3].weight is on cpu", function()
       local inner = model
       net = nil
       return inner.layers(x:cuda()), model
     end)
     net = mixed()
     local function run(it) return (it(x)) end
-    fails("it.1.weight is on cuda:0", run, net)
-    local message = fails("add: tensors are on different devices: self is on cuda:0, other is "
-      .. 'on cpu. Move one: other:to("cuda:0")', function() return x:cuda() + x end)
-    fails('Move one: self:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
-    fails('Move one: self:to("meta")', function() return x:cuda() + x:to "meta" end)
+    fails("it[1].weight is on cuda:0", run, net)
+    local message = fails("add: tensors are on different devices: self is on cuda:0, x is "
+      .. 'on cpu. Write x:to("cuda:0")', function() return x:cuda() + x end)
+    fails('Write x:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
+    fails('Write self:to("meta")', function() return x:cuda() + x:to "meta" end)
     assert.is_truthy(message:find("{2, 3}", 1, true))
   end)
 
@@ -622,7 +622,7 @@ describe("what goes wrong", function()
     fails("different devices", function() return a * b end)
     local net = nn.Linear(3, 2):cuda()
     net.bias:set_data(net.bias:detach():to "cuda:1")
-    fails({"bias is on cuda:1", "net.bias is on cuda:1"}, function()
+    fails("net.bias is on cuda:1", function()
       return lt.no_grad(net, lt.ones{1, 3, device = "cuda"})
     end)
   end)

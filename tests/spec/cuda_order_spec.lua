@@ -182,7 +182,7 @@ describe("what the CPU lends", function()
   end)
 
   it("is not what is written, nor what has dimensions", function()
-    devices.fails("self is on cuda:0, other is on cpu", function() return x + lt.ones(4):long() end)
+    devices.fails("x is on cuda:0, other is on cpu", function() return x + lt.ones(4):long() end)
     devices.fails("cannot be stored in self, which is on cpu", function()
       return lt.tensor(1):add_(x[{1, 1}])
     end)

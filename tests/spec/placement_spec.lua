@@ -169,30 +169,106 @@ describe("placement.trace", function()
   end)
 end)
 
-describe("an error about devices while a trace is on", function()
-  it("says where each tensor was made or moved", function()
+describe("an error about devices", function()
+  local nn, device = lt.nn, "cuda:0"
+
+  -- That fn(...) fails, and says so in its first line.
+  local function says(wanted, fn, ...)
+    local text = fails("tensors are on different devices", fn, ...)
+    local line = text:match "different devices: ([^\n]*)"
+    assert.is_truthy(line:find(wanted, 1, true), ("%q is not in: %s"):format(wanted, text))
+    return text
+  end
+
+  it("names local variables, parameters, upvalues and globals, and how to mend it", function()
+    local x, w = lt.ones{2, 3}, lt.ones{2, 3, device = device}
+    local text = says("x is on cpu, w is on cuda:0. Write x:to(w.device)",
+      function() local y = x + w; return y end)
+    assert.is_truthy(text:find("x has the shape {2, 3}, w {2, 3}", 1, true), text)
+    says("b is on cuda:0, a is on cpu. Write a:to(b.device)",
+      function(a, b) local y = b * a; return y end, x, w)
+    rawset(_G, "global_x", x)
+    says("global_x is on cpu, y is on cuda:0. Write global_x:to(y.device)",
+      load("local y = ...; local z = global_x + y", "=tests/spec/placement_spec.lua"), w)
+    rawset(_G, "global_x", nil)
+    coroutine.wrap(function(inside)
+      says("inside is on cpu", function() local y = inside + w; return y end)
+    end)(x)
+    says("y is on cpu", function() -- the inner variable hides the outer
+      local y = x
+      local z = y + w
+      return z
+    end)
+  end)
+
+  it("names fields, and of what has no name the tensor that it is a view of", function()
+    local batch = {lt.ones{2}, labels = lt.ones{2, device = device}}
+    says("batch[1] is on cpu, batch.labels is on cuda:0. Write batch[1]:to(batch.labels.device)",
+      function() local y = batch[1] + batch.labels; return y end)
+    local x = lt.ones{2, 3}
+    local text = says("a view of x is on cpu, batch.labels is on cuda:0. Write x:to(batch.labels.",
+      function() local y = x[{{}, 1}] + batch.labels; return y end)
+    assert.is_truthy(text:find("a view of x has the shape {2}, batch.labels {2}", 1, true), text)
+    says("self is on cpu, batch.labels is on cuda:0. Write self:to(batch.labels.device)",
+      function() local y = (batch[1] * 2) + batch.labels; return y end)
+    says('batch.labels is on cuda:0, other is on cpu. Write other:to(batch.labels.device)',
+      function() local y = batch.labels + (batch[1] * 2); return y end)
+    says("tensors[1] is on cpu, tensors[2] is on cuda:0",
+      function() return (lt.cat{batch[1] * 2, batch.labels * 2}) end)
+  end)
+
+  it("names parameters and moves their module", function()
+    local x = lt.ones{2, 4, device = device}
+    local net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    local text = says("x is on cuda:0, net[1].weight is on cpu. Write net:to(x.device)",
+      function() local y = net(x); return y end)
+    assert.is_nil(text:find "net.1.weight") -- not twice
+    says("net[2].weight is on cpu. Write net:to(x.device)",
+      function() local y = x:matmul(net[2].weight:t()); return y end)
+  end)
+
+  it("inside forward says self and whose parameter it is, and what is no parameter", function()
+    local Scaled = nn.Module:extend "Scaled"
+    function Scaled:init()
+      self.fc = nn.Linear(4, 4)
+      self.mask = lt.ones{4}
+    end
+    function Scaled:forward(v)
+      v = self.fc(v)
+      v = v * self.mask
+      return v
+    end
+    local model, x = Scaled(), lt.ones{2, 4, device = device}
+    local text = says("v is on cuda:0, self.fc.weight is on cpu. Write model:to(v.device)",
+      function() local y = model(x); return y end)
+    assert.is_truthy(text:find("\n  model.fc.weight is on cpu", 1, true), text)
+    model:to(device)
+    says("v is on cuda:0, self.mask is on cpu. Write self.mask:to(v.device)",
+      function() local y = model(x); return y end)
+  end)
+
+  it("says where they were made or moved while a trace is on", function()
     local made, moved
-    local text = fails({"add", "different devices"}, placement.trace, function()
+    local function add()
       local x = lt.randn{3}; made = this_line()
       local w = lt.randn{3}:to "cuda"; moved = this_line()
       local sum = x + w
       return sum
-    end)
-    local first = text:match "what is on cpu was made at (%S+)"
-    local second = text:match "what is on cuda:0 was moved at (%S+)"
+    end
+    local text = fails("different devices: x is on cpu (made at", placement.trace, add)
+    local first, second = text:match
+      "x is on cpu %(made at (%S+)%), w is on cuda:0 %(moved at (%S+)%). Write x:to%(w.device%)\n"
     ends_with(assert(first, text), made)
     ends_with(assert(second, text), moved)
-  end)
-
-  it("names the module's parameters as well, and nothing without a trace", function()
-    local net, x = lt.nn.Linear(3, 2), nil
-    local function call()
-      x = lt.randn{4, 3}:to "cuda"
-      local y = net(x)
+    says("x is on cpu, w is on cuda:0. Write", add)
+    local net
+    fails("net.weight is on cpu (made at", placement.trace, function()
+      net = nn.Linear(3, 2)
+      local y = net(lt.randn{4, 3, device = device})
       return y
-    end
-    fails({"net.weight is on cpu", "what is on cuda:0 was moved at"}, placement.trace, call)
-    assert.is_nil(fails("net.weight is on cpu", call):find "what is on")
+    end)
+    fails("x is on cpu (made at", placement.guard, "disallow", placement.trace, add)
+    assert.is_truthy(placement.lint(add).error:find("w is on cuda:0 (moved at", 1, true))
   end)
 end)
 

@@ -3,7 +3,7 @@
 -- Nothing is recorded while modules run: a call of one is a frame whose function is the __call of
 -- its first argument. Invariant: reads tables raw and calls nothing of the user's.
 
-local args = require "lutra.args"
+local names = require "lutra.names"
 
 local calls = {}
 
@@ -52,54 +52,13 @@ local function original(module) return state_of(module).origin or module end
 --- The path of module `inner` below `outer`, "layers.2"; nil when it is not there.
 function calls.path(outer, inner) return path_below(original(outer), original(inner), {}) end
 
--- The name of `module` if it is the value of variable `name`, or in a field of it.
-local function name_among(module, name, value)
-  if name:sub(1, 1) == "(" or name == "_ENV" then return nil end
-  if rawequal(value, module) then return name end
-  if type(value) ~= "table" or state_of(value) then return nil end
-  for key, inner in next, value do
-    if rawequal(inner, module) and type(key) == "string" then return name .. "." .. key end
-  end
-end
-
--- What the function at a level calls a module: the innermost of its local variables that hold it,
--- else an upvalue; nil when it does not know it.
-local function name_in_frame(co, module, level, f)
-  local found
-  for i = 1, 250 do
-    local name, value = debug.getlocal(co, level, i)
-    if not name then break end
-    found = name_among(module, name, value) or found
-  end
-  for i = 1, found and 0 or 255 do
-    local name, value = debug.getupvalue(f, i)
-    if not name then break end
-    found = found or name_among(module, name, value)
-  end
-  return found
-end
-
--- What the program calls a module that is called at a level of the stack: the name in the nearest
--- function that has one, else a global; nil when there is none.
-local function name_outside(co, module, level)
-  for caller = level + 1, level + FRAMES do
-    local info = debug.getinfo(co, caller, "Sf")
-    if not info then break end
-    local found = not args.is_library(info) and name_in_frame(co, module, caller, info.func)
-    if found then return found end
-  end
-  for name, value in next, _G do
-    if rawequal(value, module) and type(name) == "string" then return name end
-  end
-end
-
 local function chain(co)
   local list, result = called(co), {}
   for i, call in ipairs(list) do
     local module, before = call[1], result[i - 1]
     local name
     if not before then
-      name = name_outside(co, module, call[2])
+      name = names.find(function(value) return rawequal(value, module) end, co, call[2], FRAMES)
     elseif not rawequal(before.module, module) then
       name = calls.path(before.module, module)
     end

@@ -565,23 +565,26 @@ function Module:forward()
 end
 
 -- What an error about tensors on different devices says more, inside a call of a module:
--- the paths of those of its parameters and buffers that it is about. `a` and `b` stand for
--- the memory of the two tensors.
+-- the paths of those of its parameters and buffers that it is about and does not name so, and that
+-- the module is what to move.
 require("lutra.explain").add(function(a, b)
   local first = calls.chain()[1]
   if not first then return nil end
-  local name = first.name or first.class
   local lines, seen = {}, {}
   for _, kind in ipairs {"parameter", "buffer"} do
     for _, entry in ipairs(collect(first.module, kind, {})) do
-      local memory = core._memory(entry[2])
-      if (memory == a or memory == b) and not seen[memory] then
+      local memory, device = core._memory(entry[2]), entry[2].device
+      local tensor = memory == a.memory and a or memory == b.memory and b
+      if tensor and not seen[memory] then
         seen[memory] = true
-        local device = entry[2].device
-        lines[#lines + 1] = ("\n  %s.%s is on %s"):format(name, entry[1], device)
+        local path = (first.name or first.class) .. "." .. entry[1]
+        tensor.move = first.name
         if device == "meta" then
-          lines[#lines] = lines[#lines] .. ", without data. Give it memory: m:to_empty(device); "
-            .. "or load values: m:load_state_dict(values, {assign = true})"
+          lines[#lines + 1] = ("\n  %s is on meta, without data. Give it memory: "
+            .. "m:to_empty(device); or load values: m:load_state_dict(values, {assign = true})")
+            :format(path)
+        elseif tensor.name ~= path:gsub("%.(%d+)", "[%1]") then
+          lines[#lines + 1] = ("\n  %s is on %s"):format(path, device)
         end
       end
     end

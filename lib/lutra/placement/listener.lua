@@ -76,8 +76,8 @@ function Listener:events()
       pinned = e.pinned, explicit = e.explicit, where = e.where, tensor = made and made.where,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
-      direct = e.direct, depth = e.depth, stream = e.stream, shape = e.shape,
-      in_place = e.in_place, failed = e.failed,
+      direct = e.direct, depth = e.depth, stream = e.stream,
+      default_stream = e.default_stream, shape = e.shape, in_place = e.in_place, failed = e.failed,
     }
     times(event)
     return event
@@ -87,8 +87,8 @@ end
 --- How many events there was no room for.
 function Listener:dropped() return (select(2, self.recorder:count())) end
 
--- Where the memory at an address was made, as a recorder knows it: "\n  what is on cpu was made at
--- train.lua:12", or nil.
+-- Where the memory at an address was made, as a recorder knows it: " (made at train.lua:12)", or
+-- nil.
 local function origin(recorder, address)
   local e = {}
   for i = recorder:count(), 1, -1 do
@@ -96,7 +96,7 @@ local function origin(recorder, address)
     if e.storage == address and e.kind == "free" then return nil end
     if e.storage == address and e.kind == "alloc" then
       local birth = birth_of(e)
-      return birth and ("\n  what is on %s was %s at %s"):format(e.device, birth.how, birth.where)
+      return birth and (" (%s at %s)"):format(birth.how, birth.where)
     end
   end
 end
@@ -104,7 +104,7 @@ end
 explain.add(function(a, b)
   local newest = open[#open]
   if not newest then return nil end
-  return (origin(newest.recorder, a) or "") .. (origin(newest.recorder, b) or "")
+  a.note, b.note = origin(newest.recorder, a.memory), origin(newest.recorder, b.memory)
 end)
 
 return Listener
