@@ -72,37 +72,83 @@ local function outputs(out, steps)
   return list
 end
 
---- Replays a transcript. Returns nil, or what differs.
-function replay.check(text)
+-- What differs between what a step printed and what it is to print, or nil.
+local function difference(step, came)
+  came = came:gsub("%s+$", "")
+  if replay.matches(came, step.expected) then return nil end
+  return ("%s%s\nprinted\n%s\nthe transcript says\n%s"):format(step.prompt, step.input, came,
+    step.expected)
+end
+
+-- Runs `lutra` with these arguments in `folder`, where no file of the user's is seen.
+local function run(folder, arguments, input)
+  local line = ("cd %s && env HOME=$PWD XDG_STATE_HOME= XDG_CONFIG_HOME= %s %s 2>&1"):format(folder,
+    support.quote(support.program), arguments)
+  return support.shell(line, input).out
+end
+
+local function check_session(text, folder)
   local transcript = replay.read(text)
   local inputs = {}
   for i, step in ipairs(transcript.steps) do inputs[i] = step.input end
-  local home = support.folder()
-  local places = "HOME=$PWD XDG_STATE_HOME= XDG_CONFIG_HOME="
-  local line = ("cd %s && env %s %s -i %s 2>&1"):format(home, places,
-    support.quote(support.program), transcript.arguments)
-  local result = support.shell(line, table.concat(inputs, "\n") .. "\n")
-  support.remove(home)
-  local list, problem = outputs(result.out, transcript.steps)
-  if problem then return problem end
+  local out = run(folder, "-i " .. transcript.arguments, table.concat(inputs, "\n") .. "\n")
+  local list, problem = outputs(out, transcript.steps)
   for i, step in ipairs(transcript.steps) do
-    local came = list[i]:gsub("%s+$", "")
-    if not replay.matches(came, step.expected) then
-      return ("%s%s\nprinted\n%s\nthe transcript says\n%s"):format(step.prompt, step.input, came,
-        step.expected)
-    end
+    problem = problem or difference(step, list[i])
   end
-  return nil
+  return problem
 end
 
---- The transcripts in a document: its blocks between ``` that start with a prompt or with `$ lutra`
--- and a prompt.
-function replay.blocks(text)
-  local blocks = {}
-  for block in text:gmatch "\n```%w*\n(.-\n)```" do
-    if block:match "^%[1%]> " or block:match "^%$ lutra[^\n]*\n%[1%]> " then
-      blocks[#blocks + 1] = block
+-- The steps of a transcript of a shell.
+local function read_shell(text)
+  local steps = {}
+  for _, line in ipairs(lines_of(text)) do
+    local command, last = line:match "^%$ (.*)$", steps[#steps]
+    if command then
+      steps[#steps + 1] = {prompt = "$ ", input = command, expected = ""}
+    else
+      last.expected = last.expected .. (last.expected == "" and "" or "\n") .. line
     end
+  end
+  for _, step in ipairs(steps) do step.expected = step.expected:gsub("%s+$", "") end
+  return steps
+end
+
+local function check_shell(text, folder)
+  for _, step in ipairs(read_shell(text)) do
+    local name, arguments = step.input:match "^cat ([%w_]+%.lua)$", step.input:match "^lutra (.*)$"
+    local problem
+    if name then
+      local file <close> = assert(io.open(folder .. "/" .. name, "w"))
+      file:write(step.expected, "\n")
+    elseif arguments then
+      problem = difference(step, run(folder, arguments, ""))
+    else
+      problem = "neither lutra nor cat: " .. step.input
+    end
+    if problem then return problem end
+  end
+end
+
+local function is_session(text)
+  return text:match "^%[1%]> " or text:match "^%$ lutra[^\n]*\n%[1%]> "
+end
+
+--- Replays a transcript. Returns nil, or what differs.
+function replay.check(text)
+  local folder = support.folder()
+  local problem = (is_session(text) and check_session or check_shell)(text, folder)
+  support.remove(folder)
+  return problem
+end
+
+--- The transcripts in a document: its blocks between ``` that are a session, or start with `$ cat`
+-- or `$ lutra`; with `all` every block that says no language.
+function replay.blocks(text, all)
+  local blocks = {}
+  for language, block in text:gmatch "\n```([^\n]*)\n(.-\n)```" do
+    local is_shell = block:match "^%$ lutra " or block:match "^%$ cat "
+    if is_session(block) or is_shell or all and language == "" then blocks[#blocks + 1] = block end
   end
   return blocks
 end

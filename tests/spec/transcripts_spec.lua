@@ -36,7 +36,8 @@ end)
 describe("the examples of", function()
   for _, path in ipairs(list(root .. "README.md " .. root .. "docs/*.md")) do
     it(path:match "[^/]*$" .. " are transcripts of tests/repl", function()
-      for _, block in ipairs(replay.blocks("\n" .. read(path))) do
+      local is_guide = path:find("docs/", 1, true) ~= nil -- there every block is one
+      for _, block in ipairs(replay.blocks("\n" .. read(path), is_guide)) do
         assert(texts[block], "no file of tests/repl/ is\n" .. block)
       end
     end)
@@ -49,6 +50,21 @@ describe("replaying", function()
     assert.truthy(problem:find("printed\n2\nthe transcript says\n3", 1, true), problem)
     assert.truthy(replay.check "[1]> x = 1\n[3]> x\n1\n")
     assert.falsy(replay.check "[1]> 1 + 1\n2\n[2]> for i=1,2 do\n       print(i)\n     end\n1\n2")
+  end)
+
+  it("runs the commands of a shell on the files that were shown", function()
+    local said = "$ cat a.lua\nprint(6 * 7, ...)\n\n$ lutra a.lua b\n42\tb\n$ lutra -e 'x()'\n...\n"
+    assert.falsy(replay.check(said))
+    local problem = replay.check((said:gsub("42\tb", "43")))
+    assert.truthy(problem:find("$ lutra a.lua b\nprinted\n42\tb\nthe transcript says\n43", 1, true))
+    assert.truthy(replay.check "$ rm a.lua\n")
+  end)
+
+  it("finds the transcripts of a document", function()
+    local text = "\n```\n[1]> 1\n```\n\n```\nmake\n```\n\n```lua\nx()\n```\n\n```\n"
+      .. "$ lutra a.lua\n```\n"
+    assert.same({"[1]> 1\n", "$ lutra a.lua\n"}, replay.blocks(text))
+    assert.same({"[1]> 1\n", "make\n", "$ lutra a.lua\n"}, replay.blocks(text, true))
   end)
 
   it("lets dots stand for anything", function()
