@@ -82,9 +82,8 @@ local suspects = {
 print "\nthe usual suspects:"
 for i, suspect in ipairs(suspects) do
   local ok, message = pcall(suspect[2])
-  local said = ok and "works here" or message:match ": (.-)%. Move" or message
-  said = said:gsub("tensors are on different devices: ", "")
-  print(("%d. %-34s %s"):format(i, suspect[1], said))
+  print(("%d. %-34s %s"):format(i, suspect[1], ok and "works here"
+    or message:match "on different devices: (.-)%. " or message))
   assert(ok == (device == "cpu") and (ok or message:find("on cpu", 1, true)), message)
 end
 

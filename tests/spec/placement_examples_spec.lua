@@ -48,6 +48,9 @@ local function run(name, environment, options)
   assert.equal("", result.err, result.all)
   local out = result.out
   assert.is_truthy(out:find("\nok: ", 1, true) or out:find("\nskipped: ", 1, true), result.all)
+  for line in out:gmatch "\nskipped: ([^\n]*)" do
+    assert.is_truthy(line:find("--emulate cuda:2", 1, true), "not what to do about it: " .. line)
+  end
   return out
 end
 
@@ -93,4 +96,174 @@ describe("examples/placement", function()
       it(name .. " on the GPU", function() run(name, "", "") end)
     end
   end
+end)
+
+-- For each script, what breaks a claim of it: a text of it, and the text put in its place.
+local broken = {
+  ["01_devices.lua"] = {'lt.set_default_device "cpu"', ""},
+  ["02_availability.lua"] = {"\n  lt.cuda.set_device(1)", ""},
+  ["03_creation.lua"] = {"lt.zeros{500, 500, device = device}", "lt.zeros(500, 500):to(device)"},
+  ["04_moving.lua"] = {"\nx = x:to(device)\n", "\nx:to(device)\n"},
+  ["05_mismatch.lua"] = {"local z = x + y:to(x.device)", "local z = x + y"},
+  ["06_mask_in_forward.lua"] = {"device = x.device, dtype = x.dtype}\n", "dtype = x.dtype}\n"},
+  ["07_models.lua"] = {"assert(model:to(device) == model)", ""},
+  ["08_buffers.lua"] = {'self:register_buffer("mask", lt', "self.mask = (lt"},
+  ["09_data_loader.lua"] = {"shuffle = true, pin_memory = true}", "shuffle = true}"},
+  ["10_repeated_transfers.lua"] = {"x:to(device)) end", "x:to(device)):cpu():cuda() end"},
+  ["11_item.lua"] = {"model(x), y):detach() end", "model(x), y):item() end"},
+  ["12_to_host.lua"] = {"lt.save_npy(path, y)", "lt.save_npy(path, x)"},
+  ["13_timing.lua"] = {"local y = a:matmul(b)\n  synchronize()", "local y = a:matmul(b)"},
+  ["14_memory.lua"] = {"\naccelerator.empty_cache()", ""},
+  ["15_any_device.lua"] = {"Linear(128, 10):to(device)", "Linear(128, 10)"},
+  ["16_train_step.lua"] = {"batch[2]:to(device)", "batch[2]"},
+  ["17_helper_tensors.lua"] = {"= x:new_zeros(x:size(1), 1)", "= lt.zeros(x:size(1), 1)"},
+  ["18_debugging.lua"] = {'model:register_buffer("positions", model.positions)', ""},
+  ["19_cpu_or_gpu.lua"] = {"local product = there:matmul(there)", "local product = there * there"},
+  ["20_meta.lua"] = {"for i = 1, LAYERS do", "for i = 1, LAYERS - 1 do"},
+  ["21_batches_on_device.lua"] = {"{batch_size = 50, device = device}", "{batch_size = 50}"},
+  ["22_several_gpus.lua"] = {'local z = x0 + x1:to "cuda:0"', "local z = x0 + x1"},
+  ["23_data_parallel.lua"] = {'nn.parallel.gather(outputs, "cuda:0")', "outputs[1]"},
+  ["24_pipeline.lua"] = {"results[k] = second(h)", "results[k] = second(h:detach())"},
+  ["25_custom_kernel.lua"] = {"ctx.a = a", "ctx.a = 0"},
+}
+
+-- `text` with the one place where `from` is in it made `to`.
+local function replaced(text, from, to)
+  local start, stop = text:find(from, 1, true)
+  assert(start, from)
+  return text:sub(1, start - 1) .. to .. text:sub(stop + 1)
+end
+
+describe("a claim that is not true", function()
+  if os.getenv "LUTRA_TEST_DEBUG" then return end -- what scripts check is the same in each build
+  for _, name in ipairs(scripts()) do
+    it("is found by " .. name, function()
+      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      local text = replaced(text_of(name), table.unpack(broken[name]))
+      assert(load(text))
+      local path = program.file(text, name)
+      local result = lutra("-u CUDA_VISIBLE_DEVICES", "--emulate cuda:2 " .. program.quote(path))
+      os.remove(path)
+      assert.equal(1, result.status, result.all)
+      assert.is_nil(result.out:find("\nok: ", 1, true), result.all)
+    end)
+  end
+end)
+
+describe("scripts of several devices", function()
+  it("say with one device what to do about it", function()
+    if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+    for _, name in ipairs {"22_several_gpus.lua", "23_data_parallel.lua", "24_pipeline.lua"} do
+      local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate cuda:1")
+      assert.is_truthy(out:find("\nskipped: ", 1, true), out)
+    end
+  end)
+end)
+
+describe("examples/placement/19_cpu_or_gpu.lua", function()
+  local path = program.quote(folder .. "19_cpu_or_gpu.lua")
+
+  -- The lines of the picture: {title (a number of rows, or ""), what is drawn}.
+  local function picture(arguments, width)
+    local result = lutra("", ("%s %s --width %d"):format(path, arguments, width))
+    assert.equal(0, result.status, result.all)
+    assert.is_nil(result.out:find("\27", 1, true), "colours are not asked for")
+    local lanes = {}
+    for title, drawn in result.out:gmatch "\n *(%d*) |([^\n]*)|%f[\n]" do
+      lanes[#lanes + 1] = {title, drawn}
+      assert.equal(width, #drawn + 9)
+    end
+    return lanes, result.out
+  end
+
+  -- The made-up times are equal where 1e-6 + 2 n^3 / 100e9 = 10e-6 + 2 n^3 / 10e12.
+  local equal = (9e-6 / (2 / 100e9 - 2 / 10e12)) ^ (1 / 3)
+
+  it("draws where the curves cross, in letters, as wide as it may be", function()
+    for _, width in ipairs {40, 100} do
+      local lanes, out = picture("--example", width)
+      assert.equal(8 + 2, #lanes) -- 2 to 256 rows, the crossing and the ticks
+      local crossed, from = false, nil
+      for i = 1, #lanes - 1 do
+        local title, drawn = table.unpack(lanes[i])
+        if title == "" then
+          crossed = true
+          assert.is_truthy(drawn:find "^%-+$", drawn)
+        else
+          local rows, c, g = tonumber(title), drawn:find "c", drawn:find "g"
+          from = from or crossed and rows
+          assert.equal(rows > equal, crossed)
+          assert.equal(crossed, g < c)
+        end
+      end
+      assert.is_true(from / 2 < equal and equal < from)
+      assert.is_truthy(out:find(("from %d rows on, cuda:0 is faster"):format(from), 1, true), out)
+    end
+  end)
+
+  it("says where there is no crossing", function()
+    local lanes, out = picture("--example --largest 64", 78)
+    for i = 1, #lanes - 1 do assert.is_true(lanes[i][2]:find "c" < lanes[i][2]:find "g") end
+    assert.is_truthy(out:find("no crossing: up to 64 rows", 1, true), out)
+    lanes, out = picture("--largest 8", 78)
+    if out:find("skipped", 1, true) then
+      assert.equal(3 + 1, #lanes)
+      assert.is_truthy(out:find("a crossing takes two devices", 1, true), out)
+    end
+  end)
+end)
+
+describe("arguments of examples/placement", function()
+  it("that make no sense are told in one line", function()
+    for arguments, text in pairs {
+      ["13_timing.lua --size 0"] = "--size and --repeats want numbers of at least 1",
+      ["13_timing.lua --repeats many"] = "--repeats wants a number, got \"many\"",
+      ["19_cpu_or_gpu.lua --largest 3"] = "--largest wants at least 4",
+      ["19_cpu_or_gpu.lua --width 8"] = "--width at least 30",
+      ["19_cpu_or_gpu.lua --wide"] = "no option --wide",
+    } do
+      local result = lutra("", folder .. arguments)
+      assert.equal(1, result.status, result.all)
+      assert.is_truthy(result.err:match "^[^\n]+\n$", "not one line: " .. result.err)
+      assert.is_truthy(result.err:find(text, 1, true), result.err)
+    end
+  end)
+
+  it("name a script in the folder that one is in, too", function()
+    if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+    local result = program.shell(("cd %s && %s --emulate cuda:2 05_mismatch.lua"):format(
+      program.quote(folder), program.quote(program.program)))
+    assert.equal(0, result.status, result.out .. result.err)
+    assert.is_truthy(result.out:find("\n  05_mismatch.lua:", 1, true), result.out)
+  end)
+end)
+
+describe("examples/placement/README.md", function()
+  it("lists every script, in order, with Lua that is in it", function()
+    local listed, text = {}, nil
+    for row in text_of "README.md":gmatch "\n(| [^\n]*)" do
+      local title, lua = row:match "^| (.-) ?| .- | (.-) |$"
+      local name, target = title:match "^%[([%w_]+)%]%(([%w_]+%.lua)%)$"
+      if name then
+        assert.equal(name .. ".lua", target)
+        listed[#listed + 1], text = target, text_of(target)
+      end
+      if listed[1] then
+        assert.is_truthy(lua:find("`", 1, true), row)
+        for code in lua:gmatch "`([^`]+)`" do
+          assert.is_truthy(text:find(code, 1, true), code .. " is not in " .. listed[#listed])
+        end
+      end
+    end
+    assert.same(scripts(), listed)
+  end)
+
+  it("names those that are wrong on purpose", function()
+    local numbers = {}
+    for name in pairs(wrong_on_purpose) do numbers[#numbers + 1] = name:sub(1, 2) end
+    table.sort(numbers)
+    local last = table.remove(numbers)
+    local wanted = ("what %s and %s do wrong on purpose"):format(table.concat(numbers, ", "), last)
+    assert.is_truthy(text_of "README.md":find(wanted, 1, true), wanted)
+  end)
 end)
