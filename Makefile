@@ -243,6 +243,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
+$(BUILD)/obj/tests/c/test_nvrtc.o: common += -Isrc/cuda/emulated/include
 # A device's backend, loaded at run time; what it needs of the core it finds in the program.
 $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 	@mkdir -p $(@D)

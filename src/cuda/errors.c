@@ -103,7 +103,8 @@ cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaErr
   return status;
 }
 
-/* "softmax (of softmax), binary (of add_)": the last first. Under the lock. */
+/* "softmax (of softmax), scale, binary (of add_)": the last first; scale is a user's own kernel, which
+ * stands in the op's place, too. Under the lock. */
 static void launches_text(const Watch *w, char *text, size_t size) {
   uint64_t count = w->launched - w->waited, shown = count < LAST ? count : LAST;
   size_t used = 0;
@@ -111,6 +112,10 @@ static void launches_text(const Watch *w, char *text, size_t size) {
   for (uint64_t i = 0; i < shown && used < size; i++) {
     const Launch *l = &w->last[(w->launched - 1 - i) % LAST];
     const char *op = l->op ? l->op + (l->op[0] == '_' && !l->in_place) : "lutra";
+    if (l->op == l->kernel) {
+      used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", l->kernel);
+      continue;
+    }
     used += (size_t)snprintf(text + used, size - used, "%s%s (of %s%s)", i ? ", " : "", l->kernel,
                              op, l->op && l->in_place ? "_" : "");
   }

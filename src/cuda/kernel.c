@@ -37,7 +37,8 @@ static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
 #else
           "nvrtc",
 #endif
-          lt_cuda_compiler_version(), facts->major, facts->minor, s->name);
+          lt_cuda_compiler_version(), facts->major, facts->minor, s->expression);
+  for (int i = 0; i < LT_CUDA_HEADERS; i++) fputs(lt_cuda_header_texts[i], f);
   for (int i = 0; i < s->option_count; i++) fprintf(f, "%s\n", s->options[i]);
   fprintf(f, "\n%s", s->text);
   return fclose(f) == 0 ? key : NULL;

@@ -2,6 +2,7 @@
  *
  *   kernel.c         what a backend offers: kernel_new, kernel_launch, kernel_stop
  *   nvrtc.c          the compiler and the driver's calls, found when a kernel is first compiled
+ *   kernel_headers.c what source texts may include
  *   kernel_cache.c   compiled code in files
  */
 #ifndef LT_CUDA_KERNEL_H
@@ -34,6 +35,12 @@ cudaError_t lt_cuda_launch_function(void *function, const lt_KernelLaunch *launc
                                     cudaStream_t stream);
 /* Ends the kernels that were launched on it by the function above: emulated devices only. */
 void lt_cuda_stop_functions(int index);
+
+/* ---- kernel_headers.c ------------------------------------------------------------------------ */
+
+enum { LT_CUDA_HEADERS = 14 };
+extern const char *const lt_cuda_header_names[LT_CUDA_HEADERS];
+extern const char *const lt_cuda_header_texts[LT_CUDA_HEADERS];
 
 /* ---- kernel_cache.c -------------------------------------------------------------------------- */
 

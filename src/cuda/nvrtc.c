@@ -190,19 +190,22 @@ static bool read_code(void *program, bool exact, const char *expression, lt_Cuda
 bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out, char **log) {
   char arch[64], include[1024], file[128];
   bool exact = choose_arch(index, arch, sizeof arch);
-  int count = source->option_count + 2;
+  enum { OWN = 3 };
+  int count = source->option_count + OWN;
   const char **options = malloc((size_t)count * sizeof *options);
   void *program = NULL;
   if (!options) return lt_error_set("out of memory");
   options[0] = arch;
   options[1] = include_option(include, sizeof include);
-  for (int i = 2; i < count; i++) options[i] = source->options[i - 2];
-  snprintf(file, sizeof file, "%s.cu", source->name);
-  int status = f.nvrtcCreateProgram(&program, source->text, file, 0, NULL, NULL);
-  if (status == 0) status = f.nvrtcAddNameExpression(program, source->name);
+  options[2] = "--device-as-default-execution-space"; /* of functions without __device__ */
+  for (int i = OWN; i < count; i++) options[i] = source->options[i - OWN];
+  snprintf(file, sizeof file, "%.100s.cu", source->name);
+  int status = f.nvrtcCreateProgram(&program, source->text, file, LT_CUDA_HEADERS,
+                                    lt_cuda_header_texts, lt_cuda_header_names);
+  if (status == 0) status = f.nvrtcAddNameExpression(program, source->expression);
   if (status == 0) status = f.nvrtcCompileProgram(program, count, options);
   free(options);
-  bool ok = status == 0 && read_code(program, exact, source->name, out);
+  bool ok = status == 0 && read_code(program, exact, source->expression, out);
   if (status != 0) {
     if (program) *log = read_log(program);
     if (lt_go_on()) lt_error_set("the source does not compile (NVRTC error %d)", status);

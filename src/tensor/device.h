@@ -132,6 +132,7 @@ typedef struct lt_Loop {
 typedef struct lt_UserKernel lt_UserKernel;
 typedef struct lt_KernelSource {
   const char *text, *name; /* name: of the function in the text */
+  const char *expression;  /* the function as C++, converted to the type that its callers know */
   const char *const *options;
   int option_count; /* options of the compiler */
 } lt_KernelSource;

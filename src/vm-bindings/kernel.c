@@ -42,7 +42,7 @@ typedef struct Kernel {
 
 static Kernel *kernel_at(lua_State *L) { return luaL_checkudata(L, 1, KERNEL); }
 
-/* ---- new(source, name, options, params, any_layout) ------------------------------------------ */
+/* ---- new(source, name, options, params, any_layout, expression) ------------------------------ */
 
 static const char *text_field(lua_State *L, int i, const char *field) {
   lua_getfield(L, i, field);
@@ -76,22 +76,24 @@ static void read_param(lua_State *L, Param *p) {
 }
 
 static int kernel_new(lua_State *L) {
-  lua_settop(L, 5);
+  lua_settop(L, 6);
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
   int options = (int)lua_rawlen(L, 3), count = (int)lua_rawlen(L, 4);
   if (options > MAX_OPTIONS)
-    return lt_lua_error(L, "kernel: %d options, it takes at most %d", options, MAX_OPTIONS);
+    return lt_lua_error(L, "cuda.kernel: %d options, it takes at most %d", options, MAX_OPTIONS);
   if (count > MAX_PARAMS)
-    return lt_lua_error(L, "kernel: %d parameters, it takes at most %d", count, MAX_PARAMS);
-  Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 3);
+    return lt_lua_error(L, "cuda.kernel: %s has %d parameters, it may have at most %d",
+                        lua_tostring(L, 2), count, MAX_PARAMS);
+  Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 6);
   memset(k, 0, sizeof *k + (size_t)count * sizeof *k->param);
   luaL_setmetatable(L, KERNEL);
-  for (int i = 1; i <= 3; i++) {
+  for (int i = 1; i <= 6; i++) {
     lua_pushvalue(L, i);
     lua_setiuservalue(L, -2, i);
   }
-  k->source = (lt_KernelSource){luaL_checkstring(L, 1), luaL_checkstring(L, 2), k->option, options};
+  k->source = (lt_KernelSource){luaL_checkstring(L, 1), luaL_checkstring(L, 2),
+                                luaL_checkstring(L, 6), k->option, options};
   for (int i = 0; i < options; i++) {
     lua_rawgeti(L, 3, i + 1);
     k->option[i] = luaL_checkstring(L, -1);
@@ -289,10 +291,28 @@ static void read_axes(lua_State *L, const Kernel *k, int position, const char *n
       lua_pop(L, 1);
     }
   }
+  bool fraction = lua_type(L, -1) == LUA_TNUMBER;
   if (!ok)
-    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants an integer or a list of up to 3",
-                 k->source.name, name, lt_lua_describe(L, -1));
+    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants an integer or a list of up to 3%s",
+                 k->source.name, name, lt_lua_describe(L, -1),
+                 fraction ? ". // gives integers: (n + 255) // 256" : "");
   lua_pop(L, 1);
+}
+
+/* A setting by another name would count for nothing. */
+static void check_settings(lua_State *L, const Kernel *k) {
+  static const char *const names[] = {"grid", "block", "shared_bytes"};
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    int64_t position = 0;
+    bool known = lua_type(L, -2) == LUA_TNUMBER && lt_lua_whole(L, -2, &position) &&
+                 position >= 1 && position <= 3;
+    for (int i = 0; i < 3 && !known && lua_type(L, -2) == LUA_TSTRING; i++)
+      known = strcmp(lua_tostring(L, -2), names[i]) == 0;
+    if (known) continue;
+    luaL_tolstring(L, -2, NULL);
+    lt_lua_error(L, "%s: the first argument has \"%s\", it may have grid, block and shared_bytes",
+                 k->source.name, lua_tostring(L, -1));
+  }
 }
 
 static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
@@ -301,6 +321,7 @@ static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
                  "%s: the first argument is %s, it wants {grid, block} or {grid, block, "
                  "shared_bytes}",
                  k->source.name, lt_lua_describe(L, 2));
+  check_settings(L, k);
   read_axes(L, k, 1, "grid", out->grid);
   read_axes(L, k, 2, "block", out->block);
   push_setting(L, k, 3, "shared_bytes");

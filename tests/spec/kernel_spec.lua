@@ -1,13 +1,12 @@
--- lt.cuda.kernel: kernels from source texts. What they compute is held against ops and sums; what a
--- call refuses, against the kernel's declaration and the device's limits.
+-- lt.cuda.kernel: calls of kernels. What they compute is held against ops and sums; what a call
+-- refuses, against the kernel's declaration and the device's limits. What is a kernel's source, and
+-- how it is compiled: kernel_source_spec.lua.
 
 local devices = require "device_support"
 if devices.elsewhere("kernel", _ENV, {reverse = true}) then return end
 
 local lt = require "lutra"
 local program = require "program_support"
-local parameters = require "lutra.kernel.parameters"
-local explain = require("lutra.kernel")._explain
 local device = "cuda:0"
 local fails = devices.fails
 
@@ -118,25 +117,6 @@ describe("a kernel from source", function()
     assert.is_true(lt.allclose(want, y, 1e-6, 1e-6))
   end)
 
-  it("may have any name, and include what NVRTC does", function()
-    local out = lt.zeros({1}, {device = device})
-    local source = "#include <cuda_runtime.h>\n__global__ void %s(float *x, int i) { x[0] = i; }"
-    for i, name in ipairs {"a", "values", "kernel", "block", "T", "run", "launch"} do
-      lt.cuda.kernel(source:format(name))({1, 1}, out, i)
-      assert.equal(i, out:item(), name)
-    end
-  end)
-
-  it("gets options of the compiler", function()
-    local source = "__global__ void n(int *out) { out[0] = N; }"
-    local out = lt.zeros({1}, {device = device, dtype = "int32"})
-    lt.cuda.kernel(source, "n", {"-DN=16", "--use_fast_math"})({1, 1}, out)
-    same({16}, out)
-    lt.cuda.kernel(source, "n", {"--define-macro=N=17"})({1, 1}, out)
-    same({17}, out)
-    fails({"cuda.kernel", "option 1", "-DN=16"}, lt.cuda.kernel, source, "n", {"N"})
-  end)
-
   it("runs on the stream that is current, in its order", function()
     local x = lt.ones({1 << 16}, {device = device})
     local y = lt.zeros_like(x)
@@ -245,7 +225,11 @@ describe("a call of a kernel refuses", function()
     fails({"scale", '"block"', "0 in z"}, scale, {1, {8, 1, 0}}, y, x, 1, 8)
     fails({"scale", '"shared_bytes"', "1073741824"}, scale, {1, 8, 1 << 30}, y, x, 1, 8)
     fails({"scale", '"shared_bytes"', "-1"}, scale, {1, 8, -1}, y, x, 1, 8)
-    fails({"scale", '"grid"', "integer"}, scale, {1.5, 8}, y, x, 1, 8)
+    fails({"scale", '"grid"', "is 0.03125", "integer", "//"}, scale, {8 / 256, 8}, y, x, 1, 8)
+    fails({"scale", '"grid"', "2147483648 in x"}, scale, {1 << 31, 8}, y, x, 1, 8)
+    fails({"scale", '"shared_bytes"', "0.5", "integer"}, scale, {1, 8, 0.5}, y, x, 1, 8)
+    fails({"scale", '"shared"', "shared_bytes"}, scale, {1, 8, shared = 64}, y, x, 1, 8)
+    fails({"scale", '"4"', "grid, block"}, scale, {1, 8, 0, 0}, y, x, 1, 8)
     fails({"scale", '"grid"', "list of up to 3"}, scale, {{1, 1, 1, 1}, 8}, y, x, 1, 8)
     fails({"scale", '"block" is missing'}, scale, {1}, y, x, 1, 8)
     fails({"scale", "{grid, block}"}, scale, y, x, 1, 8)
@@ -276,9 +260,12 @@ describe("a call of a kernel refuses", function()
     fails({"scale", 'argument 4 "n" (int)', "fits int32"}, scale, {1, 8}, y, x, 1, 1 << 31)
     fails({"scale", 'argument 4 "n" (int)', "a tensor of shape", "x:item()"}, scale, {1, 8}, y,
       x, 1, x)
-    local u = lt.cuda.kernel "__global__ void u(float *y, unsigned n, bool b) { y[0] = n + b; }"
-    fails({"u", 'argument 2 "n"', "-1", "0 to 4294967295"}, u, {1, 1}, y, -1, true)
-    fails({"u", 'argument 3 "b"', "true or false"}, u, {1, 1}, y, 1, 1)
+    local u = lt.cuda.kernel "__global__ void u(float *y, unsigned n, bool b, char c) { y[0] = n; }"
+    fails({"u", 'argument 2 "n"', "-1", "0 to 4294967295"}, u, {1, 1}, y, -1, true, 0)
+    fails({"u", 'argument 3 "b"', "true or false"}, u, {1, 1}, y, 1, 1, 0)
+    fails({"u", 'argument 4 "c"', "200", "fits int8"}, u, {1, 1}, y, 1, true, 200)
+    u({1, 1}, y, 4294967295.0, true, -128)
+    assert.equal(2.0 ^ 32, y[1]:item())
   end)
 
   it("and the device goes on", function() assert.equal(8, x:sum():item()) end)
@@ -297,165 +284,6 @@ describe("a kernel that touches what is not its own", function()
       assert.is_truthy(first:find(text, 1, true), result.out)
       assert.is_truthy(again:find(text, 1, true), result.out)
     end
-  end)
-end)
-
-describe("a source is refused", function()
-  it("where it does not compile, with the line", function()
-    local message = fails({"cuda.kernel: scale does not compile", "line 3", "nothing",
-      "if (i < n) y[i] = nothing * x[i];"}, lt.cuda.kernel, (SCALE:gsub("a %*", "nothing *")),
-      "scale")
-    assert.is_falsy(message:find("/tmp", 1, true))
-    fails({"does not compile", "line 2", "x[0] = 1"}, lt.cuda.kernel,
-      "__global__ void f(float *x) {\n  x[0] = 1\n}")
-  end)
-
-  it("where there is no kernel of that name, or more than one", function()
-    fails({"cuda.kernel", '"scal"', "it has scale"}, lt.cuda.kernel, SCALE, "scal")
-    fails({"cuda.kernel", "no kernel", "__global__"}, lt.cuda.kernel,
-      "// __global__ void f() {}\nvoid g() {}")
-    fails({"cuda.kernel", '"name" is missing', "f, g"}, lt.cuda.kernel,
-      "__global__ void f(int *x) {}\n__global__ void g(int *x) {}")
-    fails({"cuda.kernel", '"source"'}, lt.cuda.kernel, 3)
-  end)
-
-  it("where the parameters cannot be checked", function()
-    fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel,
-      "template <class T>\n__global__ void f(T *x) {}")
-    for _, list in ipairs {"float2 *x", "float **x", "const float &x", "S s", "void x"} do
-      fails({"cuda.kernel", list, "cannot be checked"}, lt.cuda.kernel,
-        ("__global__ void f(%s) {}"):format(list))
-    end
-  end)
-end)
-
-describe("the declaration of a kernel is read", function()
-  local function read(list)
-    local found = {}
-    local kernel = parameters.kernels("__global__ void f(" .. list .. ") { }")[1]
-    for i, p in ipairs(parameters.read(kernel)) do
-      found[i] = ("%s:%s%s%s"):format(p.name, p.element, p.pointer and "*" or "",
-        p.written and "!" or "")
-    end
-    return table.concat(found, " ")
-  end
-
-  it("with every way to write a type", function()
-    assert.equal("", read "")
-    assert.equal("", read "void")
-    assert.equal("x:float32*!", read "float *x")
-    assert.equal("x:float32*", read "const float *x")
-    assert.equal("x:float32*", read "float const* __restrict__ x")
-    assert.equal("x:float32*!", read "float *const x")
-    assert.equal("x:float32*!", read "float x[]")
-    assert.equal("argument 1:float32*! argument 2:int32", read "float *, int")
-    assert.equal("n:uint32 m:uint32 k:int64 l:uint64",
-      read "unsigned n, unsigned int m, long long k, unsigned long long int l")
-    assert.equal("c:int8 d:uint8 e:int16 s:uint64",
-      read "char c, unsigned char d, short int e, size_t s")
-    assert.equal("b:bool p:any*!", read "bool b,\n  void *p /* , int no */")
-  end)
-
-  it("past comments, strings and attributes", function()
-    local found = parameters.kernels([[
-      // __global__ void a(int *x) {}
-      /* __global__ void b(int *x) {} */
-      const char *text = "__global__ void c(int *x) {}";
-      extern "C" __global__ void __launch_bounds__(256, 2) d(int *x) { char q = '"'; }
-      template <class T> __global__ void e(T *x) {}
-      static __global__ __attribute__((used)) void f(int *x);]])
-    local names = {}
-    for i, k in ipairs(found) do names[i] = k.name .. (k.template and "<>" or "") end
-    assert.equal("d e<> f", table.concat(names, " "))
-  end)
-end)
-
--- Real texts of the compilers, so that each format is read on every machine.
-describe("what a compiler says is explained", function()
-  local source = "a\n  b = c;\nd"
-
-  it("by NVRTC", function()
-    assert.equal('  line 2: identifier "c" is undefined\n    b = c;', explain(
-      'k.cu(2): error: identifier "c" is undefined\n    b = c;\n        ^\n\n'
-      .. '1 error detected in the compilation of "k.cu".\n', source, "k"))
-    assert.equal('  line 1: cannot open source file "x.h"\n    a', explain(
-      'k.cu(1): catastrophic error: cannot open source file "x.h"\n  #include <x.h>\n', source,
-      "k"))
-    assert.equal('  at the end: expected a "}"', explain(
-      'At end of source: error: expected a "}"\nk.cu(1): note #3196-D: to match this "{"\n',
-      source, "k"))
-  end)
-
-  it("by g++ and clang++", function()
-    assert.equal("  line 2: 'c' was not declared in this scope\n    b = c;", explain(
-      "k.cu: In function 'void f()':\nk.cu:2:7: error: 'c' was not declared in this scope\n",
-      source, "k"))
-    assert.equal("  line 1: 'x.h' file not found\n    a", explain(
-      "k.cu:1:10: fatal error: 'x.h' file not found\n1 error generated.\n", source, "k"))
-  end)
-
-  it("and what is in no known form is shown as it came", function()
-    assert.equal("  ld: no space left", explain("ld: no space left\n", source, "k"))
-  end)
-end)
-
-describe("compiled code is kept", function()
-  -- Prints what a kernel computes; in `folder` caches are looked for.
-  local script = [[
-    local out = lt.zeros({1}, {device = "cuda"})
-    lt.cuda.kernel("__global__ void seven(float *x) { x[0] = 7; }")({1, 1}, out)
-    print(out:item())]]
-
-  local function run(folder, more)
-    return devices.script('local lt = require "lutra"\n' .. script,
-      ("XDG_CACHE_HOME=%s %s"):format(program.quote(folder), more or ""))
-  end
-  local function files(folder)
-    local list = {}
-    folder = folder .. "/lutra/kernels"
-    for name in io.popen("ls " .. program.quote(folder) .. " 2>/dev/null"):lines() do
-      list[#list + 1] = folder .. "/" .. name
-    end
-    return list
-  end
-
-  it("in a file, from which it comes the next time", function()
-    local folder = program.folder()
-    assert.equal("7.0\n", run(folder).out)
-    assert.equal(1, #files(folder))
-    -- without a compiler, only what is in the file can be run
-    local without = "CXX=/nowhere/c++ PATH=/nowhere"
-    assert.equal("7.0\n", run(folder, without).out)
-    local result = run(program.folder(), without)
-    assert.equal(1, result.status)
-    assert.is_truthy(result.err:find("C++ compiler", 1, true), result.err)
-    program.remove(folder)
-  end)
-
-  it("and compiled again where the file is damaged", function()
-    local folder = program.folder()
-    run(folder)
-    local path = files(folder)[1]
-    local file = assert(io.open(path, "rb"))
-    local whole = file:read "a"
-    file:close()
-    local middle = #whole // 2
-    for _, bad in ipairs {
-      "", "nonsense", whole:sub(1, middle), whole .. "x",
-      whole:sub(1, middle) .. string.char(whole:byte(middle + 1) ~ 1) .. whole:sub(middle + 2),
-    } do
-      file = assert(io.open(path, "wb"))
-      file:write(bad)
-      file:close()
-      assert.equal("7.0\n", run(folder).out)
-    end
-    assert.equal(1, #files(folder))
-    program.remove(folder)
-  end)
-
-  it("or not, where no file can be written", function()
-    assert.equal("7.0\n", run "/dev/null".out)
-    assert.equal("7.0\n", run "relative".out)
   end)
 end)
 
@@ -497,7 +325,7 @@ describe("at the prompt", function()
     stops{"x = lt.zeros{3, device = 'cuda'}", "io.write('g', 'o'); io.flush(); lt.cuda.kernel("
       .. [["template <int N, int M> struct S { enum { v = S<N - 1, M>::v + S<N - 1, M+1>::v }; };]]
       .. [[ template <int M> struct S<0, M> { enum { v = M }; };]]
-      .. [[ __global__ void f(int *x) { x[0] = S<800, 0>::v; }", "f", {"-ftemplate-depth=9999"})]]}
+      .. [[ __global__ void f(int *x) { x[0] = S<800, 0>::v; }")]]}
   end)
 
   it("the program ends at once though a kernel does not", function()

@@ -3,7 +3,7 @@
 -- Idea: no parser of C++. Comments and strings are blanked, `__global__ ... name(...)` is found,
 -- and each parameter is looked at as a bag of words: qualifiers, the words of a type, stars, a
 -- name. What does not fit that is refused: a kernel whose arguments cannot be checked is not
--- called.
+-- called. That the words mean what they say, the compiler is asked (parameters.expression).
 
 local parameters = {}
 
@@ -44,7 +44,7 @@ local NAMED = {
 local INTEGER_WORDS = {int = true, char = true, short = true, long = true, unsigned = true,
   signed = true}
 local QUALIFIERS = {const = true, volatile = true, restrict = true, __restrict__ = true,
-  __restrict = true, __grid_constant__ = true, struct = true}
+  __restrict = true, __grid_constant__ = true}
 
 -- "unsigned long long" -> "uint64"; nil for words that make no type.
 local function element_of(words)
@@ -64,14 +64,15 @@ local function is_type_word(word) return INTEGER_WORDS[word] or NAMED[word] end
 -- kind of thing: a reference, a struct, a pointer to a pointer.
 local function parse_one(text, number)
   text = text:gsub("%s+", " "):match "^ ?(.-) ?$"
-  if text:find "[<>&:(]" then return nil, text end
-  local plain, stars = text:gsub("%[[^%]]*%]", "*"):gsub("%*", " * ")
-  local words, const, behind = {}, false, false -- const: what a pointer points to
+  local plain, stars = text:gsub(" ?=.*$", ""):gsub("std::", ""):gsub("%[[^%]]*%]", "*"):gsub(
+    "%*", " * ")
+  if plain:find "[<>&:(]" then return nil, text end
+  local words, const, behind = {}, "", false -- const: of what a pointer points to
   for token in plain:gmatch "%S+" do
     if token == "*" then
       behind = true
-    elseif token == "const" then
-      const = const or not behind
+    elseif (token == "const" or token == "volatile") and not behind then
+      if not const:find(token, 1, true) then const = const .. token .. " " end
     elseif not QUALIFIERS[token] then
       words[#words + 1] = token
     end
@@ -81,9 +82,9 @@ local function parse_one(text, number)
   local element, pointer = element_of(words), stars == 1
   if not element or stars > 1 or (element == "any" and not pointer) then return nil, text end
   return {
-    name = name, element = element, pointer = pointer, written = pointer and not const,
-    type = (const and pointer and "const " or "") .. table.concat(words, " ")
-      .. (pointer and " *" or ""),
+    name = name, element = element, pointer = pointer,
+    written = pointer and not const:find("const", 1, true),
+    type = (pointer and const or "") .. table.concat(words, " ") .. (pointer and " *" or ""),
   }
 end
 
@@ -113,10 +114,11 @@ function parameters.kernels(source)
     local head = text:sub(rest):gsub("__launch_bounds__%s*%b()", " "):gsub(
       "__attribute__%s*%b()", " ")
     local name, list = head:match "^[^(){};]-([%a_][%w_]*)%s*(%b())"
-    if name then
+    if name and not found[name .. list] then -- it may be declared first, and made later
       local before = text:sub(1, at - 1):match "[^;{}]*$"
       found[#found + 1] = {name = name, list = list:sub(2, -2),
         template = before:find "%f[%w_]template%f[^%w_]" ~= nil}
+      found[name .. list] = true
     end
   end
   return found
@@ -132,6 +134,21 @@ function parameters.read(kernel)
     list[i] = parameter
   end
   return list
+end
+
+--- The kernel `name` as C++, with the parameters that were read: no other function of that name
+-- has the type. Conditions, macros and later declarations cannot make it another.
+function parameters.expression(name, list)
+  local types = {}
+  for i, p in ipairs(list) do types[i] = p.type end
+  return ("static_cast<void (*)(%s)>(&%s)"):format(table.concat(types, ", "), name)
+end
+
+--- The parameters as they stand in a declaration, less what says nothing.
+function parameters.text(list)
+  local words = {}
+  for i, p in ipairs(list) do words[i] = p.type .. (p.pointer and "" or " ") .. p.name end
+  return table.concat(words, ", ")
 end
 
 return parameters

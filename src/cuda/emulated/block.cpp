@@ -30,7 +30,7 @@
 namespace emulated {
 namespace {
 
-enum { ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 32, PAGE = 4096 };
+enum { ASSERTION = 710, ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 32, PAGE = 4096 };
 
 Worker *worker_here() { return (Worker *)lt_emulated_here()->block; }
 
@@ -422,6 +422,6 @@ extern "C" void lt_emulated_yield(void) {
 extern "C" void lt_emulated_trap(int error) {
   Worker *w = worker_here();
   w->error = error ? error : ILLEGAL_INSTRUCTION;
-  note_fault(w, "trap", thread_number(lt_emulated_here()));
+  note_fault(w, error == ASSERTION ? "assertion" : "trap", thread_number(lt_emulated_here()));
   leave();
 }

@@ -19,6 +19,8 @@
 #include "emulated/launch.h"
 
 #include <atomic>
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -77,6 +79,7 @@ struct Program {
   std::string text, name, log, code;
   std::string macros; /* lines that define what options define: after our headers */
   std::vector<std::string> expressions, symbols;
+  std::vector<std::string> header_names, header_texts;
 };
 
 std::atomic<bool (*)(void)> asked{nullptr};
@@ -87,8 +90,7 @@ std::string whole_text(const Program &p) {
                     exchange_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
   for (size_t i = 0; i < p.expressions.size(); i++)
     all += "LT_EMULATED_SHOWN lt_EmulatedLaunch *" + p.symbols[i] +
-           "(void **lt_values) { return lt_emulated_make(&" + p.expressions[i] +
-           ", lt_values); }\n";
+           "(void **lt_values) { return lt_emulated_make(" + p.expressions[i] + ", lt_values); }\n";
   return all;
 }
 
@@ -99,7 +101,53 @@ std::string define(const std::string &macro) {
   return "#define " + macro.substr(0, equals) + " " + macro.substr(equals + 1) + "\n";
 }
 
-/* NVRTC's options that mean something to a C++ compiler; the others are about GPUs. */
+/* Of NVRTC's options those that are about GPUs, or only about speed. */
+bool is_for_gpus(const char *option) {
+  static const char *const known[] = {"--gpu-architecture",
+                                      "-arch",
+                                      "--device-debug",
+                                      "-G",
+                                      "--generate-line-info",
+                                      "-lineinfo",
+                                      "--dopt",
+                                      "-dopt",
+                                      "--ptxas-options",
+                                      "-Xptxas",
+                                      "--maxrregcount",
+                                      "-maxrregcount",
+                                      "--ftz",
+                                      "-ftz",
+                                      "--prec-sqrt",
+                                      "-prec-sqrt",
+                                      "--prec-div",
+                                      "-prec-div",
+                                      "--fmad",
+                                      "-fmad",
+                                      "--use_fast_math",
+                                      "-use_fast_math",
+                                      "--extra-device-vectorization",
+                                      "-extra-device-vectorization",
+                                      "--disable-warnings",
+                                      "-w",
+                                      "--restrict",
+                                      "-restrict",
+                                      "--device-as-default-execution-space",
+                                      "-default-device",
+                                      "--device-int128",
+                                      "-device-int128",
+                                      "--relocatable-device-code",
+                                      "-rdc",
+                                      "--diag-suppress",
+                                      "-diag-suppress",
+                                      "--split-compile",
+                                      "--minimal"};
+  size_t length = strcspn(option, "=");
+  for (const char *name : known)
+    if (strlen(name) == length && strncmp(option, name, length) == 0) return true;
+  return false;
+}
+
+/* NVRTC's options that mean something to a C++ compiler. */
 bool translate(Program *p, const char *option, std::vector<std::string> *out) {
   static const struct {
     const char *name;
@@ -121,7 +169,7 @@ bool translate(Program *p, const char *option, std::vector<std::string> *out) {
     if (k.kind == 's') out->push_back("-std=" + rest);
     return true;
   }
-  return option[0] == '-';
+  return is_for_gpus(option);
 }
 
 std::vector<std::string> command(const std::string &compiler, const std::string &folder,
@@ -130,7 +178,8 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
   for (const char *word :
        {"-x", "c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden",
         "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fstack-clash-protection",
-        "-fdiagnostics-color=never",
+        "-fdiagnostics-color=never", "-ftabstop=1", /* columns count characters */
+        "-nostdinc",                                /* what NVRTC would not find is not there */
 #ifdef __SANITIZE_ADDRESS__
         "-D__SANITIZE_ADDRESS__=1", /* which stacks are how large */
 #endif
@@ -211,8 +260,9 @@ Ran run(const std::vector<std::string> &words, const std::string &log) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Ran::WELL : Ran::REFUSED;
 }
 
-void remove_folder(const std::string &folder) {
+void remove_folder(const Program &p, const std::string &folder) {
   for (const auto &h : headers) unlink((folder + "/" + h.path).c_str());
+  for (const std::string &name : p.header_names) unlink((folder + "/" + name).c_str());
   for (const char *name : {"/kernel.cu", "/kernel.so", "/log"}) unlink((folder + name).c_str());
   rmdir((folder + "/emulated").c_str());
   rmdir(folder.c_str());
@@ -221,6 +271,8 @@ void remove_folder(const std::string &folder) {
 bool write_all(const Program &p, const std::string &folder) {
   bool ok = mkdir((folder + "/emulated").c_str(), 0700) == 0;
   for (const auto &h : headers) ok = ok && write_file(folder + "/" + h.path, h.text);
+  for (size_t i = 0; i < p.header_names.size(); i++)
+    ok = ok && write_file(folder + "/" + p.header_names[i], p.header_texts[i]);
   return ok && write_file(folder + "/kernel.cu", whole_text(p));
 }
 
@@ -236,6 +288,23 @@ Ran compile(const std::string &folder, const std::vector<std::string> &options) 
   return ran;
 }
 
+/* What a library lacks, as C++ writes it; "" where it can be loaded. */
+std::string undefined_in(const std::string &path) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library) {
+    dlclose(library);
+    return "";
+  }
+  std::string text = dlerror();
+  size_t at = text.rfind(": ");
+  std::string symbol = at == std::string::npos ? text : text.substr(at + 2);
+  int status = 0;
+  char *plain = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  if (plain) symbol = plain;
+  free(plain);
+  return symbol;
+}
+
 int compile_in(Program *p, const std::string &folder, const std::vector<std::string> &options) {
   if (!write_all(*p, folder)) {
     p->log = "error: cannot write into the folder " + folder;
@@ -248,6 +317,11 @@ int compile_in(Program *p, const std::string &folder, const std::vector<std::str
              "from source: c++, g++ or clang++, or the one that CXX names in the environment";
   std::string code;
   if (ran != Ran::WELL || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
+  std::string missing = undefined_in(folder + "/kernel.so");
+  if (!missing.empty()) {
+    p->log = "error: " + missing + " is used and nowhere defined";
+    return COMPILATION;
+  }
   Mark m = mark();
   m.size = code.size();
   p->code.assign((const char *)&m, sizeof m).append(code);
@@ -305,12 +379,14 @@ static int version(int *major, int *minor) {
   return SUCCESS;
 }
 
-static int create(void **out, const char *text, const char *name, int, const char *const *,
-                  const char *const *) {
+static int create(void **out, const char *text, const char *name, int count,
+                  const char *const *header_texts, const char *const *header_names) {
   if (!out || !text) return INVALID_INPUT;
   Program *p = new Program();
   p->text = text;
   p->name = name && *name ? name : "default_program";
+  p->header_names.assign(header_names, header_names + count);
+  p->header_texts.assign(header_texts, header_texts + count);
   *out = p;
   return SUCCESS;
 }
@@ -333,7 +409,7 @@ static int compile_program(void *program, int count, const char *const *given) {
   std::vector<std::string> options;
   for (int i = 0; i < count; i++)
     if (!translate(p, given[i], &options)) {
-      p->log = "error: unrecognized option " + std::string(given[i]);
+      p->log = "nvrtc: error: unrecognized option " + std::string(given[i]) + " found";
       return INVALID_OPTION;
     }
   std::string folder = make_folder();
@@ -342,7 +418,7 @@ static int compile_program(void *program, int count, const char *const *given) {
     return COMPILATION;
   }
   int status = compile_in(p, folder, options);
-  remove_folder(folder);
+  remove_folder(*p, folder);
   return status;
 }
 

@@ -11,6 +11,7 @@ typedef decltype((char *)nullptr - (char *)nullptr) ptrdiff_t;
 
 extern "C" {
 int printf(const char *format, ...);
+int dprintf(int file, const char *format, ...);
 void *malloc(size_t) noexcept;
 void free(void *) noexcept;
 int abs(int) noexcept;
@@ -97,6 +98,16 @@ LT_EMULATED bool isfinite(double x) { return __builtin_isfinite(x); }
 #include "atomics.h"
 #include "half.h"
 #include "launch.h"
+
+/* NVRTC knows it without a header, too. */
+LT_EMULATED void lt_emulated_assert(const char *what, const char *file, int line,
+                                    const char *function) {
+  dprintf(2, "%s:%d: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+          line, function, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z,
+          what);
+  lt_emulated_trap(710);
+}
+#define assert(e) ((e) ? (void)0 : lt_emulated_assert(#e, __FILE__, __LINE__, __func__))
 
 /* Dynamic shared memory that is declared outside of functions: extern __shared__ T name[]. */
 template <class T> struct lt_EmulatedShared {
