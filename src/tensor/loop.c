@@ -254,6 +254,7 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                           .host = to.type == LT_DEVICE_cpu ? target : origin,
                           .nbytes = n,
                           .stream = stream,
+                          .theirs = to.type == from.type ? lt_stream_now(from) : NULL,
                           .blocking = !non_blocking && to.type != from.type,
                           .pinned = host->pinned};
     if (!lt_trace_plan(&span, &plan)) return false;

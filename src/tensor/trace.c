@@ -112,6 +112,7 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   e->from = copy->from;
   e->bytes = (int64_t)copy->nbytes;
   e->stream = copy->stream;
+  e->theirs = copy->theirs;
   e->blocking = copy->blocking;
   e->pinned = copy->pinned;
   e->storage = copy->source;
@@ -149,6 +150,7 @@ static uint8_t type_of(const lt_Backend *b) {
 
 bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event, bool ok) {
   span->event.name = name;
+  span->event.mark = event;
   span->event.device = (lt_Device){type_of(event->backend), (uint8_t)event->index};
   return lt_trace_end(span, ok);
 }
@@ -188,6 +190,20 @@ void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   } else if (allocated && wants_where(th)) { /* what frees memory may be a collector */
     lt_memory_where(where, sizeof where);
   }
+  e.begin = e.end = lt_trace_now();
+  tell_all(th, &e);
+}
+
+void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event *event) {
+  const lt_Thread *th = lt_thread();
+  lt_TraceEvent e = {.kind = kind,
+                     .ndim = -1,
+                     .dtype = LT_DTYPE_NONE,
+                     .device = {type_of(stream->backend), (uint8_t)stream->index},
+                     .stream = stream,
+                     .mark = event,
+                     .where = th->span ? th->span->event.where : "",
+                     .depth = th->span ? th->span->event.depth + 1 : 0};
   e.begin = e.end = lt_trace_now();
   tell_all(th, &e);
 }

@@ -20,6 +20,8 @@ typedef enum lt_TraceKind {
   LT_TRACE_WAIT,   /* the host waited for a device, a stream, an event or a copy under way */
   LT_TRACE_ALLOC,  /* memory of a device became a storage's; has no length */
   LT_TRACE_FREE,   /* and was given back */
+  LT_TRACE_MARK,   /* an event was put behind the work of a stream; has no length, as the next */
+  LT_TRACE_AFTER,  /* a stream was told to go on after an event */
   LT_TRACE_KINDS
 } lt_TraceKind;
 
@@ -32,6 +34,8 @@ typedef struct lt_TraceEvent {
       device;     /* where it ran, what was waited for, whose memory it is; of a copy: the target */
   lt_Device from; /* of a copy */
   const lt_Stream *stream; /* to compare, no more; NULL where there is none */
+  const lt_Stream *theirs; /* of a copy between two devices: the source's, which it holds up too */
+  const lt_Event *mark;    /* to compare, no more: what was put, or waited for */
   int64_t bytes; /* of a kernel's results, copied, allocated or freed; composites and views: 0 */
   bool in_place; /* of an op */
   bool kernel;   /* of an op: it calculates, and is no view and no composite */
@@ -99,7 +103,7 @@ typedef struct lt_TraceCopy {
   int64_t offset;
   const void *host; /* memory of the host that is read or written, or NULL */
   size_t nbytes;
-  const lt_Stream *stream;
+  const lt_Stream *stream, *theirs;
   bool blocking, pinned;
 } lt_TraceCopy;
 
@@ -119,6 +123,13 @@ bool lt_trace_settle(lt_Device device);
 void lt_trace_memory_(const lt_Storage *s, bool allocated);
 static inline void lt_trace_memory(const lt_Storage *s, bool allocated) {
   if (lt_tracing()) lt_trace_memory_(s, allocated);
+}
+
+/* The order of streams: LT_TRACE_MARK or LT_TRACE_AFTER. */
+void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event *event);
+static inline void lt_trace_order(lt_TraceKind kind, const lt_Stream *stream,
+                                  const lt_Event *event) {
+  if (lt_tracing()) lt_trace_order_(kind, stream, event);
 }
 
 /* The host waits for a stream, and for an event. False with the reason. */

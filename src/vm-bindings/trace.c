@@ -24,7 +24,7 @@ typedef struct Kept {
 typedef struct Recorder {
   lt_Tracer tracer;
   const lt_Lua *lua;
-  bool on;
+  bool on, order;
   int64_t start;
   size_t count, room, limit, dropped;
   Kept *event;
@@ -87,6 +87,8 @@ static bool has_room(Recorder *r) {
 
 static void take(void *context, const lt_TraceEvent *event) {
   Recorder *r = context;
+  bool ordering = event->kind == LT_TRACE_MARK || event->kind == LT_TRACE_AFTER;
+  if (ordering && !r->order) return;
   if (!has_room(r)) {
     r->dropped++;
     return;
@@ -118,7 +120,11 @@ static bool flag(lua_State *L, const char *name) {
   return on;
 }
 
-/* record{wait = bool, where = bool, digest = bool, limit = n} -> a recorder, which listens from now on */
+/* record{wait = bool, where = bool, digest = bool, order = bool, limit = n} -> a recorder, which
+ * listens from now on. With `order` it hears of the order of streams: an event of kind "mark" when
+ * an event was put on a stream, "after" when a stream goes on after it; both, and waits, have the
+ * field mark, which tells events apart. A copy between devices has the field theirs: the source's
+ * stream, which it comes after and holds up. */
 static int record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "limit");
@@ -129,6 +135,7 @@ static int record(lua_State *L) {
   memset(r, 0, sizeof *r);
   luaL_setmetatable(L, RECORDER);
   r->limit = (size_t)limit;
+  r->order = flag(L, "order");
   r->lua = lt_lua_state(L);
   r->tracer = (lt_Tracer){
       .tell = take, .context = r, .wait = wait, .where = where, .digest = flag(L, "digest")};
@@ -212,7 +219,8 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
-      [LT_TRACE_WAIT] = "wait", [LT_TRACE_ALLOC] = "alloc",   [LT_TRACE_FREE] = "free"};
+      [LT_TRACE_WAIT] = "wait", [LT_TRACE_ALLOC] = "alloc",   [LT_TRACE_FREE] = "free",
+      [LT_TRACE_MARK] = "mark", [LT_TRACE_AFTER] = "after"};
   const Recorder *r = recorder_at(L);
   lua_Integer i = luaL_checkinteger(L, 2);
   luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
@@ -243,6 +251,8 @@ static int recorder_event(lua_State *L) {
   set_flag(L, "direct", r->event[i - 1].direct);
   set_address(L, "storage", e->storage);
   set_address(L, "target", e->target);
+  set_address(L, "theirs", e->theirs);
+  set_address(L, "mark", e->mark);
   set_integer(L, "offset", e->offset);
   set_integer(L, "digest", (int64_t)e->digest);
   set_address(L, "stream", e->stream);

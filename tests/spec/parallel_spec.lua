@@ -553,6 +553,116 @@ describe("a model cut over two devices by hand", function()
   end)
 end)
 
+describe("the virtual time of two devices", function()
+  -- Scripts that see the copies and kernels of f() with their times.
+  local seen = [[
+    local lt = require "lutra"
+    local cuda = lt.cuda
+    local function run(f)
+      local list = {}
+      for _, e in ipairs(lt.placement.trace(f).events) do
+        if e.kind == "copy" or e.kind == "op" and e.finish > e.begin then list[#list + 1] = e end
+      end
+      return list
+    end
+    local x = lt.ones{1024, 1024, device = "cuda:0"} -- more work than putting it into a queue
+  ]]
+  local function passes(link, text)
+    if not os.getenv "LUTRA_EMULATE" then return pending "not emulated" end
+    local result = devices.script(seen .. text, "LUTRA_EMULATE=cuda:2," .. link)
+    assert.equal(0, result.status, result.err)
+  end
+
+  it("has copies between what they come after and what they hold up, on both devices", function()
+    passes("link=pcie4", [[
+      local e = run(function()
+        local y = x + 1
+        local there = y:to{device = "cuda:1", non_blocking = true}
+        return there + 1, y + 1
+      end)
+      assert(#e == 4 and e[2].kind == "copy")
+      assert(e[2].begin == e[1].finish, "the copy waits for what it copies")
+      assert(e[3].begin == e[2].finish, "it has arrived when it is used")
+      assert(e[4].begin == e[2].finish, "the source's stream waits until it was read")]])
+  end)
+
+  it("has streams that work beside each other, but for what they are told to wait for", function()
+    passes("link=pcie4", [[
+      local side = cuda.Stream(0)
+      local function beside(f) return cuda.with_stream(side, f) end
+      local function more() return x + 1, x + 2 end
+      local e = run(function() return beside(more), more() end)
+      assert(e[3].begin < e[1].finish, "two streams")
+      e = run(function()
+        beside(more)
+        local event = side:record_event()
+        beside(more)
+        cuda.current_stream(0):wait_event(event)
+        more()
+      end)
+      assert(e[5].begin == e[2].finish and e[5].begin < e[4].finish, "after the event, no later")
+      e = run(function()
+        beside(more)
+        local event = side:record_event()
+        beside(more)
+        event:synchronize()
+        more()
+      end)
+      assert(e[5].begin >= e[2].finish and e[5].begin < e[4].finish, "the host waits as long")]])
+  end)
+
+  it("counts the bytes of a copy twice where it goes by way of the host", function()
+    -- links.def: bytes a microsecond between devices, and between the host and a device
+    for link, rates in pairs {pcie4 = {31508, 31508}, nvlink = {450000, 63015}} do
+      for peer, times in pairs {on = 1, off = 2} do
+        passes(("link=%s,peer=%s"):format(link, peer), ([[
+          local trace = lt.placement.trace(function() return x:to "cuda:1" end)
+          local text = tostring(trace)
+          for _, e in ipairs(trace.events) do
+            if e.kind == "copy" then
+              local wanted = 10 + %d * 4 * 2^20 / %d
+              assert(math.abs(e.finish - e.begin - wanted) < 1e-9, e.finish - e.begin)
+              assert(e.by_host == %s)
+              assert((text:find("by way of the host", 1, true) ~= nil) == e.by_host, text)
+            end
+          end]]):format(times, rates[times], times == 2))
+      end
+    end
+  end)
+
+  it("is shorter for a pipeline than for one device after the other", function()
+    passes("link=pcie4", [[
+      local PIECES, ROWS = 4, 64
+      local function work(h) for _ = 1, 4 do h = h + 1 end return h end
+      local function first(piece) return work(piece):narrow(1, 1, ROWS) end
+      local function second(h) return work(h["repeat"](h, 1024 // ROWS, 1)) end
+      local function pieces(between)
+        for _ = 1, PIECES do
+          second(first(x):to{device = "cuda:1", non_blocking = true})
+          between()
+        end
+      end
+      -- How long it took, and how long the work on cuda:0 and all of it is.
+      local function length(f)
+        local last, there, sum = 0, 0, 0
+        for _, e in ipairs(run(f)) do
+          last, sum = math.max(last, e.finish), sum + e.finish - e.begin
+          if e.kind == "op" and e.to == "cuda:0" then there = there + e.finish - e.begin end
+        end
+        return last, there, sum
+      end
+      local beside, there, sum = length(function() pieces(function() end) end)
+      -- While cuda:1 is at a piece, cuda:0 is at the next one, which it is done with sooner. So of
+      -- its work only that for the first piece takes time.
+      local wanted = sum - there * (PIECES - 1) / PIECES
+      assert(math.abs(beside - wanted) < 5.1, beside - wanted) -- a launch, before anything runs
+      local serial = length(function() pieces(function() cuda.synchronize(1) end) end)
+      assert(serial > sum)
+      local again = length(function() pieces(function() end) end)
+      assert(again == beside)]])
+  end)
+end)
+
 describe("nn.parallel.data_parallel", function()
   it("is one call on several devices", function()
     local net = mlp()

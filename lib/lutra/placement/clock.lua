@@ -1,10 +1,12 @@
 --- The virtual clock: what a sequence of events would take on hardware with a given link.
 --
 -- The host and each device's streams have a time of their own. The host puts work into a stream's
--- queue and goes on; a blocking copy, one from memory that is not pinned, and a wait take
--- it to the end of the stream. The numbers of the link are those of src/tensor/links.def; the
--- device's and the host's own work is counted roughly, by the bytes of results, since a trace is
--- about the copies.
+-- queue and goes on; a blocking copy, one from memory that is not pinned, and a wait take it to the
+-- end of the stream. A stream that is told to wait for an event goes on at the time of that; a copy
+-- between two devices comes after what is on both their streams, and holds up both; where they
+-- cannot reach each other's memory, its bytes travel twice. The numbers of the link are those of
+-- src/tensor/links.def; the device's and the host's own work is counted roughly, by the bytes of
+-- results, since a trace is about the copies.
 --
 -- Invariant: times follow from the sequence of events alone, so they are the same on every run.
 
@@ -29,6 +31,7 @@ end
 local function is_host(device) return device == "cpu" end
 
 local function rate_of(link, e)
+  if e.by_host then return link.host / 2 end
   if not is_host(e.from) and not is_host(e.to) then return link.peer end
   return link.host * (e.pinned and 1 or pageable)
 end
@@ -37,20 +40,21 @@ end
 -- a link it leaves them as they are.
 function clock.new(link)
   if not link then return function() end end
-  local host, streams, copied = 0, {}, nil
+  local host, streams, marks, copied = 0, {}, {}, nil
 
-  local function queue(e)
-    local device = is_host(e.to) and e.from or e.to
-    return device .. tostring(e.stream or ""), device
+  local function queue(device, stream)
+    local key = device .. tostring(stream or "")
+    streams[key] = streams[key] or {device = device, time = 0}
+    return streams[key]
   end
+  local function queue_of(e) return queue(is_host(e.to) and e.from or e.to, e.stream) end
   -- Work of that length in the stream, after `host`.
   local function enqueue(e, length)
-    local key, device = queue(e)
-    local own = streams[key] or {device = device, time = 0}
-    streams[key] = own
-    e.begin = math.max(host, own.time)
-    own.time = e.begin + length
-    e.finish = own.time
+    local own = queue_of(e)
+    local theirs = e.theirs and queue(e.from, e.theirs) or own
+    e.begin = math.max(host, own.time, theirs.time)
+    e.finish = e.begin + length
+    own.time, theirs.time = e.finish, e.finish
   end
   local function copy(e)
     host = host + link.launch
@@ -72,10 +76,12 @@ function clock.new(link)
     end
   end
   local function wait(e)
+    local only = e.stream and queue_of(e)
     e.begin = host
-    for key, stream in pairs(streams) do
-      if stream.device == e.to and (not e.stream or key == queue(e)) then
-        host = math.max(host, stream.time)
+    if e.mark then host = math.max(host, marks[e.mark] or 0) end
+    for _, own in pairs(streams) do
+      if not e.mark and own.device == e.to and (not only or own == only) then
+        host = math.max(host, own.time)
       end
     end
     e.finish = host
@@ -89,6 +95,11 @@ function clock.new(link)
       op(e)
     elseif e.kind == "sync" then
       wait(e)
+    elseif e.kind == "mark" then
+      marks[e.mark] = math.max(host, queue_of(e).time)
+    elseif e.kind == "after" then
+      local own = queue_of(e)
+      own.time = math.max(own.time, marks[e.mark] or 0)
     else
       e.begin, e.finish = host, host
     end

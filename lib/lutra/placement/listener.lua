@@ -16,8 +16,8 @@ local open = {}
 --- A listener, which must be closed (`<close>`, or :close()). It keeps `limit` events.
 function Listener.new(limit)
   local self = setmetatable({}, Listener)
-  self.recorder = core._trace.record{where = true, digest = true, limit = limit}
-  self.link = clock.link()
+  self.recorder = core._trace.record{where = true, digest = true, order = true, limit = limit}
+  self.link, self.by_host = clock.link(), {}
   open[#open + 1] = self
   return self
 end
@@ -49,8 +49,19 @@ end
 
 local kinds = {wait = "sync"}
 
+-- Is an event a copy between two devices that cannot reach each other's memory?
+function Listener:goes_by_host(e)
+  if not e.theirs then return false end
+  local way = e.device .. " " .. e.from
+  if self.by_host[way] == nil then
+    self.by_host[way] = not core._accelerator.can_access_peer(e.device, e.from)
+  end
+  return self.by_host[way]
+end
+
 --- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
--- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth.
+-- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth; and
+-- events of kind "mark" and "after", see core._trace.record.
 function Listener:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)
@@ -73,6 +84,7 @@ function Listener:events()
     local event = {
       kind = kinds[e.kind] or e.kind, op = e.call or e.name, name = e.name, from = e.from,
       to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
+      theirs = e.theirs, mark = e.mark, by_host = self:goes_by_host(e),
       pinned = e.pinned, explicit = e.explicit, where = e.where, tensor = made and made.where,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,

@@ -8,12 +8,14 @@ Trace.__index = Trace
 
 -- The events that a reader of trace.events sees.
 local function is_shown(e)
-  return e.kind ~= "op" or e.kernel
+  if e.kind == "op" then return e.kernel end
+  return e.kind ~= "mark" and e.kind ~= "after"
 end
 
 --- The trace of what an open listener has heard. Fields: events, a list of {kind ("copy", "sync",
 -- "op", "alloc", "free", "region"), op (what the line called), from, to (devices), bytes, blocking,
--- pinned, explicit (was the copy asked for?), begin, finish (microseconds), virtual (true where
+-- pinned, explicit (was the copy asked for?), by_host (do devices that cannot reach each other's
+-- memory copy by way of the host?), begin, finish (microseconds), virtual (true where
 -- those are of a link's clock), where (the line), tensor (where what is copied was made, or nil)};
 -- link, its name or nil; dropped, how many events there was no room for.
 function Trace.new(listener)
@@ -33,7 +35,8 @@ end
 local function remarks(e)
   local list = {}
   if e.kind == "copy" then
-    list[1] = e.blocking and "the host waits" or e.pinned and "pinned" or nil
+    list[1] = e.blocking and "the host waits" or e.pinned and "pinned"
+      or e.by_host and "by way of the host" or nil
     if not e.explicit then list[#list + 1] = "not asked for" end
   end
   return table.concat(list, ", ")

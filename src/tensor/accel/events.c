@@ -3,6 +3,7 @@
  * wait for it took note of the work when they were told to, and recording it again makes it another
  * event. */
 #include "accel.h"
+#include "trace.h"
 
 #include <pthread.h>
 
@@ -98,6 +99,7 @@ static bool event_record(lt_Event *event, lt_Stream *stream) {
           ->driver->event_record(event->index, e->native, lt_accel_native(stream)) != LT_DRIVER_OK)
     return false;
   atomic_store(&e->recorded, true);
+  if (stream) lt_trace_order(LT_TRACE_MARK, stream, event);
   return true;
 }
 
@@ -128,10 +130,13 @@ static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
                         lt_accel_name(stream->backend, stream->index),
                         lt_accel_name(event->backend, event->index));
   if (!atomic_load(&e->recorded)) return true;
-  return lt_accel_ready(stream->backend, stream->index) &&
-         lt_accel_of(stream->backend)
-                 ->driver->stream_wait_event(stream->index, lt_accel_native(stream), e->native) ==
-             LT_DRIVER_OK;
+  if (!lt_accel_ready(stream->backend, stream->index) ||
+      lt_accel_of(stream->backend)
+              ->driver->stream_wait_event(stream->index, lt_accel_native(stream), e->native) !=
+          LT_DRIVER_OK)
+    return false;
+  lt_trace_order(LT_TRACE_AFTER, stream, event);
+  return true;
 }
 
 static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
