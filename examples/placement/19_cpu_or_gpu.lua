@@ -24,7 +24,7 @@ local options = cli.parse(arg, {
   {"repeats", 5, "how often each size is measured; the least time counts"},
   {"transfers", false, "count the way to the device and back, too"},
   {"example", false, "draw made-up times: 1 us and 100 GFLOP/s against 10 us and 10 TFLOP/s"},
-  {"width", lt.terminal_width(1) or 78, "columns of the picture"},
+  {"width", math.max(30, math.min(lt.terminal_width(1) or 78, 100)), "columns of the picture"},
 })
 if options.largest < 4 or options.repeats < 1 or options.width < 30 then
   cli.fail "--largest wants at least 4, --repeats at least 1, --width at least 30"
@@ -107,7 +107,7 @@ local ticks = {}
 for power = first, last do ticks[#ticks + 1] = 10.0^power end
 lane("", ticks, ("+"):rep(#ticks), "-")
 local left, right = ("%g us"):format(ticks[1] * 1e6), ("%g us"):format(ticks[#ticks] * 1e6)
-print(("%8s%s%" .. columns - #left .. "s"):format("", left, right))
+print((" "):rep(8) .. left .. (" "):rep(columns - #left - #right) .. right)
 
 if not places[2] then
   print "skipped: a crossing takes two devices (--emulate cuda:2, or --example)"

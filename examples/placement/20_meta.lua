@@ -66,4 +66,4 @@ local y = real(lt.ones{1, 4, device = device}):detach()
 print("\na plan that got numbers:", y)
 assert(real:device() == device and lt.equal(y:cpu(), lt.full({1, 2}, 2.0)))
 
-print "ok: sizes and shapes of a model that no machine here could hold"
+print "ok: sizes and shapes of a model, before any memory is spent on it"

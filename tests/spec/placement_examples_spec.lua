@@ -180,7 +180,7 @@ describe("examples/placement/19_cpu_or_gpu.lua", function()
   local equal = (9e-6 / (2 / 100e9 - 2 / 10e12)) ^ (1 / 3)
 
   it("draws where the curves cross, in letters, as wide as it may be", function()
-    for _, width in ipairs {40, 100} do
+    for _, width in ipairs {30, 40, 100, 160} do
       local lanes, out = picture("--example", width)
       assert.equal(8 + 2, #lanes) -- 2 to 256 rows, the crossing and the ticks
       local crossed, from = false, nil
