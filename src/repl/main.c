@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <lauxlib.h>
 #include <lualib.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -518,6 +519,7 @@ static void wait_briefly(char **argv) {
 
 int main(int argc, char **argv) {
   wait_briefly(argv);
+  signal(SIGXFSZ, SIG_IGN); // a file over the limit of its size is an error, told like a full disk
   struct request r = {.argc = argc, .argv = argv, .lesson = -1, .status = status_ok};
   const char *wrong = parse(&r);
   if (wrong) return refuse(wrong);

@@ -66,15 +66,6 @@ static int system_list(lua_State *L) {
   return 1;
 }
 
-// replaceable(path) -> may another file take the name: nothing or an ordinary file is there, not a
-// link, a device or a pipe
-static int system_replaceable(lua_State *L) {
-  struct stat status;
-  int missing = lstat(luaL_checkstring(L, 1), &status);
-  lua_pushboolean(L, missing || (S_ISREG(status.st_mode) && status.st_nlink == 1));
-  return 1;
-}
-
 // terminal_size() -> columns, rows | nil: of the terminal on stdout, else on stderr or stdin
 static int system_terminal_size(lua_State *L) {
   static const int files[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
@@ -110,7 +101,6 @@ void lt_repl_open_system(lua_State *L) {
   static const luaL_Reg functions[] = {{"chdir", system_chdir},
                                        {"getcwd", system_getcwd},
                                        {"list", system_list},
-                                       {"replaceable", system_replaceable},
                                        {"character", system_character},
                                        {"terminal_size", system_terminal_size},
                                        {NULL, NULL}};

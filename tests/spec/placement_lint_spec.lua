@@ -202,6 +202,47 @@ describe("lutra --lint and --trace", function()
     end
   end)
 
+  local function text_of(path)
+    local file <close> = assert(io.open(path))
+    return file:read "a"
+  end
+
+  it("keeps an earlier trace when nothing runs, and when the new one does not fit", function()
+    local folder = program.folder()
+    local path = folder .. "/t.json"
+    do
+      local file <close> = assert(io.open(path, "w"))
+      file:write "earlier"
+    end
+    assert.equal(1, run("--trace " .. program.quote(path), "x = = 1").status)
+    assert.equal("earlier", text_of(path))
+    assert.equal(1, program.run(("--trace %s /no/such.lua"):format(program.quote(path))).status)
+    assert.equal("earlier", text_of(path))
+    local script = program.file(bad)
+    local result = program.shell(("ulimit -f 1; %s --trace %s %s | cat"):format(
+      program.quote(program.program), program.quote(path), program.quote(script)))
+    os.remove(script)
+    assert.same({"78\n", "lutra: --trace: cannot write " .. path .. ": File too large\n"},
+      {result.out, result.err})
+    assert.equal("earlier", text_of(path))
+    assert.is_nil(io.open(path .. ".new"))
+    program.remove(folder)
+  end)
+
+  it("writes into what is no file, and says when the disk is full", function()
+    local script = program.file(bad)
+    local result = program.shell(("%s --trace /dev/stdout %s | cat"):format(
+      program.quote(program.program), program.quote(script)))
+    os.remove(script)
+    assert.is_truthy(result.out:find '^78\n{"displayTimeUnit".*%]}\n$', result.out)
+    local full = io.open "/dev/full"
+    if not full then return pending "no /dev/full" end
+    full:close()
+    result = run("--trace /dev/full", bad)
+    assert.same({1, "lutra: --trace: cannot write /dev/full: No space left on device\n"},
+      {result.status, result.err})
+  end)
+
   it("says what is wrong with its arguments", function()
     local result = run("--trace /no/such/folder/t.json", "print 'it ran'")
     assert.same({"", 1}, {result.out, result.status})

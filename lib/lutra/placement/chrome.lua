@@ -34,11 +34,11 @@ local function metadata(process, thread, what, name)
     what, quoted[name])
 end
 
---- Writes the trace's events to an open file.
-return function(trace, file)
+--- Writes the trace's events: write(text...) does it, as often as it is called.
+return function(trace, write)
   local separator, processes, count = "\n", {}, 0
   local function put(line)
-    file:write(separator, line)
+    write(separator, line)
     separator = ",\n"
   end
   local function process_of(device)
@@ -52,7 +52,7 @@ return function(trace, file)
     end
     return processes[device]
   end
-  file:write '{"displayTimeUnit":"ms","traceEvents":['
+  write '{"displayTimeUnit":"ms","traceEvents":['
   for _, e in ipairs(trace.events) do
     if lanes[e.kind] then
       put(('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')
@@ -60,5 +60,5 @@ return function(trace, file)
           e.finish - e.begin, details(e)))
     end
   end
-  file:write "\n]}\n"
+  write "\n]}\n"
 end

@@ -96,6 +96,9 @@ function Listener:events()
   end
 end
 
+--- Has there been an event?
+function Listener:heard() return self.recorder:count() > 0 end
+
 --- How many events there was no room for.
 function Listener:dropped() return (select(2, self.recorder:count())) end
 

@@ -25,12 +25,11 @@ end
 --- Starts to listen. options: {lint = true, trace = path}. Returns the exit status.
 function script.begin(options)
   if options.trace then
-    local file, reason = io.open(options.trace, "w") -- better now than after an hour
-    if not file then
-      io.stderr:write("lutra: --trace: cannot write ", reason, "\n")
+    local ok, why = require("lutra.replace").try(options.trace) -- better now than after an hour
+    if not ok then
+      io.stderr:write("lutra: --trace: cannot write ", why, "\n")
       return 1
     end
-    file:close()
   end
   running = {lint = options.lint, trace = options.trace, undo = hold_exit(),
     watch = require("lutra.placement.watch").new()}
@@ -41,14 +40,15 @@ local function write_trace(path, listener)
   local ok, message = pcall(function()
     require("lutra.placement.trace").new(listener):export(path)
   end)
-  if not ok then io.stderr:write("lutra: --trace: ", tostring(message), "\n") end
+  if not ok then
+    io.stderr:write("lutra: --trace: ", (tostring(message):gsub("^trace:export: ", "")), "\n")
+  end
   return ok
 end
 
 -- Says what was found. Of a script that failed nothing more is said when that is nothing: the
 -- reason of its failure may be that it was never read.
 local function say(findings, failed)
-  io.stdout:flush()
   if failed and #findings == 0 then return end
   io.stderr:write(tostring(findings), "\n",
     failed and "the script failed, so this is up to there\n" or "")
@@ -63,10 +63,12 @@ function script.finish(options)
   running = nil
   run.undo()
   local watch <close> = run.watch
-  local status = 0
+  local status, failed = 0, options and options.failed
+  if failed and not watch.listener:heard() then return 0 end -- an earlier trace is worth more
+  if io.type(io.stdout) == "file" then io.stdout:flush() end
   if run.lint then
     local findings = watch:findings()
-    say(findings, options and options.failed)
+    say(findings, failed)
     if #findings > 0 then status = 1 end
   end
   if run.trace and not write_trace(run.trace, watch.listener) then status = 1 end

@@ -46,11 +46,11 @@ local function counter(e, process, bytes)
     .. '"args":{"bytes":%d}}'):format(process, e.first / 1000, bytes)
 end
 
---- Writes the profile's events to an open file.
-return function(profile, file)
+--- Writes the profile's events: write(text...) does it, as often as it is called.
+return function(profile, write)
   local separator = "\n"
   local function put(line)
-    file:write(separator, line)
+    write(separator, line)
     separator = ",\n"
   end
   local processes, live, count = {}, {}, 0
@@ -66,7 +66,7 @@ return function(profile, file)
     return processes[device]
   end
 
-  file:write '{"displayTimeUnit":"ms","traceEvents":['
+  write '{"displayTimeUnit":"ms","traceEvents":['
   for e in profile:events() do
     local process = process_of(e.device)
     if lanes[e.kind] then
@@ -76,5 +76,5 @@ return function(profile, file)
       put(counter(e, process, live[e.device]))
     end
   end
-  file:write "\n]}\n"
+  write "\n]}\n"
 end

@@ -1,6 +1,7 @@
 --- Strings of JSON, and files of it.
 
 local args = require "lutra.args"
+local replace = require "lutra.replace"
 
 local json = {}
 
@@ -23,15 +24,13 @@ json.quoted = setmetatable({}, {__index = function(t, s)
   return text
 end})
 
---- Writes a file: write(events, file) does it. `title` begins the message when that fails.
+--- Writes a file: write(events, put) does it, which calls put(text...). `title` begins the message
+-- when that fails.
 function json.save(title, path, write, events)
   args.check(type(path) == "string",
     '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
-  local file, reason = io.open(path, "w")
-  args.check(file, "%s: cannot write %s", title, reason)
-  write(events, file)
-  local ok, why = file:close()
-  args.check(ok, "%s: cannot write %s: %s", title, path, why)
+  local ok, why = replace.write(path, function(put) write(events, put) end)
+  args.check(ok, "%s: cannot write %s", title, why)
 end
 
 return json

@@ -1,9 +1,6 @@
 --- Whole files of text, read and written in one go.
---
--- Invariant: a file that is written is the old one or the new one, never a part: the text goes to a
--- file beside it, which then takes its name. Only a link, a device or a pipe is written into.
 
-local host = require "lutra.repl.host"
+local replace = require "lutra.replace"
 
 local files = {}
 
@@ -43,28 +40,9 @@ function files.exists(path)
   return file ~= nil
 end
 
--- Writes into the file `path`, which messages call `name`.
-local function write_into(path, name, text)
-  local file, why = io.open(path, "wb")
-  if not file then return nil, name .. why:sub(#path + 1) end
-  local ok, reason = file:write(text)
-  local closed, at_end = file:close()
-  if ok and closed then return true end
-  return nil, ("%s: %s"):format(name, reason or at_end or "cannot be written")
-end
-
 --- Writes a file. Returns true; or nil and "PATH: why".
 function files.write(path, text)
-  if not host.replaceable(path) then return write_into(path, path, text) end
-  local beside = path .. ".new"
-  local ok, why = write_into(beside, path, text)
-  if ok then
-    local moved, reason = os.rename(beside, path)
-    if moved then return true end
-    why = reason
-  end
-  os.remove(beside)
-  return nil, why
+  return replace.write(path, function(put) put(text) end)
 end
 
 return files
