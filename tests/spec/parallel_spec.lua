@@ -289,6 +289,17 @@ describe("nn.parallel.parallel_apply", function()
     local object = setmetatable({}, {})
     local ok, caught = pcall(parallel.parallel_apply, {made_of(function() error(object) end)}, {1})
     assert.is_true(not ok and rawequal(object, caught))
+    -- what nobody catches has its stack, and the traceback the place
+    local result = devices.script [[
+      local nn = require("lutra").nn
+      local Odd = nn.Module:extend "Odd"
+      function Odd:forward(x) return x.device == "cuda:0" and x or error "outside" end
+      local model = nn.DataParallel(Odd(), {device_ids = {0, 1}})
+      model(require("lutra").ones(4))]]
+    assert.equal(1, result.status)
+    assert.is_truthy(result.err:find("module (Odd, replica 2 of 2, on cuda:1)", 1, true),
+      result.err)
+    assert.is_truthy(result.err:find("in method 'forward'", 1, true), result.err)
   end)
 end)
 
@@ -368,6 +379,12 @@ describe("nn.DataParallel", function()
     local state = model:state_dict()
     assert.is_true(lt.equal(net[1].weight, state["module.1.weight"]))
     model:load_state_dict(nn.DataParallel(mlp()):state_dict())
+    fails({"load_state_dict", 'lack "module."', "m.module:load_state_dict"}, model.load_state_dict,
+      model, net:state_dict())
+    fails({"load_state_dict", 'begin with "module."', "model.module:state_dict()"},
+      net.load_state_dict, net, model:state_dict())
+    local ok, other = pcall(net.load_state_dict, net, nn.Linear(5, 8):state_dict())
+    assert.is_true(not ok and not other:find('"module."', 1, true), other)
     assert.is_truthy(tostring(model):find('device_ids={"cuda:0", "cuda:1"', 1, true))
     model:eval()
     assert.is_false(net[2].training)
@@ -686,8 +703,16 @@ describe("nn.parallel.DistributedDataParallel", function()
     close(net(x:cuda()), model(x), 1e-14)
     assert.equal(5, model:no_sync(function(a) return a end, 5))
     assert.is_truthy(tostring(model):find "^DistributedDataParallel%(")
-    fails({"DistributedDataParallel", '"process_group"'}, parallel.DistributedDataParallel, net,
-      {process_group = 1})
+    fails({"DistributedDataParallel", '"process_group"', "leave it out"},
+      parallel.DistributedDataParallel, net, {process_group = 1})
+    fails({"DistributedDataParallel", '"bucket"', "It takes"}, parallel.DistributedDataParallel,
+      {net, bucket = 1})
+    fails({"wants a module"}, parallel.DistributedDataParallel)
+    for _, words in ipairs {"lt.distributed.init_process_group()",
+      "lt.nn.DistributedDataParallel(1)"} do
+      local result = devices.script('local lt = require "lutra"\n' .. words)
+      assert.is_truthy(result.err:find("one process drives all devices", 1, true), result.err)
+    end
     fails({"already"}, nn.DataParallel, model)
     fails({"no_sync", "it wants a function"}, model.no_sync, model, 3)
   end)

@@ -62,14 +62,15 @@ local function chain(co)
     elseif not rawequal(before.module, module) then
       name = calls.path(before.module, module)
     end
-    result[i] = {module = module, name = name, class = rawget(debug.getmetatable(module), "__name")}
+    result[i] = {module = module, name = name, class = rawget(debug.getmetatable(module), "__name"),
+      place = state_of(module).place}
   end
   return result
 end
 
 --- The modules being called in coroutine `co` (nil: the running one), outermost first: a list of
--- {module, name, class}. A name is a variable's for the first, a path below the one before for the
--- others, and nil when there is none.
+-- {module, name, class, place}. A name is a variable's for the first, a path below the one before
+-- for the others, and nil when there is none. A place is a replica's: "replica 2 of 4, on cuda:1".
 function calls.chain(co)
   if co then return chain(co) end
   -- From a coroutine of its own the levels of the stack are those of the stack looked at.

@@ -450,6 +450,28 @@ local function mismatch(own_value, given, assigning)
   end
 end
 
+-- Has each name of `longer` one of `shorter` behind "module."?
+local function are_wrapped(longer, shorter)
+  local known = {}
+  for _, name in ipairs(shorter) do known["module." .. name] = true end
+  for _, name in ipairs(longer) do
+    if not known[name] then return false end
+  end
+  return #longer > 0 and #longer == #shorter
+end
+
+-- The advice where names differ by what nn.DataParallel puts in front of them.
+local function wrapping(missing, unexpected)
+  if are_wrapped(missing, unexpected) then
+    return '\n  the names lack "module.", which a DataParallel puts in front: load them into what '
+      .. "it wraps, m.module:load_state_dict(state)"
+  elseif are_wrapped(unexpected, missing) then
+    return '\n  the names begin with "module.": they are of a DataParallel. Save those of what it '
+      .. "wraps, model.module:state_dict(), or load them into nn.DataParallel(m)"
+  end
+  return ""
+end
+
 local parse_load = args.signature("load_state_dict",
   "state_dict:table, strict:boolean=true, assign:boolean=false, base:integer=1")
 
@@ -482,10 +504,11 @@ function Module:load_state_dict(state, ...)
   end
   local bad_names = strict and (#missing > 0 or #unexpected > 0)
   if bad_names or #wrong > 0 then
-    fail("load_state_dict: the state dict does not fit %s, nothing was loaded:%s%s%s",
+    fail("load_state_dict: the state dict does not fit %s, nothing was loaded:%s%s%s%s",
       self:type_name(), strict and list_names("missing", missing) or "",
       strict and list_names("unexpected", unexpected) or "",
-      #wrong > 0 and "\n  mismatched: " .. table.concat(wrong, "; ") or "")
+      #wrong > 0 and "\n  mismatched: " .. table.concat(wrong, "; ") or "",
+      strict and wrapping(missing, unexpected) or "")
   end
   lt.no_grad(function()
     for name, value in pairs(mine) do

@@ -127,6 +127,10 @@ habits.lines = {
 
 --- Messages of Lua's: {a pattern of the message, advice}.
 habits.messages = {
+  {'lt has no field "distributed"', "one process drives all devices, there is no group to set up: "
+    .. "nn.DataParallel(model)"},
+  {'nn has no field "DistributedDataParallel"', "nn.DataParallel(model), or under this name "
+    .. "nn.parallel.DistributedDataParallel: one process drives all devices"},
   {"attempt to perform arithmetic on a string value", "Lua writes a .. b to join strings"},
   {"attempt to add a 'string'", "Lua writes a .. b to join strings"},
   {"attempt to mod a 'string'", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},

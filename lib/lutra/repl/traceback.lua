@@ -108,7 +108,8 @@ local function module_chain(co, message)
   if not package.loaded["lutra.nn.module"] then return nil end
   local steps = {}
   for i, call in ipairs(require("lutra.nn.calls").chain(co)) do
-    steps[i] = call.name and ("%s (%s)"):format(call.name, call.class) or call.class
+    local class = call.class .. (call.place and ", " .. call.place or "")
+    steps[i] = call.name and ("%s (%s)"):format(call.name, class) or class
   end
   if #steps == 0 then return nil end
   local op, given = message:match "^([%a_][%w_]*): ", attempt(shapes, co)

@@ -16,9 +16,9 @@ function Place:__close(message)
   if type(message) == "string" then error(message .. "\n  in " .. self.text, 0) end
 end
 
-local function place(i, count, device)
-  local text = ("replica %d of %d%s"):format(i, count, device and ", on " .. device or "")
-  return setmetatable({text = text}, Place)
+--- "replica 2 of 4, on cuda:1"
+function apply.place(i, count, device)
+  return ("replica %d of %d%s"):format(i, count, device and ", on " .. device or "")
 end
 
 -- Calls a module with a device as the current one of its type.
@@ -35,7 +35,7 @@ end
 function apply.packed(modules, inputs, devices)
   local outputs = {}
   for i, module in ipairs(modules) do
-    local _ <close> = place(i, #modules, devices[i])
+    local _ <close> = setmetatable({text = apply.place(i, #modules, devices[i])}, Place)
     outputs[i] = call_on(devices[i], module, inputs[i])
   end
   return outputs

@@ -181,10 +181,21 @@ local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
 local parse_distributed = args.signature("DistributedDataParallel",
   "module:any?, device_ids:list?, output_device:device?, dim:integer=1")
 
+-- PyTorch's options about what processes tell each other.
+local of_processes = {process_group = true, bucket_cap_mb = true, broadcast_buffers = true,
+  find_unused_parameters = true, gradient_as_bucket_view = true, static_graph = true,
+  init_sync = true}
+
 --- nn.parallel.DistributedDataParallel(module, {device_ids = , output_device = , dim = 1}): as
--- nn.DataParallel. PyTorch's options about processes (process_group, bucket_cap_mb, ...) do not
--- exist.
+-- nn.DataParallel: one call of the program, no init_process_group, no sampler for each rank. In
+-- PyTorch device_ids = {rank} is one process's device; here it is one device for all of the batch,
+-- so leave it out.
 function DistributedDataParallel:init(...)
+  local options = select(select("#", ...) > 0 and -1 or 1, ...)
+  for name in pairs(args.is_plain(options) and options or {}) do
+    args.check(not of_processes[name], 'DistributedDataParallel: "%s" is about several processes. '
+      .. "Lutra drives all devices from one: leave it out, as init_process_group", name)
+  end
   construct(self, "DistributedDataParallel", parse_distributed, ...)
 end
 

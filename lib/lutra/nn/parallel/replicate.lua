@@ -11,6 +11,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local apply = require "lutra.nn.parallel.apply"
 local scatter = require "lutra.nn.parallel.scatter"
 
 local replicate = {}
@@ -74,8 +75,9 @@ local function shell(module)
   return setmetatable({}, meta), fields
 end
 
--- The replica on device i: all its modules first, then what their fields hold.
-local function replica(network, copies, i)
+-- The replica on device i: all its modules first, then what their fields hold. `place` is what an
+-- error calls it.
+local function replica(network, copies, i, place)
   local new, fields_of = {}, {}
   for module in network:modules() do new[module], fields_of[module] = shell(module) end
   for _, fields in pairs(fields_of) do
@@ -84,13 +86,16 @@ local function replica(network, copies, i)
       if new[value] then fields[key] = new[value] end
     end
   end
+  getmetatable(new[network]).__state.place = place
   return new[network]
 end
 
 --- The replicas of a module on devices whose full names are given.
 function replicate.on(network, devices, detach)
   local copies, list = broadcast_all(network, devices, detach), {}
-  for i = 1, #devices do list[i] = replica(network, copies, i) end
+  for i, device in ipairs(devices) do
+    list[i] = replica(network, copies, i, apply.place(i, #devices, device))
+  end
   return list
 end
 
