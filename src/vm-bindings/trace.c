@@ -210,12 +210,24 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
   lua_setfield(L, 2, "name");
 }
 
+/* Only compares: the stream may be gone. */
+static bool is_default_of(lt_Device d, const lt_Stream *stream) {
+  const lt_Backend *b = lt_device_loaded(d.type);
+  return b && b->stream_default && b->stream_default(b, d.index) == stream;
+}
+
+static bool is_default(const lt_TraceEvent *e) {
+  return e->stream && (is_default_of(e->device, e->stream) ||
+                       (e->kind == LT_TRACE_COPY && is_default_of(e->from, e->stream)));
+}
+
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free"), name, device, from, stream (what tells streams apart, or nil),
- * bytes, in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds
- * from the start of the recorder), own (nanoseconds not spent in events inside), depth, where;
- * storage, target (what tells memory apart), offset, digest; of copies and waits: call (what that
- * line called), direct (that is a function in C), explicit (it says that it copies) */
+ * default_stream (that is its device's own), bytes, in_place, kernel, failed, blocking, pinned,
+ * dtype, shape (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds
+ * not spent in events inside), depth, where; storage, target (what tells memory apart), offset,
+ * digest; of copies and waits: call (what that line called), direct (that is a function in C),
+ * explicit (it says that it copies) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
@@ -256,6 +268,7 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "offset", e->offset);
   set_integer(L, "digest", (int64_t)e->digest);
   set_address(L, "stream", e->stream);
+  set_flag(L, "default_stream", is_default(e));
   return 1;
 }
 

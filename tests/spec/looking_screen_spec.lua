@@ -63,11 +63,12 @@ for _, columns in ipairs {40, 120} do
 
     test(":devices", {arguments = "--emulate cuda:2,memory=256MiB"}, function(s)
       enter(s, "x = lt.zeros{1024, 256, device = 'cuda:1'}", ":devices")
-      local text = finish(s, "█ tensors, ▒ cached, ░ others, · free")
+      local text = finish(s, "is not in its largest")
       assert.truthy(text:find("\ncuda:1 ", 1, true), text)
       assert.truthy(text:find("\n    x  1.0 MiB\n", 1, true), text)
-      assert.truthy(text:find(columns == 40 and "\n  [█▒" .. ("·"):rep(32) or "\n  [█▒", 1,
+      assert.truthy(text:find("\n  memory   [█▒" .. ("·"):rep(columns == 40 and 24 or 38) .. "]", 1,
         true), text)
+      assert.truthy(text:find("█ tensors, ▒ cached for later ones,", 1, true), text)
     end)
 
     test(":where", {}, function(s)

@@ -155,7 +155,7 @@ describe(":devices", function()
     if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
     local out = look({"x = lt.zeros{128, 1024, 256, device = 'cuda:0'}", ":devices"},
       {arguments = emulated.arguments, locale = "C"})
-    local bar = out:match "cuda:0[^\n]*\n +%[([^%]]*)%]"
+    local bar = out:match "cuda:0[^\n]*\n  memory   %[([^%]]*)%]"
     local _, filled = bar:gsub("#", "")
     assert.equal(40, #bar)
     assert.equal(20, filled) -- 128 MiB of 256
@@ -183,7 +183,8 @@ describe(":where", function()
     local out = look{"x = lt.zeros(3, 4)", "y = x:select(2, 2)", ":where x", ":where y",
       "print(('%x'):format(x:data_ptr()))"}
     assert.truthy(out:find("shape    {3, 4} float32\nstrides  {4, 1}, contiguous\n", 1, true))
-    assert.truthy(out:find("bytes    48 B, all of its storage\nheld by  x, y\n", 1, true))
+    assert.truthy(out:find("bytes    48 B, all of its storage\nextent   elements 1 to 12 of 12\n"
+      .. "held by  x, y\n", 1, true))
     assert.truthy(out:find("offset   1 element\n", 1, true)) -- column 2
     assert.truthy(out:find("strides  {4}, not contiguous\n", 1, true))
     assert.truthy(out:find("bytes    12 B, of a storage of 48 B\n", 1, true))

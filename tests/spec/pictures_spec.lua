@@ -2,51 +2,19 @@
 
 local devices = require "device_support"
 local lanes = require "lutra.plot.lanes"
+local lanes_svg = require "lutra.plot.lanes_svg"
 local memory_map = require "lutra.plot.memory_map"
-local program = require "program_support"
 local screen = require "screen_support"
+local support = require "pictures_support"
 
-local function plain(_, text) return text end
-
--- What a prompt without a terminal writes for these lines, and what it complains of. options:
--- arguments, locale ("C.UTF-8").
-local function look(lines, options)
-  options = options or {}
-  local line = ("env LC_ALL=%s NO_COLOR= %s -i --no-init %s"):format(options.locale or "C.UTF-8",
-    program.quote(program.program), options.arguments or "--emulate cuda:2,memory=256MiB")
-  local result = program.shell(line, table.concat(lines, "\n") .. "\n")
-  return result.out:gsub("%[%d+%]> ", ""), result.err
-end
-
-local function widest(text)
-  local most = 0
-  for line in text:gmatch "[^\n]+" do most = math.max(most, utf8.len(line)) end
-  return most
-end
+local plain, look, widest = support.plain, support.look, support.widest
+local is_closed, read_file = support.is_closed, support.read_file
 
 local function test(name, f)
   it(name, function()
     if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
     f()
   end)
-end
-
-local function read_file(path)
-  local file <close> = assert(io.open(path))
-  return file:read "a"
-end
-
--- Is it XML whose elements are closed?
-local function is_closed(text)
-  local open = {}
-  for close, name, alone in text:gmatch "<(/?)([%w]+)[^<>]-(/?)>" do
-    if close == "/" then
-      if table.remove(open) ~= name then return false end
-    elseif alone ~= "/" then
-      open[#open + 1] = name
-    end
-  end
-  return #open == 0
 end
 
 -- 100 us: a copy that is waited for, a kernel beside work of the host, a copy on another stream to
@@ -72,18 +40,34 @@ describe("lanes", function()
     local picture = lanes.read(events)
     local names = {}
     for i, lane in ipairs(picture.lanes) do names[i] = lane.name end
-    assert.same({"host", "cuda:0 s1", "cuda:0 s2", "cuda:1"}, names)
+    assert.same({"host", "cuda:0 default", "cuda:0 s1", "cuda:1"}, names)
     assert.same({0, 100}, {picture.begin, picture.finish})
   end)
 
+  it("tell the default stream from the others, whichever comes first", function()
+    local function names(list)
+      for i, e in ipairs(list) do
+        e.kind, e.to, e.begin, e.finish, e.virtual = "op", "cuda:0", i, i + 1, true
+      end
+      local found = {}
+      for i, lane in ipairs(lanes.read(list).lanes) do found[i] = lane.name end
+      return table.concat(found, ", ", 2)
+    end
+    local own = {stream = "a", default_stream = true}
+    local function other(stream) return {stream = stream, default_stream = false} end
+    assert.equal("cuda:0", names{own, {}}) -- work that names no stream is on the default one
+    assert.equal("cuda:0 s1", names{other "b"})
+    assert.equal("cuda:0 default, cuda:0 s1, cuda:0 s2", names{other "b", own, other "c"})
+  end)
+
   it("show what takes most of each column, and what is short too", function()
-    local lines = lanes.lines(lanes.read(events), {width = 37, utf8 = false, paint = plain})
+    local lines = lanes.lines(lanes.read(events), {width = 42, utf8 = false, paint = plain})
     assert.same({
-      "           0             100 µs",
-      "host      [~~~~..####..~~~~~~~~]  80%",
-      "cuda:0 s1 [>>>>########<<<<<<..]  90%",
-      "cuda:0 s2 [...........>........]   2%",
-      "cuda:1    [..........====......]  20%",
+      "                0             100 µs  busy",
+      "host           [~~~~########~~~~~~~~]  40%", -- the calls of mm and of exp beside it
+      "cuda:0 default [>>>>########<<<<<<..]  90%",
+      "cuda:0 s1      [...........>........]   2%",
+      "cuda:1         [..........====......]  20%",
       "# work, > to device, < to host,",
       "= between devices, ~ the host waits,",
       ". idle",
@@ -92,14 +76,14 @@ describe("lanes", function()
 
   it("are drawn in characters of UTF-8 and colours", function()
     local function paint(style, text) return ("<%s %s>"):format(style, text) end
-    local lines = lanes.lines(lanes.read(events), {width = 37, utf8 = true, paint = paint})
-    assert.equal("<heading cuda:1   > [<faint " .. ("·"):rep(10) .. "><number ↔↔↔↔><faint "
+    local lines = lanes.lines(lanes.read(events), {width = 42, utf8 = true, paint = paint})
+    assert.equal("<heading cuda:1        > [<faint " .. ("·"):rep(10) .. "><number ↔↔↔↔><faint "
       .. ("·"):rep(6) .. ">]  20%", lines[5])
   end)
 
   it("are summed up; what is at the same time counts once", function()
-    assert.equal("100 µs in all; the host waited 60 µs (60%); cuda:0 s1 was busy 90 µs (90%); "
-      .. "cuda:0 s2 was busy 2 µs (2%); cuda:1 was busy 20 µs (20%)",
+    assert.equal("100 µs in all; the host waited 60 µs (60%); cuda:0 default was busy 90 µs "
+      .. "(90%); cuda:0 s1 was busy 2 µs (2%); cuda:1 was busy 20 µs (20%)",
       lanes.totals(lanes.read(events)))
     local lane = {spans = {{kind = "work", begin = 2, finish = 8}, {kind = "work", begin = 0,
       finish = 10}, {kind = "wait", begin = 20, finish = 30}}}
@@ -111,6 +95,15 @@ describe("lanes", function()
       finish = 4}}
     assert.equal("to_device", picture.lanes[1].spans[1].kind)
     assert.equal(1, #picture.lanes[2].spans)
+  end)
+
+  it("count what the host does to give work to a device as its work", function()
+    local picture = lanes.read{{kind = "copy", from = "cpu", to = "cuda:0", bytes = 8,
+      pinned = true, called = 0, issued = 5, begin = 20, finish = 30, virtual = true}}
+    local span = picture.lanes[1].spans[1]
+    assert.same({"work", 0, 5}, {span.kind, span.begin, span.finish})
+    assert.equal(0, picture.begin)
+    assert.is_true(math.abs(picture.lanes[1].share - 5 / 30) < 1e-12)
   end)
 
   it("take an op that is only a copy for no work, and keep work beside a copy", function()
@@ -139,14 +132,33 @@ describe("lanes", function()
   end)
 
   it("are drawn as SVG, at their times", function()
-    local text = require("lutra.plot.lanes_svg").text(lanes.read(events), "a < b & c", {"x  1"})
+    local text = lanes_svg.text(lanes.read(events), "a < b & c", {"x  1"})
     assert.is_true(is_closed(text), text)
     assert.truthy(text:find("<title>a &lt; b &amp; c</title>", 1, true))
-    -- the copy to cuda:1: from 50 to 70 of 100, in 700 points from 116 on
-    local x, width = text:match('<rect x="([%d.]+)" y="[%d.]+" width="([%d.]+)" [^>]*>'
-      .. "<title>copy, cuda:0 %-&gt; cuda:1, 8 B, 20 µs</title>")
-    assert.same({116 + 350, 140}, {tonumber(x), tonumber(width)}, text)
+    local function box(tip)
+      local x, width = text:match('<rect x="([%d.]+)" y="[%d.]+" width="([%d.]+)" [^>]*><title>'
+        .. tip .. "</title>")
+      return tonumber(x), tonumber(width)
+    end
+    -- The first copy, from 0 to 20 of 100 in 700 points, and that to cuda:1, from 50 to 70; both
+    -- without half a point at each end.
+    local left, wide = box "to, cpu %-&gt; cuda:0, 3.9 KiB, 20 µs, t.lua:1"
+    assert.equal(139, wide)
+    local x, width = box "copy, cuda:0 %-&gt; cuda:1, 8 B, 20 µs"
+    assert.same({350, 139}, {math.floor(x - left + 0.5), width}, text)
+    assert.truthy(text:find(">→ 3.9 KiB</text>", 1, true), text)
+    assert.truthy(text:find(">← copy to the host</text>", 1, true), text)
+    assert.is_nil(lanes_svg.text(lanes.read{events[2]}, "t", {}):find "copy to the host")
     assert.truthy(text:find(">x  1</text>", 1, true))
+  end)
+
+  it("are drawn below a title that fits", function()
+    local text = lanes_svg.text(lanes.read(events), ("f(x)\n"):rep(90), {})
+    local width = tonumber(text:match 'width="(%d+)"')
+    local title = text:match 'class="title"[^>]*>([^<]*)<'
+    assert.truthy(title:find "^f%(x%) f%(x%) ")
+    assert.truthy(title:find "%.%.$")
+    assert.is_true(#title * 14 * 0.6 < width - 16, title)
   end)
 end)
 
@@ -195,13 +207,14 @@ describe("the blocks of an allocator", function()
     assert.equal("", err)
     local first, second = out:match "(cpu.*others, %. free.*)(cpu.*)"
     -- 20 MiB: 4 cached, 4 in use, 12 cached
-    assert.truthy(first:find("\n  [" .. ("."):rep(8) .. ("#"):rep(8) .. ("."):rep(24) .. "]\n", 1,
-      true), first)
+    assert.truthy(first:find("\n  reserved [" .. ("="):rep(8) .. ("#"):rep(8) .. ("="):rep(24)
+      .. "]\n", 1, true), first)
     assert.truthy(first:find("  1 segment, cached 16.0 MiB in 2 blocks, largest 12.0 MiB: "
       .. "fragmentation 25%", 1, true), first)
-    assert.truthy(first:find("blocks: # in use, + in part, . cached, | between segments", 1, true))
+    assert.truthy(first:find("+ tensors and cache,\n| between segments\nfragmentation: ", 1, true),
+      first)
     assert.is_nil(second:find "fragmentation")
-    assert.is_nil(second:find "blocks:")
+    assert.is_nil(second:find "segments")
   end)
 
   test("are a part of its SVG", function()
@@ -212,12 +225,52 @@ describe("the blocks of an allocator", function()
     local text = read_file(path)
     os.remove(path)
     assert.is_true(is_closed(text), text)
-    -- 4 MiB of 20 MiB of 720 points
-    assert.truthy(text:find('width="144.00" height="22.00" fill="#3b6ea8"><title>4.0 MiB, in use, '
-      .. "{1024, 1024}, cell[1]:1, segment for large blocks</title>", 1, true), text)
+    -- 4 MiB of 20 MiB of 720 points, without half a point at each end; its name is in it
+    assert.truthy(text:find('width="143.00" height="24.00" fill="#1f4e79"><title>a, 4.0 MiB, '
+      .. "in use, {1024, 1024}, cell[1]:1, segment for large blocks</title>", 1, true), text)
+    assert.truthy(text:find(">a</text>", 1, true), text)
+    assert.truthy(text:find(">16.0 MiB</text>", 1, true), text)
     assert.truthy(text:find("cuda:1", 1, true))
     assert.truthy(out:find("the picture to " .. path, 1, true))
     assert.is_true(widest(out:match "\ncpu.*") <= 39, out)
+  end)
+
+  it("are one box of its SVG where they are too narrow to be told apart", function()
+    local blocks = {}
+    for i = 1, 3000 do blocks[i] = {size = 512, used = true} end
+    blocks[3001] = {size = 3000 * 512}
+    blocks[3002] = {size = 1, used = true}
+    local text = require("lutra.plot.devices_svg").text{{title = "cuda:0", numbers = {}, lines = {},
+      segments = {{size = 6000 * 512 + 1, blocks = blocks}}}}
+    local boxes = {}
+    for x, width, tip in text:gmatch('<rect x="([%d.]+)" y="[%d.]+" width="([%d.]+)"[^>]*>'
+      .. "<title>([^<]*)") do
+      boxes[#boxes + 1] = ("%s %.0f %s"):format(math.floor(x - 88), tonumber(width), tip)
+    end
+    assert.same({"0 360 3,000 blocks, 1.5 MiB", "360 359 1.5 MiB, cached", "719 1 1 block, 1 B"},
+      boxes)
+  end)
+
+  test("count what is lost because blocks are multiples of 512 bytes", function()
+    local out, err = look({"x = lt.zeros{1, dtype = 'uint8', device = 'cuda:0'}",
+      "y = lt.zeros{256, device = 'cuda:0'}", ":devices", "lt.cuda.memory_allocated()"})
+    assert.equal("", err)
+    assert.truthy(out:find("\n    y                   1.0 KiB\n    x                       1 B\n"
+      .. "    rounding of blocks    511 B\n", 1, true), out)
+    assert.truthy(out:find "\n1536\n", out)
+    assert.truthy(out:find("  1.5 KiB in tensors", 1, true), out)
+  end)
+
+  test("are fragmented where every second one was freed", function()
+    local out, err = look({"v = {}",
+      "for i = 1, 10 do v[i] = lt.zeros{1024, 1024, device = 'cuda:0'} end",
+      "for i = 2, 10, 2 do v[i] = nil end collectgarbage()", ":devices",
+      "lt.cuda.memory_allocated(), lt.cuda.memory_reserved()"})
+    assert.equal("", err)
+    -- two segments of 20 MiB, of five blocks of 4 MiB each; 5 are cached: 1 - 4/20
+    assert.truthy(out:find("2 segments, cached 20.0 MiB in 5 blocks, largest 4.0 MiB: "
+      .. "fragmentation 80%", 1, true), out)
+    assert.truthy(out:find("\n20971520\t41943040\n", 1, true), out)
   end)
 
   it("are refused where the words or the file make no sense", function()
@@ -238,13 +291,23 @@ describe(":transfers", function()
     assert.truthy(out:find("\ntransfers:1 +to +cpu %-> cuda:0 +1 +3.8 MiB +264 µs"), out)
     assert.truthy(out:find("2 copies, 3.8 MiB, 2 of them waited for; 0 waits; ", 1, true), out)
     assert.truthy(out:find("on pcie4 (virtual", 1, true), out)
-    assert.truthy(out:find("\nhost   [░", 1, true), out)
-    assert.truthy(out:find("\ncuda:0 [→", 1, true), out)
+    assert.truthy(out:find("\nhost   [█░", 1, true), out)
+    assert.truthy(out:find("\ncuda:0 [·→", 1, true), out)
     assert.truthy(out:find "in all; the host waited 274 µs", out)
     assert.truthy(out:find("\n1%.?0?\nline"), out) -- the result was in _; the last one again
     assert.is_nil(out:find("times are those", 1, true))
     local _, count = out:gsub("transfers:1 +to ", "")
     assert.equal(2, count)
+  end)
+
+  test("shows work on the stream that it was given to", function()
+    local out, err = look({"s = lt.cuda.Stream()", "x = lt.zeros{1000, 1000, device = 'cuda:0'}",
+      ":transfers lt.cuda.with_stream(s, function() for i = 1, 9 do x:exp() end end) "
+        .. "x:neg() s:synchronize()"},
+      {arguments = "--emulate cuda:1,link=pcie4"})
+    assert.equal("", err)
+    assert.truthy(out:find "\ncuda:0 default %[[·█]+%] +11%%\n", out) -- one of 14 of 131 µs
+    assert.truthy(out:find "\ncuda:0 s1 +%[[·█]+%] +96%%\n", out) -- nine of them
   end)
 
   test("says whose times they are without a link", function()
@@ -299,7 +362,7 @@ describe(":transfers", function()
   for _, columns in ipairs {40, 120} do
     test(("in a terminal of %d columns"):format(columns), function()
       if not screen.available() then return pending "needs tmux" end
-      local s <close> = screen.open{columns = columns, rows = 40,
+      local s <close> = screen.open{columns = columns, rows = 50,
         arguments = "--no-init " .. link.arguments}
       s:expect "[1]>"
       s:enter "x = lt.zeros(999, 999)"
@@ -307,70 +370,59 @@ describe(":transfers", function()
       s:enter ":transfers local y = x:to 'cuda'"
       s:expect "in all; the host"
       s:expect "· idle"
-      s:expect "cuda:0 [→"
+      s:expect "98%"
       for row in s:text():gmatch "\n(%l+:?%d? +%[[^\n]*%%)" do
         assert.equal(columns - 1, utf8.len(row), row)
       end
+      assert.equal(columns - 1, utf8.len(s:text():match "\n( +0[^\n]*busy)"))
       local colored = s:text(true)
-      assert.truthy(colored:find "\27%[[%d;:]*35m→", colored)
+      assert.truthy(colored:find "35m[\27%[%d;m]*→", colored)
       s:enter ":devices"
       s:expect "fragmentation"
-      s:expect "between segments"
-      assert.truthy(s:text():find("█▄·", 1, true), s:text())
+      s:expect "not in its largest"
+      assert.truthy(s:text():find("█▄▒", 1, true), s:text())
     end)
   end
 end)
 
-describe(":where --svg", function()
-  local runs = require("lutra.plot.storage_svg").runs
+describe("an SVG picture", function()
+  local svg = require "lutra.plot.svg"
 
-  it("marks the elements that a tensor sees", function()
-    assert.same({{0, 11}}, runs(0, {3, 4}, {4, 1}))
-    assert.same({{0, 11}}, runs(0, {4, 3}, {1, 4})) -- turned round, they are all of them still
-    assert.same({{1, 1}, {5, 5}, {9, 9}}, runs(1, {3}, {4}))
-    assert.same({{1, 2}, {5, 6}, {9, 10}}, runs(1, {3, 2}, {4, 1}))
-    assert.same({{7, 7}}, runs(7, {}, {}))
-    assert.same({{2, 2}}, runs(2, {5, 1}, {0, 9})) -- expanded: one element, again and again
-    assert.same({{0, 4}}, runs(0, {3, 3}, {1, 1})) -- overlapping
-    assert.same({}, runs(3, {0, 4}, {4, 1}))
-    local list, complete = runs(1, {3000}, {2})
-    assert.same({{1, 5999}}, list)
-    assert.is_false(complete)
+  it("holds any text", function()
+    assert.equal("größer &lt; &amp; &gt; &quot;", svg.escape 'größer < & > "')
+    assert.equal("a?b??c", svg.escape "a\xffb\xc3\xc3c")
+    assert.equal("?tab\t", svg.escape "\u{FFFE}\1tab\t")
   end)
 
-  it("writes the storage with the view marked", function()
-    local path = os.tmpname()
-    local out, err = look({"x = lt.zeros(3, 4)", "y = x:select(2, 2)",
-      ":where --svg " .. path .. " y", ":where y --svg " .. path}, {arguments = ""})
-    assert.equal("", err)
-    local _, count = out:gsub("the picture to ", "")
-    assert.equal(2, count)
-    local text = read_file(path)
-    os.remove(path)
-    assert.is_true(is_closed(text), text)
-    -- element 5 of 12, in 720 points from 16 on
-    assert.truthy(text:find '<rect x="316.00" [^>]*width="60.00" [^>]*><title>element 5</title>',
-      text)
-    assert.truthy(text:find("<title>bytes 4 to 39 of 48</title>", 1, true), text)
-    assert.truthy(text:find("strides  {4}, not contiguous", 1, true), text)
-  end)
-
-  it("draws what has no data, or no elements", function()
-    local path = os.tmpname()
-    for _, expression in ipairs {"lt.zeros(0)", "lt.empty{2, device = 'meta'}", "lt.tensor(1)"} do
-      local _, err = look({":where --svg " .. path .. " " .. expression}, {arguments = ""})
-      assert.equal("", err)
-      assert.is_true(is_closed(read_file(path)))
+  it("tells kinds apart by lightness, not by colour alone", function()
+    -- relative luminance, and the contrast of two, by WCAG 2.2
+    local function luminance(color)
+      local sum = 0
+      for i, weight in ipairs {0.2126, 0.7152, 0.0722} do
+        local c = tonumber(color:sub(2 * i, 2 * i + 1), 16) / 255
+        sum = sum + weight * (c <= 0.04045 and c / 12.92 or ((c + 0.055) / 1.055) ^ 2.4)
+      end
+      return sum
     end
-    os.remove(path)
+    local function contrast(a, b)
+      a, b = luminance(a), luminance(b)
+      return (math.max(a, b) + 0.05) / (math.min(a, b) + 0.05)
+    end
+    for _, group in ipairs {{"work", "to_device", "to_host", "idle"}, {"work", "between"},
+      {"used", "part", "cached", "free"}, {"used", "others", "cached"}, {"others", "free"}} do
+      for i = 2, #group do
+        local a, b = svg.kinds[group[i - 1]][1], svg.kinds[group[i]][1]
+        assert.is_true(contrast(a, b) >= 1.3, group[i - 1] .. " and " .. group[i])
+      end
+    end
+    for kind, colors in pairs(svg.kinds) do -- 4.5: what WCAG 2.2 asks of text
+      assert.is_true(contrast(colors[1], colors[2]) >= 4.5, kind)
+    end
   end)
 
-  it("says what cannot be drawn or written", function()
-    local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}",
-      ":where --svg x.svg 3", ":where --svg x.svg"}, {arguments = ""})
-    assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
-    assert.truthy(err:find("where: {} is a table; --svg draws one tensor", 1, true), err)
-    assert.truthy(err:find("where: 3 is a number; --svg draws one tensor", 1, true), err)
-    assert.truthy(err:find("where: --svg is no option, or its value is missing", 1, true), err)
+  it("writes into a box what there is room for", function()
+    assert.truthy(svg.kind_box(0, 0, 100, 20, "used", nil, {"a long name", "name"}):find ">a long")
+    assert.truthy(svg.kind_box(0, 0, 40, 20, "used", nil, {"a long name", "name"}):find ">name<")
+    assert.is_nil(svg.kind_box(0, 0, 20, 20, "used", nil, {"a long name", "name"}):find "<text")
   end)
 end)

@@ -36,8 +36,9 @@ local function rate_of(link, e)
   return link.host * (e.pinned and 1 or pageable)
 end
 
---- A function that gives the events of one sequence, in their order, their virtual times; without
--- a link it leaves them as they are.
+--- A function that gives the events of one sequence, in their order, their virtual times; to what
+-- runs on a device also when the host began and ended to put it into its queue (called, issued).
+-- Without a link it leaves them as they are.
 function clock.new(link)
   if not link then return function() end end
   local host, streams, marks, copied = 0, {}, {}, nil
@@ -56,8 +57,14 @@ function clock.new(link)
     e.finish = e.begin + length
     own.time, theirs.time = e.finish, e.finish
   end
-  local function copy(e)
+  -- The host's part of a copy or a kernel.
+  local function launch(e)
+    e.called = host
     host = host + link.launch
+    e.issued = host
+  end
+  local function copy(e)
+    launch(e)
     enqueue(e, link.latency + e.bytes / rate_of(link, e))
     local staged = not e.pinned and (is_host(e.from) or is_host(e.to))
     if e.blocking or staged then host = e.finish end
@@ -71,7 +78,7 @@ function clock.new(link)
       host = host + host_least + e.bytes / host_memory
       e.finish = host
     elseif e.to ~= "meta" then
-      host = host + link.launch
+      launch(e)
       enqueue(e, kernel_least + 3 * e.bytes / device_memory)
     end
   end

@@ -1,9 +1,10 @@
 --- What the host and the streams of devices did over time, a lane each, from the events of
 -- lt.placement.trace.
 --
--- The host's lane holds its own work, its waits, and copies that it makes itself: those of memory
--- that is not pinned and that it does not wait for. Work and copies of a device are in the lane of
--- their stream; a copy between two devices is in the target's, as it is in its queue.
+-- The host's lane holds its own work, which giving devices theirs is a part of, its waits, and
+-- copies that it makes itself: those of memory that is not pinned and that it does not wait for.
+-- Work and copies of a device are in the lane of their stream; a copy between two devices is in the
+-- target's, as it is in its queue.
 --
 -- Without a link the times are those of the host's calls.
 
@@ -39,29 +40,49 @@ end
 local Reader = {}
 Reader.__index = Reader
 
-function Reader:put(lane, kind, e)
-  lane.spans[#lane.spans + 1] = {kind = kind, begin = e.begin, finish = e.finish, event = e}
-  self.begin = math.min(self.begin, e.begin)
-  self.finish = math.max(self.finish, e.finish)
+function Reader:put(lane, kind, e, begin, finish)
+  begin, finish = begin or e.begin, finish or e.finish
+  lane.spans[#lane.spans + 1] = {kind = kind, begin = begin, finish = finish, event = e}
+  self.begin = math.min(self.begin, begin)
+  self.finish = math.max(self.finish, finish)
 end
 
-function Reader:lane(device, stream)
+-- The lane of the stream that an event is on. The default one is the device's where the event says
+-- which that is, else its first.
+function Reader:lane(device, e)
   local own = self.devices[device]
   if not own then
     own = {by_stream = {}}
     self.devices[device] = own
   end
-  local lane = own.by_stream[stream or own[1] and own[1].stream or ""]
+  local default = e.default_stream or not e.stream
+  if e.default_stream == nil and e.stream then
+    own.first = own.first or e.stream
+    default = e.stream == own.first
+  end
+  local key = default and "default" or e.stream
+  local lane = own.by_stream[key]
   if not lane then
-    lane = {device = device, stream = stream or "", spans = {}}
-    own.by_stream[lane.stream], own[#own + 1] = lane, lane
+    lane = {device = device, default = default, spans = {}}
+    own.by_stream[key] = lane
+    table.insert(own, default and 1 or #own + 1, lane)
   end
   return lane
 end
 
+-- The time that the host took to give a device something to do.
+function Reader:launch(e)
+  if e.virtual then
+    if e.called then self:put(self.host, "work", e, e.called, e.issued) end
+  elseif e.kind == "op" then
+    self:put(self.host, "work", e)
+  end
+end
+
 function Reader:copy(e)
   local kind = copy_kind(e)
-  self:put(self:lane(kind == "to_host" and e.from or e.to, e.stream), kind, e)
+  self:launch(e)
+  self:put(self:lane(kind == "to_host" and e.from or e.to, e), kind, e)
   if e.blocking then
     self:put(self.host, "wait", e)
   elseif kind ~= "between" and not e.pinned then
@@ -78,12 +99,45 @@ end
 
 function Reader:op(e)
   if e.to == "meta" or is_copy(e, self.copied) then return end
-  self:put(e.to == "cpu" and self.host or self:lane(e.to, e.stream), "work", e)
+  if e.to == "cpu" then return self:put(self.host, "work", e) end
+  self:launch(e)
+  self:put(self:lane(e.to, e), "work", e)
 end
 
+-- "cuda:0" alone, else "cuda:0 default" and, in the order in which they turned up, "cuda:0 s1".
+local function name_lanes(device, own)
+  local count = 0
+  for _, lane in ipairs(own) do
+    if not lane.default then count = count + 1 end
+    lane.name = not lane.default and ("%s s%d"):format(device, count)
+      or #own > 1 and device .. " default" or device
+  end
+end
+
+--- How long (microseconds) a lane was at what `is(kind)` holds for; what is inside of something
+-- else, or beside it, counts once.
+function lanes.busy(lane, is)
+  local spans = {}
+  for _, span in ipairs(lane.spans) do
+    if is(span.kind) then spans[#spans + 1] = span end
+  end
+  table.sort(spans, function(a, b) return a.begin < b.begin end)
+  local sum, last = 0, -math.huge
+  for _, span in ipairs(spans) do
+    sum = sum + math.max(0, span.finish - math.max(last, span.begin))
+    last = math.max(last, span.finish)
+  end
+  return sum
+end
+
+local function waiting(kind) return kind == "wait" end
+
+local function at_work(kind) return kind ~= "wait" end
+
 --- The picture of a list of events: {lanes = list of {name, device, spans = list of {kind, begin,
--- finish, event}}, begin, finish (microseconds), virtual}. Kinds: "work", "to_device", "to_host",
--- "between", "wait". The host's lane is the first; without any event the list is empty.
+-- finish, event}, share (of the time that it was at work)}, begin, finish (microseconds), virtual}.
+-- Kinds: "work", "to_device", "to_host", "between", "wait". The host's lane is the first; without
+-- any event the list is empty.
 function lanes.read(events)
   local host = {name = "host", device = "cpu", spans = {}}
   local reader = setmetatable({host = host, devices = {}, begin = math.huge, finish = -math.huge},
@@ -105,28 +159,14 @@ function lanes.read(events)
   table.sort(order)
   for _, device in ipairs(order) do
     local own = reader.devices[device]
-    for i, lane in ipairs(own) do
-      lane.name = #own == 1 and device or ("%s s%d"):format(device, i)
-      list[#list + 1] = lane
-    end
+    name_lanes(device, own)
+    table.move(own, 1, #own, #list + 1, list)
+  end
+  local length = reader.finish - reader.begin
+  for _, lane in ipairs(list) do
+    lane.share = length > 0 and lanes.busy(lane, at_work) / length or 0
   end
   return {lanes = list, begin = reader.begin, finish = reader.finish, virtual = virtual}
-end
-
---- How long (microseconds) a lane was at what `is(kind)` holds for; what is inside of something
--- else, or beside it, counts once.
-function lanes.busy(lane, is)
-  local spans = {}
-  for _, span in ipairs(lane.spans) do
-    if is(span.kind) then spans[#spans + 1] = span end
-  end
-  table.sort(spans, function(a, b) return a.begin < b.begin end)
-  local sum, last = 0, -math.huge
-  for _, span in ipairs(spans) do
-    sum = sum + math.max(0, span.finish - math.max(last, span.begin))
-    last = math.max(last, span.finish)
-  end
-  return sum
 end
 
 -- What each column of a lane shows: the kind that takes most of its time. What happened at all has
@@ -177,16 +217,12 @@ local function legend_lines(picture, text, width)
   return texts.items(list, width)
 end
 
-local function anything() return true end
-
-local function at_work(kind) return kind ~= "wait" end
-
 --- "36 µs in all; the host waited 26 µs; cuda:0 was busy 22 µs (61%)"
 function lanes.totals(picture)
   local length = picture.finish - picture.begin
   local parts = {plain.seconds(length * 1e-6) .. " in all"}
   for i, lane in ipairs(picture.lanes) do
-    local busy = lanes.busy(lane, i == 1 and function(kind) return kind == "wait" end or at_work)
+    local busy = lanes.busy(lane, i == 1 and waiting or at_work)
     parts[#parts + 1] = ("%s %s %s (%.0f%%)"):format(i == 1 and "the host" or lane.name,
       i == 1 and "waited" or "was busy", plain.seconds(busy * 1e-6),
       length > 0 and busy / length * 100 or 0)
@@ -204,14 +240,12 @@ function lanes.lines(picture, options)
   if #picture.lanes == 0 then return {} end
   local label = 0
   for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end
-  local width = math.max(8, options.width - label - 8) -- "  ", "[", "]", "100%"
-  local length = picture.finish - picture.begin
-  local stop = plain.seconds(length * 1e-6)
-  local lines = {(" "):rep(label + 2) .. "0" .. texts.pad(stop, width - 1, true)}
+  local width = math.max(8, options.width - label - 8) -- "  ", "[", "]", " 100%"
+  local stop = plain.seconds((picture.finish - picture.begin) * 1e-6)
+  local lines = {(" "):rep(label + 2) .. "0" .. texts.pad(stop, width - 1, true) .. "  busy"}
   for i, lane in ipairs(picture.lanes) do
-    local share = length > 0 and lanes.busy(lane, anything) / length * 100 or 0
     lines[i + 1] = ("%s [%s]%4.0f%%"):format(paint("heading", texts.pad(lane.name, label)),
-      paint_columns(columns_of(lane, picture, width), text, paint), share)
+      paint_columns(columns_of(lane, picture, width), text, paint), lane.share * 100)
   end
   for _, line in ipairs(legend_lines(picture, text, options.width)) do
     lines[#lines + 1] = paint("faint", line)

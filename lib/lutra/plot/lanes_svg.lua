@@ -6,13 +6,17 @@ local texts = require "lutra.plot.texts"
 
 local lanes_svg = {}
 
-local LEFT, WIDTH, HEIGHT, GAP, MARGIN, LINE = 100, 700, 22, 8, 16, 16
+local WIDTH, HEIGHT, GAP, MARGIN, LINE = 700, 24, 8, 16, 16
+local BUSY = 44 -- for the share of time behind a lane
+local TITLE = 8.6 -- width of a letter of the title
 local TICKS = 4 -- parts of the axis
 
-local function color(kind)
-  if kind == "work" or kind == "wait" then return svg.colors[kind] end
-  return svg.colors.copy
-end
+local arrows = {to_device = "→", to_host = "←", between = "↔"}
+
+local legend = {
+  {"work", "work"}, {"to_device", "→ copy to a device"}, {"to_host", "← copy to the host"},
+  {"between", "↔ copy between devices"}, {"wait", "the host waits"}, {"idle", "idle"},
+}
 
 local function tip(span)
   local e = span.event
@@ -24,54 +28,86 @@ local function tip(span)
   return table.concat(parts, ", ")
 end
 
+-- What may be written into a box, the longest first.
+local function words_of(span)
+  local e = span.event
+  if span.kind == "work" then return {e.kind == "copy" and "start copy" or e.name or e.op} end
+  local arrow = arrows[span.kind]
+  return {("%s %s"):format(arrow, texts.bytes(e.bytes or 0)), arrow}
+end
+
 -- Boxes of a lane; those too narrow to be told apart become one.
-local function boxes(lane, picture, y, parts)
+local function boxes(lane, picture, left, y, parts)
   local scale = WIDTH / math.max(picture.finish - picture.begin, 1e-9)
-  local ends = {} -- where the last box of a colour ends
+  local ends = {} -- where the last box of a kind ends
   for _, span in ipairs(lane.spans) do
     local x = (span.begin - picture.begin) * scale
     local width = math.max((span.finish - span.begin) * scale, 1)
-    local fill = color(span.kind)
-    if width > 1 or x + 0.5 >= (ends[fill] or 0) then
+    if width > 1 or x + 0.5 >= (ends[span.kind] or 0) then
       x = math.min(x, WIDTH - width)
-      parts[#parts + 1] = svg.box(MARGIN + LEFT + x, y, width, HEIGHT, fill, tip(span))
-      ends[fill] = x + width
+      local edge = width > 4 and 0.5 or 0 -- so that one is told from the next
+      parts[#parts + 1] = svg.kind_box(left + x + edge, y, width - 2 * edge, HEIGHT, span.kind,
+        tip(span), span.kind ~= "wait" and words_of(span))
+      ends[span.kind] = x + width
     end
   end
 end
 
-local function axis(picture, y, parts)
+local function axis(picture, left, y, parts)
   local length = picture.finish - picture.begin
   for i = 0, TICKS do
-    local x = MARGIN + LEFT + WIDTH * i / TICKS
+    local x = left + WIDTH * i / TICKS
     parts[#parts + 1] = svg.box(x, y, 1, 5, "#777777")
-    parts[#parts + 1] = svg.text(x + 3, y + 10,
+    parts[#parts + 1] = svg.text(x + 3, y + 11,
       i == 0 and "0" or plain.seconds(length * i / TICKS * 1e-6), "small")
   end
 end
 
---- The SVG text of a picture with a title and lines of text.
-function lanes_svg.text(picture, title, lines)
-  local parts, y = {svg.text(MARGIN, MARGIN + 12, title, "title")}, MARGIN + 28
+local function legend_of(picture)
+  local seen, list = {idle = true}, {}
   for _, lane in ipairs(picture.lanes) do
-    parts[#parts + 1] = svg.text(MARGIN, y + HEIGHT - 6, lane.name)
-    parts[#parts + 1] = svg.box(MARGIN + LEFT, y, WIDTH, HEIGHT, svg.colors.idle)
-    boxes(lane, picture, y, parts)
+    for _, span in ipairs(lane.spans) do seen[span.kind] = true end
+  end
+  for _, item in ipairs(legend) do
+    if seen[item[1]] then list[#list + 1] = item end
+  end
+  return list
+end
+
+--- The SVG text of a picture with a title, of which one line is shown, and lines of text.
+function lanes_svg.text(picture, title, lines)
+  local label = 0
+  for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end
+  local left, widest = MARGIN + label * svg.LETTER + 12, 0
+  for _, line in ipairs(lines) do widest = math.max(widest, texts.width(line) * svg.LETTER) end
+  local width = math.max(#picture.lanes > 0 and left + WIDTH + BUSY or 0, MARGIN + widest) + MARGIN
+  title = title:gsub("%s+", " ")
+  local parts = {svg.text(MARGIN, MARGIN + 12,
+    texts.cut(title, math.max(40, (width - 2 * MARGIN) // TITLE)), "title")}
+  width = math.max(width, 40 * TITLE + 2 * MARGIN)
+  local y = MARGIN + 28
+  if #picture.lanes > 0 then
+    parts[#parts + 1] = svg.text(left + WIDTH + 8, y + 4, "busy", "small")
+    y = y + 10
+  end
+  for _, lane in ipairs(picture.lanes) do
+    parts[#parts + 1] = svg.text(MARGIN, y + HEIGHT - 8, lane.name)
+    parts[#parts + 1] = svg.kind_box(left, y, WIDTH, HEIGHT, "idle")
+    boxes(lane, picture, left, y, parts)
+    parts[#parts + 1] = svg.text(left + WIDTH + 8, y + HEIGHT - 8,
+      ("%3.0f%%"):format(lane.share * 100), "small")
     y = y + HEIGHT + GAP
   end
   if #picture.lanes > 0 then
-    axis(picture, y, parts)
-    parts[#parts + 1] = svg.legend(MARGIN + LEFT, y + 32, {{svg.colors.work, "work"},
-      {svg.colors.copy, "copies"}, {svg.colors.wait, "the host waits"}, {svg.colors.idle, "idle"}})
-    y = y + 48
+    axis(picture, left, y, parts)
+    local words, more = svg.legend(left, y + 34, legend_of(picture), WIDTH)
+    parts[#parts + 1] = words
+    y = y + 50 + more
   end
-  local widest = 0
   for _, line in ipairs(lines) do
     y = y + LINE
     parts[#parts + 1] = svg.text(MARGIN, y, line)
-    widest = math.max(widest, texts.width(line))
   end
-  local width = math.max(LEFT + WIDTH + 50, widest * 7.4) + 2 * MARGIN
   return svg.picture(width, y + MARGIN, title, parts)
 end
 

@@ -7,14 +7,15 @@
 local map = {}
 
 --- What a snapshot (lt.cuda.memory_snapshot) holds: list of {size, type, blocks = list of {size,
--- used, where, shape}}. What waits for a stream before it is free counts as used.
-function map.read(snapshot)
+-- used, where, shape, name}}. What waits for a stream before it is free counts as used. `names`
+-- (may be left out): address of a block -> who lives there.
+function map.read(snapshot, names)
   local segments = {}
   for i, from in ipairs(snapshot) do
     local blocks = {}
     for k, block in ipairs(from.blocks) do
       blocks[k] = {size = block.size, used = block.state ~= "inactive", where = block.where,
-        shape = block.shape and tostring(block.shape)}
+        shape = block.shape and tostring(block.shape), name = names and names[block.address]}
     end
     segments[i] = {size = from.total_size, type = from.segment_type, blocks = blocks}
   end

@@ -1,102 +1,94 @@
---- The storage of a tensor as an SVG picture, the elements that the tensor sees marked in it.
+--- A storage as an SVG picture: a bar for each tensor on it, the elements that it sees marked.
 
+local storage = require "lutra.plot.storage"
 local svg = require "lutra.plot.svg"
 local texts = require "lutra.plot.texts"
 
 local storage_svg = {}
 
-local WIDTH, HEIGHT, MARGIN, LINE = 720, 28, 16, 16
-local RUNS = 2000 -- marks of a picture
+local WIDTH, HEIGHT, GAP, MARGIN, LINE = 720, 28, 8, 16, 16
+local COLUMNS = 360
 local CELLS = 90 -- elements that are drawn apart
+local LABEL = 24 -- letters of a name
 
--- The runs of a view's dimensions that are not contiguous with those inside of them: the length of
--- one run, then lists of sizes and strides.
-local function outer_dims(shape, strides)
-  local order = {}
-  for i, size in ipairs(shape) do
-    if size > 1 and strides[i] > 0 then order[#order + 1] = {size = size, stride = strides[i]} end
-  end
-  table.sort(order, function(a, b) return a.stride < b.stride end)
-  local length = 1
-  while order[1] and order[1].stride == length do
-    length = length * table.remove(order, 1).size
-  end
-  return length, order
+local words = {used = "its elements", part = "some are its elements",
+  free = "the rest of the storage"}
+
+-- Boxes of equal columns from `first` to `last` of so many.
+local function band(first, last, count, kind, place, parts)
+  local scale = WIDTH / count
+  parts[#parts + 1] = svg.kind_box(place.left + (first - 1) * scale, place.y,
+    (last - first + 1) * scale, HEIGHT, kind, words[kind])
 end
 
---- Which elements of its storage a tensor sees: a list of {first, last} from 0 on, in order; and
--- whether the list is complete. Of a tensor with too many runs it is one from the first element to
--- the last.
-function storage_svg.runs(offset, shape, strides)
-  local last = offset
-  for i, size in ipairs(shape) do
-    if size == 0 then return {}, true end
-    last = last + (size - 1) * strides[i]
+-- One box an element, with its number where there is room.
+local function cells(columns, place, parts)
+  local scale = WIDTH / #columns
+  for i, kind in ipairs(columns) do
+    parts[#parts + 1] = svg.kind_box(place.left + (i - 1) * scale + 0.5, place.y, scale - 1, HEIGHT,
+      kind, ("element %d: %s"):format(i, words[kind]), {tostring(i)})
   end
-  local length, outer = outer_dims(shape, strides)
-  local count = 1
-  for _, dim in ipairs(outer) do
-    count = count * dim.size
-    if count > RUNS then return {{offset, last}}, false end
-  end
-  local starts = {offset}
-  for _, dim in ipairs(outer) do
-    for i = 1, #starts do
-      for k = 1, dim.size - 1 do starts[#starts + 1] = starts[i] + k * dim.stride end
-    end
-  end
-  table.sort(starts)
-  local runs = {}
-  for _, start in ipairs(starts) do
-    local before = runs[#runs]
-    if before and start <= before[2] + 1 then
-      before[2] = math.max(before[2], start + length - 1)
-    else
-      runs[#runs + 1] = {start, start + length - 1}
-    end
-  end
-  return runs, true
 end
 
---- The SVG text of {title, bytes (of the storage), itemsize, offset (elements), shape, strides,
--- lines (texts below it)}.
-function storage_svg.text(view)
-  local parts, y = {svg.text(MARGIN, MARGIN + 12, view.title, "title")}, MARGIN + 28
-  local count = view.bytes // view.itemsize
-  local scale = count > 0 and WIDTH / count or 0
-  local runs, complete = storage_svg.runs(view.offset, view.shape, view.strides)
-  parts[#parts + 1] = svg.box(MARGIN, y, WIDTH, HEIGHT, svg.colors.free,
-    ("the storage: %s"):format(texts.bytes(view.bytes)))
-  for _, run in ipairs(runs) do
-    parts[#parts + 1] = svg.box(MARGIN + run[1] * scale, y, math.max(0.5,
-      (run[2] - run[1] + 1) * scale), HEIGHT, svg.colors[complete and "used" or "cached"],
-      run[1] == run[2] and "element " .. run[1] or ("elements %d to %d"):format(run[1], run[2]))
-  end
+local function bar(view, picture, place, parts)
+  local count = picture.bytes // picture.itemsize
   if count <= CELLS then
-    for i = 1, count - 1 do
-      parts[#parts + 1] = svg.box(MARGIN + i * scale - 0.5, y, 1, HEIGHT, "#ffffff")
+    return cells(storage.columns(view, picture.bytes, count), place, parts)
+  end
+  local columns, first = storage.columns(view, picture.bytes, COLUMNS), 1
+  for i = 1, COLUMNS do
+    if columns[i + 1] ~= columns[first] then
+      band(first, i, COLUMNS, columns[first], place, parts)
+      first = i + 1
     end
   end
-  y = y + HEIGHT
-  if #runs > 0 then
-    local first, last = runs[1][1], runs[#runs][2]
-    local x, stop = MARGIN + first * scale, MARGIN + (last + 1) * scale
-    parts[#parts + 1] = svg.box(x, y + 4, math.max(1, stop - x), 3, svg.colors.mark,
-      ("bytes %d to %d of %d"):format(first * view.itemsize, (last + 1) * view.itemsize - 1,
-        view.bytes))
+end
+
+local function legend(picture, place)
+  local list, seen = {}, {}
+  local count = picture.bytes // picture.itemsize
+  for _, view in ipairs(picture.views) do
+    for _, kind in ipairs(storage.columns(view, picture.bytes, math.min(count, COLUMNS))) do
+      seen[kind] = true
+    end
   end
-  parts[#parts + 1] = svg.legend(MARGIN, y + 24, {
-    {svg.colors[complete and "used" or "cached"], complete and "its elements" or
-      "among these are its elements"},
-    {svg.colors.free, "the rest of the storage"}, {svg.colors.mark, "from its first to its last"}})
-  y = y + 36
-  local widest = 0
-  for _, line in ipairs(view.lines) do
-    y = y + LINE
-    parts[#parts + 1] = svg.text(MARGIN, y, line)
-    widest = math.max(widest, texts.width(line) * 7.4)
+  for _, kind in ipairs {"used", "part", "free"} do
+    if seen[kind] then list[#list + 1] = {kind, words[kind]} end
   end
-  return svg.picture(math.max(WIDTH, widest) + 2 * MARGIN, y + MARGIN, view.title, parts)
+  return svg.legend(place.left, place.y, list, WIDTH)
+end
+
+--- The SVG text of {title, bytes (of the storage), itemsize, views (see lutra.plot.storage; with
+-- their names), lines (texts below it)}.
+function storage_svg.text(picture)
+  local label, widest = 0, 0
+  for _, view in ipairs(picture.views) do
+    label = math.max(label, math.min(LABEL, texts.width(view.name)))
+  end
+  for _, line in ipairs(picture.lines) do widest = math.max(widest, texts.width(line)) end
+  local place = {left = MARGIN + label * svg.LETTER + 10, y = MARGIN + 28}
+  local title = "the storage of " .. texts.cut(picture.title:gsub("%s+", " "), 60)
+  local parts = {svg.text(MARGIN, MARGIN + 12, title, "title")}
+  local count = picture.bytes // picture.itemsize
+  if count > 0 then
+    for _, view in ipairs(picture.views) do
+      parts[#parts + 1] = svg.text(MARGIN, place.y + HEIGHT - 10, texts.cut(view.name, LABEL))
+      bar(view, picture, place, parts)
+      place.y = place.y + HEIGHT + GAP
+    end
+    local last = ("element %s"):format(texts.count(count))
+    parts[#parts + 1] = svg.text(place.left, place.y + 6, "element 1", "small")
+    parts[#parts + 1] = svg.text(place.left + WIDTH - #last * 6.8, place.y + 6, last, "small")
+    place.y = place.y + 30
+    parts[#parts + 1] = legend(picture, place)
+    place.y = place.y + 12
+  end
+  for _, line in ipairs(picture.lines) do
+    place.y = place.y + LINE
+    parts[#parts + 1] = svg.text(MARGIN, place.y, line)
+  end
+  return svg.picture(math.max(place.left + WIDTH, MARGIN + widest * svg.LETTER) + MARGIN,
+    place.y + MARGIN, title, parts)
 end
 
 return storage_svg

@@ -1,18 +1,33 @@
 --- What SVG pictures for slides and handouts are made of: texts, boxes, the frame around them.
+--
+-- Invariant: nothing is told by colour alone. What colours stand for differs in lightness too, so
+-- that print and every eye tell it apart, and where there is room it is written beside or inside.
 
 local svg = {}
 
---- The colours of what a device's memory and time go to.
-svg.colors = {
-  work = "#3b6ea8", copy = "#a8503b", wait = "#e0b040", idle = "#eeeeee", used = "#3b6ea8",
-  cached = "#a9c4e4", others = "#bbbbbb", free = "#eeeeee", mark = "#a8503b",
+--- What a device's memory and time go to: {the colour of its box, that of a text on it, height
+-- (the share of a lane that a box fills, 1)}.
+svg.kinds = {
+  work = {"#1f4e79", "#ffffff"}, to_device = {"#d55e00", "#000000"},
+  to_host = {"#6cc0f0", "#000000"}, between = {"#cc79a7", "#000000"},
+  wait = {"#c79a1b", "#000000", 0.35}, idle = {"#f2f2f2", "#222222"},
+  used = {"#1f4e79", "#ffffff"}, part = {"#6a93b8", "#000000"}, cached = {"#b9d7f1", "#000000"},
+  others = {"#767676", "#ffffff"}, free = {"#f2f2f2", "#222222"},
 }
+
+--- Width of a character of a text of 12 points.
+svg.LETTER = 7.4
 
 local names = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;"}
 
---- The text as XML reads it; what no picture can hold is left out.
+-- U+FFFE and U+FFFF are no characters of XML.
+local function known(text)
+  return utf8.len(text) and text:gsub("\xEF\xBF[\xBE\xBF]", "?") or ("?"):rep(#text)
+end
+
+--- The text as XML reads it; what no picture can hold is left out, or a question mark.
 function svg.escape(text)
-  return (text:gsub('[&<>"]', names):gsub("[%z\1-\8\11\12\14-\31]", ""))
+  return (text:gsub("[\x80-\xff]+", known):gsub('[&<>"]', names):gsub("[%z\1-\8\11\12\14-\31]", ""))
 end
 
 --- A text whose line begins at x and stands on y. class: "title", "small" or nil.
@@ -27,23 +42,45 @@ function svg.box(x, y, width, height, color, tip)
     width, height, color, tip and ("<title>%s</title>"):format(svg.escape(tip)) or "")
 end
 
---- Boxes with a word each, from x on: list of {color, word}.
-function svg.legend(x, y, list)
-  local parts = {}
-  for _, item in ipairs(list) do
-    parts[#parts + 1] = svg.box(x, y - 9, 10, 10, item[1]) .. svg.text(x + 15, y, item[2], "small")
-    x = x + 30 + 6.5 * (utf8.len(item[2]) or #item[2])
+--- A box of a kind, with the first of the words inside that there is room for: words is a list,
+-- from the longest, or nothing.
+function svg.kind_box(x, y, width, height, kind, tip, words)
+  local fill, ink, share = table.unpack(svg.kinds[kind])
+  local low = height * (share or 1)
+  local parts = {svg.box(x, y + (height - low) / 2, width, low, fill, tip)}
+  for _, word in ipairs(share and {} or words or {}) do
+    local length = (utf8.len(word) or #word) * svg.LETTER
+    if length + 6 <= width then
+      parts[2] = ('<text x="%.1f" y="%.1f" style="fill: %s">%s</text>\n'):format(
+        x + (width - length) / 2, y + height / 2 + 4, ink, svg.escape(word))
+      break
+    end
   end
   return table.concat(parts)
+end
+
+--- Boxes with a word each, from x on, in lines of that width: list of {kind, word}. Returns the
+-- text and the height of its lines beyond the first.
+function svg.legend(x, y, list, width)
+  local parts, left, top = {}, x, y
+  for _, item in ipairs(list) do
+    local length = 34 + 6.9 * (utf8.len(item[2]) or #item[2])
+    if left > x and left + length - x > width then left, y = x, y + 18 end
+    parts[#parts + 1] = svg.kind_box(left, y - 10, 14, 12, item[1])
+      .. svg.text(left + 19, y, item[2], "small")
+    left = left + length
+  end
+  return table.concat(parts), y - top
 end
 
 local head = [[
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">
 <title>%s</title>
 <style>
-text { font-family: monospace; font-size: 12px; fill: #222222; }
+text { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+text { font-size: 12px; fill: #222222; }
 .title { font-size: 14px; font-weight: bold; }
-.small { font-size: 10px; fill: #555555; }
+.small { font-size: 11px; fill: #444444; }
 </style>
 <rect width="%d" height="%d" fill="#ffffff"/>
 ]]

@@ -9,19 +9,27 @@ local look = require "lutra.repl.look"
 
 local occupancy = {}
 
--- device -> list of {name, bytes}: each storage once, for the first variable that holds it.
+-- The first byte of its storage, as the device counts.
+local function address_of(t) return t:data_ptr() - t:storage_offset() * t.itemsize end
+
+-- device -> list of {name, bytes}: each storage once, for the first variable that holds it; and its
+-- field `paths`: address of a storage -> the path to its tensor.
 local function by_variable(session)
   local devices, seen = {}, {}
   for _, v in ipairs(look.variables(session)) do
-    local counter = look.counter()
-    look.tensors(v.value, v.name, function(_, t)
+    local counter, paths = look.counter(), {}
+    look.tensors(v.value, v.name, function(path, t)
       local memory = core._memory(t)
-      if not seen[memory] then counter.add(t) end
+      if seen[memory] then return end
       seen[memory] = true
+      counter.add(t)
+      paths[t.device] = paths[t.device] or {}
+      paths[t.device][address_of(t)] = path
     end)
     for _, device in ipairs(counter.devices) do
-      local list = devices[device] or {}
+      local list = devices[device] or {paths = {}}
       devices[device] = list
+      for address, path in pairs(paths[device]) do list.paths[address] = path end
       local of = counter.by_device[device]
       list[#list + 1] = {name = v.name, bytes = of.bytes, storages = of.storages}
     end
@@ -42,7 +50,7 @@ local function sum(list)
 end
 
 -- What the allocator and the driver of an accelerator's device say.
-local function ask(device)
+local function ask(device, paths)
   local c = core._accelerator
   local properties = core.device_properties(device)
   local free, total = c.memory_info(device)
@@ -51,15 +59,16 @@ local function ask(device)
     title = properties.name, emulated = properties.emulated, total = total, free = free,
     allocated = (c.memory_stat(device, "allocated_bytes")),
     reserved = (c.memory_stat(device, "reserved_bytes")), requested = requested,
-    segments = require("lutra.plot.memory_map").read(c.memory_snapshot(device)),
+    segments = require("lutra.plot.memory_map").read(c.memory_snapshot(device), paths),
   }
 end
 
 local function accelerator_entry(device, lives)
-  local ok, entry = pcall(ask, device)
+  local ok, entry = pcall(ask, device, lives.paths or {})
   if not ok then return {device = device, lives = lives, why = tostring(entry)} end
   entry.device, entry.lives = device, lives
   entry.other = math.max(0, entry.requested - sum(lives))
+  entry.rounding = math.max(0, entry.allocated - entry.requested)
   return entry
 end
 
@@ -73,8 +82,9 @@ local function cpu_entry(lives, elsewhere)
 end
 
 --- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
--- {name, bytes, storages}, other (bytes), segments (lutra.plot.memory_map; of accelerators), why
--- (it could not be asked)}: cpu, accelerators, meta.
+-- {name, bytes, storages}, other, rounding (bytes that are allocated beyond what was asked for),
+-- segments (lutra.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
+-- accelerators, meta.
 -- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
 -- one is.
 function occupancy.collect(session)

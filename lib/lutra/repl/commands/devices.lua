@@ -10,28 +10,33 @@ local devices = {}
 
 local SHOWN = 8 -- variables of a device
 
--- What a bar is made of: tensors, the allocator's cache, other programs, free.
-local marks = {utf8 = {"█", "▒", "░", "·"}, ascii = {"#", "=", ":", "."}}
+-- What bars are made of. The first shows how full a device is, the second the blocks of what its
+-- allocator has reserved.
+local marks = {
+  utf8 = {used = "█", cached = "▒", others = "░", free = "·", part = "▄", edge = "│"},
+  ascii = {used = "#", cached = "=", others = ":", free = ".", part = "+", edge = "|"},
+}
+local kinds = {"used", "cached", "others"}
+local LABEL = 9 -- columns in front of a bar
 
---- A bar of `width` columns for shares of a whole; what is not nothing has at least a column.
+local function marks_now() return texts.is_utf8() and marks.utf8 or marks.ascii end
+
+local function bar_line(label, inside)
+  return ("  %s[%s]"):format(texts.pad(label, LABEL), inside)
+end
+
+-- A bar of `width` columns for shares of a whole; what is not nothing has at least a column.
 local function bar(shares, whole, width)
-  local text = texts.is_utf8() and marks.utf8 or marks.ascii
-  local left, parts = width, {}
+  local text, left, parts = marks_now(), width, {}
   for i, share in ipairs(shares) do
     local n = whole > 0 and math.floor(share / whole * width + 0.5) or 0
     if n == 0 and share > 0 then n = 1 end
     n = math.min(n, left)
     left = left - n
-    parts[i] = text[i]:rep(n)
+    parts[i] = text[kinds[i]]:rep(n)
   end
-  return "[" .. table.concat(parts) .. text[#text]:rep(left) .. "]"
+  return bar_line("memory", table.concat(parts) .. text.free:rep(left))
 end
-
--- A bar of the allocator's blocks: in use, some of both, cached, where a segment ends.
-local block_marks = {
-  utf8 = {used = "█", part = "▄", cached = "·", edge = "│"},
-  ascii = {used = "#", part = "+", cached = ".", edge = "|"},
-}
 
 -- Bytes in tensors, cached, and of other programs; nil where a device cannot be full.
 local function shares(entry)
@@ -42,7 +47,7 @@ local function shares(entry)
   return {entry.allocated, cached, math.max(0, used - reserved)}
 end
 
-local function bar_width() return math.min(40, style.width() - 6) end
+local function bar_width() return math.min(40, style.width() - LABEL - 5) end
 
 -- " Emulated GPU", behind the device's name.
 local function title_of(entry)
@@ -60,12 +65,11 @@ local function has_blocks(entry) return entry.segments ~= nil and #entry.segment
 
 -- The blocks of the allocator, an accelerator's that has any.
 local function block_bar(entry)
-  local text = texts.is_utf8() and block_marks.utf8 or block_marks.ascii
-  local parts = {}
+  local text, parts = marks_now(), {}
   for i, kind in ipairs(memory_map.columns(entry.segments, bar_width())) do
     parts[i] = text[kind]
   end
-  return "[" .. table.concat(parts) .. "]"
+  return bar_line("reserved", table.concat(parts))
 end
 
 local function cache_text(entry)
@@ -103,6 +107,9 @@ local function tenants(entry)
   if (entry.other or 0) > 0 then
     rows[#rows + 1] = {name = "other tensors", bytes = texts.bytes(entry.other)}
   end
+  if (entry.rounding or 0) > 0 then
+    rows[#rows + 1] = {name = "rounding of blocks", bytes = texts.bytes(entry.rounding)}
+  end
   return rows
 end
 
@@ -119,10 +126,10 @@ local function draw(entry)
     return table.concat(lines, "\n")
   end
   local filled = shares(entry)
-  lines[#lines + 1] = filled and "  " .. bar(filled, entry.total, bar_width()) or nil
+  lines[#lines + 1] = filled and bar(filled, entry.total, bar_width()) or nil
   if entry.allocated then lines[#lines + 1] = indented(numbers(entry)) end
   if has_blocks(entry) then
-    lines[#lines + 1] = "  " .. block_bar(entry)
+    lines[#lines + 1] = block_bar(entry)
     lines[#lines + 1] = indented(cache_text(entry))
   end
   local rows = tenants(entry)
@@ -141,17 +148,26 @@ local function missing_text(list)
   return table.concat(lines, "\n")
 end
 
-local function legend(list)
-  local m = texts.is_utf8() and marks.utf8 or marks.ascii
-  local lines = {("%s tensors, %s cached, %s others, %s free"):format(table.unpack(m))}
+local fragmentation = "fragmentation: the share of what is cached that is not in its largest block"
+
+local function any_blocks(list)
   for _, entry in ipairs(list) do
-    if has_blocks(entry) then
-      local b = texts.is_utf8() and block_marks.utf8 or block_marks.ascii
-      table.move(texts.items({"blocks: " .. b.used .. " in use", b.part .. " in part",
-        b.cached .. " cached", b.edge .. " between segments"}, style.width() - 1), 1, 4, 2, lines)
-      break
-    end
+    if has_blocks(entry) then return true end
   end
+  return false
+end
+
+local function legend(list)
+  local m, width = marks_now(), style.width() - 1
+  local items = {m.used .. " tensors", m.cached .. " cached for later ones", m.others .. " others",
+    m.free .. " free"}
+  local last
+  if any_blocks(list) then
+    items[5], items[6] = m.part .. " tensors and cache", m.edge .. " between segments"
+    last = texts.wrap(fragmentation, width, 2)
+  end
+  local lines = texts.items(items, width)
+  lines[#lines + 1] = last
   for i, line in ipairs(lines) do lines[i] = style.paint("faint", line) end
   return table.concat(lines, "\n")
 end
@@ -172,7 +188,8 @@ end
 local function write_svg(list, path)
   local drawings = {}
   for i, entry in ipairs(list) do drawings[i] = drawing(entry) end
-  local picture = require("lutra.plot.devices_svg").text(drawings)
+  local picture = require("lutra.plot.devices_svg").text(drawings,
+    any_blocks(list) and fragmentation or nil)
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then error("devices: cannot write " .. why, 0) end
   io.stdout:write("the picture to ", path, "\n")
@@ -180,12 +197,12 @@ end
 
 local usage = ":devices [--svg FILE]"
 
---- Each bar is a device's memory: what tensors hold, what the allocator keeps for later ones, what
--- other programs hold, what is free. The second bar of an accelerator is what the allocator holds,
--- block by block: what is cached in pieces cannot become one large tensor, so fragmentation is the
--- share of it that is not in the largest block. Below stand the variables, the largest first, and
--- the tensors that no variable holds. Looking sets up the driver of an accelerator. --svg FILE
--- writes a picture instead.
+--- The bar `memory` is all of a device's memory: what tensors hold, what the allocator keeps for
+-- later ones, what other programs hold, what is free. `reserved` is what the allocator of an
+-- accelerator holds, block by block: what is cached in pieces cannot become one large tensor, so
+-- fragmentation is the share of it that is not in the largest block. Below stand the variables, the
+-- largest first, the tensors that no variable holds, and what is lost because blocks are multiples
+-- of 512 bytes. Looking sets up the driver of an accelerator. --svg FILE writes a picture instead.
 function devices.devices(session, text)
   local values, rest = flags.read("devices", text, {["--svg"] = flags.text}, usage, true)
   if rest:match "%S" then

@@ -40,9 +40,15 @@ end
 local function write_svg(seen, path)
   local lanes = require "lutra.plot.lanes"
   local picture = lanes.read(seen.trace.events)
-  local lines = lines_of(seen.trace:table(100))
-  if #picture.lanes > 0 then lines[#lines + 1] = lanes.totals(picture) end
-  local text = require("lutra.plot.lanes_svg").text(picture, seen.code, lines)
+  local text = seen.trace:table(100)
+  if #picture.lanes > 0 then
+    text = text .. "\n" .. texts.wrap(lanes.totals(picture), 100, 2)
+    if not picture.virtual and #picture.lanes > 1 then
+      text = text .. "\n" .. texts.wrap(lanes.note, 100, 2)
+    end
+  end
+  local lines = lines_of(text)
+  text = require("lutra.plot.lanes_svg").text(picture, seen.code, lines)
   local ok, why = require("lutra.repl.files").write(path, text)
   if ok then io.stdout:write("the picture to ", path, "\n") end
   return ok, why and "transfers: cannot write " .. why

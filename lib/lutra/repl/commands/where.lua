@@ -1,13 +1,23 @@
---- :where, the memory of a tensor.
+--- :where, the memory of a tensor: where it is, and which of its storage the tensor and the others
+-- that share it see.
 
 local core = require "lutra.core"
 local look = require "lutra.repl.look"
+local nearest = require "lutra.nearest"
+local storage = require "lutra.plot.storage"
 local style = require "lutra.repl.style"
 local texts = require "lutra.plot.texts"
 
 local where = {}
 
 local LISTED = 200 -- tensors of a module or a table
+local VIEWS = 6 -- bars of a storage
+local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless an element has one each
+
+local marks = {
+  utf8 = {used = "█", part = "▄", free = "·"}, ascii = {used = "#", part = "+", free = "."},
+}
+local words = {used = "its elements", part = "in part", free = "the rest"}
 
 -- "a, b.weight": the paths that lead to this memory.
 local function names_of(t, holders)
@@ -29,7 +39,8 @@ local function part_of(t)
   local _, bytes = core._memory(t)
   local part = t.nbytes
   if part == bytes then return texts.bytes(part) .. ", all of its storage" end
-  return ("%s, of a storage of %s"):format(texts.bytes(part), texts.bytes(bytes))
+  return ("%s, of a storage of %s%s"):format(texts.bytes(part), texts.bytes(bytes),
+    part > bytes and ": it sees elements more than once" or "")
 end
 
 -- "x" or "a tensor that no variable holds": what t is a view of, where that is known.
@@ -46,9 +57,38 @@ local function list(strides)
   return "{" .. table.concat(strides, ", ") .. "}"
 end
 
+local function view_of(t)
+  return {offset = t:storage_offset(), shape = t.shape, strides = t:stride(), itemsize = t.itemsize}
+end
+
+-- What two tensors that see the same elements have in common.
+local function key_of(t)
+  return ("%d %s %s %s"):format(t:storage_offset(), look.shape(t), list(t:stride()), t.dtype)
+end
+
+-- The views on the storage of t, itself first: a list, see lutra.plot.storage, each with the name
+-- of the tensors that see just that; and how many there are beyond VIEWS.
+local function views_of(t, holders, expression)
+  local own = view_of(t)
+  local views, by_key, left = {own}, {[key_of(t)] = own}, 0
+  for _, holder in ipairs(holders[core._memory(t)] or {}) do
+    local key = key_of(holder.tensor)
+    local view = by_key[key]
+    if not view then
+      view = view_of(holder.tensor)
+      by_key[key] = view
+      if #views < VIEWS then views[#views + 1] = view else left = left + 1 end
+    end
+    view.name = view.name and view.name .. ", " .. holder.path or holder.path
+  end
+  own.name = own.name or expression
+  return views, left
+end
+
 -- Rows of {title, text} about one tensor.
 local function describe(t, holders)
   local rows = {}
+  local _, bytes = core._memory(t)
   local function add(title, text) rows[#rows + 1] = {title, text} end
   add("device", t.device .. (t:is_pinned() and ", pinned memory" or ""))
   add("storage", address(t, t:storage_offset()))
@@ -56,6 +96,8 @@ local function describe(t, holders)
   add("shape", look.shape(t) .. " " .. t.dtype)
   add("strides", list(t:stride()) .. (t:is_contiguous() and ", contiguous" or ", not contiguous"))
   add("bytes", part_of(t))
+  local extent = storage.extent(view_of(t), bytes)
+  if extent then add("extent", extent) end
   local base = base_of(t, holders)
   if base then add("view of", base) end
   local names = names_of(t, holders)
@@ -67,20 +109,57 @@ local function describe(t, holders)
   return rows
 end
 
-local function show_tensor(t, holders)
+local function legend(count, width, text, seen)
+  local items = {}
+  for _, kind in ipairs {"used", "part", "free"} do
+    if seen[kind] then items[#items + 1] = text[kind] .. " " .. words[kind] end
+  end
+  items[#items + 1] = count == width and "a column is an element"
+    or "a column is about " .. texts.plural((count + width // 2) // width, "element")
+  return texts.items(items, style.width() - 1)
+end
+
+-- A bar of the storage for each view on it.
+local function draw(t, holders, expression)
+  local _, bytes = core._memory(t)
+  local count = bytes // t.itemsize
+  if count == 0 then return end
+  local views, left = views_of(t, holders, expression)
+  local label, seen = 6, {}
+  for _, view in ipairs(views) do
+    label = math.max(label, math.min(LABEL, texts.width(view.name)))
+  end
+  local text = texts.is_utf8() and marks.utf8 or marks.ascii
+  local room = style.width() - 1 - label - 5
+  local width = count <= room and count or math.min(BAR, room)
+  for _, view in ipairs(views) do
+    local columns = storage.columns(view, bytes, width)
+    for i, kind in ipairs(columns) do
+      columns[i], seen[kind] = text[kind], true
+    end
+    io.stdout:write("  ", style.paint("name", texts.pad(texts.cut(view.name, label), label)), " [",
+      table.concat(columns), "]\n")
+  end
+  if left > 0 then io.stdout:write(("  and %s of it\n"):format(texts.plural(left, "more view"))) end
+  for _, line in ipairs(legend(count, width, text, seen)) do
+    io.stdout:write(style.paint("faint", line), "\n")
+  end
+end
+
+local function show_tensor(t, holders, expression)
   for _, row in ipairs(describe(t, holders)) do
     io.stdout:write(style.paint("name", texts.pad(row[1], 9)),
       texts.wrap(row[2], style.width() - 1, 9), "\n")
   end
+  draw(t, holders, expression)
 end
 
 local function write_svg(t, holders, name, path)
   local _, bytes = core._memory(t)
-  local lines = {}
+  local lines, views = {}, views_of(t, holders, name)
   for i, row in ipairs(describe(t, holders)) do lines[i] = texts.pad(row[1], 9) .. row[2] end
   local picture = require("lutra.plot.storage_svg").text{
-    title = name, bytes = bytes, itemsize = t.itemsize, offset = t:storage_offset(),
-    shape = t.shape, strides = t:stride(), lines = lines,
+    title = name, bytes = bytes, itemsize = t.itemsize, views = views, lines = lines,
   }
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then error("where: cannot write " .. why, 0) end
@@ -111,29 +190,50 @@ local function show_all(value, name)
   if count == 0 then error(("where: %s holds no tensor"):format(name), 0) end
   local lines = texts.table(columns, rows, style.width() - 1)
   io.stdout:write(style.paint("heading", lines[1]), "\n", table.concat(lines, "\n", 2), "\n")
-  if count > LISTED then io.stdout:write(("... %d tensors\n"):format(count)) end
+  if count > LISTED then
+    io.stdout:write(("... %s\n"):format(texts.plural(count - LISTED, "more tensor")))
+  end
+end
+
+-- What cannot be shown, and what was meant perhaps.
+local function fail(session, expression, value, wanted)
+  local text = expression == "nil" and "nil is no tensor"
+    or ("%s is %s"):format(expression, look.a(value))
+  local near
+  if value == nil and expression:match "^[%a_][%w_]*$" then
+    local names = {}
+    for name in session:variables() do names[#names + 1] = name end
+    near = nearest.find(expression, names)
+  end
+  error(("where: %s; %s"):format(text, near and ("did you mean %s?"):format(near) or wanted), 0)
+end
+
+local function show(session, value, expression)
+  if core.is_tensor(value) then
+    show_tensor(value, look.holders(look.variables(session)), expression)
+  elseif type(value) == "table" then
+    show_all(value, expression)
+  else
+    fail(session, expression, value, "it wants a tensor, a module or a table of tensors")
+  end
 end
 
 --- The address is that of the storage's first byte; `held by` names the variables, and what is in
--- them, that share it. Of a module or a table: a line for each tensor that it holds. --svg FILE
--- draws the storage of a tensor, its elements marked.
+-- them, that share it. The bars are the storage, from its first element to its last, one for each
+-- of those that sees other elements of it. Of a module or a table: a line for each tensor that it
+-- holds. --svg FILE draws the bars of a tensor as a picture.
 function where.where(session, text)
   local expression, options = look.options("where", text, {svg = "value"})
   local values = look.values(session, "where", expression)
-  for i = 1, math.max(values.n, 1) do
-    local value = values[i]
-    if core.is_tensor(value) then
-      local holders = look.holders(look.variables(session))
-      if options.svg then return write_svg(value, holders, expression, options.svg) end
-      show_tensor(value, holders)
-    elseif options.svg then
-      error(("where: %s is %s; --svg draws one tensor"):format(expression, look.a(value)), 0)
-    elseif type(value) == "table" then
-      show_all(value, expression)
-    else
-      error(("where: %s is %s; it wants a tensor, a module or a table of tensors"):format(
-        expression, look.a(value)), 0)
+  if options.svg then
+    if values.n == 1 and core.is_tensor(values[1]) then
+      return write_svg(values[1], look.holders(look.variables(session)), expression, options.svg)
     end
+    fail(session, expression, values[1], "--svg draws one tensor, as in :where x --svg x.svg")
+  end
+  for i = 1, math.max(values.n, 1) do
+    if i > 1 then io.stdout:write "\n" end
+    show(session, values[i], values.n < 2 and expression or "value " .. i)
   end
 end
 
