@@ -68,16 +68,15 @@ assert(#model:devices() == 1 and model:device() == device) -- the same, asked sh
 local scores, labels = model(x):flatten(1, 2), lt.randint{1, 5, {16}, device = device}
 assert(scores.device == device)
 
--- What an error of devices is about, in most cases. Each is tried here.
+-- What an error of devices is about, in most cases. Each is tried here, with what is on the CPU.
+local old_labels, mask, weight, state = labels:cpu(), lt.ones(16, 1), lt.ones(5), lt.zeros(16, 5)
 local suspects = {
   {"a batch still on the CPU", function() return model(x:cpu()) end},
-  {"labels still on the CPU", function() return F.cross_entropy(scores, labels:cpu()) end},
-  {"a mask made inside forward", function() return scores * lt.ones(16, 1) end},
+  {"labels still on the CPU", function() return F.cross_entropy(scores, old_labels) end},
+  {"a mask made inside forward", function() return scores * mask end},
   {"positions in a plain field", function() return Tagger():to(device)(x) end},
-  {"the loss's weights", function()
-    return F.cross_entropy(scores, labels, {weight = lt.ones(5)})
-  end},
-  {"a state kept from before the move", function() return scores + lt.zeros(16, 5) end},
+  {"the loss's weights", function() return F.cross_entropy(scores, labels, {weight = weight}) end},
+  {"a state kept from before the move", function() return scores + state end},
 }
 print "\nthe usual suspects:"
 for i, suspect in ipairs(suspects) do
