@@ -273,6 +273,20 @@ describe("the blocks of an allocator", function()
     assert.truthy(out:find("\n20971520\t41943040\n", 1, true), out)
   end)
 
+  test("name a storage by the tensor, its views and gradients apart", function()
+    local out, err = look({"w = lt.ones{1024, device = 'cuda:0', requires_grad = true}",
+      "a_view = w:detach():view(32, 32)", "w:sum():backward()",
+      "p = lt.zeros(256):pin_memory()", "rest = lt.zeros{512, device = 'cuda:0'}:narrow(1, 2, 8)",
+      "lt.zeros{128, device = 'cuda:0'}", ":devices"})
+    assert.equal("", err)
+    local list = out:match "%d%%\n(.-)cuda:1"
+    assert.truthy(list:find("    w              4.0 KiB\n    w (grad)       4.0 KiB\n"
+      .. "    rest           2.0 KiB\n    other tensors    512 B\n", 1, true), out)
+    assert.is_nil(list:find "a_view")
+    assert.truthy(out:find("\n    p  1.0 KiB  pinned\n", 1, true), out)
+    assert.truthy(out:find("\nother tensors: no variable's", 1, true), out)
+  end)
+
   it("are refused where the words or the file make no sense", function()
     local _, err = look({":devices all", ":devices --svg /nowhere/x.svg"}, {arguments = ""})
     assert.truthy(err:find('devices: what is "all"? usage: :devices [--svg FILE]', 1, true), err)
@@ -344,9 +358,11 @@ describe(":transfers", function()
   end)
 
   it("wants code the first time, and code that can be read", function()
-    local _, err = look({":transfers", ":transfers --svg", ":transfers x ="}, {arguments = ""})
-    assert.truthy(err:find("transfers: no code, and nothing was run before; usage: :transfers",
-      1, true), err)
+    local _, err = look({":transfers", ":transfers --svg", ":transfers x =",
+      ":transfers --svgg x.svg 1 + 1"}, {arguments = ""})
+    assert.truthy(err:find('transfers: nothing was traced yet. Write code behind it, as :transfers '
+      .. 'x:to "cuda"; usage: :transfers', 1, true), err)
+    assert.truthy(err:find("transfers: --svgg is no option; usage: :transfers", 1, true), err)
     assert.truthy(err:find("transfers: --svg wants a value", 1, true), err)
     assert.truthy(err:find("transfers:1: ", 1, true), err)
   end)

@@ -462,7 +462,7 @@ describe(":plot", function()
       {"{1}, {1, 2}", "x has the shape {1} and y {2}"}, {"1, 2, 3", "there are 3 values"},
       {"--bins 0 {1}", '--bins is "0", it wants a whole number from 1 to 200'},
       {"--nosuch {1}", "--nosuch is no option"},
-      {"{1} --bins", "--bins is no option, or its value"},
+      {"{1} --bins", "--bins wants a value behind it"},
     }
     for _, case in ipairs(cases) do
       local out, err = look{":plot " .. case[1]}

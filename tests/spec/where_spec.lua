@@ -139,6 +139,6 @@ describe(":where --svg", function()
     assert.truthy(err:find("where: {} is a table; --svg draws one tensor, as in :where x", 1, true),
       err)
     assert.truthy(err:find("where: 3 is a number; --svg draws one tensor", 1, true), err)
-    assert.truthy(err:find("where: --svg is no option, or its value is missing", 1, true), err)
+    assert.truthy(err:find("where: --svg wants a value behind it", 1, true), err)
   end)
 end)

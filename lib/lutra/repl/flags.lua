@@ -1,7 +1,8 @@
 --- Options in front of the code that a command is given: `:prof --sort bytes step()`.
 --
 -- Only the options that the command knows are taken; everything from the first other word on is the
--- code, as it stands, so that code may begin with a minus or a comment.
+-- code, as it stands, so that code may begin with a minus or a comment. A line that would be no more
+-- than a comment is an option that is misspelt.
 
 local words = require "lutra.repl.words"
 
@@ -35,6 +36,10 @@ function flags.read(name, text, known, usage, optional)
     values[option], at = value, behind
   end
   local code = text:sub(at)
+  local unknown = code:match "^(%-%-%a+)[^\n]*$" -- as code it would be a comment and nothing else
+  if unknown then
+    error(("%s: %s is no option; usage: %s"):format(name, unknown, usage), 0)
+  end
   if not optional and not code:match "%S" then
     error(("%s: no code; usage: %s"):format(name, usage), 0)
   end

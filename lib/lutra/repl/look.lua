@@ -106,7 +106,7 @@ end
 function walk(value, path, depth, state)
   if core.is_tensor(value) then
     state.visit(path, value)
-    if value.is_leaf and value.grad then state.visit(path .. ".grad", value.grad) end
+    if value.is_leaf and value.grad then state.visit(path .. ".grad", value.grad, true) end
     return
   end
   if type(value) ~= "table" or state.seen[value] or depth > state.depth then return end
@@ -120,8 +120,9 @@ function walk(value, path, depth, state)
   end
 end
 
---- Calls visit(path, tensor) for every tensor that hangs on a value: itself, a module's parameters
--- and buffers, what tables hold to a depth (4), each with its grad. Paths begin with `path`.
+--- Calls visit(path, tensor, is_grad) for every tensor that hangs on a value: itself, a module's
+-- parameters and buffers, what tables hold to a depth (4), each with its grad. Paths begin with
+-- `path`.
 function look.tensors(value, path, visit, depth)
   walk(value, path, 0, {visit = visit, seen = {}, depth = depth or 4})
 end
@@ -228,7 +229,8 @@ function look.options(command, text, known)
   end
   local unknown = text:match "^%-%-(%S*)" or text:match "%s%-%-(%a%S*)$"
   if unknown then
-    error(("%s: --%s is no option, or its value is missing"):format(command, unknown), 0)
+    error(("%s: --%s %s"):format(command, unknown,
+      known[unknown] and "wants a value behind it" or "is no option"), 0)
   end
   return text, found
 end

@@ -12,32 +12,46 @@ local occupancy = {}
 -- The first byte of its storage, as the device counts.
 local function address_of(t) return t:data_ptr() - t:storage_offset() * t.itemsize end
 
--- device -> list of {name, bytes}: each storage once, for the first variable that holds it; and its
--- field `paths`: address of a storage -> the path to its tensor.
-local function by_variable(session)
-  local devices, seen = {}, {}
+-- Each storage once: a list of {tensor, name (of a variable, or that with its gradients), path}, for
+-- the first variable that holds it and, before those of its views, the tensor itself.
+local function owners(session)
+  local list, by_memory = {}, {}
   for _, v in ipairs(look.variables(session)) do
-    local counter, paths = look.counter(), {}
-    look.tensors(v.value, v.name, function(path, t)
-      local memory = core._memory(t)
-      if seen[memory] then return end
-      seen[memory] = true
-      counter.add(t)
-      paths[t.device] = paths[t.device] or {}
-      paths[t.device][address_of(t)] = path
+    look.tensors(v.value, v.name, function(path, t, is_grad)
+      local memory, is_view = core._memory(t), core._base(t) ~= nil
+      local owner = by_memory[memory]
+      if owner and (is_view or not owner.is_view) then return end
+      if not owner then
+        owner = {}
+        by_memory[memory], list[#list + 1] = owner, owner
+      end
+      owner.tensor, owner.path, owner.is_view = t, path, is_view
+      owner.name = is_grad and v.name .. " (grad)" or v.name
     end)
-    for _, device in ipairs(counter.devices) do
-      local list = devices[device] or {paths = {}}
-      devices[device] = list
-      for address, path in pairs(paths[device]) do list.paths[address] = path end
-      local of = counter.by_device[device]
-      list[#list + 1] = {name = v.name, bytes = of.bytes, storages = of.storages}
-    end
+  end
+  return list
+end
+
+-- device -> list of {name, bytes, pinned (are all of them?)}, the largest first; and its field
+-- `paths`: address of a storage -> the path to its tensor.
+local function by_variable(session)
+  local devices, items = {}, {}
+  for _, owner in ipairs(owners(session)) do
+    local t = owner.tensor
+    local device, _, bytes = t.device, core._memory(t)
+    local list = devices[device] or {paths = {}}
+    local key = device .. "\0" .. owner.name
+    local item = items[key] or {name = owner.name, bytes = 0, pinned = true}
+    if not items[key] then items[key], list[#list + 1] = item, item end
+    item.bytes = item.bytes + (device == "meta" and 0 or bytes)
+    item.pinned = item.pinned and t:is_pinned()
+    list.paths[address_of(t)] = owner.path
+    devices[device] = list
   end
   for _, list in pairs(devices) do
-    table.sort(list, function(a, b)
-      if a.bytes ~= b.bytes then return a.bytes > b.bytes end
-      return a.name < b.name
+    table.sort(list, function(x, y)
+      if x.bytes ~= y.bytes then return x.bytes > y.bytes end
+      return x.name < y.name
     end)
   end
   return devices
@@ -82,7 +96,7 @@ local function cpu_entry(lives, elsewhere)
 end
 
 --- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
--- {name, bytes, storages}, other, rounding (bytes that are allocated beyond what was asked for),
+-- {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked for),
 -- segments (lutra.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
 -- accelerators, meta.
 -- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
@@ -102,7 +116,9 @@ function occupancy.collect(session)
     end
   end
   table.insert(list, 1, cpu_entry(lives.cpu or {}, elsewhere))
-  if lives.meta then list[#list + 1] = {device = "meta", lives = lives.meta} end
+  if lives.meta then
+    list[#list + 1] = {device = "meta", title = "(shapes and dtypes, no memory)", lives = lives.meta}
+  end
   return list
 end
 

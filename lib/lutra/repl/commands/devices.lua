@@ -95,7 +95,8 @@ local function tenants(entry)
   local rows, rest = {}, {bytes = 0, count = 0}
   for i, item in ipairs(entry.lives) do
     if i <= SHOWN then
-      rows[i] = {name = item.name, bytes = texts.bytes(item.bytes)}
+      rows[i] = {name = item.name, bytes = texts.bytes(item.bytes),
+        note = item.pinned and "pinned" or nil}
     else
       rest.bytes, rest.count = rest.bytes + item.bytes, rest.count + 1
     end
@@ -116,6 +117,7 @@ end
 local tenant_columns = {
   {key = "name", title = "", rank = 2, least = 8},
   {key = "bytes", title = "", rank = 1, least = 9, right = true},
+  {key = "note", title = "", rank = 3, least = 6},
 }
 
 local function draw(entry)
@@ -150,6 +152,8 @@ end
 
 local fragmentation = "fragmentation: the share of what is cached that is not in its largest block"
 
+local other_tensors = "other tensors: no variable's, but a result's (_1), a graph's, a function's"
+
 local function any_blocks(list)
   for _, entry in ipairs(list) do
     if has_blocks(entry) then return true end
@@ -168,6 +172,12 @@ local function legend(list)
   end
   local lines = texts.items(items, width)
   lines[#lines + 1] = last
+  for _, entry in ipairs(list) do
+    if (entry.other or 0) > 0 then
+      lines[#lines + 1] = texts.wrap(other_tensors, width, 2)
+      break
+    end
+  end
   for i, line in ipairs(lines) do lines[i] = style.paint("faint", line) end
   return table.concat(lines, "\n")
 end

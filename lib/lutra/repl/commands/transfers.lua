@@ -89,7 +89,8 @@ function transfers.transfers(session, text)
     if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
     session:results(listen(session, f, code, path), made.quiet)
   elseif not last[session] then
-    error("transfers: no code, and nothing was run before; usage: " .. usage, 0)
+    error("transfers: nothing was traced yet. Write code behind it, as :transfers x:to \"cuda\"; "
+      .. "usage: " .. usage, 0)
   end
   show(last[session])
   if not path then return end
