@@ -44,6 +44,32 @@ describe("the examples of", function()
   end
 end)
 
+-- The anchors of a document: its headings in small letters, with - for blanks.
+local function anchors(text)
+  local found = {}
+  for heading in ("\n" .. text):gmatch "\n#+ ([^\n]*)" do
+    found[heading:lower():gsub("[^%w%- ]", ""):gsub(" ", "-")] = true
+  end
+  return found
+end
+
+describe("the links of", function()
+  for _, path in ipairs(list(root .. "README.md " .. root .. "docs/*.md")) do
+    it(path:match "[^/]*$" .. " lead to files and headings that are there", function()
+      for link in read(path):gmatch "%]%(([^)]*)%)" do
+        local name, anchor = link:match "^([^#]*)#?(.*)$"
+        if not name:find "^https?:" then
+          local target = name == "" and path or (path:match "^.*/" or "") .. name
+          local file = io.open(target)
+          assert(file, link)
+          file:close()
+          assert(anchor == "" or anchors(read(target))[anchor], link)
+        end
+      end
+    end)
+  end
+end)
+
 describe("replaying", function()
   it("tells what differs", function()
     local problem = replay.check "[1]> 1 + 1\n3\n"
