@@ -8,6 +8,7 @@
 --
 -- Without a link the times are those of the host's calls.
 
+local bars = require "lutra.plot.bars"
 local plain = require "lutra.profiler.plain"
 local texts = require "lutra.plot.texts"
 
@@ -16,19 +17,9 @@ local lanes = {}
 -- In the order in which they win a column that they share evenly.
 local kinds = {"work", "to_device", "to_host", "between", "wait", "idle"}
 
-local marks = {
-  utf8 = {work = "█", to_device = "→", to_host = "←", between = "↔", wait = "░", idle = "·"},
-  ascii = {work = "#", to_device = ">", to_host = "<", between = "=", wait = "~", idle = "."},
-}
-
 local words = {
   work = "work", to_device = "to device", to_host = "to host", between = "between devices",
   wait = "the host waits", idle = "idle",
-}
-
-local styles = {
-  work = "name", to_device = "number", to_host = "number", between = "number", wait = "warning",
-  idle = "faint",
 }
 
 local function copy_kind(e)
@@ -195,16 +186,6 @@ local function columns_of(lane, picture, width)
   return shares
 end
 
-local function paint_columns(columns, text, paint)
-  local parts, i = {}, 1
-  while i <= #columns do
-    local first, kind = i, columns[i]
-    while columns[i] == kind do i = i + 1 end
-    parts[#parts + 1] = paint(styles[kind], text[kind]:rep(i - first))
-  end
-  return table.concat(parts)
-end
-
 -- What the marks of a picture mean, in lines of at most `width` columns.
 local function legend_lines(picture, text, width)
   local seen, list = {idle = true}, {}
@@ -236,7 +217,7 @@ lanes.note = "times are those of the host's calls; with a link, as in --emulate 
 
 --- The picture as lines of at most `width` columns. options: width, utf8, paint(style, text).
 function lanes.lines(picture, options)
-  local paint, text = options.paint, options.utf8 and marks.utf8 or marks.ascii
+  local paint, text = options.paint, bars.marks(options.utf8)
   if #picture.lanes == 0 then return {} end
   local label = 0
   for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end
@@ -244,8 +225,8 @@ function lanes.lines(picture, options)
   local stop = plain.seconds((picture.finish - picture.begin) * 1e-6)
   local lines = {(" "):rep(label + 2) .. "0" .. texts.pad(stop, width - 1, true) .. "  busy"}
   for i, lane in ipairs(picture.lanes) do
-    lines[i + 1] = ("%s [%s]%4.0f%%"):format(paint("heading", texts.pad(lane.name, label)),
-      paint_columns(columns_of(lane, picture, width), text, paint), lane.share * 100)
+    lines[i + 1] = ("%s %s%4.0f%%"):format(paint("heading", texts.pad(lane.name, label)),
+      bars.line(columns_of(lane, picture, width), options.utf8, paint), lane.share * 100)
   end
   for _, line in ipairs(legend_lines(picture, text, options.width)) do
     lines[#lines + 1] = paint("faint", line)

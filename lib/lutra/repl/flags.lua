@@ -1,8 +1,8 @@
 --- Options in front of the code that a command is given: `:prof --sort bytes step()`.
 --
 -- Only the options that the command knows are taken; everything from the first other word on is the
--- code, as it stands, so that code may begin with a minus or a comment. A line that would be no more
--- than a comment is an option that is misspelt.
+-- code, as it stands, so that code may begin with a minus or a comment. Where all of it would be a
+-- comment, it is an option that is misspelt.
 
 local words = require "lutra.repl.words"
 

@@ -12,8 +12,8 @@ local occupancy = {}
 -- The first byte of its storage, as the device counts.
 local function address_of(t) return t:data_ptr() - t:storage_offset() * t.itemsize end
 
--- Each storage once: a list of {tensor, name (of a variable, or that with its gradients), path}, for
--- the first variable that holds it and, before those of its views, the tensor itself.
+-- Each storage once, as a list of {tensor, name (of a variable, or its gradients'), path}: for the
+-- first variable that holds it, the tensor itself before views of it.
 local function owners(session)
   local list, by_memory = {}, {}
   for _, v in ipairs(look.variables(session)) do
@@ -117,7 +117,8 @@ function occupancy.collect(session)
   end
   table.insert(list, 1, cpu_entry(lives.cpu or {}, elsewhere))
   if lives.meta then
-    list[#list + 1] = {device = "meta", title = "(shapes and dtypes, no memory)", lives = lives.meta}
+    list[#list + 1] = {device = "meta", title = "(shapes and dtypes, no memory)",
+      lives = lives.meta}
   end
   return list
 end

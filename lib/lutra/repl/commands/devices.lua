@@ -1,5 +1,6 @@
 --- :devices, each device with what lives there and how full it is.
 
+local bars = require "lutra.plot.bars"
 local flags = require "lutra.repl.flags"
 local memory_map = require "lutra.plot.memory_map"
 local occupancy = require "lutra.repl.occupancy"
@@ -10,32 +11,23 @@ local devices = {}
 
 local SHOWN = 8 -- variables of a device
 
--- What bars are made of. The first shows how full a device is, the second the blocks of what its
--- allocator has reserved.
-local marks = {
-  utf8 = {used = "█", cached = "▒", others = "░", free = "·", part = "▄", edge = "│"},
-  ascii = {used = "#", cached = "=", others = ":", free = ".", part = "+", edge = "|"},
-}
 local kinds = {"used", "cached", "others"}
 local LABEL = 9 -- columns in front of a bar
 
-local function marks_now() return texts.is_utf8() and marks.utf8 or marks.ascii end
-
-local function bar_line(label, inside)
-  return ("  %s[%s]"):format(texts.pad(label, LABEL), inside)
+local function bar_line(label, columns)
+  return "  " .. texts.pad(label, LABEL) .. bars.line(columns, texts.is_utf8(), style.paint)
 end
 
 -- A bar of `width` columns for shares of a whole; what is not nothing has at least a column.
 local function bar(shares, whole, width)
-  local text, left, parts = marks_now(), width, {}
+  local columns = {}
   for i, share in ipairs(shares) do
     local n = whole > 0 and math.floor(share / whole * width + 0.5) or 0
     if n == 0 and share > 0 then n = 1 end
-    n = math.min(n, left)
-    left = left - n
-    parts[i] = text[kinds[i]]:rep(n)
+    for _ = 1, math.min(n, width - #columns) do columns[#columns + 1] = kinds[i] end
   end
-  return bar_line("memory", table.concat(parts) .. text.free:rep(left))
+  for i = #columns + 1, width do columns[i] = "free" end
+  return bar_line("memory", columns)
 end
 
 -- Bytes in tensors, cached, and of other programs; nil where a device cannot be full.
@@ -65,11 +57,7 @@ local function has_blocks(entry) return entry.segments ~= nil and #entry.segment
 
 -- The blocks of the allocator, an accelerator's that has any.
 local function block_bar(entry)
-  local text, parts = marks_now(), {}
-  for i, kind in ipairs(memory_map.columns(entry.segments, bar_width())) do
-    parts[i] = text[kind]
-  end
-  return bar_line("reserved", table.concat(parts))
+  return bar_line("reserved", memory_map.columns(entry.segments, bar_width()))
 end
 
 local function cache_text(entry)
@@ -162,7 +150,7 @@ local function any_blocks(list)
 end
 
 local function legend(list)
-  local m, width = marks_now(), style.width() - 1
+  local m, width = bars.marks(texts.is_utf8()), style.width() - 1
   local items = {m.used .. " tensors", m.cached .. " cached for later ones", m.others .. " others",
     m.free .. " free"}
   local last

@@ -33,7 +33,8 @@ local function show(seen)
       lines[#lines + 1] = style.paint("faint", texts.wrap(lanes.note, width, 2))
     end
   end
-  io.stdout:write(table.concat(lines, "\n"), "\n")
+  local text = table.concat(lines, "\n")
+  io.stdout:write(texts.is_utf8() and text or text:gsub("µs", "us"), "\n")
 end
 
 -- Returns true, or nil and the reason.

@@ -1,6 +1,7 @@
 --- :where, the memory of a tensor: where it is, and which of its storage the tensor and the others
 -- that share it see.
 
+local bars = require "lutra.plot.bars"
 local core = require "lutra.core"
 local look = require "lutra.repl.look"
 local nearest = require "lutra.nearest"
@@ -14,9 +15,6 @@ local LISTED = 200 -- tensors of a module or a table
 local VIEWS = 6 -- bars of a storage
 local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless an element has one each
 
-local marks = {
-  utf8 = {used = "█", part = "▄", free = "·"}, ascii = {used = "#", part = "+", free = "."},
-}
 local words = {used = "its elements", part = "in part", free = "the rest"}
 
 -- "a, b.weight": the paths that lead to this memory.
@@ -109,8 +107,8 @@ local function describe(t, holders)
   return rows
 end
 
-local function legend(count, width, text, seen)
-  local items = {}
+local function legend(count, width, seen)
+  local items, text = {}, bars.marks(texts.is_utf8())
   for _, kind in ipairs {"used", "part", "free"} do
     if seen[kind] then items[#items + 1] = text[kind] .. " " .. words[kind] end
   end
@@ -129,19 +127,16 @@ local function draw(t, holders, expression)
   for _, view in ipairs(views) do
     label = math.max(label, math.min(LABEL, texts.width(view.name)))
   end
-  local text = texts.is_utf8() and marks.utf8 or marks.ascii
   local room = style.width() - 1 - label - 5
   local width = count <= room and count or math.min(BAR, room)
   for _, view in ipairs(views) do
     local columns = storage.columns(view, bytes, width)
-    for i, kind in ipairs(columns) do
-      columns[i], seen[kind] = text[kind], true
-    end
-    io.stdout:write("  ", style.paint("name", texts.pad(texts.cut(view.name, label), label)), " [",
-      table.concat(columns), "]\n")
+    for _, kind in ipairs(columns) do seen[kind] = true end
+    io.stdout:write("  ", texts.pad(texts.cut(view.name, label), label), " ",
+      bars.line(columns, texts.is_utf8(), style.paint), "\n")
   end
   if left > 0 then io.stdout:write(("  and %s of it\n"):format(texts.plural(left, "more view"))) end
-  for _, line in ipairs(legend(count, width, text, seen)) do
+  for _, line in ipairs(legend(count, width, seen)) do
     io.stdout:write(style.paint("faint", line), "\n")
   end
 end
