@@ -61,6 +61,22 @@ describe("at the prompt a beginner", function()
     }
   end)
 
+  it("who moves a model behind its optimizer's back is told how the state follows", function()
+    local step = "net(x):sum():backward(); opt:step()"
+    check({
+      {"net, x = nn.Linear(3, 2), lt.ones(3)"},
+      {"opt = optim.Adam(net:parameters()); " .. step},
+      {'net:to "cuda"; x = x:cuda()'},
+      {step, "exp_avg is Adam's state, which stayed where its parameter was",
+        "opt:load_state_dict(opt:state_dict())"},
+      {"opt:load_state_dict(opt:state_dict())"},
+      {step},
+      {"opt = optim.SGD(net:parameters(), {lr = 1, momentum = 0.9}); " .. step},
+      {'net:to "cuda:1"; x = x:cuda(1)'},
+      {step, "momentum_buffer is SGD's state, which stayed"},
+    }, "--emulate cuda:2")
+  end)
+
   it("who has no GPU is told how to practise without one", function()
     for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.memory_allocated()",
       "lt.cuda.synchronize()", "lt.cuda.Stream()"}) do

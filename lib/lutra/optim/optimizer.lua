@@ -9,6 +9,8 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
+local core = require "lutra.core"
+local explain = require "lutra.explain"
 
 local fail, check = args.fail, args.check
 
@@ -43,6 +45,26 @@ local function copy(t)
   return new
 end
 
+-- All optimizers that are still in use.
+local optimizers = setmetatable({}, {__mode = "k"})
+
+-- What an error about tensors on different devices says more, when one is the state of an optimizer
+-- whose parameters were moved.
+explain.add(function(a, b)
+  for optimizer in pairs(optimizers) do
+    for p, state in pairs(optimizer.state) do
+      for key, value in pairs(state) do
+        local memory = lt.is_tensor(value) and value.device ~= p.device and core._memory(value)
+        if memory and (memory == a.memory or memory == b.memory) then
+          return ("\n  %s is %s's state, which stayed where its parameter was. Move the model "
+            .. "first and make the optimizer then; or take the state along: "
+            .. "opt:load_state_dict(opt:state_dict())"):format(key, optimizer.__name)
+        end
+      end
+    end
+  end
+end)
+
 --- Makes a subclass. `options` is a list of {name, default, test, wanted}: the settings
 -- with their defaults, in the order of positional arguments; test(value) says whether a
 -- value will do and `wanted` describes one that does.
@@ -55,6 +77,7 @@ function Optimizer:extend(name, options)
     __tostring = function() return "class optim." .. name end,
     __call = function(_, ...)
       local instance = setmetatable({param_groups = {}, state = {}}, class)
+      optimizers[instance] = true
       instance:init(...)
       return instance
     end,
@@ -195,12 +218,13 @@ end
 -- first with gradients enabled: it computes the loss and calls backward. Returns what
 -- the closure returned.
 function Optimizer:step(closure)
-  local loss
-  if closure ~= nil then
-    check(args.is_callable(closure), "%s: step wants a function, got %s", self.__name,
-      args.show(closure))
-    loss = lt.enable_grad(closure)
+  if closure == nil then
+    lt.no_grad(update_all, self)
+    return
   end
+  check(args.is_callable(closure), "%s: step wants a function, got %s", self.__name,
+    args.show(closure))
+  local loss = lt.enable_grad(closure)
   lt.no_grad(update_all, self)
   return loss
 end
