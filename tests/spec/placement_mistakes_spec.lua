@@ -41,6 +41,8 @@ describe("at the prompt a beginner", function()
       {'lt.device("cuda:0"):to(x)', "(method 'to')", 'what moves stands in front: x:to "cuda"'},
       {'lt.zeros(2, device = "cuda")', "named arguments go in braces"},
       {"x:numpy()", 'no field or method "numpy"', "x:totable()"},
+      {"nn.Linear(3, 2):to(cuda)", "to: got nil, it wants a device, a dtype or a tensor",
+        "cuda is not defined"},
       {'nn.Linear(3, 2):to("gpu")', 'no device "gpu". Devices here: cpu, cuda:0'},
     }, "--emulate cuda:2")
   end)

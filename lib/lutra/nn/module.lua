@@ -360,7 +360,8 @@ function Module:to(...)
   local device, dtype, non_blocking = parse_to(...)
   if lt.is_tensor(device) then device, dtype = device.device, dtype or device.dtype end
   if dtypes[device] then device, dtype = nil, device end
-  args.check(device or dtype, "to: give a device, a dtype or a tensor to follow")
+  args.check(device or dtype, 'to: got %s, it wants a device, a dtype or a tensor, as in '
+    .. 'm:to "cuda"', select("#", ...) == 0 and "no value" or "nil")
   if device then device = lt.device(device) end
   args.check(dtype == nil or dtypes[dtype] == "float",
     "to: a module's dtype must be a floating one, got %s", tostring(dtype))
