@@ -65,6 +65,18 @@ describe(":where", function()
     local out = look({"x = lt.zeros(20)", "v = {} for i = 1, 20 do v[i] = x:narrow(1, i, 1) end",
       ":where x"}, {arguments = ""})
     assert.truthy(out:find("\n  and 15 more views of it\n", 1, true), out)
+    assert.truthy(out:find "v%[20%] and 1%s+more\n", out) -- twenty of the 21 names
+  end)
+
+  it("goes on where names are many and long", function()
+    local path = os.tmpname()
+    local out, err = look({"x = lt.zeros(20)", "v = {} for i = 1, 5000 do v[i] = x end",
+      "v[('n'):rep(500)] = x", ":where x", ":where x --svg " .. path}, {arguments = ""})
+    assert.equal("", err)
+    assert.is_true(widest(out:match "device.*") <= 79, out)
+    local text = read_file(path)
+    os.remove(path)
+    assert.is_true(tonumber(text:match 'width="(%d+)"') < 1100, text)
   end)
 
   it("says that elements are seen more than once", function()

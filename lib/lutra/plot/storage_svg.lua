@@ -21,24 +21,27 @@ local function band(first, last, count, kind, place, parts)
     (last - first + 1) * scale, HEIGHT, kind, words[kind])
 end
 
--- One box an element, with its number where there is room.
+-- One box an element, with its number where there is room for that of each.
 local function cells(columns, place, parts)
   local scale = WIDTH / #columns
+  local numbered = scale > #tostring(#columns) * svg.LETTER + 8
   for i, kind in ipairs(columns) do
     parts[#parts + 1] = svg.kind_box(place.left + (i - 1) * scale + 0.5, place.y, scale - 1, HEIGHT,
-      kind, ("element %d: %s"):format(i, words[kind]), {tostring(i)})
+      kind, ("element %d: %s"):format(i, words[kind]), numbered and {tostring(i)})
   end
 end
 
-local function bar(view, picture, place, parts)
+local function columns_of(view, picture)
   local count = picture.bytes // picture.itemsize
-  if count <= CELLS then
-    return cells(storage.columns(view, picture.bytes, count), place, parts)
-  end
-  local columns, first = storage.columns(view, picture.bytes, COLUMNS), 1
-  for i = 1, COLUMNS do
+  return storage.columns(view, picture.bytes, math.min(count, COLUMNS))
+end
+
+local function bar(view, picture, place, parts)
+  local columns, first = columns_of(view, picture), 1
+  if #columns <= CELLS then return cells(columns, place, parts) end
+  for i = 1, #columns do
     if columns[i + 1] ~= columns[first] then
-      band(first, i, COLUMNS, columns[first], place, parts)
+      band(first, i, #columns, columns[first], place, parts)
       first = i + 1
     end
   end
@@ -46,11 +49,8 @@ end
 
 local function legend(picture, place)
   local list, seen = {}, {}
-  local count = picture.bytes // picture.itemsize
   for _, view in ipairs(picture.views) do
-    for _, kind in ipairs(storage.columns(view, picture.bytes, math.min(count, COLUMNS))) do
-      seen[kind] = true
-    end
+    for _, kind in ipairs(columns_of(view, picture)) do seen[kind] = true end
   end
   for _, kind in ipairs {"used", "part", "free"} do
     if seen[kind] then list[#list + 1] = {kind, words[kind]} end

@@ -13,18 +13,26 @@ local where = {}
 
 local LISTED = 200 -- tensors of a module or a table
 local VIEWS = 6 -- bars of a storage
+local NAMES, NAME = 20, 60 -- names of a storage, and columns of each
 local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless an element has one each
 
 local words = {used = "its elements", part = "in part", free = "the rest"}
 
--- "a, b.weight": the paths that lead to this memory.
+-- "a, b.weight", the paths that lead to this memory, or nil.
 local function names_of(t, holders)
-  local names, seen = {}, {}
+  local names, seen, left = {}, {}, 0
   for _, holder in ipairs(holders[core._memory(t)] or {}) do
-    if not seen[holder.path] then names[#names + 1] = holder.path end
+    if not seen[holder.path] then
+      if #names < NAMES then
+        names[#names + 1] = texts.cut(holder.path, NAME)
+      else
+        left = left + 1
+      end
+    end
     seen[holder.path] = true
   end
-  return names
+  if #names == 0 then return nil end
+  return table.concat(names, ", ") .. (left > 0 and (" and %s more"):format(texts.count(left)) or "")
 end
 
 local function address(t, offset)
@@ -77,7 +85,11 @@ local function views_of(t, holders, expression)
       by_key[key] = view
       if #views < VIEWS then views[#views + 1] = view else left = left + 1 end
     end
-    view.name = view.name and view.name .. ", " .. holder.path or holder.path
+    if not view.name then
+      view.name = holder.path
+    elseif #view.name <= NAME then
+      view.name = view.name .. ", " .. holder.path
+    end
   end
   own.name = own.name or expression
   return views, left
@@ -99,7 +111,7 @@ local function describe(t, holders)
   local base = base_of(t, holders)
   if base then add("view of", base) end
   local names = names_of(t, holders)
-  if #names > 0 then add("held by", table.concat(names, ", ")) end
+  if names then add("held by", names) end
   if t.requires_grad then
     add("grad", t.grad_fn and "result of " .. t.grad_fn
       or t.grad and "leaf, its grad is on " .. t.grad.device or "leaf, without a grad yet")
@@ -116,6 +128,8 @@ local function legend(count, width, seen)
     or "a column is about " .. texts.plural((count + width // 2) // width, "element")
   return texts.items(items, style.width() - 1)
 end
+
+local function more_views(left) return ("and %s of it"):format(texts.plural(left, "more view")) end
 
 -- A bar of the storage for each view on it.
 local function draw(t, holders, expression)
@@ -135,7 +149,7 @@ local function draw(t, holders, expression)
     io.stdout:write("  ", texts.pad(texts.cut(view.name, label), label), " ",
       bars.line(columns, texts.is_utf8(), style.paint), "\n")
   end
-  if left > 0 then io.stdout:write(("  and %s of it\n"):format(texts.plural(left, "more view"))) end
+  if left > 0 then io.stdout:write("  ", more_views(left), "\n") end
   for _, line in ipairs(legend(count, width, seen)) do
     io.stdout:write(style.paint("faint", line), "\n")
   end
@@ -151,8 +165,13 @@ end
 
 local function write_svg(t, holders, name, path)
   local _, bytes = core._memory(t)
-  local lines, views = {}, views_of(t, holders, name)
-  for i, row in ipairs(describe(t, holders)) do lines[i] = texts.pad(row[1], 9) .. row[2] end
+  local lines, views, left = {}, views_of(t, holders, name)
+  for _, row in ipairs(describe(t, holders)) do
+    for line in (texts.pad(row[1], 9) .. texts.wrap(row[2], 90, 9)):gmatch "[^\n]+" do
+      lines[#lines + 1] = line
+    end
+  end
+  if left > 0 then table.insert(lines, 1, more_views(left)) end
   local picture = require("lutra.plot.storage_svg").text{
     title = name, bytes = bytes, itemsize = t.itemsize, views = views, lines = lines,
   }
