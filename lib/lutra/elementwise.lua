@@ -21,7 +21,13 @@ local compose = require "lutra.elementwise.compose"
 local fused = require "lutra.elementwise.fused"
 
 local Expression = {__name = "function of lt.elementwise"}
-Expression.__index = Expression
+
+-- The text is made when it is asked for: that of a derivative may be long.
+function Expression:__index(key)
+  if key ~= "expression" then return Expression[key] end
+  self.expression = parse.write(self._root)
+  return self.expression
+end
 
 -- A function of `names`; of them only those in the expression count.
 local function make(arena, root, names)
@@ -31,7 +37,6 @@ local function make(arena, root, names)
   for _, node in ipairs(self._order) do
     if node.f == "name" then self._used[node.name] = true end
   end
-  self.expression = parse.write(root)
   return self
 end
 
@@ -173,8 +178,9 @@ end
 
 local signature = args.signature("elementwise", "expression:string, names:table?")
 
---- A function from an expression: + - * / ^, comparisons, and, or, not, where(c, a, b), c ? a : b,
--- max, min, pow, and functions of one argument: exp log sqrt sin cos tanh sigmoid erf abs ...
+--- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them, which
+-- give true or false; where(c, a, b) or c ? a : b; max min pow atan2; and functions of one argument:
+-- exp log sqrt sin cos tanh sigmoid erf abs ... pi, inf and nan are numbers.
 -- `names` gives the order of its arguments; without it, they come as in the text.
 return function(...)
   local expression, names = signature(...)

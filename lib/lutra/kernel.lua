@@ -121,8 +121,8 @@ local function explain_type(errors, self)
   local declared = ("void %s(%s)"):format(self.name, parameters.text(self.parameters))
   return {
     '  the compiler knows no kernel "' .. declared .. '"',
-    '  Is it in a namespace (its name is then "space::' .. self.name .. '"), behind an #if, or is a '
-      .. "word of it a macro?",
+    ('  Is it in a namespace (then its name is "space::%s"), behind an #if, or a macro?'):format(
+      self.name),
     "  The compiler says: " .. e.message,
   }
 end

@@ -2,7 +2,9 @@
 -- whose values and gradients in float64 are wanted, on every device and by either way.
 
 local devices = require "device_support"
+local fused = require "lutra.elementwise.fused"
 local lt = require "lutra"
+local program = require "program_support"
 local fails = devices.fails
 
 -- expression, the same in ops, and where the arguments may come from: (-2, 2), or above 0.
@@ -57,8 +59,8 @@ local function close(want, got, dtype, label)
   end
 end
 
--- The values of f and of its formula, with the gradients of the first and the second order.
-local function everything(f, x, y)
+-- The values of f, or of its formula, with the gradients of the first order, and of the second.
+local function everything(f, x, y, second_order)
   x, y = x:detach():requires_grad_(), y and y:detach():requires_grad_() or nil
   local inputs = {x, y}
   local value = y and f(x, y) or f(x)
@@ -74,32 +76,110 @@ local function everything(f, x, y)
       total = total and total + sum or sum
     end
   end
-  local second = total and lt.autograd.grad(total, inputs, {allow_unused = true}) or {}
-  for i = 1, #inputs do list[#list + 1] = second[i] or lt.zeros_like(inputs[i]) end
+  local second = total and second_order
+    and lt.autograd.grad(total, inputs, {allow_unused = true}) or {}
+  for i = 1, second_order and #inputs or 0 do
+    list[#list + 1] = second[i] or lt.zeros_like(inputs[i])
+  end
   return list
 end
 
--- `few`: with every fifth case only.
-local function compare(device, dtype, shape_x, shape_y, orders, few)
-  for number = 1, #CASES, few and 5 or 1 do
-    local case = CASES[number]
-    local f = lt.elementwise(case[1])
-    local x = samples(case, shape_x, dtype, device, number)
-    local y = #f.names == 2 and samples(case, shape_y, dtype, device, number + 100)
-    local want = everything(case[2], x:cpu():double(), y and y:cpu():double())
-    local got = everything(f, x, y)
-    for i = 1, math.min(#want, orders) do
-      close(want[i], got[i], dtype, ("%s, value %d"):format(case[1], i))
-    end
-  end
+local function compare_case(case, device, dtype, shape_x, shape_y, second_order)
+  local f = lt.elementwise(case[1])
+  local x = samples(case, shape_x, dtype, device, 1)
+  local y = #f.names == 2 and samples(case, shape_y, dtype, device, 2)
+  local want = everything(case[2], x:cpu():double(), y and y:cpu():double(), second_order)
+  local got = everything(f, x, y, second_order)
+  for i = 1, #want do close(want[i], got[i], dtype, ("%s, value %d"):format(case[1], i)) end
+end
+
+local function compare(...)
+  for _, case in ipairs(CASES) do compare_case(case, ...) end
+end
+
+-- Every function beside its op, at corners and kinks: values and slopes are those of the ops, whose
+-- own are held against PyTorch's (op_values_spec.lua, gradients_spec.lua).
+local CORNERS = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, 2, -2, 3, math.huge, -math.huge,
+  0 / 0, 1e30, -1e30, 1e-30, 100, -100}
+local FUNCTIONS = {
+  {"x + y", lt.add}, {"x - y", lt.sub}, {"x * y", lt.mul}, {"x / y", lt.div},
+  {"x // y", lt.floor_divide}, {"x % y", lt.remainder}, {"x ^ y", lt.pow},
+  {"-x", function(x) return -x end}, {"max(x, y)", lt.maximum}, {"min(x, y)", lt.minimum},
+  {"atan2(x, y)", lt.atan2}, {"x ^ 2", function(x) return x ^ 2 end},
+  {"x ^ 3", function(x) return x ^ 3 end},
+  {"x ^ -1", function(x) return x ^ -1 end}, {"x ^ 0", function(x) return x ^ 0 end},
+  {"x ^ 0.5", function(x) return x ^ 0.5 end}, {"2 ^ x", function(x) return 2 ^ x end},
+  {"0 ^ x", function(x) return 0 ^ x end}, {"x // 2", function(x) return x // 2 end},
+  {"7 % x", function(x) return 7 % x end}, {"x == y ? x : 2 * y", function(x, y)
+    return lt.where(x:eq(y), x, 2 * y)
+  end},
+  {"x ~= y and not (x <= y) ? x : 2 * y", function(x, y)
+    return lt.where(lt.logical_and(x:ne(y), lt.logical_not(x:le(y))), x, 2 * y)
+  end},
+  {"x or y ? x : 2 * y", function(x, y) return lt.where(lt.logical_or(x, y), x, 2 * y) end},
+  {"isnan(x) ? x : 2 * y", function(x, y) return lt.where(x:isnan(), x, 2 * y) end},
+}
+for _, name in ipairs {"abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2",
+  "expm1", "floor", "log", "log10", "log1p", "log2", "relu", "round", "rsqrt", "sigmoid", "sign",
+  "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"} do
+  FUNCTIONS[#FUNCTIONS + 1] = {name .. "(x)", function(x) return lt[name](x) end}
+end
+
+-- All of them in one: the k-th is chosen. Each kernel takes a tenth of a second to compile.
+local function all_functions()
+  local list = {}
+  for i, row in ipairs(FUNCTIONS) do list[i] = ("(k == %d ? g * (%s) : 0)"):format(i, row[1]) end
+  return lt.elementwise(table.concat(list, " + "), {"k", "x", "y", "g"})
+end
+
+-- All pairs of corners.
+local function pairs_of_corners(device, dtype)
+  local n = #CORNERS
+  local all = lt.tensor(CORNERS, {dtype = dtype, device = device})
+  return all:reshape(n, 1):expand(n, n):reshape(-1), all:reshape(1, n):expand(n, n):reshape(-1)
+end
+
+-- Close, with infinities, and NaN where the other has NaN; and with the signs of zeros.
+local function alike(want, got, label, any_zero)
+  got = got:cpu():double()
+  local near = lt.isclose(want, got, 2e-6, 0, true)
+  if not any_zero then near:logical_and_(lt.isclose(1 / want, 1 / got, 2e-6, 0, true)) end
+  if near:all():item() then return end
+  local x, y = pairs_of_corners("cpu", "float64")
+  local at = near:logical_not():nonzero()[1]:item()
+  error(("%s of x = %g, y = %g is %g, wanted %g"):format(label, x[at]:item(), y[at]:item(),
+    got[at]:item(), want[at]:item()), 0)
+end
+
+-- The value of f and its gradients, with 0 for one that is not there.
+local function with_slopes(f, x, y)
+  x, y = x:detach():requires_grad_(), y:detach():requires_grad_()
+  local value = f(x, y)
+  local slopes = value.requires_grad
+    and lt.autograd.grad(value:sum(), {x, y}, {allow_unused = true}) or {}
+  return {value:detach(), slopes[1] or lt.zeros_like(x), slopes[2] or lt.zeros_like(y)}
 end
 
 describe("an elementwise function", function()
   it("has the values and gradients of its formula, from ops", function()
-    compare("cpu", "float64", {3, 4}, {3, 4}, 9)
-    compare("cpu", "float64", {3, 1}, {4}, 9)
-    compare("cpu", "float32", {3, 4}, {4}, 3)
-    compare("cpu", "float16", {5}, {5}, 1)
+    compare("cpu", "float64", {3, 4}, {3, 4}, true)
+    compare("cpu", "float64", {3, 1}, {4}, true)
+    compare("cpu", "float32", {3, 4}, {4})
+  end)
+
+  it("has values and derived slopes as the ops have, at corners and kinks", function()
+    local x, y = pairs_of_corners("cpu", "float64")
+    for _, row in ipairs(FUNCTIONS) do
+      local f = lt.elementwise(row[1], row[1]:find "y" and {"x", "y"} or {"x"})
+      local function both(g) return g.names[2] and g(x, y) or g(x) end
+      local want = with_slopes(row[2], x, y)
+      alike(want[1], both(f), row[1])
+      for i, name in ipairs(f.names) do
+        local slope = both(f:derivative(name))
+        slope = lt.is_tensor(slope) and slope or lt.full_like(x, slope)
+        alike(want[i + 1], slope, ("%s by %s"):format(row[1], name))
+      end
+    end
   end)
 
   it("takes its arguments in the order of the text, or as it is told", function()
@@ -124,6 +204,51 @@ describe("an elementwise function", function()
     assert.equal(1, lt.elementwise "(x > 1) * (x < 3)"(2))
     assert.equal(true, lt.elementwise "x > 1 and not (x > 3)"(2))
     assert.is_true(math.abs(lt.elementwise "tanh(x) + sigmoid(x)"(0) - 0.5) < 1e-15)
+    assert.equal(2.5, lt.elementwise "max(x, min(y, 2.5))"(1, 3))
+    assert.equal(1, lt.elementwise "(x < y) + (x < y < 1)"(2, 3))
+    assert.is_true(lt.elementwise "isnan(max(x, nan)) and isnan(min(nan, x))"(1))
+    assert.is_true(lt.elementwise "x < inf and -inf < x and x == 0x10"(16))
+    fails({"7 // 0", "integers cannot be divided"}, lt.elementwise "x // y", 7, 0)
+    fails({"7 % 0", "integers cannot be divided"}, lt.elementwise "x % y", 7, 0)
+  end)
+
+  it("divides integers as Lua does", function()
+    local x = lt.arange(-7, 7)
+    for _, y in ipairs {-3, -2, 2, 3} do
+      local quotient, rest = lt.elementwise "x // y"(x, y), lt.elementwise "x % y"(x, y)
+      assert.equal("int64", quotient.dtype)
+      for i = 1, 15 do
+        assert.equal((i - 8) // y, quotient[i]:item())
+        assert.equal((i - 8) % y, rest[i]:item())
+      end
+    end
+  end)
+
+  it("means what it means in Lua", function()
+    local random, values = 7, {x = -2.5, y = 1.25}
+    local function pick(n)
+      random = random * 1103515245 + 12345 & 0x7fffffff
+      return (random >> 12) % n + 1
+    end
+    local symbols = {"+", "-", "*", "/", "//", "%", "^"}
+    local function make(depth)
+      local kind = pick(depth > 4 and 2 or 6)
+      if kind == 1 then return ({"x", "y", "3.0", "0.5"})[pick(4)] end
+      if kind == 2 then return ({"x", "2.0", "y", "5.0"})[pick(4)] end
+      if kind == 3 then return "-" .. make(depth + 1):gsub("^%-", " -") end
+      if kind == 4 then return "(" .. make(depth + 1) .. ")" end
+      return make(depth + 1) .. " " .. symbols[pick(#symbols)] .. " "
+        .. make(depth + 1):gsub("^%-", " -")
+    end
+    for _ = 1, 300 do
+      local text = make(1)
+      local want = load("local x, y = -2.5, 1.25; return " .. text)()
+      local f, arguments = lt.elementwise(text), {}
+      for i, name in ipairs(f.names) do arguments[i] = values[name] end
+      local got = f(table.unpack(arguments))
+      assert.is_true(got == want or got ~= got and want ~= want,
+        ("%s is %s, in Lua %s"):format(text, got, want))
+    end
   end)
 
   it("binds as Lua does", function()
@@ -187,7 +312,14 @@ describe("an elementwise function", function()
       ["x y"] = {'"y"', "character 3"}, ["(x"] = {'")" is missing'}, ["x $ y"] = {'"$"'},
       [""] = {"operand"}, ["x ? 1"] = {'":" is missing'}, ["\xc3\xbc"] = {"\xc3\xbc"},
       [("("):rep(1000)] = {"200 levels"}, ["x)"] = {'unexpected ")"'}, ["add(x, y)"] = {'"add"'},
-      ["1.2.3"] = {"unexpected"}, ["\xff"] = {"unexpected"}, [("x + "):rep(50)] = {"..."},
+      ["sine(x)"] = {'"sine"', 'did you mean "sin"?'}, ["exp + x"] = {'"exp" is a function'},
+      ["x > 0 and 1 or 2"] = {"character 7", "where(x > 0, 1, 2)"}, ["not 2 * x"] = {"tests"},
+      ["x -- y"] = {"comment", "character 3"}, ["x == true"] = {'"true" is no name; 1 is wanted'},
+      ["x + \xce\xb1"] = {"character 5: unexpected \"\xce\xb1\"\n  x + \xce\xb1\n      ^"},
+      ["x +\n  y * * 2"] = {"character 11", "\n    y * * 2\n        ^"},
+      ["x \0"] = {'unexpected "\\x00"'},
+      [("x + "):rep(30) .. "* y"] = {"\n  ... x + x +", "+ * y\n" .. (" "):rep(74) .. "^"},
+      ["1.2.3"] = {"unexpected"}, ["\xff"] = {'"\\xff"'},
     } do
       table.insert(wanted, "elementwise: ")
       fails(wanted, lt.elementwise, text)
@@ -215,24 +347,43 @@ local device = "cuda:0"
 describe("on a CUDA device an elementwise function", function()
   local function is_fused(t) return tostring(t):find("ElementwiseBackward", 1, true) ~= nil end
 
+  local CASE = {"x * exp(y) + sin(x * y) / (1 + x ^ 2)", function(x, y)
+    return x * y:exp() + (x * y):sin() / (1 + x ^ 2)
+  end}
+
   it("is one kernel, with the values and gradients of its formula", function()
-    compare(device, "float64", {3, 4}, {3, 4}, 9)
-    compare(device, "float32", {37}, {37}, 1)
-    compare(device, "float16", {9}, {9}, 3, true)
-    compare(device, "bfloat16", {9}, {9}, 1, true)
-    for _, case in ipairs(CASES) do
-      local f = lt.elementwise(case[1])
-      local x = samples(case, {5}, "float32", device, 1):requires_grad_()
-      assert.is_true(is_fused(#f.names == 2 and f(x, x) or f(x)), case[1])
+    compare_case(CASE, device, "float64", {3, 4}, {3, 4}, true)
+    compare_case(CASE, device, "float32", {37}, {37})
+    compare_case(CASE, device, "float16", {9}, {9})
+    compare_case(CASE, device, "bfloat16", {9}, {9})
+    local x = lt.ones({2}, {device = device, requires_grad = true})
+    assert.is_true(is_fused(lt.elementwise(CASE[1])(x, x)))
+    for _, case in ipairs(CASES) do assert.is_string(lt.elementwise(case[1]):source(), case[1]) end
+  end)
+
+  it("has every function's values and slopes, at corners and kinks", function()
+    local n, f = #CORNERS * #CORNERS, all_functions()
+    local k = lt.arange(#FUNCTIONS, {dtype = "float64", device = device}):reshape(-1, 1)
+    local x, y = pairs_of_corners(device, "float64")
+    local many = k * lt.ones({1, n}, {dtype = "float64", device = device})
+    local ones = lt.ones_like(many)
+    local got = with_slopes(function(a, b) return f(many, a, b, ones) end,
+      x:expand(#FUNCTIONS, n):clone(), y:expand(#FUNCTIONS, n):clone())
+    x, y = pairs_of_corners("cpu", "float64")
+    for i, row in ipairs(FUNCTIONS) do
+      local want = with_slopes(row[2], x, y)
+      for place, what in ipairs {"", " by x", " by y"} do
+        alike(want[place], got[place][i], row[1] .. what, "any zero")
+      end
     end
   end)
 
   it("broadcasts, and sums gradients over what was repeated", function()
-    compare(device, "float64", {3, 1}, {4}, 9, true)
-    compare(device, "float64", {2, 3, 4}, {3, 1}, 3, true)
-    compare(device, "float64", {}, {2, 2}, 3, true)
-    compare(device, "float64", {1, 1}, {}, 3, true)
-    compare(device, "float64", {0, 3}, {3}, 3, true)
+    compare_case(CASE, device, "float64", {3, 1}, {4})
+    compare_case(CASE, device, "float64", {2, 3, 4}, {3, 1})
+    compare_case(CASE, device, "float64", {}, {2, 2})
+    compare_case(CASE, device, "float64", {1, 1}, {})
+    compare_case(CASE, device, "float64", {0, 3}, {3})
   end)
 
   it("takes any layout", function()
@@ -309,22 +460,25 @@ describe("on a CUDA device an elementwise function", function()
     assert.equal("18.0\t11.0\n", result.out)
   end)
 
-  it("is made of kernels that nvcc takes", function()
-    if not os.execute "nvcc --version >/dev/null 2>&1" then
-      pending "needs nvcc"
-      return
-    end
-    local program = require "program_support"
-    local text = {}
-    for i, case in ipairs(CASES) do
-      for _, dtype in ipairs {"float32", "float16", "bfloat16", "float64"} do
-        text[#text + 1] = (lt.elementwise(case[1]):source(dtype):gsub("void elementwise",
-          ("void k%d_%s"):format(i, dtype)))
+  it("is made of kernels that NVRTC takes", function()
+    local compiler = program.program:gsub("[^/]*$", "tests/test_nvrtc")
+    if not io.open(compiler) then return pending "make test builds tests/test_nvrtc" end
+    local all = all_functions()
+    for _, dtype in ipairs {"float32", "float16", "bfloat16", "float64"} do
+      local text = {}
+      local function add(f, rank)
+        text[#text + 1] = "namespace n" .. #text .. " {\n"
+          .. fused.source(f, dtype, rank):gsub("#include.-\n", "") .. "}"
       end
+      add(lt.elementwise "x > y", 0)
+      add(all, 2)
+      if dtype ~= "bfloat16" then add(all:derivative "x", 0) end
+      local path = program.file("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+        .. table.concat(text, "\n") .. "\n__global__ void last() {}\n", ".cu")
+      local result = program.shell(program.quote(compiler) .. " " .. path .. " last")
+      os.remove(path)
+      if result.status == 77 then return pending "needs libnvrtc" end
+      assert.equal(0, result.status, result.out .. result.err)
     end
-    local path = program.file(table.concat(text, "\n"), ".cu")
-    local result = program.shell(("nvcc -std=c++17 -arch=sm_80 --ptx -o /dev/null %s"):format(path))
-    os.remove(path)
-    assert.equal(0, result.status, result.err)
   end)
 end)

@@ -8,6 +8,7 @@
 -- not so simple (integers, two float dtypes, true + true), it does not fit, and ops compute it.
 
 local core = require "lutra.core"
+local parse = require "lutra.elementwise.parse"
 local rows = require "lutra.elementwise.functions"
 
 local fused = {}
@@ -21,7 +22,7 @@ local TYPES = {
   bfloat16 = {memory = "__nv_bfloat16", compute = "float", load = "__bfloat162float(%s)",
     store = "__float2bfloat16(%s)", suffix = "f", include = "#include <cuda_bf16.h>\n"},
 }
-local THREADS, MOST_PARAMETERS = 256, 100
+local THREADS, MOST_PARAMETERS, MOST_OF_TEXT = 256, 100, 200
 
 local unavailable = false -- no compiler is on this machine
 
@@ -196,14 +197,27 @@ local function value_of(node, list, plan, rank)
   end))
 end
 
+-- The functions that the code calls.
+local function add_helpers(self, types, lines)
+  local seen = {}
+  for _, node in ipairs(self._order) do
+    local helper = rows[node.f] and rows[node.f].helper
+    if helper and not seen[helper] then
+      seen[helper] = true
+      lines[#lines + 1] = helper:gsub("%$T", types.compute):gsub("%$f", types.suffix)
+    end
+  end
+end
+
 local function write(self, plan, rank)
   local types, list = TYPES[plan.dtype], parameters_of(self, plan)
-  local lines = {
-    (types.include or "") .. "// " .. self.expression:gsub("%c", " "),
+  local lines = {(types.include or "") .. "// " .. parse.write(self._root, MOST_OF_TEXT)}
+  add_helpers(self, types, lines)
+  table.move({
     "__global__ void elementwise(" .. declare(plan, list, rank) .. ") {",
     "  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
     "  if (i >= n) return;",
-  }
+  }, 1, 3, #lines + 1, lines)
   table.move(find_elements(list, rank), 1, rank + 1, #lines + 1, lines)
   for _, node in ipairs(self._order) do
     lines[#lines + 1] = ("  const %s v%d = %s;%s"):format(
@@ -216,13 +230,14 @@ local function write(self, plan, rank)
   return table.concat(lines, "\n")
 end
 
---- The kernel for tensors of `dtype` that lie flat, and no numbers.
-function fused.source(self, dtype)
+--- The kernel for tensors of `dtype` and no numbers, that lie flat, or have `rank` dimensions.
+function fused.source(self, dtype, rank)
   local kinds = {}
   for _, name in ipairs(self.names) do kinds[name] = "real" end
   local result, node_kinds = result_kind(self, kinds)
   if not result then return nil end
-  return write(self, {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds}, 0)
+  return write(self, {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds},
+    rank or 0)
 end
 
 -- Layouts ---------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ end
 
 --- A number; 2 and 2.0 are different ones, as they are in Lua.
 function Arena:number(value)
+  if value ~= value then value = 0 / 0 end
   local key = math.type(value) == "integer" and ("i%d"):format(value) or ("f%a"):format(value)
   return intern(self, key, {f = "number", value = value})
 end

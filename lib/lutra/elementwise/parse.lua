@@ -2,17 +2,21 @@
 --
 -- Idea: a Pratt parser over the rows of functions.lua. Lua's operators, with C's spellings of the
 -- same (!=, &&, ||, !, c ? a : b) and ** for ^. ^ binds most, and to the right; then unary - and
--- not; * /; + -; comparisons; and; or; ? :.
+-- not; * / // %; + -; comparisons; and; or; ? :.
 
 local args = require "lutra.args"
+local excerpt = require "lutra.excerpt"
+local nearest = require "lutra.nearest"
 local rows = require "lutra.elementwise.functions"
 
 local parse = {}
 
 local SPELLED = {["!="] = "~=", ["&&"] = "and", ["||"] = "or", ["**"] = "^", ["!"] = "not"}
-local SYMBOLS = {"**", "<=", ">=", "==", "~=", "!=", "&&", "||", "<", ">", "+", "-", "*", "/", "^",
-  "(", ")", ",", "?", ":", "!"}
-local CONSTANTS = {pi = math.pi}
+local SYMBOLS = {"**", "//", "<=", ">=", "==", "~=", "!=", "&&", "||", "<", ">", "+", "-", "*", "/",
+  "%", "^", "(", ")", ",", "?", ":", "!"}
+local CONSTANTS = {pi = math.pi, inf = math.huge, nan = 0 / 0}
+local WORDS = {["and"] = true, ["or"] = true, ["not"] = true} -- that are operators
+local NO_NAMES = {["true"] = "1", ["false"] = "0", ["nil"] = "a number"} -- and what is wanted
 local DEEPEST = 200
 local UNARY_LEVEL, CHOICE_LEVEL = 6, 0
 
@@ -22,17 +26,28 @@ for name, row in pairs(rows) do
   if row.symbol and row.n == 2 then binary[row.symbol] = {name = name, level = row.level} end
 end
 
--- Raises a message with the place in the text.
+-- Raises a message with the place in the text, and a picture of it.
 local function stop(state, at, message, ...)
+  local whole = state.text
   local text = select("#", ...) > 0 and message:format(...) or message
-  local whole = #state.text <= 100 and state.text or state.text:sub(1, 97) .. "..."
-  args.fail("%s", ('elementwise: %s at character %d of "%s"'):format(text, at, whole))
+  local before = whole:sub(1, at - 1)
+  local column = #before:match "[^\n]*$" -- in its line
+  args.fail("%s", ("elementwise: at character %d: %s\n%s"):format(
+    (utf8.len(before) or at - 1) + 1, text,
+    excerpt(whole:match("^[^\n]*", at - column), column + 1, "  ")))
 end
 
 local function read_number(text, at)
-  local word = text:match("^%d+%.?%d*[eE][+-]?%d+", at) or text:match("^%.%d+[eE][+-]?%d+", at)
+  local word = text:match("^0[xX]%x+", at)
+    or text:match("^%d+%.?%d*[eE][+-]?%d+", at) or text:match("^%.%d+[eE][+-]?%d+", at)
     or text:match("^%d+%.?%d*", at) or text:match("^%.%d+", at)
   return word, word and tonumber(word)
+end
+
+-- What stands at a place where nothing known does.
+local function unknown(text, at)
+  local character = text:match("^[%z\1-\127\194-\244][\128-\191]*", at)
+  return character and not character:find "%c" and character or ("\\x%02x"):format(text:byte(at))
 end
 
 -- The tokens: a list of {kind, text or value, at}; the last one's kind is "end".
@@ -48,9 +63,11 @@ local function scan(state)
     else
       word = text:match("^[%a_][%w_]*", at)
       if word then
-        local is_word = word == "and" or word == "or" or word == "not"
-        token = {kind = is_word and "symbol" or "name", text = word, at = at}
+        token = {kind = WORDS[word] and "symbol" or "name", text = word, at = at}
       end
+    end
+    if text:find("^%-%-", at) then
+      stop(state, at, '"--" begins a comment in Lua, "- -" is two signs')
     end
     for _, symbol in ipairs(token and {} or SYMBOLS) do
       if text:sub(at, at + #symbol - 1) == symbol then
@@ -59,7 +76,7 @@ local function scan(state)
       end
     end
     if not token then
-      stop(state, at, 'unexpected "%s"', text:match("^[%z\1-\127\194-\244][\128-\191]*", at) or "?")
+      stop(state, at, 'unexpected "%s"', unknown(text, at))
     end
     tokens[#tokens + 1] = token
     at = at + #word
@@ -87,16 +104,26 @@ end
 
 local expression
 
+-- The functions that are called by their names.
+local function is_function(name)
+  local row = rows[name]
+  return row and (not row.symbol or name == "pow")
+end
+
+local function no_function(state, token)
+  local names = {}
+  for name in pairs(rows) do
+    if is_function(name) then names[#names + 1] = name end
+  end
+  table.sort(names)
+  local near = nearest.find(token.text, names)
+  stop(state, token.at, 'no function "%s"; %s', token.text,
+    near and ('did you mean "%s"?'):format(near) or "there are " .. table.concat(names, " "))
+end
+
 local function read_call(state, token)
   local row = rows[token.text]
-  if not row or row.symbol and token.text ~= "pow" then
-    local names = {}
-    for name, r in pairs(rows) do
-      if not r.symbol or name == "pow" then names[#names + 1] = name end
-    end
-    table.sort(names)
-    stop(state, token.at, 'no function "%s"; there are %s,', token.text, table.concat(names, " "))
-  end
+  if not is_function(token.text) then no_function(state, token) end
   take(state, "(")
   local list = {}
   if not at_symbol(state, ")") then
@@ -105,7 +132,7 @@ local function read_call(state, token)
   end
   take(state, ")")
   if #list ~= row.n then
-    stop(state, token.at, "%s takes %d argument%s, not %d,", token.text, row.n,
+    stop(state, token.at, "%s takes %d argument%s, not %d", token.text, row.n,
       row.n == 1 and "" or "s", #list)
   end
   return state.arena:call(token.text, table.unpack(list))
@@ -114,18 +141,30 @@ end
 local function read_name(state, token)
   local name = token.text
   if at_symbol(state, "(") then return read_call(state, token) end
-  if state.allowed then
-    if not state.allowed[name] then
-      if CONSTANTS[name] then return state.arena:number(CONSTANTS[name]) end
-      stop(state, token.at, '"%s" is none of the names', name)
-    end
-  elseif CONSTANTS[name] then
-    return state.arena:number(CONSTANTS[name])
-  elseif not state.found[name] then
+  local given = state.allowed and state.allowed[name]
+  if not given and CONSTANTS[name] then return state.arena:number(CONSTANTS[name]) end
+  if NO_NAMES[name] then
+    stop(state, token.at, '"%s" is no name; %s is wanted', name, NO_NAMES[name])
+  elseif state.allowed and not given then
+    stop(state, token.at, '"%s" is none of the names', name)
+  elseif not given and is_function(name) then
+    stop(state, token.at, '"%s" is a function, which wants its arguments in brackets', name)
+  elseif not state.found[name] and not state.allowed then
     state.names[#state.names + 1] = name
   end
   state.found[name] = true
   return state.arena:name(name)
+end
+
+-- and, or, not ask whether something holds. Of `x > 0 and 1 or 2`, which chooses in Lua, nothing of
+-- the kind would come.
+local function check_test(state, at, node)
+  local row = rows[node.f]
+  if node.f == "number" or row and not row.test and node.f ~= "where" then
+    stop(state, at, "and, or and not combine tests such as x > 0; what chooses is "
+      .. "where(x > 0, 1, 2), or x > 0 ? 1 : 2")
+  end
+  return node
 end
 
 local function operand(state)
@@ -136,7 +175,9 @@ local function operand(state)
     local x = expression(state, UNARY_LEVEL)
     return x.f == "number" and state.arena:number(-x.value) or state.arena:call("neg", x)
   end
-  if token.text == "not" then return state.arena:call("not", expression(state, UNARY_LEVEL)) end
+  if token.text == "not" then
+    return state.arena:call("not", check_test(state, token.at, expression(state, UNARY_LEVEL)))
+  end
   if token.text == "+" then return expression(state, UNARY_LEVEL) end
   if token.text == "(" then
     local x = expression(state, CHOICE_LEVEL)
@@ -158,6 +199,10 @@ function expression(state, level)
     if found and found.level > level then
       take(state)
       local right = expression(state, token.text == "^" and UNARY_LEVEL - 1 or found.level)
+      if WORDS[token.text] then
+        check_test(state, token.at, left)
+        check_test(state, token.at, right)
+      end
       left = state.arena:call(found.name, left, right)
     elseif at_symbol(state, "?") and level == CHOICE_LEVEL then
       take(state)
@@ -193,14 +238,20 @@ end
 -- Back to text ---------------------------------------------------------------------------
 
 local function number_text(value)
+  if value ~= value then return "nan" end
+  if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
   if math.type(value) == "integer" then return ("%d"):format(value) end
   local short = ("%.14g"):format(value)
   if tonumber(short) ~= value then short = ("%.17g"):format(value) end
   return short:find "[%.en]" and short or short .. ".0"
 end
 
-local function write(node, level)
+-- `most` is {how many nodes may still be written}: what is derived shares its parts, and would be
+-- much longer as a text.
+local function write(node, level, most)
   local row = rows[node.f]
+  most[1] = most[1] - 1
+  if most[1] < 0 then return "..." end
   if node.f == "name" then return node.name end
   if node.f == "number" then
     local text = number_text(node.value)
@@ -209,20 +260,21 @@ local function write(node, level)
   local text
   if not row.symbol then
     local list = {}
-    for i, part in ipairs(node) do list[i] = write(part, 0) end
+    for i, part in ipairs(node) do list[i] = write(part, 0, most) end
     return ("%s(%s)"):format(node.f, table.concat(list, ", "))
   elseif row.n == 1 then
-    text = row.symbol .. write(node[1], row.level + (node[1].f == node.f and 1 or 0))
+    text = row.symbol .. write(node[1], row.level + (node[1].f == node.f and 1 or 0), most)
   elseif node.f == "pow" then
-    text = write(node[1], row.level + 1) .. "^" .. write(node[2], row.level)
+    text = write(node[1], row.level + 1, most) .. "^" .. write(node[2], row.level, most)
   else
-    text = ("%s %s %s"):format(write(node[1], row.level), row.symbol,
-      write(node[2], row.level + 1))
+    text = ("%s %s %s"):format(write(node[1], row.level, most), row.symbol,
+      write(node[2], row.level + 1, most))
   end
   return row.level < level and "(" .. text .. ")" or text
 end
 
---- The text of a node, which reads as that node.
-function parse.write(node) return write(node, 0) end
+--- The text of a node, which reads as that node; of one of more than `most` parts (by default
+-- 10000) dots stand for the rest.
+function parse.write(node, most) return write(node, 0, {most or 10000}) end
 
 return parse
