@@ -150,6 +150,7 @@ describe("lanes", function()
     assert.truthy(text:find(">← copy to the host</text>", 1, true), text)
     assert.is_nil(lanes_svg.text(lanes.read{events[2]}, "t", {}):find "copy to the host")
     assert.truthy(text:find(">x  1</text>", 1, true))
+    assert.truthy(text:find ">0</text>.*>20 µs</text>.*>40 µs</text>.*>100 µs</text>", text)
   end)
 
   it("are drawn below a title that fits", function()

@@ -81,9 +81,9 @@ end
 
 local function summary(self)
   local sum = self:totals()
-  local text = ("%s, %s, %d of them waited for; %s; %s%s"):format(
+  local text = ("%s, %s, %s of them waited for; %s; %s%s"):format(
     sum.copies == 1 and "1 copy" or texts.count(sum.copies) .. " copies", texts.bytes(sum.bytes),
-    sum.blocking, texts.plural(sum.syncs, "wait"), plain.seconds(sum.time),
+    texts.count(sum.blocking), texts.plural(sum.syncs, "wait"), plain.seconds(sum.time),
     self.link and (" on %s (virtual time)"):format(self.link) or "")
   if self.dropped > 0 then
     text = ("%s; %s there was no room for"):format(text, texts.plural(self.dropped, "event"))

@@ -1,5 +1,6 @@
 --- Lanes (lutra.plot.lanes) as an SVG picture, with lines of text below them.
 
+local axes = require "lutra.plot.axes"
 local plain = require "lutra.profiler.plain"
 local svg = require "lutra.plot.svg"
 local texts = require "lutra.plot.texts"
@@ -9,7 +10,7 @@ local lanes_svg = {}
 local WIDTH, HEIGHT, GAP, MARGIN, LINE = 700, 24, 8, 16, 16
 local BUSY = 44 -- for the share of time behind a lane
 local TITLE = 8.6 -- width of a letter of the title
-local TICKS = 4 -- parts of the axis
+local TICKS = 5 -- parts of the axis, about
 
 local arrows = {to_device = "→", to_host = "←", between = "↔"}
 
@@ -54,12 +55,12 @@ local function boxes(lane, picture, left, y, parts)
 end
 
 local function axis(picture, left, y, parts)
-  local length = picture.finish - picture.begin
-  for i = 0, TICKS do
-    local x = left + WIDTH * i / TICKS
+  local length = math.max(picture.finish - picture.begin, 1e-9)
+  for _, tick in ipairs(axes.ticks(0, length, TICKS)) do
+    local x = left + WIDTH * tick.value / length
     parts[#parts + 1] = svg.box(x, y, 1, 5, "#777777")
     parts[#parts + 1] = svg.text(x + 3, y + 11,
-      i == 0 and "0" or plain.seconds(length * i / TICKS * 1e-6), "small")
+      tick.value == 0 and "0" or plain.seconds(tick.value * 1e-6), "small")
   end
 end
 

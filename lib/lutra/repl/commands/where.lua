@@ -32,7 +32,8 @@ local function names_of(t, holders)
     seen[holder.path] = true
   end
   if #names == 0 then return nil end
-  return table.concat(names, ", ") .. (left > 0 and (" and %s more"):format(texts.count(left)) or "")
+  local more = left > 0 and (" and %s more"):format(texts.count(left)) or ""
+  return table.concat(names, ", ") .. more
 end
 
 local function address(t, offset)
