@@ -76,6 +76,14 @@ function args.show(x)
 end
 local show = args.show
 
+--- The full name of a device, "cuda:0" of "cuda"; an error that begins with `title` where there is
+-- none.
+function args.device(title, device)
+  local ok, name = pcall(lutra().device, device)
+  if ok then return name end
+  return fail("%s: %s", title, (tostring(name):gsub("^.-device: ", "", 1)))
+end
+
 local function whole(x)
   return math.type(x) == "integer" and x or (math.type(x) == "float" and math.tointeger(x)) or nil
 end

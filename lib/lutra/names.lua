@@ -1,8 +1,9 @@
 --- What the program calls a value, read from a call stack when an error wants to name it.
 --
 -- A name is that of a variable, or the way to the value from one: "x", "batch[1]",
--- "net.layers[2].weight". Of equally near ones it is the first in the alphabet. Invariant: reads
--- tables raw and calls nothing of the user's.
+-- "net.layers[2].weight". Of equally near ones it is the first in the alphabet, with `_5` and its
+-- like, the results of the prompt, at the end. Invariant: reads tables raw and calls nothing of the
+-- user's.
 
 local args = require "lutra.args"
 
@@ -80,7 +81,11 @@ local function global_variables()
   for name, value in next, _G do
     if type(name) == "string" and value ~= _G then list[#list + 1] = {name, value} end
   end
-  table.sort(list, function(a, b) return a[1] < b[1] end)
+  table.sort(list, function(a, b)
+    local result_a, result_b = a[1]:find "^_" ~= nil, b[1]:find "^_" ~= nil
+    if result_a ~= result_b then return result_b end
+    return a[1] < b[1]
+  end)
   return list
 end
 

@@ -49,7 +49,7 @@ end
 function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   local old = core.get_default_device()
-  core.set_default_device(device)
+  core.set_default_device(require("lutra.args").device("with_device", device))
   local _ <close> = restore(core.set_default_device, old)
   return f(...)
 end

@@ -49,13 +49,27 @@ lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b) {
   return table[a].rank > table[b].rank ? a : b;
 }
 
+/* "cuda", "cuda:1" */
+static bool is_device(const char *name) {
+  for (int t = 0; t < lt_device_type_count(); t++) {
+    size_t n = strlen(lt_device_type_name(t));
+    if (strncmp(name, lt_device_type_name(t), n) == 0 && (!name[n] || name[n] == ':')) return true;
+  }
+  return false;
+}
+
 lt_Dtype lt_dtype_from_name(const char *name) {
   char all[256] = "";
   for (int d = 0; d < LT_DTYPE_COUNT; d++) {
     if (strcmp(name, table[d].name) == 0) return (lt_Dtype)d;
     strcat(strcat(all, d ? ", " : ""), table[d].name);
   }
-  lt_error_set("no dtype \"%.40s\". Dtypes: %s", name, all);
+  if (is_device(name))
+    lt_error_set("no dtype \"%.40s\": it is a device, which is given by its name, as in "
+                 "{device = \"%.40s\"}",
+                 name, name);
+  else
+    lt_error_set("no dtype \"%.40s\". Dtypes: %s", name, all);
   return LT_DTYPE_NONE;
 }
 

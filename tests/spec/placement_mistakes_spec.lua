@@ -43,7 +43,15 @@ describe("at the prompt a beginner", function()
       {"x:numpy()", 'no field or method "numpy"', "x:totable()"},
       {"nn.Linear(3, 2):to(cuda)", "to: got nil, it wants a device, a dtype or a tensor",
         "cuda is not defined"},
-      {'nn.Linear(3, 2):to("gpu")', 'no device "gpu". Devices here: cpu, cuda:0'},
+      {'lt.zeros(2, "cuda:1")', 'no dtype "cuda:1": it is a device', '{device = "cuda:1"}'},
+      {'lt.with_device("gpu", print)', 'with_device: no device "gpu". Devices here: '},
+      {'nn.Linear(3, 2):to_empty "gpu"', 'to_empty: no device "gpu". Devices here: '},
+      {'data.DataLoader(data.TensorDataset(x), {device = "gpu"})',
+        'DataLoader: no device "gpu". Devices here: '},
+      {"x:cuda()"},
+      {"cuda_x = _"},
+      {"cuda_x + x", "cuda_x is on cuda:0, x is on cpu. Write x:to(cuda_x.device)"},
+      {'nn.Linear(3, 2):to("gpu")', 'to: no device "gpu". Devices here: cpu, cuda:0'},
     }, "--emulate cuda:2")
   end)
 

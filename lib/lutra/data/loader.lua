@@ -42,7 +42,7 @@ function DataLoader:init(...)
   self.dataset, self.batch_size, self.shuffle = check_dataset(dataset), batch_size, shuffle
   self.sampler, self.collate_fn, self.pin_memory = sampler, collate_fn, pin
   self.drop_last, self.generator = drop_last, generator
-  self.device = device and lt.device(device)
+  self.device = device and args.device("DataLoader", device)
 end
 
 -- The positions of one pass, as an int64 tensor.

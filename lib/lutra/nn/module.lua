@@ -362,7 +362,7 @@ function Module:to(...)
   if dtypes[device] then device, dtype = nil, device end
   args.check(device or dtype, 'to: got %s, it wants a device, a dtype or a tensor, as in '
     .. 'm:to "cuda"', select("#", ...) == 0 and "no value" or "nil")
-  if device then device = lt.device(device) end
+  if device then device = args.device("to", device) end
   args.check(dtype == nil or dtypes[dtype] == "float",
     "to: a module's dtype must be a floating one, got %s", tostring(dtype))
   return convert_all(self, function(t, path)
@@ -402,7 +402,7 @@ local parse_to_empty = args.signature("to_empty", "device:device, recurse:boolea
 -- model built on meta to one that can be loaded. Returns the module.
 function Module:to_empty(...)
   local device, recurse = parse_to_empty(...)
-  device = lt.device(device)
+  device = args.device("to_empty", device)
   return convert_all(self, function(t) return lt.empty_like(t, {device = device}) end,
     {recurse = recurse})
 end
