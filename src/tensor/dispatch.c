@@ -658,6 +658,10 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   const lt_Tensor *first = c->out[0];
   e->device = lt_tensor_device(first);
   if (e->kernel) e->stream = lt_stream_now(e->device);
+  if (c->in_place) {
+    e->target = first->storage;
+    e->offset = first->offset * (int64_t)lt_dtype_size(first->dtype);
+  }
   e->dtype = first->dtype;
   e->ndim = first->ndim;
   memcpy(e->shape, first->shape, sizeof *e->shape * (size_t)first->ndim);

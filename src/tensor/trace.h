@@ -43,8 +43,9 @@ typedef struct lt_TraceEvent {
   bool blocking;             /* of a copy: the host waited for it */
   bool pinned;               /* of a copy: the host's memory is pinned */
   const lt_Storage *storage; /* to compare, no more: of an allocation and a free; a copy's source */
-  const lt_Storage *target;  /* of a copy; NULL: a number of the host's */
-  int64_t offset;            /* of a copy: its first byte in the source's storage */
+  const lt_Storage *target;  /* of a copy, NULL: a number of the host's; of an op in place */
+  int64_t offset; /* of a copy: its first byte in the source's storage; of an op in place: in
+                     the target's */
   uint64_t digest;           /* of the bytes copied from or to the host, where a tracer wants it */
   lt_Dtype dtype;            /* of the first result, with its shape; ndim -1: there is none */
   int ndim;

@@ -68,21 +68,120 @@ describe("placement.lint", function()
     assert.equal("nothing to mend", tostring(placement.lint(function() return lt.ones(3) end)))
   end)
 
-  it("finds elements that are written one at a time", function()
-    local findings = placement.lint(function()
-      local x = lt.zeros({20}, {device = "cuda"})
-      for i = 1, 20 do x[i] = i end
-    end)
-    assert.same({1, "T9", 20}, {#findings, findings[1].rule, findings[1].count})
+  local X = lt.randn{16, 8}
+  local x = X:to "cuda"
+  local function sum() return (x * 2):sum() end
+  local function repeated(n, f)
+    return function() for i = 1, n do f(i) end end
+  end
+
+  local mask_in_each_call = repeated(5, function()
+    return x[{{1, 8}}] + lt.tril(lt.ones{8, 8}):to(x.device)
   end)
 
-  it("finds a mask that is made in each call", function()
-    local findings = placement.lint(function()
-      local x = lt.randn({8, 8}, {device = "cuda"})
-      for _ = 1, 5 do x = x + lt.tril(lt.ones{8, 8}):to(x.device) end
+  -- Rule, what it is about, code that breaks it and no other.
+  local variations = {
+    {"T1", "in a function", repeated(12, function()
+      local function read(l) return l:item() end
+      return read(sum())
+    end)},
+    {"T1", "by pcall", repeated(12, function() local l = sum(); return pcall(l.item, l) end)},
+    {"T1", "by comparing", repeated(12, function() return sum() < 3 and 1 end)},
+    {"T1", "by tolist", repeated(12, function() local t = sum():tolist(); return t end)},
+    {"T1", "by cpu first", repeated(12, function() local v = sum():cpu():item(); return v end)},
+    {"T1", "by allclose", repeated(12, function() local v = x:allclose(x * 1); return v end)},
+    {"T1", "in a coroutine", function()
+      local step = coroutine.wrap(function()
+        for _ = 1, 12 do coroutine.yield(sum():item()) end
+      end)
+      for _ = 1, 12 do step() end
+    end},
+    {"T2", "in a loop, and no T3", repeated(3, function()
+      local host = (x * 2):cpu()
+      return host:to "cuda", 1
+    end)},
+    {"T3", "in a mask made in each call", mask_in_each_call},
+    {"T3", "by copy_", function()
+      local z = lt.zeros({16, 8}, {device = "cuda"})
+      for _ = 1, 5 do z:copy_(X); z:mul_(2) end
+    end},
+    {"T4", "by format", repeated(12, function() local s = ("%s"):format(sum()); return s end)},
+    {"T4", "by indices of the host", function()
+      local places = lt.randperm(16)
+      for i = 1, 12 do local _ = x[places[{{i, i + 1}}]] end
+    end},
+    {"T5", "by copy_", function()
+      local z = lt.zeros({16, 8}, {device = "cuda"})
+      for i = 1, 16 do z[i]:copy_(X[i]) end
+    end},
+    {"T5", "to the host", repeated(16, function(i) local t = x[i]:totable(); return t end)},
+    {"T6", "by cuda", function() local y = X:cuda{non_blocking = true}; return y end},
+    {"T7", "through a function of one's own", function()
+      local function now() return os.clock() end
+      local start = now()
+      local y = x * 2
+      return now() - start, y
+    end},
+    {"T9", "by two indices", repeated(8, function(i) local v = x[{1, i}]:item(); return v end)},
+    {"T9", "by ipairs and printing", function()
+      for _, e in ipairs(x[1]) do local _ = tostring(e) end
+    end},
+    {"T9", "by writing", function()
+      local z = lt.zeros({20}, {device = "cuda"})
+      for i = 1, 20 do z[i] = i end
+    end},
+  }
+  for _, case in ipairs(variations) do
+    it(("finds %s %s"):format(case[1], case[2]), function()
+      local findings = placement.lint(case[3])
+      assert.is_nil(findings.error)
+      assert.same({1, case[1]}, {#findings, findings[1] and findings[1].rule}, tostring(findings))
     end)
-    assert.same({1, "T3"}, {#findings, findings[1].rule})
+  end
+
+  it("tells a mask from a batch that comes again", function()
+    local findings = placement.lint(mask_in_each_call)
     assert.is_truthy(findings[1].fix:find("register_buffer", 1, true))
+  end)
+
+  local innocent = {
+    {"a sum set to zero in each epoch", function()
+      local total = lt.zeros({}, {device = "cuda"})
+      for _ = 1, 12 do total:fill_(0); total:add_(x:sum()) end
+    end},
+    {"numbers and prints that are far apart", repeated(12, function()
+      for _ = 1, 101 do local _ = x * 2 end
+      return tostring(sum()), sum():item()
+    end)},
+    {"small tensors that cannot be joined", repeated(16, function(i)
+      local y = lt.ones{i, 2}:to "cuda"
+      return y
+    end)},
+    {"a state that is kept and put back", function()
+      local w = lt.ones({8}, {device = "cuda"})
+      local kept = w:cpu()
+      w:mul_(2)
+      w:copy_(kept)
+    end},
+    {"the clock at which a time begins", function()
+      for _ = 1, 3 do
+        local y = x * 2
+        local start = os.clock()
+        lt.cuda.synchronize()
+        assert.is_true(os.clock() >= start and #y == 16)
+      end
+    end},
+  }
+  for _, case in ipairs(innocent) do
+    it("finds nothing in " .. case[1], function()
+      assert.equal("nothing to mend", tostring(placement.lint(case[2])))
+    end)
+  end
+
+  it("finds nothing in a training program as most are", function()
+    local result = program.run("--lint " .. program.quote(root
+      .. "tests/placement/ordinary_training.lua"))
+    assert.same({"nothing to mend\n", 0}, {result.err, result.status})
   end)
 
   it("lists findings by line, and counts", function()

@@ -6,20 +6,21 @@
 
 local texts = require "lutra.plot.texts"
 
--- Reads of a scalar at one line, and how many kernels a device may run between two of them: more,
--- and the waiting does not matter.
-local reads, between = 10, 100
+-- Reads of a scalar and copies that nobody asked for, at one line, and how many kernels a device
+-- may run between two of them: more, and the waiting does not matter.
+local reads, unasked, between = 10, 8, 100
 -- Elements of one tensor that are read or written at one line, one at a time.
 local elements = 8
--- Copies at one line that nobody asked for, and uploads of one unchanged tensor.
-local unasked, uploads = 8, 3
+-- Uploads of one unchanged tensor.
+local uploads = 3
 -- Small copies one after another, and what is small (bytes).
 local small_copies, small = 8, 65536
 -- A copy that holds one number, of the largest dtype.
 local scalar = 8
 
 local calls = {
-  scalar = {item = true, lt = true, le = true, eq = true, totable = true, equal = true},
+  scalar = {item = true, lt = true, le = true, eq = true, totable = true, tolist = true,
+    equal = true, allclose = true, cpu = true, to = true},
   reading = {print = true, tostring = true, format = true, write = true, concat = true,
     index = true, newindex = true, error = true, assert = true},
 }
@@ -53,18 +54,34 @@ local function is_scalar_read(e)
   return is_down(e) and e.bytes <= scalar and calls.scalar[e.op] or false
 end
 
--- How many places of one memory are in the list; the memory that has most.
-local function most_places(list)
+-- Are there so many, with little calculated between two of them?
+local function is_often(group, least)
+  local n = #group
+  return n >= least and (group[n].kernels - group[1].kernels) / math.max(1, n - 1) <= between
+end
+
+-- How many places of one memory are in the list, by the memory that has most; `key` is the field
+-- that tells the memory: "source" or "target".
+local function most_places(list, key)
   local most, count, seen = 0, {}, {}
   for _, e in ipairs(list) do
-    local key = e.source and e.source .. ":" .. e.offset
-    if key and not seen[key] then
-      seen[key] = true
-      count[e.source] = (count[e.source] or 0) + 1
-      most = math.max(most, count[e.source])
+    local memory = e[key]
+    local place = memory and memory .. ":" .. e.offset
+    if place and not seen[place] then
+      seen[place] = true
+      count[memory] = (count[memory] or 0) + 1
+      most = math.max(most, count[memory])
     end
   end
   return most
+end
+
+-- Are single elements of one memory read there? Then that is what to say (T9).
+local function reads_elements(group)
+  for _, e in ipairs(group) do
+    if not is_down(e) or e.bytes > scalar then return false end
+  end
+  return most_places(group, "source") >= elements
 end
 
 local rules = {}
@@ -79,27 +96,30 @@ rule("T1", "a scalar is read again and again at one line",
   "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
   function(story, report)
     for _, group in ipairs(by_line(story.copies, is_scalar_read)) do
-      local n = #group
-      local kernels = (group[n].kernels - group[1].kernels) / math.max(1, n - 1)
-      if n >= reads and kernels <= between and most_places(group) < elements then
-        report(group.where, n, time_of(group), ("%s reads one number from %s %d times; each time "
-          .. "the host waits for the device"):format(group[1].op, group[1].from, n))
+      if is_often(group, reads) and not reads_elements(group) then
+        report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
+          .. "time the host waits for the device"):format(group[1].op, group[1].from, #group))
       end
     end
   end)
 
+-- Uploads of what came from that device unchanged: the upload -> the copy that brought it. What is
+-- put back where it came from is no such: a state that was kept and is restored.
+local function round_trips(story)
+  local landed, back = {}, {} -- memory of the host -> the copy that filled it
+  for _, e in ipairs(story.copies) do
+    if is_down(e) and e.target then landed[e.target] = e end
+    local first = is_up(e) and landed[e.source]
+    if first and e.target ~= first.source and e.to == first.from and e.digest ~= 0
+      and e.digest == first.digest then back[e] = first end
+  end
+  return back
+end
+
 rule("T2", "a round trip of unchanged data",
   "keep the tensor on the device: it came back as it went",
   function(story, report)
-    local landed = {} -- memory of the host -> the copy that filled it
-    local back = {}
-    for _, e in ipairs(story.copies) do
-      if is_down(e) and e.target then landed[e.target] = e end
-      local first = is_up(e) and landed[e.source]
-      if first and e.digest ~= 0 and e.digest == first.digest and e.to == first.from then
-        back[e] = first
-      end
-    end
+    local back = round_trips(story)
     for _, group in ipairs(by_line(story.copies, function(e) return back[e] end)) do
       local first = back[group[1]]
       report(group.where, #group, 2 * time_of(group), ("%s went from %s to cpu at %s and came back "
@@ -128,7 +148,10 @@ end
 rule("T3", "an unchanged tensor is sent to the device again",
   "send it once, before the loop: x = x:to(device)",
   function(story, report)
-    local function is_upload(e) return is_up(e) and e.digest ~= 0 end
+    local back = round_trips(story)
+    local function is_upload(e)
+      return is_up(e) and e.explicit and e.digest ~= 0 and not back[e]
+    end
     for _, group in ipairs(by_line(story.copies, is_upload)) do
       local list, what = same_uploads(group)
       if #list >= uploads then
@@ -141,39 +164,46 @@ rule("T3", "an unchanged tensor is sent to the device again",
   end)
 
 rule("T4", "a copy that nobody asked for, by printing or indexing",
-  "print x:item() or x:cpu() once; put indices on the tensor's device before the loop",
+  "print x:item() or x:cpu() once; put indices and values on the device before the loop",
   function(story, report)
     local function is_unasked(e) return not e.explicit and calls.reading[e.op] end
     for _, group in ipairs(by_line(story.copies, is_unasked)) do
-      if #group >= unasked then
+      if is_often(group, unasked) and not reads_elements(group) then
         report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
           .. "being asked to"):format(group[1].op, group[1].from, group[1].to, #group))
       end
     end
   end)
 
+-- Runs of small copies at one line that could be one: alike in size and way, and nothing is
+-- calculated between them. A list of lists.
+local function small_runs(copies)
+  local runs, run = {}, {}
+  for _, e in ipairs(copies) do
+    local last = run[#run]
+    local fits = e.direct and e.explicit and e.bytes < small and e.where
+      and (is_up(e) or is_down(e) and not is_scalar_read(e))
+    if not (last and fits and e.where == last.where and e.from == last.from and e.to == last.to
+      and e.kernels == last.kernels and e.bytes == last.bytes and e.digest ~= last.digest) then
+      run = {}
+      runs[#runs + 1] = run
+    end
+    if fits then run[#run + 1] = e end
+  end
+  return runs
+end
+
 rule("T5", "many small copies that could be one",
   "join first, then copy once: lt.stack(list):to(device); slice it there",
   function(story, report)
-    local run = {}
-    local function flush()
-      if #run >= small_copies then
-        local bytes = 0
-        for _, e in ipairs(run) do bytes = bytes + e.bytes end
-        report(run[1].where, #run, time_of(run), ("%d copies from %s to %s one after another, %s "
-          .. "together"):format(#run, run[1].from, run[1].to, texts.bytes(bytes)))
-      end
-      run = {}
+    local in_a_run = {}
+    for _, run in ipairs(small_runs(story.copies)) do
+      for _, e in ipairs(run) do in_a_run[e] = #run >= small_copies end
     end
-    for _, e in ipairs(story.copies) do
-      local last = run[#run]
-      local fits = e.direct and e.explicit and e.bytes < small and e.where
-        and (is_up(e) or is_down(e) and not is_scalar_read(e))
-      if last and not (fits and e.where == last.where and e.from == last.from and e.to == last.to
-        and e.kernels == last.kernels and e.digest ~= last.digest) then flush() end
-      if fits then run[#run + 1] = e end
+    for _, group in ipairs(by_line(story.copies, function(e) return in_a_run[e] end)) do
+      report(group.where, #group, time_of(group), ("%d copies from %s to %s of %s each, one after "
+        .. "another"):format(#group, group[1].from, group[1].to, texts.bytes(group[1].bytes)))
     end
-    flush()
   end)
 
 rule("T6", "an asynchronous copy of memory that is not pinned",
@@ -189,10 +219,21 @@ rule("T6", "an asynchronous copy of memory that is not pinned",
     end
   end)
 
+-- The reads of the clock at which a time may end: not those at the line of the first, where it
+-- begins, unless there is no other line.
+local function time_ends(clocks)
+  local first, ends = clocks[1] and clocks[1].where, {}
+  for _, c in ipairs(clocks) do
+    if c.where ~= first then ends[#ends + 1] = c end
+  end
+  return #ends > 0 and ends or clocks
+end
+
 rule("T7", "a time is taken while the device still works",
   "wait before the clock is read: lt.cuda.synchronize(); local t = lt.clock()",
   function(story, report)
-    for _, group in ipairs(by_line(story.clocks, function(c) return c.launched > 0 end)) do
+    local function too_early(c) return c.launched > 0 end
+    for _, group in ipairs(by_line(time_ends(story.clocks), too_early)) do
       report(group.where, #group, 0, ("the clock is read, and nobody has waited for the %s that %s "
         .. "was given since the read before"):format(texts.plural(group[1].launched, "kernel"),
         group[1].device))
@@ -213,18 +254,18 @@ rule("T9", "a loop over the elements of a device's tensor",
   "work on the whole tensor (x * 2, x:sum()), or take it to the host once: for _, v in "
     .. "ipairs(x:totable()) do",
   function(story, report)
-    local function reads_element(e) return is_down(e) and e.bytes <= scalar end
-    for _, group in ipairs(by_line(story.copies, reads_element)) do
-      local places = most_places(group)
-      if places >= elements then
+    local function is_small(e) return is_down(e) and e.bytes <= scalar end
+    for _, group in ipairs(by_line(story.copies, is_small)) do
+      if reads_elements(group) then
         report(group.where, #group, time_of(group), ("%d elements of one tensor are read from %s, "
-          .. "one at a time"):format(places, group[1].from))
+          .. "one at a time"):format(most_places(group, "source"), group[1].from))
       end
     end
     for _, group in ipairs(by_line(story.writes, function() return true end)) do
-      if #group >= elements then
-        report(group.where, #group, time_of(group), ("%d elements are written on %s, one at a time"
-          ):format(#group, group[1].to),
+      local places = most_places(group, "target")
+      if places >= elements then
+        report(group.where, #group, time_of(group), ("%d elements of one tensor are written on %s, "
+          .. "one at a time"):format(places, group[1].to),
           "fill a table of Lua and make the tensor at once: lt.tensor(t, {device = device})")
       end
     end

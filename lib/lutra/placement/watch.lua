@@ -85,15 +85,17 @@ Watch.__close = Watch.close
 
 local function is_accelerator(device) return device ~= "cpu" and device ~= "meta" end
 
+local writes = {fill_ = true, copy_ = true}
+
 -- Counts the kernels of devices, and those that nobody has waited for since a read of the clock.
 local function count_kernel(story, launched, e)
   story.kernels = story.kernels + 1
   launched[e.to] = (launched[e.to] or 0) + 1
-  if e.depth == 0 and e.name == "fill_" and e.shape == "{}" then table.insert(story.writes, e) end
+  if writes[e.name] and e.target and e.shape == "{}" then table.insert(story.writes, e) end
 end
 
 --- The story: {copies, writes, clocks, strays, link}. A copy is an event with the field `kernels`:
--- how many the devices ran before it. A write is of one element by a number. A clock is a read
+-- how many the devices ran before it. A write is an event of one element's. A clock is a read
 -- {where, launched = how many kernels were started since the read before, and not waited for}.
 function Watch:story()
   local story = {copies = {}, writes = {}, clocks = {}, strays = self.strays, kernels = 0,
