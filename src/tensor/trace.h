@@ -44,8 +44,7 @@ typedef struct lt_TraceEvent {
   bool pinned;               /* of a copy: the host's memory is pinned */
   const lt_Storage *storage; /* to compare, no more: of an allocation and a free; a copy's source */
   const lt_Storage *target;  /* of a copy, NULL: a number of the host's; of an op in place */
-  int64_t offset; /* of a copy: its first byte in the source's storage; of an op in place: in
-                     the target's */
+  int64_t offset;            /* its first byte: in a copy's source, in the target of an op */
   uint64_t digest;           /* of the bytes copied from or to the host, where a tracer wants it */
   lt_Dtype dtype;            /* of the first result, with its shape; ndim -1: there is none */
   int ndim;
