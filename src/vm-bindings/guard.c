@@ -4,7 +4,8 @@
  * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
  * in a table here; all else, such as printing or indexing by a tensor, copies on its own.
  *
- * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. */
+ * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. Nor
+ * does one whose coroutine has yielded or has died by an error: what runs then is not its. */
 #include "bindings.h"
 #include "trace.h"
 
@@ -66,6 +67,7 @@ static const struct Level {
 typedef struct Guard {
   lt_Tracer tracer;
   const lt_Lua *lua;
+  lua_State *owner; /* the coroutine that it is in; the user value, so that it stays */
   const struct Level *level;
   int directions;
   bool on;
@@ -81,10 +83,16 @@ static const char *advice(int direction, bool explicit) {
   return "Say that the copy is meant: x:to(device)";
 }
 
+/* Does this coroutine run, or wait for one that it has resumed? */
+static bool is_active(lua_State *L) {
+  lua_Debug ar;
+  return lua_status(L) == LUA_OK && lua_getstack(L, 0, &ar);
+}
+
 static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   const Guard *g = context;
   int direction = direction_of(e);
-  if (!(g->directions & direction)) return LT_TRACE_NO_OPINION;
+  if (!(g->directions & direction) || !is_active(g->owner)) return LT_TRACE_NO_OPINION;
   char call[48], from[32];
   lt_lua_called(g->lua, call, sizeof call);
   bool explicit = is_explicit(call, direction);
@@ -128,8 +136,10 @@ static int guard(lua_State *L) {
   for (int i = 0; i < 3; i++)
     if (direction && strcmp(names[i], direction) == 0) directions = 1 << i;
   if (!level || !directions) return 0;
-  Guard *g = lua_newuserdatauv(L, sizeof *g, 0);
-  *g = (Guard){.lua = lt_lua_state(L), .level = level, .directions = directions};
+  Guard *g = lua_newuserdatauv(L, sizeof *g, 1);
+  *g = (Guard){.lua = lt_lua_state(L), .owner = L, .level = level, .directions = directions};
+  lua_pushthread(L);
+  lua_setiuservalue(L, -2, 1);
   g->tracer = (lt_Tracer){.may_copy = may_copy, .context = g};
   luaL_setmetatable(L, GUARD);
   lt_lua_enter(L, lt_lua_state(L));

@@ -359,6 +359,25 @@ describe("placement.guard", function()
     implicit()
   end)
 
+  it("is of its coroutine: not while that has yielded, nor after it died", function()
+    local inside = coroutine.create(function()
+      placement.guard("disallow", function()
+        coroutine.yield()
+        return implicit()
+      end)
+    end)
+    assert.is_true(coroutine.resume(inside))
+    implicit()
+    local ok, message = coroutine.resume(inside)
+    assert.is_false(ok)
+    assert.is_truthy(message:find("forbids", 1, true))
+    implicit() -- though nothing has closed the coroutine
+    fails("forbids", placement.guard, "disallow", function()
+      local text = coroutine.wrap(implicit)()
+      return text
+    end)
+  end)
+
   it("logs to stderr, with the line", function()
     local result = devices.script[[
       local lt = require "lutra"
