@@ -6,6 +6,7 @@ local lanes_svg = require "lutra.plot.lanes_svg"
 local memory_map = require "lutra.plot.memory_map"
 local screen = require "screen_support"
 local support = require "pictures_support"
+local svg = require "lutra.plot.svg"
 
 local plain, look, widest = support.plain, support.look, support.widest
 local is_closed, read_file = support.is_closed, support.read_file
@@ -238,18 +239,24 @@ describe("the blocks of an allocator", function()
 
   it("are one box of its SVG where they are too narrow to be told apart", function()
     local blocks = {}
-    for i = 1, 3000 do blocks[i] = {size = 512, used = true} end
+    for i = 1, 2000 do blocks[i] = {size = 512, used = true} end
+    for i = 2001, 3000 do blocks[i] = {size = 512, used = i % 2 == 0} end
     blocks[3001] = {size = 3000 * 512}
     blocks[3002] = {size = 1, used = true}
     local text = require("lutra.plot.devices_svg").text{{title = "cuda:0", numbers = {}, lines = {},
       segments = {{size = 6000 * 512 + 1, blocks = blocks}}}}
     local boxes = {}
-    for x, width, tip in text:gmatch('<rect x="([%d.]+)" y="[%d.]+" width="([%d.]+)"[^>]*>'
-      .. "<title>([^<]*)") do
-      boxes[#boxes + 1] = ("%s %.0f %s"):format(math.floor(x - 88), tonumber(width), tip)
+    local kinds = {}
+    for kind, colors in pairs(svg.kinds) do kinds[colors[1]] = kinds[colors[1]] or kind end
+    for x, width, fill, tip in text:gmatch('<rect x="([%d.]+)" y="[%d.]+" width="([%d.]+)" '
+      .. 'height="[%d.]+" fill="([^"]*)"><title>([^<]*)') do
+      boxes[#boxes + 1] = ("%s %.0f %s, %s"):format(math.floor(x - 88), tonumber(width), tip,
+        fill == svg.kinds.used[1] and "used" or kinds[fill])
     end
-    assert.same({"0 360 3,000 blocks, 1.5 MiB", "360 359 1.5 MiB, cached", "719 1 1 block, 1 B"},
-      boxes)
+    -- Of 720 points: 2,000 of 6,000 blocks, as 117 whole cells of 2 points, which are 17 blocks;
+    -- what is left of them and the 1,000 of which each second one is used; a half that is cached.
+    assert.same({"0 239 1,989 blocks, 994.5 KiB, used", "238 121 1,011 blocks, 505.5 KiB, part",
+      "360 359 1.5 MiB, cached, cached", "719 1 1 block, 1 B, used"}, boxes)
   end)
 
   test("count what is lost because blocks are multiples of 512 bytes", function()
@@ -411,8 +418,6 @@ describe(":transfers", function()
 end)
 
 describe("an SVG picture", function()
-  local svg = require "lutra.plot.svg"
-
   it("holds any text", function()
     assert.equal("größer &lt; &amp; &gt; &quot;", svg.escape 'größer < & > "')
     assert.equal("a?b??c", svg.escape "a\xffb\xc3\xc3c")
