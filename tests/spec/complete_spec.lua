@@ -485,6 +485,9 @@ describe("completion of commands", function()
     assert.is_nil(at ":reload lutra.n") -- only modules of the user's
     assert.same({"auto", "off", "on"}, list ":set colors ")
     assert.same({"off", "on"}, list ":set locals ")
+    has(":lesson ", "1", "10", "list", "end")
+    assert.same({"list"}, list ":lesson l")
+    assert.same({"solution"}, list ":hint s")
   end)
 
   it("offers the flags and words of a usage, and completes code behind flags", function()

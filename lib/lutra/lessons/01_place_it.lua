@@ -18,7 +18,8 @@ x:to "cuda:0" gives a copy of x on the GPU. The bytes go over a cable between ho
 is far slower than either memory. What is only needed there is best made there.
 
 If this computer has no GPU, Lutra pretends that there are two small ones. They compute the right
-numbers, keep memories apart and complain as real ones do.]],
+numbers, keep memories apart and complain as real ones do. :devices shows them, and what lives
+where.]],
   start = [[
 function place()
   return lt.zeros(1000, 1000)
@@ -43,6 +44,9 @@ end
     if copies > 0 then
       return false, ("it is on cuda:0, but it was made elsewhere and copied: %s, %s over the "
         .. "cable, at %s"):format(see.copies(copies), see.bytes(trace:totals().bytes), where)
+    end
+    if see.count(trace, see.made "cuda:0") == 0 then
+      return false, "it is on cuda:0, but place() did not make it: it was there before the call"
     end
     if x:ne(0):any():item() then return false, "not all of the numbers are 0" end
     return true, "it was made on cuda:0, and nothing was copied"

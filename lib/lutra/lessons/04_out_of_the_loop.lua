@@ -6,14 +6,14 @@ return {
   devices = 1,
   text = [[
 A program and a GPU work side by side. model(x) only puts work into the GPU's queue and returns at
-once; while the GPU computes, the program can queue more. That is how the GPU never runs dry.
+once; while the GPU computes, the program can queue more. So the GPU never runs dry.
 
-Who asks for a number of Lua's, by :item(), must wait until the GPU has done all that is in its
-queue, and then for the number's way home. This is a synchronization. In a loop it makes program and
-GPU take turns, and each sleeps while the other works.
+A number of Lua's, as y:item() gives it, cannot be had at once: the program must wait until the GPU
+has done all that is in its queue, and then for the number's way home. This is a synchronization. In
+a loop it makes program and GPU take turns: while one works, the other sleeps.
 
-A sum can stay on the GPU: a tensor of one number, to which the loop adds. Read it once, behind the
-loop. Here the model is on cuda:0, and so are the ten batches.]],
+A sum can stay on the GPU, as a tensor of one number to which the loop adds. Read it once, behind
+the loop. Here the model is on cuda:0, and so are the ten batches.]],
   start = [[
 function total(model, batches)
   local sum = 0
@@ -29,18 +29,14 @@ end
   },
   check = function(env, lt, see)
     local total = see.func(env, "total")
-    lt.manual_seed(4)
     local model, batches, expected = lt.nn.Linear(8, 1):to "cuda:0", {}, 0
     for i = 1, 10 do
       batches[i] = lt.randn{4, 8, device = "cuda:0"}
       expected = expected + model(batches[i]):sum():item()
     end
     local trace, sum = lt.placement.trace(total, model, batches)
-    if type(sum) ~= "number" then
-      return false, ("total(model, batches) gives a %s, it is to give a number"):format(
-        lt.is_tensor(sum) and "tensor" or type(sum))
-    end
-    if math.abs(sum - expected) > 1e-3 then
+    see.number(sum, "total(model, batches)")
+    if not see.near(sum, expected, 1e-3) then
       return false, ("it gives %.4f, the sum over all batches is %.4f"):format(sum, expected)
     end
     local waits, where = see.count(trace, see.waited)

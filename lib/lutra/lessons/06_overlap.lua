@@ -11,8 +11,6 @@ local function make_model(lt)
   return Last():to "cuda:0"
 end
 
-local checks = 0 -- each has numbers of its own: no memory holds the right ones from before
-
 return {
   title = "Overlap copy and compute",
   goal = "run(model, batches) never waits, and copies on another stream than it computes on.",
@@ -20,25 +18,27 @@ return {
   text = [[
 A GPU can fetch the next batch while it computes with this one. Three things are needed.
 
-Pinned memory: the GPU fetches by itself only from memory that the system promised not to move. So x
-becomes x:pin_memory(). (A DataLoader does it with pin_memory = true.)
+Pinned memory: a GPU can fetch by itself only from memory that the system has promised not to move.
+x:pin_memory() is a copy of x in such memory. (A DataLoader makes it with pin_memory = true.)
 
-Not waiting: x:to{"cuda:0", non_blocking = true} gives the order for the copy and returns.
+Not waiting: x:to{"cuda:0", non_blocking = true} orders the copy and returns at once.
 
-A second stream: a stream is a queue of the GPU. What is in one stream is done one after the other,
-and only what is in different streams can happen at the same time:
+A second stream: a stream is a queue of the GPU. What is in one stream is done one after the other;
+only what is in different streams can happen at the same time.
 
     copying = lt.cuda.Stream(0)
-    there = lt.cuda.with_stream(copying, function() return x:to{...} end)
+    lt.cuda.with_stream(copying, f)    -- calls f; its work goes to copying
 
-Now nothing says that the batch has arrived when the computing starts. This does, without making the
-program wait:
+But now the computing may start before the batch is there. This makes the stream that computes, not
+the program, wait for what is in copying up to now:
 
-    lt.cuda.current_stream(0):wait_event(copying:record_event())
+    computing = lt.cuda.current_stream(0)
+    computing:wait_event(copying:record_event())
 
-And as the batch's memory belongs to the stream copying, tell that the other one reads it, too:
+And since the memory of the batch, there, belongs to the stream copying, tell Lutra that the other
+stream reads it too, or it may be used again too early:
 
-    there:record_stream(lt.cuda.current_stream(0))]],
+    there:record_stream(computing)]],
   start = [[
 function run(model, batches)
   local results = {}
@@ -51,25 +51,33 @@ end
 ]],
   hints = {
     "First x:pin_memory():to{\"cuda:0\", non_blocking = true}: :check then speaks of the stream.",
-    "Make copying = lt.cuda.Stream(0) once, before the loop, and put the x:to{...} into "
-      .. "lt.cuda.with_stream(copying, function() return ... end).",
-    "Between the copy and model(there): current_stream(0):wait_event(copying:record_event()).",
+    "Make copying = lt.cuda.Stream(0) once, before the loop. with_stream gives what its function "
+      .. "gives: there = lt.cuda.with_stream(copying, function() return pinned:to{...} end).",
+    "Between the copy and model(there): computing:wait_event(copying:record_event()), with "
+      .. "computing = lt.cuda.current_stream(0).",
   },
   check = function(env, lt, see)
     local run = see.func(env, "run")
     local model, batches = make_model(lt), {}
-    checks = checks + 1
-    for i = 1, 4 do batches[i] = lt.full({ROWS, COLUMNS}, i + 4.0 * checks) end
-    local trace, results = lt.placement.trace(run, model, batches)
-    if type(results) ~= "table" or #results ~= 4 then
-      return false, "run(model, batches) is to give a table of 4 results, one for each batch"
-    end
+    for i = 1, 4 do batches[i] = lt.full({ROWS, COLUMNS}, i + lt.rand(1):item()) end
+    local trace, results = lt.placement.trace(run, model, {table.unpack(batches)})
     lt.cuda.synchronize(0)
+    if type(results) ~= "table" or #results ~= 4 then
+      return false, ("run(model, batches) gives %s, it is to give a table of 4 results, one for "
+        .. "each batch"):format(type(results) == "table" and "a table of " .. #results
+          or see.kind(results))
+    end
+    local on_cpu, cpu_lines = see.count(trace, see.product "cpu")
+    if on_cpu > 0 then
+      return false, ("the model was run on the CPU %s, at %s"):format(see.times(on_cpu), cpu_lines)
+    end
     for i, y in ipairs(results) do
-      local expected = model(batches[i]:to "cuda:0")
-      if see.tensor(y, "result " .. i).device ~= "cuda:0" or not y:allclose(expected) then
-        return false, ("result %d is not model(x) of batch %d on cuda:0; did the computing wait "
-          .. "for the copy?"):format(i, i)
+      if see.tensor(y, "result " .. i).device ~= "cuda:0" then
+        return false, ("result %d is on %s, it is to be on cuda:0"):format(i, y.device)
+      end
+      if not see.near(y, model(batches[i]:to "cuda:0"), 1e-4) then
+        return false, ("result %d is not model(x) of batch %d; did the computing wait for the copy?"
+          ):format(i, i)
       end
     end
     local waits, where = see.count(trace, see.waited)
@@ -83,9 +91,7 @@ end
     end
     local computing = {}
     for _, e in ipairs(trace.events) do
-      if e.kind == "op" and e.to == "cuda:0" and (e.name == "linear" or e.name:find "mm") then
-        computing[tostring(e.stream)] = true
-      end
+      if see.product "cuda:0"(e) then computing[tostring(e.stream)] = true end
     end
     local same, same_lines = see.count(trace, function(e)
       return see.out(e) and computing[tostring(e.stream)]

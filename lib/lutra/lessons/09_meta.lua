@@ -8,15 +8,15 @@ How large is a model that this computer could not hold? The device "meta" answer
 has a shape and a type of numbers, but no numbers, and takes no memory.
 
     big = lt.empty{1000000, 1000000, device = "meta"}
-    big.nbytes                             -- 4 TB, and nothing was allocated
+    big.nbytes    -- 4 TB, and nothing was allocated
 
 lt.with_device("meta", f) calls f, and all tensors that f makes without naming a device are made
-there. So make, a function that builds a model, builds its plan.
+there. So if f builds a model, it builds only its plan.
 
 Training with AdamW holds each number of the model four times: the parameter, its gradient, and two
 numbers of the optimizer's. (The results of the layers come on top; leave them out here.)
 
-p.nbytes is how many bytes a parameter takes.]],
+Below, make is a function that builds a model, and p.nbytes is how many bytes a parameter takes.]],
   start = [[
 function bytes_to_train(make)
   local model = make()
@@ -26,7 +26,7 @@ function bytes_to_train(make)
 end
 ]],
   hints = {
-    "Let make be called on the device meta: lt.with_device(\"meta\", make) returns the model.",
+    "Let make be called on the device meta: lt.with_device(\"meta\", make) gives the model.",
     "The parameters are one part of four: the gradients are as large, and AdamW keeps two more.",
   },
   check = function(env, lt, see)
@@ -42,8 +42,8 @@ end
         ):format(see.times(made), where)
     end
     if bytes == parameters then
-      return false, ("%d bytes are the parameters of a small model alone; training holds more"
-        ):format(bytes)
+      return false, ("no memory was taken, but %d bytes are the parameters of a small model alone; "
+        .. "training holds more"):format(bytes)
     end
     if bytes ~= 4 * parameters then
       return false, ("for a small model it gives %s; its parameters are %d bytes, held four times"
@@ -54,8 +54,13 @@ end
       for i = 1, 40 do layers[i] = lt.nn.Linear(16384, 16384) end
       return lt.nn.Sequential(table.unpack(layers))
     end
-    return f(huge) == 16 * 40 * (16384 * 16384 + 16384),
-      "40 layers of 16384 would take 172 GB to train, and nothing was allocated to know it"
+    local answer = f(huge)
+    if answer ~= 16 * 40 * (16384 * 16384 + 16384) then
+      return false, ("for a small model it is right; for 40 layers of 16384 x 16384 it gives %s"
+        ):format(tostring(answer))
+    end
+    return true,
+      "40 layers of 16384 x 16384 take 172 GB to train, and no memory was needed to know it"
   end,
   solution = [[
 function bytes_to_train(make)

@@ -3,8 +3,8 @@
 local EPOCHS, BATCHES = 5, 3
 
 -- A fresh model on the device and the batches, on the CPU: which of four numbers is largest.
-local function prepare(lt)
-  lt.manual_seed(10)
+local function prepare(lt, seed)
+  lt.manual_seed(seed)
   local model, batches = lt.nn.Linear(4, 4):to "cuda:0", {}
   for i = 1, BATCHES do
     local x = lt.randn(32, 4)
@@ -13,8 +13,9 @@ local function prepare(lt)
   return model, batches
 end
 
-local function reference(lt)
-  local model, batches = prepare(lt)
+-- The mean loss of the loop as it stood, and the model that it trained.
+local function reference(lt, seed)
+  local model, batches = prepare(lt, seed)
   local optimizer, sum = lt.optim.AdamW(model:parameters(), {lr = 0.05}), 0
   for _ = 1, EPOCHS do
     for _, batch in ipairs(batches) do
@@ -25,7 +26,7 @@ local function reference(lt)
       sum = sum + loss:item()
     end
   end
-  return sum / (EPOCHS * BATCHES)
+  return sum / (EPOCHS * BATCHES), model
 end
 
 return {
@@ -33,17 +34,17 @@ return {
   goal = "train(model, batches, epochs) gives the same mean loss, and the lint finds nothing.",
   devices = 1,
   text = [[
-The lint watches a piece of a program run and says what copies and waits could be saved, at which
-line and how:
+The lint watches a part of a program as it runs and says which copies and waits could be saved, at
+which line, and how:
 
-    lt.placement.lint(f, ...)              -- calls f(...) and gives a list of findings
+    lt.placement.lint(f, ...)    -- calls f(...), gives what it found
 
-It knows nine patterns, called T1 to T9; a script is looked at with: lutra --lint script.lua.
+It knows nine patterns, called T1 to T9. For a whole script there is lutra --lint script.lua.
 
-Below is a training loop as many are written: it is right, and it sends the same batches again and
+Below is a training loop as many are written. It is right, but it sends the same batches again and
 again, and reads a number in each step. The model is on cuda:0; batches is a table of 3 pairs {x, y}
-on the CPU. All you have learnt is of use here: what is needed often is sent once, and what is
-not needed yet is not read. The mean loss is to be the same.]],
+on the CPU. All you have learnt is of use here: what is needed often is sent once, and what is not
+needed yet is not read. The mean loss is to be the same.]],
   start = [[
 function train(model, batches, epochs)
   local optimizer = optim.AdamW(model:parameters(), {lr = 0.05})
@@ -62,31 +63,39 @@ function train(model, batches, epochs)
 end
 ]],
   hints = {
-    ":check shows the findings, each with its fix. Mend one, check, mend the next.",
+    ":check shows a finding with its fix. Mend it, and :check again for the next.",
     "Before the loops: make a second table of batches that are on cuda:0.",
     "total = total + loss:detach() adds up on the GPU; behind the loops, :item() once.",
   },
   check = function(env, lt, see)
     local train = see.func(env, "train")
-    local model, batches = prepare(lt)
-    local mean
-    local findings = lt.placement.lint(function() mean = train(model, batches, EPOCHS) end)
+    local seed = lt.initial_seed()
+    local expected, trained = reference(lt, seed)
+    local model, batches = prepare(lt, seed)
+    local mean, findings
+    local trace = lt.placement.trace(function()
+      findings = lt.placement.lint(function() mean = train(model, batches, EPOCHS) end)
+    end)
     if findings.error then error(findings.error, 0) end
-    if type(mean) ~= "number" then
-      return false, ("train gives a %s, it is to give the mean loss, a number"):format(
-        lt.is_tensor(mean) and "tensor" or type(mean))
-    end
-    local expected = reference(lt)
-    if mean ~= mean or math.abs(mean - expected) > 1e-3 then
+    see.number(mean, "train(model, batches, epochs)")
+    if not see.near(mean, expected, 1e-3) then
       return false, ("the mean loss is %.4f, it was %.4f in the loop as it stood"):format(mean,
         expected)
     end
-    if model:device() ~= "cuda:0" then
-      return false, ("the model is on %s now; train it on cuda:0"):format(model:device())
+    local on_cpu, lines = see.count(trace, see.product "cpu")
+    if on_cpu > 0 or model:device() ~= "cuda:0" then
+      return false, ("the mean loss is right, but the model was %s"):format(on_cpu > 0
+        and "trained on the CPU, at " .. lines or "moved to " .. model:device())
+    end
+    for _, name in ipairs {"weight", "bias"} do
+      if not see.near(model[name], trained[name], 1e-3) then
+        return false, ("the mean loss is right, but the model's %s is not as the loop trained it"
+          ):format(name)
+      end
     end
     if #findings > 0 then
-      return false, ("the lint has %s. %s"):format(#findings == 1 and "1 finding"
-        or #findings .. " findings", tostring(findings[1]))
+      return false, ("the lint has %s: %s"):format(#findings == 1 and "1 finding"
+        or #findings .. " findings; the first", tostring(findings[1]))
     end
     return true, ("the mean loss is the same, %.4f, and the lint found nothing"):format(mean)
   end,

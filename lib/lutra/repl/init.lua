@@ -82,7 +82,7 @@ end
 local function open_lesson(self, number)
   self:guard(function()
     local lesson = require "lutra.repl.lesson"
-    if number == 0 then lesson.open_first(self) else lesson.open(self, number) end
+    if number == 0 then lesson.resume(self) else lesson.open(self, number) end
   end)
 end
 

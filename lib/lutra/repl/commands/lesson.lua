@@ -10,25 +10,26 @@ local function no_argument(name, text)
   end
 end
 
---- `:lesson` opens the lesson that was left half-way, or the first that is not done; `:lesson 3`
--- the third; `:lesson list` lists them. A lesson enters a piece of code that is wrong or empty:
--- mend it, by entering it again, until `:check` is content. What is done is kept for later.
+--- `:lesson` opens the lesson that was left half-way, or the first that is not done; when one is
+-- open, shows it again. `:lesson 3` opens the third, from its beginning; `:lesson list` lists them;
+-- `:lesson end` leaves the open one: its variables go, yours of the same names come back. A lesson
+-- enters a piece of code that is wrong or empty: mend it, by entering it again, until `:check` is
+-- content; `:next` goes on. What is done is kept for later.
 function commands.lesson(session, text)
+  if text == "" then return lesson.resume(session) end
   if text == "list" then return lesson.list(session) end
-  if text == "" then
-    if session.lesson then return lesson.open(session, session.lesson.number) end
-    return lesson.open_first(session)
-  end
+  if text == "end" then return lesson.finish(session) end
   local number = math.tointeger(tonumber(text))
   if not number then
-    error(("lesson: \"%s\" is no number of a lesson; it wants :lesson, :lesson 3 or :lesson list")
-      :format(text), 0)
+    error(("lesson: \"%s\" is no number of a lesson; it wants :lesson, :lesson 3, :lesson list or "
+      .. ":lesson end"):format(text), 0)
   end
   lesson.open(session, number)
 end
 
 --- `:check` calls what you made in the open lesson and looks at what it does: results, devices,
--- copies, memory. It does not look at how it is written.
+-- copies, memory. It does not look at how it is written. The modes of the session, such as the
+-- default device, are set aside as long as it runs.
 function commands.check(session, text)
   no_argument("check", text)
   lesson.check(session)

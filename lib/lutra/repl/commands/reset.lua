@@ -13,10 +13,11 @@ local function free_devices()
   end
 end
 
---- `:reset` forgets locals, the globals that you made or changed, and the results in _; memory of
--- devices is given back. Modules stay loaded, options stay set, the numbers of cells go on.
+--- `:reset` forgets locals, the globals that you made or changed, and the results in _; a lesson is
+-- left; memory of devices is given back. Modules stay loaded, options stay set, the numbers of cells go on.
 function reset.reset(session, text)
   if text ~= "" then error("reset: takes no argument, it forgets all variables", 0) end
+  if session.lesson then require("lutra.repl.lesson").leave(session) end
   local count = 0
   for _ in session:variables() do count = count + 1 end
   session.locals:forget()

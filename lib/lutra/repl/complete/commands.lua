@@ -44,9 +44,9 @@ local function skip_flags(usage, text)
   end
 end
 
--- The words of a usage that is nothing but a choice: [full | short].
+-- The words of a usage that is nothing but a choice, [full | short], or one word, [solution].
 local function add_choice(usage, add)
-  local choice = usage:gsub("%s", ""):match "^%[?([%l_]+|[%l_|]+)%]?$"
+  local choice = usage:gsub("%s", ""):match "^%[?([%l_|]+)%]?$"
   for word in (choice or ""):gmatch "[%l_]+" do add(word, "value") end
 end
 
@@ -106,7 +106,16 @@ local function add_paths(place, text, add, argument)
   paths.add(plain, escape, add, argument == "folder" and "folder" or nil)
 end
 
+local function add_lessons(_, text, add)
+  if text:find "%s" then return end
+  local list = require("lutra.repl.lesson.catalog").list()
+  for number, entry in ipairs(list) do add(tostring(number), "value", entry.name) end
+  add("list", "value")
+  add("end", "value")
+end
+
 local by_argument = {
+  lesson = add_lessons,
   file = add_paths, folder = add_paths, shell = add_paths,
   command = function(place, text, add)
     if text:find "%s" then return end

@@ -1,11 +1,15 @@
 --- The lessons that there are: one Lua file each, in the order of their names.
 --
 -- Those that come with Lutra are in lutra/lessons/; behind them stand a teacher's own, from the
--- folder LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. A file with an error is a lesson that
--- cannot be opened, with the reason in `wrong`; the others are not touched by it.
+-- folder LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. Invariant: a file is run when its
+-- lesson is asked for and not before, with globals of its own; so one with an error, or without an
+-- end, is in nobody's way. The reason is then in the lesson's field `wrong`.
 
 local files = require "lutra.repl.files"
+local globals = require "lutra.repl.globals"
 local host = require "lutra.repl.host"
+local nearest = require "lutra.nearest"
+local traceback = require "lutra.repl.traceback"
 
 local catalog = {}
 
@@ -33,60 +37,155 @@ local function own_folder()
   return files.place("config", "lessons")
 end
 
--- What is wrong with what a file gave, or nil.
-local function wrong_field(lesson)
-  if type(lesson) ~= "table" then
-    return ("it returns a %s, it wants to return a table: return {title = ...}"):format(
-      type(lesson))
-  end
-  for _, field in ipairs(fields) do
-    local name, kind, use = table.unpack(field)
-    local value = rawget(lesson, name)
-    if type(value) ~= kind and not (field.optional and value == nil) then
-      return ('its field "%s" is a %s, it wants a %s: %s'):format(name, type(value), kind, use)
-    end
-  end
-  for i, hint in ipairs(lesson.hints) do
-    if type(hint) ~= "string" then
-      return ("hint %d is a %s, it wants a string"):format(i, type(hint))
-    end
-  end
-  local compiled, why = load(lesson.start, "=start")
-  return not compiled and ('its field "start" is no Lua: ' .. why) or nil
+-- ---- what a file gives
+
+-- What a lesson's file sees: its own globals, Lua's, and the names that the prompt knows.
+local function environment()
+  local lua = _ENV
+  return setmetatable({}, {__index = function(_, name)
+    local value = lua[name]
+    if value == nil then return globals.get(name) end
+    return value
+  end})
 end
 
---- Reads one file: {name, path, ...the fields}, or {name, path, title, wrong = why}.
-function catalog.read(path)
-  local name = path:match "([^/]+)%.lua$" or path
-  local f, why = loadfile(path, "t")
-  local ok, lesson = f ~= nil, why
-  if f then ok, lesson = pcall(f) end
-  local wrong = not ok and tostring(lesson) or wrong_field(lesson)
-  if wrong then return {name = name, path = path, title = name, wrong = wrong} end
-  local copy = {name = name, path = path}
+local function kind(value) return value == nil and "missing" or "a " .. type(value) end
+
+local function wrong_field(lesson)
+  for _, field in ipairs(fields) do
+    local name, wanted, use = table.unpack(field)
+    local value = rawget(lesson, name)
+    if type(value) ~= wanted and not (field.optional and value == nil) then
+      return name, ('its field "%s" is %s, it wants a %s: %s'):format(name, kind(value), wanted,
+        use)
+    end
+  end
+end
+
+local function unknown_field(lesson)
+  local known = {}
+  for i, field in ipairs(fields) do known[i] = field[1] end
+  local names = table.concat(known, " ")
+  for name in next, lesson do
+    if type(name) ~= "string" or not (" " .. names .. " "):find(" " .. name .. " ", 1, true) then
+      local near = type(name) == "string" and nearest.find(name, known)
+      return tostring(name), ('a lesson has no field "%s"%s'):format(tostring(name),
+        near and (", did you mean %s?"):format(near) or "; it has " .. names)
+    end
+  end
+end
+
+local function wrong_hint(lesson)
+  for i, hint in ipairs(lesson.hints) do
+    if type(hint) ~= "string" then
+      return "hints", ("hint %d is %s, it wants a string"):format(i, kind(hint))
+    end
+  end
+end
+
+local function wrong_code(lesson)
+  for _, name in ipairs {"start", "solution"} do
+    local compiled, why = load(lesson[name], "=" .. name, "t")
+    if not compiled then return name, ('its field "%s" is no Lua: %s'):format(name, why) end
+  end
+end
+
+local function wrong_number(lesson)
+  if lesson.devices and (math.tointeger(lesson.devices) or -1) < 0 then
+    return "devices", ('its field "devices" is %s, it wants a whole number'):format(lesson.devices)
+  end
+end
+
+-- The first field that is wrong, and what is wrong with it; or nil.
+local function wrong_of(lesson)
+  if type(lesson) ~= "table" then
+    return "return", ("it returns %s, it wants to return a table: return {title = ...}"):format(
+      lesson == nil and "nothing" or "a " .. type(lesson))
+  end
+  for _, look in ipairs {wrong_field, unknown_field, wrong_hint, wrong_code, wrong_number} do
+    local name, why = look(lesson)
+    if name then return name, why end
+  end
+end
+
+-- "PATH:12: why", by the line that begins with the field; "PATH: why" where none does.
+local function placed(path, field, why)
+  local number = 0
+  for line in ((files.read(path) or "") .. "\n"):gmatch "(.-)\n" do
+    number = number + 1
+    local word, behind = line:match "^%s*([%a_][%w_]*)%s*(.?)"
+    if word == field and (behind == "=" or field == "return") then
+      return ("%s:%d: %s"):format(path, number, why)
+    end
+  end
+  return ("%s: %s"):format(path, why)
+end
+
+-- Runs a file. Returns its table, or nil and why not.
+local function run(path)
+  local f, why = loadfile(path, "t", environment())
+  if not f then return nil, why end
+  local ok, lesson = pcall(f)
+  if not ok then
+    local message = traceback.message(lesson)
+    return nil, message:find "^%S+:%d+: " and message or ("%s: %s"):format(path, message)
+  end
+  local field, reason = wrong_of(lesson)
+  if field then return nil, placed(path, field, reason) end
+  return lesson
+end
+
+--- The lesson of an entry of the list, its file read anew: {name, path, ...the fields}; or {name,
+-- path, title, wrong = "PATH:LINE: why"}.
+function catalog.read(entry)
+  local copy = {name = entry.name, path = entry.path}
+  local lesson, why = nil, entry.wrong
+  if not why then lesson, why = run(entry.path) end
+  if not lesson then
+    copy.title, copy.wrong = entry.name, why
+    return copy
+  end
   for _, field in ipairs(fields) do copy[field[1]] = lesson[field[1]] end
   return copy
 end
 
-local function add_folder(list, folder)
-  local names = {}
-  for _, name in ipairs(host.list(folder) or {}) do
-    if name:match "^[%w_.-]+%.lua$" and not name:match "^%." then names[#names + 1] = name end
+-- ---- which files there are
+
+-- What is wrong with the name of a file, by which progress is kept; `taken` has those before it.
+local function wrong_name(name, path, taken)
+  if not name:match "^[%w_.-]+$" then
+    return path .. ": its name wants letters, digits, _, . and - only"
   end
-  table.sort(names)
-  for _, name in ipairs(names) do list[#list + 1] = catalog.read(folder .. "/" .. name) end
+  if taken[name] then
+    return ("%s: there is a lesson %s already, in %s; give this one another name"):format(path,
+      name, taken[name])
+  end
 end
 
---- The list of lessons, and a note for the user or nil.
+local function add_folder(list, taken, folder)
+  local names = {}
+  for _, file in ipairs(host.list(folder) or {}) do
+    names[#names + 1] = file:match "^([^.].*)%.lua$"
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local path = folder .. "/" .. name .. ".lua"
+    list[#list + 1] = {name = name, path = path, wrong = wrong_name(name, path, taken)}
+    taken[name] = taken[name] or path
+  end
+end
+
+--- The list of lessons, entries {name, path, wrong = why or nil}, and a note for the user or nil.
+-- No file is read.
 function catalog.list()
-  local list = {}
-  add_folder(list, builtin_folder())
+  local list, taken = {}, {}
+  add_folder(list, taken, builtin_folder())
   local folder, given = own_folder()
   if not folder then return list end
   if given and not host.list(folder) then
     return list, ("LUTRA_LESSONS names %s, which is no folder that can be read"):format(folder)
   end
-  add_folder(list, folder)
+  add_folder(list, taken, folder)
   return list
 end
 

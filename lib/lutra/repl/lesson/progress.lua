@@ -1,19 +1,21 @@
 --- Which lessons are done, and which one was open last: kept in $XDG_STATE_HOME/lutra/lessons.
 --
 -- The file is text, a line each: "done NAME" or "open NAME". It is replaced as a whole, so that it
--- is the old one or the new one. One that makes no sense is told of once and started anew.
+-- is the old one or the new one. Lines that make no sense are told of and left out; a file that is
+-- there and cannot be read is not written over.
 
 local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
+local texts = require "lutra.plot.texts"
 
 local progress = {}
 
 --- Where the file would be; nil without a home folder.
 function progress.path() return files.place("state", "lessons") end
 
--- Text of the file -> {done = {[name] = true}, open = name}; or nil and the line that is none.
+-- Text of the file -> {done = {[name] = true}, open = name}, and the first line that is none.
 local function read(text)
-  local state = {done = {}}
+  local state, wrong = {done = {}}, nil
   for line in text:gmatch "[^\n]+" do
     local word, name = line:match "^(%l+) ([%w_.-]+)$"
     if word == "done" then
@@ -21,10 +23,10 @@ local function read(text)
     elseif word == "open" then
       state.open = name
     else
-      return nil, #line > 40 and line:sub(1, 40) .. ".." or line
+      wrong = wrong or line
     end
   end
-  return state
+  return state, wrong
 end
 
 --- What was kept, {done = {[name] = true}, open = name or nil}, and a note for the user or nil.
@@ -34,18 +36,19 @@ function progress.load()
   local text, why, code = files.read(path)
   if not text then
     if code == files.missing then return {done = {}} end
-    return {done = {}}, "the record of lessons cannot be read, it starts anew: " .. why
+    return {done = {}, unread = why}, "the record of lessons cannot be read: " .. why
   end
   local state, wrong = read(text)
-  if state then return state end
-  return {done = {}}, ("the record of lessons in %s makes no sense at %q; it starts anew"):format(
-    path, wrong)
+  if not wrong then return state end
+  return state, ('the record of lessons, %s, makes no sense at "%s"; what does is kept'):format(
+    path, texts.cut((wrong:gsub("[^ -~]", "?")), 40))
 end
 
 --- Keeps it. Returns true, or nil and why not.
 function progress.save(state)
   local path = progress.path()
   if not path then return nil, "there is no home folder" end
+  if state.unread then return nil, state.unread end
   local lines = {}
   for name in pairs(state.done) do lines[#lines + 1] = "done " .. name end
   table.sort(lines)

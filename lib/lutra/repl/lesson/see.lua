@@ -10,19 +10,42 @@ local see = {}
 function see.func(env, name)
   local f = env[name]
   if type(f) ~= "function" then
-    error(('there is no function "%s" any more, it is a %s; :lesson enters it again'):format(name,
-      type(f)), 0)
+    error(('there is no function "%s", %s; :lesson and its number enters the first one again')
+      :format(name, f == nil and "nothing has that name" or "it is a " .. type(f)), 0)
   end
   return f
+end
+
+--- What a value is: "nothing", "a tensor", "a table".
+function see.kind(value)
+  if value == nil then return "nothing" end
+  return "a " .. (require("lutra").is_tensor(value) and "tensor" or type(value))
 end
 
 --- The tensor that a function gave; `what` is its name for the message.
 function see.tensor(value, what)
   if not require("lutra").is_tensor(value) then
-    error(("%s gives a %s, it is to give a tensor; is there a return?"):format(what, type(value)),
-      0)
+    error(("%s gives %s, it is to give a tensor%s"):format(what, see.kind(value),
+      value == nil and "; is there a return?" or ""), 0)
   end
   return value
+end
+
+--- The number that a function gave, one of Lua's.
+function see.number(value, what)
+  if type(value) ~= "number" then
+    error(("%s gives %s, it is to give a number%s"):format(what, see.kind(value),
+      value == nil and "; is there a return?" or ""), 0)
+  end
+  return value
+end
+
+--- Is a number within `tolerance` of another, or a tensor, wherever it is, of the other's shape and
+-- each of its numbers? NaN is near to nothing.
+function see.near(value, wanted, tolerance)
+  if type(wanted) == "number" then return math.abs(value - wanted) <= tolerance end
+  if tostring(value.shape) ~= tostring(wanted.shape) then return false end
+  return value:cpu():to(wanted.dtype):allclose(wanted:cpu(), {rtol = 0, atol = tolerance})
 end
 
 --- How many events of a trace pass `test`, and by which lines: 3, "cell[2]:4 (3 times)".
@@ -30,7 +53,7 @@ function see.count(trace, test)
   local count, by_line, order = 0, {}, {}
   for _, e in ipairs(trace.events) do
     if test(e) then
-      local where = e.where or "?"
+      local where = e.where or "a return of your code"
       count = count + 1
       if not by_line[where] then order[#order + 1] = where end
       by_line[where] = (by_line[where] or 0) + 1
@@ -49,6 +72,26 @@ function see.home(e) return e.kind == "copy" and e.to == "cpu" end
 function see.out(e) return e.kind == "copy" and e.from == "cpu" end
 function see.waited(e) return e.kind == "sync" or e.kind == "copy" and e.blocking end
 
+--- Tests for see.count: memory for a tensor on `device`; a product of matrices there, as layers
+-- make one; anything computed there, which making and copying tensors is not.
+function see.made(device)
+  return function(e) return e.kind == "alloc" and e.to == device end
+end
+
+function see.product(device)
+  return function(e)
+    return e.kind == "op" and e.to == device and (e.name == "linear" or e.name:find "mm") and true
+  end
+end
+
+local moves = {empty = true, copy = true, copy_ = true, to_copy = true, cat = true, fill_ = true}
+
+function see.computed(device)
+  return function(e)
+    return e.kind == "op" and e.kernel and e.to == device and not moves[e.name]
+  end
+end
+
 --- The most memory that tensors of a device held at once while f(...) ran, beyond what was held
 -- before; then f's results.
 function see.peak(device, f, ...)
@@ -64,6 +107,13 @@ end
 
 --- 268435456 -> "256.0 MiB"; 3, "copy" -> "3 copies".
 see.bytes = texts.bytes
+
+--- The first number of a tensor, as text.
+function see.first(x)
+  if x:numel() == 0 then return "nothing" end
+  local value = x:flatten()[1]:item()
+  return type(value) == "number" and ("%.4f"):format(value) or tostring(value)
+end
 
 function see.times(n) return n == 1 and "once" or n == 2 and "twice" or n .. " times" end
 

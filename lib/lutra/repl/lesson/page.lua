@@ -1,0 +1,59 @@
+--- How a lesson is printed: its page, verdicts and notes, broken to the width of the terminal.
+
+local style = require "lutra.repl.style"
+local texts = require "lutra.plot.texts"
+
+local page = {}
+
+--- Prints a line, or text of several lines as it is.
+function page.say(text) io.stdout:write(text, "\n") end
+
+-- `text` behind a word; further lines stand under it.
+local function behind(word, text, kind)
+  local indent = #word + 1
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do
+    lines[#lines + 1] = texts.wrap(line, style.width() - 1, indent)
+  end
+  page.say((kind and style.paint(kind, word) or word) .. " "
+    .. table.concat(lines, "\n" .. (" "):rep(indent)))
+end
+
+local function wrapped(text) return texts.wrap(text, style.width() - 1, 0) end
+
+--- A remark beside the matter.
+function page.note(text) page.say(style.paint("faint", wrapped(text))) end
+
+--- "done: ..." or "not yet: ...".
+function page.verdict(passed, message)
+  behind(passed and "done:" or "not yet:", message, passed and "heading" or "warning")
+end
+
+--- A sentence to read.
+function page.sentence(text) page.say(wrapped(text)) end
+
+--- Code, moved in.
+function page.code(code)
+  for line in (code:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do page.say("    " .. line) end
+end
+
+-- Paragraphs are broken; those that begin with spaces stay.
+local function paragraphs(text)
+  for paragraph in (text:gsub("%s+$", "") .. "\n\n"):gmatch "(.-)\n\n+" do
+    page.say((paragraph:match "^%s%s" and paragraph or wrapped(paragraph)) .. "\n")
+  end
+end
+
+--- A whole lesson: title, text, and, nearest to the prompt, the goal and the code to mend, with the
+-- note `entered` above it.
+function page.lesson(lesson, number, count, entered)
+  page.say(style.paint("heading", wrapped(("Lesson %d of %d: %s"):format(number, count,
+    lesson.title))) .. "\n")
+  paragraphs(lesson.text)
+  behind("Goal:", lesson.goal, "heading")
+  page.note(entered)
+  page.code(lesson.start)
+  page.note ":check looks at what it does, :hint helps, :next goes on."
+end
+
+return page
