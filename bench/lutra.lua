@@ -40,6 +40,17 @@ measure("add 10^7", 1, function() return x + y end)
 measure("exp 10^7", 1, function() return x:exp() end)
 measure("tanh 10^7", 1, function() return x:tanh() end)
 measure("sum 10^7", 1, function() return x:sum() end)
+local poly = lt.elementwise "x * x + 7 * y"
+for _, n in ipairs {1, 1000000} do
+  local u, v = lt.rand(n), lt.rand(n)
+  local size, count = n == 1 and "one element" or "10^6", 20000000 // (n + 1000)
+  measure("x * x + 7 * y, " .. size, count, function()
+    for _ = 1, count do local _ = u * u + 7 * v end
+  end)
+  measure("lt.elementwise of it, " .. size, count, function()
+    for _ = 1, count do local _ = poly(u, v) end
+  end)
+end
 x, y = nil, nil -- luacheck: ignore
 
 local m = lt.randn(4096, 1024)

@@ -31,7 +31,7 @@ end
 
 -- A function of `names`; of them only those in the expression count.
 local function make(arena, root, names)
-  local self = setmetatable({_arena = arena, _root = root, names = names}, Expression)
+  local self = setmetatable({_arena = arena, _root = root, names = names, _steps = {}}, Expression)
   self._order = nodes.order(root)
   self._used = {}
   for _, node in ipairs(self._order) do
@@ -123,21 +123,26 @@ function run(self, values)
   elseif job then
     return fused.run(job)
   end
-  local by_name = {}
-  for i, name in ipairs(self.names) do by_name[name] = values[i] end
-  return compose.run(self._order, by_name)
+  return compose.run(self, values)
+end
+
+local function check_arguments(self, count, values)
+  if count ~= #self.names then
+    args.fail("elementwise: %d argument%s given, %s takes %d: %s", count, count == 1 and "" or "s",
+      self.expression, #self.names, table.concat(self.names, ", "))
+  end
+  for i, name in ipairs(self.names) do
+    local x = values[i]
+    if type(x) ~= "number" and not core.is_tensor(x) then
+      args.fail('elementwise: argument "%s" is %s, it wants a tensor or a number', name,
+        args.show(x))
+    end
+  end
 end
 
 function Expression:__call(...)
-  local count = select("#", ...)
-  args.check(count == #self.names, "elementwise: %d argument%s given, %s takes %d: %s", count,
-    count == 1 and "" or "s", self.expression, #self.names, table.concat(self.names, ", "))
   local values = {...}
-  for i, name in ipairs(self.names) do
-    local x = values[i]
-    args.check(type(x) == "number" or core.is_tensor(x),
-      'elementwise: argument "%s" is %s, it wants a tensor or a number', name, args.show(x))
-  end
+  check_arguments(self, select("#", ...), values)
   return run(self, values)
 end
 
@@ -165,8 +170,11 @@ function Expression:source(dtype)
   return fused.source(self, dtype)
 end
 
+local MOST_NAMES = 60 -- compose.lua has a bit for each
+
 local function check_names(names)
   local seen = {}
+  args.check(#names <= MOST_NAMES, "elementwise: %d names, it takes at most %d", #names, MOST_NAMES)
   for _, name in ipairs(names) do
     args.check(type(name) == "string" and name:find "^[%a_][%w_]*$",
       'elementwise: argument "names" holds %s, it wants names such as "x"', args.show(name))
@@ -178,12 +186,13 @@ end
 
 local signature = args.signature("elementwise", "expression:string, names:table?")
 
---- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them, which
--- give true or false; where(c, a, b) or c ? a : b; max min pow atan2; and functions of one argument:
--- exp log sqrt sin cos tanh sigmoid erf abs ... pi, inf and nan are numbers.
+--- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them,
+-- which give true or false; where(c, a, b) or c ? a : b; max min pow atan2; and functions of one
+-- argument: exp log sqrt sin cos tanh sigmoid erf abs ... pi, inf and nan are numbers.
 -- `names` gives the order of its arguments; without it, they come as in the text.
 return function(...)
   local expression, names = signature(...)
   local arena = nodes.arena()
-  return make(arena, parse.read(arena, expression, names and check_names(names)))
+  local root, found = parse.read(arena, expression, names and check_names(names))
+  return make(arena, root, check_names(found))
 end

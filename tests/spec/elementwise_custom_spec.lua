@@ -329,6 +329,15 @@ describe("an elementwise function", function()
     fails({'"z" is not in'}, lt.elementwise, "x + y", {"x", "y", "z"})
     fails({'"x" is given twice'}, lt.elementwise, "x + x", {"x", "x"})
     fails({'"names" holds', "2 x"}, lt.elementwise, "x", {"2 x"})
+    local many = {}
+    for i = 1, 61 do many[i] = "x" .. i end
+    fails({"61 names", "at most 60"}, lt.elementwise, table.concat(many, " + "))
+    many[61] = nil
+    local sum = lt.elementwise(table.concat(many, " + "))
+    for i = 1, 60 do many[i] = i end
+    assert.equal(1830, sum(table.unpack(many)))
+    many[60] = lt.tensor(60)
+    assert.equal(1830, sum(table.unpack(many)):item())
   end)
 
   it("refuses other arguments", function()

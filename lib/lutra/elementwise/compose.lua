@@ -1,10 +1,16 @@
 --- An expression computed by ops, one after the other: on every device, with every dtype, and on
 -- the tape.
+--
+-- Idea: which parts are tensors depends only on which arguments are. So for each such choice the
+-- steps are found once: a step is a function, and the places of its operands among the results.
 
 local core = require "lutra.core"
 local rows = require "lutra.elementwise.functions"
 
 local compose = {}
+
+-- What a part is: a tensor, a number, or true or false.
+local TENSOR, NUMBER, TRUTH = 1, 2, 3
 
 -- A comparison of numbers gives true or false, with which one can calculate as with 1 and 0.
 local function as_operand(x, beside_tensor)
@@ -13,29 +19,69 @@ local function as_operand(x, beside_tensor)
   return x and 1 or 0
 end
 
-local function apply(node, x, y, z)
-  local row = rows[node.f]
-  local any = core.is_tensor(x) or core.is_tensor(y) or core.is_tensor(z)
-  if row.n == 2 and not row.test then x, y = as_operand(x, any), as_operand(y, any) end
-  if row.n == 1 and not row.test then x = as_operand(x, false) end
-  return (any and row.ops or row.number)(x, y, z)
+-- The function of a row for operands of these kinds, and the kind of what it gives.
+local function choose(row, kinds)
+  local any, truth = false, false
+  for _, kind in ipairs(kinds) do
+    any = any or kind == TENSOR
+    truth = truth or kind == TRUTH
+  end
+  local f = any and row.ops or row.number
+  local gives = any and TENSOR or row.test and TRUTH or NUMBER
+  if row.n == 3 and not any then
+    gives = (kinds[2] == TRUTH or kinds[3] == TRUTH) and TRUTH or NUMBER
+  elseif truth and not row.test and row.n < 3 then
+    return function(x, y) return f(as_operand(x, any), as_operand(y, any)) end, gives
+  end
+  return f, gives
 end
 
---- The value of an expression; `order` is nodes.order of it, `values` are those of its names.
-function compose.run(order, values)
-  local done = {}
-  for _, node in ipairs(order) do
-    if node.f == "number" then
-      done[node] = node.value
-    elseif node.f == "name" then
-      done[node] = values[node.name]
+-- The steps for arguments of which `tensors` (a set of bits by place) are tensors.
+local function make_steps(self, tensors)
+  local steps, at, kinds, place, last = {}, {}, {}, {}, {}
+  for i, name in ipairs(self.names) do place[name] = i end
+  for i, node in ipairs(self._order) do
+    local step = {place = place[node.name], value = node.value, done = {}}
+    at[node] = i
+    if node.f == "name" then
+      kinds[node] = tensors & (1 << step.place) ~= 0 and TENSOR or NUMBER
+    elseif node.f == "number" then
+      kinds[node] = NUMBER
     else
-      done[node] = apply(node, done[node[1]], done[node[2] or 0], done[node[3] or 0])
+      local own = {}
+      for k, part in ipairs(node) do own[k], step[k], last[at[part]] = kinds[part], at[part], i end
+      step.f, kinds[node] = choose(rows[node.f], own)
+    end
+    steps[i] = step
+  end
+  for result, i in pairs(last) do table.insert(steps[i].done, result) end
+  return steps
+end
+
+--- The value of an expression, `values` being those of its names.
+function compose.run(self, values)
+  local tensors = 0
+  for i = 1, #self.names do
+    if core.is_tensor(values[i]) then tensors = tensors | 1 << i end
+  end
+  local steps = self._steps[tensors]
+  if not steps then
+    steps = make_steps(self, tensors)
+    self._steps[tensors] = steps
+  end
+  local results, count = {}, #steps
+  for i = 1, count do
+    local step = steps[i]
+    local f, done = step.f, step.done
+    if f then
+      results[i] = f(results[step[1]], results[step[2]], results[step[3]])
+      for k = 1, #done do results[done[k]] = nil end -- its memory may be used again
+    else
+      results[i] = step.place and values[step.place] or step.value
     end
   end
-  local root = order[#order]
-  if root.f == "name" and core.is_tensor(done[root]) then return done[root]:clone() end
-  return done[root]
+  local result = results[count]
+  return self._root.f == "name" and core.is_tensor(result) and result:clone() or result
 end
 
 return compose

@@ -82,6 +82,7 @@ local function classify(places, values)
     if type(x) == "number" then
       key = key .. "n"
     else
+      if not x.is_cuda then return nil end
       local own, where = x.dtype, x.device
       if device and device ~= where then return nil end
       device = where
@@ -94,7 +95,7 @@ local function classify(places, values)
       end
     end
   end
-  if not dtype or device:sub(1, 4) ~= "cuda" then return nil end
+  if not dtype then return nil end
   return key, dtype, device, first
 end
 
