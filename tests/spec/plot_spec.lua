@@ -45,6 +45,11 @@ describe("texts", function()
     assert.equal("  ä|", texts.pad("ä", 3, true) .. "|")
     assert.equal("one two\n three\n 12 KiB", texts.wrap("one two three 12 KiB", 8, 1))
     assert.equal(2, texts.width "\xff\xfe") -- no UTF-8
+    -- by UAX #11 two columns each; an accent of its own takes none, box-drawing one
+    assert.equal(6, texts.width "漢字한")
+    assert.equal(4, texts.width "e\u{301}│█→")
+    assert.equal("漢..", texts.cut("漢字漢字", 5))
+    assert.equal("漢字", texts.cut("漢字漢字", 4))
   end)
 
   it("make tables that fit", function()

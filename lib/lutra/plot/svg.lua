@@ -3,6 +3,8 @@
 -- Invariant: nothing is told by colour alone. What colours stand for differs in lightness too, so
 -- that print and every eye tell it apart, and where there is room it is written beside or inside.
 
+local texts = require "lutra.plot.texts"
+
 local svg = {}
 
 --- What a device's memory and time go to: {the colour of its box, that of a text on it, height
@@ -49,7 +51,7 @@ function svg.kind_box(x, y, width, height, kind, tip, words)
   local low = height * (share or 1)
   local parts = {svg.box(x, y + (height - low) / 2, width, low, fill, tip)}
   for _, word in ipairs(share and {} or words or {}) do
-    local length = (utf8.len(word) or #word) * svg.LETTER
+    local length = texts.width(word) * svg.LETTER
     if length + 6 <= width then
       parts[2] = ('<text x="%.1f" y="%.1f" style="fill: %s">%s</text>\n'):format(
         x + (width - length) / 2, y + height / 2 + 4, ink, svg.escape(word))
@@ -64,7 +66,7 @@ end
 function svg.legend(x, y, list, width)
   local parts, left, top = {}, x, y
   for _, item in ipairs(list) do
-    local length = 34 + 6.9 * (utf8.len(item[2]) or #item[2])
+    local length = 34 + 6.9 * texts.width(item[2])
     if left > x and left + length - x > width then left, y = x, y + 18 end
     parts[#parts + 1] = svg.kind_box(left, y - 10, 14, 12, item[1])
       .. svg.text(left + 19, y, item[2], "small")

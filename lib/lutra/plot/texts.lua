@@ -1,6 +1,6 @@
 --- Small texts that pictures and tables are made of: sizes, counts, columns cut to a width.
 --
--- Widths are of characters, not of bytes. Nothing here writes, and nothing knows of colours.
+-- Widths are columns of a terminal, not bytes. Nothing here writes, and nothing knows of colours.
 
 local texts = {}
 
@@ -39,17 +39,50 @@ function texts.is_utf8()
   return false
 end
 
---- Columns of a text; one that is no UTF-8 is counted in bytes.
-function texts.width(text) return utf8.len(text) or #text end
+-- The first and the last of characters that take no column, as they are marks on the letter before,
+-- and of those that take two (wide in Unicode's UAX #11).
+local marks = {0x300, 0x36F}
+local wide = {
+  {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
+  {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F900, 0x1F9FF},
+  {0x20000, 0x3FFFD},
+}
+
+local function columns_of(code)
+  if code < marks[1] then return 1 end
+  if code <= marks[2] then return 0 end
+  for _, range in ipairs(wide) do
+    if code <= range[2] then return code < range[1] and 1 or 2 end
+  end
+  return 1
+end
+
+--- Columns of a text on a terminal; one that is no UTF-8 is counted in bytes.
+function texts.width(text)
+  local count = utf8.len(text)
+  if not count or not text:find "[\xCC-\xCD\xE1-\xF4]" then return count or #text end
+  local sum = 0
+  for _, code in utf8.codes(text) do sum = sum + columns_of(code) end
+  return sum
+end
+
+-- The place of the last byte of what is no wider than `width` columns.
+local function last_within(text, width)
+  if not utf8.len(text) then return width end
+  local sum = 0
+  for at, code in utf8.codes(text) do
+    sum = sum + columns_of(code)
+    if sum > width then return at - 1 end
+  end
+  return #text
+end
 
 --- The text in at most `width` columns; two dots stand for an end that is cut off, where there is
 -- room for them.
 function texts.cut(text, width)
   if texts.width(text) <= width then return text end
   local dots = width > 4 and ".." or ""
-  local keep = math.max(0, width - #dots)
-  local stop = utf8.len(text) and utf8.offset(text, keep + 1) - 1 or keep
-  return text:sub(1, stop) .. dots
+  return text:sub(1, last_within(text, math.max(0, width - #dots))) .. dots
 end
 
 --- The text with spaces up to `width` columns, in front of it when `right`.
