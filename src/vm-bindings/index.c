@@ -253,6 +253,17 @@ static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
   return lt_device_equal(lt_tensor_device(t), device) ? t : lt_do(to, A(t), A(device));
 }
 
+/* An index tensor on the device of what it indexes. Only the CPU's are copied there unasked. */
+static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
+  lt_Device from = lt_tensor_device(index), to = lt_tensor_device(like);
+  if (lt_device_equal(from, to) || from.type == LT_DEVICE_cpu) return to_device_of(index, like);
+  lt_error_set("index: the tensor is on %s, its %s on %s. Give %s there%s: index:to(\"%s\")",
+               lt_device_name(to), index->dtype == LT_bool ? "mask" : "positions",
+               lt_device_name(from), index->dtype == LT_bool ? "it" : "them",
+               to.type == LT_DEVICE_cpu ? "" : ", or on the CPU", lt_device_name(to));
+  return NULL;
+}
+
 /* A mask is the positions at which it holds, one index tensor for each of its dims. */
 static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
   for (int i = 0; i < mask->ndim; i++) {
@@ -280,7 +291,7 @@ static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
 }
 
 static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone) {
-  index = to_device_of(index, p->view);
+  index = index_on(index, p->view);
   if (!index) return false;
   if (index->dtype == LT_bool) {
     if (!plan_mask(p, dim, said, index)) return false;
@@ -404,8 +415,7 @@ static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
 static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
   Plan p;
   if (!make_plan(&p, t, key)) return false;
-  if (!value && p.mask)
-    return lt_do_in_place(masked_fill, A(p.view), A(to_device_of(p.mask, p.view)), A(s)) != NULL;
+  if (!value && p.mask) return lt_do_in_place(masked_fill, A(p.view), A(p.mask), A(s)) != NULL;
   if (p.mask || p.count) return put(&p, value, s);
   if (!value) return lt_do_in_place(fill, A(p.view), A(s)) != NULL;
   value = fit(value, p.view->ndim);

@@ -55,6 +55,23 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
+  it("who indexes with positions of another device is told where both are", function()
+    check({
+      {"x, i = lt.arange(5):cuda(), lt.tensor{1, 2}"},
+      {"x[i]:add_(1)"},
+      {"x[i:cuda()]:add_(1)"},
+      {"x[i:cuda(1)]", "index: the tensor is on cuda:0, its positions on cuda:1. Give them there, "
+        .. 'or on the CPU: index:to("cuda:0")'},
+      {"x[i:cuda(1)] = 3", "index: the tensor is on cuda:0, its positions on cuda:1"},
+      {"x:cpu()[{{}, i:cuda()}]", "index: 2 dims are named"},
+      {"x:cpu()[i:cuda()]", 'index: the tensor is on cpu, its positions on cuda:0. Give them there: '
+        .. 'index:to("cpu")'},
+      {"x[(x:gt(2)):cuda(1)] = 0", "its mask on cuda:1"},
+      {"x[x:gt(2):cpu()] = 0"},
+      {"x:sum():item()"},
+    }, "--emulate cuda:2")
+  end)
+
   it("who writes a dot for a colon is told so in the first line", function()
     check {
       {"x, net = lt.ones(3), nn.Linear(3, 2)"},
