@@ -64,8 +64,8 @@ describe("at the prompt a beginner", function()
         .. 'or on the CPU: index:to("cuda:0")'},
       {"x[i:cuda(1)] = 3", "index: the tensor is on cuda:0, its positions on cuda:1"},
       {"x:cpu()[{{}, i:cuda()}]", "index: 2 dims are named"},
-      {"x:cpu()[i:cuda()]", 'index: the tensor is on cpu, its positions on cuda:0. Give them there: '
-        .. 'index:to("cpu")'},
+      {"x:cpu()[i:cuda()]", "index: the tensor is on cpu, its positions on cuda:0. Give them "
+        .. 'there: index:to("cpu")'},
       {"x[(x:gt(2)):cuda(1)] = 0", "its mask on cuda:1"},
       {"x[x:gt(2):cpu()] = 0"},
       {"x:sum():item()"},
