@@ -21,8 +21,46 @@ local bits = [[
     for _, v in ipairs(net[1].weight.grad:reshape(-1):totable()) do print(("%a"):format(v)) end
   end]]
 
-local many = {"cuda:2", "cuda:2,peer=off", "cuda:4"}
-if devices.elsewhere("parallel", _ENV, {emulate = many, bits = bits}) then
+-- Four devices that are slow, with threads in reverse, and memory that is full of NaN and that the
+-- host must not touch.
+local hard = "LUTRA_EMULATE=cuda:4,memory=256MiB LUTRA_EMULATE_DELAY=50 LUTRA_EMULATE_STRICT=1 "
+  .. "LUTRA_EMULATE_POISON=1 LUTRA_EMULATE_ORDER=reverse"
+
+-- A script, or a spec, in a process of its own with an environment; what it prints.
+local function run(environment, arguments)
+  local result = program.shell(("env -u CUDA_VISIBLE_DEVICES %s %s %s"):format(environment,
+    program.quote(program.program), arguments))
+  assert.equal(0, result.status, "\n" .. result.out .. result.err)
+  return result.out
+end
+
+local function describe_the_emulated()
+  local function test(title, f)
+    it(title, function()
+      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      f()
+    end)
+  end
+
+  describe("nn.parallel on four devices", function()
+    test("passes under hard conditions", function()
+      local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
+      run(hard, ("%stests/busted.lua %stests/spec/parallel_spec.lua"):format(root, root))
+    end)
+
+    test("trains with the same bits on every run, whatever is slow", function()
+      local path = program.file(bits)
+      local first = run("LUTRA_EMULATE=cuda:4", path)
+      assert.is_true(#first > 500, "it says little: " .. first)
+      for _, environment in ipairs {"LUTRA_EMULATE=cuda:4", hard,
+        "LUTRA_EMULATE=cuda:4 LUTRA_EMULATE_DELAY=200",
+        "LUTRA_EMULATE=cuda:4,peer=off LUTRA_EMULATE_DELAY=200"} do
+        assert.equal(first, run(environment, path), environment)
+      end
+      os.remove(path)
+    end)
+  end)
+
   describe("nn.DataParallel without an accelerator", function()
     it("calls the module as it is", function()
       local script = program.file [[
@@ -46,7 +84,10 @@ if devices.elsewhere("parallel", _ENV, {emulate = many, bits = bits}) then
       assert.is_truthy(result.out:find("no device", 1, true), result.out)
     end)
   end)
-  return
+end
+
+if devices.elsewhere("parallel", _ENV, {emulate = {"cuda:2,peer=off"}}) then
+  return describe_the_emulated()
 end
 
 local lt = require "lutra"
@@ -60,16 +101,37 @@ local function mlp(dtype)
     dtype = dtype or "float64"}
 end
 
-local function close(wanted, actual, tolerance)
+-- Equal but for rounding, in float64. On several devices the same numbers are added in another
+-- order. Two orders of n additions differ by at most n * 2^-52 times the sizes of the numbers
+-- together. Here no result has more than 32 additions behind one another (16 rows, 8 + 5 + 3
+-- features), and the sizes come to less than 8 times the largest result. `times` is how often
+-- errors are added to.
+local function close(wanted, actual, times)
   assert.equal(tostring(wanted.shape), tostring(actual.shape))
   local off = (wanted:cpu() - actual:cpu()):abs():max():item()
-  assert.is_true(off <= tolerance, ("off by %g"):format(off))
+  local largest = wanted:abs():max():item()
+  assert.is_true(off <= (times or 1) * 32 * 8 * 2^-52 * largest,
+    ("off by %g of %g"):format(off, largest))
 end
+
+before_each(function() lt.manual_seed(1) end)
 
 local function device_names(tensors)
   local names = {}
   for i, x in ipairs(tensors) do names[i] = x.device end
   return table.concat(names, " ")
+end
+
+-- How many copies f() does, none of which it waits for.
+local function copies_in_the_background(f)
+  local profile, copies = lt.profiler.profile(f, {synchronize = false}), 0
+  for event in profile:events() do
+    if event.kind == "copy" then
+      copies = copies + 1
+      assert.is_false(event.blocking, event.from .. " to " .. event.device)
+    end
+  end
+  return copies
 end
 
 -- A module that computes fn(self, ...).
@@ -85,44 +147,6 @@ if count < 2 then
   end)
   return
 end
-
-describe("copies between devices", function()
-  local emulated = os.getenv "LUTRA_EMULATE" or ""
-
-  it("are the same with and without access of one to the other's memory", function()
-    if emulated ~= "" then
-      assert.equal(not emulated:find "peer=off", lt.cuda.can_device_access_peer(0, 1))
-    end
-    for _, dtype in ipairs {"float32", "bfloat16", "int64", "bool"} do
-      local x = (lt.arange(1, 6000):reshape(60, 100) % 7):to(dtype)
-      for _, there in ipairs {x, x:t(), x:narrow(1, 2, 58):narrow(2, 3, 50), x:expand(2, 60, 100),
-        x:narrow(1, 1, 0)} do
-        for _, later in ipairs {false, true} do
-          local away = there:to "cuda:0":to{device = "cuda:1", non_blocking = later}
-          assert.equal("cuda:1", away.device)
-          assert.is_true(lt.equal(there, away:to{device = "cuda:0", non_blocking = later}:cpu()))
-          local target = lt.zeros(100, 60, {dtype = dtype, device = "cuda:0"}):t()
-          assert.is_true(lt.equal(x, target:copy_(x:to "cuda:1"):cpu()))
-        end
-      end
-    end
-  end)
-
-  it("wait for what writes the source, and keep it until it was read", function()
-    local result = devices.script([[
-      local lt = require "lutra"
-      for i = 1, 20 do
-        local x = lt.full({1000}, i, {device = "cuda:0"}) + 1
-        local y = x:to{device = "cuda:1", non_blocking = true}
-        x:fill_(-1)
-        x = nil
-        collectgarbage()
-        lt.zeros{1000, device = "cuda:0"}
-        assert(y:eq(i + 1):all():item())
-      end]], "LUTRA_EMULATE_DELAY=200")
-    assert.equal(0, result.status, result.err)
-  end)
-end)
 
 describe("nn.parallel.scatter", function()
   it("cuts tensors as chunk does, a piece for each device", function()
@@ -166,6 +190,11 @@ describe("nn.parallel.scatter", function()
     assert.equal("{0, 3}", tostring(pieces[1].shape))
   end)
 
+  it("does not wait for what it sends from pinned memory", function()
+    local x = lt.ones(6, 2):pin_memory()
+    assert.equal(2, copies_in_the_background(function() parallel.scatter(x, {0, 1}) end))
+  end)
+
   it("lets gradients back", function()
     local x = lt.ones(3, {requires_grad = true})
     local pieces = parallel.scatter(x, {0, 1})
@@ -194,11 +223,20 @@ describe("nn.parallel.gather", function()
     assert.same({{1, 1}, {1, 1}, {0, 0}}, all:totable())
     local narrow = {a:narrow(1, 1, 1):narrow(2, 1, 1), b:narrow(2, 1, 1)}
     assert.same({{1, 0}}, parallel.gather(narrow, "cpu", {dim = 2}):totable())
+    assert.equal(2, copies_in_the_background(function() parallel.gather({a, b}, "cpu") end))
     local tables = parallel.gather({{x = a, {a, 5}}, {x = b, {b, 5}}}, 0)
     assert.equal("{3, 2}", tostring(tables.x.shape))
     assert.equal("{3, 2}", tostring(tables[1][1].shape))
     assert.equal(5, tables[1][2])
     assert.equal("same", parallel.gather({"same", "same"}, 0))
+    local function looped(x)
+      local t, shared = {}, {x}
+      t.self, t.a, t.b = t, shared, shared
+      return t
+    end
+    local loop = parallel.gather({looped(a), looped(b)}, 0)
+    assert.is_true(rawequal(loop, loop.self) and rawequal(loop.a, loop.b))
+    assert.equal("{3, 2}", tostring(loop.a[1].shape))
   end)
 
   it("makes a vector of scalars, and warns where warnings are on", function()
@@ -313,7 +351,7 @@ describe("nn.DataParallel", function()
       assert.equal("cuda:0", y.device)
       assert.is_true(y.requires_grad)
       assert.equal(rows, y:size(1))
-      if rows > 0 then close(net(x:cuda()), y, 1e-14) end
+      if rows > 0 then close(net(x:cuda()), y) end
       assert.is_false(lt.no_grad(model, x).requires_grad)
     end
     local where = nn.DataParallel(net, {output_device = 1})(lt.ones(4, 5, {dtype = "float64"}))
@@ -323,6 +361,12 @@ describe("nn.DataParallel", function()
     local bare = nn.DataParallel(net, {device_ids = {"cuda:0"}})
     assert.is_true(lt.equal(bare(lt.ones(2, 5, {dtype = "float64"})),
       net(lt.ones(2, 5, {dtype = "float64", device = "cuda"}))))
+    local counting = made_of(function(self, v)
+      self.calls = (self.calls or 0) + 1
+      return v
+    end)
+    nn.DataParallel(counting, {device_ids = {0}})(lt.ones(3))
+    assert.equal(1, counting.calls) -- one device needs no replica
   end)
 
   it("gives the gradients of one device, to parameters and input", function()
@@ -337,14 +381,14 @@ describe("nn.DataParallel", function()
     local got = {x.grad}
     for p in net:parameters() do got[#got + 1] = p.grad end
     assert.equal(#wanted, #got)
-    for i, grad in ipairs(wanted) do close(grad, got[i], 1e-15) end
+    for i, grad in ipairs(wanted) do close(grad, got[i]) end
     assert.equal("cpu cuda:0 cuda:0 cuda:0 cuda:0", device_names(got))
     -- Gradients of gradients go the same way.
     local function penalty(f)
       local grad = lt.autograd.grad(f(x):pow(3):sum(), net[1].weight, {create_graph = true})
       return lt.autograd.grad(grad:pow(2):sum(), net[3].weight)
     end
-    close(penalty(function(v) return net(v:cuda()) end), penalty(nn.DataParallel(net)), 1e-12)
+    close(penalty(function(v) return net(v:cuda()) end), penalty(nn.DataParallel(net)), 2)
   end)
 
   it("trains as one device does", function()
@@ -352,14 +396,14 @@ describe("nn.DataParallel", function()
       lt.manual_seed(4)
       local net = mlp()
       local model = wrap(net)
-      local adam = optim.Adam(model:parameters(), {lr = 0.01})
+      local sgd = optim.SGD(model:parameters(), {lr = 0.1, momentum = 0.9})
       local losses = {}
       for step = 1, 5 do
         local x, y = lt.randn(10, 5, {dtype = "float64"}):cuda(), lt.randint(3, {10}):cuda()
-        adam:zero_grad()
+        sgd:zero_grad()
         local loss = lt.F.cross_entropy(model(x), y)
         loss:backward()
-        adam:step()
+        sgd:step()
         losses[step] = loss:item()
       end
       return lt.tensor(losses, {dtype = "float64"}), net[1].weight:detach()
@@ -367,8 +411,8 @@ describe("nn.DataParallel", function()
     local losses, weight = train(function(net) return net end)
     for _, class in ipairs {nn.DataParallel, parallel.DistributedDataParallel} do
       local other_losses, other_weight = train(class)
-      close(losses, other_losses, 1e-12)
-      close(weight, other_weight, 1e-10) -- Adam divides by small numbers
+      close(losses, other_losses, 5)
+      close(weight, other_weight, 5)
     end
   end)
 
@@ -458,6 +502,20 @@ describe("nn.DataParallel", function()
     assert.is_nil(net[1].weight.grad)
     assert.is_nil(net.unused.grad)
     assert.is_truthy(net[1].bias.grad)
+    -- One that only some replicas use gets its gradient from them; the others send none.
+    local some = made_of(function(self, x)
+      return x.device == "cuda:1" and x * self.w or x * self.v
+    end)
+    some.w = nn.Parameter(lt.ones{1, device = "cuda"})
+    some.v = nn.Parameter(lt.ones{1, device = "cuda"})
+    local y = nn.DataParallel(some, {device_ids = {0, 1}})(lt.ones{4, 1, device = "cuda"}):sum()
+    local profile = lt.profiler.profile(function() y:backward() end, {synchronize = false})
+    local sent = 0
+    for event in profile:events() do
+      if event.kind == "copy" and event.device == "cuda:0" then sent = sent + 1 end
+    end
+    assert.equal(1, sent)
+    assert.same({2, 2}, {some.w.grad:item(), some.v.grad:item()})
   end)
 
   it("waits for no device", function()
@@ -491,6 +549,17 @@ describe("nn.DataParallel", function()
     end
     local first = step()
     for _ = 1, 3 do assert.equal(first, step()) end
+    -- In a loop that leaves it to the collector memory stays below a limit, too.
+    local function peak(steps)
+      for _ = 1, steps do
+        net:zero_grad()
+        model(x):sum():backward()
+      end
+      return lt.cuda.max_memory_allocated(0)
+    end
+    lt.cuda.reset_peak_memory_stats(0)
+    local early = peak(20)
+    assert.is_true(peak(80) <= 2 * early)
   end)
 
   it("refuses what cannot work, and names the place of an error", function()
@@ -533,160 +602,13 @@ describe("nn.DataParallel", function()
   end)
 end)
 
-describe("a model cut over two devices by hand", function()
-  it("trains as on one device, and says where its parts are", function()
-    local function train(there)
-      lt.manual_seed(5)
-      local net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)):to "float64"
-      net[1]:to "cuda:0"
-      net[3]:to(there)
-      local sgd = optim.SGD(net:parameters(), {lr = 0.1, momentum = 0.9})
-      for _ = 1, 5 do
-        local x = lt.randn(6, 5, {dtype = "float64"}):to "cuda:0"
-        sgd:zero_grad()
-        net[3](net[2](net[1](x)):to(there)):pow(2):mean():backward()
-        nn.utils.clip_grad_norm_(net:parameters(), 1)
-        sgd:step()
-      end
-      return net
-    end
-    local one, two = train "cuda:0", train "cuda:1"
-    assert.equal("cuda:0 cuda:1", table.concat(two:devices(), " "))
-    for i = 1, 3, 2 do close(one[i].weight:detach(), two[i].weight:detach(), 1e-12) end
-    fails({'"1.weight" is on cuda:0', '"3.weight" is on cuda:1'}, two.device, two)
-    fails({"cuda:0", "cuda:1"}, two, lt.ones{1, 5, device = "cuda:0", dtype = "float64"})
-    fails({"DataParallel", '"3.weight" is on cuda:1'}, nn.DataParallel, two)
-  end)
-
-  it("is right when every piece of work starts late", function()
-    if not os.getenv "LUTRA_EMULATE" then return pending "not emulated" end
-    local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
-    for _, name in ipairs {"22_several_gpus", "23_data_parallel", "24_pipeline"} do
-      local result = program.shell(("env LUTRA_EMULATE_DELAY=200 %s %sexamples/placement/%s.lua")
-        :format(program.quote(program.program), root, name))
-      assert.equal(0, result.status, result.err)
-      assert.is_truthy(result.out:find("ok: ", 1, true), result.out)
-    end
-  end)
-end)
-
-describe("the virtual time of two devices", function()
-  -- Scripts that see the copies and kernels of f() with their times.
-  local seen = [[
-    local lt = require "lutra"
-    local cuda = lt.cuda
-    local function run(f)
-      local list = {}
-      for _, e in ipairs(lt.placement.trace(f).events) do
-        if e.kind == "copy" or e.kind == "op" and e.finish > e.begin then list[#list + 1] = e end
-      end
-      return list
-    end
-    local x = lt.ones{1024, 1024, device = "cuda:0"} -- more work than putting it into a queue
-  ]]
-  local function passes(link, text)
-    if not os.getenv "LUTRA_EMULATE" then return pending "not emulated" end
-    local result = devices.script(seen .. text, "LUTRA_EMULATE=cuda:2," .. link)
-    assert.equal(0, result.status, result.err)
-  end
-
-  it("has copies between what they come after and what they hold up, on both devices", function()
-    passes("link=pcie4", [[
-      local e = run(function()
-        local y = x + 1
-        local there = y:to{device = "cuda:1", non_blocking = true}
-        return there + 1, y + 1
-      end)
-      assert(#e == 4 and e[2].kind == "copy")
-      assert(e[2].begin == e[1].finish, "the copy waits for what it copies")
-      assert(e[3].begin == e[2].finish, "it has arrived when it is used")
-      assert(e[4].begin == e[2].finish, "the source's stream waits until it was read")]])
-  end)
-
-  it("has streams that work beside each other, but for what they are told to wait for", function()
-    passes("link=pcie4", [[
-      local side = cuda.Stream(0)
-      local function beside(f) return cuda.with_stream(side, f) end
-      local function more() return x + 1, x + 2 end
-      local e = run(function() return beside(more), more() end)
-      assert(e[3].begin < e[1].finish, "two streams")
-      e = run(function()
-        beside(more)
-        local event = side:record_event()
-        beside(more)
-        cuda.current_stream(0):wait_event(event)
-        more()
-      end)
-      assert(e[5].begin == e[2].finish and e[5].begin < e[4].finish, "after the event, no later")
-      e = run(function()
-        beside(more)
-        local event = side:record_event()
-        beside(more)
-        event:synchronize()
-        more()
-      end)
-      assert(e[5].begin >= e[2].finish and e[5].begin < e[4].finish, "the host waits as long")]])
-  end)
-
-  it("counts the bytes of a copy twice where it goes by way of the host", function()
-    -- links.def: bytes a microsecond between devices, and between the host and a device
-    for link, rates in pairs {pcie4 = {31508, 31508}, nvlink = {450000, 63015}} do
-      for peer, times in pairs {on = 1, off = 2} do
-        passes(("link=%s,peer=%s"):format(link, peer), ([[
-          local trace = lt.placement.trace(function() return x:to "cuda:1" end)
-          local text = tostring(trace)
-          for _, e in ipairs(trace.events) do
-            if e.kind == "copy" then
-              local wanted = 10 + %d * 4 * 2^20 / %d
-              assert(math.abs(e.finish - e.begin - wanted) < 1e-9, e.finish - e.begin)
-              assert(e.by_host == %s)
-              assert((text:find("by way of the host", 1, true) ~= nil) == e.by_host, text)
-            end
-          end]]):format(times, rates[times], times == 2))
-      end
-    end
-  end)
-
-  it("is shorter for a pipeline than for one device after the other", function()
-    passes("link=pcie4", [[
-      local PIECES, ROWS = 4, 64
-      local function work(h) for _ = 1, 4 do h = h + 1 end return h end
-      local function first(piece) return work(piece):narrow(1, 1, ROWS) end
-      local function second(h) return work(h["repeat"](h, 1024 // ROWS, 1)) end
-      local function pieces(between)
-        for _ = 1, PIECES do
-          second(first(x):to{device = "cuda:1", non_blocking = true})
-          between()
-        end
-      end
-      -- How long it took, and how long the work on cuda:0 and all of it is.
-      local function length(f)
-        local last, there, sum = 0, 0, 0
-        for _, e in ipairs(run(f)) do
-          last, sum = math.max(last, e.finish), sum + e.finish - e.begin
-          if e.kind == "op" and e.to == "cuda:0" then there = there + e.finish - e.begin end
-        end
-        return last, there, sum
-      end
-      local beside, there, sum = length(function() pieces(function() end) end)
-      -- While cuda:1 is at a piece, cuda:0 is at the next one, which it is done with sooner. So of
-      -- its work only that for the first piece takes time.
-      local wanted = sum - there * (PIECES - 1) / PIECES
-      assert(math.abs(beside - wanted) < 5.1, beside - wanted) -- a launch, before anything runs
-      local serial = length(function() pieces(function() cuda.synchronize(1) end) end)
-      assert(serial > sum)
-      local again = length(function() pieces(function() end) end)
-      assert(again == beside)]])
-  end)
-end)
-
 describe("nn.parallel.data_parallel", function()
   it("is one call on several devices", function()
     local net = mlp()
     local x = lt.randn(6, 5, {dtype = "float64"})
     local out = parallel.data_parallel(net, x, {device_ids = {0, 1}, output_device = 1})
     assert.equal("cuda:1", out.device)
-    close(net(x:cuda()), out, 1e-14)
+    close(net(x:cuda()), out)
     local sum = made_of(function(_, a, b, named) return a + b * named.k end)
     assert.same({3, 3}, parallel.data_parallel(sum, {lt.ones(2), lt.ones(2)},
       {module_kwargs = {k = 2}}):totable())
@@ -700,7 +622,7 @@ describe("nn.parallel.DistributedDataParallel", function()
     local net = mlp()
     local model = parallel.DistributedDataParallel(net)
     local x = lt.randn(6, 5, {dtype = "float64"})
-    close(net(x:cuda()), model(x), 1e-14)
+    close(net(x:cuda()), model(x))
     assert.equal(5, model:no_sync(function(a) return a end, 5))
     assert.is_truthy(tostring(model):find "^DistributedDataParallel%(")
     fails({"DistributedDataParallel", '"process_group"', "leave it out"},

@@ -20,7 +20,7 @@ local replicate = {}
 local function send(x, devices)
   local copies = {}
   for i, device in ipairs(devices) do
-    copies[i] = device == x.device and x:detach() or x:to{device = device, non_blocking = true}
+    copies[i] = device == x.device and x:detach() or x:to(device)
   end
   return copies
 end
@@ -38,7 +38,7 @@ function Broadcast.backward(ctx, ...)
   for i = 1, select("#", ...) do
     local grad = (select(i, ...))
     if grad then
-      grad = grad:to{device = ctx.home, non_blocking = true}
+      grad = grad:to(ctx.home)
       total = total and total + grad or grad
     end
   end
