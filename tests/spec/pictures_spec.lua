@@ -375,10 +375,11 @@ describe(":transfers", function()
 
   it("wants code the first time, and code that can be read", function()
     local _, err = look({":transfers", ":transfers --svg", ":transfers x =",
-      ":transfers --svgg x.svg 1 + 1"}, {arguments = ""})
+      ":transfers --svgg x.svg 1 + 1", ":devices --svg=x.svg"}, {arguments = ""})
     assert.truthy(err:find('transfers: nothing was traced yet. Write code behind it, as :transfers '
       .. 'x:to "cuda"; usage: :transfers', 1, true), err)
     assert.truthy(err:find("transfers: --svgg is no option; usage: :transfers", 1, true), err)
+    assert.truthy(err:find("devices: --svg=x.svg is no option; usage: :devices", 1, true), err)
     assert.truthy(err:find("transfers: --svg wants a value", 1, true), err)
     assert.truthy(err:find("transfers:1: ", 1, true), err)
   end)

@@ -87,7 +87,10 @@ describe(":where", function()
   end)
 
   it("says what was meant, and what was nothing", function()
-    local _, err = look({"weights = lt.zeros(3)", ":where wieghts", ":where nil", ":where abc.d",
+    local _, err = look({":where x y"}, {arguments = ""})
+    local _, count = err:gsub("1 | x y", "")
+    assert.equal(1, count, err)
+    _, err = look({"weights = lt.zeros(3)", ":where wieghts", ":where nil", ":where abc.d",
       ":where abc", ":where lt.zeros(1), lt.zeros(2) --svg x.svg"}, {arguments = ""})
     assert.truthy(err:find("where: wieghts is nil; did you mean weights?", 1, true), err)
     assert.truthy(err:find("where: nil is no tensor; it wants a tensor", 1, true), err)

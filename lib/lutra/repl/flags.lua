@@ -36,7 +36,7 @@ function flags.read(name, text, known, usage, optional)
     values[option], at = value, behind
   end
   local code = text:sub(at)
-  local unknown = code:match "^(%-%-%a+)[^\n]*$" -- as code it would be a comment and nothing else
+  local unknown = code:match "^(%-%-%a%S*)[^\n]*$" -- as code it would be a comment and nothing else
   if unknown then
     error(("%s: %s is no option; usage: %s"):format(name, unknown, usage), 0)
   end

@@ -199,7 +199,7 @@ end
 function look.values(session, name, text)
   if text == "" then error(("%s: an expression is missing, as in :%s x"):format(name, name), 0) end
   local f, message = session:compile(text, name)
-  if not f then error(message, 0) end
+  if not f then error(message:match "^[^\n]*", 0) end -- the line is shown with it
   return table.pack(f())
 end
 
