@@ -2,13 +2,16 @@
  *
  * A file is named by a hash of its key and holds the key itself, so that two keys never share one;
  * and a sum of all its bytes, so that one that was damaged is as good as none. It is written under
- * another name and renamed, so that nobody reads half of it. Errors are not told: without a cache
- * everything works, only later.
+ * another name and renamed, so that nobody reads half of it. Where there are too many, those go that
+ * were not used for longest. Errors are not told: without a cache everything works, only later.
  */
 #define _GNU_SOURCE
 #include "kernel.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +22,7 @@ typedef struct Head {
 } Head;
 static const char magic[8] = "lutrak1";
 
-enum { LONGEST = 3000 };
+enum { LONGEST = 3000, MOST_FILES = 1000, HASH_DIGITS = 32 };
 
 /* FNV-1a. */
 static uint64_t hash(uint64_t h, const void *bytes, size_t n) {
@@ -69,6 +72,65 @@ static bool read_file(FILE *f, const char *key, size_t key_size, Head *head, cha
          memcmp(*body, key, key_size) == 0;
 }
 
+/* ---- old files ------------------------------------------------------------------------------- */
+
+typedef struct Kept {
+  char name[64];
+  time_t used;
+} Kept;
+
+static int by_age(const void *a, const void *b) {
+  time_t x = ((const Kept *)a)->used, y = ((const Kept *)b)->used;
+  return (x > y) - (x < y);
+}
+
+/* Is it named as file_name does, or as one that is being written? */
+static bool is_ours(const char *name) {
+  for (int i = 0; i < HASH_DIGITS; i++)
+    if (!isxdigit((unsigned char)name[i])) return false;
+  return strncmp(name + HASH_DIGITS, ".bin", 4) == 0;
+}
+
+/* The files of a folder, malloc'ed. */
+static Kept *list_files(DIR *directory, size_t *count) {
+  Kept *list = NULL;
+  size_t room = 0;
+  *count = 0;
+  for (struct dirent *e; (e = readdir(directory));) {
+    struct stat s;
+    if (!is_ours(e->d_name) || strlen(e->d_name) >= sizeof list->name ||
+        fstatat(dirfd(directory), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    if (*count == room) {
+      Kept *more = realloc(list, (room = room * 2 + 256) * sizeof *list);
+      if (!more) break;
+      list = more;
+    }
+    strcpy(list[*count].name, e->d_name);
+    list[(*count)++].used = s.st_mtime;
+  }
+  return list;
+}
+
+/* Removes a quarter of the files where there are too many. A file that somebody reads just now stays
+ * until it is closed. */
+static void remove_old(void) {
+  char path[LONGEST];
+  DIR *directory = folder(path, sizeof path, false) ? opendir(path) : NULL;
+  size_t count = 0;
+  if (!directory) return;
+  Kept *list = list_files(directory, &count);
+  if (count > MOST_FILES) {
+    qsort(list, count, sizeof *list, by_age);
+    for (size_t i = 0; i < count - MOST_FILES * 3 / 4; i++)
+      unlinkat(dirfd(directory), list[i].name, 0);
+  }
+  free(list);
+  closedir(directory);
+}
+
+/* ---- finding and keeping --------------------------------------------------------------------- */
+
 bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
   char path[LONGEST], *body = NULL;
   Head head;
@@ -76,6 +138,7 @@ bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
   FILE *f = fopen(path, "rb");
   if (!f) return false;
   bool ok = read_file(f, key, key_size, &head, &body);
+  if (ok) futimens(fileno(f), NULL); /* it was used now */
   fclose(f);
   *out = (lt_CudaImage){NULL, NULL, ok ? head.code : 0};
   if (ok) {
@@ -103,5 +166,8 @@ void lt_cuda_cache_keep(const char *key, size_t key_size, const lt_CudaImage *im
   bool ok = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(key, 1, key_size, f) == key_size &&
             fwrite(image->symbol, 1, symbol, f) == symbol &&
             fwrite(image->bytes, 1, image->size, f) == image->size;
-  if (fclose(f) != 0 || !ok || rename(part, path) != 0) unlink(part);
+  if (fclose(f) != 0 || !ok || rename(part, path) != 0)
+    unlink(part);
+  else
+    remove_old();
 }

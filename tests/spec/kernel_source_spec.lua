@@ -239,6 +239,22 @@ describe("compiled code is kept", function()
     program.remove(folder)
   end)
 
+  it("until there are more than a thousand: then the oldest go, and nothing else", function()
+    local folder = program.folder()
+    local function shell(text)
+      local result = program.shell(("cd %s/lutra/kernels && %s"):format(folder, text))
+      assert.equal(0, result.status, result.err)
+    end
+    os.execute(("mkdir -p %s/lutra/kernels"):format(folder))
+    shell "seq -f '%032.0f.bin' 1200 | xargs touch -d 2001-01-01"
+    shell(("touch -d 2000-01-01 mine.bin && touch %032d.bin"):format(1))
+    assert.equal("7.0\n", run(folder).out)
+    assert.equal(751, #files(folder))
+    shell(("test -e mine.bin -a -e %032d.bin"):format(1))
+    assert.equal("7.0\n", run(folder, "CXX=/nowhere/c++ PATH=/nowhere").out)
+    program.remove(folder)
+  end)
+
   it("or not, where no file can be written", function()
     assert.equal("7.0\n", run "/dev/null".out)
     assert.equal("7.0\n", run "relative".out)
