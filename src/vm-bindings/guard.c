@@ -98,20 +98,20 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   bool explicit = is_explicit(call, direction);
   Deed deed = explicit ? g->level->explicit : g->level->implicit;
   if (deed == ALLOW) return LT_TRACE_MAY;
-  const char *name = *call ? call : lt_user_op();
+  const char *name = *call ? call : lt_user_op(), *plural = e->bytes == 1 ? "" : "s";
   snprintf(from, sizeof from, "%s", lt_device_name(e->from));
   if (deed == LOG) {
     char where[64] = "";
     lt_lua_where((void *)g->lua, where, sizeof where);
     fflush(stdout);
-    fprintf(stderr, "%s%s%s copies %lld bytes from %s to %s%s\n", where, *where ? ": " : "", name,
-            (long long)e->bytes, from, lt_device_name(e->device),
+    fprintf(stderr, "%s%s%s copies %lld byte%s from %s to %s%s\n", where, *where ? ": " : "", name,
+            (long long)e->bytes, plural, from, lt_device_name(e->device),
             explicit ? "" : ", without being asked to");
     return LT_TRACE_MAY;
   }
-  lt_error_set("%s: would copy %lld bytes from %s to %s%s, which placement.guard(\"%s\") forbids. "
+  lt_error_set("%s: would copy %lld byte%s from %s to %s%s, which placement.guard(\"%s\") forbids. "
                "%s, or allow it: placement.guard(\"allow\", fn)",
-               name, (long long)e->bytes, from, lt_device_name(e->device),
+               name, (long long)e->bytes, plural, from, lt_device_name(e->device),
                explicit ? "" : " without being asked to", g->level->name,
                advice(direction, explicit));
   return LT_TRACE_MAY_NOT;
