@@ -414,9 +414,9 @@ static int compile_program(void *program, int count, const char *const *given) {
     }
   std::string folder = make_folder();
   if (folder.empty()) {
-    const char *given = getenv("TMPDIR");
+    const char *temporary = getenv("TMPDIR");
     p->log = "error: cannot make a folder for temporary files in " +
-             std::string(given && *given ? given : "/tmp") + ", or where TMPDIR says";
+             std::string(temporary && *temporary ? temporary : "/tmp") + ", or where TMPDIR says";
     return COMPILATION;
   }
   int status = compile_in(p, folder, options);
