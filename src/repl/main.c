@@ -528,7 +528,8 @@ int main(int argc, char **argv) {
     return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
   const char *told = getenv("LUTRA_EMULATE");
   if (!r.emulate && told && *told) r.emulate = told;
-  if (r.lesson >= 0 && !r.emulate && !told && !has_gpu()) r.emulate = "cuda:2,memory=256MiB";
+  if (r.lesson >= 0 && !r.emulate && !told && !has_gpu()) // where it cannot, a lesson says so
+    (void)lt_device_emulate("cuda:2,memory=256MiB");
   if (r.emulate && !lt_device_emulate(r.emulate)) {
     fprintf(stderr, "lutra: %s\n", lt_error());
     return status_usage;

@@ -63,11 +63,42 @@ static const lt_Backend *open_backend(const char *path) {
   return b;
 }
 
+/* ---- finding a backend ----------------------------------------------------------------------- */
+
+/* The folder that this code was loaded from. */
+static bool own_folder(char *path, size_t size) {
+  Dl_info here;
+  const char *file = dladdr(types, &here) ? here.dli_fname : NULL;
+  char *real = realpath(file && strchr(file, '/') ? file : "/proc/self/exe", NULL);
+  if (!real) return false;
+  *strrchr(real, '/') = 0;
+  snprintf(path, size, "%s", real);
+  free(real);
+  return true;
+}
+
+/* Where <name>.so lies, seen from this code: beside the module, beside the program in a folder of
+ * builds, from a program of the tests, installed. */
+static bool find_object(const char *name, char *path, size_t size) {
+  static const char *const places[] = {"", "/lib/lutra", "/../lib/lutra", "/../lib/lua/5.4/lutra"};
+  char folder[2048];
+  if (!own_folder(folder, sizeof folder)) return false;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(path, size, "%s%s/%s.so", folder, places[i], name);
+    FILE *f = fopen(path, "rb");
+    if (!f) continue;
+    fclose(f);
+    return true;
+  }
+  return false;
+}
+
 /* ---- emulation ------------------------------------------------------------------------------- */
 
 /* What is asked for: "cuda:2,memory=1GiB,mps". Items are <type>[:<count>] or <option>=<value>; the
  * emulated backend reads the same text. */
 static const char *const emulate_variable = "LUTRA_EMULATE";
+static const char *const options = "memory=256MiB, link=pcie4, peer=off";
 
 static bool is_emulated(const char *type) {
   const char *p = getenv(emulate_variable);
@@ -113,14 +144,28 @@ static bool check_option(const char *item, size_t n) {
   if (strncmp(item, "memory=", 7) == 0) return check_size(item + 7, n - 7);
   if ((n == 7 && memcmp(item, "peer=on", n) == 0) || (n == 8 && memcmp(item, "peer=off", n) == 0))
     return true;
-  return lt_error_set("emulate: cannot read \"%.*s\". There are: memory=256MiB, link=pcie4, "
-                      "peer=off",
-                      (int)n, item);
+  return lt_error_set("emulate: cannot read \"%.*s\". There are: %s", (int)n, item, options);
+}
+
+/* "LUTRA_CUDA_BACKEND", in `text`, which it gives back. */
+static const char *backend_variable(const DeviceType *type, char text[64]) {
+  size_t n = (size_t)sprintf(text, "LUTRA_");
+  for (const char *p = type->name; *p && n < 40; p++) text[n++] = (char)(*p - 'a' + 'A');
+  snprintf(text + n, 64 - n, "_BACKEND");
+  return text;
+}
+
+/* Is there a backend that emulates the type, or one that the environment names? */
+static bool can_emulate(const DeviceType *type) {
+  char path[4096], name[40], variable[64];
+  snprintf(name, sizeof name, "%.16s_emulated", type->name);
+  return getenv(backend_variable(type, variable)) || find_object(name, path, sizeof path) ||
+         lt_error_set("emulate: this Lutra has no emulated %s%s", type->name,
+                      type->driver[0] ? ": it was built without a C++ compiler" : "");
 }
 
 /* "cuda:2": a type that is no part of this library, and how many. */
-static bool check_item(const char *item, size_t n) {
-  if (memchr(item, '=', n)) return check_option(item, n);
+static bool check_device(const char *item, size_t n) {
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;
   bool known = false;
@@ -128,14 +173,16 @@ static bool check_item(const char *item, size_t n) {
     if (types[t].linked || strlen(types[t].name) != name || memcmp(types[t].name, item, name) != 0)
       continue;
     known = true;
+    if (!can_emulate(&types[t])) return false;
     if (atomic_load(&types[t].backend) || types[t].why[0])
       return lt_error_set(
           "emulate: %s has been asked for already; emulation is chosen at the start",
           types[t].name);
   }
   if (!known)
-    return lt_error_set("emulate: no device is called \"%.*s\"; write cuda:2 for two GPUs",
-                        (int)name, item);
+    return lt_error_set("emulate: no device is called \"%.*s\"; write cuda:2 for two GPUs, and "
+                        "options behind it: %s",
+                        (int)name, item, options);
   char *end;
   long count = colon ? strtol(colon + 1, &end, 10) : 1;
   if (colon && (end != item + n || colon[1] < '0' || colon[1] > '9' || count < 1 || count > 8))
@@ -146,44 +193,23 @@ static bool check_item(const char *item, size_t n) {
 
 bool lt_device_emulate(const char *what) {
   if (!*what) return lt_error_set("emulate: wants a device type and a number, as \"cuda:2\"");
+  bool names_device = false;
   for (const char *p = what;;) {
     const char *comma = strchr(p, ',');
-    if (!check_item(p, comma ? (size_t)(comma - p) : strlen(p))) return false;
+    size_t n = comma ? (size_t)(comma - p) : strlen(p);
+    bool option = memchr(p, '=', n) != NULL;
+    if (!(option ? check_option(p, n) : check_device(p, n))) return false;
+    names_device = names_device || !option;
     if (!comma) break;
     p = comma + 1;
   }
+  if (!names_device)
+    return lt_error_set("emulate: \"%s\" names no device; write it first, as cuda:2,%s", what,
+                        what);
   return setenv(emulate_variable, what, 1) == 0 || lt_error_set("emulate: out of memory");
 }
 
-/* ---- finding a backend ----------------------------------------------------------------------- */
-
-/* The folder that this code was loaded from. */
-static bool own_folder(char *path, size_t size) {
-  Dl_info here;
-  const char *file = dladdr(types, &here) ? here.dli_fname : NULL;
-  char *real = realpath(file && strchr(file, '/') ? file : "/proc/self/exe", NULL);
-  if (!real) return false;
-  *strrchr(real, '/') = 0;
-  snprintf(path, size, "%s", real);
-  free(real);
-  return true;
-}
-
-/* Where <name>.so lies, seen from this code: beside the module, beside the program in a folder of
- * builds, from a program of the tests, installed. */
-static bool find_object(const char *name, char *path, size_t size) {
-  static const char *const places[] = {"", "/lib/lutra", "/../lib/lutra", "/../lib/lua/5.4/lutra"};
-  char folder[2048];
-  if (!own_folder(folder, sizeof folder)) return false;
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    snprintf(path, size, "%s%s/%s.so", folder, places[i], name);
-    FILE *f = fopen(path, "rb");
-    if (!f) continue;
-    fclose(f);
-    return true;
-  }
-  return false;
-}
+/* ---- the backend of a type ------------------------------------------------------------------- */
 
 /* Is there a library of this name that loads? */
 static bool has_library(const char *name) {
@@ -194,11 +220,8 @@ static bool has_library(const char *name) {
 
 /* A backend in a shared object: named by LUTRA_<NAME>_BACKEND, or found. */
 static const lt_Backend *find_backend(DeviceType *type) {
-  char variable[64] = "LUTRA_", path[4096], emulated[40];
-  size_t n = strlen(variable);
-  for (const char *p = type->name; *p && n < 40; p++) variable[n++] = (char)(*p - 'a' + 'A');
-  snprintf(variable + n, sizeof variable - n, "_BACKEND");
-  const char *told = getenv(variable);
+  char variable[64], path[4096], emulated[40];
+  const char *told = getenv(backend_variable(type, variable));
   if (told) return open_backend(told);
   if (is_emulated(type->name)) {
     snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);

@@ -150,7 +150,13 @@ describe("--emulate", function()
   end
 
   it("names what it cannot read, and what it can", function()
-    refused("cude:2", 'no device is called "cude"; write cuda:2 for two GPUs')
+    for _, name in ipairs {"cude", "cpu", "2"} do
+      refused(name, ('no device is called "%s"; write cuda:2 for two GPUs'):format(name))
+    end
+    refused("cuda:2,pcie4", 'no device is called "pcie4"; write cuda:2 for two GPUs, and options '
+      .. "behind it: memory=256MiB, link=pcie4, peer=off")
+    refused("link=pcie4", '"link=pcie4" names no device; write it first, as cuda:2,link=pcie4')
+    refused("cuda:2,mps", "this Lutra has no emulated mps")
     refused("cuda:0", '"cuda:0" wants a number of devices from 1 to 8, as cuda:2')
     refused("cuda:2,link=pcie9", 'no link is called "pcie9". There are: pcie3, pcie4')
     for _, size in ipairs {"lots", "0", "1TiB", "256mb", "", "MiB"} do
