@@ -101,6 +101,16 @@ describe("placement.trace", function()
     assert.same({"synchronize", "cuda:0"}, {sync.op, sync.to})
   end)
 
+  it("knows that the size of what a mask selects is waited for", function()
+    local x = lt.ones({4}, {device = "cuda"})
+    for op, select in pairs {index = function() local y = x[x:gt(0)]; return y end,
+      nonzero = function() local y = x:nonzero(); return y end} do
+      local waits = of_kind(placement.trace(select), "sync")
+      assert.same({1, op, "cuda:0"}, {#waits, waits[1] and waits[1].op, waits[1] and waits[1].to})
+    end
+    placement.guard("disallow_explicit", function() return #x[x:gt(0)] end)
+  end)
+
   it("works inside lt.profiler, around it, and in backward", function()
     local w = lt.randn({3}, {requires_grad = true})
     local inner, outer
