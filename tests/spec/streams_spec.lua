@@ -1,5 +1,6 @@
 -- Streams and events of devices: their order, their lives, what they refuse.
 
+local program = require "program_support"
 local devices = require "device_support"
 if devices.elsewhere("streams", _ENV) then return end
 
@@ -317,6 +318,23 @@ describe("the end of a program", function()
     ends(work .. "os.exit(0)")
     ends(work .. "os.exit(3, true)", 3)
   end)
+  -- Each end that waits for what will not come takes two seconds.
+  it("comes at once where a stream waits for another", function()
+    if not two then return pending "one device" end
+    local path = program.file [[
+      local lt = require "lutra"
+      local a = lt.eye{600, device = "cuda:0"}
+      for _ = 1, 40 do a = a:matmul(a) end
+      lt.cuda.current_stream(1):wait_event(lt.cuda.current_stream(0):record_event())
+      local begin = lt.clock()
+      repeat until lt.clock() > begin + 0.05 -- until it waits
+      os.exit(0)]]
+    local result = program.shell(("timeout 8 sh -c 'for i in 1 2 3 4 5; do %s %s || exit; done'")
+      :format(program.program, path))
+    os.remove(path)
+    assert.same({0, ""}, {result.status, result.err})
+  end)
+
   it("comes with finalizers that use what was ended", function()
     ends(work .. [[
       local s, e, t = kept[1], kept[2], kept[3]

@@ -5,6 +5,7 @@
 #include "executor.h"
 
 #include <unordered_map>
+#include <utility>
 
 namespace emulated {
 namespace {
@@ -27,6 +28,23 @@ struct Event {
   }
 };
 typedef std::shared_ptr<Event> EventRef;
+
+/* It is done when it goes, which it does without being run when the program ends: a stream that
+ * waits for it comes to its end, too. */
+struct Record final : Operation {
+  EventRef e;
+  unsigned long long number;
+  Record(EventRef event, unsigned long long n) : e(std::move(event)), number(n) {}
+  void run() override {}
+  ~Record() override {
+    Lock lock(e->mutex);
+    if (number > e->done) {
+      e->done = number;
+      e->time = lt_emulated_clock();
+    }
+    e->ended.notify_all();
+  }
+};
 
 std::mutex events_mutex;
 std::unordered_map<cudaEvent_t, EventRef> &events =
@@ -75,14 +93,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
     Lock lock(e->mutex);
     number = ++e->recorded;
   }
-  enqueue_always(s, [e, number] {
-    Lock lock(e->mutex);
-    if (number > e->done) {
-      e->done = number;
-      e->time = lt_emulated_clock();
-    }
-    e->ended.notify_all();
-  });
+  enqueue(s, new Record(e, number));
   return cudaSuccess;
 }
 
