@@ -267,6 +267,13 @@ describe("a teacher's lesson", function()
     has(result.out, "not yet: it made 2 copies, at lesson", "done: nothing was copied")
   end)
 
+  it("has lines that begin with two spaces as they are, and others broken", function()
+    own(own_lesson{text = '"These words\\nare one line.\\n  but  this\\n  stays\\nAnd so on."'})
+    local out = run((":lesson %d\n"):format(count + 1)).out
+    local wanted = "These words are one line.\n  but  this\n  stays\nAnd so on.\n\nGoal:"
+    assert.is_truthy(out:find(wanted, 1, true), out)
+  end)
+
   it("is found in the folder of the configuration", function()
     write(home .. "/config/lutra/lessons/twice.lua", own_lesson())
     has(session(":lesson list\n").out, "Twice")

@@ -42,10 +42,11 @@ Enter your answer, and see with :check:
     prediction = {out = 5, home = 7}
 
 In what :check says, lesson 3:2 is line 2 of the code below. When you are stuck, let Lutra list the
-copies:
+copies; :transfers step(x, w) draws them as well.
 
     x, w = lt.ones(8, 8), lt.eye{8, device = "cuda:0"}
-    :transfers step(x, w);]],
+    trace = lt.placement.trace(step, x, w)
+    print(trace)]],
   start = step .. [[
 prediction = {out = 0, home = 0}
 ]],
@@ -53,7 +54,7 @@ prediction = {out = 0, home = 0}
     "Go through step line by line. :to \"cuda:0\" of a tensor of the CPU is one out; :cpu() and "
       .. "each :item() of a tensor of the GPU is one home.",
     "The sum of 64 ones is larger than the largest of them, so the line in the if is run.",
-    ":transfers step(x, w) lists them: count cpu -> cuda:0 and cuda:0 -> cpu.",
+    "print(trace), as in the text, lists them: count cpu -> cuda:0 and cuda:0 -> cpu.",
   },
   check = function(env, lt, see)
     local said = env.prediction

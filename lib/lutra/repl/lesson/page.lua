@@ -37,11 +37,23 @@ function page.code(code)
   for line in (code:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do page.say("    " .. line) end
 end
 
--- Paragraphs are broken; those that begin with spaces stay.
+-- Paragraphs are broken; lines that begin with two spaces stay.
 local function paragraphs(text)
-  for paragraph in (text:gsub("%s+$", "") .. "\n\n"):gmatch "(.-)\n\n+" do
-    page.say((paragraph:match "^%s%s" and paragraph or wrapped(paragraph)) .. "\n")
+  local words = {}
+  local function flush()
+    if #words > 0 then page.sentence(table.concat(words, " ")) end
+    words = {}
   end
+  for line in (text:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
+    if line:match "^%s%s" or not line:match "%S" then
+      flush()
+      page.say(line)
+    else
+      words[#words + 1] = line
+    end
+  end
+  flush()
+  page.say ""
 end
 
 --- A whole lesson: title, text, and, nearest to the prompt, the goal and the code to mend, with the

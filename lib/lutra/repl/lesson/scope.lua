@@ -57,21 +57,24 @@ for of, t in pairs(watched) do
   end
 end
 
--- Puts Lutra's functions back. Returns the names of those that were others, and what undoes it.
-local function put_back()
-  local names, undo = {}, {}
+-- Calls visit("lt.zeros", lt, "zeros", the function that was there) for each that is another now.
+local function each_replaced(visit)
   for of, t in pairs(watched) do
-    for name, value in next, pristine[of] do
-      local other = rawget(t, name)
-      if other ~= value then
-        rawset(t, name, value)
-        names[#names + 1] = of .. "." .. name
-        undo[#undo + 1] = function() rawset(t, name, other) end
-      end
+    for name, own in next, pristine[of] do
+      if rawget(t, name) ~= own then visit(of .. "." .. name, t, name, own) end
     end
   end
-  table.sort(names)
-  return names, undo
+end
+
+-- Puts Lutra's functions back; adds to `self.aside` which were others.
+local function set_functions(self)
+  each_replaced(function(called, t, name, own)
+    local other = rawget(t, name)
+    rawset(t, name, own)
+    self.undo[#self.undo + 1] = function() rawset(t, name, other) end
+    self.aside[#self.aside + 1] = called
+  end)
+  table.sort(self.aside)
 end
 
 -- ---- the scope
@@ -85,19 +88,24 @@ local checks = 0
 -- changed.
 function scope.new()
   checks = checks + 1
-  local self = setmetatable({}, Scope)
-  self.aside, self.undo = put_back()
+  local self = setmetatable({aside = {}, undo = {}}, Scope)
+  set_functions(self)
   set_modes(self, modes)
   if lt.cuda.device_count() > 0 then set_modes(self, cuda_modes()) end
   lt.manual_seed(checks)
   return self
 end
 
---- The names of Lutra's functions that were replaced within the scope; they are put back.
-function Scope:replaced() return (put_back()) end -- luacheck: ignore self
+--- The names of Lutra's functions that were replaced within the scope.
+function Scope:replaced() -- luacheck: ignore self
+  local names = {}
+  each_replaced(function(called) names[#names + 1] = called end)
+  table.sort(names)
+  return names
+end
 
 function Scope:close()
-  put_back()
+  each_replaced(function(_, t, name, own) rawset(t, name, own) end)
   for i = #self.undo, 1, -1 do self.undo[i]() end
   self.undo = {}
   collectgarbage()
