@@ -591,14 +591,15 @@ describe("nn.DataParallel", function()
     fails({"must have its parameters", '"1.weight" is on cpu'}, moved, lt.ones(2, 5))
     fails({'Linear (module "module.1" of DataParallel)', "wants {*, 5}"}, model,
       lt.ones(4, 4, {dtype = "float64"}))
-    fails({"device_ids", "different numbers of results"}, function()
-      local uneven = made_of(function(_, x)
-        if x.device == "cuda:0" then return x end
-        return x, x
-      end)
-      local ok, message = pcall(nn.DataParallel(uneven), lt.ones(2, 1))
-      error("device_ids: " .. tostring(ok) .. message, 2)
+    local rows = made_of(function(_, x) return x, {n = x:size(1)} end)
+    fails({"DataParallel: ", "different values in result 2.n"}, nn.DataParallel(rows),
+      lt.ones(count + 1, 1))
+    local uneven = made_of(function(_, x)
+      if x.device == "cuda:0" then return x end
+      return x, x
     end)
+    fails({"DataParallel: ", "different numbers of results: 1 and 2"}, nn.DataParallel(uneven),
+      lt.ones(2, 1))
   end)
 end)
 

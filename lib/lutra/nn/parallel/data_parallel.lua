@@ -94,7 +94,8 @@ local function gather_results(title, outputs, device, dim)
   for k = 1, results.n do
     local values = {}
     for i = 1, count do values[i] = outputs[i][k] end
-    results[k] = gather.value(title, values, count, device, dim)
+    local path = results.n > 1 and ("result %d"):format(k) or ""
+    results[k] = gather.value(title, values, count, device, dim, path)
   end
   return table.unpack(results, 1, results.n)
 end
@@ -129,12 +130,13 @@ end
 -- does, each device a part of the batch. `device_ids` are numbers (from 0) or names, by default all
 -- devices of the accelerator; the module must be on the first of them, and results are gathered on
 -- `output_device`, by default the first. Arguments are cut along `dim`: tensors, also in tables;
--- other values go to every device. Scalar results become a vector. Without an accelerator the
--- module is called as it is.
+-- other values go to every device. Scalar results become a vector. Without an accelerator, or with
+-- an empty list, the module is called as it is.
 --
 -- Parameters and their names are those of the module, below "module.". Each call replicates the
 -- module: what forward assigns to fields is lost, and so are changes of buffers in place, but for
--- those of the first replica. Hooks run in every replica.
+-- those of the first replica. Hooks run in every replica. Random numbers (dropout) come from the
+-- one default generator, replica by replica: other ones than one device draws, the same each run.
 function DataParallel:init(...) construct(self, "DataParallel", parse, ...) end
 
 --- What the module computes for the whole batch.

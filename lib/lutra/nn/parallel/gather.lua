@@ -85,9 +85,10 @@ local function put_together(title, values, count, device, dim, path, made)
   return first
 end
 
---- One value of values[1..count], with its tensors on a device whose full name is given.
-function gather.value(title, values, count, device, dim)
-  return put_together(title, values, count, device, dim, "", {})
+--- One value of values[1..count], with its tensors on a device whose full name is given. An error
+-- says where it is below `path`.
+function gather.value(title, values, count, device, dim, path)
+  return put_together(title, values, count, device, dim, path, {})
 end
 
 local parse = args.signature("gather", "outputs:list, target_device:device, dim:integer=1")
@@ -98,7 +99,7 @@ local parse = args.signature("gather", "outputs:list, target_device:device, dim:
 function gather.gather(...)
   local outputs, device, dim = parse(...)
   args.check(#outputs > 0, "gather: there are no outputs")
-  return gather.value("gather", outputs, #outputs, lt.device(device), dim)
+  return gather.value("gather", outputs, #outputs, lt.device(device), dim, "")
 end
 
 return gather
