@@ -373,6 +373,18 @@ describe(":transfers", function()
     assert.truthy(text:find("cuda:0</text>", 1, true), text)
   end)
 
+  it("says when it is only the beginning", function()
+    local list = {events[2]}
+    local listener = {dropped = function() return 1234 end, events = function()
+      return function() return table.remove(list) end
+    end}
+    local trace = require("lutra.placement.trace").new(listener)
+    local only = "; only the beginning: for 1,234 events after it there was no room"
+    assert.truthy(trace:table(200):find("0 waits; 20 µs" .. only, 1, true), trace:table(200))
+    trace.events = {}
+    assert.equal("no copies between devices, no waits" .. only, trace:table(200))
+  end)
+
   it("wants code the first time, and code that can be read", function()
     local _, err = look({":transfers", ":transfers --svg", ":transfers x =",
       ":transfers --svgg x.svg 1 + 1", ":devices --svg=x.svg"}, {arguments = ""})

@@ -148,11 +148,12 @@ describe(":where --svg", function()
   end)
 
   it("says what cannot be drawn or written", function()
-    local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}",
+    local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}", ":where --svg x.svg nn.ReLU()",
       ":where --svg x.svg 3", ":where --svg x.svg"}, {arguments = ""})
     assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
     assert.truthy(err:find("where: {} is a table; --svg draws one tensor, as in :where x", 1, true),
       err)
+    assert.truthy(err:find("where: nn.ReLU() is a module; --svg draws one tensor", 1, true), err)
     assert.truthy(err:find("where: 3 is a number; --svg draws one tensor", 1, true), err)
     assert.truthy(err:find("where: --svg wants a value behind it", 1, true), err)
   end)

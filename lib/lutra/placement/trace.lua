@@ -79,16 +79,19 @@ local function rows_of(self)
   return rows
 end
 
+-- What is not in the table, for its end.
+local function missing(self)
+  if self.dropped == 0 then return "" end
+  return ("; only the beginning: for %s after it there was no room"):format(
+    texts.plural(self.dropped, "event"))
+end
+
 local function summary(self)
   local sum = self:totals()
-  local text = ("%s, %s, %s of them waited for; %s; %s%s"):format(
+  return ("%s, %s, %s of them waited for; %s; %s%s%s"):format(
     sum.copies == 1 and "1 copy" or texts.count(sum.copies) .. " copies", texts.bytes(sum.bytes),
     texts.count(sum.blocking), texts.plural(sum.syncs, "wait"), plain.seconds(sum.time),
-    self.link and (" on %s (virtual time)"):format(self.link) or "")
-  if self.dropped > 0 then
-    text = ("%s; %s there was no room for"):format(text, texts.plural(self.dropped, "event"))
-  end
-  return text
+    self.link and (" on %s (virtual time)"):format(self.link) or "", missing(self))
 end
 
 -- "dir/train.lua:12" -> "train.lua:12"
@@ -111,7 +114,9 @@ local columns = {
 -- in one row.
 function Trace:table(width)
   local rows = rows_of(self)
-  if #rows == 0 then return "no copies between devices, no waits" end
+  if #rows == 0 then
+    return plain.wrap("no copies between devices, no waits" .. missing(self), width or 100)
+  end
   for _, row in ipairs(rows) do
     row.count, row.bytes = texts.count(row.count), texts.bytes(row.bytes)
     row.time = plain.seconds(row.time)

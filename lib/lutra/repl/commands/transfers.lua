@@ -7,6 +7,7 @@ local texts = require "lutra.plot.texts"
 local transfers = {}
 
 local usage = ":transfers [--svg FILE] CODE"
+local EVENTS = 200000 -- that are kept: a loop without an end fills no memory
 
 -- The last trace of each session, with its code: {trace, code}.
 local last = setmetatable({}, {__mode = "k"})
@@ -63,7 +64,7 @@ local function listen(session, f, code, path)
     seen.trace = require("lutra.placement.trace").new(listener)
     last[session] = seen
   end
-  local listener <close> = require("lutra.placement.listener").new()
+  local listener <close> = require("lutra.placement.listener").new(EVENTS)
   local after <close> = setmetatable({}, {__close = function(_, failure) -- luacheck: ignore after
     if failure == nil then return end
     take(listener)

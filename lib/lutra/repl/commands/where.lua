@@ -213,7 +213,7 @@ end
 -- What cannot be shown, and what was meant perhaps.
 local function fail(session, expression, value, wanted)
   local text = expression == "nil" and "nil is no tensor"
-    or ("%s is %s"):format(expression, look.a(value))
+    or ("%s is %s"):format(expression, look.is_module(value) and "a module" or look.a(value))
   local near
   if value == nil and expression:match "^[%a_][%w_]*$" then
     local names = {}
