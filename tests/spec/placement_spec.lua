@@ -447,6 +447,43 @@ describe("the virtual clock", function()
     assert.is_truthy(run "cuda:2":find "copy\tnil")
   end)
 
+  it("is exported in lanes without overlap, while streams overlap", function()
+    if os.getenv "LUTRA_TEST_GPU" then return pending "emulated links only" end
+    local path, json = program.file([[
+      local lt = require "lutra"
+      local x = lt.ones{1000, 1000}:pin_memory()
+      local y = lt.ones{1000, 1000, device = "cuda"}
+      lt.cuda.with_stream(lt.cuda.Stream(), function()
+        for _ = 1, 3 do local _ = x:to("cuda", {non_blocking = true}) end
+      end)
+      for _ = 1, 30 do y = y * 2 end
+      lt.cuda.synchronize()]]), os.tmpname()
+    local result = program.shell(("env LUTRA_EMULATE=cuda:2,link=pcie4 %s --trace %s %s"):format(
+      program.quote(program.program), json, program.quote(path)))
+    os.remove(path)
+    assert.equal(0, result.status, result.err)
+    local lanes, names = {}, {}
+    for line in io.lines(json) do
+      local lane = line:match '"pid":%d+,"tid":%d+'
+      local name = line:match '"thread_name","args":{"name":"([^"]+)"'
+      if name then names[lane] = name end
+      local first, length = line:match '"ts":([%d.]+),"dur":([%d.]+)'
+      if first and tonumber(length) > 0 then
+        first, length = math.floor(first * 1000 + 0.5), math.floor(length * 1000 + 0.5)
+        local span = lanes[lane] or {first = first, last = 0}
+        assert.is_true(first >= span.last, line) -- of this script none are nested
+        lanes[lane], span.last = span, first + length
+      end
+    end
+    os.remove(json)
+    local copies, ops
+    for lane, span in pairs(lanes) do
+      if names[lane] == "copies of stream 1" then copies = span end
+      if names[lane] == "ops" and lane:find '"pid":2' then ops = span end
+    end
+    assert.is_true(copies.first < ops.last and ops.first < copies.last)
+  end)
+
   it("wants a link that there is", function()
     local result = program.run "--emulate cuda:2,link=string -e 'x = 1'"
     assert.equal(2, result.status)

@@ -1,12 +1,14 @@
 --- A trace as JSON of the Trace Event Format (the document of that name by Google).
 --
--- Each device is a process with a lane of ops and one of copies; the host has one of waits as well.
--- A copy is drawn where its work is: on the device's side. Times are microseconds.
+-- Each device is a process with a lane of ops and one of copies for each of its streams, which work
+-- at the same time; the host has one of waits as well. A copy is drawn where its work is: on the
+-- device's side. Times are microseconds, in whole nanoseconds, so that the spans of a lane are
+-- nested or apart, as the format wants it.
 
 local quoted = require("lutra.profiler.json").quoted
 
-local lanes = {op = 1, region = 2, copy = 3, sync = 4}
-local lane_names = {"ops", "regions", "copies", "waits"}
+local lane_names = {op = "ops", region = "regions", copy = "copies", sync = "waits"}
+local lane_order = {op = 1, region = 2, copy = 3, sync = 4}
 
 local function place_of(e)
   if e.kind == "copy" then return e.to == "cpu" and e.from or e.to end
@@ -34,30 +36,59 @@ local function metadata(process, thread, what, name)
     what, quoted[name])
 end
 
+-- Microseconds as whole nanoseconds.
+local function nanoseconds(time) return math.floor(time * 1000 + 0.5) end
+
+-- The lanes of a trace, which are named by put(line) when they are first asked for.
+local function new_lanes(put)
+  local processes, count = {}, 0
+  local function process_of(device)
+    if not processes[device] then
+      count = count + 1
+      processes[device] = {number = count, streams = {}, others = 0, lanes = {}}
+      put(metadata(count, 0, "process_name", device == "cpu" and "host (cpu)" or device))
+    end
+    return processes[device]
+  end
+  -- 0 for the device's own stream, and for none.
+  local function stream_of(process, e)
+    if not e.stream or e.default_stream or e.kind == "sync" then return 0 end
+    if not process.streams[e.stream] then
+      process.others = process.others + 1
+      process.streams[e.stream] = process.others
+    end
+    return process.streams[e.stream]
+  end
+  -- The numbers of an event's process and thread.
+  return function(e)
+    local process = process_of(place_of(e))
+    local stream = stream_of(process, e)
+    local lane = stream * 4 + lane_order[e.kind]
+    if not process.lanes[lane] then
+      process.lanes[lane] = true
+      put(metadata(process.number, lane, "thread_name", lane_names[e.kind]
+        .. (stream > 0 and (" of stream %d"):format(stream) or "")))
+    end
+    return process.number, lane
+  end
+end
+
 --- Writes the trace's events: write(text...) does it, as often as it is called.
 return function(trace, write)
-  local separator, processes, count = "\n", {}, 0
+  local separator = "\n"
   local function put(line)
     write(separator, line)
     separator = ",\n"
   end
-  local function process_of(device)
-    if not processes[device] then
-      count = count + 1
-      processes[device] = count
-      put(metadata(count, 0, "process_name", device == "cpu" and "host (cpu)" or device))
-      for thread, name in ipairs(lane_names) do
-        put(metadata(count, thread, "thread_name", name))
-      end
-    end
-    return processes[device]
-  end
+  local lane_of = new_lanes(put)
   write '{"displayTimeUnit":"ms","traceEvents":['
   for _, e in ipairs(trace.events) do
-    if lanes[e.kind] then
+    if lane_order[e.kind] then
+      local process, lane = lane_of(e)
+      local begin, finish = nanoseconds(e.begin), nanoseconds(e.finish)
       put(('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')
-        :format(e.kind, quoted[title(e)], process_of(place_of(e)), lanes[e.kind], e.begin,
-          e.finish - e.begin, details(e)))
+        :format(e.kind, quoted[title(e)], process, lane, begin / 1000, (finish - begin) / 1000,
+          details(e)))
     end
   end
   write "\n]}\n"
