@@ -283,8 +283,10 @@ describe("a teacher's lesson", function()
     own("word = 'up'\n" .. own_lesson{
       setup = "function(lt) print('set ' .. word, lt.is_tensor(1), nn ~= nil) end",
       teardown = "function() print 'torn down' end"})
-    local out = run((":lesson %d\n:lesson 1\nprint(word)\n"):format(count + 1)).out
-    has(out, "set up false true", "torn down", "nil")
+    local n = count + 1
+    has(run((":lesson %d\n:lesson 1\nprint(word)\n"):format(n)).out, "set up false true",
+      "torn down", "Lesson 1 of", "nil")
+    has(run((":lesson %d\n"):format(n)).out, "torn down") -- where the prompt ends
   end)
 
   it("with an error is named with its line", function()

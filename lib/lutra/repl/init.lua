@@ -105,6 +105,7 @@ function repl.run(options)
   end
   if options.lesson then open_lesson(self, options.lesson) end
   local well = turns(self)
+  if self.lesson then self:guard(function() require("lutra.repl.lesson").leave(self) end) end
   io.stdout:flush()
   return well and 0 or 1
 end
