@@ -1,8 +1,7 @@
 --- Which lessons are done, and which one was open last: kept in $XDG_STATE_HOME/lutra/lessons.
 --
 -- The file is text, a line each: "done NAME" or "open NAME". It is replaced as a whole, so that it
--- is the old one or the new one. Lines that make no sense are told of and left out; a file that is
--- there and cannot be read is not written over.
+-- is the old one or the new one. Lines that make no sense are told of and left out.
 
 local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
@@ -36,7 +35,7 @@ function progress.load()
   local text, why, code = files.read(path)
   if not text then
     if code == files.missing then return {done = {}} end
-    return {done = {}, unread = why}, "the record of lessons cannot be read: " .. why
+    return {done = {}}, "the record of lessons cannot be read: " .. why
   end
   local state, wrong = read(text)
   if not wrong then return state end
@@ -48,12 +47,11 @@ end
 function progress.save(state)
   local path = progress.path()
   if not path then return nil, "there is no home folder" end
-  if state.unread then return nil, state.unread end
   local lines = {}
   for name in pairs(state.done) do lines[#lines + 1] = "done " .. name end
   table.sort(lines)
   if state.open then lines[#lines + 1] = "open " .. state.open end
-  local made, reason = host.append(path, "") -- and the folders above it
+  local made, reason = host.append(path, "") -- makes the folders above it; may it be written?
   if not made then return nil, reason end
   return files.write(path, table.concat(lines, "\n") .. "\n")
 end
