@@ -30,7 +30,7 @@ local events = {
   {kind = "copy", from = "cuda:0", to = "cuda:1", bytes = 8, begin = 50, finish = 70,
     stream = "c"},
   {kind = "copy", from = "cpu", to = "cuda:0", bytes = 8, pinned = true, begin = 55, finish = 57,
-    stream = "b"},
+    stream = "b", default_stream = false},
   {kind = "copy", from = "cuda:0", to = "cpu", bytes = 8, blocking = true, begin = 60,
     finish = 90, stream = "a"},
   {kind = "sync", op = "synchronize", to = "cuda:0", begin = 90, finish = 100},
@@ -96,6 +96,19 @@ describe("lanes", function()
       finish = 4}}
     assert.equal("to_device", picture.lanes[1].spans[1].kind)
     assert.equal(1, #picture.lanes[2].spans)
+  end)
+
+  it("have a copy between devices in both of its streams", function()
+    local picture = lanes.read{
+      {kind = "op", to = "cuda:0", begin = 0, finish = 1, stream = "b", default_stream = false},
+      {kind = "copy", from = "cuda:0", to = "cuda:1", bytes = 8, begin = 1, finish = 5,
+        stream = "a", theirs = "b", default_stream = true}}
+    assert.same({"host", "cuda:0 s1", "cuda:1"},
+      {picture.lanes[1].name, picture.lanes[2].name, picture.lanes[3].name})
+    assert.same({"between", 1, 5}, {picture.lanes[2].spans[2].kind,
+      picture.lanes[2].spans[2].begin, picture.lanes[2].spans[2].finish})
+    assert.equal("between", picture.lanes[3].spans[1].kind)
+    assert.equal(1, picture.lanes[2].share)
   end)
 
   it("count what the host does to give work to a device as its work", function()

@@ -3,8 +3,8 @@
 --
 -- The host's lane holds its own work, which giving devices theirs is a part of, its waits, and
 -- copies that it makes itself: those of memory that is not pinned and that it does not wait for.
--- Work and copies of a device are in the lane of their stream; a copy between two devices is in the
--- target's, as it is in its queue.
+-- Work and copies of a device are in the lane of their stream; a copy between two devices is in
+-- both of theirs, as it holds up both.
 --
 -- Without a link the times are those of the host's calls.
 
@@ -27,7 +27,8 @@ local function copy_kind(e)
   return e.to == "cpu" and "to_host" or "between"
 end
 
--- The lanes under way: host first, then those of streams as they turn up.
+-- The lanes under way: host, and by device those of its streams as they turn up; others: the
+-- streams that are not their device's default one.
 local Reader = {}
 Reader.__index = Reader
 
@@ -38,25 +39,19 @@ function Reader:put(lane, kind, e, begin, finish)
   self.finish = math.max(self.finish, finish)
 end
 
--- The lane of the stream that an event is on. The default one is the device's where the event says
--- which that is, else its first.
-function Reader:lane(device, e)
+-- The lane of a stream of a device; what is not known to be another is the default one.
+function Reader:lane(device, stream)
   local own = self.devices[device]
   if not own then
     own = {by_stream = {}}
     self.devices[device] = own
   end
-  local default = e.default_stream or not e.stream
-  if e.default_stream == nil and e.stream then
-    own.first = own.first or e.stream
-    default = e.stream == own.first
-  end
-  local key = default and "default" or e.stream
+  local key = self.others[stream] and stream or "default"
   local lane = own.by_stream[key]
   if not lane then
-    lane = {device = device, default = default, spans = {}}
+    lane = {device = device, default = key == "default", spans = {}}
     own.by_stream[key] = lane
-    table.insert(own, default and 1 or #own + 1, lane)
+    table.insert(own, lane.default and 1 or #own + 1, lane)
   end
   return lane
 end
@@ -73,7 +68,8 @@ end
 function Reader:copy(e)
   local kind = copy_kind(e)
   self:launch(e)
-  self:put(self:lane(kind == "to_host" and e.from or e.to, e), kind, e)
+  self:put(self:lane(kind == "to_host" and e.from or e.to, e.stream), kind, e)
+  if e.theirs then self:put(self:lane(e.from, e.theirs), kind, e) end
   if e.blocking then
     self:put(self.host, "wait", e)
   elseif kind ~= "between" and not e.pinned then
@@ -92,7 +88,7 @@ function Reader:op(e)
   if e.to == "meta" or is_copy(e, self.copied) then return end
   if e.to == "cpu" then return self:put(self.host, "work", e) end
   self:launch(e)
-  self:put(self:lane(e.to, e), "work", e)
+  self:put(self:lane(e.to, e.stream), "work", e)
 end
 
 -- "cuda:0" alone, else "cuda:0 default" and, in the order in which they turned up, "cuda:0 s1".
@@ -131,8 +127,11 @@ local function at_work(kind) return kind ~= "wait" end
 -- any event the list is empty.
 function lanes.read(events)
   local host = {name = "host", device = "cpu", spans = {}}
-  local reader = setmetatable({host = host, devices = {}, begin = math.huge, finish = -math.huge},
-    Reader)
+  local reader = setmetatable({host = host, devices = {}, others = {}, begin = math.huge,
+    finish = -math.huge}, Reader)
+  for _, e in ipairs(events) do
+    if e.stream and e.default_stream == false then reader.others[e.stream] = true end
+  end
   local virtual = false
   for _, e in ipairs(events) do
     virtual = virtual or e.virtual
