@@ -174,7 +174,7 @@ end
 
 local function read_parameters(kernel)
   args.check(not kernel.template, "cuda.kernel: %s is a template, whose parameters are not known. "
-    .. "Write the type out, or exchange it in the source with string.gsub", kernel.name)
+    .. "Write it for one type: without \"template <...>\", and float in place of T", kernel.name)
   local list, bad = parameters.read(kernel)
   return list or args.fail("cuda.kernel: the parameter \"%s\" of %s is of a kind that cannot be "
     .. "checked. It wants numbers (float, double, half, bool, int, long long, size_t ...) and "

@@ -169,7 +169,7 @@ describe("a source", function()
 
   it("is refused where the parameters cannot be checked", function()
     local template = "template <class T>\n__global__ void f(T *x) {}"
-    fails({"cuda.kernel", "f is a template", "gsub"}, lt.cuda.kernel, template)
+    fails({"cuda.kernel", "f is a template", "float in place"}, lt.cuda.kernel, template)
     fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel, template, "f<float>")
     for _, list in ipairs {"float2 *x", "float **x", "const float &x", "S s", "void x", "T *x"} do
       fails({"cuda.kernel", list, "cannot be checked"}, lt.cuda.kernel,
