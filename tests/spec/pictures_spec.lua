@@ -316,6 +316,20 @@ describe("the blocks of an allocator", function()
     assert.truthy(out:find("  x      [\27[36m" .. ("█"):rep(40) .. "\27[0m]", 1, true), out)
   end)
 
+  test("are left out of the SVG of a device that does not answer", function()
+    local path = os.tmpname()
+    local _, err = look({"local a = require 'lutra.core'._accelerator",
+      "a.memory_info = function() error(('the driver is gone '):rep(50)) end",
+      ":devices --svg " .. path}, {arguments = "--emulate cuda:1"})
+    assert.equal("", err)
+    local text = read_file(path)
+    os.remove(path)
+    assert.is_true(is_closed(text), text)
+    assert.truthy(text:find("cannot be asked: ", 1, true), text)
+    assert.is_true(tonumber(text:match 'width="(%d+)"') < 900, text)
+    assert.is_nil(text:find("reserved", 1, true))
+  end)
+
   it("are refused where the words or the file make no sense", function()
     local _, err = look({":devices all", ":devices --svg /nowhere/x.svg"}, {arguments = ""})
     assert.truthy(err:find('devices: what is "all"? usage: :devices [--svg FILE]', 1, true), err)

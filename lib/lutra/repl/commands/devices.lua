@@ -175,7 +175,12 @@ local function drawing(entry)
   local made = {title = entry.device .. title_of(entry), total = entry.total,
     shares = not entry.why and shares(entry) or nil, segments = entry.segments,
     numbers = {entry.allocated and numbers(entry)}, lines = {}}
-  if entry.why then made.numbers = {"cannot be asked: " .. entry.why:match "[^\n]*"} end
+  if entry.why then
+    made.numbers = {}
+    for line in texts.wrap("cannot be asked: " .. entry.why, 90, 2):gmatch "[^\n]+" do
+      table.insert(made.numbers, line)
+    end
+  end
   if has_blocks(entry) then made.lines[1] = cache_text(entry) end
   local rows = tenants(entry)
   local listed = #rows > 0 and texts.table(tenant_columns, rows, 90) or {}
