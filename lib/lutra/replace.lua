@@ -3,13 +3,18 @@
 -- Invariant: a file that is written is the old one or the new one, never a part: the text goes to a
 -- file beside it, which then takes its name. Only a link, a device or a pipe is written into.
 
-local core = require "lutra.core"
-
 local replace = {}
+
+-- "file", "other", or nil where nothing is. The prompt starts where the core does not load, too:
+-- then what is there is taken for a file.
+local function kind_of(path)
+  local ok, core = pcall(require, "lutra.core")
+  return ok and core._file_kind(path) or nil
+end
 
 -- Where the text goes first.
 local function beside(path)
-  local kind = core._file_kind(path)
+  local kind = kind_of(path)
   return (kind == nil or kind == "file") and path .. ".new" or path
 end
 
@@ -21,7 +26,7 @@ end
 --- Can `path` be written? Changes nothing there. Returns true; or nil and "PATH: why".
 function replace.try(path)
   local where = beside(path)
-  if core._file_kind(path) == "other" then return true end -- who reads a pipe would see an end
+  if kind_of(path) == "other" then return true end -- who reads a pipe would see an end
   local file, why = io.open(where, "ab")
   if not file then return nil, reason(path, where, why) end
   file:close()

@@ -153,6 +153,15 @@ describe("every name of the library", function()
     end
   end)
 
+  it("which waits to be used is found", function()
+    local found = {}
+    for name, t in catalogue.libraries() do found[t] = name end
+    for _, entry in ipairs(catalogue.library_names()) do found[entry[3] or 0] = entry[1] end
+    for name in pairs(getmetatable(lt).__libraries) do assert.truthy(found[lt[name]], name) end
+    has(support.session(":apropos lint").out, "lt.placement.lint")
+    has(support.session(":apropos elementwise").out, "lt.elementwise")
+  end)
+
   it("in C that is no op has a row, and each row has its function", function()
     for name, value in next, core do
       if type(value) == "function" and name:match "^[^_]" and not ops.find(value) then

@@ -19,10 +19,18 @@ local libraries = {
   {"data", "lutra.data"}, {"lt.autograd", "lutra.autograd"}, {"lt.cuda", "lutra.cuda"},
   {"lt.cuda.nvtx", "lutra.cuda", "nvtx"}, {"lt.mps", "lutra.mps"},
   {"lt.accelerator", "lutra.accelerator"}, {"lt.backends", "lutra.backends"},
+  {"lt.placement", "lutra.placement"}, {"lt.profiler", "lutra.profiler"},
 }
+
+-- Loads what lt loads when it is first used, so that it can be found.
+local function load_all()
+  local lt = require "lutra"
+  for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+end
 
 --- The tables of the library: an iterator of name, table and what is said of it.
 function catalogue.libraries()
+  load_all()
   local i = 0
   return function()
     i = i + 1
