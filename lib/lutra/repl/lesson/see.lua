@@ -48,8 +48,13 @@ function see.near(value, wanted, tolerance)
   return value:cpu():to(wanted.dtype):allclose(wanted:cpu(), {rtol = 0, atol = tolerance})
 end
 
---- How many events of a trace pass `test`, and by which lines: 3, "cell[2]:4 (3 times)".
+--- How many events of a trace pass `test`, and by which lines: 3, "cell[2]:4 (3 times)". A trace
+-- that had no room for all events is an error.
 function see.count(trace, test)
+  if trace.dropped > 0 then
+    error(("it did so much that %s could not be traced; do less"):format(
+      texts.plural(trace.dropped, "event")), 0)
+  end
   local count, by_line, order = 0, {}, {}
   for _, e in ipairs(trace.events) do
     if test(e) then
