@@ -126,15 +126,30 @@ local function draw(name, f, input)
     end
     print(("%s |%s|"):format(device, table.concat(lane)))
   end
-  return total, sum
+  return total, sum, work_of
+end
+
+-- The ops of one device, in the order of their queue.
+local function ops(list)
+  local found = {}
+  for _, e in ipairs(list) do
+    if e.kind == "op" and e.finish > e.begin then found[#found + 1] = e end
+  end
+  return found
 end
 
 if lt.placement.trace(simple, x).link then
   local large = lt.randn{2^14, 128, device = "cuda:0"} -- more work than giving the orders for it
   local alone = draw("one device after the other", simple, large)
-  local total, sum = draw("pipeline", pipeline, large)
+  local total, sum, work_of = draw("pipeline", pipeline, large)
   assert(total < sum, "nothing went on beside anything else")
   assert(total < alone)
+  -- cuda:0 began a piece when cuda:1 was done with the one two before it, not earlier: of three and
+  -- five ops a piece.
+  local here, there = ops(work_of["cuda:0"]), ops(work_of["cuda:1"])
+  for k = IN_FLIGHT + 1, PIECES do
+    assert(here[3 * (k - 1) + 1].begin >= there[5 * (k - IN_FLIGHT)].finish)
+  end
 else
   print "for a picture of the two at work: lutra --emulate cuda:2,link=pcie4"
 end
