@@ -45,6 +45,8 @@ describe("texts", function()
     assert.equal("  ä|", texts.pad("ä", 3, true) .. "|")
     assert.equal("one two\n three\n 12 KiB", texts.wrap("one two three 12 KiB", 8, 1))
     assert.equal(2, texts.width "\xff\xfe") -- no UTF-8
+    assert.equal("it took\n12 ms", texts.wrap("it took 12 ms", 11, 0))
+    assert.equal("it took\n12 µs, 5\nseeds", texts.wrap("it took 12 µs, 5 seeds", 12, 0))
     -- by UAX #11 two columns each; an accent of its own takes none, box-drawing one
     assert.equal(6, texts.width "漢字한")
     assert.equal(4, texts.width "e\u{301}│█→")

@@ -91,11 +91,14 @@ function texts.pad(text, width, right)
   return right and space .. text or text .. space
 end
 
---- The text broken at spaces (not between a number and B, KiB...) into lines of at most `width`
+--- The text broken at spaces (not between a number and B, KiB, ms...) into lines of at most `width`
 -- columns; all but the first begin with `indent` spaces, which the first is taken to have already.
 function texts.wrap(text, width, indent)
   local lines, line = {}, ""
-  for word in text:gsub("(%d) ([KMGT]?i?B)", "%1\0%2"):gmatch "[^ \n]+" do
+  for _, unit in ipairs {"[KMGT]?i?B", "[nm]?s%f[%W]", "µs"} do
+    text = text:gsub("(%d) (" .. unit .. ")", "%1\0%2")
+  end
+  for word in text:gmatch "[^ \n]+" do
     word = word:gsub("%z", " ")
     if line ~= "" and texts.width(line .. word) + 1 > width - indent then
       lines[#lines + 1], line = line, word
