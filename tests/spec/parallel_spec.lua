@@ -391,6 +391,18 @@ describe("nn.DataParallel", function()
     close(penalty(function(v) return net(v:cuda()) end), penalty(nn.DataParallel(net)), 2)
   end)
 
+  it("adds up what all uses of a shared parameter give", function()
+    local net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)):to{device = "cuda",
+      dtype = "float64"}
+    net[3].weight = net[1].weight
+    local x = lt.randn(6, 4, {dtype = "float64", device = "cuda"})
+    net(x):sum():backward()
+    local wanted = net[1].weight.grad
+    net:zero_grad()
+    nn.DataParallel(net)(x):sum():backward()
+    close(wanted, net[1].weight.grad)
+  end)
+
   it("trains as one device does", function()
     local function train(wrap)
       lt.manual_seed(4)
@@ -560,6 +572,26 @@ describe("nn.DataParallel", function()
     lt.cuda.reset_peak_memory_stats(0)
     local early = peak(20)
     assert.is_true(peak(80) <= 2 * early)
+  end)
+
+  it("goes on after one device is out of memory", function()
+    local size = lt.cuda.get_device_properties(1).total_memory
+    local net = made_of(function(self, x)
+      if self.greedy and x.device == "cuda:1" then lt.zeros{size, device = x.device} end
+      return x * self.w
+    end)
+    net.w = nn.Parameter(lt.ones{1, device = "cuda"})
+    net.greedy = true
+    local model = nn.DataParallel(net)
+    fails({"out of memory on cuda:1", ("in replica 2 of %d, on cuda:1"):format(count)}, model,
+      lt.ones(count))
+    assert.equal("cuda:0", lt.device "cuda")
+    net.greedy = false
+    model(lt.ones(count)):sum():backward()
+    assert.equal(count, net.w.grad:item())
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(lt.cuda.memory_allocated(1) < 10000)
   end)
 
   it("refuses what cannot work, and names the place of an error", function()
