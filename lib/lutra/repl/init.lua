@@ -2,6 +2,7 @@
 -- input is run: session.lua. What can be typed with a colon: commands.lua.
 
 local host = require "lutra.repl.host"
+local files = require "lutra.repl.files"
 local globals = require "lutra.repl.globals"
 local history = require "lutra.repl.history"
 local session = require "lutra.repl.session"
@@ -100,8 +101,11 @@ function repl.run(options)
     history.load()
   end
   if not options.no_init then startup.run(self) end
-  if run_codes(self, options.codes or {}) and options.script then
-    self:run_file(options.script, table.unpack(_G.arg))
+  local script = options.script
+  if options.lesson and script and not files.exists(script) then
+    self:complain(('--lesson: "%s" is no number of a lesson, and no script'):format(script))
+  elseif run_codes(self, options.codes or {}) and script then
+    self:run_file(script, table.unpack(_G.arg))
   end
   if options.lesson then open_lesson(self, options.lesson) end
   local well = turns(self)
