@@ -201,7 +201,8 @@ cuda.with_stream = scopes.with_stream
 --- A kernel from its source text, in CUDA C++: lt.cuda.kernel(source, name, options). Call it as
 -- kernel({grid, block, shared_bytes}, arguments...) with tensors for pointers and numbers for the
 -- rest; grid and block are numbers or lists of up to three. `options`: a list of options of the
--- compiler ("-DN=16").
+-- compiler, NVRTC's on every device ("-DN=16"). The source may include <stdint.h>, <math.h> and
+-- others of C's headers, <cuda_fp16.h> and <cuda_bf16.h>.
 function cuda.kernel(...) return require("lutra.kernel").new(...) end
 
 -- Random numbers ----------------------------------------------------------------

@@ -79,6 +79,8 @@ static const char usage[] =
     "                     and lutra/lessons which lessons are done\n"
     "  LUTRA_LESSONS      a folder of further lessons (default lutra/lessons in "
     "XDG_CONFIG_HOME)\n"
+    "  XDG_CACHE_HOME     lutra/kernels there are kernels that were compiled (default ~/.cache)\n"
+    "  CXX                compiles kernels for emulated devices (default c++, g++ or clang++)\n"
     "  NO_COLOR           when set, no colours\n"
     "  EDITOR, PAGER      what :edit and long help are shown with\n";
 
