@@ -73,8 +73,8 @@ local function new_lanes(put)
   end
 end
 
---- Writes the trace's events: write(text...) does it, as often as it is called.
-return function(trace, write)
+--- Writes the events that an iterator gives: write(text...) does it, as often as it is called.
+return function(events, write)
   local separator = "\n"
   local function put(line)
     write(separator, line)
@@ -82,8 +82,8 @@ return function(trace, write)
   end
   local lane_of = new_lanes(put)
   write '{"displayTimeUnit":"ms","traceEvents":['
-  for _, e in ipairs(trace.events) do
-    if lane_order[e.kind] then
+  for e in events do
+    if lane_order[e.kind] and (e.kind ~= "op" or e.kernel) then
       local process, lane = lane_of(e)
       local begin, finish = nanoseconds(e.begin), nanoseconds(e.finish)
       put(('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')

@@ -3,6 +3,9 @@
 
 local script = {}
 
+local chrome = require "lutra.placement.chrome"
+local json = require "lutra.profiler.json"
+
 -- What is going on: {watch, lint, trace (a path), undo}; nil before and after.
 local running = nil
 
@@ -36,13 +39,10 @@ function script.begin(options)
   return 0
 end
 
+-- Event by event: all of a long run together would be a gigabyte.
 local function write_trace(path, listener)
-  local ok, message = pcall(function()
-    require("lutra.placement.trace").new(listener):export(path)
-  end)
-  if not ok then
-    io.stderr:write("lutra: --trace: ", (tostring(message):gsub("^trace:export: ", "")), "\n")
-  end
+  local ok, message = pcall(json.save, "--trace", path, chrome, listener:events())
+  if not ok then io.stderr:write("lutra: ", tostring(message), "\n") end
   return ok
 end
 

@@ -130,7 +130,11 @@ end
 -- a lane of the host, one of each device and one of each way of copying.
 function Trace:export(path)
   local json = require "lutra.profiler.json"
-  json.save("trace:export", path, require "lutra.placement.chrome", self)
+  local i = 0
+  json.save("trace:export", path, require "lutra.placement.chrome", function()
+    i = i + 1
+    return self.events[i]
+  end)
 end
 
 function Trace:__tostring() return self:table() end
