@@ -356,6 +356,17 @@ describe("a teacher's lesson", function()
       .. "/own/twice.lua:3: my fault", "teardown failed in ", "not now", "Lesson 1 of")
   end)
 
+  it("has its lines named where its path is long and has spaces", function()
+    local folder = home .. "/lessons of " .. ("somebody"):rep(6)
+    write(folder .. "/a.lua", own_lesson{check = "function() error 'my fault' end"})
+    write(folder .. "/b.lua", "\nerror 'no luck'")
+    local result = session((":lesson %d\n:check\n:lesson %d\n"):format(count + 1, count + 2), nil,
+      "LUTRA_LESSONS=" .. support.quote(folder))
+    has(result.out, "the check itself failed, perhaps on what your code gave: ",
+      "/a.lua:2: my fault")
+    has(result.err, "lesson 12 has an error: ...", "somebody/b.lua:2: no luck")
+  end)
+
   it("may give no message, or a wrong one", function()
     own(own_lesson{check = "function() return false end"}, "a.lua")
     own(own_lesson{check = "function() return true, 5 end"}, "b.lua")

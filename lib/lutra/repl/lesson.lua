@@ -198,7 +198,7 @@ end
 -- line of the lesson's file, of the checker's own.
 local function explain(item, why)
   local message = traceback.message(why)
-  if message:sub(1, #item.path + 1) == item.path .. ":" then
+  if catalog.is_from(message, item.check) then
     return "the check itself failed, perhaps on what your code gave: " .. message
   end
   local said = type(why) == "string" and not why:match "^[^\n]-:%d+: "

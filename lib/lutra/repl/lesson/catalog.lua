@@ -121,6 +121,13 @@ local function placed(path, field, why)
   return ("%s: %s"):format(path, why)
 end
 
+--- Is the message of an error one with a line of the file where the function f stands? (Lua cuts a
+-- long path at its beginning.)
+function catalog.is_from(message, f)
+  local start = debug.getinfo(f, "S").short_src .. ":"
+  return message:sub(1, #start) == start
+end
+
 -- Runs a file. Returns its table, or nil and why not.
 local function run(path)
   local f, why = loadfile(path, "t", environment())
@@ -128,7 +135,7 @@ local function run(path)
   local ok, lesson = pcall(f)
   if not ok then
     local message = traceback.message(lesson)
-    return nil, message:find "^%S+:%d+: " and message or ("%s: %s"):format(path, message)
+    return nil, catalog.is_from(message, f) and message or ("%s: %s"):format(path, message)
   end
   local field, reason = wrong_of(lesson)
   if field then return nil, placed(path, field, reason) end
