@@ -88,10 +88,10 @@ end
 
 local function summary(self)
   local sum = self:totals()
-  return ("%s, %s, %s of them waited for; %s; %s%s%s"):format(
+  return ("%s, %s, %s waited for; %s; %s in sum%s%s"):format(
     sum.copies == 1 and "1 copy" or texts.count(sum.copies) .. " copies", texts.bytes(sum.bytes),
-    texts.count(sum.blocking), texts.plural(sum.syncs, "wait"), plain.seconds(sum.time),
-    self.link and (" on %s (virtual time)"):format(self.link) or "", missing(self))
+    texts.count(sum.blocking), texts.plural(sum.syncs, "other wait"), plain.seconds(sum.time),
+    self.link and (" on %s (virtual)"):format(self.link) or "", missing(self))
 end
 
 -- "dir/train.lua:12" -> "train.lua:12"
