@@ -144,6 +144,14 @@ describe("placement.lint", function()
     assert.is_truthy(findings[1].fix:find("register_buffer", 1, true))
   end)
 
+  it("says of metamethods what the program writes", function()
+    local first = placement.lint(repeated(12, function() return sum() < 3 and 1 end))[1]
+    assert.is_truthy(first.message:find("^a comparison reads one number from cuda:0 12 times"))
+    local places = lt.randperm(16)
+    first = placement.lint(repeated(12, function(i) return x[places[{{i, i + 1}}]] end))[1]
+    assert.is_truthy(first.message:find("x[i] copies from cpu to cuda:0 12 times", 1, true))
+  end)
+
   local innocent = {
     {"a sum set to zero in each epoch", function()
       local total = lt.zeros({}, {device = "cuda"})

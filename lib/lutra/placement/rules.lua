@@ -25,6 +25,11 @@ local calls = {
     index = true, newindex = true, error = true, assert = true},
 }
 
+-- What a metamethod is called in a program.
+local operators = {lt = "a comparison", le = "a comparison", index = "x[i]", newindex = "x[i] ="}
+
+local function call_of(group) return operators[group[1].op] or group[1].op end
+
 -- The copies that pass a test, by line: a list of {where, ...copies}, in the order of first ones.
 local function by_line(list, test)
   local groups, by_where = {}, {}
@@ -98,7 +103,7 @@ rule("T1", "a scalar is read again and again at one line",
     for _, group in ipairs(by_line(story.copies, is_scalar_read)) do
       if is_often(group, reads) and not reads_elements(group) then
         report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
-          .. "time the host waits for the device"):format(group[1].op, group[1].from, #group))
+          .. "time the host waits for the device"):format(call_of(group), group[1].from, #group))
       end
     end
   end)
@@ -170,7 +175,7 @@ rule("T4", "a copy that nobody asked for, by printing or indexing",
     for _, group in ipairs(by_line(story.copies, is_unasked)) do
       if is_often(group, unasked) and not reads_elements(group) then
         report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
-          .. "being asked to"):format(group[1].op, group[1].from, group[1].to, #group))
+          .. "being asked to"):format(call_of(group), group[1].from, group[1].to, #group))
       end
     end
   end)
