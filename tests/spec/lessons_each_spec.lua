@@ -131,7 +131,17 @@ tries["06_overlap"] = {
     {"function run(m, b) local c, r = lt.cuda.Stream(0), {} for i, x in ipairs(b) do "
       .. "local p = x:pin_memory() r[i] = m(lt.cuda.with_stream(c, function() "
       .. "return p:to{'cuda:0', non_blocking = true} end)) end return r end",
-      "is not model(x) of batch", "did the computing wait for the copy?"},
+      "nothing says that batch 1 has arrived", "did the computing wait for the copy?"},
+    {"function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
+      .. "for i, x in ipairs(b) do here:wait_stream(c) local p = x:pin_memory() "
+      .. "r[i] = m(lt.cuda.with_stream(c, function() "
+      .. "return p:to{'cuda:0', non_blocking = true} end)) end return r end", -- too early
+      "nothing says that batch 1 has arrived"},
+    {"function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
+      .. "for i, x in ipairs(b) do local p = b[1]:pin_memory() "
+      .. "local t = lt.cuda.with_stream(c, function() return p:to{'cuda:0', non_blocking = true} "
+      .. "end) here:wait_stream(c) t:record_stream(here) r[i] = m(t) end return r end",
+      "result 2 is not model(x) of batch 2"},
     {"function run(m, b) m:cpu() local r = {} for i, x in ipairs(b) do r[i] = m(x):to 'cuda:0' end "
       .. "m:to 'cuda:0' return r end", "the model was run on the CPU 4 times, at cell[N]:1"},
     {"function run(m, b) return m(b[1]:to 'cuda:0') end", "gives a tensor, it is to give a table"},

@@ -104,9 +104,11 @@ function clock.new(link)
       wait(e)
     elseif e.kind == "mark" then
       marks[e.mark] = math.max(host, queue_of(e).time)
+      e.begin, e.finish = marks[e.mark], marks[e.mark]
     elseif e.kind == "after" then
       local own = queue_of(e)
       own.time = math.max(own.time, marks[e.mark] or 0)
+      e.begin, e.finish = own.time, own.time
     else
       e.begin, e.finish = host, host
     end

@@ -60,8 +60,7 @@ function Listener:goes_by_host(e)
 end
 
 --- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
--- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth; and
--- events of kind "mark" and "after", see core._trace.record.
+-- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth.
 function Listener:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)

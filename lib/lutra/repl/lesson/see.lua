@@ -97,6 +97,35 @@ function see.computed(device)
   end
 end
 
+--- For each event that passes `test`, in their order: of how many bytes copied from the host it is
+-- sure that they are there, as the event's stream copied them itself or was told to wait for the
+-- stream that did.
+function see.arrived(trace, test)
+  local copies_of, marks, list = {}, {}, {} -- by stream and by mark: a set of copies
+  local function add(set, more)
+    for copy in pairs(more or {}) do set[copy] = true end
+    return set
+  end
+  for _, e in ipairs(trace.events) do
+    local stream = e.stream or e.to
+    local own = copies_of[stream] or {}
+    copies_of[stream] = own
+    if see.out(e) then
+      own[e] = true
+    elseif e.kind == "mark" then
+      marks[e.mark] = add({}, own)
+    elseif e.kind == "after" then
+      add(own, marks[e.mark])
+    end
+    if test(e) then
+      local bytes = 0
+      for copy in pairs(own) do bytes = bytes + copy.bytes end
+      list[#list + 1] = bytes
+    end
+  end
+  return list
+end
+
 --- The most memory that tensors of a device held at once while f(...) ran, beyond what was held
 -- before; then f's results.
 function see.peak(device, f, ...)
