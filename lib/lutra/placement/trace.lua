@@ -15,10 +15,10 @@ end
 -- "op", "alloc", "free", "region"; "mark": an event was recorded in a stream, "after": a stream was
 -- told to wait for one), op (what the line called), from, to (devices), stream, mark (what tells
 -- streams and events apart, or nil), bytes, blocking, pinned, explicit (was the copy asked for?),
--- by_host (do devices that cannot reach each other's memory copy by way of the host?), begin, finish
--- (microseconds), virtual (true where those are of a link's clock), where (the line), tensor (where
--- what is copied was made, or nil)}; link, its name or nil; dropped, how many events there was no
--- room for.
+-- by_host (do devices that cannot reach each other's memory copy by way of the host?), begin,
+-- finish (microseconds), virtual (true where those are of a link's clock), where (the line), tensor
+-- (where what is copied was made, or nil)}; link, its name or nil; dropped, how many events there
+-- was no room for.
 function Trace.new(listener)
   local self = setmetatable({events = {}, dropped = listener:dropped()}, Trace)
   self.link = listener.link and listener.link.name
