@@ -154,8 +154,10 @@ end
 
 -- The kernel of that name in the source; without a name, the only one.
 local function find(source, name)
-  local kernels = parameters.kernels(source)
+  local kernels, bad = parameters.kernels(source)
   local names = names_of(kernels)
+  args.check(#kernels > 0 or not bad, "cuda.kernel: in line %d no function can be read behind "
+    .. "__global__: it wants __global__ void name(...), with as many ) as (", bad)
   args.check(#kernels > 0, "cuda.kernel: the source has no kernel: a function that is declared "
     .. "__global__ void name(...)")
   if name == nil then

@@ -38,7 +38,7 @@ describe("the declaration of a kernel is read", function()
       read "char c, unsigned char d, short int e, size_t s")
     assert.equal("b:bool p:any*!", read "bool b,\n  void *p /* , int no */")
     assert.equal("v:float32*! n:int32 i:int64",
-      read "volatile float *v, int n = f(1, 2), std::int64_t i")
+      read "volatile float *v, int n = f(1, 2), \\\n std::int64_t i")
   end)
 
   it("past comments, strings and attributes", function()
@@ -161,6 +161,8 @@ describe("a source", function()
     for _, text in ipairs {"", "// __global__ void f() {}\nvoid g() {}"} do
       fails({"cuda.kernel", "no kernel", "__global__"}, lt.cuda.kernel, text)
     end
+    fails({"cuda.kernel", "line 2", "as many ) as ("}, lt.cuda.kernel,
+      "\n__global__ void f(int *x {}")
     fails({"cuda.kernel", '"source"'}, lt.cuda.kernel, 3)
     fails({"cuda.kernel", "the source", "byte 0 at position 25"}, lt.cuda.kernel,
       "__global__ void f() { } \0 x")

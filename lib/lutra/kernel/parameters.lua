@@ -63,7 +63,7 @@ local function is_type_word(word) return INTEGER_WORDS[word] or NAMED[word] end
 -- One parameter: {name, type, element, pointer, written}; nil and its text where it is another
 -- kind of thing: a reference, a struct, a pointer to a pointer.
 local function parse_one(text, number)
-  text = text:gsub("%s+", " "):match "^ ?(.-) ?$"
+  text = text:gsub("[%s\\]+", " "):match "^ ?(.-) ?$"
   local plain, stars = text:gsub(" ?=.*$", ""):gsub("std::", ""):gsub("%[[^%]]*%]", "*"):gsub(
     "%*", " * ")
   if plain:find "[<>&:(]" then return nil, text end
@@ -107,21 +107,24 @@ local function split(list)
   return pieces
 end
 
---- The kernels of a source: a list of {name, list = what stands in the brackets, template}.
+--- The kernels of a source: a list of {name, list = what stands in the brackets, template}; and the
+-- line of the first `__global__` behind which none was found.
 function parameters.kernels(source)
-  local text, found = strip(source), {}
+  local text, found, bad = strip(source), {}, nil
   for at, rest in text:gmatch "()__global__()" do
     local head = text:sub(rest):gsub("__launch_bounds__%s*%b()", " "):gsub(
       "__attribute__%s*%b()", " ")
     local name, list = head:match "^[^(){};]-([%a_][%w_]*)%s*(%b())"
-    if name and not found[name .. list] then -- it may be declared first, and made later
+    if not name then
+      bad = bad or select(2, text:sub(1, at):gsub("\n", "")) + 1
+    elseif not found[name .. list] then -- it may be declared first, and made later
       local before = text:sub(1, at - 1):match "[^;{}]*$"
       found[#found + 1] = {name = name, list = list:sub(2, -2),
         template = before:find "%f[%w_]template%f[^%w_]" ~= nil}
       found[name .. list] = true
     end
   end
-  return found
+  return found, bad
 end
 
 --- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element,
