@@ -354,6 +354,12 @@ describe("lutra --lint and --trace", function()
     local result = run("--trace /no/such/folder/t.json", "print 'it ran'")
     assert.same({"", 1}, {result.out, result.status})
     assert.is_truthy(result.err:find("cannot write /no/such/folder/t.json", 1, true), result.err)
+    local script = program.file "print 'it ran'"
+    result = program.run("--trace " .. program.quote(script))
+    assert.same({"", 1}, {result.out, result.status})
+    assert.is_truthy(result.err:find("lutra --trace trace.json " .. script, 1, true), result.err)
+    assert.equal("print 'it ran'", text_of(script))
+    os.remove(script)
     result = program.run "--trace"
     assert.equal(2, result.status)
     assert.is_truthy(result.err:find("nothing after --trace", 1, true))

@@ -25,12 +25,22 @@ local function hold_exit()
   end
 end
 
+-- Why a trace cannot be written to `path`, or nil.
+local function no_place(path)
+  if path:find "%.lua$" then
+    return ("%s would be written over; name a file for the trace, then the script: "
+      .. "lutra --trace trace.json %s"):format(path, path)
+  end
+  local ok, why = require("lutra.replace").try(path)
+  return not ok and "cannot write " .. why or nil
+end
+
 --- Starts to listen. options: {lint = true, trace = path}. Returns the exit status.
 function script.begin(options)
   if options.trace then
-    local ok, why = require("lutra.replace").try(options.trace) -- better now than after an hour
-    if not ok then
-      io.stderr:write("lutra: --trace: cannot write ", why, "\n")
+    local why = no_place(options.trace) -- better now than after an hour
+    if why then
+      io.stderr:write("lutra: --trace: ", why, "\n")
       return 1
     end
   end
