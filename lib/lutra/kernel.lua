@@ -16,135 +16,16 @@
 
 local core = require "lutra.core"
 local args = require "lutra.args"
-local excerpt = require "lutra.excerpt"
+local explain = require "lutra.kernel.explain"
 local nearest = require "lutra.nearest"
 local parameters = require "lutra.kernel.parameters"
 
 local Kernel = {__name = "cuda kernel"}
 Kernel.__index = Kernel
 
--- Compile errors ----------------------------------------------------------------
-
--- How compilers tell of an error, and of the bracket that was never closed: g++ and clang++, with a
--- column and without; then NVRTC.
-local FORMATS = {
-  "^(.-):(%d+):(%d+): %a* ?error: (.*)$",
-  "^(.-):(%d+):(%d+): note: (to match this .*)$",
-  "^(.-):(%d+)(): %a* ?error: (.*)$",
-  "^(.-)%((%d+)()%): [%a ]*error:? ?(.*)$",
-  "^(.-)%((%d+)()%): note[^:]*: (to match this .*)$",
-}
-
--- What is wrong at the end, where the emulation puts lines of its own ("launch").
-local END_FORMATS = {
-  "^At end of source: error:? (.*)$",
-  "^launch:%d+:%d+: error: (expected '}'.*)$",
-}
-
-local function first_match(text, formats)
-  for _, format in ipairs(formats) do
-    local a, b, c, d = text:match(format)
-    if a then return a, b, c, d end
-  end
-end
-
--- The errors of a compiler's text: a list of {file, line, column, message, drawn, below}, those at
--- the end with a message only. NVRTC tells no column, but draws the line and a caret below it.
-local function errors_in(log)
-  local found, lines = {}, {}
-  for text in log:gmatch "[^\n]+" do lines[#lines + 1] = text end
-  for i, text in ipairs(lines) do
-    local last = first_match(text, END_FORMATS)
-    local file, line, column, message = first_match(text, FORMATS)
-    if last then
-      found[#found + 1] = {message = last}
-    elseif file then
-      found[#found + 1] = {file = file, line = tonumber(line), message = message,
-        column = type(column) == "string" and tonumber(column) or nil,
-        drawn = lines[i + 1], below = lines[i + 2]}
-    end
-  end
-  return found
-end
-
--- A line of the source without the blanks around it, and how many were before it.
-local function source_line(source, number)
-  local i = 0
-  for line in (source .. "\n"):gmatch "([^\n]*)\n" do
-    i = i + 1
-    if i == number then
-      local blanks, text = line:match "^(%s*)(.-)%s*$"
-      return text, #blanks
-    end
-  end
-end
-
--- Where an error is in the line that source_line gave.
-local function place_of(e, text, blanks)
-  if e.column then return math.max(1, math.min(e.column - blanks, #text + 1)) end
-  local at = e.drawn and e.drawn:find(text, 1, true)
-  local caret = e.below and e.below:match "^%s*()%^"
-  return at and caret and caret >= at and caret - at + 1 or nil
-end
-
-local function file_of(name) return name:sub(1, 100) .. ".cu" end -- as in src/cuda/nvrtc.c
-
-local MOST_ERRORS = 3
-
--- The errors that are in the source, for people: lines of text; {} where none is.
-local function explain_errors(errors, source, name)
-  local lines, shown, more = {}, 0, 0
-  for _, e in ipairs(errors) do
-    local text, blanks
-    if e.file == file_of(name) then text, blanks = source_line(source, e.line) end
-    if text or not e.file then
-      shown = shown + 1
-      if shown > MOST_ERRORS then
-        more = more + 1
-      elseif not text then
-        lines[#lines + 1] = "  at the end: " .. e.message
-      else
-        lines[#lines + 1] = ("  line %d: %s"):format(e.line, e.message)
-        lines[#lines + 1] = excerpt(text, place_of(e, text, blanks), "    ")
-      end
-    end
-  end
-  if more > 0 then lines[#lines + 1] = ("  and %d more"):format(more) end
-  return lines
-end
-
--- Where the source is right, and the kernel of that name and type is not in it. NVRTC and the
--- emulation call the place behind the source by these names.
-local function explain_type(errors, self)
-  local e = errors[1]
-  if not e or (e.file ~= "__nv_name_map" and e.file ~= "launch") then return {} end
-  local declared = ("void %s(%s)"):format(self.name, parameters.text(self.parameters))
-  return {
-    '  the compiler knows no kernel "' .. declared .. '"',
-    ('  Is it in a namespace (then its name is "space::%s"), behind an #if, or a macro?'):format(
-      self.name),
-    "  The compiler says: " .. e.message,
-  }
-end
-
--- What a compiler said: each error with its line of the source, or all as it came.
-local function explain(log, self)
-  local errors = errors_in(log)
-  local lines = explain_errors(errors, self.source, self.name)
-  if #lines == 0 then lines = explain_type(errors, self) end
-  if #lines == 0 then
-    for text in log:gmatch "[^\n]+" do
-      if #lines < 10 then lines[#lines + 1] = "  " .. text end
-    end
-  end
-  return table.concat(lines, "\n")
-end
-
 local function refuse(self, log)
   args.fail("cuda.kernel: %s does not compile\n%s", self.name, explain(log, self))
 end
-
--- Making --------------------------------------------------------------------------
 
 local function names_of(kernels)
   local names = {}
@@ -243,7 +124,5 @@ end
 
 --- The same without checks of the layout: for the library, which passes strides.
 function kernel.internal(source, name) return new(source, name, {}, true) end
-
-kernel._explain = explain
 
 return kernel
