@@ -407,7 +407,8 @@ describe(":transfers", function()
     end}
     local trace = require("lutra.placement.trace").new(listener)
     local only = "; only the beginning: for 1,234 events after it there was no room"
-    assert.truthy(trace:table(200):find("0 other waits; 20 µs in sum" .. only, 1, true), trace:table(200))
+    assert.truthy(trace:table(200):find("0 other waits; 20 µs in sum" .. only, 1, true),
+      trace:table(200))
     trace.events = {}
     assert.equal("no copies between devices, no waits" .. only, trace:table(200))
   end)

@@ -14,7 +14,8 @@ local function free_devices()
 end
 
 --- `:reset` forgets locals, the globals that you made or changed, and the results in _; a lesson is
--- left; memory of devices is given back. Modules stay loaded, options stay set, the numbers of cells go on.
+-- left; memory of devices is given back. Modules stay loaded, options stay set, the numbers of
+-- cells go on.
 function reset.reset(session, text)
   if text ~= "" then error("reset: takes no argument, it forgets all variables", 0) end
   if session.lesson then require("lutra.repl.lesson").leave(session) end
