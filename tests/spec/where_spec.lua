@@ -149,7 +149,8 @@ describe(":where --svg", function()
 
   it("says what cannot be drawn or written", function()
     local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}",
-      ":where --svg x.svg nn.ReLU()", ":where --svg x.svg 3", ":where --svg x.svg"}, {arguments = ""})
+      ":where --svg x.svg nn.ReLU()", ":where --svg x.svg 3", ":where --svg x.svg"},
+      {arguments = ""})
     assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
     assert.truthy(err:find("where: {} is a table; --svg draws one tensor, as in :where x", 1, true),
       err)
