@@ -77,7 +77,6 @@ const struct {
 
 struct Program {
   std::string text, name, log, code;
-  std::string macros; /* lines that define what options define: after our headers */
   std::vector<std::string> expressions, symbols;
   std::vector<std::string> header_names, header_texts;
 };
@@ -85,91 +84,13 @@ struct Program {
 std::atomic<bool (*)(void)> asked{nullptr};
 
 /* The text that is compiled. Its lines keep their numbers. */
-std::string whole_text(const Program &p) {
-  std::string all = "#include \"emulated/source.h\"\n" + p.macros + "#line 1 \"" + p.name + "\"\n" +
+std::string whole_text(const Program &p, const std::string &macros) {
+  std::string all = "#include \"emulated/source.h\"\n" + macros + "#line 1 \"" + p.name + "\"\n" +
                     exchange_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
   for (size_t i = 0; i < p.expressions.size(); i++)
     all += "LT_EMULATED_SHOWN lt_EmulatedLaunch *" + p.symbols[i] +
            "(void **lt_values) { return lt_emulated_make(" + p.expressions[i] + ", lt_values); }\n";
   return all;
-}
-
-/* "N=16" as a line that defines it. */
-std::string define(const std::string &macro) {
-  size_t equals = macro.find('=');
-  if (equals == std::string::npos) return "#define " + macro + " 1\n";
-  return "#define " + macro.substr(0, equals) + " " + macro.substr(equals + 1) + "\n";
-}
-
-/* Of NVRTC's options those that are about GPUs, or only about speed. */
-bool is_for_gpus(const char *option) {
-  static const char *const known[] = {"--gpu-architecture",
-                                      "-arch",
-                                      "--device-debug",
-                                      "-G",
-                                      "--generate-line-info",
-                                      "-lineinfo",
-                                      "--dopt",
-                                      "-dopt",
-                                      "--ptxas-options",
-                                      "-Xptxas",
-                                      "--maxrregcount",
-                                      "-maxrregcount",
-                                      "--ftz",
-                                      "-ftz",
-                                      "--prec-sqrt",
-                                      "-prec-sqrt",
-                                      "--prec-div",
-                                      "-prec-div",
-                                      "--fmad",
-                                      "-fmad",
-                                      "--use_fast_math",
-                                      "-use_fast_math",
-                                      "--extra-device-vectorization",
-                                      "-extra-device-vectorization",
-                                      "--disable-warnings",
-                                      "-w",
-                                      "--restrict",
-                                      "-restrict",
-                                      "--device-as-default-execution-space",
-                                      "-default-device",
-                                      "--device-int128",
-                                      "-device-int128",
-                                      "--relocatable-device-code",
-                                      "-rdc",
-                                      "--diag-suppress",
-                                      "-diag-suppress",
-                                      "--split-compile",
-                                      "--minimal"};
-  size_t length = strcspn(option, "=");
-  for (const char *name : known)
-    if (strlen(name) == length && strncmp(option, name, length) == 0) return true;
-  return false;
-}
-
-/* NVRTC's options that mean something to a C++ compiler. */
-bool translate(Program *p, const char *option, std::vector<std::string> *out) {
-  static const struct {
-    const char *name;
-    char kind;
-  } known[] = {{"--define-macro=", 'D'},
-               {"-D", 'D'},
-               {"--undefine-macro=", 'U'},
-               {"-U", 'U'},
-               {"--include-path=", 'I'},
-               {"-I", 'I'},
-               {"--std=", 's'},
-               {"-std=", 's'}};
-  for (const auto &k : known) {
-    if (strncmp(option, k.name, strlen(k.name)) != 0) continue;
-    std::string rest = option + strlen(k.name);
-    if (k.kind == 'D') p->macros += define(rest);
-    if (k.kind == 'U') p->macros += "#undef " + rest + "\n";
-    if (k.kind == 'I') out->push_back("-I" + rest);
-    if (k.kind == 's') out->push_back("-std=" + rest);
-    return true;
-  }
-  return is_for_gpus(option);
 }
 
 std::vector<std::string> command(const std::string &compiler, const std::string &folder,
@@ -268,12 +189,12 @@ void remove_folder(const Program &p, const std::string &folder) {
   rmdir(folder.c_str());
 }
 
-bool write_all(const Program &p, const std::string &folder) {
+bool write_all(const Program &p, const std::string &macros, const std::string &folder) {
   bool ok = mkdir((folder + "/emulated").c_str(), 0700) == 0;
   for (const auto &h : headers) ok = ok && write_file(folder + "/" + h.path, h.text);
   for (size_t i = 0; i < p.header_names.size(); i++)
     ok = ok && write_file(folder + "/" + p.header_names[i], p.header_texts[i]);
-  return ok && write_file(folder + "/kernel.cu", whole_text(p));
+  return ok && write_file(folder + "/kernel.cu", whole_text(p, macros));
 }
 
 /* The first compiler that is there. */
@@ -305,12 +226,12 @@ std::string undefined_in(const std::string &path) {
   return symbol;
 }
 
-int compile_in(Program *p, const std::string &folder, const std::vector<std::string> &options) {
-  if (!write_all(*p, folder)) {
+int compile_in(Program *p, const std::string &folder, const Meaning &meaning) {
+  if (!write_all(*p, meaning.macros, folder)) {
     p->log = "error: cannot write into the folder " + folder;
     return COMPILATION;
   }
-  Ran ran = compile(folder, options);
+  Ran ran = compile(folder, meaning.options);
   read_file(folder + "/log", &p->log);
   if (ran == Ran::NOT_THERE)
     p->log = "error: no C++ compiler is on this machine, which emulated devices need for a kernel "
@@ -406,9 +327,9 @@ static int add_name(void *program, const char *expression) {
 
 static int compile_program(void *program, int count, const char *const *given) {
   Program *p = (Program *)program;
-  std::vector<std::string> options;
+  Meaning meaning;
   for (int i = 0; i < count; i++)
-    if (!translate(p, given[i], &options)) {
+    if (!translate(given[i], &meaning)) {
       p->log = "nvrtc: error: unrecognized option " + std::string(given[i]) + " found";
       return INVALID_OPTION;
     }
@@ -419,7 +340,7 @@ static int compile_program(void *program, int count, const char *const *given) {
              std::string(temporary && *temporary ? temporary : "/tmp") + ", or where TMPDIR says";
     return COMPILATION;
   }
-  int status = compile_in(p, folder, options);
+  int status = compile_in(p, folder, meaning);
   remove_folder(*p, folder);
   return status;
 }
