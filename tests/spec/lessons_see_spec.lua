@@ -64,6 +64,23 @@ describe("see", function()
     assert.same({1, "a:6"}, said(see.computed "cpu"))
   end)
 
+  it("knows which copies a stream may rely on", function()
+    local function copy(stream, bytes)
+      return {kind = "copy", from = "cpu", to = "cuda:0", stream = stream, bytes = bytes}
+    end
+    local function product(stream)
+      return {kind = "op", name = "addmm", to = "cuda:0", stream = stream}
+    end
+    local events = trace{
+      copy("b", 10), product "a", -- nothing makes a wait for b
+      {kind = "mark", mark = 1, stream = "b", to = "cuda:0"}, copy("b", 100),
+      {kind = "after", mark = 1, stream = "a", to = "cuda:0"}, product "a", -- up to the mark
+      product "b", copy("a", 1000), product "a",
+    }
+    assert.same({0, 10, 110, 1010}, see.arrived(events, see.product "cuda:0"))
+    assert.same({}, see.arrived(events, see.product "cuda:1"))
+  end)
+
   it("does not count in a trace that had no room for all", function()
     fails("it did so much that 7 events could not be traced; do less", see.count, trace({}, 7),
       see.copy)
