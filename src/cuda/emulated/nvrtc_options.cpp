@@ -48,8 +48,8 @@ bool translate(const char *option, Meaning *meaning) {
     return true;
   }
   std::string name(option, strcspn(option, "="));
-  return name.find(' ') == std::string::npos &&
-         for_gpus.find(" " + name + " ") != std::string::npos;
+  bool word = name.find(' ') == std::string::npos;
+  return word && strstr(for_gpus, (" " + name + " ").c_str());
 }
 
 } // namespace emulated
