@@ -26,7 +26,8 @@ local calls = {
 }
 
 -- What a metamethod is called in a program.
-local operators = {lt = "a comparison", le = "a comparison", index = "x[i]", newindex = "x[i] ="}
+local operators = {lt = "a comparison", le = "a comparison", index = "x[i]",
+  newindex = "assigning to x[i]"}
 
 local function call_of(group) return operators[group[1].op] or group[1].op end
 
