@@ -254,6 +254,8 @@ tries["10_clean_lint"] = {
     {train("total = total + loss:item()", "return total / 15"),
       "the lint has 1 finding: cell[N]:1: T1: item reads one number from cuda:0 15 times"},
     {"function train() return 1 end", "the mean loss is 1.0000, it was"},
+    {train("total = total + loss:detach()", "lt.no_grad(function() model.weight:zero_() end) "
+      .. "return total:item() / 15"), "the model's weight is not as the loop trained it"},
     {"function train() end", "train(model, batches, epochs) gives nothing"},
     {train("total = total + loss:detach()", "return total / 15"), "gives a tensor"},
     {"function train(model, batches, epochs) model:cpu() local o, n = "
