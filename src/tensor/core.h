@@ -247,9 +247,12 @@ void lt_autograd_meta_free(lt_AutogradMeta *meta);
 
 /* ---- memory (storage.c) ---------------------------------------------------------------------- */
 
-/* Work on `stream` copies from or to this memory of the host: until it is done, lt_tensor_data
- * waits. Where no event can be had, waits at once. */
-void lt_storage_pend(lt_Storage *s, lt_Stream *stream);
+/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes the
+ * stream wait for one that is under way, unless both only read. The host goes on. */
+void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes);
+/* It was put there: until it is done, lt_tensor_data waits. Where no event can be had, waits at
+ * once. */
+void lt_storage_pend(lt_Storage *s, lt_Stream *stream, bool writes);
 /* The line of the host's program that is running ("train.lua:12"), or "". */
 void lt_memory_where(char *text, size_t size);
 /* Memory of this kind ran out: fills the slot as lt_error_set does, and marks it. */

@@ -239,11 +239,14 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                     size_t n, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
   lt_Stream *stream = b->stream_current ? b->stream_current(b, device.index) : NULL;
-  lt_Storage *host = to.type == LT_DEVICE_cpu ? out->storage : source->storage;
+  bool to_host = to.type == LT_DEVICE_cpu;
+  lt_Storage *host = to_host ? out->storage : source->storage;
+  bool queued = non_blocking && stream && host->pinned;
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_COPY);
-  void *target = lt_tensor_data(out);
-  const void *origin = lt_tensor_data(source);
+  void *target = queued ? lt_tensor_place(out) : lt_tensor_data(out);
+  const void *origin = queued ? lt_tensor_place(source) : lt_tensor_data(source);
+  const void *bytes = to_host ? target : origin;
   lt_TraceCopy plan;
   if (traced) {
     plan = (lt_TraceCopy){.to = to,
@@ -251,7 +254,7 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                           .target = out->storage,
                           .source = source->storage,
                           .offset = source->offset * (int64_t)lt_dtype_size(source->dtype),
-                          .host = to.type == LT_DEVICE_cpu ? target : origin,
+                          .host = queued && host->pending_writes ? NULL : bytes,
                           .nbytes = n,
                           .stream = stream,
                           .theirs = to.type == from.type ? lt_stream_now(from) : NULL,
@@ -259,10 +262,11 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                           .pinned = host->pinned};
     if (!lt_trace_plan(&span, &plan)) return false;
   }
+  if (queued) lt_storage_follow(host, stream, to_host);
   bool ok = b->copy(to, target, from, origin, n, stream, non_blocking);
   if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
-  if (non_blocking && stream && host->pinned) lt_storage_pend(host, stream);
+  if (queued) lt_storage_pend(host, stream, to_host);
   return true;
 }
 

@@ -153,6 +153,7 @@ typedef struct lt_Storage {
    * it, so nobody sees half a copy and nobody changes its source. */
   struct lt_Event *_Atomic pending;
   bool pinned; /* the host's memory that devices can copy from and to by themselves */
+  atomic_bool pending_writes; /* the copy that is under way, if one is, may change this memory */
 } lt_Storage;
 
 typedef struct lt_AutogradMeta lt_AutogradMeta; /* autograd/autograd.h */
@@ -186,12 +187,16 @@ static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
 }
 /* Waits for a copy that is under way; see lt_Storage.pending. */
 void lt_storage_settle(lt_Storage *s);
-/* The first element, on t's device; NULL when there is no memory. */
+/* Where the first element is, on t's device; NULL when there is no memory. Waits for nothing. */
+static inline void *lt_tensor_place(const lt_Tensor *t) {
+  return t->storage->data ? (char *)t->storage->data + (size_t)t->offset * lt_dtype_size(t->dtype)
+                          : NULL;
+}
+/* The same, to read and write there now. */
 static inline void *lt_tensor_data(const lt_Tensor *t) {
   if (atomic_load_explicit(&t->storage->pending, memory_order_acquire))
     lt_storage_settle(t->storage);
-  return t->storage->data ? (char *)t->storage->data + (size_t)t->offset * lt_dtype_size(t->dtype)
-                          : NULL;
+  return lt_tensor_place(t);
 }
 bool lt_tensor_is_contiguous(const lt_Tensor *t);
 /* The value of a tensor of one element, read from any device (waits for it). */

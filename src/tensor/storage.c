@@ -262,22 +262,37 @@ static void settle(lt_Storage *s, bool may_stop) {
 
 void lt_storage_settle(lt_Storage *s) { settle(s, true); }
 
+/* What is put on the stream from now on comes after the event. */
+static void put_behind(lt_Stream *stream, lt_Event *e) {
+  const lt_Backend *b = e->backend;
+  if (b != stream->backend || !b->stream_wait_event || !b->stream_wait_event(stream, e))
+    b->event_synchronize(e);
+}
+
 /* The event that stands for the copy before and the one now put on `stream`: e itself if it can be
  * recorded there, else NULL. */
 static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
   const lt_Backend *b = e->backend;
-  bool same = b == stream->backend;
-  if (!same || !b->stream_wait_event || !b->stream_wait_event(stream, e)) b->event_synchronize(e);
-  if (same && e->index == stream->index) return e;
+  put_behind(stream, e);
+  if (b == stream->backend && e->index == stream->index) return e;
   b->event_free(e);
   return NULL;
 }
 
-void lt_storage_pend(lt_Storage *s, lt_Stream *stream) {
+void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes) {
+  pthread_mutex_t *lock = lock_of(s);
+  pthread_mutex_lock(lock);
+  lt_Event *e = atomic_load(&s->pending);
+  if (e && (writes || atomic_load(&s->pending_writes))) put_behind(stream, e);
+  pthread_mutex_unlock(lock);
+}
+
+void lt_storage_pend(lt_Storage *s, lt_Stream *stream, bool writes) {
   const lt_Backend *b = stream->backend;
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);
+  atomic_store(&s->pending_writes, writes || (e && atomic_load(&s->pending_writes)));
   if (e) e = carry_on(e, stream);
   if (!e) e = b->event_new(b, stream->index, false);
   if (e && !b->event_record(e, stream)) {

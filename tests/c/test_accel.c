@@ -309,7 +309,7 @@ static void storages_wait_for_their_copies(void) {
   lt_Tensor *t = lt_tensor_on(p, LT_uint8, 0, 1, (int64_t[]){1000}, (int64_t[]){1});
   char *half = (char *)p->data + 504;
   fake_write(s, p->data, 496, 5);
-  lt_storage_pend(p, s);
+  lt_storage_pend(p, s, true);
   fake_write(main_stream(0), half, 496, 6); /* a second copy on another stream */
   CHECK(fake.record_stream(p, main_stream(0)));
   CHECK(p->pending && fake_queued(0) > 0);
@@ -320,18 +320,46 @@ static void storages_wait_for_their_copies(void) {
   CHECK(tag == 6);
   CHECK_INT(fake_queued(0), 0);
   fake_write(main_stream(1), p->data, 496, 7);
-  lt_storage_pend(p, main_stream(1));
+  lt_storage_pend(p, main_stream(1), true);
   fake_write(main_stream(0), half, 496, 8);
-  lt_storage_pend(p, main_stream(0)); /* of another device */
+  lt_storage_pend(p, main_stream(0), true); /* of another device */
   lt_storage_settle(p);
   CHECK_INT(fake_queued(0) + fake_queued(1), 0);
   fake_check(main_stream(0), half, 496, 8);
-  lt_storage_pend(p, main_stream(0));
+  lt_storage_pend(p, main_stream(0), true);
   lt_release(t);
   lt_storage_release(p); /* the block waits, not we */
   CHECK_INT(fake_queued(0), 2);
   fake.stream_free(s);
   fake_finish(0);
+  end();
+}
+
+static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
+  begin(64 * MiB);
+  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Storage *p = lt_storage_new_pinned(type, 64);
+  lt_storage_follow(p, s, true); /* nothing is under way */
+  CHECK_INT(fake_queued(0), 0);
+  busy(s);
+  lt_storage_pend(p, s, false);
+  int before = fake_queued(0);
+  lt_storage_follow(p, main_stream(0), false);
+  CHECK_INT(fake_queued(0), before); /* two that read */
+  lt_storage_follow(p, main_stream(0), true);
+  CHECK_INT(fake_queued(0), before + 1);
+  lt_storage_settle(p);
+  fake_finish(0);
+  fake_write(s, p->data, 64, 3);
+  lt_storage_pend(p, s, true);
+  lt_storage_pend(p, s, false); /* a second one does not make the first forgotten */
+  before = fake_queued(0);
+  lt_storage_follow(p, main_stream(0), false);
+  CHECK_INT(fake_queued(0), before + 1);
+  CHECK(p->pending); /* and nobody waited here */
+  lt_storage_release(p);
+  fake_finish(0);
+  fake.stream_free(s);
   end();
 }
 
@@ -342,7 +370,7 @@ static void storages_wait_where_no_event_is_had(void) {
   busy(main_stream(0));
   lt_Event *e = event_behind(main_stream(0));
   fake_fail_all(true);
-  lt_storage_pend(p, main_stream(0));
+  lt_storage_pend(p, main_stream(0), true);
   fake_fail_all(false);
   CHECK(!p->pending);
   CHECK_INT(fake_queued(0), 0); /* waited at once */
@@ -360,7 +388,7 @@ static void pageable_memory_outlives_its_copy(void) {
   begin(64 * MiB);
   lt_Storage *p = lt_storage_new(lt_cpu(), 4096);
   fake_write(main_stream(0), p->data, 4096, 5);
-  lt_storage_pend(p, main_stream(0));
+  lt_storage_pend(p, main_stream(0), true);
   lt_storage_release(p);
   CHECK_INT(fake_queued(0), 0);
   end();
@@ -383,7 +411,7 @@ static void many_wait_for_one_copy(void) {
     pthread_t thread[3];
     fake_write(main_stream(0), p->data, 64, 8);
     fake_write(main_stream(0), p->data, 64, 9);
-    lt_storage_pend(p, main_stream(0));
+    lt_storage_pend(p, main_stream(0), true);
     for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, reader, NULL);
     for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
     CHECK(!p->pending);
@@ -591,7 +619,7 @@ static void after_the_end_frees_do_nothing(void) {
   lt_Storage *p = lt_storage_new_pinned(type, 64);
   lt_Stream *s = fake.stream_new(&fake, 0, 0);
   lt_Event *e = fake.event_new(&fake, 0, true), *f = fake.event_new(&fake, 0, false);
-  lt_storage_pend(p, main_stream(0));
+  lt_storage_pend(p, main_stream(0), true);
   lt_accel_shutdown(&fake);
   fake_kill();
   CHECK(fake.event_record(f, s) == false && fake.event_query(f));
@@ -626,6 +654,7 @@ int main(void) {
   RUN(pinned_memory_is_kept);
   RUN(pinned_memory_waits_for_copies);
   RUN(storages_wait_for_their_copies);
+  RUN(copies_of_one_storage_follow_each_other_where_one_writes);
   RUN(storages_wait_where_no_event_is_had);
   RUN(pageable_memory_outlives_its_copy);
   RUN(many_wait_for_one_copy);

@@ -296,6 +296,54 @@ describe("events", function()
   end)
 end)
 
+describe("pinned memory that is copied more than once", function()
+  -- How often the host waits in f, and what f gives.
+  local function waits(f)
+    local count, trace, result = 0, lt.placement.trace(f)
+    for _, e in ipairs(trace.events) do
+      if e.kind == "sync" or e.kind == "copy" and e.blocking then count = count + 1 end
+    end
+    return count, result
+  end
+
+  it("goes to several streams and devices, and the host waits for none", function()
+    local x = lt.arange(1, 1000000):pin_memory()
+    local others = {cuda.Stream(), two and cuda.current_stream(1)}
+    local count, list = waits(function()
+      local all = {x:to{"cuda:0", non_blocking = true}}
+      for _, s in ipairs(others) do
+        all[#all + 1] = cuda.with_stream(s, function()
+          return x:to{s.device, non_blocking = true}
+        end)
+      end
+      return all
+    end)
+    assert.equal(0, count)
+    assert.equal(1 + #others, #list)
+    x:zero_() -- waits until all have read it
+    cuda.synchronize()
+    if two then cuda.synchronize(1) end
+    for _, y in ipairs(list) do assert.equal(1000000 * 1000001 / 2, y:to "int64":sum():item()) end
+  end)
+
+  it("goes on to another stream when it has come from the first, in this order", function()
+    local s, n = cuda.Stream(), 1000000
+    for round = 1, 5 do
+      local source = lt.full({n}, round, {device = "cuda:0"})
+      cuda.synchronize()
+      local count, there = waits(function()
+        local home = source:to{"cpu", non_blocking = true}
+        return cuda.with_stream(s, function()
+          return home:to{"cuda:0", non_blocking = true}
+        end)
+      end)
+      assert.equal(0, count)
+      s:synchronize()
+      assert.equal(round * n, there:sum():item())
+    end
+  end)
+end)
+
 describe("the end of a program", function()
   -- Status 0 and no word on stderr, whatever is still queued, open or current.
   local function ends(script, status)
