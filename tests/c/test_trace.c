@@ -55,6 +55,23 @@ static void an_op_is_told_with_its_result(void) {
   CHECK_INT(h.count, 2); /* it listens no longer */
 }
 
+static void an_op_in_place_tells_where_it_wrote(void) {
+  Heard h = {0};
+  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tensor *x = floats(10);
+  lt_Tensor *third = lt_op1(LT_OP_select, (lt_Arg[]){A(x), A(0), A(2)}, 3);
+  lt_Results r;
+  lt_trace_add(&tracer);
+  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){A(third), A(0.5)}, 2, &r));
+  lt_trace_remove(&tracer);
+  const lt_TraceEvent *op = nth(&h, LT_TRACE_OP, 1);
+  CHECK(op && op->in_place && op->target == x->storage);
+  CHECK_INT(op->offset, 8);
+  lt_results_release(&r);
+  lt_release(third);
+  lt_release(x);
+}
+
 static void parts_come_before_the_whole_and_count_as_inside(void) {
   Heard h = {0};
   lt_Tracer tracer = {.tell = hear, .context = &h};
@@ -219,6 +236,7 @@ static void equal_bytes_have_equal_digests(void) {
 
 int main(void) {
   RUN(an_op_is_told_with_its_result);
+  RUN(an_op_in_place_tells_where_it_wrote);
   RUN(parts_come_before_the_whole_and_count_as_inside);
   RUN(a_failed_op_is_told_as_failed);
   RUN(memory_that_is_freed_is_told);
