@@ -305,6 +305,7 @@ describe("lutra --lint and --trace", function()
       os.remove(path)
       local _, count = text:gsub('"name":"cuda:0 %-> cpu"', "")
       assert.equal(12, count)
+      assert.is_nil(text:find('"name":"select"', 1, true)) -- x[i], which calculates nothing
       assert.is_truthy(text:find "%]}\n$")
     end
   end)

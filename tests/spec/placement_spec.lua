@@ -204,11 +204,11 @@ describe("an error about devices", function()
     coroutine.wrap(function(inside)
       says("inside is on cpu", function() local y = inside + w; return y end)
     end)(x)
-    says("y is on cpu", function() -- the inner variable hides the outer
-      local y = x
-      local z = y + w
-      return z
-    end)
+    says("z is on cpu", function(y) -- the newest of several
+      local z = y
+      local sum = z + w
+      return sum
+    end, x)
   end)
 
   it("names fields, and of what has no name the tensor that it is a view of", function()
@@ -454,7 +454,7 @@ describe("the virtual clock", function()
       local x = lt.ones{1000, 1000}:pin_memory()
       local y = lt.ones{1000, 1000, device = "cuda"}
       lt.cuda.with_stream(lt.cuda.Stream(), function()
-        for _ = 1, 3 do local _ = x:to("cuda", {non_blocking = true}) end
+        for _ = 1, 3 do local _ = x:to("cuda", {non_blocking = true}) * 2 end
       end)
       for _ = 1, 30 do y = y * 2 end
       lt.cuda.synchronize()]]), os.tmpname()
