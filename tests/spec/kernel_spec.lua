@@ -271,19 +271,31 @@ describe("a call of a kernel refuses", function()
   it("and the device goes on", function() assert.equal(8, x:sum():item()) end)
 end)
 
-describe("a kernel that touches what is not its own", function()
-  it("ends the device, and is named", function()
-    local result = devices.script [[local lt = require "lutra"
+describe("a kernel that fails", function()
+  local function run(text)
+    local result = devices.script(([[local lt = require "lutra"
       local x = lt.zeros({1}, {device = "cuda"})
-      lt.cuda.kernel "__global__ void astray(float *x) { x[1ll << 40] = 1; }"({1, 1}, x)
+      lt.cuda.synchronize()
+      lt.cuda.kernel("__global__ void astray(float *x) { %s }")({1, 1}, x)
       print(pcall(lt.cuda.synchronize))
-      print(pcall(lt.cuda.synchronize))]]
+      print(pcall(lt.cuda.synchronize))]]):format(text))
     assert.equal(0, result.status, result.err)
-    local first, again = result.out:match "^(.-)\n(.*)$"
-    for _, text in ipairs {"CUDA error 700", "astray"} do
-      assert.is_truthy(first:find(text, 1, true), result.out)
-      assert.is_truthy(again:find(text, 1, true), result.out)
+    return result
+  end
+
+  it("ends the device, and is named", function()
+    local first, again = run "x[1ll << 40] = 1;".out:match "^(.-)\n(.*)$"
+    for _, said in ipairs {first, again} do
+      program.has(said, "CUDA error 700")
+      program.has(said, "the last wait: astray (CUDA_LAUNCH_BLOCKING")
     end
+  end)
+
+  it("says which assertion failed, and where", function()
+    local result = run "assert(x[0] > 5);"
+    program.has(result.err, "astray.cu:1: ")
+    program.has(result.err, "block: [0,0,0], thread: [0,0,0] Assertion `x[0] > 5` failed.")
+    program.has(result.out, "CUDA error 710")
   end)
 end)
 
