@@ -128,6 +128,7 @@ describe("a source", function()
       static int64_t two(std::int64_t x) { return x + (FLT_MAX < INFINITY) + (INT_MAX > 0); }
       __global__ void f(int32_t *x, uint8_t y = 3) { x[0] = two(y) + (NAN != NAN); }]], 3))
     fails({"line 1", "iostream"}, lt.cuda.kernel, "#include <iostream>\n__global__ void f() {}")
+    fails({"line 1", "__half"}, lt.cuda.kernel, "__global__ void f(__half *x) {}")
   end)
 
   it("gets the compiler's options, and only those that NVRTC has", function()

@@ -96,7 +96,6 @@ LT_EMULATED bool isfinite(double x) { return __builtin_isfinite(x); }
 
 #include "arithmetic.h"
 #include "atomics.h"
-#include "half.h"
 #include "launch.h"
 
 /* NVRTC knows it without a header, too. */
