@@ -1,10 +1,11 @@
---- A trace as JSON of the Trace Event Format (the document of that name by Google).
+--- A trace in the Trace Event Format.
 --
 -- Each device is a process with a lane of ops and one of copies for each of its streams, which work
 -- at the same time; the host has one of waits as well. A copy is drawn where its work is: on the
 -- device's side. Times are microseconds, in whole nanoseconds, so that the spans of a lane are
 -- nested or apart, as the format wants it.
 
+local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
 
 local lane_names = {op = "ops", region = "regions", copy = "copies", sync = "waits"}
@@ -31,11 +32,6 @@ local function title(e)
   return e.kind == "sync" and "wait for " .. e.to or e.name
 end
 
-local function metadata(process, thread, what, name)
-  return ('{"ph":"M","pid":%d,"tid":%d,"name":"%s","args":{"name":%s}}'):format(process, thread,
-    what, quoted[name])
-end
-
 -- Microseconds as whole nanoseconds.
 local function nanoseconds(time) return math.floor(time * 1000 + 0.5) end
 
@@ -46,7 +42,7 @@ local function new_lanes(put)
     if not processes[device] then
       count = count + 1
       processes[device] = {number = count, streams = {}, others = 0, lanes = {}}
-      put(metadata(count, 0, "process_name", device == "cpu" and "host (cpu)" or device))
+      put(format.name(count, 0, "process_name", device == "cpu" and "host (cpu)" or device))
     end
     return processes[device]
   end
@@ -66,7 +62,7 @@ local function new_lanes(put)
     local lane = stream * 4 + lane_order[e.kind]
     if not process.lanes[lane] then
       process.lanes[lane] = true
-      put(metadata(process.number, lane, "thread_name", lane_names[e.kind]
+      put(format.name(process.number, lane, "thread_name", lane_names[e.kind]
         .. (stream > 0 and (" of stream %d"):format(stream) or "")))
     end
     return process.number, lane
@@ -75,21 +71,15 @@ end
 
 --- Writes the events that an iterator gives: write(text...) does it, as often as it is called.
 return function(events, write)
-  local separator = "\n"
-  local function put(line)
-    write(separator, line)
-    separator = ",\n"
-  end
-  local lane_of = new_lanes(put)
-  write '{"displayTimeUnit":"ms","traceEvents":['
-  for e in events do
-    if lane_order[e.kind] and (e.kind ~= "op" or e.kernel) then
-      local process, lane = lane_of(e)
-      local begin, finish = nanoseconds(e.begin), nanoseconds(e.finish)
-      put(('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')
-        :format(e.kind, quoted[title(e)], process, lane, begin / 1000, (finish - begin) / 1000,
+  format.write(write, function(put)
+    local lane_of = new_lanes(put)
+    for e in events do
+      if lane_order[e.kind] and (e.kind ~= "op" or e.kernel) then
+        local process, lane = lane_of(e)
+        local begin = nanoseconds(e.begin)
+        put(format.span(e.kind, title(e), process, lane, begin, nanoseconds(e.finish) - begin,
           details(e)))
+      end
     end
-  end
-  write "\n]}\n"
+  end)
 end

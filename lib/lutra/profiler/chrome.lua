@@ -1,19 +1,15 @@
---- A profile as JSON of the Trace Event Format (the document of that name by Google).
+--- A profile in the Trace Event Format.
 --
 -- A device is a process, its ops, copies and waits are threads of it: so they are lanes one above
 -- the other. An event is a complete one ("X"), times are microseconds. Since events are nested or
 -- apart, those of a lane are too, as the format wants it. The bytes that live on a device are a
 -- counter ("C").
 
+local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
 
 local lanes = {op = 1, region = 2, copy = 3, wait = 4}
 local lane_names = {"ops", "regions", "copies", "waits"}
-
-local function metadata(process, thread, what, name)
-  return ('{"ph":"M","pid":%d,"tid":%d,"name":"%s","args":{"name":%s}}'):format(process, thread,
-    what, quoted[name])
-end
 
 local function title(e)
   if e.kind == "copy" then return e.from .. " -> " .. e.device end
@@ -36,9 +32,8 @@ local function details(e)
 end
 
 local function span(e, process)
-  return ('{"ph":"X","cat":"%s","name":%s,"pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{%s}}')
-    :format(e.kind, quoted[title(e)], process, lanes[e.kind], e.first / 1000,
-      (e.last - e.first) / 1000, details(e))
+  return format.span(e.kind, title(e), process, lanes[e.kind], e.first, e.last - e.first,
+    details(e))
 end
 
 local function counter(e, process, bytes)
@@ -46,35 +41,34 @@ local function counter(e, process, bytes)
     .. '"args":{"bytes":%d}}'):format(process, e.first / 1000, bytes)
 end
 
---- Writes the profile's events: write(text...) does it, as often as it is called.
-return function(profile, write)
-  local separator = "\n"
-  local function put(line)
-    write(separator, line)
-    separator = ",\n"
-  end
-  local processes, live, count = {}, {}, 0
-  local function process_of(device)
+-- Gives the number of a device's process, which is named by put(event) when it is first asked for.
+local function new_processes(put)
+  local processes, count = {}, 0
+  return function(device)
     if not processes[device] then
       count = count + 1
-      processes[device], live[device] = count, 0
-      put(metadata(count, 0, "process_name", device))
+      processes[device] = count
+      put(format.name(count, 0, "process_name", device))
       for thread, name in ipairs(lane_names) do
-        put(metadata(count, thread, "thread_name", name))
+        put(format.name(count, thread, "thread_name", name))
       end
     end
     return processes[device]
   end
+end
 
-  write '{"displayTimeUnit":"ms","traceEvents":['
-  for e in profile:events() do
-    local process = process_of(e.device)
-    if lanes[e.kind] then
-      put(span(e, process))
-    else
-      live[e.device] = live[e.device] + (e.kind == "alloc" and e.bytes or -e.bytes)
-      put(counter(e, process, live[e.device]))
+--- Writes the profile's events: write(text...) does it, as often as it is called.
+return function(profile, write)
+  format.write(write, function(put)
+    local process_of, live = new_processes(put), {}
+    for e in profile:events() do
+      local process = process_of(e.device)
+      if lanes[e.kind] then
+        put(span(e, process))
+      else
+        live[e.device] = (live[e.device] or 0) + (e.kind == "alloc" and e.bytes or -e.bytes)
+        put(counter(e, process, live[e.device]))
+      end
     end
-  end
-  write "\n]}\n"
+  end)
 end
