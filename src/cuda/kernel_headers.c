@@ -54,6 +54,8 @@ static const char maths[] = ONCE "#define INFINITY __int_as_float(0x7f800000)\n"
   X("cstdio", ONCE)                                                                                \
   X("assert.h", ONCE)                                                                              \
   X("cassert", ONCE)
+#define ONE(name, text) +1
+_Static_assert(HEADERS(ONE) == LT_CUDA_HEADERS, "as many as kernel.h says");
 #define NAME(name, text) name,
 #define TEXT(name, text) text,
 const char *const lt_cuda_header_names[LT_CUDA_HEADERS] = {HEADERS(NAME)};

@@ -254,6 +254,7 @@ static void settle(lt_Storage *s, bool may_stop) {
     if (traced) lt_trace_waited(&span, "copy", e, ok);
     if (over) {
       atomic_store(&s->pending, NULL);
+      atomic_store(&s->pending_writes, false);
       e->backend->event_free(e);
     }
   }

@@ -222,12 +222,12 @@ static bool is_default(const lt_TraceEvent *e) {
 }
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
- * "copy", "wait", "alloc", "free"), name, device, from, stream (what tells streams apart, or nil),
- * default_stream (that is its device's own), bytes, in_place, kernel, failed, blocking, pinned,
- * dtype, shape (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds
- * not spent in events inside), depth, where; storage, target (what tells memory apart), offset,
- * digest; of copies and waits: call (what that line called), direct (that is a function in C),
- * explicit (it says that it copies) */
+ * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
+ * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
+ * in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds from the
+ * start of the recorder), own (nanoseconds not spent in events inside), depth, where; storage,
+ * target (what tells memory apart), offset, digest; of copies and waits: call (what that line
+ * called), direct (that is a function in C), explicit (it says that it copies) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",

@@ -352,6 +352,10 @@ static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
   fake_finish(0);
   fake_write(s, p->data, 64, 3);
   lt_storage_pend(p, s, true);
+  CHECK(p->pending_writes);
+  lt_storage_settle(p);
+  CHECK(!p->pending_writes); /* what is done writes no more */
+  lt_storage_pend(p, s, true);
   lt_storage_pend(p, s, false); /* a second one does not make the first forgotten */
   before = fake_queued(0);
   lt_storage_follow(p, main_stream(0), false);
