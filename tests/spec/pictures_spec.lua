@@ -296,7 +296,7 @@ describe("the blocks of an allocator", function()
 
   test("name a storage by the tensor, its views and gradients apart", function()
     local out, err = look({"w = lt.ones{1024, device = 'cuda:0', requires_grad = true}",
-      "a_view = w:detach():view(32, 32)", "w:sum():backward()",
+      "a_view = w:detach():view(32, 32)", "w:sum():backward() collectgarbage()",
       "p = lt.zeros(256):pin_memory()", "rest = lt.zeros{512, device = 'cuda:0'}:narrow(1, 2, 8)",
       "lt.zeros{128, device = 'cuda:0'}", ":devices"})
     assert.equal("", err)
