@@ -57,11 +57,13 @@ end
 
 local function read_parameters(kernel)
   args.check(not kernel.template, "cuda.kernel: %s is a template, whose parameters are not known. "
-    .. "Write it for one type: without \"template <...>\", and float in place of T", kernel.name)
+    .. "Write it for one type: without \"template <...>\", and float in place of T; or make the "
+    .. "template __device__, and call it in an extern \"C\" __global__ function", kernel.name)
   local list, bad = parameters.read(kernel)
   return list or args.fail("cuda.kernel: the parameter \"%s\" of %s is of a kind that cannot be "
-    .. "checked. It wants numbers (float, double, half, bool, int, long long, size_t ...) and "
-    .. "pointers to them, by these names", bad, kernel.name)
+    .. "checked. It wants numbers (float, double, half, bool, int, long long, size_t ...), and "
+    .. "pointers to them or to CUDA's vectors of them (float4 *), by these names. Of a struct, pass "
+    .. "the fields one by one", bad, kernel.name)
 end
 
 local function check_text(text, what)

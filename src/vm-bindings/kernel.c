@@ -2,8 +2,8 @@
  * from its source; here the arguments of a call are held against them, packed, and launched.
  *
  * Invariant: a kernel is launched only with arguments that fit its declaration: each pointer has a
- * contiguous tensor of its dtype on the device, each number fits its type. What a kernel does behind
- * a pointer nobody can check.
+ * contiguous tensor of its dtype on the device, which holds whole vectors where it points to them;
+ * each number fits its type. What a kernel does behind a pointer nobody can check.
  */
 #include "accel/accel.h"
 #include "bindings.h"
@@ -26,6 +26,7 @@ typedef struct Param {
   bool pointer, written;   /* written: a pointer to what is not const */
   Element element;
   lt_Dtype dtype; /* of E_DTYPE */
+  int lanes;      /* 4 of float4 *, else 1 */
 } Param;
 
 enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, SLOT = 8 };
@@ -65,6 +66,9 @@ static void read_param(lua_State *L, Param *p) {
   snprintf(p->type, sizeof p->type, "%s", text_field(L, i, "type"));
   p->pointer = bool_field(L, i, "pointer");
   p->written = bool_field(L, i, "written");
+  lua_getfield(L, i, "lanes");
+  p->lanes = (int)luaL_checkinteger(L, -1);
+  lua_pop(L, 1);
   p->element = strcmp(element, "any") == 0      ? E_ANY
                : strcmp(element, "uint16") == 0 ? E_UINT16
                : strcmp(element, "uint32") == 0 ? E_UINT32
@@ -198,6 +202,26 @@ static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
   return slot;
 }
 
+/* Of a pointer to vectors: whole ones, that begin where the device can read them at once. */
+static void check_vectors(lua_State *L, const Kernel *k, int i, const lt_Tensor *t) {
+  const Param *p = &k->param[i];
+  const char *name = k->source.name;
+  enum { WIDEST = 16 };
+  int64_t n = t->numel, size = (int64_t)lt_dtype_size(p->dtype);
+  int64_t align = p->lanes == 3 ? size : p->lanes * size < WIDEST ? p->lanes * size : WIDEST;
+  int64_t off = (int64_t)((uintptr_t)lt_tensor_place(t) % (uintptr_t)align);
+  if (n % p->lanes)
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" has %lld elements, the kernel's parameter %s wants a "
+                 "multiple of %d. Pad it, or read single elements",
+                 name, i + 1, p->name, (long long)n, p->type, p->lanes);
+  if (n && off)
+    lt_lua_error(L,
+                 "%s: argument %d \"%s\" begins %d bytes behind a multiple of %d bytes, where the "
+                 "kernel's parameter %s cannot begin. Copy it: x:clone()",
+                 name, i + 1, p->name, (int)off, (int)align, p->type);
+}
+
 static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device) {
   const Param *p = &k->param[i];
   lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
@@ -223,6 +247,7 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
                  "%s: argument %d \"%s\" of shape %s is not contiguous, and a kernel sees only its "
                  "memory. Use x:contiguous()",
                  name, i + 1, p->name, lt_shape_text(t->ndim, t->shape));
+  if (p->lanes > 1) check_vectors(L, k, i, t);
   if (p->written && lt_grad_enabled() && lt_tensor_requires_grad(t))
     lt_lua_error(L,
                  "%s: argument %d \"%s\" requires grad, and what a kernel writes is not on the "

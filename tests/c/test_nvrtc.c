@@ -77,6 +77,9 @@ static void has_the_kernel_of_a_type(void) {
   gives("__nv_name_map", both, AS("double *"), NULL);
   gives("_ZN5space1kEPf", "namespace space { __global__ void k(float *x) {} }",
         "static_cast<void (*)(float *)>(&space::k)", NULL);
+  gives("_Z1kP6float4PK4int2",
+        "__global__ void k(float4 *y, const int2 *x) { y[0] = make_float4(x[0].y, 1, 2, 3); }",
+        AS("float4 *, const int2 *"), NULL);
   gives("k", "extern \"C\" __global__ void k(float *const __restrict__ x, const int n = 3) {}",
         AS("float *, int"), NULL);
 }

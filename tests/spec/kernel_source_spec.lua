@@ -17,8 +17,8 @@ describe("the declaration of a kernel is read", function()
     local found = {}
     local kernel = parameters.kernels("__global__ void f(" .. list .. ") { }")[1]
     for i, p in ipairs(parameters.read(kernel)) do
-      found[i] = ("%s:%s%s%s"):format(p.name, p.element, p.pointer and "*" or "",
-        p.written and "!" or "")
+      found[i] = ("%s:%s%s%s%s"):format(p.name, p.element, p.lanes > 1 and p.lanes or "",
+        p.pointer and "*" or "", p.written and "!" or "")
     end
     return table.concat(found, " ")
   end
@@ -39,6 +39,13 @@ describe("the declaration of a kernel is read", function()
     assert.equal("b:bool p:any*!", read "bool b,\n  void *p /* , int no */")
     assert.equal("v:float32*! n:int32 i:int64",
       read "volatile float *v, int n = f(1, 2), \\\n std::int64_t i")
+  end)
+
+  it("with CUDA's vector types behind pointers", function()
+    assert.equal("x:float324*! y:int322* z:uint84*! h:float162* b:bfloat162*!", read
+      "float4 *x, const int2 *__restrict__ y, uchar4 z[], const half2 *h, __nv_bfloat162 *b")
+    assert.equal("argument 1:float643*! c:int82*! l:int644* o:float32*!",
+      read "double3 *, char2 *c, const longlong4 *l, float1 *o")
   end)
 
   it("past comments, strings and attributes", function()
@@ -176,7 +183,7 @@ describe("a source", function()
     local template = "template <class T>\n__global__ void f(T *x) {}"
     fails({"cuda.kernel", "f is a template", "float in place"}, lt.cuda.kernel, template)
     fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel, template, "f<float>")
-    for _, list in ipairs {"float2 *x", "float **x", "const float &x", "S s", "void x", "T *x"} do
+    for _, list in ipairs {"float2 x", "float **x", "const float &x", "S s", "void x", "T *x"} do
       fails({"cuda.kernel", list, "cannot be checked"}, lt.cuda.kernel,
         ("__global__ void f(%s) {}"):format(list))
     end

@@ -102,6 +102,28 @@ describe("a kernel from source", function()
     same({1 + 2 + 4 + 8 + 16 + 32 + 64 + 1 + 128 + 0.25 + 255 + (1 << 40) + 1 + 0.5 + 1024}, out)
   end)
 
+  it("sees a tensor's elements by twos, threes and fours", function()
+    local vectors = lt.cuda.kernel [[
+      #include <cuda_fp16.h>
+      __global__ void vectors(float4 *out, const float4 *x, const int2 *pairs, uchar4 *pixel,
+                              const double3 *point, const __half2 *h) {
+        float4 v = x[1];
+        int2 p = pairs[1];
+        out[0] = make_float4(v.x + p.x, v.y + p.y, v.z + point[0].z, v.w + __high2float(h[0]));
+        out[1] = *reinterpret_cast<const float4 *>(&x[0]);
+        uchar4 c = pixel[0];
+        pixel[0] = make_uchar4(c.w, c.z, c.y, c.x);
+      }]]
+    local function tensor(list, dtype) return lt.tensor(list, {dtype = dtype, device = device}) end
+    local out = lt.zeros({2, 4}, {device = device})
+    local pixel = tensor({1, 2, 3, 4}, "uint8")
+    vectors({1, 1}, out, tensor({1, 2, 3, 4, 5, 6, 7, 8}, "float32"),
+      tensor({0, 0, 10, 20}, "int32"), pixel, tensor({100, 200, 300}, "float64"),
+      tensor({0, 0.5}, "float16"))
+    same({15, 26, 307, 8.5, 1, 2, 3, 4}, out:reshape(-1))
+    same({4, 3, 2, 1}, pixel)
+  end)
+
   it("calls the functions that CUDA has without a header", function()
     local f = lt.cuda.kernel [[
       __global__ void f(float *y, const float *x) {
@@ -251,6 +273,24 @@ describe("a call of a kernel refuses", function()
     fails({"scale", 'argument 2 "x"', "{4, 2}", "contiguous()"}, scale, {1, 8}, y,
       x:reshape(2, 4):t(), 1, 8)
     fails({"scale", 'argument 2 "x"', "tensor of dtype float32"}, scale, {1, 8}, y, 3, 1, 8)
+  end)
+
+  it("tensors that are no whole vectors, or lie between two", function()
+    local f = lt.cuda.kernel "__global__ void f(float4 *y, const float3 *x) { y[0].x = x[0].z; }"
+    local four, three = lt.zeros({4}, {device = device}), lt.ones({3}, {device = device})
+    fails({"f", 'argument 1 "y" has 6 elements', "float4 *", "a multiple of 4"}, f, {1, 1},
+      lt.zeros({6}, {device = device}), three)
+    fails({"f", 'argument 2 "x" has 4 elements', "const float3 *", "a multiple of 3"}, f, {1, 1},
+      four, four)
+    fails({"f", 'argument 1 "y" begins 4 bytes behind a multiple of 16 bytes', "float4 *",
+      "x:clone()"}, f, {1, 1}, x:narrow(1, 2, 4), three)
+    fails({"f", 'argument 1 "y" is float64', 'x:to "float32"'}, f, {1, 1}, four:double(), three)
+    fails({"f", 'argument 1 "y"', "contiguous()"}, f, {1, 1}, x:reshape(4, 2):t(), three)
+    f({1, 1}, x:narrow(1, 5, 4), x:narrow(1, 2, 3)) -- three floats are aligned as one is
+    assert.equal(1, x[5]:item())
+    f({1, 1}, four:clone(), three)
+    local empty = lt.cuda.kernel "__global__ void empty(float4 *y) {}"
+    empty({1, 1}, lt.zeros({0}, {device = device}))
   end)
 
   it("numbers that do not fit", function()

@@ -58,10 +58,28 @@ local function element_of(words)
   return #words > 0 and (count.unsigned and "uint" or "int") .. bits or nil
 end
 
-local function is_type_word(word) return INTEGER_WORDS[word] or NAMED[word] end
+-- CUDA's vector types: what stands before the number of lanes.
+local VECTORS = {
+  char = "int8", uchar = "uint8", short = "int16", ushort = "uint16", int = "int32",
+  uint = "uint32", long = "int64", ulong = "uint64", longlong = "int64", ulonglong = "uint64",
+  float = "float32", double = "float64",
+}
+local PAIRS = {half2 = "float16", __half2 = "float16", nv_bfloat162 = "bfloat16",
+  __nv_bfloat162 = "bfloat16"}
 
--- One parameter: {name, type, element, pointer, written}; nil and its text where it is another
--- kind of thing: a reference, a struct, a pointer to a pointer.
+-- "float4" -> "float32", 4; nil for what is none.
+local function vector_of(word)
+  if PAIRS[word] then return PAIRS[word], 2 end
+  local base, lanes = word:match "^(%l+)([1-4])$"
+  return VECTORS[base], tonumber(lanes)
+end
+
+local function is_type_word(word)
+  return INTEGER_WORDS[word] or NAMED[word] or vector_of(word)
+end
+
+-- One parameter: {name, type, element, lanes, pointer, written}; nil and its text where it is
+-- another kind of thing: a reference, a struct, a pointer to a pointer.
 local function parse_one(text, number)
   text = text:gsub("[%s\\]+", " "):match "^ ?(.-) ?$"
   local plain, stars = text:gsub(" ?=.*$", ""):gsub("std::", ""):gsub("%[[^%]]*%]", "*"):gsub(
@@ -79,10 +97,11 @@ local function parse_one(text, number)
   end
   local name = "argument " .. number
   if #words > 1 and not is_type_word(words[#words]) then name = table.remove(words) end
-  local element, pointer = element_of(words), stars == 1
+  local element, lanes, pointer = element_of(words), 1, stars == 1
+  if not element and pointer and #words == 1 then element, lanes = vector_of(words[1]) end
   if not element or stars > 1 or (element == "any" and not pointer) then return nil, text end
   return {
-    name = name, element = element, pointer = pointer,
+    name = name, element = element, lanes = lanes, pointer = pointer,
     written = pointer and not const:find("const", 1, true),
     type = (pointer and const or "") .. table.concat(words, " ") .. (pointer and " *" or ""),
   }
@@ -127,8 +146,9 @@ function parameters.kernels(source)
   return found, bad
 end
 
---- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element,
--- pointer, written}; or nil and the text of the one that cannot be read.
+--- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element, lanes,
+-- pointer, written}, where lanes is the 4 of "float4 *", else 1; or nil and the text of the one that
+-- cannot be read.
 function parameters.read(kernel)
   local list = {}
   for i, text in ipairs(split(kernel.list)) do
