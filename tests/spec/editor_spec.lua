@@ -442,6 +442,7 @@ for _, columns in ipairs {40, 120} do
     case("may get another size", function(s)
       s:send "x = {"
       s:key "Enter"
+      cursor_at(s, 8, "[1]>", 1)
       s:send(("1234567, "):rep(7))
       s:expect "1234567,"
       local wrapped = "  " .. ("1234567, "):rep(7)
@@ -562,8 +563,10 @@ for _, columns in ipairs {40, 120} do
   describe("without readline", function()
     local function goes_on(name, environment)
       case(name, {environment = environment}, function(s)
-        s:enter "for i = 1, 1 do"
-        s:enter "print(i + 41)"
+        for i, line in ipairs {"for i = 1, 1 do", "print(i + 41)"} do
+          s:enter(line)
+          cursor_at(s, 6, "[1]>", i) -- the terminal echoes what is typed before it is asked for
+        end
         s:enter "end"
         s:expect_last "[2]>"
         assert.truthy(s:text():find("\n42\n[2]>", 1, true))
