@@ -362,6 +362,7 @@ typedef struct lt_Thread {
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */
   bool freeing_nodes;
+  bool way_back;             /* of the tape: the gradient of a copy goes to where that came from */
   struct lt_Tracer *tracers; /* trace.h; NULL: nobody listens */
   struct lt_TraceSpan *span; /* the innermost event that is going on */
 } lt_Thread;

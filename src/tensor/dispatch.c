@@ -646,6 +646,13 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
   return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 
+/* The memory that an op reads: of its first tensor, in place of the first beside itself. */
+static const lt_Storage *read_by(const lt_Arg *args, int nargs, bool in_place) {
+  for (int i = in_place; i < nargs; i++)
+    if (args[i].kind == LT_ARG_TENSOR) return args[i].tensor->storage;
+  return NULL;
+}
+
 /* What an op that has run tells of itself. */
 static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   lt_Kind kind = c->info->kind;
@@ -658,10 +665,8 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   const lt_Tensor *first = c->out[0];
   e->device = lt_tensor_device(first);
   if (e->kernel) e->stream = lt_stream_now(e->device);
-  if (c->in_place) {
-    e->target = first->storage;
-    e->offset = first->offset * (int64_t)lt_dtype_size(first->dtype);
-  }
+  e->target = first->storage;
+  e->offset = first->offset * (int64_t)lt_dtype_size(first->dtype);
   e->dtype = first->dtype;
   e->ndim = first->ndim;
   memcpy(e->shape, first->shape, sizeof *e->shape * (size_t)first->ndim);
@@ -676,6 +681,7 @@ static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   if (!lt_trace_begin(&span, LT_TRACE_OP)) return run_call(c, args, nargs);
   bool ok = run_call(c, args, nargs);
   describe_call(&span.event, c, ok);
+  span.event.storage = read_by(args, nargs, c->in_place);
   if (ok && span.event.kernel && !lt_trace_settle(span.event.device)) {
     drop_outputs(c);
     ok = false;

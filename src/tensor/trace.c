@@ -115,6 +115,7 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   e->theirs = copy->theirs;
   e->blocking = copy->blocking;
   e->pinned = copy->pinned;
+  e->way_back = th->way_back;
   e->storage = copy->source;
   e->target = copy->target;
   e->offset = copy->offset;

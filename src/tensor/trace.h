@@ -42,8 +42,10 @@ typedef struct lt_TraceEvent {
   bool failed;
   bool blocking;             /* of a copy: the host waited for it */
   bool pinned;               /* of a copy: the host's memory is pinned */
-  const lt_Storage *storage; /* to compare, no more: of an allocation and a free; a copy's source */
-  const lt_Storage *target;  /* of a copy, NULL: a number of the host's; of an op in place */
+  bool way_back;             /* of a copy: it is the gradient of one, of x:to or x:copy_ */
+  const lt_Storage *storage; /* to compare, no more: of an allocation and a free; what a copy and an
+                                op read */
+  const lt_Storage *target;  /* of a copy, NULL: a number of the host's; of an op's first result */
   int64_t offset;            /* its first byte: in a copy's source, in the target of an op */
   uint64_t digest;           /* of the bytes copied from or to the host, where a tracer wants it */
   lt_Dtype dtype;            /* of the first result, with its shape; ndim -1: there is none */

@@ -586,6 +586,34 @@ static int event_index(lua_State *L) {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* A copy of t in pinned memory; NULL with the reason. A tracer hears of an op. */
+static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
+  int64_t strides[LT_MAX_DIMS];
+  lt_TraceSpan span;
+  bool traced = lt_trace_begin(&span, LT_TRACE_OP);
+  lt_shape_strides(t->ndim, t->shape, strides);
+  lt_Storage *s = lt_storage_new_pinned(type, (size_t)t->numel * lt_dtype_size(t->dtype));
+  lt_Tensor *copy = s ? lt_tensor_on(s, t->dtype, 0, t->ndim, t->shape, strides) : NULL;
+  bool ok = copy && lt_copy_into(copy, t, false);
+  if (traced) {
+    lt_TraceEvent *e = &span.event;
+    e->op = LT_OP_COUNT; /* no op of the table */
+    e->name = "pin_memory";
+    e->kernel = true;
+    e->storage = t->storage;
+    e->target = s;
+    e->bytes = s ? (int64_t)s->nbytes : 0;
+    e->dtype = t->dtype;
+    e->ndim = t->ndim;
+    memcpy(e->shape, t->shape, sizeof *e->shape * (size_t)t->ndim);
+    lt_trace_end(&span, ok);
+  }
+  lt_storage_release(s);
+  if (ok) return copy;
+  lt_release(copy);
+  return NULL;
+}
+
 /* x:pin_memory([device type]): a copy in memory that devices can copy from by themselves; x itself
  * if it is there already. */
 static int method_pin_memory(lua_State *L) {
@@ -605,15 +633,10 @@ static int method_pin_memory(lua_State *L) {
     lua_settop(L, 1);
     return 1;
   }
-  int64_t strides[LT_MAX_DIMS];
-  lt_shape_strides(t->ndim, t->shape, strides);
   lt_lua_enter(L, lt_lua_state(L));
   lt_Box *box = lt_lua_box(L);
-  lt_Storage *s = lt_storage_new_pinned(d.type, (size_t)t->numel * lt_dtype_size(t->dtype));
-  if (!s) lt_lua_fail(L, "pin_memory");
-  box->tensor = lt_tensor_on(s, t->dtype, 0, t->ndim, t->shape, strides);
-  lt_storage_release(s);
-  if (!box->tensor || !lt_copy_into(box->tensor, t, false)) lt_lua_fail(L, "pin_memory");
+  box->tensor = pinned_copy(t, d.type);
+  if (!box->tensor) lt_lua_fail(L, "pin_memory");
   lt_lua_charge(L, lt_lua_state(L));
   return 1;
 }

@@ -79,6 +79,8 @@ void lt_lua_where(void *state, char *text, size_t size);
 /* The name of what that line called ("item", "print", "index"), "" when it has none. Was that the C
  * function that runs now? Raises nothing. */
 bool lt_lua_called(const lt_Lua *S, char *text, size_t size);
+/* Was the function that runs now called by the library's files in this folder ("/nn/")? */
+bool lt_lua_called_from(const lt_Lua *S, const char *folder);
 /* In the registry: the table of methods. */
 extern const char lt_lua_methods_key;
 /* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
@@ -237,9 +239,9 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signat
                           bool method);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
-/* Did the program ask for a copy, with this call (may be NULL)? */
+/* Did the program ask for the copy that is made now, by a line that called this? */
 struct lt_TraceEvent;
-bool lt_lua_is_explicit(const struct lt_TraceEvent *copy, const char *call);
+bool lt_lua_is_explicit(const lt_Lua *S, const struct lt_TraceEvent *copy, const char *call);
 /* Adds `guard` to the table on top of the stack. */
 void lt_lua_add_guard(lua_State *L);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);

@@ -79,6 +79,14 @@ bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   return level == 0;
 }
 
+bool lt_lua_called_from(const lt_Lua *S, const char *folder) {
+  lua_Debug ar;
+  size_t n = strlen(S->root);
+  if (!S->L || n == 0 || !lua_getstack(S->L, 1, &ar)) return false;
+  lua_getinfo(S->L, "S", &ar);
+  return strncmp(ar.source, S->root, n) == 0 && strncmp(ar.source + n, folder, strlen(folder)) == 0;
+}
+
 int lt_lua_error(lua_State *L, const char *format, ...) {
   char text[2400];
   va_list args;

@@ -2,7 +2,9 @@
  *
  * A guard is asked before each copy of its thread. It knows a level for each of three directions,
  * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
- * in a table here; all else, such as printing or indexing by a tensor, copies on its own.
+ * in a table here. So are the gradient of such a copy, which goes the same way back, and what
+ * nn.parallel sends, which is there for it. All else, such as printing or indexing by a tensor,
+ * copies on its own, also where a module of the user's does it inside of nn.DataParallel.
  *
  * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. Nor
  * does one whose coroutine has yielded or has died by an error: what runs then is not its. */
@@ -47,8 +49,9 @@ static bool is_explicit(const char *call, int direction) {
   return false;
 }
 
-bool lt_lua_is_explicit(const lt_TraceEvent *copy, const char *call) {
-  return call && is_explicit(call, direction_of(copy));
+bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *call) {
+  return copy->way_back || lt_lua_called_from(S, "/nn/parallel/") ||
+         is_explicit(call, direction_of(copy));
 }
 
 /* JAX's levels: what is done with a copy that was not asked for, and with one that was. */
@@ -95,7 +98,7 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   if (!(g->directions & direction) || !is_active(g->owner)) return LT_TRACE_NO_OPINION;
   char call[48], from[32];
   lt_lua_called(g->lua, call, sizeof call);
-  bool explicit = is_explicit(call, direction);
+  bool explicit = lt_lua_is_explicit(g->lua, e, call);
   Deed deed = explicit ? g->level->explicit : g->level->implicit;
   if (deed == ALLOW) return LT_TRACE_MAY;
   const char *name = *call ? call : lt_user_op(), *plural = e->bytes == 1 ? "" : "s";

@@ -18,7 +18,8 @@ typedef struct Text {
 typedef struct Kept {
   lt_TraceEvent event; /* its texts are the set's */
   const char *call;
-  bool direct; /* that is a function in C, such as x:to, and not one of the library's in Lua */
+  bool direct;   /* that is a function in C, such as x:to, and not one of the library's in Lua */
+  bool explicit; /* a copy that the program asked for */
 } Kept;
 
 typedef struct Recorder {
@@ -98,11 +99,12 @@ static void take(void *context, const lt_TraceEvent *event) {
   k->event.name = keep(r, event->name);
   k->event.where = keep(r, event->where);
   k->call = NULL;
-  k->direct = false;
+  k->direct = k->explicit = false;
   if (r->tracer.where && (event->kind == LT_TRACE_COPY || event->kind == LT_TRACE_WAIT)) {
     char call[48];
     k->direct = lt_lua_called(r->lua, call, sizeof call);
     k->call = keep(r, call);
+    k->explicit = event->kind == LT_TRACE_COPY && lt_lua_is_explicit(r->lua, event, call);
   }
 }
 
@@ -224,10 +226,11 @@ static bool is_default(const lt_TraceEvent *e) {
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
  * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
- * in_place, kernel, failed, blocking, pinned, dtype, shape (text), first, last (nanoseconds from the
- * start of the recorder), own (nanoseconds not spent in events inside), depth, where; storage,
- * target (what tells memory apart), offset, digest; of copies and waits: call (what that line
- * called), direct (that is a function in C), explicit (it says that it copies) */
+ * in_place, kernel, failed, blocking, pinned, way_back (the gradient of a copy), dtype, shape
+ * (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds not spent in
+ * events inside), depth, where; storage, target (what tells memory apart), offset, digest; of
+ * copies and waits: call (what that line called), direct (that is a function in C), explicit (the
+ * program asked for it) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
@@ -251,6 +254,7 @@ static int recorder_event(lua_State *L) {
   set_flag(L, "failed", e->failed);
   set_flag(L, "blocking", e->blocking);
   set_flag(L, "pinned", e->pinned);
+  set_flag(L, "way_back", e->way_back);
   set_text(L, "dtype", e->ndim >= 0 ? lt_dtype_name(e->dtype) : NULL);
   set_text(L, "shape", e->ndim >= 0 ? lt_shape_text(e->ndim, e->shape) : NULL);
   set_integer(L, "first", e->begin - r->start);
@@ -259,7 +263,7 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "depth", e->depth);
   set_text(L, "where", e->where);
   set_text(L, "call", r->event[i - 1].call);
-  set_flag(L, "explicit", e->kind == LT_TRACE_COPY && lt_lua_is_explicit(e, r->event[i - 1].call));
+  set_flag(L, "explicit", r->event[i - 1].explicit);
   set_flag(L, "direct", r->event[i - 1].direct);
   set_address(L, "storage", e->storage);
   set_address(L, "target", e->target);

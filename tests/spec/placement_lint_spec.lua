@@ -100,7 +100,33 @@ describe("placement.lint", function()
       local host = (x * 2):cpu()
       return host:to "cuda", 1
     end)},
+    {"T2", "by way of pinned memory", function()
+      return (x * 2):cpu():pin_memory():to{"cuda", non_blocking = true}
+    end},
+    {"T2", "by way of a clone and a view", function()
+      local host = (x * 2):cpu():clone():detach():view{8, 16}:contiguous()
+      return host:to "cuda"
+    end},
+    {"T2", "by way of a buffer", function()
+      local buffer = lt.empty{16, 8}:pin_memory()
+      buffer:copy_((x * 2):cpu())
+      return buffer:to "cuda"
+    end},
     {"T3", "in a mask made in each call", mask_in_each_call},
+    {"T3", "from two lines", function()
+      for _ = 1, 2 do
+        local y = X:to "cuda"
+        local z = y * X:to "cuda"
+        assert.equal(16, #z)
+      end
+    end},
+    {"T3", "in a function with other tensors", function()
+      local function send(t) return t:to "cuda" end
+      for i = 1, 3 do
+        local y = send(lt.full({16, 8}, i)) * send(X)
+        assert.equal(16, #y)
+      end
+    end},
     {"T3", "by copy_", function()
       local z = lt.zeros({16, 8}, {device = "cuda"})
       for _ = 1, 5 do z:copy_(X); z:mul_(2) end
@@ -125,6 +151,24 @@ describe("placement.lint", function()
     {"T9", "by two indices", repeated(8, function(i) local v = x[{1, i}]:item(); return v end)},
     {"T9", "by ipairs and printing", function()
       for _, e in ipairs(x[1]) do local _ = tostring(e) end
+    end},
+    {"T9", "where the device calculates each", function()
+      local z = lt.arange(12):to "cuda"
+      for i = 1, 12 do z[i] = z[i] * 2 end
+    end},
+    {"T9", "in place", function()
+      local z = lt.zeros({12}, {device = "cuda"})
+      for i = 1, 12 do z[i]:add_(i) end
+    end},
+    {"T9", "by adding up on the device", function()
+      local sum_of = lt.zeros({}, {device = "cuda"})
+      for i = 1, 8 do sum_of = sum_of + x[1][i] end
+      return sum_of
+    end},
+    {"T9", "by comparing, and no T1", repeated(8, function(i) return x[1][i] < 3 and 1 end)},
+    {"T9", "by reading and writing at one line", function()
+      local z = lt.zeros({12}, {device = "cuda"})
+      for i = 1, 12 do z[i] = x[2][(i - 1) % 8 + 1]:item() end
     end},
     {"T9", "by writing", function()
       local z = lt.zeros({20}, {device = "cuda"})
@@ -165,11 +209,57 @@ describe("placement.lint", function()
       local y = lt.ones{i, 2}:to "cuda"
       return y
     end)},
+    {"a number of each step that is kept on the device", function()
+      local losses, rates = lt.zeros({12}, {device = "cuda"}), lt.zeros({12}, {device = "cuda"})
+      for i = 1, 12 do
+        losses[i] = (x * i):sum()
+        rates[i] = 1 / i
+      end
+    end},
+    {"a factor of each step of time", function()
+      local noise, y = lt.rand{12}:to "cuda", x
+      for i = 1, 12 do y = (y - noise[i] * y) / noise[i]:sqrt() end
+      return y
+    end},
+    {"rows", function()
+      local state, out = lt.zeros({8}, {device = "cuda"}), lt.zeros({16, 8}, {device = "cuda"})
+      for i = 1, 16 do
+        state = (state + x[i]):tanh()
+        out[i] = state
+      end
+    end},
+    {"few elements", function()
+      local z = lt.arange(7):to "cuda"
+      for _ = 1, 4 do
+        for i = 1, 7 do z[i] = z[i] * 2 end
+      end
+    end},
+    {"elements that are kept for one op", function()
+      local list = {}
+      for i = 1, 12 do list[i] = x[{(i - 1) % 16 + 1, 1}] end
+      return lt.stack(list)
+    end},
+    {"data that the host changes", function()
+      local host = x:cpu():clone():pin_memory()
+      host:add_(1)
+      return host:to "cuda"
+    end},
+    {"two tensors that are sent from two lines", function()
+      for i = 1, 4 do
+        local y = lt.full({16, 8}, i):to "cuda"
+        local z = y + lt.full({16, 8}, -i):to "cuda"
+        assert.equal(16, #z)
+      end
+    end},
     {"a state that is kept and put back", function()
       local w = lt.ones({8}, {device = "cuda"})
       local kept = w:cpu()
       w:mul_(2)
       w:copy_(kept)
+    end},
+    {"the gradient of a copy, whose bytes are equal each time", function()
+      local w = lt.ones({16}, {device = "cuda", requires_grad = true})
+      for _ = 1, 12 do (w * 2):cpu():sum():backward() end
     end},
     {"the clock at which a time begins", function()
       for _ = 1, 3 do

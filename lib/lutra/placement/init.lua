@@ -38,8 +38,9 @@ local directions = {host_to_device = true, device_to_host = true, device_to_devi
 --- Calls fn(...) while copies between devices are looked at: placement.guard(level[, direction],
 -- fn, ...). Returns what it returns. The levels are JAX's: "disallow" makes a copy that nobody
 -- asked for an error (by printing, by indexing...), "log" says it on stderr; the same with
--- "_explicit" is for those that are asked for too (x:to, x:item...); "allow" inside another guard
--- lifts it. Directions: "host_to_device", "device_to_host", "device_to_device"; all when left out.
+-- "_explicit" is for those that are asked for too: x:to and its gradient, x:item, what nn.parallel
+-- sends...; "allow" inside another guard lifts it. Directions: "host_to_device",
+-- "device_to_host", "device_to_device"; all when left out.
 function placement.guard(level, ...)
   check(type(level) == "string", 'placement.guard: argument "level" is %s, it wants one of %s',
     args.show(level), levels)

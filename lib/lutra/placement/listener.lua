@@ -60,7 +60,8 @@ function Listener:goes_by_host(e)
 end
 
 --- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
--- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth.
+-- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth,
+-- way_back (is it the gradient of a copy?).
 function Listener:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)
@@ -84,7 +85,8 @@ function Listener:events()
       kind = kinds[e.kind] or e.kind, op = e.call or e.name, name = e.name, from = e.from,
       to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
       theirs = e.theirs, mark = e.mark, by_host = self:goes_by_host(e),
-      pinned = e.pinned, explicit = e.explicit, where = e.where, tensor = made and made.where,
+      pinned = e.pinned, way_back = e.way_back, explicit = e.explicit, where = e.where,
+      tensor = made and made.where,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
       direct = e.direct, depth = e.depth, stream = e.stream,

@@ -156,7 +156,7 @@ rule("T3", "an unchanged tensor is sent to the device again",
   function(story, report)
     local back = round_trips(story)
     local function is_upload(e)
-      return is_up(e) and e.explicit and e.digest ~= 0 and not back[e]
+      return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not back[e]
     end
     for _, group in ipairs(by_line(story.copies, is_upload)) do
       local list, what = same_uploads(group)

@@ -115,13 +115,15 @@ static bool run_row(lt_Grad *g) {
   lt_Node *n = g->node;
   if (!row->function) return true; /* zero */
   row->function(g);
-  if (g->failed) return false;
-  for (int i = 0; i < n->ninputs; i++) {
+  bool ok = !g->failed;
+  lt_thread()->way_back = n->op == LT_OP__to_copy || n->op == LT_OP__copy;
+  for (int i = 0; ok && i < n->ninputs; i++) {
     if (!g->in[i]) continue;
     g->in[i] = lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n));
-    if (!g->in[i]) return false;
+    ok = g->in[i] != NULL;
   }
-  return true;
+  lt_thread()->way_back = false;
+  return ok;
 }
 
 static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
