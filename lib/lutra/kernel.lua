@@ -62,8 +62,8 @@ local function read_parameters(kernel)
   local list, bad = parameters.read(kernel)
   return list or args.fail("cuda.kernel: the parameter \"%s\" of %s is of a kind that cannot be "
     .. "checked. It wants numbers (float, double, half, bool, int, long long, size_t ...), and "
-    .. "pointers to them or to CUDA's vectors of them (float4 *), by these names. Of a struct, pass "
-    .. "the fields one by one", bad, kernel.name)
+    .. "pointers to them or to CUDA's vectors of them (float4 *), by these names. Of a struct, "
+    .. "pass the fields one by one", bad, kernel.name)
 end
 
 local function check_text(text, what)
