@@ -27,6 +27,7 @@ lt._ops = core._ops
 lt._methods = core._methods
 lt._parameter = core._parameter
 lt.autograd = autograd
+lt.device = require "lutra.device"
 
 lt.pi, lt.e = math.pi, math.exp(1)
 lt.inf, lt.nan = math.huge, 0 / 0

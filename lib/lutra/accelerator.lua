@@ -16,8 +16,22 @@ local summary = require "lutra.memory_summary"
 local c = core._accelerator
 local accelerator = {}
 
--- The full name of an accelerator's device.
-local function on(device, name) return c.device(nil, device, "accelerator." .. name) end
+-- The full name of a device, for the function `title`: of `kind`, or of any accelerator. A plain
+-- table holds the arguments of a function whose only one is the device.
+local function named(kind, device, title)
+  if args.is_plain(device) and next(device) ~= nil then
+    device = args.signature(title, "device:any?")(device)
+  end
+  return c.device(kind, device, title)
+end
+
+local function on(device, name) return named(nil, device, "accelerator." .. name) end
+
+-- A count of the allocator's: where there is no accelerator nothing is held.
+local function stat(device, name, quantity, peak)
+  if device == nil and not c.kind() then return 0 end
+  return (select(peak and 2 or 1, c.memory_stat(on(device, name), quantity)))
+end
 
 -- Devices ---------------------------------------------------------------------
 
@@ -116,12 +130,7 @@ accelerator.with_stream = scopes.with_stream
 
 -- Memory ----------------------------------------------------------------------
 
--- One quantity of a device: now, or at its peak.
-local function stat(device, name, quantity, peak)
-  return (select(peak and 2 or 1, c.memory_stat(on(device, name), quantity)))
-end
-
---- Bytes of a device that tensors hold.
+--- Bytes of a device that tensors hold. This and the three below are 0 where there is none.
 function accelerator.memory_allocated(device)
   return stat(device, "memory_allocated", "allocated_bytes")
 end
@@ -192,6 +201,6 @@ function accelerator.set_per_process_memory_fraction(fraction, device)
   c.memory_limit(on(device, "set_per_process_memory_fraction"), fraction)
 end
 
-accelerator._new_event = new_event
+accelerator._new_event, accelerator._device = new_event, named
 
 return fields.strict(accelerator, "lt.accelerator")

@@ -14,7 +14,13 @@ local c = core._accelerator
 local cuda = {}
 
 -- The full name of a CUDA device.
-local function on(device, name) return c.device("cuda", device, "cuda." .. name) end
+local function on(device, name) return accelerator._device("cuda", device, "cuda." .. name) end
+
+-- A count of the allocator's: where there is no CUDA device nothing is held.
+local function held(count, device, name)
+  if device == nil and not cuda.is_available() then return 0 end
+  return count(on(device, name))
+end
 
 -- Devices ---------------------------------------------------------------------
 
@@ -35,7 +41,8 @@ function cuda.current_device() return c.index(on(nil, "current_device")) end
 
 --- Makes a device the current one: what a bare "cuda" means from now on.
 function cuda.set_device(device)
-  args.check(device ~= nil, 'cuda.set_device: argument "device" is missing')
+  args.check(device ~= nil, 'cuda.set_device: argument "device" is missing: it wants a device, as '
+    .. '1 or "cuda:1"')
   accelerator.set_device_index(on(device, "set_device"))
 end
 
@@ -91,11 +98,20 @@ function cuda.is_bf16_supported(including_emulation)
   return including_emulation ~= false or cuda.get_device_capability() >= 8
 end
 
---- Can `device` read the memory of `peer` by itself?
-function cuda.can_device_access_peer(device, peer)
-  args.check(device ~= nil and peer ~= nil, "cuda.can_device_access_peer: wants two devices")
-  return c.can_access_peer(on(device, "can_device_access_peer"),
-    on(peer, "can_device_access_peer"))
+local parse_peers = args.signature("cuda.can_device_access_peer",
+  "device:device, peer_device:device")
+
+-- The full name of the second device; an error speaks of it.
+local function peer_named(peer)
+  local ok, name = pcall(on, peer, "can_device_access_peer")
+  if ok then return name end
+  return args.fail((name:gsub("^.-: ", "", 1):gsub('"device"', '"peer_device"', 1)))
+end
+
+--- Can `device` read the memory of `peer_device` by itself?
+function cuda.can_device_access_peer(...)
+  local device, peer = parse_peers(...)
+  return c.can_access_peer(on(device, "can_device_access_peer"), peer_named(peer))
 end
 
 --- Waits until a device has done its work, on all its streams.
@@ -103,32 +119,36 @@ function cuda.synchronize(device) accelerator.synchronize(on(device, "synchroniz
 
 -- Memory: see lt.accelerator ----------------------------------------------------
 
---- Bytes of a device that tensors hold.
+--- Bytes of a device that tensors hold. This and the three below are 0 where there is no CUDA.
 function cuda.memory_allocated(device)
-  return accelerator.memory_allocated(on(device, "memory_allocated"))
+  return held(accelerator.memory_allocated, device, "memory_allocated")
 end
 
 --- The most bytes that tensors held since reset_peak_memory_stats.
 function cuda.max_memory_allocated(device)
-  return accelerator.max_memory_allocated(on(device, "max_memory_allocated"))
+  return held(accelerator.max_memory_allocated, device, "max_memory_allocated")
 end
 
 --- Bytes had from the driver: what tensors hold and what is cached.
 function cuda.memory_reserved(device)
-  return accelerator.memory_reserved(on(device, "memory_reserved"))
+  return held(accelerator.memory_reserved, device, "memory_reserved")
 end
 
 --- The most bytes had from the driver since reset_peak_memory_stats.
 function cuda.max_memory_reserved(device)
-  return accelerator.max_memory_reserved(on(device, "max_memory_reserved"))
+  return held(accelerator.max_memory_reserved, device, "max_memory_reserved")
 end
 
 --- Everything the allocator of a device counts, by PyTorch's names:
 -- "allocated_bytes.all.current" and so on.
 function cuda.memory_stats(device) return accelerator.memory_stats(on(device, "memory_stats")) end
 
+local parse_summary = args.signature("cuda.memory_summary",
+  "device:any?, abbreviated:boolean=false")
+
 --- The same as a text to read; with `abbreviated`, without the parts for each pool.
-function cuda.memory_summary(device, abbreviated)
+function cuda.memory_summary(...)
+  local device, abbreviated = parse_summary(...)
   return accelerator.memory_summary(on(device, "memory_summary"), abbreviated)
 end
 
@@ -161,8 +181,12 @@ function cuda.empty_cache() accelerator.empty_cache() end
 --- Gives pinned memory of the host that is cached back to the system.
 function cuda.empty_host_cache() accelerator.empty_host_cache() end
 
+local parse_fraction = args.signature("cuda.set_per_process_memory_fraction",
+  "fraction:any?, device:any?")
+
 --- Lets this program use at most a fraction (0 to 1) of a device's memory.
-function cuda.set_per_process_memory_fraction(fraction, device)
+function cuda.set_per_process_memory_fraction(...)
+  local fraction, device = parse_fraction(...)
   accelerator.set_per_process_memory_fraction(fraction,
     on(device, "set_per_process_memory_fraction"))
 end

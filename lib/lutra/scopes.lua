@@ -29,6 +29,15 @@ local function check_function(name, f)
   return args.fail('%s: argument "f" is %s, it wants a function', name, args.show(f))
 end
 
+-- A module that is made already is called by mistake where it has no input.
+local function check_not_made(f)
+  local nn = package.loaded["lutra.nn"]
+  if not nn or not nn.Module.is_module(f) then return end
+  local args = require "lutra.args"
+  args.fail('with_device: argument "f" is a %s that is made already: give what makes it, as in '
+    .. 'lt.with_device("meta", nn.Linear, 3, 2)', f:type_name())
+end
+
 --- Calls f(...) with nothing recorded for gradients; returns what f returns.
 function scopes.no_grad(f, ...)
   return with_grad(false, check_function("no_grad", f), ...)
@@ -48,6 +57,7 @@ end
 -- `lt.with_device("meta", BigModel)` builds a model without memory.
 function scopes.with_device(device, f, ...)
   check_function("with_device", f)
+  if select("#", ...) == 0 then check_not_made(f) end
   local old = core.get_default_device()
   core.set_default_device(require("lutra.args").device("with_device", device))
   local _ <close> = restore(core.set_default_device, old)

@@ -95,6 +95,16 @@ describe("device arguments", function()
       assert.equal(cuda.get_device_name(), cuda.get_device_name(device))
     end
     assert.equal("cuda:0", lt.device(0))
+    local last = two and 1 or 0
+    for _, name in ipairs {lt.device("cuda", last), lt.device{"cuda", last},
+      lt.device{type = "cuda", index = last}} do
+      assert.equal("cuda:" .. last, name)
+    end
+    assert.equal("cpu", lt.device{"cpu"})
+    fails('"type" is the string "cuda:0": it wants a type alone', lt.device, "cuda:0", 0)
+    fails('argument "index" is -1', lt.device, "cuda", -1)
+    fails("3 arguments given, it takes at most 2: type, index", lt.device, "cuda", 0, 0)
+    fails('no device "cuda:9"', lt.device, "cuda", 9)
     assert.equal("cuda:0", lt.zeros{1, device = 0}.device)
     assert.equal("cuda:0", lt.zeros{1, device = x}.device)
   end)
@@ -170,8 +180,25 @@ describe("devices", function()
     accelerator.set_device_index(0)
   end)
 
+  it("are named in the three spellings of a call", function()
+    for _, spelled in ipairs {0, {0}, {device = 0}, {device = "cuda:0"}} do
+      assert.equal(cuda.get_device_name(0), cuda.get_device_name(spelled))
+      cuda.synchronize(spelled)
+      accelerator.synchronize(spelled)
+    end
+    fails({"cuda.synchronize", 'no argument is called "devise"', "It takes: device"},
+      cuda.synchronize, {devise = 0})
+    assert.equal(cuda.can_device_access_peer(0, 0),
+      cuda.can_device_access_peer{device = 0, peer_device = 0})
+    cuda.set_per_process_memory_fraction{fraction = 1, device = 0}
+    assert.equal(cuda.memory_summary(0, true), cuda.memory_summary{abbreviated = true})
+    fails('cuda.set_device: argument "device" is missing: it wants', cuda.set_device)
+  end)
+
   it("read each other's memory or not", function()
-    fails("two devices", cuda.can_device_access_peer, 0)
+    fails('argument "peer_device" is missing', cuda.can_device_access_peer, 0)
+    fails('argument "peer_device" is -1', cuda.can_device_access_peer, 0, -1)
+    fails('argument "peer_device" is cpu', cuda.can_device_access_peer, 0, "cpu")
     fails("cuda:9", cuda.can_device_access_peer, 0, 9)
     assert.equal("boolean", type(cuda.can_device_access_peer(0, two and 1 or 0)))
   end)
@@ -417,6 +444,11 @@ describe("tensors", function()
       print(lt.cuda.is_available(), lt.accelerator.is_available(), lt.best_device())
       print(lt.accelerator.current_accelerator(), lt.accelerator.device_count())
       lt.synchronize() lt.cuda.empty_cache() lt.accelerator.empty_host_cache()
+      for _, face in ipairs {lt.cuda, lt.accelerator} do
+        assert(face.memory_allocated() == 0 and face.memory_reserved() == 0)
+        assert(face.max_memory_allocated() == 0 and face.max_memory_reserved() == 0)
+        assert(not pcall(face.memory_allocated, "cuda:0"))
+      end
       print(pcall(lt.cuda.current_device))
       lt.backends.cuda.matmul.allow_tf32 = true
       print(lt.backends.cuda.matmul.allow_tf32)]],

@@ -55,6 +55,42 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
+  it("who writes Python's words is told Lutra's", function()
+    check {
+      {"net, x = nn.Linear(3, 2), lt.ones(3)"},
+      {"next(net:parameters())", "net:parameters()() is the first"},
+      {"for i, p in ipairs(net:parameters()) do end", "for p in net:parameters() do"},
+      {"for name in pairs(net:named_parameters()) do end", "for name, p in net:named_parameters()"},
+      {"#net:parameters()", "an iterator has no length"},
+      {'with lt.device("meta") do', 'lt.with_device("meta", nn.Linear, 3, 2)'},
+      {'lt.with_device("meta", net)', 'with_device: argument "f" is a Linear that is made already: '
+        .. 'give what makes it, as in lt.with_device("meta", nn.Linear, 3, 2)'},
+      {'lt.with_device("meta", nn.Linear, 3, 2)'},
+      {'lt.with_device("cpu", net, x)'},
+      {"with lt.cuda.stream(s):", "lt.cuda.with_stream(s, function() ... end)"},
+      {"lt.cuda.stream(s)", 'no field "stream"', "hint: scopes are functions: lt.cuda.with_stream"},
+      {"lt.cuda.device(1)", "lt.cuda.with_device(1, f)"},
+      {"lt.utils.data.DataLoader(x)", 'lt has no field "utils"', "lt.data.DataLoader"},
+      {"x.device:type()", "x.is_cuda"},
+      {"x:get_device()", "x.device is the device"},
+      {"lt.tensor(1, 2, 3)", "numbers go in braces: lt.tensor{1, 2, 3}"},
+      {"Net = nn.Module:extend 'Net'; function Net:__init(n) end; Net(3)",
+        "Net: takes no arguments, as it has no function Net:init(...)"},
+    }
+  end)
+
+  it("who asks a loader as a list is told how batches are had", function()
+    local way = "loader:iter() gives them in turn: for x, y in loader:iter() do"
+    check {
+      {"loader = data.DataLoader(data.TensorDataset(lt.ones(4, 2)), {batch_size = 2})"},
+      {"for i, batch in ipairs(loader) do print(batch) end", way},
+      {"loader[1]", way},
+      {"loader()", "a loader gives batches by loader:iter()"},
+      {"next(iter(loader))", "loader:iter()() is the first batch"},
+      {"print(loader.nothing); loader:iter()()"},
+    }
+  end)
+
   it("who indexes with positions of another device is told where both are", function()
     check({
       {"x, i = lt.arange(5):cuda(), lt.tensor{1, 2}"},
@@ -105,7 +141,7 @@ describe("at the prompt a beginner", function()
   end)
 
   it("who has no GPU is told how to practise without one", function()
-    for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.memory_allocated()",
+    for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.mem_get_info()",
       "lt.cuda.synchronize()", "lt.cuda.Stream()"}) do
       has(said, 'no device "cuda": ')
       has(said, "(try --emulate cuda:2 to practise without a GPU)")

@@ -186,6 +186,11 @@ end
 
 return setmetatable(DataLoader, {
   __name = "class DataLoader",
+  __index = function(_, key)
+    if math.type(key) ~= "integer" then return nil end
+    return args.fail("DataLoader: batches have no positions; loader:iter() gives them in turn: "
+      .. "for x, y in loader:iter() do")
+  end,
   __tostring = function() return "class data.DataLoader" end,
   __call = function(class, ...)
     local self = setmetatable({}, class)

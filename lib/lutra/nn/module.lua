@@ -689,7 +689,9 @@ end
 
 --- Called by the class with its arguments; a class without one takes none.
 function Module:init(...)
-  if select("#", ...) > 0 then fail("%s: takes no arguments", self:type_name()) end
+  if select("#", ...) == 0 then return end
+  local name = self:type_name()
+  fail("%s: takes no arguments, as it has no function %s:init(...)", name, name)
 end
 
 Module.__fields = {__index = Module}

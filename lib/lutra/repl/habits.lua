@@ -16,6 +16,7 @@ habits.globals = {
   isinstance = "Lua writes type(x) == \"table\", or lt.is_tensor(x)",
   sorted = "Lua writes table.sort(list), in place", input = "Lua writes io.read() for input()",
   open = "Lua writes io.open(path)", printf = "Lua writes io.write(string.format(...))",
+  iter = "what iterates is called: loader:iter(), and loader:iter()() is the first batch",
   zip = "Lua writes for i = 1, #a do ... a[i], b[i] ... end", sys = "the arguments are in arg",
   this = "Lua writes self for this",
   self = "self is there only in methods: function Net:forward(x), with a colon",
@@ -55,11 +56,13 @@ habits.methods = {
   startswith = "Lua writes s:sub(1, #start) == start",
   to = "what moves stands in front: x:to \"cuda\"",
   cuda = "what moves stands in front: x:cuda()",
+  type = "a device is a text: x.is_cuda, x.device == \"cpu\"",
 }
 
 --- Methods that tensors have in PyTorch and not here: name -> advice.
 habits.tensor_methods = {
   numpy = "a tensor's numbers are a table of Lua by x:totable(), one of them by x:item()",
+  get_device = "x.device is the device, a text: \"cpu\", \"cuda:0\"",
 }
 
 --- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
@@ -89,6 +92,8 @@ habits.lines = {
     "Lua writes function f(x) ... end, without a colon"},
   {"^%s*if%s.*%)%s*{", "Lua writes if ... then ... end, without braces"},
   {"^%s*while%s.*%)%s*{", "Lua writes while ... do ... end, without braces"},
+  {"^%s*with%s.*device", "scopes are functions: lt.with_device(\"meta\", nn.Linear, 3, 2)"},
+  {"^%s*with%s.*[sS]tream", "scopes are functions: lt.cuda.with_stream(s, function() ... end)"},
   {"^%s*with%s", "scopes are functions: lt.no_grad(function() ... end)"},
   {"^%s*del%s", "Lua writes x = nil for del x"},
   {"%f[%w_.:]print%s+[%w_]", "Lua writes print(x) for print x"},
@@ -127,6 +132,20 @@ habits.lines = {
 
 --- Messages of Lua's: {a pattern of the message, advice}.
 habits.messages = {
+  {'lt has no field "utils"', "what PyTorch has in utils.data is lt.data: lt.data.DataLoader"},
+  {'lt has no field "from_numpy"', "lt.load_npy(path) reads a .npy file, lt.tensor(t) a table"},
+  {'lt.cuda has no field "device"', "scopes are functions: lt.cuda.with_device(1, f); "
+    .. "lt.cuda.set_device(1) from there on"},
+  {'lt.cuda has no field "stream"', "scopes are functions: lt.cuda.with_stream(s, f)"},
+  {'tensor: argument "dtype" is %-?[%d.]+,', "numbers go in braces: lt.tensor{1, 2, 3}"},
+  {"to 'next' %(table expected, got function%)", "an iterator is called: net:parameters()() is "
+    .. "the first"},
+  {"to 'for iterator' %(table expected, got function%)", "an iterator stands alone: "
+    .. "for name, p in net:named_parameters() do"},
+  {"attempt to index a function value$", "ipairs wants a list; an iterator stands alone: "
+    .. "for p in net:parameters() do"},
+  {"attempt to get length of a function value", "an iterator has no length: count in a loop, "
+    .. "for p in net:parameters() do"},
   {'lt has no field "distributed"', "one process drives all devices, there is no group to set up: "
     .. "nn.DataParallel(model)"},
   {'nn has no field "DistributedDataParallel"', "nn.DataParallel(model), or under this name "
@@ -137,7 +156,7 @@ habits.messages = {
   {"attempt to call a table value %(for iterator",
     "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
   {"attempt to call a tensor value %(for iterator", "Lua writes for i = 1, #x do ... x[i] ... end"},
-  {"attempt to call a DataLoader value %(for iterator", "a loader gives batches by loader:iter()"},
+  {"attempt to call a DataLoader value", "a loader gives batches by loader:iter()"},
   {"attempt to call a .- value %(method '",
     "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
   {"'then' expected near '='$", "Lua writes == to compare"},

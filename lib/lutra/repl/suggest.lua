@@ -167,7 +167,7 @@ local function advise(message, co)
   local frame = level and frame_at(co, level, info) or frame_of_place(place)
   local advice = level and about_calls(co, level, frame, rest)
   if message:find("call it as", 1, true) then return nil end
-  if advice or message:find("did you mean", 1, true) then return advice end
+  if advice or message:find("did you mean", 1, true) then return advice or about_message(rest) end
   if frame.text and rest:find "^attempt to call a"
       and code.goes_on(frame.text, frame.line, rest:match "%(%a+ '(.-)'%)$") then
     return habits.goes_on

@@ -1,0 +1,23 @@
+--- lt.device: the full name of a device.
+
+local core = require "lutra.core"
+local args = require "lutra.args"
+
+local parse = args.signature("device", "type:device, index:size?")
+
+local function numbered(...)
+  local kind, index = parse(...)
+  if not index then return core.device(kind) end
+  args.check(type(kind) == "string" and not kind:find(":", 1, true),
+    'device: argument "index" is %d, but "type" is %s: it wants a type alone, as "cuda"', index,
+    args.show(kind))
+  return core.device(kind .. ":" .. index)
+end
+
+--- The full name of a device: lt.device "cuda" is "cuda:0", and so is lt.device("cuda", 0). An
+-- error names the devices here when there is none of that name.
+return function(type, index, ...)
+  if index ~= nil or select("#", ...) > 0 then return numbered(type, index, ...) end
+  if args.is_plain(type) then return numbered(type) end
+  return core.device(type)
+end
