@@ -382,7 +382,7 @@ for _, columns in ipairs {40, 120} do
       s:expect "\nnow"
       s:enter "it"
       s:expect "got it"
-      s:enter "!echo ready; sleep 60"
+      s:enter "!echo ready; read x"
       s:expect "\nready"
       s:key "C-c"
       s:expect "ended by signal 2"
