@@ -114,10 +114,18 @@ describe("placement.lint", function()
     end},
     {"T3", "in a mask made in each call", mask_in_each_call},
     {"T3", "from two lines", function()
-      for _ = 1, 2 do
+      for _ = 1, 3 do
         local y = X:to "cuda"
         local z = y * X:to "cuda"
         assert.equal(16, #z)
+      end
+    end},
+    {"T3", "from three lines of a short loop", function()
+      for _ = 1, 2 do
+        local y = X:to "cuda"
+        y = y * X:to "cuda"
+        y = y + X:to "cuda"
+        assert.equal(16, #y)
       end
     end},
     {"T3", "in a function with other tensors", function()
@@ -183,6 +191,20 @@ describe("placement.lint", function()
     end)
   end
 
+  it("names each line that sends one tensor again", function()
+    local f = placement.lint(function()
+      for _ = 1, 3 do
+        local y = X:to "cuda"
+        local z = y * X:to "cuda"
+        assert.equal(16, #z)
+      end
+    end)[1]
+    local number = tonumber(f.where:match "%d+$")
+    assert.equal(6, f.count)
+    assert.is_truthy(f.message:find(("6 times, 512 B each, also at [^:]*:%d$"):format(number + 1)),
+      f.message)
+  end)
+
   it("tells a mask from a batch that comes again", function()
     local findings = placement.lint(mask_in_each_call)
     assert.is_truthy(findings[1].fix:find("register_buffer", 1, true))
@@ -205,6 +227,13 @@ describe("placement.lint", function()
       for _ = 1, 101 do local _ = x * 2 end
       return tostring(sum()), sum():item()
     end)},
+    {"a number of each epoch, kept on the device and shown", function()
+      local losses = lt.zeros({12}, {device = "cuda"})
+      for i = 1, 12 do
+        for _ = 1, 101 do losses[i] = (x * 2):sum() end
+        assert.is_number(losses[i]:item())
+      end
+    end},
     {"small tensors that cannot be joined", repeated(16, function(i)
       local y = lt.ones{i, 2}:to "cuda"
       return y
@@ -243,6 +272,12 @@ describe("placement.lint", function()
       local host = x:cpu():clone():pin_memory()
       host:add_(1)
       return host:to "cuda"
+    end},
+    {"a tensor that is sent once by each of some lines", function()
+      local y = X:to "cuda"
+      y = y * X:to "cuda"
+      y = y + X:to "cuda"
+      return y - X:to "cuda"
     end},
     {"two tensors that are sent from two lines", function()
       for i = 1, 4 do

@@ -86,7 +86,7 @@ function Listener:events()
       to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
       theirs = e.theirs, mark = e.mark, by_host = self:goes_by_host(e),
       pinned = e.pinned, way_back = e.way_back, explicit = e.explicit, where = e.where,
-      tensor = made and made.where,
+      tensor = e.kind ~= "op" and made and made.where or nil,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
       direct = e.direct, depth = e.depth, stream = e.stream,

@@ -11,8 +11,8 @@ local texts = require "lutra.plot.texts"
 local reads, unasked, between = 10, 8, 100
 -- Elements of one tensor that are read or written at one line, one at a time.
 local elements = 8
--- Uploads of one unchanged tensor.
-local uploads = 3
+-- Uploads of one unchanged tensor: at one line, and at several, each of which does it again.
+local uploads, uploads_of_lines = 3, 5
 -- Small copies one after another, and what is small (bytes).
 local small_copies, small = 8, 65536
 -- A copy that holds one number, of the largest dtype.
@@ -66,14 +66,14 @@ local function is_often(group, least)
   return n >= least and (group[n].kernels - group[1].kernels) / math.max(1, n - 1) <= between
 end
 
--- How many places of one memory are in the list, by the memory that has most; `key` is the field
--- that tells the memory: "source" or "target".
-local function most_places(list, key)
+-- How many places of one memory are in the list, by the memory that has most, and in one part of
+-- the run where the list tells parts.
+local function most_places(list)
   local most, count, seen = 0, {}, {}
   for _, e in ipairs(list) do
-    local memory = e[key]
-    local place = memory and memory .. ":" .. e.offset
-    if place and not seen[place] then
+    local memory = ("%s in %s"):format(e.memory or e.source, e.part)
+    local place = memory .. ":" .. e.offset
+    if not seen[place] then
       seen[place] = true
       count[memory] = (count[memory] or 0) + 1
       most = math.max(most, count[memory])
@@ -82,12 +82,44 @@ local function most_places(list, key)
   return most
 end
 
--- Are single elements of one memory read there? Then that is what to say (T9).
-local function reads_elements(group)
+-- The kernels that elements were used by, each once, and the device.
+local function kernels_of(group)
+  local list, seen = {}, {}
   for _, e in ipairs(group) do
-    if not is_down(e) or e.bytes > scalar then return false end
+    if not seen[e.kernel] then
+      seen[e.kernel] = true
+      list[#list + 1] = e.kernel
+    end
   end
-  return most_places(group, "source") >= elements
+  return list, list[1].to
+end
+
+-- Lines that use single elements of a device's tensor, often: a list of {where, count, device, what
+-- is done, the events that it costs, whether the host writes numbers}.
+local function element_lines(story)
+  if story.element_lines then return story.element_lines end
+  local lines = {}
+  local function add(group, device, done, events, numbers)
+    local count = most_places(group)
+    if count < elements or lines[group.where] then return end
+    local line = {where = group.where, count = count, device = device, done = done,
+      events = events, numbers = numbers}
+    lines[line.where], lines[#lines + 1] = line, line
+  end
+  local function is_small(e) return is_down(e) and e.bytes <= scalar end
+  for _, group in ipairs(by_line(story.copies, is_small)) do
+    if is_often(group, elements) then add(group, group[1].from, "read from", group) end
+  end
+  for _, group in ipairs(by_line(story.elements, function() return true end)) do
+    local written, numbers = false, true
+    for _, e in ipairs(group) do
+      written, numbers = written or e.written, numbers and e.number
+    end
+    local kernels, device = kernels_of(group)
+    add(group, device, written and "written on" or "read on", kernels, numbers)
+  end
+  story.element_lines = lines
+  return lines
 end
 
 local rules = {}
@@ -102,70 +134,101 @@ rule("T1", "a scalar is read again and again at one line",
   "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
   function(story, report)
     for _, group in ipairs(by_line(story.copies, is_scalar_read)) do
-      if is_often(group, reads) and not reads_elements(group) then
+      if is_often(group, reads) and not element_lines(story)[group.where] then
         report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
           .. "time the host waits for the device"):format(call_of(group), group[1].from, #group))
       end
     end
   end)
 
--- Uploads of what came from that device unchanged: the upload -> the copy that brought it. What is
--- put back where it came from is no such: a state that was kept and is restored.
-local function round_trips(story)
-  local landed, back = {}, {} -- memory of the host -> the copy that filled it
-  for _, e in ipairs(story.copies) do
-    if is_down(e) and e.target then landed[e.target] = e end
-    local first = is_up(e) and landed[e.source]
-    if first and e.target ~= first.source and e.to == first.from and e.digest ~= 0
-      and e.digest == first.digest then back[e] = first end
-  end
-  return back
+-- Does an upload bring back to a device what came from there, unchanged? What is put back where it
+-- came from is no such: a state that was kept and is restored.
+local function is_round_trip(e)
+  return is_up(e) and e.first and e.to == e.first.from and e.target ~= e.first.source
 end
 
 rule("T2", "a round trip of unchanged data",
   "keep the tensor on the device: it came back as it went",
   function(story, report)
-    local back = round_trips(story)
-    for _, group in ipairs(by_line(story.copies, function(e) return back[e] end)) do
-      local first = back[group[1]]
+    for _, group in ipairs(by_line(story.copies, is_round_trip)) do
+      local first = group[1].first
       report(group.where, #group, 2 * time_of(group), ("%s went from %s to cpu at %s and came back "
         .. "unchanged"):format(texts.bytes(first.bytes), first.from, first.where or "?"))
     end
   end)
 
--- Of uploads at a line, those of one thing: the same memory that holds the same, or (where all are
--- alike) equal bytes made anew each time. By device.
-local function same_uploads(group)
-  local found, best = {}, nil
-  local all_equal = true
-  for _, e in ipairs(group) do
-    all_equal = all_equal and e.digest == group[1].digest and e.to == group[1].to
+-- The uploads of a list at lines that do it again: a list with the fields where, the line of most
+-- of them, and others, the other lines; nil where that is not often.
+local function repeated(same)
+  local groups = by_line(same, function() return true end)
+  local most, list = groups[1], {others = {}}
+  for _, group in ipairs(groups) do
+    if #group > #most then most = group end
+  end
+  for _, group in ipairs(groups) do
+    if #group > 1 then table.move(group, 1, #group, #list + 1, list) end
+    if #group > 1 and group ~= most then table.insert(list.others, group.where) end
+  end
+  list.where = most.where
+  return (#most >= uploads or #list >= uploads_of_lines) and list or nil
+end
+
+-- Of uploads, those of the same memory that holds the same, to one device, again and again: a list
+-- of lists as `repeated` gives them, of a line the longest.
+local function same_uploads(all)
+  local found, by_key, best, lists = {}, {}, {}, {}
+  for _, e in ipairs(all) do
     local key = ("%s:%s:%s:%s"):format(e.source, e.offset, e.digest, e.to)
-    found[key] = found[key] or {}
-    table.insert(found[key], e)
-    if not best or #found[key] > #best then best = found[key] end
+    if not by_key[key] then
+      by_key[key] = {}
+      found[#found + 1] = by_key[key]
+    end
+    table.insert(by_key[key], e)
   end
-  if all_equal and #best < #group and group[1].bytes > scalar then
-    return group, "equal bytes are made on the host and sent"
+  for _, same in ipairs(found) do
+    local list = repeated(same)
+    local other = list and best[list.where]
+    if list and not other then lists[#lists + 1] = list.where end
+    if list and (not other or #list > #other) then best[list.where] = list end
   end
-  return best, "the same unchanged tensor is sent"
+  for i, where in ipairs(lists) do lists[i] = best[where] end
+  return lists
+end
+
+-- Are equal bytes, and more than a number, made anew for each upload of a line?
+local function is_made_anew(group)
+  local sources, count = {}, 0
+  for _, e in ipairs(group) do
+    if e.digest ~= group[1].digest or e.to ~= group[1].to then return false end
+    if not sources[e.source] then sources[e.source], count = true, count + 1 end
+  end
+  return count > 1 and group[1].bytes > scalar
 end
 
 rule("T3", "an unchanged tensor is sent to the device again",
   "send it once, before the loop: x = x:to(device)",
   function(story, report)
-    local back = round_trips(story)
+    local function tell(where, list, what, fix)
+      report(where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s each%s"):format(
+        what, list[1].to, #list, texts.bytes(list[1].bytes), list.others and #list.others > 0
+          and ", also at " .. table.concat(list.others, ", ") or ""), fix)
+    end
+    local rest, anew = {}, {}
     local function is_upload(e)
-      return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not back[e]
+      return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not is_round_trip(e)
     end
     for _, group in ipairs(by_line(story.copies, is_upload)) do
-      local list, what = same_uploads(group)
-      if #list >= uploads then
-        local fix = #list == #group and what:find "^equal"
-          and "make it on the device, {device = x.device}, or once: self:register_buffer(...)"
-        report(group.where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s each"
-          ):format(what, list[1].to, #list, texts.bytes(list[1].bytes)), fix or nil)
+      if #group >= uploads and is_made_anew(group) then
+        anew[group.where] = true
+        tell(group.where, group, "equal bytes are made on the host and sent",
+          "make it on the device, {device = x.device}, or once: self:register_buffer(...)")
       end
+    end
+    for _, e in ipairs(story.copies) do
+      if e.where and is_upload(e) and not anew[e.where] then rest[#rest + 1] = e end
+    end
+    for _, list in ipairs(same_uploads(rest)) do
+      tell(list.where, list, "the same unchanged tensor is sent")
     end
   end)
 
@@ -174,7 +237,7 @@ rule("T4", "a copy that nobody asked for, by printing or indexing",
   function(story, report)
     local function is_unasked(e) return not e.explicit and calls.reading[e.op] end
     for _, group in ipairs(by_line(story.copies, is_unasked)) do
-      if is_often(group, unasked) and not reads_elements(group) then
+      if is_often(group, unasked) and not element_lines(story)[group.where] then
         report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
           .. "being asked to"):format(call_of(group), group[1].from, group[1].to, #group))
       end
@@ -260,20 +323,10 @@ rule("T9", "a loop over the elements of a device's tensor",
   "work on the whole tensor (x * 2, x:sum()), or take it to the host once: for _, v in "
     .. "ipairs(x:totable()) do",
   function(story, report)
-    local function is_small(e) return is_down(e) and e.bytes <= scalar end
-    for _, group in ipairs(by_line(story.copies, is_small)) do
-      if reads_elements(group) then
-        report(group.where, #group, time_of(group), ("%d elements of one tensor are read from %s, "
-          .. "one at a time"):format(most_places(group, "source"), group[1].from))
-      end
-    end
-    for _, group in ipairs(by_line(story.writes, function() return true end)) do
-      local places = most_places(group, "target")
-      if places >= elements then
-        report(group.where, #group, time_of(group), ("%d elements of one tensor are written on %s, "
-          .. "one at a time"):format(places, group[1].to),
-          "fill a table of Lua and make the tensor at once: lt.tensor(t, {device = device})")
-      end
+    for _, line in ipairs(element_lines(story)) do
+      report(line.where, line.count, time_of(line.events), ("%d elements of one tensor are %s %s, "
+        .. "one at a time"):format(line.count, line.done, line.device), line.numbers
+        and "fill a table of Lua and make the tensor at once: lt.tensor(t, {device = device})")
     end
   end)
 

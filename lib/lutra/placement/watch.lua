@@ -6,7 +6,9 @@
 
 local args = require "lutra.args"
 local core = require "lutra.core"
+local elements = require "lutra.placement.elements"
 local listener = require "lutra.placement.listener"
+local origin = require "lutra.placement.origin"
 
 local Watch = {}
 Watch.__index = Watch
@@ -85,30 +87,43 @@ Watch.__close = Watch.close
 
 local function is_accelerator(device) return device ~= "cpu" and device ~= "meta" end
 
-local writes = {fill_ = true, copy_ = true}
-
 -- Counts the kernels of devices, and those that nobody has waited for since a read of the clock.
 local function count_kernel(story, launched, e)
   story.kernels = story.kernels + 1
   launched[e.to] = (launched[e.to] or 0) + 1
-  if writes[e.name] and e.target and e.shape == "{}" then table.insert(story.writes, e) end
+  story.elements:kernel(e)
 end
 
---- The story: {copies, writes, clocks, strays, link}. A copy is an event with the field `kernels`:
--- how many the devices ran before it. A write is an event of one element's. A clock is a read
--- {where, launched = how many kernels were started since the read before, and not waited for}.
+-- Hears of a copy: a row of story.copies.
+local function add_copy(story, came, e)
+  e.kernels, e.first = story.kernels, came:of(e)
+  came:copy(e)
+  story.elements:copy(e)
+  table.insert(story.copies, e)
+end
+
+--- The story: {copies, elements, clocks, strays, link}. A copy is an event with the fields
+-- `kernels`, how many the devices ran before it, and `first`: the copy that brought the same bytes
+-- from a device, or nil. For elements see elements.lua. A clock is a read {where, launched = how
+-- many kernels were started since the read before, and not waited for}.
 function Watch:story()
-  local story = {copies = {}, writes = {}, clocks = {}, strays = self.strays, kernels = 0,
-    link = self.listener.link, dropped = self.listener:dropped()}
+  local story = {copies = {}, elements = elements.new(), clocks = {}, strays = self.strays,
+    kernels = 0, link = self.listener.link, dropped = self.listener:dropped()}
+  local came = origin.new()
   local launched = nil -- until the clock is read
   local copied = nil -- the depth of the copy that an op around it did
   for e in self.listener:events() do
-    if e.kind == "op" and e.kernel and is_accelerator(e.to) then
-      if not (copied and copied > e.depth) then count_kernel(story, launched or {}, e) end
+    if e.kind == "op" and is_accelerator(e.to) then
+      if not e.kernel then
+        story.elements:view(e)
+      elseif not (copied and copied > e.depth) then
+        count_kernel(story, launched or {}, e)
+      end
+    elseif e.kind == "op" then
+      came:op(e)
     elseif e.kind == "copy" then
       copied = e.depth
-      e.kernels = story.kernels
-      table.insert(story.copies, e)
+      add_copy(story, came, e)
       if launched and e.blocking then launched[e.from], launched[e.to] = nil, nil end
     elseif e.kind == "sync" then
       if launched then launched[e.to] = nil end
