@@ -397,11 +397,13 @@ describe("nn.DataParallel", function()
     fails({"DataParallel: ", "{4, 5} has no dimension 3"}, nn.DataParallel(net, {dim = 3}),
       lt.ones(4, 5))
     fails({'DataParallel: argument "module" is nil, it wants a module'}, nn.DataParallel)
-    fails({"cuda:1", '"1.weight" is on cuda:0', 'm:to "cuda:1"'}, nn.DataParallel, net,
-      {device_ids = {1, 0}})
+    fails({"cuda:1", '"1.weight" is on cuda:0', 'm:to "cuda:1"'},
+      nn.DataParallel(net, {device_ids = {1, 0}}), lt.ones(2, 5))
     fails({'no argument is called "device_id"'}, nn.DataParallel, net, {device_id = {0}})
     local moved = nn.DataParallel(mlp())
     moved:cpu()
+    local wrapped_first = nn.DataParallel(mlp("float32"):cpu()):to "cuda"
+    assert.equal("cuda:0", wrapped_first(lt.ones(2, 5)).device)
     fails({"must have its parameters", '"1.weight" is on cpu'}, moved, lt.ones(2, 5))
     fails({'Linear (module "module.1" of DataParallel)', "wants {*, 5}"}, model,
       lt.ones(4, 4, {dtype = "float64"}))

@@ -123,15 +123,14 @@ local function construct(self, title, parser, ...)
   self.module, self.dim, self.device_ids = module, dim, device_ids
   if #device_ids == 0 then return end
   self.output_device = check_output(title, output_device, device_ids)
-  check_home(title, module, device_ids[1])
 end
 
 --- nn.DataParallel(module, {device_ids = , output_device = , dim = 1}): computes what `module`
 -- does, each device a part of the batch. `device_ids` are numbers (from 0) or names, by default all
--- devices of the accelerator; the module must be on the first of them, and results are gathered on
--- `output_device`, by default the first. Arguments are cut along `dim`: tensors, also in tables;
--- other values go to every device. Scalar results become a vector. Without an accelerator, or with
--- an empty list, the module is called as it is.
+-- devices of the accelerator. When it is called the module must be on the first of them; results
+-- are gathered on `output_device`, by default the first. Arguments are cut along `dim`: tensors,
+-- also in tables; other values go to every device. Scalar results become a vector. Without an
+-- accelerator, or with an empty list, the module is called as it is.
 --
 -- Parameters and their names are those of the module, below "module.". Each call replicates the
 -- module: what forward assigns to fields is lost, and so are changes of buffers in place, but for
