@@ -113,6 +113,10 @@ describe("placement.lint", function()
       return buffer:to "cuda"
     end},
     {"T3", "in a mask made in each call", mask_in_each_call},
+    {"T3", "in two masks at one line, of equal bytes each time", repeated(5, function()
+      local ones, zeros = lt.ones{16, 8}:to "cuda", lt.zeros{16, 8}:to "cuda"
+      return x * ones + zeros
+    end)},
     {"T3", "from two lines", function()
       for _ = 1, 3 do
         local y = X:to "cuda"
@@ -203,6 +207,17 @@ describe("placement.lint", function()
     assert.equal(6, f.count)
     assert.is_truthy(f.message:find(("6 times, 512 B each, also at [^:]*:%d$"):format(number + 1)),
       f.message)
+  end)
+
+  it("adds up what differs in size", function()
+    local f = placement.lint(function()
+      for _ = 1, 5 do
+        local ones, zeros = lt.ones{16, 8}:to "cuda", lt.zeros{8}:to "cuda"
+        assert.equal(16, #(x * ones + zeros))
+      end
+    end)[1]
+    -- 5 * (512 + 32) bytes
+    assert.is_truthy(f.message:find("10 times, 2.7 KiB in all", 1, true), f.message)
   end)
 
   it("tells a mask from a batch that comes again", function()
@@ -296,6 +311,21 @@ describe("placement.lint", function()
       local w = lt.ones({16}, {device = "cuda", requires_grad = true})
       for _ = 1, 12 do (w * 2):cpu():sum():backward() end
     end},
+    {"a state that is kept on the host and given to another model", function()
+      local net, other = lt.nn.Linear(8, 4):to "cuda", lt.nn.Linear(8, 4):to "cuda"
+      local state = {}
+      for name, value in pairs(net:state_dict()) do state[name] = value:cpu():clone() end
+      other:load_state_dict(state)
+    end},
+    {"batches that come in the same order in each epoch", function()
+      local loader = lt.data.DataLoader(lt.data.TensorDataset(X, X * 2), {batch_size = 8})
+      for _ = 1, 5 do
+        for a, b in loader:iter() do
+          a, b = a:to "cuda", b:to "cuda"
+          assert.equal(8, #(a * b))
+        end
+      end
+    end},
     {"the clock at which a time begins", function()
       for _ = 1, 3 do
         local y = x * 2
@@ -322,6 +352,14 @@ describe("placement.lint", function()
     assert.same({"T9", "T1"}, {findings[1].rule, findings[2].rule})
     assert.equal(10, findings[2].count)
     assert.is_truthy(tostring(findings):find "2 findings$")
+  end)
+
+  it("tells sums that are read beside elements", function()
+    local findings = placement.lint(function()
+      for i = 1, 16 do assert.is_number(x[{i, 1}]:item() + sum():item()) end
+    end)
+    assert.same({"T1", "T9"}, {findings[1].rule, findings[2].rule}, tostring(findings))
+    assert.same({2, 16, 16}, {#findings, findings[1].count, findings[2].count})
   end)
 
   it("keeps what it found when the code fails", function()

@@ -66,20 +66,24 @@ local function is_often(group, least)
   return n >= least and (group[n].kernels - group[1].kernels) / math.max(1, n - 1) <= between
 end
 
--- How many places of one memory are in the list, by the memory that has most, and in one part of
--- the run where the list tells parts.
+local function memory_of(e) return e.memory or e.source end
+
+-- How many places of one memory are in the list, by the memory that has most, in one part of the
+-- run where the list tells parts; and the counts of all.
 local function most_places(list)
-  local most, count, seen = 0, {}, {}
+  local most, counts, seen = 0, {}, {}
   for _, e in ipairs(list) do
-    local memory = ("%s in %s"):format(e.memory or e.source, e.part)
-    local place = memory .. ":" .. e.offset
+    local memory = memory_of(e)
+    local place = ("%s:%s in %s"):format(memory, e.offset, e.part)
+    local part = ("%s in %s"):format(memory, e.part)
     if not seen[place] then
       seen[place] = true
-      count[memory] = (count[memory] or 0) + 1
-      most = math.max(most, count[memory])
+      counts[part] = (counts[part] or 0) + 1
+      counts[memory] = math.max(counts[memory] or 0, counts[part])
+      most = math.max(most, counts[part])
     end
   end
-  return most
+  return most, counts
 end
 
 -- The kernels that elements were used by, each once, and the device.
@@ -95,15 +99,16 @@ local function kernels_of(group)
 end
 
 -- Lines that use single elements of a device's tensor, often: a list of {where, count, device, what
--- is done, the events that it costs, whether the host writes numbers}.
+-- is done, the events that it costs, whether the host writes numbers, the counts of places where
+-- the host reads}; the same by line.
 local function element_lines(story)
   if story.element_lines then return story.element_lines end
   local lines = {}
   local function add(group, device, done, events, numbers)
-    local count = most_places(group)
+    local count, counts = most_places(group)
     if count < elements or lines[group.where] then return end
     local line = {where = group.where, count = count, device = device, done = done,
-      events = events, numbers = numbers}
+      events = events, numbers = numbers, counts = events == group and counts or nil}
     lines[line.where], lines[#lines + 1] = line, line
   end
   local function is_small(e) return is_down(e) and e.bytes <= scalar end
@@ -122,6 +127,12 @@ local function element_lines(story)
   return lines
 end
 
+-- Is a copy a part of such a loop? Then that is what to say (T9).
+local function is_of_elements(story, e)
+  local line = element_lines(story)[e.where]
+  return line and (not line.counts or (line.counts[e.source] or 0) >= elements)
+end
+
 local rules = {}
 
 -- Adds a rule. check(story, report) calls report(where, count, cost in seconds, message, and a fix
@@ -133,18 +144,20 @@ end
 rule("T1", "a scalar is read again and again at one line",
   "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
   function(story, report)
-    for _, group in ipairs(by_line(story.copies, is_scalar_read)) do
-      if is_often(group, reads) and not element_lines(story)[group.where] then
+    local function is_read(e) return is_scalar_read(e) and not is_of_elements(story, e) end
+    for _, group in ipairs(by_line(story.copies, is_read)) do
+      if is_often(group, reads) then
         report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
           .. "time the host waits for the device"):format(call_of(group), group[1].from, #group))
       end
     end
   end)
 
--- Does an upload bring back to a device what came from there, unchanged? What is put back where it
--- came from is no such: a state that was kept and is restored.
+-- Does an upload bring back to a device what came from there, unchanged? A state that was kept and
+-- is restored is no such: what is put back where it came from, or given to a model.
 local function is_round_trip(e)
   return is_up(e) and e.first and e.to == e.first.from and e.target ~= e.first.source
+    and e.op ~= "load_state_dict"
 end
 
 rule("T2", "a round trip of unchanged data",
@@ -195,37 +208,58 @@ local function same_uploads(all)
   return lists
 end
 
--- Are equal bytes, and more than a number, made anew for each upload of a line?
-local function is_made_anew(group)
-  local sources, count = {}, 0
-  for _, e in ipairs(group) do
-    if e.digest ~= group[1].digest or e.to ~= group[1].to then return false end
-    if not sources[e.source] then sources[e.source], count = true, count + 1 end
+-- Of the uploads of a line, those of equal bytes, more than a number, that are made anew each time:
+-- a list. What has no kernel between it is of one time, so that a line may send several tensors,
+-- always as many.
+local function made_anew(group)
+  local period, list = 1, {}
+  while group[period + 1] and group[period + 1].kernels == group[1].kernels do
+    period = period + 1
   end
-  return count > 1 and group[1].bytes > scalar
+  if period == #group then period = 1 end
+  for first = 1, #group >= uploads * period and period or 0 do
+    local is_equal, is_new = group[first].bytes > scalar, false
+    for i = first + period, #group, period do
+      local e, before = group[i], group[i - period]
+      is_equal = is_equal and e.digest == before.digest and e.to == before.to
+      is_new = is_new or e.source ~= before.source
+    end
+    for i = first, is_equal and is_new and #group or 0, period do list[#list + 1] = group[i] end
+  end
+  return list
+end
+
+-- "512 B each", or where they differ "1.5 KiB in all".
+local function sizes_of(list)
+  local sum, is_alike = 0, true
+  for _, e in ipairs(list) do
+    sum, is_alike = sum + e.bytes, is_alike and e.bytes == list[1].bytes
+  end
+  return is_alike and texts.bytes(list[1].bytes) .. " each" or texts.bytes(sum) .. " in all"
 end
 
 rule("T3", "an unchanged tensor is sent to the device again",
   "send it once, before the loop: x = x:to(device)",
   function(story, report)
     local function tell(where, list, what, fix)
-      report(where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s each%s"):format(
-        what, list[1].to, #list, texts.bytes(list[1].bytes), list.others and #list.others > 0
+      report(where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s%s"):format(
+        what, list[1].to, #list, sizes_of(list), list.others and #list.others > 0
           and ", also at " .. table.concat(list.others, ", ") or ""), fix)
     end
-    local rest, anew = {}, {}
+    local rest, is_anew = {}, {}
     local function is_upload(e)
       return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not is_round_trip(e)
     end
     for _, group in ipairs(by_line(story.copies, is_upload)) do
-      if #group >= uploads and is_made_anew(group) then
-        anew[group.where] = true
-        tell(group.where, group, "equal bytes are made on the host and sent",
+      local anew = made_anew(group)
+      for _, e in ipairs(anew) do is_anew[e] = true end
+      if #anew > 0 then
+        tell(group.where, anew, "equal bytes are made on the host and sent",
           "make it on the device, {device = x.device}, or once: self:register_buffer(...)")
       end
     end
     for _, e in ipairs(story.copies) do
-      if e.where and is_upload(e) and not anew[e.where] then rest[#rest + 1] = e end
+      if e.where and is_upload(e) and not is_anew[e] then rest[#rest + 1] = e end
     end
     for _, list in ipairs(same_uploads(rest)) do
       tell(list.where, list, "the same unchanged tensor is sent")
@@ -235,9 +269,11 @@ rule("T3", "an unchanged tensor is sent to the device again",
 rule("T4", "a copy that nobody asked for, by printing or indexing",
   "print x:item() or x:cpu() once; put indices and values on the device before the loop",
   function(story, report)
-    local function is_unasked(e) return not e.explicit and calls.reading[e.op] end
+    local function is_unasked(e)
+      return not e.explicit and calls.reading[e.op] and not is_of_elements(story, e)
+    end
     for _, group in ipairs(by_line(story.copies, is_unasked)) do
-      if is_often(group, unasked) and not element_lines(story)[group.where] then
+      if is_often(group, unasked) then
         report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
           .. "being asked to"):format(call_of(group), group[1].from, group[1].to, #group))
       end
