@@ -66,7 +66,7 @@ commands.rows = {
     doc = "the memory of a tensor: device, address, strides, bytes, who shares it"},
   {name = "transfers", usage = "[--svg FILE] [CODE]", module = "transfers", group = "looking",
     argument = "code",
-    doc = "run once: copies between devices and waits, lanes over time; alone: the last"},
+    doc = "run once: copies and waits, lanes over time, what is left on devices; alone: the last"},
   {name = "tree", usage = "EXPR", module = "tree", group = "looking", argument = "expression",
     doc = "a module or nested tables as a tree, with shapes, counts, bytes and devices"},
   {name = "plot", usage = "[--hist] [--bins N] [--points] EXPR[, EXPR]", module = "plot",

@@ -1,4 +1,4 @@
---- What lives on each device, as data: :devices draws it.
+--- What lives on each device, as data: :devices and :transfers draw it.
 --
 -- A device's tensors are those that the session's variables hold, by the variable, and "other":
 -- what the device has given out beyond that (results kept in _1, a graph, locals of functions).
@@ -79,7 +79,9 @@ end
 
 local function accelerator_entry(device, lives)
   local ok, entry = pcall(ask, device, lives.paths or {})
-  if not ok then return {device = device, lives = lives, why = tostring(entry)} end
+  if not ok then -- no line of the user's is at fault: the message begins with one of this file
+    return {device = device, lives = lives, why = (tostring(entry):gsub("^%S+%.lua:%d+: ", ""))}
+  end
   entry.device, entry.lives = device, lives
   entry.other = math.max(0, entry.requested - sum(lives))
   entry.rounding = math.max(0, entry.allocated - entry.requested)
@@ -95,25 +97,31 @@ local function cpu_entry(lives, elsewhere)
   }
 end
 
---- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
--- {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked for),
--- segments (lutra.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
--- accelerators, meta.
--- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
--- one is.
-function occupancy.collect(session)
-  local lives, list, elsewhere = by_variable(session), {missing = {}}, 0
+-- Every accelerator's device; fills in list.missing and list.accelerated.
+local function accelerators(list)
+  local devices = {}
   for _, kind in ipairs {"cuda", "mps"} do
     local count, why = core._device_count(kind)
     if count == 0 then list.missing[#list.missing + 1] = {kind = kind, why = why} end
     list.accelerated = list.accelerated or count > 0
     for i = 0, count - 1 do
-      local device = kind == "mps" and "mps" or ("%s:%d"):format(kind, i)
-      device = core.device(device)
-      local entry = accelerator_entry(device, lives[device] or {})
-      elsewhere = elsewhere + (entry.requested or 0)
-      list[#list + 1] = entry
+      devices[#devices + 1] = core.device(kind == "mps" and "mps" or ("%s:%d"):format(kind, i))
     end
+  end
+  return devices
+end
+
+--- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
+-- {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked for),
+-- segments (lutra.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
+-- accelerators (all, or those of `devices`), meta.
+-- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
+-- one is; neither where `devices` are given.
+function occupancy.collect(session, devices)
+  local lives, list, elsewhere = by_variable(session), {missing = {}}, 0
+  for i, device in ipairs(devices or accelerators(list)) do
+    list[i] = accelerator_entry(device, lives[device] or {})
+    elsewhere = elsewhere + (list[i].requested or 0)
   end
   table.insert(list, 1, cpu_entry(lives.cpu or {}, elsewhere))
   if lives.meta then

@@ -1,6 +1,7 @@
 --- :devices, each device with what lives there and how full it is.
 
 local bars = require "lutra.plot.bars"
+local device_map = require "lutra.repl.device_map"
 local flags = require "lutra.repl.flags"
 local memory_map = require "lutra.plot.memory_map"
 local occupancy = require "lutra.repl.occupancy"
@@ -9,37 +10,9 @@ local texts = require "lutra.plot.texts"
 
 local devices = {}
 
-local SHOWN = 8 -- variables of a device
-
-local kinds = {"used", "cached", "others"}
-local LABEL = 9 -- columns in front of a bar
-
-local function bar_line(label, columns)
-  return "  " .. texts.pad(label, LABEL) .. bars.line(columns, texts.is_utf8(), style.paint)
+local function view()
+  return {width = style.width() - 1, utf8 = texts.is_utf8(), paint = style.paint}
 end
-
--- A bar of `width` columns for shares of a whole; what is not nothing has at least a column.
-local function bar(shares, whole, width)
-  local columns = {}
-  for i, share in ipairs(shares) do
-    local n = whole > 0 and math.floor(share / whole * width + 0.5) or 0
-    if n == 0 and share > 0 then n = 1 end
-    for _ = 1, math.min(n, width - #columns) do columns[#columns + 1] = kinds[i] end
-  end
-  for i = #columns + 1, width do columns[i] = "free" end
-  return bar_line("memory", columns)
-end
-
--- Bytes in tensors, cached, and of other programs; nil where a device cannot be full.
-local function shares(entry)
-  if not entry.total then return nil end
-  local reserved = entry.reserved or entry.allocated
-  local cached = math.max(0, reserved - entry.allocated)
-  local used = entry.free and entry.total - entry.free or reserved
-  return {entry.allocated, cached, math.max(0, used - reserved)}
-end
-
-local function bar_width() return math.min(40, style.width() - LABEL - 5) end
 
 -- " Emulated GPU", behind the device's name.
 local function title_of(entry)
@@ -57,7 +30,8 @@ local function has_blocks(entry) return entry.segments ~= nil and #entry.segment
 
 -- The blocks of the allocator, an accelerator's that has any.
 local function block_bar(entry)
-  return bar_line("reserved", memory_map.columns(entry.segments, bar_width()))
+  local columns = memory_map.columns(entry.segments, device_map.bar_width(view()))
+  return device_map.bar_line("reserved", columns, view())
 end
 
 local function cache_text(entry)
@@ -78,24 +52,9 @@ end
 
 local function indented(text) return "  " .. texts.wrap(text, style.width() - 1, 2) end
 
--- The variables of a device, largest first, and what else there is.
+-- Its tensors, and what else there is.
 local function tenants(entry)
-  local rows, rest = {}, {bytes = 0, count = 0}
-  for i, item in ipairs(entry.lives) do
-    if i <= SHOWN then
-      rows[i] = {name = item.name, bytes = texts.bytes(item.bytes),
-        note = item.pinned and "pinned" or nil}
-    else
-      rest.bytes, rest.count = rest.bytes + item.bytes, rest.count + 1
-    end
-  end
-  if rest.count > 0 then
-    rows[#rows + 1] = {name = ("%d more variables"):format(rest.count),
-      bytes = texts.bytes(rest.bytes)}
-  end
-  if (entry.other or 0) > 0 then
-    rows[#rows + 1] = {name = "other tensors", bytes = texts.bytes(entry.other)}
-  end
+  local rows = device_map.tenants(entry)
   if (entry.rounding or 0) > 0 then
     rows[#rows + 1] = {name = "rounding of blocks", bytes = texts.bytes(entry.rounding)}
   end
@@ -115,8 +74,7 @@ local function draw(entry)
       texts.wrap("cannot be asked: " .. entry.why, style.width() - 1, 2))
     return table.concat(lines, "\n")
   end
-  local filled = shares(entry)
-  lines[#lines + 1] = filled and bar(filled, entry.total, bar_width()) or nil
+  lines[#lines + 1] = device_map.memory("memory", entry, view())
   if entry.allocated then lines[#lines + 1] = indented(numbers(entry)) end
   if has_blocks(entry) then
     lines[#lines + 1] = block_bar(entry)
@@ -151,9 +109,7 @@ end
 
 local function legend(list)
   local m, width = bars.marks(texts.is_utf8()), style.width() - 1
-  local items = {m.used .. " tensors", m.cached .. " cached for later ones", m.others .. " others",
-    m.free .. " free"}
-  local last
+  local items, last = device_map.legend(texts.is_utf8()), nil
   if any_blocks(list) then
     items[5], items[6] = m.part .. " tensors and cache", m.edge .. " between segments"
     last = texts.wrap(fragmentation, width, 2)
@@ -173,7 +129,7 @@ end
 -- What a picture of a device is made of.
 local function drawing(entry)
   local made = {title = entry.device .. title_of(entry), total = entry.total,
-    shares = not entry.why and shares(entry) or nil, segments = entry.segments,
+    shares = not entry.why and device_map.shares(entry) or nil, segments = entry.segments,
     numbers = {entry.allocated and numbers(entry)}, lines = {}}
   if entry.why then
     made.numbers = {}

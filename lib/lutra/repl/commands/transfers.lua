@@ -1,6 +1,8 @@
 --- :transfers, what a piece of code copies between devices and waits for.
 
+local device_map = require "lutra.repl.device_map"
 local flags = require "lutra.repl.flags"
+local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
 local texts = require "lutra.plot.texts"
 
@@ -9,7 +11,7 @@ local transfers = {}
 local usage = ":transfers [--svg FILE] CODE"
 local EVENTS = 200000 -- that are kept: a loop without an end fills no memory
 
--- The last trace of each session, with its code: {trace, code}.
+-- The last trace of each session, with its code and what was left then: {trace, code, devices}.
 local last = setmetatable({}, {__mode = "k"})
 
 local function lines_of(text)
@@ -18,21 +20,28 @@ local function lines_of(text)
   return lines
 end
 
+-- What lives on the devices that the program has used. What nobody can reach lives no more, but for
+-- a collector that has not looked yet: a second round, for what finalizers of the first let go.
+local function what_is_left(session)
+  collectgarbage()
+  collectgarbage()
+  return occupancy.collect(session, require("lutra.core")._trace.devices())
+end
+
 local function show(seen)
   local lanes = require "lutra.plot.lanes"
   local picture = lanes.read(seen.trace.events)
   local width = style.width() - 1
+  local view = {width = width, utf8 = texts.is_utf8(), paint = style.paint}
   local lines = lines_of(seen.trace:table(width))
   if #picture.lanes > 0 then
     if #lines > 1 then lines[1] = style.paint("heading", lines[1]) end
-    for _, line in ipairs(lanes.lines(picture, {width = width, utf8 = texts.is_utf8(),
-      paint = style.paint})) do
-      lines[#lines + 1] = line
-    end
+    for _, line in ipairs(lanes.lines(picture, view)) do lines[#lines + 1] = line end
     lines[#lines + 1] = texts.wrap(lanes.totals(picture), width, 2)
     if not picture.virtual and #picture.lanes > 1 then
       lines[#lines + 1] = style.paint("faint", texts.wrap(lanes.note, width, 2))
     end
+    for _, line in ipairs(device_map.short(seen.devices, view)) do lines[#lines + 1] = line end
   end
   local text = table.concat(lines, "\n")
   io.stdout:write(texts.is_utf8() and text or text:gsub("µs", "us"), "\n")
@@ -50,6 +59,10 @@ local function write_svg(seen, path)
     end
   end
   local lines = lines_of(text)
+  local view = {width = 100, utf8 = true, paint = function(_, part) return part end}
+  for _, line in ipairs(#picture.lanes > 0 and device_map.short(seen.devices, view) or {}) do
+    lines[#lines + 1] = line
+  end
   text = require("lutra.plot.lanes_svg").text(picture, seen.code, lines)
   local ok, why = require("lutra.repl.files").write(path, text)
   if ok then io.stdout:write("the picture to ", path, "\n") end
@@ -62,6 +75,7 @@ local function listen(session, f, code, path)
   local seen = {code = code}
   local function take(listener)
     seen.trace = require("lutra.placement.trace").new(listener)
+    seen.devices = what_is_left(session)
     last[session] = seen
   end
   local listener <close> = require("lutra.placement.listener").new(EVENTS)
@@ -80,9 +94,10 @@ end
 
 --- `:transfers CODE` runs it once, as a cell: its value is shown and in _. Then each copy between
 -- devices and each wait, those of a line together; below that lanes of the host and of each stream
--- over time, with the share of it that they were busy. On emulated devices with a link (--emulate
--- cuda:2,link=pcie4) times are that link's, the same on every run. Without code: the last one's
--- again. --svg FILE writes it as a picture, too.
+-- over time, with the share of it that they were busy; then the map of what is left on each device
+-- that was used, without what the collector could free: it runs. On emulated devices with a link
+-- (--emulate cuda:2,link=pcie4) times are that link's, the same on every run. Without code: the
+-- last one's again. --svg FILE writes it as a picture, too.
 function transfers.transfers(session, text)
   local values, code = flags.read("transfers", text, {["--svg"] = flags.text}, usage, true)
   local path = values["--svg"]
