@@ -183,6 +183,7 @@ w
     for _, command in ipairs {"up", "down", "frame", "locals", "bt", "next", "step", "continue"} do
       holds(session(":" .. command .. "\n").err, command .. ": nothing is being debugged")
     end
+    holds(session(":next\n").err, ":lesson opens a lesson")
   end)
 
   it("refuses arguments that make no sense", function()

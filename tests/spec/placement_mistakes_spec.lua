@@ -79,6 +79,12 @@ describe("at the prompt a beginner", function()
     }
   end)
 
+  it("who pipes commands of the prompt into a script is told how the prompt is had", function()
+    local program = support.quote(support.program)
+    local said = support.shell(program .. " 2>&1", ":lesson 3\n:check\n").out
+    has(said, "hint: what begins with a colon is a command of the prompt: lutra -i")
+  end)
+
   it("who asks a loader as a list is told how batches are had", function()
     local way = "loader:iter() gives them in turn: for x, y in loader:iter() do"
     check {

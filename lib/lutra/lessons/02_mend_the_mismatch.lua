@@ -25,8 +25,8 @@ function predict(x, w)
 end
 ]],
   hints = {
-    "The error says which tensor is on another device: self is the one before the colon, x, and "
-      .. "other the one in the brackets. Leave x where it is and bring the others to it.",
+    "The error says by name which tensor is where; one without a name is self, where it stands "
+      .. "before the colon or the +, or other. Leave x where it is and bring the others to it.",
     "w:to(x.device) is w in the right place. The bias can be made there: device = x.device.",
   },
   check = function(env, lt, see)

@@ -92,6 +92,7 @@ habits.lines = {
     "Lua writes function f(x) ... end, without a colon"},
   {"^%s*if%s.*%)%s*{", "Lua writes if ... then ... end, without braces"},
   {"^%s*while%s.*%)%s*{", "Lua writes while ... do ... end, without braces"},
+  {"^%s*:%l", "what begins with a colon is a command of the prompt: lutra -i"},
   {"^%s*with%s.*device", "scopes are functions: lt.with_device(\"meta\", nn.Linear, 3, 2)"},
   {"^%s*with%s.*[sS]tream", "scopes are functions: lt.cuda.with_stream(s, function() ... end)"},
   {"^%s*with%s", "scopes are functions: lt.no_grad(function() ... end)"},

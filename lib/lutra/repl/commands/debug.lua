@@ -11,7 +11,8 @@ local function say(...) io.stdout:write(table.concat({...}, "\n"), "\n") end
 local function current(session, command)
   if session.debugger then return session.debugger end
   error(("%s: nothing is being debugged; :debug looks into the error of the last cell, "
-    .. "lt.breakpoint() stops inside running code"):format(command), 0)
+    .. "lt.breakpoint() stops inside running code%s"):format(command,
+      command == "next" and ", :lesson opens a lesson" or ""), 0)
 end
 
 local function no_argument(command, text)
