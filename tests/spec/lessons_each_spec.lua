@@ -111,6 +111,16 @@ tries["06_overlap"] = {
       .. "local t = x:pin_memory():to{'cuda:0', non_blocking = true} "
       .. "c:wait_event(lt.cuda.current_stream(0):record_event()) "
       .. "lt.cuda.with_stream(c, function() r[i] = m(t) t:record_stream(c) end) end return r end",
+    -- what the model reads is kept without record_stream
+    "function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
+      .. "for i, x in ipairs(b) do local p = x:pin_memory() "
+      .. "local t = lt.cuda.with_stream(c, function() return p:to{'cuda:0', non_blocking = true} "
+      .. "end) here:wait_stream(c) r[i] = m(t) end return r end",
+    -- it waits both ways
+    "function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
+      .. "for i, x in ipairs(b) do local p = x:pin_memory() "
+      .. "local t = lt.cuda.with_stream(c, function() return p:to{'cuda:0', non_blocking = true} "
+      .. "end) here:wait_stream(c) r[i] = m(t) c:wait_stream(here) end return r end",
     -- one copy of all batches
     "function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
       .. "local all = lt.cat(b):pin_memory() local t = lt.cuda.with_stream(c, function() "

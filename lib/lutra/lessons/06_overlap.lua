@@ -35,8 +35,9 @@ the program, wait for what is in copying up to now:
     computing = lt.cuda.current_stream(0)
     computing:wait_event(copying:record_event())
 
-And since the memory of the batch, there, belongs to the stream copying, tell Lutra that the other
-stream reads it too, or it may be used again too early:
+The memory of the batch, there, belongs to the stream copying, which may use it for the next batch
+when this one is gone. Lutra notes by itself that the model reads it in the other stream, and keeps
+it until that is done. PyTorch does not: there, a program has to say so. The same line is good here:
 
     there:record_stream(computing)]],
   start = [[
