@@ -438,6 +438,17 @@ describe("tensors", function()
     fails("is_pinned", x.is_pinned, 3)
   end)
 
+  it("are pinned by what a trace calls an op, with its bytes and line", function()
+    local x = lt.arange(6):reshape(2, 3):t()
+    local trace = lt.placement.trace(function() return x:pin_memory():pin_memory() end)
+    local found = {}
+    for _, e in ipairs(trace.events) do
+      if e.kind == "op" then found[#found + 1] = ("%s %s %d"):format(e.name, e.to, e.bytes) end
+    end
+    assert.same({"pin_memory cpu 48"}, found)
+    assert.is_truthy(trace.events[#trace.events].where:find "accelerator_spec.lua:%d+$")
+  end)
+
   it("without an accelerator cannot be", function()
     local result = devices.script([[local lt = require "lutra"
       print(pcall(function() return lt.zeros(3):pin_memory() end))
