@@ -10,11 +10,22 @@ Finding.__index = Finding
 local Findings = {__name = "findings"}
 Findings.__index = Findings
 
-function Finding:__tostring()
+-- Each line of a text in lines of at most `width` columns; as it is without `width`.
+local function wrapped(text, width, indent)
+  if not width then return text end
+  return (text:gsub("[^\n]+", function(line) return texts.wrap(line, width, indent) end))
+end
+
+--- Two lines, or as many as it takes where `width` is given.
+function Finding:table(width)
   local cost = self.cost > 0
     and (" [%s%s]"):format(plain.seconds(self.cost), self.link and " on " .. self.link or "") or ""
-  return ("%s: %s: %s%s\n    fix: %s"):format(self.where, self.rule, self.message, cost, self.fix)
+  return wrapped(("%s: %s: %s%s"):format(self.where, self.rule, self.message, cost), width, 2)
+    .. "\n    fix: " .. wrapped(self.fix, width, 9)
 end
+
+function Finding:__tostring() return self:table() end
+Finding.__in_columns = Finding.table
 
 -- "train.lua:12" -> "train.lua", 12
 local function place(where)
@@ -45,19 +56,25 @@ function Findings.of(story)
   return self
 end
 
-function Findings:__tostring()
+--- All of them as text, of at most `width` columns where that is given: else each is two lines,
+-- which other programs can read.
+function Findings:table(width)
   local lines = {}
-  for i, finding in ipairs(self) do lines[i] = tostring(finding) end
+  for i, finding in ipairs(self) do lines[i] = finding:table(width) end
   lines[#lines + 1] = #self == 0 and "nothing to mend"
     or texts.plural(#self, "finding")
   if self.dropped then
-    lines[#lines + 1] = ("the run was long: %s were not looked at"):format(
-      texts.plural(self.dropped, "event"))
+    lines[#lines + 1] = wrapped(("the run was long: %s were not looked at"):format(
+      texts.plural(self.dropped, "event")), width, 2)
   end
   if self.error ~= nil then
-    lines[#lines + 1] = "the code failed, so this is up to there: " .. tostring(self.error)
+    lines[#lines + 1] = wrapped("the code failed, so this is up to there: "
+      .. tostring(self.error), width, 2)
   end
   return table.concat(lines, "\n")
 end
+
+function Findings:__tostring() return self:table() end
+Findings.__in_columns = Findings.table
 
 return Findings

@@ -61,7 +61,8 @@ end
 
 --- Calls fn(...) and looks for what the rules T1 to T9 are about. Returns the list of findings
 -- {rule, where, count, cost (seconds), message, fix}, in the order of lines; tostring of it, and of
--- a finding, is text to read. Where fn fails, the list has the field `error`.
+-- a finding, is text to read, and :table(width) the same in lines of so many columns. Where fn
+-- fails, the list has the field `error`.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
   local watch <close> = require("lutra.placement.watch").new(lint_limit)

@@ -139,5 +139,6 @@ function Trace:export(path)
 end
 
 function Trace:__tostring() return self:table() end
+Trace.__in_columns = Trace.table
 
 return Trace

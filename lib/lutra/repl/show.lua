@@ -3,8 +3,9 @@
 -- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
 -- depth, a number of items and the width of the line), everything with a __tostring by that.
 -- Invariant: ends for every value, cyclic tables included, and raises no error but those of Ctrl-C
--- and of a device that a tensor is on. No metamethod is called but __tostring and __pairs (an
--- object with an order of its own is shown in it); where one of them fails, that is what is shown.
+-- and of a device that a tensor is on. No metamethod is called but __tostring, __in_columns (the
+-- library's own: text of at most so many columns) and __pairs (an object with an order of its own
+-- is shown in it); where one of them fails, that is what is shown.
 
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
@@ -124,10 +125,10 @@ local function name_of(value)
   return type(name) == "string" and escape(name) or nil
 end
 
--- As tostring, which may run the user's __tostring.
-local function text_of(value)
-  local ok, text = pcall(tostring, value)
-  if ok then return text end
+-- As tostring, which may run the user's __tostring, or as `fit`, of at most `width` columns.
+local function text_of(value, fit, width)
+  local ok, text = pcall(fit or tostring, value, width)
+  if ok then return tostring(text) end
   -- Ctrl-C is for all of it; and what fails in a tensor's text is its device, not the text.
   if host.interrupts() > 0 or metafield(value, "__name") == "tensor" then error(text, 0) end
   return ("<%s: __tostring failed: %s>"):format(name_of(value) or type(value), reason(text))
@@ -135,8 +136,13 @@ end
 
 local narrowest = 20 -- columns of a tensor's lines
 
--- As text_of; of a tensor in lines that end before the edge of the terminal.
+-- As text_of; of a tensor or a table of the library's in lines that end before the edge of the
+-- terminal.
 local function fitted(value, column)
+  local fit = metafield(value, "__in_columns")
+  if type(fit) == "function" then
+    return text_of(value, fit, math.max(narrowest, style.width() - column - 1))
+  end
   local core = package.loaded["lutra.core"]
   if not core or not core.is_tensor(value) then return text_of(value) end
   local linewidth = core.get_printoptions().linewidth
