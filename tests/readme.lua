@@ -29,7 +29,7 @@ check(#script > 0, "no Lua code found")
 local function names()
   local w = lt.ones(4, 4, {requires_grad = true})
   return setmetatable({
-    lt = lt, w = w, loss = w:sum(), a = lt.ones(2, 2), b = lt.ones(2, 2),
+    lt = lt, m = lt.nn.Linear(4, 4), w = w, loss = w:sum(), a = lt.ones(2, 2), b = lt.ones(2, 2),
     x = lt.arange(16):view(4, 4):float(), y = lt.ones(4, 4), mask = lt.ones(4, 4):gt(0),
   }, {__index = _G})
 end
