@@ -130,9 +130,9 @@ describe("Ctrl-C", function()
     -- No hook runs in a finalizer: nothing can stop it but the end of the program.
     local result = support.terminal({
       "expect [1]> ",
-      [[send do setmetatable({}, {__gc = function() print 'go'; while true do end end}) end\r]],
-      "expect [2]> ",
-      [[send collectgarbage()\r]], [[expect go\r\n]],
+      [[send setmetatable({}, {__gc = function() print 'go'; while true do end end}); ]]
+        .. [[collectgarbage()\r]],
+      [[expect go\r\n]],
       [[send \x03]], "pause 0.1", [[send \x03]], "pause 0.1", [[send \x03]],
       "expect ends the program",
       [[send \x1c]], -- Ctrl-\
