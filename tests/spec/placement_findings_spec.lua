@@ -42,6 +42,14 @@ describe("findings", function()
     assert.truthy(findings:table(40):find("\n    fix: add up on the device and read\n         once:",
       1, true))
     assert.truthy(findings:table(40):find("\nand a note", 1, true))
+    local refusal = {'argument "width" is', "wide", "it wants a number of columns"}
+    devices.fails(refusal, findings.table, findings, "wide")
+    devices.fails(refusal, findings[1].table, findings[1], "wide")
+    local trace = lt.placement.trace(read)
+    devices.fails(refusal, trace.table, trace, "wide")
+    for _, width in ipairs {-3, 0, 1} do -- whatever fits
+      assert.is_string(findings:table(width) .. trace:table(width))
+    end
   end)
 
   it("fit a narrow terminal, and so does a trace", function()

@@ -1,5 +1,6 @@
 --- Findings of the lint: a list, and its text.
 
+local args = require "lutra.args"
 local plain = require "lutra.profiler.plain"
 local rules = require "lutra.placement.rules"
 local texts = require "lutra.plot.texts"
@@ -10,6 +11,11 @@ Finding.__index = Finding
 local Findings = {__name = "findings"}
 Findings.__index = Findings
 
+local function check_width(width)
+  args.check(width == nil or type(width) == "number",
+    'findings:table: argument "width" is %s, it wants a number of columns', args.show(width))
+end
+
 -- Each line of a text in lines of at most `width` columns; as it is without `width`.
 local function wrapped(text, width, indent)
   if not width then return text end
@@ -18,6 +24,7 @@ end
 
 --- Two lines, or as many as it takes where `width` is given.
 function Finding:table(width)
+  check_width(width)
   local cost = self.cost > 0
     and (" [%s%s]"):format(plain.seconds(self.cost), self.link and " on " .. self.link or "") or ""
   return wrapped(("%s: %s: %s%s"):format(self.where, self.rule, self.message, cost), width, 2)
@@ -59,6 +66,7 @@ end
 --- All of them as text, of at most `width` columns where that is given: else each is two lines,
 -- which other programs can read.
 function Findings:table(width)
+  check_width(width)
   local lines = {}
   for i, finding in ipairs(self) do lines[i] = finding:table(width) end
   lines[#lines + 1] = #self == 0 and "nothing to mend"

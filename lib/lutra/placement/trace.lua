@@ -1,5 +1,6 @@
 --- A trace: the copies, waits, ops and allocations of a piece of a program, in their order.
 
+local args = require "lutra.args"
 local plain = require "lutra.profiler.plain"
 local texts = require "lutra.plot.texts"
 
@@ -114,6 +115,8 @@ local columns = {
 --- The copies and waits as text of at most `width` (100) columns, those that are alike at one line
 -- in one row.
 function Trace:table(width)
+  args.check(width == nil or type(width) == "number",
+    'trace:table: argument "width" is %s, it wants a number of columns', args.show(width))
   local rows = rows_of(self)
   if #rows == 0 then
     return plain.wrap("no copies between devices, no waits" .. missing(self), width or 100)
