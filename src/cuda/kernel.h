@@ -38,7 +38,7 @@ void lt_cuda_stop_functions(int index);
 
 /* ---- kernel_headers.c ------------------------------------------------------------------------ */
 
-enum { LT_CUDA_HEADERS = 14 };
+enum { LT_CUDA_HEADERS = 18 };
 extern const char *const lt_cuda_header_names[LT_CUDA_HEADERS];
 extern const char *const lt_cuda_header_texts[LT_CUDA_HEADERS];
 

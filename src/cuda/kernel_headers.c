@@ -16,7 +16,8 @@
   X(intptr_t, long long)                                                                           \
   X(uintptr_t, unsigned long long)
 #define DEFINE(name, type) "typedef " #type " " #name ";\n"
-#define IN_STD(name, type) "using ::" #name ";\n"
+#define USING(name)        "using ::" #name ";\n"
+#define IN_STD(name, type) USING(name)
 
 #define ONCE "#pragma once\n"
 static const char integers[] = ONCE INTEGERS(DEFINE);
@@ -34,10 +35,48 @@ static const char floats[] = ONCE "#define FLT_MAX 3.402823466e+38f\n"
                                   "#define DBL_MAX 1.7976931348623157e+308\n"
                                   "#define DBL_MIN 2.2250738585072014e-308\n"
                                   "#define DBL_EPSILON 2.2204460492503131e-16\n";
+#define MATHS(X)                                                                                   \
+  X(abs)                                                                                           \
+  X(acos)                                                                                          \
+  X(asin)                                                                                          \
+  X(atan)                                                                                          \
+  X(atan2)                                                                                         \
+  X(cbrt)                                                                                          \
+  X(ceil)                                                                                          \
+  X(cos)                                                                                           \
+  X(cosh)                                                                                          \
+  X(erf)                                                                                           \
+  X(exp)                                                                                           \
+  X(exp2)                                                                                          \
+  X(expm1)                                                                                         \
+  X(fabs)                                                                                          \
+  X(floor)                                                                                         \
+  X(fma)                                                                                           \
+  X(fmax)                                                                                          \
+  X(fmin)                                                                                          \
+  X(fmod)                                                                                          \
+  X(hypot)                                                                                         \
+  X(isfinite)                                                                                      \
+  X(isinf)                                                                                         \
+  X(isnan)                                                                                         \
+  X(log)                                                                                           \
+  X(log10)                                                                                         \
+  X(log1p)                                                                                         \
+  X(log2)                                                                                          \
+  X(pow)                                                                                           \
+  X(rint)                                                                                          \
+  X(round)                                                                                         \
+  X(sin)                                                                                           \
+  X(sinh)                                                                                          \
+  X(sqrt)                                                                                          \
+  X(tan)                                                                                           \
+  X(tanh)                                                                                          \
+  X(trunc)
 static const char maths[] = ONCE "#define INFINITY __int_as_float(0x7f800000)\n"
                                  "#define NAN __int_as_float(0x7fffffff)\n"
                                  "#define M_PI 3.14159265358979323846\n"
                                  "#define M_E 2.71828182845904523536\n";
+static const char maths_in_std[] = ONCE "#include <math.h>\nnamespace std {\n" MATHS(USING) "}\n";
 
 #define HEADERS(X)                                                                                 \
   X("stdint.h", integers)                                                                          \
@@ -47,11 +86,15 @@ static const char maths[] = ONCE "#define INFINITY __int_as_float(0x7f800000)\n"
   X("float.h", floats)                                                                             \
   X("cfloat", floats)                                                                              \
   X("math.h", maths)                                                                               \
-  X("cmath", maths)                                                                                \
+  X("cmath", maths_in_std)                                                                         \
   X("stddef.h", ONCE)                                                                              \
   X("cstddef", ONCE)                                                                               \
   X("stdio.h", ONCE)                                                                               \
   X("cstdio", ONCE)                                                                                \
+  X("stdlib.h", ONCE)                                                                              \
+  X("cstdlib", ONCE)                                                                               \
+  X("string.h", ONCE)                                                                              \
+  X("cstring", ONCE)                                                                               \
   X("assert.h", ONCE)                                                                              \
   X("cassert", ONCE)
 #define ONE(name, text) +1

@@ -153,14 +153,16 @@ static bool choose_arch(int index, char *option, size_t size) {
   return exact;
 }
 
-/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself. */
-static const char *include_option(char *option, size_t size) {
+/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself; those of C++ for
+ * devices are in a folder of their own since CUDA 13. */
+static const char *include_option(const char *folder, char *option, size_t size) {
 #ifdef LT_CUDA_EMULATED
+  (void)folder;
   snprintf(option, size, "--std=c++17");
 #else
   const char *root = getenv("CUDA_HOME");
   if (!root) root = getenv("CUDA_PATH");
-  snprintf(option, size, "--include-path=%s/include", root ? root : "/usr/local/cuda");
+  snprintf(option, size, "--include-path=%s/include%s", root ? root : "/usr/local/cuda", folder);
 #endif
   return option;
 }
@@ -188,16 +190,17 @@ static bool read_code(void *program, bool exact, const char *expression, lt_Cuda
 }
 
 bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out, char **log) {
-  char arch[64], include[1024], file[128];
+  char arch[64], include[1024], own_include[1024], file[128];
   bool exact = choose_arch(index, arch, sizeof arch);
-  enum { OWN = 3 };
+  enum { OWN = 4 };
   int count = source->option_count + OWN;
   const char **options = malloc((size_t)count * sizeof *options);
   void *program = NULL;
   if (!options) return lt_error_set("out of memory");
   options[0] = arch;
-  options[1] = include_option(include, sizeof include);
-  options[2] = "--device-as-default-execution-space"; /* of functions without __device__ */
+  options[1] = include_option("", include, sizeof include);
+  options[2] = include_option("/cccl", own_include, sizeof own_include);
+  options[3] = "--device-as-default-execution-space"; /* of functions without __device__ */
   for (int i = OWN; i < count; i++) options[i] = source->options[i - OWN];
   snprintf(file, sizeof file, "%.100s.cu", source->name);
   int status = f.nvrtcCreateProgram(&program, source->text, file, LT_CUDA_HEADERS,

@@ -13,7 +13,7 @@
 
 #define KERNEL "lutra.kernel"
 
-typedef enum Element { /* what a parameter is, or points to: see element_names */
+typedef enum Element { /* what a parameter is, or points to: see element_dtype */
                        E_DTYPE,
                        E_UINT16,
                        E_UINT32,
@@ -161,10 +161,12 @@ static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
                read_it ? ": x:item()" : "");
 }
 
-static const char *element_name(const Param *p) {
-  static const char *const names[] = {
-      [E_UINT16] = "uint16", [E_UINT32] = "uint32", [E_UINT64] = "uint64", [E_ANY] = "any"};
-  return p->element == E_DTYPE ? lt_dtype_name(p->dtype) : names[p->element];
+/* Of tensors for it. Of the wide unsigned types there is none: those of the signed ones lie the same
+ * way, bit for bit. */
+static lt_Dtype element_dtype(const Param *p) {
+  static const lt_Dtype same_bits[] = {
+      [E_UINT16] = LT_int16, [E_UINT32] = LT_int32, [E_UINT64] = LT_int64, [E_ANY] = LT_DTYPE_NONE};
+  return p->element == E_DTYPE ? p->dtype : same_bits[p->element];
 }
 
 static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
@@ -207,7 +209,7 @@ static void check_vectors(lua_State *L, const Kernel *k, int i, const lt_Tensor 
   const Param *p = &k->param[i];
   const char *name = k->source.name;
   enum { WIDEST = 16 };
-  int64_t n = t->numel, size = (int64_t)lt_dtype_size(p->dtype);
+  int64_t n = t->numel, size = (int64_t)lt_dtype_size(element_dtype(p));
   int64_t align = p->lanes == 3 ? size : p->lanes * size < WIDEST ? p->lanes * size : WIDEST;
   int64_t off = (int64_t)((uintptr_t)lt_tensor_place(t) % (uintptr_t)align);
   if (n % p->lanes)
@@ -226,18 +228,16 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
   const Param *p = &k->param[i];
   lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
   const char *name = k->source.name;
-  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", element_name(p)));
-  bool fits = p->element == E_ANY || (p->element == E_DTYPE && t->dtype == p->dtype) ||
-              (p->element == E_DTYPE && p->dtype == LT_uint8 && t->dtype == LT_bool);
-  if (!fits && p->element != E_DTYPE)
-    lt_lua_error(L,
-                 "%s: argument %d \"%s\": no tensor has the element type of %s. Use a signed one",
-                 name, i + 1, p->name, p->type);
+  lt_Dtype wanted = element_dtype(p);
+  if (!t && p->element == E_ANY) refuse(L, k, i, "a tensor");
+  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", lt_dtype_name(wanted)));
+  bool fits =
+      p->element == E_ANY || t->dtype == wanted || (wanted == LT_uint8 && t->dtype == LT_bool);
   if (!fits)
     lt_lua_error(L,
                  "%s: argument %d \"%s\" is %s, the kernel's parameter is %s. Convert it: "
                  "x:to \"%s\"",
-                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, element_name(p));
+                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, lt_dtype_name(wanted));
   if (!lt_device_equal(lt_tensor_device(t), device))
     lt_lua_error(L, "%s: argument %d \"%s\" is on %s, the kernel runs on %s. Move it: x:to \"%s\"",
                  name, i + 1, p->name, lt_device_name(lt_tensor_device(t)), lt_device_name(device),

@@ -72,8 +72,9 @@ describe("what a compiler says is explained", function()
     assert.equal('  line 2: identifier "c" is undefined\n    b = c;\n        ^', said(
       'k.cu(2): error: identifier "c" is undefined\n    b = c;\n        ^\n\n'
       .. '1 error detected in the compilation of "k.cu".\n'))
-    assert.equal('  line 1: cannot open source file "x.h"\n    a', said(
-      'k.cu(1): catastrophic error: cannot open source file "x.h"\n  #include <x.h>\n'))
+    program.has(said(
+      'k.cu(1): catastrophic error: cannot open source file "x.h"\n  #include <x.h>\n'),
+      '  line 1: cannot open source file "x.h"\n    a\n')
     assert.equal('  at the end: expected a "}"\n  line 1: to match this "{"\n    a\n    ^', said(
       'At end of source: error: expected a "}"\nk.cu(1): note #3196-D: to match this "{"\n'
       .. "  a\n  ^\n\n"))
@@ -84,8 +85,8 @@ describe("what a compiler says is explained", function()
   it("by g++ and clang++", function()
     assert.equal("  line 2: 'c' was not declared in this scope\n    b = c;\n        ^", said(
       "k.cu: In function 'void f()':\nk.cu:2:7: error: 'c' was not declared in this scope\n"))
-    assert.equal("  line 1: 'x.h' file not found\n    a\n     ^", said(
-      "k.cu:1:10: fatal error: 'x.h' file not found\n1 error generated.\n"))
+    program.has(said "k.cu:1:10: fatal error: 'x.h' file not found\n1 error generated.\n",
+      "  line 1: 'x.h' file not found\n    a\n     ^\n")
     assert.equal("  line 3: 'e' was not declared in this scope\n    d", said(
       "k.cu:3: error: 'e' was not declared in this scope\n"))
   end)
@@ -94,6 +95,17 @@ describe("what a compiler says is explained", function()
     local log = ("k.cu:3:1: error: no\n"):rep(5)
     assert.equal(("  line 3: no\n    d\n    ^\n"):rep(3) .. "  and 2 more", said(log))
     assert.equal("  ld: no space left", said "ld: no space left\n")
+  end)
+
+  it("with advice on what is of other places than a kernel", function()
+    local function advice(words, text, log)
+      program.has(explain(log, {source = text, name = "k", parameters = {}}), words)
+    end
+    advice("nothing of C++'s library", "a", "k.cu:1:10: fatal error: iostream: No such file\n")
+    advice("CUDA_HOME", "a", 'k.cu(1): catastrophic error: cannot open source file "vector"\n')
+    advice("__syncthreads() does", "a", "k.cu:1:10: error: cooperative_groups.h: No such file\n")
+    advice("a GPU's instructions", "a", "k.cu: Assembler messages:\nk.cu:1: Error: no such\n")
+    advice("k({grid, block}, arguments...)", "f<<<1, 2>>>(x);", "k.cu:1:5: error: expected\n")
   end)
 
   it("with a part of a line that is long", function()
@@ -134,7 +146,21 @@ describe("a source", function()
       #include <cassert>
       static int64_t two(std::int64_t x) { return x + (FLT_MAX < INFINITY) + (INT_MAX > 0); }
       __global__ void f(int32_t *x, uint8_t y = 3) { x[0] = two(y) + (NAN != NAN); }]], 3))
-    fails({"line 1", "iostream"}, lt.cuda.kernel, "#include <iostream>\n__global__ void f() {}")
+    assert.equal(7, value(lt.cuda.kernel [[
+      #include <cuda.h>
+      #include <cuda_runtime_api.h>
+      #include <device_launch_parameters.h>
+      #include <math_constants.h>
+      #include <cstdlib>
+      #include <cmath>
+      #include <string.h>
+      __global__ void g(int *x) {
+        float list[2] = {CUDART_PI_F, 4};
+        memcpy(&list[0], &list[1], sizeof(float));
+        x[0] = std::sqrt(list[0]) + std::pow(std::abs(-5.0), 1) * (list[1] < CUDART_INF_F);
+      }]]))
+    fails({"line 1", "iostream", "C++'s library"}, lt.cuda.kernel,
+      "#include <iostream>\n__global__ void f() {}")
     fails({"line 1", "__half"}, lt.cuda.kernel, "__global__ void f(__half *x) {}")
   end)
 
@@ -181,10 +207,11 @@ describe("a source", function()
 
   it("is refused where the parameters cannot be checked", function()
     local template = "template <class T>\n__global__ void f(T *x) {}"
-    fails({"cuda.kernel", "f is a template", "float in place"}, lt.cuda.kernel, template)
+    fails({"cuda.kernel", "f is a template", "float in place", 'extern "C" __global__'},
+      lt.cuda.kernel, template)
     fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel, template, "f<float>")
     for _, list in ipairs {"float2 x", "float **x", "const float &x", "S s", "void x", "T *x"} do
-      fails({"cuda.kernel", list, "cannot be checked"}, lt.cuda.kernel,
+      fails({"cuda.kernel", list, "cannot be checked", "fields one by one"}, lt.cuda.kernel,
         ("__global__ void f(%s) {}"):format(list))
     end
   end)

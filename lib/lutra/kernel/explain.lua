@@ -108,8 +108,30 @@ local function explain_type(errors, self)
   }
 end
 
+-- What a source that was copied may have, and a kernel has not: a pattern of what the compiler
+-- says, a part of the source ("" is in each), and advice.
+local NO_LIBRARY = "A kernel finds C's headers (math.h, stdint.h, stdio.h ...), cuda_fp16.h and "
+  .. "cuda_bf16.h; nothing of C++'s library, nor of programs of the host"
+local ADVICE = {
+  {"cooperative_groups%.h", "", "Emulated devices have no cooperative groups. __syncthreads() does "
+    .. "what sync() of a block does, __shfl_down_sync(0xffffffff, v, n) what a tile's shfl_down"},
+  {"No such file", "", NO_LIBRARY},
+  {"file not found", "", NO_LIBRARY},
+  {"cannot open source file", "", NO_LIBRARY .. ". The CUDA toolkit's headers are looked for in "
+    .. "the folder CUDA_HOME"},
+  {"Assembler messages", "", "asm has a GPU's instructions, which an emulated device has not"},
+  {"", "<<<", "<<< >>> launches a kernel from a program of the host. Leave out that function: "
+    .. "k({grid, block}, arguments...) launches here"},
+}
+
+local function advise(log, source)
+  for _, row in ipairs(ADVICE) do
+    if log:find(row[1]) and source:find(row[2], 1, true) then return "  " .. row[3] end
+  end
+end
+
 --- What a compiler said of a kernel {source, name, parameters}: each error with its line of the
--- source, or all as it came.
+-- source, or all as it came; and advice where there is some.
 return function(log, self)
   local errors = errors_in(log)
   local lines = explain_errors(errors, self.source, self.name)
@@ -119,5 +141,6 @@ return function(log, self)
       if #lines < 10 then lines[#lines + 1] = "  " .. text end
     end
   end
+  lines[#lines + 1] = advise(log, self.source)
   return table.concat(lines, "\n")
 end

@@ -147,8 +147,8 @@ function parameters.kernels(source)
 end
 
 --- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element, lanes,
--- pointer, written}, where lanes is the 4 of "float4 *", else 1; or nil and the text of the one that
--- cannot be read.
+-- pointer, written}, where lanes is the 4 of "float4 *", else 1; or nil and the text of one that is
+-- of another kind.
 function parameters.read(kernel)
   local list = {}
   for i, text in ipairs(split(kernel.list)) do

@@ -10,8 +10,11 @@
 
 #include "emulated/nvrtc.h"
 
-/* Of the headers that are texts below; this file is made again when one of them has changed. */
-#define LT_EMULATED_SOURCE_H /* for kernels: here it is empty */
+/* Of the headers that are texts below; this file is made again when one of them has changed. Those
+ * for kernels alone are empty here. */
+#define LT_EMULATED_SOURCE_H
+#define LT_EMULATED_KERNEL_FUNCTIONS_H
+#include "emulated/kernel_functions.h"
 #include "emulated/source.h"
 
 #include "cuda_bf16.h"
@@ -58,6 +61,7 @@ enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION = 6, NO_N
   X(arithmetic, "emulated/arithmetic.h")                                                           \
   X(atomics, "emulated/atomics.h")                                                                 \
   X(half, "emulated/half.h")                                                                       \
+  X(functions, "emulated/kernel_functions.h")                                                      \
   X(launch, "emulated/launch.h")                                                                   \
   X(source, "emulated/source.h")                                                                   \
   X(fp16, "cuda_fp16.h")                                                                           \
@@ -70,7 +74,19 @@ const struct {
 #define X(name, path) {path, lt_text_##name},
     HEADERS(X)
 #undef X
-        {"cuda_runtime.h", ""}, /* NVRTC, too, knows all of it without being told */
+    /* NVRTC, too, knows all of these without being told. */
+    {"cuda.h", ""},
+    {"cuda_runtime.h", ""},
+    {"cuda_runtime_api.h", ""},
+    {"device_launch_parameters.h", ""},
+    {"vector_functions.h", ""},
+    {"vector_types.h", ""},
+    {"math_constants.h", "#define CUDART_INF_F __int_as_float(0x7f800000)\n"
+                         "#define CUDART_NAN_F __int_as_float(0x7fffffff)\n"
+                         "#define CUDART_PI_F 3.141592654f\n"
+                         "#define CUDART_INF __longlong_as_double(0x7ff0000000000000ll)\n"
+                         "#define CUDART_NAN __longlong_as_double(0xfff8000000000000ull)\n"
+                         "#define CUDART_PI 3.1415926535897931e+0\n"},
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -24,6 +24,13 @@ const char for_gpus[] =
     " -restrict --device-as-default-execution-space -default-device --device-int128 -device-int128"
     " --relocatable-device-code -rdc --diag-suppress -diag-suppress --split-compile --minimal ";
 
+/* The macros that tell a source who compiles it: "sm_80" is 800. */
+void add_compiler(const char *arch, Meaning *meaning) {
+  size_t digits = strcspn(arch, "0123456789");
+  meaning->macros += define("__CUDACC__") + define("__CUDACC_RTC__") +
+                     define("__CUDA_ARCH__=" + std::string(arch + digits) + "0");
+}
+
 } // namespace
 
 bool translate(const char *option, Meaning *meaning) {
@@ -48,6 +55,7 @@ bool translate(const char *option, Meaning *meaning) {
     return true;
   }
   std::string name(option, strcspn(option, "="));
+  if (name == "--gpu-architecture") add_compiler(option, meaning);
   bool word = name.find(' ') == std::string::npos;
   return word && strstr(for_gpus, (" " + name + " ").c_str());
 }

@@ -20,5 +20,16 @@ LT_EMULATED __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
   return {__nv_bfloat16(a), __nv_bfloat16(b)};
 }
 LT_EMULATED float2 __bfloat1622float2(__nv_bfloat162 v) { return {(float)v.x, (float)v.y}; }
+LT_EMULATED __nv_bfloat16 __int2bfloat16_rn(int i) { return __nv_bfloat16(i); }
+LT_EMULATED int __bfloat162int_rn(__nv_bfloat16 b) { return (int)__builtin_rintf(b); }
+LT_EMULATED int __bfloat162int_rz(__nv_bfloat16 b) { return (int)(float)b; }
+LT_EMULATED __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 b) { return {b, b}; }
+LT_EMULATED __nv_bfloat162 __float2bfloat162_rn(float f) {
+  return {__nv_bfloat16(f), __nv_bfloat16(f)};
+}
+LT_EMULATED __nv_bfloat16 __low2bfloat16(__nv_bfloat162 v) { return v.x; }
+LT_EMULATED __nv_bfloat16 __high2bfloat16(__nv_bfloat162 v) { return v.y; }
+LT_EMULATED float __low2float(__nv_bfloat162 v) { return v.x; }
+LT_EMULATED float __high2float(__nv_bfloat162 v) { return v.y; }
 
 #endif

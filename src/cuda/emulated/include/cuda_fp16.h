@@ -23,5 +23,11 @@ LT_EMULATED __half __low2half(__half2 v) { return v.x; }
 LT_EMULATED __half __high2half(__half2 v) { return v.y; }
 LT_EMULATED float __low2float(__half2 v) { return v.x; }
 LT_EMULATED float __high2float(__half2 v) { return v.y; }
+LT_EMULATED __half __int2half_rn(int i) { return __half(i); }
+LT_EMULATED __half __uint2half_rn(unsigned i) { return __half(i); }
+LT_EMULATED int __half2int_rn(__half h) { return (int)__builtin_rintf(h); }
+LT_EMULATED int __half2int_rz(__half h) { return (int)(float)h; }
+LT_EMULATED __half2 __half2half2(__half h) { return {h, h}; }
+LT_EMULATED __half2 make_half2(__half a, __half b) { return {a, b}; }
 
 #endif

@@ -96,6 +96,7 @@ LT_EMULATED bool isfinite(double x) { return __builtin_isfinite(x); }
 
 #include "arithmetic.h"
 #include "atomics.h"
+#include "kernel_functions.h"
 #include "launch.h"
 
 /* NVRTC knows it without a header, too. */
@@ -111,7 +112,17 @@ LT_EMULATED void lt_emulated_assert(const char *what, const char *file, int line
 /* Dynamic shared memory that is declared outside of functions: extern __shared__ T name[]. */
 template <class T> struct lt_EmulatedShared {
   LT_EMULATED operator T *() const { return (T *)lt_emulated_here()->shared; }
+  template <class U> LT_EMULATED explicit operator U *() const {
+    return (U *)lt_emulated_here()->shared;
+  }
 };
+template <class To, class From> LT_EMULATED To lt_emulated_cast(From &&from) {
+  return reinterpret_cast<To>(static_cast<From &&>(from));
+}
+template <class To, class T> LT_EMULATED To lt_emulated_cast(const lt_EmulatedShared<T> &from) {
+  return (To)from;
+}
+#define reinterpret_cast lt_emulated_cast
 
 /* ---- what the text's own library shows ------------------------------------------------------- */
 
