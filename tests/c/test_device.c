@@ -121,7 +121,7 @@ static void mixed_devices_are_refused(void) {
   lt_Tensor *x = floats(2, two), *y = onto(x, toy(1));
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(y), A(x)}, 2));
   CHECK_STR(lt_error(), "add: tensors are on different devices: self is on toy:1, other is on cpu. "
-                        "Write other:to(\"toy:1\")\n"
+                        "Move one: other:to(\"toy:1\")\n"
                         "  self has the shape {2}, other {2}");
   const lt_Tensor *pair[2];
   const lt_Storage *memory[2];
@@ -137,7 +137,7 @@ static void mixed_devices_are_refused(void) {
   lt_Tensor *list[] = {x, y};
   CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), A(0)}, 2));
   CHECK(strstr(lt_error(),
-               "tensors[1] is on cpu, tensors[2] is on toy:1. Write tensors[1]:to(\"toy"));
+               "tensors[1] is on cpu, tensors[2] is on toy:1. Move one: tensors[1]:to(\"toy"));
   lt_error_set("another error");
   CHECK(!lt_error_tensors(pair, memory));
   lt_release(x);

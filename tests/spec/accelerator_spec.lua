@@ -628,7 +628,9 @@ describe("modules", function()
     local message = fails("add: tensors are on different devices: self is on cuda:0, x is "
       .. 'on cpu. Write x:to("cuda:0")', function() return x:cuda() + x end)
     fails('Write x:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
-    fails('Write self:to("meta")', function() return x:cuda() + x:to "meta" end)
+    fails('Move one: self:to("meta")', function() return x:cuda() + x:to "meta" end)
+    fails('add: tensors are on different devices: self is on cuda:0, other is on cpu. Move one: '
+      .. 'other:to("cuda:0")', function() return x:cuda() + lt.ones(3) end)
     assert.is_truthy(message:find("{2, 3}", 1, true))
   end)
 
