@@ -39,8 +39,8 @@ describe("findings", function()
       fits(findings[1]:table(width), width)
       assert.equal(words, (findings:table(width):gsub("%s+", " ")))
     end
-    assert.truthy(findings:table(40):find("\n    fix: add up on the device and read\n         once:",
-      1, true))
+    local start = "\n    fix: add up on the device and read\n         once:"
+    assert.truthy(findings:table(40):find(start, 1, true))
     assert.truthy(findings:table(40):find("\nand a note", 1, true))
     local refusal = {'argument "width" is', "wide", "it wants a number of columns"}
     devices.fails(refusal, findings.table, findings, "wide")
@@ -60,5 +60,32 @@ describe("findings", function()
     assert.equal(2, select(2, seen:gsub("\n    fix: ", "")), out)
     assert.truthy(seen:find "12 copies, 48 B, 12 waited for; 0", seen)
     fits(seen, 39)
+  end)
+end)
+
+describe("the table of a trace", function()
+  -- A trace of copies of 12 KiB, 5 ms each, over these ways.
+  local function trace_of(...)
+    local list = {...}
+    for i, way in ipairs(list) do
+      list[i] = {kind = "copy", from = way[1], to = way[2], bytes = 12288, begin = 0, finish = 5000,
+        op = "to", where = "some/folder/train.lua:12", explicit = true}
+    end
+    return require("lutra.placement.trace").new{dropped = function() return 0 end,
+      events = function() return function() return table.remove(list, 1) end end}
+  end
+
+  it("keeps lines, ways, counts and times in 40 columns, and cuts no number", function()
+    local trace = trace_of({"cpu", "cuda:0"}, {"cuda:0", "cpu"}, {"cuda:1", "cuda:0"})
+    assert.equal("line          way          count  time\n"
+      .. "train.lua:12  cpu->cuda:0      1  5 ms\n"
+      .. "train.lua:12  cuda:0->cpu      1  5 ms\n"
+      .. "train.lua:12  cuda:1->0        1  5 ms\n", trace:table(39):match "^.-\n.-\n.-\n.-\n")
+    for width = 20, 100 do
+      fits(trace:table(width), width)
+      assert.is_nil(trace:table(width):find "12[%.%dKi ]*%.%. ", width)
+    end
+    assert.truthy(trace:table(100):find("cuda:1 -> cuda:0 ", 1, true))
+    assert.truthy(trace:table(100):find("12.0 KiB", 1, true))
   end)
 end)

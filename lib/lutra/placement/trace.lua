@@ -99,15 +99,18 @@ end
 -- "dir/train.lua:12" -> "train.lua:12"
 local function no_folder(where) return where:match "[^/]*$" end
 
--- "cpu -> cuda:0" -> "cpu->cuda:0"
-local function closer(text) return (text:gsub(" %-> ", "->")) end
+-- "cpu -> cuda:0" -> "cpu->cuda:0", "cuda:0 -> cuda:1" -> "cuda:0->1", "wait for mps" -> "wait mps"
+local function closer(text)
+  text = text:gsub("^(%a+)(:%d+) %-> %1:(%d+)$", "%1%2->%3"):gsub(" %-> ", "->")
+  return (text:gsub("^wait for ", "wait "))
+end
 
 local columns = {
-  {key = "where", title = "line", rank = 1, least = 8, short = no_folder},
+  {key = "where", title = "line", rank = 1, least = 9, short = no_folder},
   {key = "op", title = "call", rank = 3, least = 4},
-  {key = "way", title = "way", rank = 1, least = 8, short = closer},
+  {key = "way", title = "way", rank = 1, least = 11, short = closer},
   {key = "count", title = "count", rank = 1, least = 5, right = true},
-  {key = "bytes", title = "bytes", rank = 2, least = 7, right = true},
+  {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
   {key = "time", title = "time", rank = 1, least = 7, right = true},
   {key = "remarks", title = "", rank = 4, least = 8},
 }
