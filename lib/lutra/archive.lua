@@ -1,4 +1,4 @@
---- Saving and loading named tensors (safetensors files).
+--- Saving and loading named tensors (safetensors files); tensors loaded to a device.
 
 local core = require "lutra.core"
 local ordered = require "lutra.ordered"
@@ -32,11 +32,29 @@ function archive.save_safetensors(path, tensors, metadata)
   core._save_safetensors(path, names, values, keys, notes)
 end
 
---- Reads a safetensors file: a table of tensors that iterates in the file's order,
--- and its metadata.
-function archive.load_safetensors(path)
+-- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
+local function parse_load(title, ...)
+  local args = require "lutra.args"
+  local path, device = args.signature(title, "path:string, device:device?")(...)
+  if device == nil then return path, function(x) return x end end
+  device = args.device(title, device)
+  return path, function(x) return x:to(device) end
+end
+
+--- Reads a safetensors file: a table of tensors that iterates in the file's order, and its
+-- metadata. The tensors are on the CPU, or on the `device` that is named.
+function archive.load_safetensors(...)
+  local path, put = parse_load("load_safetensors", ...)
   local tensors, notes = core._load_safetensors(path)
+  for _, entry in ipairs(tensors) do entry[2] = put(entry[2]) end
   return ordered.new(tensors), ordered.new(notes)
+end
+
+--- Reads the tensor of a NumPy file (.npy): lt.load_npy(path, {device = }), on the CPU when no
+-- device is named.
+function archive.load_npy(...)
+  local path, put = parse_load("load_npy", ...)
+  return put(core.load_npy(path))
 end
 
 return archive

@@ -1,14 +1,14 @@
 --- lt.device: the full name of a device.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
 
-local parse = args.signature("device", "type:device, index:size?")
+local type_of = type
 
 local function numbered(...)
-  local kind, index = parse(...)
+  local args = require "lutra.args"
+  local kind, index = args.signature("device", "type:device, index:size?")(...)
   if not index then return core.device(kind) end
-  args.check(type(kind) == "string" and not kind:find(":", 1, true),
+  args.check(type_of(kind) == "string" and not kind:find(":", 1, true),
     'device: argument "index" is %d, but "type" is %s: it wants a type alone, as "cuda"', index,
     args.show(kind))
   return core.device(kind .. ":" .. index)
@@ -18,6 +18,6 @@ end
 -- error names the devices here when there is none of that name.
 return function(type, index, ...)
   if index ~= nil or select("#", ...) > 0 then return numbered(type, index, ...) end
-  if args.is_plain(type) then return numbered(type) end
+  if type_of(type) == "table" then return numbered(type) end
   return core.device(type)
 end

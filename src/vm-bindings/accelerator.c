@@ -629,6 +629,9 @@ static int method_pin_memory(lua_State *L) {
                             &d)
           : lt_lua_device(L, 2, -1, &d);
   if (!ok) lt_lua_error(L, "pin_memory: %s", lt_error());
+  if (!lt_lua_is_accelerator(d.type))
+    lt_lua_error(L, "pin_memory: argument \"device\" is %s, it wants an accelerator",
+                 lt_device_name(d));
   if (t->storage->pinned) {
     lua_settop(L, 1);
     return 1;

@@ -435,6 +435,7 @@ describe("tensors", function()
     assert.is_true(lt.equal(x, back))
     fails("self is on cuda:0", there.pin_memory, there)
     fails("pin_memory", x.pin_memory, 3)
+    fails('pin_memory: argument "device" is cpu, it wants an accelerator', x.pin_memory, x, "cpu")
     fails("is_pinned", x.is_pinned, 3)
   end)
 

@@ -65,8 +65,25 @@ describe("npy", function()
     end
   end)
 
+  it("goes to the device that is named", function()
+    local shape = lt.ones(2)
+    lt.save_npy(path, shape)
+    for _, x in ipairs {lt.load_npy(path, {device = "meta"}), lt.load_npy{path, device = "meta"},
+      lt.load_npy(path, "meta")} do
+      assert.equal("meta", x.device)
+    end
+    lt.save_safetensors(path, {a = shape})
+    assert.equal("meta", lt.load_safetensors(path, {device = "meta"}).a.device)
+    assert.equal("cpu", lt.load_safetensors(path).a.device)
+    assert.matches('load_npy: no argument is called "devise"', fails(lt.load_npy, path,
+      {devise = "meta"}), 1, true)
+    assert.matches('load_safetensors: no device "gpu"', fails(lt.load_safetensors, path,
+      {device = "gpu"}), 1, true)
+  end)
+
   it("says what is wrong", function()
     assert.matches("/nowhere/x", fails(lt.load_npy, "/nowhere/x"), 1, true)
+    assert.matches('load_npy: argument "path" is missing', fails(lt.load_npy), 1, true)
     assert.matches('save_npy: argument "tensor" is 3', fails(lt.save_npy, path, 3), 1, true)
   end)
 end)
