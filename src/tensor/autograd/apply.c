@@ -113,16 +113,17 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
 static bool run_row(lt_Grad *g) {
   const lt_GradientRow *row = &lt_gradients[g->node->op];
   lt_Node *n = g->node;
+  lt_Thread *th = lt_thread();
   if (!row->function) return true; /* zero */
   row->function(g);
   bool ok = !g->failed;
-  lt_thread()->way_back = n->op == LT_OP__to_copy || n->op == LT_OP__copy;
+  th->way_back = n->op == LT_OP__to_copy || n->op == LT_OP__copy;
   for (int i = 0; ok && i < n->ninputs; i++) {
     if (!g->in[i]) continue;
     g->in[i] = lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n));
     ok = g->in[i] != NULL;
   }
-  lt_thread()->way_back = false;
+  th->way_back = false;
   return ok;
 }
 
