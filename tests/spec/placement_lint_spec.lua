@@ -354,6 +354,15 @@ describe("placement.lint", function()
     assert.is_truthy(tostring(findings):find "2 findings$")
   end)
 
+  it("knows another fix for elements that are numbers of the host's", function()
+    local z = lt.zeros({12}, {device = "cuda"})
+    local function fix(set)
+      return placement.lint(function() for i = 1, 12 do set(i) end end)[1].fix
+    end
+    assert.is_truthy(fix(function(i) z[i] = i end):find("lt.tensor(t, {device", 1, true))
+    assert.is_truthy(fix(function(i) z[i] = z[i] / 2 end):find("on the whole tensor", 1, true))
+  end)
+
   it("tells sums that are read beside elements", function()
     local findings = placement.lint(function()
       for i = 1, 16 do assert.is_number(x[{i, 1}]:item() + sum():item()) end

@@ -11,7 +11,7 @@ Elements.__index = Elements
 
 --- Hears events with :view, :kernel and :copy. Its list part is the elements: {where, memory,
 -- offset, part (a number), written (or read), number (what is written is a number of the host's),
--- kernel (the event that used it)}.
+-- kernel (what used it: {to, begin, finish}; an event has more, and there may be many)}.
 function Elements.new() return setmetatable({part = 1, views = {}}, Elements) end
 
 local function is_element(e) return e.shape == "{}" and e.target end
@@ -39,10 +39,11 @@ end
 --- A kernel ran on a device.
 function Elements:kernel(e)
   if not (e.shape and e.shape:find "^{[1, ]*}$") then return cut(self) end
-  if e.in_place and is_element(e) then add(self, e, e, true) end
+  local kernel = {to = e.to, begin = e.begin, finish = e.finish}
+  if e.in_place and is_element(e) then add(self, e, kernel, true) end
   for _, view in ipairs(self.views) do
     local is_written = e.in_place and view.target == e.target and view.offset == e.offset
-    if not is_written then add(self, view, e, false) end
+    if not is_written then add(self, view, kernel, false) end
   end
   self.views = {}
 end
