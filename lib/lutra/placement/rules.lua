@@ -362,7 +362,7 @@ rule("T9", "a loop over the elements of a device's tensor",
     for _, line in ipairs(element_lines(story)) do
       report(line.where, line.count, time_of(line.events), ("%d elements of one tensor are %s %s, "
         .. "one at a time"):format(line.count, line.done, line.device), line.numbers
-        and "write them at once: x[{{1, n}}] = 0, or a table of Lua: lt.tensor(t, {device = device})")
+        and "write all at once: x[{{1, n}}] = 0, or from a table: lt.tensor(t, {device = device})")
     end
   end)
 
