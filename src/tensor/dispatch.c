@@ -649,7 +649,7 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
 /* The memory that an op reads: of its first tensor, in place of the first beside itself. */
 static const lt_Storage *read_by(const lt_Arg *args, int nargs, bool in_place) {
   for (int i = in_place; i < nargs; i++)
-    if (args[i].kind == LT_ARG_TENSOR) return args[i].tensor->storage;
+    if (args[i].kind == LT_ARG_TENSOR && args[i].tensor) return args[i].tensor->storage;
   return NULL;
 }
 
