@@ -155,6 +155,9 @@ habits.messages = {
     .. "nn.DataParallel(model)"},
   {'nn has no field "DistributedDataParallel"', "nn.DataParallel(model), or under this name "
     .. "nn.parallel.DistributedDataParallel: one process drives all devices"},
+  {"number expected, got tensor", "x:item() is the number of a tensor of one element"},
+  {"attempt to concatenate a tensor value", "x:item() is the number of a tensor of one element, "
+    .. "tostring(x) its text"},
   {"attempt to perform arithmetic on a string value", "Lua writes a .. b to join strings"},
   {"attempt to add a 'string'", "Lua writes a .. b to join strings"},
   {"attempt to mod a 'string'", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
