@@ -5,9 +5,9 @@
 --     print(f(x, y), f:derivative "x")
 --
 -- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops. On
--- CUDA devices tensors of one float dtype are computed by one kernel that is made from the
--- expression, and their gradients by kernels made from its derivatives (fused.lua); everything else
--- is computed by ops.
+-- CUDA devices what is computed in one float dtype, which tensors of others may be converted to, is
+-- computed by one kernel that is made from the expression, and its gradients by kernels made from
+-- the derivatives (fused.lua); everything else is computed by ops.
 --
 -- Invariant: both ways give the same values within rounding, the same shapes and dtypes, and
 -- gradients of any order.
@@ -56,7 +56,7 @@ local function gradients(self)
   return list
 end
 
--- Sums what broadcasting repeated.
+-- Sums what broadcasting repeated, and undoes the promotion.
 local function reduce_to(gradient, like)
   local from, to = gradient.shape, like.shape
   local dims = {}
@@ -65,7 +65,7 @@ local function reduce_to(gradient, like)
     if i <= #from - #to or (size == 1 and from[i] ~= 1) then dims[#dims + 1] = i end
   end
   if #dims > 0 then gradient = gradient:sum(dims) end
-  return gradient:reshape(to)
+  return gradient:reshape(to):to(like.dtype)
 end
 
 local run

@@ -58,8 +58,7 @@ local function make_steps(self, tensors)
   return steps
 end
 
---- The value of an expression, `values` being those of its names.
-function compose.run(self, values)
+local function steps_for(self, values)
   local tensors = 0
   for i = 1, #self.names do
     if core.is_tensor(values[i]) then tensors = tensors | 1 << i end
@@ -69,19 +68,38 @@ function compose.run(self, values)
     steps = make_steps(self, tensors)
     self._steps[tensors] = steps
   end
-  local results, count = {}, #steps
+  return steps
+end
+
+local function result_of(step, results, values)
+  if step.f then return step.f(results[step[1]], results[step[2]], results[step[3]]) end
+  if step.place then return values[step.place] end
+  return step.value
+end
+
+--- The value of an expression, `values` being those of its names.
+function compose.run(self, values)
+  local steps, results = steps_for(self, values), {}
+  local count = #steps
   for i = 1, count do
     local step = steps[i]
-    local f, done = step.f, step.done
-    if f then
-      results[i] = f(results[step[1]], results[step[2]], results[step[3]])
-      for k = 1, #done do results[done[k]] = nil end -- its memory may be used again
-    else
-      results[i] = step.place and values[step.place] or step.value
+    results[i] = result_of(step, results, values)
+    if step.f then -- the memory of what is needed no more may be used again
+      for k = 1, #step.done do results[step.done[k]] = nil end
     end
   end
   local result = results[count]
   return self._root.f == "name" and core.is_tensor(result) and result:clone() or result
+end
+
+--- The values of all its nodes, by node.
+function compose.trace(self, values)
+  local results, by_node = {}, {}
+  for i, step in ipairs(steps_for(self, values)) do
+    results[i] = result_of(step, results, values)
+    by_node[self._order[i]] = results[i]
+  end
+  return by_node
 end
 
 return compose

@@ -1,13 +1,16 @@
 --- An expression computed by one kernel, made from it and compiled when it is first needed.
 --
--- Idea: a kernel serves arguments of one kind: which are tensors of the float dtype, which are bool
--- masks, which are numbers; and of one layout: "flat" where all tensors lie as the result does,
--- else a number of dimensions with strides (0 where a tensor is broadcast), as few as will do.
+-- Idea: a kernel computes in one float dtype. It serves arguments of one kind: which are tensors of
+-- that dtype, which of another that is converted where it meets one of it, which are bool masks,
+-- which are numbers; and of one layout: "flat" where all tensors lie as the result does, else a
+-- number of dimensions with strides (0 where a tensor is broadcast), as few as will do.
 --
--- Invariant: what the kernel computes has the shape and dtype that ops would give. Where that is
--- not so simple (integers, two float dtypes, true + true), it does not fit, and ops compute it.
+-- Invariant: what the kernel computes has the shape and dtype that ops would give; where dtypes are
+-- mixed, ops are asked, on the meta device. What they do not compute in one float dtype does not
+-- fit, and they compute it: integers, which wrap around; float16 that becomes float32 later.
 
 local core = require "lutra.core"
+local compose = require "lutra.elementwise.compose"
 local parse = require "lutra.elementwise.parse"
 local rows = require "lutra.elementwise.functions"
 
@@ -22,6 +25,9 @@ local TYPES = {
   bfloat16 = {memory = "__nv_bfloat16", compute = "float", load = "__bfloat162float(%s)",
     store = "__float2bfloat16(%s)", suffix = "f", include = "#include <cuda_bf16.h>\n"},
 }
+-- dtypes that are only read: what memory holds.
+local READ = {int8 = "signed char", uint8 = "unsigned char", int16 = "short", int32 = "int",
+  int64 = "long long", bool = "bool"}
 local THREADS, MOST_PARAMETERS, MOST_OF_TEXT = 256, 100, 200
 
 local unavailable = false -- no compiler is on this machine
@@ -31,11 +37,16 @@ function fused.is_dtype(dtype) return TYPES[dtype] ~= nil end
 
 -- What fits ---------------------------------------------------------------------------
 
--- "real", "test" or "number" for what a function gives; nil where ops have rules of their own.
+-- "real", "test" or "number" for what a function gives; nil where ops have rules of their own. A
+-- tensor of another dtype, "other", is a real one where it meets one of the kernel's dtype.
 local function kind_of_call(node, kinds)
   local row = rows[node.f]
   local x, y, z = kinds[node[1]], kinds[node[2] or 0], kinds[node[3] or 0]
-  if row.test then
+  if x == "other" or y == "other" or z == "other" then
+    local beside = x == "real" or y == "real" or z == "real"
+    local asks = node.f == "and" or node.f == "or" or (node.f == "where" and x == "other")
+    return beside and not asks and (row.test and "test" or "real") or nil
+  elseif row.test then
     local any = x ~= "number" or (row.n == 2 and y ~= "number")
     return any and "test" or nil
   elseif node.f == "where" then
@@ -73,50 +84,110 @@ local function places_of(self)
   return places
 end
 
--- A letter for each value's kind ("rtn"), the float dtype and the device that the tensors have in
--- common, and the first tensor of that dtype; nil where they have none.
+local LETTERS = {float32 = "f", float64 = "d", float16 = "h", bfloat16 = "g", bool = "t",
+  int8 = "a", uint8 = "c", int16 = "s", int32 = "i", int64 = "l"}
+local DTYPES = {}
+for dtype, letter in pairs(LETTERS) do DTYPES[letter] = dtype end
+
+-- A letter for each value: "n" for a number, else the dtype's, a capital where there are no
+-- dimensions; the device that the tensors have in common, and the first of them; nil where they
+-- have none.
 local function classify(places, values)
-  local key, device, dtype, first = "", nil, nil, nil
+  local key, device, first = "", nil, nil
   for k = 1, #places do
     local x = values[places[k]]
     if type(x) == "number" then
       key = key .. "n"
     else
-      if not x.is_cuda then return nil end
-      local own, where = x.dtype, x.device
-      if device and device ~= where then return nil end
-      device = where
-      if own == "bool" then
-        key = key .. "t"
-      elseif TYPES[own] and (dtype or own) == own then
-        key, dtype, first = key .. "r", own, first or x
-      else
-        return nil
-      end
+      local letter, where = LETTERS[x.dtype], x.device
+      if not x.is_cuda or not letter or (device and device ~= where) then return nil end
+      device, first = where, first or x
+      key = key .. (x.ndim == 0 and letter:upper() or letter)
     end
   end
-  if not dtype then return nil end
-  return key, dtype, device, first
+  if not device then return nil end
+  return key, device, first
 end
 
-local KINDS = {r = "real", t = "test", n = "number"}
+-- The float dtype that all but masks have, or nil; and whether they are of more than one dtype.
+local function common_dtype(dtypes)
+  local found, mixed = nil, false
+  for _, dtype in pairs(dtypes) do
+    if dtype ~= "bool" then
+      mixed = mixed or (found and found ~= dtype) or false
+      found = found or dtype
+    end
+  end
+  return not mixed and TYPES[found] and found or nil, mixed
+end
 
--- What is known of values of one kind: {kinds, dtype, result, node_kinds, kernels}; false: they do
--- not fit.
-local function make_plan(self, key, dtype)
-  local kinds = {}
-  for k, place in ipairs(places_of(self)) do kinds[self.names[place]] = KINDS[key:sub(k, k)] end
+-- What ops give for values of that key, by node: of each tensor only its dtype means something.
+local function ask_ops(self, key, dtypes)
+  local values = {}
+  for k, place in ipairs(places_of(self)) do
+    local dtype, shape = dtypes[self.names[place]], key:sub(k, k):find "%u" and {} or {1}
+    values[place] = dtype and core.empty(shape, {device = "meta", dtype = dtype}) or 1.5
+  end
+  local ok, results = pcall(compose.trace, self, values)
+  return ok and results or nil
+end
+
+-- The dtype in which ops compute a function of tensors of these results.
+local function dtype_of_call(node, results)
+  local x, y = results[node[1]], results[node[2]]
+  if rows[node.f].test and core.is_tensor(x) and core.is_tensor(y) then
+    return core.result_type(x, y)
+  end
+  return core.is_tensor(results[node]) and results[node].dtype
+end
+
+-- The float dtype in which ops compute first.
+local function float_dtype(self, results)
+  for _, node in ipairs(self._order) do
+    local dtype = rows[node.f] and dtype_of_call(node, results)
+    if TYPES[dtype] then return dtype end
+  end
+end
+
+-- Do ops compute all of it in this dtype?
+local function is_all_in(dtype, self, results, kinds)
+  for _, node in ipairs(self._order) do
+    local meets = kinds[node[1]] == "other" or kinds[node[2]] == "other"
+      or kinds[node[3]] == "other"
+    if rows[node.f] and (meets or kinds[node] == "real") and
+      dtype_of_call(node, results) ~= dtype then return false end
+  end
+  return true
+end
+
+-- What is known of values of one key: {dtype, kinds and dtypes by name, result, node_kinds,
+-- kernels}; false: they do not fit.
+local function make_plan(self, key)
+  local kinds, dtypes = {}, {}
+  for k, place in ipairs(places_of(self)) do
+    dtypes[self.names[place]] = DTYPES[key:sub(k, k):lower()]
+  end
+  local dtype, mixed = common_dtype(dtypes)
+  local results = mixed and ask_ops(self, key, dtypes)
+  dtype = dtype or results and float_dtype(self, results)
+  if not dtype then return false end
+  for _, place in ipairs(places_of(self)) do
+    local name = self.names[place]
+    local own = dtypes[name]
+    kinds[name] = not own and "number" or own == "bool" and "test" or own == dtype and "real"
+      or "other"
+  end
   local result, node_kinds = result_kind(self, kinds)
-  return result and {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds,
-    kernels = {}, out = {dtype = result == "test" and "bool" or dtype}} or false
+  if not result or result == "other" then return false end
+  if mixed and not is_all_in(dtype, self, results, node_kinds) then return false end
+  return {kinds = kinds, dtypes = dtypes, dtype = dtype, result = result, node_kinds = node_kinds,
+    kernels = {}, out = {dtype = result == "test" and "bool" or dtype}}
 end
 
-local function plan_for(self, key, dtype)
+local function plan_for(self, key)
   self._plans = self._plans or {}
-  local by_dtype = self._plans[key] or {}
-  self._plans[key] = by_dtype
-  if by_dtype[dtype] == nil then by_dtype[dtype] = make_plan(self, key, dtype) end
-  return by_dtype[dtype]
+  if self._plans[key] == nil then self._plans[key] = make_plan(self, key) end
+  return self._plans[key]
 end
 
 -- The kernel's text ---------------------------------------------------------------------
@@ -128,12 +199,13 @@ local function number_text(value)
   return math.type(value) == "integer" and ("%d"):format(value) or ("%.17g"):format(value)
 end
 
--- The names that a plan's kernel takes, in their order, as {name, parameter, kind}.
+-- The names that a plan's kernel takes, in their order, as {name, symbol, kind, dtype, place}.
 local function parameters_of(self, plan)
   local list = {}
   for i, name in ipairs(self.names) do
     if self._used[name] then
-      list[#list + 1] = {name = name, symbol = "p" .. i, kind = plan.kinds[name], place = i}
+      list[#list + 1] = {name = name, symbol = "p" .. i, kind = plan.kinds[name],
+        dtype = plan.dtypes[name], place = i}
     end
   end
   return list
@@ -143,8 +215,8 @@ local function declare(plan, list, rank)
   local types, words = TYPES[plan.dtype], {}
   words[1] = (plan.result == "test" and "bool" or types.memory) .. " *out"
   for _, p in ipairs(list) do
-    words[#words + 1] = (p.kind == "real" and "const " .. types.memory .. " *"
-      or p.kind == "test" and "const bool *" or "double ") .. p.symbol
+    words[#words + 1] = (p.kind == "number" and "double "
+      or ("const %s *"):format(READ[p.dtype] or TYPES[p.dtype].memory)) .. p.symbol
   end
   words[#words + 1] = "long long n"
   for d = 1, rank do words[#words + 1] = "long long size" .. d end
@@ -178,6 +250,14 @@ local function find_elements(list, rank)
   return lines
 end
 
+-- An element of a parameter, in the type that the kernel computes in.
+local function load_element(p, element, types)
+  if p.kind == "test" then return element end
+  local own = TYPES[p.dtype]
+  local value = own and own.load:format(element) or element
+  return p.kind == "real" and value or ("(%s)%s"):format(types.compute, value)
+end
+
 local function value_of(node, list, plan, rank)
   local types = TYPES[plan.dtype]
   if node.f == "number" then return number_text(node.value) end
@@ -186,7 +266,7 @@ local function value_of(node, list, plan, rank)
       if p.name == node.name then
         if p.kind == "number" then return ("(%s)%s"):format(types.compute, p.symbol) end
         local element = ("%s[%s]"):format(p.symbol, rank > 0 and p.symbol .. "_at" or "i")
-        return p.kind == "real" and types.load:format(element) or element
+        return load_element(p, element, types)
       end
     end
   end
@@ -210,9 +290,19 @@ local function add_helpers(self, types, lines)
   end
 end
 
+-- The headers of the types that are read and written.
+local function includes_of(plan)
+  local own, text = {[plan.dtype] = true}, ""
+  for _, dtype in pairs(plan.dtypes) do own[dtype] = true end
+  for _, dtype in ipairs {"float16", "bfloat16"} do
+    if own[dtype] then text = text .. TYPES[dtype].include end
+  end
+  return text
+end
+
 local function write(self, plan, rank)
   local types, list = TYPES[plan.dtype], parameters_of(self, plan)
-  local lines = {(types.include or "") .. "// " .. parse.write(self._root, MOST_OF_TEXT)}
+  local lines = {includes_of(plan) .. "// " .. parse.write(self._root, MOST_OF_TEXT)}
   add_helpers(self, types, lines)
   table.move({
     "__global__ void elementwise(" .. declare(plan, list, rank) .. ") {",
@@ -233,12 +323,8 @@ end
 
 --- The kernel for tensors of `dtype` and no numbers, that lie flat, or have `rank` dimensions.
 function fused.source(self, dtype, rank)
-  local kinds = {}
-  for _, name in ipairs(self.names) do kinds[name] = "real" end
-  local result, node_kinds = result_kind(self, kinds)
-  if not result then return nil end
-  return write(self, {kinds = kinds, dtype = dtype, result = result, node_kinds = node_kinds},
-    rank or 0)
+  local plan = plan_for(self, LETTERS[dtype]:rep(#places_of(self)))
+  return plan and write(self, plan, rank or 0) or nil
 end
 
 -- Layouts ---------------------------------------------------------------------------------
@@ -335,8 +421,8 @@ end
 function fused.prepare(self, values)
   if unavailable then return nil end
   local places = places_of(self)
-  local key, dtype, device, first = classify(places, values)
-  local plan = key and plan_for(self, key, dtype)
+  local key, device, first = classify(places, values)
+  local plan = key and plan_for(self, key)
   if not plan then return nil end
   local given = {false} -- the result comes first
   for k = 1, #places do given[k + 1] = values[places[k]] end
