@@ -171,6 +171,7 @@ describe("at the prompt a beginner", function()
       {"lt.placement.lnt(print)", 'no field "lnt"; it has guard, lint, rules, trace'},
       {":transfer", "did you mean :transfers?"},
       {":device", "did you mean :devices?"},
+      {":lint print()", "no command :lint; there is the function lt.placement.lint"},
       {"lt.cuda.synchronise()", 'did you mean "synchronize"?'},
     }
   end)

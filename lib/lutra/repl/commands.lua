@@ -120,6 +120,9 @@ function commands.find(name) return by_name[name] end
 
 --- Says that there is no command called `name`, and which one may be meant.
 function commands.unknown(name)
+  if rawget(require "lutra.placement", name) then
+    return ("no command :%s; there is the function lt.placement.%s"):format(name, name)
+  end
   local names = {}
   for called in pairs(by_name) do names[#names + 1] = called end
   local near = require("lutra.nearest").find(name, names)
