@@ -120,7 +120,8 @@ function commands.find(name) return by_name[name] end
 
 --- Says that there is no command called `name`, and which one may be meant.
 function commands.unknown(name)
-  if rawget(require "lutra.placement", name) then
+  local ok, placement = pcall(require, "lutra.placement")
+  if ok and rawget(placement, name) then
     return ("no command :%s; there is the function lt.placement.%s"):format(name, name)
   end
   local names = {}
