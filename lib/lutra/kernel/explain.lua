@@ -115,6 +115,8 @@ local NO_LIBRARY = "A kernel finds C's headers (math.h, stdint.h, stdio.h ...), 
 local ADVICE = {
   {"cooperative_groups%.h", "", "Emulated devices have no cooperative groups. __syncthreads() does "
     .. "what sync() of a block does, __shfl_down_sync(0xffffffff, v, n) what a tile's shfl_down"},
+  {"lt_EmulatedShared", "", "On an emulated device, extern __shared__ T x[] outside of functions "
+    .. "is an array only where its type is plain: write (T *)x, or declare it in the function"},
   {"No such file", "", NO_LIBRARY},
   {"file not found", "", NO_LIBRARY},
   {"cannot open source file", "", NO_LIBRARY .. ". The CUDA toolkit's headers are looked for in "
