@@ -115,6 +115,8 @@ local NO_LIBRARY = "A kernel finds C's headers (math.h, stdint.h, stdio.h ...), 
 local ADVICE = {
   {"cooperative_groups%.h", "", "Emulated devices have no cooperative groups. __syncthreads() does "
     .. "what sync() of a block does, __shfl_down_sync(0xffffffff, v, n) what a tile's shfl_down"},
+  {"mma%.h", "", "Emulated devices have no tensor cores"},
+  {"'tex[1-3u]", "", "Emulated devices have no textures. Read a tensor by a pointer"},
   {"lt_EmulatedShared", "", "On an emulated device, extern __shared__ T x[] outside of functions "
     .. "is an array only where its type is plain: write (T *)x, or declare it in the function"},
   {"No such file", "", NO_LIBRARY},
