@@ -33,9 +33,10 @@ function archive.save_safetensors(path, tensors, metadata)
 end
 
 -- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
-local function parse_load(title, ...)
+local function parse_load(title, path, device)
   local args = require "lutra.args"
-  local path, device = args.signature(title, "path:string, device:device?")(...)
+  local parse = args.signature(title, "path:string, device:device?")
+  if device == nil then path, device = parse(path) else path, device = parse(path, device) end
   if device == nil then return path, function(x) return x end end
   device = args.device(title, device)
   return path, function(x) return x:to(device) end
@@ -43,18 +44,18 @@ end
 
 --- Reads a safetensors file: a table of tensors that iterates in the file's order, and its
 -- metadata. The tensors are on the CPU, or on the `device` that is named.
-function archive.load_safetensors(...)
-  local path, put = parse_load("load_safetensors", ...)
-  local tensors, notes = core._load_safetensors(path)
+function archive.load_safetensors(path, device)
+  local file, put = parse_load("load_safetensors", path, device)
+  local tensors, notes = core._load_safetensors(file)
   for _, entry in ipairs(tensors) do entry[2] = put(entry[2]) end
   return ordered.new(tensors), ordered.new(notes)
 end
 
 --- Reads the tensor of a NumPy file (.npy): lt.load_npy(path, {device = }), on the CPU when no
 -- device is named.
-function archive.load_npy(...)
-  local path, put = parse_load("load_npy", ...)
-  return put(core.load_npy(path))
+function archive.load_npy(path, device)
+  local file, put = parse_load("load_npy", path, device)
+  return put(core.load_npy(file))
 end
 
 return archive

@@ -363,7 +363,7 @@ describe("completion of arguments", function()
       has(text, table.unpack(dtypes))
     end
     for _, text in ipairs {'lt.zeros{3, device = "', 'x:to "', 'x:to("', 'lt.set_default_device("',
-      'x:to{device = "', 'x.device ~= "', 'nn.Linear(1, 2, {device = "'} do
+      'x:to{device = "', 'x.device ~= "', 'nn.Linear(1, 2, {device = "', 'lt.device("'} do
       has(text, "cpu", "meta")
     end
     has_not('lt.zeros{3, dtype = "', "cpu")

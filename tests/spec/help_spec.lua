@@ -153,6 +153,12 @@ describe("every name of the library", function()
     end
   end)
 
+  it("of what loads a file names its arguments", function()
+    for _, name in ipairs {"load_npy", "load_safetensors"} do
+      has(support.session("?lt." .. name).out, ("lt.%s(path, device)"):format(name))
+    end
+  end)
+
   it("which waits to be used is found", function()
     local found = {}
     for name, t in catalogue.libraries() do found[t] = name end
