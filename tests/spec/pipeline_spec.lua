@@ -259,7 +259,8 @@ describe("a model cut over two devices by hand", function()
       assert.is_true(lt.equal(one[i].weight:cpu(), two[i].weight:cpu()))
     end
     fails({'"1.weight" is on cuda:0', '"3.weight" is on cuda:1'}, two.device, two)
-    fails({"cuda:0", "cuda:1"}, two, lt.ones{1, 5, device = "cuda:0", dtype = "float64"})
+    local x = lt.ones{1, 5, device = "cuda:0", dtype = "float64"}
+    fails({"cuda:0", "cuda:1"}, two, x)
     fails({"DataParallel", '"3.weight" is on cuda:1'}, nn.DataParallel(two), x)
   end)
 end)
