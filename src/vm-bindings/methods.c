@@ -167,9 +167,9 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
 static void name_positions(lua_State *L) {
   int top = lua_gettop(L), flags = 0;
   bool table = top > 1 && lt_lua_is_plain(L, top);
-  if (top == 1 || (top == 2 && lua_isnil(L, 2)))
+  if (top == 1 || (top == 2 && lua_isnil(L, 2)) || lua_isboolean(L, 2))
     lt_lua_error(L, "to: got %s, it wants a device, a dtype or a tensor, as in x:to \"cuda\"",
-                 top == 1 ? "no value" : "nil");
+                 top == 1 ? "no value" : luaL_tolstring(L, 2, NULL));
   lua_newtable(L);
   int names = lua_gettop(L);
   for (int i = 2; i <= top - table; i++)

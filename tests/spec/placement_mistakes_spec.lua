@@ -39,6 +39,7 @@ describe("at the prompt a beginner", function()
         'the device is a text, "cuda"; its functions are in lt.cuda'},
       {"cuda.is_available()", "its functions are in lt.cuda"},
       {"x:to(cpu)", 'cpu is not defined; the device is a text, "cpu"'},
+      {"x:to(true)", 'to: got true, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
       {"x:to()", 'to: got no value, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
       {'x.device = "cuda"', '"device" cannot be assigned; write x = x:to(device)'},
       {'lt.device("cuda:0"):to(x)', "(method 'to')", 'what moves stands in front: x:to "cuda"'},
