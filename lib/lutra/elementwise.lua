@@ -116,6 +116,23 @@ local function wants_gradient(values)
   return false
 end
 
+-- Ops would say it of "self" and "other". One number on the CPU goes with tensors anywhere.
+local function check_devices(self, values)
+  local first, device
+  for i, name in ipairs(self.names) do
+    local x = values[i]
+    if self._used[name] and core.is_tensor(x) and x.ndim > 0 then
+      first, device = first or name, device or x.device
+      if x.device ~= device then
+        local moved, stays = name, first
+        if device == "cpu" then moved, stays = first, name end
+        args.fail("elementwise: tensors are on different devices: %s is on %s, %s is on %s. "
+          .. "Write %s:to(%s.device)", first, device, name, x.device, moved, stays)
+      end
+    end
+  end
+end
+
 function run(self, values)
   local job = fused.prepare(self, values)
   if job and wants_gradient(values) then
@@ -123,6 +140,7 @@ function run(self, values)
   elseif job then
     return fused.run(job)
   end
+  check_devices(self, values)
   return compose.run(self, values)
 end
 

@@ -370,6 +370,16 @@ describe("on a CUDA device an elementwise function", function()
     for _, case in ipairs(CASES) do assert.is_string(lt.elementwise(case[1]):source(), case[1]) end
   end)
 
+  it("names the tensors of its formula that are on different devices", function()
+    local f = lt.elementwise "x * x + y"
+    local here, there, number = lt.ones(3), lt.ones{3, device = device}, lt.tensor(2.)
+    fails({"elementwise: tensors are on different devices: x is on cpu, y is on cuda:0. Write "
+      .. "x:to(y.device)"}, f, here, there)
+    fails({"x is on cuda:0, y is on cpu. Write y:to(x.device)"}, f, there, here)
+    assert.equal(device, f(there, number).device)
+    assert.equal(device, f(number, there).device)
+  end)
+
   it("has every function's values and slopes, at corners and kinks", function()
     local n, f = #CORNERS * #CORNERS, all_functions()
     local k = lt.arange(#FUNCTIONS, {dtype = "float64", device = device}):reshape(-1, 1)
