@@ -116,7 +116,7 @@ local function wants_gradient(values)
   return false
 end
 
--- Ops would say it of "self" and "other". One number on the CPU goes with tensors anywhere.
+-- Ops say it of "self" and "other". One number on the CPU goes with tensors anywhere.
 local function check_devices(self, values)
   local first, device
   for i, name in ipairs(self.names) do
@@ -140,8 +140,10 @@ function run(self, values)
   elseif job then
     return fused.run(job)
   end
+  local ok, result = pcall(compose.run, self, values)
+  if ok then return result end
   check_devices(self, values)
-  return compose.run(self, values)
+  return error(result, 0)
 end
 
 local function check_arguments(self, count, values)
