@@ -9,9 +9,38 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
+local can_emulate -- nil until somebody asks
+
 --- Was this Lutra built with emulated CUDA devices?
 function support.can_emulate()
-  return program.run "--emulate cuda:2 -e 'os.exit(lt.cuda.is_built())'".status == 0
+  if can_emulate == nil then
+    can_emulate = program.run "--emulate cuda:2 -e 'os.exit(lt.cuda.is_built())'".status == 0
+  end
+  return can_emulate
+end
+
+--- busted's `it` for tests that need emulated devices: without any they are skipped. busted's words
+-- are in the environment of the file that asks: devices.emulated_it(_ENV).
+function support.emulated_it(busted)
+  return function(title, f)
+    busted.it(title, function()
+      if not support.can_emulate() then return busted.pending "no emulated CUDA in this build" end
+      f()
+    end)
+  end
+end
+
+--- Compiles a kernel's source with NVIDIA's NVRTC: {status, out, err}; or nil, and why it cannot.
+function support.nvrtc(source, name)
+  local compiler = program.program:gsub("[^/]*$", "tests/test_nvrtc")
+  local file = io.open(compiler)
+  if not file then return nil, "make test builds tests/test_nvrtc" end
+  file:close()
+  local path = program.file(source, ".cu")
+  local result = program.shell(("%s %s %s"):format(program.quote(compiler), path, name))
+  os.remove(path)
+  if result.status == 77 then return nil, "needs libnvrtc" end
+  return result
 end
 
 --- Must the spec `name` be run in another process, where there are devices? Then there are tests
@@ -27,7 +56,6 @@ function support.elsewhere(name, busted, options)
   if os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU" then return false end
   options = options or {}
   local debug_build = os.getenv "LUTRA_TEST_DEBUG" -- too slow to do everything twice
-  local can = nil
   local kinds = options.emulate or {"cuda:2"}
   local function run(kind, order, ...)
     local words = {...}
@@ -38,13 +66,7 @@ function support.elsewhere(name, busted, options)
       .. "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(cache, kind,
       options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
   end
-  local function test(title, f)
-    busted.it(title, function()
-      if can == nil then can = support.can_emulate() end
-      if not can then return busted.pending "no emulated CUDA in this build" end
-      f()
-    end)
-  end
+  local test = support.emulated_it(busted)
 
   busted.describe(name .. " on emulated devices", function()
     for _, order in ipairs {"forward", options.reverse and not debug_build and "reverse" or nil} do

@@ -4,7 +4,6 @@
 local devices = require "device_support"
 local fused = require "lutra.elementwise.fused"
 local lt = require "lutra"
-local program = require "program_support"
 local fails = devices.fails
 
 -- expression, the same in ops, and where the arguments may come from: (-2, 2), or above 0.
@@ -480,8 +479,6 @@ describe("on a CUDA device an elementwise function", function()
   end)
 
   it("is made of kernels that NVRTC takes", function()
-    local compiler = program.program:gsub("[^/]*$", "tests/test_nvrtc")
-    if not io.open(compiler) then return pending "make test builds tests/test_nvrtc" end
     local all = all_functions()
     for _, dtype in ipairs {"float32", "float16", "bfloat16", "float64"} do
       local text = {}
@@ -492,11 +489,9 @@ describe("on a CUDA device an elementwise function", function()
       add(lt.elementwise "x > y", 0)
       add(all, 2)
       if dtype ~= "bfloat16" then add(all:derivative "x", 0) end
-      local path = program.file("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-        .. table.concat(text, "\n") .. "\n__global__ void last() {}\n", ".cu")
-      local result = program.shell(program.quote(compiler) .. " " .. path .. " last")
-      os.remove(path)
-      if result.status == 77 then return pending "needs libnvrtc" end
+      local result, why = devices.nvrtc("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+        .. table.concat(text, "\n") .. "\n__global__ void last() {}\n", "last")
+      if not result then return pending(why) end
       assert.equal(0, result.status, result.out .. result.err)
     end
   end)

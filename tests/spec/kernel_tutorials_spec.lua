@@ -5,7 +5,6 @@ local devices = require "device_support"
 if devices.elsewhere("kernel_tutorials", _ENV, {reverse = true}) then return end
 
 local lt = require "lutra"
-local program = require "program_support"
 local device = "cuda:0"
 
 local sources = {} -- all of this file, with the kernel's name
@@ -209,13 +208,9 @@ describe("a kernel of a tutorial:", function()
   end)
 
   it("NVRTC takes them all", function()
-    local compiler = program.program:gsub("[^/]*$", "tests/test_nvrtc")
-    if not io.open(compiler) then return pending "make test builds tests/test_nvrtc" end
     for name, source in pairs(sources) do
-      local path = program.file(source, ".cu")
-      local result = program.shell(program.quote(compiler) .. " " .. path .. " " .. name)
-      os.remove(path)
-      if result.status == 77 then return pending "needs libnvrtc" end
+      local result, why = devices.nvrtc(source, name)
+      if not result then return pending(why) end
       assert.equal(0, result.status, result.out .. result.err)
     end
   end)

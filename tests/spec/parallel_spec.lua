@@ -36,12 +36,7 @@ local function run(environment, arguments)
 end
 
 local function describe_the_emulated()
-  local function test(title, f)
-    it(title, function()
-      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
-      f()
-    end)
-  end
+  local test = devices.emulated_it(_ENV)
 
   describe("nn.parallel on four devices", function()
     test("passes under hard conditions", function()

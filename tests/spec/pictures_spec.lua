@@ -10,12 +10,7 @@ local svg = require "lutra.plot.svg"
 local plain, look, widest = support.plain, support.look, support.widest
 local is_closed, read_file = support.is_closed, support.read_file
 
-local function test(name, f)
-  it(name, function()
-    if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
-    f()
-  end)
-end
+local test = devices.emulated_it(_ENV)
 
 -- 100 us: a copy that is waited for, a kernel beside work of the host, a copy on another stream to
 -- the other device, and a result that comes back.

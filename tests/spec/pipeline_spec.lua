@@ -28,12 +28,7 @@ end
 local function describe_the_emulated()
   local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 
-  local function test(title, f)
-    it(title, function()
-      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
-      f()
-    end)
-  end
+  local test = devices.emulated_it(_ENV)
   local function on(link, text) return passes("LUTRA_EMULATE=cuda:2," .. link, seen .. text) end
 
   describe("the virtual time of two devices", function()

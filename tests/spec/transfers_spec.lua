@@ -7,12 +7,7 @@ local support = require "pictures_support"
 local look, widest = support.look, support.widest
 local is_closed, read_file = support.is_closed, support.read_file
 
-local function test(name, f)
-  it(name, function()
-    if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
-    f()
-  end)
-end
+local test = devices.emulated_it(_ENV)
 
 local link = {arguments = "--emulate cuda:2,link=pcie4"}
 
