@@ -81,6 +81,41 @@ describe("backward", function()
     assert.are.same({4.0, 8.0}, x.grad:totable())
   end)
 
+  it("gives zeros where the slope is zero everywhere, or the value was overwritten", function()
+    local zeros = {0.0, 0.0, 0.0}
+    for name, f in pairs{
+      sign = function(x) return x:sign() end,
+      floor = function(x) return x:floor() end,
+      round = function(x) return x:round() end,
+      power = function(x) return x ^ 0 end,
+      zero_ = function(x) return (x * 2):zero_() end,
+      fill_ = function(x) return (x * 2):fill_(3) end,
+      copy_ = function(x) return (x * 2):copy_(lt.ones(3)) end,
+      eq_ = function(x) return (x * 2):eq_(1) end,
+      uniform_ = function(x) return (x * 2):uniform_() end,
+      bernoulli = function(x) return lt.bernoulli(x:clamp(0, 1)) end,
+      slices = function(x)
+        local y = x * 2
+        y[{{1, 2}}]:zero_()
+        y[3] = 7
+        return y
+      end,
+    } do
+      local x = leaf{-1, 0.5, 2}
+      f(x):sum():backward()
+      assert.are.same(zeros, x.grad and x.grad:totable(), name)
+      assert.are.same(zeros, lt.autograd.grad(f(x):sum(), x):totable(), name)
+    end
+  end)
+
+  it("gives nothing for what was not used", function()
+    local x, w = leaf{1, 2}, leaf{3, 4}
+    x:sign():sum():backward()
+    assert.is_nil(w.grad)
+    assert.is_false((x:gt(0)).requires_grad)
+    fails("input 2 was not used", function() lt.autograd.grad(x:sign():sum(), {x, w}) end)
+  end)
+
   it("leaves every grad as it was when it fails", function()
     local x, w = leaf{1}, leaf{2}
     local a = x * 1

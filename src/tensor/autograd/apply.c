@@ -44,6 +44,7 @@ static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   if (lt_thread()->grad_off) return s->tensor;
   lt_Edge own = {n, NULL, -1 - s->what};
   const lt_Edge *edge = s->what >= 0 ? &n->input[s->what].edge : &own;
+  if (s->what < -1 && lt_gradients[n->op].kind == LT_ROW_FIRST) return s->tensor;
   if (!lt_edge_leads(edge) || !lt_dtype_is_float(s->tensor->dtype)) return s->tensor;
   return lt_scope_own(lt_alias_on(s->tensor, edge));
 }
@@ -110,17 +111,24 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* The gradient of an input that the row gives nothing: zeros. So every input that was used gets a
+ * gradient, and only an input that was not used gets none. */
+static lt_Tensor *zeros_for(const lt_Input *in) {
+  return lt_do(zeros, LT_INTS(in->shape, in->ndim), lt_arg_dtype(in->dtype),
+               lt_arg_device(in->device));
+}
+
 static bool run_row(lt_Grad *g) {
   const lt_GradientRow *row = &lt_gradients[g->node->op];
   lt_Node *n = g->node;
   lt_Thread *th = lt_thread();
-  if (!row->function) return true; /* zero */
-  row->function(g);
+  if (row->function) row->function(g);
   bool ok = !g->failed;
   th->way_back = n->op == LT_OP__to_copy || n->op == LT_OP__copy;
   for (int i = 0; ok && i < n->ninputs; i++) {
-    if (!g->in[i]) continue;
-    g->in[i] = lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n));
+    if (!g->want[i]) continue;
+    g->in[i] = g->in[i] ? lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n))
+                        : zeros_for(&n->input[i]);
     ok = g->in[i] != NULL;
   }
   th->way_back = false;
