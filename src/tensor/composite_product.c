@@ -155,9 +155,29 @@ bool lt_composite_linear(lt_Call *c) {
   return lt_give(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
 }
 
-/* Scores that may not be looked at become -inf. */
+/* The scores of keys that a query may not look at become -inf. */
 static lt_Tensor *hide(lt_Tensor *scores, lt_Tensor *hidden) {
   return lt_do(masked_fill, A(scores), A(hidden), A(-(double)INFINITY));
+}
+
+/* A query that may look at no key attends to nothing: its row of the result is 0, and so are its
+ * gradients. The softmax of a row of -inf would be NaN, whose gradient no later op can remove, so
+ * the scores of such a row become finite here and its result becomes 0 at the end. `blocked` is
+ * true for these rows; the mask is often smaller than the scores, so they are found in the mask. */
+static lt_Tensor *apply_bool_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
+  lt_Tensor *visible = lt_do(any, mask, A((int64_t)-1), A((bool)true));
+  if (!scores || !visible) return NULL;
+  lt_Tensor *hidden = lt_do(zeros, LT_INTS(visible->shape, visible->ndim),
+                            lt_arg_dtype(scores->dtype), A(lt_tensor_device(scores)));
+  hidden = lt_do(masked_fill, A(hidden), A(visible), A(-(double)INFINITY));
+  *blocked = lt_do(logical_not, A(visible));
+  return lt_do(_where, mask, A(scores), A(hidden));
+}
+
+static lt_Tensor *apply_float_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
+  lt_Tensor *largest = lt_do(amax, A(lt_do(detach, mask)), A((int64_t)-1), A((bool)true));
+  *blocked = lt_do(eq, A(largest), A(-(double)INFINITY));
+  return lt_do(add, A(scores), A(lt_do(masked_fill, mask, A(*blocked), A(0.0))));
 }
 
 static lt_Tensor *hide_the_future(lt_Tensor *scores) {
@@ -184,8 +204,8 @@ static bool check_attention(const lt_Call *c) {
 }
 
 /* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?): a
- * bool mask is true where a key may be looked at, a float mask is added. The query is scaled,
- * not the scores, which are more. */
+ * bool mask is true where a key may be looked at, a float mask is added; a query without any key
+ * gives zeros. The query is scaled, not the scores, which are more. */
 bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
   if (!check_attention(c)) return false;
@@ -193,9 +213,11 @@ bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   lt_Tensor *turned = lt_do(transpose, c->arg[1], A(-2), A(-1));
   lt_Tensor *scores = lt_do(matmul, A(lt_do(mul, c->arg[0], A(scale))), A(turned));
   if (c->arg[5].b) scores = hide_the_future(scores);
-  if (mask && mask->dtype == LT_bool) scores = hide(scores, lt_do(logical_not, c->arg[3]));
-  if (mask && mask->dtype != LT_bool) scores = lt_do(add, A(scores), c->arg[3]);
+  lt_Tensor *blocked = NULL;
+  if (mask && mask->dtype == LT_bool) scores = apply_bool_mask(scores, c->arg[3], &blocked);
+  if (mask && mask->dtype != LT_bool) scores = apply_float_mask(scores, c->arg[3], &blocked);
   lt_Tensor *weights = lt_do(softmax, A(scores), A(-1));
   if (c->arg[4].f > 0) weights = lt_do(dropout, A(weights), c->arg[4]);
-  return lt_give(c, lt_do(matmul, A(weights), c->arg[2]));
+  lt_Tensor *out = lt_do(matmul, A(weights), c->arg[2]);
+  return lt_give(c, mask ? lt_do(masked_fill, A(out), A(blocked), A(0.0)) : out);
 }

@@ -302,6 +302,30 @@ describe("F", function()
     local y = F.softmax(scores:masked_fill(hidden, -math.huge), -1):matmul(v)
     close(y:to "float64", F.scaled_dot_product_attention(q, k, v, {is_causal = true}), 1e-5)
   end)
+
+  it("gives zeros to a query that may look at no key, and its gradients are zeros", function()
+    local inf, nan = math.huge, 0 / 0
+    local visible = lt.tensor{{true, false, true}, {false, false, false}}
+    local added = lt.zeros(2, 3):masked_fill(visible:logical_not(), -inf)
+    local alone = {lt.tensor{{1.0, 2.0}}, lt.tensor{{1.0, 0.0}, {1.0, 1.0}},
+      lt.tensor{{1.0, 2.0}, {5.0, 6.0}}}
+    for _, t in ipairs(alone) do t:requires_grad_() end
+    local expected = F.scaled_dot_product_attention(table.unpack(alone))
+    expected:pow(2):sum():backward()
+    for i, mask in ipairs{visible, added, visible:unsqueeze(1):expand(2, 2, 3)} do
+      -- The second query is NaN where the mask is of booleans, which replace its scores.
+      local q = lt.tensor{{1.0, 2.0}, {i == 2 and 3 or nan, 4.0}}:requires_grad_()
+      local k = lt.tensor{{1.0, 0.0}, {0.0, 1.0}, {1.0, 1.0}}
+      local v = lt.tensor{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}:requires_grad_()
+      local y = F.scaled_dot_product_attention(q, k, v, mask)
+      if y.ndim == 3 then y = y[1] end
+      close(lt.cat{expected, lt.zeros(1, 2)}:detach():to "float64", y:detach(), 1e-6)
+      y:pow(2):sum():backward()
+      close(lt.cat{alone[1].grad, lt.zeros(1, 2)}:to "float64", q.grad, 1e-5)
+      local gv = alone[3].grad
+      close(lt.stack{gv[1], lt.zeros(2), gv[2]}:to "float64", v.grad, 1e-5)
+    end
+  end)
 end)
 
 describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
