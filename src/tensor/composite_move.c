@@ -83,8 +83,8 @@ static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   return A(lt_scalar_int(upper ? high : low));
 }
 
-/* clamp (self, min?, max?): a bound that is left out is put where it bounds nothing, so that
- * the gradient at the other bound stays clamp's (1), not maximum's (1/2) */
+/* clamp (self, min?, max?): a bound that is left out is put where it bounds nothing; the gradient
+ * takes an infinite number for that. */
 bool lt_composite_clamp(lt_Call *c) {
   lt_Arg low = c->arg[1], high = c->arg[2];
   if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("wants min, max or both");

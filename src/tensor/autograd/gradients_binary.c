@@ -6,6 +6,9 @@
 
 #define DY g->grad
 
+static lt_Tensor *both(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_and, A(a), A(b)); }
+static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_or, A(a), A(b)); }
+
 /* g times a number that is most often 1. */
 static lt_Tensor *scaled(lt_Tensor *t, lt_Arg number) {
   return lt_scalar_to_double(number.scalar) == 1 ? t : MUL(t, number);
@@ -50,14 +53,14 @@ static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
   return MUL(POWER(x, lt_scalar_float(e - 1)), e);
 }
 
-/* At x = y = 0 the slope y x^(y - 1) is 0 times infinity and means 0; there x is replaced by 1. */
+/* Where y = 0 the slope y x^(y - 1) is 0, whatever x is; x is replaced by 1 there, as 0 times
+ * infinity or NaN would not be 0. */
 static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
   if (y.kind == LT_ARG_SCALAR) {
     if (lt_scalar_to_double(y.scalar) != 0) give(g, 0, MUL(DY, power_slope(x, y.scalar)));
     return;
   }
-  lt_Tensor *both = lt_do(logical_and, A(lt_do(eq, x, A(0.0))), A(lt_do(eq, y, A(0.0))));
-  lt_Tensor *safe = WHERE(both, 1.0, x);
+  lt_Tensor *safe = WHERE(lt_do(eq, y, A(0.0)), 1.0, x);
   give(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
 }
 
@@ -82,28 +85,35 @@ void lt_grad_pow(lt_Grad *g) {
   if (wants(g, 1)) power_exponent(g, g->arg[0], g->arg[1]);
 }
 
-/* Equals share the gradient; where one is NaN both get it, as in PyTorch. */
-static void larger(lt_Grad *g, lt_Arg x, lt_Arg y) {
-  lt_Tensor *equal = lt_do(eq, x, y);
-  lt_Tensor *shared = WHERE(equal, MUL(DY, 0.5), DY);
+/* The gradient, half of it where arguments 0 and i are equal. */
+static lt_Tensor *shared_with(lt_Grad *g, int i) {
+  return WHERE(lt_do(eq, g->arg[0], g->arg[i]), MUL(DY, 0.5), DY);
+}
+
+/* The larger of arguments 0 and i. Equals share the gradient; where one is NaN both get it, as in
+ * PyTorch. */
+static void larger(lt_Grad *g, int i) {
+  lt_Arg x = g->arg[0], y = g->arg[i];
+  lt_Tensor *shared = shared_with(g, i);
   if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(lt, x, y), 0.0));
-  if (wants(g, 1)) give(g, 1, FILL(shared, lt_do(gt, x, y), 0.0));
+  if (wants(g, i)) give(g, i, FILL(shared, lt_do(gt, x, y), 0.0));
 }
 
-static void smaller(lt_Grad *g, lt_Arg x, lt_Arg y) {
-  lt_Tensor *equal = lt_do(eq, x, y);
-  lt_Tensor *shared = WHERE(equal, MUL(DY, 0.5), DY);
+static void smaller(lt_Grad *g, int i) {
+  lt_Arg x = g->arg[0], y = g->arg[i];
+  lt_Tensor *shared = shared_with(g, i);
   if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(gt, x, y), 0.0));
-  if (wants(g, 1)) give(g, 1, FILL(shared, lt_do(lt, x, y), 0.0));
+  if (wants(g, i)) give(g, i, FILL(shared, lt_do(lt, x, y), 0.0));
 }
 
-void lt_grad_maximum(lt_Grad *g) { larger(g, g->arg[0], g->arg[1]); }
-void lt_grad_minimum(lt_Grad *g) { smaller(g, g->arg[0], g->arg[1]); }
+void lt_grad_maximum(lt_Grad *g) { larger(g, 1); }
+void lt_grad_minimum(lt_Grad *g) { smaller(g, 1); }
 
-/* The gradient goes to x where `first` holds, to y elsewhere. */
+/* The gradient goes to x where `first` holds, to y elsewhere; equals share it. */
 static void choose(lt_Grad *g, lt_Tensor *first) {
-  if (wants(g, 0)) give(g, 0, WHERE(first, DY, 0.0));
-  if (wants(g, 1)) give(g, 1, WHERE(first, 0.0, DY));
+  lt_Tensor *shared = shared_with(g, 1), *differ = lt_do(ne, g->arg[0], g->arg[1]);
+  if (wants(g, 0)) give(g, 0, WHERE(first, shared, 0.0));
+  if (wants(g, 1)) give(g, 1, FILL(shared, both(first, differ), 0.0));
 }
 
 /* Of a number, a number: an op of numbers alone would run on the default device. */
@@ -127,9 +137,12 @@ static lt_Arg squared(lt_Arg x) {
   return lt_arg_scalar(lt_scalar_float(v * v));
 }
 
+/* 0 at the origin. */
 void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
-  lt_Tensor *slope = DIV(DY, ADD(squared(y), squared(x)));
+  lt_Tensor *length = ADD(squared(y), squared(x));
+  lt_Tensor *origin = lt_do(eq, A(length), A(0.0));
+  lt_Tensor *slope = DIV(FILL(DY, origin, 0.0), FILL(length, origin, 1.0));
   if (wants(g, 0)) give(g, 0, MUL(slope, x));
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
 }
@@ -139,9 +152,12 @@ void lt_grad_hypot(lt_Grad *g) {
   if (wants(g, 1)) give(g, 1, MUL(DY, DIV(g->arg[1], g->result[0])));
 }
 
-/* +-1 by whether the sign was changed; 0 at 0. The sign of `other` is constant. */
+/* +-1 by whether the sign was changed; 0 at 0, NaN at NaN and, as in PyTorch, at infinity. The sign
+ * of `other` is constant. */
 void lt_grad_copysign(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, MUL(DY, MUL(UNARY(sign, g->result[0]), UNARY(sign, g->arg[0]))));
+  if (!wants(g, 0)) return;
+  lt_Tensor *zero = lt_do(eq, g->arg[0], A(0.0));
+  give(g, 0, FILL(MUL(DY, DIV(g->result[0], WHERE(zero, 1.0, g->arg[0]))), zero, 0.0));
 }
 
 void lt_grad_where(lt_Grad *g) {
@@ -154,14 +170,48 @@ void lt_grad_masked_fill(lt_Grad *g) {
   if (wants(g, 2)) give(g, 2, WHERE(g->arg[1], DY, 0.0));
 }
 
-void lt_grad_clamp(lt_Grad *g) {
+static bool is_number(lt_Arg a, double v) {
+  return a.kind == LT_ARG_SCALAR && lt_scalar_to_double(a.scalar) == v;
+}
+
+/* Bounds that are numbers: the gradient passes strictly between them. An infinite one is no bound. */
+static void clamp_by_numbers(lt_Grad *g, bool has_min, bool has_max) {
+  lt_Arg x = g->arg[0];
+  lt_Tensor *inside = NULL, *below = NULL;
+  if (!wants(g, 0)) return;
+  if (has_min) inside = lt_do(gt, x, g->arg[1]);
+  if (has_max) below = lt_do(lt, x, g->arg[2]);
+  if (has_min && has_max) inside = both(inside, below);
+  give(g, 0, has_min || has_max ? WHERE(has_min ? inside : below, DY, 0.0) : DY);
+}
+
+/* Bounds of which one is a tensor, as in PyTorch: x shares with a bound that it touches, unless
+ * the bounds are equal; where they have crossed, max is the result. */
+static void clamp_by_tensors(lt_Grad *g) {
   lt_Arg x = g->arg[0], min = g->arg[1], max = g->arg[2];
   lt_Tensor *under = lt_do(lt, x, min), *over = lt_do(gt, x, max);
-  if (wants(g, 0)) give(g, 0, FILL(DY, lt_do(logical_or, A(under), A(over)), 0.0));
-  if (!wants(g, 1) && !wants(g, 2)) return;
-  lt_Tensor *order = lt_do(lt, min, max), *crossed = lt_do(gt, min, max);
-  if (wants(g, 1)) give(g, 1, WHERE(lt_do(logical_and, A(under), A(order)), DY, 0.0));
-  if (wants(g, 2)) give(g, 2, WHERE(lt_do(logical_or, A(over), A(crossed)), DY, 0.0));
+  lt_Tensor *apart = lt_do(lt, min, max), *ordered = lt_do(le, min, max);
+  lt_Tensor *at_min = both(lt_do(eq, x, min), apart), *at_max = both(lt_do(eq, x, max), apart);
+  lt_Tensor *half = MUL(DY, 0.5);
+  if (wants(g, 0))
+    give(g, 0, FILL(WHERE(either(at_min, at_max), half, DY), either(under, over), 0.0));
+  if (wants(g, 1)) give(g, 1, WHERE(both(under, ordered), DY, WHERE(at_min, half, 0.0)));
+  if (wants(g, 2)) {
+    lt_Tensor *is_max = either(both(over, ordered), lt_do(gt, min, max));
+    give(g, 2, WHERE(is_max, DY, WHERE(at_max, half, 0.0)));
+  }
+}
+
+void lt_grad_clamp(lt_Grad *g) {
+  bool has_min = !is_number(g->arg[1], -INFINITY), has_max = !is_number(g->arg[2], INFINITY);
+  if (g->arg[1].kind == LT_ARG_SCALAR && g->arg[2].kind == LT_ARG_SCALAR)
+    clamp_by_numbers(g, has_min, has_max);
+  else if (!has_max)
+    larger(g, 1);
+  else if (!has_min)
+    smaller(g, 2);
+  else
+    clamp_by_tensors(g);
 }
 
 void lt_grad_lerp(lt_Grad *g) {

@@ -92,13 +92,18 @@ void lt_grad_prod(lt_Grad *g) {
   give(g, 0, MUL(kept(g, DY, mask), lt_do(permute, A(others), LT_INTS(back, ndim))));
 }
 
-/* amax, amin: equals share. */
+/* amax, amin: equals share. Where the result is NaN, the NaNs are the equals: there, every number
+ * is short of infinity. */
 void lt_grad_extreme(lt_Grad *g) {
   unsigned mask;
   if (!wants(g, 0) || !reduced(g, &mask)) return;
-  lt_Tensor *hit = lt_do(eq, g->arg[0], A(kept(g, g->result[0], mask)));
-  lt_Tensor *count = lt_do(sum, A(hit), g->arg[1], YES);
-  give(g, 0, MUL(hit, DIV(kept(g, DY, mask), count)));
+  bool largest = g->node->op == LT_OP_amax;
+  lt_Tensor *extreme = kept(g, g->result[0], mask);
+  extreme = FILL(extreme, UNARY(isnan, extreme), (double)(largest ? INFINITY : -INFINITY));
+  lt_Tensor *other = largest ? lt_do(lt, g->arg[0], A(extreme)) : lt_do(gt, g->arg[0], A(extreme));
+  lt_Tensor *others = lt_do(sum, A(other), g->arg[1], YES);
+  lt_Tensor *equals = SUB(lt_scalar_int((int64_t)reduced_count(g, mask)), others);
+  give(g, 0, WHERE(other, 0.0, DIV(kept(g, DY, mask), equals)));
 }
 
 /* Puts each value's gradient where the value came from. */
@@ -157,6 +162,7 @@ void lt_grad_norm(lt_Grad *g) {
   } else if (isinf(p)) {
     lt_Tensor *hit = lt_do(eq, A(UNARY(abs, x)), A(norm));
     lt_Tensor *count = lt_do(sum, A(hit), g->arg[1], YES);
+    count = lt_do(maximum, A(count), A(lt_scalar_int(1))); /* none is equal to a norm of NaN */
     give(g, 0, MUL(MUL(UNARY(sign, x), hit), DIV(dy, count)));
   } else {
     give(g, 0, norm_slope(x, norm, dy, p));

@@ -59,8 +59,8 @@ GIVE(leaky_relu, WHERE(lt_do(gt, X, A(0.0)), DY, MUL(DY, g->arg[1])))
 /* exp is taken of min(x, 0): its overflow at the side not chosen would spoil gradients of
  * gradients. */
 GIVE(elu,
-     WHERE(lt_do(gt, X, A(0.0)), DY,
-           MUL(MUL(DY, g->arg[1]), UNARY(exp, lt_do(_clamp, X, A((double)-INFINITY), A(0.0))))))
+     WHERE(lt_do(le, X, A(0.0)),
+           MUL(MUL(DY, g->arg[1]), UNARY(exp, lt_do(_clamp, X, A((double)-INFINITY), A(0.0)))), DY))
 
 /* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is y or x ------------ */
 
