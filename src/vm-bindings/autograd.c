@@ -361,7 +361,7 @@ static int detach_(lua_State *L) {
     lt_lua_error(
         L, "detach_: the tensor is a view, which belongs to its base's graph. Use x:detach()");
   if (t->meta) lt_meta_set_edge(t->meta, (lt_Edge){0});
-  t->requires_grad = false;
+  if (!lt_tensor_set_requires_grad(t, false)) lt_lua_fail(L, "detach_");
   lua_settop(L, 1);
   return 1;
 }

@@ -59,6 +59,183 @@ describe("views and in-place writes", function()
   end)
 end)
 
+-- What PyTorch 2.15 does with views of a tensor that requires no grad, of which one is a leaf.
+describe("a view that is a leaf", function()
+  local OF_LEAF = "self is a view of a leaf that requires grad and cannot be changed in place"
+  local flat, W
+
+  local function of(from, to, x) return (x or flat)[{{from, to}}] end
+  local function threes(n) return lt.full({n}, 3, {dtype = "float64"}):requires_grad_() end
+  local function square(x) (x * x):sum():backward() end
+
+  before_each(function()
+    flat = lt.ones(10, {dtype = "float64"})
+    W = of(1, 5):requires_grad_()
+  end)
+
+  it("is not changed in place, nor through its views", function()
+    fails("cannot be changed in place", function() W:mul_(2) end)
+    fails("cannot be changed in place", function() W:zero_() end)
+    fails(OF_LEAF, function() W[1] = 0 end)
+    local v = of(1, 3, W)
+    fails("mul_: " .. OF_LEAF, function() v:mul_(2) end)
+    fails(OF_LEAF, function() v:copy_(threes(3)) end)
+    fails(OF_LEAF, function() of(1, 2, v):add_(1) end)
+    local p = lt.nn.Parameter(of(1, 5))
+    fails(OF_LEAF, function() p[1] = 0 end)
+    local d = of(1, 5):detach():requires_grad_()
+    fails(OF_LEAF, function() of(1, 3, d):mul_(2) end)
+    assert.are.same({1.0, 1.0, 1.0}, of(1, 3):totable())
+    v:sum():backward()
+    assert.are.same({1.0, 1.0, 1.0, 0.0, 0.0}, W.grad:totable())
+  end)
+
+  it("is changed under no_grad, and through detached views", function()
+    local v = of(1, 3, W)
+    lt.no_grad(function()
+      W:mul_(2)
+      v:mul_(2)
+    end)
+    of(4, 5, W):detach():mul_(5)
+    assert.is_true(W.is_leaf)
+    square(W)
+    assert.are.same({8.0, 8.0, 8.0, 20.0, 20.0}, W.grad:totable())
+    assert.is_nil(flat.grad)
+  end)
+
+  it("sees the changes of its base and of its base's views that are not recorded", function()
+    local sibling = of(4, 7)
+    local older = of(1, 2, of(1, 3)) -- of a view from before, which is no leaf
+    flat:mul_(2)
+    sibling:mul_(2)
+    older:mul_(4)
+    assert.is_true(W.is_leaf)
+    assert.is_false(flat.requires_grad or sibling.requires_grad or older.requires_grad)
+    square(W)
+    assert.are.same({16.0, 16.0, 4.0, 8.0, 8.0}, W.grad:totable())
+  end)
+
+  it("is a result of its base once that was changed on the tape", function()
+    for _, case in ipairs{
+      {function() return flat end, 10, {6, 6, 6, 6, 6, 0, 0, 0, 0, 0}},
+      {function() return of(4, 7) end, 4, {6, 6, 0, 0}},
+      {function() return of(1, 3) end, 3, {6, 6, 6}},
+    } do
+      flat = lt.ones(10, {dtype = "float64"})
+      local target, w = case[1](), threes(case[2])
+      W = of(1, 5):requires_grad_()
+      target:mul_(w)
+      assert.is_true(flat.requires_grad)
+      assert.is_false(W.is_leaf)
+      assert.is_true(W.requires_grad)
+      square(W)
+      assert.is_nil(W.grad)
+      assert.are.equal(lt.tensor(case[3]):sum():item(), w.grad:sum():item())
+      assert.is_true(lt.equal(lt.tensor(case[3], {dtype = "float64"}), w.grad))
+      fails("only a leaf can stop requiring grad", function() W:requires_grad_(false) end)
+    end
+  end)
+
+  it("gets no gradient for a use from before that", function()
+    local y = W * 2
+    flat:mul_(threes(10))
+    fails("backward: cannot accumulate the gradient of a leaf", function() y:sum():backward() end)
+    flat = lt.ones(10, {dtype = "float64"})
+    W = of(1, 5):requires_grad_()
+    flat[{{6, 10}}] = W * 2
+    fails("backward: cannot accumulate the gradient of a leaf", function() flat:sum():backward() end)
+  end)
+
+  it("is an ordinary view when it requires no grad any more", function()
+    local v = of(1, 3, W)
+    W:requires_grad_(false)
+    fails(OF_LEAF, function() v:mul_(2) end) -- v still belongs to W's graph
+    W:mul_(2)
+    of(1, 3, W):mul_(2)
+    assert.are.same({4.0, 4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0}, flat:totable())
+    v:sum():backward()
+    assert.is_nil(W.grad)
+    local w = threes(5)
+    W:mul_(w)
+    assert.is_false(W.is_leaf)
+    W:sum():backward()
+    assert.are.same({4.0, 4.0, 4.0, 2.0, 2.0}, w.grad:totable())
+  end)
+
+  it("leaves detached views and parameters alone", function()
+    local d, p = of(1, 5):detach():requires_grad_(), lt.nn.Parameter(of(1, 5))
+    of(1, 3):mul_(threes(3))
+    assert.is_true(d.is_leaf and p.is_leaf)
+    square(p)
+    assert.are.same({6.0, 6.0, 6.0, 2.0, 2.0}, p.grad:totable())
+  end)
+
+  it("is not detached in place, nor is any view", function()
+    fails("detach_: the tensor is a view", function() W:detach_() end)
+    fails("detach_: the tensor is a view", function() of(1, 2):detach_() end)
+  end)
+
+  it("is freed with the graph that it and its base are in", function()
+    local function live()
+      collectgarbage()
+      collectgarbage()
+      return require("lutra.core").memory_live()
+    end
+    flat, W = nil, nil
+    local before = live()
+    for _ = 1, 5 do
+      local base = lt.ones(10)
+      local leaf = of(1, 5, base):requires_grad_()
+      local v = of(1, 3, leaf)
+      base[{{6, 10}}] = leaf * 2 -- base -> node -> leaf -> base
+      base[{{6, 8}}] = base[{{6, 8}}] * v
+      local x = lt.ones(3):requires_grad_()
+      local y = x * 2
+      x:requires_grad_(false)
+      x:mul_(y) -- x -> node -> x
+      local z = lt.ones(3):requires_grad_()
+      local u = z * 2
+      z:detach_()
+      z[1] = u[1]
+      fails("cannot accumulate the gradient of a leaf", function() x:sum():backward() end)
+    end
+    assert.are.equal(before, live())
+  end)
+end)
+
+describe("views of what requires grad", function()
+  it("are not changed in place because they were made before it did, or under no_grad", function()
+    local flat = lt.ones(10)
+    local early = flat[{{1, 5}}]
+    flat:requires_grad_()
+    fails("self is a view of a leaf that requires grad", function() early:mul_(2) end)
+    fails("self is a view of a leaf", function() early:mul_(leaf{1, 2, 3, 4, 5}:to "float32") end)
+    local quiet = lt.no_grad(function() return flat[{{1, 5}}] end)
+    fails("cannot be changed in place", function() quiet:mul_(2) end)
+    local result = flat * 1
+    local hidden = lt.no_grad(function() return result[{{1, 5}}] end)
+    fails("self is a view made under no_grad", function() hidden:mul_(2) end)
+    lt.no_grad(function()
+      early:mul_(2)
+      quiet:mul_(2)
+      hidden:mul_(2)
+    end)
+    assert.are.equal(4, flat[1]:item())
+    local plain = lt.no_grad(function() return lt.ones(3)[{{1, 2}}] end)
+    plain:mul_(2) -- nothing requires grad here
+    fails("self is a view made under no_grad", function() plain:mul_(flat[{{1, 2}}]) end)
+  end)
+
+  it("give no gradient to a leaf that requires none any more", function()
+    local x = leaf{1, 2}
+    local y, v = x * 2, x[{{1, 1}}]
+    x:requires_grad_(false)
+    y:sum():backward()
+    assert.is_nil(x.grad)
+    fails("self is a view of a leaf", function() v:mul_(2) end)
+  end)
+end)
+
 describe("backward", function()
   it("refuses what has no gradient", function()
     fails("backward: the tensor does not require grad", function() lt.ones(1):backward() end)

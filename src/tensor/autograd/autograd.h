@@ -9,6 +9,10 @@
  *                          -> saved values: aliases (a geometry on the same storage, without meta)
  *   view   -> meta -> base
  *
+ * A tensor that was a leaf, or the base of a view that was one, may get a history later, in which
+ * that leaf was used: leaf -> base -> node -> edge -> leaf would be a cycle. So when such a tensor
+ * is changed in place on the tape, the edges of its new history let go of these leaves (view.c).
+ *
  * A node is one block of memory: its inputs, the arguments of the call and what is saved lie
  * behind it. A gradient function (gradients.def) is written in ops; the engine (backward.c) sums
  * what it gives over broadcast dimensions, casts it and moves it to what the input was, so that
@@ -112,6 +116,8 @@ struct lt_AutogradMeta {
   unsigned seen;     /* base's `changes` when `edge` was made */
   bool no_grad_view; /* made while nothing was recorded */
   bool retains_grad;
+  bool had_leaves;  /* this tensor or a view of it was a leaf that required grad, and is none now */
+  bool moved;       /* stands in an edge for a leaf that became a result */
   unsigned changes; /* times this tensor (or a view of it) was changed in place on the tape */
   lt_AutogradMeta *next_retainer;
 };
@@ -161,6 +167,8 @@ static inline bool lt_tensor_wants_grad(lt_Tensor *t) {
 }
 /* The edge along which t's gradient goes, one reference; empty when it requires none. */
 bool lt_edge_of(lt_Tensor *t, lt_Edge *edge);
+/* Makes n, the node of an in-place op on t or on a view of it, t's history. Cannot fail. */
+void lt_history_set(lt_Tensor *t, lt_Node *n);
 /* The node of an in-place op on a view of `base`; takes the reference of `inner`. */
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner);
 bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);

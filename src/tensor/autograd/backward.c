@@ -306,7 +306,12 @@ static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
 /* Hooks, tensors that retain their grad, inputs of the call: whatever of it is there. `kept`: a
  * gradient stays when the task is done. */
 static bool tell_gradients(Pass *p, Task *t, bool *kept) {
-  lt_Hooks *hooks = t->node ? t->node->hooks : t->leaf->meta ? t->leaf->meta->hooks : NULL;
+  lt_Tensor *leaf = t->leaf;
+  if (leaf && leaf->meta && (leaf->meta->moved || !lt_tensor_is_leaf(leaf)))
+    return lt_fail("cannot accumulate the gradient of a leaf: it was changed in place on the tape, "
+                   "itself or as a view of a tensor that was, and is no leaf any more\n"
+                   "hint: change it before it is used, or inside lt.no_grad(f)");
+  lt_Hooks *hooks = t->node ? t->node->hooks : leaf->meta ? leaf->meta->hooks : NULL;
   lt_Tensor **grads = task_grads(t);
   for (int i = 0; hooks && i < t->nout; i++)
     if (grads[i] && !lt_hooks_run(hooks, i, &grads[i])) return false;
@@ -319,8 +324,9 @@ static bool tell_gradients(Pass *p, Task *t, bool *kept) {
     p->capture[i].grad = lt_retain(grads[p->capture[i].output]);
     *kept = true;
   }
-  if (!t->leaf || !p->all || !grads[0]) return true;
-  return commit_later(p, t->leaf, grads[0]);
+  /* A leaf may have been told since to require no grad. */
+  if (!leaf || !p->all || !grads[0] || !leaf->requires_grad) return true;
+  return commit_later(p, leaf, grads[0]);
 }
 
 /* The gradients of a task are complete. Hooks run where they were added up; the caller, who gets

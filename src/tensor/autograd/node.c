@@ -252,6 +252,11 @@ bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
     lt_error_set("requires_grad_: the tensor was made in inference mode. Use x:clone()");
     return false;
   }
+  /* Edges may hold t as a leaf, from now on or until now. */
+  lt_Tensor *holder = on ? lt_view_base(t) : t;
+  lt_AutogradMeta *m = holder ? lt_meta_of(holder) : NULL;
+  if (holder && !m) return false;
+  if (m) m->had_leaves = true;
   t->requires_grad = on;
   return true;
 }

@@ -209,20 +209,27 @@ bool lt_autograd_record(lt_Call *c) {
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
+/* Does a write into self change what a base that requires grad holds, though self does not? So it
+ * is with views that were made under no_grad, or before the base required grad. */
+static bool base_wants_grad(const lt_Tensor *base) {
+  return base && base->requires_grad && lt_grad_enabled() && !lt_inference_enabled();
+}
+
 /* The rules of leaves, views and inference mode. */
 static bool may_write(const lt_Call *c) {
   lt_Tensor *self = c->arg[0].tensor;
   if (self->inference && !lt_inference_enabled())
     return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
                    "Use self:clone()");
-  if (!lt_autograd_wanted(c)) return true;
+  lt_Tensor *base = lt_view_base(self);
+  if (!lt_autograd_wanted(c) && !base_wants_grad(base)) return true;
   if (self->requires_grad && lt_tensor_is_leaf(self))
     return lt_fail(
         "a leaf that requires grad cannot be changed in place: the tape has no value from before. "
         "Use lt.no_grad(function() ... end), or the variant without _");
-  lt_Tensor *base = lt_view_base(self);
   if (!base) return true;
-  if (base->requires_grad && lt_tensor_is_leaf(base))
+  /* The leaf is the base, or a view of the base of which self is a view in turn. */
+  if ((base->requires_grad || self->requires_grad) && lt_tensor_is_leaf(base))
     return lt_fail("self is a view of a leaf that requires grad and cannot be changed in place. "
                    "Use lt.no_grad(function() ... end), or work on a clone of the leaf");
   if (self->meta->no_grad_view)
@@ -264,8 +271,6 @@ bool lt_autograd_record_in_place(lt_Call *c, void *state) {
   lt_Tensor *self = c->arg[0].tensor;
   lt_Tensor *target = n->kind == LT_NODE_SLICES ? lt_view_base(self) : self;
   settle_versions(n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n);
-  lt_meta_set_edge(target->meta, (lt_Edge){n, NULL, 0});
-  target->requires_grad = true;
-  target->meta->changes++;
+  lt_history_set(target, n);
   return true;
 }

@@ -4,7 +4,8 @@
  * view in place on the tape changes the base's history: the base's edge becomes a slices node,
  * which puts the op's gradient into the part of the base's gradient that the view covers. Every
  * view of the base is then out of date, and is given a new edge (an as_strided of the base) when
- * it is used next: `changes` of the base against `seen` of the view tells. */
+ * it is used next: `changes` of the base against `seen` of the view tells. That holds also for a
+ * view that its owner had made a leaf: as in PyTorch, it is a result of its base from then on. */
 #include "autograd.h"
 
 lt_Tensor *lt_view_base(const lt_Tensor *t) {
@@ -46,7 +47,6 @@ bool lt_view_refresh(lt_Tensor *t) {
   lt_Tensor *base = lt_view_base(t);
   if (!base || m->no_grad_view || !base->requires_grad || !base->meta) return true;
   if (m->seen == base->meta->changes) return true;
-  if (t->requires_grad && !lt_edge_leads(&m->edge)) return true; /* made a leaf by its owner */
   lt_Node *n = as_strided_node(t, base);
   if (!n) return false;
   lt_meta_set_edge(m, (lt_Edge){n, NULL, 0});
@@ -64,6 +64,63 @@ bool lt_edge_of(lt_Tensor *t, lt_Edge *edge) {
   else
     edge->leaf = lt_retain(t);
   return true;
+}
+
+/* ---- history --------------------------------------------------------------------------------- */
+
+/* The nodes that a walk has reached, in a list through `dead`, which nodes in use have no other use
+ * for; the last one points to itself. */
+typedef struct Walk {
+  lt_Node *first, *last;
+} Walk;
+
+static void reach(Walk *w, lt_Node *n) {
+  if (!n || n->dead) return;
+  if (w->last)
+    w->last->dead = n;
+  else
+    w->first = n;
+  w->last = n->dead = n;
+}
+
+/* An edge to t, or to a view of it, as a leaf now holds `moved`, made when there is none: a leaf
+ * without the memory, for which a gradient is an error. */
+static void let_go(lt_Edge *e, const lt_Tensor *t, lt_Tensor **moved) {
+  lt_Tensor *leaf = e->leaf;
+  if (!leaf || (leaf != t && lt_view_base(leaf) != t)) return;
+  if (!*moved) *moved = lt_empty(leaf->dtype, lt_tensor_device(t), 1, (int64_t[]){0});
+  if (!*moved || !lt_meta_of(*moved)) return; /* no memory: a cycle stays */
+  (*moved)->requires_grad = true;
+  (*moved)->meta->moved = true;
+  e->leaf = lt_retain(*moved);
+  lt_release(leaf);
+}
+
+/* Edges behind n that lead to t as to a leaf let go of it. */
+static void break_cycles(lt_Node *n, const lt_Tensor *t) {
+  Walk w = {NULL, NULL};
+  lt_Tensor *moved = NULL;
+  reach(&w, n);
+  for (lt_Node *at = w.first;; at = at->dead) {
+    if (at->kind == LT_NODE_SLICES) reach(&w, ((lt_Slices *)at->extra)->inner);
+    for (int i = 0; i < at->ninputs; i++) {
+      let_go(&at->input[i].edge, t, &moved);
+      reach(&w, at->input[i].edge.node);
+    }
+    if (at->dead == at) break;
+  }
+  for (lt_Node *at = w.first, *next; at; at = next) {
+    next = at->dead == at ? NULL : at->dead;
+    at->dead = NULL;
+  }
+  lt_release(moved);
+}
+
+void lt_history_set(lt_Tensor *t, lt_Node *n) {
+  if (t->meta->had_leaves) break_cycles(n, t);
+  lt_meta_set_edge(t->meta, (lt_Edge){n, NULL, 0});
+  t->requires_grad = true;
+  t->meta->changes++;
 }
 
 /* Remembers what a new view is a view of; tensors that no gradient can ever reach need not know. */
