@@ -49,32 +49,37 @@ local function assert_gradient(grad, expected, dtype, what)
   assert_numbers(grad:detach(), expected, dtype, what)
 end
 
+-- "PyTorch's: x:sign() (0.0 1.0)"
+local function title(case)
+  local first = case.inputs[1]
+  local numbers = type(first) == "table" and type(first[1]) == "number"
+  return ("%s: %s (%s)"):format(case.different and "expected" or "PyTorch's", case.code,
+    numbers and table.concat(first, " ") or "a matrix or a number")
+end
+
+local function check(case, dtype)
+  local expected = case[dtype]
+  local result, inputs = evaluate(case, dtype)
+  if expected.result then
+    assert_numbers(result:detach(), expected.result, dtype, dtype .. ", result")
+  end
+  if expected.gradients == "constant" then return assert.is_false(result.requires_grad) end
+  assert.is_true(result.requires_grad)
+  for _, create_graph in ipairs{false, true} do
+    for _, x in ipairs(inputs) do x.grad = nil end
+    result:backward{weights_for(result), retain_graph = true, create_graph = create_graph}
+    for i, x in ipairs(inputs) do
+      assert_gradient(x.grad, expected.gradients[i], dtype,
+        ("%s, gradient %d%s"):format(dtype, i, create_graph and " with create_graph" or ""))
+    end
+  end
+end
+
 describe("gradients at kinks", function()
   for _, case in ipairs(cases) do
-    local first = table.concat(lt.is_tensor(case.inputs[1]) and {} or
-      type(case.inputs[1]) == "table" and type(case.inputs[1][1]) == "number" and case.inputs[1]
-      or {"matrix"}, " ")
-    it(("are %s: %s (%s)"):format(case.different and "expected" or "PyTorch's", case.code, first), function()
-      for _, dtype in ipairs{"float64", "float32"} do
-        local expected = case[dtype].gradients
-        local result, inputs = evaluate(case, dtype)
-        if case[dtype].result then
-          assert_numbers(result:detach(), case[dtype].result, dtype, dtype .. ", result")
-        end
-        if expected == "constant" then
-          assert.is_false(result.requires_grad)
-        else
-          assert.is_true(result.requires_grad)
-          for _, create_graph in ipairs{false, true} do
-            for _, x in ipairs(inputs) do x.grad = nil end
-            result:backward{weights_for(result), retain_graph = true, create_graph = create_graph}
-            for i, x in ipairs(inputs) do
-              assert_gradient(x.grad, expected[i], dtype,
-                ("%s, gradient %d%s"):format(dtype, i, create_graph and " on the tape" or ""))
-            end
-          end
-        end
-      end
+    it("are " .. title(case), function()
+      check(case, "float64")
+      check(case, "float32")
     end)
   end
 end)
