@@ -374,6 +374,35 @@ describe("containers", function()
     end
   end)
 
+  it("count from the end with negative indices", function()
+    local a, b, c = nn.ReLU(), nn.Tanh(), nn.GELU()
+    local Mlp = nn.Sequential:extend "Mlp"
+    for _, net in ipairs {nn.Sequential(a, b), nn.ModuleList {a, b}, Mlp(a, b),
+      nn.Sequential {{"up", a}, {"act", b}}} do
+      local before, name = names(net:named_children()), net:type_name()
+      assert.equal(b, net[-1])
+      assert.equal(a, net[-2])
+      fails(name .. ": expected an index from -2 to 2, got -3", function() return net[-3] end)
+      net[-1] = c
+      identical({a, c}, list(1, net:children()))
+      assert.equal(c, net[2])
+      assert.equal(before, names(net:named_children()))
+      fails("there is no place -3, there are 2", function() net[-3] = a end)
+      fails("there is no place 0", function() net[0] = a end)
+      fails("a module", function() net[-1] = 3 end)
+      net:insert(-1, b)
+      identical({a, b, c}, {net[1], net[2], net[3]})
+      identical({a, b, c}, {net[-3], net[-2], net[-1]})
+      fails("insert wants a place from 1 to 4, got -4", function() net:insert(-4, a) end)
+      assert.is_nil(net[4])
+      assert.is_nil(net.missing)
+      assert.equal(3, #net)
+    end
+    fails("ModuleList: expected an index from", function() return nn.ModuleList()[-1] end)
+    local x = lt.ones(2)
+    assert.is_true(lt.equal(x:relu(), nn.Sequential(a, a)[-1](x)))
+  end)
+
   it("take names", function()
     local net = nn.Sequential {{"up", nn.Linear(2, 3)}, {"act", nn.ReLU()}}
     assert.equal("up act", names(net:named_children()))

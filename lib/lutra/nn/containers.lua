@@ -2,13 +2,19 @@
 --
 -- Invariant: child i is registered under the name tostring(i), unless a name was given,
 -- and is the field of the integer i as well, so that list[i], #list and ipairs(list)
--- work as on a Lua list.
+-- work as on a Lua list. list[-1] is the last module, list[-2] the one before it.
 
 local args = require "lutra.args"
 local Module = require "lutra.nn.module"
 
 -- Makes module (or nil) what self[i] reads, beside its registered name.
 local function place(self, i, module) getmetatable(self).__state.fields[i] = module end
+
+-- The place that a negative index i counts from the end of n modules; others as they are.
+local function from_end(i, n)
+  if math.type(i) == "integer" and i < 0 then return n + 1 + i end
+  return i
+end
 
 -- What both containers share.
 local List = Module:extend "List"
@@ -18,6 +24,14 @@ function List:__len()
   local count = 0
   while self[count + 1] ~= nil do count = count + 1 end
   return count
+end
+
+-- list[i] where no module is: nil after the last, as in a Lua list, so that ipairs ends.
+function List.__get_item(class, fields, i)
+  local n = #fields
+  if i >= 0 then return nil end
+  args.check(i >= -n, "%s: expected an index from %d to %d, got %d", class.__name, -n, n, i)
+  return fields[from_end(i, n)]
 end
 
 -- The modules among the arguments: spread, or as one list. An entry may be
@@ -72,12 +86,14 @@ end
 
 -- list[i] = module: another module in place i, or a new one after the last.
 function List:__set_item(i, module)
+  local n = #self
+  local at = from_end(i, n)
   check_module(self, "an assignment", module)
-  args.check(i >= 1 and i <= #self + 1, "%s: there is no place %d, there are %d", self:type_name(),
-    i, #self)
-  if i == #self + 1 then return add(self, nil, module) end
-  self:register_module(names(self)[i], module)
-  place(self, i, module)
+  args.check(at >= 1 and at <= n + 1, "%s: there is no place %d, there are %d", self:type_name(),
+    i, n)
+  if at == n + 1 then return add(self, nil, module) end
+  self:register_module(names(self)[at], module)
+  place(self, at, module)
 end
 
 --- Adds the modules of a list at the end; returns the container.
@@ -88,11 +104,13 @@ function List:extend(modules)
   return self
 end
 
---- Puts a module before place i (1 to n + 1), moving the rest; returns the container.
+--- Puts a module before place i (1 to n + 1; -1 is the last), moving the rest; returns the
+-- container.
 function List:insert(i, module)
-  local n = #self
+  local n, given = #self, i
+  i = from_end(i, n)
   args.check(math.type(i) == "integer" and i >= 1 and i <= n + 1,
-    "%s: insert wants a place from 1 to %d, got %s", self:type_name(), n + 1, args.show(i))
+    "%s: insert wants a place from 1 to %d, got %s", self:type_name(), n + 1, args.show(given))
   check_module(self, "insert", module)
   local tail, called = {}, names(self)
   for k = i, n do

@@ -658,6 +658,17 @@ end
 
 -- Classes --------------------------------------------------------------------
 
+-- The metatable of an instance's fields. Those that it has not set are the class's; where
+-- the class has a parent with a function __get_item(class, fields, i), an integer i is read
+-- by that. __names is for completion and help, which do not call functions.
+local function metatable_of_fields(class, get_item)
+  if not get_item then return {__index = class} end
+  return {__names = class, __index = function(fields, key)
+    if math.type(key) == "integer" then return get_item(class, fields, key) end
+    return class[key]
+  end}
+end
+
 local function fields_pairs(self) return next, state_of(self).fields, nil end
 
 local function construct(class, ...)
@@ -680,7 +691,7 @@ function Module:extend(name)
     args.show(name))
   args.check(not is_module(self), "extend: this is a module, it wants a class")
   local class = {__name = name}
-  class.__fields = {__index = class}
+  class.__fields = metatable_of_fields(class, self.__get_item)
   return setmetatable(class, {
     __index = self, __call = construct, __name = "class " .. name,
     __tostring = function() return ("class nn.%s"):format(name) end,
