@@ -36,15 +36,20 @@ local function show(x) return require("lutra.args").show(x) end
 -- ---- the context that forward and backward share -----------------------------------
 
 local Context = {}
-Context.__index = Context
 Context.__name = "autograd context"
+
+--- ctx.saved_tensors is the list of what ctx:saved() returns.
+function Context:__index(key)
+  if key == "saved_tensors" then return {self:saved()} end
+  return Context[key]
+end
 
 --- Keeps tensors for backward: inputs, results, or anything else; nil is kept too.
 function Context:save_for_backward(...)
   self._to_save = table.pack(...)
 end
 
---- What save_for_backward kept, in that order.
+--- What save_for_backward kept, in that order. ctx.saved_tensors is the same as a list.
 function Context:saved()
   local node = self._node
   if not node then
@@ -56,6 +61,20 @@ function Context:saved()
       .. "Use backward{retain_graph = true} the first time", self._name)
   end
   return node.unpack()
+end
+
+--- Says in forward which of its results have no gradient: they do not require grad, and
+-- backward gets zeros for them (nil after set_materialize_grads(false)). To be called once.
+function Context:mark_non_differentiable(...)
+  local marked = {}
+  for i = 1, select("#", ...) do
+    local t = select(i, ...)
+    if not core.is_tensor(t) then
+      fail("mark_non_differentiable: expected a tensor for argument %d, got %s", i, show(t))
+    end
+    marked[t] = true
+  end
+  self._non_differentiable = marked
 end
 
 -- An entry of the saved list: {tensor or alias, version, position among the results}.
@@ -127,15 +146,23 @@ local function spec_of(t)
   return {shape = t.shape, dtype = t.dtype, device = t.device}
 end
 
--- Joins the results to the graph; returns the tensors that are now its results.
+-- Joins the results to the graph; returns the tensors that are now its results. Results that
+-- are not differentiable (false in outputs) stay out of it.
 local function record(class, ctx, call, outputs)
   local node = call.node
   local joined = core._custom(class._name, node, call.inputs, outputs)
   local weak = setmetatable({}, {__mode = "v"})
-  for i, t in ipairs(joined) do weak[i] = t end
+  for i, t in ipairs(joined) do weak[i] = outputs[i] and t or nil end
   call.results = weak
   ctx._node = node
   return joined
+end
+
+-- The results that are differentiable, false in place of the others.
+local function differentiable(ctx, outputs)
+  local marked, list = ctx._non_differentiable or {}, {}
+  for i, t in ipairs(outputs) do list[i] = not marked[t] and t end
+  return list
 end
 
 -- A saved result whose tensor is gone, as a result of the function once more.
@@ -212,8 +239,13 @@ local function apply(class, ...)
   end
   call.specs = {}
   for i, t in ipairs(outputs) do call.specs[i] = spec_of(t) end
-  save_all(class, ctx, call, outputs)
-  for i, t in ipairs(record(class, ctx, call, outputs)) do results[at[i]] = t end
+  local joined = differentiable(ctx, outputs)
+  save_all(class, ctx, call, joined)
+  for i, t in ipairs(record(class, ctx, call, joined)) do
+    -- An input may be a result too, and keeps its own gradient.
+    results[at[i]] = joined[i] and t or outputs[i].requires_grad and outputs[i]:detach()
+      or outputs[i]
+  end
   return table.unpack(results, 1, results.n)
 end
 

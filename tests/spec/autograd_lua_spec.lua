@@ -254,6 +254,91 @@ describe("a function of one's own", function()
     assert.equal(2, x.grad:item())
   end)
 
+  it("marks results that have no gradient", function()
+    local seen
+    local Order = Function:extend "Order"
+    function Order.forward(ctx, x, materialize)
+      local order = x:argsort():to "float64"
+      local unused = x * 5
+      ctx:mark_non_differentiable(order, unused, x * 7)
+      ctx:save_for_backward(order, x)
+      ctx:set_materialize_grads(materialize)
+      return x * 2, order, unused, x
+    end
+    function Order.backward(ctx, g, none, also_none, last)
+      local order, x = ctx:saved()
+      assert.is_false(order.requires_grad)
+      assert.is_true(x.requires_grad)
+      seen = {none and none:totable() or "nil", also_none and also_none:totable() or "nil"}
+      return (g or 0) * 2 + (last or 0)
+    end
+    for materialize, expected in pairs{
+      [true] = {{0.0, 0.0}, {0.0, 0.0}}, [false] = {"nil", "nil"},
+    } do
+      local x = leaf{2, 1}
+      local y, order, unused = Order(x, materialize)
+      assert.is_true(y.requires_grad)
+      assert.is_false(order.requires_grad or unused.requires_grad)
+      assert.is_true(order.is_leaf)
+      assert.is_nil(order.grad_fn)
+      assert.same({2, 1}, order:totable());
+      (y + order * unused):sum():backward()
+      assert.same({2, 2}, x.grad:totable())
+      assert.same(expected, seen)
+    end
+    local None = Function:extend "None"
+    function None.forward(ctx, x)
+      ctx:mark_non_differentiable(x)
+      return x
+    end
+    local x = leaf{2, 1}
+    local y = None(x)
+    assert.is_false(y.requires_grad)
+    assert.is_nil(y.grad_fn)
+    assert.same({2, 1}, y:totable())
+    assert.is_true(x.requires_grad)
+    function None.forward(ctx, t)
+      ctx:mark_non_differentiable(t * 1, 3)
+      return t * 1
+    end
+    assert.matches("mark_non_differentiable: expected a tensor for argument 2, got 3",
+      fails(None, x), 1, true)
+  end)
+
+  it("has what it saved as a list too", function()
+    local Product = Function:extend "Product"
+    function Product.forward(ctx, x, w)
+      ctx:save_for_backward(x, nil, w)
+      return x * w
+    end
+    function Product.backward(ctx, g)
+      local saved = ctx.saved_tensors
+      assert.equal("table", type(saved))
+      assert.is_nil(saved[2])
+      assert.is_nil(ctx.no_such_field)
+      return g * saved[3], g * saved[1]
+    end
+    local x, w = leaf{1, 2}, leaf{3, 4}
+    local y = Product(x, w)
+    y:sum():backward{retain_graph = true}
+    assert.same({3, 4}, x.grad:totable())
+    assert.same({1, 2}, w.grad:totable())
+    y:sum():backward()
+    assert.matches("graph was freed", fails(function() y:sum():backward() end), 1, true)
+    local Kept = Function:extend "Kept"
+    local context
+    function Kept.forward(ctx, t)
+      context = ctx
+      ctx:save_for_backward(t)
+      return t * 1
+    end
+    function Kept.backward(_, g) return g end
+    Kept(x):sum():backward()
+    assert.matches("Kept: backward a second time", fails(function()
+      return context.saved_tensors
+    end), 1, true)
+  end)
+
   it("raises the error objects of its backward", function()
     local object = setmetatable({}, {__name = "my error"})
     local Bad = Function:extend "Bad"
