@@ -143,7 +143,7 @@ describe("a view that is a leaf", function()
     flat = lt.ones(10, {dtype = "float64"})
     W = of(1, 5):requires_grad_()
     flat[{{6, 10}}] = W * 2
-    fails("backward: cannot accumulate the gradient of a leaf", function() flat:sum():backward() end)
+    fails("cannot accumulate the gradient of a leaf", function() flat:sum():backward() end)
   end)
 
   it("is an ordinary view when it requires no grad any more", function()
@@ -185,9 +185,9 @@ describe("a view that is a leaf", function()
     local before = live()
     for _ = 1, 5 do
       local base = lt.ones(10)
-      local leaf = of(1, 5, base):requires_grad_()
-      local v = of(1, 3, leaf)
-      base[{{6, 10}}] = leaf * 2 -- base -> node -> leaf -> base
+      local view = of(1, 5, base):requires_grad_()
+      local v = of(1, 3, view)
+      base[{{6, 10}}] = view * 2 -- base -> node -> view -> base
       base[{{6, 8}}] = base[{{6, 8}}] * v
       local x = lt.ones(3):requires_grad_()
       local y = x * 2
