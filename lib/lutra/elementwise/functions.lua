@@ -131,14 +131,13 @@ rows.neg = {
   ops = function(x) return -x end, number = function(x) return -x end,
 }
 
--- 0 to the power of 0 has the slopes 0, not 0 times infinity.
+-- To the power of 0 the slope is 0, not 0 times infinity or NaN.
 local function power_base(b, g, x, y)
   if y.f == "number" then
     if y.value == 0 then return nil end
     return b:mul(g, b:mul(y, b:pow(x, b:number(y.value - 1))))
   end
-  local zero = b:number(0)
-  local safe = b:where(b:call("and", b:call("eq", x, zero), b:call("eq", y, zero)), b:number(1), x)
+  local safe = b:where(b:call("eq", y, b:number(0)), b:number(1), x)
   return b:mul(g, b:mul(y, b:pow(safe, b:sub(y, b:number(1)))))
 end
 
@@ -185,7 +184,9 @@ rows.atan2 = {
   n = 2, code = "atan2$f($1, $2)", ops = op "atan2",
   number = function(x, y) return math.atan(x, y) end,
   slope = function(b, g, _, x, y)
-    local slope = b:div(g, b:add(b:call("square", x), b:call("square", y)))
+    local length = b:add(b:call("square", x), b:call("square", y))
+    local origin = b:call("eq", length, b:number(0)) -- the slopes are 0 there
+    local slope = b:div(g, b:where(origin, b:number(1), length))
     return b:mul(slope, y), b:neg(b:mul(slope, x))
   end,
 }
@@ -242,7 +243,7 @@ unary("erf", "erf$f($1)", function(b, g, _, x)
 end)
 unary("abs", "fabs$f($1)", function(b, g, _, x) return b:mul(g, b:call("sign", x)) end, math.abs)
 unary("relu", "($1 <= 0 ? 0 : $1)", function(b, g, v)
-  return b:where(b:call("gt", v, b:number(0)), g, b:number(0))
+  return b:where(b:call("le", v, b:number(0)), b:number(0), g)
 end)
 unary("square", "($1 * $1)", function(b, g, _, x) return b:mul(g, b:mul(b:number(2), x)) end,
   function(x) return x * x end)

@@ -141,8 +141,7 @@ static lt_Arg squared(lt_Arg x) {
 void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
   lt_Tensor *length = ADD(squared(y), squared(x));
-  lt_Tensor *origin = lt_do(eq, A(length), A(0.0));
-  lt_Tensor *slope = DIV(FILL(DY, origin, 0.0), FILL(length, origin, 1.0));
+  lt_Tensor *slope = DIV(DY, FILL(length, lt_do(eq, A(length), A(0.0)), 1.0));
   if (wants(g, 0)) give(g, 0, MUL(slope, x));
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
 }
