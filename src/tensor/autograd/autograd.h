@@ -176,8 +176,8 @@ bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
 /* ---- apply.c --------------------------------------------------------------------------------- */
 
 /* Runs a node's gradient: grads by result (NULL: none came), want and in by input. in[i] gets one
- * reference, or NULL where it is not wanted, or a custom function gave none; it has the input's shape,
- * dtype and device. On failure all are NULL. */
+ * reference, or NULL where it is not wanted, or a custom function gave none; it has the input's
+ * shape, dtype and device. On failure all are NULL. */
 bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 /* grad summed to the input's shape, in its dtype, on its device; belongs to the open scope. */
 lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);

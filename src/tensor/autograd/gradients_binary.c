@@ -173,7 +173,8 @@ static bool is_number(lt_Arg a, double v) {
   return a.kind == LT_ARG_SCALAR && lt_scalar_to_double(a.scalar) == v;
 }
 
-/* Bounds that are numbers: the gradient passes strictly between them. An infinite one is no bound. */
+/* Bounds that are numbers: the gradient passes strictly between them. An infinite one is no
+ * bound. */
 static void clamp_by_numbers(lt_Grad *g, bool has_min, bool has_max) {
   lt_Arg x = g->arg[0];
   lt_Tensor *inside = NULL, *below = NULL;
