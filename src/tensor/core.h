@@ -224,6 +224,8 @@ lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
 /* t's memory in another geometry; offset in elements from t's first. One reference. */
 lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
                        const int64_t *strides);
+/* t's geometry on its storage, outside the graph. One reference. */
+lt_Tensor *lt_alias(const lt_Tensor *t);
 /* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
 lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
 
@@ -321,6 +323,19 @@ bool lt_wait_stream(lt_Stream *stream);
 bool lt_wait_event(lt_Event *event);
 bool lt_wait_device(const lt_Backend *b, int index);
 
+/* ---- operands in use (tensor.c) --------------------------------------------------------------- */
+
+/* The operands of a running call. While memory is allocated, or in a hook, the host may run code of
+ * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the end
+ * of the call. Functions of the core that allocate between reading a tensor of the caller's and its
+ * last use enter its operands here, on their stack, and leave before they return; the caller holds
+ * a reference to each operand. */
+typedef struct lt_Use {
+  const lt_Arg *args; /* those of kind TENSOR and TENSORS count */
+  int nargs;
+  struct lt_Use *outer; /* the call that this one runs in */
+} lt_Use;
+
 /* ---- the thread's state (error.c) ------------------------------------------------------------ */
 
 /* A tensor that memory is being allocated for; shape is NULL when it is for none. */
@@ -365,7 +380,24 @@ typedef struct lt_Thread {
   bool way_back;             /* of the tape: the gradient of a copy goes to where that came from */
   struct lt_Tracer *tracers; /* trace.h; NULL: nobody listens */
   struct lt_TraceSpan *span; /* the innermost event that is going on */
+  lt_Use *use;               /* operands of the innermost running call */
+  int frees_at_exit;         /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;
 lt_Thread *lt_thread(void);
+
+static inline void lt_use_enter(lt_Thread *th, lt_Use *use, const lt_Arg *args, int nargs) {
+  *use = (lt_Use){args, nargs, th->use};
+  th->use = use;
+}
+/* Frees the operands of `use` that lt_tensor_free was called on meanwhile and no outer call uses. */
+void lt_use_free(lt_Thread *th, const lt_Use *use);
+static inline void lt_use_leave(lt_Thread *th, lt_Use *use) {
+  th->use = use->outer;
+  if (__builtin_expect(th->frees_at_exit != 0, 0)) lt_use_free(th, use);
+}
+/* Returns true when a running call of this thread uses t. */
+bool lt_in_use(const lt_Tensor *t);
+/* lt_tensor_usable for the tensor, or each tensor of the list, that an argument is. */
+bool lt_arg_usable(const lt_Arg *a, const char *name);
 
 #endif

@@ -75,6 +75,7 @@ static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
     } else if (!coerce(c, i, p->type)) {
       return lt_fail("argument %s cannot be %s", p->name, kind_names[c->arg[i].kind]);
     }
+    if (!lt_arg_usable(&c->arg[i], p->name)) return false;
   }
   c->nargs = g->count;
   return true;
@@ -548,7 +549,8 @@ static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
   const lt_Tensor *u = a->tensor;
   if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype);
   if (u == t) return true;
-  return u && u->dtype == t->dtype && lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) &&
+  return u && !u->freed && u->dtype == t->dtype &&
+         lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) &&
          lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
 }
 
@@ -563,7 +565,8 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
     if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
     if (!t && args[i].kind == LT_ARG_TENSOR) t = args[i].tensor;
   }
-  if (!t || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t)) return NULL;
+  if (!t || t->freed || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t))
+    return NULL;
   for (int i = 0; i < nargs; i++)
     if (!quick_operand(&args[i], t)) return NULL;
   return t;
@@ -691,6 +694,7 @@ static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
 
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {
   lt_Call c;
+  lt_Use use;
   lt_Thread *thread = lt_thread();
   bool outermost = !thread->user_op;
   r->count = 0;
@@ -708,8 +712,10 @@ bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Result
     thread->user_op = c.info->name;
     thread->user_in_place = in_place;
   }
+  lt_use_enter(thread, &use, args, nargs);
   bool ok = __builtin_expect(thread->tracers != NULL, 0) ? traced_call(&c, args, nargs)
                                                          : run_call(&c, args, nargs);
+  lt_use_leave(thread, &use);
   if (outermost) thread->user_op = NULL;
   if (!ok) {
     lt_results_release(r);

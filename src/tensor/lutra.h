@@ -158,12 +158,20 @@ typedef struct lt_Storage {
 
 typedef struct lt_AutogradMeta lt_AutogradMeta; /* autograd/autograd.h */
 
+/* Has lt_tensor_free been called on a tensor? */
+typedef enum lt_FreeState {
+  LT_LIVE,
+  LT_FREED,        /* it is empty, and no function takes it any more */
+  LT_FREED_AT_EXIT /* a running call uses it; its memory is freed at the end of that call */
+} lt_FreeState;
+
 typedef struct lt_Tensor {
   atomic_int refs;
   lt_Dtype dtype;
   int ndim;
   bool requires_grad; /* a leaf that asks for it, or a result with a grad_fn */
   bool inference;     /* made under inference mode */
+  uint8_t freed;      /* lt_FreeState */
   lt_Storage *storage;
   int64_t offset; /* of the first element in the storage, in elements */
   int64_t numel;
@@ -201,10 +209,16 @@ static inline void *lt_tensor_data(const lt_Tensor *t) {
 bool lt_tensor_is_contiguous(const lt_Tensor *t);
 /* The value of a tensor of one element, read from any device (waits for it). */
 bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out);
-/* Gives t the storage, geometry and dtype of another tensor; identity, grad and hooks stay. */
+/* Gives t the storage, geometry and dtype of another tensor; identity, grad and hooks stay. Fails
+ * while a running call of this thread uses t. */
 bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data);
-/* Lets go of t's memory at once: it becomes an empty tensor {0}. */
+/* Frees t's memory (views on it keep it) and takes t out of the graph. Every function refuses t
+ * from then on; a second call does nothing. Returns false when a running call of this thread uses
+ * t: its memory is freed at the end of that call. Allocates nothing. */
 bool lt_tensor_free(lt_Tensor *t);
+/* Returns true when t may be used, also when it is NULL; false, with an error of `op` that names the
+ * argument, when it was freed. op NULL: the one that the user called. */
+bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument);
 
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes);
 /* Of the host's memory that devices of this type can copy from and to by themselves. */

@@ -1,4 +1,5 @@
 /* tensor.c: a tensor is a geometry (dtype, shape, strides, offset) on a storage. */
+#include "autograd/autograd.h"
 #include "trace.h"
 
 static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim,
@@ -14,6 +15,7 @@ static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int 
   t->ndim = ndim;
   t->requires_grad = false;
   t->inference = lt_thread()->inference_on;
+  t->freed = LT_LIVE;
   t->offset = offset;
   t->numel = numel;
   t->meta = NULL;
@@ -82,6 +84,7 @@ bool lt_tensor_is_contiguous(const lt_Tensor *t) {
 
 bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   char element[16];
+  if (!lt_tensor_usable(t, "item", "self")) return false;
   if (t->numel != 1) {
     lt_error_set("item: wants a tensor of one element, got the shape %s",
                  lt_shape_text(t->ndim, t->shape));
@@ -120,7 +123,102 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   return true;
 }
 
+/* ---- operands in use, and tensors that are freed ---------------------------------------------- */
+
+/* What an operand is a view of is in use, too: autograd changes the history of both. */
+static lt_Tensor *base_of(const lt_Tensor *operand) {
+  return operand && operand->meta ? operand->meta->base : NULL;
+}
+
+static bool is_or_sees(const lt_Tensor *operand, const lt_Tensor *t) {
+  return operand == t || base_of(operand) == t;
+}
+
+static bool holds(const lt_Arg *a, const lt_Tensor *t) {
+  if (a->kind == LT_ARG_TENSOR) return is_or_sees(a->tensor, t);
+  for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+    if (is_or_sees(a->tensors[k], t)) return true;
+  return false;
+}
+
+bool lt_in_use(const lt_Tensor *t) {
+  for (const lt_Use *use = lt_thread()->use; use; use = use->outer)
+    for (int i = 0; i < use->nargs; i++)
+      if (holds(&use->args[i], t)) return true;
+  return false;
+}
+
+/* The storage of every freed tensor: without memory, never released for good. */
+static lt_Storage empty_storage = {.refs = 1, .device = {LT_DEVICE_cpu, 0}};
+
+static void free_now(lt_Tensor *t) {
+  lt_Storage *storage = t->storage;
+  lt_AutogradMeta *meta = t->meta;
+  t->freed = LT_FREED;
+  t->storage = lt_storage_retain(&empty_storage);
+  t->offset = 0;
+  t->numel = 0;
+  t->ndim = 1;
+  t->shape[0] = 0;
+  t->strides[0] = 1;
+  t->meta = NULL;
+  t->requires_grad = false;
+  if (meta) lt_autograd_meta_free(meta);
+  lt_storage_release(storage);
+}
+
+static void free_one(lt_Thread *th, lt_Tensor *t) {
+  if (!t || t->freed != LT_FREED_AT_EXIT || lt_in_use(t)) return;
+  th->frees_at_exit--;
+  free_now(t);
+}
+
+/* The base first: the operand knows it. */
+static void free_at_exit(lt_Thread *th, lt_Tensor *operand) {
+  free_one(th, base_of(operand));
+  free_one(th, operand);
+}
+
+void lt_use_free(lt_Thread *th, const lt_Use *use) {
+  for (int i = 0; i < use->nargs; i++) {
+    const lt_Arg *a = &use->args[i];
+    if (a->kind == LT_ARG_TENSOR) free_at_exit(th, a->tensor);
+    for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++) free_at_exit(th, a->tensors[k]);
+  }
+}
+
+bool lt_tensor_free(lt_Tensor *t) {
+  if (t->freed != LT_LIVE) return t->freed == LT_FREED;
+  if (lt_in_use(t)) {
+    t->freed = LT_FREED_AT_EXIT;
+    lt_thread()->frees_at_exit++;
+    return false;
+  }
+  free_now(t);
+  return true;
+}
+
+bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument) {
+  if (!t || t->freed != LT_FREED) return true;
+  lt_error_set("%s: argument '%s' was freed (x:free())", op ? op : lt_user_op(), argument);
+  return false;
+}
+
+bool lt_arg_usable(const lt_Arg *a, const char *name) {
+  if (a->kind == LT_ARG_TENSOR) return lt_tensor_usable(a->tensor, NULL, name);
+  for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+    if (a->tensors[k] && a->tensors[k]->freed == LT_FREED)
+      return lt_fail("element %d of argument '%s' was freed (x:free())", k + 1, name);
+  return true;
+}
+
 bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
+  if (!lt_tensor_usable(t, "set_data", "self") || !lt_tensor_usable(data, "set_data", "data"))
+    return false;
+  if (lt_in_use(t)) {
+    lt_error_set("set_data: cannot replace the data of a tensor that a running call uses");
+    return false;
+  }
   if (t->meta && !lt_tensor_is_leaf(t)) {
     lt_error_set("set_data: the tensor is a result of %s: only leaves can be given other data",
                  lt_tensor_grad_fn_name(t));
@@ -143,21 +241,7 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
   return true;
 }
 
-bool lt_tensor_free(lt_Tensor *t) {
-  lt_Storage *none = lt_storage_new(lt_tensor_device(t), 0);
-  if (!none) return false;
-  lt_storage_release(t->storage);
-  t->storage = none;
-  t->offset = 0;
-  t->numel = 0;
-  t->ndim = 1;
-  t->shape[0] = 0;
-  t->strides[0] = 1;
-  if (t->meta) lt_autograd_meta_free(t->meta);
-  t->meta = NULL;
-  t->requires_grad = false;
-  return true;
-}
+/* ---- versions, contiguous copies --------------------------------------------------------------- */
 
 void lt_tensor_touch(lt_Tensor *t) {
   atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed);

@@ -40,6 +40,9 @@ int toy_waiting(int index) { return streams[index].count; }
 int toy_allocations(void) { return blocks; }
 void toy_fail_next_alloc(int n) { failing = n; }
 
+static int passing = -1; /* allocations before the one that fails; -1: none does */
+void toy_fail_after(int n) { passing = n; }
+
 static char *show(const void *device_pointer) {
   uintptr_t p = (uintptr_t)device_pointer;
   return (char *)(p & HIDE ? p ^ HIDE : p);
@@ -126,6 +129,7 @@ static void *toy_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stre
   (void)self;
   (void)index;
   (void)stream;
+  if (passing >= 0 && passing-- == 0) failing++;
   if (failing > 0) {
     failing--;
     return lt_error_set("toy: the toy box is full");

@@ -10,5 +10,6 @@ extern const lt_Backend toy_backend;
 int toy_waiting(int index);      /* pieces of work in the device's queue */
 int toy_allocations(void);       /* blocks of memory that are not freed yet */
 void toy_fail_next_alloc(int n); /* the next n allocations find no memory */
+void toy_fail_after(int n);      /* the allocation after the next n finds none; -1: all do */
 
 #endif

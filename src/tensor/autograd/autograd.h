@@ -149,8 +149,6 @@ lt_AutogradMeta *lt_meta_of(lt_Tensor *t);
 /* Replaces the edge by `edge` (takes its reference), and moves what retains the grad along. */
 void lt_meta_set_edge(lt_AutogradMeta *meta, lt_Edge edge);
 
-/* A geometry on the same storage, without meta. */
-lt_Tensor *lt_alias(const lt_Tensor *t);
 /* An alias whose gradient goes along the edge. */
 lt_Tensor *lt_alias_on(const lt_Tensor *t, const lt_Edge *edge);
 

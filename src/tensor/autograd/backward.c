@@ -36,6 +36,7 @@ typedef struct Capture { /* an input of the call */
 typedef struct Commit { /* a grad to be set when all has gone well */
   lt_Tensor *tensor;
   lt_Tensor *grad;
+  lt_Tensor *had; /* the grad that it is added to in place, NULL: none */
 } Commit;
 
 typedef struct Pass {
@@ -299,7 +300,7 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
 
 static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
   if (!grow(&p->commit, p->ncommits, &p->commit_room, sizeof *p->commit)) return false;
-  p->commit[p->ncommits++] = (Commit){lt_retain(tensor), lt_retain(grad)};
+  p->commit[p->ncommits++] = (Commit){lt_retain(tensor), lt_retain(grad), NULL};
   return true;
 }
 
@@ -516,6 +517,7 @@ static void pass_free(Pass *p) {
   for (int i = 0; i < p->ncommits; i++) {
     lt_release(p->commit[i].tensor);
     lt_release(p->commit[i].grad);
+    lt_release(p->commit[i].had);
   }
   free(p->task);
   free(p->child);
@@ -538,32 +540,51 @@ static lt_Tensor *first_grad(lt_Tensor **grad) {
   return lt_op1(LT_OP_clone, (lt_Arg[]){A(g)}, 1);
 }
 
+/* Makes the grad that a commit sets, or finds the one that it adds to. The grad that the tensor has
+ * is held meanwhile: memory that is allocated here may let a finalizer clear it. */
+static bool prepare_commit(Commit *c) {
+  lt_Tensor *had = lt_retain(lt_tensor_grad(c->tensor)), *made = NULL;
+  if (had && !lt_grad_enabled()) {
+    c->had = had;
+    return !had->freed || lt_fail("the grad of a tensor was freed. Clear it instead: x.grad = nil");
+  }
+  if (had)
+    made = lt_op1(LT_OP_add, (lt_Arg[]){A(had), A(c->grad)}, 2);
+  else
+    made = first_grad(&c->grad);
+  lt_release(had);
+  if (!made) return false;
+  lt_release(c->grad);
+  c->grad = made;
+  return true;
+}
+
+/* Does the gradient fit the tensor still? A hook may have freed it or given it other data. */
+static bool fits(const lt_Tensor *t, const lt_Tensor *grad) {
+  return t->freed != LT_FREED && t->dtype == grad->dtype &&
+         lt_shape_equal(t->ndim, t->shape, grad->ndim, grad->shape) &&
+         lt_device_equal(lt_tensor_device(t), lt_tensor_device(grad));
+}
+
 /* Two rounds: what can fail for want of memory first, then the grads are set. */
 static bool commit_all(Pass *p) {
   for (int i = 0; i < p->ncommits; i++) {
     Commit *c = &p->commit[i];
-    lt_Tensor *had = lt_tensor_grad(c->tensor), *made = NULL;
-    if (!lt_meta_of(c->tensor)) return false;
-    if (!had)
-      made = first_grad(&c->grad);
-    else if (lt_grad_enabled())
-      made = lt_op1(LT_OP_add, (lt_Arg[]){A(had), A(c->grad)}, 2);
-    else
-      continue;
-    if (!made) return false;
-    lt_release(c->grad);
-    c->grad = made;
+    if (c->grad->freed) return lt_fail("a hook freed a gradient (x:free()) that is still needed");
+    if (c->tensor->freed != LT_FREED && !prepare_commit(c)) return false;
   }
   for (int i = 0; i < p->ncommits; i++) {
-    lt_Tensor *t = p->commit[i].tensor, *had = lt_tensor_grad(t), *grad = p->commit[i].grad;
+    Commit *c = &p->commit[i];
     lt_Results r;
-    if (had && !lt_grad_enabled()) {
-      if (!lt_call(LT_OP_add, true, (lt_Arg[]){A(had), A(grad)}, 2, &r)) return false;
+    if (c->had) {
+      if (!lt_call(LT_OP_add, true, (lt_Arg[]){A(c->had), A(c->grad)}, 2, &r)) return false;
       lt_results_release(&r);
-    } else if (lt_shape_equal(t->ndim, t->shape, grad->ndim,
-                              grad->shape)) { /* else freed meanwhile */
-      lt_release(t->meta->grad);
-      t->meta->grad = lt_retain(grad);
+    } else if (fits(c->tensor, c->grad)) {
+      lt_AutogradMeta *m = lt_meta_of(c->tensor);
+      if (!m) return false;
+      lt_Tensor *old = m->grad;
+      m->grad = lt_retain(c->grad);
+      lt_release(old);
     }
   }
   return true;
@@ -584,17 +605,25 @@ static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
 
 /* ---- the two entrances ----------------------------------------------------------------------- */
 
-/* The tape is off during a pass, or on with create_graph; messages bear `name`. */
+/* The tape is off during a pass, or on with create_graph; messages bear `name`. What the caller gave
+ * is in use: hooks may free it. */
 typedef struct Entry {
   lt_Thread *thread;
+  lt_Arg operand[3]; /* tensors, gradients, inputs */
+  lt_Use use;
   bool was_on, was_inference;
   const char *op;
   bool in_place, traced;
   lt_TraceSpan span;
 } Entry;
 
-static void enter(Entry *e, const char *name, bool create) {
+static bool enter(Entry *e, const char *name, bool create, int n, lt_Tensor *const *tensors,
+                  lt_Tensor *const *grads, int ninputs, lt_Tensor *const *inputs) {
   lt_Thread *th = e->thread = lt_thread();
+  e->operand[0] = LT_TENSORS(tensors, n);
+  e->operand[1] = LT_TENSORS(grads, grads ? n : 0);
+  e->operand[2] = LT_TENSORS(inputs, inputs ? ninputs : 0);
+  lt_use_enter(th, &e->use, e->operand, 3);
   e->was_on = lt_grad_set_enabled(create);
   e->was_inference = lt_inference_set_enabled(false);
   e->op = th->user_op;
@@ -603,9 +632,12 @@ static void enter(Entry *e, const char *name, bool create) {
   th->user_in_place = false;
   e->traced = lt_trace_begin(&e->span, LT_TRACE_REGION);
   if (e->traced) e->span.event.name = name;
+  return lt_arg_usable(&e->operand[0], "tensors") && lt_arg_usable(&e->operand[1], "gradients") &&
+         lt_arg_usable(&e->operand[2], "inputs");
 }
 
 static void leave(Entry *e, bool ok) {
+  lt_use_leave(e->thread, &e->use);
   if (e->traced) lt_trace_end(&e->span, ok);
   lt_grad_set_enabled(e->was_on);
   lt_inference_set_enabled(e->was_inference);
@@ -617,8 +649,8 @@ bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool
                  bool create_graph, int ninputs, lt_Tensor *const *inputs) {
   Pass p = {.retain = retain_graph, .create = create_graph};
   Entry e;
-  enter(&e, "backward", create_graph);
-  bool ok = prepare(&p, n, tensors, grads, ninputs, inputs) && run_all(&p) &&
+  bool ok = enter(&e, "backward", create_graph, n, tensors, grads, ninputs, inputs) &&
+            prepare(&p, n, tensors, grads, ninputs, inputs) && run_all(&p) &&
             (!inputs || commit_captures(&p, inputs)) && commit_all(&p);
   pass_free(&p);
   leave(&e, ok);
@@ -631,6 +663,8 @@ static bool check_used(const Pass *p, bool allow_unused) {
       return lt_fail("input %d was not used to compute the tensors. Pass allow_unused = true to "
                      "get nil for it",
                      i + 1);
+    else if (p->capture[i].grad && p->capture[i].grad->freed)
+      return lt_fail("a hook freed the gradient (x:free()) of input %d", i + 1);
   return true;
 }
 
@@ -640,8 +674,8 @@ bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool ret
   Pass p = {.retain = retain_graph, .create = create_graph};
   static lt_Tensor *const none[1] = {NULL};
   Entry e;
-  enter(&e, "grad", create_graph);
-  bool ok = prepare(&p, n, tensors, grads, ninputs, inputs ? inputs : none) && run_all(&p) &&
+  bool ok = enter(&e, "grad", create_graph, n, tensors, grads, ninputs, inputs) &&
+            prepare(&p, n, tensors, grads, ninputs, inputs ? inputs : none) && run_all(&p) &&
             check_used(&p, allow_unused) && commit_all(&p);
   for (int i = 0; i < ninputs; i++) {
     out[i] = ok ? p.capture[i].grad : NULL;

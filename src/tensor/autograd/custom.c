@@ -72,6 +72,8 @@ static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs) {
   bool wanted = false;
+  lt_Arg in = LT_TENSORS(inputs, ninputs), out = LT_TENSORS(outputs, noutputs);
+  if (!lt_arg_usable(&in, "inputs") || !lt_arg_usable(&out, "results")) return false;
   for (int i = 0; lt_grad_enabled() && !lt_inference_enabled() && i < ninputs; i++)
     wanted = wanted || (inputs[i] && lt_tensor_wants_grad(inputs[i]));
   if (!wanted) {

@@ -55,6 +55,7 @@ static void hooks_append(lt_Hooks *hooks, lt_Hook *h) {
 }
 
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context)) {
+  if (!lt_tensor_usable(t, "register_hook", "self")) return 0;
   if (!lt_tensor_wants_grad(t)) {
     lt_error_set("register_hook: the tensor does not require grad, so the hook would never run");
     return 0;
@@ -98,6 +99,11 @@ bool lt_tensor_remove_hook(lt_Tensor *t, int id) {
 static bool run_one(lt_Hook *h, lt_Tensor **grad) {
   lt_Tensor *replacement = NULL, *old = *grad;
   if (!h->fn(h->context, old, &replacement)) return false;
+  if ((replacement ? replacement : old)->freed) {
+    lt_release(replacement);
+    lt_error_set("backward: a hook freed the gradient (x:free()) that it was given or gave back");
+    return false;
+  }
   if (!replacement) return true;
   if (!lt_shape_equal(replacement->ndim, replacement->shape, old->ndim, old->shape) ||
       replacement->dtype != old->dtype ||

@@ -235,6 +235,7 @@ bool lt_tensor_is_leaf(const lt_Tensor *t) {
 bool lt_tensor_requires_grad(lt_Tensor *t) { return lt_tensor_wants_grad(t); }
 
 bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
+  if (!lt_tensor_usable(t, "requires_grad_", "self")) return false;
   if (t->requires_grad == on && (!t->meta || !t->meta->base)) return true;
   if (!lt_tensor_is_leaf(t)) {
     if (on) return true;
@@ -264,6 +265,8 @@ bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
 lt_Tensor *lt_tensor_grad(lt_Tensor *t) { return t->meta ? t->meta->grad : NULL; }
 
 bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad) {
+  if (!lt_tensor_usable(t, "grad", "self") || !lt_tensor_usable(grad, "grad", "value"))
+    return false;
   if (!grad) {
     if (!t->meta) return true;
     lt_Tensor *old = t->meta->grad;
@@ -299,6 +302,7 @@ bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad) {
 }
 
 bool lt_tensor_retain_grad(lt_Tensor *t) {
+  if (!lt_tensor_usable(t, "retain_grad", "self")) return false;
   if (!lt_tensor_wants_grad(t)) {
     lt_error_set("retain_grad: the tensor does not require grad");
     return false;

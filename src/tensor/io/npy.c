@@ -250,7 +250,7 @@ static size_t put_header(char out[1024], const lt_Tensor *t) {
   return n;
 }
 
-bool lt_npy_save(const char *path, const lt_Tensor *t) {
+static bool save(const char *path, const lt_Tensor *t) {
   char header[1024];
   if (!code_of(t->dtype))
     return lt_error_set(WRITER ": NumPy has no %s: convert the tensor to float32 first",
@@ -267,5 +267,15 @@ bool lt_npy_save(const char *path, const lt_Tensor *t) {
     ok = lt_file_commit(&r, true);
   }
   lt_release(bytes);
+  return ok;
+}
+
+bool lt_npy_save(const char *path, const lt_Tensor *t) {
+  lt_Use use;
+  lt_Thread *th = lt_thread();
+  if (!lt_tensor_usable(t, WRITER, "tensor")) return false;
+  lt_use_enter(th, &use, (lt_Arg[]){A((lt_Tensor *)t)}, 1);
+  bool ok = save(path, t);
+  lt_use_leave(th, &use);
   return ok;
 }

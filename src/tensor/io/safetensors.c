@@ -375,6 +375,9 @@ static bool check_outputs(const Output *o, int n) {
     if (!check_text("the name", o[i].name)) return false;
     if (strcmp(o[i].name, METADATA) == 0)
       return lt_error_set(WRITER ": no tensor can be called " METADATA), false;
+    if (o[i].tensor->freed == LT_FREED)
+      return lt_error_set(WRITER ": tensor %s was freed (x:free())", lt_json_show(o[i].name)),
+             false;
     if (!lt_backend_of(o[i].tensor)->has_data)
       return lt_error_set(WRITER ": tensor %s is on %s and has no data", lt_json_show(o[i].name),
                           lt_device_name(lt_tensor_device(o[i].tensor))),
@@ -508,8 +511,12 @@ bool lt_safetensors_save(const char *path, int count, const char *const *names,
   Output *o = malloc(((size_t)count + 1) * sizeof *o);
   if (!o) return lt_error_set(WRITER ": out of memory"), false;
   for (int i = 0; i < count; i++) o[i] = (Output){.name = names[i], .tensor = tensors[i]};
+  lt_Use use;
+  lt_Thread *th = lt_thread();
+  lt_use_enter(th, &use, (lt_Arg[]){LT_TENSORS(tensors, count)}, 1);
   bool ok = check_once("the name", count, names) && check_once("the metadata key", notes, keys) &&
             save(path, o, count, notes, keys, values);
+  lt_use_leave(th, &use);
   free(o);
   return ok;
 }
