@@ -69,6 +69,7 @@ function args.show(x)
   if kind == "string" then return ("the string %q"):format(x) end
   if kind == "number" or kind == "boolean" then return tostring(x) end
   if kind == "nil" then return "nil" end
+  if require("lutra.core")._is_freed(x) then return "a tensor that was freed (x:free())" end
   if lutra().is_tensor(x) then return ("a tensor of shape %s"):format(tostring(x.shape)) end
   local meta = getmetatable(x)
   if type(meta) == "table" and type(meta.__name) == "string" then return "a " .. meta.__name end

@@ -638,7 +638,10 @@ static int method_pin_memory(lua_State *L) {
   }
   lt_lua_enter(L, lt_lua_state(L));
   lt_Box *box = lt_lua_box(L);
-  box->tensor = pinned_copy(t, d.type);
+  lt_Use use;
+  lt_use_enter(lt_thread(), &use, (lt_Arg[]){A(t)}, 1);
+  box->tensor = lt_tensor_usable(t, "pin_memory", "self") ? pinned_copy(t, d.type) : NULL;
+  lt_use_leave(lt_thread(), &use);
   if (!box->tensor) lt_lua_fail(L, "pin_memory");
   lt_lua_charge(L, lt_lua_state(L));
   return 1;

@@ -63,6 +63,7 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
 
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
+  lt_lua_refuse_gone(L, i, a->name, param->name);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name,
                lt_lua_describe(L, i), wanted[param->type]);
 }
@@ -145,7 +146,7 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
  * list. */
 static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
   const lt_Signature *g = a->signature;
-  int n = (int)lua_rawlen(L, t);
+  int n = lt_lua_length(L, a->name, NULL, t);
   bool any = p < g->count && g->param[p].type == LT_LUA_ANY;
   bool list = any || (p < g->count && is_list(g->param[p].type));
   if (list && !any && n > 0) { /* {{2, 3}, 7}: a table in the first place is the list itself */
@@ -255,7 +256,7 @@ static int64_t *room(lua_State *L, lt_LuaArgs *a, int n) {
 const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
   bool counted = a->signature->param[p].type == LT_PARAM_DIMS;
   if (lua_type(L, i) == LUA_TTABLE) {
-    *n = (int)lua_rawlen(L, i);
+    *n = lt_lua_length(L, a->name, a->signature->param[p].name, i);
     int64_t *out = room(L, a, *n);
     for (int k = 0; k < *n; k++) {
       lua_rawgeti(L, i, k + 1);
@@ -276,19 +277,45 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
   return out;
 }
 
-static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
-  if (lua_type(L, i) != LUA_TTABLE) fail_type(L, a, p, i);
-  int n = (int)lua_rawlen(L, i);
-  lt_Tensor **out = lua_newuserdatauv(L, (size_t)n * sizeof *out + 1, 0);
-  for (int k = 0; k < n; k++) {
+int lt_lua_length(lua_State *L, const char *function, const char *argument, int i) {
+  enum { MOST = 1 << 26 };
+  lua_Unsigned n = lua_rawlen(L, i);
+  if (n > MOST)
+    lt_lua_error(L, "%s: expected a list of at most %d entries%s%s%s, got one of %lld", function,
+                 MOST, argument ? " for argument '" : "", argument ? argument : "",
+                 argument ? "'" : "", (long long)n);
+  return (int)n;
+}
+
+/* The values go into a table of our own before anything is read: whatever becomes of the list, they
+ * stay alive. What is pushed: that table, then the array. */
+lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
+                           bool gaps, int *n) {
+  *n = lt_lua_length(L, function, argument, i);
+  luaL_checkstack(L, 4, "too many arguments");
+  lua_createtable(L, *n, 0);
+  lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
+  int own = lua_gettop(L) - 1;
+  for (int k = 0; k < *n; k++) {
     lua_rawgeti(L, i, k + 1);
     out[k] = lt_lua_to_tensor(L, -1);
-    if (!out[k])
-      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", a->name, k + 1,
-                   a->signature->param[p].name, lt_lua_describe(L, -1));
-    lua_pop(L, 1);
+    if (!out[k] && !(gaps && !lua_toboolean(L, -1))) {
+      if (lt_lua_to_box(L, -1))
+        lt_lua_error(L, "%s: element %d of argument '%s' was freed (x:free())", function, k + 1,
+                     argument);
+      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", function, k + 1,
+                   argument, lt_lua_describe(L, -1));
+    }
+    lua_rawseti(L, own, k + 1);
   }
-  return LT_TENSORS(out, n);
+  return out;
+}
+
+static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  int n;
+  if (lua_type(L, i) != LUA_TTABLE) fail_type(L, a, p, i);
+  lt_Tensor **tensors = lt_lua_tensors(L, a->name, a->signature->param[p].name, i, false, &n);
+  return LT_TENSORS(tensors, n);
 }
 
 static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
@@ -379,7 +406,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->given = 0;
   a->ints_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
-  if (method && !lt_lua_to_box(L, 1)) lt_lua_check(L, 1, name, "self");
+  if (method && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
   take_all(L, a, method);
   for (int p = 0; p < signature->count; p++) {
     if (a->slot[p]) {

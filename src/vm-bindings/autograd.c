@@ -9,45 +9,31 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for
- * none. */
+/* A list of tensors at i, or one tensor, or nil (NULL, and *n is 0; so is index 0, a value that was
+ * not given). With `gaps`, false stands for none. */
 static lt_Tensor **read_list(lua_State *L, const char *name, const char *argument, int i, bool gaps,
                              int *n) {
-  lt_Tensor *one = lt_lua_to_tensor(L, i);
   *n = 0;
   if (i == 0 || lua_isnoneornil(L, i)) return NULL;
-  if (one) {
+  if (lt_lua_to_box(L, i)) {
     lt_Tensor **out = lua_newuserdatauv(L, sizeof *out, 0);
     *n = 1;
-    out[0] = one;
+    out[0] = lt_lua_check(L, i, name, argument);
     return out;
   }
   if (lua_type(L, i) != LUA_TTABLE)
     lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a list of tensors", name,
                  argument, lt_lua_describe(L, i));
-  *n = (int)lua_rawlen(L, i);
-  lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
-  for (int k = 0; k < *n; k++) {
-    lua_rawgeti(L, i, k + 1);
-    out[k] = lt_lua_to_tensor(L, -1);
-    if (!out[k] && !(gaps && !lua_toboolean(L, -1)))
-      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", name, k + 1,
-                   argument, lt_lua_describe(L, -1));
-    lua_pop(L, 1);
-  }
-  return out;
+  return lt_lua_tensors(L, name, argument, i, gaps, n);
 }
 
 /* Gradients given for n tensors: as many, or none (NULL). */
 static lt_Tensor **read_grads(lua_State *L, const char *name, const char *argument, int i, int n) {
   int given;
   lt_Tensor **grads = read_list(L, name, argument, i, true, &given);
-  if (given && given != n)
+  if (grads && given != n)
     lt_lua_error(L, "%s: argument \"%s\" has %d gradients for %d tensors", name, argument, given,
                  n);
-  if (grads) return grads;
-  grads = lua_newuserdatauv(L, (size_t)n * sizeof *grads + 1, 0);
-  for (int k = 0; k < n; k++) grads[k] = NULL;
   return grads;
 }
 
@@ -116,6 +102,7 @@ static int grad(lua_State *L) {
   lt_Tensor **outputs = read_list(L, "grad", "outputs", a.slot[0], false, &n);
   lt_Tensor **inputs = read_list(L, "grad", "inputs", a.slot[1], false, &ninputs);
   lt_Tensor **grads = read_grads(L, "grad", "grad_outputs", a.slot[2], n);
+  luaL_checkstack(L, 4, "too many arguments");
   bool create = flag(&a, 4, false), one = lt_lua_to_box(L, a.slot[1]) != NULL;
   lt_Tensor **out = lua_newuserdatauv(L, (size_t)ninputs * sizeof *out + 1, 0);
   lua_createtable(L, ninputs, 0);
@@ -181,6 +168,8 @@ static void push_gradient(lua_State *L, lt_Tensor *t) {
 
 static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
+  if (!t && lua_toboolean(L, i) && number && lt_lua_to_box(L, i))
+    lt_lua_error(L, "backward: gradient %d was freed (x:free())", number);
   if (!t && lua_toboolean(L, i) && number)
     lt_lua_error(L, "backward: gradient %d is %s, it wants a tensor or nil", number,
                  lt_lua_describe(L, i));

@@ -6,7 +6,13 @@
  *
  * The invariant: a box is made before the tensor that goes into it ("userdata first, resource
  * second"), so that a Lua error (they jump) never loses a reference. Lua errors are raised only
- * here; C code of the core never sees one. */
+ * here; C code of the core never sees one.
+ *
+ * Whatever allocates memory in Lua may run the collector, and that the finalizers of the user,
+ * which may free a tensor, clear its grad, or change a table that is being read. So no function of
+ * this folder reads a tensor of the user's, or what hangs on it, across such a call: it reads from
+ * an alias of its own (lt_lua_pin), copies geometry first, and keeps the values that it takes from
+ * a table where the user cannot reach them. Core functions protect their operands themselves. */
 #ifndef LT_BINDINGS_H
 #define LT_BINDINGS_H
 
@@ -52,7 +58,7 @@ typedef struct lt_Lua {
 
 typedef struct lt_Box {
   const lt_Lua *state; /* tells a box from other userdata, with its size */
-  lt_Tensor *tensor;   /* one reference; NULL only in a box that was never filled */
+  lt_Tensor *tensor;   /* one reference; NULL in a box that was never filled, or was collected */
   bool parameter;      /* an nn.Parameter */
 } lt_Box;
 
@@ -97,9 +103,10 @@ void lt_lua_nearest(lt_Nearest *n, const char *candidate);
 
 /* Pushes an empty box. */
 lt_Box *lt_lua_box(lua_State *L);
-/* Pushes the box that t was last pushed in by this function, if it is alive, else a new one.
- * Takes no reference. */
-void lt_lua_push_same(lua_State *L, lt_Tensor *t);
+/* Pushes the box that find(of) was last pushed in by this function, if it is alive, else a new one;
+ * nil when find returns NULL. It is called again after memory was allocated: only `of` must stay
+ * alive. */
+void lt_lua_push_same(lua_State *L, lt_Tensor *(*find)(lt_Tensor *), lt_Tensor *of);
 /* Remembers the box at i as the one of its tensor. */
 void lt_lua_remember(lua_State *L, int i);
 /* The box at i, or NULL when that is no tensor. */
@@ -111,12 +118,21 @@ static inline lt_Box *lt_lua_box_at(lua_State *L, const lt_Lua *S, int i) {
 static inline lt_Box *lt_lua_to_box(lua_State *L, int i) {
   return lt_lua_box_at(L, lt_lua_state(L), i);
 }
+/* Is the tensor of a box freed (x:free()), or was the box collected? Such a tensor is refused
+ * everywhere but in tostring and comparison. */
+static inline bool lt_lua_is_gone(const lt_Box *box) { return !box->tensor || box->tensor->freed; }
+/* The tensor at i, or NULL when that is none, or is gone. */
 static inline lt_Tensor *lt_lua_to_tensor(lua_State *L, int i) {
   lt_Box *box = lt_lua_to_box(L, i);
-  return box ? box->tensor : NULL;
+  return box && !lt_lua_is_gone(box) ? box->tensor : NULL;
 }
 /* The tensor at i, else an error in the name of `function`. */
 lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument);
+/* Raises an error in the name of `function` when the value at i is a tensor that is gone. */
+void lt_lua_refuse_gone(lua_State *L, int i, const char *function, const char *argument);
+/* Pushes a box of the caller's own that holds an alias of the tensor at i (else an error): what is
+ * read from the alias stays, whatever finalizers do to the tensor. */
+lt_Tensor *lt_lua_pin(lua_State *L, int i, const char *function, const char *argument);
 /* Pushes a table of sizes that prints and compares as a shape. */
 void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes);
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s);
@@ -160,6 +176,12 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
                       bool method);
 /* Numbers at i (a table's array part) as int64; `wanted` for the message. Sets *n. */
 const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n);
+/* The tensors of the list at i, each of which stays alive while what is pushed here stays on the
+ * stack. Sets *n. With `gaps`, false and nil stand for none (NULL). */
+lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
+                           bool gaps, int *n);
+/* The length of the list at i; an error when it is longer than any list of arguments. */
+int lt_lua_length(lua_State *L, const char *function, const char *argument, int i);
 /* The number, or bool, or one-element tensor at i as a scalar; false if it is none. */
 bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out);
 /* An integer, or a float that is whole. */
@@ -213,9 +235,6 @@ bool lt_lua_is_index_text(const char *s);
  * LT_DTYPE_NONE: inferred. */
 lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype,
                              lt_Device device);
-/* Pushes t's elements as nested tables (or a number). */
-void lt_lua_to_value(lua_State *L, lt_Tensor *t);
-
 int lt_lua_tostring(lua_State *L);
 
 /* luaL_setfuncs with the two common upvalues, into the table at the top. */

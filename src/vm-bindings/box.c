@@ -22,8 +22,28 @@ lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *a
   if (t) return t;
   if (lua_isnoneornil(L, i) && strcmp(argument, "self") == 0)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", function, function);
+  lt_lua_refuse_gone(L, i, function, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument,
                lt_lua_describe(L, i));
+}
+
+void lt_lua_refuse_gone(lua_State *L, int i, const char *function, const char *argument) {
+  const lt_Box *box = lt_lua_to_box(L, i);
+  if (box && !box->tensor)
+    lt_lua_error(L,
+                 "%s: argument '%s' was freed: the collector finalized it before the object whose "
+                 "finalizer uses it",
+                 function, argument);
+  if (box && box->tensor->freed)
+    lt_lua_error(L, "%s: argument '%s' was freed (x:free())", function, argument);
+}
+
+lt_Tensor *lt_lua_pin(lua_State *L, int i, const char *function, const char *argument) {
+  i = lua_absindex(L, i);
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_alias(lt_lua_check(L, i, function, argument));
+  if (!box->tensor) lt_lua_fail(L, function);
+  return box->tensor;
 }
 
 void lt_lua_remember(lua_State *L, int i) {
@@ -31,12 +51,17 @@ void lt_lua_remember(lua_State *L, int i) {
   i = lua_absindex(L, i);
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->cache_ref);
   lua_pushvalue(L, i);
-  lua_rawsetp(L, -2, lt_lua_to_tensor(L, i));
+  lua_rawsetp(L, -2, lt_lua_to_box(L, i)->tensor);
   lua_pop(L, 1);
 }
 
-void lt_lua_push_same(lua_State *L, lt_Tensor *t) {
+void lt_lua_push_same(lua_State *L, lt_Tensor *(*find)(lt_Tensor *), lt_Tensor *of) {
   lt_Lua *S = lt_lua_state(L);
+  lt_Tensor *t = find(of);
+  if (!t) {
+    lua_pushnil(L);
+    return;
+  }
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->cache_ref);
   if (lua_rawgetp(L, -1, t) == LUA_TUSERDATA) {
     lua_remove(L, -2);
@@ -44,8 +69,13 @@ void lt_lua_push_same(lua_State *L, lt_Tensor *t) {
   }
   lua_pop(L, 2);
   lt_Box *box = lt_lua_box(L);
-  box->tensor = lt_retain(t);
-  lt_lua_remember(L, -1);
+  box->tensor = lt_retain(find(of));
+  if (box->tensor) {
+    lt_lua_remember(L, -1);
+  } else {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+  }
 }
 
 bool lt_lua_is_plain(lua_State *L, int i) {
@@ -67,9 +97,11 @@ void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
 /* ---- shapes: tables of sizes with a metatable ------------------------------------------------ */
 
 void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes) {
+  int64_t own[LT_MAX_DIMS];
+  memcpy(own, sizes, sizeof *own * (size_t)n);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
-    lua_pushinteger(L, sizes[i]);
+    lua_pushinteger(L, own[i]);
     lua_rawseti(L, -2, i + 1);
   }
   lua_rawgeti(L, LUA_REGISTRYINDEX, lt_lua_state(L)->shape_ref);
@@ -180,14 +212,9 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
   case FIELD_ndim:
     lua_pushinteger(L, t->ndim);
     break;
-  case FIELD_grad: {
-    lt_Tensor *grad = lt_tensor_grad(t);
-    if (grad)
-      lt_lua_push_same(L, grad);
-    else
-      lua_pushnil(L);
+  case FIELD_grad:
+    lt_lua_push_same(L, lt_tensor_grad, t);
     break;
-  }
   case FIELD_requires_grad:
     lua_pushboolean(L, lt_tensor_requires_grad(t));
     break;
@@ -242,22 +269,24 @@ static int unknown_field(lua_State *L, const char *name) {
   lt_lua_error(L, "a tensor has no field or method \"%s\"", name);
 }
 
+/* Methods are found also in a tensor that was freed: each refuses it by itself, but free. */
 static int box_index(lua_State *L) {
-  lt_Box *box = lua_touserdata(L, 1);
-  if (lua_type(L, 2) != LUA_TSTRING) return lt_lua_index_get(L, box->tensor);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
   lua_pushvalue(L, 2);
+  const char *key = lua_tostring(L, 2);
   if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) == LUA_TNUMBER) {
     lt_lua_enter(L, lt_lua_state(L));
-    return push_field(L, box->tensor, (int)lua_tointeger(L, -1));
+    return push_field(L, lt_lua_check(L, 1, key, "self"), (int)lua_tointeger(L, -1));
   }
-  const char *key = lua_tostring(L, 2);
-  return lt_lua_is_index_text(key) ? lt_lua_index_get(L, box->tensor) : unknown_field(L, key);
+  if (!lt_lua_is_index_text(key)) return unknown_field(L, key);
+  return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
 }
 
-static void set_field(lua_State *L, lt_Box *box, const char *key) {
-  lt_Tensor *t = box->tensor;
+static void set_field(lua_State *L, const char *key) {
+  lt_Tensor *t = lt_lua_check(L, 1, key, "self");
   bool ok = true;
   if (strcmp(key, "grad") == 0) {
     lt_Tensor *grad = lua_isnil(L, 3) ? NULL : lt_lua_check(L, 3, "grad", "value");
@@ -287,19 +316,19 @@ static void set_field(lua_State *L, lt_Box *box, const char *key) {
 }
 
 static int box_newindex(lua_State *L) {
-  lt_Box *box = lua_touserdata(L, 1);
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
   lt_lua_enter(L, lt_lua_state(L));
-  if (lua_type(L, 2) != LUA_TSTRING) return lt_lua_index_set(L, box->tensor);
-  const char *key = lua_tostring(L, 2);
-  if (lt_lua_is_index_text(key)) return lt_lua_index_set(L, box->tensor);
-  set_field(L, box, key);
+  if (!key || lt_lua_is_index_text(key))
+    return lt_lua_index_set(L, lt_lua_check(L, 1, "index", "self"));
+  set_field(L, key);
   return 0;
 }
 
 /* ---- the end of a box ------------------------------------------------------------------------ */
 
 static int box_gc(lua_State *L) {
-  lt_Box *box = lua_touserdata(L, 1);
+  lt_Box *box = lt_lua_to_box(L, 1);
+  if (!box) return 0; /* called by hand */
   lt_Lua *S = lt_lua_state(L);
   lt_Tensor *t = box->tensor;
   box->tensor = NULL;
@@ -311,29 +340,38 @@ static int box_gc(lua_State *L) {
   return 0;
 }
 
-/* x:free(), and the end of `local x <close>`: the memory goes back now; x stays, as an empty
- * tensor. */
+/* x:free(), and the end of `local x <close>`: the memory is freed now, or at the end of the call
+ * that uses it. A second time it does nothing. */
 static int box_free(lua_State *L) {
-  lt_Tensor *t = lt_lua_check(L, 1, "free", "self");
-  if (!lt_tensor_free(t)) lt_lua_fail(L, "free");
+  lt_Box *box = lt_lua_to_box(L, 1);
+  if (!box) lt_lua_check(L, 1, "free", "self");
+  if (box->tensor) (void)lt_tensor_free(box->tensor);
   return 0;
 }
 
 static int box_eq(lua_State *L) {
-  lt_Tensor *a = lt_lua_to_tensor(L, 1);
-  lua_pushboolean(L, a && a == lt_lua_to_tensor(L, 2));
+  const lt_Box *a = lt_lua_to_box(L, 1), *b = lt_lua_to_box(L, 2);
+  lua_pushboolean(L, a && b && a->tensor && a->tensor == b->tensor);
   return 1;
 }
 
 static int box_len(lua_State *L) {
-  lt_Tensor *t = ((lt_Box *)lua_touserdata(L, 1))->tensor;
+  lt_Tensor *t = lt_lua_check(L, 1, "#", "self");
   if (t->ndim == 0) lt_lua_error(L, "#: a tensor of 0 dims has no length");
   lua_pushinteger(L, t->shape[0]);
   return 1;
 }
 
 static int is_tensor(lua_State *L) {
-  lua_pushboolean(L, lt_lua_to_tensor(L, 1) != NULL); /* a box may still await its tensor */
+  const lt_Box *box = lt_lua_to_box(L, 1);
+  lua_pushboolean(L, box && box->tensor); /* a box may still await its tensor */
+  return 1;
+}
+
+/* _is_freed(x): is x a tensor that was freed? */
+static int is_freed(lua_State *L) {
+  const lt_Box *box = lt_lua_to_box(L, 1);
+  lua_pushboolean(L, box && lt_lua_is_gone(box));
   return 1;
 }
 
@@ -383,6 +421,7 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
   static const luaL_Reg own[] = {{"free", box_free}, {NULL, NULL}};
   static const luaL_Reg module[] = {{"is_tensor", is_tensor},
                                     {"is_parameter", is_parameter},
+                                    {"_is_freed", is_freed},
                                     {"_parameter", make_parameter},
                                     {NULL, NULL}};
   open_shape(L, lt_lua_state(L));

@@ -149,13 +149,15 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
 
 static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
   lt_Box *box = lt_lua_box_at(L, S, i);
-  if (box) return lt_arg_tensor(box->tensor);
+  if (box && !lt_lua_is_gone(box)) return lt_arg_tensor(box->tensor);
   if (lua_type(L, i) == LUA_TNUMBER)
     return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
                                              : lt_scalar_float(lua_tonumber(L, i)));
   if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
+  const char *argument = lt_op_signature(op)->param[i - 1].name;
+  lt_lua_refuse_gone(L, i, lt_ops[op].name, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
-               lt_op_signature(op)->param[i - 1].name, lt_lua_describe(L, i));
+               argument, lt_lua_describe(L, i));
 }
 
 static int operate(lua_State *L, lt_OpId op, int n) {

@@ -1,7 +1,9 @@
 /* create.c: tensors from Lua values and back.
  *
  * A nested table is walked twice: first its shape and the kind of its numbers are found and
- * checked, then the elements are written. Nothing is made before the table is known to be right. */
+ * checked, then the elements are written. Nothing is made before the table is known to be right. In
+ * between memory is allocated, and a finalizer may change the table: the second walk checks all of
+ * it again. */
 #include "bindings.h"
 
 typedef struct {
@@ -84,17 +86,24 @@ static void fail_store(lua_State *L, const Walk *w) {
   lt_lua_error(L, "%s: %s: %s", w->name, place(L, w, w->ndim), colon ? colon + 2 : reason);
 }
 
+static void fail_changed(lua_State *L, const Walk *w) {
+  lt_lua_error(L, "%s: the table changed while it was read", w->name);
+}
+
 /* Writes the leaves of the table at i, in order. */
 static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char *out) {
   if (depth == w->ndim) {
     lt_Scalar s = {0};
-    if (!lt_lua_scalar(L, i, &s)) lt_lua_fail(L, w->name);
+    if (!lt_lua_scalar(L, i, &s) || s.kind > w->kind) fail_changed(L, w);
     if (dtype == LT_float32 && s.kind == LT_FLOATING)
       *(float *)(void *)out = (float)s.f;
     else if (!lt_scalar_store(s, dtype, out))
       fail_store(L, w);
     return out + lt_dtype_size(dtype);
   }
+  if (lua_type(L, i) != LUA_TTABLE || (int64_t)lua_rawlen(L, i) != w->shape[depth])
+    fail_changed(L, w);
+  luaL_checkstack(L, 6, "nested tables");
   for (int64_t k = 1; k <= w->shape[depth]; k++) {
     lt_lua_go_on(L, k);
     w->at[depth] = k;
@@ -150,11 +159,11 @@ static const lt_Signature new_tensor_signature = {
  * tensor itself if it fits. */
 static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype,
                            lt_Arg device, bool share) {
+  lt_Results r = {0};
+  lt_Box *box = lt_lua_box(L);
   bool grad = lt_grad_enabled();
   lt_lua_enter(L, lt_lua_state(L));
   if (!share) lt_grad_set_enabled(false);
-  lt_Results r = {0};
-  lt_Box *box = lt_lua_box(L);
   bool ok = lt_call(LT_OP_to, false, (lt_Arg[]){A(t), device, dtype, A(false), A(!share)}, 5, &r);
   if (!share) lt_grad_set_enabled(grad);
   if (!ok) lt_lua_fail(L, name);
@@ -221,7 +230,8 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   }
 }
 
-void lt_lua_to_value(lua_State *L, lt_Tensor *t) {
+static int create_totable(lua_State *L) {
+  lt_Tensor *t = lt_lua_pin(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);
   if (!b->has_data) lt_lua_error(L, "totable: a %s tensor has no data", b->name);
   if (!b->host_memory) {
@@ -234,10 +244,6 @@ void lt_lua_to_value(lua_State *L, lt_Tensor *t) {
     if (!(t = box->tensor)) lt_lua_fail(L, "totable");
   }
   push_level(L, t, 0, lt_tensor_data(t), lt_dtype_size(t->dtype));
-}
-
-static int create_totable(lua_State *L) {
-  lt_lua_to_value(L, lt_lua_check(L, 1, "totable", "self"));
   return 1;
 }
 

@@ -151,6 +151,7 @@ int lt_lua_fail(lua_State *L, const char *name) {
 const char *lt_lua_describe(lua_State *L, int i) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (t) return lua_pushfstring(L, "a tensor of shape %s", lt_shape_text(t->ndim, t->shape));
+  if (lt_lua_to_box(L, i)) return lua_pushliteral(L, "a tensor that was freed (x:free())");
   switch (lua_type(L, i)) {
   case LUA_TSTRING: {
     const char *s = lua_tostring(L, i);

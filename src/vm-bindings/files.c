@@ -79,10 +79,12 @@ static int load_safetensors(lua_State *L) {
   return 2;
 }
 
-/* The strings of the list at i, which stays on the stack and keeps them. */
+/* The strings of the list at i, which a table of our own keeps on the stack. */
 static const char **read_strings(lua_State *L, int i, int *n) {
   luaL_checktype(L, i, LUA_TTABLE);
-  *n = (int)lua_rawlen(L, i);
+  *n = lt_lua_length(L, "save_safetensors", NULL, i);
+  lua_createtable(L, *n, 0);
+  int own = lua_gettop(L);
   const char **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
   for (int k = 0; k < *n; k++) {
     if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
@@ -92,7 +94,7 @@ static const char **read_strings(lua_State *L, int i, int *n) {
     out[k] = lua_tostring(L, -1);
     if (strlen(out[k]) != lua_rawlen(L, -1))
       lt_lua_error(L, "save_safetensors: a string holds a zero byte");
-    lua_pop(L, 1);
+    lua_rawseti(L, own, k + 1);
   }
   return out;
 }
@@ -103,14 +105,17 @@ static int save_safetensors(lua_State *L) {
   const char *path = path_at(L, "save_safetensors");
   const char **name = read_strings(L, 2, &n);
   const char **key = read_strings(L, 4, &keys), **value = read_strings(L, 5, &values);
+  lua_createtable(L, n, 0);
   lt_Tensor **tensors = lua_newuserdatauv(L, (size_t)n * sizeof *tensors + 1, 0);
+  int own = lua_gettop(L) - 1;
+  luaL_checktype(L, 3, LUA_TTABLE);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 3, i + 1);
     tensors[i] = lt_lua_to_tensor(L, -1);
     if (!tensors[i])
       lt_lua_error(L, "save_safetensors: \"%s\" is %s, it wants a tensor", name[i],
                    lt_lua_describe(L, -1));
-    lua_pop(L, 1);
+    lua_rawseti(L, own, i + 1);
   }
   lt_lua_enter(L, lt_lua_state(L));
   if (!lt_safetensors_save(path, n, name, tensors, keys < values ? keys : values, key, value))

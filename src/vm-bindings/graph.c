@@ -3,7 +3,8 @@
  * Nodes are numbered in the order in which they are found, breadth first, so the first ones are
  * the nearest to the tensor; a table maps a node's address to its number. There is no recursion:
  * a graph may be as deep as memory allows. What is drawn holds none of the graph's memory but its
- * leaves. */
+ * leaves. While it is read, an alias of the tensor holds the graph: a finalizer may free the tensor,
+ * or run a backward that lets the saved values go. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
@@ -61,16 +62,18 @@ static lua_Integer number_of(lua_State *L, Found *f, lt_Node *n) {
 static void push_saved(lua_State *L, const lt_Node *n) {
   lua_newtable(L);
   for (int i = 0, k = 0; i < n->nsaved; i++) {
-    const lt_Tensor *t = n->saved[i].tensor;
-    if (!t) continue;
+    if (!n->saved[i].tensor) continue;
+    const lt_Tensor t = *n->saved[i].tensor;
     lua_createtable(L, 0, 4);
     set_string(L, "what", n->saved[i].what < 0 ? "result" : "input");
-    set_string(L, "dtype", lt_dtype_name(t->dtype));
-    set_shape(L, t->ndim, t->shape);
-    set_integer(L, "bytes", t->numel * (int64_t)lt_dtype_size(t->dtype));
+    set_string(L, "dtype", lt_dtype_name(t.dtype));
+    set_shape(L, t.ndim, t.shape);
+    set_integer(L, "bytes", t.numel * (int64_t)lt_dtype_size(t.dtype));
     lua_rawseti(L, -2, ++k);
   }
 }
+
+static lt_Tensor *itself(lt_Tensor *t) { return t; }
 
 /* {shape, dtype, node = number or leaf = tensor} of each input that a gradient goes to. */
 static void push_inputs(lua_State *L, Found *f, const lt_Node *n) {
@@ -84,7 +87,7 @@ static void push_inputs(lua_State *L, Found *f, const lt_Node *n) {
     if (in->edge.node) {
       set_integer(L, "node", number_of(L, f, in->edge.node));
     } else {
-      lt_lua_push_same(L, in->edge.leaf);
+      lt_lua_push_same(L, itself, in->edge.leaf);
       lua_setfield(L, -2, "leaf");
     }
     lua_rawseti(L, -2, ++k);
@@ -116,12 +119,18 @@ static void follow(lua_State *L, Found *f, const lt_Node *n) {
 static int graph(lua_State *L) {
   Found f = {.slot = NUMBERS + 1};
   lua_settop(L, LIMIT);
-  lt_Tensor *t = lt_lua_check(L, TENSOR, "graph", "x");
   lua_Integer limit = luaL_checkinteger(L, LIMIT);
   lua_newtable(L); /* NODES */
   lua_newtable(L); /* NUMBERS */
   lua_pushnil(L);  /* f.slot */
-  lt_Node *first = lt_tensor_is_leaf(t) ? NULL : t->meta->edge.node;
+  lt_Box *box = lt_lua_box(L);
+  lt_Tensor *t = lt_lua_check(L, TENSOR, "graph", "x");
+  lt_Node *first = NULL;
+  if (!lt_tensor_is_leaf(t)) {
+    box->tensor = lt_alias_on(t, &t->meta->edge);
+    if (!box->tensor) lt_lua_fail(L, "graph");
+    first = box->tensor->meta->edge.node;
+  }
   if (first) (void)number_of(L, &f, first);
   for (size_t i = 0; i < f.count; i++) {
     if ((lua_Integer)i >= limit) {
@@ -136,14 +145,12 @@ static int graph(lua_State *L) {
   return 2;
 }
 
+static lt_Tensor *base_of(lt_Tensor *t) { return lt_view_base(t); }
+
 /* _base(x) -> the tensor that x is, in the end, a view of, or nil. Only views that a gradient can
  * reach know it: of a float dtype, not made in inference mode. */
 static int base(lua_State *L) {
-  lt_Tensor *of = lt_view_base(lt_lua_check(L, 1, "_base", "x"));
-  if (of)
-    lt_lua_push_same(L, of);
-  else
-    lua_pushnil(L);
+  lt_lua_push_same(L, base_of, lt_lua_check(L, 1, "_base", "x"));
   return 1;
 }
 

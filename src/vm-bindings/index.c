@@ -199,16 +199,37 @@ static void read_key(lua_State *L, Key *key) {
     read_entry(L, key, 2);
     return;
   }
-  int n = (int)lua_rawlen(L, 2), seen = 0;
+  int n = lt_lua_length(L, "index", NULL, 2), seen = 0;
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) seen++;
   if (seen != n)
     lt_lua_error(L, "index: the table has %s among its entries",
                  seen > n ? "a name or a gap" : "nil");
+  luaL_checkstack(L, MAX_ITEMS + 8, "too many entries");
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
-    read_entry(L, key, lua_gettop(L));
-    lua_pop(L, 1); /* the table at 2 keeps it */
+    read_entry(L, key, lua_gettop(L)); /* tensors stay on the stack: the table may change */
   }
+}
+
+/* The tensors of x[key] = value are in use while it is carried out, which is more than one op. */
+typedef struct {
+  lt_Use use;
+  lt_Arg operand[2 + MAX_ITEMS];
+} Operands;
+
+/* False with the reason when one of them was freed. */
+static bool enter_use(Operands *o, lt_Tensor *t, const Key *key, lt_Tensor *value) {
+  static const char *const names[] = {"self", "value", "index"};
+  bool ok = true;
+  int n = 2;
+  o->operand[0] = A(t);
+  o->operand[1] = A(value);
+  for (int i = 0; i < key->count; i++)
+    if (key->item[i].kind == ITEM_TENSOR) o->operand[n++] = A(key->item[i].tensor);
+  for (int i = 0; ok && i < n; i++)
+    ok = lt_tensor_usable(o->operand[i].tensor, "index", names[i < 2 ? i : 2]);
+  lt_use_enter(lt_thread(), &o->use, o->operand, n);
+  return ok;
 }
 
 /* The ops that do the work speak of themselves ("fill_: ..."); the user wrote an index. */
@@ -386,8 +407,10 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
   read_key(L, &key);
   lt_lua_enter(L, lt_lua_state(L));
   lt_Box *box = lt_lua_box(L);
+  Operands o;
   size_t mark = lt_scope_open();
-  box->tensor = lt_scope_close(mark, get(t, &key));
+  box->tensor = lt_scope_close(mark, enter_use(&o, t, &key, NULL) ? get(t, &key) : NULL);
+  lt_use_leave(lt_thread(), &o.use);
   if (!box->tensor) fail_index(L);
   lt_lua_charge(L, lt_lua_state(L));
   return 1;
@@ -434,9 +457,11 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t) {
                  lt_lua_describe(L, 3));
   }
   lt_lua_enter(L, lt_lua_state(L));
+  Operands o;
   size_t mark = lt_scope_open();
-  bool ok = set(t, &key, value, s);
+  bool ok = enter_use(&o, t, &key, value) && set(t, &key, value, s);
   lt_scope_close(mark, NULL);
+  lt_use_leave(lt_thread(), &o.use);
   if (!ok) fail_index(L);
   lt_lua_charge(L, lt_lua_state(L));
   return 0;

@@ -83,26 +83,34 @@ static int kernel_new(lua_State *L) {
   lua_settop(L, 6);
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
-  int options = (int)lua_rawlen(L, 3), count = (int)lua_rawlen(L, 4);
+  int options = lt_lua_length(L, "cuda.kernel", NULL, 3);
+  int count = lt_lua_length(L, "cuda.kernel", NULL, 4);
   if (options > MAX_OPTIONS)
     return lt_lua_error(L, "cuda.kernel: %d options, it takes at most %d", options, MAX_OPTIONS);
   if (count > MAX_PARAMS)
     return lt_lua_error(L, "cuda.kernel: %s has %d parameters, it may have at most %d",
                         lua_tostring(L, 2), count, MAX_PARAMS);
-  Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 6);
+  luaL_checkstring(L, 1);
+  luaL_checkstring(L, 2);
+  luaL_checkstring(L, 6);
+  Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 4);
   memset(k, 0, sizeof *k + (size_t)count * sizeof *k->param);
   luaL_setmetatable(L, KERNEL);
-  for (int i = 1; i <= 6; i++) {
-    lua_pushvalue(L, i);
-    lua_setiuservalue(L, -2, i);
+  for (int i = 0; i < 3; i++) {
+    lua_pushvalue(L, (const int[]){1, 2, 6}[i]);
+    lua_setiuservalue(L, -2, i + 1);
   }
+  lua_createtable(L, options, 0); /* keeps the options' strings */
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, -3, 4);
   k->source = (lt_KernelSource){luaL_checkstring(L, 1), luaL_checkstring(L, 2),
                                 luaL_checkstring(L, 6), k->option, options};
   for (int i = 0; i < options; i++) {
     lua_rawgeti(L, 3, i + 1);
     k->option[i] = luaL_checkstring(L, -1);
-    lua_pop(L, 1);
+    lua_rawseti(L, -2, i + 1);
   }
+  lua_pop(L, 1);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 4, i + 1);
     read_param(L, &k->param[i]);
@@ -415,7 +423,9 @@ static int kernel_launch(lua_State *L) {
   lt_Stream *stream = b->stream_current ? b->stream_current(b, d.index) : NULL;
   for (int i = 0; i < k->count; i++) {
     if (!k->param[i].pointer) continue;
-    void *data = lt_tensor_data(lt_lua_to_tensor(L, FIRST + i));
+    const lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
+    if (!t) refuse(L, k, i, "a tensor"); /* freed while the kernel was compiled */
+    void *data = lt_tensor_data(t);
     memcpy(values[i], &data, sizeof data);
   }
   launch.arguments = address;

@@ -60,19 +60,25 @@ static int set_explain(lua_State *L) {
 /* _identity(x): what stands for x itself, as a lightuserdata; nil when it is no tensor. */
 static int identity_of(lua_State *L) {
   lua_settop(L, 1);
-  lt_Tensor *t = lt_lua_to_tensor(L, 1);
-  if (t)
-    lua_pushlightuserdata(L, t);
+  const lt_Box *box = lt_lua_to_box(L, 1);
+  if (box && box->tensor)
+    lua_pushlightuserdata(L, box->tensor);
   else
     lua_pushnil(L);
   return 1;
 }
 
-/* _memory(x): what stands for x's memory, and the bytes of it. */
+/* _memory(x): what stands for x's memory, and the bytes of it; nil and 0 when x was freed. */
 static int memory_of(lua_State *L) {
+  const lt_Box *box = lt_lua_to_box(L, 1);
+  if (box && lt_lua_is_gone(box)) {
+    lua_pushnil(L);
+    lua_pushinteger(L, 0);
+    return 2;
+  }
   lt_Storage *storage = lt_lua_check(L, 1, "_memory", "x")->storage;
   lua_pushlightuserdata(L, storage);
-  lua_pushinteger(L, storage ? (lua_Integer)storage->nbytes : 0);
+  lua_pushinteger(L, (lua_Integer)storage->nbytes);
   return 2;
 }
 

@@ -224,21 +224,24 @@ static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
   return box->tensor;
 }
 
-static int print_tensor(lua_State *L, lt_Tensor *t, lt_PrintOptions opt) {
+/* The tensor at 1, from an alias. What the alias does not know, its part in the graph, is asked for
+ * first. */
+static int print_tensor(lua_State *L, lt_PrintOptions opt) {
   Suffixes s = {0};
+  lt_Tensor *t = lt_lua_pin(L, 1, "tostring", "self"), *of = lt_lua_to_tensor(L, 1);
+  bool summary = (double)t->numel > opt.threshold, empty = t->numel == 0;
+  find_suffixes(&s, of,
+                !lt_backend_of(t)->has_data || (empty ? t->ndim != 1 : summary || t->ndim >= 2));
   if (!lt_backend_of(t)->has_data) {
-    find_suffixes(&s, t, true);
     lua_pushliteral(L, "tensor{...");
     return finish(L, &opt, &s, false, false);
   }
-  if (t->numel == 0) {
-    find_suffixes(&s, t, t->ndim != 1);
+  if (empty) {
     lua_pushliteral(L, "tensor{");
     return finish(L, &opt, &s, false, true);
   }
-  Printer p = {.L = L, .opt = opt, .t = t, .summary = (double)t->numel > opt.threshold};
+  Printer p = {.L = L, .opt = opt, .t = t, .summary = summary};
   memcpy(p.full, t->shape, sizeof p.full);
-  find_suffixes(&s, t, p.summary || t->ndim >= 2);
   p.t = push_corner(L, &p, t);
   find_format(&p);
   luaL_buffinit(L, &p.b);
@@ -256,7 +259,12 @@ enum { PROFILE_DEFAULT, PROFILE_SHORT, PROFILE_FULL, PROFILE_SUMMARY, PROFILE_CO
 
 int lt_lua_tostring(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
-  lt_Tensor *t = lt_lua_check(L, 1, "tostring", "self");
+  const lt_Box *box = lt_lua_to_box(L, 1);
+  if (!box) lt_lua_check(L, 1, "tostring", "self");
+  if (lt_lua_is_gone(box)) {
+    lua_pushliteral(L, "tensor (freed)");
+    return 1;
+  }
   if (S->print.profile == PROFILE_SUMMARY && S->summary_ref != LUA_NOREF) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->summary_ref);
     lua_pushvalue(L, 1);
@@ -264,7 +272,7 @@ int lt_lua_tostring(lua_State *L) {
     return 1;
   }
   lt_lua_enter(L, S);
-  return print_tensor(L, t, S->print);
+  return print_tensor(L, S->print);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

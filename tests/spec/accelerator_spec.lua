@@ -644,11 +644,15 @@ describe("modules", function()
 end)
 
 describe("what goes wrong", function()
-  it("with tensors that were freed leaves empty ones", function()
-    local x = lt.ones{3, 4, device = "cuda"}
+  it("with tensors that were freed is said", function()
+    local x, y = lt.ones{3, 4, device = "cuda"}, lt.ones{3, 4, device = "cuda"}
     x:free()
-    assert.same({"cuda:0", 0}, {x.device, x:numel()})
-    assert.equal(0, (x + 1):sum():item())
+    for _, f in ipairs {function() return x.device end, function() return x + 1 end,
+      function() return y + x end, function() return x:cpu() end, function() y:copy_(x) end,
+      function() return lt.zeros{2, device = x} end} do
+      fails("was freed (x:free())", f)
+    end
+    assert.equal(12, y:sum():item())
   end)
 
   it("in a graph over two devices is nothing", function()

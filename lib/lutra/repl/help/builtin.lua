@@ -117,7 +117,7 @@ builtin.methods = {
   requires_grad_ = {"(on = true)", "Asks for x's gradient, or not; returns x."},
   retain_grad = {"()", "Keeps .grad although x is no leaf."},
   detach_ = {"()", "Takes x out of the graph that made it; returns x."},
-  free = {"()", "Gives the memory back now. x stays, as an empty tensor."},
+  free = {"()", "Frees the memory now. Afterwards only tostring(x) and x == y are no errors."},
   ["repeat"] = {"(...)", "The same as tile: x[\"repeat\"](x, 2, 2)."},
 }
 
