@@ -185,7 +185,7 @@ end
 -- A value in one line. Runs __tostring, which may fail.
 local function brief(value, width)
   local core = package.loaded["lutra.core"]
-  if core and core.is_tensor(value) and value:numel() > 1 then
+  if core and core.is_tensor(value) and not core._is_freed(value) and value:numel() > 1 then
     return ("tensor %s %s on %s"):format(value.shape, value.dtype, value.device)
   end
   local text = show_little(value):gsub("%s*\n%s*", " ")

@@ -104,9 +104,14 @@ local function walk_table(value, path, depth, state)
 end
 
 function walk(value, path, depth, state)
+  if core._is_freed(value) then
+    if state.freed then state.freed(path) end
+    return
+  end
   if core.is_tensor(value) then
     state.visit(path, value)
-    if value.is_leaf and value.grad then state.visit(path .. ".grad", value.grad, true) end
+    local grad = value.is_leaf and value.grad
+    if grad and not core._is_freed(grad) then state.visit(path .. ".grad", grad, true) end
     return
   end
   if type(value) ~= "table" or state.seen[value] or depth > state.depth then return end
@@ -121,10 +126,21 @@ function walk(value, path, depth, state)
 end
 
 --- Calls visit(path, tensor, is_grad) for every tensor that hangs on a value: itself, a module's
--- parameters and buffers, what tables hold to a depth (4), each with its grad. Paths begin with
--- `path`.
-function look.tensors(value, path, visit, depth)
-  walk(value, path, 0, {visit = visit, seen = {}, depth = depth or 4})
+-- parameters and buffers, what tables hold to a depth (4), each with its grad; for those that were
+-- freed, freed(path), where that is given. Paths begin with `path`.
+function look.tensors(value, path, visit, depth, freed)
+  walk(value, path, 0, {visit = visit, seen = {}, depth = depth or 4, freed = freed})
+end
+
+--- The number of elements of a module's parameters, without those that were freed; with
+-- `trainable`, of those that require a gradient.
+function look.num_parameters(module, trainable)
+  local total = 0
+  for p in module_class().parameters(module) do
+    local counts = not core._is_freed(p) and (not trainable or p.requires_grad)
+    if counts then total = total + p:numel() end
+  end
+  return total
 end
 
 --- Bytes of the elements of a tensor; on meta they are none.

@@ -28,6 +28,7 @@ local function core_in_use()
 end
 
 local function add_tensor(core, held, t)
+  if core._is_freed(t) then return end
   local device = t.device
   if device ~= "cpu" and device ~= "meta" then
     local memory, bytes = core._memory(t)
@@ -144,7 +145,9 @@ function results:add(packed)
   local core, list = core_in_use(), {}
   for i = 1, fresh do
     local value = packed[i]
-    if core and core.is_tensor(value) and value.grad_fn then value = value:detach() end
+    if core and core.is_tensor(value) and not core._is_freed(value) and value.grad_fn then
+      value = value:detach()
+    end
     list[i] = value
   end
   table.move(self.list, 1, most - fresh, fresh + 1, list)

@@ -98,7 +98,7 @@ local function shapes(co)
   for i = 1, 8 do
     local name, value = debug.getlocal(co, 0, i)
     if not name or not lt.is_tensor(value) then break end
-    list[i] = tostring(value.shape)
+    list[i] = require("lutra.core")._is_freed(value) and "freed" or tostring(value.shape)
   end
   return #list > 0 and table.concat(list, ", ") or nil
 end

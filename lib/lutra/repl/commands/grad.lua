@@ -62,6 +62,10 @@ function grad.grad(session, text)
   local values = look.values(session, "grad", expression)
   local x = values[1]
   if not core.is_tensor(x) then fail("%s is %s; it wants a tensor", expression, look.a(x)) end
+  if core._is_freed(x) then
+    io.stdout:write(expression, " was freed: there is no graph behind it\n")
+    return
+  end
   if x.is_leaf then
     io.stdout:write(texts.wrap(x.requires_grad
       and "a leaf: its own gradient is kept in .grad, there is no graph behind it"

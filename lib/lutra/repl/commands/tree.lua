@@ -45,16 +45,15 @@ local function weight(value)
 end
 
 local function module_weight(module)
-  local Module = require("lutra.nn").Module
   local text = weight(module)
-  local n = Module.num_parameters(module)
-  local trained = Module.num_parameters(module, {trainable = true})
+  local n, trained = look.num_parameters(module), look.num_parameters(module, true)
   local count = texts.plural(n, "param")
   if trained < n then count = count .. (" (%s trained)"):format(texts.count(trained)) end
   return (text:gsub("^[%d,]+ elements?", count))
 end
 
 local function tensor_text(t, kind)
+  if core._is_freed(t) then return "freed" end
   local parts = {look.shape(t), t.dtype}
   if t.device ~= "cpu" then parts[#parts + 1] = t.device end
   if kind == "buffer" then parts[#parts + 1] = "buffer" end

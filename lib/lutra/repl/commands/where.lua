@@ -201,6 +201,9 @@ local function show_all(value, name)
       address = t.device == "meta" and "none" or ("0x%x"):format(t:data_ptr()),
       bytes = texts.bytes(look.bytes(t)),
     }
+  end, nil, function(path)
+    count = count + 1
+    if count <= LISTED then rows[count] = {path = path, shape = "freed"} end
   end)
   if count == 0 then error(("where: %s holds no tensor"):format(name), 0) end
   local lines = texts.table(columns, rows, style.width() - 1)
@@ -224,7 +227,9 @@ local function fail(session, expression, value, wanted)
 end
 
 local function show(session, value, expression)
-  if core.is_tensor(value) then
+  if core._is_freed(value) then
+    io.stdout:write(expression, " was freed: it has no memory\n")
+  elseif core.is_tensor(value) then
     show_tensor(value, look.holders(look.variables(session)), expression)
   elseif type(value) == "table" then
     show_all(value, expression)
@@ -241,7 +246,7 @@ function where.where(session, text)
   local expression, options = look.options("where", text, {svg = "value"})
   local values = look.values(session, "where", expression)
   if options.svg then
-    if values.n == 1 and core.is_tensor(values[1]) then
+    if values.n == 1 and core.is_tensor(values[1]) and not core._is_freed(values[1]) then
       return write_svg(values[1], look.holders(look.variables(session)), expression, options.svg)
     end
     fail(session, expression, values[1], "--svg draws one tensor, as in :where x --svg x.svg")

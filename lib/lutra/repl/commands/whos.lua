@@ -50,7 +50,7 @@ local function tensor_row(t)
 end
 
 local function module_text(module)
-  return texts.plural(require("lutra.nn").Module.num_parameters(module), "param")
+  return texts.plural(look.num_parameters(module), "param")
 end
 
 -- A module, an optimizer, a table: what it holds together.
@@ -71,7 +71,9 @@ end
 
 local function row_of(name, value, holders)
   local row
-  if core.is_tensor(value) then
+  if core._is_freed(value) then
+    row = {shape = "freed"}
+  elseif core.is_tensor(value) then
     row = tensor_row(value)
   elseif type(value) == "table" then
     row = holder_row(value)

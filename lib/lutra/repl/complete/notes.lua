@@ -1,5 +1,6 @@
 --- One line about a value, for the list of completions. Runs nothing of the user's.
 
+local core = require "lutra.core"
 local signatures = require "lutra.repl.complete.signatures"
 local things = require "lutra.repl.complete.things"
 
@@ -13,6 +14,7 @@ local by_type = {
   boolean = tostring,
   ["function"] = function(f, name) return signatures.text(f, name) end,
   userdata = function(value)
+    if core._is_freed(value) then return "freed" end
     if things.is_tensor(value) then
       return ("%s {%s} %s"):format(value.dtype, table.concat(value.shape, ", "), value.device)
     end

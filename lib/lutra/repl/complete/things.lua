@@ -116,11 +116,12 @@ end
 
 -- What a field of a tensor is.
 local function tensor_field(thing, name)
+  local value = not core._is_freed(thing.value) and thing.value or nil
   if name == "T" or name == "mT" or name == "data" then return {like = "tensor"} end
   if name == "dtype" or name == "device" or name == "grad_fn" then return {like = "string"} end
-  if name == "shape" then return {value = (thing.value or core.empty(0)).shape} end
+  if name == "shape" then return {value = (value or core.empty(0)).shape} end
   if name == "grad" then
-    local grad = thing.value and thing.value.grad
+    local grad = value and value.grad
     return grad and {value = grad} or {like = "tensor"}
   end
 end

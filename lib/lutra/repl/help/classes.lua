@@ -1,5 +1,6 @@
 --- Pages about classes (made by extend), their objects, and the tables that are libraries.
 
+local core = require "lutra.core"
 local functions = require "lutra.repl.help.functions"
 local show = require "lutra.repl.show"
 local source = require "lutra.repl.help.source"
@@ -196,7 +197,9 @@ local function entry_rows(state)
     local value, kind = rawget(state.fields, name), state.kinds[name]
     local class = kind == "module" and classes.of(value)
     local text = class and classes.name(class) or kind
-    if things.is_tensor(value) then
+    if core._is_freed(value) then
+      text = kind .. " that was freed"
+    elseif things.is_tensor(value) then
       text = ("%s %s, %s on %s"):format(kind, tostring(value.shape), value.dtype, value.device)
     end
     rows[#rows + 1] = {name, text}

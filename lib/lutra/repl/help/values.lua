@@ -14,6 +14,7 @@ local most_read = 1 << 20 -- elements of a tensor that are read for its smallest
 
 --- What a value is, in a few words.
 function values.describe(value)
+  if core._is_freed(value) then return "a tensor that was freed" end
   if things.is_tensor(value) then
     return ("tensor %s, %s on %s"):format(tostring(value.shape), value.dtype, value.device)
   end
@@ -108,6 +109,9 @@ end
 
 --- The page of a value that is no function and no class.
 function values.page(name, value, width, paint)
+  if core._is_freed(value) then
+    return paint("heading", name) .. ": " .. values.describe(value)
+  end
   if things.is_tensor(value) then return tensor_page(name, value, width, paint) end
   local library, doc = catalogue.library(value)
   if library then return library_page(name, doc, value, width, paint) end

@@ -168,6 +168,7 @@ local function add_table(state, t, place)
 end
 
 local function add_tensor(state, t, place)
+  if core._is_freed(t) then return nil, "a tensor that was freed" end
   if t.device == "meta" then return nil, "on meta, it has no data" end
   local made = reference(state, "x", t)
   table.insert(state.found, {tensor = t, place = place, value = made})
