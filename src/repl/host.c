@@ -4,6 +4,7 @@
 #include "repl.h"
 #include "editor/ask.h"
 #include "editor/lexer.h"
+#include "vm-bindings/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -163,9 +164,9 @@ static bool write_all(int fd, const char *text, size_t size) {
 // append(path, text) -> true | nil, reason
 // Adds to a file that only its owner can read, in one write so that sessions do not mix.
 static int host_append(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
   size_t size;
-  const char *text = luaL_checklstring(L, 2, &size);
+  const char *path = lt_lua_to_path(L, 1), *text = luaL_checklstring(L, 2, &size);
+  if (!path) return lt_lua_no_path(L);
   char *folders = lua_newuserdatauv(L, strlen(path) + 1, 0);
   strcpy(folders, path);
   if (!make_folders(folders)) return failure(L, path);

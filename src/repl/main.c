@@ -431,7 +431,8 @@ static void open_state(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "lutra.core");
   lua_pop(L, 1);
   luaL_requiref(L, "lutra.repl.host", luaopen_lutra_repl_host, 0);
-  lua_pop(L, 1);
+  luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0); // also where the core does not load
+  lua_pop(L, 2);
   lt_repl_set_path(L, r->argv[0]);
   lt_repl_interrupt_install(L, false);
   lt_repl_own_open(L);

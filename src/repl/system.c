@@ -4,6 +4,7 @@
 #include "repl.h"
 
 #include "editor/width.h"
+#include "vm-bindings/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,8 @@ static int failure(lua_State *L, const char *path) {
 
 // chdir(path) -> true | nil, reason
 static int system_chdir(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
   if (chdir(path) != 0) return failure(L, path);
   lua_pushboolean(L, 1);
   return 1;
@@ -50,7 +52,8 @@ static bool is_folder(const char *base, const char *name, char *path, size_t siz
 // list(folder) -> list of names, not sorted, folders with a / at their end; without . and .. |
 // nil, reason
 static int system_list(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
   char *text = lua_newuserdatauv(L, 4096, 0);
   lua_newtable(L);
   DIR *folder = opendir(path);

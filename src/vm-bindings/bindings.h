@@ -18,6 +18,7 @@
 
 #include "core.h"
 #include "lutra_lua.h"
+#include "path.h"
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,14 +1,15 @@
 /* files.c: tensor files, for Lua. The readers and writers are src/tensor/io. */
-#define _GNU_SOURCE
 #include "bindings.h"
 #include "io/io.h"
-
-#include <sys/stat.h>
 
 static const char *path_at(lua_State *L, const char *name) {
   if (lua_type(L, 1) != LUA_TSTRING)
     lt_lua_error(L, "%s: argument \"path\" is %s, it wants a string", name, lt_lua_describe(L, 1));
-  return lua_tostring(L, 1);
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path)
+    lt_lua_error(L, "%s: expected a path without NUL bytes for argument 'path', got %s", name,
+                 lua_tostring(L, -1));
+  return path;
 }
 
 static int push_read(lua_State *L, lt_Tensor *(*read)(const char *), const char *name) {
@@ -123,30 +124,12 @@ static int save_safetensors(lua_State *L) {
   return 0;
 }
 
-/* ---- files of text --------------------------------------------------------------------------- */
-
-/* _file_kind(path) -> what is there: "file" (with that name alone), "link" (of either kind),
- * "folder", "other" (a device, a pipe); nil for nothing */
-static int file_kind(lua_State *L) {
-  struct stat s;
-  if (lstat(luaL_checkstring(L, 1), &s) != 0)
-    lua_pushnil(L);
-  else if (S_ISDIR(s.st_mode))
-    lua_pushliteral(L, "folder");
-  else if (S_ISREG(s.st_mode))
-    lua_pushstring(L, s.st_nlink == 1 ? "file" : "link");
-  else
-    lua_pushstring(L, S_ISLNK(s.st_mode) ? "link" : "other");
-  return 1;
-}
-
 void lt_lua_open_files(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"load_idx", load_idx},
                                     {"load_npy", load_npy},
                                     {"save_npy", save_npy},
                                     {"_load_safetensors", load_safetensors},
                                     {"_save_safetensors", save_safetensors},
-                                    {"_file_kind", file_kind},
                                     {NULL, NULL}};
   (void)methods;
   lua_pushvalue(L, functions);

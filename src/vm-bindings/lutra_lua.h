@@ -8,4 +8,8 @@
  * package.preload, so that `require "lutra"` finds it. */
 int luaopen_lutra_core(lua_State *L);
 
+/* Opens the module "lutra.files", files that are saved as a whole. luaopen_lutra_core leaves it in
+ * package.loaded, too. */
+int luaopen_lutra_files(lua_State *L);
+
 #endif

@@ -26,6 +26,8 @@ local parse = args.signature("mnist", "dir:string, part:string=train")
 -- are errors.
 return function(...)
   local dir, part = parse(...)
+  args.path("mnist", "dir", dir)
+  args.path("mnist", "part", part)
   local image_path = find(dir, part .. "-images-idx3-ubyte")
   local label_path = find(dir, part .. "-labels-idx1-ubyte")
   local images, labels = lt.load_idx(image_path), lt.load_idx(label_path)

@@ -29,6 +29,7 @@ end})
 function json.save(title, path, write, events)
   args.check(type(path) == "string",
     '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
+  args.path(title, "path", path)
   local ok, why = replace.write(path, function(put) write(events, put) end)
   args.check(ok, "%s: cannot write %s", title, why)
 end

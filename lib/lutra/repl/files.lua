@@ -1,6 +1,7 @@
 --- Whole files of text, read and written in one go.
 
 local replace = require "lutra.replace"
+local native = require "lutra.files"
 
 local files = {}
 
@@ -10,6 +11,8 @@ files.missing = 2
 
 --- The text of a file; or nil, "PATH: why" and the number of the system's error.
 function files.read(path)
+  local good, wrong = native.path(path)
+  if not good then return nil, wrong end
   local file, why, code = io.open(path, "rb")
   if not file then return nil, why, code end
   local text, reason = file:read "a"
@@ -33,12 +36,11 @@ function files.place(kind, name)
   return home and home:sub(1, 1) == "/" and home .. below .. "/lutra/" .. name or nil
 end
 
---- Is there something that can be opened at `path`?
-function files.exists(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
-end
+--- Is there something at `path`? Opens nothing: a pipe would wait for its other end.
+function files.exists(path) return native.kind(path) ~= nil end
+
+--- Is there a regular file at `path`?
+function files.is_file(path) return native.kind(path) == "file" end
 
 --- Writes a file. Returns true; or nil and "PATH: why".
 function files.write(path, text)

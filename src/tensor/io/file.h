@@ -1,8 +1,11 @@
-/* file.h: opening and replacing files, shared by the readers and writers. */
+/* file.h: what the readers and writers of tensor files share. */
 #ifndef LT_IO_FILE_H
 #define LT_IO_FILE_H
 
 #include "core.h"
+#include "replace.h"
+
+#define LT_FILE_PIECE ((size_t)4 << 20) /* bytes between two looks whether to stop */
 
 /* Opens a regular file for reading. NULL with "<reader>: <path>: <why>". */
 FILE *lt_file_open(const char *reader, const char *path);
@@ -10,22 +13,8 @@ FILE *lt_file_open(const char *reader, const char *path);
  * has none. */
 bool lt_file_size(FILE *file, uint64_t *size);
 
-/* A file that takes the place of another once it is whole. */
-typedef struct lt_Replacement {
-  const char *writer;
-  char *target, *temporary;
-  FILE *file; /* write here by lt_file_write */
-  int why;    /* errno of the first write that failed, else 0 */
-} lt_Replacement;
-/* Starts one; false with a message. */
-bool lt_file_replace(lt_Replacement *r, const char *writer, const char *path);
-/* Writes n bytes; a failure is kept for lt_file_commit. */
-void lt_file_write(lt_Replacement *r, const void *data, size_t n);
 /* Reads n bytes; gives how many came: fewer at the end of the file, or after Ctrl-C. */
 size_t lt_file_read(void *data, size_t n, FILE *file);
-/* Puts it in its place, if `good` and if everything reached the disk; else removes it. Always ends
- * the replacement. */
-bool lt_file_commit(lt_Replacement *r, bool good);
 
 /* The tensor's bytes in order in the CPU's memory: a tensor with one reference, or NULL with a
  * message. */

@@ -259,12 +259,12 @@ static bool save(const char *path, const lt_Tensor *t) {
   lt_Tensor *bytes = lt_file_bytes(WRITER, t);
   if (!bytes) return false;
   lt_Replacement r;
-  bool ok = lt_file_replace(&r, WRITER, path);
+  bool ok = lt_replace_open(&r, WRITER, path);
   if (ok) {
     size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
-    lt_file_write(&r, header, put_header(header, t));
-    lt_file_write(&r, lt_tensor_data(bytes), size);
-    ok = lt_file_commit(&r, true);
+    lt_replace_write(&r, header, put_header(header, t));
+    lt_replace_write(&r, lt_tensor_data(bytes), size);
+    ok = lt_replace_commit(&r, true);
   }
   lt_release(bytes);
   return ok;

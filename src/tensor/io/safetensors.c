@@ -462,7 +462,7 @@ static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
     bytes = turned;
   }
   size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
-  lt_file_write(r, lt_tensor_data(bytes), size);
+  lt_replace_write(r, lt_tensor_data(bytes), size);
   lt_release(bytes);
   return true;
 }
@@ -470,8 +470,8 @@ static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
 static bool write_all(lt_Replacement *r, const Text *header, const Output *o, int n) {
   uint8_t length[8];
   for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)header->size >> (8 * i));
-  lt_file_write(r, length, 8);
-  lt_file_write(r, header->text, header->size);
+  lt_replace_write(r, length, 8);
+  lt_replace_write(r, header->text, header->size);
   for (int i = 0; i < n; i++)
     if (!write_tensor(r, o[i].tensor)) return false;
   return true;
@@ -499,8 +499,8 @@ static bool save(const char *path, Output *o, int n, int notes, const char *cons
   header.size = 0;
   put_header(&header, o, n, notes, keys, values);
   lt_Replacement r;
-  bool ok = lt_file_replace(&r, WRITER, path);
-  if (ok) ok = lt_file_commit(&r, write_all(&r, &header, o, n));
+  bool ok = lt_replace_open(&r, WRITER, path);
+  if (ok) ok = lt_replace_commit(&r, write_all(&r, &header, o, n));
   free(header.text);
   return ok;
 }

@@ -19,11 +19,14 @@ end
 -- Is the file at `path` one that :keep wrote? Only its header is read (safetensors: its length in
 -- 8 bytes, little endian, then JSON).
 local function is_workspace(path)
+  if not files.is_file(path) then return false end
   local file <close> = io.open(path, "rb")
-  local head = file and file:read(8)
+  local whole = file and file:seek "end"
+  if not whole or not file:seek "set" then return false end
+  local head = file:read(8)
   if not head or #head < 8 then return false end
   local size = string.unpack("<i8", head)
-  if size < 0 or size > 100000000 then return false end
+  if size < 0 or size > whole - 8 then return false end
   local header = file:read(size)
   return header ~= nil and header:find('"' .. key .. '"', 1, true) ~= nil
 end

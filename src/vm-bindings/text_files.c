@@ -1,0 +1,149 @@
+/* text_files.c: "lutra.files", for Lua code that saves texts: src/tensor/io/replace.h, and what there
+ * is at a path. The functions raise no error for a file: they return nil and "PATH: why".
+ *
+ * The module is apart from "lutra.core", since the prompt saves its files without that, too. */
+#define _GNU_SOURCE
+#include "core.h"
+#include "io/replace.h"
+#include "lutra_lua.h"
+#include "path.h"
+
+#include <lauxlib.h>
+#include <sys/stat.h>
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* Pushes a string as Lua would write it, a long one cut. */
+static void push_quoted(lua_State *L, const char *s, size_t n) {
+  enum { MOST = 60 };
+  luaL_Buffer text;
+  char code[8];
+  luaL_buffinit(L, &text);
+  luaL_addchar(&text, '"');
+  for (size_t i = 0; i < n && i < MOST; i++) {
+    unsigned char c = (unsigned char)s[i];
+    bool plain = c >= ' ' && c != 127 && c != '"' && c != '\\';
+    bool digit = i + 1 < n && s[i + 1] >= '0' && s[i + 1] <= '9';
+    if (!plain) snprintf(code, sizeof code, digit ? "\\%03u" : "\\%u", (unsigned)c);
+    if (plain)
+      luaL_addchar(&text, s[i]);
+    else
+      luaL_addstring(&text, c == '"' ? "\\\"" : c == '\\' ? "\\\\" : code);
+  }
+  luaL_addstring(&text, n > MOST ? "\"..." : "\"");
+  luaL_pushresult(&text);
+}
+
+const char *lt_lua_to_path(lua_State *L, int i) {
+  size_t n;
+  luaL_checktype(L, i, LUA_TSTRING);
+  const char *path = lua_tolstring(L, i, &n);
+  if (!memchr(path, 0, n)) return path;
+  push_quoted(L, path, n);
+  return NULL;
+}
+
+int lt_lua_no_path(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: expected a path without NUL bytes", lua_tostring(L, -2));
+  return 2;
+}
+
+static int push_error(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushstring(L, lt_error());
+  return 2;
+}
+
+/* path(text) -> text | nil, reason: may it be given to io.open? */
+static int check_path(lua_State *L) {
+  if (!lt_lua_to_path(L, 1)) return lt_lua_no_path(L);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* kind(path) -> what is there, through links: "file", "folder", "other" (a device, a pipe, a
+ * socket); nil for nothing, also where that cannot be known */
+static int kind_of(lua_State *L) {
+  struct stat s;
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path || stat(path, &s) != 0)
+    lua_pushnil(L);
+  else
+    lua_pushstring(L, S_ISDIR(s.st_mode) ? "folder" : S_ISREG(s.st_mode) ? "file" : "other");
+  return 1;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static const char type_name[] = "lutra.replacement";
+
+static lt_Replacement *replacement_at_1(lua_State *L) {
+  lt_Replacement *r = luaL_checkudata(L, 1, type_name);
+  luaL_argcheck(L, r->file, 1, "it has ended");
+  return r;
+}
+
+/* replace(path) -> a replacement | nil, reason */
+static int replace(lua_State *L) {
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
+  lt_Replacement *r = lua_newuserdatauv(L, sizeof *r, 0);
+  *r = (lt_Replacement){0};
+  luaL_setmetatable(L, type_name);
+  return lt_replace_open(r, NULL, path) ? 1 : push_error(L);
+}
+
+/* check(path) -> true | nil, reason: could replace start? Changes nothing there. */
+static int check(lua_State *L) {
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
+  if (!lt_replace_check(NULL, path)) return push_error(L);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* replacement:write(text...) -> false when it failed; commit says why */
+static int replacement_write(lua_State *L) {
+  lt_Replacement *r = replacement_at_1(L);
+  for (int i = 2; i <= lua_gettop(L); i++) {
+    size_t n;
+    const char *text = luaL_checklstring(L, i, &n);
+    lt_replace_write(r, text, n);
+  }
+  lua_pushboolean(L, !r->why);
+  return 1;
+}
+
+/* replacement:commit() -> true | nil, reason */
+static int replacement_commit(lua_State *L) {
+  if (!lt_replace_commit(replacement_at_1(L), true)) return push_error(L);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* The end of a replacement that was not committed: the file stays as it was. */
+static int replacement_abandon(lua_State *L) {
+  lt_Replacement *r = luaL_checkudata(L, 1, type_name);
+  if (r->file) (void)lt_replace_commit(r, false);
+  return 0;
+}
+
+int luaopen_lutra_files(lua_State *L) {
+  static const luaL_Reg functions[] = {{"path", check_path},
+                                       {"kind", kind_of},
+                                       {"replace", replace},
+                                       {"check", check},
+                                       {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"write", replacement_write}, {"commit", replacement_commit}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__gc", replacement_abandon}, {"__close", replacement_abandon}, {NULL, NULL}};
+  luaL_newmetatable(L, type_name);
+  luaL_setfuncs(L, meta, 0);
+  luaL_newlib(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  luaL_newlib(L, functions);
+  return 1;
+}
