@@ -295,7 +295,7 @@ bench: all
 bench-cuda: all
 	@bench/run-cuda
 
-fuzz: $(library)
+fuzz: $(library) $(program)
 	@tests/fuzz/run
 
 deps:

@@ -77,8 +77,8 @@ function args.show(x)
 end
 local show = args.show
 
---- Raises an error that begins with `title` where a path has a NUL byte, which the system would take
--- for its end. `name` is the argument's. Returns the path.
+--- Raises an error that begins with `title` where a path has a NUL byte, which the system would
+-- take for its end. `name` is the argument's. Returns the path.
 function args.path(title, name, path)
   if path:find("\0", 1, true) then
     fail("%s: expected a path without NUL bytes for argument '%s', got %q", title, name, path)

@@ -160,6 +160,22 @@ describe("an optimizer", function()
     saved.state[1].exp_avg = lt.ones(9)
     fails({"exp_avg", "parameter 1", "{9}"}, function() two:load_state_dict(saved) end)
     assert.equal(1, two.state[p].step)
+    for piece, change in pairs {
+      ["meta"] = function(s) s.state[2].exp_avg = s.state[2].exp_avg:to "meta" end, -- no data
+      ["its group 1 is no group"] = function(s) s.param_groups[1] = 5 end,
+      ["group 1 is no group"] = function(s) s.param_groups[1].params = nil end,
+      ["its state of parameter 2 is no table"] = function(s) s.state[2] = 5 end,
+      ["expected a number of at least 0 for lr of group 1, got the string \"x\""] = function(s)
+        s.param_groups[1].lr = "x"
+      end,
+    } do
+      saved = two:state_dict()
+      saved.param_groups[1].eps, saved.state[1].step = 0.5, 7
+      change(saved)
+      fails({piece}, function() two:load_state_dict(saved) end)
+      assert.equal(1, two.state[p].step)
+      assert.equal(1e-8, two.param_groups[1].eps)
+    end
   end)
 
   it("prints its groups", function()

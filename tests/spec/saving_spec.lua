@@ -19,8 +19,8 @@ end
 
 -- Runs `line` of the shell in the folder; $lutra is the program.
 local function run(line, input)
-  return shell(("cd %s && lutra=%s && { %s ; }"):format(quote(folder), quote(support.program), line),
-    input)
+  return shell(("cd %s && lutra=%s && { %s ; }"):format(quote(folder), quote(support.program),
+    line), input)
 end
 
 -- What kind of file a name of the folder is, in words of stat(1); links are not followed.
@@ -42,7 +42,9 @@ local writers = {
 }
 
 -- The input for a session that saves to the file by that writer.
-local function input_of(writer, name) return (writer[1]:gsub("FILE", (name:gsub("%%", "%%%%")))) .. "\n" end
+local function input_of(writer, name)
+  return writer[1]:gsub("FILE", (name:gsub("%%", "%%%%"))) .. "\n"
+end
 
 describe("every writer", function()
   for name, writer in pairs(writers) do

@@ -271,13 +271,25 @@ local function misfit(self, saved)
       #self.param_groups)
   end
   for k, group in ipairs(self.param_groups) do
-    local count = #(saved.param_groups[k].params or {})
+    local given = saved.param_groups[k]
+    local params = type(given) == "table" and given.params
+    if type(params) ~= "table" then return ("its group %d is no group"):format(k) end
+    local count = #params
     if count ~= #group.params then
       return ("group %d has %d parameters, the optimizer's %d"):format(k, count, #group.params)
     end
+    for _, option in ipairs(self.options) do
+      local name, _, test, wanted = table.unpack(option, 1, 4)
+      if given[name] ~= nil and not test(given[name]) then
+        return ("expected %s for %s of group %d, got %s"):format(wanted, name, k,
+          args.show(given[name]))
+      end
+    end
   end
   for i, p in ipairs(numbered(self)) do
-    for name, value in pairs(saved.state[i] or {}) do
+    local given = saved.state[i] or {}
+    if type(given) ~= "table" then return ("its state of parameter %d is no table"):format(i) end
+    for name, value in pairs(given) do
       if lt.is_tensor(value) and tostring(value.shape) ~= tostring(p.shape) then
         return ("%s of parameter %d is %s, the parameter %s"):format(name, i,
           tostring(value.shape), tostring(p.shape))
@@ -291,18 +303,19 @@ end
 function Optimizer:load_state_dict(saved)
   local reason = misfit(self, saved)
   check(not reason, "%s: load_state_dict: %s", self.__name, reason)
+  local state = {}
+  for i, p in ipairs(numbered(self)) do
+    if saved.state[i] then
+      state[p] = {}
+      for name, value in pairs(saved.state[i]) do state[p][name] = adopt(p, value) end
+    end
+  end
   for k, group in ipairs(self.param_groups) do
     for key, value in pairs(saved.param_groups[k]) do
       if key ~= "params" then group[key] = value end
     end
   end
-  self.state = {}
-  for i, p in ipairs(numbered(self)) do
-    if saved.state[i] then
-      self.state[p] = {}
-      for name, value in pairs(saved.state[i]) do self.state[p][name] = adopt(p, value) end
-    end
-  end
+  self.state = state
 end
 
 --- The class and each group with its settings, a line each.

@@ -30,4 +30,10 @@ function lexer.significant(text)
   return list
 end
 
+--- Is the text a name that a variable can have: an identifier, no keyword?
+function lexer.is_name(text)
+  if not text:find "^[A-Za-z_][A-Za-z0-9_]*$" then return false end
+  return lexer.significant(text)[1][1] == "name"
+end
+
 return lexer

@@ -8,6 +8,10 @@
 -- A cell that fails half way has no such closure: the values at the failure are taken from its
 -- stack. Variables marked <close> end with their cell; so does `_`, which at the prompt is the last
 -- result.
+--
+-- Invariant: the code that is compiled around a cell is made of the cell's own names and of
+-- constants of this file. A variable may come from a file (:load): of such a one nothing but its
+-- value is used, and whether it is constant.
 
 local lexer = require "lutra.repl.lexer"
 local stack = require "lutra.repl.stack"
@@ -55,7 +59,7 @@ local function analyse(body)
     local d = declared[i]
     if not seen[d.name] then
       seen[d.name] = true
-      if d.attribute ~= "close" and d.name ~= "_" then table.insert(names, 1, d) end
+      if d.attribute ~= "close" and locals.can_keep(d.name) then table.insert(names, 1, d) end
     end
   end
   return names, used, return_at
@@ -89,15 +93,13 @@ local function keep(self, names, f)
       values = values or table.pack(f())
       holder, index = box(values[position])
     end
-    self.variables[d.name] = {holder = holder, index = index, attribute = d.attribute}
+    self.variables[d.name] = {holder = holder, index = index, constant = d.attribute == "const"}
   end
 end
 
-local function list(names, with_attributes)
+local function list(names)
   local texts = {}
-  for i, d in ipairs(names) do
-    texts[i] = d.name .. (with_attributes and d.attribute and " <" .. d.attribute .. ">" or "")
-  end
+  for i, d in ipairs(names) do texts[i] = d.name .. (d.constant and " <const>" or "") end
   return table.concat(texts, ", ")
 end
 
@@ -108,7 +110,7 @@ function locals:compile(body, chunk_name)
   local known = {}
   for name in pairs(used) do
     local variable = self.variables[name]
-    if variable then known[#known + 1] = {name = name, attribute = variable.attribute} end
+    if variable then known[#known + 1] = {name = name, constant = variable.constant} end
   end
   table.sort(known, function(a, b) return a.name < b.name end)
   if #names == 0 and #known == 0 then
@@ -118,7 +120,7 @@ function locals:compile(body, chunk_name)
 
   local ending = #names > 0 and "lutra_keep(function() return " .. list(names) .. " end) " or ""
   local function wrap(text)
-    local declare = #known > 0 and "local " .. list(known, true) .. " = ... " or ""
+    local declare = #known > 0 and "local " .. list(known) .. " = ... " or ""
     return load("local lutra_keep = ... " .. declare .. "return function(...) " .. text .. "\nend",
       chunk_name, "t")
   end
@@ -163,7 +165,7 @@ function locals:rescue(names, co, f)
     values[name] = {value}
   end
   for _, d in ipairs(names) do
-    if values[d.name] then self:set(d.name, values[d.name][1], d.attribute) end
+    if values[d.name] then self:set(d.name, values[d.name][1], d.attribute == "const") end
   end
 end
 
@@ -174,16 +176,22 @@ function locals:get(name)
   return true, select(2, debug.getupvalue(variable.holder, variable.index))
 end
 
---- "const" for a variable that is one, else "".
-function locals:attribute(name)
+--- Is the variable a constant?
+function locals:is_constant(name)
   local variable = self.variables[name]
-  return variable and variable.attribute or ""
+  return variable ~= nil and variable.constant
+end
+
+--- Can a variable of that name be kept? Those that the code around a cell uses itself cannot.
+function locals.can_keep(name)
+  return lexer.is_name(name) and name ~= "_" and name ~= "lutra_keep"
 end
 
 --- Makes a variable, a new one also when there is one of that name.
-function locals:set(name, value, attribute)
+function locals:set(name, value, constant)
+  assert(locals.can_keep(name), "no name of a variable")
   local holder, index = box(value)
-  self.variables[name] = {holder = holder, index = index, attribute = attribute}
+  self.variables[name] = {holder = holder, index = index, constant = constant == true}
 end
 
 --- Changes the variable `name`, also for the closures that share it. False when there is none.

@@ -4,6 +4,7 @@
 -- variables. What they are (lutra.repl.workspace.format) stands in the metadata.
 
 local files = require "lutra.repl.files"
+local show = require "lutra.repl.show"
 local style = require "lutra.repl.style"
 local words = require "lutra.repl.words"
 
@@ -92,6 +93,16 @@ function workspace.keep(session, text)
   end
 end
 
+-- The error of unpacking with the file in front, unless it says itself what it is about. Names from
+-- the file are in it: nothing of it moves the cursor.
+local function placed(path, message)
+  if type(message) ~= "string" or message == "not enough memory" or message == "interrupted" then
+    return message
+  end
+  message = message:gsub("^[^\n]-:%d+: ", "", 1):gsub('[^"\\\n]+', show.escape)
+  return message:find "^load: " and message or ("load: %s: %s"):format(path, message)
+end
+
 --- `:load work.safetensors` reads what :keep wrote: locals become locals again, parameters and what
 -- requires a gradient do, too; tensors go to the device they were on, or to the cpu where that is
 -- not here. States go into the modules and optimizers of their names; where there is none the
@@ -99,14 +110,16 @@ end
 function workspace.load(session, text)
   local path = path_of("load", text)
   local ok, tensors, notes = pcall(require("lutra").load_safetensors, path)
-  if not ok then error("load: " .. tostring(tensors):gsub("^.-load_safetensors: ", ""), 0) end
+  if not ok then error("load: " .. tostring(tensors):gsub("^.-load_safetensors: ", "", 1), 0) end
   if not notes[key] then
     error(("load: %s was not written by :keep; lt.load_safetensors(%q) gives its tensors")
       :format(path, path), 0)
   end
   local image, why = require("lutra.repl.workspace.format").read(notes[key])
   if not image then error(("load: %s: %s"):format(path, why), 0) end
-  local said = require("lutra.repl.workspace.unpack").session(session, image, tensors)
+  local unpack = require("lutra.repl.workspace.unpack").session
+  local good, said = pcall(unpack, session, image, tensors)
+  if not good then error(placed(path, said), 0) end
   say("loaded " .. summary(image))
   for i = 1, math.min(#said, NAMES) do say(said[i], "faint") end
   if #said > NAMES then say(("and %d more such lines"):format(#said - NAMES), "faint") end

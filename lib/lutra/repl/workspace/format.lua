@@ -13,7 +13,12 @@
 --   variable SCOPE NAME ATTRIBUTE VALUE
 --
 -- Invariant: read(write(image)) is that image; read never runs anything of the text, and gives a
--- message for any text that write did not make.
+-- message for any text that write did not make. Nothing of an image is ever compiled: names are
+-- names, everything else is a value.
+
+local locals = require "lutra.repl.locals"
+local lexer = require "lutra.repl.lexer"
+local show = require "lutra.repl.show"
 
 local format = {}
 
@@ -48,12 +53,21 @@ local function read_token(text)
   local kind, rest = text:sub(1, 1), text:sub(2)
   if kind == '"' then
     if not rest:find '^[^"]*"$' then return nil end
-    return (rest:sub(1, -2):gsub("\\(%d%d%d)", function(d) return string.char(tonumber(d)) end))
+    local bytes, good = rest:sub(1, -2), true
+    bytes = bytes:gsub("\\(%d%d%d)", function(d)
+      local byte = tonumber(d)
+      good = good and byte < 256
+      return good and string.char(byte) or ""
+    end)
+    return good and bytes or nil
   end
   if text == "b1" or text == "b0" then return text == "b1" end
-  if kind == "i" then return math.tointeger(tonumber(rest)) end
-  if kind == "n" then return special[rest] or tonumber(rest) end
-  local id = math.tointeger(tonumber(rest))
+  if kind == "n" then
+    local x = special[rest] or tonumber(rest)
+    return x and x * 1.0 -- -0.0 stays so
+  end
+  local id = rest:find "^%-?%d+$" and math.tointeger(tonumber(rest)) or nil
+  if kind == "i" then return id end
   if id and (kind == "t" or kind == "x" or kind == "o") then return {kind = kind, id = id} end
 end
 
@@ -93,40 +107,76 @@ end
 
 -- ---- reading
 
+-- "2,3" -> {2, 3}, "" -> {}; nil for any other text.
 local function numbers(text)
   local list = {}
-  for digits in text:gmatch "%-?%d+" do list[#list + 1] = math.tointeger(tonumber(digits)) end
+  if text == "" then return list end
+  for digits in (text .. ","):gmatch "([^,]*)," do
+    local n = digits:find "^%-?%d+$" and math.tointeger(tonumber(digits))
+    if not n then return nil end
+    list[#list + 1] = n
+  end
   return list
 end
 
--- How the values of a line become a part of the image, by the line's first word.
+local function is_simple(value)
+  return type(value) ~= "table" and value == value -- NaN is no key
+end
+
+local roles = {plain = true, parameter = true, frozen = true, grad = true}
+local kinds = {plain = true, ordered = true}
+
+local function is_device(text)
+  return (text:find "^%l+$" or text:find "^%l+:%d+$") and text:match "^%l+" ~= "meta"
+end
+
+-- How the values of a line become a part of the image, by the line's first word. They return false
+-- for what `write` does not write.
 local readers = {}
 
 function readers.tensor(image, name, device, role)
+  if not is_device(device) or not roles[role] then return false end
   table.insert(image.tensors, {name = name, device = device, role = role})
 end
 
 function readers.view(image, base, shape, strides, offset)
-  table.insert(image.tensors,
-    {base = base, shape = numbers(shape), strides = numbers(strides), offset = offset})
+  local sizes, steps = numbers(shape), numbers(strides)
+  if not sizes or not steps or #sizes ~= #steps then return false end
+  local at = #image.tensors + 1
+  if base < 1 or base >= at or not image.tensors[base].name then return false end
+  image.tensors[at] = {base = base, shape = sizes, strides = steps, offset = offset}
 end
 
-function readers.table(image, kind) table.insert(image.tables, {kind = kind, items = {}}) end
+function readers.table(image, kind)
+  if not kinds[kind] then return false end
+  table.insert(image.tables, {kind = kind, items = {}})
+end
 
 function readers.item(image, key, value)
+  if #image.tables == 0 or not is_simple(key) then return false end
   table.insert(image.tables[#image.tables].items, {key, value})
 end
 
 function readers.object(image, class, state, ...)
-  table.insert(image.objects, {class = class, state = state, path = {...}})
+  local path = {...}
+  if type(state) ~= "table" or state.kind ~= "t" or type(path[1]) ~= "string" then return false end
+  for _, key in ipairs(path) do
+    if not is_simple(key) then return false end
+  end
+  table.insert(image.objects, {class = class, state = state, path = path})
 end
 
 function readers.variable(image, scope, name, attribute, value)
+  local constant = attribute == "const"
+  if attribute ~= "" and not (constant and scope == "local") then return false end
+  local named = scope == "local" and locals.can_keep(name)
+    or scope == "global" and lexer.is_name(name)
+  if not named then return false end
   table.insert(image.variables, {scope = scope, name = name, attribute = attribute, value = value})
 end
 
 -- What the values of each line are, by a letter: s string, i integer, v any value, * more of them.
-local wanted = {tensor = "sss", view = "issi", table = "s", item = "vv", object = "sv*",
+local expected = {tensor = "sss", view = "issi", table = "s", item = "vv", object = "sv*",
   variable = "sssv"}
 
 local function fits(values, pattern)
@@ -149,10 +199,8 @@ local function read_line(image, line)
     values.n = values.n + 1
     values[values.n] = read_token(text)
   end
-  if not wanted[word] or not fits(values, wanted[word]) then return false end
-  if word == "item" and #image.tables == 0 then return false end
-  readers[word](image, table.unpack(values, 1, values.n))
-  return true
+  if not expected[word] or not fits(values, expected[word]) then return false end
+  return readers[word](image, table.unpack(values, 1, values.n)) ~= false
 end
 
 -- Does every value name a table, tensor or object that is there?
@@ -163,12 +211,7 @@ local function is_whole(image)
   end
   for _, t in ipairs(image.tables) do
     for _, item in ipairs(t.items) do
-      if not known(item[1]) or not known(item[2]) or item[1] ~= item[1] then return false end
-    end
-  end
-  for i, t in ipairs(image.tensors) do
-    if t.base and not (t.base >= 1 and t.base < i and image.tensors[t.base].name) then
-      return false
+      if not known(item[2]) then return false end
     end
   end
   for _, o in ipairs(image.objects) do
@@ -188,11 +231,12 @@ function format.read(text)
     number = number + 1
     if number == 1 then
       if line ~= title then
-        return nil, ("it was written as \"%s\", this Lutra reads \"%s\""):format(line:sub(1, 40),
-          title)
+        return nil, ("it was written as \"%s\", this Lutra reads \"%s\""):format(
+          show.escape(line:sub(1, 40)), title)
       end
     elseif not read_line(image, line) then
-      return nil, ("line %d of its description makes no sense: %s"):format(number, line:sub(1, 60))
+      return nil, ("line %d of its description makes no sense: %s"):format(number,
+        show.escape(line:sub(1, 60)))
     end
   end
   if not is_whole(image) then return nil, "its description names what is not in it" end

@@ -6,6 +6,7 @@
 -- Invariant: what cannot be taken is named in `left`, with why.
 
 local core = require "lutra.core"
+local lexer = require "lutra.repl.lexer"
 local lt = require "lutra"
 local ordered = require "lutra.ordered"
 
@@ -139,7 +140,8 @@ local function state_of(object)
     return type(object.load_state_dict) == "function" and type(object.state_dict) == "function"
       and object:state_dict()
   end)
-  return ok and type(state) == "table" and state or nil
+  local meta = ok and type(state) == "table" and debug.getmetatable(state)
+  return (meta == nil or meta == ordered_meta) and state or nil
 end
 
 local function class_of(object)
@@ -197,15 +199,19 @@ local simple = {string = true, number = true, boolean = true}
 
 -- The keys of a table that can be kept: in its own order, or those of a plain table sorted.
 local function keys_of(state, t, place)
-  if debug.getmetatable(t) == ordered_meta then return ordered.keys(t) end
   local keys = {}
-  for key in next, t do
+  local function add(key)
     if simple[type(key)] then
       keys[#keys + 1] = key
     else
       leave(state, place, "a " .. type(key) .. " as a key")
     end
   end
+  if debug.getmetatable(t) == ordered_meta then
+    for _, key in ipairs(ordered.keys(t)) do add(key) end
+    return keys
+  end
+  for key in next, t do add(key) end
   table.sort(keys, function(a, b)
     if type(a) ~= type(b) then return type(a) < type(b) end
     if type(a) == "boolean" then return a and not b end
@@ -241,11 +247,16 @@ function pack.session(session)
     values = {}, left = {}, apart = {}, known = {}, found = {}, waiting = {},
   }
   for name, value, scope in session:variables() do
-    local taken, why = value_of(state, value, {key = name})
+    local taken, why
+    if lexer.is_name(name) then
+      taken, why = value_of(state, value, {key = name})
+    else
+      why = "no name of a variable"
+    end
     if taken == nil then
       leave(state, {key = name}, why)
     else
-      local attribute = scope == "local" and session.locals:attribute(name) or ""
+      local attribute = scope == "local" and session.locals:is_constant(name) and "const" or ""
       table.insert(state.image.variables,
         {scope = scope, name = name, attribute = attribute, value = taken})
     end

@@ -1,11 +1,13 @@
 --- From an image (lutra.repl.workspace.format) and the tensors of its file back to variables.
 --
 -- Everything is made, moved to its device and checked before the first variable is set.
--- Invariant: an error leaves the session's variables and objects as they were.
+-- Invariant: an error leaves the session's variables and objects as they were. What the file says
+-- is data: no text of it is compiled, and what a message repeats of it cannot move the cursor.
 
 local core = require "lutra.core"
 local lt = require "lutra"
 local ordered = require "lutra.ordered"
+local show = require "lutra.repl.show"
 
 local unpack = {}
 
@@ -35,12 +37,14 @@ local function make_tensors(image, values, notes)
         made[saved.base]:storage_offset() + saved.offset)
     else
       t = values[saved.name]
-      if not t then error(("load: the tensor \"%s\" is not in the file"):format(saved.name), 0) end
+      if not t then
+        error(("the tensor \"%s\" is not in the file"):format(show.escape(saved.name)), 0)
+      end
       if is_here(saved.device) then
         t = t:to{device = saved.device}
       else
-        table.insert(notes, ("%s was on %s, which is not here: it is on the cpu"):format(saved.name,
-          saved.device))
+        table.insert(notes, ("%s was on %s, which is not here: it is on the cpu"):format(
+          show.escape(saved.name), saved.device))
       end
       t = with_role(t, saved.role)
     end
@@ -83,14 +87,16 @@ local function misfit(module, state)
     end
   end
   for name in pairs(state) do
-    if mine[name] == nil then wrong[#wrong + 1] = tostring(name) .. " is not in the module" end
+    if mine[name] == nil then
+      wrong[#wrong + 1] = show.escape(tostring(name)) .. " is not in the module"
+    end
   end
   return wrong[1] and table.concat(wrong, "; ")
 end
 
 local function path_text(keys)
   local texts = {}
-  for i, key in ipairs(keys) do texts[i] = tostring(key) end
+  for i, key in ipairs(keys) do texts[i] = show.escape(tostring(key)) end
   return table.concat(texts, ".")
 end
 
@@ -100,18 +106,18 @@ local function find_objects(session, image, value, notes)
   local list = {}
   for id, saved in ipairs(image.objects) do
     local object, state = find(session, saved.path), value(saved.state)
-    local name = path_text(saved.path)
+    local name, class = path_text(saved.path), show.escape(saved.class)
     local is_module = object ~= nil and lt.nn.is_module(object)
     if is_module then
       local reason = misfit(object, state)
       if reason then
         error(("load: %s does not fit the %s that is here: %s. Nothing was loaded")
-          :format(name, saved.class, reason), 0)
+          :format(name, class, reason), 0)
       end
     end
     if not object then
       table.insert(notes, ("%s holds the state of its %s, since there is none of that name here: "
-        .. "make it, then :load again"):format(name, saved.class))
+        .. "make it, then :load again"):format(name, class))
     end
     list[id] = {object = object, state = state, is_module = is_module}
   end
@@ -119,7 +125,7 @@ local function find_objects(session, image, value, notes)
 end
 
 -- Gives the states to the objects. Those that are no modules check theirs when they load it, so
--- they come first; of those that have loaded when one fails, the old state is put back.
+-- they come first; when one fails, the old state of those before and of itself is put back.
 local function load_objects(list)
   local undo = {}
   local function load_one(entry)
@@ -131,8 +137,9 @@ local function load_objects(list)
       if entry.object and entry.is_module == modules then
         local ok, message = pcall(load_one, entry)
         if not ok then
-          for i = #undo - 1, 1, -1 do undo[i][1]:load_state_dict(undo[i][2]) end
-          error("load: " .. tostring(message) .. ". Nothing was loaded", 0)
+          for i = #undo, 1, -1 do pcall(undo[i][1].load_state_dict, undo[i][1], undo[i][2]) end
+          message = tostring(message):gsub("^[^\n]-:%d+: ", "", 1) -- the line that called :load
+          error(("load: %s. Nothing was loaded"):format(message), 0)
         end
       end
     end
@@ -147,6 +154,21 @@ local function make_tables(image)
     tables[id] = saved.kind == "ordered" and ordered.new() or {}
   end
   return tables
+end
+
+-- Sets the variables; a global that is not the user's, as print, stays what it is.
+local function set_variables(session, image, value, notes)
+  for _, saved in ipairs(image.variables) do
+    if saved.scope == "local" then
+      session.locals:set(saved.name, value(saved.value), saved.attribute == "const")
+    elseif session.builtin[saved.name] then
+      table.insert(notes, ("%s is not loaded: it is a name of Lua's or Lutra's own"):format(
+        saved.name))
+    else
+      session.locals:forget(saved.name)
+      rawset(_G, saved.name, value(saved.value))
+    end
+  end
 end
 
 --- Sets the session's variables to those of the image. `values` are the file's tensors. Returns a
@@ -175,15 +197,7 @@ function unpack.session(session, image, values)
   objects = find_objects(session, image, value, notes)
   fill(true)
   load_objects(objects)
-  for _, saved in ipairs(image.variables) do
-    if saved.scope == "local" then
-      session.locals:set(saved.name, value(saved.value),
-        saved.attribute ~= "" and saved.attribute or nil)
-    else
-      session.locals:forget(saved.name)
-      rawset(_G, saved.name, value(saved.value))
-    end
-  end
+  set_variables(session, image, value, notes)
   return notes
 end
 
