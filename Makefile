@@ -305,19 +305,23 @@ env:
 	@echo "export LUA_PATH='$(CURDIR)/lib/?.lua;$(CURDIR)/lib/?/init.lua;;'"
 	@echo "export LUA_CPATH='$(abspath $(BUILD))/lib/?.so;;'"
 
+# Every folder is quoted: DESTDIR and PREFIX may hold blanks and quotes.
+bin_to := $(call quote,$(DESTDIR)$(BINDIR))
+lib_to := $(call quote,$(DESTDIR)$(LIBDIR)/lutra)
+lua_to := $(call quote,$(DESTDIR)$(LUADIR))
+
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/lutra $(DESTDIR)$(LUADIR)
-	install -m 755 $(program) $(DESTDIR)$(BINDIR)/lutra
-	install -m 644 $(module) $(DESTDIR)$(LIBDIR)/lutra/core.so
-	$(if $(strip $(backends)),install -m 644 $(backends) $(DESTDIR)$(LIBDIR)/lutra)
-	@cd lib && for file in $$(find . -name '*.lua' | sed 's|^\./||' | sort); do \
-	  install -d "$(DESTDIR)$(LUADIR)/$$(dirname $$file)" && \
-	  install -m 644 $$file "$(DESTDIR)$(LUADIR)/$$file" || exit 1; \
-	done; echo "installed lib/**.lua in $(DESTDIR)$(LUADIR)"
+	install -d $(bin_to) $(lib_to) $(lua_to)
+	install -m 755 $(program) $(bin_to)/lutra
+	install -m 644 $(module) $(lib_to)/core.so
+	$(if $(strip $(backends)),install -m 644 $(backends) $(lib_to))
+	@to=$(lua_to); for file in $$(cd lib && find . -name '*.lua' | sed 's|^\./||' | sort); do \
+	  install -d "$$to/$$(dirname "$$file")" && install -m 644 "lib/$$file" "$$to/$$file" || exit 1; \
+	done; echo "installed lib/**.lua in $$to"
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/lutra $(DESTDIR)$(LUADIR)/lutra.lua
-	rm -rf $(DESTDIR)$(LUADIR)/lutra $(DESTDIR)$(LIBDIR)/lutra
+	rm -f $(bin_to)/lutra $(lua_to)/lutra.lua
+	rm -rf $(lua_to)/lutra $(lib_to)
 
 clean:
 	rm -rf build build-debug
