@@ -1,12 +1,14 @@
 /* kernel_cache.c: compiled kernels in files, $XDG_CACHE_HOME/lutra/kernels, one a kernel.
  *
  * A file is named by a hash of its key and holds the key itself, so that two keys never share one;
- * and a sum of all its bytes, so that one that was damaged is as good as none. It is written under
- * another name and renamed, so that nobody reads half of it. Where there are too many, those go that
+ * and a sum of all its bytes, so that one that was damaged is as good as none. It is saved as a whole
+ * or not at all, so that nobody reads half of it. Where there are too many, those go that
  * were not used for longest. Errors are not told: without a cache everything works, only later.
  */
 #define _GNU_SOURCE
 #include "kernel.h"
+
+#include "io/replace.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -75,7 +77,7 @@ static bool read_file(FILE *f, const char *key, size_t key_size, Head *head, cha
 /* ---- old files ------------------------------------------------------------------------------- */
 
 typedef struct Kept {
-  char name[64];
+  char name[128];
   time_t used;
 } Kept;
 
@@ -153,21 +155,18 @@ bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
 }
 
 void lt_cuda_cache_keep(const char *key, size_t key_size, const lt_CudaImage *image) {
-  char path[LONGEST], part[LONGEST + 32];
+  char path[LONGEST];
+  lt_Replacement r;
   if (!file_name(path, sizeof path, key, key_size, true)) return;
   size_t symbol = strlen(image->symbol);
   Head head = {.key = key_size, .symbol = symbol, .code = image->size};
   memcpy(head.magic, magic, sizeof magic);
   head.sum =
       hash(hash(hash(SEED, key, key_size), image->symbol, symbol), image->bytes, image->size);
-  snprintf(part, sizeof part, "%s.%ld", path, (long)getpid());
-  FILE *f = fopen(part, "wb");
-  if (!f) return;
-  bool ok = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(key, 1, key_size, f) == key_size &&
-            fwrite(image->symbol, 1, symbol, f) == symbol &&
-            fwrite(image->bytes, 1, image->size, f) == image->size;
-  if (fclose(f) != 0 || !ok || rename(part, path) != 0)
-    unlink(part);
-  else
-    remove_old();
+  if (!lt_replace_open(&r, NULL, path)) return;
+  lt_replace_write(&r, &head, sizeof head);
+  lt_replace_write(&r, key, key_size);
+  lt_replace_write(&r, image->symbol, symbol);
+  lt_replace_write(&r, image->bytes, image->size);
+  if (lt_replace_commit(&r, true)) remove_old();
 }
