@@ -144,3 +144,36 @@ describe(":keep", function()
     assert.equal("3\n", (load("ok").out:gsub("^.-\n", "")))
   end)
 end)
+
+describe("the library", function()
+  -- Each of these compiles code that the user typed or runs as such, or Lutra's own. Files of
+  -- values (workspaces, tensors, history, records) never come to them.
+  local compilers = {
+    "lessons/03_count_the_transfers", "repl/caret", "repl/cell", "repl/check",
+    "repl/commands/time", "repl/debugger", "repl/help/ops", "repl/lesson/catalog", "repl/locals",
+    "repl/reload", "repl/script", "repl/session", "repl/startup",
+  }
+
+  local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}
+
+  -- Does the code call one of Lua's functions that compile?
+  local function calls_compiler(code)
+    local tokens = require("lutra.repl.lexer").significant(code)
+    for i, token in ipairs(tokens) do
+      local before, after = tokens[i - 1] or {}, tokens[i + 1] or {}
+      local own = before[2] == "." or before[2] == ":" or before[2] == "function"
+      if token[1] == "name" and compiles[token[2]] and not own
+        and (after[2] == "(" or after[1] == "string") then return true end
+    end
+    return false
+  end
+
+  it("compiles code in these files only", function()
+    local found, root = {}, package.searchpath("lutra", package.path):match "^(.*)%.lua$"
+    for file in io.popen("find " .. support.quote(root) .. " -name '*.lua' | sort"):lines() do
+      local code <close> = assert(io.open(file))
+      if calls_compiler(code:read "a") then found[#found + 1] = file:sub(#root + 2, -5) end
+    end
+    assert.same(compilers, found)
+  end)
+end)

@@ -2,9 +2,8 @@
  *
  * Files are untrusted bytes: everything is checked before memory is taken, and sizes come from the
  * file system, never from a header alone. A reader that fails returns NULL with one line in the
- * error slot, "<reader>: <path>: what is wrong", and leaks nothing. A writer writes a temporary
- * file beside the target, syncs it and renames it, so that the target is either the old file or
- * the new one, whole.
+ * error slot, "<reader>: <path>: what is wrong", and leaks nothing. A writer saves by
+ * replace.h: the target is either the old file or the new one, whole.
  */
 #ifndef LT_IO_H
 #define LT_IO_H

@@ -230,7 +230,8 @@ static int open_for_reader(const char *path, bool is_pipe) {
   for (;;) {
     int fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 || errno != ENXIO || !is_pipe) return fd;
-    if (lt_stopped() || nanosleep(&pause, NULL) != 0) return errno = EINTR, -1;
+    (void)nanosleep(&pause, NULL); /* shorter when a signal comes, such as a window's new size */
+    if (lt_stopped()) return errno = EINTR, -1;
   }
 }
 
