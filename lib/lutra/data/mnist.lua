@@ -2,19 +2,14 @@
 
 local lt = require "lutra"
 local args = require "lutra.args"
-
-local function exists(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
-end
+local files = require "lutra.files"
 
 -- The path of an IDX file, packed or not.
 local function find(dir, name)
   local path = dir .. "/" .. name
-  if exists(path .. ".gz") then return path .. ".gz" end
-  args.check(exists(path), "mnist: neither %s.gz nor %s can be opened: is this the folder of the "
-    .. "MNIST files?", path, name)
+  if files.kind(path .. ".gz") then return path .. ".gz" end
+  args.check(files.kind(path), "mnist: neither %s.gz nor %s can be opened: is this the folder of "
+    .. "the MNIST files?", path, name)
   return path
 end
 
