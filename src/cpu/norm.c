@@ -100,7 +100,7 @@ bool lt_cpu__layer_norm(lt_Call *c) {
 static bool run_backward(Work *k, lt_Dtype work, void *dw, void *db) {
   k->pieces = k->rows * k->n < LT_GRAIN ? 1 : k->rows < PIECES ? k->rows : PIECES;
   k->part = calloc((size_t)(2 * k->pieces * k->n + 1), lt_dtype_size(work));
-  if (!k->part) return lt_fail("out of memory");
+  if (!k->part) return lt_fail_memory();
   lt_share(2 * k->rows * k->n, k->pieces, work == LT_float64 ? backward_f64 : backward_f32, k);
   if (work == LT_float64)
     join_f64(k, dw, db);

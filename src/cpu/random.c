@@ -252,7 +252,7 @@ bool lt_cpu_randperm(lt_Call *c) {
       for (; i < end; i++) x[i] = items[i].at + LT_INDEX_BASE;
   }
   free(items);
-  if (!items) return lt_fail("out of memory");
+  if (!items) return lt_fail_memory();
   return lt_output_close(c->out[0], t);
 }
 
@@ -318,7 +318,7 @@ bool lt_cpu_multinomial(lt_Call *c) {
   bool ok = true;
   for (int64_t r = 0; ok && r < rows; r++) ok = weights_are_right(w + r * n, n, r, again ? 1 : k);
   lt_Keyed *room = ok ? malloc((size_t)n * 2 * sizeof *room) : NULL;
-  if (ok && !room) ok = lt_fail("out of memory");
+  if (ok && !room) ok = lt_fail_memory();
   if (ok) {
     lt_Philox p = reserve(c, 3, rows * (again ? k : n), true);
     int64_t *out = lt_tensor_data(c->out[0]);

@@ -51,7 +51,7 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
     int64_t pieces = n / per, rest = n - pieces * per; /* the rest joins as one more */
     int64_t count = pieces + (rest > 0);
     char *part = malloc((size_t)(outer * count * inner) * to);
-    if (!part) return lt_fail("out of memory");
+    if (!part) return lt_fail_memory();
 #pragma omp parallel for schedule(static) num_threads(lt_team(outer *n *inner, outer *count))
     for (int64_t t = 0; t < outer * count; t++) {
       int64_t i = t / count, p = t % count, m = p < pieces ? per : rest;

@@ -221,7 +221,7 @@ static Moments join(Moments a, Moments b) {
     }                                                                                              \
     int64_t pieces = (l.n + PIECE - 1) / PIECE;                                                    \
     Moments *part = malloc((size_t)(l.outer * pieces) * sizeof *part);                             \
-    if (!part) return lt_fail("out of memory");                                                    \
+    if (!part) return lt_fail_memory();                                                            \
     int team = lt_team(l.outer * l.n, l.outer * pieces);                                           \
     _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
     for (int64_t t = 0; t < l.outer * pieces; t++) {                                               \

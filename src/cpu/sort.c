@@ -129,7 +129,7 @@ static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, b
 static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending,
                         lt_Tensor *values, lt_Tensor *positions) {
   lt_Keyed *items = malloc((size_t)(l.n > 0 ? l.n : 1) * 2 * sizeof *items);
-  if (!items) return lt_fail("out of memory");
+  if (!items) return lt_fail_memory();
   size_t size = lt_dtype_size(self->dtype), work = lt_dtype_size(x->dtype);
   const char *from = lt_tensor_data(self), *keys = lt_tensor_data(x);
   char *to = lt_tensor_data(values);

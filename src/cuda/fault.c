@@ -56,7 +56,7 @@ static cudaError_t allocate(int index, void **out) {
 static bool make(int index, Faults *f) {
   void *raised = NULL, *room = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
-  if (!f->tickets) return lt_fail("out of memory");
+  if (!f->tickets) return lt_fail_memory();
   if (!lt_cuda_ok(cudaHostAlloc(&raised, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped),
                   "allocating pinned memory"))
     return false;
@@ -133,13 +133,10 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
     lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
   }
   if (lt_cuda_is_blocking()) return false;
-  size_t n = strlen(t->error);
-  snprintf(t->error + n, sizeof t->error - n,
-           " (found on %s, whose work runs later than the calls)",
-           lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
-  n = strlen(t->error);
+  lt_error_append(" (found on %s, whose work runs later than the calls)",
+                  lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
   if (ticket->number == r->ticket && ticket->where[0])
-    snprintf(t->error + n, sizeof t->error - n, "; the call was at %s", ticket->where);
+    lt_error_append("; the call was at %s", ticket->where);
   return false;
 }
 

@@ -50,7 +50,7 @@ static lt_UserKernel *make(int index, const char *name, void *function) {
   if (!k || !copy) {
     free(k);
     free(copy);
-    return lt_error_set("out of memory");
+    return lt_error_memory("out of memory");
   }
   *k = (lt_UserKernel){index, copy, function, 0, atomic_load(&all)};
   while (!atomic_compare_exchange_weak(&all, &k->next, k)) continue;

@@ -196,7 +196,7 @@ bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out
   int count = source->option_count + OWN;
   const char **options = malloc((size_t)count * sizeof *options);
   void *program = NULL;
-  if (!options) return lt_error_set("out of memory");
+  if (!options) return lt_error_memory("out of memory");
   options[0] = arch;
   options[1] = include_option("", include, sizeof include);
   options[2] = include_option("/cccl", own_include, sizeof own_include);

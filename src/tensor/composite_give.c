@@ -20,7 +20,7 @@ bool lt_give_room(lt_Call *c, int64_t n) {
   lt_Results *r = c->results;
   if (n > INT32_MAX) return lt_fail("%lld tensors are too many for a list", (long long)n);
   r->many = calloc(n ? (size_t)n : 1, sizeof(lt_Tensor *));
-  if (!r->many) return lt_fail("out of memory");
+  if (!r->many) return lt_fail_memory();
   r->is_list = true;
   r->count = 0;
   return true;

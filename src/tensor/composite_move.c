@@ -49,7 +49,7 @@ bool lt_composite_stack(lt_Call *c) {
   if (!check_stack(c) || (dim = lt_dim(c->arg[1].i, c->arg[0].tensors[0]->ndim + 1)) < 0)
     return false;
   lt_Tensor **list = malloc((size_t)n * sizeof *list), *joined = NULL;
-  if (!list) return lt_fail("out of memory");
+  if (!list) return lt_fail_memory();
   int made = 0;
   while (made < n && (list[made] = lt_do(unsqueeze, A(c->arg[0].tensors[made]), A(dim)))) made++;
   if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), A(dim));

@@ -142,6 +142,8 @@ struct lt_Call {
 const char *lt_user_op(void);
 /* Fills the slot with "<user op>: ..." and returns false. */
 bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same with "out of memory", of kind LT_ERROR_MEMORY. */
+bool lt_fail_memory(void);
 
 /* The same for values that a kernel refuses (values.c), in the same words on every device. `at`
  * counts from 0, in the order of the argument's elements. */
@@ -347,7 +349,7 @@ typedef struct lt_Making {
 
 /* Two tensors on different devices, as an error tells of them. */
 typedef struct lt_Apart {
-  const lt_Tensor *tensor[2]; /* to compare, no more; NULL: the last error is another */
+  const lt_Tensor *tensor[2]; /* to compare, no more */
   const lt_Storage *memory[2];
   char op[64], name[2][32];
   lt_Device device[2];
@@ -356,10 +358,22 @@ typedef struct lt_Apart {
   int moved; /* which of them had better go to the other's device */
 } lt_Apart;
 
+typedef enum lt_ErrorKind {
+  LT_ERROR_PLAIN,
+  LT_ERROR_MEMORY, /* memory ran out */
+  LT_ERROR_DEVICES /* two tensors are on different devices */
+} lt_ErrorKind;
+
+/* The reason of the last failure. Only the functions below write it: each sets text and kind. */
+typedef struct lt_ErrorSlot {
+  char text[2048];
+  lt_ErrorKind kind;
+  lt_Apart apart; /* of LT_ERROR_DEVICES */
+} lt_ErrorSlot;
+
 #define LT_SCOPE_FIRST 256
 typedef struct lt_Thread {
-  char error[2048];
-  bool memory_error;
+  lt_ErrorSlot error;
   const char *user_op; /* outermost op of the running call */
   bool user_in_place;
   bool grad_off, inference_on;
@@ -372,7 +386,6 @@ typedef struct lt_Thread {
   lt_WhereFn where;
   void *where_context;
   lt_Making making; /* what an allocation is for, while lt_empty allocates */
-  lt_Apart apart;   /* of the last error */
   lt_Pool pool[LT_POOL_KINDS];
   uint64_t node_sequence;    /* of the tape: nodes made so far */
   struct lt_Node *dead_node; /* nodes that are being freed, a list */
@@ -399,5 +412,18 @@ static inline void lt_use_leave(lt_Thread *th, lt_Use *use) {
 bool lt_in_use(const lt_Tensor *t);
 /* lt_tensor_usable for the tensor, or each tensor of the list, that an argument is. */
 bool lt_arg_usable(const lt_Arg *a, const char *name);
+
+/* Fills the slot with what lt_error_name says of tensors that nobody has a name for; returns
+ * false. */
+bool lt_error_apart(const lt_Apart *apart);
+/* Adds to the reason in the slot; its kind stays. */
+void lt_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* No reason: shows whether what is called next gives one. */
+void lt_error_clear(void);
+/* The reason, whatever it says, is not that memory ran out: nobody tries again. */
+void lt_error_not_memory(void);
+/* Copies the slot, and puts the copy back: around calls whose failures are not the caller's. */
+void lt_error_keep(lt_ErrorSlot *kept);
+void lt_error_restore(const lt_ErrorSlot *kept);
 
 #endif

@@ -206,7 +206,7 @@ bool lt_device_emulate(const char *what) {
   if (!names_device)
     return lt_error_set("emulate: \"%s\" names no device; write it first, as cuda:2,%s", what,
                         what);
-  return setenv(emulate_variable, what, 1) == 0 || lt_error_set("emulate: out of memory");
+  return setenv(emulate_variable, what, 1) == 0 || lt_error_memory("emulate: out of memory");
 }
 
 /* ---- the backend of a type ------------------------------------------------------------------- */

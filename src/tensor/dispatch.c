@@ -114,22 +114,21 @@ static bool better_moved(lt_Device from, lt_Device to) {
 }
 
 static bool fail_apart(const Place *first, const Place *second) {
-  lt_Apart *apart = &lt_thread()->apart;
+  lt_Apart apart;
   const Place *place[2] = {first, second};
   for (int i = 0; i < 2; i++) {
     const lt_Tensor *t = place[i]->tensor;
-    apart->tensor[i] = t;
-    apart->memory[i] = t->storage;
-    apart->device[i] = lt_tensor_device(t);
-    apart->ndim[i] = t->ndim;
-    memcpy(apart->shape[i], t->shape, sizeof apart->shape[i]);
-    snprintf(apart->name[i], sizeof apart->name[i], place[i]->index < 0 ? "%s" : "%s[%d]",
+    apart.tensor[i] = t;
+    apart.memory[i] = t->storage;
+    apart.device[i] = lt_tensor_device(t);
+    apart.ndim[i] = t->ndim;
+    memcpy(apart.shape[i], t->shape, sizeof apart.shape[i]);
+    snprintf(apart.name[i], sizeof apart.name[i], place[i]->index < 0 ? "%s" : "%s[%d]",
              place[i]->name, place[i]->index + 1);
   }
-  apart->moved = better_moved(apart->device[0], apart->device[1]) ? 0 : 1;
-  snprintf(apart->op, sizeof apart->op, "%s", lt_user_op());
-  lt_error_name((lt_Known[2]){{0}, {0}});
-  return false;
+  apart.moved = better_moved(apart.device[0], apart.device[1]) ? 0 : 1;
+  snprintf(apart.op, sizeof apart.op, "%s", lt_user_op());
+  return lt_error_apart(&apart);
 }
 
 static bool place_tensor(lt_Call *c, Place *place, Place own) {

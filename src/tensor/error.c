@@ -8,22 +8,108 @@ static _Thread_local lt_Thread thread_state;
 
 lt_Thread *lt_thread(void) { return &thread_state; }
 
-const char *lt_error(void) { return lt_thread()->error; }
+/* ---- the slot -------------------------------------------------------------------------------- */
 
-bool lt_error_is_memory(void) { return lt_thread()->memory_error; }
+/* The only writer of the slot: text and kind always change together. The arguments may point into
+ * the slot. */
+static void write_slot(lt_ErrorKind kind, const char *op, const char *format, va_list args) {
+  char text[sizeof thread_state.error.text];
+  int n = op ? snprintf(text, sizeof text, "%s: ", op) : 0;
+  vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+  lt_ErrorSlot *slot = &lt_thread()->error;
+  strcpy(slot->text, text);
+  slot->kind = kind;
+}
+
+/* clang-format off */
+#define WRITE_SLOT(kind, op, format)     \
+  do {                                   \
+    va_list args;                        \
+    va_start(args, format);              \
+    write_slot(kind, op, format, args);  \
+    va_end(args);                        \
+  } while (0)
+/* clang-format on */
+
+const char *lt_error(void) { return lt_thread()->error.text; }
+
+bool lt_error_is_memory(void) { return lt_thread()->error.kind == LT_ERROR_MEMORY; }
+
+void *lt_error_set(const char *format, ...) {
+  WRITE_SLOT(LT_ERROR_PLAIN, NULL, format);
+  return NULL;
+}
+
+void *lt_error_memory(const char *format, ...) {
+  WRITE_SLOT(LT_ERROR_MEMORY, NULL, format);
+  return NULL;
+}
+
+bool lt_fail(const char *format, ...) {
+  WRITE_SLOT(LT_ERROR_PLAIN, lt_user_op(), format);
+  return false;
+}
+
+bool lt_fail_memory(void) {
+  lt_error_memory("%s: out of memory", lt_user_op());
+  return false;
+}
+
+void lt_error_append(const char *format, ...) {
+  lt_ErrorSlot *slot = &lt_thread()->error;
+  size_t n = strlen(slot->text);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(slot->text + n, sizeof slot->text - n, format, args);
+  va_end(args);
+}
+
+void lt_error_clear(void) {
+  lt_ErrorSlot *slot = &lt_thread()->error;
+  slot->text[0] = 0;
+  slot->kind = LT_ERROR_PLAIN;
+}
+
+void lt_error_not_memory(void) {
+  lt_ErrorSlot *slot = &lt_thread()->error;
+  if (slot->kind == LT_ERROR_MEMORY) slot->kind = LT_ERROR_PLAIN;
+}
+
+static void copy_slot(lt_ErrorSlot *to, const lt_ErrorSlot *from) {
+  strcpy(to->text, from->text);
+  to->kind = from->kind;
+  if (from->kind == LT_ERROR_DEVICES) to->apart = from->apart;
+}
+
+void lt_error_keep(lt_ErrorSlot *kept) { copy_slot(kept, &lt_thread()->error); }
+
+void lt_error_restore(const lt_ErrorSlot *kept) { copy_slot(&lt_thread()->error, kept); }
+
+/* ---- tensors on different devices ------------------------------------------------------------ */
 
 bool lt_error_tensors(const lt_Tensor *tensor[2], const lt_Storage *memory[2]) {
-  const lt_Apart *p = &lt_thread()->apart;
+  const lt_ErrorSlot *slot = &lt_thread()->error;
+  if (slot->kind != LT_ERROR_DEVICES) return false;
   for (int i = 0; i < 2; i++) {
-    tensor[i] = p->tensor[i];
-    memory[i] = p->memory[i];
+    tensor[i] = slot->apart.tensor[i];
+    memory[i] = slot->apart.memory[i];
   }
-  return tensor[0] != NULL;
+  return true;
+}
+
+static void write_apart(const char *format, ...) { WRITE_SLOT(LT_ERROR_DEVICES, NULL, format); }
+
+bool lt_error_apart(const lt_Apart *apart) {
+  lt_thread()->error.apart = *apart;
+  lt_thread()->error.kind = LT_ERROR_DEVICES;
+  lt_error_name((lt_Known[2]){{0}, {0}});
+  return false;
 }
 
 void lt_error_name(const lt_Known known[2]) {
-  lt_Thread *t = lt_thread();
-  const lt_Apart *p = &t->apart;
+  const lt_ErrorSlot *slot = &lt_thread()->error;
+  const lt_Apart *p = &slot->apart;
+  if (slot->kind != LT_ERROR_DEVICES) return;
   const char *name[2], *note[2];
   char device[2][32], quoted[34];
   for (int i = 0; i < 2; i++) {
@@ -34,36 +120,16 @@ void lt_error_name(const lt_Known known[2]) {
   const lt_Known *stays = &known[1 - p->moved];
   snprintf(quoted, sizeof quoted, "\"%s\"", device[1 - p->moved]);
   const char *fix = known[0].name || known[1].name ? "Write" : "Move one:";
-  t->memory_error = false;
-  snprintf(t->error, sizeof t->error,
-           "%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. %s %s:to(%s)\n"
-           "  %s has the shape %s, %s %s",
-           p->op, name[0], device[0], note[0], name[1], device[1], note[1], fix,
-           known[p->moved].move ? known[p->moved].move : name[p->moved],
-           stays->device ? stays->device : quoted, name[0], lt_shape_text(p->ndim[0], p->shape[0]),
-           name[1], lt_shape_text(p->ndim[1], p->shape[1]));
+  write_apart("%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. %s %s:to(%s)\n"
+              "  %s has the shape %s, %s %s",
+              p->op, name[0], device[0], note[0], name[1], device[1], note[1], fix,
+              known[p->moved].move ? known[p->moved].move : name[p->moved],
+              stays->device ? stays->device : quoted, name[0],
+              lt_shape_text(p->ndim[0], p->shape[0]), name[1],
+              lt_shape_text(p->ndim[1], p->shape[1]));
 }
 
-void *lt_error_set(const char *format, ...) {
-  lt_Thread *t = lt_thread();
-  va_list args;
-  va_start(args, format);
-  vsnprintf(t->error, sizeof t->error, format, args);
-  va_end(args);
-  t->memory_error = false;
-  t->apart.tensor[0] = NULL;
-  return NULL;
-}
-
-void *lt_error_memory(const char *format, ...) {
-  lt_Thread *t = lt_thread();
-  va_list args;
-  va_start(args, format);
-  vsnprintf(t->error, sizeof t->error, format, args);
-  va_end(args);
-  t->memory_error = true;
-  return NULL;
-}
+/* ---- the running op -------------------------------------------------------------------------- */
 
 const char *lt_user_op(void) {
   static _Thread_local char name[64];
@@ -73,18 +139,6 @@ const char *lt_user_op(void) {
   if (!t->user_in_place) return op;
   snprintf(name, sizeof name, "%s_", op);
   return name;
-}
-
-bool lt_fail(const char *format, ...) {
-  lt_Thread *t = lt_thread();
-  int n = snprintf(t->error, sizeof t->error, "%s: ", lt_user_op());
-  va_list args;
-  va_start(args, format);
-  vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
-  va_end(args);
-  t->memory_error = false;
-  t->apart.tensor[0] = NULL;
-  return false;
 }
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
@@ -98,7 +152,7 @@ static bool scope_grow(lt_Thread *th) {
   lt_Tensor **bigger = th->scope_first;
   if (th->scope_room) {
     bigger = malloc(room * sizeof *bigger);
-    if (!bigger) return lt_error_set("%s: out of memory", lt_user_op());
+    if (!bigger) return lt_fail_memory();
     memcpy(bigger, th->scope, th->scope_count * sizeof *bigger);
     if (th->scope != th->scope_first) free(th->scope);
   }

@@ -33,7 +33,7 @@ uint64_t lt_random_seed(void) {
 
 lt_Generator *lt_generator_new(uint64_t seed) {
   lt_Generator *g = malloc(sizeof *g);
-  if (!g) return lt_error_set("Generator: out of memory");
+  if (!g) return lt_error_memory("Generator: out of memory");
   pthread_mutex_init(&g->lock, NULL);
   g->seed = seed;
   g->position = 0;

@@ -26,9 +26,8 @@ static bool relieve(size_t wanted) {
   const char *op = t->user_op;
   bool in_place = t->user_in_place;
   lt_Making making = t->making;
-  char kept[sizeof t->error];
-  bool was_memory = t->memory_error;
-  memcpy(kept, t->error, sizeof kept);
+  lt_ErrorSlot kept;
+  lt_error_keep(&kept);
   t->in_pressure = true;
   t->user_op = NULL;
   bool again = t->pressure(t->pressure_context, wanted);
@@ -36,8 +35,7 @@ static bool relieve(size_t wanted) {
   t->user_in_place = in_place;
   t->making = making;
   t->in_pressure = false;
-  memcpy(t->error, kept, sizeof kept);
-  t->memory_error = was_memory;
+  lt_error_restore(&kept);
   return again;
 }
 
@@ -100,17 +98,13 @@ static void *alloc_hard(const lt_Backend *b, lt_Device device, size_t nbytes, lt
 
 /* A success leaves the slot as it was: a chain of ops that failed before keeps its reason. */
 static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
-  lt_Thread *t = lt_thread();
-  char kept[sizeof t->error];
-  bool was_memory = t->memory_error;
-  memcpy(kept, t->error, strlen(t->error) + 1);
-  t->error[0] = 0; /* shows whether the backend gives a reason */
-  t->memory_error = false;
+  lt_ErrorSlot kept;
+  lt_error_keep(&kept);
+  lt_error_clear();
   void *p = b->alloc(b, device.index, nbytes, stream);
   if (!p) p = alloc_hard(b, device, nbytes, stream);
   if (!p) return NULL;
-  strcpy(t->error, kept);
-  t->memory_error = was_memory;
+  lt_error_restore(&kept);
   return p;
 }
 
@@ -195,10 +189,14 @@ void lt_storage_release(lt_Storage *s) {
 /* ---- memory of the host that devices copy by themselves -------------------------------------- */
 
 static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
-  lt_thread()->memory_error = false;
+  lt_ErrorSlot kept;
+  lt_error_keep(&kept);
+  lt_error_clear();
   void *p = b->host_alloc(b, nbytes);
   if (!p && lt_error_is_memory() && relieve(nbytes)) p = b->host_alloc(b, nbytes);
-  return p || !lt_error_is_memory() ? p : no_memory(lt_cpu(), nbytes, 0);
+  if (!p) return lt_error_is_memory() ? no_memory(lt_cpu(), nbytes, 0) : NULL;
+  lt_error_restore(&kept);
+  return p;
 }
 
 lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {

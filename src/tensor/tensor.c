@@ -6,8 +6,7 @@ static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int 
                              const int64_t *shape) {
   lt_Tensor *t = lt_pool_take(LT_POOL_TENSOR, sizeof *t);
   if (!t) {
-    lt_error_set("%s: out of memory", lt_user_op());
-    lt_thread()->memory_error = true;
+    lt_fail_memory();
     return NULL;
   }
   atomic_init(&t->refs, 1);

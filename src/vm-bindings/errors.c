@@ -122,12 +122,15 @@ static void push_reason(lua_State *L, const lt_Lua *S) {
     lua_pushstring(L, lt_error());
     return;
   }
+  lt_ErrorSlot kept; /* what is called may fail for reasons of its own */
+  lt_error_keep(&kept);
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->explain_ref);
   for (int i = 0; i < 2; i++) {
     lua_pushlightuserdata(L, (void *)tensor[i]);
     lua_pushlightuserdata(L, (void *)memory[i]);
   }
   bool ok = lua_pcall(L, 4, 3, 0) == LUA_OK;
+  lt_error_restore(&kept);
   if (ok) lt_error_name((lt_Known[2]){known_at(L, top + 1), known_at(L, top + 2)});
   const char *more = ok ? lua_tostring(L, top + 3) : NULL;
   lua_pushfstring(L, "%s%s", lt_error(), more ? more : "");

@@ -343,6 +343,87 @@ static void items_are_read(void) {
   lt_release(m);
 }
 
+/* ---- the error slot -------------------------------------------------------------------------- */
+
+typedef enum Failure { SHAPES, DEVICES, MEMORY, DTYPE, POSITION, INTERRUPT, FAILURES } Failure;
+
+/* Makes a call fail in this way, and checks that the slot says just that. */
+static void fail_by(Failure failure) {
+  lt_Tensor *two = zeros(LT_float32, SHAPE(2)), *three = zeros(LT_float32, SHAPE(3));
+  lt_Tensor *away = lt_empty(LT_float32, (lt_Device){LT_DEVICE_meta, 0}, SHAPE(2));
+  const lt_Tensor *pair[2];
+  const lt_Storage *memory[2];
+  lt_Tensor *result = NULL;
+  static const char *const text[FAILURES] = {
+      "add: the shapes {2} and {3} cannot be broadcast together",
+      "add: tensors are on different",
+      "zeros: out of memory on cpu",
+      "bitwise_not: wants integers or bool, got float32",
+      "select: position 7 is outside dim 1 of {2}",
+      "zeros: interrupted"};
+  atomic_store(&lt_interrupt_flag, failure == INTERRUPT);
+  switch (failure) {
+  case SHAPES:
+    result = lt_op1(LT_OP_add, (lt_Arg[]){A(two), A(three)}, 2);
+    break;
+  case DEVICES:
+    result = lt_op1(LT_OP_add, (lt_Arg[]){A(two), A(away)}, 2);
+    break;
+  case MEMORY:
+    result = zeros(LT_float32, SHAPE((int64_t)1 << 50));
+    break;
+  case DTYPE:
+    result = lt_op1(LT_OP_bitwise_not, (lt_Arg[]){A(two)}, 1);
+    break;
+  case POSITION:
+    result = lt_op1(LT_OP_select, (lt_Arg[]){A(two), A(0), A(6)}, 3);
+    break;
+  default:
+    result = zeros(LT_float32, SHAPE(2));
+  }
+  atomic_store(&lt_interrupt_flag, false);
+  CHECK(!result);
+  CHECK_CONTAINS(lt_error(), text[failure]);
+  CHECK(lt_error_is_memory() == (failure == MEMORY));
+  CHECK(lt_error_tensors(pair, memory) == (failure == DEVICES));
+  lt_error_name((lt_Known[2]){{.name = "x"}, {.name = "y"}}); /* of other reasons nothing changes */
+  CHECK_CONTAINS(lt_error(), text[failure]);
+  lt_Tensor *all[] = {two, three, away, result};
+  for (int i = 0; i < 4; i++) lt_release(all[i]);
+}
+
+static void every_failure_has_its_own_reason(void) {
+  for (int first = 0; first < FAILURES; first++)
+    for (int second = 0; second < FAILURES; second++) {
+      fail_by((Failure)first);
+      fail_by((Failure)second);
+    }
+}
+
+static void a_kept_reason_comes_back(void) {
+  for (int failure = 0; failure < FAILURES; failure++)
+    for (int other = 0; other < FAILURES; other++) {
+      lt_ErrorSlot kept;
+      char text[sizeof kept.text];
+      const lt_Tensor *pair[2];
+      const lt_Storage *memory[2];
+      fail_by((Failure)failure);
+      strcpy(text, lt_error());
+      lt_error_keep(&kept);
+      fail_by((Failure)other);
+      lt_error_restore(&kept);
+      CHECK_STR(lt_error(), text);
+      CHECK(lt_error_is_memory() == (failure == MEMORY));
+      CHECK(lt_error_tensors(pair, memory) == (failure == DEVICES));
+    }
+}
+
+static void a_reason_may_be_part_of_the_next(void) {
+  lt_error_set("the file is empty");
+  lt_error_set("load: %s: %s", "a.npy", lt_error());
+  CHECK_STR(lt_error(), "load: a.npy: the file is empty");
+}
+
 int main(void) {
   RUN(dtypes_promote_as_in_pytorch);
   RUN(dtypes_have_names);
@@ -361,5 +442,8 @@ int main(void) {
   RUN(a_failed_call_changes_nothing);
   RUN(overlapping_writes_read_first);
   RUN(items_are_read);
+  RUN(every_failure_has_its_own_reason);
+  RUN(a_kept_reason_comes_back);
+  RUN(a_reason_may_be_part_of_the_next);
   return check_end();
 }

@@ -54,7 +54,7 @@ lt_Allocator *lt_allocator_new(lt_Accel *accel, int index) {
   lt_Allocator *a = calloc(1, sizeof *a);
   if (!a || !lt_block_map_open(&a->held)) {
     free(a);
-    return lt_error_memory("%s: out of memory", lt_user_op());
+    return lt_fail_memory(), NULL;
   }
   pthread_mutex_init(&a->lock, NULL);
   const char *debug = getenv("LUTRA_MEMORY_DEBUG");
@@ -99,7 +99,7 @@ static bool ask_driver(lt_Allocator *a, size_t size, void **memory) {
   case LT_DRIVER_NO_MEMORY:
     return no_memory(a, "the device has no more memory");
   default:
-    lt_thread()->memory_error = false;
+    lt_error_not_memory();
     return false;
   }
 }
@@ -250,7 +250,10 @@ static bool look_at_waiting(lt_Allocator *a) {
   for (lt_Block **link = &a->waiting; *link;) {
     lt_Block *b = *link;
     lt_DriverStatus status = look_at_uses(a, b, &behind);
-    if (status == LT_DRIVER_FAILED) ok = lt_thread()->memory_error = false;
+    if (status == LT_DRIVER_FAILED) {
+      lt_error_not_memory();
+      ok = false;
+    }
     if (status != LT_DRIVER_OK) {
       last = b;
       link = &b->chain;
@@ -376,17 +379,16 @@ static void give(lt_Allocator *a, lt_Block *b) {
 
 void lt_allocator_free(lt_Allocator *a, void *memory) {
   lt_AccelStream *maker = NULL;
-  char slot[sizeof lt_thread()->error];
+  lt_ErrorSlot kept;
   pthread_mutex_lock(&a->lock);
   lt_Block *b = lt_block_map_take(&a->held, memory);
   if (b) {
-    bool asks = a->debug || b->uses, memory_error = lt_thread()->memory_error;
-    if (asks) memcpy(slot, lt_thread()->error, sizeof slot);
+    bool asks = a->debug || b->uses;
+    if (asks) lt_error_keep(&kept);
     maker = b->maker;
     b->maker = NULL;
     give(a, b);
-    if (asks) memcpy(lt_thread()->error, slot, sizeof slot);
-    if (asks) lt_thread()->memory_error = memory_error;
+    if (asks) lt_error_restore(&kept);
   }
   pthread_mutex_unlock(&a->lock);
   if (maker) lt_accel_stream_release(maker);
@@ -398,7 +400,7 @@ static lt_BlockUse *use_of(lt_Allocator *a, lt_Block *b, const lt_AccelStream *s
   for (lt_BlockUse *use = b->uses; use; use = use->next)
     if (use->stream == stream->id && use->index == stream->base.index) return use;
   lt_BlockUse *use = malloc(sizeof *use);
-  if (!use) return lt_error_memory("%s: out of memory", lt_user_op());
+  if (!use) return lt_fail_memory(), NULL;
   *use = (lt_BlockUse){.next = b->uses, .stream = stream->id, .index = stream->base.index};
   if (lt_event_take(a->accel, use->index, &use->event) != LT_DRIVER_OK) {
     free(use);
@@ -489,7 +491,7 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
     for (lt_BlockUse *use = b->uses; ok && use; use = use->next)
       ok = a->accel->driver->event_synchronize(use->index, use->event) == LT_DRIVER_OK;
   ok = ok && look_at_waiting(a) && release_whole(a, wait);
-  if (!ok) lt_thread()->memory_error = false;
+  if (!ok) lt_error_not_memory();
   pthread_mutex_unlock(&a->lock);
   return ok;
 }

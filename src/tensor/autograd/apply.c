@@ -143,7 +143,7 @@ static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
   for (int i = 0; i < n->nargs; i++)
     if (n->arg[i].kind == LT_ARG_TENSORS && n->nsaved && !list) {
       list = calloc((size_t)n->ninputs, sizeof *list);
-      if (!list) return lt_fail("out of memory");
+      if (!list) return lt_fail_memory();
     }
   size_t mark = lt_scope_open();
   bool ok = unpack_all(&g, list) && run_row(&g);

@@ -55,18 +55,12 @@ typedef struct Pass {
   bool retain, create;
 } Pass;
 
-static bool no_memory(void) {
-  lt_fail("out of memory");
-  lt_thread()->memory_error = true;
-  return false;
-}
-
 /* Room for one more item of an array. */
 static bool grow(void *array, int count, int *room, size_t item) {
   if (count < *room) return true;
   int bigger = *room ? 2 * *room : 32;
   void *p = realloc(*(void **)array, (size_t)bigger * item);
-  if (!p) return no_memory();
+  if (!p) return lt_fail_memory();
   *(void **)array = p;
   *room = bigger;
   return true;
@@ -86,7 +80,7 @@ static const void *key_of(const Task *t) {
 static bool rehash(Pass *p) {
   size_t slots = p->slots ? 2 * p->slots : 64;
   int *slot = calloc(slots, sizeof *slot);
-  if (!slot) return no_memory();
+  if (!slot) return lt_fail_memory();
   for (int i = 0; i < p->ntasks; i++) {
     size_t at = hash(key_of(&p->task[i]), slots);
     while (slot[at]) at = (at + 1) & (slots - 1);
@@ -115,7 +109,7 @@ static int task_add(Pass *p, const lt_Edge *e) {
   if (t.nout > 1) {
     t.many = calloc((size_t)t.nout, sizeof *t.many);
     if (!t.many) {
-      no_memory();
+      lt_fail_memory();
       return -1;
     }
   }
@@ -152,7 +146,7 @@ static bool children_reserve(Pass *p, int task) {
   if (p->nchildren + n > p->child_room) {
     size_t room = 2 * (p->nchildren + n) + 64;
     int *child = realloc(p->child, room * sizeof *child);
-    if (!child) return no_memory();
+    if (!child) return lt_fail_memory();
     p->child = child;
     p->child_room = room;
   }
@@ -385,7 +379,7 @@ static bool apply_and_hand_on(Pass *p, int task) {
   int n = t->node->ninputs;
   bool few_want[8], *want = n <= 8 ? few_want : malloc((size_t)n * sizeof *want);
   lt_Tensor *few_in[8], **in = n <= 8 ? few_in : malloc((size_t)n * sizeof(lt_Tensor *));
-  bool ok = want && in ? true : no_memory();
+  bool ok = want && in ? true : lt_fail_memory();
   for (int i = 0; ok && i < n; i++) {
     int child = p->child[t->child + (size_t)i];
     want[i] = child >= 0 && p->task[child].reaches;
@@ -493,7 +487,7 @@ static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const 
   int roots = p->ntasks;
   p->all = inputs == NULL;
   p->capture = calloc((size_t)(ninputs > 0 ? ninputs : 1), sizeof *p->capture);
-  if (!p->capture) return no_memory();
+  if (!p->capture) return lt_fail_memory();
   for (int i = 0; inputs && i < ninputs; i++, p->ncaptures++)
     if (!add_input(p, i, inputs[i])) return false;
   for (int i = 0; i < p->ntasks; i++) p->task[i].child = SIZE_MAX; /* not discovered */

@@ -21,7 +21,7 @@ static lt_Custom *custom_new(const lt_CustomFunction *f) {
   if (!c || !name) {
     free(c);
     free(name);
-    return lt_error_set("%s: out of memory", f->name);
+    return lt_error_memory("%s: out of memory", f->name);
   }
   memcpy(name, f->name, size);
   c->function = *f;

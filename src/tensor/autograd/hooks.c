@@ -41,7 +41,7 @@ static bool hooks_grow(lt_Hooks **hooks) {
   int room = h ? 2 * h->room + 2 : 0;
   lt_Hook **items = h ? realloc(h->items, (size_t)room * sizeof *items) : NULL;
   if (!items) {
-    lt_error_set("register_hook: out of memory");
+    lt_error_memory("register_hook: out of memory");
     return false;
   }
   h->items = items;
@@ -66,7 +66,7 @@ int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)
   if (node && !hooks_grow(&node->hooks)) return 0;
   lt_Hook *h = calloc(1, sizeof *h);
   if (!h) {
-    lt_error_set("register_hook: out of memory");
+    lt_error_memory("register_hook: out of memory");
     return 0;
   }
   atomic_init(&h->refs, 0);
@@ -137,7 +137,7 @@ static bool call_host(lt_Hook *h, lt_Tensor **grad) {
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad) {
   int count = hooks->count;
   lt_Hook **held = malloc((size_t)(count ? count : 1) * sizeof(lt_Hook *));
-  if (!held) return lt_fail("out of memory");
+  if (!held) return lt_fail_memory();
   for (int i = 0; i < count; i++) {
     held[i] = hooks->items[i];
     atomic_fetch_add(&held[i]->refs, 1);

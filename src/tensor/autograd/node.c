@@ -18,8 +18,7 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
   bool pooled = size <= POOLED;
   lt_Node *n = pooled ? lt_pool_take(LT_POOL_NODE, POOLED) : malloc(size);
   if (!n) {
-    lt_fail("out of memory");
-    lt_thread()->memory_error = true;
+    lt_fail_memory();
     return NULL;
   }
   memset(n, 0, sizeof *n);
@@ -145,8 +144,7 @@ lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
   if (t->meta) return t->meta;
   lt_AutogradMeta *m = lt_pool_take(LT_POOL_META, sizeof *m);
   if (!m) {
-    lt_fail("out of memory");
-    lt_thread()->memory_error = true;
+    lt_fail_memory();
     return NULL;
   }
   *m = (lt_AutogradMeta){.self = t};

@@ -147,7 +147,7 @@ lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   lt_Node *n = lt_node_new(LT_NODE_SLICES, ninputs, 0, 0, (size_t)base->ndim, 0, &w, NULL);
   lt_Slices *s = n ? malloc(sizeof *s) : NULL;
   if (!s) {
-    if (n) lt_fail("out of memory");
+    if (n) lt_fail_memory();
     lt_node_release(n);
     lt_node_release(inner);
     return NULL;

@@ -61,14 +61,10 @@ bool lt_file_nbytes(lt_Dtype dtype, int ndim, const int64_t *shape, uint64_t *by
 
 lt_Tensor *lt_file_empty(const char *reader, const char *path, lt_Dtype dtype, int ndim,
                          const int64_t *shape) {
-  char reason[600];
   lt_Tensor *t = lt_empty(dtype, lt_cpu(), ndim, shape);
   if (t) return t;
-  bool memory = lt_error_is_memory();
-  snprintf(reason, sizeof reason, "%s", lt_error());
-  lt_error_set("%s: %s: %s", reader, path, reason);
-  lt_thread()->memory_error = memory;
-  return NULL;
+  if (lt_error_is_memory()) return lt_error_memory("%s: %s: %s", reader, path, lt_error());
+  return lt_error_set("%s: %s: %s", reader, path, lt_error());
 }
 
 void lt_file_swap(void *data, int64_t count, size_t size) {
