@@ -10,6 +10,9 @@ bool lt_cpu_elementwise(const lt_Loop *loop);
 bool lt_cpu_copy_same(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 
+/* The backend's check_divisor (divisor.c). */
+bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
+
 /* What calculates matrix products, e.g. "OpenBLAS 0.3.21, SkylakeX" or why it is our own. Loads
  * the library. */
 const char *lt_cpu_blas_name(void);

@@ -96,6 +96,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .copy = cpu_copy,
       .fill_zero = cpu_fill_zero,
       .elementwise = lt_cpu_elementwise,
+      .check_divisor = lt_cpu_check_divisor,
       .kernels = kernels,
   };
   return &backend;

@@ -87,12 +87,16 @@ typedef struct lt_AdamStep {
   /* The largest (or smallest), NaN before all, and where it is first. n >= 1. */                  \
   T (*best_##F)(const T *x, int64_t n, bool largest, int64_t *at);
 
+/* The first 0 of n elements that lie `stride` elements apart, or -1. */
+typedef int64_t (*lt_FindZeroFn)(const void *data, int64_t n, int64_t stride);
+
 typedef struct lt_RowKernels {
   LT_ROWS(float, f32)
   LT_ROWS(double, f64)
   /* Blocks position, position + 1 ... of Philox's sequence (philox.h) for this seed: 4 words
    * each. */
   void (*philox)(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words);
+  lt_FindZeroFn find_zero[4]; /* elements of 1, 2, 4 and 8 bytes */
 } lt_RowKernels;
 
 /* What fits this machine. */

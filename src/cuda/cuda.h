@@ -78,6 +78,7 @@ bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream
 
 typedef enum lt_FaultKind {
   LT_FAULT_INDEX,       /* wants 1..n, or -n..-1 if negative is allowed */
+  LT_FAULT_DIVISOR,     /* wants an integer that is not 0 in the dtype `compute` */
   LT_FAULT_TARGET,      /* wants 1..n or `ignore` */
   LT_FAULT_PROBABILITY, /* wants 0..1; the value is a double */
   LT_FAULT_WEIGHT,      /* wants finite and not negative; a double; rows are n wide */
@@ -92,9 +93,13 @@ typedef struct lt_FaultNote {
   const char *argument; /* its name; lives as long as the program */
   int64_t n, ignore;
   bool negative;
+  lt_Dtype compute;
   int ndim; /* of the argument that holds the values, to say where it was */
   int64_t shape[LT_MAX_DIMS];
 } lt_FaultNote;
+
+/* The backend's check_divisor: on the device, and told by a later call. */
+bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
 
 /* Takes a ticket for this call's check, with *bad = 0 put on the call's stream. */
 bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out);

@@ -188,6 +188,7 @@ lt_Backend lt_cuda_backend = {
     .kernel_launch = lt_cuda_kernel_launch,
     .kernel_stop = lt_cuda_kernel_stop,
     .elementwise = lt_cuda_elementwise,
+    .check_divisor = lt_cuda_check_divisor,
     .kernels = kernels,
 };
 

@@ -101,6 +101,9 @@ static double as_double(long long bits) {
 /* In the words of the CPU (values.c). */
 static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
   switch (n->kind) {
+  case LT_FAULT_DIVISOR:
+    lt_bad_divisor(n->argument, n->ndim, n->shape, r->position, r->value, n->compute);
+    break;
   case LT_FAULT_TARGET:
     lt_bad_target(r->position, r->value, n->n, n->ignore);
     break;
@@ -190,4 +193,21 @@ lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negat
     return out;
   lt_release(out);
   return NULL;
+}
+
+/* ---- divisors -------------------------------------------------------------------------------- */
+
+bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
+  lt_FaultNote note = {.kind = LT_FAULT_DIVISOR,
+                       .argument = c->signature->param[1].name,
+                       .compute = c->compute,
+                       .ndim = divisor->ndim};
+  lt_CudaFault fault;
+  memcpy(note.shape, divisor->shape, sizeof *note.shape * (size_t)divisor->ndim);
+  lt_Stream *stream = lt_stream_of(divisor);
+  return lt_cuda_fault_check(c->device.index) && lt_cuda_fault_open(c, &note, &fault) &&
+         lt_cuda_ran(lt_cuda_launch_divisor(lt_tensor_data(divisor), (int)divisor->dtype,
+                                            divisor->ndim, divisor->shape, divisor->strides,
+                                            divisor->numel, c->compute == LT_int32, fault,
+                                            (cudaStream_t)lt_accel_native(stream)));
 }

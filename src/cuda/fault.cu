@@ -1,4 +1,4 @@
-/* fault.cu: index tensors as positions, checked. */
+/* fault.cu: index tensors as positions, checked; divisors, checked. */
 #include "device.cuh"
 #include "fault.h"
 #include "launch.cuh"
@@ -19,10 +19,9 @@ static __global__ void positions_kernel(const void *index, int dtype, Geometry<1
   }
 }
 
-cudaError_t lt_cuda_launch_positions(const void *index, int dtype, int ndim, const int64_t *shape,
-                                     const int64_t *strides, int64_t count, int64_t n,
-                                     bool negative, int64_t *out, lt_CudaFault fault,
-                                     cudaStream_t stream) {
+/* Neighbouring threads read neighbouring elements where the tensor is dense. */
+static Geometry<1> geometry_of(int ndim, const int64_t *shape, const int64_t *strides,
+                               int64_t count) {
   Geometry<1> g = {};
   int64_t dense = 1;
   bool is_dense = true;
@@ -39,6 +38,33 @@ cudaError_t lt_cuda_launch_positions(const void *index, int dtype, int ndim, con
     g.shape[0] = count;
     g.strides[0][0] = 1;
   }
+  return g;
+}
+
+cudaError_t lt_cuda_launch_positions(const void *index, int dtype, int ndim, const int64_t *shape,
+                                     const int64_t *strides, int64_t count, int64_t n,
+                                     bool negative, int64_t *out, lt_CudaFault fault,
+                                     cudaStream_t stream) {
+  Geometry<1> g = geometry_of(ndim, shape, strides, count);
   return launch("positions", positions_kernel, grid_for(blocks_for(count, THREADS)), dim3(THREADS),
                 0, stream, index, dtype, g, count, n, negative, out, fault);
+}
+
+static __global__ void divisor_kernel(const void *divisor, int dtype, Geometry<1> g, int64_t count,
+                                      bool narrow, lt_CudaFault fault) {
+  int64_t step = (int64_t)gridDim.x * THREADS;
+  for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += step) {
+    int64_t offset[1];
+    offsets_at(g, i, offset);
+    int64_t value = load<int64_t>(divisor, dtype, offset[0]);
+    if ((narrow ? (int64_t)(int32_t)value : value) == 0) report_fault(fault, i, value);
+  }
+}
+
+cudaError_t lt_cuda_launch_divisor(const void *divisor, int dtype, int ndim, const int64_t *shape,
+                                   const int64_t *strides, int64_t count, bool narrow,
+                                   lt_CudaFault fault, cudaStream_t stream) {
+  Geometry<1> g = geometry_of(ndim, shape, strides, count);
+  return launch("divisor", divisor_kernel, grid_for(blocks_for(count, THREADS)), dim3(THREADS), 0,
+                stream, divisor, dtype, g, count, narrow, fault);
 }

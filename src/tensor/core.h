@@ -32,6 +32,7 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_NONE,
                        LT_RULE_SAME,
                        LT_RULE_NUMBER,
+                       LT_RULE_DIVIDE,
                        LT_RULE_FLOAT,
                        LT_RULE_FLOATING,
                        LT_RULE_INTEGRAL,
@@ -152,6 +153,9 @@ bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, 
 bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore);
 bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape);
 bool lt_bad_weight(double value, int64_t at, int64_t row);
+/* compute: the integer dtype in which `value` is 0. */
+bool lt_bad_divisor(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
+                    lt_Dtype compute);
 /* positive: how many of the row are above 0, or -1 where their sum is infinite. */
 bool lt_bad_weights(int64_t row, int64_t positive, int64_t least);
 
@@ -416,7 +420,7 @@ bool lt_arg_usable(const lt_Arg *a, const char *name);
 /* Fills the slot with what lt_error_name says of tensors that nobody has a name for; returns
  * false. */
 bool lt_error_apart(const lt_Apart *apart);
-/* Adds to the reason in the slot; its kind stays. */
+/* Adds to the first line of the reason in the slot; its kind stays. */
 void lt_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* No reason: shows whether what is called next gives one. */
 void lt_error_clear(void);

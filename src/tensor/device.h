@@ -17,7 +17,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 4
+#define LT_BACKEND_ABI 5
 
 typedef struct lt_Call lt_Call; /* core.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -238,6 +238,10 @@ struct lt_Backend {
 
   /* Elementwise ops. */
   bool (*elementwise)(const lt_Loop *loop);
+  /* Is no element of `divisor`, a tensor of this backend, 0 in the integer dtype c->compute? Called
+   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only the
+   * device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
+  bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute); /* NULL: all of them */
   /* Everything else, by op; NULL entries are not implemented. */
   const lt_KernelFn *kernels; /* [LT_OP_COUNT] */

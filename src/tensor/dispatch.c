@@ -237,6 +237,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   lt_Category k = lt_dtype_category(d);
   switch (info->rule) {
   case LT_RULE_NUMBER:
+  case LT_RULE_DIVIDE:
     if (k == LT_BOOL) return lt_fail("wants numbers, got bool. Cast first: x:to \"float32\"");
     break;
   case LT_RULE_FLOAT:
@@ -325,7 +326,28 @@ static lt_Scalar extra(const lt_Call *c, int i) {
   return c->arg[i].kind == LT_ARG_FLOAT ? lt_scalar_float(c->arg[i].f) : c->arg[i].scalar;
 }
 
+/* As lt_loop_run stores a number. */
+static int64_t wrapped(lt_Scalar s, lt_Dtype compute) {
+  int64_t v = lt_scalar_to_int(s);
+  return compute == LT_int32 ? (int32_t)v : v;
+}
+
+/* Before integers are divided: a number is looked at here, a tensor by its own device. */
+static bool divisor_fits(const lt_Call *c, const lt_Tensor *out) {
+  if (c->info->rule != LT_RULE_DIVIDE || lt_dtype_category(c->compute) != LT_INTEGER ||
+      out->numel == 0)
+    return true;
+  const lt_Arg *a = &c->arg[1];
+  const char *name = c->signature->param[1].name;
+  if (a->kind == LT_ARG_SCALAR)
+    return wrapped(a->scalar, c->compute) != 0 ||
+           lt_bad_divisor(name, 0, NULL, 0, lt_scalar_to_int(a->scalar), c->compute);
+  const lt_Backend *b = lt_backend_of(a->tensor);
+  return !b->check_divisor || b->check_divisor(c, a->tensor);
+}
+
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
+  if (!divisor_fits(c, out)) return false;
   return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, extra(c, 0), extra(c, 1));
 }
 
@@ -533,6 +555,7 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   case LT_RULE_TEST:
     return true;
   case LT_RULE_NUMBER:
+  case LT_RULE_DIVIDE:
     return d != LT_bool;
   case LT_RULE_FLOAT:
   case LT_RULE_FLOATING:
@@ -574,6 +597,7 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
 static bool quick_run(lt_Call *c, lt_Tensor *out) {
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
+  if (!divisor_fits(c, out)) return false;
   lt_Loop l;
   l.op = c->op;
   l.compute = c->compute;

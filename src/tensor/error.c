@@ -57,11 +57,14 @@ bool lt_fail_memory(void) {
 
 void lt_error_append(const char *format, ...) {
   lt_ErrorSlot *slot = &lt_thread()->error;
-  size_t n = strlen(slot->text);
+  char more[500], rest[sizeof slot->text];
+  size_t n = strcspn(slot->text, "\n");
   va_list args;
   va_start(args, format);
-  vsnprintf(slot->text + n, sizeof slot->text - n, format, args);
+  vsnprintf(more, sizeof more, format, args);
   va_end(args);
+  strcpy(rest, slot->text + n);
+  snprintf(slot->text + n, sizeof slot->text - n, "%s%s", more, rest);
 }
 
 void lt_error_clear(void) {

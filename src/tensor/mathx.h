@@ -16,7 +16,8 @@
 
 #define WRAP(e) ((T)(e))
 
-/* Integers: division by zero gives 0 (devices cannot trap), mininteger // -1 wraps. */
+/* Integers: mininteger // -1 wraps. A divisor of 0 is an error that is found before or beside the
+ * loop (check_divisor in device.h); the loop itself gives 0, for no device may trap. */
 #define TRUNCDIV(x, y)  ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
 #define TRUNCMOD(x, y)  ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
 #define MODULO(x, y)    lt_modulo(x, y)

@@ -33,6 +33,16 @@ bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, 
                              : "");
 }
 
+bool lt_bad_divisor(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
+                    lt_Dtype compute) {
+  char place[400], wrapped[60] = "";
+  place_text(place, sizeof place, ndim, shape, at);
+  if (value) snprintf(wrapped, sizeof wrapped, ", which is 0 in %s", lt_dtype_name(compute));
+  return lt_fail("cannot divide integers by zero: argument '%s' is %lld%s%s\n"
+                 "hint: floats can be divided by zero: x:to(\"float32\")",
+                 name, (long long)value, place, wrapped);
+}
+
 bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore) {
   if (value == 0)
     return lt_fail(

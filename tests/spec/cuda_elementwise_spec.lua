@@ -147,12 +147,20 @@ for _, op in ipairs(core.ops()) do
   end
 end
 
+-- Integers are divided by none that is 0: that is an error, which a device finds later.
+local DIVISIONS = {_trunc_divide = true, floor_divide = true, remainder = true, fmod = true}
+local function without_zeros(x)
+  if x.dtype:find "float" then return x end
+  return x:masked_fill(x:eq(0), x.dtype == "bool" or 3)
+end
+
 -- The operands of a call, here and there.
-local function operands(layout, dtype, inputs)
+local function operands(layout, dtype, inputs, name)
   local here, there = {}, {}
   for k = 1, inputs do
     local count, make = layout[k][1], layout[k][2]
     local x = values(dtype, count, k)
+    if DIVISIONS[name] and k == 2 then x = without_zeros(x) end
     here[k], there[k] = make(x), make(x:to(device))
   end
   return here, there
@@ -179,7 +187,7 @@ describe("elementwise ops on CUDA", function()
     it("give what the CPU gives: " .. op.name, function()
       local function compare_layout(dtype, name)
         local label = ("%s of %s, %s"):format(op.name, dtype, name)
-        local here, there = operands(LAYOUTS[name], dtype, op.inputs)
+        local here, there = operands(LAYOUTS[name], dtype, op.inputs, op.name)
         if f then compare(f, here, there, op.numbers, label) end
         if in_place and name ~= "expanded" then
           compare(in_place, here, there, op.numbers, label .. ", in place")
@@ -236,7 +244,7 @@ describe("elementwise ops on CUDA", function()
 
   it("take numbers and 0-d tensors of the CPU", function()
     for _, dtype in ipairs(DTYPES) do
-      local x = values(dtype, 1029, 1)
+      local x = without_zeros(values(dtype, 1029, 1))
       local y = x:to(device)
       for _, number in ipairs{2, 3, 0, -1, 2.5, 0 / 0, math.huge, true, 2147483648, 40000} do
         for _, name in ipairs{"add", "mul", "pow", "lt", "floor_divide", "maximum"} do

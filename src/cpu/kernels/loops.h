@@ -116,6 +116,7 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
  * rule. */
 #define RESULT_SAME                          T, VALUE
 #define RESULT_NUMBER                        T, VALUE
+#define RESULT_DIVIDE                        T, VALUE
 #define RESULT_FLOAT                         T, VALUE
 #define RESULT_FLOATING                      T, VALUE
 #define RESULT_INTEGRAL                      T, VALUE

@@ -49,6 +49,27 @@ static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *w
   }
 }
 
+#define BLOCK 1024 /* elements that are looked at before one of them is named */
+#define FIND_ZERO(bits)                                                                            \
+  static int64_t find_zero_##bits(const void *data, int64_t n, int64_t stride) {                   \
+    const uint##bits##_t *x = data;                                                                \
+    for (int64_t i = 0; i < n; i += BLOCK, x += BLOCK * stride) {                                  \
+      int64_t m = n - i < BLOCK ? n - i : BLOCK;                                                   \
+      uint##bits##_t zero = 0;                                                                     \
+      if (stride == 1)                                                                             \
+        for (int64_t k = 0; k < m; k++) zero |= x[k] == 0;                                         \
+      else                                                                                         \
+        for (int64_t k = 0; k < m; k++) zero |= x[k * stride] == 0;                                \
+      for (int64_t k = 0; zero && k < m; k++)                                                      \
+        if (x[k * stride] == 0) return i + k;                                                      \
+    }                                                                                              \
+    return -1;                                                                                     \
+  }
+FIND_ZERO(8)
+FIND_ZERO(16)
+FIND_ZERO(32)
+FIND_ZERO(64)
+
 #define ENTRY(name) .name = name
 #define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
@@ -65,4 +86,5 @@ const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
     BOTH(adamw),
     BOTH(best),
     ENTRY(philox),
+    .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
 };
