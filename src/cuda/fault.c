@@ -9,6 +9,7 @@
  */
 #include "fault.h"
 #include "cuda.h"
+#include "trace.h"
 
 #include <pthread.h>
 
@@ -197,6 +198,8 @@ lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negat
 
 /* ---- divisors -------------------------------------------------------------------------------- */
 
+/* A division in place blocks the host until the divisor is known to be good: after it, self's values
+ * would be lost. */
 bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   lt_FaultNote note = {.kind = LT_FAULT_DIVISOR,
                        .argument = c->signature->param[1].name,
@@ -209,5 +212,6 @@ bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
          lt_cuda_ran(lt_cuda_launch_divisor(lt_tensor_data(divisor), (int)divisor->dtype,
                                             divisor->ndim, divisor->shape, divisor->strides,
                                             divisor->numel, c->compute == LT_int32, fault,
-                                            (cudaStream_t)lt_accel_native(stream)));
+                                            (cudaStream_t)lt_accel_native(stream))) &&
+         (!c->in_place || lt_stream_synchronize(stream));
 }

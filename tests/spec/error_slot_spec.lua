@@ -1,5 +1,5 @@
---- Two failures, one after the other: the second is reported by its own text, whatever the first one
--- was. Every kind of error comes before and after every other.
+--- Two failures, one after the other: the second is reported by its own text, whatever the first
+-- one was. Every kind of error comes before and after every other.
 
 local devices = require "device_support"
 if devices.elsewhere("error_slot", _ENV) then return end
@@ -26,7 +26,8 @@ local kinds = {
   devices = {function() return host + device end, "add: tensors are on different devices"},
   devices_in_place = {function() host:mul_(device) end, "mul_: tensors are on different devices"},
   devices_list = {function() lt.cat{host, device} end, "cat: tensors are on different devices"},
-  fused = {function() lt.elementwise("x * y")(host, device) end, "elementwise: tensors are on different devices"},
+  fused = {function() lt.elementwise("x * y")(host, device) end,
+    "elementwise: tensors are on different devices"},
   out_of_memory_cuda = {function() lt.empty(1 << 34, {device = "cuda"}) end,
     "empty: out of memory on cuda:0"},
   out_of_memory_cpu = {function() lt.zeros(1 << 50) end, "zeros: out of memory on cpu"},

@@ -1,5 +1,5 @@
---- Division of integers by 0: an error, as in PyTorch, before anything is written. On accelerators a
--- number that is 0 is refused at once, and a tensor's 0 is found by the device.
+--- Division of integers by 0: an error, as in PyTorch, before anything is written. On accelerators
+-- a number that is 0 is refused at once, and a tensor's 0 is found by the device.
 
 local lt = require "lutra"
 local devices = require "device_support"
@@ -15,7 +15,9 @@ local WAYS = {
     function(x, y) return x:div_(y, "trunc") end},
 }
 
-local function ints(values, dtype, device) return lt.tensor(values, {dtype = dtype, device = device}) end
+local function ints(values, dtype, device)
+  return lt.tensor(values, {dtype = dtype, device = device})
+end
 
 -- The error of f(...), which names the op and contains each text.
 local function fails(name, texts, f, ...)
@@ -90,7 +92,8 @@ describe("on the CPU", function()
       for _, n in ipairs {1, 4} do
         lt.set_num_threads(n)
         fails("floor_divide", {"at position {" .. at .. "}"}, function() return x // y end)
-        fails("remainder", {("at position {%d, %d}"):format((at - 1) % 500 + 1, (at - 1) // 500 + 1)},
+        local place = ("at position {%d, %d}"):format((at - 1) % 500 + 1, (at - 1) // 500 + 1)
+        fails("remainder", {place},
           function() return x:view(500, 600) % single:view(600, 500):t() end)
       end
     end
@@ -112,7 +115,8 @@ describe("on the CPU", function()
 
   it("what is 0 only after the conversion to the result's dtype is named", function()
     local x = ints({7, 8}, "int32")
-    fails("floor_divide", {"is 4294967296, which is 0 in int32"}, function() return x // (1 << 32) end)
+    fails("floor_divide", {"is 4294967296, which is 0 in int32"},
+      function() return x // (1 << 32) end)
     fails("remainder", {"is 4294967296, which is 0 in int32"},
       function() return x % ints(1 << 32, "int64") end)
     assert.same({0, 0}, (x:long() // (1 << 32)):totable())
@@ -194,8 +198,8 @@ describe("on an accelerator", function()
     for _, dtype in ipairs(INTEGERS) do
       local y = ints({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 1, 0, 0}}, dtype, "cuda")
       for name, way in pairs(WAYS) do
-        fails(name, {"is 0 at position {3, 3} (found on cuda:0, whose work runs later than the calls);"
-          .. " the call was at ", "_spec.lua:", "\nhint: "}, function()
+        fails(name, {"is 0 at position {3, 3} (found on cuda:0, whose work runs later than the "
+          .. "calls); the call was at ", "_spec.lua:", "\nhint: "}, function()
           local _ = way[1](x, y)
           lt.cuda.synchronize()
         end)
@@ -207,6 +211,16 @@ describe("on an accelerator", function()
     end
     lt.cuda.synchronize()
     assert.same({1, 1, 1}, (x // x)[{{}, 1}]:totable())
+  end)
+
+  it("in place: by the call itself, before anything is written", function()
+    for name, way in pairs(WAYS) do
+      local x = lt.arange{6, device = "cuda"}
+      fails(name .. "_", {"is 0 at position {5}"}, way[2], x, lt.tensor{1, 1, 1, 1, 0, 1}:cuda())
+      fails(name .. "_", {"is 0 at position {1}"}, way[2], x, x - x)
+      lt.cuda.synchronize()
+      assert.same({1, 2, 3, 4, 5, 6}, x:totable())
+    end
   end)
 
   it("a 0-d tensor of a wider dtype", function()
