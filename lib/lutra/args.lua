@@ -14,6 +14,8 @@
 -- at the line of the user's program that made the call, whatever the depth of
 -- library code between.
 
+local numbers = require "lutra.numbers"
+
 local args = {}
 
 -- Everything under this folder (and lutra.lua beside it) is the library itself.
@@ -30,7 +32,7 @@ local is_library = args.is_library
 
 --- Raises `message` at the nearest line outside the library.
 function args.fail(message, ...)
-  if select("#", ...) > 0 then message = message:format(...) end
+  if select("#", ...) > 0 then message = numbers.format(message, ...) end
   local level = 2
   local info = debug.getinfo(level, "S")
   while info do
@@ -67,7 +69,7 @@ end
 function args.show(x)
   local kind = type(x)
   if kind == "string" then return ("the string %q"):format(x) end
-  if kind == "number" or kind == "boolean" then return tostring(x) end
+  if kind == "number" or kind == "boolean" then return numbers.text(x) end
   if kind == "nil" then return "nil" end
   if require("lutra.core")._is_freed(x) then return "a tensor that was freed (x:free())" end
   if lutra().is_tensor(x) then return ("a tensor of shape %s"):format(tostring(x.shape)) end

@@ -12,6 +12,7 @@
 -- a bar makes no device wait at every step.
 
 local args = require "lutra.args"
+local numbers = require "lutra.numbers"
 
 local Bar = {__name = "progress bar"}
 Bar.__index = Bar
@@ -88,9 +89,8 @@ end
 
 -- tqdm's format_num: three digits where that is shorter.
 local function number_text(value)
-  if value ~= value then return "nan" end
-  local short = ("%.3g"):format(value):gsub("e([+-])0", "e%1")
-  local long = tostring(value)
+  local short = numbers.text(value, "%.3g"):gsub("e([+-])0", "e%1")
+  local long = numbers.text(value)
   return #short < #long and short or long
 end
 

@@ -6,6 +6,7 @@
 -- the tensor's device; only they are copied. Nothing is recorded for gradients.
 
 local core = require "lutra.core"
+local numbers = require "lutra.numbers"
 local texts = require "lutra.plot.texts"
 
 local BINS = 5
@@ -19,7 +20,7 @@ local words = {
 
 -- Ends of the range, to two digits or so.
 local function edge_text(v)
-  if math.type(v) == "integer" then return tostring(v) end
+  if math.type(v) == "integer" or v ~= v then return numbers.text(v) end
   local a = math.abs(v)
   if a == 0 then return "0" end
   if a >= 0.1 and a < 100 then return ("%.1f"):format(v) end
@@ -29,6 +30,7 @@ end
 
 local function moment_text(v)
   local a = math.abs(v)
+  if v ~= v then return numbers.text(v) end
   if a == 0 then return "0" end
   if a >= 0.1 and a < 1000 then return ("%.2f"):format(v) end
   if a >= 1000 and a < 1e6 then return ("%.0f"):format(v) end
@@ -71,7 +73,7 @@ end
 
 local function scalar_text(t)
   local v = t:item()
-  return type(v) == "number" and math.type(v) == "float" and ("%.5g"):format(v) or tostring(v)
+  return numbers.text(v, math.type(v) == "float" and "%.5g" or nil)
 end
 
 -- What is said of the values; nothing where there are none.

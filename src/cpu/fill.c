@@ -2,6 +2,8 @@
  * float64 (integers in int64) from their position alone and rounded once. */
 #include "structured.h"
 
+#include <math.h>
+
 /* Opens out in float64 or int64. */
 static lt_Tensor *wide(lt_Tensor *out) {
   return lt_output_open(out, lt_dtype_is_float(out->dtype) ? LT_float64 : LT_int64);
@@ -19,9 +21,12 @@ bool lt_cpu__arange(lt_Call *c) {
   } else {
     double start = lt_scalar_to_double(c->arg[0].scalar),
            step = lt_scalar_to_double(c->arg[2].scalar);
+    double scale = isinf((double)t->numel * step) ? 2 : 1; /* as in linspace */
+    start /= scale;
+    step /= scale;
     double *to = lt_tensor_data(t);
     for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
-      for (; i < end; i++) to[i] = start + (double)i * step;
+      for (; i < end; i++) to[i] = scale * (start + (double)i * step);
   }
   return lt_output_close(out, t);
 }
@@ -34,10 +39,14 @@ bool lt_cpu_linspace(lt_Call *c) {
   double start = lt_scalar_to_double(c->arg[0].scalar),
          stop = lt_scalar_to_double(c->arg[1].scalar);
   int64_t n = t->numel;
+  double scale = isinf(stop - start) ? 2 : 1; /* halves of what lies too far apart do not */
+  start /= scale;
+  stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
   for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
     for (; i < end; i++)
-      to[i] = i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step;
+      to[i] =
+          scale * (i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step);
   return lt_output_close(out, t);
 }
 

@@ -3,16 +3,20 @@
 #include "cuda.h"
 #include "fill.h"
 
+#include <math.h>
+
 bool lt_cuda__arange(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   if (out->numel == 0) return true;
   if (!lt_cuda_begin(c)) return false;
   void *to = lt_tensor_data(out);
   lt_Scalar start = c->arg[0].scalar, step = c->arg[2].scalar;
-  if (lt_dtype_is_float(out->dtype))
-    return lt_cuda_ran(lt_cuda_launch_arange_float(to, (int)out->dtype, out->numel,
-                                                   lt_scalar_to_double(start),
-                                                   lt_scalar_to_double(step), lt_cuda_stream(c)));
+  if (lt_dtype_is_float(out->dtype)) {
+    double first = lt_scalar_to_double(start), each = lt_scalar_to_double(step);
+    double scale = isinf((double)out->numel * each) ? 2 : 1; /* as in linspace */
+    return lt_cuda_ran(lt_cuda_launch_arange_float(to, (int)out->dtype, out->numel, first / scale,
+                                                   each / scale, scale, lt_cuda_stream(c)));
+  }
   return lt_cuda_ran(lt_cuda_launch_arange_int(to, (int)out->dtype, out->numel,
                                                lt_scalar_to_int(start), lt_scalar_to_int(step),
                                                lt_cuda_stream(c)));
@@ -27,9 +31,12 @@ bool lt_cuda_linspace(lt_Call *c) {
   if (!lt_cuda_begin(c)) return false;
   double start = lt_scalar_to_double(c->arg[0].scalar),
          stop = lt_scalar_to_double(c->arg[1].scalar);
+  double scale = isinf(stop - start) ? 2 : 1; /* halves of what lies too far apart do not */
+  start /= scale;
+  stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0;
   return lt_cuda_ran(lt_cuda_launch_linspace(lt_tensor_data(out), (int)out->dtype, n, start, stop,
-                                             step, lt_cuda_stream(c)));
+                                             step, scale, lt_cuda_stream(c)));
 }
 
 bool lt_cuda_eye(lt_Call *c) {

@@ -15,17 +15,18 @@ struct Whole {
   }
 };
 struct Real {
-  double start, step;
+  double start, step, scale;
   __device__ __forceinline__ double operator()(int64_t i) const {
-    return __dadd_rn(start, __dmul_rn((double)i, step));
+    return scale * __dadd_rn(start, __dmul_rn((double)i, step));
   }
 };
 struct Ends {
-  double start, stop, step;
+  double start, stop, step, scale;
   int64_t n;
   __device__ __forceinline__ double operator()(int64_t i) const {
-    return i < (n + 1) / 2 ? __dadd_rn(start, __dmul_rn((double)i, step))
-                           : __dsub_rn(stop, __dmul_rn((double)(n - 1 - i), step));
+    double value = i < (n + 1) / 2 ? __dadd_rn(start, __dmul_rn((double)i, step))
+                                   : __dsub_rn(stop, __dmul_rn((double)(n - 1 - i), step));
+    return scale * value;
   }
 };
 } // namespace
@@ -50,13 +51,15 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_int(void *to, int dtype, int64_t 
 }
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_float(void *to, int dtype, int64_t n, double start,
-                                                     double step, cudaStream_t stream) {
-  return run<double>("arange", to, dtype, n, Real{start, step}, stream);
+                                                     double step, double scale,
+                                                     cudaStream_t stream) {
+  return run<double>("arange", to, dtype, n, Real{start, step, scale}, stream);
 }
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_linspace(void *to, int dtype, int64_t n, double start,
-                                                 double stop, double step, cudaStream_t stream) {
-  return run<double>("linspace", to, dtype, n, Ends{start, stop, step, n}, stream);
+                                                 double stop, double step, double scale,
+                                                 cudaStream_t stream) {
+  return run<double>("linspace", to, dtype, n, Ends{start, stop, step, scale, n}, stream);
 }
 
 static __global__ void __launch_bounds__(THREADS)

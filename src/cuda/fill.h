@@ -4,14 +4,16 @@
 
 #include "kernels.h"
 
-/* to[i] = start + i * step, in int64 (wrapping), or in float64. */
+/* to[i] = start + i * step, in int64 (wrapping), or in float64, times scale. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_int(void *to, int dtype, int64_t n, int64_t start,
                                                    int64_t step, cudaStream_t stream);
 LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_float(void *to, int dtype, int64_t n, double start,
-                                                     double step, cudaStream_t stream);
-/* The same from both ends: the second half is stop - (n - 1 - i) * step. */
+                                                     double step, double scale,
+                                                     cudaStream_t stream);
+/* The same from both ends, times scale: the second half is stop - (n - 1 - i) * step. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_linspace(void *to, int dtype, int64_t n, double start,
-                                                 double stop, double step, cudaStream_t stream);
+                                                 double stop, double step, double scale,
+                                                 cudaStream_t stream);
 /* A rows x columns matrix with ones on the diagonal. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_eye(void *to, int dtype, int64_t rows, int64_t columns,
                                             cudaStream_t stream);

@@ -178,7 +178,8 @@ bool lt_composite_bernoulli(lt_Call *c) {
  * what it is at test time */
 bool lt_composite_dropout(lt_Call *c) {
   double p = c->arg[1].f;
-  if (!(p >= 0 && p <= 1)) return lt_fail("p is %g, wants a probability from 0 to 1", p);
+  if (!(p >= 0 && p <= 1))
+    return lt_fail("p is %s, wants a probability from 0 to 1", lt_number_text(p));
   if (!lt_check_float(c, 0)) return false;
   if (!c->arg[2].b || p == 0) return lt_give(c, lt_in(c, 0));
   lt_Tensor *kept = lt_do(empty_like, c->arg[0]);

@@ -154,7 +154,7 @@ bool lt_composite_cross_entropy(lt_Call *c) {
   double smoothing = c->arg[5].f;
   if (!lt_check_float(c, 0)) return false;
   if (!(smoothing >= 0 && smoothing <= 1))
-    return lt_fail("label_smoothing is %g, wants 0 to 1", smoothing);
+    return lt_fail("label_smoothing is %s, wants 0 to 1", lt_number_text(smoothing));
   if (weight && self->ndim &&
       (weight->ndim != 1 || weight->shape[0] != self->shape[class_dim(self)]))
     return lt_fail("weight wants one number per class, {%lld}, got %s",

@@ -13,7 +13,7 @@ typedef struct Extreme {
 static bool dim_from_number(lt_Scalar s, int64_t *dim) {
   double f = lt_scalar_to_double(s);
   if (s.kind == LT_BOOL || f != floor(f) || fabs(f) > 1e6)
-    return lt_fail("dim wants a whole number or a tensor, got %g", f);
+    return lt_fail("dim wants a whole number or a tensor, got %s", lt_number_text(f));
   *dim = lt_scalar_to_int(s);
   if (*dim == 0) return lt_fail("dim is 0: dims count from 1");
   if (*dim > 0) *dim -= LT_INDEX_BASE;
@@ -94,8 +94,8 @@ bool lt_composite_equal(lt_Call *c) {
  * themselves */
 static lt_Tensor *closeness(const lt_Call *c) {
   double rtol = c->arg[2].f, atol = c->arg[3].f;
-  if (!(rtol >= 0)) return lt_fail("rtol is %g, wants 0 or more", rtol), NULL;
-  if (!(atol >= 0)) return lt_fail("atol is %g, wants 0 or more", atol), NULL;
+  if (!(rtol >= 0)) return lt_fail("rtol is %s, wants 0 or more", lt_number_text(rtol)), NULL;
+  if (!(atol >= 0)) return lt_fail("atol is %s, wants 0 or more", lt_number_text(atol)), NULL;
   lt_Arg self = c->arg[0], other = c->arg[1];
   lt_Tensor *near = lt_do(eq, self, other);
   bool floats = lt_dtype_is_float(self.tensor->dtype) && lt_dtype_is_float(other.tensor->dtype);

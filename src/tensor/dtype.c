@@ -49,6 +49,22 @@ lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b) {
   return table[a].rank > table[b].rank ? a : b;
 }
 
+double lt_dtype_largest(lt_Dtype d) {
+  return d == LT_float16    ? 65504
+         : d == LT_bfloat16 ? 0x1.FEp127
+         : d == LT_float32  ? (double)FLT_MAX
+                            : DBL_MAX;
+}
+
+const char *lt_number_text(double v) {
+  static _Thread_local char ring[4][32];
+  static _Thread_local int turn;
+  if (isnan(v)) return "nan";
+  char *text = ring[turn = (turn + 1) % 4];
+  snprintf(text, sizeof ring[0], "%g", v);
+  return text;
+}
+
 /* "cuda", "cuda:1" */
 static bool is_device(const char *name) {
   for (int t = 0; t < lt_device_type_count(); t++) {
@@ -152,7 +168,7 @@ bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   bool whole = s.kind != LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
   if (!whole || !fits(v, d)) {
     if (s.kind == LT_FLOATING)
-      lt_fail("the number %g does not fit dtype %s", isnan(f) ? (double)NAN : f,
+      lt_fail("the number %s does not fit dtype %s", lt_number_text(f),
               table[d].name); /* no "-nan" */
     else
       lt_fail("the number %lld does not fit dtype %s", (long long)s.i, table[d].name);

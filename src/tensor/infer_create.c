@@ -14,8 +14,8 @@
 static bool arange_numbers_are_finite(const lt_Call *c) {
   for (int i = 0; i < 3; i++) {
     lt_Scalar s = c->arg[i].scalar;
-    if (s.kind == LT_FLOATING && isnan(s.f)) return lt_fail("wants finite numbers, got nan");
-    if (s.kind == LT_FLOATING && isinf(s.f)) return lt_fail("wants finite numbers, got %g", s.f);
+    if (s.kind == LT_FLOATING && !isfinite(s.f))
+      return lt_fail("wants finite numbers, got %s", lt_number_text(s.f));
   }
   return true;
 }
@@ -35,7 +35,7 @@ static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
 static int64_t float_steps(double start, double stop, double step) {
   double steps = stop / step - start / step;
   double slack =
-      fmin(0.01, DBL_EPSILON * ((fabs(start) + fabs(stop)) / fabs(step) + 2 * fabs(steps)));
+      fmin(0.01, DBL_EPSILON * (fabs(start / step) + fabs(stop / step) + 2 * fabs(steps)));
   double count = floor(steps + slack) + 1;
   if (count < 1) return 0;
   return count < 9.2e18 ? (int64_t)count : -1;
@@ -72,9 +72,10 @@ bool lt_infer_arange(lt_Call *c) {
                         : float_steps(lt_scalar_to_double(start), lt_scalar_to_double(stop),
                                       lt_scalar_to_double(step));
   if (count < 0)
-    return lt_fail("from %g to %g by %g are more numbers than a tensor can hold",
-                   lt_scalar_to_double(start), lt_scalar_to_double(stop),
-                   lt_scalar_to_double(step));
+    return lt_fail("from %s to %s by %s are more numbers than a tensor can hold",
+                   lt_number_text(lt_scalar_to_double(start)),
+                   lt_number_text(lt_scalar_to_double(stop)),
+                   lt_number_text(lt_scalar_to_double(step)));
   if (!lt_dtype_is_float(dtype) && !arange_fits(c, dtype, count)) return false;
   lt_spec(c, 0, dtype, 1, &count);
   return true;
@@ -82,11 +83,28 @@ bool lt_infer_arange(lt_Call *c) {
 
 /* ---- the other factories --------------------------------------------------------------------- */
 
+/* NaN and infinities are numbers of every float dtype. */
+static bool end_fits(const lt_Call *c, int i, lt_Dtype dtype) {
+  int64_t low, high;
+  lt_Scalar s = c->arg[i].scalar;
+  double v = lt_scalar_to_double(s);
+  bool fits;
+  if (lt_dtype_is_float(dtype)) {
+    fits = !isfinite(v) || fabs(v) <= lt_dtype_largest(dtype);
+  } else {
+    lt_dtype_range(dtype, &low, &high);
+    fits = s.kind == LT_FLOATING ? trunc(v) >= (double)low && trunc(v) <= (double)high
+                                 : s.i >= low && s.i <= high;
+  }
+  return fits || lt_fail("expected a number that fits %s for argument '%s', got %s",
+                         lt_dtype_name(dtype), lt_arg_name(c, i), lt_number_text(v));
+}
+
 /* linspace (start, stop, steps, dtype?, ...) */
 bool lt_infer_linspace(lt_Call *c) {
   lt_Dtype dtype = lt_dtype_or(c, 3, lt_dtype_default());
   if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
-  if (!lt_check_count(c, 2)) return false;
+  if (!lt_check_count(c, 2) || !end_fits(c, 0, dtype) || !end_fits(c, 1, dtype)) return false;
   lt_spec(c, 0, dtype, 1, &c->arg[2].i);
   return true;
 }
@@ -127,15 +145,27 @@ bool lt_infer_randperm(lt_Call *c) {
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
+/* The numbers are made as from + u * (to - from) in self's dtype, which must hold all three. */
+static bool uniform_fits(double from, double to, lt_Dtype d) {
+  double largest = lt_dtype_largest(d);
+  if (!(isfinite(from) && isfinite(to) && from <= to))
+    return lt_fail("wants finite from <= to, got from %s to %s", lt_number_text(from),
+                   lt_number_text(to));
+  if (fabs(from) <= largest && fabs(to) <= largest && to - from <= largest) return true;
+  return lt_fail("expected from, to and to - from of at most %s (%s), got from %s to %s",
+                 lt_number_text(largest), lt_dtype_name(d), lt_number_text(from),
+                 lt_number_text(to));
+}
+
 /* uniform_ (self, from, to), normal_ (self, mean, std), exponential_ (self, lambd) */
 bool lt_infer_fill(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
   double a = c->arg[1].f;
-  if (c->op == LT_OP_uniform && !(isfinite(a) && isfinite(c->arg[2].f) && a <= c->arg[2].f))
-    return lt_fail("wants finite from <= to, got from %g to %g", a, c->arg[2].f);
+  if (c->op == LT_OP_uniform && !uniform_fits(a, c->arg[2].f, lt_in(c, 0)->dtype)) return false;
   if (c->op == LT_OP_normal && !(c->arg[2].f >= 0))
-    return lt_fail("std is %g, wants 0 or more", c->arg[2].f);
-  if (c->op == LT_OP_exponential && !(a > 0)) return lt_fail("lambd is %g, wants more than 0", a);
+    return lt_fail("std is %s, wants 0 or more", lt_number_text(c->arg[2].f));
+  if (c->op == LT_OP_exponential && !(a > 0))
+    return lt_fail("lambd is %s, wants more than 0", lt_number_text(a));
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }
@@ -154,7 +184,13 @@ bool lt_infer_fill_number(lt_Call *c) {
   int64_t from = c->arg[1].i, to = c->arg[2].i, low, high;
   if (from > to)
     return lt_fail("no whole number lies from %lld to %lld", (long long)from, (long long)to);
-  if (lt_dtype_is_float(self->dtype)) return true;
+  if (lt_dtype_is_float(self->dtype)) {
+    double largest = lt_dtype_largest(self->dtype);
+    return (fabs((double)from) <= largest && fabs((double)to) <= largest) ||
+           lt_fail("expected from and to of at most %s (%s), got from %lld to %lld",
+                   lt_number_text(largest), lt_dtype_name(self->dtype), (long long)from,
+                   (long long)to);
+  }
   lt_dtype_range(self->dtype, &low, &high);
   if (from >= low && to <= high) return true;
   return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)(from < low ? from : to),
@@ -169,7 +205,7 @@ bool lt_infer_bernoulli(lt_Call *c) {
   if (!p) {
     double chance = lt_scalar_to_double(c->arg[1].scalar);
     if (!(chance >= 0 && chance <= 1))
-      return lt_fail("p is %g, wants a probability from 0 to 1", chance);
+      return lt_fail("p is %s, wants a probability from 0 to 1", lt_number_text(chance));
   }
   lt_spec_like(c, 0, self);
   return true;

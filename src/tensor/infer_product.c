@@ -49,8 +49,8 @@ bool lt_infer_addmm(lt_Call *c) {
   if (!lt_dtype_is_float(a->dtype))
     for (int i = 3; i < 5; i++)
       if (c->arg[i].scalar.kind == LT_FLOATING)
-        return lt_fail("%s is %g, wants an integer for %s tensors", lt_arg_name(c, i),
-                       c->arg[i].scalar.f, lt_dtype_name(a->dtype));
+        return lt_fail("%s is %s, wants an integer for %s tensors", lt_arg_name(c, i),
+                       lt_number_text(c->arg[i].scalar.f), lt_dtype_name(a->dtype));
   lt_spec(c, 0, a->dtype, 2, shape);
   return true;
 }

@@ -68,6 +68,8 @@ static inline double lt_scalar_to_double(lt_Scalar s) {
 int64_t lt_scalar_to_int(lt_Scalar s); /* truncates, NaN is 0, the rest saturates */
 /* Writes s as one element of dtype d; a number that does not fit an integer dtype is an error. */
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element);
+/* The largest finite number of a float dtype. */
+double lt_dtype_largest(lt_Dtype d);
 lt_Scalar lt_scalar_load(lt_Dtype d, const void *element);
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -240,6 +242,8 @@ void lt_memory_on_where(lt_WhereFn fn, void *context);
 
 /* "{3, 4}", for messages: in a ring of buffers, good for the message that is being made. */
 const char *lt_shape_text(int ndim, const int64_t *shape);
+/* A number for messages, likewise: printf's %g, but NaN never has a sign. */
+const char *lt_number_text(double v);
 /* Product of sizes; false on a negative size (named `op: ...`) or on overflow of int64. */
 bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *numel);
 void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides); /* contiguous ones */
@@ -416,7 +420,7 @@ unsigned lt_tensor_version(const lt_Tensor *t);
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 int lt_num_threads(void);
-bool lt_set_num_threads(int n);
+bool lt_set_num_threads(int64_t n);
 /* Asked by long loops; set from a signal handler: the running op stops with an error
  * "interrupted". */
 extern atomic_bool lt_interrupt_flag;

@@ -54,13 +54,13 @@ bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore) {
 }
 
 bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape) {
-  return lt_fail("the probability %g (element %lld of %s) is not in 0..1", value, (long long)at + 1,
-                 lt_shape_text(ndim, shape));
+  return lt_fail("the probability %s (element %lld of %s) is not in 0..1", lt_number_text(value),
+                 (long long)at + 1, lt_shape_text(ndim, shape));
 }
 
 bool lt_bad_weight(double value, int64_t at, int64_t row) {
-  return lt_fail("weight %lld of row %lld is %g, wants a finite number that is not negative",
-                 (long long)at + 1, (long long)row + 1, value);
+  return lt_fail("weight %lld of row %lld is %s, wants a finite number that is not negative",
+                 (long long)at + 1, (long long)row + 1, lt_number_text(value));
 }
 
 bool lt_bad_weights(int64_t row, int64_t positive, int64_t least) {

@@ -99,10 +99,11 @@ describe("distributions on CUDA", function()
   end
 
   it("hold the largest spans of whole numbers", function()
-    for _, dtype in ipairs {"int64", "float64", "float32", "float16", "bfloat16"} do
+    for _, dtype in ipairs {"int64", "float64", "float32", "bfloat16"} do
       fills("all", dtype, 100, nil, "random_", math.mininteger, math.maxinteger)
       fills("much", dtype, 100, nil, "random_", -5, 1 << 40)
     end
+    fills("all", "float16", 100, nil, "random_", -65504, 65504)
   end)
 
   it("continue where the last call ended", function()

@@ -7,6 +7,7 @@
 local args = require "lutra.args"
 local excerpt = require "lutra.excerpt"
 local nearest = require "lutra.nearest"
+local numbers = require "lutra.numbers"
 local rows = require "lutra.elementwise.functions"
 
 local parse = {}
@@ -238,8 +239,7 @@ end
 -- Back to text ---------------------------------------------------------------------------
 
 local function number_text(value)
-  if value ~= value then return "nan" end
-  if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
+  if value ~= value or value == math.huge or value == -math.huge then return numbers.text(value) end
   if math.type(value) == "integer" then return ("%d"):format(value) end
   local short = ("%.14g"):format(value)
   if tonumber(short) ~= value then short = ("%.17g"):format(value) end

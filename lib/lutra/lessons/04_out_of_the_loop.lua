@@ -37,7 +37,8 @@ end
     local trace, sum = lt.placement.trace(total, model, batches)
     see.number(sum, "total(model, batches)")
     if not see.near(sum, expected, 1e-3) then
-      return false, ("it gives %.4f, the sum over all batches is %.4f"):format(sum, expected)
+      return false, ("it gives %s, the sum over all batches is %.4f"):format(
+        see.text(sum, "%.4f"), expected)
     end
     local waits, where = see.count(trace, see.waited)
     if waits > 1 then

@@ -44,7 +44,8 @@ end
     see.number(sum, "energy(x)")
     local expected = size * 9 * value ^ 2
     if not see.near(sum / expected, 1, 1e-3) then
-      return false, ("it gives %.6g, the sum of (3 * x)^2 is %.6g"):format(sum, expected)
+      return false, ("it gives %s, the sum of (3 * x)^2 is %.6g"):format(
+        see.text(sum, "%.6g"), expected)
     end
     if not unchanged then return false, "the sum is right, but x itself was changed on the CPU" end
     local sent = 0

@@ -79,7 +79,8 @@ end
     if findings.error then error(findings.error, 0) end
     see.number(mean, "train(model, batches, epochs)")
     if not see.near(mean, expected, 1e-3) then
-      return false, ("the mean loss is %.4f, it was %.4f in the loop as it stood"):format(mean,
+      return false, ("the mean loss is %s, it was %.4f in the loop as it stood"):format(
+        see.text(mean, "%.4f"),
         expected)
     end
     local on_cpu, lines = see.count(trace, see.product "cpu")

@@ -6,6 +6,7 @@
 local lt = require "lutra"
 local args = require "lutra.args"
 local Module = require "lutra.nn.module"
+local numbers = require "lutra.numbers"
 
 local activations = {}
 
@@ -25,7 +26,7 @@ local function define(name, signature, names, compute)
   function class:extra_repr()
     local parts = {}
     for i, option in ipairs(names) do
-      parts[i] = ("%s=%s"):format(option, tostring(self[option]))
+      parts[i] = ("%s=%s"):format(option, numbers.text(self[option]))
     end
     return table.concat(parts, ", ")
   end

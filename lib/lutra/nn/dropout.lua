@@ -3,6 +3,7 @@
 local lt = require "lutra"
 local args = require "lutra.args"
 local Module = require "lutra.nn.module"
+local numbers = require "lutra.numbers"
 
 local Dropout = Module:extend "Dropout"
 
@@ -23,6 +24,6 @@ function Dropout:forward(x)
   return lt.dropout(x, self.p, true)
 end
 
-function Dropout:extra_repr() return ("p=%g"):format(self.p) end
+function Dropout:extra_repr() return "p=" .. numbers.text(self.p, "%g") end
 
 return Dropout

@@ -4,6 +4,7 @@ local lt = require "lutra"
 local args = require "lutra.args"
 local init = require "lutra.nn.initializers"
 local Module = require "lutra.nn.module"
+local numbers = require "lutra.numbers"
 
 local LayerNorm = Module:extend "LayerNorm"
 
@@ -54,8 +55,8 @@ function LayerNorm:forward(x)
 end
 
 function LayerNorm:extra_repr()
-  return ("{%s}, eps=%g, elementwise_affine=%s"):format(text(self.normalized_shape), self.eps,
-    tostring(self.elementwise_affine))
+  return ("{%s}, eps=%s, elementwise_affine=%s"):format(text(self.normalized_shape),
+    numbers.text(self.eps, "%g"), tostring(self.elementwise_affine))
 end
 
 return LayerNorm

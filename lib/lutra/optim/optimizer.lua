@@ -11,6 +11,7 @@ local lt = require "lutra"
 local args = require "lutra.args"
 local core = require "lutra.core"
 local explain = require "lutra.explain"
+local numbers = require "lutra.numbers"
 
 local fail, check = args.fail, args.check
 
@@ -325,8 +326,12 @@ function Optimizer:__tostring()
     local parts = {}
     for _, option in ipairs(self.options) do
       local value = group[option[1]]
-      if type(value) == "table" then value = "{" .. table.concat(value, ", ") .. "}" end
-      parts[#parts + 1] = ("%s=%s"):format(option[1], tostring(value))
+      if type(value) == "table" then
+        local texts = {}
+        for i, number in ipairs(value) do texts[i] = numbers.text(number) end
+        value = "{" .. table.concat(texts, ", ") .. "}"
+      end
+      parts[#parts + 1] = ("%s=%s"):format(option[1], numbers.text(value))
     end
     lines[#lines + 1] = ("  group %d: %d parameters, %s"):format(k, #group.params,
       table.concat(parts, ", "))

@@ -4,6 +4,7 @@
 -- of nn.Module itself. A storage stands for itself by the lightuserdata of core._memory.
 
 local core = require "lutra.core"
+local numbers = require "lutra.numbers"
 local show = require "lutra.repl.show"
 local texts = require "lutra.plot.texts"
 local words = require "lutra.repl.words"
@@ -83,7 +84,7 @@ look.sorted_keys = sorted_keys
 local function key_text(key)
   if type(key) == "string" and key:match "^[%a_][%w_]*$" then return key end
   if type(key) == "string" then return '["' .. show.escape(key) .. '"]' end
-  if type(key) == "number" then return "[" .. tostring(key) .. "]" end
+  if type(key) == "number" then return "[" .. numbers.text(key) .. "]" end
   return "[" .. look.type_name(key) .. "]"
 end
 look.key_text = key_text
@@ -197,7 +198,7 @@ function look.shape(t) return tostring(t.shape) end
 function look.brief(value)
   local kind = type(value)
   if kind == "string" then return '"' .. texts.cut(show.escape(value:sub(1, 100)), BRIEF) .. '"' end
-  if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
+  if kind == "number" or kind == "boolean" or kind == "nil" then return numbers.text(value) end
   if kind ~= "table" then return "" end
   local n = 0
   for _ in next, value do n = n + 1 end

@@ -4,6 +4,8 @@
 -- One row an option; `:set` lists them, checks them and completes their names from here. Code reads
 -- options.value.items. Invariant: a value in options.value is one that its row allows.
 
+local numbers = require "lutra.numbers"
+
 local options = {}
 
 --- The rows, in the order in which they are listed: name, default, doc, and what is allowed: a list
@@ -102,7 +104,7 @@ function options.text(row)
       end
     end
   end
-  return tostring(value)
+  return numbers.text(value)
 end
 
 return options

@@ -9,6 +9,7 @@
 
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
+local numbers = require "lutra.numbers"
 local style = require "lutra.repl.style"
 
 local show = {}
@@ -127,6 +128,7 @@ end
 
 -- As tostring, which may run the user's __tostring, or as `fit`, of at most `width` columns.
 local function text_of(value, fit, width)
+  if type(value) == "number" then return numbers.text(value) end
   local ok, text = pcall(fit or tostring, value, width)
   if ok then return tostring(text) end
   -- Ctrl-C is for all of it; and what fails in a tensor's text is its device, not the text.

@@ -499,8 +499,8 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
 bool lt_allocator_limit(lt_Allocator *a, double fraction) {
   size_t free_bytes, total;
   if (!(fraction >= 0 && fraction <= 1))
-    return lt_error_set("set_per_process_memory_fraction: wants a number from 0 to 1, got %g",
-                        fraction);
+    return lt_error_set("set_per_process_memory_fraction: wants a number from 0 to 1, got %s",
+                        lt_number_text(fraction));
   if (a->accel->driver->memory_info(a->index, &free_bytes, &total) != LT_DRIVER_OK) return false;
   pthread_mutex_lock(&a->lock);
   a->limit = fraction < 1 ? (size_t)(fraction * (double)total) : SIZE_MAX;

@@ -7,6 +7,7 @@
 
 local core = require "lutra.core"
 local args = require "lutra.args"
+local numbers = require "lutra.numbers"
 local things = require "lutra.repl.complete.things"
 
 local signatures = {}
@@ -45,7 +46,7 @@ end
 -- A default as it is written in code.
 local function literal(value)
   if type(value) == "string" then return ("%q"):format(value) end
-  if type(value) ~= "table" then return tostring(value) end
+  if type(value) ~= "table" then return numbers.text(value) end
   local parts = {}
   for i, part in ipairs(value) do parts[i] = literal(part) end
   return "{" .. table.concat(parts, ", ") .. "}"

@@ -3,6 +3,7 @@
 -- Nothing here runs the function. What cannot be found is nil.
 
 local args = require "lutra.args"
+local numbers = require "lutra.numbers"
 local texts = require "lutra.repl.source"
 
 local source = {}
@@ -75,7 +76,7 @@ end
 
 local function default_text(value)
   if type(value) == "string" then return ("%q"):format(value) end
-  return tostring(value)
+  return numbers.text(value)
 end
 
 --- Parameters as a text: those that must be given, then the others as the table they may be named

@@ -5,6 +5,7 @@
 
 local catalogue = require "lutra.repl.help.catalogue"
 local core = require "lutra.core"
+local numbers = require "lutra.numbers"
 local things = require "lutra.repl.complete.things"
 local wrap = require "lutra.repl.help.wrap"
 
@@ -30,7 +31,7 @@ local function range_text(x)
     if x.dtype == "bool" then x = x:to "uint8" end
     low, high = x:min():item(), x:max():item()
   end)
-  return ("from %.5g to %.5g"):format(low, high)
+  return ("from %s to %s"):format(numbers.text(low, "%.5g"), numbers.text(high, "%.5g"))
 end
 
 local function tensor_page(name, x, width, paint)
@@ -118,7 +119,7 @@ function values.page(name, value, width, paint)
   if type(value) == "table" then return table_page(name, value, width, paint) end
   if type(value) == "string" then return string_page(name, value, width, paint) end
   if value == nil or type(value) == "number" or type(value) == "boolean" then
-    return paint("heading", name) .. ": " .. type(value) .. " " .. tostring(value)
+    return paint("heading", name) .. ": " .. type(value) .. " " .. numbers.text(value)
   end
   return paint("heading", name) .. ": a " .. values.describe(value)
 end

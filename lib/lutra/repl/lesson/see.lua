@@ -2,6 +2,7 @@
 --
 -- Each function may raise an error: its text is then what :check prints.
 
+local numbers = require "lutra.numbers"
 local texts = require "lutra.plot.texts"
 
 local see = {}
@@ -142,11 +143,14 @@ end
 --- 268435456 -> "256.0 MiB"; 3, "copy" -> "3 copies".
 see.bytes = texts.bytes
 
+--- A number as text, by a format.
+see.text = numbers.text
+
 --- The first number of a tensor, as text.
 function see.first(x)
   if x:numel() == 0 then return "nothing" end
   local value = x:flatten()[1]:item()
-  return type(value) == "number" and ("%.4f"):format(value) or tostring(value)
+  return numbers.text(value, "%.4f")
 end
 
 function see.times(n) return n == 1 and "once" or n == 2 and "twice" or n .. " times" end
