@@ -27,6 +27,9 @@ bool lt_lua_device(lua_State *L, int i, int type, lt_Device *out) {
     *out = lt_tensor_device(t);
     return true;
   }
+  if (lua_type(L, i) == LUA_TSTRING && !lt_lua_is_text(L, i))
+    return lt_error_set("expected a string without NUL bytes for argument 'device', got %s",
+                        lt_lua_describe(L, i));
   if (lua_type(L, i) == LUA_TSTRING) return lt_device_parse(lua_tostring(L, i), out);
   if (!lt_lua_whole(L, i, &number))
     return lt_error_set(
@@ -43,7 +46,7 @@ bool lt_lua_device(lua_State *L, int i, int type, lt_Device *out) {
 }
 
 int lt_lua_device_type(lua_State *L, int i) {
-  const char *name = luaL_checkstring(L, i);
+  const char *name = lt_lua_text(L, i, "device", "kind");
   for (int t = 0; t < lt_device_type_count(); t++)
     if (strcmp(lt_device_type_name(t), name) == 0) return t;
   return lt_lua_error(L, "no type of device is called \"%s\"", name);
@@ -51,7 +54,7 @@ int lt_lua_device_type(lua_State *L, int i) {
 
 lt_Device lt_lua_full_device(lua_State *L, int i) {
   lt_Device d;
-  if (!lt_device_parse(luaL_checkstring(L, i), &d)) lt_lua_fail(L, NULL);
+  if (!lt_device_parse(lt_lua_text(L, i, "device", "device"), &d)) lt_lua_fail(L, NULL);
   return d;
 }
 
@@ -140,7 +143,7 @@ static int can_access_peer(lua_State *L) {
 static int option(lua_State *L) {
   const lt_Backend *b = lt_device_backend(lt_lua_device_type(L, 1));
   int value = lua_isnoneornil(L, 3) ? -1 : lua_toboolean(L, 3);
-  int was = b && b->option ? b->option(luaL_checkstring(L, 2), value) : -1;
+  int was = b && b->option ? b->option(lt_lua_text(L, 2, "option", "name"), value) : -1;
   if (was < 0)
     lua_pushnil(L);
   else
@@ -152,7 +155,7 @@ static int option(lua_State *L) {
 static int fact(lua_State *L) {
   lt_Device d = lt_lua_full_device(L, 1);
   const lt_Backend *b = lt_device_backend(d.type);
-  lua_pushstring(L, b->fact ? b->fact(d.index, luaL_checkstring(L, 2)) : NULL);
+  lua_pushstring(L, b->fact ? b->fact(d.index, lt_lua_text(L, 2, "fact", "what")) : NULL);
   return 1;
 }
 
@@ -395,7 +398,7 @@ static int stream_tostring(lua_State *L) {
 static int stream_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  const char *key = lt_lua_is_text(L, 2) ? lua_tostring(L, 2) : "";
   bool native = strcmp(key, "cuda_stream") == 0 || strcmp(key, "stream_id") == 0;
   if (strcmp(key, "device") && strcmp(key, "priority") && !native) return 0;
   lt_Stream *s = stream_at(L, 1, key, "self")->stream;
@@ -576,7 +579,7 @@ static int event_tostring(lua_State *L) {
 static int event_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  const char *key = lt_lua_is_text(L, 2) ? lua_tostring(L, 2) : "";
   if (strcmp(key, "device") != 0) return 0;
   EventBox *box = event_at(L, 1, "device", "self");
   if (!box->event) return 0;

@@ -131,8 +131,8 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
       lua_pop(L, 1);
       continue;
     }
-    int p = find_param(a->signature, lua_tostring(L, -2));
-    if (p < method) fail_unknown(L, a, lua_tostring(L, -2), method);
+    int p = lt_lua_is_text(L, -2) ? find_param(a->signature, lua_tostring(L, -2)) : -1;
+    if (p < method) fail_unknown(L, a, lt_lua_quote(L, -2), method);
     if (a->slot[p])
       lt_lua_error(L, "%s: argument \"%s\" is given twice, by position and by name", a->name,
                    a->signature->param[p].name);
@@ -318,9 +318,13 @@ static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   return LT_TENSORS(tensors, n);
 }
 
+static const char *text_at(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  return lt_lua_text(L, i, a->name, a->signature->param[p].name);
+}
+
 static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
-  lt_Dtype dtype = lt_dtype_from_name(lua_tostring(L, i));
+  lt_Dtype dtype = lt_dtype_from_name(text_at(L, a, p, i));
   if (dtype == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", a->name, lt_error());
   return lt_arg_dtype(dtype);
 }
@@ -329,6 +333,7 @@ static lt_Arg read_device(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   lt_Device device;
   int type = lua_type(L, i);
   if (type != LUA_TSTRING && type != LUA_TNUMBER && !lt_lua_to_tensor(L, i)) fail_type(L, a, p, i);
+  if (type == LUA_TSTRING) text_at(L, a, p, i);
   if (!lt_lua_device(L, i, -1, &device)) lt_lua_error(L, "%s: %s", a->name, lt_error());
   return lt_arg_device(device);
 }
@@ -372,7 +377,7 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
     if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_bool(lua_toboolean(L, i));
     break;
   case LT_PARAM_STRING:
-    if (lua_type(L, i) == LUA_TSTRING) return lt_arg_string(lua_tostring(L, i));
+    if (lua_type(L, i) == LUA_TSTRING) return lt_arg_string(text_at(L, a, p, i));
     break;
   case LT_PARAM_DTYPE:
     return read_dtype(L, a, p, i);

@@ -295,7 +295,7 @@ static void release_saved(void *context) {
  * false when the graph is used up. inputs: tensors, false for none. */
 static int custom(lua_State *L) {
   int nin, nout;
-  const char *name = luaL_checkstring(L, 1);
+  const char *name = lt_lua_text(L, 1, "Function", "name");
   luaL_checktype(L, 2, LUA_TTABLE);
   lt_Tensor **inputs = read_list(L, name, "inputs", 3, true, &nin);
   lt_Tensor **outputs = read_list(L, name, "results", 4, true, &nout);

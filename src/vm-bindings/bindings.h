@@ -92,6 +92,13 @@ bool lt_lua_called_from(const lt_Lua *S, const char *folder);
 extern const char lt_lua_methods_key;
 /* Text of a value for a message: "the string \"a\"", "3", "a tensor of shape {2}". Pushed. */
 const char *lt_lua_describe(lua_State *L, int i);
+/* Strings as C reads them: up to a NUL. Pushes the string at i, in which such bytes are written \0,
+ * for a message. */
+const char *lt_lua_quote(lua_State *L, int i);
+/* Is the value at i a string without a NUL in it? */
+bool lt_lua_is_text(lua_State *L, int i);
+/* That string; raises "function: expected ... for argument 'argument', got ..." where it is none. */
+const char *lt_lua_text(lua_State *L, int i, const char *function, const char *argument);
 /* The word nearest to `word` by spelling, NULL when none is near; call with each candidate. */
 typedef struct lt_Nearest {
   const char *word;

@@ -6,6 +6,8 @@
  * outlives its tensor. */
 #include "bindings.h"
 
+#include <math.h>
+
 lt_Box *lt_lua_box(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -87,7 +89,7 @@ bool lt_lua_is_plain(lua_State *L, int i) {
 
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
   if (s.kind == LT_FLOATING)
-    lua_pushnumber(L, s.f);
+    lua_pushnumber(L, isnan(s.f) ? (double)NAN : s.f); /* tostring would show its sign */
   else if (s.kind == LT_BOOL)
     lua_pushboolean(L, s.i != 0);
   else
@@ -281,7 +283,7 @@ static int box_index(lua_State *L) {
     lt_lua_enter(L, lt_lua_state(L));
     return push_field(L, lt_lua_check(L, 1, key, "self"), (int)lua_tointeger(L, -1));
   }
-  if (!lt_lua_is_index_text(key)) return unknown_field(L, key);
+  if (!lt_lua_is_index_text(key)) return unknown_field(L, lt_lua_quote(L, 2));
   return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
 }
 
@@ -320,6 +322,7 @@ static int box_newindex(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   if (!key || lt_lua_is_index_text(key))
     return lt_lua_index_set(L, lt_lua_check(L, 1, "index", "self"));
+  if (!lt_lua_is_text(L, 2)) return unknown_field(L, lt_lua_quote(L, 2));
   set_field(L, key);
   return 0;
 }

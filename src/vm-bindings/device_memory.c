@@ -70,7 +70,7 @@ static int stats(lua_State *L) {
 /* stat(device, name) -> current, peak of one quantity over all pools */
 static int stat(lua_State *L) {
   lt_MemoryStats s;
-  const char *name = luaL_checkstring(L, 2);
+  const char *name = lt_lua_text(L, 2, "memory_stats", "name");
   BACKEND_WITH(memory_stats, "memory_stats");
   if (!b->memory_stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
 #define ROW(field)                                                                                 \

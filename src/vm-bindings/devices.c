@@ -18,7 +18,7 @@ static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
   if (lua_type(L, i) != LUA_TSTRING)
     lt_lua_error(L, "%s: argument \"dtype\" is %s, it wants a dtype, as \"float32\"", name,
                  lt_lua_describe(L, i));
-  lt_Dtype d = lt_dtype_from_name(lua_tostring(L, i));
+  lt_Dtype d = lt_dtype_from_name(lt_lua_text(L, i, name, "dtype"));
   if (d == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", name, lt_error());
   return d;
 }
@@ -32,7 +32,7 @@ static int device(lua_State *L) {
 }
 
 static int type_at(lua_State *L, int i) {
-  const char *name = luaL_checkstring(L, i);
+  const char *name = lt_lua_text(L, i, "device_count", "type");
   for (int t = 0; t < lt_device_type_count(); t++)
     if (strcmp(lt_device_type_name(t), name) == 0) return t;
   return -1;
@@ -192,10 +192,10 @@ static int get_num_threads(lua_State *L) {
 
 static int set_num_threads(lua_State *L) {
   int64_t n;
-  if (!lt_lua_whole(L, 1, &n) || n < 1 || n > 4096)
-    lt_lua_error(L, "set_num_threads: argument \"n\" is %s, it wants a whole number of at least 1",
+  if (!lt_lua_whole(L, 1, &n))
+    lt_lua_error(L, "set_num_threads: expected an integer for argument 'n', got %s",
                  lt_lua_describe(L, 1));
-  if (!lt_set_num_threads((int)n)) lt_lua_fail(L, "set_num_threads");
+  if (!lt_set_num_threads(n)) lt_lua_fail(L, "set_num_threads");
   return 0;
 }
 

@@ -151,17 +151,45 @@ int lt_lua_fail(lua_State *L, const char *name) {
   lt_lua_error(L, "%s", reason);
 }
 
+const char *lt_lua_quote(lua_State *L, int i) {
+  size_t n;
+  const char *s = lua_tolstring(L, i, &n);
+  luaL_Buffer b;
+  luaL_buffinitsize(L, &b, n + 1);
+  for (size_t k = 0; k < n; k++)
+    if (s[k])
+      luaL_addchar(&b, s[k]);
+    else
+      luaL_addstring(&b, "\\0");
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+bool lt_lua_is_text(lua_State *L, int i) {
+  size_t n;
+  return lua_type(L, i) == LUA_TSTRING && strlen(lua_tolstring(L, i, &n)) == n;
+}
+
+const char *lt_lua_text(lua_State *L, int i, const char *function, const char *argument) {
+  if (lt_lua_is_text(L, i)) return lua_tostring(L, i);
+  lt_lua_error(L, "%s: expected a string%s for argument '%s', got %s", function,
+               lua_type(L, i) == LUA_TSTRING ? " without NUL bytes" : "", argument,
+               lt_lua_describe(L, i));
+}
+
 const char *lt_lua_describe(lua_State *L, int i) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (t) return lua_pushfstring(L, "a tensor of shape %s", lt_shape_text(t->ndim, t->shape));
   if (lt_lua_to_box(L, i)) return lua_pushliteral(L, "a tensor that was freed (x:free())");
   switch (lua_type(L, i)) {
   case LUA_TSTRING: {
-    const char *s = lua_tostring(L, i);
+    const char *s = lt_lua_quote(L, i);
     return strlen(s) <= 40 ? lua_pushfstring(L, "the string \"%s\"", s)
                            : lua_pushliteral(L, "a long string");
   }
   case LUA_TNUMBER:
+    if (lua_tonumber(L, i) != lua_tonumber(L, i)) return lua_pushliteral(L, "nan");
+    return luaL_tolstring(L, i, NULL);
   case LUA_TBOOLEAN:
     return luaL_tolstring(L, i, NULL);
   case LUA_TNIL:

@@ -131,7 +131,8 @@ static int guard_close(lua_State *L) {
  * level or direction (nil: all) */
 static int guard(lua_State *L) {
   static const char *const names[] = {"host_to_device", "device_to_host", "device_to_device"};
-  const char *name = luaL_checkstring(L, 1), *direction = luaL_optstring(L, 2, NULL);
+  const char *name = lt_lua_text(L, 1, "guard", "level");
+  const char *direction = lua_isnoneornil(L, 2) ? NULL : lt_lua_text(L, 2, "guard", "direction");
   const struct Level *level = NULL;
   int directions = direction ? 0 : ANY;
   for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)

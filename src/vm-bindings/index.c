@@ -10,6 +10,7 @@
 #include "bindings.h"
 
 #include <ctype.h>
+#include <errno.h>
 
 typedef enum { ITEM_POSITION, ITEM_RANGE, ITEM_NEWAXIS, ITEM_ELLIPSIS, ITEM_TENSOR } ItemKind;
 
@@ -120,11 +121,15 @@ static bool read_word(const char **s, const char *word) {
 }
 
 /* A number at s; false when there is none. */
-static bool read_number(const char **s, int64_t *out) {
+static bool read_number(lua_State *L, const char **s, int64_t *out) {
   char *end;
   const char *digits = **s == '-' ? *s + 1 : *s;
   if (!isdigit((unsigned char)*digits)) return false;
+  errno = 0;
   *out = strtoll(*s, &end, 10);
+  if (errno == ERANGE)
+    lt_lua_error(L, "index: expected numbers of at most 64 bits for argument 'index', got %.*s",
+                 (int)(end - *s), *s);
   *s = skip_space(end);
   return true;
 }
@@ -139,15 +144,15 @@ static void read_text_entry(lua_State *L, Key *key, const char **s, const char *
     return;
   }
   Item *item = add_item(L, key, ITEM_POSITION);
-  bool number = read_number(s, &item->first);
+  bool number = read_number(L, s, &item->first);
   if (!read_word(s, ":")) {
     if (!number) fail_text(L, text);
     check_position(L, item->first);
     return;
   }
   item->kind = ITEM_RANGE;
-  read_number(s, &item->last);
-  if (read_word(s, ":")) read_number(s, &item->step);
+  read_number(L, s, &item->last);
+  if (read_word(s, ":")) read_number(L, s, &item->step);
   check_range(L, item);
 }
 
@@ -181,7 +186,7 @@ static void read_entry(lua_State *L, Key *key, int i) {
     read_range(L, key, i);
     return;
   case LUA_TSTRING:
-    read_text(L, key, lua_tostring(L, i));
+    read_text(L, key, lt_lua_text(L, i, "index", "index"));
     return;
   default:
     break;

@@ -47,7 +47,7 @@ static Kernel *kernel_at(lua_State *L) { return luaL_checkudata(L, 1, KERNEL); }
 
 static const char *text_field(lua_State *L, int i, const char *field) {
   lua_getfield(L, i, field);
-  const char *text = luaL_checkstring(L, -1);
+  const char *text = lt_lua_text(L, -1, "cuda.kernel", field);
   lua_pop(L, 1); /* the table keeps it */
   return text;
 }
@@ -90,9 +90,9 @@ static int kernel_new(lua_State *L) {
   if (count > MAX_PARAMS)
     return lt_lua_error(L, "cuda.kernel: %s has %d parameters, it may have at most %d",
                         lua_tostring(L, 2), count, MAX_PARAMS);
-  luaL_checkstring(L, 1);
-  luaL_checkstring(L, 2);
-  luaL_checkstring(L, 6);
+  const char *source = lt_lua_text(L, 1, "cuda.kernel", "source"),
+             *name = lt_lua_text(L, 2, "cuda.kernel", "name"),
+             *expression = lt_lua_text(L, 6, "cuda.kernel", "name");
   Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 4);
   memset(k, 0, sizeof *k + (size_t)count * sizeof *k->param);
   luaL_setmetatable(L, KERNEL);
@@ -103,11 +103,10 @@ static int kernel_new(lua_State *L) {
   lua_createtable(L, options, 0); /* keeps the options' strings */
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, -3, 4);
-  k->source = (lt_KernelSource){luaL_checkstring(L, 1), luaL_checkstring(L, 2),
-                                luaL_checkstring(L, 6), k->option, options};
+  k->source = (lt_KernelSource){source, name, expression, k->option, options};
   for (int i = 0; i < options; i++) {
     lua_rawgeti(L, 3, i + 1);
-    k->option[i] = luaL_checkstring(L, -1);
+    k->option[i] = lt_lua_text(L, -1, "cuda.kernel", "options");
     lua_rawseti(L, -2, i + 1);
   }
   lua_pop(L, 1);
@@ -147,7 +146,7 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
 static int kernel_build(lua_State *L) {
   Kernel *k = kernel_at(L);
   lt_Device d;
-  if (!lt_device_parse(luaL_checkstring(L, 2), &d)) lt_lua_fail(L, NULL);
+  if (!lt_device_parse(lt_lua_text(L, 2, "cuda.kernel", "device"), &d)) lt_lua_fail(L, NULL);
   if (build(L, k, d)) {
     lua_pushboolean(L, true);
     return 1;
@@ -339,7 +338,7 @@ static void check_settings(lua_State *L, const Kernel *k) {
     int64_t position = 0;
     bool known = lua_type(L, -2) == LUA_TNUMBER && lt_lua_whole(L, -2, &position) &&
                  position >= 1 && position <= 3;
-    for (int i = 0; i < 3 && !known && lua_type(L, -2) == LUA_TSTRING; i++)
+    for (int i = 0; i < 3 && !known && lt_lua_is_text(L, -2); i++)
       known = strcmp(lua_tostring(L, -2), names[i]) == 0;
     if (known) continue;
     luaL_tolstring(L, -2, NULL);

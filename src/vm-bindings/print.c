@@ -306,7 +306,7 @@ static int read_sci_mode(lua_State *L, const lt_LuaArgs *a, int p, int old) {
   int i = a->slot[p];
   if (i == 0 || lua_isnoneornil(L, i)) return old;
   if (lua_isboolean(L, i)) return lua_toboolean(L, i);
-  if (lua_type(L, i) == LUA_TSTRING && strcmp(lua_tostring(L, i), "auto") == 0) return -1;
+  if (lt_lua_is_text(L, i) && strcmp(lua_tostring(L, i), "auto") == 0) return -1;
   lt_lua_error(L, "set_printoptions: argument \"sci_mode\" is %s, it wants true, false or \"auto\"",
                lt_lua_describe(L, i));
 }

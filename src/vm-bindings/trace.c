@@ -286,7 +286,7 @@ typedef struct Region {
 /* region(name) -> an object whose close (`<close>`, or :close()) is its end; nil when nobody
  * listens */
 static int region(lua_State *L) {
-  luaL_checkstring(L, 1);
+  lt_lua_text(L, 1, "record_function", "name");
   if (!lt_tracing()) return 0;
   Region *g = lua_newuserdatauv(L, sizeof *g, 1);
   g->open = false;
