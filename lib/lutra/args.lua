@@ -52,6 +52,14 @@ end
 
 local function lutra() return require "lutra" end
 
+--- Raises an error unless `condition` holds: "apply: expected a function for argument 'fn', got
+-- nil".
+function args.expect(condition, title, wanted, name, value)
+  if not condition then
+    fail("%s: expected %s for argument '%s', got %s", title, wanted, name, args.show(value))
+  end
+end
+
 --- Is `x` a table without a metatable, that is, options or a list, no object?
 function args.is_plain(x)
   return type(x) == "table" and getmetatable(x) == nil

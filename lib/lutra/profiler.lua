@@ -79,12 +79,15 @@ end
 --- The events added up by op and device, or by line (group_by = "line"): a list of rows {key,
 -- device, count, self_time, total_time (seconds), bytes, copies, kind}, with a method `table`.
 function Profile:key_averages(options)
+  args.expect(options == nil or type(options) == "table", "key_averages", "a table", "options",
+    options)
   return require("lutra.profiler.averages")(self, options)
 end
 
 --- The text of a table of them. Options: sort_by ("time", "total", "calls", "bytes", "name"),
 -- row_limit (all), group_by ("op", "line"), width (columns; 80).
 function Profile:table(options)
+  args.expect(options == nil or type(options) == "table", "table", "a table", "options", options)
   local by = options and options.group_by
   return self:key_averages{group_by = by}:table(options)
 end

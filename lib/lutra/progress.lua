@@ -179,6 +179,7 @@ end
 
 --- Counts `count` more (default 1), and draws now and then.
 function Bar:update(count)
+  args.expect(count == nil or type(count) == "number", "update", "a number", "count", count)
   local n = self.n + (count or 1)
   self.n = n
   if n >= self.look_at then look(self, n) end
@@ -200,7 +201,7 @@ end
 function Bar:write(text)
   local shown = not self.disable and not self.closed
   if shown then wipe(self) end
-  io.stdout:write(tostring(text), "\n")
+  io.stdout:write(numbers.text(text), "\n")
   io.stdout:flush()
   if shown then draw(self, self.clock()) end
 end

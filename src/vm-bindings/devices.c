@@ -2,6 +2,7 @@
  * --info` shows. */
 #include "bindings.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -213,16 +214,24 @@ static int seconds(lua_State *L) {
   return 1;
 }
 
+static int file_at(lua_State *L, int i, const char *name) {
+  int64_t fd;
+  if (!lt_lua_whole(L, i, &fd) || fd < 0 || fd > INT_MAX)
+    lt_lua_error(L, "%s: expected the number of an open file for argument 'fd', got %s", name,
+                 lt_lua_describe(L, i));
+  return (int)fd;
+}
+
 /* isatty(fd) */
 static int is_terminal(lua_State *L) {
-  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  lua_pushboolean(L, isatty(file_at(L, 1, "isatty")));
   return 1;
 }
 
 /* terminal_width(fd) -> columns, or nil when it is no terminal */
 static int terminal_width(lua_State *L) {
   struct winsize size;
-  if (ioctl((int)luaL_checkinteger(L, 1), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+  if (ioctl(file_at(L, 1, "terminal_width"), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     lua_pushinteger(L, size.ws_col);
   else
     lua_pushnil(L);

@@ -60,6 +60,12 @@ end
 
 --- A batch from a list of samples, each a list {n = count, ...} of its values.
 return function(samples)
+  args.expect(type(samples) == "table", "default_collate", "a list of samples", "samples", samples)
+  args.expect(samples[1] ~= nil, "default_collate", "at least one sample", "samples", samples)
+  for i, sample in ipairs(samples) do
+    args.expect(type(sample) == "table", "default_collate", "a list of values",
+      ("samples[%d]"):format(i), sample)
+  end
   local batch, count = {}, samples[1].n or #samples[1]
   for k = 1, count do batch[k] = collate(column(samples, k)) end
   return table.unpack(batch, 1, count)

@@ -38,6 +38,7 @@ end
 --- The rows at `positions`, an int64 tensor: one gather per tensor. The positions are sent to each
 -- device once.
 function TensorDataset:get_batch(positions)
+  args.expect(lt.is_tensor(positions), "get_batch", "an integer tensor", "positions", positions)
   local columns, positions_on = {}, {}
   for k = 1, self.tensors.n do
     local x = self.tensors[k]

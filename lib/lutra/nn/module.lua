@@ -286,6 +286,7 @@ end
 
 --- Calls fn(module) on every module below, children first, then on this one.
 function Module:apply(fn)
+  args.expect(args.is_callable(fn), "apply", "a function", "fn", fn)
   for child in self:children() do child:apply(fn) end
   fn(self)
   return self
@@ -627,6 +628,7 @@ end
 --- Raises an error about a call of this module at the user's line; the message names
 -- the class and the module's place in the network being called.
 function Module:fail(message, ...)
+  args.expect(type(message) == "string", "fail", "a string", "message", message)
   fail("%s%s: " .. message, self:type_name(), where_called(self), ...)
 end
 

@@ -70,6 +70,14 @@ end)
 -- with their defaults, in the order of positional arguments; test(value) says whether a
 -- value will do and `wanted` describes one that does.
 function Optimizer:extend(name, options)
+  args.expect(type(name) == "string", "extend", "a string", "name", name)
+  args.expect(args.is_plain(options), "extend", "a list of {name, default, test, wanted}",
+    "options", options)
+  for i, option in ipairs(options) do
+    args.expect(type(option) == "table" and type(option[1]) == "string"
+      and args.is_callable(option[3]), "extend", "{name, default, test, wanted}",
+      ("options[%d]"):format(i), option)
+  end
   local class = {__name = name, options = options, __tostring = self.__tostring}
   class.__index = class
   for i, option in ipairs(options) do options[option[1]] = i end
