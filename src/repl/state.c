@@ -3,7 +3,8 @@
 // Lua tells the size of a block when it frees it, so blocks need no header: those of up to LARGEST
 // bytes come from chunks, by size class, and wait in their class's list for the next. Lua's
 // collector frees in bursts; malloc's caches hold a few blocks of a size, these lists hold all.
-// Larger blocks are malloc's. One state runs in one thread, so nothing is locked.
+// Larger blocks are malloc's. One state runs in one thread, so nothing is locked. When the core gives
+// free memory back to the system, chunks of which no block is in use are freed.
 //
 // So that the prompt can go on when memory is out, some is kept in reserve, which the code that ran
 // out does not get: it is given up after that code has ended, and taken again before the next.
@@ -11,7 +12,10 @@
 // The invariant: a block of class c is (c + 1) * STEP bytes, and in no list while it is in use.
 #include "repl.h"
 
+#include "../tensor/lutra.h"
+
 #include <lauxlib.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +29,17 @@ enum {
   STEP = 16,                    // bytes between size classes, and the alignment of blocks
   LARGEST = LT_DEBUG ? 0 : 256, // of the blocks kept in classes; sanitizers want to see each one
   CLASSES = 256 / STEP,
-  CHUNK = 64 << 10, // bytes taken from malloc at a time
+  CHUNK = 64 << 10, // bytes taken from malloc at a time, and their alignment
   RESERVE = 4 << 20 // bytes that are kept back
 };
 
 struct chunk {
   struct chunk *next;
-  _Alignas(STEP) char memory[CHUNK];
+  size_t cut, idle; // bytes that were cut into blocks; of those in lists, while they are counted
+  _Alignas(STEP) char memory[];
 };
+
+#define ROOM (CHUNK - offsetof(struct chunk, memory))
 
 struct heap {
   void *free[CLASSES];  // each block's first word names the next
@@ -45,14 +52,57 @@ static size_t class_of(size_t size) { return (size - 1) / STEP; }
 
 static void *cut(struct heap *h, size_t size) {
   if (h->left < size) {
-    struct chunk *c = malloc(sizeof *c);
+    struct chunk *c = aligned_alloc(CHUNK, CHUNK);
     if (!c) return NULL;
-    c->next = h->chunks;
+    if (h->chunks) h->chunks->cut = ROOM - h->left;
+    *c = (struct chunk){.next = h->chunks};
     h->chunks = c;
-    h->left = CHUNK;
+    h->left = ROOM;
   }
   h->left -= size;
   return h->chunks->memory + h->left;
+}
+
+static struct chunk *chunk_of(void *block) {
+  return (struct chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1));
+}
+
+static bool is_idle(const struct heap *h, const struct chunk *c) {
+  return c != h->chunks && c->idle == c->cut; // the newest is still being cut
+}
+
+// Leaves blocks of idle chunks out of a list.
+static void filter(const struct heap *h, void **list) {
+  void *block = *list, **link = list;
+  while (block) {
+    void *next;
+    memcpy(&next, block, sizeof next);
+    if (!is_idle(h, chunk_of(block))) {
+      memcpy(link, &block, sizeof block);
+      link = block;
+    }
+    block = next;
+  }
+  memcpy(link, &block, sizeof block);
+}
+
+// Frees the chunks of which no block is in use: an lt_TrimFn.
+static void trim(void *heap) {
+  struct heap *h = heap;
+  for (struct chunk *c = h->chunks; c; c = c->next) c->idle = 0;
+  for (size_t class = 0; class < CLASSES; class ++)
+    for (void *block = h->free[class]; block; memcpy(&block, block, sizeof block))
+      chunk_of(block)->idle += (class + 1) * STEP;
+  for (size_t class = 0; class < CLASSES; class ++) filter(h, &h->free[class]);
+  for (struct chunk **at = &h->chunks; *at;) {
+    struct chunk *c = *at;
+    if (is_idle(h, c)) {
+      *at = c->next;
+      free(c);
+    } else {
+      at = &c->next;
+    }
+  }
 }
 
 static void *take(struct heap *h, size_t size) {
@@ -140,6 +190,7 @@ lua_State *lt_repl_state_open(void) {
     free(s);
     return NULL;
   }
+  lt_memory_on_trim(trim, &s->heap);
   lua_atpanic(L, panic);
   lua_setwarnf(L, warn, &s->warnings);
   // A new cycle when the heap has grown by half, not doubled: what hangs on dead boxes is large, and
@@ -154,6 +205,7 @@ void lt_repl_state_close(lua_State *L) {
   lua_getallocf(L, &owner);
   struct state *s = owner;
   lua_close(L);
+  lt_memory_on_trim(NULL, NULL);
   free(s->heap.reserve);
   while (s->heap.chunks) {
     struct chunk *next = s->heap.chunks->next;

@@ -387,6 +387,8 @@ typedef struct lt_Thread {
   lt_PressureFn pressure;
   void *pressure_context;
   bool in_pressure;
+  lt_TrimFn trim;
+  void *trim_context;
   lt_WhereFn where;
   void *where_context;
   lt_Making making; /* what an allocation is for, while lt_empty allocates */

@@ -230,6 +230,12 @@ void lt_storage_release(lt_Storage *s);
 
 /* Bytes that live storages hold, over all devices. A host with a garbage collector watches it. */
 int64_t lt_memory_live(void);
+/* Gives the host's free memory back to the system, as far as its allocator can (glibc's); takes
+ * milliseconds, and new tensors are slower at first. */
+void lt_memory_trim(void);
+/* Called before that, on the thread that set it: gives the host's own caches to free. */
+typedef void (*lt_TrimFn)(void *context);
+void lt_memory_on_trim(lt_TrimFn fn, void *context);
 /* Called when an allocation fails: frees what it can, returns whether to try again. Per thread. */
 typedef bool (*lt_PressureFn)(void *context, size_t wanted);
 void lt_memory_on_pressure(lt_PressureFn fn, void *context);

@@ -31,6 +31,22 @@ static void note_thread(lt_Pool *pools) {
   pthread_setspecific(at_exit, pools);
 }
 
+/* glibc's; other C libraries do without. */
+extern int malloc_trim(size_t pad) __attribute__((weak));
+
+void lt_memory_on_trim(lt_TrimFn fn, void *context) {
+  lt_Thread *t = lt_thread();
+  t->trim = fn;
+  t->trim_context = context;
+}
+
+void lt_memory_trim(void) {
+  lt_Thread *t = lt_thread();
+  if (t->trim) t->trim(t->trim_context);
+  empty_pools(t->pool); /* a block may keep a page that is free but for it */
+  if (malloc_trim) malloc_trim(0);
+}
+
 void *lt_pool_take(lt_PoolKind kind, size_t size) {
   lt_Pool *p = &lt_thread()->pool[kind];
   void *block = p->first;

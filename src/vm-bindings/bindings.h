@@ -39,20 +39,23 @@ typedef struct lt_Lua {
   lua_State *main; /* outlives all others */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;
-  int streams_ref; /* weak table: lightuserdata lt_Stream* -> its userdata */
-  int current_ref; /* device -> the userdata of the stream that was made current there */
-  int explain_ref; /* function that names the parameters that an error is about, or LUA_NOREF */
-  int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
-  int shape_ref;   /* metatable of shapes */
-  int runner_ref;  /* function that runs callbacks */
-  int summary_ref; /* function that gives a tensor's text on one line, or LUA_NOREF */
-  int pending_ref; /* error object of a Lua callback that failed under C, or LUA_NOREF */
-  int ipairs_ref;  /* ipairs' iterator, which may read one past the end */
-  int64_t boxes;   /* alive */
-  int64_t mark;    /* weight at the last step of the collector */
-  int64_t base;    /* weight after the last complete collection */
-  int64_t budget;  /* how much weight may be added before the next complete one */
-  bool collecting; /* a step of the collector that we asked for is running */
+  int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
+  int current_ref;    /* device -> the userdata of the stream that was made current there */
+  int explain_ref;    /* function that names the parameters that an error is about, or LUA_NOREF */
+  int cache_ref;      /* weak table: lightuserdata lt_Tensor* -> its box */
+  int shape_ref;      /* metatable of shapes */
+  int runner_ref;     /* function that runs callbacks */
+  int summary_ref;    /* function that gives a tensor's text on one line, or LUA_NOREF */
+  int pending_ref;    /* error object of a Lua callback that failed under C, or LUA_NOREF */
+  int ipairs_ref;     /* ipairs' iterator, which may read one past the end */
+  int64_t boxes;      /* alive */
+  int64_t mark;       /* weight at the last step of the collector */
+  int64_t base;       /* weight after the last complete collection */
+  int64_t budget;     /* how much weight may be added before the next complete one */
+  bool collecting;    /* a step of the collector that we asked for is running */
+  int64_t ended;      /* boxes whose end came since the last cycle of the collector */
+  int64_t trim_least; /* so many in a cycle, and free memory goes back to the system */
+  bool trim_again;    /* in the next cycle, too, which frees what the boxes took themselves */
   lt_PrintOptions print;
   char root[512]; /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
 } lt_Lua;

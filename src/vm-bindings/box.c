@@ -336,6 +336,7 @@ static int box_gc(lua_State *L) {
   lt_Tensor *t = box->tensor;
   box->tensor = NULL;
   S->boxes--;
+  S->ended++;
   lt_lua_enter(L, S); /* a wait for a copy may ask for the line; the thread before may be gone */
   lt_release(t);
   int64_t weight = lt_lua_weight(S);

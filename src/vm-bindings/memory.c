@@ -7,6 +7,9 @@
  * alive and with Lua's own heap, as the pause of Lua's collector does, so that the cost of
  * collecting stays a small part of the cost of allocating.
  *
+ * What was freed stays with the process, for the next tensors; after a cycle of the collector that
+ * ended very many it goes back to the system.
+ *
  * The invariant: weight <= what is reachable + budget + one batch, whatever the collector's
  * mode. */
 #include "bindings.h"
@@ -54,7 +57,41 @@ static bool under_pressure(void *context, size_t wanted) {
   return lt_memory_live() < before;
 }
 
+/* ---- free memory ----------------------------------------------------------------------------- */
+
+/* Small tensors are collected sooner than that by what they weigh (SMALLEST_BUDGET), unless the
+ * program keeps very many. */
+enum { TRIM_LEAST = 1 << 18 };
+
+/* Called in each cycle of the collector, after its sweep: the finalizer of an object that nothing
+ * refers to, which makes the next one. A program that ends as many tensors in every cycle needs
+ * the memory again at once: after a trim it takes twice as many, and less from cycle to cycle. */
+static int cycle_ended(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  bool many = S->ended >= S->trim_least;
+  if (many || S->trim_again) lt_memory_trim();
+  S->trim_least = many ? 2 * S->ended : S->trim_least - S->trim_least / 8;
+  if (S->trim_least < TRIM_LEAST) S->trim_least = TRIM_LEAST;
+  S->trim_again = many;
+  S->ended = 0;
+  lua_newuserdatauv(L, 0, 0);
+  lua_getmetatable(L, 1);
+  lua_setmetatable(L, -2);
+  return 0;
+}
+
+static void watch_cycles(lua_State *L) {
+  lua_newuserdatauv(L, 0, 0);
+  lua_createtable(L, 0, 1);
+  lt_lua_function(L, cycle_ended);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_pop(L, 1);
+}
+
 void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
+  S->trim_least = TRIM_LEAST;
+  watch_cycles(L);
   set_base(L, S, lt_lua_weight(S));
   S->mark = S->base;
   lt_memory_on_pressure(under_pressure, S);

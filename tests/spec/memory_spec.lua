@@ -36,6 +36,46 @@ if has_proc then has_proc:close() end
 -- Under AddressSanitizer freed memory is kept for a while: its peak says nothing.
 local measure = has_proc and lt.info().build ~= "debug" and it or pending
 
+describe("the memory of very many small tensors", function()
+  -- what the process holds, in MB: before, with n tensors, and after they were collected
+  local code = [[
+    local n, mode = %d, %q
+    collectgarbage(mode)
+    local function held()
+      local file = assert(io.open "/proc/self/statm")
+      local _, pages = file:read("n", "n")
+      file:close()
+      return pages * 4096 / (1 << 20)
+    end
+    for round = 1, 2 do
+      local before = held()
+      local list = {}
+      for i = 1, n do list[i] = lt.ones(1) end
+      local full = held()
+      list = nil
+      collectgarbage()
+      collectgarbage()
+      print("held", before, full, held())
+      local x = lt.ones(3) -- what is kept works on
+      assert((x + x):sum():item() == 6)
+      for _ = 1, 20 do collectgarbage() end
+    end
+  ]]
+
+  for _, mode in ipairs {"incremental", "generational"} do
+    measure("goes back to the system after a collection, collector " .. mode, function()
+      local _, text = run(code:format(600000, mode))
+      local rounds = 0
+      for before, full, after in text:gmatch "held%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)" do
+        rounds = rounds + 1
+        assert.is_true(full - before > 100, text) -- it was much
+        assert.is_true(after - before < (full - before) / 4, text)
+      end
+      assert.equal(2, rounds, text)
+    end)
+  end
+end)
+
 describe("peak memory", function()
   measure("stays under 300 MB through 100,000 temporaries of 1 MB", function()
     assert.is_true(run [[
