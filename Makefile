@@ -12,6 +12,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LUADIR  ?= $(PREFIX)/share/lua/5.4
+OBJCOPY ?= objcopy
 LIBDIR  ?= $(PREFIX)/lib/lua/5.4
 WERROR  ?= -Werror
 Q       := $(if $(V),,@)
@@ -249,6 +250,28 @@ $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(plugin) $< -o $@
+
+# The program of the fuzzers in tests/fuzz. Allocations of the core and of the bindings are those of
+# tests/fuzz/allocations.c, which can fail; in the debug build Lua is one that checks itself
+# (tools/build/asserting-lua), where it can be had.
+.PHONY: fuzz-program
+fuzz_program  := $(BUILD)/lutra-fuzz
+fuzz_objects  := $(addprefix $(BUILD)/obj/tests/fuzz/,program.o allocations.o)
+fuzz_replaced := malloc calloc realloc free strdup strndup aligned_alloc posix_memalign realpath \
+  fopen fdopen
+asserting_lua := $(if $(DEBUG),$(wildcard $(BUILD)/asserting-lua/liblua.a))
+fuzz-program: $(fuzz_program)
+$(BUILD)/lib/liblutra-faults.a: $(core) $(bindings) $(BUILD)/obj/link
+	@mkdir -p $(@D)
+	$(call say,objcopy,$@)
+	$(Q)rm -f $@ $@.all && $(AR) rcs $@.all $(core) $(bindings)
+	$(Q)$(OBJCOPY) $(foreach f,$(fuzz_replaced),--redefine-sym $(f)=lt_fault_$(f)) $@.all $@
+	$(Q)rm -f $@.all
+$(BUILD)/obj/tests/fuzz/program.o: common += $(if $(asserting_lua),-DLT_ASSERTING_LUA=1)
+$(fuzz_program): $(fuzz_objects) $(BUILD)/lib/liblutra-faults.a $(asserting_lua)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(export) $(fuzz_objects) $(call whole,$(BUILD)/lib/liblutra-faults.a) -o $@ \
+	  $(or $(asserting_lua),$(LUA_LIBS)) $(ldlibs) -lpthread
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
