@@ -190,19 +190,19 @@ static bool parse_signature(lt_Signature *g, const char *s) {
   return parse_results(g, skip(s + 1));
 }
 
-static lt_Signature *_Atomic signatures[LT_OP_COUNT];
+/* Parsed at their first use, into static memory: an op never fails for want of its signature. */
+static lt_Signature signatures[LT_OP_COUNT];
+static atomic_bool parsed[LT_OP_COUNT];
 
 const lt_Signature *lt_op_signature(lt_OpId op) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static const lt_Signature broken = {.count = -1};
-  lt_Signature *g = atomic_load_explicit(&signatures[op], memory_order_acquire);
-  if (g) return g;
+  lt_Signature *g = &signatures[op];
+  if (atomic_load_explicit(&parsed[op], memory_order_acquire)) return g;
   pthread_mutex_lock(&lock);
-  g = atomic_load(&signatures[op]);
-  if (!g && (g = calloc(1, sizeof *g))) {
+  if (!atomic_load(&parsed[op])) {
     if (!parse_signature(g, lt_ops[op].signature)) g->count = -1;
-    atomic_store_explicit(&signatures[op], g, memory_order_release);
+    atomic_store_explicit(&parsed[op], true, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
-  return g ? g : &broken;
+  return g;
 }

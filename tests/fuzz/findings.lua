@@ -107,10 +107,10 @@ local function keys_of(program, path)
   local scratch = os.tmpname()
   os.execute(("cd '%s' && timeout 60 '%s' '%s/tests/fuzz/api.lua' --run '%s' >'%s' 2>&1 </dev/null")
     :format(scratch:match "^(.*)/", program, root, path, scratch))
-  local keys = {}
-  for _, finding in ipairs(findings(read(scratch))) do keys[finding.key] = true end
+  local keys, last = {}, nil
+  for _, finding in ipairs(findings(read(scratch))) do keys[finding.key], last = true, finding.key end
   os.remove(scratch)
-  return keys
+  return keys, last
 end
 
 local function absolute(path)
@@ -133,12 +133,11 @@ function commands.minimize(file, program)
     write(trial, table.concat(head, "\n") .. "\n" .. table.concat(some, "\n") .. "\n")
     return keys_of(program, trial)
   end
-  local wanted = keys(lines)
-  if not next(wanted) then
+  local _, key = keys(lines) -- a death comes last
+  if not key then
     print "minimize: the program finds nothing"
     os.exit(1)
   end
-  local key = next(wanted)
   local step = math.max(1, #lines // 2)
   while true do
     local i, shorter = 1, false

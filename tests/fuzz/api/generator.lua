@@ -135,8 +135,8 @@ local function tensor()
   if percent(14) then text = text .. pick(views) end
   if percent(1) then text = ("freed(%s)"):format(text) end
   if percent(1) then
-    text = pick{"lt.ones(1):expand(2^20)", "lt.ones{1, device = 'meta'}:expand(2^62)",
-      "lt.ones(1):expand(3, 2^16)", "lt.ones{1, 1, device = 'meta'}:expand(2^40, 2^40)"}
+    text = pick{"lt.ones(1):expand(2^17)", "lt.ones{1, device = 'meta'}:expand(2^62)",
+      "lt.ones(1):expand(3, 2^14)", "lt.ones{1, 1, device = 'meta'}:expand(2^40, 2^40)"}
   end
   return text
 end

@@ -311,7 +311,17 @@ local env = {
   iterate = function(n, f, s, k) local v for _ = 1, n do k, v = f(s, k) if k == nil then break end end
     return k, v end,
 }
-for name, f in pairs(functions) do env[name] = f end
+
+-- A function that the library takes for an iterator would never end.
+local turns = 0
+local function finite(f)
+  return function(...)
+    turns = turns + 1
+    if turns > 300 then error("fuzz: called without end", 0) end
+    return f(...)
+  end
+end
+for name, f in pairs(functions) do env[name] = finite(f) end
 world.env, world.P = env, P
 
 -- ---- programs --------------------------------------------------------------------------------------
@@ -346,6 +356,7 @@ end
 --- Runs one line of a program.
 function world.run(line)
   fuzz.record(line)
+  turns = 0
   local chunk, why = load(line, "=program", "t", env)
   if not chunk then error(why .. "\n" .. line) end
   local ok, message = pcall(chunk)
