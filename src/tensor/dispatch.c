@@ -383,6 +383,7 @@ static bool make_outputs(lt_Call *c) {
     if (c->out[i]) continue;
     c->out[i] = lt_empty(c->spec[i].dtype, c->spec[i].device, c->spec[i].ndim, c->spec[i].shape);
     if (c->out[i]) continue;
+    c->nout = i; /* those behind it are not set */
     drop_outputs(c);
     return false;
   }
