@@ -51,12 +51,20 @@ bool lt_infer_gather(lt_Call *c) {
   return true;
 }
 
+/* Does the number at argument i, if it is one, fit self's dtype? */
+static bool number_fits(const lt_Call *c, int i) {
+  char element[16];
+  return c->arg[i].kind != LT_ARG_SCALAR ||
+         lt_scalar_store(c->arg[i].scalar, lt_in(c, 0)->dtype, element);
+}
+
 /* scatter (self, dim, index, src: tensor or number), scatter_add (self, dim, index, src) */
 bool lt_infer_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2), *src = lt_in(c, 3);
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !lt_check_index(c, 2)) return false;
   if (src && !lt_check_same_dtype(c, 0, 3)) return false;
+  if (!number_fits(c, 3)) return false;
   if (index->numel && !check_index_inside(index, self, "self", dim)) return false;
   if (index->numel && src && !check_index_inside(index, src, "src", -1)) return false;
   lt_spec_like(c, 0, self);
@@ -86,7 +94,8 @@ bool lt_infer_index_update(lt_Call *c) {
 /* index_fill (self, dim, index, value) */
 bool lt_infer_index_fill(lt_Call *c) {
   int64_t count;
-  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count))
+  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count) ||
+      !number_fits(c, 3))
     return false;
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;

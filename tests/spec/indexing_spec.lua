@@ -341,6 +341,15 @@ describe("meta", function()
     x[2] = {1, 2, 3, 4}
   end)
 
+  it("refuses a number that does not fit the dtype, as the CPU does", function()
+    for _, device in ipairs{"cpu", "meta"} do
+      local bytes = lt.zeros{3, dtype = "uint8", device = device}
+      local index = lt.ones{1, dtype = "int64", device = device}
+      assert.matches("does not fit dtype uint8", fails(bytes.scatter, bytes, 1, index, -1), 1, true)
+      assert.matches("does not fit dtype uint8", fails(bytes.index_fill, bytes, 1, index, 300), 1, true)
+    end
+  end)
+
   it("has no masks", function()
     assert.matches("meta", fails(get, x, x:gt(0)), 1, true)
   end)
