@@ -93,10 +93,10 @@ static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int la
 }
 
 static int find_param(const lt_Signature *g, const char *name) {
-  if (strcmp(name, "input") == 0 && g->takes_tensor) return 0; /* PyTorch's name of the first one */
   for (int i = 0; i < g->count; i++)
     if (strcmp(g->param[i].name, name) == 0) return i;
-  return -1;
+  return strcmp(name, "input") == 0 && g->takes_tensor ? 0
+                                                       : -1; /* PyTorch's name of the first one */
 }
 
 static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bool method) {
@@ -161,7 +161,7 @@ static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
     if (any || n > 0 || (empty && !g->param[p].has_default)) fill_slot(a, p, t, 1);
   } else if (n > 0) {
     if (n > 4 * LT_MAX_DIMS) fail_too_many(L, a, n + method);
-    luaL_checkstack(L, n, "too many arguments");
+    luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments");
     int first = lua_gettop(L) + 1;
     for (int i = 1; i <= n; i++) lua_rawgeti(L, t, i);
     take_positions(L, a, p, first, first + n - 1);

@@ -25,6 +25,12 @@ describe("the three spellings", function()
     assert.same(expected, lt.sum(x, {2, keepdim = true}):totable())
   end)
 
+  it("know an argument whose own name is input", function()
+    local weight, ids = lt.tensor{{1, 2}, {3, 4}}, lt.tensor{2}
+    assert.same({{3, 4}}, lt.embedding{weight = weight, input = ids}:totable())
+    assert.same({{3, 4}}, lt.embedding(weight, {input = ids}):totable())
+  end)
+
   it("take sizes spread, in a table or as a shape", function()
     assert.equal("{2, 3}", shape(lt.zeros(2, 3)))
     assert.equal("{2, 3}", shape(lt.zeros({2, 3})))
