@@ -21,10 +21,10 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint bench bench-cuda fuzz install uninstall clean env deps help FORCE
+.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint bench bench-cuda fuzz fuzz-api fuzz-differential install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
-bare := demo test clean deps help uninstall lint env
+bare := demo test clean deps help uninstall lint env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -288,8 +288,9 @@ demo:
 
 test:
 	@tools/build/deps build test
-	@+$(build) all ctests
-	@+$(build) debug
+	@CC="$(CC)" tools/build/asserting-lua build-debug/asserting-lua
+	@+$(build) all ctests fuzz-program
+	@+$(build) BUILD=build-debug DEBUG=1 all ctests fuzz-program
 	@tests/run
 
 # On a GPU: the op tests, whole; under NVIDIA's memory checker.
@@ -320,6 +321,13 @@ bench-cuda: all
 
 fuzz: $(library) $(program)
 	@tests/fuzz/run
+
+# SECONDS: how long; SEED: the first of the seeds, or a new one each time.
+fuzz-api fuzz-differential:
+	@CC="$(CC)" tools/build/asserting-lua build-debug/asserting-lua
+	@+$(build) all fuzz-program
+	@+$(build) BUILD=build-debug DEBUG=1 all fuzz-program
+	@tests/fuzz/campaign $(@:fuzz-%=%) both $(or $(SECONDS),60) $(or $(SEED),$(shell date +%s))
 
 deps:
 	@tools/build/deps build test
@@ -360,6 +368,8 @@ help:
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
 	@echo "make fuzz         the readers of files against random bytes, a minute each (clang)"
+	@echo "make fuzz-api     random calls of the whole API in both builds: SECONDS=60 SEED="
+	@echo "make fuzz-differential  devices, layouts, spellings and threads against one another"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR="
 	@echo "make uninstall    from the same PREFIX and DESTDIR"
 	@echo "make env          LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"

@@ -217,9 +217,12 @@ local function printing_steps()
   step("summary", function() return X.summary, {lt.ones(3), n = 1} end)
 end
 
+local files = {} -- to be removed
+
 local function file_steps()
   local function saved(save, ...)
     local path = os.tmpname()
+    files[#files + 1] = path
     save(path, ...)
     return path
   end
@@ -468,4 +471,5 @@ if fuzz.sanitized and fuzz.leaks() then failed = failed + 1 end
 fuzz.report(("%d allocations failed in %d steps (%s), %.0f seconds\n"):format(faults, passed + failed,
   kind, fuzz.clock() - first))
 fuzz.report(("%d passed, %d failed, %d skipped\n"):format(passed, failed, skipped))
+for _, path in ipairs(files) do os.remove(path) end
 os.exit(failed == 0, true)
