@@ -343,6 +343,14 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
     end)
   end
 
+  it("refuses what is no tensor", function()
+    local fails = support.fails
+    fails("expected a tensor for element 2 of argument 'parameters', got 5", function()
+      nn.utils.clip_grad_norm_({lt.ones(2), 5}, 1)
+    end)
+    fails("expected a tensor for element 1", function() nn.utils.clip_grad_value_({{}}, 1) end)
+  end)
+
   it("cuts values", function()
     local p = nn.Parameter(lt.zeros(3))
     p.grad = lt.tensor {-5.0, 0.5, 5.0}

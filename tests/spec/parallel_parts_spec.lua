@@ -188,6 +188,8 @@ describe("nn.parallel.parallel_apply", function()
     local one = made_of(function(_, x) return x end)
     assert.same({7, 8}, parallel.parallel_apply({one, one}, {7, 8}))
     assert.equal(9, parallel.parallel_apply({one}, {9}, nil, {"cpu"})[1])
+    fails({"expected a module for element 2 of argument 'modules', got 7"}, parallel.parallel_apply,
+      {one, 7}, {1, 2})
     fails({"2 modules and 1 inputs"}, parallel.parallel_apply, {one, one}, {1})
     fails({"2 modules and 1 devices"}, parallel.parallel_apply, {one, one}, {1, 2}, nil, {0})
     local failing = made_of(function(_, x) return x == 2 and error "inside" end)

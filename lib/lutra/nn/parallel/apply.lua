@@ -65,6 +65,9 @@ function apply.parallel_apply(...)
   end
   local calls, names = {}, {}
   for i = 1, #modules do
+    args.check(args.is_callable(modules[i]),
+      "parallel_apply: expected a module for element %d of argument 'modules', got %s", i,
+      args.show(modules[i]))
     calls[i] = packed(inputs[i], named and named[i])
     names[i] = devices and lt.device(devices[i])
   end
