@@ -101,6 +101,12 @@ world.found = function(kind, key, text, program_text)
     program_text or fuzz.text()))
 end
 
+-- What LeakSanitizer has told of. It tells of it again each time: one report is enough.
+local function report_lost(where)
+  world.found("leak", "LeakSanitizer", where, ("-- settings: %s\n-- seed %d, %s\n")
+    :format(settings, options.seed, where))
+end
+
 -- ---- running -----------------------------------------------------------------------------------------
 
 local function begin(title)
@@ -178,8 +184,7 @@ local function fuzz_on()
     look_for_leaks(lines, before)
     if fuzz.sanitized and k % 200 == 0 then
       if fuzz.leaks() then
-        found = found + 1
-        fuzz.report(("== finding leak: LeakSanitizer, in programs %d to %d\n"):format(k - 199, k))
+        report_lost(("in programs %d to %d"):format(k - 199, k))
       end
     end
     if options.calls and fuzz.calls() >= options.calls then return end
@@ -201,8 +206,7 @@ end
 world.reset()
 collectgarbage()
 if fuzz.sanitized and fuzz.leaks() then
-  found = found + 1
-  fuzz.report "== finding leak: LeakSanitizer, at the end\n"
+  report_lost "at the end"
 end
 fuzz.report(("== %d calls, %d findings (seed %d; %s)\n"):format(fuzz.calls(), found, options.seed, settings))
 os.exit(found == 0, true)

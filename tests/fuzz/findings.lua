@@ -28,9 +28,8 @@ end
 -- The first function of ours in a stack of a sanitizer: "lt_call src/tensor/dispatch.c".
 local function place(text)
   for frame in text:gmatch "#%d+ 0x%x+ in ([^\n]+)" do
-    local name, file = frame:match "^([%w_]+) (%S-):%d"
-    if not name then name, file = frame:match "^(.-) (src/%S-):%d" end
-    if file and file:match "^src/" then return name end
+    local name, file = frame:match "^(.-) (src/%S-):%d"
+    if file and name ~= "lt_pool_take" then return name end
   end
   return "unknown"
 end
@@ -58,12 +57,12 @@ local function findings(text)
   local list = {}
   for body in text:gmatch "== finding (.-)== end of program" do
     local key = body:match "^[^\n]*"
-    list[#list + 1] = {key = key, text = "== finding " .. body, program = body:match "== program\n(.*)$"}
-  end
-  for key in text:gmatch "== finding (leak: LeakSanitizer[^\n]*)" do
-    local leak = text:match "Direct leak.-\n\n" or ""
-    list[#list + 1] = {key = "leak: LeakSanitizer in " .. place(leak), text = key .. "\n" .. text,
-      program = "-- " .. key .. "\n"}
+    if key:find "LeakSanitizer" then
+      local leak = text:match "Direct leak.*" or text:match "Indirect leak.*" or ""
+      key, body = "leak of " .. place(leak), body .. text
+    end
+    list[#list + 1] = {key = key, text = "== finding " .. body,
+      program = body:match "== program\n(.-)$"}
   end
   local key = death(text)
   if key then

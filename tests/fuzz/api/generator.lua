@@ -17,6 +17,7 @@ local methods, others = {}, {}
 for _, entry in ipairs(all) do
   local list = entry.method and methods or others
   list[#list + 1] = entry
+  world.private[entry.f] = entry.private
 end
 
 -- ---- random numbers (xorshift64*) --------------------------------------------------------------------

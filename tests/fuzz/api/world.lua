@@ -14,7 +14,7 @@ local lt = require "lutra"
 local core = require "lutra.core"
 local signatures = require "lutra.repl.complete.signatures"
 
-local world = {slots = 16}
+local world = {slots = 16, private = {}} -- private: function -> has it no public name?
 
 local P, T = {}, {}
 local touched = 0 -- how often a function of ours has changed tensors behind the library's back
@@ -243,9 +243,11 @@ local allowed = {"fuzz: ", "not enough memory", "C stack overflow", "stack overf
   "yield across a C%-call boundary", "yield from outside a coroutine", "error in error handling",
   "interrupted", "cannot resume"}
 
--- Does the function check its arguments by a signature? Only then is an error of Lua's from inside
--- the library, as "attempt to index a nil value", a finding.
+-- Does the function check all its arguments by a signature? Only then is an error of Lua's from inside
+-- the library, as "attempt to index a nil value", a finding. A method of a table does not check self.
 local function has_signature(f)
+  if world.private[f] then return false end
+  if type(f) == "function" and debug.getlocal(f, 1) == "self" then return false end
   local ok, signature = pcall(signatures.of, f, "?")
   return ok and signature ~= nil
 end
