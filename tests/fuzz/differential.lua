@@ -5,9 +5,10 @@
 --     lutra-fuzz tests/fuzz/differential.lua --seed N --case K        one of them, printed
 --
 -- A case is an op with operands of random shapes, dtypes and values. Its results on contiguous
--- operands on the CPU are compared with those on views (strided, transposed, at an offset, expanded),
--- on an emulated GPU, with more threads, in place, and with the arguments in the other spellings; meta
--- must give the same shapes, dtypes and strides. Where one way fails the others must fail.
+-- operands on the CPU are compared with those on views (strided, transposed, at an offset,
+-- expanded), on an emulated GPU, with more threads, in place, and with the arguments in the other
+-- spellings; meta must give the same shapes, dtypes and strides. Where one way fails the others
+-- must fail.
 
 local fuzz = require "fuzz"
 local root = arg[0]:match "^(.*)/tests/fuzz/[^/]*$" or "."
@@ -32,7 +33,7 @@ local exempt = {
 
 local tolerance = {float64 = 1e-9, float32 = 3e-4, float16 = 8e-3, bfloat16 = 5e-2}
 
--- ---- random choices -------------------------------------------------------------------------------
+-- ---- random choices -----------------------------------------------------------------------------
 
 local random = math.random
 local function pick(list) return list[random(#list)] end
@@ -57,12 +58,13 @@ local function partner(shape)
   return out
 end
 
--- ---- operands ---------------------------------------------------------------------------------------
+-- ---- operands -----------------------------------------------------------------------------------
 
 -- An operand is {shape, dtype, seed, special, layout}, or {value = tensor of an example}.
 local function operand(shape, dtype)
   return {operand = true, shape = shape, dtype = dtype, seed = random(1 << 30),
-    special = percent(6) and pick{0 / 0, 1 / 0, -1 / 0, -0.0, 0.0, 1e30}, positive = percent(20), layout = "contiguous"}
+    special = percent(6) and pick{0 / 0, 1 / 0, -1 / 0, -0.0, 0.0, 1e30}, positive = percent(20),
+    layout = "contiguous"}
 end
 
 local values_of
@@ -107,7 +109,7 @@ function layouts.offset(x)
   return lt.cat({lt.zeros_like(x), x}, 1):narrow(1, x:size(1) + 1, x:size(1))
 end
 
--- ---- arguments --------------------------------------------------------------------------------------
+-- ---- arguments ----------------------------------------------------------------------------------
 
 local function number(dtype)
   if dtype and dtype:match "int" then return pick{0, 1, 2, 3, -1, -2} end
@@ -119,7 +121,9 @@ make = {
   Tensor = function(shape, dtype)
     return operand(percent(70) and shape or partner(shape), percent(85) and dtype or pick(dtypes))
   end,
-  Operand = function(shape, dtype) return percent(65) and make.Tensor(shape, dtype) or number(dtype) end,
+  Operand = function(shape, dtype)
+    return percent(65) and make.Tensor(shape, dtype) or number(dtype)
+  end,
   ["Tensor[]"] = function(shape, dtype)
     local list = {}
     for i = 1, random(3) do list[i] = operand(shape, dtype) end
@@ -141,7 +145,9 @@ make = {
     return list
   end,
   position = function() return pick{1, 1, 2, -1} end,
-  sizes = function(shape) return percent(50) and {table.unpack(shape)} or {pick{-1, 1, 2}, pick{1, 2}} end,
+  sizes = function(shape)
+    return percent(50) and {table.unpack(shape)} or {pick{-1, 1, 2}, pick{1, 2}}
+  end,
   ints = function() return {pick{1, 2}, pick{1, 2}} end,
   dtype = function() return pick(dtypes) end,
   string = function() return pick{"mean", "sum", "none", "floor", "trunc", "tanh"} end,
@@ -160,8 +166,8 @@ local function by_parameters(op)
       if not maker then
         if not p.optional then return nil end
       else
-        arguments[i] = i == 1 and p.type ~= "Tensor[]" and (p.type == "Tensor" or p.type == "Operand")
-          and operand(shape, dtype) or maker(shape, dtype)
+        local first = i == 1 and (p.type == "Tensor" or p.type == "Operand")
+        arguments[i] = first and operand(shape, dtype) or maker(shape, dtype)
         last = i
       end
     end
@@ -202,7 +208,7 @@ local function by_example(op)
   return taken
 end
 
--- ---- a case -----------------------------------------------------------------------------------------
+-- ---- a case -------------------------------------------------------------------------------------
 
 local function is_operand(value) return type(value) == "table" and value.operand end
 
@@ -263,13 +269,15 @@ local function run(f, arguments)
   return flat(table.pack(table.unpack(results, 2, results.n)))
 end
 
+local function same_shape(a, b) return tostring(a.shape) == tostring(b.shape) end
+
 -- What is different in two results, or nil.
 local function difference(a, b)
   if not core.is_tensor(a) or not core.is_tensor(b) then
     if a ~= b then return ("%s and %s"):format(a, b) end
     return nil
   end
-  if tostring(a.shape) ~= tostring(b.shape) then return ("shapes %s and %s"):format(a.shape, b.shape) end
+  if not same_shape(a, b) then return ("shapes %s and %s"):format(a.shape, b.shape) end
   if a.dtype ~= b.dtype then return ("dtypes %s and %s"):format(a.dtype, b.dtype) end
   if a.is_meta or b.is_meta or a:numel() == 0 then return nil end
   a, b = a:detach():cpu(), b:detach():cpu()
@@ -293,8 +301,8 @@ local function finding(kind, op, text)
   if reported[key] then return end
   reported[key] = true
   found = found + 1
-  fuzz.report(("== finding %s: %s\n%s\n== program\n%s\n== end of program\n"):format(kind, op.name, text,
-    case_text))
+  fuzz.report(("== finding %s: %s\n%s\n== program\n%s\n== end of program\n"):format(kind, op.name,
+    text, case_text))
 end
 
 local function compare(kind, op, want, want_error, got, got_error)
@@ -314,7 +322,7 @@ local function compare(kind, op, want, want_error, got, got_error)
   end
 end
 
--- ---- the ways -----------------------------------------------------------------------------------------
+-- ---- the ways -----------------------------------------------------------------------------------
 
 local function on_views(op, f, arguments, want, why)
   if op.kind == "view" and not want then return end
@@ -367,10 +375,10 @@ local function on_meta(op, f, arguments, want, why)
   compare("meta", op, want, why, got, message)
   for i = 1, #(want or {}) do
     local a, b = want[i], got and got[i]
-    if core.is_tensor(a) and core.is_tensor(b) and b.is_meta and tostring(a.shape) == tostring(b.shape)
-      and a:numel() > 0 and strides(a) ~= strides(b) then
-      finding("meta strides", op, ("result %d: strides %s on the CPU, %s on meta"):format(i, strides(a),
-        strides(b)))
+    local both = core.is_tensor(a) and core.is_tensor(b) and b.is_meta and same_shape(a, b)
+    if both and a:numel() > 0 and strides(a) ~= strides(b) then
+      finding("meta strides", op, ("result %d: strides %s on the CPU, %s on meta"):format(i,
+        strides(a), strides(b)))
     end
   end
 end
@@ -400,10 +408,14 @@ local function in_place(op, arguments, want)
   local got, message = run(X[op.name .. "_"], values)
   if not got then
     local text = difference(before, self)
-    if text then return finding("in place", op, "fails with\n" .. message .. "\nand changes self: " .. text) end
-    local same = want and core.is_tensor(want[1]) and tostring(want[1].shape) == tostring(self.shape)
+    if text then
+      return finding("in place", op, ("fails with\n%s\nand changes self: %s"):format(message, text))
+    end
+    local same = want and core.is_tensor(want[1]) and same_shape(want[1], self)
       and want[1].dtype == self.dtype
-    if same and not message:find "share memory" then finding("in place", op, "fails: " .. message) end
+    if same and not message:find "share memory" then
+      finding("in place", op, "fails: " .. message)
+    end
     return
   end
   if not want then return finding("in place", op, "works, where op out of place fails") end
@@ -432,11 +444,12 @@ local function in_other_spellings(op, f, values, want, why)
   compare("one table", op, want, why, got, message)
 end
 
--- ---- running ------------------------------------------------------------------------------------------
+-- ---- running ------------------------------------------------------------------------------------
 
 local ops = {}
 for _, op in ipairs(core.ops()) do
-  if not exempt[op.name] and (op.variants["function"] or op.variants.method) then ops[#ops + 1] = op end
+  local is_public = op.variants["function"] or op.variants.method
+  if is_public and not exempt[op.name] then ops[#ops + 1] = op end
 end
 
 local function has_tensors(arguments)
@@ -475,7 +488,9 @@ local function one_case(k)
     function()
       if op.variants.in_place and not has_generator(op) then in_place(op, arguments, want) end
     end,
-    function() if has_cuda and (options.case or percent(25)) then on_cuda(op, f, arguments, want, why) end end,
+    function()
+      if has_cuda and (options.case or percent(25)) then on_cuda(op, f, arguments, want, why) end
+    end,
   }
   for _, way in ipairs(ways) do way() end
 end

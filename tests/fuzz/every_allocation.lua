@@ -4,9 +4,9 @@
 --
 --     lutra-fuzz tests/fuzz/every_allocation.lua [--only PATTERN] [--lua 1] [--seconds S]
 --
--- A call either succeeds all the same or raises an error that names a function; then its operands are
--- unchanged, the same call works when memory is there again, and nothing is lost. With --lua 1 it is
--- Lua's allocations that fail: then what the core has made must not be lost.
+-- A call either succeeds all the same or raises an error that names a function; then its operands
+-- are unchanged, the same call works when memory is there again, and nothing is lost. With --lua 1
+-- it is Lua's allocations that fail: then what the core has made must not be lost.
 --
 -- The ops, with their examples, come from the op table; modules and optimizers from the library's
 -- tables. Ends with the line `N passed, N failed, N skipped`: a step is a test.
@@ -26,7 +26,7 @@ local examples = require "lutra.repl.help.examples"
 local has_cuda = lt.cuda.is_available()
 local X = core._methods
 
--- ---- operands ------------------------------------------------------------------------------------------
+-- ---- operands -----------------------------------------------------------------------------------
 
 -- The arguments with fn(x) for each tensor, also in lists.
 local function map(values, fn)
@@ -115,7 +115,7 @@ local function twice_of(f)
   end
 end
 
--- ---- steps -----------------------------------------------------------------------------------------------
+-- ---- steps --------------------------------------------------------------------------------------
 
 local steps = {} -- {name, make}: make() returns a function and its arguments (packed)
 
@@ -135,12 +135,9 @@ local function parse(text)
   end
   local arguments = text:sub(open + 1, -2)
   local self, name = text:sub(1, open - 1):match "^(.*):([%w_]+)$"
-  local code
-  if self then
-    code = ("return X[%q], %s%s"):format(name, self, arguments ~= "" and ", " .. arguments or "")
-  else
-    code = ("return %s%s"):format(text:sub(1, open - 1), arguments ~= "" and ", " .. arguments or "")
-  end
+  if arguments ~= "" then arguments = ", " .. arguments end
+  local code = self and ("return X[%q], %s%s"):format(name, self, arguments)
+    or ("return %s%s"):format(text:sub(1, open - 1), arguments)
   return assert(load(code, "=example", "t", {lt = lt, X = X}))
 end
 
@@ -208,7 +205,9 @@ end
 local function printing_steps()
   for _, dtype in ipairs{"float32", "int64", "bool", "bfloat16"} do
     step("print " .. dtype, function() return tostring, {lt.ones{2, 3, dtype = dtype}, n = 1} end)
-    step("totable " .. dtype, function() return X.totable, {lt.ones{2, 3, dtype = dtype}, n = 1} end)
+    step("totable " .. dtype, function()
+      return X.totable, {lt.ones{2, 3, dtype = dtype}, n = 1}
+    end)
     step("tensor " .. dtype, function()
       return lt.tensor, {{{1, 0}, {1, 1}}, {dtype = dtype}, n = 2}
     end)
@@ -255,7 +254,8 @@ local function autograd_steps()
     end, {leaf_of(3), n = 1}
   end)
   step("grad with respect to two", function()
-    return function(x, y) return lt.autograd.grad((x * y):sum(), {x, y}) end, {leaf_of(3), leaf_of(3), n = 2}
+    local function gradients(x, y) return lt.autograd.grad((x * y):sum(), {x, y}) end
+    return gradients, {leaf_of(3), leaf_of(3), n = 2}
   end)
   step("backward of two", function()
     return function(x) lt.autograd.backward({(x * 2):sum(), x:exp():sum()}) end, {leaf_of(3), n = 1}
@@ -278,7 +278,9 @@ local function autograd_steps()
     return g * 2 + x * 0
   end
   step("function in Lua", function() return backward_of(Double), {leaf_of(3), n = 1} end)
-  step("function in Lua, second gradient", function() return twice_of(Double), {leaf_of(3), n = 1} end)
+  step("function in Lua, second gradient", function()
+    return twice_of(Double), {leaf_of(3), n = 1}
+  end)
   step("write into a view", function()
     return function(x)
       local y = x * 2
@@ -317,14 +319,17 @@ local function library_steps()
       simple("nn." .. name, build)
       local function forward()
         local module = build()
-        local inputs = name:match "Loss$" and {lt.randn{3, 3, requires_grad = true}, lt.tensor{1, 2, 3}}
-          or name == "Embedding" and {lt.tensor{1, 2}} or {lt.randn{3, 3, requires_grad = true}}
+        local inputs = {lt.randn{3, 3, requires_grad = true}}
+        if name == "Embedding" then inputs[1] = lt.tensor{1, 2} end
+        if name:match "Loss$" then inputs[2] = lt.tensor{1, 2, 3} end
         if name:match "MSE" or name:match "L1" then inputs[2] = lt.randn(3, 3) end
         inputs.n = #inputs
         return backward_of(function(...) return module(...) end), inputs
       end
       local made, f, inputs = pcall(forward)
-      if made and pcall(f, table.unpack(inputs)) then step("nn." .. name .. " and its gradient", forward) end
+      if made and pcall(f, table.unpack(inputs)) then
+        step("nn." .. name .. " and its gradient", forward)
+      end
     end
   end
   for _, name in ipairs{"SGD", "Adam", "AdamW"} do
@@ -350,7 +355,9 @@ local function library_steps()
   simple("no_grad", function() return lt.no_grad(function() return lt.ones(2) * 2 end) end)
   simple("profile", function() return lt.profiler.profile(function() return lt.ones(2) + 1 end) end)
   simple("trace", function() return lt.placement.trace(function() return lt.ones(2) + 1 end) end)
-  simple("guard", function() return lt.placement.guard("disallow", function() return lt.ones(2) end) end)
+  simple("guard", function()
+    return lt.placement.guard("disallow", function() return lt.ones(2) end)
+  end)
   if not has_cuda then return end
   simple("to another device", function() return (lt.ones(3):to "cuda:0"):to "cuda:1":cpu() end)
   simple("stream", function()
@@ -359,12 +366,14 @@ local function library_steps()
     event:record()
     event:synchronize()
   end)
-  simple("pinned memory", function() return lt.ones(3):pin_memory():to("cuda:0", {non_blocking = true}) end)
+  simple("pinned memory", function()
+    return lt.ones(3):pin_memory():to("cuda:0", {non_blocking = true})
+  end)
   simple("memory_summary", function() return lt.cuda.memory_summary() end)
   simple("memory_snapshot", function() return lt.cuda.memory_snapshot() end)
 end
 
--- ---- running ---------------------------------------------------------------------------------------------
+-- ---- running ------------------------------------------------------------------------------------
 
 local problems -- of the step that runs
 
@@ -379,7 +388,9 @@ end
 local alive -- after the last attempt
 
 local function judge(message, name, k)
-  if type(message) ~= "string" then return problem(("allocation %d: an error that is %s"):format(k, type(message))) end
+  if type(message) ~= "string" then
+    return problem(("allocation %d: an error that is %s"):format(k, type(message)))
+  end
   if message:find "not enough memory" then return end
   if not message:find "[%w_]: " or message:find "lib/lutra[%w_/]*%.lua:%d+: attempt to"
     or not (message:find "memory" or name:find "^load" or name:find "^save") then
@@ -404,7 +415,9 @@ local function attempt(s, k)
         :format(k, tostring(results[2]), before, after))
     end
     local ok, message = pcall(f, table.unpack(arguments, 1, arguments.n))
-    if not ok and fired then problem(("allocation %d: the next call fails: %s"):format(k, message)) end
+    if not ok and fired then
+      problem(("allocation %d: the next call fails: %s"):format(k, message))
+    end
     if not fired then problem("the call fails without a fault: " .. tostring(results[2])) end
   end
   return fired
@@ -453,23 +466,23 @@ library_steps()
 
 local first, passed, failed, skipped, faults = fuzz.clock(), 0, 0, 0, 0
 for _, s in ipairs(steps) do
-  if options.only and not s.name:find(options.only) then
-    -- not asked for
-  elseif options.seconds and fuzz.clock() - first > options.seconds then
+  local asked = not options.only or s.name:find(options.only)
+  if asked and options.seconds and fuzz.clock() - first > options.seconds then
     skipped = skipped + 1
-  else
+  elseif asked then
     faults = faults + run(s)
     if #problems == 0 then
       passed = passed + 1
     else
       failed = failed + 1
-      fuzz.report(("FAILED %s\n  %s\n"):format(s.name, table.concat(problems, "\n  "):gsub("\n", "\n  ")))
+      fuzz.report(("FAILED %s\n  %s\n"):format(s.name,
+        (table.concat(problems, "\n"):gsub("\n", "\n  "))))
     end
   end
 end
 if fuzz.sanitized and fuzz.leaks() then failed = failed + 1 end
-fuzz.report(("%d allocations failed in %d steps (%s), %.0f seconds\n"):format(faults, passed + failed,
-  kind, fuzz.clock() - first))
+fuzz.report(("%d allocations failed in %d steps (%s), %.0f seconds\n"):format(faults,
+  passed + failed, kind, fuzz.clock() - first))
 fuzz.report(("%d passed, %d failed, %d skipped\n"):format(passed, failed, skipped))
 for _, path in ipairs(files) do os.remove(path) end
 os.exit(failed == 0, true)

@@ -36,7 +36,8 @@ end
 
 -- What a process died of, or nil.
 local function death(text)
-  local kind = text:match "ERROR: AddressSanitizer: ([%w%-]+)" or text:match "runtime error: ([^\n]+)"
+  local kind = text:match "ERROR: AddressSanitizer: ([%w%-]+)"
+    or text:match "runtime error: ([^\n]+)"
   local assertion = text:match "Assertion `([^\n]-)' failed"
   if text:find "== hang:" then kind = "hang" end
   if assertion then kind = "assertion " .. assertion end
@@ -44,11 +45,13 @@ local function death(text)
     local signal = text:match "== died of signal (%d+)"
     if not signal then return nil end
     for name in text:gmatch "lutra%-fuzz%(([%w_]+)%+" do
-      if name:match "^lt_" and not name:match "^lt_fault" then return ("signal %s in %s"):format(signal, name) end
+      if name:match "^lt_" and not name:match "^lt_fault" then
+        return ("signal %s in %s"):format(signal, name)
+      end
     end
     return "signal " .. signal
   end
-  local from = text:find("ERROR: AddressSanitizer", 1, true) or text:find("runtime error", 1, true) or 1
+  local from = text:find "ERROR: AddressSanitizer" or text:find "runtime error" or 1
   return kind:gsub("0x%x+", "N"):gsub("%-?%d+", "N") .. " in " .. place(text:sub(from))
 end
 
@@ -107,7 +110,9 @@ local function keys_of(program, path)
   os.execute(("cd '%s' && timeout 60 '%s' '%s/tests/fuzz/api.lua' --run '%s' >'%s' 2>&1 </dev/null")
     :format(scratch:match "^(.*)/", program, root, path, scratch))
   local keys, last = {}, nil
-  for _, finding in ipairs(findings(read(scratch))) do keys[finding.key], last = true, finding.key end
+  for _, finding in ipairs(findings(read(scratch))) do
+    keys[finding.key], last = true, finding.key
+  end
   os.remove(scratch)
   return keys, last
 end
@@ -159,7 +164,8 @@ end
 
 local command = commands[arg[1]]
 if not command then
-  io.stderr:write "usage: findings.lua collect LOG FOLDER KEYS COMMAND STATUS | minimize FILE PROGRAM\n"
+  io.stderr:write "usage: findings.lua collect LOG FOLDER KEYS COMMAND STATUS\n"
+  io.stderr:write "       findings.lua minimize FILE PROGRAM\n"
   os.exit(2)
 end
 command(table.unpack(arg, 2))

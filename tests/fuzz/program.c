@@ -222,6 +222,34 @@ static int fuzz_leaks(lua_State *L) {
   return 1;
 }
 
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+/* xorshift64* (Vigna 2016). A generator of its own: what the library draws changes no program. */
+
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void) {
+  random_state ^= random_state >> 12;
+  random_state ^= random_state << 25;
+  random_state ^= random_state >> 27;
+  return random_state * 0x2545F4914F6CDD1Du >> 33;
+}
+
+/* random(n) -> an integer from 1 to n */
+static int fuzz_random(lua_State *L) {
+  lua_Integer n = luaL_checkinteger(L, 1);
+  lua_pushinteger(L, n < 1 ? 1 : (lua_Integer)(next_random() % (uint64_t)n) + 1);
+  return 1;
+}
+
+/* seed(a, b): begins the sequence that belongs to two numbers. */
+static int fuzz_seed(lua_State *L) {
+  uint64_t a = (uint64_t)luaL_checkinteger(L, 1), b = (uint64_t)luaL_checkinteger(L, 2);
+  random_state = (a * 0x9E3779B97F4A7C15u ^ (b + 1) * 0xBF58476D1CE4E5B9u) | 1;
+  for (int i = 0; i < 4; i++) (void)next_random();
+  return 0;
+}
+
 /* ---- the process --------------------------------------------------------------------------------- */
 
 static int output = 1; /* where reports go; stdout itself is /dev/null, for functions that print */
@@ -258,14 +286,13 @@ static int fuzz_abort(lua_State *L) {
 }
 
 static int open_fuzz(lua_State *L) {
-  static const luaL_Reg module[] = {{"case", fuzz_case},       {"record", fuzz_record},
-                                    {"text", fuzz_text},       {"arm", fuzz_arm},
-                                    {"call", fuzz_call},       {"counts", fuzz_counts},
-                                    {"calls", fuzz_calls},     {"move", fuzz_move},
-                                    {"live", fuzz_live},       {"leaks", fuzz_leaks},
-                                    {"report", fuzz_report},   {"setenv", fuzz_setenv},
-                                    {"emulate", fuzz_emulate}, {"clock", fuzz_clock},
-                                    {"abort", fuzz_abort},     {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"case", fuzz_case},       {"record", fuzz_record}, {"text", fuzz_text},
+      {"arm", fuzz_arm},         {"call", fuzz_call},     {"counts", fuzz_counts},
+      {"calls", fuzz_calls},     {"move", fuzz_move},     {"live", fuzz_live},
+      {"leaks", fuzz_leaks},     {"report", fuzz_report}, {"setenv", fuzz_setenv},
+      {"emulate", fuzz_emulate}, {"clock", fuzz_clock},   {"abort", fuzz_abort},
+      {"random", fuzz_random},   {"seed", fuzz_seed},     {NULL, NULL}};
   luaL_newlib(L, module);
   lua_pushboolean(L, LT_DEBUG);
   lua_setfield(L, -2, "sanitized");

@@ -1,6 +1,6 @@
 -- What there is to call: every function that is reachable from the library's tables, found by
--- walking them, with the parameters that the op table and the texts of signatures state. No function
--- is listed here but those that are left out, each with its reason.
+-- walking them, with the parameters that the op table and the texts of signatures state. No
+-- function is listed here but those that are left out, each with its reason.
 
 local lt = require "lutra"
 local core = require "lutra.core"
@@ -83,7 +83,9 @@ local function walk(list, seen, path, value)
   if type(value) ~= "table" or value == _G or value == package.loaded then return end
   seen[value] = true
   if is_class(value) then add(list, path, value) end
-  for _, key in ipairs(sorted_keys(value)) do walk(list, seen, join(path, key), rawget(value, key)) end
+  for _, key in ipairs(sorted_keys(value)) do
+    walk(list, seen, join(path, key), rawget(value, key))
+  end
   local meta = getmetatable(value)
   if type(meta) == "table" then walk(list, seen, "getmetatable(" .. path .. ")", meta) end
 end
@@ -101,15 +103,10 @@ function functions.list()
   return list
 end
 
---- The methods of a value, by name, in order: strings.
-function functions.methods(value)
-  local names, seen, at = {}, {}, debug.getmetatable(value)
-  if type(value) == "table" then
-    for _, key in ipairs(sorted_keys(value)) do
-      if type(rawget(value, key)) == "function" then names[#names + 1] = key end
-    end
-  end
-  at = type(at) == "table" and rawget(at, "__index") or nil
+local known = setmetatable({}, {__mode = "k"}) -- metatable -> names of the methods below it
+
+local function inherited(meta)
+  local names, seen, at = {}, {}, rawget(meta, "__index")
   while type(at) == "table" and not seen[at] do
     seen[at] = true
     for _, key in ipairs(sorted_keys(at)) do
@@ -117,10 +114,18 @@ function functions.methods(value)
         names[#names + 1] = key
       end
     end
-    at = debug.getmetatable(at)
-    at = type(at) == "table" and rawget(at, "__index") or nil
+    meta = debug.getmetatable(at)
+    at = type(meta) == "table" and rawget(meta, "__index") or nil
   end
   return names
+end
+
+--- The methods that a value has from its metatable, by name, in order: strings.
+function functions.methods(value)
+  local meta = debug.getmetatable(value)
+  if type(meta) ~= "table" then return {} end
+  known[meta] = known[meta] or inherited(meta)
+  return known[meta]
 end
 
 return functions

@@ -23,9 +23,11 @@ local is_tensor = core.is_tensor
 -- What checks have found: called with a kind, a key by which equal findings are told, and a text.
 world.found = function(kind, key, text) error(("%s: %s: %s"):format(kind, key, text)) end
 
--- ---- functions that programs hand to the library ---------------------------------------------------
+-- ---- functions that programs hand to the library ------------------------------------------------
 
-local raised = setmetatable({}, {__name = "fuzz error", __tostring = function() return "fuzz: t" end})
+local raised = setmetatable({}, {
+  __name = "fuzz error", __tostring = function() return "fuzz: a table" end,
+})
 local inside = 0
 
 -- Functions that are called from anywhere must not call themselves without end.
@@ -107,7 +109,7 @@ table.sort(names)
 --- The names of those functions.
 world.function_names = names
 
--- ---- values that programs build --------------------------------------------------------------------
+-- ---- values that programs build -----------------------------------------------------------------
 
 local function freed(x)
   x:free()
@@ -132,7 +134,9 @@ local function with_gc(t, f) return setmetatable(t, {__gc = function() f() end})
 
 -- A list that computes its elements.
 local function proxy(n, f)
-  return setmetatable({}, {__len = function() return n end, __index = function(_, i) return f(i) end})
+  return setmetatable({}, {
+    __len = function() return n end, __index = function(_, i) return f(i) end,
+  })
 end
 
 local function cyclic()
@@ -205,7 +209,7 @@ local function dataset(n, get)
   return class()
 end
 
--- ---- calls -----------------------------------------------------------------------------------------
+-- ---- calls --------------------------------------------------------------------------------------
 
 -- The values of a tensor as text, nil where they cannot be read without side effects or are many.
 local function content(x)
@@ -243,8 +247,9 @@ local allowed = {"fuzz: ", "not enough memory", "C stack overflow", "stack overf
   "yield across a C%-call boundary", "yield from outside a coroutine", "error in error handling",
   "interrupted", "cannot resume"}
 
--- Does the function check all its arguments by a signature? Only then is an error of Lua's from inside
--- the library, as "attempt to index a nil value", a finding. A method of a table does not check self.
+-- Does the function check all its arguments by a signature? Only then is an error of Lua's from
+-- inside the library, as "attempt to index a nil value", a finding. A method of a table does not
+-- check self.
 local function has_signature(f)
   if world.private[f] then return false end
   if type(f) == "function" and debug.getlocal(f, 1) == "self" then return false end
@@ -262,7 +267,7 @@ function world.judge(message, f)
   for _, pattern in ipairs(allowed) do
     if message:find(pattern) then return end
   end
-  if message:find "%(local 'self'%)" then return end -- a method of a table, called with another self
+  if message:find "%(local 'self'%)" then return end -- a method, called with another self
   local place = message:match "^[^\n]-(lib/lutra[%w_/]*%.lua:%d+): attempt to "
     or message:match "^[^\n]-(lib/lutra[%w_/]*%.lua:%d+): bad argument"
   if place then
@@ -296,6 +301,16 @@ local function call_and_compare(slot, f, ...)
   if not ok and count == touched and #before > 0 then check_unchanged(before, tostring(message)) end
 end
 
+-- The first n values of a loop over x.
+local function each(x, n)
+  local last
+  for _, value in pairs(x) do
+    last, n = value, n - 1
+    if n == 0 then break end
+  end
+  return last
+end
+
 local env = {
   lt = lt, core = core, nn = lt.nn, F = lt.F, optim = lt.optim, data = lt.data, math = math,
   P = P, T = T, X = core._methods, O = core._ops, M = debug.getmetatable(core.ones(1)),
@@ -308,10 +323,7 @@ local env = {
   index = function(x, k) return x[k] end, newindex = function(x, k, v) x[k] = v end,
   length = function(x) return #x end, concat = function(a, b) return a .. b end,
   less = function(a, b) return a < b end, equal = function(a, b) return a == b end,
-  each = function(x, n) local last for k, v in pairs(x) do last, n = v, n - 1 if n < 0 then break end
-    if k == nil then break end end return last end,
-  iterate = function(n, f, s, k) local v for _ = 1, n do k, v = f(s, k) if k == nil then break end end
-    return k, v end,
+  construct = function(f) return f() end, each = each,
 }
 
 -- A function that the library takes for an iterator would never end.
@@ -326,7 +338,7 @@ end
 for name, f in pairs(functions) do env[name] = finite(f) end
 world.env, world.P = env, P
 
--- ---- programs --------------------------------------------------------------------------------------
+-- ---- programs -----------------------------------------------------------------------------------
 
 --- Forgets everything and sets what is process-wide to its defaults, for the next program.
 function world.reset()
@@ -362,6 +374,7 @@ function world.run(line)
   local chunk, why = load(line, "=program", "t", env)
   if not chunk then error(why .. "\n" .. line) end
   local ok, message = pcall(chunk)
+  debug.sethook()
   if not ok then world.judge(message) end
 end
 
