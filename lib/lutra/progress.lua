@@ -286,6 +286,12 @@ local parse = args.signature("progress", "iterable:list|any?, desc:string?, tota
   .. "leave:boolean=true, disable:boolean?, mininterval:number=0.1, file:any?, ncols:count?, "
   .. "ascii:boolean?, unit:string=it, initial:size=0, clock:callable?")
 
+-- Can text be written to it, as to a file?
+local function has_write(file)
+  if io.type(file) then return io.type(file) == "file" end
+  return type(file) == "table" and file.write ~= nil and file.flush ~= nil
+end
+
 --- lt.progress(iterable, desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,
 -- ncols, ascii, unit = "it", initial = 0): a bar for a `for` loop over `iterable`: an iterator
 -- function, an object with iter() such as a DataLoader, a list, a tensor's rows, or n for 1..n. Its
@@ -297,6 +303,8 @@ local parse = args.signature("progress", "iterable:list|any?, desc:string?, tota
 local function progress(...)
   local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial,
     clock = parse(...)
+  args.check(file == nil or has_write(file),
+    "progress: expected a file for argument 'file', got %s", args.show(file))
   local bar = setmetatable({
     desc = desc, leave = leave, mininterval = mininterval, ncols = ncols, unit = unit,
     initial = initial, n = initial, postfix = nil, file = file or io.stderr,
@@ -312,6 +320,9 @@ local function progress(...)
   bar.terminal_width = of_core "terminal_width"
   bar.clock = clock or of_core "clock" or os.clock
   bar.started = bar.clock()
+  args.check(type(bar.started) == "number",
+    "progress: expected a function that returns seconds for argument 'clock'; it returned %s",
+    args.show(bar.started))
   bar.drawn_at = bar.started
   if ascii == nil then ascii = not shows_utf8() end
   bar.ascii = ascii
