@@ -86,21 +86,40 @@ end
 local parse_trunc = args.signature("trunc_normal_",
   "tensor:tensor, mean:number=0, std:number=1, a:number=-2, b:number=2, generator:any?")
 
---- Normal, but drawn again where it falls outside [a, b]. The interval must come
--- within three deviations of the mean, or the drawing would go on for long.
+-- Numbers in [a, b] of which one is kept as often as its density says: for an interval that is
+-- narrow, where few numbers of the whole distribution fall into it. `kept` is true where one is.
+local function in_narrow(like, mean, std, a, b, generator)
+  local x = uniform(lt.empty_like(like), a, b, generator)
+  local nearest = math.min(math.max(mean, a), b)
+  local density = (((nearest - mean) / std) ^ 2 - ((x - mean) / std):square()) / 2
+  local kept = uniform(lt.empty_like(like), 0, 1, generator):log():le(density)
+  return x, kept:logical_and(x:ge(a)):logical_and(x:le(b))
+end
+
+local function in_wide(like, mean, std, a, b, generator)
+  local x = normal(lt.empty_like(like), mean, std, generator)
+  return x, x:ge(a):logical_and(x:le(b))
+end
+
+--- Normal, but drawn again where it falls outside [a, b]. The interval must come within three
+-- deviations of the mean. What does not fall inside in a thousand rounds, as where the dtype has no
+-- number inside, becomes the nearest end.
 function init.trunc_normal_(...)
   local tensor, mean, std, a, b, generator = parse_trunc(...)
   args.check(a < b and a <= mean + 3 * std and b >= mean - 3 * std,
     "trunc_normal_: [%g, %g] is empty or more than 3 deviations from the mean %g", a, b, mean)
-  normal(tensor, mean, std, generator)
-  if tensor.device == "meta" then return tensor end
+  local draw = b - a < std and in_narrow or in_wide
   lt.no_grad(function()
-    local outside = tensor:lt(a):logical_or(tensor:gt(b))
-    while outside:any():item() do
-      local again = normal(lt.empty_like(tensor), mean, std, generator)
-      tensor:copy_(lt.where(outside, again, tensor))
-      outside = tensor:lt(a):logical_or(tensor:gt(b))
+    local x, inside = draw(tensor, mean, std, a, b, generator)
+    tensor:copy_(x)
+    if tensor.device == "meta" then return end
+    local rounds = 0
+    while rounds < 1000 and not inside:all():item() do
+      local again, now = draw(tensor, mean, std, a, b, generator)
+      tensor:copy_(lt.where(inside, tensor, again))
+      inside, rounds = inside:logical_or(now), rounds + 1
     end
+    if rounds == 1000 then tensor:clamp_(a, b) end
   end)
   return tensor
 end
