@@ -78,6 +78,10 @@ describe("datasets", function()
       end
       assert.equal(10, #seen)
     end
+    assert.equal(1, #data.random_split(data.Subset(set, {1}), {0.5, 0.5})[1])
+    local odd = setmetatable({}, {__len = function() return "x" end})
+    fails("its length is", function() data.random_split(odd, {1}) end)
+    fails("its length is", function() local _ = data.Subset(odd, {1}) end)
     fails("add up to 11", function() data.random_split(set, {7, 4}) end)
   end)
 end)

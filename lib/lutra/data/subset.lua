@@ -6,6 +6,14 @@ local Dataset = require "lutra.data.dataset"
 
 local Subset = Dataset:extend "Subset"
 
+local function length_of(title, dataset)
+  local n = #dataset
+  args.check(math.type(n) == "integer" and n >= 0,
+    "%s: expected a dataset with a length for argument 'dataset', its length is %s", title,
+    args.show(n))
+  return n
+end
+
 --- data.Subset(dataset, positions): positions is a list or an integer tensor; sample i
 -- is the dataset's sample positions[i].
 function Subset:init(dataset, positions)
@@ -14,7 +22,7 @@ function Subset:init(dataset, positions)
   if lt.is_tensor(positions) then positions = positions:totable() end
   args.check(type(positions) == "table", "Subset: positions is %s, it wants a list",
     args.show(positions))
-  local n = #dataset
+  local n = length_of("Subset", dataset)
   for i, position in ipairs(positions) do
     args.check(math.type(position) == "integer" and position >= 1 and position <= n,
       "Subset: position %d is %s, it wants an integer from 1 to %d", i, args.show(position), n)
@@ -35,13 +43,14 @@ function Subset:get(i) return self.dataset:get(self.positions[self:check_positio
 
 -- Lengths from lengths, or from fractions that add up to 1.
 local function to_lengths(n, parts)
-  local sum = 0
+  local sum, whole = 0, true
   for i, part in ipairs(parts) do
     args.check(type(part) == "number" and part >= 0,
       "random_split: part %d is %s, it wants a number of at least 0", i, args.show(part))
     sum = sum + part
+    whole = whole and math.tointeger(part) ~= nil
   end
-  if sum == n then return parts end
+  if whole and sum == n then return parts end
   args.check(math.abs(sum - 1) < 1e-6,
     "random_split: the parts add up to %g, it wants %d (the samples) or 1", sum, n)
   local lengths, total = {}, 0
@@ -63,8 +72,9 @@ local parse_split = args.signature("random_split",
 -- given lengths, or fractions that add up to 1. Returns a list of Subsets.
 local function random_split(...)
   local dataset, parts, generator = parse_split(...)
-  local lengths = to_lengths(#dataset, parts)
-  local order = lt.randperm(#dataset, {generator = generator}):totable()
+  local n = length_of("random_split", dataset)
+  local lengths = to_lengths(n, parts)
+  local order = lt.randperm(n, {generator = generator}):totable()
   local subsets, first = {}, 1
   for i, length in ipairs(lengths) do
     length = math.tointeger(length)
