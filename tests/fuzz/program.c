@@ -52,7 +52,7 @@ struct lutra_lua_hard {
 
 /* ---- the text of what runs, and the process's end ---------------------------------------------- */
 
-enum { TEXT = 64 << 10, HEAP = 768 << 20, STUCK = 30, SLOW = 3 };
+enum { TEXT = 64 << 10, HEAP = 768 << 20, STUCK = 40, SLOW = 10 };
 
 static char text[TEXT];
 static volatile size_t used;
@@ -110,7 +110,7 @@ static void *watch_for_hangs(void *main_thread) {
     int seconds = atomic_fetch_add(&idle, 1) + 1;
     if (seconds % SLOW == 0) atomic_store(&lt_interrupt_flag, true);
     if (seconds == STUCK) {
-      static const char told[] = "\n== hang: a call has run for 30 seconds\n";
+      static const char told[] = "\n== hang: a call has run for 40 seconds\n";
       say(2, told, sizeof told - 1);
       pthread_kill(*(pthread_t *)main_thread, SIGABRT);
     }
