@@ -176,6 +176,8 @@ static int fuzz_call(lua_State *L) {
   memset(&armed, 0, sizeof armed);
   calls++;
   int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
+  lua_sethook(L, NULL, 0,
+              0); /* an allocation may have failed before the one who set it took it off */
   last_core = lt_core_faults, last_lua = lt_lua_faults;
   lt_core_faults.at = lt_lua_faults.at = 0;
   lutra_lua_hard.collect = 0;
