@@ -245,6 +245,12 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
 $(BUILD)/obj/tests/c/test_nvrtc.o: common += -Isrc/cuda/emulated/include
+# What embeds Lua has the bindings too.
+$(BUILD)/tests/test_lua_%: $(BUILD)/obj/tests/c/test_lua_%.o $(chelpers) $(bindings) $(library)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(bindings) $(call whole,$(library)) -o $@ \
+	  $(LUA_LIBS) $(ldlibs)
 # A device's backend, loaded at run time; what it needs of the core it finds in the program.
 $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 	@mkdir -p $(@D)

@@ -3,23 +3,28 @@
 -- Idea: each sets a value, calls the function and puts the old value back through a
 -- to-be-closed variable, so that it is put back on errors too, and a traceback still
 -- shows where the error arose.
+--
+-- A setting belongs to the coroutine that makes it, and to those that it resumes: when it
+-- yields, the others have theirs. The old value is nil in a coroutine that had none of its own.
 
 local core = require "lutra.core"
 local restore = require "lutra.restore"
 
 local scopes = {}
 
--- The two restorers of a flag are made once: a scope makes no garbage.
+-- The restorers of a flag are made once: a scope makes no garbage.
 local function flag_scope(set)
   local back = {[true] = restore(set, true), [false] = restore(set, false)}
+  local none = restore(set, nil)
   return function(on, f, ...)
-    local _ <close> = back[set(on)]
+    local old = set(on)
+    local _ <close> = old == nil and none or back[old]
     return f(...)
   end
 end
 
-local with_grad = flag_scope(core.set_grad_enabled)
-local with_inference = flag_scope(core._set_inference)
+local with_grad = flag_scope(core._scope_grad)
+local with_inference = flag_scope(core._scope_inference)
 
 local function check_function(name, f)
   if type(f) == "function" then return f end
@@ -58,9 +63,8 @@ end
 function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   if select("#", ...) == 0 then check_not_made(f) end
-  local old = core.get_default_device()
-  core.set_default_device(require("lutra.args").device("with_device", device))
-  local _ <close> = restore(core.set_default_device, old)
+  local old = core._scope_device(require("lutra.args").device("with_device", device))
+  local _ <close> = restore(core._scope_device, old)
   return f(...)
 end
 

@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 // resume(co, ...) -> true, results... | false, error | nil, reason
-// nil: the coroutine yielded, because Ctrl-C would not be heard or on its own.
+// nil: the coroutine yielded, because Ctrl-C would not be heard or on its own. The coroutine stands
+// in for the caller: modes that it sets for good stay when it has ended.
 static int host_resume(lua_State *L) {
   lua_State *co = lua_tothread(L, 1);
   luaL_argexpected(L, co, 1, "coroutine");
   int nargs = lua_gettop(L) - 1, nres = 0;
   if (!lua_checkstack(co, nargs)) return luaL_error(L, "too many arguments to resume");
+  lt_repl_stand_in(L, co);
   lua_xmove(L, co, nargs);
   lt_repl_state_reserve(L);
   int status = lt_repl_resume(L, co, nargs, &nres);

@@ -18,6 +18,7 @@
 #include "repl.h"
 
 #include "../tensor/lutra.h"
+#include "../vm-bindings/lutra_lua.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -85,6 +86,26 @@ static void back_to(lua_State *L, lua_State *from) {
   if (!presses) return;
   if (lua_gethook(from) == stop) lua_sethook(from, NULL, 0, 0);
   if (L && abandoning()) arm(L);
+}
+
+void lt_repl_stand_in(lua_State *L, lua_State *co) {
+  luaL_checkstack(L, 4, NULL);
+  luaL_checkstack(co, 1, NULL);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &lt_lua_stand_ins) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &lt_lua_stand_ins);
+  }
+  lua_pushthread(co);
+  lua_xmove(co, L, 1);
+  lua_pushthread(L);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
 }
 
 int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres) {

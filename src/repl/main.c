@@ -212,6 +212,7 @@ static bool run(lua_State *L, struct request *r, int nargs) {
   int thread = lua_gettop(L) - nargs - 1;
   lua_insert(L, thread);
   luaL_checkstack(co, nargs + 1, "too many arguments to the script");
+  lt_repl_stand_in(L, co);
   lua_xmove(L, co, nargs + 1);
   int nres = 0, status = lt_repl_resume(L, co, nargs, &nres);
   if (status == LUA_OK) {

@@ -45,6 +45,10 @@ void lt_repl_interrupt_install(lua_State *L, bool keep);
 // ends: `co` is to be reset, not resumed.
 int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres);
 
+// `co` runs code for L: a script, a cell. The modes of tensors that it sets, such as that no gradients
+// are recorded, are L's, and stay when it has ended.
+void lt_repl_stand_in(lua_State *L, lua_State *co);
+
 // lua_resetthread(co), open to Ctrl-C: closes its pending <close> variables.
 int lt_repl_reset(lua_State *L, lua_State *co);
 

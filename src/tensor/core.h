@@ -381,7 +381,15 @@ typedef struct lt_Thread {
   const char *user_op; /* outermost op of the running call */
   bool user_in_place;
   bool grad_off, inference_on;
-  lt_Tensor **scope; /* temporaries, a stack */
+  /* What the host that calls now has set for its program, in place of the process's defaults. */
+  bool has_defaults;
+  lt_Dtype default_dtype;
+  lt_Device default_device;
+  /* The host's program and its coroutine that call now: addresses to compare. NULL: not known. */
+  void *host;
+  const void *host_coroutine;
+  bool own_grad_off, own_inference_on; /* modes from before the host came */
+  lt_Tensor **scope;                   /* temporaries, a stack */
   size_t scope_count, scope_room;
   lt_Tensor *scope_first[LT_SCOPE_FIRST];
   lt_PressureFn pressure;
@@ -402,7 +410,8 @@ typedef struct lt_Thread {
   lt_Use *use;               /* operands of the innermost running call */
   int frees_at_exit;         /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;
-lt_Thread *lt_thread(void);
+/* Its address never changes, so that it need not be asked for twice. */
+lt_Thread *lt_thread(void) __attribute__((const));
 
 static inline void lt_use_enter(lt_Thread *th, lt_Use *use, const lt_Arg *args, int nargs) {
   *use = (lt_Use){args, nargs, th->use};

@@ -382,11 +382,17 @@ bool lt_device_parse(const char *name, lt_Device *out) {
 }
 
 lt_Device lt_device_default(void) {
+  const lt_Thread *th = lt_thread();
+  if (th->has_defaults) return th->default_device;
   return atomic_load_explicit(&default_device, memory_order_relaxed);
 }
 
 bool lt_device_set_default(lt_Device d) {
-  atomic_store(&default_device, d);
+  lt_Thread *th = lt_thread();
+  if (th->has_defaults)
+    th->default_device = d;
+  else
+    atomic_store(&default_device, d);
   return true;
 }
 

@@ -29,6 +29,8 @@ lt_Category lt_dtype_category(lt_Dtype d) { return table[d].category; }
 lt_Dtype lt_dtype_compute(lt_Dtype d) { return table[d].compute; }
 lt_Dtype lt_dtype_accumulate(lt_Dtype d) { return table[d].accumulate; }
 lt_Dtype lt_dtype_default(void) {
+  const lt_Thread *th = lt_thread();
+  if (th->has_defaults) return th->default_dtype;
   return atomic_load_explicit(&default_dtype, memory_order_relaxed);
 }
 
@@ -37,7 +39,11 @@ bool lt_dtype_set_default(lt_Dtype d) {
     lt_error_set("set_default_dtype: wants a float dtype, got %s", lt_dtype_name(d));
     return false;
   }
-  atomic_store(&default_dtype, d);
+  lt_Thread *th = lt_thread();
+  if (th->has_defaults)
+    th->default_dtype = d;
+  else
+    atomic_store(&default_dtype, d);
   return true;
 }
 

@@ -43,7 +43,9 @@ lt_Dtype lt_dtype_accumulate(lt_Dtype d); /* what sums are kept in */
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b);
 /* By name; LT_DTYPE_NONE and an error that lists the dtypes when there is none of that name. */
 lt_Dtype lt_dtype_from_name(const char *name);
-lt_Dtype lt_dtype_default(void); /* of new float tensors: float32 unless set */
+/* The dtype of new float tensors: float32 unless set. One for the process; a host with programs of its
+ * own (a Lua state) has one for each. */
+lt_Dtype lt_dtype_default(void);
 bool lt_dtype_set_default(lt_Dtype d);
 
 /* A number together with its kind: kinds take part in promotion as Python's int, float and bool
@@ -103,7 +105,8 @@ const char *lt_device_type_name(int type);
 int lt_device_count(int type, char *why, size_t why_size);
 /* Is there code for a type, whether or not there is a device? */
 bool lt_device_is_built(int type);
-lt_Device lt_device_default(void); /* where factory functions create */
+/* Where factory functions create tensors; as lt_dtype_default, one for the process or the program. */
+lt_Device lt_device_default(void);
 bool lt_device_set_default(lt_Device d);
 /* Asks, before a device of such a type has been asked for, that it be emulated: "cuda:2", or a list
  * with options, "cuda:2,memory=1GiB". False with the reason. LUTRA_EMULATE in the environment does

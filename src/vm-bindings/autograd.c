@@ -210,7 +210,7 @@ static bool protect(lt_Lua *S, Job *job) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->runner_ref);
   lua_pushlightuserdata(L, job);
   int status = lua_pcall(L, 1, 0, 0);
-  S->L = L; /* a coroutine may have run in between */
+  lt_lua_enter(L, S); /* a coroutine may have run in between */
   if (status == LUA_OK) return true;
   for (int i = 0; i < job->nout; i++) {
     lt_release(job->out[i]);
@@ -259,7 +259,8 @@ static int register_hook(lua_State *L) {
   lua_setfield(L, -2, "tensor");
   lua_pushinteger(L, id);
   lua_setfield(L, -2, "id");
-  lt_lua_function(L, handle_remove);
+  static const luaL_Reg remove = {"remove", handle_remove};
+  lt_lua_function(L, &remove);
   lua_setfield(L, -2, "remove");
   return 1;
 }
@@ -355,43 +356,14 @@ static int detach_(lua_State *L) {
   return 1;
 }
 
-static int is_grad_enabled(lua_State *L) {
-  lua_pushboolean(L, lt_grad_enabled());
-  return 1;
-}
-
-static int set_grad_enabled(lua_State *L) {
-  if (!lua_isboolean(L, 1))
-    lt_lua_error(L, "set_grad_enabled: argument \"mode\" is %s, it wants true or false",
-                 lt_lua_describe(L, 1));
-  lua_pushboolean(L, lt_grad_set_enabled(lua_toboolean(L, 1)));
-  return 1;
-}
-
-static int is_inference(lua_State *L) {
-  lua_pushboolean(L, lt_inference_enabled());
-  return 1;
-}
-
-static int set_inference(lua_State *L) {
-  lua_pushboolean(L, lt_inference_set_enabled(lua_toboolean(L, 1)));
-  return 1;
-}
-
 static int version(lua_State *L) {
   lua_pushinteger(L, lt_tensor_version(lt_lua_check(L, 1, "_version", "self")));
   return 1;
 }
 
 void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"_backward", backward_many},
-                                    {"_grad", grad},
-                                    {"_custom", custom},
-                                    {"_set_inference", set_inference},
-                                    {"is_grad_enabled", is_grad_enabled},
-                                    {"set_grad_enabled", set_grad_enabled},
-                                    {"is_inference_mode_enabled", is_inference},
-                                    {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"_backward", backward_many}, {"_grad", grad}, {"_custom", custom}, {NULL, NULL}};
   static const luaL_Reg own[] = {{"backward", backward},
                                  {"register_hook", register_hook},
                                  {"requires_grad_", requires_grad_},
@@ -399,7 +371,8 @@ void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
                                  {"detach_", detach_},
                                  {"_version", version},
                                  {NULL, NULL}};
-  lt_lua_function(L, run_job);
+  static const luaL_Reg runner = {"run_job", run_job};
+  lt_lua_function(L, &runner);
   lt_lua_state(L)->runner_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);

@@ -33,10 +33,28 @@ typedef struct lt_PrintOptions {
   int profile;  /* the last one set by name */
 } lt_PrintOptions;
 
+/* Settings that a coroutine can have of its own (state.c). */
+typedef enum lt_Mode { LT_MODE_GRAD, LT_MODE_INFERENCE, LT_MODE_DEVICE, LT_MODE_COUNT } lt_Mode;
+typedef struct lt_Modes {
+  bool own[LT_MODE_COUNT]; /* which of them are set here */
+  bool grad_off, inference_on;
+  lt_Device device;
+  lua_State *owner; /* kept alive by a user value; NULL: the program */
+  struct lt_Modes *next;
+} lt_Modes;
+
 /* One per Lua state. */
 typedef struct lt_Lua {
-  lua_State *L;    /* the thread that runs now */
-  lua_State *main; /* outlives all others */
+  lua_State *L;     /* the coroutine that called the core last; anchored. NULL: none */
+  lua_State *main;  /* outlives all others */
+  lua_State *who;   /* the one for which the caller stands in, or the caller: whose modes it has */
+  lt_Modes program; /* modes of the main coroutine, and of all that have none of their own */
+  lt_Dtype dtype;   /* the default one, while another Lua state runs on this OS thread */
+  lt_Modes *modes;  /* of coroutines that have their own, a list; the newest first */
+  lt_Modes *in_use[LT_MODE_COUNT]; /* where the modes that the core has now came from */
+  bool closed;                     /* the Lua state is being closed */
+  int modes_ref;                   /* weak keys: coroutine -> its lt_Modes */
+  int running_ref;                 /* anchors L */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;
   int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
@@ -163,9 +181,28 @@ static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
   int64_t weight = lt_lua_weight(S);
   if (weight - S->mark > LT_LUA_BATCH) lt_lua_collect(L, S, weight);
 }
-/* Core calls may collect when memory runs out: on the thread that runs. */
-static inline void lt_lua_enter(lua_State *L, lt_Lua *S) { S->L = L; }
+/* An lt_PressureFn: collects on the coroutine that runs. */
+bool lt_lua_under_pressure(void *state, size_t wanted);
 void lt_lua_open_memory(lua_State *L, lt_Lua *S);
+
+/* ---- who runs (state.c) ---------------------------------------------------------------------- */
+
+/* Tells the core that coroutine L calls it: callbacks run there, with its modes. Every function of the
+ * module has been through this when it begins (lt_lua_setfuncs); one that may have run Lua code since
+ * calls it again before it calls the core. */
+void lt_lua_switch(lua_State *L, lt_Lua *S);
+static inline void lt_lua_enter(lua_State *L, lt_Lua *S) {
+  if (lt_thread()->host_coroutine != L) lt_lua_switch(L, S);
+}
+/* Does this coroutine run, or wait for one that it has resumed? */
+bool lt_lua_is_active(lua_State *L);
+/* Can callbacks use S->L: did this Lua state call the core last, from a coroutine that is active? */
+bool lt_lua_is_running(const lt_Lua *S);
+void lt_lua_open_state(lua_State *L, int functions, int methods);
+/* Makes the parts of S that concern this; S is new. */
+void lt_lua_begin_state(lua_State *L, lt_Lua *S);
+/* The Lua state is being closed: the core forgets it. */
+void lt_lua_end_state(lt_Lua *S);
 
 /* ---- arguments (args.c) ---------------------------------------------------------------------- */
 
@@ -248,10 +285,13 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
                              lt_Device device);
 int lt_lua_tostring(lua_State *L);
 
-/* luaL_setfuncs with the two common upvalues, into the table at the top. */
+/* luaL_setfuncs with the two common upvalues, into the table at the top: each function is entered
+ * (lt_lua_enter) before it runs. The list must be static. */
 void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions);
-/* Pushes one function with the two common upvalues. */
-void lt_lua_function(lua_State *L, lua_CFunction f);
+/* The same, for functions that enter by themselves since each nanosecond of theirs counts. */
+void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions);
+/* Pushes the function of one such entry. */
+void lt_lua_function(lua_State *L, const luaL_Reg *function);
 
 /* Each adds its functions (and methods) to the tables at these indices. */
 void lt_lua_open_errors(lua_State *L, int functions, int methods);

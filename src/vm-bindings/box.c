@@ -15,7 +15,6 @@ lt_Box *lt_lua_box(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_setmetatable(L, -2);
   S->boxes++;
-  S->L = L; /* memory that runs out is looked for from here */
   return box;
 }
 
@@ -160,13 +159,13 @@ static int shape_numel(lua_State *L) {
 static void open_shape(lua_State *L, lt_Lua *S) {
   static const luaL_Reg meta[] = {
       {"__tostring", shape_tostring}, {"__eq", shape_eq}, {"__concat", shape_concat}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"numel", shape_numel}, {NULL, NULL}};
   lua_newtable(L);
-  luaL_setfuncs(L, meta, 0);
+  lt_lua_setfuncs(L, meta);
   lua_pushliteral(L, "Shape");
   lua_setfield(L, -2, "__name");
   lua_newtable(L);
-  lua_pushcfunction(L, shape_numel);
-  lua_setfield(L, -2, "numel");
+  lt_lua_setfuncs(L, methods);
   lua_setfield(L, -2, "__index");
   S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -337,7 +336,7 @@ static int box_gc(lua_State *L) {
   box->tensor = NULL;
   S->boxes--;
   S->ended++;
-  lt_lua_enter(L, S); /* a wait for a copy may ask for the line; the thread before may be gone */
+  lt_lua_enter(L, S); /* a wait for a copy may ask for the line */
   lt_release(t);
   int64_t weight = lt_lua_weight(S);
   if (weight < S->mark) S->mark = weight;
@@ -349,6 +348,7 @@ static int box_gc(lua_State *L) {
 static int box_free(lua_State *L) {
   lt_Box *box = lt_lua_to_box(L, 1);
   if (!box) lt_lua_check(L, 1, "free", "self");
+  lt_lua_enter(L, lt_lua_state(L));
   if (box->tensor) (void)lt_tensor_free(box->tensor);
   return 0;
 }
@@ -395,16 +395,31 @@ static int make_parameter(lua_State *L) {
   return 1;
 }
 
+/* The door of most functions: LT_UP_OWN is the entry of the function behind it. */
+static int enter_and_call(lua_State *L) {
+  const luaL_Reg *function = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
+  lt_lua_enter(L, lt_lua_state(L));
+  return function->func(L);
+}
+
+void lt_lua_function(lua_State *L, const luaL_Reg *function) {
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushlightuserdata(L, (void *)function);
+  lua_pushcclosure(L, enter_and_call, 3);
+}
+
 void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions) {
+  for (; functions->name; functions++) {
+    lt_lua_function(L, functions);
+    lua_setfield(L, -2, functions->name);
+  }
+}
+
+void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   luaL_setfuncs(L, functions, 2);
-}
-
-void lt_lua_function(lua_State *L, lua_CFunction f) {
-  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
-  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
-  lua_pushcclosure(L, f, 2);
 }
 
 /* A closure that also knows the methods and the fields. */
@@ -436,7 +451,7 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
     lua_setfield(L, fields, field_names[i]);
   }
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
-  lt_lua_setfuncs(L, meta);
+  lt_lua_set_fast(L, meta);
   set_with_tables(L, "__index", box_index, methods, fields);
   set_with_tables(L, "__newindex", box_newindex, methods, fields);
   lua_pushliteral(L, "tensor");

@@ -35,7 +35,8 @@ static void push_where(lua_State *L) {
 void lt_lua_where(void *state, char *text, size_t size) {
   lua_Debug ar;
   const lt_Lua *S = state;
-  if (S->L && find_user(S->L, S, &ar)) snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
+  if (lt_lua_is_running(S) && find_user(S->L, S, &ar))
+    snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
 }
 
 /* A function that was called by another in C has no name: that of the method it is, NULL if none. */
@@ -62,7 +63,7 @@ bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   lua_Debug ar;
   lua_State *L = S->L;
   text[0] = 0;
-  int level = L ? find_user(L, S, &ar) - 1 : -1;
+  int level = lt_lua_is_running(S) ? find_user(L, S, &ar) - 1 : -1;
   if (level < 0 || !lua_getstack(L, level, &ar)) return false;
   lua_getinfo(L, "n", &ar);
   const char *name = ar.name;
@@ -82,7 +83,7 @@ bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
 bool lt_lua_called_from(const lt_Lua *S, const char *folder) {
   lua_Debug ar;
   size_t n = strlen(S->root);
-  if (!S->L || n == 0 || !lua_getstack(S->L, 1, &ar)) return false;
+  if (n == 0 || !lt_lua_is_running(S) || !lua_getstack(S->L, 1, &ar)) return false;
   lua_getinfo(S->L, "S", &ar);
   return strncmp(ar.source, S->root, n) == 0 && strncmp(ar.source + n, folder, strlen(folder)) == 0;
 }

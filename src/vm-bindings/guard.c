@@ -86,16 +86,11 @@ static const char *advice(int direction, bool explicit) {
   return "Say that the copy is meant: x:to(device)";
 }
 
-/* Does this coroutine run, or wait for one that it has resumed? */
-static bool is_active(lua_State *L) {
-  lua_Debug ar;
-  return lua_status(L) == LUA_OK && lua_getstack(L, 0, &ar);
-}
-
 static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   const Guard *g = context;
   int direction = direction_of(e);
-  if (!(g->directions & direction) || !is_active(g->owner)) return LT_TRACE_NO_OPINION;
+  if (!(g->directions & direction) || !lt_lua_is_running(g->lua) || !lt_lua_is_active(g->owner))
+    return LT_TRACE_NO_OPINION;
   char call[48], from[32];
   lt_lua_called(g->lua, call, sizeof call);
   bool explicit = lt_lua_is_explicit(g->lua, e, call);
@@ -157,7 +152,7 @@ void lt_lua_add_guard(lua_State *L) {
       {"close", guard_close}, {"__close", guard_close}, {"__gc", guard_close}, {NULL, NULL}};
   static const luaL_Reg module[] = {{"guard", guard}, {NULL, NULL}};
   luaL_newmetatable(L, GUARD);
-  luaL_setfuncs(L, members, 0);
+  lt_lua_setfuncs(L, members);
   lua_pushvalue(L, -1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);

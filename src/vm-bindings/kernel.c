@@ -457,10 +457,9 @@ void lt_lua_open_kernel(lua_State *L, int functions, int methods) {
   lt_lua_setfuncs(L, own);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
+  static const luaL_Reg module[] = {
+      {"_kernel", kernel_new}, {"_same_layout", same_layout}, {NULL, NULL}};
   lua_pushvalue(L, functions);
-  lt_lua_function(L, kernel_new);
-  lua_setfield(L, -2, "_kernel");
-  lt_lua_function(L, same_layout);
-  lua_setfield(L, -2, "_same_layout");
+  lt_lua_setfuncs(L, module);
   lua_pop(L, 1);
 }

@@ -44,15 +44,17 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
 }
 
 /* The core ran out of memory: what only the collector holds on to may make room. */
-static bool under_pressure(void *context, size_t wanted) {
+bool lt_lua_under_pressure(void *context, size_t wanted) {
   lt_Lua *S = context;
   (void)wanted;
-  if (!S->L || S->collecting) return false;
+  if (S->collecting || !lt_lua_is_running(S)) return false;
   int64_t before = lt_memory_live();
   S->collecting = true;
-  lua_gc(S->L, LUA_GCCOLLECT);
+  lua_State *L = S->L;
+  lua_gc(L, LUA_GCCOLLECT);
   S->collecting = false;
-  set_base(S->L, S, lt_lua_weight(S));
+  lt_lua_enter(L, S); /* a finalizer may have run a coroutine */
+  set_base(L, S, lt_lua_weight(S));
   S->mark = S->base;
   return lt_memory_live() < before;
 }
@@ -94,6 +96,4 @@ void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
   watch_cycles(L);
   set_base(L, S, lt_lua_weight(S));
   S->mark = S->base;
-  lt_memory_on_pressure(under_pressure, S);
-  lt_memory_on_where(lt_lua_where, S);
 }

@@ -3,6 +3,7 @@
 #include "bindings.h"
 
 static lt_Tensor *self_of(lua_State *L, const char *name) {
+  lt_lua_enter(L, lt_lua_state(L));
   return lt_lua_check(L, 1, name, "self");
 }
 
@@ -11,7 +12,6 @@ static lt_Tensor *self_of(lua_State *L, const char *name) {
 static int method_item(lua_State *L) {
   lt_Scalar s;
   lt_Tensor *t = self_of(L, "item");
-  lt_lua_enter(L, lt_lua_state(L));
   if (!lt_tensor_item(t, &s)) lt_lua_fail(L, "item");
   lt_lua_push_scalar(L, s);
   return 1;
@@ -316,7 +316,7 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
                                     {"is_floating_point", method_is_floating_point},
                                     {NULL, NULL}};
   lua_pushvalue(L, methods);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_fast(L, own);
   lt_lua_set_signature(L, -1, "type_as", &type_as_signature, true);
   lt_lua_set_signature(L, -1, "nonzero", &nonzero_signature, true);
   set_conversions(L);

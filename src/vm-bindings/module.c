@@ -5,10 +5,12 @@
 
 #include <dlfcn.h>
 
+#define STATE "lutra.state"
+
 static int state_gc(lua_State *L) {
-  (void)L;
-  lt_memory_on_pressure(NULL, NULL);
-  lt_memory_on_where(NULL, NULL);
+  lt_Lua *S = luaL_checkudata(L, 1, STATE);
+  /* By a program's hand it does nothing: then the collector is not at work. */
+  if (lua_gc(L, LUA_GCISRUNNING) != 1) lt_lua_end_state(S);
   return 0;
 }
 
@@ -93,6 +95,8 @@ static int open_parts(lua_State *L) {
   lua_newtable(L); /* methods */
   lua_newtable(L); /* every op by its own name, internal ones too */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_lua_open_state(L, 1, 2);
   lt_lua_open_box(L, 2, 1);
   lt_lua_open_operators(L, 4);
   lt_lua_open_ops(L, 1, 2, 3);
@@ -139,15 +143,12 @@ int luaopen_lutra_core(lua_State *L) {
   lua_pop(L, 1);
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
-  S->L = L;
   S->pending_ref = S->explain_ref = S->summary_ref = LUA_NOREF;
-  lua_newtable(L);
+  luaL_newmetatable(L, STATE);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  S->main = lua_tothread(L, -1);
-  lua_pop(L, 1);
+  lt_lua_begin_state(L, S);
   open_cache(L, S);
   find_ipairs(L, S);
   lua_newtable(L); /* the metatable of boxes */

@@ -88,6 +88,7 @@ static bool has_room(Recorder *r) {
 
 static void take(void *context, const lt_TraceEvent *event) {
   Recorder *r = context;
+  if (lt_thread()->host != r->lua) return; /* of another program on this thread */
   bool ordering = event->kind == LT_TRACE_MARK || event->kind == LT_TRACE_AFTER;
   if (ordering && !r->order) return;
   if (!has_room(r)) {
@@ -366,7 +367,7 @@ static int links(lua_State *L) {
 
 static void open_class(lua_State *L, const char *name, const luaL_Reg *members) {
   luaL_newmetatable(L, name);
-  luaL_setfuncs(L, members, 0);
+  lt_lua_setfuncs(L, members);
   lua_pushvalue(L, -1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);

@@ -1,0 +1,370 @@
+/* state.c: which coroutine of which Lua state calls the core, and the modes that belong to it.
+ *
+ * The core has one set of modes for each OS thread (gradients on or off, inference mode, the default
+ * dtype and device) and one host to call back. Several Lua states may share an OS thread, and a
+ * coroutine may be abandoned in the middle of lt.no_grad. So modes have an owner: a Lua state
+ * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a weak table).
+ * When the coroutine that calls changes, what the core has goes back to its owners, and the modes of
+ * the new one are set. A coroutine has each mode from itself, else from the nearest of those that
+ * wait for it and have it, else from the program.
+ *
+ * A coroutine may stand in for another, whose modes are then its own: so do those in which the
+ * program lutra runs a script and the cells of its prompt. They are in a table of the registry
+ * (lt_lua_stand_ins): stand-in -> the other.
+ *
+ * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L and
+ * every coroutine in S->modes are alive. A Lua state is used and closed on one OS thread. */
+#include "bindings.h"
+
+#define MODES "lutra.modes"
+
+const char lt_lua_stand_ins = 0;
+
+/* ---- who runs -------------------------------------------------------------------------------- */
+
+bool lt_lua_is_active(lua_State *L) {
+  lua_Debug ar;
+  return lua_status(L) == LUA_OK && lua_getstack(L, 0, &ar);
+}
+
+bool lt_lua_is_running(const lt_Lua *S) {
+  return S->L && lt_thread()->host == S && lt_lua_is_active(S->L);
+}
+
+/* ---- the core's modes ------------------------------------------------------------------------ */
+
+/* Gives the modes that the core has back to their owners, if S is its host. */
+static void store_modes(lt_Lua *S) {
+  const lt_Thread *th = lt_thread();
+  if (th->host != S) return;
+  S->in_use[LT_MODE_GRAD]->grad_off = th->grad_off;
+  S->in_use[LT_MODE_INFERENCE]->inference_on = th->inference_on;
+  S->in_use[LT_MODE_DEVICE]->device = th->default_device;
+  S->dtype = th->default_dtype;
+}
+
+static void load_modes(const lt_Lua *S) {
+  lt_Thread *th = lt_thread();
+  if (th->host != S) return;
+  th->grad_off = S->in_use[LT_MODE_GRAD]->grad_off;
+  th->inference_on = S->in_use[LT_MODE_INFERENCE]->inference_on;
+  th->default_device = S->in_use[LT_MODE_DEVICE]->device;
+  th->default_dtype = S->dtype;
+}
+
+/* The core's host becomes S, whose modes are loaded next; one that was there gets its modes back. */
+static void attach(lt_Lua *S) {
+  lt_Thread *th = lt_thread();
+  if (th->host) {
+    store_modes(th->host);
+  } else {
+    th->own_grad_off = th->grad_off;
+    th->own_inference_on = th->inference_on;
+  }
+  th->host = S;
+  th->has_defaults = true;
+  lt_memory_on_pressure(lt_lua_under_pressure, S);
+  lt_memory_on_where(lt_lua_where, S);
+}
+
+void lt_lua_end_state(lt_Lua *S) {
+  lt_Thread *th = lt_thread();
+  S->closed = true;
+  S->L = NULL;
+  if (th->host != S) return;
+  th->host = NULL;
+  th->host_coroutine = NULL;
+  th->has_defaults = false;
+  th->grad_off = th->own_grad_off;
+  th->inference_on = th->own_inference_on;
+  lt_memory_on_pressure(NULL, NULL);
+  lt_memory_on_where(NULL, NULL);
+}
+
+/* ---- whose modes a coroutine has ------------------------------------------------------------- */
+
+enum { LONGEST_CHAIN = 200 }; /* of coroutines; Lua's own limit of C calls is as large */
+
+/* The coroutine for which L stands in, in the end; L itself for any other. */
+static lua_State *principal(lua_State *L) {
+  lua_State *found = L;
+  int top = lua_gettop(L);
+  if (!lua_checkstack(L, 2)) return L;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &lt_lua_stand_ins) == LUA_TTABLE) {
+    lua_pushthread(L);
+    for (int depth = 0; depth < LONGEST_CHAIN && lua_rawget(L, top + 1) == LUA_TTHREAD; depth++)
+      found = lua_tothread(L, -1);
+  }
+  lua_settop(L, top);
+  return found;
+}
+
+/* Keeps L alive while it is S->L. Where its stack is full it is not remembered. */
+static void anchor(lua_State *L, lt_Lua *S) {
+  S->L = NULL;
+  S->who = principal(L);
+  if (!lua_checkstack(L, 1)) return;
+  lua_pushthread(L);
+  lua_rawseti(L, LUA_REGISTRYINDEX, S->running_ref);
+  S->L = L;
+}
+
+static lt_Modes *own_modes(const lt_Lua *S, const lua_State *L) {
+  for (lt_Modes *m = S->modes; m; m = m->next)
+    if (m->owner == L) return m;
+  return NULL;
+}
+
+/* The active coroutine among the values of the function that P waits in: coroutine.resume has it as
+ * an argument, what coroutine.wrap made as an upvalue. NULL where none is found. */
+static lua_State *resumed_by(lua_State *P) {
+  lua_Debug ar;
+  lua_State *found = NULL;
+  if (!lua_checkstack(P, 3) || !lua_getstack(P, 0, &ar)) return NULL;
+  int top = lua_gettop(P);
+  for (int i = 1; !found && lua_getlocal(P, &ar, i); i++) {
+    lua_State *L = lua_tothread(P, -1);
+    if (L && L != P && lt_lua_is_active(L)) found = L;
+    lua_settop(P, top);
+  }
+  lua_getinfo(P, "f", &ar);
+  for (int i = 1; !found && lua_getupvalue(P, top + 1, i); i++) {
+    lua_State *L = lua_tothread(P, -1);
+    if (L && L != P && lt_lua_is_active(L)) found = L;
+    lua_settop(P, top + 1);
+  }
+  lua_settop(P, top);
+  return found;
+}
+
+static bool waits(const lt_Modes *m, lt_Mode mode, const lua_State *L) {
+  return m->own[mode] && m->owner != L && lt_lua_is_active(m->owner);
+}
+
+/* Of those that wait for L and have a mode of their own, the nearest. One alone is it. Several are
+ * looked for from the main coroutine on; where that way is lost, the last that made one counts. */
+static lt_Modes *nearest(const lt_Lua *S, const lua_State *L, lt_Mode mode) {
+  lt_Modes *found = NULL;
+  int count = 0;
+  for (lt_Modes *m = S->modes; m; m = m->next)
+    if (waits(m, mode, L) && count++ == 0) found = m;
+  if (count < 2) return found;
+  lua_State *P = S->main;
+  for (int depth = 0; P && P != L && depth < LONGEST_CHAIN; depth++, P = resumed_by(P)) {
+    lt_Modes *m = own_modes(S, P);
+    if (m && waits(m, mode, L)) found = m;
+  }
+  return found;
+}
+
+/* Finds the owner of each mode of S->who. Returns whether it stays so until another coroutine calls. */
+static bool find_modes(lt_Lua *S) {
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
+  if (!S->modes) return true;
+  const lua_State *who = S->who;
+  lt_Modes *own = own_modes(S, who);
+  if (who == S->main) return true;
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++) {
+    lt_Modes *m = own && own->own[mode] ? own : nearest(S, who, mode);
+    if (m) S->in_use[mode] = m;
+  }
+  return own && own == S->modes && !own->next;
+}
+
+static void use_modes(lua_State *L, lt_Lua *S) {
+  lt_Thread *th = lt_thread();
+  bool stays = find_modes(S);
+  load_modes(S);
+  if (th->host == S) th->host_coroutine = stays && S->L == L ? L : NULL;
+}
+
+void lt_lua_switch(lua_State *L, lt_Lua *S) {
+  lt_Thread *th = lt_thread();
+  if (S->closed) /* by a finalizer of what is older than Lutra: new tensors would not be finalized */
+    luaL_error(L, "lutra: cannot call its functions any more: the Lua state is being closed");
+  if (th->host == S)
+    store_modes(S);
+  else
+    attach(S);
+  if (S->L != L) anchor(L, S);
+  use_modes(L, S);
+}
+
+/* ---- modes of a coroutine's own -------------------------------------------------------------- */
+
+/* Removes m from the list; the core gets the modes that stand behind it. */
+static void unlink_modes(lt_Lua *S, lt_Modes *m) {
+  lt_Modes **place = &S->modes;
+  while (*place && *place != m) place = &(*place)->next;
+  if (!*place) return;
+  store_modes(S);
+  *place = m->next;
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++)
+    if (S->in_use[mode] == m) S->in_use[mode] = &S->program;
+  load_modes(S);
+  if (lt_thread()->host == S)
+    lt_thread()->host_coroutine = NULL; /* the next call finds them anew */
+}
+
+/* Its coroutine was collected. Called by hand it ends the scopes of a coroutine that is alive. */
+static int modes_gc(lua_State *L) {
+  unlink_modes(lt_lua_state(L), luaL_checkudata(L, 1, MODES));
+  return 0;
+}
+
+/* Where L's modes of its own are: the program's for its main coroutine, else made, which may raise;
+ * NULL when there are none and they are not to be made. */
+static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
+  lua_State *who = S->who;
+  if (who == S->main) return &S->program;
+  lt_Modes *m = own_modes(S, who);
+  if (m || !make) return m;
+  luaL_checkstack(L, 6, NULL);
+  luaL_checkstack(who, 1, NULL);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
+  lua_pushthread(who);
+  if (who != L) lua_xmove(who, L, 1);
+  m = lua_newuserdatauv(L, sizeof *m, 1);
+  *m = (lt_Modes){.owner = who};
+  luaL_setmetatable(L, MODES);
+  lua_pushvalue(L, -2);
+  lua_setiuservalue(L, -2, 1); /* as long as m is in the list, its coroutine is there */
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  m->next = S->modes;
+  S->modes = m;
+  return m;
+}
+
+/* Nothing is its own any more: the coroutine has the modes of those that resume it again. */
+static void drop_modes(lua_State *L, lt_Lua *S, lt_Modes *m) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
+  lua_pushthread(m->owner);
+  if (m->owner != L) lua_xmove(m->owner, L, 1);
+  lua_pushnil(L);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  unlink_modes(S, m);
+}
+
+static void push_mode(lua_State *L, const lt_Modes *m, lt_Mode mode) {
+  if (!m || !m->own[mode])
+    lua_pushnil(L);
+  else if (mode == LT_MODE_DEVICE)
+    lua_pushstring(L, lt_device_name(m->device));
+  else
+    lua_pushboolean(L, mode == LT_MODE_GRAD ? !m->grad_off : m->inference_on);
+}
+
+static void copy_mode(lt_Modes *to, const lt_Modes *from, lt_Mode mode) {
+  to->own[mode] = from->own[mode];
+  if (mode == LT_MODE_GRAD) to->grad_off = from->grad_off;
+  if (mode == LT_MODE_INFERENCE) to->inference_on = from->inference_on;
+  if (mode == LT_MODE_DEVICE) to->device = from->device;
+}
+
+static bool has_any(const lt_Modes *m) {
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++)
+    if (m->own[mode]) return true;
+  return false;
+}
+
+/* Gives the running coroutine the mode as in `from`, where it may be none of its own: it has then that
+ * of the others again. Pushes what it was, nil for none. The program's own are always set. */
+static int change(lua_State *L, lt_Mode mode, const lt_Modes *from) {
+  lt_Lua *S = lt_lua_state(L);
+  lt_Modes *m = modes_of(L, S, from->own[mode]);
+  store_modes(S);
+  push_mode(L, m, mode);
+  if (!m || (m == &S->program && !from->own[mode])) return 1;
+  copy_mode(m, from, mode);
+  use_modes(L, S);
+  if (!has_any(m)) drop_modes(L, S, m);
+  return 1;
+}
+
+/* _scope_grad(on | nil): sets the coroutine's own mode; returns what it was, which the end of the scope
+ * sets again. nil: none of its own. */
+static int scope_grad(lua_State *L) {
+  lt_Modes from = {.own = {[LT_MODE_GRAD] = !lua_isnoneornil(L, 1)}};
+  from.grad_off = !lua_toboolean(L, 1);
+  return change(L, LT_MODE_GRAD, &from);
+}
+
+/* _scope_inference(on | nil) */
+static int scope_inference(lua_State *L) {
+  lt_Modes from = {.own = {[LT_MODE_INFERENCE] = !lua_isnoneornil(L, 1)}};
+  from.inference_on = lua_toboolean(L, 1);
+  return change(L, LT_MODE_INFERENCE, &from);
+}
+
+/* _scope_device(device | nil): the device of new tensors */
+static int scope_device(lua_State *L) {
+  lt_Modes from = {.own = {[LT_MODE_DEVICE] = !lua_isnoneornil(L, 1)}};
+  if (from.own[LT_MODE_DEVICE] && !lt_lua_device(L, 1, -1, &from.device))
+    lt_lua_error(L, "with_device: %s", lt_error());
+  return change(L, LT_MODE_DEVICE, &from);
+}
+
+static int is_grad_enabled(lua_State *L) {
+  lua_pushboolean(L, lt_grad_enabled());
+  return 1;
+}
+
+/* set_grad_enabled(on) -> what it was */
+static int set_grad_enabled(lua_State *L) {
+  lt_Modes from = {.own = {[LT_MODE_GRAD] = true}};
+  if (!lua_isboolean(L, 1))
+    lt_lua_error(L, "set_grad_enabled: argument \"mode\" is %s, it wants true or false",
+                 lt_lua_describe(L, 1));
+  from.grad_off = !lua_toboolean(L, 1);
+  lua_pushboolean(L, lt_grad_enabled());
+  change(L, LT_MODE_GRAD, &from);
+  lua_pop(L, 1);
+  return 1;
+}
+
+static int is_inference(lua_State *L) {
+  lua_pushboolean(L, lt_inference_enabled());
+  return 1;
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
+  const lt_Thread *th = lt_thread();
+  bool first = th->host == NULL;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  S->main = lua_tothread(L, -1);
+  S->running_ref = luaL_ref(L, LUA_REGISTRYINDEX); /* any value that is not nil makes the place */
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  S->modes_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  /* The program begins with what the embedding program has set, if no other Lua state came before. */
+  S->program = (lt_Modes){.own = {true, true, true},
+                          .grad_off = first && th->grad_off,
+                          .inference_on = first && th->inference_on,
+                          .device = first ? lt_device_default() : lt_cpu()};
+  S->dtype = first ? lt_dtype_default() : LT_float32;
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
+}
+
+void lt_lua_open_state(lua_State *L, int functions, int methods) {
+  static const luaL_Reg modes[] = {{"__gc", modes_gc}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_scope_grad", scope_grad},
+                                    {"_scope_inference", scope_inference},
+                                    {"_scope_device", scope_device},
+                                    {"is_grad_enabled", is_grad_enabled},
+                                    {"set_grad_enabled", set_grad_enabled},
+                                    {"is_inference_mode_enabled", is_inference},
+                                    {NULL, NULL}};
+  (void)methods;
+  luaL_newmetatable(L, MODES);
+  lt_lua_setfuncs(L, modes);
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 2);
+}
