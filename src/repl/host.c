@@ -14,12 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// The coroutine at 1; one that runs, or waits for another, can be neither resumed nor reset.
+static lua_State *suspended_at(lua_State *L) {
+  lua_Debug ar;
+  lua_State *co = lua_tothread(L, 1);
+  luaL_argexpected(L, co, 1, "coroutine");
+  luaL_argcheck(L, lua_status(co) != LUA_OK || !lua_getstack(co, 0, &ar), 1,
+                "the coroutine is running");
+  return co;
+}
+
 // resume(co, ...) -> true, results... | false, error | nil, reason
 // nil: the coroutine yielded, because Ctrl-C would not be heard or on its own. The coroutine stands
 // in for the caller: modes that it sets for good stay when it has ended.
 static int host_resume(lua_State *L) {
-  lua_State *co = lua_tothread(L, 1);
-  luaL_argexpected(L, co, 1, "coroutine");
+  lua_State *co = suspended_at(L);
   int nargs = lua_gettop(L) - 1, nres = 0;
   if (!lua_checkstack(co, nargs)) return luaL_error(L, "too many arguments to resume");
   lt_repl_stand_in(L, co);
@@ -48,8 +57,7 @@ static int host_resume(lua_State *L) {
 
 // reset(co): closes the variables a failed or abandoned coroutine left open.
 static int host_reset(lua_State *L) {
-  lua_State *co = lua_tothread(L, 1);
-  luaL_argexpected(L, co, 1, "coroutine");
+  lua_State *co = suspended_at(L);
   (void)lt_repl_reset(L, co);
   return 0;
 }

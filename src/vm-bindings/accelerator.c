@@ -319,7 +319,8 @@ static void stream_end(StreamBox *box) {
 }
 
 static int stream_gc(lua_State *L) {
-  stream_end(lua_touserdata(L, 1));
+  StreamBox *box = object_at(L, 1, lt_lua_state(L)->stream_meta);
+  if (box) stream_end(box);
   return 0;
 }
 

@@ -339,11 +339,8 @@ static lt_Arg read_device(lua_State *L, const lt_LuaArgs *a, int p, int i) {
 }
 
 static lt_Arg read_generator(lua_State *L, const lt_LuaArgs *a, int p, int i) {
-  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
-    bool is = lua_topointer(L, -1) == lt_lua_state(L)->generator_meta;
-    lua_pop(L, 1);
-    if (is) return lt_arg_generator(*(lt_Generator **)lua_touserdata(L, i));
-  }
+  lt_Generator **g = lt_lua_to_generator(L, i);
+  if (g && *g) return lt_arg_generator(*g);
   fail_type(L, a, p, i);
   return LT_NIL;
 }

@@ -179,8 +179,11 @@ static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   return lt_retain(t);
 }
 
+/* Only `protect` has a job to give. */
 static int run_job(lua_State *L) {
-  Job *job = lua_touserdata(L, 1);
+  Job *job = lt_lua_state(L)->job;
+  lt_lua_state(L)->job = NULL;
+  if (!job) return 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, job->ref);
   if (!job->list) {
     push_gradient(L, job->in[0]);
@@ -208,8 +211,9 @@ static bool protect(lt_Lua *S, Job *job) {
   lua_State *L = S->L;
   if (!lua_checkstack(L, 8)) return lt_error_set("backward: out of Lua's stack");
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->runner_ref);
-  lua_pushlightuserdata(L, job);
-  int status = lua_pcall(L, 1, 0, 0);
+  S->job = job;
+  int status = lua_pcall(L, 0, 0, 0);
+  S->job = NULL;
   lt_lua_enter(L, S); /* a coroutine may have run in between */
   if (status == LUA_OK) return true;
   for (int i = 0; i < job->nout; i++) {

@@ -64,6 +64,7 @@ typedef struct lt_Lua {
   int shape_ref;      /* metatable of shapes */
   int runner_ref;     /* function that runs callbacks */
   int summary_ref;    /* function that gives a tensor's text on one line, or LUA_NOREF */
+  void *job;          /* the callback that is about to be run, or NULL */
   int pending_ref;    /* error object of a Lua callback that failed under C, or LUA_NOREF */
   int ipairs_ref;     /* ipairs' iterator, which may read one past the end */
   int64_t boxes;      /* alive */
@@ -82,6 +83,7 @@ typedef struct lt_Box {
   const lt_Lua *state; /* tells a box from other userdata, with its size */
   lt_Tensor *tensor;   /* one reference; NULL in a box that was never filled, or was collected */
   bool parameter;      /* an nn.Parameter */
+  bool finalized;
 } lt_Box;
 
 enum { LT_UP_STATE = 1, LT_UP_META = 2, LT_UP_OWN = 3 }; /* upvalues of every function */
@@ -284,6 +286,9 @@ bool lt_lua_is_index_text(const char *s);
 lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dtype,
                              lt_Device device);
 int lt_lua_tostring(lua_State *L);
+
+/* The generator's place at i, which holds NULL when it was finalized; NULL when that is none. */
+lt_Generator **lt_lua_to_generator(lua_State *L, int i);
 
 /* luaL_setfuncs with the two common upvalues, into the table at the top: each function is entered
  * (lt_lua_enter) before it runs. The list must be static. */

@@ -272,6 +272,7 @@ static int unknown_field(lua_State *L, const char *name) {
 
 /* Methods are found also in a tensor that was freed: each refuses it by itself, but free. */
 static int box_index(lua_State *L) {
+  lua_settop(L, 2); /* called by hand it may have been given less, or more */
   if (lua_type(L, 2) != LUA_TSTRING)
     return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
   lua_pushvalue(L, 2);
@@ -317,6 +318,7 @@ static void set_field(lua_State *L, const char *key) {
 }
 
 static int box_newindex(lua_State *L) {
+  lua_settop(L, 3);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
   lt_lua_enter(L, lt_lua_state(L));
   if (!key || lt_lua_is_index_text(key))
@@ -328,12 +330,14 @@ static int box_newindex(lua_State *L) {
 
 /* ---- the end of a box ------------------------------------------------------------------------ */
 
+/* Called by hand it leaves an empty box, which every function refuses; the second time nothing. */
 static int box_gc(lua_State *L) {
-  lt_Box *box = lt_lua_to_box(L, 1);
-  if (!box) return 0; /* called by hand */
   lt_Lua *S = lt_lua_state(L);
+  lt_Box *box = lt_lua_box_at(L, S, 1);
+  if (!box || box->finalized) return 0;
   lt_Tensor *t = box->tensor;
   box->tensor = NULL;
+  box->finalized = true;
   S->boxes--;
   S->ended++;
   lt_lua_enter(L, S); /* a wait for a copy may ask for the line */

@@ -6,9 +6,11 @@
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+#define RESULTS "lutra.results"
+
 /* Lists, whose length is not known before, are held by a userdata until they are in boxes. */
 static int results_gc(lua_State *L) {
-  lt_Results *r = lua_touserdata(L, 1);
+  lt_Results *r = luaL_checkudata(L, 1, RESULTS);
   lt_results_release(r);
   *r = (lt_Results){0};
   return 0;
@@ -17,11 +19,7 @@ static int results_gc(lua_State *L) {
 static lt_Results *push_guard(lua_State *L) {
   lt_Results *r = lua_newuserdatauv(L, sizeof *r, 0);
   *r = (lt_Results){0};
-  if (luaL_newmetatable(L, "lutra.results")) {
-    lua_pushcfunction(L, results_gc);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
+  luaL_setmetatable(L, RESULTS);
   return r;
 }
 
@@ -218,7 +216,10 @@ void lt_lua_open_operators(lua_State *L, int meta) {
           {"__lt", operator_lt},
       {"__le", operator_le},
       {NULL, NULL}};
+  static const luaL_Reg results[] = {{"__gc", results_gc}, {NULL, NULL}};
   lua_pushvalue(L, meta);
-  lt_lua_setfuncs(L, operators);
-  lua_pop(L, 1);
+  lt_lua_set_fast(L, operators);
+  luaL_newmetatable(L, RESULTS);
+  lt_lua_setfuncs(L, results);
+  lua_pop(L, 2);
 }

@@ -36,8 +36,10 @@ static int save_npy(lua_State *L) {
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
 
+#define ARCHIVE "lutra.archive"
+
 static int archive_gc(lua_State *L) {
-  lt_Archive **a = lua_touserdata(L, 1);
+  lt_Archive **a = luaL_checkudata(L, 1, ARCHIVE);
   lt_archive_free(*a);
   *a = NULL;
   return 0;
@@ -49,11 +51,7 @@ static int load_safetensors(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   lt_Archive **held = lua_newuserdatauv(L, sizeof *held, 0), *a;
   *held = NULL;
-  if (luaL_newmetatable(L, "lutra.archive")) {
-    lua_pushcfunction(L, archive_gc);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
+  luaL_setmetatable(L, ARCHIVE);
   *held = a = lt_safetensors_load(path);
   if (!a) lt_lua_fail(L, "load_safetensors");
   lua_createtable(L, a->count, 0);
@@ -131,8 +129,11 @@ void lt_lua_open_files(lua_State *L, int functions, int methods) {
                                     {"_load_safetensors", load_safetensors},
                                     {"_save_safetensors", save_safetensors},
                                     {NULL, NULL}};
+  static const luaL_Reg archive[] = {{"__gc", archive_gc}, {NULL, NULL}};
   (void)methods;
+  luaL_newmetatable(L, ARCHIVE);
+  lt_lua_setfuncs(L, archive);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lua_pop(L, 1);
+  lua_pop(L, 2);
 }

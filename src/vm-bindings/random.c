@@ -2,13 +2,19 @@
  * position}, which can be saved like any other tensor. */
 #include "bindings.h"
 
-/* The generator at i, or the default one when there is none. */
+lt_Generator **lt_lua_to_generator(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  bool is = lua_topointer(L, -1) == lt_lua_state(L)->generator_meta;
+  lua_pop(L, 1);
+  return is ? lua_touserdata(L, i) : NULL;
+}
+
 static lt_Generator *generator_at(lua_State *L, int i, const char *name) {
-  if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
-    bool is = lua_topointer(L, -1) == lt_lua_state(L)->generator_meta;
-    lua_pop(L, 1);
-    if (is) return *(lt_Generator **)lua_touserdata(L, i);
-  }
+  lt_Generator **g = lt_lua_to_generator(L, i);
+  if (g && *g) return *g;
+  if (g)
+    lt_lua_error(L, "%s: expected a Generator for argument 'self', got one that was finalized",
+                 name);
   lt_lua_error(L, "%s: self is %s, it wants a Generator", name, lt_lua_describe(L, i));
 }
 
@@ -90,14 +96,19 @@ static int generator_new(lua_State *L) {
 }
 
 static int generator_gc(lua_State *L) {
-  lt_Generator **g = lua_touserdata(L, 1);
-  if (*g) lt_generator_free(*g);
-  *g = NULL;
+  lt_Generator **g = lt_lua_to_generator(L, 1);
+  if (g && *g) lt_generator_free(*g);
+  if (g) *g = NULL;
   return 0;
 }
 
 static int generator_tostring(lua_State *L) {
-  lt_Generator *g = generator_at(L, 1, "tostring");
+  lt_Generator **held = lt_lua_to_generator(L, 1), *g;
+  if (held && !*held) {
+    lua_pushliteral(L, "Generator(finalized)");
+    return 1;
+  }
+  g = generator_at(L, 1, "tostring");
   push_seed(L, g);
   lua_pushfstring(L, "Generator(seed %I)", lua_tointeger(L, -1));
   return 1;
