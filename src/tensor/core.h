@@ -252,6 +252,8 @@ void lt_autograd_drop_in_place(void *state);
 /* After a view was made (recorded or not): remembers what it is a view of. */
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
+/* The number of references to a tensor with owned hooks has changed: tells them whether they are held. */
+void lt_hooks_tell(lt_AutogradMeta *meta);
 
 /* ---- memory (storage.c) ---------------------------------------------------------------------- */
 

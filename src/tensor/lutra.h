@@ -177,6 +177,7 @@ typedef struct lt_Tensor {
   bool requires_grad; /* a leaf that asks for it, or a result with a grad_fn */
   bool inference;     /* made under inference mode */
   uint8_t freed;      /* lt_FreeState */
+  bool hooked;        /* has hooks that are told whether they are held */
   lt_Storage *storage;
   int64_t offset; /* of the first element in the storage, in elements */
   int64_t numel;
@@ -407,6 +408,16 @@ bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool ret
 typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacement);
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
+/* A hook for a host with a garbage collector, where an object that holds one reference to the tensor
+ * owns what `context` stands for. `held` is told whether something else could run the hook: a graph that
+ * leads to the tensor, a view, another reference. While it is not held, the object is all that needs
+ * what the context stands for, so that the collector sees a cycle through it. Hooks begin as not held.
+ * `held` calls no function of the core. fn may be NULL: then only `held` is of interest. */
+typedef void (*lt_HeldFn)(void *context, bool held);
+int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
+                             void (*forget)(void *context), lt_HeldFn held);
+/* The object that owns these hooks goes away, before it releases t: from now on they are held. */
+void lt_tensor_disown_hooks(lt_Tensor *t);
 
 /* A function of the host's own. The outputs, made under no_grad from the inputs, are joined to the
  * graph; backward is given one gradient per output (NULL where none came, or zeros if it asks) and

@@ -15,6 +15,7 @@ static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int 
   t->requires_grad = false;
   t->inference = lt_thread()->inference_on;
   t->freed = LT_LIVE;
+  t->hooked = false;
   t->offset = offset;
   t->numel = numel;
   t->meta = NULL;
@@ -59,12 +60,20 @@ lt_Tensor *lt_scalar_tensor(lt_Scalar s, lt_Dtype dtype) {
 }
 
 lt_Tensor *lt_retain(lt_Tensor *t) {
-  if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+  if (!t) return NULL;
+  int before = atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+  if (before == 1 && t->hooked) lt_hooks_tell(t->meta);
   return t;
 }
 
 void lt_release(lt_Tensor *t) {
-  if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+  if (!t) return;
+  bool hooked = t->hooked; /* read before t may be gone */
+  int before = atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel);
+  if (before > 1) {
+    if (hooked && before == 2) lt_hooks_tell(t->meta);
+    return;
+  }
   if (t->meta) lt_autograd_meta_free(t->meta);
   lt_storage_release(t->storage);
   lt_pool_give(LT_POOL_TENSOR, t);
@@ -161,7 +170,7 @@ static void free_now(lt_Tensor *t) {
   t->shape[0] = 0;
   t->strides[0] = 1;
   t->meta = NULL;
-  t->requires_grad = false;
+  t->requires_grad = t->hooked = false;
   if (meta) lt_autograd_meta_free(meta);
   lt_storage_release(storage);
 }

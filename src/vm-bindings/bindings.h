@@ -57,24 +57,30 @@ typedef struct lt_Lua {
   int running_ref;                 /* anchors L */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;
-  int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
-  int current_ref;    /* device -> the userdata of the stream that was made current there */
-  int explain_ref;    /* function that names the parameters that an error is about, or LUA_NOREF */
-  int cache_ref;      /* weak table: lightuserdata lt_Tensor* -> its box */
-  int shape_ref;      /* metatable of shapes */
-  int runner_ref;     /* function that runs callbacks */
-  int summary_ref;    /* function that gives a tensor's text on one line, or LUA_NOREF */
-  void *job;          /* the callback that is about to be run, or NULL */
-  int pending_ref;    /* error object of a Lua callback that failed under C, or LUA_NOREF */
-  int ipairs_ref;     /* ipairs' iterator, which may read one past the end */
-  int64_t boxes;      /* alive */
-  int64_t mark;       /* weight at the last step of the collector */
-  int64_t base;       /* weight after the last complete collection */
-  int64_t budget;     /* how much weight may be added before the next complete one */
-  bool collecting;    /* a step of the collector that we asked for is running */
-  int64_t ended;      /* boxes whose end came since the last cycle of the collector */
-  int64_t trim_least; /* so many in a cycle, and free memory goes back to the system */
-  bool trim_again;    /* in the next cycle, too, which frees what the boxes took themselves */
+  int streams_ref; /* weak table: lightuserdata lt_Stream* -> its userdata */
+  int current_ref; /* device -> the userdata of the stream that was made current there */
+  int explain_ref; /* function that names the parameters that an error is about, or LUA_NOREF */
+  int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
+  int shape_ref;   /* metatable of shapes */
+  int runner_ref;  /* function that runs callbacks */
+  lua_State *desk; /* a coroutine that runs nothing: room on a stack for hooks.c, at any time */
+  int desk_ref;
+  int entries_ref; /* weak values: number -> the entry of a function that C calls (hooks.c) */
+  int held_ref;    /* number -> entry, where a graph may call it, else false */
+  int owned_ref;   /* weak keys: box -> {number -> entry} */
+  lua_Integer last_entry; /* number given so far */
+  int summary_ref;        /* function that gives a tensor's text on one line, or LUA_NOREF */
+  void *job;              /* the callback that is about to be run, or NULL */
+  int pending_ref;        /* error object of a Lua callback that failed under C, or LUA_NOREF */
+  int ipairs_ref;         /* ipairs' iterator, which may read one past the end */
+  int64_t boxes;          /* alive */
+  int64_t mark;           /* weight at the last step of the collector */
+  int64_t base;           /* weight after the last complete collection */
+  int64_t budget;         /* how much weight may be added before the next complete one */
+  bool collecting;        /* a step of the collector that we asked for is running */
+  int64_t ended;          /* boxes whose end came since the last cycle of the collector */
+  int64_t trim_least;     /* so many in a cycle, and free memory goes back to the system */
+  bool trim_again;        /* in the next cycle, too, which frees what the boxes took themselves */
   lt_PrintOptions print;
   char root[512]; /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
 } lt_Lua;
@@ -84,6 +90,7 @@ typedef struct lt_Box {
   lt_Tensor *tensor;   /* one reference; NULL in a box that was never filled, or was collected */
   bool parameter;      /* an nn.Parameter */
   bool finalized;
+  bool owner; /* hooks of its tensor belong to it (hooks.c) */
 } lt_Box;
 
 enum { LT_UP_STATE = 1, LT_UP_META = 2, LT_UP_OWN = 3 }; /* upvalues of every function */
@@ -303,6 +310,10 @@ void lt_lua_open_errors(lua_State *L, int functions, int methods);
 void lt_lua_open_create(lua_State *L, int functions, int methods);
 void lt_lua_open_print(lua_State *L, int functions, int methods);
 void lt_lua_open_methods(lua_State *L, int functions, int methods);
+/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for none. */
+lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argument, int i,
+                               bool gaps, int *n);
+void lt_lua_open_hooks(lua_State *L, int functions, int methods);
 void lt_lua_open_autograd(lua_State *L, int functions, int methods);
 void lt_lua_open_graph(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);

@@ -341,6 +341,7 @@ static int box_gc(lua_State *L) {
   S->boxes--;
   S->ended++;
   lt_lua_enter(L, S); /* a wait for a copy may ask for the line */
+  if (box->owner && t) lt_tensor_disown_hooks(t);
   lt_release(t);
   int64_t weight = lt_lua_weight(S);
   if (weight < S->mark) S->mark = weight;

@@ -104,6 +104,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_create(L, 1, 2);
   lt_lua_open_print(L, 1, 2);
   lt_lua_open_methods(L, 1, 2);
+  lt_lua_open_hooks(L, 1, 2);
   lt_lua_open_autograd(L, 1, 2);
   lt_lua_open_graph(L, 1, 2);
   lt_lua_open_random(L, 1, 2);

@@ -65,6 +65,7 @@ typedef enum lt_NodeKind {
 
 typedef struct lt_Hooks {
   int count, room;
+  bool owned;      /* of a tensor: an object of the host owns hooks of it */
   lt_Hook **items; /* in the order they were added; each entry is one reference */
 } lt_Hooks;
 
@@ -88,6 +89,7 @@ struct lt_Node {
   bool in_place; /* the call changed its first argument */
   bool freed;    /* a backward without retain_graph let the saved values go */
   bool pooled;   /* its memory is a block of the pool */
+  bool hooked;   /* has hooks that are told whether they are held */
   uint8_t nargs;
   uint16_t op; /* lt_OpId */
   uint16_t nout;
@@ -187,6 +189,12 @@ void lt_custom_release(lt_Custom *custom);
 /* ---- hooks.c --------------------------------------------------------------------------------- */
 
 void lt_hooks_free(lt_Hooks *hooks);
+/* A node's, which can never run again: also tensors that are still there let go of them. */
+void lt_hooks_free_of_node(lt_Hooks *hooks);
+/* The tensor of this meta is no longer the node's result: hooks that it added there stay there, held. */
+void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta);
+/* The number of references to a node has changed: tells hooks that are owned whether they are held. */
+void lt_hooks_tell_node(lt_Node *node);
 /* Runs the hooks of output `output` on *grad, which has one reference and may be exchanged. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad);
 

@@ -2,7 +2,13 @@
  *
  * A hook of a leaf lives in its meta. A hook of another tensor lives with the node that made the
  * tensor, so that it runs also when the tensor itself is gone; the meta holds it too, to find it
- * by its id. Removing one leaves an empty hook in the lists, which is skipped. */
+ * by its id. Removing one leaves an empty hook in the lists, which is skipped.
+ *
+ * An owned hook is one whose function belongs to an object of the host, which holds one reference to
+ * the tensor. It is held when anything else could run it: more references to the tensor, or to its
+ * node than the tensors with owned hooks that it made; or when the tensor is gone, or was changed in
+ * place since, while the node is there. Whoever changes one of these numbers asks for it to be told:
+ * lt_retain, lt_release and their like for nodes, when the flag `hooked` is set. */
 #include "autograd.h"
 
 struct lt_Hook {
@@ -12,11 +18,16 @@ struct lt_Hook {
   lt_HookFn fn; /* NULL: removed */
   void *context;
   void (*forget)(void *context);
+  lt_HeldFn held; /* of an owned hook, else NULL */
+  bool is_held;   /* what it was told last */
+  lt_AutogradMeta
+      *meta; /* of an owned hook: its tensor's; NULL: gone, or the node is not its any more */
 };
 
 static void hook_forget(lt_Hook *h) {
   void (*forget)(void *) = h->forget;
   h->fn = NULL;
+  h->held = NULL;
   h->forget = NULL;
   if (forget) forget(h->context);
 }
@@ -27,10 +38,73 @@ static void hook_release(lt_Hook *h) {
   free(h);
 }
 
+/* ---- owned hooks ----------------------------------------------------------------------------- */
+
+static void tell(lt_Hook *h, bool held) {
+  if (!h->held || h->is_held == held) return;
+  h->is_held = held;
+  h->held(h->context, held);
+}
+
+/* How many tensors of this node have owned hooks. */
+static int count_owners(const lt_Hooks *hooks) {
+  int count = 0;
+  for (int i = 0; i < hooks->count; i++) {
+    const lt_AutogradMeta *m = hooks->items[i]->meta;
+    bool again = !m || !m->hooks->owned;
+    for (int k = 0; k < i && !again; k++) again = hooks->items[k]->meta == m;
+    count += !again;
+  }
+  return count;
+}
+
+static bool is_node_held(const lt_Node *n) {
+  return n && n->hooks && atomic_load(&n->refs) > count_owners(n->hooks);
+}
+
+/* Of a hook whose node, if it has one, is held or not. */
+static bool is_held(const lt_Hook *h, bool node_held) {
+  const lt_AutogradMeta *m = h->meta;
+  return !m || !m->hooks->owned || node_held || atomic_load(&m->self->refs) > 1;
+}
+
+static void tell_all(lt_Hooks *hooks, bool node_held) {
+  for (int i = 0; i < hooks->count; i++) tell(hooks->items[i], is_held(hooks->items[i], node_held));
+}
+
+void lt_hooks_tell(lt_AutogradMeta *meta) { tell_all(meta->hooks, is_node_held(meta->edge.node)); }
+
+void lt_hooks_tell_node(lt_Node *node) { tell_all(node->hooks, is_node_held(node)); }
+
+/* The owner of a tensor's hooks came or went: that counts for its node's other results, too. */
+static void tell_owner(lt_AutogradMeta *meta) {
+  lt_hooks_tell(meta);
+  if (meta->edge.node && meta->edge.node->hooked) lt_hooks_tell_node(meta->edge.node);
+}
+
+void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta) {
+  for (int i = 0; i < node->hooks->count; i++)
+    if (node->hooks->items[i]->meta == meta) node->hooks->items[i]->meta = NULL;
+  lt_hooks_tell_node(node);
+}
+
+void lt_tensor_disown_hooks(lt_Tensor *t) {
+  if (!t->hooked) return;
+  t->meta->hooks->owned = false;
+  tell_owner(t->meta);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
 void lt_hooks_free(lt_Hooks *hooks) {
   for (int i = 0; i < hooks->count; i++) hook_release(hooks->items[i]);
   free(hooks->items);
   free(hooks);
+}
+
+void lt_hooks_free_of_node(lt_Hooks *hooks) {
+  for (int i = 0; i < hooks->count; i++) hook_forget(hooks->items[i]);
+  lt_hooks_free(hooks);
 }
 
 /* Room for one more; the list is made when there is none. */
@@ -55,6 +129,11 @@ static void hooks_append(lt_Hooks *hooks, lt_Hook *h) {
 }
 
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context)) {
+  return lt_tensor_add_owned_hook(t, fn, context, forget, NULL);
+}
+
+int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
+                             void (*forget)(void *context), lt_HeldFn held) {
   if (!lt_tensor_usable(t, "register_hook", "self")) return 0;
   if (!lt_tensor_wants_grad(t)) {
     lt_error_set("register_hook: the tensor does not require grad, so the hook would never run");
@@ -74,9 +153,15 @@ int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)
                  .output = m->edge.output,
                  .fn = fn,
                  .context = context,
-                 .forget = forget};
+                 .forget = forget,
+                 .held = held,
+                 .meta = held ? m : NULL};
   hooks_append(m->hooks, h);
   if (node) hooks_append(node->hooks, h);
+  if (!held) return h->id;
+  m->hooks->owned = t->hooked = true;
+  if (node) node->hooked = true;
+  tell_owner(m);
   return h->id;
 }
 

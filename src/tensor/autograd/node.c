@@ -42,7 +42,9 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
 }
 
 lt_Node *lt_node_retain(lt_Node *n) {
-  if (n) atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+  if (!n) return NULL;
+  atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+  if (n->hooked) lt_hooks_tell_node(n);
   return n;
 }
 
@@ -76,7 +78,7 @@ static void node_free(lt_Node *n) {
     m->next_retainer = NULL;
     m = next;
   }
-  if (n->hooks) lt_hooks_free(n->hooks);
+  if (n->hooks) lt_hooks_free_of_node(n->hooks);
   free(n->name);
   if (n->pooled)
     lt_pool_give(LT_POOL_NODE, n);
@@ -85,7 +87,12 @@ static void node_free(lt_Node *n) {
 }
 
 void lt_node_release(lt_Node *n) {
-  if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) return;
+  if (!n) return;
+  bool hooked = n->hooked; /* read before n may be gone */
+  if (atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) {
+    if (hooked) lt_hooks_tell_node(n);
+    return;
+  }
   lt_Thread *th = lt_thread();
   n->dead = th->dead_node;
   th->dead_node = n;
@@ -170,6 +177,7 @@ static void retainer_add(lt_AutogradMeta *meta) {
 void lt_meta_set_edge(lt_AutogradMeta *meta, lt_Edge edge) {
   lt_Edge old = meta->edge;
   retainer_remove(meta);
+  if (old.node && old.node->hooked) lt_hooks_detach(old.node, meta);
   meta->edge = edge;
   retainer_add(meta);
   lt_edge_clear(&old);
@@ -178,10 +186,11 @@ void lt_meta_set_edge(lt_AutogradMeta *meta, lt_Edge edge) {
 void lt_autograd_meta_free(lt_AutogradMeta *meta) {
   if (!meta) return;
   retainer_remove(meta);
+  if (meta->edge.node && meta->edge.node->hooked) lt_hooks_detach(meta->edge.node, meta);
+  if (meta->hooks) lt_hooks_free(meta->hooks);
   lt_edge_clear(&meta->edge);
   lt_release(meta->grad);
   lt_release(meta->base);
-  if (meta->hooks) lt_hooks_free(meta->hooks);
   lt_pool_give(LT_POOL_META, meta);
 }
 
