@@ -81,6 +81,7 @@ typedef struct lt_Lua {
   int64_t ended;          /* boxes whose end came since the last cycle of the collector */
   int64_t trim_least;     /* so many in a cycle, and free memory goes back to the system */
   bool trim_again;        /* in the next cycle, too, which frees what the boxes took themselves */
+  const void *watcher;    /* the object whose finalizer marks the end of a cycle */
   lt_PrintOptions print;
   char root[512]; /* "@/path/lib/lutra": where the Lua half lies, "" until it says */
 } lt_Lua;

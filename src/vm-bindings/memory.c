@@ -66,26 +66,28 @@ bool lt_lua_under_pressure(void *context, size_t wanted) {
 enum { TRIM_LEAST = 1 << 18 };
 
 /* Called in each cycle of the collector, after its sweep: the finalizer of an object that nothing
- * refers to, which makes the next one. A program that ends as many tensors in every cycle needs
+ * refers to, which makes the next one; with any other object it does nothing. A program that ends as many tensors in every cycle needs
  * the memory again at once: after a trim it takes twice as many, and less from cycle to cycle. */
 static int cycle_ended(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
+  if (!S->watcher || lua_touserdata(L, 1) != S->watcher || !lua_getmetatable(L, 1)) return 0;
   bool many = S->ended >= S->trim_least;
   if (many || S->trim_again) lt_memory_trim();
   S->trim_least = many ? 2 * S->ended : S->trim_least - S->trim_least / 8;
   if (S->trim_least < TRIM_LEAST) S->trim_least = TRIM_LEAST;
   S->trim_again = many;
   S->ended = 0;
-  lua_newuserdatauv(L, 0, 0);
-  lua_getmetatable(L, 1);
+  S->watcher = lua_newuserdatauv(L, 0, 0);
+  lua_insert(L, -2);
   lua_setmetatable(L, -2);
   return 0;
 }
 
-static void watch_cycles(lua_State *L) {
-  lua_newuserdatauv(L, 0, 0);
+static void watch_cycles(lua_State *L, lt_Lua *S) {
+  static const luaL_Reg finalizer = {"__gc", cycle_ended};
+  S->watcher = lua_newuserdatauv(L, 0, 0);
   lua_createtable(L, 0, 1);
-  lt_lua_function(L, cycle_ended);
+  lt_lua_function(L, &finalizer);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
   lua_pop(L, 1);
@@ -93,7 +95,7 @@ static void watch_cycles(lua_State *L) {
 
 void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
   S->trim_least = TRIM_LEAST;
-  watch_cycles(L);
+  watch_cycles(L, S);
   set_base(L, S, lt_lua_weight(S));
   S->mark = S->base;
 }
