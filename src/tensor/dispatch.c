@@ -378,6 +378,7 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
 }
 
 static bool make_outputs(lt_Call *c) {
+  for (int i = 0; i < c->nout; i++) c->out[i] = NULL; /* of those that are not reached, too */
   for (int i = 0; i < c->nout; i++) {
     c->out[i] = pinned_output(c);
     if (c->out[i]) continue;
