@@ -102,60 +102,69 @@ static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from
 
 /* ---- the three ways -------------------------------------------------------------------------- */
 
-static void copy_dense(const lt_Loop *l, int64_t size) {
-  int64_t bytes = l->numel * size, step = 1 << 20;
-  int team = lt_team(bytes / 4, bytes / step);
+enum { STEP = 1 << 20 }; /* bytes of a dense copy's piece */
+
+static void dense_pieces(const lt_Loop *l, int64_t bytes, int64_t first, int64_t last) {
   char *to = l->operand[0].data;
   const char *from = l->operand[1].data;
-  if (bytes <= step) {
-    memmove(to, from, (size_t)bytes);
+  for (int64_t i = first * STEP; i < last * STEP && i < bytes && !lt_stopped(); i += STEP)
+    memcpy(to + i, from + i, (size_t)(bytes - i < STEP ? bytes - i : STEP));
+}
+
+static void copy_dense(const lt_Loop *l, int64_t size) {
+  int64_t bytes = l->numel * size;
+  if (bytes <= STEP) {
+    memmove(l->operand[0].data, l->operand[1].data, (size_t)bytes);
     return;
   }
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-  for (int64_t i = 0; i < bytes; i += step) {
-    if (lt_stopped()) continue;
-    memcpy(to + i, from + i, (size_t)(bytes - i < step ? bytes - i : step));
+  LT_IN_TEAM(lt_team(bytes / 4, bytes / STEP), (bytes + STEP - 1) / STEP,
+             dense_pieces(l, bytes, first, last));
+}
+
+/* Rows along the last dimension, in stretches of `cut` elements: `cuts` of a row. */
+static void row_pieces(const lt_Loop *l, int64_t size, const Pieces *p, int64_t cut, int64_t cuts,
+                       int64_t first, int64_t last) {
+  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  const Mover *m = mover(size);
+  int64_t row = l->shape[l->ndim - 1], to_step = to->strides[l->ndim - 1],
+          from_step = from->strides[l->ndim - 1];
+  for (int64_t i = first; i < last && !lt_stopped(); i++) {
+    int64_t a, b, start = i % cuts * cut;
+    piece_offsets(p, i / cuts, &a, &b);
+    copy_row(m, size, row - start < cut ? row - start : cut, to->data + a + start * to_step,
+             to_step, from->data + b + start * from_step, from_step);
   }
 }
 
 static void copy_rows(const lt_Loop *l, int64_t size) {
-  int last = l->ndim - 1;
-  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
-  Pieces p = pieces_without(l, 1u << last);
-  const Mover *m = mover(size);
+  Pieces p = pieces_without(l, 1u << (l->ndim - 1));
   /* A single long row is cut, so that threads find something to do. */
-  int64_t row = l->shape[last], cut = p.count == 1 ? LT_GRAIN : row;
+  int64_t row = l->shape[l->ndim - 1], cut = p.count == 1 ? LT_GRAIN : row;
   int64_t cuts = (row + cut - 1) / cut, total = p.count * cuts;
-  int team = lt_team(l->numel, total);
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-  for (int64_t i = 0; i < total; i++) {
-    int64_t a, b, first = i % cuts * cut;
-    if (lt_stopped()) continue;
-    piece_offsets(&p, i / cuts, &a, &b);
-    copy_row(m, size, row - first < cut ? row - first : cut,
-             to->data + a + first * to->strides[last], to->strides[last],
-             from->data + b + first * from->strides[last], from->strides[last]);
+  LT_IN_TEAM(lt_team(l->numel, total), total, row_pieces(l, size, &p, cut, cuts, first, last));
+}
+
+/* Tiles of the dimensions `other` (down) and the last (across). */
+static void tile_pieces(const lt_Loop *l, int64_t size, int other, const Pieces *p, int64_t first,
+                        int64_t last) {
+  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  const Mover *m = mover(size);
+  int64_t rows = l->shape[other], columns = l->shape[l->ndim - 1];
+  int64_t down = (rows + TILE - 1) / TILE, across = (columns + TILE - 1) / TILE;
+  for (int64_t i = first; i < last && !lt_stopped(); i++) {
+    int64_t a, b, r = i / across % down * TILE, c = i % across * TILE;
+    piece_offsets(p, i / (across * down), &a, &b);
+    m->tile(rows - r < TILE ? rows - r : TILE, columns - c < TILE ? columns - c : TILE,
+            to->data + a + r * to->strides[other] + c * size, to->strides[other],
+            from->data + b + r * size + c * from->strides[l->ndim - 1], from->strides[l->ndim - 1]);
   }
 }
 
 static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
-  int last = l->ndim - 1;
-  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
-  Pieces p = pieces_without(l, 1u << last | 1u << other);
-  const Mover *m = mover(size);
-  int64_t rows = l->shape[other], columns = l->shape[last];
-  int64_t down = (rows + TILE - 1) / TILE, across = (columns + TILE - 1) / TILE;
-  int64_t total = p.count * down * across;
-  int team = lt_team(l->numel, total);
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-  for (int64_t i = 0; i < total; i++) {
-    int64_t a, b, r = i / across % down * TILE, c = i % across * TILE;
-    if (lt_stopped()) continue;
-    piece_offsets(&p, i / (across * down), &a, &b);
-    m->tile(rows - r < TILE ? rows - r : TILE, columns - c < TILE ? columns - c : TILE,
-            to->data + a + r * to->strides[other] + c * size, to->strides[other],
-            from->data + b + r * size + c * from->strides[last], from->strides[last]);
-  }
+  Pieces p = pieces_without(l, 1u << (l->ndim - 1) | 1u << other);
+  int64_t down = (l->shape[other] + TILE - 1) / TILE,
+          across = (l->shape[l->ndim - 1] + TILE - 1) / TILE, total = p.count * down * across;
+  LT_IN_TEAM(lt_team(l->numel, total), total, tile_pieces(l, size, other, &p, first, last));
 }
 
 /* The dimension along which the input is dense while the output is dense along the last; -1 when

@@ -304,22 +304,22 @@ bool lt_cpu_embedding(lt_Call *c) {
 /* Threads own rows of the result and each looks through all of the index: no two write one row,
  * and every row is summed in the order of the index. */
 #define SUM_ROWS(T, F)                                                                             \
+  static void sum_some_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,  \
+                                int64_t n, T *out, int64_t low, int64_t high) {                    \
+    memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                            \
+    for (int64_t i = 0; i < count && !lt_stopped_at(i); i++) {                                     \
+      int64_t r = at[i] - LT_INDEX_BASE;                                                           \
+      if (r < low || r >= high || at[i] == padding) continue;                                      \
+      const T *restrict g = grad + i * n;                                                          \
+      T *restrict o = out + r * n;                                                                 \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t j = 0; j < n; j++) o[j] += g[j];                                                \
+    }                                                                                              \
+  }                                                                                                \
   static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,       \
                            int64_t rows, int64_t n, T *out) {                                      \
-    int team = lt_team((count + rows) * n, rows);                                                  \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int k = 0; k < team; k++) {                                                               \
-      int64_t low = rows * k / team, high = rows * (k + 1) / team;                                 \
-      memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                          \
-      for (int64_t i = 0; i < count && !lt_stopped_at(i); i++) {                                   \
-        int64_t r = at[i] - LT_INDEX_BASE;                                                         \
-        if (r < low || r >= high || at[i] == padding) continue;                                    \
-        const T *restrict g = grad + i * n;                                                        \
-        T *restrict o = out + r * n;                                                               \
-        _Pragma("omp simd")                                                                        \
-        for (int64_t j = 0; j < n; j++) o[j] += g[j];                                              \
-      }                                                                                            \
-    }                                                                                              \
+    LT_IN_TEAM(lt_team((count + rows) * n, rows), rows,                                            \
+               sum_some_rows_##F(grad, at, count, padding, n, out, first, last));                  \
   }
 SUM_ROWS(float, f32)
 SUM_ROWS(double, f64)

@@ -52,34 +52,43 @@ bool lt_cpu_cat(lt_Call *c) {
 
 /* ---- triangles ------------------------------------------------------------------------------- */
 
-/* Row i of a matrix keeps the columns from..to. */
+/* Matrices of n x m elements, of which the upper part (from `diagonal` on) or the lower is kept. */
+typedef struct Triangle {
+  const char *from;
+  char *to;
+  int64_t n, m, diagonal;
+  size_t size; /* of an element */
+  bool upper;
+} Triangle;
+
+static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
+  for (int64_t r = first; r < last && !lt_stopped(); r++) {
+    /* the first column of the upper part, in 0..m */
+    int64_t edge = r % t->n + t->diagonal + (t->upper ? 0 : 1);
+    edge = edge < 0 ? 0 : edge > t->m ? t->m : edge;
+    size_t left = (size_t)edge * t->size, right = (size_t)(t->m - edge) * t->size,
+           at = (size_t)(r * t->m) * t->size;
+    if (t->upper) {
+      memset(t->to + at, 0, left);
+      memcpy(t->to + at + left, t->from + at + left, right);
+    } else {
+      memcpy(t->to + at, t->from + at, left);
+      memset(t->to + at + left, 0, right);
+    }
+  }
+}
+
 static bool triangle(lt_Call *c, bool upper) {
   lt_Tensor *out = c->out[0], *x = lt_as_contiguous(lt_in(c, 0), out->dtype);
   if (!x) return false;
   int64_t diagonal = c->arg[1].i, n = out->shape[out->ndim - 2], m = out->shape[out->ndim - 1];
-  size_t size = lt_dtype_size(out->dtype);
-  const char *from = lt_tensor_data(x);
-  char *to = lt_tensor_data(out);
   int64_t rows = m > 0 ? out->numel / m : 0;
   /* past the corners, further makes no difference */
   if (diagonal > m) diagonal = m;
   if (diagonal < -n) diagonal = -n;
-#pragma omp parallel for schedule(static) num_threads(lt_team(rows *m, rows))
-  for (int64_t r = 0; r < rows; r++) {
-    if (lt_stopped()) continue;
-    int64_t edge =
-        r % n + diagonal + (upper ? 0 : 1); /* the first column of the upper part, in 0..m */
-    edge = edge < 0 ? 0 : edge > m ? m : edge;
-    size_t left = (size_t)edge * size, right = (size_t)(m - edge) * size,
-           at = (size_t)(r * m) * size;
-    if (upper) {
-      memset(to + at, 0, left);
-      memcpy(to + at + left, from + at + left, right);
-    } else {
-      memcpy(to + at, from + at, left);
-      memset(to + at + left, 0, right);
-    }
-  }
+  Triangle t = {lt_tensor_data(x), lt_tensor_data(out),       n,    m,
+                diagonal,          lt_dtype_size(out->dtype), upper};
+  LT_IN_TEAM(lt_team(rows * m, rows), rows, triangle_rows(&t, first, last));
   lt_release(x);
   return true;
 }

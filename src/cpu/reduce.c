@@ -43,26 +43,36 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
   }
 }
 
+/* Pieces of `per` along n, of each of the outer lines: `count` of a line, of which the last may be
+ * shorter. */
+typedef struct Pieces {
+  int64_t n, inner, per, count;
+} Pieces;
+
+static void fold_pieces(const lt_Fold *f, const char *x, Pieces p, char *part, int64_t first,
+                        int64_t last) {
+  size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
+    const char *at = x + (size_t)((t / p.count * p.n + start) * p.inner) * from;
+    if (p.inner == 1)
+      f->row(at, m, part + (size_t)t * to);
+    else
+      f->columns(at, m, p.inner, p.inner, part + (size_t)(t * p.inner) * to);
+  }
+}
+
 static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner,
                        char *out) {
   size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
   int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* of n, that make a piece */
   if (outer * inner <= 512 && n >= 2 * per) {
-    int64_t pieces = n / per, rest = n - pieces * per; /* the rest joins as one more */
-    int64_t count = pieces + (rest > 0);
-    char *part = malloc((size_t)(outer * count * inner) * to);
+    Pieces p = {n, inner, per, (n + per - 1) / per};
+    char *part = malloc((size_t)(outer * p.count * inner) * to);
     if (!part) return lt_fail_memory();
-#pragma omp parallel for schedule(static) num_threads(lt_team(outer *n *inner, outer *count))
-    for (int64_t t = 0; t < outer * count; t++) {
-      int64_t i = t / count, p = t % count, m = p < pieces ? per : rest;
-      const char *at = x + (size_t)((i * n + p * per) * inner) * from;
-      if (lt_stopped()) continue;
-      if (inner == 1)
-        f->row(at, m, part + (size_t)t * to);
-      else
-        f->columns(at, m, inner, inner, part + (size_t)(t * inner) * to);
-    }
-    bool ok = fold_stage(lt_fold(f->then), part, outer, count, inner, out);
+    LT_IN_TEAM(lt_team(outer * n * inner, outer * p.count), outer * p.count,
+               fold_pieces(f, x, p, part, first, last));
+    bool ok = fold_stage(lt_fold(f->then), part, outer, p.count, inner, out);
     free(part);
     return ok;
   }

@@ -73,17 +73,15 @@ static bool fill(lt_Tensor *out, double value) {
         }                                                                                          \
       }                                                                                            \
   }                                                                                                \
-  static void best_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions) {      \
+  static void best_blocks_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions, \
+                              int64_t first, int64_t last) {                                       \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
-    int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                                 \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
+    for (int64_t t = first; t < last && !lt_stopped(); t++) {                                      \
       int64_t i = t / blocks, j = t % blocks * WIDTH,                                              \
               width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
       const T *from = x + i * l.n * l.inner + j;                                                   \
       T value[WIDTH];                                                                              \
       int64_t at[WIDTH];                                                                           \
-      if (lt_stopped()) continue;                                                                  \
       if (l.inner == 1)                                                                            \
         value[0] = best_row_##F(from, l.n, largest, &at[0]);                                       \
       else                                                                                         \
@@ -93,6 +91,11 @@ static bool fill(lt_Tensor *out, double value) {
         positions[i * l.inner + j + k] = at[k] + LT_INDEX_BASE;                                    \
       }                                                                                            \
     }                                                                                              \
+  }                                                                                                \
+  static void best_##F(const T *x, lt_Lines l, bool largest, T *values, int64_t *positions) {      \
+    int64_t count = l.outer * ((l.inner + WIDTH - 1) / WIDTH);                                     \
+    LT_IN_TEAM(lt_team(l.outer *l.n *l.inner, count), count,                                       \
+               best_blocks_##F(x, l, largest, values, positions, first, last));                    \
   }
 
 static float best_row_f32(const float *x, int64_t n, bool largest, int64_t *at) {
@@ -204,31 +207,37 @@ static Moments join(Moments a, Moments b) {
         squares[j] += d * d;                                                                       \
       }                                                                                            \
   }                                                                                                \
+  static void var_columns_##F(const T *x, lt_Lines l, double divisor, T *out, int64_t first,       \
+                              int64_t last) {                                                      \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    for (int64_t t = first; t < last && !lt_stopped(); t++) {                                      \
+      int64_t i = t / blocks, j = t % blocks * WIDTH,                                              \
+              width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                   \
+      double squares[WIDTH];                                                                       \
+      column_squares_##F(x + i * l.n * l.inner + j, l, width, squares);                            \
+      for (int64_t k = 0; k < width; k++) out[i * l.inner + j + k] = (T)(squares[k] / divisor);    \
+    }                                                                                              \
+  }                                                                                                \
+  static void var_pieces_##F(const T *x, int64_t n, int64_t pieces, Moments *part, int64_t first,  \
+                             int64_t last) {                                                       \
+    for (int64_t t = first; t < last; t++) {                                                       \
+      int64_t at = t % pieces * PIECE, size = n - at < PIECE ? n - at : PIECE;                     \
+      part[t] =                                                                                    \
+          lt_stopped() ? (Moments){0, 0, 0} : row_moments_##F(x + t / pieces * n + at, size);      \
+    }                                                                                              \
+  }                                                                                                \
   static bool var_##F(const T *x, lt_Lines l, double divisor, T *out) {                            \
     if (l.inner > 1) {                                                                             \
-      int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                              \
-      int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                               \
-      _Pragma("omp parallel for schedule(static) num_threads(team)")                               \
-      for (int64_t t = 0; t < l.outer * blocks; t++) {                                             \
-        int64_t i = t / blocks, j = t % blocks * WIDTH,                                            \
-                width = l.inner - j < WIDTH ? l.inner - j : WIDTH;                                 \
-        double squares[WIDTH];                                                                     \
-        if (lt_stopped()) continue;                                                                \
-        column_squares_##F(x + i * l.n * l.inner + j, l, width, squares);                          \
-        for (int64_t k = 0; k < width; k++) out[i * l.inner + j + k] = (T)(squares[k] / divisor);  \
-      }                                                                                            \
+      int64_t count = l.outer * ((l.inner + WIDTH - 1) / WIDTH);                                   \
+      LT_IN_TEAM(lt_team(l.outer *l.n *l.inner, count), count,                                     \
+                 var_columns_##F(x, l, divisor, out, first, last));                                \
       return true;                                                                                 \
     }                                                                                              \
     int64_t pieces = (l.n + PIECE - 1) / PIECE;                                                    \
     Moments *part = malloc((size_t)(l.outer * pieces) * sizeof *part);                             \
     if (!part) return lt_fail_memory();                                                            \
-    int team = lt_team(l.outer * l.n, l.outer * pieces);                                           \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int64_t t = 0; t < l.outer * pieces; t++) {                                               \
-      int64_t i = t / pieces, p = t % pieces,                                                      \
-              n = l.n - p * PIECE < PIECE ? l.n - p * PIECE : PIECE;                               \
-      part[t] = lt_stopped() ? (Moments){0, 0, 0} : row_moments_##F(x + i * l.n + p * PIECE, n);   \
-    }                                                                                              \
+    LT_IN_TEAM(lt_team(l.outer *l.n, l.outer *pieces), l.outer *pieces,                            \
+               var_pieces_##F(x, l.n, pieces, part, first, last));                                 \
     for (int64_t i = 0; i < l.outer; i++) {                                                        \
       Moments m = part[i * pieces];                                                                \
       for (int64_t p = 1; p < pieces; p++) m = join(m, part[i * pieces + p]);                      \
@@ -262,6 +271,16 @@ bool lt_cpu__var(lt_Call *c) {
 
 /* ---- logsumexp ------------------------------------------------------------------------------- */
 
+static void logsumexp_rows(bool wide, const void *from, int64_t n, void *to, int64_t first,
+                           int64_t last) {
+  const lt_RowKernels *rows = lt_rows();
+  for (int64_t i = first; i < last && !lt_stopped(); i++)
+    if (wide)
+      ((double *)to)[i] = rows->logsumexp_f64((const double *)from + i * n, n);
+    else
+      ((float *)to)[i] = rows->logsumexp_f32((const float *)from + i * n, n);
+}
+
 bool lt_cpu_logsumexp(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   unsigned mask;
@@ -279,20 +298,11 @@ bool lt_cpu_logsumexp(lt_Call *c) {
     lt_release(turned);
   }
   if (x && y) {
-    const lt_RowKernels *rows = lt_rows();
     int64_t count = l.outer * l.inner;
-    const char *from = lt_tensor_data(x);
-    char *to = lt_tensor_data(y);
-#pragma omp parallel for schedule(static) num_threads(lt_team(count *l.n, count))
-    for (int64_t i = 0; i < count; i++) {
-      if (lt_stopped()) continue;
-      if (work == LT_float64)
-        ((double *)(void *)to)[i] =
-            rows->logsumexp_f64((const double *)(const void *)from + i * l.n, l.n);
-      else
-        ((float *)(void *)to)[i] =
-            rows->logsumexp_f32((const float *)(const void *)from + i * l.n, l.n);
-    }
+    const void *from = lt_tensor_data(x);
+    void *to = lt_tensor_data(y);
+    LT_IN_TEAM(lt_team(count * l.n, count), count,
+               logsumexp_rows(work == LT_float64, from, l.n, to, first, last));
   }
   bool ok = x && y;
   lt_release(x);

@@ -22,18 +22,19 @@
         y[i] = (T)a;                                                                               \
       }                                                                                            \
   }                                                                                                \
-  static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                          \
+  static void blocks_##NAME(const T *x, T *y, lt_Lines l, int64_t first, int64_t last) {           \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
-    int team = lt_team(l.outer * l.n * l.inner, l.outer * blocks);                                 \
-    _Pragma("omp parallel for schedule(static) num_threads(team)")                                 \
-    for (int64_t t = 0; t < l.outer * blocks; t++) {                                               \
+    for (int64_t t = first; t < last && !lt_stopped(); t++) {                                      \
       int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
-      if (lt_stopped()) continue;                                                                  \
       if (l.inner == 1)                                                                            \
         row_##NAME(x + at, y + at, l.n);                                                           \
       else                                                                                         \
         columns_##NAME(x + at, y + at, l.n, l.inner, l.inner - j < WIDTH ? l.inner - j : WIDTH);   \
     }                                                                                              \
+  }                                                                                                \
+  static void scan_##NAME(const T *x, T *y, lt_Lines l) {                                          \
+    int64_t count = l.outer * ((l.inner + WIDTH - 1) / WIDTH);                                     \
+    LT_IN_TEAM(lt_team(l.outer *l.n *l.inner, count), count, blocks_##NAME(x, y, l, first, last)); \
   }
 
 #define ADD(a, b)   ((a) + (b))

@@ -17,14 +17,35 @@
 /* Elements that are worth a thread of their own. */
 #define LT_GRAIN 32768
 
-/* How many threads to give to `work` elements that can be cut into `pieces`. */
+/* How many threads to give to `work` elements that can be cut into `pieces`. They are started: a
+ * parallel region of more than one thread takes its number from here. */
 static inline int lt_team(int64_t work, int64_t pieces) {
   int64_t n = work / LT_GRAIN;
   if (n > pieces) n = pieces;
   if (n <= 1) return 1;
   int threads = lt_num_threads();
-  return n < threads ? (int)n : threads;
+  return lt_threads_start(n < threads ? (int)n : threads);
 }
+
+/* Evaluates `call` for pieces first .. last - 1 of n, which together are all of them, on a team of
+ * threads. A team of one makes no parallel region: that allocates, and OpenMP ends the process where
+ * memory is out. */
+#define LT_IN_TEAM(team, n, call)                                                                  \
+  do {                                                                                             \
+    const int members = (team);                                                                    \
+    const int64_t pieces_of_all = (n);                                                             \
+    if (members == 1) {                                                                            \
+      const int64_t first = 0, last = pieces_of_all;                                               \
+      call;                                                                                        \
+    } else {                                                                                       \
+      _Pragma("omp parallel for schedule(static) num_threads(members)")                            \
+      for (int member = 0; member < members; member++) {                                           \
+        const int64_t first = pieces_of_all * member / members,                                    \
+                      last = pieces_of_all * (member + 1) / members;                               \
+        call;                                                                                      \
+      }                                                                                            \
+    }                                                                                              \
+  } while (0)
 
 /* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads
  * that `work` elements are worth. When the op is to stop, the rest is left out. */

@@ -295,6 +295,13 @@ typedef struct lt_Pool {
 void *lt_pool_take(lt_PoolKind kind, size_t size);
 void lt_pool_give(lt_PoolKind kind, void *block);
 
+/* ---- threads (threads.c) --------------------------------------------------------------------- */
+
+/* Starts the threads of a parallel region of n, which shall follow on this thread, and returns n.
+ * Returns 1 where memory or the system's limits do not suffice (OpenMP would end the process), and
+ * inside of a parallel region. */
+int lt_threads_start(int n);
+
 /* ---- Ctrl-C, and waiting for a device (wait.c) ------------------------------------------------ */
 
 /* Long loops ask this now and then, and give up; dispatch then makes their op fail with

@@ -1,7 +1,15 @@
-/* threads.c: how many threads kernels use, and the flag that stops a long one. */
+/* threads.c: how many threads kernels use, whether they can be started, and the flag that stops a
+ * long op.
+ *
+ * OpenMP's runtime ends the process when it cannot create a thread or allocate its records. So
+ * before a parallel region needs more than the last one had, what it will ask for is tried here
+ * in ways that can fail.
+ */
 #include "core.h"
 
 #include <omp.h>
+#include <pthread.h>
+#include <sys/mman.h>
 
 atomic_bool lt_interrupt_flag;
 
@@ -32,4 +40,86 @@ bool lt_set_num_threads(int64_t n) {
   atomic_store(&wanted, (int)n);
   omp_set_num_threads((int)n);
   return true;
+}
+
+/* ---- starting threads ------------------------------------------------------------------------ */
+
+/* The threads that OpenMP keeps for regions that this thread starts. */
+static _Thread_local struct {
+  int now;  /* of the last region; those beyond end when a smaller one begins */
+  int most; /* that were created at once before */
+} team = {1, 1};
+
+/* The bytes of a new thread's stack: OMP_STACKSIZE ("64M"; KiB without a unit) or the system's
+ * default. */
+static size_t stack_size(void) {
+  const char *text = getenv("OMP_STACKSIZE");
+  if (!text) text = getenv("GOMP_STACKSIZE");
+  char *end = NULL;
+  size_t n = text ? (size_t)strtoull(text, &end, 10) : 0;
+  end += end ? strspn(end, " ") : 0;
+  if (n)
+    return n << (!*end || strchr("kK", *end) ? 10 : strchr("mM", *end) ? 20 : *end == 'B' ? 0 : 30);
+  pthread_attr_t attributes;
+  n = (size_t)8 << 20;
+  if (pthread_attr_init(&attributes) != 0) return n;
+  pthread_attr_getstacksize(&attributes, &n);
+  pthread_attr_destroy(&attributes);
+  return n;
+}
+
+static bool can_map(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  munmap(memory, bytes);
+  return true;
+}
+
+static bool can_allocate(size_t bytes) {
+  void *volatile memory = malloc(bytes);
+  free(memory);
+  return memory != NULL;
+}
+
+static void *wait_for(void *mutex) {
+  pthread_mutex_lock(mutex);
+  pthread_mutex_unlock(mutex);
+  return NULL;
+}
+
+/* Can n threads exist at once, besides this one? Creates them, and ends them. */
+static bool can_create(int n) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t *threads = malloc((size_t)n * sizeof *threads);
+  pthread_attr_t attributes;
+  if (!threads || pthread_attr_init(&attributes) != 0) {
+    free(threads);
+    return false;
+  }
+  pthread_attr_setstacksize(&attributes, stack_size());
+  int count = 0;
+  pthread_mutex_lock(&mutex);
+  while (count < n && pthread_create(&threads[count], &attributes, wait_for, &mutex) == 0) count++;
+  pthread_mutex_unlock(&mutex);
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  pthread_attr_destroy(&attributes);
+  free(threads);
+  return count == n;
+}
+
+/* Can OpenMP start a region of n threads? Its records take less than what is tried. */
+static bool can_start(int n) {
+  if (!can_allocate(65536 + (size_t)n * 1024)) return false;
+  if (n > team.most) return can_create(n - 1);
+  return n <= team.now || can_map((size_t)(n - team.now) * stack_size());
+}
+
+int lt_threads_start(int n) {
+  if (n == team.now || n <= 1) return n;
+  if (omp_in_parallel() || !can_start(n)) return 1;
+#pragma omp parallel num_threads(n)
+  lt_stopped(); /* nothing to do: the threads are there when it has ended */
+  team.now = n;
+  if (n > team.most) team.most = n;
+  return n;
 }
