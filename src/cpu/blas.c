@@ -5,12 +5,17 @@
  * Everything here is row-major. Without the library, plain loops in cache-sized blocks give the
  * same results.
  */
+#define _GNU_SOURCE /* strncasecmp */
 #include "blas.h"
 #include "cpu.h"
+#include "capability.h"
 #include "structured.h"
 
 #include <dlfcn.h>
+#include <omp.h>
 #include <pthread.h>
+#include <strings.h>
+#include <sys/mman.h>
 
 #ifndef LT_OPENBLAS_NAMES
 #define LT_OPENBLAS_NAMES "libopenblas.so.0", "libopenblas.so"
@@ -32,24 +37,29 @@ static struct {
   SgemvFn sgemv;
   DgemvFn dgemv;
   void (*set_threads)(int);
+  void *(*buffer_new)(int); /* NULL: the library does not say; buffers are then not reserved */
+  void (*buffer_free)(void *);
   bool nests;
-  int threads; /* that the library was told to use */
+  int threads;     /* that the library was told to use */
+  int max_threads; /* that it was built for */
+  char core[32];   /* its core type */
   char name[256];
 } blas;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool loaded; /* or looked for in vain */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* The core type that suits this CPU better than the library's own choice may; NULL: leave it to
- * the library. What the environment says in OPENBLAS_CORETYPE is often a whole machine's lowest
- * common type, and halves the speed: a user who wants another core for Lutra sets
- * LUTRA_OPENBLAS_CORETYPE. */
+ * the library. What the environment says in OPENBLAS_CORETYPE is not used: it is often the lowest
+ * common type of several machines, which halves the speed. A user who wants another core for Lutra sets
+ * LUTRA_OPENBLAS_CORETYPE, which was checked when the backend was opened. */
 static const char *core_type(void) {
+  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE");
+  if (told && *told) return told;
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
-  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (__builtin_cpu_is("amd") && avx512) return "SKYLAKEX";
+  if (__builtin_cpu_is("amd") && !(LT_CPU_LEVEL_AVX512 & ~lt_cpu_features())) return "SKYLAKEX";
 #endif
   return NULL;
 }
@@ -75,6 +85,8 @@ static bool open_library(const char *path) {
     return false;
   }
   FIND(set_threads, "openblas_set_num_threads");
+  FIND(buffer_new, "blas_memory_alloc");
+  FIND(buffer_free, "blas_memory_free");
   char *(*config)(void) = NULL, *(*core)(void) = NULL;
   void *symbol = find(library, "openblas_get_config");
   memcpy(&config, &symbol, sizeof symbol);
@@ -83,6 +95,9 @@ static bool open_library(const char *path) {
   if (config && core) {
     const char *text = config();
     blas.nests = strstr(text, "USE_OPENMP") != NULL;
+    const char *most = strstr(text, "MAX_THREADS=");
+    blas.max_threads = most ? atoi(most + strlen("MAX_THREADS=")) : 128;
+    snprintf(blas.core, sizeof blas.core, "%s", core());
     char version[64];
     snprintf(version, sizeof version, "%.*s", (int)strcspn(text + strcspn(text, "0123456789"), " "),
              text + strcspn(text, "0123456789"));
@@ -94,30 +109,173 @@ static bool open_library(const char *path) {
   return true;
 }
 
-static void load(void) {
-  static const char *const names[] = {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"};
-  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE"), *inherited = getenv("OPENBLAS_CORETYPE");
-  const char *core = told ? told : core_type();
-  char *before = core && inherited ? strdup(inherited) : NULL;
-  if (core) setenv("OPENBLAS_CORETYPE", core, 1);
-  for (size_t i = 0; i < sizeof names / sizeof *names && !blas.sgemm; i++) open_library(names[i]);
-  if (core && before)
-    setenv("OPENBLAS_CORETYPE", before, 1);
-  else if (core)
-    unsetenv("OPENBLAS_CORETYPE");
+/* Every thread of the library keeps a buffer, and every call takes one; a buffer that was mapped is
+ * used again, and never unmapped. A release either tries for ever to map one, or ends the process.
+ * So as many as calls can need at once are mapped before, where it was seen that there is room. */
+#define BUFFER  ((size_t)128 << 20) /* its BUFFER_SIZE, or more */
+#define LIBRARY ((size_t)64 << 20)  /* what the library's file takes, or more */
+
+static struct {
+  atomic_int mapped;
+  atomic_int in_calls; /* of the threads that call the library now */
+} buffers;
+
+/* Sets a variable while the library is loaded (NULL: removes it). Returns what it was before, for
+ * restore. */
+static char *replace(const char *variable, const char *value) {
+  const char *before = getenv(variable);
+  char *copy = before ? strdup(before) : NULL;
+  if (value)
+    setenv(variable, value, 1);
+  else
+    unsetenv(variable);
+  return copy;
+}
+
+static void restore(const char *variable, char *before) {
+  if (before)
+    setenv(variable, before, 1);
+  else
+    unsetenv(variable);
   free(before);
+}
+
+/* The library reads the environment when it is loaded. It starts with one thread, whose buffer
+ * can_map was asked about; use_threads gives it more. */
+static void open_any(void) {
+  static const char *const names[] = {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"};
+  char *core_before = replace("OPENBLAS_CORETYPE", core_type());
+  char *threads_before = replace("OPENBLAS_NUM_THREADS", "1");
+  for (size_t i = 0; i < sizeof names / sizeof *names && !blas.sgemm; i++) open_library(names[i]);
+  restore("OPENBLAS_NUM_THREADS", threads_before);
+  restore("OPENBLAS_CORETYPE", core_before);
+  if (blas.sgemm) atomic_store(&buffers.mapped, blas.threads = 1);
   if (!blas.sgemm)
     snprintf(blas.name, sizeof blas.name, "none found: plain loops, much slower than OpenBLAS");
 }
 
-const char *lt_cpu_blas_name(void) {
-  pthread_once(&once, load);
-  return blas.name;
+/* ---- the library's memory -------------------------------------------------------------------- */
+
+/* Is there room for n blocks of memory? They are mapped one by one, as the library does. */
+static bool can_map(int n, size_t size) {
+  void **block = malloc((size_t)n * sizeof *block);
+  int count = 0;
+  for (; block && count < n; count++) {
+    block[count] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block[count] == MAP_FAILED) break;
+  }
+  for (int i = 0; i < count; i++) munmap(block[i], size);
+  free(block);
+  return block && count == n;
 }
 
-bool lt_gemm_nests(void) {
-  pthread_once(&once, load);
-  return blas.nests || !blas.sgemm;
+static bool no_room(int count) {
+  return lt_error_memory("%s: out of memory: cannot reserve %d MiB of address space for OpenBLAS",
+                         lt_user_op(), count * (int)(BUFFER >> 20));
+}
+
+/* Loads the library, once. False where its memory cannot be had; then the next call tries again. */
+static bool load(void) {
+  if (atomic_load_explicit(&loaded, memory_order_acquire)) return true;
+  pthread_mutex_lock(&lock);
+  bool done = atomic_load(&loaded);
+  if (!done && (done = can_map(1, LIBRARY + 2 * BUFFER))) {
+    open_any();
+    atomic_store_explicit(&loaded, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+  return done || no_room(2);
+}
+
+/* Has the library mapped n buffers? Maps those that are missing. */
+static bool reserve(int n) {
+  if (!blas.buffer_new || !blas.buffer_free || n <= atomic_load(&buffers.mapped)) return true;
+  pthread_mutex_lock(&lock);
+  int before = atomic_load(&buffers.mapped), more = n - before;
+  bool ok = more <= 0 || can_map(more, BUFFER);
+  if (ok && more > 0) {
+    void **block = calloc((size_t)n, sizeof *block);
+    int count = 0;
+    for (int in_use = blas.threads; block && count + in_use < n; count++)
+      block[count] = blas.buffer_new(0);
+    for (int i = 0; i < count; i++) blas.buffer_free(block[i]);
+    ok = block != NULL;
+    free(block);
+    if (ok) atomic_store(&buffers.mapped, n);
+  }
+  pthread_mutex_unlock(&lock);
+  return ok;
+}
+
+/* What a product on several threads allocates for their messages to each other: a failure would end
+ * the process. The first block is mapped; when it is freed, malloc decides to take the next of that
+ * size from its heap, where the library will find the second. */
+static bool can_share_work(void) {
+  size_t n = (size_t)blas.max_threads;
+  bool ok = true;
+  for (int i = 0; ok && i < 2; i++) {
+    void *volatile memory = malloc(n * n * 128 + 65536);
+    ok = memory != NULL;
+    free(memory);
+  }
+  return ok;
+}
+
+/* OpenMP's number of threads before a product that had to do with one; 0: it is as it was. */
+static _Thread_local int narrowed;
+
+/* Tells the library to use n threads. It follows OpenMP's number, which is each thread's own; where
+ * memory is short, it is 1 until lt_gemm_close. */
+static void use_threads(int n) {
+  int openmp = omp_get_max_threads();
+  if (!blas.set_threads || (blas.threads == n && (!blas.nests || openmp == n))) return;
+  blas.set_threads(n);
+  blas.threads = n;
+  if (n == 1 && openmp > 1) narrowed = openmp;
+}
+
+#define SMALL 4096 /* multiplications, up to which the library uses one thread for certain */
+
+int lt_gemm_open(int callers, double work) {
+  if (!load()) return 0;
+  if (!blas.sgemm) return callers;
+  int in_calls = atomic_fetch_add(&buffers.in_calls, callers) + callers, n = blas.threads;
+  bool shared = callers == 1 && work > SMALL;
+  if (shared) {
+    n = lt_threads_start(lt_num_threads());
+    if (n > 1 && !(reserve(n + in_calls) && can_share_work())) n = 1;
+  }
+  if (!reserve(n + in_calls)) {
+    atomic_fetch_sub(&buffers.in_calls, callers);
+    if (callers > 1) return lt_gemm_open(1, work);
+    no_room(n + in_calls);
+    return 0;
+  }
+  if (shared) use_threads(n);
+  return callers;
+}
+
+void lt_gemm_close(int callers) {
+  if (blas.sgemm) atomic_fetch_sub(&buffers.in_calls, callers);
+  if (narrowed) omp_set_num_threads(narrowed);
+  narrowed = 0;
+}
+
+/* ---- what others ask ------------------------------------------------------------------------- */
+
+const char *lt_cpu_blas_name(void) { return load() ? blas.name : "not loaded: out of memory"; }
+
+bool lt_gemm_nests(void) { return !load() || blas.nests || !blas.sgemm; }
+
+bool lt_cpu_check_blas(void) {
+  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE");
+  if (!told || !*told || !load() || !blas.core[0]) return true;
+  size_t n = strlen(told),
+         m = strlen(blas.core); /* 0.3.21 calls each Opteron by the other's name */
+  if (strncasecmp(told, blas.core, n < m ? n : m) == 0) return true;
+  return lt_error_set("LUTRA_OPENBLAS_CORETYPE: cannot use \"%.40s\": %.*s does not have it, and "
+                      "uses %s",
+                      told, (int)strcspn(blas.name, ","), blas.name, blas.core);
 }
 
 /* ---- plain loops ----------------------------------------------------------------------------- */
@@ -186,13 +344,6 @@ bool lt_gemm_takes(lt_Matrix m, int64_t r, int64_t c) {
   int64_t ld;
   int trans;
   return lead(m, r, c, &ld, &trans);
-}
-
-static void follow_threads(void) {
-  int n = lt_num_threads();
-  if (!blas.set_threads || blas.threads == n) return;
-  blas.threads = n;
-  blas.set_threads(n);
 }
 
 /* y = A x, with A {r, c}: products with one row or column are twice as fast this way. Zero first:
@@ -274,9 +425,7 @@ static lt_Matrix part(lt_Dtype dtype, lt_Matrix m, int64_t row, int64_t column) 
 
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c) {
-  pthread_once(&once, load);
   if (m == 0 || n == 0) return;
-  if (k > 0) follow_threads();
   if (m < LEAST_ROWS || n < 64 || (double)m * (double)n * (double)k <= LARGE) {
     multiply(dtype, m, n, k, alpha, a, b, beta, c);
     return;

@@ -11,6 +11,13 @@ typedef struct lt_Matrix {
   int64_t row, column;
 } lt_Matrix;
 
+/* Prepares for calls of lt_gemm by `callers` threads at once; `work` is the number of
+ * multiplications. Returns how many may call, `callers` or 1: each with one thread where that is
+ * more than 1, else with all. Returns 0 with an error when memory is out: OpenBLAS would not report
+ * it, but end the process. lt_gemm_close ends it, with the number returned. */
+int lt_gemm_open(int callers, double work);
+void lt_gemm_close(int callers);
+
 /* c = a @ b + beta * c; a {m, k}, b {k, n}, c {m, n} with dense rows. dtype is float32 or float64.
  * With beta 0, c is not read. May be called from inside a parallel region; then it uses one
  * thread. */

@@ -1,6 +1,7 @@
 /* device.c: the CPU as a device: the simplest case, on which everything has happened when a call
  * returns. */
 #include "cpu.h"
+#include "capability.h"
 #include "vector.h"
 
 #include <unistd.h>
@@ -80,6 +81,13 @@ static const char *cpu_fact(int index, const char *what) {
   return strcmp(what, "blas") == 0 ? lt_cpu_blas_name() : NULL;
 }
 
+/* What the environment asks of this CPU is checked before any code for it runs. */
+static bool check_environment(void) {
+  uint32_t features = lt_cpu_features();
+  return lt_cpu_check_capability(getenv("LUTRA_CPU_CAPABILITY"), features) &&
+         lt_cpu_check_core_type(getenv("LUTRA_OPENBLAS_CORETYPE"), features) && lt_cpu_check_blas();
+}
+
 const lt_Backend *lt_backend_cpu(void) {
   static const lt_Backend backend = {
       .abi = LT_BACKEND_ABI,
@@ -99,5 +107,6 @@ const lt_Backend *lt_backend_cpu(void) {
       .check_divisor = lt_cpu_check_divisor,
       .kernels = kernels,
   };
+  if (!check_environment()) return NULL;
   return &backend;
 }

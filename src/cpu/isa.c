@@ -1,4 +1,5 @@
 /* isa.c: which instruction set the vector loops use, decided once by what the CPU has. */
+#include "capability.h"
 #include "vector.h"
 
 #include <pthread.h>
@@ -24,39 +25,26 @@ DECLARE(avx512)
 static const lt_Isa *_Atomic chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Does the wish (NULL: none) allow this level? Levels are named in rising order. */
+/* Does the wish (NULL or "": none) allow this level? Levels are named in rising order. */
 static bool allowed(const char *wish, int level) {
   static const char *const names[] = {"base", "avx2", "avx512"};
-  if (!wish) return true;
+  if (!wish || !*wish) return true;
   for (int i = 0; i < 3; i++)
     if (strcmp(wish, names[i]) == 0) return level <= i;
   return true;
 }
 
-#ifdef LT_ISA_AVX2
-static bool has_avx2(void) {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-}
-#endif
-#ifdef LT_ISA_AVX512
-static bool has_avx512(void) {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl");
-}
-#endif
-
+/* The wish was checked when the backend was opened: the CPU has what it asks for. */
 static void choose(void) {
   const char *wish = getenv("LUTRA_CPU_CAPABILITY");
   const lt_Isa *best = &base;
-  (void)wish, (void)allowed;
+  uint32_t features = lt_cpu_features();
+  (void)wish, (void)allowed, (void)features;
 #ifdef LT_ISA_AVX2
-  __builtin_cpu_init();
-  if (allowed(wish, 1) && has_avx2()) best = &avx2;
+  if (allowed(wish, 1) && !(LT_CPU_LEVEL_AVX2 & ~features)) best = &avx2;
 #endif
 #ifdef LT_ISA_AVX512
-  if (allowed(wish, 2) && has_avx512()) best = &avx512;
+  if (allowed(wish, 2) && !(LT_CPU_LEVEL_AVX512 & ~features)) best = &avx512;
 #endif
   atomic_store_explicit(&chosen, best, memory_order_release);
 }

@@ -25,29 +25,35 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* Rows of c (dense, n wide): c = alpha * a @ b + beta * c. */
-static void integer_rows(int64_t rows, int64_t n, int64_t k, uint64_t alpha, lt_Matrix am,
-                         lt_Matrix bm, uint64_t beta, uint64_t *c) {
+/* A row of c (dense, n wide): c = alpha * a @ b + beta * c. */
+static void integer_row(int64_t n, int64_t k, uint64_t alpha, lt_Matrix am, lt_Matrix bm,
+                        uint64_t beta, uint64_t *c) {
   const uint64_t *a = am.data, *b = bm.data;
-  for (int64_t i = 0; i < rows; i++, c += n) {
-    for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
-    for (int64_t p = 0; p < k; p++) {
-      uint64_t f = alpha * a[i * am.row + p * am.column];
-      const uint64_t *in = b + p * bm.row;
-      for (int64_t j = 0; j < n; j++) c[j] += f * in[j * bm.column];
-    }
+  for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
+  for (int64_t p = 0; p < k; p++) {
+    uint64_t f = alpha * a[p * am.column];
+    const uint64_t *in = b + p * bm.row;
+    for (int64_t j = 0; j < n; j++) c[j] += f * in[j * bm.column];
+  }
+}
+
+typedef struct Integers {
+  int64_t n, k;
+  uint64_t alpha, beta;
+  lt_Matrix a, b, c;
+} Integers;
+
+static void integer_part(const Integers *p, int64_t first, int64_t last) {
+  for (int64_t i = first; i < last && !lt_stopped(); i++) {
+    lt_Matrix row = {(int64_t *)p->a.data + i * p->a.row, p->a.row, p->a.column};
+    integer_row(p->n, p->k, p->alpha, row, p->b, p->beta, (uint64_t *)p->c.data + i * p->c.row);
   }
 }
 
 static void integer_gemm(int64_t m, int64_t n, int64_t k, int64_t alpha, lt_Matrix a, lt_Matrix b,
                          int64_t beta, lt_Matrix c) {
-  int team = lt_team(m * (n * k / 8 + 1), m);
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-  for (int64_t i = 0; i < m; i++) {
-    if (lt_stopped()) continue;
-    lt_Matrix row = {(int64_t *)a.data + i * a.row, a.row, a.column};
-    integer_rows(1, n, k, (uint64_t)alpha, row, b, (uint64_t)beta, (uint64_t *)c.data + i * c.row);
-  }
+  Integers p = {n, k, (uint64_t)alpha, (uint64_t)beta, a, b, c};
+  LT_IN_TEAM(lt_team(m * (n * k / 8 + 1), m), m, integer_part(&p, first, last));
 }
 
 /* ---- one product, or many -------------------------------------------------------------------- */
@@ -77,7 +83,8 @@ static int batch_team(const Product *p, int64_t batch) {
   int threads = lt_num_threads();
   if (batch < threads || batch < 2 || work > 4e6 || !lt_gemm_nests()) return 1;
   double grains = work * (double)batch / (8 * LT_GRAIN);
-  return grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
+  int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
+  return lt_threads_start(team);
 }
 
 static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
@@ -87,6 +94,9 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   p->n = b->shape[b->ndim - 1];
   if (c->numel == 0) return true;
   int team = batch_team(p, batch);
+  bool library = lt_dtype_is_float(p->work) && p->k > 0;
+  if (library) team = lt_gemm_open(team, (double)p->m * (double)p->n * (double)p->k);
+  if (team == 0) return false;
   if (team > 1) {
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t i = 0; i < batch; i++)
@@ -94,6 +104,7 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   } else {
     for (int64_t i = 0; i < batch && !lt_stopped(); i++) multiply(p, a, b, c, i);
   }
+  if (library) lt_gemm_close(team);
   return true;
 }
 

@@ -538,6 +538,10 @@ int main(int argc, char **argv) {
     fprintf(stderr, "lutra: %s\n", lt_error());
     return status_usage;
   }
+  if (!lt_environment_check()) {
+    fprintf(stderr, "lutra: %s\n", lt_error());
+    return status_failed;
+  }
 
   lua_State *L = lt_repl_state_open();
   if (!L) {

@@ -13,7 +13,7 @@ typedef struct DeviceType {
   bool numbered;
   const lt_Backend *(*linked)(void);
   const lt_Backend *_Atomic backend; /* NULL until it is had */
-  char why[256];                     /* it is not */
+  char why[512];                     /* it is not */
   char names[LT_MAX_NUMBER][24];     /* full forms */
 } DeviceType;
 
@@ -164,8 +164,9 @@ static bool can_emulate(const DeviceType *type) {
                       type->driver[0] ? ": it was built without a C++ compiler" : "");
 }
 
-/* "cuda:2": a type that is no part of this library, and how many. */
-static bool check_device(const char *item, size_t n) {
+/* "cuda:2": a type that is no part of this library, and how many. `first`: none may have been asked
+ * for. */
+static bool check_device(const char *item, size_t n, bool first) {
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;
   bool known = false;
@@ -174,7 +175,7 @@ static bool check_device(const char *item, size_t n) {
       continue;
     known = true;
     if (!can_emulate(&types[t])) return false;
-    if (atomic_load(&types[t].backend) || types[t].why[0])
+    if (first && (atomic_load(&types[t].backend) || types[t].why[0]))
       return lt_error_set(
           "emulate: %s has been asked for already; emulation is chosen at the start",
           types[t].name);
@@ -191,22 +192,33 @@ static bool check_device(const char *item, size_t n) {
   return true;
 }
 
-bool lt_device_emulate(const char *what) {
+static bool check_emulation(const char *what, bool first) {
   if (!*what) return lt_error_set("emulate: wants a device type and a number, as \"cuda:2\"");
   bool names_device = false;
   for (const char *p = what;;) {
     const char *comma = strchr(p, ',');
     size_t n = comma ? (size_t)(comma - p) : strlen(p);
     bool option = memchr(p, '=', n) != NULL;
-    if (!(option ? check_option(p, n) : check_device(p, n))) return false;
+    if (!(option ? check_option(p, n) : check_device(p, n, first))) return false;
     names_device = names_device || !option;
     if (!comma) break;
     p = comma + 1;
   }
-  if (!names_device)
-    return lt_error_set("emulate: \"%s\" names no device; write it first, as cuda:2,%s", what,
-                        what);
+  return names_device ||
+         lt_error_set("emulate: \"%s\" names no device; write it first, as cuda:2,%s", what, what);
+}
+
+bool lt_device_emulate(const char *what) {
+  if (!check_emulation(what, true)) return false;
   return setenv(emulate_variable, what, 1) == 0 || lt_error_memory("emulate: out of memory");
+}
+
+bool lt_device_check_environment(void) {
+  const char *what = getenv(emulate_variable);
+  if (!what || !*what || check_emulation(what, false)) return true;
+  char reason[512];
+  snprintf(reason, sizeof reason, "%s", lt_error() + strlen("emulate: "));
+  return lt_error_set("%s: %s", emulate_variable, reason);
 }
 
 /* ---- the backend of a type ------------------------------------------------------------------- */

@@ -259,6 +259,8 @@ struct lt_Backend {
 int lt_device_register(const lt_Backend *backend);
 /* The same from a shared object that exports lt_backend(). */
 int lt_device_load(const char *path);
+/* Checks the value of LUTRA_EMULATE; false with the reason. */
+bool lt_device_check_environment(void);
 /* The backend of a type, loading it on first use; NULL with the reason when it cannot be had. */
 const lt_Backend *lt_device_backend(int type);
 /* The same where it has been had before; else NULL, without a reason. Loads nothing. */

@@ -439,6 +439,12 @@ unsigned lt_tensor_version(const lt_Tensor *t);
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
+/* Checks the environment variables that Lutra reads when it starts (LUTRA_CPU_CAPABILITY,
+ * LUTRA_OPENBLAS_CORETYPE, LUTRA_EMULATE, LUTRA_MEMORY_DEBUG, OMP_NUM_THREADS). Returns false with
+ * an error that names the variable, its value and the values that it takes. A program that embeds
+ * Lutra calls it before the first op; Lua's module does so when it is loaded. */
+bool lt_environment_check(void);
+
 int lt_num_threads(void);
 bool lt_set_num_threads(int64_t n);
 /* Asked by long loops; set from a signal handler: the running op stops with an error

@@ -51,7 +51,8 @@ static int device_count(lua_State *L) {
 /* _devices_here() -> list of the full names of the devices that are known without waking a driver:
  * of backends in use, and emulated ones */
 static int devices_here(lua_State *L) {
-  bool emulated = getenv("LUTRA_EMULATE") != NULL;
+  const char *emulate = getenv("LUTRA_EMULATE");
+  bool emulated = emulate && *emulate;
   lua_Integer n = 0;
   lua_newtable(L);
   for (int t = 0; t < lt_device_type_count(); t++) {

@@ -140,6 +140,7 @@ int luaopen_lutra_core(lua_State *L) {
   static const char key = 0; /* one state for a Lua state, however often it is opened */
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return 1;
   stay_loaded();
+  if (!lt_environment_check()) return luaL_error(L, "%s", lt_error());
   luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0);
   lua_pop(L, 1);
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);

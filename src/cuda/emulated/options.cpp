@@ -118,7 +118,10 @@ void read_visible(Options &o) {
 
 bool is_on(const char *variable) {
   const char *value = getenv(variable);
-  return value && *value && strcmp(value, "0") != 0;
+  bool on = value && *value && strcmp(value, "0") != 0;
+  if (on && strcmp(value, "1") != 0)
+    fprintf(stderr, "%s: expected 0 or 1, got \"%.40s\", which is taken as 1\n", variable, value);
+  return on;
 }
 
 double number(const char *variable, double lowest, double otherwise) {
