@@ -17,19 +17,30 @@
 #include "editor/width.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <termios.h>
 #include <unistd.h>
 
 static char *finished_line;    // what the callback was given
 static bool finished;          // it was called
 static sigset_t while_waiting; // the signals that are blocked in pselect
 
+// To look through the history, the library puts the line aside with the list of its changes, and frees
+// that list when the next line begins: in readline 8.2 also one that undo or the end of the line has freed
+// since. A list that is forgotten costs some bytes instead.
+static void keep_changes_aside(void) {
+  struct lt_rl_entry **aside = lt_rl._rl_saved_line_for_history;
+  if (aside && *aside) (*aside)->data = NULL;
+}
+
 static void on_line(char *line) {
+  keep_changes_aside();
   finished_line = line;
   finished = true;
   if (line) lt_screen_end(""); // where a key of readline's own has ended the line
@@ -53,6 +64,65 @@ static void handle(int sig, void (*handler)(int), struct sigaction *before) {
   sigaction(sig, &action, before);
 }
 
+// ---- signals that end the program while a line is edited: the terminal is given back first
+
+static const int ending[] = {SIGTERM, SIGHUP};
+enum { ENDING = sizeof ending / sizeof *ending };
+static struct termios outside; // the terminal's state before the editor's
+static bool outside_known;
+static struct sigaction ending_before[ENDING];
+
+// Everything called here is async-signal-safe.
+static void on_ending(int sig) {
+  static const char leave[] = "\033[?2004l\n";
+  if (outside_known) tcsetattr(STDIN_FILENO, TCSANOW, &outside);
+  int flags = fcntl(STDOUT_FILENO, F_GETFL); // a terminal that takes no output must not hold it up
+  fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
+  if (write(STDOUT_FILENO, leave, sizeof leave - 1) < 0) errno = 0;
+  fcntl(STDOUT_FILENO, F_SETFL, flags);
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+
+static void hear_ending(void) {
+  outside_known = tcgetattr(STDIN_FILENO, &outside) == 0;
+  for (int i = 0; i < ENDING; i++) {
+    handle(ending[i], on_ending, &ending_before[i]);
+    if (ending_before[i].sa_handler != SIG_DFL) sigaction(ending[i], &ending_before[i], NULL);
+  }
+}
+
+static void ignore_ending(void) {
+  for (int i = 0; i < ENDING; i++) sigaction(ending[i], &ending_before[i], NULL);
+}
+
+// ---- keys
+
+// The library leaves an unknown key sequence by a jump to where the last function of its own that
+// expected one was called, and in readline 8.2 that function may have ended: where several keys are
+// handled in one call, because of a macro or of keys that were read ahead. Such a function draws the line
+// before it ends, so drawing makes the jump lead here, where it is safe.
+static sigjmp_buf here;
+static bool jumps_here;   // `here` is valid
+static bool input_over;   // no more keys can be read for this line
+enum { IN_A_KEY = 0x70 }; // of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
+
+static void draw(void) {
+  if (jumps_here && lt_rl._rl_top_level) memcpy(lt_rl._rl_top_level, here, sizeof here);
+  lt_screen_draw();
+}
+
+// The library reads further bytes of a character or of a paste itself. Ctrl-C and the end of input leave
+// such a key, by the same jump: the library would use what it has read of a paste without its end.
+static int read_byte(FILE *stream) {
+  (void)stream;
+  unsigned char byte;
+  if (lt_repl_wait_input() && read(STDIN_FILENO, &byte, 1) == 1) return byte;
+  input_over = true;
+  if (jumps_here) siglongjmp(here, 1);
+  return EOF;
+}
+
 // Once, before the first line.
 static void prepare(void) {
   static bool prepared;
@@ -64,7 +134,8 @@ static void prepare(void) {
   lt_rl.rl_variable_bind("comment-begin", "--");
   lt_keys_name();
   lt_rl.rl_initialize();
-  *lt_rl.rl_redisplay_function = lt_screen_draw; // before, it would turn bracketed paste off
+  *lt_rl.rl_getc_function = read_byte;
+  *lt_rl.rl_redisplay_function = draw; // before, it would turn bracketed paste off
   handle(SIGCONT, on_signal, NULL);
   handle(SIGWINCH, on_signal, NULL);
 }
@@ -117,16 +188,32 @@ bool lt_repl_wait_input(void) {
 // Ctrl-C in the middle of a cell: shows it as left, and forgets it.
 static void drop_line(void) {
   lt_screen_end("^C");
-  lt_rl.rl_free_line_state();
   lt_rl.rl_callback_sigcleanup();
+  keep_changes_aside();
+  *lt_rl.rl_undo_list = NULL; // likewise: in a search it may be that of another line
+  lt_rl.rl_free_line_state();
   lt_rl.rl_cleanup_after_signal();
   lt_rl.rl_callback_handler_remove();
 }
 
+static void read_key(void) {
+  if (sigsetjmp(here, 0) == 0) {
+    jumps_here = true;
+    lt_rl.rl_callback_read_char();
+  } else {
+    *lt_rl.rl_readline_state &= ~(unsigned long)IN_A_KEY;
+    lt_screen_draw();
+  }
+  jumps_here = false;
+}
+
 static void key(void) {
   lt_screen_footer(NULL);
-  lt_rl.rl_callback_read_char();
-  if (!finished) lt_keys_after();
+  do read_key();
+  while (!finished && !input_over && lt_rl._rl_pushed_input_available &&
+         lt_rl._rl_pushed_input_available());
+  if (lt_repl_interrupts()) input_over = true; // in our own reading of a paste
+  if (!finished && !input_over) lt_keys_after();
 }
 
 static enum lt_repl_read edit_cell(const char *prompt, char **line) {
@@ -142,18 +229,19 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   finished_line = NULL;
   prepare();
   lt_screen_begin();
+  hear_ending();
   lt_rl.rl_callback_handler_install(prompt, on_line);
   lt_keys_bind();
   enum lt_repl_read result = LT_REPL_EOF;
-  while (!finished) {
-    if (lt_repl_wait_input()) {
-      key();
-      continue;
-    }
-    if (lt_repl_interrupts()) result = LT_REPL_INTERRUPT;
-    drop_line();
-    break;
+  input_over = false;
+  while (!finished && !input_over && lt_repl_wait_input()) key();
+  if (!finished) drop_line();
+  if (lt_repl_interrupts()) {
+    result = LT_REPL_INTERRUPT;
+    free(finished_line);
+    finished_line = NULL;
   }
+  ignore_ending();
   lt_screen_leave();
   sigaction(SIGTSTP, &before, NULL);
   pthread_sigmask(SIG_SETMASK, &while_waiting, NULL);

@@ -10,6 +10,7 @@
 #include "paste.h"
 #include "screen.h"
 #include "walk.h"
+#include "width.h"
 
 #include "../repl.h"
 
@@ -17,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VIMOTION = 0x100000 }; // of rl_readline_state: a command of vi waits for a movement
+enum {                      // of rl_readline_state
+  SEARCHING = 0x80 | 0x100, // the line is not what is edited
+  VIMOTION = 0x100000,      // a command of vi waits for a movement
+};
 
 static const char *text(void) { return *lt_rl.rl_line_buffer; }
 static size_t size(void) { return (size_t)*lt_rl.rl_end; }
@@ -81,8 +85,32 @@ static int on_return(int count, int key) {
   return lt_ask_unfinished(text(), size()) ? on_newline(count, key) : accept();
 }
 
+// Is the character at the byte `at` of n bytes one that the library can step over? It cannot step over
+// NUL, and in UTF-8 over bytes that are no character: some of vi's movements then never end.
+static bool can_be_passed(size_t at, size_t n) {
+  if (n > 1) return true;
+  unsigned char byte = (unsigned char)text()[at];
+  return byte != 0 && (byte < 0x80 || MB_CUR_MAX == 1);
+}
+
+// Takes such bytes out of the line. They come from keys that are quoted, pastes and old history.
+static void remove_impassable(void) {
+  if (*lt_rl.rl_readline_state & (SEARCHING | VIMOTION)) return;
+  for (size_t at = 0; at < size();) {
+    int columns;
+    size_t n = lt_width_next(text() + at, size() - at, &columns);
+    if (can_be_passed(at, n)) {
+      at += n;
+      continue;
+    }
+    lt_rl.rl_delete_text((int)at, (int)at + 1);
+    if (*lt_rl.rl_point > (int)at) --*lt_rl.rl_point;
+  }
+}
+
 // A word that ends a block, or goes on behind one, moves its line to where the block began.
 void lt_keys_after(void) {
+  remove_impassable();
   if (*lt_rl.rl_last_func != lt_rl.rl_insert || *lt_rl.rl_done) return;
   size_t start = lt_walk_line_start(point()), word = start;
   if (start == 0 || lt_walk_line_end(point()) != point()) return;
@@ -110,10 +138,10 @@ static int on_home(int count, int key) {
 static int on_end(int count, int key) {
   (void)count, (void)key;
   bool command = lt_rl.rl_get_keymap() == lt_rl.rl_get_keymap_by_name("vi-command");
-  size_t end = lt_walk_line_end(point());
-  if (command && !(*lt_rl.rl_readline_state & VIMOTION) && end > lt_walk_line_start(end)) {
+  size_t end = lt_walk_line_end(point()), start = lt_walk_line_start(end);
+  if (command && !(*lt_rl.rl_readline_state & VIMOTION) && end > start) {
     end--;
-    while ((text()[end] & 0xC0) == 0x80) end--;
+    while (end > start && (text()[end] & 0xC0) == 0x80) end--; // bytes may be no UTF-8
   }
   *lt_rl.rl_point = (int)end;
   return 0;

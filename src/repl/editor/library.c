@@ -5,13 +5,14 @@
 #include "../repl.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct lt_rl lt_rl;
 
-enum need { LINE, EDIT };
+enum need { LINE, EDIT, EXTRA };
 
 // Where each symbol goes. ISO C has no conversion from void * to a function pointer; POSIX has.
 static const struct {
@@ -24,8 +25,9 @@ static const struct {
 
 static bool opened;           // looked for already
 static char description[160]; // for people
+static char load_error[256];  // of the library that was tried last; "" when it was loaded
 
-static void load_symbols(void *library, bool has[2]) {
+static void load_symbols(void *library, bool has[3]) {
   has[LINE] = has[EDIT] = true;
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
     void *found = dlsym(library, symbols[i].name);
@@ -52,8 +54,9 @@ static void describe(const char *version) {
 
 static bool open_library(const char *name) {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  (void)snprintf(load_error, sizeof load_error, "%s", library ? "" : dlerror());
   if (!library) return false;
-  bool has[2];
+  bool has[3];
   load_symbols(library, has);
   if (!has[LINE]) {
     dlclose(library);
@@ -68,6 +71,14 @@ static bool open_library(const char *name) {
   set(library, "rl_catch_signals", 0);
   describe(version ? *version : NULL);
   return true;
+}
+
+// LUTRA_READLINE names something else than such a library: the prompt goes on without one.
+static void report_unusable(const char *wanted) {
+  const char *why = load_error[0] ? load_error : "it is not a line editing library";
+  (void)snprintf(description, sizeof description,
+                 "none: cannot use %.80s, which LUTRA_READLINE names", wanted);
+  (void)fprintf(stderr, "lutra: LUTRA_READLINE: cannot use \"%.200s\": %s\n", wanted, why);
 }
 
 static bool find_library(void) {
@@ -88,8 +99,7 @@ static bool find_library(void) {
     if (strcmp(wanted, "none") == 0)
       (void)snprintf(description, sizeof description, "none: LUTRA_READLINE says so");
     else if (!open_library(wanted))
-      (void)snprintf(description, sizeof description,
-                     "none: cannot use %.80s, which LUTRA_READLINE names", wanted);
+      report_unusable(wanted);
     return lt_rl.usable;
   }
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -113,10 +123,11 @@ void lt_repl_editor_open(void) {
   if (opened) return;
   opened = true;
   const char *why = obstacle();
-  if (why)
+  if (why) {
     (void)snprintf(description, sizeof description, "none: %s", why);
-  else
-    (void)find_library();
+    return;
+  }
+  (void)find_library();
 }
 
 const char *lt_repl_editor_name(void) {

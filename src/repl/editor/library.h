@@ -6,12 +6,14 @@
 #ifndef LT_REPL_EDITOR_LIBRARY_H
 #define LT_REPL_EDITOR_LIBRARY_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 typedef int lt_rl_command(int count, int key);
 typedef void lt_rl_line_handler(char *line);
 typedef void lt_rl_void(void);
+typedef int lt_rl_getc(FILE *);
 typedef void *lt_rl_keymap;
 
 // An entry of the library's history.
@@ -21,7 +23,8 @@ struct lt_rl_entry {
 };
 
 // What is used of the library: whether it is needed for any line at all (LINE) or for editing as it
-// is done here (EDIT), its kind, its type, its name.
+// is done here (EDIT), or is internal to the library and may be missing (EXTRA); its kind, its type, its
+// name.
 #define LT_RL_SYMBOLS(FUNCTION, VARIABLE)                                                          \
   FUNCTION(LINE, char *, readline, (const char *prompt))                                           \
   FUNCTION(LINE, void, add_history, (const char *line))                                            \
@@ -56,6 +59,7 @@ struct lt_rl_entry {
   FUNCTION(EDIT, struct lt_rl_entry **, history_list, (void))                                      \
   FUNCTION(EDIT, int, where_history, (void))                                                       \
   VARIABLE(EDIT, lt_rl_void *, rl_redisplay_function)                                              \
+  VARIABLE(EDIT, lt_rl_getc *, rl_getc_function)                                                   \
   VARIABLE(EDIT, lt_rl_command *, rl_last_func)                                                    \
   VARIABLE(EDIT, char *, rl_prompt)                                                                \
   VARIABLE(EDIT, char *, rl_display_prompt)                                                        \
@@ -66,7 +70,11 @@ struct lt_rl_entry {
   VARIABLE(EDIT, unsigned long, rl_readline_state)                                                 \
   VARIABLE(EDIT, int, rl_editing_mode)                                                             \
   VARIABLE(EDIT, int, rl_catch_sigwinch)                                                           \
-  VARIABLE(EDIT, int, history_length)
+  VARIABLE(EDIT, void *, rl_undo_list)                                                             \
+  VARIABLE(EDIT, int, history_length)                                                              \
+  FUNCTION(EXTRA, int, _rl_pushed_input_available, (void))                                         \
+  VARIABLE(EXTRA, sigjmp_buf, _rl_top_level)                                                       \
+  VARIABLE(EXTRA, struct lt_rl_entry *, _rl_saved_line_for_history)
 
 #define LT_RL_FUNCTION(need, result, name, parameters) result(*name) parameters;
 #define LT_RL_VARIABLE(need, type, name)               type *name;
