@@ -297,6 +297,8 @@ void lt_pool_give(lt_PoolKind kind, void *block);
 
 /* ---- threads (threads.c) --------------------------------------------------------------------- */
 
+#define LT_MAX_THREADS 1024 /* more than any machine has a use for */
+
 /* Starts the threads of a parallel region of n, which shall follow on this thread, and returns n.
  * Returns 1 where memory or the system's limits do not suffice (OpenMP would end the process), and
  * inside of a parallel region. */

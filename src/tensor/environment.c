@@ -2,6 +2,8 @@
  * reported instead of ignored. */
 #include "core.h"
 
+#include <omp.h>
+
 /* A variable that is 0, 1, empty or not set. */
 static bool check_switch(const char *variable) {
   const char *value = getenv(variable);
@@ -11,7 +13,7 @@ static bool check_switch(const char *variable) {
 
 /* OpenMP itself reports a value that is no number. */
 static bool check_threads(void) {
-  int n = lt_num_threads();
+  int n = omp_get_max_threads();
   return n <= LT_MAX_THREADS ||
          lt_error_set("OMP_NUM_THREADS: expected 1 to %d, got %d", LT_MAX_THREADS, n);
 }

@@ -15,10 +15,10 @@ atomic_bool lt_interrupt_flag;
 
 static atomic_int wanted; /* 0: OpenMP's own choice */
 
-/* What OMP_THREAD_LIMIT allows, and no more than any machine has a use for. */
+/* What OMP_THREAD_LIMIT allows, at most LT_MAX_THREADS. */
 static int most_threads(void) {
   int limit = omp_get_thread_limit();
-  return limit < 1 || limit > 1024 ? 1024 : limit;
+  return limit < 1 || limit > LT_MAX_THREADS ? LT_MAX_THREADS : limit;
 }
 
 int lt_num_threads(void) {
