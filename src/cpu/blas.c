@@ -50,18 +50,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* The core type that suits this CPU better than the library's own choice may; NULL: leave it to
- * the library. What the environment says in OPENBLAS_CORETYPE is not used: it is often the lowest
- * common type of several machines, which halves the speed. A user who wants another core for Lutra sets
- * LUTRA_OPENBLAS_CORETYPE, which was checked when the backend was opened. */
+/* The core type for this CPU; NULL: leave it to the library. What the environment says in
+ * OPENBLAS_CORETYPE is not used: it is often the lowest common type of several machines, which
+ * halves the speed. A user who wants another core for Lutra sets LUTRA_OPENBLAS_CORETYPE, which was
+ * checked when the backend was opened. */
 static const char *core_type(void) {
   const char *told = getenv("LUTRA_OPENBLAS_CORETYPE");
-  if (told && *told) return told;
-#if defined(__x86_64__) && defined(__GNUC__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("amd") && !(LT_CPU_LEVEL_AVX512 & ~lt_cpu_features())) return "SKYLAKEX";
-#endif
-  return NULL;
+  return told && *told ? told : lt_cpu_core_type(lt_cpu_features());
 }
 
 static void *find(void *library, const char *name) { return dlsym(library, name); }

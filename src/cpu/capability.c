@@ -68,18 +68,19 @@ bool lt_cpu_check_capability(const char *value, uint32_t features) {
          lt_error_set("LUTRA_CPU_CAPABILITY: expected one of %s, got \"%.40s\"", known, value);
 }
 
-/* The core types of OpenBLAS for x86-64 (its driver/others/dynamic.c), and what their kernels are
- * compiled for or written in. The Opterons' are written in 3DNow!, those of the family of Bulldozer
- * in FMA4, which other CPUs never had. */
+/* What the kernels of some core types are compiled for or written in. The Opterons' are written in
+ * 3DNow!, those of the family of Bulldozer in FMA4, which other CPUs never had. */
+enum {
+  BULLDOZER = LT_CPU_avx | LT_CPU_fma4,
+  PILEDRIVER = BULLDOZER | LT_CPU_fma,
+  HASWELL = LT_CPU_avx | LT_CPU_fma | LT_CPU_avx2,
+  SKYLAKEX = HASWELL | LT_CPU_LEVEL_AVX512,
+  COOPERLAKE = SKYLAKEX | LT_CPU_avx512vnni | LT_CPU_avx512bf16,
+};
+
+/* The core types of OpenBLAS for x86-64 (its driver/others/dynamic.c). */
 bool lt_cpu_check_core_type(const char *value, uint32_t features) {
 #if defined(__x86_64__)
-  enum {
-    BULLDOZER = LT_CPU_avx | LT_CPU_fma4,
-    PILEDRIVER = BULLDOZER | LT_CPU_fma,
-    HASWELL = LT_CPU_avx | LT_CPU_fma | LT_CPU_avx2,
-    SKYLAKEX = HASWELL | LT_CPU_LEVEL_AVX512,
-    COOPERLAKE = SKYLAKEX | LT_CPU_avx512vnni | LT_CPU_avx512bf16,
-  };
   static const struct {
     const char *name;
     uint32_t needs;
@@ -119,4 +120,14 @@ bool lt_cpu_check_core_type(const char *value, uint32_t features) {
   (void)value, (void)features;
   return true;
 #endif
+}
+
+const char *lt_cpu_core_type(uint32_t features) {
+#if defined(__x86_64__)
+  if (!(SKYLAKEX & ~features)) return "SkylakeX";
+  if (!(HASWELL & ~features)) return "Haswell";
+#else
+  (void)features;
+#endif
+  return NULL;
 }

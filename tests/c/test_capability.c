@@ -89,6 +89,19 @@ static void core_types_that_there_are_not(void) {
     CHECK_CONTAINS(lt_error(), values[i]);
   }
 }
+
+/* By the features alone: a CPU that OpenBLAS does not know by its model has fast kernels, too. */
+static void core_types_that_are_chosen(void) {
+  CHECK_STR(lt_cpu_core_type(SAPPHIRE_RAPIDS), "SkylakeX");
+  CHECK_STR(lt_cpu_core_type(ZEN_4), "SkylakeX");
+  CHECK_STR(lt_cpu_core_type(SKYLAKE), "SkylakeX");
+  CHECK_STR(lt_cpu_core_type(ZEN_2), "Haswell");
+  CHECK_STR(lt_cpu_core_type(KNIGHTS_LANDING), "Haswell");
+  CHECK(!lt_cpu_core_type(IVY_BRIDGE));
+  CHECK(!lt_cpu_core_type(SSE));
+  const char *here = lt_cpu_core_type(lt_cpu_features());
+  CHECK(!here || lt_cpu_check_core_type(here, lt_cpu_features()));
+}
 #endif
 
 static void this_cpu(void) {
@@ -106,6 +119,7 @@ int main(void) {
   RUN(core_types_that_the_cpu_has);
   RUN(core_types_that_the_cpu_lacks);
   RUN(core_types_that_there_are_not);
+  RUN(core_types_that_are_chosen);
 #endif
   RUN(this_cpu);
   return check_end();
