@@ -136,7 +136,7 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(lerp, FAIR, x + z * (y - x))
     IS(addcmul, FAIR, x + a * y * z)
     IS(addcdiv, FAIR, x + a * y / z)
-    IS(_relu_backward, EXACT, y > 0 ? x : 0)
+    IS(_relu_backward, EXACT, y <= 0 ? 0 : x)
     IS(_tanh_backward, FAIR, x * (1 - y * y))
     IS(_sigmoid_backward, FAIR, x * y * (1 - y))
     IS(_gelu_erf_backward, FAIR, x * slope(gelu_erf, y))
