@@ -121,6 +121,16 @@ local function to_sizes(x)
   return sizes
 end
 
+local function length(x) return #x end
+
+-- A table. The length of an object may be an error, which is raised where it is needed, but nothing
+-- else than an integer.
+local function to_list(x)
+  if type(x) ~= "table" or is_plain(x) then return type(x) == "table" and x or nil end
+  local ok, n = pcall(length, x)
+  return (not ok or math.type(n) == "integer") and x or nil
+end
+
 -- type name -> {what a message calls it, value -> checked value or nil}
 local types = {
   any = {"any value", function(x) return x end},
@@ -136,7 +146,7 @@ local types = {
   number = {"a number", function(x) return type(x) == "number" and x or nil end},
   string = {"a string", function(x) return type(x) == "string" and x or nil end},
   table = {"a table", function(x) return type(x) == "table" and x or nil end},
-  list = {"a list", function(x) return type(x) == "table" and x or nil end, is_list = true},
+  list = {"a list", to_list, is_list = true},
   sizes = {"an integer or a list of integers", to_sizes, is_list = true},
   callable = {"a function", function(x) return args.is_callable(x) and x or nil end},
   tensor = {"a tensor", function(x) return lutra().is_tensor(x) and x or nil end},
