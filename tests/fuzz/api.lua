@@ -182,8 +182,7 @@ local function look_for_leaks(lines, before)
     ("%d allocations of the core stay, more after each further run"):format(grown), text)
 end
 
-local function fuzz_on()
-  local generator = require "generator"
+local function fuzz_on(generator)
   local first = fuzz.clock()
   local k = options.program or 1
   local before = left()
@@ -203,6 +202,8 @@ local function fuzz_on()
   end
 end
 
+local generator = not program and require "generator"
+world.guard()
 if program then
   begin("from a file", tonumber(program[2]:match "program (%d+)") or 0)
   local before = left()
@@ -210,7 +211,7 @@ if program then
   run_lines(program)
   look_for_leaks(program, before)
 else
-  fuzz_on()
+  fuzz_on(generator)
 end
 world.reset()
 collectgarbage()

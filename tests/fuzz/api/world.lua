@@ -310,7 +310,8 @@ local function call(slot, f, ...)
 end
 
 local function call_and_compare(slot, f, ...)
-  local before, count = contents(...), touched
+  local count = touched
+  local before = contents(...)
   local ok, message = call(slot, f, ...)
   if ok or count ~= touched or #before == 0 or around[f] then return end
   message = tostring(message)
@@ -357,6 +358,29 @@ for name, f in pairs(functions) do env[name] = finite(f) end
 world.env, world.P = env, P
 
 -- ---- programs -----------------------------------------------------------------------------------
+
+-- backward with create_graph makes a cycle of gradients that only x.grad = nil breaks, as in
+-- PyTorch: it would be told as a leak.
+local function without_graph(backward)
+  return function(...)
+    local list = table.pack(...)
+    for i = 1, list.n do
+      if list[i] == true then list[i] = false end
+      if type(list[i]) == "table" and getmetatable(list[i]) == nil then
+        list[i] = table.move(list[i], 1, #list[i], 1, {retain_graph = list[i].retain_graph})
+      end
+    end
+    return backward(table.unpack(list, 1, list.n))
+  end
+end
+
+--- Takes that out of reach. To be called when the functions' parameters are known.
+function world.guard()
+  local guarded = without_graph(core._methods.backward)
+  core._methods.backward = guarded
+  lt.autograd.backward = without_graph(lt.autograd.backward)
+  core._backward = lt.autograd.backward
+end
 
 --- Forgets everything and sets what is process-wide to its defaults, for the next program.
 function world.reset()
