@@ -159,12 +159,13 @@ end
 
 -- The same when finalizers have run whose objects were held by objects with finalizers.
 local function settled()
-  local before, after = nil, left()
+  local now = left()
   for _ = 1, 8 do
-    before, after = after, left()
-    if before == after then break end
+    local before = now
+    now = left()
+    if now == before then break end
   end
-  return after
+  return now
 end
 
 -- What is left may be a cache; what grows by each further run is lost.
