@@ -57,6 +57,30 @@ local function reads_sums()
 end
 
 describe("placement.lint", function()
+  it("is over when a coroutine that was abandoned inside is collected", function()
+    local function abandon(f)
+      local ok, value = coroutine.resume(coroutine.create(f))
+      assert.is_true(ok)
+      return value
+    end
+    local clock, count = lt.clock, 0
+    for _ = 1, 3 do
+      abandon(function() placement.lint(coroutine.yield) end)
+      assert.not_equal(clock, lt.clock)
+      collectgarbage()
+      collectgarbage()
+      assert.equal(clock, lt.clock)
+    end
+    local held = setmetatable({}, {__mode = "k"})
+    for _ = 1, 3 do
+      held[abandon(function() placement.trace(coroutine.yield, {}) end)] = true
+    end
+    collectgarbage()
+    collectgarbage()
+    for _ in pairs(held) do count = count + 1 end
+    assert.equal(0, count)
+  end)
+
   it("gives a list of what it found", function()
     local findings = placement.lint(reads_elements)
     assert.same({1, nil}, {#findings, findings.error})

@@ -10,23 +10,23 @@ local explain = require "lutra.explain"
 local Listener = {}
 Listener.__index = Listener
 
--- The listeners that are open, the newest last: an error asks them where a tensor was made.
-local open = {}
+-- The listeners that are open, by when they were opened: an error asks the newest where a tensor was
+-- made. One in a coroutine that was abandoned ends with it, so none is held here.
+local open, opened = setmetatable({}, {__mode = "v"}), 0
 
 --- A listener, which must be closed (`<close>`, or :close()). It keeps `limit` events.
 function Listener.new(limit)
   local self = setmetatable({}, Listener)
   self.recorder = core._trace.record{where = true, digest = true, order = true, limit = limit}
   self.link, self.by_host = clock.link(), {}
-  open[#open + 1] = self
+  opened = opened + 1
+  self.number, open[opened] = opened, self
   return self
 end
 
 function Listener:close()
   self.recorder:release()
-  for i = #open, 1, -1 do
-    if open[i] == self then table.remove(open, i) end
-  end
+  open[self.number] = nil
 end
 Listener.__close = Listener.close
 
@@ -118,7 +118,10 @@ local function origin(recorder, address)
 end
 
 explain.add(function(a, b)
-  local newest = open[#open]
+  local newest
+  for _, listener in pairs(open) do
+    if not newest or listener.number > newest.number then newest = listener end
+  end
   if not newest then return nil end
   a.note, b.note = origin(newest.recorder, a.memory), origin(newest.recorder, b.memory)
 end)

@@ -47,23 +47,26 @@ local function watch_clocks(self)
   replace(self, require "lutra", "clock", marked)
 end
 
--- Notes the parameters of an optimizer whose state is elsewhere.
-local function look_at_state(self, optimizer)
+-- Notes the parameters of an optimizer whose state is elsewhere in the list `strays`.
+local function look_at_state(strays, optimizer)
   local is_tensor = require("lutra").is_tensor
   for p, state in pairs(optimizer.state) do
     for key, value in pairs(state) do
       if is_tensor(value) and value.ndim > 0 and value.device ~= p.device then
-        table.insert(self.strays, {where = user_line(), name = optimizer.__name, key = key,
+        table.insert(strays, {where = user_line(), name = optimizer.__name, key = key,
           bytes = value.nbytes, from = value.device, to = p.device})
       end
     end
   end
 end
 
+-- What is put in the place of other functions does not hold the watch: one in a coroutine that was
+-- abandoned is collected, which undoes it.
 local function watch_optimizers(self)
+  local strays = self.strays
   replace(self, require "lutra.optim.optimizer", "step", function(original)
     return function(optimizer, ...)
-      look_at_state(self, optimizer)
+      look_at_state(strays, optimizer)
       return original(optimizer, ...)
     end
   end)
@@ -81,9 +84,9 @@ end
 function Watch:close()
   for i = #self.undo, 1, -1 do self.undo[i]() end
   self.undo = {}
-  self.listener:close()
+  if self.listener then self.listener:close() end
 end
-Watch.__close = Watch.close
+Watch.__close, Watch.__gc = Watch.close, Watch.close
 
 local function is_accelerator(device) return device ~= "cpu" and device ~= "meta" end
 
