@@ -67,6 +67,9 @@ local kinds = {
   end, "softmax: "},
 }
 
+-- AddressSanitizer ends a program that asks malloc for so much.
+if lt.info().build == "debug" then kinds.out_of_memory_pinned = nil end
+
 -- The parts of a message that say how much memory there is now.
 local function stable(message) return (message:gsub("%d+%.%d+ MiB.*", "MiB")) end
 
