@@ -360,7 +360,6 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
   end
 
   it("refuses what is no tensor", function()
-    local fails = support.fails
     fails("expected a tensor for element 2 of argument 'parameters', got 5", function()
       nn.utils.clip_grad_norm_({lt.ones(2), 5}, 1)
     end)

@@ -18,8 +18,8 @@ local function to_list(title, parameters)
     for i, p in ipairs(parameters) do list[i] = p end
   end
   for i, p in ipairs(list) do
-    args.check(lt.is_tensor(p), "%s: expected a tensor for element %d of argument 'parameters', got %s",
-      title, i, args.show(p))
+    args.check(lt.is_tensor(p),
+      "%s: expected a tensor for element %d of argument 'parameters', got %s", title, i, args.show(p))
   end
   return list
 end

@@ -10,8 +10,8 @@ local explain = require "lutra.explain"
 local Listener = {}
 Listener.__index = Listener
 
--- The listeners that are open, by when they were opened: an error asks the newest where a tensor was
--- made. One in a coroutine that was abandoned ends with it, so none is held here.
+-- The listeners that are open, by when they were opened: an error asks the newest where a tensor
+-- was made. One in a coroutine that was abandoned ends with it, so none is held here.
 local open, opened = setmetatable({}, {__mode = "v"}), 0
 
 --- A listener, which must be closed (`<close>`, or :close()). It keeps `limit` events.
