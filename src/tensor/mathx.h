@@ -39,10 +39,23 @@
   ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
 #define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
 
-#define GELU_TANH_SLOPE(y) lt_gelu_tanh_slope(y)
-#define SILU_SLOPE(y)      lt_silu_slope(y)
-#define SOFTPLUS(x, a, b)  lt_softplus(x, a, b)
-#define ELU(x, a)          lt_elu(x, a)
+/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f). */
+#ifndef FORMULA
+#define FORMULA(f) lt_##f
+#define LT_OWN_FORMULAS
+#endif
+#define SIGMOID(x)         FORMULA(sigmoid)(x)
+#define SIGMOID_SLOPE(y)   FORMULA(sigmoid_slope)(y)
+#define TANH_SLOPE(y)      FORMULA(tanh_slope)(y)
+#define LOGSIGMOID(x)      FORMULA(logsigmoid)(x)
+#define SILU(x)            FORMULA(silu)(x)
+#define SILU_SLOPE(y)      FORMULA(silu_slope)(y)
+#define GELU_ERF(x)        FORMULA(gelu_erf)(x)
+#define GELU_ERF_SLOPE(y)  FORMULA(gelu_erf_slope)(y)
+#define GELU_TANH(x)       FORMULA(gelu_tanh)(x)
+#define GELU_TANH_SLOPE(y) FORMULA(gelu_tanh_slope)(y)
+#define SOFTPLUS(x, a, b)  FORMULA(softplus)(x, a, b)
+#define ELU(x, a)          FORMULA(elu)(x, a)
 
 #endif
 
@@ -72,6 +85,30 @@ LT_MATHX_FLOAT T lt_pow(T x, T y) {
   return y == 2 ? x * x : power;
 }
 
+#ifdef LT_OWN_FORMULAS
+LT_MATHX_FLOAT T lt_sigmoid(T x) { return 1 / (1 + M(exp)(-x)); }
+
+/* Of the result y. */
+LT_MATHX_FLOAT T lt_sigmoid_slope(T y) { return y * (1 - y); }
+LT_MATHX_FLOAT T lt_tanh_slope(T y) { return 1 - y * y; }
+
+LT_MATHX_FLOAT T lt_logsigmoid(T x) { return (x < 0 ? x : (T)0) - M(log1p)(M(exp)(-M(fabs)(x))); }
+
+LT_MATHX_FLOAT T lt_silu(T x) { return x / (1 + M(exp)(-x)); }
+
+LT_MATHX_FLOAT T lt_gelu_erf(T x) {
+  return x * (T)0.5 * (1 + M(erf)(x * (T)0.70710678118654752440));
+}
+
+LT_MATHX_FLOAT T lt_gelu_erf_slope(T y) {
+  return (T)0.5 * (1 + M(erf)(y * (T)0.70710678118654752440)) +
+         y * (T)0.39894228040143267794 * M(exp)((T)-0.5 * y * y);
+}
+
+LT_MATHX_FLOAT T lt_gelu_tanh(T x) {
+  return x * (T)0.5 * (1 + M(tanh)((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x)));
+}
+
 /* d/dy of y * 0.5 * (1 + tanh(c (y + 0.044715 y^3))). */
 LT_MATHX_FLOAT T lt_gelu_tanh_slope(T y) {
   T c = (T)0.79788456080286535588, k = (T)0.044715;
@@ -93,6 +130,7 @@ LT_MATHX_FLOAT T lt_elu(T x, T alpha) {
   T negative = alpha * M(expm1)(x);
   return x > 0 ? x : negative;
 }
+#endif
 #endif
 
 #ifdef LT_MATHX_INTEGER

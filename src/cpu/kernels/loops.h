@@ -16,7 +16,8 @@
 #include "half.h"
 #include "maths.h"
 
-#define LANES 16 /* a multiple of every vector's length */
+#define LANES 16  /* a multiple of every vector's length */
+#define BLOCK 256 /* elements whose range is looked at together; a multiple of LANES */
 
 #define JOIN_(a, b, c, d) a##b##c##d
 #define JOIN(a, b, c, d)  JOIN_(a, b, c, d)
@@ -49,6 +50,24 @@
 #define CALLS(text) 0
 #endif
 
+/* Are all elements in the range? n is a multiple of LANES. */
+#ifdef LT_IS_FLOAT32
+#define NEAR_RANGE(name) lt_near_range(name)
+static inline bool all_in(lt_Range range, int64_t n, const float *x) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t distance = (lt_bits(x[i]) & range.mask) - range.low;
+    most = distance > most ? distance : most;
+  }
+  return most <= range.span;
+}
+#else
+#define NEAR_RANGE(name) ((lt_Range){0, 0, 0})
+static inline bool all_in(lt_Range range, int64_t n, const T *x) {
+  return (void)range, (void)n, (void)x, false;
+}
+#endif
+
 /* Copies n < LANES elements and repeats the last. */
 static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *to, const T *from) {
   for (int64_t i = 0; i < LANES; i++) to[i] = from[i < n ? i : n - 1];
@@ -75,11 +94,32 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
   FILL_2(n) T rx[LANES];                                                                           \
   fill_up(n, rx, r);                                                                               \
   r = rx;
-#define STEP_1 p += LANES;
-#define STEP_2 STEP_1 q += LANES;
-#define STEP_3 STEP_2 r += LANES;
+#define ADVANCE_1(n) p += n;
+#define ADVANCE_2(n) ADVANCE_1(n) q += n;
+#define ADVANCE_3(n) ADVANCE_2(n) r += n;
+#define LAST_1       p
+#define LAST_2       q
+#define LAST_3       r
+
+/* name##_near and name##_any: whole groups, where LT_NEAR is true or false. */
+#define GROUPS(function, inputs, R, is_near, result)                                               \
+  static __attribute__((noinline)) void function(int64_t groups, R *o, const T *p, const T *q,     \
+                                                 const T *r, T a, T b, T MAXFINITE) {              \
+    enum { LT_NEAR = is_near };                                                                    \
+    (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
+    for (; groups > 0; groups--) {                                                                 \
+      _Pragma("omp simd")                                                                          \
+      for (int i = 0; i < LANES; i++) {                                                            \
+        READ_##inputs(i) o[i] = result;                                                            \
+      }                                                                                            \
+      o += LANES;                                                                                  \
+      ADVANCE_##inputs(LANES)                                                                      \
+    }                                                                                              \
+  }
 
 #define LOOP(name, inputs, R, value, text)                                                         \
+  GROUPS(name##_near, inputs, R, true, value(text))                                                \
+  GROUPS(name##_any, inputs, R, false, value(text))                                                \
   static void name##_(int64_t n, void *out, const void *x_, const void *y_, const void *z_,        \
                       const lt_Numbers *numbers) {                                                 \
     const T a = numbers->a.FIELD, b = numbers->b.FIELD;                                            \
@@ -88,26 +128,29 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     R *o = out;                                                                                    \
     (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
     if (!CALLS(#text)) {                                                                           \
+      enum { LT_NEAR = false };                                                                    \
       _Pragma("omp simd")                                                                          \
       for (int64_t i = 0; i < n; i++) {                                                            \
         READ_##inputs(i) o[i] = value(text);                                                       \
       }                                                                                            \
       return;                                                                                      \
     }                                                                                              \
-    for (; n >= LANES; n -= LANES) {                                                               \
-      _Pragma("omp simd")                                                                          \
-      for (int i = 0; i < LANES; i++) {                                                            \
-        READ_##inputs(i) o[i] = value(text);                                                       \
-      }                                                                                            \
-      o += LANES;                                                                                  \
-      STEP_##inputs                                                                                \
+    const lt_Range range = NEAR_RANGE(#name);                                                      \
+    const int64_t block = range.span != 0 ? BLOCK : INT64_MAX;                                     \
+    while (n >= LANES) {                                                                           \
+      int64_t groups = (n < block ? n : block) / LANES, done = groups * LANES;                     \
+      if (range.span != 0 && all_in(range, done, LAST_##inputs))                                   \
+        name##_near(groups, o, p, q, r, a, b, MAXFINITE);                                          \
+      else                                                                                         \
+        name##_any(groups, o, p, q, r, a, b, MAXFINITE);                                           \
+      n -= done, o += done;                                                                        \
+      ADVANCE_##inputs(done)                                                                       \
     }                                                                                              \
     if (n > 0) {                                                                                   \
       R rest[LANES];                                                                               \
-      FILL_##inputs(n) _Pragma("omp simd")                                                         \
-      for (int i = 0; i < LANES; i++) {                                                            \
-        READ_##inputs(i) rest[i] = value(text);                                                    \
-      }                                                                                            \
+      FILL_##inputs(n) if (range.span != 0 && all_in(range, LANES, LAST_##inputs))                 \
+          name##_near(1, rest, p, q, r, a, b, MAXFINITE);                                          \
+      else name##_any(1, rest, p, q, r, a, b, MAXFINITE);                                          \
       memcpy(o, rest, (size_t)n * sizeof *o);                                                      \
     }                                                                                              \
   }

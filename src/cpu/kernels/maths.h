@@ -19,23 +19,10 @@
 #define LT_SIMD
 #endif
 
-/* lt_m_<g>f and lt_m_<g>: the C library's functions, and their vector variants where the attribute
- * names them. */
+/* lt_m_<g>: the C library's functions, and their vector variants where the attribute names them. */
 #define LT_VECTOR1(g)                                                                              \
-  LT_SIMD float g##f(float);                                                                       \
   LT_SIMD double g(double);                                                                        \
-  LT_SCALAR1(g)
-#define LT_VECTOR2(g)                                                                              \
-  LT_SIMD float g##f(float, float);                                                                \
-  LT_SIMD double g(double, double);                                                                \
-  LT_SCALAR2(g)
-#define LT_SCALAR1(g)                                                                              \
-  static inline float lt_m_##g##f(float x) { return g##f(x); }                                     \
   static inline double lt_m_##g(double x) { return g(x); }
-#define LT_SCALAR2(g)                                                                              \
-  static inline float lt_m_##g##f(float x, float y) { return g##f(x, y); }                         \
-  static inline double lt_m_##g(double x, double y) { return g(x, y); }
-
 LT_VECTOR1(exp)
 LT_VECTOR1(exp2)
 LT_VECTOR1(log)
@@ -52,11 +39,9 @@ LT_VECTOR1(tanh)
 LT_VECTOR1(atanh)
 LT_VECTOR1(erf)
 LT_VECTOR1(erfc)
-LT_VECTOR2(pow)
-LT_VECTOR2(atan2)
-LT_VECTOR2(hypot)
 #ifdef LT_VECTOR_SLEEF
-#define LT_WIDE1 LT_SCALAR1
+#define LT_WIDE1(g)                                                                                \
+  static inline double lt_m_##g(double x) { return g(x); }
 #else
 #define LT_WIDE1 LT_VECTOR1
 #endif
@@ -65,6 +50,22 @@ LT_WIDE1(sinh)
 LT_WIDE1(cosh)
 LT_WIDE1(asinh)
 LT_WIDE1(acosh)
+
+/* Of floats too: */
+#define LT_SCALAR1(g)                                                                              \
+  static inline float lt_m_##g##f(float x) { return g##f(x); }                                     \
+  static inline double lt_m_##g(double x) { return g(x); }
+#define LT_SCALAR2(g)                                                                              \
+  static inline float lt_m_##g##f(float x, float y) { return g##f(x, y); }                         \
+  static inline double lt_m_##g(double x, double y) { return g(x, y); }
+LT_SIMD double atan2(double, double);
+static inline double lt_m_atan2(double y, double x) { return atan2(y, x); }
+LT_SIMD float powf(float, float);
+LT_SIMD double pow(double, double);
+LT_SCALAR2(pow)
+LT_SIMD float hypotf(float, float);
+LT_SIMD double hypot(double, double);
+LT_SCALAR2(hypot)
 
 /* Instructions, or calls that stay scalar. */
 LT_SCALAR1(sqrt)
@@ -75,5 +76,50 @@ LT_SCALAR1(trunc)
 LT_SCALAR1(rint)
 LT_SCALAR2(copysign)
 LT_SCALAR2(fmod)
+
+#include "maths_float32.h"
+
+/* The float functions of maths_float32.h. LT_NEAR is a constant of the place where a text is. */
+#define lt_m_expf(x)                   lt_expf(x, LT_NEAR)
+#define lt_m_exp2f(x)                  lt_exp2f(x, LT_NEAR)
+#define lt_m_expm1f(x)                 lt_expm1f(x, LT_NEAR)
+#define lt_m_logf(x)                   lt_logf(x, LT_NEAR)
+#define lt_m_log2f(x)                  lt_log2f(x, LT_NEAR)
+#define lt_m_log10f(x)                 lt_log10f(x, LT_NEAR)
+#define lt_m_log1pf(x)                 lt_log1pf(x)
+#define lt_m_sinf(x)                   lt_sinf(x, LT_NEAR)
+#define lt_m_cosf(x)                   lt_cosf(x, LT_NEAR)
+#define lt_m_tanf(x)                   lt_tanf(x, LT_NEAR)
+#define lt_m_asinf(x)                  lt_asinf(x)
+#define lt_m_acosf(x)                  lt_acosf(x)
+#define lt_m_atanf(x)                  lt_atanf(x)
+#define lt_m_atan2f(y, x)              lt_atan2f(y, x)
+#define lt_m_sinhf(x)                  lt_sinhf(x)
+#define lt_m_coshf(x)                  lt_coshf(x)
+#define lt_m_asinhf(x)                 lt_asinhf(x)
+#define lt_m_acoshf(x)                 lt_acoshf(x)
+#define lt_m_atanhf(x)                 lt_atanhf(x)
+#define lt_m_erff(x)                   lt_erff(x)
+#define lt_m_erfcf(x)                  lt_erfcf(x, LT_NEAR)
+#define lt_m_sigmoidf(x)               lt_sigmoidf(x, LT_NEAR)
+#define lt_m_sigmoid_slopef(y)         FUSED(-(y), y, y)
+#define lt_m_tanh_slopef(y)            FUSED(-(y), y, 1.0f)
+#define lt_m_logsigmoidf(x)            lt_logsigmoidf(x, LT_NEAR)
+#define lt_m_siluf(x)                  lt_siluf(x, LT_NEAR)
+#define lt_m_silu_slopef(x)            lt_silu_slopef(x, LT_NEAR)
+#define lt_m_gelu_erff(x)              lt_gelu_erff(x, LT_NEAR)
+#define lt_m_gelu_erf_slopef(x)        lt_gelu_erf_slopef(x, LT_NEAR)
+#define lt_m_gelu_tanhf(x)             lt_gelu_tanhf(x, LT_NEAR)
+#define lt_m_gelu_tanh_slopef(x)       lt_gelu_tanh_slopef(x, LT_NEAR)
+#define lt_m_softplusf(x, beta, bound) lt_softplusf(x, beta, bound)
+#define lt_m_eluf(x, alpha)            lt_eluf(x, alpha, LT_NEAR)
+
+/* Where libmvec is as exact, and with AVX-512 faster. */
+#if defined(LT_VECTOR_MATH) && !defined(LT_VECTOR_SLEEF) && defined(__AVX512F__)
+LT_SIMD float tanhf(float);
+#define lt_m_tanhf(x) tanhf(x)
+#else
+#define lt_m_tanhf(x) lt_tanhf(x)
+#endif
 
 #endif

@@ -6,6 +6,8 @@
 
 #define GROUP 16 /* a multiple of every vector's length */
 
+enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
+
 #define T         float
 #define F         f32
 #define M(g)      lt_m_##g##f

@@ -1,0 +1,840 @@
+/* maths_float32.h: the maths functions of float32 loops, written so that loops over them become
+ * vector code with any compiler. Every result is within 1.5 units in the last place of the exact
+ * value (tests/c/test_ulp.c holds each op to it), for denormal numbers too.
+ *
+ * A function is straight-line code: both sides of each choice are computed. MADD is fused where
+ * the CPU has such an instruction; rounding alone differs without it.
+ *
+ * Some functions take a `near` argument, a constant while compiling: the caller promises that x is
+ * in the range of LT_NEAR_RANGE, and what other arguments need is left out. Both forms give the
+ * same bits in that range.
+ *
+ * The polynomials are minimax approximations; the comments give the relative error that they add
+ * to the result.
+ */
+#ifndef LT_CPU_MATHS_FLOAT32_H
+#define LT_CPU_MATHS_FLOAT32_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LT_MATHS static inline __attribute__((always_inline, unused))
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define LT_HAS_FMA     1
+#define MADD(a, b, c)  __builtin_fmaf(a, b, c)
+#define MADDD(a, b, c) __builtin_fma(a, b, c)
+/* Rounded once. */
+#define FUSED(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define MADD(a, b, c)  ((a) * (b) + (c))
+#define MADDD(a, b, c) ((a) * (b) + (c))
+#define FUSED(a, b, c) ((float)((double)(a) * (double)(b) + (double)(c)))
+#endif
+
+LT_MATHS uint32_t lt_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+LT_MATHS float lt_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+LT_MATHS uint64_t lt_bits64(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+LT_MATHS double lt_double(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+#define LT_ONE_BITS  0x3f800000u
+#define LT_SIGN_BIT  0x80000000u
+#define LT_EXPONENTS 0xff800000u /* the bits of sign and exponent */
+
+/* x >= 0 with the sign of `from`. */
+LT_MATHS float lt_signed(float x, float from) {
+  return lt_float(lt_bits(x) | (lt_bits(from) & LT_SIGN_BIT));
+}
+
+/* ---- exponentials ---------------------------------------------------------------------------- */
+
+/* e^x = 2^n (1 + t). */
+typedef struct lt_Exp {
+  float t;        /* e^r - 1, |r| <= log(2) / 2 */
+  uint32_t power; /* n << 23 */
+} lt_Exp;
+
+/* Of r. */
+LT_MATHS float lt_exp_tail(float r) {
+  float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
+  q = MADD(q, r, 0.00836871937f);
+  q = MADD(q, r, 0.0416682921f);
+  q = MADD(q, r, 0.166665211f);
+  q = MADD(q, r, 0.49999994f);
+  return MADD(q, r * r, r);
+}
+
+/* Of x, |x| <= 130. */
+LT_MATHS lt_Exp lt_exp_split(float x) {
+  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = MADD(n, -0x1.62e4p-1f, x); /* n log(2), in two parts; the first product is exact */
+  lt_Exp e = {lt_exp_tail(MADD(n, -1.42860677e-6f, r)), lt_bits(shifted) << 23};
+  return e;
+}
+
+/* y 2^n, rounded once where that is a denormal number: y in [0.5, 2], -150 <= n < 128, and
+ * n << 23 is `power`. `small`: n may be less than -125. */
+LT_MATHS float lt_scale(float y, uint32_t power, bool small) {
+  y = lt_float(lt_bits(y) + power + (small ? 64u << 23 : 0));
+  return y * (small ? 0x1p-64f : 1.0f);
+}
+
+LT_MATHS float lt_expf(float x, bool near) {
+  lt_Exp e = lt_exp_split(x);
+  float y = 1 + e.t;
+  if (near) return lt_float(lt_bits(y) + e.power);
+  y = lt_scale(y, e.power, x < -87.0f);
+  y = x <= 88.72283f ? y : x + INFINITY; /* NaN stays */
+  return x < -104.0f ? 0.0f : y;
+}
+
+LT_MATHS float lt_exp2f(float x, bool near) {
+  float shifted = x + 0x1.8p23f, r = x - (shifted - 0x1.8p23f);
+  float p = 0.000153271962f; /* (2^r - 1) / r: 2^-28.3 */
+  p = MADD(p, r, 0.00133910251f);
+  p = MADD(p, r, 0.0096185049f);
+  p = MADD(p, r, 0.0555035956f);
+  p = MADD(p, r, 0.240226477f);
+  p = MADD(p, r, 0.693147182f);
+  float y = MADD(p, r, 1.0f);
+  uint32_t power = lt_bits(shifted) << 23;
+  if (near) return lt_float(lt_bits(y) + power);
+  y = lt_scale(y, power, x < -125.0f);
+  y = x < 128.0f ? y : x + INFINITY;
+  return x < -151.0f ? 0.0f : y;
+}
+
+/* 2^n (1 + t) - 1 = (2^n - 1) + 2^n t, where the first sum's rounding error is added to the rest. */
+LT_MATHS float lt_expm1f(float x, bool near) {
+  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = MADD(n, -0x1.62e4p-1f, x);
+  r = MADD(n, -1.42860677e-6f, r);
+  float q = 0.00139406777f; /* (e^r - 1 - r) / r^2, relative to r: 2^-26.1 */
+  q = MADD(q, r, 0.00836659409f);
+  q = MADD(q, r, 0.0416664034f);
+  q = MADD(q, r, 0.166665435f);
+  q = MADD(q, r, 0.5f);
+  float power = lt_float(LT_ONE_BITS + (lt_bits(shifted) << 23));
+  float whole = power - 1, part = r * power, sum = whole + part;
+  float low = part - (sum - whole);
+  float y = lt_signed(sum + MADD(power * q, r * r, low), x);
+  if (near) return y;
+  y = x < -18.0f ? -1.0f : y;
+  return x <= 87.0f ? y : lt_expf(x, false);
+}
+
+/* ---- logarithms ------------------------------------------------------------------------------ */
+
+/* x = 2^n (1 + f) with f in [-1/3, 1/3]. */
+typedef struct lt_Log {
+  float n; /* times 2^23: so it is found among the bits */
+  float f;
+} lt_Log;
+
+LT_MATHS lt_Log lt_log_split(float x, bool near) {
+  float extra = 0;
+  if (!near) {
+    bool small = x < 0x1p-126f;
+    x *= small ? 0x1p23f : 1.0f;
+    extra = small ? -23 * 0x1p23f : 0.0f;
+  }
+  uint32_t power = (lt_bits(x) - 0x3f2aaaabu) & LT_EXPONENTS;
+  lt_Log l = {(float)(int32_t)power, lt_float(lt_bits(x) - power) - 1};
+  if (!near) l.n += extra;
+  return l;
+}
+
+/* A logarithm at x <= 0, infinity and NaN. */
+LT_MATHS float lt_log_special(float x, float y) {
+  y = x < INFINITY ? y : x;
+  y = x > 0 || x != x ? y : NAN;
+  return x == 0 ? -INFINITY : y;
+}
+
+/* log(1 + f) - f, |f| <= 1/3: 2^-27.7 */
+LT_MATHS float lt_log1p_tail(float f) {
+  float p = -0.128776997f;
+  p = MADD(p, f, 0.139859602f);
+  p = MADD(p, f, -0.121877491f);
+  p = MADD(p, f, 0.140054762f);
+  p = MADD(p, f, -0.166802078f);
+  p = MADD(p, f, 0.200104386f);
+  p = MADD(p, f, -0.249998048f);
+  p = MADD(p, f, 0.333332151f);
+  p = MADD(p, f, -0.5f);
+  return f * f * p;
+}
+
+LT_MATHS float lt_logf(float x, bool near) {
+  lt_Log l = lt_log_split(x, near);
+  float low = MADD(l.n, -2.12194440e-4f * 0x1p-23f, lt_log1p_tail(l.f));
+  float y = MADD(l.n, 0.693359375f * 0x1p-23f, l.f + low);
+  return near ? y : lt_log_special(x, y);
+}
+
+LT_MATHS float lt_log2f(float x, bool near) {
+  lt_Log l = lt_log_split(x, near);
+  float f = l.f, p = -0.185446545f; /* (log2(1 + f) - f / log(2)) / f^2: 2^-27.7 */
+  p = MADD(p, f, 0.201595172f);
+  p = MADD(p, f, -0.17593874f);
+  p = MADD(p, f, 0.202098325f);
+  p = MADD(p, f, -0.24063246f);
+  p = MADD(p, f, 0.288686514f);
+  p = MADD(p, f, -0.36067152f);
+  p = MADD(p, f, 0.480896711f);
+  p = MADD(p, f, -0.721347511f);
+  /* 1 / log(2) = 1 + 0.442695041; n + f is exact where it is small. */
+  float y = MADD(f, MADD(f, p, 0.442695041f), MADD(l.n, 0x1p-23f, f));
+  return near ? y : lt_log_special(x, y);
+}
+
+LT_MATHS float lt_log10f(float x, bool near) {
+  lt_Log l = lt_log_split(x, near);
+  float f = l.f, p = -0.0562212616f; /* (log10(1 + f) - f / log(10)) / f^2: 2^-27.7 */
+  p = MADD(p, f, 0.0608094893f);
+  p = MADD(p, f, -0.0528454594f);
+  p = MADD(p, f, 0.0608091205f);
+  p = MADD(p, f, -0.0724499375f);
+  p = MADD(p, f, 0.0869053677f);
+  p = MADD(p, f, -0.108572409f);
+  p = MADD(p, f, 0.144764289f);
+  p = MADD(p, f, -0.217147246f);
+  /* 1 / log(10) = 0.375 + 0.0592944819; log10(2) = 0.301025391 + 0.00000460503891 */
+  float low = MADD(f, MADD(f, p, 0.0592944819f), l.n * (4.60503891e-6f * 0x1p-23f));
+  float y = MADD(l.n, 0.301025390625f * 0x1p-23f, MADD(f, 0.375f, low));
+  return near ? y : lt_log_special(x, y);
+}
+
+/* log(x + low), x a positive normal number, |low| less than its last digits. */
+LT_MATHS float lt_log_sum(float x, float low) {
+  uint32_t power = (lt_bits(x) - 0x3f2aaaabu) & LT_EXPONENTS;
+  /* At a power of 2^127 `low` is of no account, and 2^-127 no normal number. */
+  low *= lt_float(LT_ONE_BITS - ((int32_t)power < 100 << 23 ? power : 100 << 23));
+  float n = (float)(int32_t)power, m = lt_float(lt_bits(x) - power) - 1, f = m + low;
+  low -= f - m;
+  low = MADD(n, -2.12194440e-4f * 0x1p-23f, lt_log1p_tail(f) + low);
+  return MADD(n, 0.693359375f * 0x1p-23f, f + low);
+}
+
+/* What 1 + y lost by rounding to `sum`. */
+LT_MATHS float lt_lost(float y, float sum) {
+  float part = sum - 1;
+  return (1 - (sum - part)) + (y - part);
+}
+
+LT_MATHS float lt_log1pf(float x) {
+  float sum = 1 + x, y = lt_log_sum(sum, lt_lost(x, sum));
+  y = x < INFINITY ? y : x;
+  y = x > -1 || x != x ? y : NAN;
+  y = x == -1 ? -INFINITY : y;
+  return fabsf(x) < 0x1p-26f ? x : y;
+}
+
+/* ---- sin, cos, tan --------------------------------------------------------------------------- */
+
+/* x = n pi/2 + r + low, |x| <= 2^12, |r| a little more than pi/4 at most. */
+typedef struct lt_Angle {
+  float r, low;
+  uint32_t n;
+} lt_Angle;
+
+LT_MATHS lt_Angle lt_angle(float x) {
+  float shifted = MADD(x, 0.636619772f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  lt_Angle a = {0, 0, lt_bits(shifted)};
+#ifdef LT_HAS_FMA
+  float first = FUSED(n, -0x1.921fb6p0f, x); /* exact */
+  float second = n * 0x1.778p-25f;           /* exact: 12 bits each */
+  a.r = first + second;
+  a.low = MADD(n, -0x1.68c234p-39f, second - (a.r - first));
+#else
+  double wide = (double)x - (double)n * 0x1.921fb544p0; /* exact */
+  wide -= (double)n * 0x1.0b4611a626331p-34;
+  a.r = (float)wide;
+  a.low = (float)(wide - (double)a.r);
+#endif
+  return a;
+}
+
+/* (sin r - r) / r^3: 2^-27.7; (cos r - 1 + z / 2) / z^2: 2^-32. z = r^2. */
+LT_MATHS float lt_sin_tail(float z) {
+  return MADD(MADD(z, -0.000195037472f, 0.00833208673f), z, -0.166666538f);
+}
+LT_MATHS float lt_cos_tail(float z) {
+  return MADD(MADD(z, 2.44120856e-5f, -0.00138871302f), z, 0.0416666418f);
+}
+
+/* sin(r + low + turn pi/2). */
+LT_MATHS float lt_sin_turned(lt_Angle a, uint32_t turn) {
+  float r = a.r, z = r * r;
+  uint32_t n = a.n + turn;
+  float s = r + MADD(lt_sin_tail(z) * z, r, a.low),
+        c = MADD(MADD(lt_cos_tail(z), z, -0.5f), z, 1.0f);
+  float y = n & 1 ? c : s;
+  return lt_float(lt_bits(y) ^ (n << 30 & LT_SIGN_BIT));
+}
+
+/* What is not near is left to the C library, which takes a branch for it. */
+LT_MATHS float lt_sinf(float x, bool near) {
+  if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
+  return lt_sin_turned(lt_angle(x), 0);
+}
+LT_MATHS float lt_cosf(float x, bool near) {
+  if (!near && !(fabsf(x) <= 0x1p12f)) return cosf(x);
+  return lt_sin_turned(lt_angle(x), 1);
+}
+
+/* tan(r + low), in odd quadrants -1 / tan(r + low). */
+LT_MATHS float lt_tanf(float x, bool near) {
+  if (!near && !(fabsf(x) <= 0x1p12f)) return tanf(x);
+  lt_Angle a = lt_angle(x);
+  float r = a.r, z = r * r, p = 0.00450502615f; /* (tan r - r) / r^3: 2^-29.2 */
+  p = MADD(p, z, -0.000163854929f);
+  p = MADD(p, z, 0.0110285189f);
+  p = MADD(p, z, 0.0212112665f);
+  p = MADD(p, z, 0.0540727861f);
+  p = MADD(p, z, 0.133325607f);
+  p = MADD(p, z, 0.333333522f);
+  float tail = MADD(p * z, r, MADD(a.low * 1.6f, z, a.low)); /* the slope is near 1 + 1.6 z */
+  float y = r + tail, low = tail - (y - r), inverse = -1 / y;
+  inverse = MADD(inverse, MADD(inverse, low, FUSED(inverse, y, 1.0f)), inverse);
+  return a.n & 1 ? inverse : y;
+}
+
+/* ---- inverse functions of the circle --------------------------------------------------------- */
+
+/* (asin(sqrt z) - sqrt z) / sqrt z, z <= 1/4: 2^-27.6 */
+LT_MATHS float lt_asin_tail(float z) {
+  float p = 0.0422117971f;
+  p = MADD(p, z, 0.0241520926f);
+  p = MADD(p, z, 0.0454760417f);
+  p = MADD(p, z, 0.0749525204f);
+  p = MADD(p, z, 0.166667536f);
+  return p * z;
+}
+
+/* For |x| > 1/2 by asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+LT_MATHS float lt_asinf(float x) {
+  float a = fabsf(x);
+  bool large = a > 0.5f;
+  float z = large ? MADD(a, -0.5f, 0.5f) : a * a, s = large ? sqrtf(z) : a;
+  float tail = s * lt_asin_tail(z);
+  float far = 1.57079637f - 2 * s, far_low = (1.57079637f - far) - 2 * s;
+  far_low -= MADD(2.0f, tail, 4.37113883e-8f);
+  float y = (large ? far : s) + (large ? far_low : tail);
+  return lt_signed(y, x);
+}
+
+LT_MATHS float lt_acosf(float x) {
+  float a = fabsf(x);
+  bool large = a > 0.5f;
+  float z = large ? MADD(a, -0.5f, 0.5f) : a * a, s = large ? sqrtf(z) : a;
+  float tail = s * lt_asin_tail(z);
+  float middle = 1.57079637f - (lt_signed(s, x) + (lt_signed(tail, x) + 4.37113883e-8f));
+  float y = 2 * (s + tail);
+  y = x < 0 ? 3.14159274f - (y + 8.74227766e-8f) : y;
+  return large ? y : x == x ? middle : x;
+}
+
+/* (atan(a) - a) / a, 0 <= a <= 1, of z = a^2: 2^-28.5 */
+LT_MATHS float lt_atan_tail(float z) {
+  float p = -0.00178217597f;
+  p = MADD(p, z, 0.0108663626f);
+  p = MADD(p, z, -0.0310936309f);
+  p = MADD(p, z, 0.0578789152f);
+  p = MADD(p, z, -0.0839920864f);
+  p = MADD(p, z, 0.109508611f);
+  p = MADD(p, z, -0.142640144f);
+  p = MADD(p, z, 0.199985296f);
+  p = MADD(p, z, -0.333332986f);
+  return p * z;
+}
+
+LT_MATHS float lt_atanf(float x) {
+  float a = fabsf(x);
+  bool large = a > 1;
+  float inverse = 1 / a, t = large ? inverse : a, tail = t * lt_atan_tail(t * t);
+  float y = large ? 1.57079637f - (t + (tail + 4.37113883e-8f)) : t + tail;
+  return lt_signed(y, x);
+}
+
+/* ---- hyperbolic functions -------------------------------------------------------------------- */
+
+/* e^x = 4 up (1 + t), e^-x = 4 down (1 - u). */
+typedef struct lt_Hyperbolic {
+  float up, down, t, u;
+  float s; /* sinh of the small number */
+} lt_Hyperbolic;
+
+/* Of r, |r| <= 1: sinh r, 2^-31.5. */
+LT_MATHS float lt_sinh_small(float r) {
+  float z = r * r, p = 2.78392554e-6f;
+  p = MADD(p, z, 0.000198426351f);
+  p = MADD(p, z, 0.00833331142f);
+  p = MADD(p, z, 0.166666672f);
+  return MADD(p * z, r, r);
+}
+
+/* 0 <= x < 89.5; sinh of `small` instead, where x is less than 1. */
+LT_MATHS lt_Hyperbolic lt_hyperbolic(float x, bool small) {
+  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = MADD(n, -0x1.62e4p-1f, x);
+  r = MADD(n, -1.42860677e-6f, r);
+  uint32_t power = lt_bits(shifted) << 23;
+  uint32_t limited = (int32_t)power < 60 << 23 ? power : 60 << 23; /* 2^-60 adds nothing */
+  float up = lt_float((125u << 23) + power), down = lt_float((125u << 23) - limited);
+  float z = r * r, c = 0.00139362679f; /* (cosh r - 1 - z/2) / z^2: 2^-33 */
+  c = MADD(c, z, 0.0416664518f);
+  c = MADD(c, z, 0.5f);
+  float s = lt_sinh_small(small ? x : r);
+  c *= z;
+  lt_Hyperbolic h = {up, down, s + c, s - c, s};
+  return h;
+}
+
+LT_MATHS float lt_sinhf(float x) {
+  float a = fabsf(x);
+  bool small = a < 1;
+  lt_Hyperbolic h = lt_hyperbolic(a, small);
+  float y = 2 * (h.up + MADD(h.up, h.t, MADD(h.down, h.u, -h.down)));
+  y = small ? h.s : y;
+  return lt_signed(a < 89.5f ? y : a + INFINITY, x);
+}
+
+LT_MATHS float lt_coshf(float x) {
+  float a = fabsf(x);
+  lt_Hyperbolic h = lt_hyperbolic(a, false);
+  float y = 2 * (h.up + MADD(h.up, h.t, MADD(-h.down, h.u, h.down)));
+  return a < 89.5f ? y : a + INFINITY;
+}
+
+/* Near 0 a polynomial, then 1 - 2 / (1 + e^2x). */
+LT_MATHS float lt_tanhf(float x) {
+  float a = fabsf(x), z = x * x, p = -0.00623430777f; /* (tanh x - x) / x^3, z <= 0.31: 2^-29.7 */
+  p = MADD(p, z, 0.0210458357f);
+  p = MADD(p, z, -0.0538466908f);
+  p = MADD(p, z, 0.133325398f);
+  p = MADD(p, z, -0.333333164f);
+  float inner = MADD(p * z, a, a);
+  bool large = a > 0.55f;
+  a = a > 10 ? 10.0f : a;
+  lt_Exp e = lt_exp_split(2 * a);
+  float power = lt_float(LT_ONE_BITS + e.power);
+  float outer = 1 - 2 / MADD(power, e.t, 1 + power);
+  return lt_signed(large ? outer : inner, x);
+}
+
+/* ---- in double ------------------------------------------------------------------------------- */
+/* Where float32 would need its rounding errors made good, double is as fast. */
+
+/* 1 / x in double, near to 2^-45, where x is in float's range. */
+LT_MATHS double lt_reciprocal(double x) {
+  double y = (double)(1 / (float)x);
+  return y * MADDD(-x, y, 2.0);
+}
+
+/* e^x, |x| <= 700: 2^-34 */
+LT_MATHS double lt_exp_wide(double x) {
+  double shifted = MADDD(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
+  double r = MADDD(n, -0.69314718055994531, x);
+  double q = 0.00019790352479142701;
+  q = MADDD(q, r, 0.0013944649016687067);
+  q = MADDD(q, r, 0.0083334970098728513);
+  q = MADDD(q, r, 0.041666295087724167);
+  q = MADDD(q, r, 0.16666665869402333);
+  q = MADDD(q, r, 0.50000000676442313);
+  double y = MADDD(MADDD(q, r, 1.0), r, 1.0);
+  return y * lt_double((lt_bits64(shifted) << 52) + 0x3ff0000000000000u);
+}
+
+/* log(1 + e), 0 <= e <= 1: 2^-32.9 */
+LT_MATHS double lt_log1p_wide(double e) {
+  double q = -0.0013054708834195747;
+  q = MADDD(q, e, 0.009223835263570181);
+  q = MADDD(q, e, -0.030529279042904225);
+  q = MADDD(q, e, 0.064515414398859453);
+  q = MADDD(q, e, -0.10169694297187878);
+  q = MADDD(q, e, 0.13452908750939599);
+  q = MADDD(q, e, -0.16462915394138242);
+  q = MADDD(q, e, 0.19967754224490802);
+  q = MADDD(q, e, -0.24996977742477269);
+  q = MADDD(q, e, 0.33333190150150271);
+  q = MADDD(q, e, -0.49999997618164188);
+  return MADDD(q * e, e, e);
+}
+
+/* sqrt(x) = root + low. */
+typedef struct lt_Root {
+  float root, low;
+} lt_Root;
+
+LT_MATHS lt_Root lt_root(float x) {
+  lt_Root s;
+  s.root = sqrtf(x);
+  s.low = FUSED(-s.root, s.root, x) * (0.5f / s.root);
+  return s;
+}
+
+/* Near 0 a polynomial, then log(x + sqrt(x^2 + 1)); of a large number log(x) + log(2). */
+LT_MATHS float lt_asinhf(float x) {
+  float a = fabsf(x), z = x * x, p = -0.0132228732f; /* (asinh x - x) / x^3, |x| <= 1/2: 2^-29.6 */
+  p = MADD(p, z, 0.0281609204f);
+  p = MADD(p, z, -0.0443829522f);
+  p = MADD(p, z, 0.0749864057f);
+  p = MADD(p, z, -0.166666433f);
+  float inner = MADD(p * z, a, a);
+  bool large = a > 0x1p20f;
+  lt_Root s = lt_root(large ? 1.0f : MADD(a, a, 1.0f));
+  float root = large ? a : s.root, sum = a + root;
+  float outer = lt_log_sum(large ? a : sum, large ? 0.0f : (a - (sum - root)) + s.low);
+  outer += large ? 0.693147182f : 0.0f;
+  float y = a < 0.5f ? inner : outer;
+  return lt_signed(a < INFINITY ? y : a, x);
+}
+
+/* log(x + sqrt(x^2 - 1)), by way of x - 1. */
+LT_MATHS float lt_acoshf(float x) {
+  bool large = x > 0x1p20f;
+  float u = large ? 1.0f : x - 1;
+  lt_Root s = lt_root(FUSED(u, u, 2 * u));
+  float y = s.root + u, y_low = (u - (y - s.root)) + s.low, sum = 1 + y;
+  float v = lt_log_sum(large ? x : sum, large ? 0.0f : lt_lost(y, sum) + y_low);
+  v += large ? 0.693147182f : 0.0f;
+  v = u > 0 ? v : u == 0 ? 0.0f : NAN;
+  return x < INFINITY ? v : x;
+}
+
+/* Near 0 a polynomial, then log((1 + x) / (1 - x)) / 2. */
+LT_MATHS float lt_atanhf(float x) {
+  float a = fabsf(x), z = x * x, p = 0.176399201f; /* (atanh x - x) / x^3, |x| <= 1/2: 2^-29.4 */
+  p = MADD(p, z, 0.0515896492f);
+  p = MADD(p, z, 0.118167616f);
+  p = MADD(p, z, 0.142237455f);
+  p = MADD(p, z, 0.200024545f);
+  p = MADD(p, z, 0.333333015f);
+  float inner = MADD(p * z, a, a);
+  float outer = 0.5f * lt_logf((1 + a) / (1 - a), true);
+  outer = a < 1 ? outer : a == 1 ? INFINITY : NAN;
+  return lt_signed(a < 0.5f ? inner : outer, x);
+}
+
+/* ---- error function -------------------------------------------------------------------------- */
+
+/* Near 0 a polynomial, then 1 - e^-g with a polynomial g. */
+LT_MATHS float lt_erff(float x) {
+  float a = fabsf(x), z = x * x;
+  float p = 7.80690389e-5f; /* erf(x) / x - 1, |x| <= 1: 2^-29.4 */
+  p = MADD(p, z, -0.00079978531f);
+  p = MADD(p, z, 0.0051871622f);
+  p = MADD(p, z, -0.0268533472f);
+  p = MADD(p, z, 0.112835787f);
+  p = MADD(p, z, -0.37612626f);
+  p = MADD(p, z, 0.128379166f);
+  float inner = MADD(p, a, a);
+  a = a > 3.95f ? 3.95f : a;
+  float g = -0.000186379839f; /* -log(erfc x), 1 <= x <= 3.95: 2^-29.8 */
+  g = MADD(g, a, 0.00294764945f);
+  g = MADD(g, a, -0.021838f);
+  g = MADD(g, a, 0.10310661f);
+  g = MADD(g, a, 0.63814497f);
+  g = MADD(g, a, 1.12708914f);
+  g = MADD(g, a, 0.00034152274f);
+  float outer = 1 - lt_expf(-g, true);
+  float y = z > 1 ? outer : inner;
+  return lt_signed(y, x);
+}
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+/* x / (1 + e^v) of the parts of e^v, |v| <= 87. */
+LT_MATHS float lt_divided(float x, lt_Exp e) {
+  uint32_t bits = LT_ONE_BITS + e.power;
+  float power = lt_float(bits), large = lt_float(bits > LT_ONE_BITS ? bits : LT_ONE_BITS);
+  float small = lt_float(bits > LT_ONE_BITS ? LT_ONE_BITS : bits);
+  float part = MADD(power, e.t, small), sum = large + part, low = part - (sum - large);
+  float inverse = 1 / sum, ratio = x * inverse;
+  float rest = MADD(-ratio, low, FUSED(-ratio, sum, x));
+  return MADD(rest, inverse, ratio);
+}
+
+/* x e^v, of which little is left: v <= -80. */
+LT_MATHS float lt_vanishing(double x, double v) {
+  return (float)(x * (v < -250 ? 0.0 : lt_exp_wide(v < -250 ? -250 : v)));
+}
+
+LT_MATHS float lt_sigmoidf(float x, bool near) {
+  float y = lt_divided(1, lt_exp_split(-x));
+  if (near) return y;
+  y = x > 80 ? 1.0f : y;
+  return x < -80 ? lt_vanishing(1, (double)x) : y;
+}
+
+LT_MATHS float lt_siluf(float x, bool near) {
+  float y = lt_divided(x, lt_exp_split(-x));
+  if (near) return y;
+  y = x > 80 ? x : y;
+  return x < -80 ? lt_vanishing((double)x, (double)x) : y;
+}
+
+/* s (1 + x (1 - s)), s = sigmoid(x) */
+LT_MATHS float lt_silu_slopef(float x, bool near) {
+  float power = lt_expf(-x, near), s = 1 / (1 + power), y = s * MADD(x, power * s, 1.0f);
+  if (near) return y;
+  y = x > 80 ? 1.0f : y;
+  return x < -80 ? lt_vanishing(1 + (double)x, (double)x) : y;
+}
+
+/* e^-v for v = sqrt(8 / pi) (x + 0.044715 x^3), which is needed to more than float's digits. */
+typedef struct lt_GeluTanh {
+  double v;
+  lt_Exp power; /* where |v| <= 80 */
+} lt_GeluTanh;
+
+LT_MATHS lt_GeluTanh lt_gelu_tanh_power(float x) {
+  double wide = (double)x, v = wide * MADDD(0.071354816272600244, wide * wide, 1.5957691216057308);
+  double shifted = MADDD(v, -1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
+  float r = (float)MADDD(n, -0.69314718055994531, -v);
+  uint32_t power = lt_bits((float)n + 0x1.8p23f) << 23;
+  lt_GeluTanh g = {v, {lt_exp_tail(r), power}};
+  return g;
+}
+
+LT_MATHS float lt_gelu_tanhf(float x, bool near) {
+  lt_GeluTanh g = lt_gelu_tanh_power(x);
+  float y = lt_divided(x, g.power);
+  if (near) return y;
+  y = x > 8 ? x : y;
+  return x < -8 ? lt_vanishing((double)x, g.v) : y;
+}
+
+LT_MATHS float lt_gelu_tanh_slopef(float x, bool near) {
+  lt_GeluTanh g = lt_gelu_tanh_power(x);
+  float power = lt_float(lt_bits(1 + g.power.t) + g.power.power), s = 1 / (1 + power);
+  float rise = x * MADD(0.214064449f, x * x, 1.59576917f); /* x dv/dx */
+  float y = s * MADD(rise, power * s, 1.0f);
+  if (near) return y;
+  y = x > 8 ? 1.0f : y;
+  return x < -8 ? lt_vanishing(1 + (double)rise, g.v) : y;
+}
+
+/* min(x, 0) - log(1 + e^-|x|) */
+LT_MATHS float lt_logsigmoidf(float x, bool near) {
+  float a = fabsf(x), down = x < 0 ? x : 0.0f;
+  lt_Exp e = lt_exp_split(-a);
+  float power = lt_float(LT_ONE_BITS + e.power), first = 1 + power, part = power * e.t;
+  float sum = first + part, low = (part - (sum - first)) + (power - (first - 1));
+  float y = down - lt_log_sum(sum, low);
+  if (near) return y;
+  return a <= 80 ? y : x < 0 ? x : lt_vanishing(-1, -(double)a);
+}
+
+LT_MATHS float lt_softplusf(float x, float beta, float threshold) {
+  double v = (double)x * (double)beta, a = fabs(v);
+  a = a > 700 ? 700.0 : a;
+  double y = (v < 0 ? 0.0 : v) + lt_log1p_wide(lt_exp_wide(-a));
+  return v > (double)threshold ? x : (float)(y * (1 / (double)beta));
+}
+
+LT_MATHS float lt_eluf(float x, float alpha, bool near) {
+  float negative = alpha * lt_expm1f(x, near);
+  return x > 0 ? x : negative;
+}
+
+/* ---- complementary error function ------------------------------------------------------------ */
+
+/* e^(x^2) erfc(x), 0 <= x <= 14: 2^-29.3 */
+LT_MATHS double lt_erfcx_wide(double x) {
+  double u = MADDD(-6.0, lt_reciprocal(x + 3), 1.0), p = 5.6418642344020884e-05;
+  p = MADDD(p, u, 3.0022360196912422e-05);
+  p = MADDD(p, u, -0.00059412220865017839);
+  p = MADDD(p, u, 0.00071513386816053376);
+  p = MADDD(p, u, 0.0042684810676693087);
+  p = MADDD(p, u, -0.024394139932836342);
+  p = MADDD(p, u, 0.071665946791953983);
+  p = MADDD(p, u, -0.15011578608149104);
+  p = MADDD(p, u, 0.24560379231969454);
+  p = MADDD(p, u, -0.32623356377523804);
+  return MADDD(p, u, 0.1790011513145964);
+}
+
+/* A number in two parts. */
+typedef struct lt_Pair {
+  float high, low;
+} lt_Pair;
+
+/* e^z y = high + low, and e^z. */
+typedef struct lt_Tail {
+  float high, low, power;
+} lt_Tail;
+
+/* Of y and z + z_low, z <= 0. */
+LT_MATHS lt_Tail lt_tail(lt_Pair y, float z, float z_low) {
+  float shifted = MADD(z, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = MADD(n, -0x1.62e4p-1f, z);
+  float t = lt_exp_tail(MADD(n, -1.42860677e-6f, r) + z_low);
+  float more = FUSED(t, y.high, MADD(t, y.low, y.low)), sum = y.high + more;
+  uint32_t power = lt_bits(shifted) << 23;
+  float scale = lt_float(LT_ONE_BITS + power);
+  lt_Tail tail = {sum * scale, (more - (sum - y.high)) * scale, (1 + t) * scale};
+  return tail;
+}
+
+/* c0 + v (c1 + v p), the first two coefficients in two parts, of which the first has 12 bits. */
+LT_MATHS lt_Pair lt_poly_end(float v, float p, lt_Pair c1, lt_Pair c0) {
+  float inner = MADD(p, v, c1.high), inner_low = FUSED(p, v, c1.high - inner) + c1.low;
+  lt_Pair y;
+  y.high = MADD(inner, v, c0.high);
+  y.low = FUSED(inner, v, c0.high - y.high) + MADD(inner_low, v, c0.low);
+  return y;
+}
+
+/* 1 / (a + k) = q (1 + lost). */
+typedef struct lt_Inverse {
+  float q, lost, sum;
+} lt_Inverse;
+
+LT_MATHS lt_Inverse lt_inverse(float a, float k) {
+  float s = a + k, q = 1 / s;
+  lt_Inverse i = {q, MADD(-q, a - (s - k), FUSED(-q, s, 1.0f)), s};
+  return i;
+}
+
+/* erfc(a), 0 <= a <= 6: e^-a^2 times a polynomial of q = 1 / (a + 3). That q is rounded counts
+ * like a change of a, by which the factor e^(a^2) erfc(a) =: y changes as 2 a y - 2 / sqrt(pi). */
+LT_MATHS lt_Tail lt_erfc_tail(float a) {
+  float z = -a * a, z_low = FUSED(-a, a, -z);
+  lt_Inverse i = lt_inverse(a, 3);
+  float v = i.q - 0.166666672f, p = 3348.26465f; /* 2^-29 */
+  p = MADD(p, v, -270.845825f);
+  p = MADD(p, v, -1001.83344f);
+  p = MADD(p, v, -200.49147f);
+  p = MADD(p, v, 199.224625f);
+  p = MADD(p, v, 189.688889f);
+  p = MADD(p, v, 92.8786545f);
+  p = MADD(p, v, 32.4250145f);
+  p = FUSED(p, v, 8.84173775f);
+  lt_Pair c1 = {1.95751953f, -0.000118061325f}, c0 = {0.179016113f, -1.49523512e-05f};
+  lt_Pair y = lt_poly_end(v, p, c1, c0);
+  y.low = MADD(i.lost * i.sum, MADD(-2 * a, y.high, 1.12837917f), y.low);
+  return lt_tail(y, z, z_low);
+}
+
+LT_MATHS float lt_erfcf(float x, bool near) {
+  float a = fabsf(x);
+  lt_Tail t = lt_erfc_tail(a);
+  float y = x < 0 ? (2 - t.high) - t.low : t.high + t.low;
+  if (near) return y;
+  double wide = (double)(a > 10.5f ? 10.5f : a);
+  float far = (float)(lt_exp_wide(-(wide * wide)) * lt_erfcx_wide(wide));
+  return !(a > 6) ? y : x < 0 ? 2.0f : far;
+}
+
+/* The normal distribution function at -a, 0 <= a <= 11, in the same way: with q = 1 / (a + 4)
+ * and y = e^(a^2 / 2) Phi(-a), which changes as a y - 1 / sqrt(2 pi). */
+LT_MATHS lt_Tail lt_normal_tail(float a) {
+  float half = -0.5f * a, z = half * a, z_low = FUSED(half, a, -z);
+  lt_Inverse i = lt_inverse(a, 4);
+  float v = i.q - 0.125f, p = 9330.05273f; /* 2^-26.7 */
+  p = MADD(p, v, -2945.56421f);
+  p = MADD(p, v, -1377.422f);
+  p = MADD(p, v, 132.896927f);
+  p = MADD(p, v, 278.418732f);
+  p = MADD(p, v, 126.42157f);
+  p = MADD(p, v, 36.7139587f);
+  p = MADD(p, v, 7.96027279f);
+  lt_Pair c1 = {1.36328125f, -9.93760987e-05f}, c0 = {0.0944213867f, -1.07453061e-05f};
+  lt_Pair y = lt_poly_end(v, p, c1, c0);
+  y.low = MADD(i.lost * i.sum, MADD(-a, y.high, 0.398942280f), y.low);
+  return lt_tail(y, z, z_low);
+}
+
+/* The same for x < -11, in double: the exponent and the factor. */
+LT_MATHS double lt_half_square(float x) { return -0.5 * (double)x * (double)x; }
+LT_MATHS double lt_far_normal(float x) {
+  return 0.5 * lt_erfcx_wide((x > -20 ? -(double)x : 20.0) * 0.70710678118654752);
+}
+
+LT_MATHS float lt_gelu_erff(float x, bool near) {
+  lt_Tail t = lt_normal_tail(fabsf(x));
+  float high = x * t.high, low = MADD(x, t.low, FUSED(x, t.high, -high));
+  float y = x < 0 ? high + low : (x - high) - low;
+  if (near) return y;
+  y = x > 11.0f ? x : y;
+  return x < -11.0f ? lt_vanishing((double)x * lt_far_normal(x), lt_half_square(x)) : y;
+}
+
+/* Phi(x) + x phi(x) */
+/* Phi(x) + x phi(x) */
+LT_MATHS float lt_gelu_erf_slopef(float x, bool near) {
+  lt_Tail t = lt_normal_tail(fabsf(x));
+  float phi = x < 0 ? t.high : 1 - t.high, y = MADD(x * 0.398942280f, t.power, phi);
+  if (near) return y;
+  y = x > 11.0f ? 1.0f : y;
+  return x < -11.0f
+             ? lt_vanishing(lt_far_normal(x) + 0.39894228040143268 * (double)x, lt_half_square(x))
+             : y;
+}
+
+LT_MATHS float lt_atan2f(float y, float x) {
+  float a = fabsf(x), b = fabsf(y);
+  bool large = b > a, left = lt_bits(x) >> 31 != 0;
+  float over = large ? a : b, under = large ? b : a;
+  float t = over / under;
+  t = over == under ? (over == 0 ? 0.0f : 1.0f) : t; /* 0 / 0 and infinity / infinity too */
+  float tail = t * lt_atan_tail(t * t);
+  float base = large ? 1.57079637f : left ? 3.14159274f : 0.0f;
+  float low = large ? -4.37113883e-8f : left ? -8.74227766e-8f : 0.0f;
+  uint32_t minus = large != left ? LT_SIGN_BIT : 0;
+  t = lt_float(lt_bits(t) ^ minus);
+  tail = lt_float(lt_bits(tail) ^ minus);
+  return lt_signed(base + (t + (tail + low)), y);
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* Numbers x with (bits of x & mask) - low <= span, in unsigned integers; span 0 is none. */
+typedef struct lt_Range {
+  uint32_t mask, low, span;
+} lt_Range;
+
+/* Where the last input of an op's loop is `near`. */
+LT_MATHS lt_Range lt_near_range(const char *op) {
+#define ANY_OF(a, b, c, d)                                                                         \
+  (__builtin_strcmp(op, a) == 0 || __builtin_strcmp(op, b) == 0 || __builtin_strcmp(op, c) == 0 || \
+   __builtin_strcmp(op, d) == 0)
+  const uint32_t magnitude = ~LT_SIGN_BIT;
+  if (ANY_OF("exp", "expm1", "elu", ""))
+    return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
+  if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid"))
+    return (lt_Range){magnitude, 0, 0x42a00000u};                               /* 80 */
+  if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40c00000u}; /* 6 */
+  if (ANY_OF("_gelu_erf", "_gelu_erf_backward", "", ""))
+    return (lt_Range){magnitude, 0, 0x41300000u};                                    /* 11 */
+  if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u};      /* 125 */
+  if (ANY_OF("sin", "cos", "tan", "")) return (lt_Range){magnitude, 0, 0x45800000u}; /* 2^12 */
+  if (ANY_OF("_gelu_tanh", "_gelu_tanh_backward", "", ""))
+    return (lt_Range){magnitude, 0, 0x41000000u}; /* 8 */
+  if (ANY_OF("log", "log2", "log10", ""))
+    return (lt_Range){~0u, 0x00800000u, 0x7effffffu}; /* normal and finite */
+  return (lt_Range){0, 0, 0};
+#undef ANY_OF
+}
+
+#endif
