@@ -44,18 +44,18 @@
 #define FORMULA(f) lt_##f
 #define LT_OWN_FORMULAS
 #endif
-#define SIGMOID(x)         FORMULA(sigmoid)(x)
-#define SIGMOID_SLOPE(y)   FORMULA(sigmoid_slope)(y)
-#define TANH_SLOPE(y)      FORMULA(tanh_slope)(y)
-#define LOGSIGMOID(x)      FORMULA(logsigmoid)(x)
-#define SILU(x)            FORMULA(silu)(x)
-#define SILU_SLOPE(y)      FORMULA(silu_slope)(y)
-#define GELU_ERF(x)        FORMULA(gelu_erf)(x)
-#define GELU_ERF_SLOPE(y)  FORMULA(gelu_erf_slope)(y)
-#define GELU_TANH(x)       FORMULA(gelu_tanh)(x)
-#define GELU_TANH_SLOPE(y) FORMULA(gelu_tanh_slope)(y)
-#define SOFTPLUS(x, a, b)  FORMULA(softplus)(x, a, b)
-#define ELU(x, a)          FORMULA(elu)(x, a)
+#define SIGMOID(x)               FORMULA(sigmoid)(x)
+#define SIGMOID_SLOPE(y)         FORMULA(sigmoid_slope)(y)
+#define TANH_SLOPE(y)            FORMULA(tanh_slope)(y)
+#define LOGSIGMOID(x)            FORMULA(logsigmoid)(x)
+#define SILU(x)                  FORMULA(silu)(x)
+#define SILU_BACKWARD(x, y)      FORMULA(silu_backward)(x, y)
+#define GELU_ERF(x)              FORMULA(gelu_erf)(x)
+#define GELU_ERF_BACKWARD(x, y)  FORMULA(gelu_erf_backward)(x, y)
+#define GELU_TANH(x)             FORMULA(gelu_tanh)(x)
+#define GELU_TANH_BACKWARD(x, y) FORMULA(gelu_tanh_backward)(x, y)
+#define SOFTPLUS(x, a, b)        FORMULA(softplus)(x, a, b)
+#define ELU(x, a)                FORMULA(elu)(x, a)
 
 #endif
 
@@ -100,9 +100,9 @@ LT_MATHX_FLOAT T lt_gelu_erf(T x) {
   return x * (T)0.5 * (1 + M(erf)(x * (T)0.70710678118654752440));
 }
 
-LT_MATHX_FLOAT T lt_gelu_erf_slope(T y) {
-  return (T)0.5 * (1 + M(erf)(y * (T)0.70710678118654752440)) +
-         y * (T)0.39894228040143267794 * M(exp)((T)-0.5 * y * y);
+LT_MATHX_FLOAT T lt_gelu_erf_backward(T grad, T y) {
+  return grad * ((T)0.5 * (1 + M(erf)(y * (T)0.70710678118654752440)) +
+                 y * (T)0.39894228040143267794 * M(exp)((T)-0.5 * y * y));
 }
 
 LT_MATHX_FLOAT T lt_gelu_tanh(T x) {
@@ -110,15 +110,15 @@ LT_MATHX_FLOAT T lt_gelu_tanh(T x) {
 }
 
 /* d/dy of y * 0.5 * (1 + tanh(c (y + 0.044715 y^3))). */
-LT_MATHX_FLOAT T lt_gelu_tanh_slope(T y) {
+LT_MATHX_FLOAT T lt_gelu_tanh_backward(T grad, T y) {
   T c = (T)0.79788456080286535588, k = (T)0.044715;
   T t = M(tanh)(c * (y + k * y * y * y));
-  return (T)0.5 * (1 + t) + (T)0.5 * y * (1 - t * t) * c * (1 + 3 * k * y * y);
+  return grad * ((T)0.5 * (1 + t) + (T)0.5 * y * (1 - t * t) * c * (1 + 3 * k * y * y));
 }
 
-LT_MATHX_FLOAT T lt_silu_slope(T y) {
+LT_MATHX_FLOAT T lt_silu_backward(T grad, T y) {
   T s = 1 / (1 + M(exp)(-y));
-  return s * (1 + y * (1 - s));
+  return grad * (s * (1 + y * (1 - s)));
 }
 
 LT_MATHX_FLOAT T lt_softplus(T x, T beta, T threshold) {

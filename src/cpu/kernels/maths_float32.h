@@ -281,30 +281,31 @@ LT_MATHS float lt_cos_tail(float z) {
   return MADD(MADD(z, 2.44120856e-5f, -0.00138871302f), z, 0.0416666418f);
 }
 
-/* sin(r + low + turn pi/2). */
+/* sin(r + low + turn pi/2), before the sign. */
 LT_MATHS float lt_sin_turned(lt_Angle a, uint32_t turn) {
   float r = a.r, z = r * r;
-  uint32_t n = a.n + turn;
-  float s = r + MADD(lt_sin_tail(z) * z, r, a.low),
-        c = MADD(MADD(lt_cos_tail(z), z, -0.5f), z, 1.0f);
-  float y = n & 1 ? c : s;
-  return lt_float(lt_bits(y) ^ (n << 30 & LT_SIGN_BIT));
+  float s = r + MADD(lt_sin_tail(z) * z, r, a.low);
+  float c = MADD(MADD(lt_cos_tail(z), z, -0.5f), z, 1.0f);
+  return (a.n + turn) & 1 ? c : s;
 }
 
 /* What is not near is left to the C library, which takes a branch for it. */
 LT_MATHS float lt_sinf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
-  return lt_sin_turned(lt_angle(x), 0);
+  lt_Angle a = lt_angle(fabsf(x)); /* of |x|, so that -0 stays */
+  uint32_t sign = (a.n << 30 ^ lt_bits(x)) & LT_SIGN_BIT;
+  return lt_float(lt_bits(lt_sin_turned(a, 0)) ^ sign);
 }
 LT_MATHS float lt_cosf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return cosf(x);
-  return lt_sin_turned(lt_angle(x), 1);
+  lt_Angle a = lt_angle(x);
+  return lt_float(lt_bits(lt_sin_turned(a, 1)) ^ ((a.n + 1) << 30 & LT_SIGN_BIT));
 }
 
 /* tan(r + low), in odd quadrants -1 / tan(r + low). */
 LT_MATHS float lt_tanf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return tanf(x);
-  lt_Angle a = lt_angle(x);
+  lt_Angle a = lt_angle(fabsf(x));
   float r = a.r, z = r * r, p = 0.00450502615f; /* (tan r - r) / r^3: 2^-29.2 */
   p = MADD(p, z, -0.000163854929f);
   p = MADD(p, z, 0.0110285189f);
@@ -315,7 +316,8 @@ LT_MATHS float lt_tanf(float x, bool near) {
   float tail = MADD(p * z, r, MADD(a.low * 1.6f, z, a.low)); /* the slope is near 1 + 1.6 z */
   float y = r + tail, low = tail - (y - r), inverse = -1 / y;
   inverse = MADD(inverse, MADD(inverse, low, FUSED(inverse, y, 1.0f)), inverse);
-  return a.n & 1 ? inverse : y;
+  y = a.n & 1 ? inverse : y;
+  return lt_float(lt_bits(y) ^ (lt_bits(x) & LT_SIGN_BIT));
 }
 
 /* ---- inverse functions of the circle --------------------------------------------------------- */
@@ -587,18 +589,20 @@ LT_MATHS float lt_sigmoidf(float x, bool near) {
 }
 
 LT_MATHS float lt_siluf(float x, bool near) {
-  float y = lt_divided(x, lt_exp_split(-x));
+  float y = lt_signed(lt_divided(x, lt_exp_split(-x)), x);
   if (near) return y;
   y = x > 80 ? x : y;
   return x < -80 ? lt_vanishing((double)x, (double)x) : y;
 }
 
-/* s (1 + x (1 - s)), s = sigmoid(x) */
-LT_MATHS float lt_silu_slopef(float x, bool near) {
-  float power = lt_expf(-x, near), s = 1 / (1 + power), y = s * MADD(x, power * s, 1.0f);
+/* grad s (1 + x (1 - s)), s = sigmoid(x) */
+LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
+  lt_Exp e = lt_exp_split(-x);
+  float power = lt_float(lt_bits(1 + e.t) + e.power), s = 1 / (1 + power);
+  float rest = x < 0 ? 1 - s : power * s, y = s * MADD(x, rest, 1.0f) * grad;
   if (near) return y;
-  y = x > 80 ? 1.0f : y;
-  return x < -80 ? lt_vanishing(1 + (double)x, (double)x) : y;
+  y = x > 80 ? grad : y;
+  return x < -80 ? lt_vanishing((double)grad * (1 + (double)x), (double)x) : y;
 }
 
 /* e^-v for v = sqrt(8 / pi) (x + 0.044715 x^3), which is needed to more than float's digits. */
@@ -618,20 +622,21 @@ LT_MATHS lt_GeluTanh lt_gelu_tanh_power(float x) {
 
 LT_MATHS float lt_gelu_tanhf(float x, bool near) {
   lt_GeluTanh g = lt_gelu_tanh_power(x);
-  float y = lt_divided(x, g.power);
+  float y = lt_signed(lt_divided(x, g.power), x);
   if (near) return y;
   y = x > 8 ? x : y;
   return x < -8 ? lt_vanishing((double)x, g.v) : y;
 }
 
-LT_MATHS float lt_gelu_tanh_slopef(float x, bool near) {
+LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
   lt_GeluTanh g = lt_gelu_tanh_power(x);
   float power = lt_float(lt_bits(1 + g.power.t) + g.power.power), s = 1 / (1 + power);
+  float rest = x < 0 ? 1 - s : power * s;
   float rise = x * MADD(0.214064449f, x * x, 1.59576917f); /* x dv/dx */
-  float y = s * MADD(rise, power * s, 1.0f);
+  float y = s * MADD(rise, rest, 1.0f) * grad;
   if (near) return y;
-  y = x > 8 ? 1.0f : y;
-  return x < -8 ? lt_vanishing(1 + (double)rise, g.v) : y;
+  y = x > 8 ? grad : y;
+  return x < -8 ? lt_vanishing((double)grad * (1 + (double)rise), g.v) : y;
 }
 
 /* min(x, 0) - log(1 + e^-|x|) */
@@ -774,22 +779,21 @@ LT_MATHS double lt_far_normal(float x) {
 LT_MATHS float lt_gelu_erff(float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
   float high = x * t.high, low = MADD(x, t.low, FUSED(x, t.high, -high));
-  float y = x < 0 ? high + low : (x - high) - low;
+  float y = lt_signed(x < 0 ? high + low : (x - high) - low, x);
   if (near) return y;
   y = x > 11.0f ? x : y;
   return x < -11.0f ? lt_vanishing((double)x * lt_far_normal(x), lt_half_square(x)) : y;
 }
 
 /* Phi(x) + x phi(x) */
-/* Phi(x) + x phi(x) */
-LT_MATHS float lt_gelu_erf_slopef(float x, bool near) {
+/* grad (Phi(x) + x phi(x)) */
+LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
-  float phi = x < 0 ? t.high : 1 - t.high, y = MADD(x * 0.398942280f, t.power, phi);
+  float phi = x < 0 ? t.high : 1 - t.high, y = MADD(x * 0.398942280f, t.power, phi) * grad;
   if (near) return y;
-  y = x > 11.0f ? 1.0f : y;
-  return x < -11.0f
-             ? lt_vanishing(lt_far_normal(x) + 0.39894228040143268 * (double)x, lt_half_square(x))
-             : y;
+  y = x > 11.0f ? grad : y;
+  double factor = lt_far_normal(x) + 0.39894228040143268 * (double)x;
+  return x < -11.0f ? lt_vanishing((double)grad * factor, lt_half_square(x)) : y;
 }
 
 LT_MATHS float lt_atan2f(float y, float x) {

@@ -1,0 +1,290 @@
+/* test_ulp.c: every elementwise op of ops.def in float32, over sampled bit patterns, against its
+ * meaning in long double: the error is at most 1.5 units in the last place of the exact result, on
+ * every instruction set that this CPU has. An op without a meaning fails. Exceptions are in one
+ * table, each with its own bound.
+ *
+ * `build/tests/test_ulp table 24` prints the largest error of each op over 2^24 samples. */
+#include "check.h"
+
+#include "cpu/vector.h"
+#include "float_meanings.h"
+
+#include <stdlib.h>
+
+#define BOUND 1.5
+
+/* Rounding the terms of a sum is all that can be asked where they cancel: these ops are measured in
+ * units of the largest term. (`+` of two numbers is exact; with alpha there is a product.) The
+ * factor of a gradient is only defined for results of the function: y. */
+typedef enum Kind { PLAIN, TERMS, RESULT_OF_TANH, RESULT_OF_SIGMOID } Kind;
+static const struct Exception {
+  lt_OpId op;
+  double bound;
+  Kind kind;
+} exceptions[] = {
+    {LT_OP_add, 1.5, TERMS},
+    {LT_OP_sub, 1.5, TERMS},
+    {LT_OP_addcmul, 2.5, TERMS},
+    {LT_OP_addcdiv, 2.5, TERMS},
+    {LT_OP_lerp, 2.5, TERMS},
+    {LT_OP__gelu_erf_backward, 4, TERMS},
+    {LT_OP__gelu_tanh_backward, 4.5, TERMS},
+    {LT_OP__silu_backward, 4, TERMS},
+    {LT_OP__tanh_backward, 1.5, RESULT_OF_TANH},
+    {LT_OP__sigmoid_backward, 1.5, RESULT_OF_SIGMOID},
+};
+
+static struct Exception exception_of(lt_OpId op) {
+  for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
+    if (exceptions[i].op == op) return exceptions[i];
+  return (struct Exception){op, BOUND, PLAIN};
+}
+
+/* The largest of the terms whose sum the op is. */
+static Real largest_term(lt_OpId op, Real x, Real y, Real z, Real a) {
+  switch (op) {
+  case LT_OP_add:
+  case LT_OP_sub:
+    return fmaxl(fabsl(x), fabsl(a * y));
+  case LT_OP_addcmul:
+    return fmaxl(fabsl(x), fabsl(a * y * z));
+  case LT_OP_addcdiv:
+    return fmaxl(fabsl(x), fabsl(a * y / z));
+  case LT_OP_lerp:
+    return fmaxl(fmaxl(fabsl(x), fabsl(y)), fabsl(y - x) * fmaxl(fabsl(z), fabsl(1 - z)));
+  case LT_OP__gelu_erf_backward:
+    return fabsl(x) * fmaxl(normal_below(y), fabsl(y) * normal_density(y));
+  case LT_OP__gelu_tanh_backward:
+    return fabsl(x) * fmaxl(sigmoid(gelu_tanh_angle(y)),
+                            fabsl(gelu_tanh_slope(y) - sigmoid(gelu_tanh_angle(y))));
+  case LT_OP__silu_backward:
+    return fabsl(x) * sigmoid(y) * fmaxl(1, fabsl(y) * sigmoid(-y));
+  default:
+    return 0;
+  }
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static uint64_t mixed(uint64_t z) { /* splitmix64 */
+  z += 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+static float of_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* Numbers where functions change: zeros, poles, ends of ranges, and what lies beside them. */
+static float landmark(uint64_t random) {
+  static const float marks[] = {
+      0,           1,           0.5f,         2,           INFINITY,    NAN,
+      3.14159265f, 1.5707963f,  0.78539816f,  0.69314718f, 0.34657359f, 87.33654f,
+      88.722839f,  103.97208f,  89.415985f,   126,         128,         149,
+      150,         0.70710678f, 1.41421356f,  0.66666667f, 1.3333333f,  3.95f,
+      6,           10.05f,      11,           13.1f,       8,           20,
+      80,          4096,        0x1p24f,      0x1p-126f,   0x1p-149f,   0x1p-12f,
+      0x1p-26f,    0x1p20f,     3.4028235e38f};
+  float mark = marks[random % (sizeof marks / sizeof *marks)];
+  uint32_t bits, away = (uint32_t)(random >> 32) % 9 - 4;
+  memcpy(&bits, &mark, sizeof bits);
+  if (mark != 0 && isfinite(mark)) bits += away;
+  return of_bits(bits ^ ((uint32_t)(random >> 48) << 31));
+}
+
+/* Signaling NaNs are left out: long double makes them quiet. */
+static float quiet(float x) { return isnan(x) ? NAN : x; }
+
+/* A number of moderate size. */
+static float moderate(uint64_t random) {
+  return ldexpf((float)((int64_t)(random >> 40) - (1 << 23)), -24 + (int)(random % 9));
+}
+
+/* Inputs of sample i of n. One input: evenly over all bit patterns, then landmarks. More: all bit
+ * patterns, neighbouring exponents, moderate numbers, a landmark beside anything. */
+static void sample(lt_OpId op, Kind kind, int64_t i, int64_t n, float *v) {
+  int inputs = lt_ops[op].inputs;
+  int64_t stride = (int64_t)(0x100000000 / n);
+  for (int k = 0; k < inputs; k++) {
+    uint64_t random = mixed((uint64_t)i * 3 + (uint64_t)k + (uint64_t)op * 0x100000000);
+    uint32_t bits = (uint32_t)random;
+    if (i % 16 == 15)
+      v[k] = landmark(random);
+    else if (inputs == 1)
+      v[k] = of_bits((uint32_t)(i * stride + (int64_t)(random % (uint64_t)stride)));
+    else
+      v[k] = i % 4 == 0   ? of_bits(bits)
+             : i % 4 == 1 ? of_bits((bits & 0x83ffffff) + 0x3c000000)
+                          : moderate(random);
+    if (kind == TERMS && !(fabsf(v[k]) >= 0x1p-20f && fabsf(v[k]) <= 0x1p20f))
+      v[k] = moderate(random);
+    v[k] = quiet(v[k]);
+  }
+  if (kind == RESULT_OF_TANH) v[1] = tanhf(v[1]);
+  if (kind == RESULT_OF_SIGMOID) v[1] = (float)sigmoid(v[1]);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* The distance of two float32 numbers beside v. */
+static Real unit(Real v) {
+  int e = 0;
+  if (v != 0) frexpl(v, &e);
+  return ldexpl(1, e < -125 ? -149 : e > 128 ? 104 : e - 24);
+}
+
+/* In units in the last place of the larger of `want` and `term`. Infinity lies where the number
+ * after the largest would be. */
+static Real error_of(float got, Real want, Real term) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
+  if ((Real)got == want) return 0;
+  if (isinf(want)) return INFINITY;
+  Real value = isinf(got) ? copysignl(0x1p128L, got) : (Real)got;
+  if (isinf(got) && fabsl(want) >= 0x1p128L) return 0;
+  return fabsl(value - want) / unit(fmaxl(fabsl(want), isfinite(term) ? term : 0));
+}
+
+typedef struct Worst {
+  Real error, want;
+  float input[3], got;
+} Worst;
+
+enum { BATCH = 256 };
+
+/* The largest error over n samples. False if the op has no meaning. */
+static bool measure(lt_OpId op, int64_t n, float a, Worst *worst) {
+  struct Exception e = exception_of(op);
+  const lt_Vectors *vectors = lt_cpu_isa()->vectors[LT_float32];
+  const lt_Numbers numbers = {{.float32 = a}, {.float32 = 20}, {.float32 = 3.4028235e38f}};
+  bool gives_bool = lt_ops[op].rule == LT_RULE_TEST;
+  *worst = (Worst){0};
+  for (int64_t first = 0; first < n; first += BATCH) {
+    float in[3][BATCH], out[BATCH], v[3] = {0, 0, 0};
+    for (int i = 0; i < BATCH; i++) {
+      sample(op, e.kind, first + i, n, v);
+      for (int k = 0; k < 3; k++) in[k][i] = v[k];
+    }
+    vectors->op[op](BATCH, out, in[0], in[1], in[2], &numbers);
+    for (int i = 0; i < BATCH; i++) {
+      Real x = in[0][i], y = in[1][i], z = in[2][i], want;
+      if (float_reference(op, x, y, z, a, 20, 3.4028235e38f, true, &want) == UNKNOWN) return false;
+      if (op == LT_OP_floor_divide && !(fabsl(want) < 1e6L)) continue; /* a rounded quotient */
+      float got = gives_bool ? ((uint8_t *)out)[i] : out[i];
+      Real error = error_of(got, want, largest_term(op, x, y, z, a));
+      if (!(error <= worst->error))
+        *worst = (Worst){error, want, {in[0][i], in[1][i], in[2][i]}, got};
+    }
+  }
+  return true;
+}
+
+static bool takes_scalar(lt_OpId op) { return strstr(lt_ops[op].signature, "Scalar") != NULL; }
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static int64_t samples = 1 << 16;
+static bool table;
+
+static void every_op_is_exact_to_its_last_place(void) {
+  for (int op = 0; op < LT_OP_COUNT; op++) {
+    if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float) continue;
+    for (int pass = 0; pass < (takes_scalar((lt_OpId)op) ? 2 : 1); pass++) {
+      float a = pass ? 0.75f : 1;
+      Worst w;
+      if (!measure((lt_OpId)op, samples, a, &w)) {
+        check_report(__FILE__, __LINE__, "%s has no reference", lt_ops[op].name);
+        break;
+      }
+      if (table)
+        printf("%-22s %-6s %8.3Lf  (%.9g, %.9g, %.9g)\n", lt_ops[op].name, lt_cpu_isa()->name,
+               w.error, (double)w.input[0], (double)w.input[1], (double)w.input[2]);
+      if (!(w.error <= (Real)exception_of((lt_OpId)op).bound))
+        check_report(__FILE__, __LINE__,
+                     "%s (%s, scalar %g) of (%.9g, %.9g, %.9g): %.2Lf units in the last place, got "
+                     "%.9g, expected %.12Lg",
+                     lt_ops[op].name, lt_cpu_isa()->name, (double)a, (double)w.input[0],
+                     (double)w.input[1], (double)w.input[2], w.error, (double)w.got, w.want);
+    }
+  }
+}
+
+/* The sign of a zero is part of the result. */
+static void odd_functions_keep_the_sign_of_zero(void) {
+  static const lt_OpId odd[] = {LT_OP_expm1, LT_OP_log1p, LT_OP_sin,       LT_OP_tan,
+                                LT_OP_asin,  LT_OP_atan,  LT_OP_sinh,      LT_OP_tanh,
+                                LT_OP_asinh, LT_OP_atanh, LT_OP_erf,       LT_OP_silu,
+                                LT_OP_elu,   LT_OP_sqrt,  LT_OP__gelu_erf, LT_OP__gelu_tanh};
+  const lt_Numbers numbers = {{.float32 = 1}, {.float32 = 20}, {.float32 = 0}};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    float x[3] = {-0.0f, 0, INFINITY}, y[3]; /* alone, and beside a number that is far from it */
+    for (int n = 2; n <= 3; n++) {
+      lt_cpu_isa()->vectors[LT_float32]->op[odd[i]](n, y, x, NULL, NULL, &numbers);
+      if (!(y[0] == 0 && signbit(y[0]) && y[1] == 0 && !signbit(y[1])))
+        check_report(__FILE__, __LINE__, "%s of -0 and 0: %g and %g", lt_ops[odd[i]].name,
+                     (double)y[0], (double)y[1]);
+    }
+  }
+}
+
+/* An element's result does not depend on its neighbours: the numbers beside it choose which form of
+ * a function is taken. */
+static void neighbours_do_not_matter(void) {
+  enum { N = 1024 };
+  const lt_Numbers numbers = {{.float32 = 1}, {.float32 = 20}, {.float32 = 3.4028235e38f}};
+  static const float others[] = {INFINITY, NAN, -1e30f, 3e-40f, -100, 5000};
+  for (int op = 0; op < LT_OP_COUNT; op++) {
+    if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float ||
+        lt_ops[op].rule == LT_RULE_TEST)
+      continue;
+    float in[3][N], calm[N], mixed_out[N];
+    for (int i = 0; i < N; i++)
+      for (int k = 0; k < 3; k++) {
+        uint64_t random = mixed((uint64_t)(i * 3 + k));
+        in[k][i] = of_bits(((uint32_t)random & 0x81ffffff) + 0x3f000000);
+        if (i % 2) in[k][i] = fabsf(in[k][i]);
+      }
+    lt_VectorFn f = lt_cpu_isa()->vectors[LT_float32]->op[op];
+    f(N, calm, in[0], in[1], in[2], &numbers);
+    for (int i = 0; i < N; i += 16)
+      for (int k = 0; k < 3; k++) in[k][i] = others[i / 16 % 6];
+    f(N, mixed_out, in[0], in[1], in[2], &numbers);
+    for (int i = 0; i < N; i++)
+      if (i % 16 && memcmp(&calm[i], &mixed_out[i], sizeof *calm) != 0 &&
+          !(isnan(calm[i]) && isnan(mixed_out[i]))) {
+        check_report(__FILE__, __LINE__, "%s of %.9g: %.9g, beside other numbers %.9g",
+                     lt_ops[op].name, (double)in[0][i], (double)calm[i], (double)mixed_out[i]);
+        break;
+      }
+  }
+}
+
+/* This program again, with less than the CPU has. */
+static char **arguments;
+static void other_instruction_sets(void) {
+  static const char *const names[] = {"avx2", "base"};
+  for (int i = 0; i < 2; i++) {
+    char command[600];
+    snprintf(command, sizeof command, "LUTRA_CPU_CAPABILITY=%s '%s' %s %s", names[i], arguments[0],
+             table ? "table" : "", table ? arguments[2] : "");
+    CHECK_INT(system(command), 0);
+  }
+}
+
+int main(int count, char **given) {
+  arguments = given;
+  table = count == 3 && strcmp(given[1], "table") == 0;
+  if (table) samples = (int64_t)1 << atoi(given[2]);
+#ifdef LT_DEBUG
+  else
+    samples = 1 << 13;
+#endif
+  RUN(every_op_is_exact_to_its_last_place);
+  RUN(odd_functions_keep_the_sign_of_zero);
+  RUN(neighbours_do_not_matter);
+  if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);
+  return check_end();
+}
