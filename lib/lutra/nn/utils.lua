@@ -19,7 +19,8 @@ local function to_list(title, parameters)
   end
   for i, p in ipairs(list) do
     args.check(lt.is_tensor(p),
-      "%s: expected a tensor for element %d of argument 'parameters', got %s", title, i, args.show(p))
+      "%s: expected a tensor for element %d of argument 'parameters', got %s",
+      title, i, args.show(p))
   end
   return list
 end
