@@ -102,7 +102,7 @@ LT_SCALAR2(fmod)
 #define lt_m_erff(x)                      lt_erff(x)
 #define lt_m_erfcf(x)                     lt_erfcf(x, LT_NEAR)
 #define lt_m_sigmoidf(x)                  lt_sigmoidf(x, LT_NEAR)
-#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, y)
+#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, (y) > 0x1p60f ? 0.0f : (y)) /* -infinity stays */
 #define lt_m_tanh_slopef(y)               FUSED(-(y), y, 1.0f)
 #define lt_m_logsigmoidf(x)               lt_logsigmoidf(x, LT_NEAR)
 #define lt_m_siluf(x)                     lt_siluf(x, LT_NEAR)

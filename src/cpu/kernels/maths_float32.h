@@ -55,9 +55,10 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
-#define LT_ONE_BITS  0x3f800000u
-#define LT_SIGN_BIT  0x80000000u
-#define LT_EXPONENTS 0xff800000u /* the bits of sign and exponent */
+#define LT_ONE_BITS        0x3f800000u
+#define LT_TWO_THIRDS_BITS 0x3f2aaaabu
+#define LT_SIGN_BIT        0x80000000u
+#define LT_EXPONENTS       0xff800000u /* the bits of sign and exponent */
 
 /* x >= 0 with the sign of `from`. */
 LT_MATHS float lt_signed(float x, float from) {
@@ -143,20 +144,21 @@ LT_MATHS float lt_expm1f(float x, bool near) {
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
 
-/* x = 2^n (1 + f) with f in [-1/3, 1/3]. */
+/* x = 2^n (1 + f), where 1 + f is at least the number whose bits are `first`, and less than twice
+ * that: with 2/3, |f| <= 1/3. */
 typedef struct lt_Log {
   float n; /* times 2^23: so it is found among the bits */
   float f;
 } lt_Log;
 
-LT_MATHS lt_Log lt_log_split(float x, bool near) {
+LT_MATHS lt_Log lt_log_split(float x, uint32_t first, bool near) {
   float extra = 0;
   if (!near) {
     bool small = x < 0x1p-126f;
     x *= small ? 0x1p23f : 1.0f;
     extra = small ? -23 * 0x1p23f : 0.0f;
   }
-  uint32_t power = (lt_bits(x) - 0x3f2aaaabu) & LT_EXPONENTS;
+  uint32_t power = (lt_bits(x) - first) & LT_EXPONENTS;
   lt_Log l = {(float)(int32_t)power, lt_float(lt_bits(x) - power) - 1};
   if (!near) l.n += extra;
   return l;
@@ -184,14 +186,14 @@ LT_MATHS float lt_log1p_tail(float f) {
 }
 
 LT_MATHS float lt_logf(float x, bool near) {
-  lt_Log l = lt_log_split(x, near);
+  lt_Log l = lt_log_split(x, LT_TWO_THIRDS_BITS, near);
   float low = MADD(l.n, -2.12194440e-4f * 0x1p-23f, lt_log1p_tail(l.f));
   float y = MADD(l.n, 0.693359375f * 0x1p-23f, l.f + low);
   return near ? y : lt_log_special(x, y);
 }
 
 LT_MATHS float lt_log2f(float x, bool near) {
-  lt_Log l = lt_log_split(x, near);
+  lt_Log l = lt_log_split(x, LT_TWO_THIRDS_BITS, near);
   float f = l.f, p = -0.185446545f; /* (log2(1 + f) - f / log(2)) / f^2: 2^-27.7 */
   p = MADD(p, f, 0.201595172f);
   p = MADD(p, f, -0.17593874f);
@@ -207,16 +209,17 @@ LT_MATHS float lt_log2f(float x, bool near) {
 }
 
 LT_MATHS float lt_log10f(float x, bool near) {
-  lt_Log l = lt_log_split(x, near);
-  float f = l.f, p = -0.0562212616f; /* (log10(1 + f) - f / log(10)) / f^2: 2^-27.7 */
-  p = MADD(p, f, 0.0608094893f);
-  p = MADD(p, f, -0.0528454594f);
-  p = MADD(p, f, 0.0608091205f);
-  p = MADD(p, f, -0.0724499375f);
-  p = MADD(p, f, 0.0869053677f);
-  p = MADD(p, f, -0.108572409f);
-  p = MADD(p, f, 0.144764289f);
-  p = MADD(p, f, -0.217147246f);
+  /* From 0.68 on, where n = 1, the result is more than 1/8. */
+  lt_Log l = lt_log_split(x, 0x3f2e147bu, near);
+  float f = l.f, p = -0.0470455773f; /* (log10(1 + f) - f / log(10)) / f^2: 2^-27.7 */
+  p = MADD(p, f, 0.0601904094f);
+  p = MADD(p, f, -0.0548229069f);
+  p = MADD(p, f, 0.0609132275f);
+  p = MADD(p, f, -0.072313197f);
+  p = MADD(p, f, 0.0869001672f);
+  p = MADD(p, f, -0.108575627f);
+  p = MADD(p, f, 0.144764364f);
+  p = MADD(p, f, -0.217147231f);
   /* 1 / log(10) = 0.375 + 0.0592944819; log10(2) = 0.301025391 + 0.00000460503891 */
   float low = MADD(f, MADD(f, p, 0.0592944819f), l.n * (4.60503891e-6f * 0x1p-23f));
   float y = MADD(l.n, 0.301025390625f * 0x1p-23f, MADD(f, 0.375f, low));
@@ -225,7 +228,7 @@ LT_MATHS float lt_log10f(float x, bool near) {
 
 /* log(x + low), x a positive normal number, |low| less than its last digits. */
 LT_MATHS float lt_log_sum(float x, float low) {
-  uint32_t power = (lt_bits(x) - 0x3f2aaaabu) & LT_EXPONENTS;
+  uint32_t power = (lt_bits(x) - LT_TWO_THIRDS_BITS) & LT_EXPONENTS;
   /* At a power of 2^127 `low` is of no account, and 2^-127 no normal number. */
   low *= lt_float(LT_ONE_BITS - ((int32_t)power < 100 << 23 ? power : 100 << 23));
   float n = (float)(int32_t)power, m = lt_float(lt_bits(x) - power) - 1, f = m + low;
@@ -601,7 +604,7 @@ LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   float power = lt_float(lt_bits(1 + e.t) + e.power), s = 1 / (1 + power);
   float rest = x < 0 ? 1 - s : power * s, y = s * MADD(x, rest, 1.0f) * grad;
   if (near) return y;
-  y = x > 80 ? grad : y;
+  y = x > 80 ? grad * (1 + (x - x)) : y; /* NaN at infinity */
   return x < -80 ? lt_vanishing((double)grad * (1 + (double)x), (double)x) : y;
 }
 
@@ -635,7 +638,7 @@ LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
   float rise = x * MADD(0.214064449f, x * x, 1.59576917f); /* x dv/dx */
   float y = s * MADD(rise, rest, 1.0f) * grad;
   if (near) return y;
-  y = x > 8 ? grad : y;
+  y = x > 8 ? grad * (1 + (x - x)) : y;
   return x < -8 ? lt_vanishing((double)grad * (1 + (double)rise), g.v) : y;
 }
 
@@ -791,7 +794,7 @@ LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
   float phi = x < 0 ? t.high : 1 - t.high, y = MADD(x * 0.398942280f, t.power, phi) * grad;
   if (near) return y;
-  y = x > 11.0f ? grad : y;
+  y = x > 11.0f ? grad * (1 + (x - x)) : y;
   double factor = lt_far_normal(x) + 0.39894228040143268 * (double)x;
   return x < -11.0f ? lt_vanishing((double)grad * factor, lt_half_square(x)) : y;
 }
