@@ -608,38 +608,41 @@ LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   return x < -80 ? lt_vanishing((double)grad * (1 + (double)x), (double)x) : y;
 }
 
-/* e^-v for v = sqrt(8 / pi) (x + 0.044715 x^3), which is needed to more than float's digits. */
-typedef struct lt_GeluTanh {
-  double v;
-  lt_Exp power; /* where |v| <= 80 */
-} lt_GeluTanh;
+/* v = sqrt(8 / pi) (x + 0.044715 x^3). */
+LT_MATHS double lt_gelu_tanh_angle(float x) {
+  double wide = (double)x;
+  return wide * MADDD(0.071354816272600244, wide * wide, 1.5957691216057308);
+}
 
-LT_MATHS lt_GeluTanh lt_gelu_tanh_power(float x) {
-  double wide = (double)x, v = wide * MADDD(0.071354816272600244, wide * wide, 1.5957691216057308);
-  double shifted = MADDD(v, -1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
-  float r = (float)MADDD(n, -0.69314718055994531, -v);
-  uint32_t power = lt_bits((float)n + 0x1.8p23f) << 23;
-  lt_GeluTanh g = {v, {lt_exp_tail(r), power}};
-  return g;
+/* e^-v where |x| <= 8, of v = x p in two parts, since v's own error becomes a relative one. */
+LT_MATHS lt_Exp lt_gelu_tanh_power(float x) {
+  float z = x * x, z_low = FUSED(x, x, -z);
+  float p = FUSED(0.0713548139f, z, 1.59570312f); /* 12 bits, so that the difference is exact */
+  float p_low =
+      FUSED(0.0713548139f, z, 1.59570312f - p) + MADD(0.0713548139f, z_low, 6.59966057e-05f);
+  p_low = MADD(2.3988324e-09f, z, p_low);
+  float v = x * p, v_low = MADD(x, p_low, FUSED(x, p, -v));
+  float shifted = MADD(v, -1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = MADD(n, -0x1.62e4p-1f, -v) + MADD(n, -1.42860677e-6f, -v_low);
+  return (lt_Exp){lt_exp_tail(r), lt_bits(shifted) << 23};
 }
 
 LT_MATHS float lt_gelu_tanhf(float x, bool near) {
-  lt_GeluTanh g = lt_gelu_tanh_power(x);
-  float y = lt_signed(lt_divided(x, g.power), x);
+  float y = lt_signed(lt_divided(x, lt_gelu_tanh_power(x)), x);
   if (near) return y;
   y = x > 8 ? x : y;
-  return x < -8 ? lt_vanishing((double)x, g.v) : y;
+  return x < -8 ? lt_vanishing((double)x, lt_gelu_tanh_angle(x)) : y;
 }
 
 LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
-  lt_GeluTanh g = lt_gelu_tanh_power(x);
-  float power = lt_float(lt_bits(1 + g.power.t) + g.power.power), s = 1 / (1 + power);
+  lt_Exp e = lt_gelu_tanh_power(x);
+  float power = lt_float(lt_bits(1 + e.t) + e.power), s = 1 / (1 + power);
   float rest = x < 0 ? 1 - s : power * s;
   float rise = x * MADD(0.214064449f, x * x, 1.59576917f); /* x dv/dx */
   float y = s * MADD(rise, rest, 1.0f) * grad;
   if (near) return y;
   y = x > 8 ? grad * (1 + (x - x)) : y;
-  return x < -8 ? lt_vanishing((double)grad * (1 + (double)rise), g.v) : y;
+  return x < -8 ? lt_vanishing((double)grad * (1 + (double)rise), lt_gelu_tanh_angle(x)) : y;
 }
 
 /* min(x, 0) - log(1 + e^-|x|) */
@@ -695,8 +698,7 @@ typedef struct lt_Tail {
 /* Of y and z + z_low, z <= 0. */
 LT_MATHS lt_Tail lt_tail(lt_Pair y, float z, float z_low) {
   float shifted = MADD(z, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  float r = MADD(n, -0x1.62e4p-1f, z);
-  float t = lt_exp_tail(MADD(n, -1.42860677e-6f, r) + z_low);
+  float t = lt_exp_tail(MADD(n, -0x1.62e4p-1f, z) + MADD(n, -1.42860677e-6f, z_low));
   float more = FUSED(t, y.high, MADD(t, y.low, y.low)), sum = y.high + more;
   uint32_t power = lt_bits(shifted) << 23;
   float scale = lt_float(LT_ONE_BITS + power);
@@ -766,7 +768,7 @@ LT_MATHS lt_Tail lt_normal_tail(float a) {
   p = MADD(p, v, 278.418732f);
   p = MADD(p, v, 126.42157f);
   p = MADD(p, v, 36.7139587f);
-  p = MADD(p, v, 7.96027279f);
+  p = FUSED(p, v, 7.96027279f);
   lt_Pair c1 = {1.36328125f, -9.93760987e-05f}, c0 = {0.0944213867f, -1.07453061e-05f};
   lt_Pair y = lt_poly_end(v, p, c1, c0);
   y.low = MADD(i.lost * i.sum, MADD(-a, y.high, 0.398942280f), y.low);
