@@ -251,9 +251,9 @@ static int register_hook(lua_State *L) {
   lua_setfield(L, -2, "remove");
   lua_pushinteger(L, 0);
   lua_setfield(L, -2, "id");
-  Held *h = hold(L, 2, 1, NULL);
   lt_lua_to_box(L, 1)->owner = true;
   lt_lua_remember(L, 1);
+  Held *h = hold(L, 2, 1, NULL); /* from here on nothing raises an error before it has an owner */
   int id = lt_tensor_add_owned_hook(t, run_hook, h, forget, tell_held);
   if (!id) {
     forget(h);
