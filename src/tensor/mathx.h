@@ -39,7 +39,8 @@
   ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
 #define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
 
-/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f). */
+/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f) before
+ * it includes this one (the CPU's float32: src/cpu/kernels/maths_float32.h). */
 #ifndef FORMULA
 #define FORMULA(f) lt_##f
 #define LT_OWN_FORMULAS
