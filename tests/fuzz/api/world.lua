@@ -389,8 +389,11 @@ function world.reset()
   collectgarbage("incremental", 200, 100, 13)
   for i = 1, world.slots do P[i] = nil end
   inside = 0
+  for _, name in ipairs{"_scope_grad", "_scope_inference", "_scope_device"} do
+    if core[name] then core[name](nil) end
+  end
+  if core._set_inference then core._set_inference(false) end
   lt.set_grad_enabled(true)
-  core._set_inference(false)
   lt.set_default_dtype "float32"
   pcall(lt.set_default_device, world.device or "cpu")
   pcall(lt.set_printoptions, "default")
