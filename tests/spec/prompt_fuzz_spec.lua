@@ -12,7 +12,7 @@ describe("the prompt", function()
   end
 
   it("survives random keys, pastes, sizes and signals", function()
-    local result = shell(("python3 %s %s --seed 1 --seconds 10 --sessions 100"):format(
+    local result = shell(("python3 %s %s --seed 1 --seconds 10 --sessions 24"):format(
       quote(root .. "tests/fuzz/prompt.py"), quote(support.program)))
     assert(result.status == 0, result.out .. result.err)
   end)
