@@ -63,6 +63,7 @@ typedef struct lt_Lua {
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
   int runner_ref;  /* function that runs callbacks */
+  int giver_ref;   /* function that gives a node's entry to its results (hooks.c) */
   lua_State *desk; /* a coroutine that runs nothing: room on a stack for hooks.c, at any time */
   int desk_ref;
   int entries_ref; /* weak values: number -> the entry of a function that C calls (hooks.c) */

@@ -67,22 +67,26 @@ static void push_owned(lua_State *L, const lt_Lua *S, int i) {
   lua_remove(L, -2);
 }
 
-static void forget(void *context) {
-  Held *h = context;
-  lua_State *L = h->S->desk;
+static void forget_entry(lt_Lua *S, lua_Integer number) {
+  lua_State *L = S->desk;
   lua_settop(L, 0);
-  if (push_entry(L, h->S, h->number)) {
+  if (push_entry(L, S, number)) {
     lua_pushboolean(L, 0);
     lua_rawseti(L, 1, FUNCTION);
     if (lua_rawgeti(L, 1, LIST) == LUA_TTABLE) {
       lua_pushnil(L);
-      lua_rawseti(L, 2, h->number);
+      lua_rawseti(L, 2, number);
     }
   }
   lua_pushnil(L);
-  set_number(L, h->S->entries_ref, h->number, -1);
-  set_number(L, h->S->held_ref, h->number, -1);
+  set_number(L, S->entries_ref, number, -1);
+  set_number(L, S->held_ref, number, -1);
   lua_settop(L, 0);
+}
+
+static void forget(void *context) {
+  Held *h = context;
+  forget_entry(h->S, h->number);
   free(h);
 }
 
@@ -122,7 +126,10 @@ static Held *hold(lua_State *L, int function, int box, const Held *behind) {
   lua_pushboolean(L, 0); /* in any case makes the place in `held` */
   set_number(L, S->held_ref, number, box ? -1 : entry);
   Held *h = malloc(sizeof *h);
-  if (!h) lt_lua_error(L, "out of memory");
+  if (!h) {
+    forget_entry(S, number);
+    lt_lua_error(L, "out of memory");
+  }
   *h = (Held){S, number};
   lua_settop(L, top);
   return h;
@@ -292,14 +299,16 @@ static void release_saved(void *context) {
   lua_settop(L, 0);
 }
 
-/* Makes the node's entry belong to its results, whose boxes are in the list at `list`. Until all of
- * them have a hook it is held. */
-static void give_to_results(lua_State *L, const Held *h, int node, int list, int n) {
+/* give(node, list, h): makes the node's entry belong to its results, whose boxes are in the list.
+ * Until all of them have a hook it is held. */
+static int give(lua_State *L) {
+  const Held *h = lua_touserdata(L, 3);
+  int n = (int)lua_rawlen(L, 2);
   for (int i = 1; i <= n; i++) {
-    lua_rawgeti(L, list, i);
+    lua_rawgeti(L, 2, i);
     lt_Box *box = lt_lua_to_box(L, -1);
     if (box && box->tensor && !lt_tensor_is_leaf(box->tensor)) {
-      Held *own = hold(L, node, lua_gettop(L), h);
+      Held *own = hold(L, 1, lua_gettop(L), h);
       box->owner = true;
       if (!lt_tensor_add_owned_hook(box->tensor, NULL, own, forget, tell_held)) {
         forget(own);
@@ -310,7 +319,18 @@ static void give_to_results(lua_State *L, const Held *h, int node, int list, int
   }
   lua_pushboolean(L, 0);
   set_number(L, h->S->held_ref, h->number, -1);
-  lua_pop(L, 1);
+  return 0;
+}
+
+/* Calls `give`; where it fails, the results leave the graph again, which forgets h. */
+static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt_Tensor **results) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, h->S->giver_ref);
+  lua_pushvalue(L, node);
+  lua_pushvalue(L, list);
+  lua_pushlightuserdata(L, h);
+  if (lua_pcall(L, 3, 0, 0) == LUA_OK) return;
+  lt_autograd_custom_undo(h, n, results);
+  lua_error(L);
 }
 
 /* Puts the results into the list: the box that a result came in, or, of one that was exchanged, the new
@@ -374,7 +394,7 @@ static int custom(lua_State *L) {
     lt_lua_fail(L, name);
   }
   set_results(L, given, list, nout, before);
-  if (joined) give_to_results(L, f.context, 2, list, nout);
+  if (joined) give_to_results(L, f.context, 2, list, nout, outputs);
   lua_settop(L, list);
   return 1;
 }
@@ -391,7 +411,7 @@ static int new_weak(lua_State *L, const char *mode) {
 }
 
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
-  static const luaL_Reg runner = {"run_job", run_job};
+  static const luaL_Reg runner = {"run_job", run_job}, giver = {"give", give};
   static const luaL_Reg module[] = {{"_custom", custom}, {NULL, NULL}};
   static const luaL_Reg own[] = {{"register_hook", register_hook}, {NULL, NULL}};
   lt_Lua *S = lt_lua_state(L);
@@ -403,6 +423,8 @@ void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   S->held_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lt_lua_function(L, &runner);
   S->runner_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lt_lua_function(L, &giver);
+  S->giver_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pushvalue(L, methods);

@@ -1,6 +1,7 @@
 /* test_autograd.c: the tape. Values are worked out by hand in the comments, or are PyTorch 1.13's
  * where it says so. Every test runs in a scope of its own and must leave no tensor's memory
  * behind. */
+#include "autograd/autograd.h"
 #include "check.h"
 
 #include "core.h"
@@ -590,6 +591,18 @@ static void custom_failures(void) {
   CHECK(lt_tensor_grad(d) == NULL);
 }
 
+static void custom_undone(void) {
+  static Twice t;
+  const lt_CustomFunction f = {"Twice", twice_backward, twice_forget, NULL, &t};
+  lt_Tensor *x = leaf(VECTOR(1)), *inputs[] = {x, NULL}, *outputs[] = {VECTOR(1), VECTOR(1)};
+  CHECK(lt_autograd_custom(&f, 2, inputs, 2, outputs));
+  lt_autograd_custom_undo(&f, 2, outputs); /* another context */
+  CHECK(outputs[0]->requires_grad && !lt_tensor_is_leaf(outputs[1]));
+  lt_autograd_custom_undo(&t, 2, outputs);
+  CHECK_INT(t.forgotten, 1);
+  for (int i = 0; i < 2; i++) CHECK(!outputs[i]->requires_grad && lt_tensor_is_leaf(outputs[i]));
+}
+
 /* ---- size ------------------------------------------------------------------------------------ */
 
 static void a_million_additions(void) {
@@ -607,7 +620,6 @@ static void a_million_additions(void) {
 
 /* Every op that is no composite says in gradients.def what its gradient is, and no composite
  * does. */
-#include "autograd/autograd.h"
 static void every_op_has_a_row(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
     bool composite = lt_ops[op].kind == LT_KIND_COMPOSITE;
@@ -674,6 +686,7 @@ int main(void) {
   RUN_CLEAN(retained_grads);
   RUN_CLEAN(custom_functions);
   RUN_CLEAN(custom_failures);
+  RUN_CLEAN(custom_undone);
   RUN_CLEAN(a_million_additions);
   RUN_CLEAN(every_op_has_a_row);
   return check_end();

@@ -292,6 +292,15 @@ local function autograd_steps()
   step("function in Lua, second gradient", function()
     return twice_of(Double), {leaf_of(3), n = 1}
   end)
+  local Cycle = lt.autograd.Function:extend "Cycle" -- its context holds its results
+  function Cycle.forward(ctx, x)
+    ctx.results = {x * 2, x + 1}
+    return table.unpack(ctx.results)
+  end
+  function Cycle.backward(_, g, h) return g * 2 + h end
+  step("function in Lua that keeps its results", function()
+    return backward_of(Cycle), {leaf_of(3), n = 1}
+  end, 300)
   step("write into a view", function()
     return function(x)
       local y = x * 2

@@ -184,6 +184,9 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);
 
 bool lt_custom_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 void lt_custom_free(lt_Custom *custom);
+/* Takes the outputs that lt_autograd_custom has joined for this context out of the graph again, which
+ * forgets the context when no other result leads to it. Cannot fail. */
+void lt_autograd_custom_undo(const void *context, int noutputs, lt_Tensor *const *outputs);
 void lt_custom_release(lt_Custom *custom);
 
 /* ---- hooks.c --------------------------------------------------------------------------------- */

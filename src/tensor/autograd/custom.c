@@ -104,6 +104,17 @@ bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *cons
   return true;
 }
 
+void lt_autograd_custom_undo(const void *context, int noutputs, lt_Tensor *const *outputs) {
+  for (int i = 0; i < noutputs; i++) {
+    lt_AutogradMeta *m = outputs[i] ? outputs[i]->meta : NULL;
+    const lt_Node *n = m ? m->edge.node : NULL;
+    if (!n || n->kind != LT_NODE_CUSTOM || ((lt_Custom *)n->extra)->function.context != context)
+      continue;
+    outputs[i]->requires_grad = false;
+    lt_meta_set_edge(m, (lt_Edge){NULL, NULL, 0});
+  }
+}
+
 /* Each gradient must fit its input; the message counts inputs from 1. */
 static bool fit_all(lt_Node *n, const bool *want, lt_Tensor **in) {
   char text[160];
