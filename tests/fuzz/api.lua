@@ -183,14 +183,37 @@ local function look_for_leaks(lines, before)
     ("%d allocations of the core stay, more after each further run"):format(grown), text)
 end
 
+-- Calls f. A program may fill Lua's heap, so that also what runs between its calls fails: that ends
+-- the program, and is no finding.
+local function within_heap(f, ...)
+  local function handler(message)
+    message = tostring(message)
+    return message:find "not enough memory" and message or debug.traceback(message, 2)
+  end
+  local ok, message = xpcall(f, handler, ...)
+  if ok then return end
+  world.reset()
+  if not tostring(message):find "not enough memory" then error(message, 0) end
+end
+
+local function one_program(generator, k, before)
+  local lines = run_random(generator, k)
+  if options.program then fuzz.report(fuzz.text()) end
+  look_for_leaks(lines, before)
+end
+
+local function program_of_file(before)
+  world.prepare()
+  run_lines(program)
+  look_for_leaks(program, before)
+end
+
 local function fuzz_on(generator)
   local first = fuzz.clock()
   local k = options.program or 1
   local before = left()
   while true do
-    local lines = run_random(generator, k)
-    if options.program then fuzz.report(fuzz.text()) end
-    look_for_leaks(lines, before)
+    within_heap(one_program, generator, k, before)
     if options.program then return end
     before = fuzz.live()
     if fuzz.sanitized and k % 200 == 0 and fuzz.leaks() then
@@ -207,10 +230,7 @@ local generator = not program and require "generator"
 world.guard()
 if program then
   begin("from a file", tonumber(program[2]:match "program (%d+)") or 0)
-  local before = left()
-  world.prepare()
-  run_lines(program)
-  look_for_leaks(program, before)
+  within_heap(program_of_file, left())
 else
   fuzz_on(generator)
 end
