@@ -14,6 +14,7 @@
 #include "editor/keys.h"
 #include "editor/library.h"
 #include "editor/screen.h"
+#include "editor/undo.h"
 #include "editor/width.h"
 
 #include <errno.h>
@@ -31,16 +32,8 @@ static char *finished_line;    // what the callback was given
 static bool finished;          // it was called
 static sigset_t while_waiting; // the signals that are blocked in pselect
 
-// To look through the history, the library puts the line aside with the list of its changes, and frees
-// that list when the next line begins: in readline 8.2 also one that undo or the end of the line has freed
-// since. A list that is forgotten costs some bytes instead.
-static void keep_changes_aside(void) {
-  struct lt_rl_entry **aside = lt_rl._rl_saved_line_for_history;
-  if (aside && *aside) (*aside)->data = NULL;
-}
-
 static void on_line(char *line) {
-  keep_changes_aside();
+  lt_undo_forget_aside();
   finished_line = line;
   finished = true;
   if (line) lt_screen_end(""); // where a key of readline's own has ended the line
@@ -107,8 +100,22 @@ static bool jumps_here;   // `here` is valid
 static bool input_over;   // no more keys can be read for this line
 enum { IN_A_KEY = 0x70 }; // of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
 
+// Ctrl-C, heard also while keys never stop coming: pselect lets a signal in only when it has to wait.
+static bool interrupted(void) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, &while_waiting, &blocked);
+  pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+  return lt_repl_interrupts();
+}
+
+// Between two keys, also of a macro or of keys that were read ahead.
 static void draw(void) {
   if (jumps_here && lt_rl._rl_top_level) memcpy(lt_rl._rl_top_level, here, sizeof here);
+  lt_undo_after_key();
+  if (jumps_here && interrupted()) {
+    input_over = true;
+    siglongjmp(here, 1);
+  }
   lt_screen_draw();
 }
 
@@ -170,18 +177,18 @@ static void stop(void) {
 
 bool lt_repl_wait_input(void) {
   for (;;) {
-    fd_set input;
-    FD_ZERO(&input);
-    FD_SET(STDIN_FILENO, &input);
-    if (pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &while_waiting) > 0) return true;
-    if (lt_repl_interrupts()) return false;
-    if (errno != EINTR) return false;
+    if (interrupted()) return false;
     if (was_stopped) stop();
     if (was_continued) set_terminal_again();
     if (was_resized) {
       was_resized = 0;
       lt_screen_resized();
     }
+    fd_set input;
+    FD_ZERO(&input);
+    FD_SET(STDIN_FILENO, &input);
+    if (pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &while_waiting) > 0) return true;
+    if (errno != EINTR) return false;
   }
 }
 
@@ -189,7 +196,7 @@ bool lt_repl_wait_input(void) {
 static void drop_line(void) {
   lt_screen_end("^C");
   lt_rl.rl_callback_sigcleanup();
-  keep_changes_aside();
+  lt_undo_forget_aside();
   *lt_rl.rl_undo_list = NULL; // likewise: in a search it may be that of another line
   lt_rl.rl_free_line_state();
   lt_rl.rl_cleanup_after_signal();
@@ -212,6 +219,7 @@ static void key(void) {
   do read_key();
   while (!finished && !input_over && lt_rl._rl_pushed_input_available &&
          lt_rl._rl_pushed_input_available());
+  if (!finished) lt_undo_after_key();
   if (lt_repl_interrupts()) input_over = true; // in our own reading of a paste
   if (!finished && !input_over) lt_keys_after();
 }

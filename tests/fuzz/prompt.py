@@ -25,7 +25,7 @@ import time
 PATIENCE = 20.0  # seconds until a session counts as hanging
 
 PIECES = (
-    [bytes([c]) for c in range(32) if c != 0x1C]  # Ctrl-\ is meant to kill
+    [bytes([c]) for c in range(32) if c not in (0x13, 0x1C)]  # Ctrl-S stops the output, Ctrl-\ kills
     + [b"\x7f", b"\x80", b"\x9b", b"\xc3", b"\xc3\xa9", b"\xe2\x82", b"\xe2\x82\xac", b"\xf0\x9f\x98",
        b"\xf0\x9f\x98\x80", b"e\xcc\x81", b"\xff\xfe", b"\xed\xa0\x80"]
     + [b"\x1b[" + s for s in (b"A", b"B", b"C", b"D", b"H", b"F", b"Z", b"1~", b"2~", b"3~", b"4~", b"5~",
@@ -34,7 +34,7 @@ PIECES = (
     + [b"\x1bO" + s for s in (b"A", b"B", b"P", b"H", b"F")]
     + [b"\x1b" + bytes([c]) for c in b"bfdtulc.<>?#*&\\-0123456789_ynp\r\n\x1b\x07\x08\x7f\x0f"]
     + [b"\x18" + bytes([c]) for c in b"()e*\x15\x18\x05\x07\x12\x16\x7f"]
-    + [b"\x12", b"\x13\x11", b"\x16", b"\x12\x1b[201~\t", b"\x12a\x1b[A", b"\x1b5\x0b", b"\x1b-\x1b3x", b"\x11\x1b"]
+    + [b"\x12", b"\x16", b"\x12\x1b[201~\t", b"\x12a\x1b[A", b"\x1b5\x0b", b"\x1b-\x1b3x", b"\x11\x1b"]
     + [b"local x = {1, 2", b"for i = 1, 2 do\r", b"end", b"function f(a)\r", b"if", b"then", b"return", b"\"", b"'",
        b"[[", b"]]", b"--[[", b"--", b"(", b")", b"{", b"}", b":", b":help", b":who", b"lt.", b"lt.ze", b"string.",
        b"?lt", b"x", b" ", b"  ", b"\t\t", b"1 + 1\r", b"lt.ones(2, 2)\r", b"error 'x'\r", b"x = 5\r", b"i", b"a",
@@ -55,9 +55,10 @@ def burst(rng):
     """One write to the terminal."""
     kind = rng.random()
     if kind < 0.03:
-        return bytes(rng.randrange(256) for _ in range(rng.randrange(1, 200))).replace(b"\x1c", b"")
+        return bytes(rng.randrange(256) for _ in range(rng.randrange(1, 200))).translate(None, b"\x13\x1c")
     if kind < 0.05:
-        return rng.choice((b"a", b"\xe2\x82\xac", b"( ", b"\t", b"x\r")) * rng.randrange(1, 3000)
+        piece = rng.choice((b"a", b"\xe2\x82\xac", b"( ", b"\t", b"x\r"))
+        return piece * (rng.randrange(3, 3000) // len(piece))  # a terminal's queue holds 4095 bytes
     if kind < 0.10:
         inside = b"".join(rng.choice(PIECES) for _ in range(rng.randrange(30)))
         return b"\x1b[200~" + inside + rng.choice((b"\x1b[201~", b"", b"\x1b[201", b"\x03"))
@@ -79,12 +80,17 @@ class Session:
         environment.update(TERM="xterm", HOME=self.home, INPUTRC=self.home + "/inputrc", EDITOR="true", VISUAL="true",
                            PAGER="cat", XDG_STATE_HOME=self.home + "/state", XDG_CONFIG_HOME=self.home,
                            XDG_CACHE_HOME=self.home, OMP_NUM_THREADS="1", LC_ALL=self.rng.choice(("C.UTF-8", "C")))
+        ready, go = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.close(go)
+            os.read(ready, 1)
             os.chdir(self.home)
             os.execve(program, [program, "--no-init"], environment)
         self.resize(24, 80)
         self.before = termios.tcgetattr(self.fd)
+        os.close(go)
+        os.close(ready)
 
     def write_history(self):
         """Entries as the prompt writes them: by the prompt itself."""

@@ -12,7 +12,7 @@ describe("the prompt", function()
   end
 
   it("survives random keys, pastes, sizes and signals", function()
-    local result = shell(("python3 %s %s --seed 1 --seconds 10 --sessions 24"):format(
+    local result = shell(("python3 %s %s --seed 1 --seconds 10 --sessions 100"):format(
       quote(root .. "tests/fuzz/prompt.py"), quote(support.program)))
     assert(result.status == 0, result.out .. result.err)
   end)
@@ -30,6 +30,19 @@ describe("the prompt", function()
     survives("\\x12\\x1b[201~a", empty)
     survives("\\x12x\\x1b[201~\\x01", empty)
     survives("\\x12\\x1b\\x07abcdef", empty)
+  end)
+
+  -- The library forgets the line aside when a search fails in an entry, and then frees the changes
+  -- of that entry as those of the line aside.
+  it("undoes the change of an entry after searches that failed", function()
+    local result = terminal({"expect [1]>", "send x = 1\\r", "expect [2]>", "send x = 2\\r",
+      "expect [3]>",
+      "send \\x1b[A", "pause 0.1", "send z\\x1bp", "pause 0.1", "send nothing\\r", "pause 0.1",
+      "send w\\x01", "send \\x1b[A", "pause 0.1", "send \\x1b[5~", "pause 0.1",
+      "send \\x01\\x1b[B", "pause 0.1", "send \\x1f", "pause 0.1", "send 6 * 7\\r", "expect 42",
+      "send \\x04"},
+      "INPUTRC=/nonexistent", "--no-init")
+    assert(result.status == 0, result.out)
   end)
 
   it("survives bytes that are no characters", function()

@@ -23,6 +23,8 @@ enum {                      // of rl_readline_state
   VIMOTION = 0x100000,      // a command of vi waits for a movement
 };
 
+bool lt_keys_searching(void) { return *lt_rl.rl_readline_state & SEARCHING; }
+
 static const char *text(void) { return *lt_rl.rl_line_buffer; }
 static size_t size(void) { return (size_t)*lt_rl.rl_end; }
 static size_t point(void) { return (size_t)*lt_rl.rl_point; }
