@@ -265,7 +265,7 @@ local function iterate(x)
   if kind == "function" then return x end
   local object = kind == "table" or kind == "userdata"
   local iter = kind == "table" and x.iter
-  if iter then
+  if args.is_callable(iter) then
     local f, s, c = iter(x)
     return f, s, c, length(x)
   end
@@ -278,7 +278,7 @@ end
 -- {loader, desc = "..."}: the one-table spelling of lt.progress(loader, {desc = "..."}).
 local function unwrap(x)
   local only = type(x) == "table" and getmetatable(x) == nil and #x == 1 and x[1]
-  local wrapped = type(only) == "function" or type(only) == "table" and only.iter
+  local wrapped = type(only) == "function" or type(only) == "table" and args.is_callable(only.iter)
   return wrapped and only or x
 end
 
@@ -289,7 +289,7 @@ local parse = args.signature("progress", "iterable:list|any?, desc:string?, tota
 -- Can text be written to it, as to a file?
 local function has_write(file)
   if io.type(file) then return io.type(file) == "file" end
-  return type(file) == "table" and file.write ~= nil and file.flush ~= nil
+  return type(file) == "table" and args.is_callable(file.write) and args.is_callable(file.flush)
 end
 
 --- lt.progress(iterable, desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,

@@ -217,6 +217,13 @@ describe("DataLoader", function()
   it("refuses wrong settings", function()
     fails({"dataset", "TensorDataset"},
       function() local _ = data.DataLoader(x, {batch_size = 2}) end)
+    local strings = setmetatable({}, {
+      __len = function() return 3 end, __index = function(_, key) return key end,
+    })
+    fails("DataLoader: dataset is a table, it wants a dataset",
+      function() local _ = data.DataLoader(strings, {batch_size = 2}) end)
+    fails("Subset: dataset is a table, it wants a dataset",
+      function() local _ = data.Subset(strings, {1}) end)
     fails("batch_size", function() local _ = data.DataLoader(set, {batch_size = 0}) end)
     fails({"bach_size", "batch_size"},
       function() local _ = data.DataLoader(set, {bach_size = 2}) end)

@@ -26,11 +26,16 @@ local function values()
   local function f() end
   local word = "/nowhere/at/all" -- where it is a path, nothing is written
   local x = lt.ones(2)
+  local strings = setmetatable({}, { -- an object whose fields are all strings
+    __len = function() return 3 end,
+    __index = function(_, key) return type(key) == "string" and key or nil end,
+  })
   return {
     {n = 0}, {nil, n = 1}, {42, n = 1}, {word, n = 1}, {{}, n = 1}, {true, n = 1}, {f, n = 1},
     {0 / 0, n = 1}, {x, n = 1}, {{1, 2}, n = 1}, {{word}, n = 1},
     {{x = 1}, n = 1},
     {nil, nil, n = 2}, {42, nil, n = 2}, {f, 42, n = 2}, {42, f, n = 2}, {{}, {}, n = 2},
+    {strings, n = 1}, {strings, 1, n = 2}, {x, strings, n = 2},
     {x, {}, n = 2}, {x, word, n = 2}, {x, f, n = 2}, {{x}, f, n = 2}, {{x}, {}, n = 2},
   }
 end

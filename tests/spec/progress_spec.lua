@@ -356,6 +356,9 @@ describe("progress, mistakes", function()
     assert.matches("progress: iterable is 2.5, it wants", fails(2.5))
     assert.matches("progress: iterable is true, it wants", fails(true))
     assert.matches("progress: expected a file for argument 'file', got 3", fails{{1, 2}, file = 3})
+    local strings = setmetatable({}, {__index = function(_, key) return key end})
+    assert.matches("progress: expected a file for argument 'file', got a table",
+      fails{{1, 2}, file = strings, disable = false})
     assert.matches("progress: expected a function that returns seconds for argument 'clock'",
       fails{{1, 2}, clock = function() end})
   end)

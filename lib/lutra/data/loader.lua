@@ -20,7 +20,8 @@ local parse = args.signature("DataLoader", "dataset:table|tensor, batch_size:cou
   .. "pin_memory:boolean=false, drop_last:boolean=false, generator:any?, device:device?")
 
 local function check_dataset(dataset)
-  local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset) and dataset.get ~= nil
+  local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset)
+    and args.is_callable(dataset.get)
   return args.check(ok and dataset,
     "DataLoader: dataset is %s, it wants a dataset such as data.TensorDataset(X, Y)",
     args.show(dataset))
@@ -95,7 +96,9 @@ local function pinned(x) return x.is_cpu and x:pin_memory() or x end
 
 local function fetch(self, positions)
   local dataset = self.dataset
-  if dataset.get_batch and not self.collate_fn then return dataset:get_batch(positions) end
+  if args.is_callable(dataset.get_batch) and not self.collate_fn then
+    return dataset:get_batch(positions)
+  end
   local samples = positions:totable()
   for k, i in ipairs(samples) do samples[k] = table.pack(dataset:get(i)) end
   return (self.collate_fn or collate)(samples)

@@ -17,18 +17,19 @@ end
 --- data.Subset(dataset, positions): positions is a list or an integer tensor; sample i
 -- is the dataset's sample positions[i].
 function Subset:init(dataset, positions)
-  args.check(type(dataset) == "table", "Subset: dataset is %s, it wants a dataset",
-    args.show(dataset))
+  local is_table = type(dataset) == "table"
+  local n = is_table and length_of("Subset", dataset)
+  args.check(is_table and args.is_callable(dataset.get),
+    "Subset: dataset is %s, it wants a dataset", args.show(dataset))
   if lt.is_tensor(positions) then positions = positions:totable() end
   args.check(type(positions) == "table", "Subset: positions is %s, it wants a list",
     args.show(positions))
-  local n = length_of("Subset", dataset)
   for i, position in ipairs(positions) do
     args.check(math.type(position) == "integer" and position >= 1 and position <= n,
       "Subset: position %d is %s, it wants an integer from 1 to %d", i, args.show(position), n)
   end
   self.dataset, self.positions = dataset, positions
-  if dataset.get_batch then
+  if args.is_callable(dataset.get_batch) then
     self.index = lt.tensor(positions, {dtype = "int64"})
     self.get_batch = function(subset, wanted)
       return subset.dataset:get_batch(subset.index:index_select(1, wanted))

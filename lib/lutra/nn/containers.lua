@@ -38,13 +38,14 @@ end
 -- {name, module} where `named`.
 local function entries(title, named, ...)
   local list = table.pack(...)
-  if list.n == 1 and args.is_plain(list[1]) then
-    list = table.move(list[1], 1, #list[1], 1, {n = #list[1]})
-  elseif list.n == 1 and getmetatable(list[1]) and not Module.is_module(list[1])
-    and type(list[1]) == "table" then
-    list = list[1]
+  local only = list.n == 1 and list[1]
+  if type(only) == "table" and not Module.is_module(only) then
+    local n = #only
+    args.check(math.type(n) == "integer",
+      "%s: argument 1 is %s, it wants a module or a list of modules", title, args.show(only))
+    list = table.move(only, 1, n, 1, {n = n})
   end
-  for i = 1, list.n or #list do
+  for i = 1, list.n do
     local entry = list[i]
     local pair = named and args.is_plain(entry) and type(entry[1]) == "string"
     local module = entry

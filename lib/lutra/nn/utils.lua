@@ -10,17 +10,18 @@ local utils = {}
 local function to_list(title, parameters)
   if lt.is_tensor(parameters) then return {parameters} end
   local list = {}
+  local function add(p)
+    args.check(lt.is_tensor(p),
+      "%s: expected a tensor for element %d of argument 'parameters', got %s",
+      title, #list + 1, args.show(p))
+    list[#list + 1] = p
+  end
   if args.is_callable(parameters) then
-    for p in parameters do list[#list + 1] = p end
+    for p in parameters do add(p) end
   else
     args.check(type(parameters) == "table", "%s: parameters is %s, it wants tensors", title,
       args.show(parameters))
-    for i, p in ipairs(parameters) do list[i] = p end
-  end
-  for i, p in ipairs(list) do
-    args.check(lt.is_tensor(p),
-      "%s: expected a tensor for element %d of argument 'parameters', got %s",
-      title, i, args.show(p))
+    for _, p in ipairs(parameters) do add(p) end
   end
   return list
 end
