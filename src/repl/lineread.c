@@ -89,6 +89,24 @@ static void ignore_ending(void) {
   for (int i = 0; i < ENDING; i++) sigaction(ending[i], &ending_before[i], NULL);
 }
 
+// ---- memory
+
+// The library ends the program when it gets no memory. So the prompt holds some back while cells run, and
+// gives it to the library while a line is edited: one block, large enough that malloc gives it back
+// to the system.
+enum { HELD_BACK = 4 << 20, HELD_BACK_LEAST = 1 << 18 };
+static void *held_back;
+
+static void hold_memory_back(void) {
+  for (size_t size = HELD_BACK; !held_back && size >= HELD_BACK_LEAST; size /= 2)
+    held_back = malloc(size);
+}
+
+static void give_memory(void) {
+  free(held_back);
+  held_back = NULL;
+}
+
 // ---- keys
 
 // The library leaves an unknown key sequence by a jump to where the last function of its own that
@@ -235,6 +253,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   pthread_sigmask(SIG_BLOCK, &blocked, &while_waiting);
   finished = false;
   finished_line = NULL;
+  give_memory();
   prepare();
   lt_screen_begin();
   hear_ending();
@@ -251,6 +270,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   }
   ignore_ending();
   lt_screen_leave();
+  hold_memory_back();
   sigaction(SIGTSTP, &before, NULL);
   pthread_sigmask(SIG_SETMASK, &while_waiting, NULL);
   if (!finished_line) return result;

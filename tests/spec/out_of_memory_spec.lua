@@ -79,4 +79,19 @@ describe("near the end of memory", function()
     support.has(result.out, "false ")
     support.has(result.out, "matmul: out of memory")
   end)
+
+  -- The library of the line editor ends the process when it gets no memory.
+  it("the prompt reads the next cells", function()
+    if not support.has_terminal() then pending "there is no Python" end
+    local result = support.terminal({"expect [1]>",
+      "send t, u = {}, nil for _, n in ipairs {1000000, 10000, 100, 1} do "
+        .. "while pcall(function() t[#t + 1] = lt.ones(n) end) do end end "
+        .. "pcall(function() for i = 1, 1e9 do u = {u, i .. 'abc'} end end)\\r",
+      "expect [2]>", "send x = '" .. ("y"):rep(3000) .. "'\\r", "expect [3]>",
+      "send t, u = nil\\r", "expect [4]>", "send collectgarbage()\\r", "expect [5]>",
+      "send 6 * 7\\r", "expect 42",
+      "send \\x04"}, "OMP_NUM_THREADS=1 sh -c 'ulimit -c 0; ulimit -v 460800; exec \"$@\"' sh",
+      "--no-init")
+    assert(result.status == 0, result.out)
+  end)
 end)
