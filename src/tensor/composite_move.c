@@ -105,12 +105,14 @@ static bool where_it_holds(lt_Call *c) {
   return true;
 }
 
-/* where (condition, self?, other?) */
+/* where (condition, self?, other?): a condition of uint8 holds where it is not 0 */
 bool lt_composite_where(lt_Call *c) {
   if (!lt_given(c, 1) && !lt_given(c, 2)) return where_it_holds(c);
   if (!lt_given(c, 1) || !lt_given(c, 2))
     return lt_fail("wants self and other, or the condition alone");
-  return lt_give(c, lt_do(_where, c->arg[0], c->arg[1], c->arg[2]));
+  lt_Arg condition = c->arg[0];
+  if (lt_in(c, 0)->dtype == LT_uint8) condition = A(lt_do(ne, condition, A(0)));
+  return lt_give(c, lt_do(_where, condition, c->arg[1], c->arg[2]));
 }
 
 /* ---- repetition ------------------------------------------------------------------------------ */

@@ -212,13 +212,17 @@ bool lt_infer_masked_select(lt_Call *c) {
 /* nonzero (self) */
 bool lt_infer_nonzero(lt_Call *c) { return shape_is_data(c, LT_int64); }
 
-/* masked_scatter (self, mask, source) */
+/* masked_scatter (self, mask, source): self and mask are broadcast */
 bool lt_infer_masked_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
   if (!lt_check_mask(c, 1) || !lt_check_same_dtype(c, 0, 2)) return false;
-  if (!lt_check_expands("mask", mask->ndim, mask->shape, "self", self->ndim, self->shape))
-    return false;
-  lt_spec_like(c, 0, self);
+  int ndim = self->ndim;
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, self->shape, sizeof(int64_t) * (size_t)ndim);
+  if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape))
+    return lt_fail("mask %s and self %s cannot be broadcast to one shape",
+                   lt_shape_text(mask->ndim, mask->shape), lt_shape_text(self->ndim, self->shape));
+  lt_spec(c, 0, self->dtype, ndim, shape);
   return true;
 }
 

@@ -382,8 +382,8 @@ static void indexing(void) {
        masked_select, A(M(float32, 3)), A(M(uint8, 3)));
   SAYS("masked_select: the shape depends on the data; a meta tensor has none", masked_select,
        A(M(float32, 3)), A(M(bool, 3)));
-  SAYS("masked_scatter: mask {4} cannot be broadcast to self {3}", masked_scatter, A(M(float32, 3)),
-       A(M(bool, 4)), A(M(float32, 4)));
+  SAYS("masked_scatter: mask {4} and self {3} cannot be broadcast to one shape", masked_scatter,
+       A(M(float32, 3)), A(M(bool, 4)), A(M(float32, 4)));
 }
 
 /* NumPy's rule: neighbours leave their place to the indices' shape, others send it to the front. */
