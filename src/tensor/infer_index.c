@@ -125,7 +125,8 @@ static bool check_indexed_dims(const lt_Call *c) {
   for (int k = 0; k < n; k++) {
     int64_t d = c->arg[2].ints[k];
     if (d < 0 || d >= self->ndim)
-      return lt_fail("got an index for dim %lld, self is %s", (long long)d + 1, lt_text(self));
+      return lt_fail("expected the dims of self, 0 to %d, for argument 'dims', got %lld",
+                     self->ndim - 1, (long long)d);
     if (k > 0 && d <= c->arg[2].ints[k - 1])
       return lt_fail("wants the indexed dims in ascending order, dim %lld is not",
                      (long long)d + 1);

@@ -401,6 +401,10 @@ static void indexing_by_several_tensors(void) {
        A(M(float32, 3, 4)), TL(M(int64, 2), M(int64, 3)), L(0, 1));
   SAYS("index: index 1 is uint8, wants bool or int64", _index, A(M(float32, 3, 4)), TL(M(uint8, 2)),
        L(0));
+  SAYS("index: expected the dims of self, 0 to 1, for argument 'dims', got 9223372036854775807",
+       _index, A(M(float32, 3, 4)), TL(M(int64, 7)), L(INT64_MAX));
+  SAYS("index: expected the dims of self, 0 to 1, for argument 'dims', got -9223372036854775808",
+       _index, A(M(float32, 3, 4)), TL(M(int64, 7)), L(INT64_MIN));
   SAYS("float32 {3, 4}", _index_put, A(M(float32, 3, 4)), TL(M(int64, 7)), L(0), A(M(float32, 4)));
   SAYS("index_put: values {3} cannot be broadcast to the positions {7, 4}", _index_put,
        A(M(float32, 3, 4)), TL(M(int64, 7)), L(0), A(M(float32, 3)));
