@@ -243,12 +243,12 @@ LT_MATHS float lt_lost(float y, float sum) {
   return (1 - (sum - part)) + (y - part);
 }
 
-LT_MATHS float lt_log1pf(float x) {
+LT_MATHS float lt_log1pf(float x, bool near) {
   float sum = 1 + x, y = lt_log_sum(sum, lt_lost(x, sum));
-  y = x < INFINITY ? y : x;
+  y = lt_signed(x < INFINITY ? y : x, x);
+  if (near) return y;
   y = x > -1 || x != x ? y : NAN;
-  y = x == -1 ? -INFINITY : y;
-  return fabsf(x) < 0x1p-26f ? x : y;
+  return x == -1 ? -INFINITY : y;
 }
 
 /* ---- sin, cos, tan --------------------------------------------------------------------------- */
@@ -839,7 +839,8 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u};      /* 125 */
   if (ANY_OF("sin", "cos", "tan", "")) return (lt_Range){magnitude, 0, 0x45800000u}; /* 2^12 */
   if (ANY_OF("_gelu_tanh", "_gelu_tanh_backward", "", ""))
-    return (lt_Range){magnitude, 0, 0x41000000u}; /* 8 */
+    return (lt_Range){magnitude, 0, 0x41000000u};                          /* 8 */
+  if (ANY_OF("log1p", "", "", "")) return (lt_Range){~0u, 0, 0xbf7fffffu}; /* more than -1 */
   if (ANY_OF("log", "log2", "log10", ""))
     return (lt_Range){~0u, 0x00800000u, 0x7effffffu}; /* normal and finite */
   return (lt_Range){0, 0, 0};
