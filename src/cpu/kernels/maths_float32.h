@@ -802,18 +802,24 @@ LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
 }
 
 LT_MATHS float lt_atan2f(float y, float x) {
-  float a = fabsf(x), b = fabsf(y);
-  bool large = b > a, left = lt_bits(x) >> 31 != 0;
-  float over = large ? a : b, under = large ? b : a;
+  uint32_t a = lt_bits(x) & ~LT_SIGN_BIT,
+           b = lt_bits(y) & ~LT_SIGN_BIT; /* in the order of |x|, |y| */
+  bool large = b > a;
+  uint32_t most = large ? b : a;
+  float over = lt_float(large ? a : b), under = lt_float(most > 1 ? most : 1); /* 0 / 0 is 0 */
   float t = over / under;
-  t = over == under ? (over == 0 ? 0.0f : 1.0f) : t; /* 0 / 0 and infinity / infinity too */
-  float tail = t * lt_atan_tail(t * t);
-  float base = large ? 1.57079637f : left ? 3.14159274f : 0.0f;
-  float low = large ? -4.37113883e-8f : left ? -8.74227766e-8f : 0.0f;
-  uint32_t minus = large != left ? LT_SIGN_BIT : 0;
+  t = over == under ? 1.0f : t; /* infinity / infinity too */
+  /* What the division lost, by a reciprocal that is good to one digit; where `under` is of middle
+   * size, so that this one is a number. */
+  float lost = FUSED(-t, under, over) * lt_float(0x7ef311c3u - most);
+  lost = (under > 0x1p-110f) & (under < 0x1p120f) ? lost : 0.0f;
+  float tail = MADD(t, lt_atan_tail(t * t), lost);
+  float base = lt_bits(x) >> 31 ? 3.14159274f : 0.0f;
+  base = large ? 1.57079637f : base;
+  uint32_t minus = (large ? ~lt_bits(x) : lt_bits(x)) & LT_SIGN_BIT;
   t = lt_float(lt_bits(t) ^ minus);
-  tail = lt_float(lt_bits(tail) ^ minus);
-  return lt_signed(base + (t + (tail + low)), y);
+  tail = MADD(base, -2.78275341e-8f, lt_float(lt_bits(tail) ^ minus)); /* what base lacks of pi */
+  return lt_signed(base + (t + tail), y);
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
