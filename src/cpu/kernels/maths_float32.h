@@ -57,12 +57,25 @@ LT_MATHS double lt_double(uint64_t bits) {
 
 #define LT_ONE_BITS        0x3f800000u
 #define LT_TWO_THIRDS_BITS 0x3f2aaaabu
+#define LT_HALF_PI_BITS    0x3fc90fdbu
 #define LT_SIGN_BIT        0x80000000u
 #define LT_EXPONENTS       0xff800000u /* the bits of sign and exponent */
 
 /* x >= 0 with the sign of `from`. */
 LT_MATHS float lt_signed(float x, float from) {
   return lt_float(lt_bits(x) | (lt_bits(from) & LT_SIGN_BIT));
+}
+
+/* The lesser one. As integers, since then it is one instruction; of numbers x >= 0 and a limit,
+ * which is the result for NaN. */
+LT_MATHS int32_t lt_least(int32_t a, int32_t b) { return a < b ? a : b; }
+LT_MATHS float lt_at_most(float x, float limit) {
+  return lt_float((uint32_t)lt_least((int32_t)lt_bits(x), (int32_t)lt_bits(limit)));
+}
+
+/* x where the condition holds, else 0. */
+LT_MATHS float lt_if(bool condition, float x) {
+  return lt_float(lt_bits(x) & (condition ? ~0u : 0));
 }
 
 /* ---- exponentials ---------------------------------------------------------------------------- */
@@ -136,7 +149,7 @@ LT_MATHS float lt_expm1f(float x, bool near) {
   float power = lt_float(LT_ONE_BITS + (lt_bits(shifted) << 23));
   float whole = power - 1, part = r * power, sum = whole + part;
   float low = part - (sum - whole);
-  float y = lt_signed(sum + MADD(power * q, r * r, low), x);
+  float y = lt_signed(sum + MADD(part * q, r, low), x);
   if (near) return y;
   y = x < -18.0f ? -1.0f : y;
   return x <= 87.0f ? y : lt_expf(x, false);
@@ -230,7 +243,7 @@ LT_MATHS float lt_log10f(float x, bool near) {
 LT_MATHS float lt_log_sum(float x, float low) {
   uint32_t power = (lt_bits(x) - LT_TWO_THIRDS_BITS) & LT_EXPONENTS;
   /* At a power of 2^127 `low` is of no account, and 2^-127 no normal number. */
-  low *= lt_float(LT_ONE_BITS - ((int32_t)power < 100 << 23 ? power : 100 << 23));
+  low *= lt_float(LT_ONE_BITS - (uint32_t)lt_least((int32_t)power, 100 << 23));
   float n = (float)(int32_t)power, m = lt_float(lt_bits(x) - power) - 1, f = m + low;
   low -= f - m;
   low = MADD(n, -2.12194440e-4f * 0x1p-23f, lt_log1p_tail(f) + low);
@@ -245,7 +258,7 @@ LT_MATHS float lt_lost(float y, float sum) {
 
 LT_MATHS float lt_log1pf(float x, bool near) {
   float sum = 1 + x, y = lt_log_sum(sum, lt_lost(x, sum));
-  y = lt_signed(x < INFINITY ? y : x, x);
+  y = y < x ? y : x; /* never more than x; -0, infinity and NaN stay */
   if (near) return y;
   y = x > -1 || x != x ? y : NAN;
   return x == -1 ? -INFINITY : y;
@@ -347,15 +360,15 @@ LT_MATHS float lt_asinf(float x) {
   return lt_signed(y, x);
 }
 
+/* Of u = s for |x| <= 1/2, else 2 s: pi/2 - asin(x), 2 asin(s), pi - 2 asin(s). */
 LT_MATHS float lt_acosf(float x) {
-  float a = fabsf(x);
-  bool large = a > 0.5f;
-  float z = large ? MADD(a, -0.5f, 0.5f) : a * a, s = large ? sqrtf(z) : a;
-  float tail = s * lt_asin_tail(z);
-  float middle = 1.57079637f - (lt_signed(s, x) + (lt_signed(tail, x) + 4.37113883e-8f));
-  float y = 2 * (s + tail);
-  y = x < 0 ? 3.14159274f - (y + 8.74227766e-8f) : y;
-  return large ? y : x == x ? middle : x;
+  float a = fabsf(x), square = a * a, half = MADD(a, -0.5f, 0.5f);
+  float z = square < half ? square : half, s = sqrtf(z); /* sqrt(a a) = a, but near 0 */
+  uint32_t large = a > 0.5f ? ~0u : 0, sign = lt_bits(x) & LT_SIGN_BIT;
+  float u = s + lt_float(lt_bits(s) & large);
+  float base = 1.57079637f - lt_float((LT_HALF_PI_BITS | sign) & large);
+  u = lt_float(lt_bits(u) | ((lt_bits(x) ^ large) & LT_SIGN_BIT));
+  return base - (u + MADD(u, lt_asin_tail(z), base * 2.78275341e-8f)); /* what base lacks of pi */
 }
 
 /* (atan(a) - a) / a, 0 <= a <= 1, of z = a^2: 2^-28.5 */
@@ -373,11 +386,12 @@ LT_MATHS float lt_atan_tail(float z) {
 }
 
 LT_MATHS float lt_atanf(float x) {
-  float a = fabsf(x);
-  bool large = a > 1;
-  float inverse = 1 / a, t = large ? inverse : a, tail = t * lt_atan_tail(t * t);
-  float y = large ? 1.57079637f - (t + (tail + 4.37113883e-8f)) : t + tail;
-  return lt_signed(y, x);
+  float a = fabsf(x), inverse = 1 / a, t = inverse < a ? inverse : a;
+  uint32_t large = a > 1 ? ~0u : 0;
+  float base = lt_float(LT_HALF_PI_BITS & large);
+  t = lt_float(lt_bits(t) | (large & LT_SIGN_BIT));
+  float tail = MADD(t, lt_atan_tail(t * t), lt_float(0xb33bbd2eu & large)); /* pi/2 - base */
+  return lt_signed(base + (t + tail), x);
 }
 
 /* ---- hyperbolic functions -------------------------------------------------------------------- */
@@ -397,13 +411,13 @@ LT_MATHS float lt_sinh_small(float r) {
   return MADD(p * z, r, r);
 }
 
-/* 0 <= x < 89.5; sinh of `small` instead, where x is less than 1. */
+/* 0 <= x <= 89.5; sinh of `small` instead, where x is less than 1. */
 LT_MATHS lt_Hyperbolic lt_hyperbolic(float x, bool small) {
   float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   float r = MADD(n, -0x1.62e4p-1f, x);
   r = MADD(n, -1.42860677e-6f, r);
   uint32_t power = lt_bits(shifted) << 23;
-  uint32_t limited = (int32_t)power < 60 << 23 ? power : 60 << 23; /* 2^-60 adds nothing */
+  uint32_t limited = (uint32_t)lt_least((int32_t)power, 60 << 23); /* 2^-60 adds nothing */
   float up = lt_float((125u << 23) + power), down = lt_float((125u << 23) - limited);
   float z = r * r, c = 0.00139362679f; /* (cosh r - 1 - z/2) / z^2: 2^-33 */
   c = MADD(c, z, 0.0416664518f);
@@ -414,20 +428,21 @@ LT_MATHS lt_Hyperbolic lt_hyperbolic(float x, bool small) {
   return h;
 }
 
+/* Of numbers over 89.5 they are infinite; neither is less than |x|, and so NaN stays. */
 LT_MATHS float lt_sinhf(float x) {
   float a = fabsf(x);
   bool small = a < 1;
-  lt_Hyperbolic h = lt_hyperbolic(a, small);
+  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f), small);
   float y = 2 * (h.up + MADD(h.up, h.t, MADD(h.down, h.u, -h.down)));
   y = small ? h.s : y;
-  return lt_signed(a < 89.5f ? y : a + INFINITY, x);
+  return lt_signed(y > a ? y : a, x);
 }
 
 LT_MATHS float lt_coshf(float x) {
   float a = fabsf(x);
-  lt_Hyperbolic h = lt_hyperbolic(a, false);
+  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f), false);
   float y = 2 * (h.up + MADD(h.up, h.t, MADD(-h.down, h.u, h.down)));
-  return a < 89.5f ? y : a + INFINITY;
+  return y > a ? y : a;
 }
 
 /* Near 0 a polynomial, then 1 - 2 / (1 + e^2x). */
@@ -438,8 +453,8 @@ LT_MATHS float lt_tanhf(float x) {
   p = MADD(p, z, 0.133325398f);
   p = MADD(p, z, -0.333333164f);
   float inner = MADD(p * z, a, a);
-  bool large = a > 0.55f;
-  a = a > 10 ? 10.0f : a;
+  bool large = a > 0.55f; /* not NaN */
+  a = lt_at_most(a, 10);
   lt_Exp e = lt_exp_split(2 * a);
   float power = lt_float(LT_ONE_BITS + e.power);
   float outer = 1 - 2 / MADD(power, e.t, 1 + power);
@@ -553,7 +568,7 @@ LT_MATHS float lt_erff(float x) {
   p = MADD(p, z, -0.37612626f);
   p = MADD(p, z, 0.128379166f);
   float inner = MADD(p, a, a);
-  a = a > 3.95f ? 3.95f : a;
+  a = lt_at_most(a, 3.95f);   /* NaN is `inner` */
   float g = -0.000186379839f; /* -log(erfc x), 1 <= x <= 3.95: 2^-29.8 */
   g = MADD(g, a, 0.00294764945f);
   g = MADD(g, a, -0.021838f);
@@ -568,15 +583,15 @@ LT_MATHS float lt_erff(float x) {
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* x / (1 + e^v) of the parts of e^v, |v| <= 87. */
+/* x / (1 + e^v) of the parts of e^v, |v| <= 87. What the sum lost is taken off with a reciprocal
+ * that is good to one digit. */
 LT_MATHS float lt_divided(float x, lt_Exp e) {
   uint32_t bits = LT_ONE_BITS + e.power;
   float power = lt_float(bits), large = lt_float(bits > LT_ONE_BITS ? bits : LT_ONE_BITS);
   float small = lt_float(bits > LT_ONE_BITS ? LT_ONE_BITS : bits);
-  float part = MADD(power, e.t, small), sum = large + part, low = part - (sum - large);
-  float inverse = 1 / sum, ratio = x * inverse;
-  float rest = MADD(-ratio, low, FUSED(-ratio, sum, x));
-  return MADD(rest, inverse, ratio);
+  float part = MADD(power, e.t, small), sum = large + part, low = (sum - large) - part;
+  float ratio = x / sum;
+  return MADD(ratio, low * lt_float(0x7ef311c3u - lt_bits(sum)), ratio);
 }
 
 /* x e^v, of which little is left: v <= -80. */
@@ -592,7 +607,7 @@ LT_MATHS float lt_sigmoidf(float x, bool near) {
 }
 
 LT_MATHS float lt_siluf(float x, bool near) {
-  float y = lt_signed(lt_divided(x, lt_exp_split(-x)), x);
+  float y = lt_divided(x, lt_exp_split(-x));
   if (near) return y;
   y = x > 80 ? x : y;
   return x < -80 ? lt_vanishing((double)x, (double)x) : y;
@@ -628,7 +643,7 @@ LT_MATHS lt_Exp lt_gelu_tanh_power(float x) {
 }
 
 LT_MATHS float lt_gelu_tanhf(float x, bool near) {
-  float y = lt_signed(lt_divided(x, lt_gelu_tanh_power(x)), x);
+  float y = lt_divided(x, lt_gelu_tanh_power(x));
   if (near) return y;
   y = x > 8 ? x : y;
   return x < -8 ? lt_vanishing((double)x, lt_gelu_tanh_angle(x)) : y;
@@ -802,22 +817,23 @@ LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
 }
 
 LT_MATHS float lt_atan2f(float y, float x) {
-  uint32_t a = lt_bits(x) & ~LT_SIGN_BIT,
-           b = lt_bits(y) & ~LT_SIGN_BIT; /* in the order of |x|, |y| */
-  bool large = b > a;
-  uint32_t most = large ? b : a;
-  float over = lt_float(large ? a : b), under = lt_float(most > 1 ? most : 1); /* 0 / 0 is 0 */
+  /* |x| and |y|, in whose order their bits are. */
+  int32_t a = (int32_t)(lt_bits(x) & ~LT_SIGN_BIT), b = (int32_t)(lt_bits(y) & ~LT_SIGN_BIT);
+  uint32_t large = b > a ? ~0u : 0, left = (int32_t)lt_bits(x) < 0 ? ~0u : 0;
+  int32_t most = a > b ? a : b;
+  most = most > 1 ? most : 1; /* 0 / 0 is 0 */
+  float over = lt_float((uint32_t)lt_least(a, b)), under = lt_float((uint32_t)most);
   float t = over / under;
   t = over == under ? 1.0f : t; /* infinity / infinity too */
   /* What the division lost, by a reciprocal that is good to one digit; where `under` is of middle
    * size, so that this one is a number. */
-  float lost = FUSED(-t, under, over) * lt_float(0x7ef311c3u - most);
-  lost = (under > 0x1p-110f) & (under < 0x1p120f) ? lost : 0.0f;
+  float lost = FUSED(-t, under, over) * lt_float(0x7ef311c3u - (uint32_t)most);
+  lost = lt_if((uint32_t)most - 0x08800000u <= 0x73000000u, lost); /* 2^-110 to 2^120 */
   float tail = MADD(t, lt_atan_tail(t * t), lost);
-  float base = lt_bits(x) >> 31 ? 3.14159274f : 0.0f;
-  base = large ? 1.57079637f : base;
-  uint32_t minus = (large ? ~lt_bits(x) : lt_bits(x)) & LT_SIGN_BIT;
-  t = lt_float(lt_bits(t) ^ minus);
+  float base =
+      lt_float((LT_HALF_PI_BITS & large) | ((LT_HALF_PI_BITS + 0x00800000u) & left & ~large));
+  uint32_t minus = (large ^ left) & LT_SIGN_BIT;
+  t = lt_float(lt_bits(t) | minus);
   tail = MADD(base, -2.78275341e-8f, lt_float(lt_bits(tail) ^ minus)); /* what base lacks of pi */
   return lt_signed(base + (t + tail), y);
 }
