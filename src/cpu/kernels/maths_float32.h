@@ -350,14 +350,13 @@ LT_MATHS float lt_asin_tail(float z) {
 
 /* For |x| > 1/2 by asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
 LT_MATHS float lt_asinf(float x) {
-  float a = fabsf(x);
+  float a = fabsf(x), square = a * a, half = MADD(a, -0.5f, 0.5f);
+  float z = square < half ? square : half, far = -2 * sqrtf(half);
   bool large = a > 0.5f;
-  float z = large ? MADD(a, -0.5f, 0.5f) : a * a, s = large ? sqrtf(z) : a;
-  float tail = s * lt_asin_tail(z);
-  float far = 1.57079637f - 2 * s, far_low = (1.57079637f - far) - 2 * s;
-  far_low -= MADD(2.0f, tail, 4.37113883e-8f);
-  float y = (large ? far : s) + (large ? far_low : tail);
-  return lt_signed(y, x);
+  float u = large ? far : a;
+  float base = lt_if(large, 1.57079637f), sum = base + u, low = u - (sum - base);
+  low += MADD(u, lt_asin_tail(z), lt_if(large, -4.37113883e-8f));
+  return lt_signed(sum + low, x);
 }
 
 /* Of u = s for |x| <= 1/2, else 2 s: pi/2 - asin(x), 2 asin(s), pi - 2 asin(s). */
@@ -434,8 +433,8 @@ LT_MATHS float lt_sinhf(float x) {
   bool small = a < 1;
   lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f), small);
   float y = 2 * (h.up + MADD(h.up, h.t, MADD(h.down, h.u, -h.down)));
-  y = small ? h.s : y;
-  return lt_signed(y > a ? y : a, x);
+  y = y > a ? y : a;
+  return lt_signed(small ? h.s : y, x);
 }
 
 LT_MATHS float lt_coshf(float x) {
@@ -513,29 +512,30 @@ LT_MATHS lt_Root lt_root(float x) {
 }
 
 /* Near 0 a polynomial, then log(x + sqrt(x^2 + 1)); of a large number log(x) + log(2). */
-LT_MATHS float lt_asinhf(float x) {
+LT_MATHS float lt_asinhf(float x, bool near) {
   float a = fabsf(x), z = x * x, p = -0.0132228732f; /* (asinh x - x) / x^3, |x| <= 1/2: 2^-29.6 */
   p = MADD(p, z, 0.0281609204f);
   p = MADD(p, z, -0.0443829522f);
   p = MADD(p, z, 0.0749864057f);
   p = MADD(p, z, -0.166666433f);
   float inner = MADD(p * z, a, a);
-  bool large = a > 0x1p20f;
+  bool large = !near && a > 0x1p20f;
   lt_Root s = lt_root(large ? 1.0f : MADD(a, a, 1.0f));
   float root = large ? a : s.root, sum = a + root;
   float outer = lt_log_sum(large ? a : sum, large ? 0.0f : (a - (sum - root)) + s.low);
-  outer += large ? 0.693147182f : 0.0f;
+  if (!near) outer += large ? 0.693147182f : 0.0f;
   float y = a < 0.5f ? inner : outer;
-  return lt_signed(a < INFINITY ? y : a, x);
+  return lt_signed(near || a < INFINITY ? y : a, x);
 }
 
 /* log(x + sqrt(x^2 - 1)), by way of x - 1. */
-LT_MATHS float lt_acoshf(float x) {
-  bool large = x > 0x1p20f;
+LT_MATHS float lt_acoshf(float x, bool near) {
+  bool large = !near && x > 0x1p20f;
   float u = large ? 1.0f : x - 1;
   lt_Root s = lt_root(FUSED(u, u, 2 * u));
   float y = s.root + u, y_low = (u - (y - s.root)) + s.low, sum = 1 + y;
   float v = lt_log_sum(large ? x : sum, large ? 0.0f : lt_lost(y, sum) + y_low);
+  if (near) return lt_if(u > 0, v);
   v += large ? 0.693147182f : 0.0f;
   v = u > 0 ? v : u == 0 ? 0.0f : NAN;
   return x < INFINITY ? v : x;
@@ -861,7 +861,9 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u};      /* 125 */
   if (ANY_OF("sin", "cos", "tan", "")) return (lt_Range){magnitude, 0, 0x45800000u}; /* 2^12 */
   if (ANY_OF("_gelu_tanh", "_gelu_tanh_backward", "", ""))
-    return (lt_Range){magnitude, 0, 0x41000000u};                          /* 8 */
+    return (lt_Range){magnitude, 0, 0x41000000u};                                    /* 8 */
+  if (ANY_OF("acosh", "", "", "")) return (lt_Range){~0u, 0x3f800000u, 0x0a000000u}; /* to 2^20 */
+  if (ANY_OF("asinh", "", "", "")) return (lt_Range){magnitude, 0, 0x49800000u};     /* 2^20 */
   if (ANY_OF("log1p", "", "", "")) return (lt_Range){~0u, 0, 0xbf7fffffu}; /* more than -1 */
   if (ANY_OF("log", "log2", "log10", ""))
     return (lt_Range){~0u, 0x00800000u, 0x7effffffu}; /* normal and finite */
