@@ -78,6 +78,13 @@ LT_SCALAR1(rint)
 LT_SCALAR2(copysign)
 LT_SCALAR2(fmod)
 
+/* Of libmvec's functions of float32, those that are exact enough. */
+#if defined(LT_VECTOR_MATH) && !defined(LT_VECTOR_SLEEF)
+#define LT_LIBMVEC_FLOAT32
+LT_SIMD float erfcf(float);
+LT_SIMD float tanhf(float);
+#endif
+
 #include "maths_float32.h"
 
 /* The float functions of maths_float32.h. LT_NEAR is a constant of the place where a text is. */
@@ -116,8 +123,7 @@ LT_SCALAR2(fmod)
 #define lt_m_eluf(x, alpha)               lt_eluf(x, alpha, LT_NEAR)
 
 /* Where libmvec is as exact, and with AVX-512 faster. */
-#if defined(LT_VECTOR_MATH) && !defined(LT_VECTOR_SLEEF) && defined(__AVX512F__)
-LT_SIMD float tanhf(float);
+#if defined(LT_LIBMVEC_FLOAT32) && defined(__AVX512F__)
 static inline float lt_m_tanhf(float x) { return tanhf(x); }
 #else
 #define lt_m_tanhf(x) lt_tanhf(x)
