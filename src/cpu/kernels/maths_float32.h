@@ -395,52 +395,41 @@ LT_MATHS float lt_atanf(float x) {
 
 /* ---- hyperbolic functions -------------------------------------------------------------------- */
 
-/* e^x = 4 up (1 + t), e^-x = 4 down (1 - u). */
+/* e^x = 4 up (1 + t), e^-x = 4 down. */
 typedef struct lt_Hyperbolic {
-  float up, down, t, u;
-  float s; /* sinh of the small number */
+  float up, t, down;
 } lt_Hyperbolic;
 
-/* Of r, |r| <= 1: sinh r, 2^-31.5. */
-LT_MATHS float lt_sinh_small(float r) {
-  float z = r * r, p = 2.78392554e-6f;
+/* 0 <= x <= 89.5 */
+LT_MATHS lt_Hyperbolic lt_hyperbolic(float x) {
+  lt_Exp e = lt_exp_split(x);
+  float up = lt_float((125u << 23) + e.power);
+  lt_Hyperbolic h = {up, e.t, 0.0625f / MADD(up, e.t, up)};
+  return h;
+}
+
+/* sinh x, 0 <= x <= 1: 2^-31.5. */
+LT_MATHS float lt_sinh_small(float x) {
+  float z = x * x, p = 2.78392554e-6f;
   p = MADD(p, z, 0.000198426351f);
   p = MADD(p, z, 0.00833331142f);
   p = MADD(p, z, 0.166666672f);
-  return MADD(p * z, r, r);
-}
-
-/* 0 <= x <= 89.5; sinh of `small` instead, where x is less than 1. */
-LT_MATHS lt_Hyperbolic lt_hyperbolic(float x, bool small) {
-  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  float r = MADD(n, -0x1.62e4p-1f, x);
-  r = MADD(n, -1.42860677e-6f, r);
-  uint32_t power = lt_bits(shifted) << 23;
-  uint32_t limited = (uint32_t)lt_least((int32_t)power, 60 << 23); /* 2^-60 adds nothing */
-  float up = lt_float((125u << 23) + power), down = lt_float((125u << 23) - limited);
-  float z = r * r, c = 0.00139362679f; /* (cosh r - 1 - z/2) / z^2: 2^-33 */
-  c = MADD(c, z, 0.0416664518f);
-  c = MADD(c, z, 0.5f);
-  float s = lt_sinh_small(small ? x : r);
-  c *= z;
-  lt_Hyperbolic h = {up, down, s + c, s - c, s};
-  return h;
+  return MADD(p * z, x, x);
 }
 
 /* Of numbers over 89.5 they are infinite; neither is less than |x|, and so NaN stays. */
 LT_MATHS float lt_sinhf(float x) {
-  float a = fabsf(x);
-  bool small = a < 1;
-  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f), small);
-  float y = 2 * (h.up + MADD(h.up, h.t, MADD(h.down, h.u, -h.down)));
+  float a = fabsf(x), small = lt_sinh_small(a);
+  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f));
+  float y = 2 * (h.up + MADD(h.up, h.t, -h.down));
   y = y > a ? y : a;
-  return lt_signed(small ? h.s : y, x);
+  return lt_signed(a < 1 ? small : y, x);
 }
 
 LT_MATHS float lt_coshf(float x) {
   float a = fabsf(x);
-  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f), false);
-  float y = 2 * (h.up + MADD(h.up, h.t, MADD(-h.down, h.u, h.down)));
+  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f));
+  float y = 2 * (h.up + MADD(h.up, h.t, h.down));
   return y > a ? y : a;
 }
 
