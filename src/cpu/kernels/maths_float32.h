@@ -329,9 +329,9 @@ LT_MATHS float lt_tanf(float x, bool near) {
   p = MADD(p, z, 0.0540727861f);
   p = MADD(p, z, 0.133325607f);
   p = MADD(p, z, 0.333333522f);
-  float tail = MADD(p * z, r, MADD(a.low * 1.6f, z, a.low)); /* the slope is near 1 + 1.6 z */
+  float tail = MADD(p * z, MADD(a.low, 4.8f, r), a.low); /* the slope is near 1 + 1.6 z */
   float y = r + tail, low = tail - (y - r), inverse = -1 / y;
-  inverse = MADD(inverse, MADD(inverse, low, FUSED(inverse, y, 1.0f)), inverse);
+  inverse = MADD(inverse * inverse, low, inverse);
   y = (int32_t)(a.n << 31) < 0 ? inverse : y;
   return lt_float(lt_bits(y) ^ (lt_bits(x) & LT_SIGN_BIT));
 }
