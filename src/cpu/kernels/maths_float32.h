@@ -224,15 +224,14 @@ LT_MATHS float lt_log2f(float x, bool near) {
 LT_MATHS float lt_log10f(float x, bool near) {
   /* From 0.68 on, where n = 1, the result is more than 1/8. */
   lt_Log l = lt_log_split(x, 0x3f2e147bu, near);
-  float f = l.f, p = -0.0470455773f; /* (log10(1 + f) - f / log(10)) / f^2: 2^-27.7 */
-  p = MADD(p, f, 0.0601904094f);
-  p = MADD(p, f, -0.0548229069f);
-  p = MADD(p, f, 0.0609132275f);
-  p = MADD(p, f, -0.072313197f);
-  p = MADD(p, f, 0.0869001672f);
-  p = MADD(p, f, -0.108575627f);
-  p = MADD(p, f, 0.144764364f);
-  p = MADD(p, f, -0.217147231f);
+  float f = l.f, p = 0.0520632791f; /* (log10(1 + f) - f / log(10)) / f^2: 2^-25.1 */
+  p = MADD(p, f, -0.0662931157f);
+  p = MADD(p, f, 0.0624800454f);
+  p = MADD(p, f, -0.0713741261f);
+  p = MADD(p, f, 0.0868100222f);
+  p = MADD(p, f, -0.108604139f);
+  p = MADD(p, f, 0.144765819f);
+  p = MADD(p, f, -0.217147003f);
   /* 1 / log(10) = 0.375 + 0.0592944819; log10(2) = 0.301025391 + 0.00000460503891 */
   float low = MADD(f, MADD(f, p, 0.0592944819f), l.n * (4.60503891e-6f * 0x1p-23f));
   float y = MADD(l.n, 0.301025390625f * 0x1p-23f, MADD(f, 0.375f, low));
