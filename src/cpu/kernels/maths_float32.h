@@ -147,9 +147,8 @@ LT_MATHS float lt_expm1f(float x, bool near) {
   q = MADD(q, r, 0.166665435f);
   q = MADD(q, r, 0.5f);
   float power = lt_float(LT_ONE_BITS + (lt_bits(shifted) << 23));
-  float whole = power - 1, part = r * power, sum = whole + part;
-  float low = part - (sum - whole);
-  float y = lt_signed(sum + MADD(part * q, r, low), x);
+  float lack = 1 - power, part = r * power, sum = part - lack, over = (sum + lack) - part;
+  float y = sum - MADD(-(part * q), r, over); /* so that -0 stays */
   if (near) return y;
   y = x < -18.0f ? -1.0f : y;
   return x <= 87.0f ? y : lt_expf(x, false);
