@@ -264,9 +264,10 @@ LT_MATHS float lt_log1pf(float x, bool near) {
 
 /* ---- sin, cos, tan --------------------------------------------------------------------------- */
 
-/* x = (n - turn) pi/2 + r + low, |x| <= 2^12, |r| a little more than pi/4 at most. */
+/* x = (n - turn) pi/2 + r - over, |x| <= 2^12, |r| a little more than pi/4 at most. Of -0, r is -0
+ * and `over` 0, so that r - over is -0. */
 typedef struct lt_Angle {
-  float r, low;
+  float r, over;
   uint32_t n;
 } lt_Angle;
 
@@ -274,15 +275,15 @@ LT_MATHS lt_Angle lt_angle(float x, float turn) {
   float shifted = MADD(x, 0.636619772f, 0x1.8p23f + turn), n = shifted - (0x1.8p23f + turn);
   lt_Angle a = {0, 0, lt_bits(shifted)};
 #ifdef LT_HAS_FMA
-  float first = FUSED(n, -0x1.921fb6p0f, x); /* exact */
-  float second = n * 0x1.778p-25f;           /* exact: 12 bits each */
-  a.r = first + second;
-  a.low = MADD(n, -0x1.68c234p-39f, second - (a.r - first));
+  float first = FUSED(n, -0x1.921fb4p0f, x); /* exact */
+  float second = n * 0x1.444p-24f;           /* exact: 12 bits each */
+  a.r = first - second;
+  a.over = MADD(n, 0x1.68c234p-39f, second - (first - a.r));
 #else
   double wide = (double)x - (double)n * 0x1.921fb544p0; /* exact */
   wide -= (double)n * 0x1.0b4611a626331p-34;
   a.r = (float)wide;
-  a.low = (float)(wide - (double)a.r);
+  a.over = (float)((double)a.r - wide);
 #endif
   return a;
 }
@@ -295,31 +296,29 @@ LT_MATHS float lt_cos_tail(float z) {
   return MADD(MADD(z, 2.44120856e-5f, -0.00138871302f), z, 0.0416666418f);
 }
 
-/* sin(r + low + n pi/2), before the sign. */
+/* sin(r - over + n pi/2). */
 LT_MATHS float lt_sin_turned(lt_Angle a) {
   float r = a.r, z = r * r;
-  float s = r + MADD(lt_sin_tail(z) * z, r, a.low);
+  float s = r - MADD(-(lt_sin_tail(z) * z), r, a.over);
   float c = MADD(MADD(lt_cos_tail(z), z, -0.5f), z, 1.0f);
-  return (int32_t)(a.n << 31) < 0 ? c : s;
+  float y = (int32_t)(a.n << 31) < 0 ? c : s;
+  return lt_float(lt_bits(y) ^ (a.n << 30 & LT_SIGN_BIT));
 }
 
 /* What is not near is left to the C library, which takes a branch for it. */
 LT_MATHS float lt_sinf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
-  lt_Angle a = lt_angle(fabsf(x), 0); /* of |x|, so that -0 stays */
-  uint32_t sign = (a.n << 30 ^ lt_bits(x)) & LT_SIGN_BIT;
-  return lt_float(lt_bits(lt_sin_turned(a)) ^ sign);
+  return lt_sin_turned(lt_angle(x, 0));
 }
 LT_MATHS float lt_cosf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return cosf(x);
-  lt_Angle a = lt_angle(x, 1);
-  return lt_float(lt_bits(lt_sin_turned(a)) ^ (a.n << 30 & LT_SIGN_BIT));
+  return lt_sin_turned(lt_angle(x, 1));
 }
 
-/* tan(r + low), in odd quadrants -1 / tan(r + low). */
+/* tan(r - over), in odd quadrants -1 / tan(r - over). */
 LT_MATHS float lt_tanf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return tanf(x);
-  lt_Angle a = lt_angle(fabsf(x), 0);
+  lt_Angle a = lt_angle(x, 0);
   float r = a.r, z = r * r, p = 0.00450502615f; /* (tan r - r) / r^3: 2^-29.2 */
   p = MADD(p, z, -0.000163854929f);
   p = MADD(p, z, 0.0110285189f);
@@ -327,11 +326,10 @@ LT_MATHS float lt_tanf(float x, bool near) {
   p = MADD(p, z, 0.0540727861f);
   p = MADD(p, z, 0.133325607f);
   p = MADD(p, z, 0.333333522f);
-  float tail = MADD(p * z, MADD(a.low, 4.8f, r), a.low); /* the slope is near 1 + 1.6 z */
-  float y = r + tail, low = tail - (y - r), inverse = -1 / y;
+  float less = MADD(-(p * z), MADD(a.over, -4.8f, r), a.over); /* the slope is near 1 + 1.6 z */
+  float y = r - less, low = (r - y) - less, inverse = -1 / y;
   inverse = MADD(inverse * inverse, low, inverse);
-  y = (int32_t)(a.n << 31) < 0 ? inverse : y;
-  return lt_float(lt_bits(y) ^ (lt_bits(x) & LT_SIGN_BIT));
+  return (int32_t)(a.n << 31) < 0 ? inverse : y;
 }
 
 /* ---- inverse functions of the circle --------------------------------------------------------- */
