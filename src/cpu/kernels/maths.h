@@ -1,8 +1,9 @@
 /* maths.h: M(f), the maths functions of the float loops.
  *
  * float32 has functions of its own (maths_float32.h), within 1.5 units in the last place with any
- * compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0, asin 2.8, exp
- * 2.8). Of libmvec's, float32 takes pow, hypot and, with AVX-512, tanh, which keep that bound.
+ * compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0, asin 3.1, exp
+ * 2.8). Of libmvec's, float32 takes those that keep that bound: pow, hypot, erfc up to 4.5 and, with
+ * AVX-512, tanh.
  *
  * For float64, gcc turns a call of exp inside a vector loop into _ZGVeN8v_exp and its like, which
  * libmvec and SLEEF have, where the declaration has the attribute. libmvec is preferred: it has
@@ -16,6 +17,9 @@
 
 #if defined(LT_VECTOR_MATH) && defined(__GNUC__) && !defined(__clang__) && !defined(LT_DEBUG)
 #define LT_SIMD __attribute__((simd("notinbranch")))
+#ifndef LT_VECTOR_SLEEF
+#define LT_LIBMVEC_FLOAT32
+#endif
 #else
 #define LT_SIMD
 #endif
@@ -79,8 +83,7 @@ LT_SCALAR2(copysign)
 LT_SCALAR2(fmod)
 
 /* Of libmvec's functions of float32, those that are exact enough. */
-#if defined(LT_VECTOR_MATH) && !defined(LT_VECTOR_SLEEF)
-#define LT_LIBMVEC_FLOAT32
+#ifdef LT_LIBMVEC_FLOAT32
 LT_SIMD float erfcf(float);
 LT_SIMD float tanhf(float);
 #endif
