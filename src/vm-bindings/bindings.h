@@ -72,6 +72,7 @@ typedef struct lt_Lua {
   lua_Integer last_entry; /* number given so far */
   int summary_ref;        /* function that gives a tensor's text on one line, or LUA_NOREF */
   void *job;              /* the callback that is about to be run, or NULL */
+  void *given;            /* the entry that its results are about to get, or NULL */
   int pending_ref;        /* error object of a Lua callback that failed under C, or LUA_NOREF */
   int ipairs_ref;         /* ipairs' iterator, which may read one past the end */
   int64_t boxes;          /* alive */

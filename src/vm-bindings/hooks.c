@@ -299,10 +299,13 @@ static void release_saved(void *context) {
   lua_settop(L, 0);
 }
 
-/* give(node, list, h): makes the node's entry belong to its results, whose boxes are in the list.
- * Until all of them have a hook it is held. */
+/* give(node, list): makes the node's entry belong to its results, whose boxes are in the list.
+ * Until all of them have a hook it is held. Only `give_to_results` has an entry to give. */
 static int give(lua_State *L) {
-  const Held *h = lua_touserdata(L, 3);
+  lt_Lua *S = lt_lua_state(L);
+  const Held *h = S->given;
+  S->given = NULL;
+  if (!h) return 0;
   int n = (int)lua_rawlen(L, 2);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
@@ -327,8 +330,10 @@ static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt
   lua_rawgeti(L, LUA_REGISTRYINDEX, h->S->giver_ref);
   lua_pushvalue(L, node);
   lua_pushvalue(L, list);
-  lua_pushlightuserdata(L, h);
-  if (lua_pcall(L, 3, 0, 0) == LUA_OK) return;
+  h->S->given = h;
+  int status = lua_pcall(L, 2, 0, 0);
+  h->S->given = NULL;
+  if (status == LUA_OK) return;
   lt_autograd_custom_undo(h, n, results);
   lua_error(L);
 }
