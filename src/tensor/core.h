@@ -33,11 +33,13 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_SAME,
                        LT_RULE_NUMBER,
                        LT_RULE_DIVIDE,
+                       LT_RULE_POWER,
                        LT_RULE_FLOAT,
                        LT_RULE_FLOATING,
                        LT_RULE_INTEGRAL,
                        LT_RULE_TEST,
                        LT_RULE_SELF,
+                       LT_RULE_MASK,
                        LT_RULE_SELECT,
                        LT_RULE_SUM,
                        LT_RULE_ORDERED,
@@ -47,7 +49,15 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_ARG2
 } lt_Rule;
 
-enum { LT_VARIANT_FUNCTION = 1, LT_VARIANT_METHOD = 2, LT_VARIANT_IN_PLACE = 4 };
+enum { LT_VARIANT_FUNCTION = 1, LT_VARIANT_METHOD = 2, LT_VARIANT_IN_PLACE = 4, LT_VARIANTS = 7 };
+
+/* See ops.def. */
+enum {
+  LT_TRAIT_COPY = 8,
+  LT_TRAIT_TRANSFER = 16,
+  LT_TRAIT_BUILTIN = 32,
+  LT_TRAIT_LAYOUT = 64,
+};
 
 typedef enum lt_ParamType {
   LT_PARAM_TENSOR,
@@ -70,11 +80,21 @@ typedef enum lt_ParamType {
   LT_PARAM_TYPE_COUNT
 } lt_ParamType;
 
+/* Where a tensor may be when the call runs on another device. */
+typedef enum lt_Place {
+  LT_PLACE_DEVICE, /* nowhere else, except that a 0-d tensor may be on the CPU */
+  LT_PLACE_HOST,   /* `@host`: on the CPU too */
+  LT_PLACE_ANY     /* `@any`: on any device; it does not decide where the call runs */
+} lt_Place;
+
 typedef struct lt_Param {
   char name[24];
   lt_ParamType type;
   bool optional;    /* `?`: nil is a value */
   bool has_default; /* may be left out */
+  bool written;     /* `!`: the op writes it */
+  bool shape_only;  /* `~`: only its shape and dtype are read */
+  lt_Place place;   /* of a tensor */
   char text[16];    /* the default as the signature writes it, for help */
   char word[16];    /* a string's default, which `value` points to */
   lt_Arg value;     /* the default (LT_NIL where there is none); dims already count from 0 */
@@ -90,16 +110,18 @@ typedef struct lt_Signature {
   bool result_is_index[LT_MAX_OUT];
   char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */
-  int device_param, dtype_param,
-      requires_grad_param; /* places of the parameters of these names, or -1 */
+  unsigned written;                 /* bit i: parameter i has the mark `!` */
+  int device_param, dtype_param, requires_grad_param,
+      non_blocking_param; /* places of the parameters of these names, or -1 */
 } lt_Signature;
 
 typedef struct lt_OpInfo {
   const char *name; /* without the `_` of internal ops' in-place variants */
   lt_Kind kind;
   lt_Rule rule;
-  int inputs; /* of an elementwise op */
-  unsigned variants;
+  int inputs;                   /* of an elementwise op */
+  unsigned variants;            /* LT_VARIANT_ flags */
+  unsigned traits;              /* LT_TRAIT_ flags */
   bool (*infer)(lt_Call *call); /* infer_, view_ or composite_ function */
   const char *signature, *doc;
   bool has_float, has_integer; /* which texts of an elementwise op are real */

@@ -425,8 +425,7 @@ bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
   if (!b->has_data) return true;
   lt_Kind kind = lt_ops[op].kind;
   if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;
-  if (op == LT_OP_empty || op == LT_OP__copy || op == LT_OP__to_copy)
-    return true; /* dispatch's own */
+  if (lt_ops[op].traits & LT_TRAIT_BUILTIN) return true;
   if (kind != LT_KIND_ELEMENTWISE) return b->kernels && b->kernels[op];
   return b->elementwise && (!b->elementwise_supported || b->elementwise_supported(op, dtype));
 }

@@ -94,16 +94,14 @@ typedef struct Place {
   int index;               /* in that argument, a list; -1: it is no list */
 } Place;
 
-/* Index tensors of the CPU may stand beside tensors of any device: x[{1, 3}] needs no :to. */
-static bool may_index(const lt_Call *c, const Place *p) {
-  return (c->op == LT_OP__index || c->op == LT_OP__index_put) &&
-         p->tensor->storage->device.type == LT_DEVICE_cpu && strcmp(p->name, "indices") == 0;
-}
+/* Returns true when the tensors of a parameter may be on any device and stay there. */
+static bool is_anywhere(const lt_Param *p) { return p->shape_only || p->place == LT_PLACE_ANY; }
 
-/* Ops that copy between devices, or take no more than a shape from their second tensor. */
-static bool may_mix(lt_OpId op) {
-  return op == LT_OP__copy || op == LT_OP__to_copy || op == LT_OP_copy_ || op == LT_OP_expand_as ||
-         op == LT_OP_view_as || op == LT_OP_reshape_as;
+/* Returns true when the CPU may lend t, as argument p, to a call on another device: a 0-d tensor
+ * that is not written, or what has the mark `@host`, such as an index (x[{1, 3}] needs no :to). */
+static bool may_lend(const lt_Param *p, const lt_Tensor *t) {
+  if (t->storage->device.type != LT_DEVICE_cpu) return false;
+  return p->place == LT_PLACE_HOST || (t->ndim == 0 && !p->written);
 }
 
 /* Does a tensor of the device `from` better go to `to` than the other way round? A tensor without
@@ -131,16 +129,15 @@ static bool fail_apart(const Place *first, const Place *second) {
   return lt_error_apart(&apart);
 }
 
-static bool place_tensor(lt_Call *c, Place *place, Place own) {
+static bool place_tensor(const lt_Param *p, Place *place, Place own) {
   const lt_Tensor *t = own.tensor;
+  if (is_anywhere(p)) return true;
   if (!place->tensor || (follows(place->tensor) && !follows(t))) {
     *place = own;
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  if (lt_device_equal(d, chosen) || may_mix(c->op) || may_index(c, &own)) return true;
-  if (follows(t) && c->op != LT_OP__adamw_step) return true; /* whose averages are written */
-  return fail_apart(place, &own);
+  return lt_device_equal(d, chosen) || may_lend(p, t) || fail_apart(place, &own);
 }
 
 /* Structured kernels see tensors of their own device alone: what the CPU may lend (a 0-d tensor, an
@@ -148,6 +145,7 @@ static bool place_tensor(lt_Call *c, Place *place, Place own) {
 static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
   for (int i = 0; i < c->nargs; i++) {
     lt_Arg *a = &c->arg[i];
+    if (is_anywhere(&c->signature->param[i])) continue;
     int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
     lt_Tensor *const *tensors = a->kind == LT_ARG_TENSOR ? &a->tensor : a->tensors;
     for (int k = 0; k < n; k++) {
@@ -172,9 +170,9 @@ static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
 }
 
 static bool comes_from_elsewhere(const lt_Call *c) {
-  if (c->op == LT_OP__copy || c->op == LT_OP__to_copy) return false;
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
+    if (is_anywhere(&c->signature->param[i])) continue;
     if (a->kind == LT_ARG_TENSOR && !lt_device_equal(lt_tensor_device(a->tensor), c->device))
       return true;
     for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
@@ -190,12 +188,13 @@ static bool choose_device(lt_Call *c) {
   Place place = {NULL, NULL, -1};
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
-    const char *name = c->signature->param[i].name;
-    if (a->kind == LT_ARG_TENSOR && !place_tensor(c, &place, (Place){a->tensor, name, -1}))
+    const lt_Param *p = &c->signature->param[i];
+    if (a->kind == LT_ARG_TENSOR && !place_tensor(p, &place, (Place){a->tensor, p->name, -1}))
       return false;
     if (a->kind != LT_ARG_TENSORS) continue;
     for (int k = 0; k < a->count; k++)
-      if (a->tensors[k] && !place_tensor(c, &place, (Place){a->tensors[k], name, k})) return false;
+      if (a->tensors[k] && !place_tensor(p, &place, (Place){a->tensors[k], p->name, k}))
+        return false;
   }
   int told = c->signature->device_param;
   if (told >= 0 && lt_given(c, told))
@@ -223,6 +222,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     d = lt_result_type(c->arg + 1, info->inputs - 1);
     break;
   case LT_RULE_SELF:
+  case LT_RULE_MASK:
     d = c->arg[0].tensor->dtype;
     break;
   default:
@@ -238,6 +238,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   switch (info->rule) {
   case LT_RULE_NUMBER:
   case LT_RULE_DIVIDE:
+  case LT_RULE_POWER:
     if (k == LT_BOOL) return lt_fail("wants numbers, got bool. Cast first: x:to \"float32\"");
     break;
   case LT_RULE_FLOAT:
@@ -253,8 +254,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   case LT_RULE_SELECT:
     if (!want_bool(c, 0)) return false;
     break;
-  case LT_RULE_SELF:
-    if (c->op == LT_OP_masked_fill && !want_bool(c, 1)) return false;
+  case LT_RULE_MASK:
+    if (!want_bool(c, 1)) return false;
     break;
   default:
     break;
@@ -298,16 +299,23 @@ static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
 /* Numbers that go into an integer tensor must fit it; ints to negative powers are no ints. */
 static bool elementwise_numbers(const lt_Call *c) {
   char element[16];
-  lt_Category k = lt_dtype_category(c->compute);
-  if (c->op == LT_OP_fill)
-    return lt_scalar_store(c->arg[1].scalar, c->arg[0].tensor->dtype, element);
-  if (c->op == LT_OP_masked_fill && c->arg[2].kind == LT_ARG_SCALAR)
-    return lt_scalar_store(c->arg[2].scalar, c->arg[0].tensor->dtype, element);
-  if (c->op == LT_OP_pow && k == LT_INTEGER && c->arg[1].kind == LT_ARG_SCALAR &&
-      lt_scalar_to_int(c->arg[1].scalar) < 0)
+  switch (c->info->rule) {
+  case LT_RULE_SELF:
+  case LT_RULE_MASK:
+    for (int i = 1; i < c->nargs; i++)
+      if (c->arg[i].kind == LT_ARG_SCALAR &&
+          !lt_scalar_store(c->arg[i].scalar, c->arg[0].tensor->dtype, element))
+        return false;
+    return true;
+  case LT_RULE_POWER:
+    if (lt_dtype_category(c->compute) != LT_INTEGER || c->arg[1].kind != LT_ARG_SCALAR ||
+        lt_scalar_to_int(c->arg[1].scalar) >= 0)
+      return true;
     return lt_fail(
         "integers to a negative power are not integers. Use a float: self:to \"float32\"");
-  return true;
+  default:
+    return true;
+  }
 }
 
 static bool infer_elementwise(lt_Call *c) {
@@ -360,15 +368,32 @@ static void drop_outputs(lt_Call *c) {
   }
 }
 
+static bool has_trait(const lt_Call *c, unsigned trait) { return (c->info->traits & trait) != 0; }
+
+/* The tensor that an op with COPY and BUILTIN copies: the one that may be on any device. */
+static lt_Tensor *copied(const lt_Call *c) {
+  int i = 0;
+  while (c->signature->param[i].place != LT_PLACE_ANY) i++;
+  return c->arg[i].tensor;
+}
+
+static bool is_non_blocking(const lt_Call *c) {
+  int i = c->signature->non_blocking_param;
+  return i >= 0 && c->arg[i].b;
+}
+
 /* What a copy to the host that need not be waited for lands in: memory that the device can write by
  * itself. NULL where there is none. */
 static lt_Tensor *pinned_output(const lt_Call *c) {
   const lt_Spec *s = &c->spec[0];
-  const lt_Tensor *self = lt_in(c, 0);
-  const lt_Backend *from = c->op == LT_OP__to_copy && c->arg[3].b ? lt_backend_of(self) : NULL;
-  if (!from || !from->host_alloc || s->device.type != LT_DEVICE_cpu || !self->numel) return NULL;
-  lt_Storage *storage = lt_storage_new_pinned(lt_tensor_device(self).type,
-                                              (size_t)self->numel * lt_dtype_size(s->dtype));
+  if (!has_trait(c, LT_TRAIT_COPY) || !is_non_blocking(c)) return NULL;
+  int64_t numel;
+  const lt_Tensor *source = copied(c);
+  if (!lt_backend_of(source)->host_alloc || s->device.type != LT_DEVICE_cpu ||
+      !lt_shape_numel(lt_user_op(), s->ndim, s->shape, &numel) || !numel)
+    return NULL;
+  lt_Storage *storage =
+      lt_storage_new_pinned(lt_tensor_device(source).type, (size_t)numel * lt_dtype_size(s->dtype));
   if (!storage) return NULL;
   int64_t strides[LT_MAX_DIMS];
   lt_shape_strides(s->ndim, s->shape, strides);
@@ -391,12 +416,15 @@ static bool make_outputs(lt_Call *c) {
   return true;
 }
 
+/* What every device runs without a kernel of its own: the result's memory, and a copy into it. */
+static bool run_builtin(lt_Call *c) {
+  return !has_trait(c, LT_TRAIT_COPY) || lt_copy_into(c->out[0], copied(c), is_non_blocking(c));
+}
+
 static bool run_kernel(lt_Call *c) {
   const lt_Backend *b = lt_device_backend(c->device.type);
   if (!b) return false;
-  if (c->op == LT_OP_empty) return true; /* these three are every device's */
-  if (c->op == LT_OP__to_copy) return lt_copy_into(c->out[0], lt_in(c, 0), c->arg[3].b);
-  if (c->op == LT_OP__copy) return lt_copy_into(c->out[0], lt_in(c, 1), c->arg[2].b);
+  if (has_trait(c, LT_TRAIT_BUILTIN)) return run_builtin(c);
   if (!b->has_data) {
     if (c->nout) return true;
     return lt_fail("the result's shape depends on the data, and a %s tensor has none", b->name);
@@ -457,9 +485,9 @@ static bool spoils(const lt_Call *c) {
 static bool run_in_place(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   bool update = c->info->kind == LT_KIND_UPDATE;
-  bool direct = !spoils(c) && (c->info->kind == LT_KIND_ELEMENTWISE || c->op == LT_OP__copy ||
-                               (update && lt_tensor_is_contiguous(self)));
-  if (c->op == LT_OP__copy) direct = true; /* lt_copy_into minds overlap itself */
+  bool direct = !spoils(c) &&
+                (c->info->kind == LT_KIND_ELEMENTWISE || (update && lt_tensor_is_contiguous(self)));
+  if (has_trait(c, LT_TRAIT_BUILTIN)) direct = true; /* lt_copy_into minds overlap itself */
   if (direct) {
     c->out[0] = self;
     bool ok = c->info->kind == LT_KIND_ELEMENTWISE ? run_elementwise(c, self) : run_kernel(c);
@@ -477,8 +505,7 @@ static bool check_in_place(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   const lt_Spec *s = &c->spec[0];
   if (!self) return lt_fail("self must be a tensor: it is written in place");
-  if (!(c->info->variants & LT_VARIANT_IN_PLACE) && c->info->kind != LT_KIND_UPDATE &&
-      c->op != LT_OP_copy)
+  if (!(c->info->variants & LT_VARIANT_IN_PLACE) && c->info->kind != LT_KIND_UPDATE)
     return lt_fail("has no in-place variant");
   if (!lt_shape_equal(self->ndim, self->shape, s->ndim, s->shape))
     return lt_fail("the result has the shape %s and cannot be stored in self, which has %s",
@@ -506,10 +533,8 @@ static bool call_in_place(lt_Call *c) {
   }
   note_streams(c);
   lt_tensor_touch(lt_in(c, 0));
-  if (c->op == LT_OP__adamw_step) { /* the two averages are written too */
-    lt_tensor_touch(lt_in(c, 2));
-    lt_tensor_touch(lt_in(c, 3));
-  }
+  for (unsigned left = c->signature->written; left; left &= left - 1)
+    lt_tensor_touch(lt_in(c, __builtin_ctz(left)));
   if (!recorded || lt_autograd_record_in_place(c, state)) return true;
   drop_outputs(c);
   return false;
@@ -558,6 +583,7 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
     return true;
   case LT_RULE_NUMBER:
   case LT_RULE_DIVIDE:
+  case LT_RULE_POWER:
     return d != LT_bool;
   case LT_RULE_FLOAT:
   case LT_RULE_FLOATING:

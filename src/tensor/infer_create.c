@@ -157,15 +157,28 @@ static bool uniform_fits(double from, double to, lt_Dtype d) {
                  lt_number_text(to));
 }
 
-/* uniform_ (self, from, to), normal_ (self, mean, std), exponential_ (self, lambd) */
-bool lt_infer_fill(lt_Call *c) {
+/* uniform_ (self, from, to) */
+bool lt_infer_uniform(lt_Call *c) {
+  if (!lt_check_float(c, 0) || !uniform_fits(c->arg[1].f, c->arg[2].f, lt_in(c, 0)->dtype))
+    return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* normal_ (self, mean, std) */
+bool lt_infer_normal(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
-  double a = c->arg[1].f;
-  if (c->op == LT_OP_uniform && !uniform_fits(a, c->arg[2].f, lt_in(c, 0)->dtype)) return false;
-  if (c->op == LT_OP_normal && !(c->arg[2].f >= 0))
+  if (!(c->arg[2].f >= 0))
     return lt_fail("std is %s, wants 0 or more", lt_number_text(c->arg[2].f));
-  if (c->op == LT_OP_exponential && !(a > 0))
-    return lt_fail("lambd is %s, wants more than 0", lt_number_text(a));
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* exponential_ (self, lambd) */
+bool lt_infer_exponential(lt_Call *c) {
+  if (!lt_check_float(c, 0)) return false;
+  if (!(c->arg[1].f > 0))
+    return lt_fail("lambd is %s, wants more than 0", lt_number_text(c->arg[1].f));
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }

@@ -60,7 +60,7 @@ static bool has_no_identity(const lt_Call *c) {
   case LT_RULE_ARG2:
     return true;
   default:
-    return c->op == LT_OP__norm && (c->arg[3].f < 0 || c->arg[3].f > 1e308);
+    return false;
   }
 }
 
@@ -109,6 +109,15 @@ bool lt_infer_reduce(lt_Call *c) {
     lt_spec(c, 0, dtype, ndim, shape);
   }
   return true;
+}
+
+/* _norm (self, dim, keepdim, p): a p below 0 or infinite chooses an element */
+bool lt_infer_norm(lt_Call *c) {
+  unsigned mask;
+  bool chooses = c->arg[3].f < 0 || c->arg[3].f > 1e308;
+  if (!reduced_dims(c, &mask)) return false;
+  if (!lt_dtype_is_float(lt_in(c, 0)->dtype)) return refuse_numbers(c, lt_in(c, 0)->dtype);
+  return (!chooses || check_not_empty(c, mask)) && lt_infer_reduce(c);
 }
 
 /* cumsum, cumprod (self, dim, dtype?) */

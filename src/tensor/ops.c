@@ -12,7 +12,16 @@ bool lt_infer_reduce(lt_Call *call);
 #include "ops.def"
 
 enum { F = LT_VARIANT_FUNCTION, M = LT_VARIANT_METHOD, I = LT_VARIANT_IN_PLACE };
+enum {
+  COPY = LT_TRAIT_COPY,
+  TRANSFER = LT_TRAIT_TRANSFER,
+  BUILTIN = LT_TRAIT_BUILTIN,
+  LAYOUT = LT_TRAIT_LAYOUT
+};
 enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3 };
+
+/* The two fields that a row's column of variants and traits fills. */
+#define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
 
 const lt_OpInfo lt_ops[LT_OP_COUNT] = {
 #define LT_ELEMENTWISE(name, n, rule, types, ftext, itext, variants, signature, doc)               \
@@ -20,30 +29,30 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    LT_KIND_ELEMENTWISE,                                                                            \
    LT_RULE_##rule,                                                                                 \
    n,                                                                                              \
-   variants,                                                                                       \
+   FLAGS(variants),                                                                                \
    NULL,                                                                                           \
    signature,                                                                                      \
    doc,                                                                                            \
    (HAS_##types & HAS_F) != 0,                                                                     \
    (HAS_##types & HAS_I) != 0},
 #define LT_REDUCE(name, rule, variants, signature, doc)                                            \
-  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, variants, lt_infer_reduce, signature,                 \
+  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, FLAGS(variants), lt_infer_reduce, signature,          \
    doc,   false,          false},
 #define LT_KERNEL(name, infer, variants, signature, doc)                                           \
-  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature,                  \
+  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
    doc,   false,          false},
 #define LT_UPDATE(name, infer, variants, signature, doc)                                           \
-  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, variants, lt_infer_##infer, signature,                  \
+  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
    doc,   false,          false},
 #define LT_VIEW(name, variants, signature, doc)                                                    \
-  {#name, LT_KIND_VIEW, LT_RULE_NONE, 0, variants, lt_view_##name, signature, doc, false, false},
+  {#name,          LT_KIND_VIEW, LT_RULE_NONE, 0,     FLAGS(variants),                             \
+   lt_view_##name, signature,    doc,          false, false},
 #define LT_COMPOSITE(name, variants, signature, doc)                                               \
-  {                                                                                                \
-      #name,        LT_KIND_COMPOSITE,                                                             \
-      LT_RULE_NONE, 0,                                                                             \
-      variants,     lt_composite_##name,                                                           \
-      signature,    doc,                                                                           \
-      false,        false},
+  {#name,           LT_KIND_COMPOSITE,                                                             \
+   LT_RULE_NONE,    0,                                                                             \
+   FLAGS(variants), lt_composite_##name,                                                           \
+   signature,       doc,                                                                           \
+   false,           false},
 #include "ops.def"
 };
 
@@ -87,7 +96,27 @@ static bool take(const char **s, const char *stops, char *out, size_t size) {
   return true;
 }
 
+/* Takes the marks off the end of a type; false when a place is unknown. */
+static bool parse_marks(lt_Param *p, char *word) {
+  char *at = strchr(word, '@');
+  if (at) {
+    if (strcmp(at, "@host") == 0)
+      p->place = LT_PLACE_HOST;
+    else if (strcmp(at, "@any") == 0)
+      p->place = LT_PLACE_ANY;
+    else
+      return false;
+    *at = 0;
+  }
+  size_t n = strlen(word);
+  p->written = n && word[n - 1] == '!';
+  p->shape_only = n && word[n - 1] == '~';
+  if (p->written || p->shape_only) word[n - 1] = 0;
+  return true;
+}
+
 static bool parse_type(lt_Param *p, char *word) {
+  if (!parse_marks(p, word)) return false;
   size_t n = strlen(word);
   if (n && word[n - 1] == '?') {
     p->optional = true;
@@ -181,9 +210,12 @@ static bool parse_signature(lt_Signature *g, const char *s) {
     if (g->count == LT_MAX_ARGS || !parse_param(&g->param[g->count++], &s)) return false;
     if (*s == ',') s++;
   }
+  for (int i = 0; i < g->count; i++)
+    if (g->param[i].written) g->written |= 1u << i;
   g->device_param = find_param(g, "device");
   g->dtype_param = find_param(g, "dtype");
   g->requires_grad_param = find_param(g, "requires_grad");
+  g->non_blocking_param = find_param(g, "non_blocking");
   lt_ParamType first = g->param[0].type;
   g->takes_tensor = g->count && (first == LT_PARAM_TENSOR || first == LT_PARAM_OPERAND ||
                                  first == LT_PARAM_INDEX);

@@ -21,6 +21,16 @@ static const char *const types[LT_PARAM_TYPE_COUNT + 1] = {
     [LT_PARAM_DIM] = "dim",           [LT_PARAM_DIMS] = "dims",
     [LT_PARAM_POSITION] = "position", [LT_LUA_ANY] = "any"};
 
+static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = "any"};
+
+static const struct {
+  const char *name;
+  unsigned flag;
+} traits[] = {{"copy", LT_TRAIT_COPY},
+              {"transfer", LT_TRAIT_TRANSFER},
+              {"builtin", LT_TRAIT_BUILTIN},
+              {"layout", LT_TRAIT_LAYOUT}};
+
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
@@ -40,6 +50,9 @@ static void push_params(lua_State *L, const lt_Signature *g) {
     set_string(L, "type", types[p->type]);
     set_flag(L, "optional", p->optional || p->has_default);
     if (p->has_default) set_string(L, "default", p->text);
+    if (p->written) set_flag(L, "written", true);
+    if (p->shape_only) set_flag(L, "shape_only", true);
+    if (p->place != LT_PLACE_DEVICE) set_string(L, "place", places[p->place]);
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -58,6 +71,12 @@ static void push_results(lua_State *L, const lt_Signature *g) {
   }
 }
 
+static void push_traits(lua_State *L, unsigned flags) {
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+    if (flags & traits[i].flag) set_flag(L, traits[i].name, true);
+}
+
 static void push_op(lua_State *L, lt_OpId op) {
   const lt_OpInfo *info = &lt_ops[op];
   const lt_Signature *g = lt_op_signature(op);
@@ -71,6 +90,8 @@ static void push_op(lua_State *L, lt_OpId op) {
   set_flag(L, "method", info->variants & LT_VARIANT_METHOD);
   set_flag(L, "in_place", info->variants & LT_VARIANT_IN_PLACE);
   lua_setfield(L, -2, "variants");
+  push_traits(L, info->traits);
+  lua_setfield(L, -2, "traits");
   push_params(L, g);
   lua_setfield(L, -2, "params");
   push_results(L, g);
@@ -78,6 +99,9 @@ static void push_op(lua_State *L, lt_OpId op) {
   lt_RowKind row = lt_gradients[op].kind;
   set_flag(L, "has_gradient", row == LT_ROW_GRADIENT || row == LT_ROW_FIRST || row == LT_ROW_ZERO);
   set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
+}
+
+static void set_support(lua_State *L, lt_OpId op) {
   int count = lt_device_type_count();
   lua_createtable(L, 0, count);
   for (int t = 0; t < count; t++)
@@ -85,14 +109,24 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "support");
 }
 
-/* ops() -> list of {name, signature, doc, kind, variants, params, results, has_gradient,
- * composite, support} */
+/* ops() -> list of {name, signature, doc, kind, variants, traits, params, results, has_gradient,
+ * composite, support}; a param is {name, type, optional, default, written, shape_only, place} */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {
     push_op(L, (lt_OpId)op);
+    set_support(L, (lt_OpId)op);
     lua_rawseti(L, -2, op + 1);
   }
+  return 1;
+}
+
+/* _op(name) -> what ops() lists of that op, without `support`, which loads devices; nil when there
+ * is none */
+static int op_of(lua_State *L) {
+  int op = lua_type(L, 1) == LUA_TSTRING ? lt_op_find(lua_tostring(L, 1)) : -1;
+  if (op < 0) return 0;
+  push_op(L, (lt_OpId)op);
   return 1;
 }
 
@@ -123,7 +157,7 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signat
 }
 
 void lt_lua_open_describe(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"ops", ops}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"ops", ops}, {"_op", op_of}, {NULL, NULL}};
   (void)methods;
   push_signatures(L);
   lua_setfield(L, functions, "_signatures");

@@ -2,7 +2,7 @@
  *
  * A guard is asked before each copy of its thread. It knows a level for each of three directions,
  * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
- * in a table here. So are the gradient of such a copy, which goes the same way back, and what
+ * an op whose row says so, or in a table here. So are the gradient of such a copy, which goes the same way back, and what
  * nn.parallel sends, which is there for it. All else, such as printing or indexing by a tensor,
  * copies on its own, also where a module of the user's does it inside of nn.DataParallel.
  *
@@ -15,16 +15,14 @@
 
 enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, ANY = 7 };
 
-/* The calls that say that they copy, and where to. */
+/* The calls that say that they copy, and where to, beside the ops with the trait TRANSFER. */
 static const struct {
   const char *name;
   int directions;
 } asked_for[] = {
-    {"to", ANY},
     {"cpu", ANY},
     {"cuda", ANY},
     {"mps", ANY},
-    {"copy_", ANY},
     {"to_device", ANY},
     {"load_state_dict", ANY},
     {"item", DEVICE_TO_HOST},
@@ -44,6 +42,8 @@ static int direction_of(const lt_TraceEvent *e) {
 }
 
 static bool is_explicit(const char *call, int direction) {
+  int op = lt_op_find(call);
+  if (op >= 0 && lt_ops[op].traits & LT_TRAIT_TRANSFER) return true;
   for (size_t i = 0; i < sizeof asked_for / sizeof *asked_for; i++)
     if (strcmp(asked_for[i].name, call) == 0) return asked_for[i].directions & direction;
   return false;

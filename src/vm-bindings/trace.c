@@ -213,6 +213,15 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
   lua_setfield(L, 2, "name");
 }
 
+/* What the row of the op says of an event; a user's kernel has no row. */
+static void set_traits(lua_State *L, const lt_TraceEvent *e) {
+  bool has_row = (e->kind == LT_TRACE_OP || e->kind == LT_TRACE_ALLOC) && e->op < LT_OP_COUNT;
+  unsigned traits = has_row ? lt_ops[e->op].traits : 0;
+  set_flag(L, "copies", traits & LT_TRAIT_COPY);
+  set_flag(L, "transfers", traits & LT_TRAIT_TRANSFER);
+  set_flag(L, "computes", e->kernel && !(traits & (LT_TRAIT_COPY | LT_TRAIT_BUILTIN)));
+}
+
 /* Only compares: the stream may be gone. */
 static bool is_default_of(lt_Device d, const lt_Stream *stream) {
   const lt_Backend *b = lt_device_loaded(d.type);
@@ -227,7 +236,8 @@ static bool is_default(const lt_TraceEvent *e) {
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
  * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
- * in_place, kernel, failed, blocking, pinned, way_back (the gradient of a copy), dtype, shape
+ * in_place, kernel, copies, transfers (traits of the op, or of the op that allocates), computes (a
+ * kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of a copy), dtype, shape
  * (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds not spent in
  * events inside), depth, where; storage, target (what tells memory apart), offset, digest; of
  * copies and waits: call (what that line called), direct (that is a function in C), explicit (the
@@ -252,6 +262,7 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "bytes", e->bytes);
   set_flag(L, "in_place", e->in_place);
   set_flag(L, "kernel", e->kernel);
+  set_traits(L, e);
   set_flag(L, "failed", e->failed);
   set_flag(L, "blocking", e->blocking);
   set_flag(L, "pinned", e->pinned);

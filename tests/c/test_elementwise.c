@@ -302,7 +302,8 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
 static bool takes(lt_OpId op, lt_Dtype d) {
   lt_Rule rule = lt_ops[op].rule;
   if (lt_dtype_is_float(d)) return lt_ops[op].has_float;
-  if (d == LT_bool && (rule == LT_RULE_NUMBER || rule == LT_RULE_DIVIDE)) return false;
+  if (d == LT_bool && (rule == LT_RULE_NUMBER || rule == LT_RULE_DIVIDE || rule == LT_RULE_POWER))
+    return false;
   if (d == LT_bool && (op == LT_OP_bitwise_left_shift || op == LT_OP_bitwise_right_shift))
     return false;
   return lt_ops[op].has_integer;

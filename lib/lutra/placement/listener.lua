@@ -31,10 +31,8 @@ end
 Listener.__close = Listener.close
 
 -- "made" or "moved", by the op that allocated.
-local moves = {to = "moved", to_copy = "moved", cpu = "moved", cuda = "moved"}
-
 local function birth_of(e)
-  return e.where and {where = e.where, how = moves[e.name] or "made"}
+  return e.where and {where = e.where, how = e.transfers and "moved" or "made"}
 end
 
 -- The memory that an address stands for now.
@@ -61,7 +59,7 @@ end
 
 --- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
 -- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth,
--- way_back (is it the gradient of a copy?).
+-- way_back (is it the gradient of a copy?), copies, computes (see `_trace.record`'s events).
 function Listener:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)
@@ -90,7 +88,8 @@ function Listener:events()
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
       direct = e.direct, depth = e.depth, stream = e.stream,
-      default_stream = e.default_stream, shape = e.shape, in_place = e.in_place, failed = e.failed,
+      default_stream = e.default_stream, copies = e.copies, computes = e.computes,
+      shape = e.shape, in_place = e.in_place, failed = e.failed,
     }
     times(event)
     return event

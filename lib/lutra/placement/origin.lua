@@ -14,11 +14,10 @@ function Origin:copy(e)
   if e.to == "cpu" and e.target then self.brought[e.target] = e end
 end
 
-local copies = {copy = true, copy_ = true, pin_memory = true}
-
 --- An op ran on the host.
 function Origin:op(e)
-  local first = copies[e.name] and e.target and self.brought[e.source]
+  local is_copy = e.copies or e.name == "pin_memory"
+  local first = is_copy and e.target and self.brought[e.source]
   if first and first.bytes == e.bytes then self.brought[e.target] = first end
 end
 

@@ -4,6 +4,7 @@
 -- fault is that it comes again: a single printed tensor is none, one in each step of a loop is. The
 -- numbers at the top say how often is often.
 
+local core = require "lutra.core"
 local texts = require "lutra.plot.texts"
 
 -- Reads of a scalar and copies that nobody asked for, at one line, and how many kernels a device
@@ -18,16 +19,23 @@ local small_copies, small = 8, 65536
 -- A copy that holds one number, of the largest dtype.
 local scalar = 8
 
+-- Calls that are no ops.
 local calls = {
-  scalar = {item = true, lt = true, le = true, eq = true, totable = true, tolist = true,
-    equal = true, allclose = true, cpu = true, to = true},
+  scalar = {item = true, totable = true, tolist = true, cpu = true},
   reading = {print = true, tostring = true, format = true, write = true, concat = true,
     index = true, newindex = true, error = true, assert = true},
 }
 
 -- What a metamethod is called in a program.
-local operators = {lt = "a comparison", le = "a comparison", index = "x[i]",
+local comparison = "a comparison"
+local operators = {lt = comparison, le = comparison, eq = comparison, index = "x[i]",
   newindex = "assigning to x[i]"}
+
+-- Is it an op that gives the host a value: a boolean, or a tensor that it was asked to copy?
+local function gives_value(name)
+  local op = core._op(name)
+  return op and (op.results[1].type == "bool" or op.traits.transfer and not op.params[1].written)
+end
 
 local function call_of(group) return operators[group[1].op] or group[1].op end
 
@@ -57,7 +65,8 @@ local function is_up(e) return e.from == "cpu" and e.to ~= "cpu" end
 local function is_down(e) return e.to == "cpu" and e.from ~= "cpu" end
 
 local function is_scalar_read(e)
-  return is_down(e) and e.bytes <= scalar and calls.scalar[e.op] or false
+  return is_down(e) and e.bytes <= scalar
+    and (calls.scalar[e.op] or operators[e.op] == comparison or gives_value(e.op)) and true or false
 end
 
 -- Are there so many, with little calculated between two of them?

@@ -160,10 +160,12 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define RESULT_SAME                          T, VALUE
 #define RESULT_NUMBER                        T, VALUE
 #define RESULT_DIVIDE                        T, VALUE
+#define RESULT_POWER                         T, VALUE
 #define RESULT_FLOAT                         T, VALUE
 #define RESULT_FLOATING                      T, VALUE
 #define RESULT_INTEGRAL                      T, VALUE
 #define RESULT_SELF                          T, VALUE
+#define RESULT_MASK                          T, VALUE
 #define RESULT_SELECT                        T, VALUE
 #define RESULT_TEST                          uint8_t, TRUTH_VALUE
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)

@@ -124,7 +124,7 @@ static bool run_row(lt_Grad *g) {
   lt_Thread *th = lt_thread();
   if (row->function) row->function(g);
   bool ok = !g->failed;
-  th->way_back = n->op == LT_OP__to_copy || n->op == LT_OP__copy;
+  th->way_back = (lt_ops[n->op].traits & LT_TRAIT_COPY) != 0;
   for (int i = 0; ok && i < n->ninputs; i++) {
     if (!g->want[i]) continue;
     g->in[i] = g->in[i] ? lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n))

@@ -94,10 +94,9 @@ void lt_grad_prod(lt_Grad *g) {
 
 /* amax, amin: equals share. Where the result is NaN, the NaNs are the equals: there, every number
  * is short of infinity. */
-void lt_grad_extreme(lt_Grad *g) {
+static void extreme_grad(lt_Grad *g, bool largest) {
   unsigned mask;
   if (!wants(g, 0) || !reduced(g, &mask)) return;
-  bool largest = g->node->op == LT_OP_amax;
   lt_Tensor *extreme = kept(g, g->result[0], mask);
   extreme = FILL(extreme, UNARY(isnan, extreme), (double)(largest ? INFINITY : -INFINITY));
   lt_Tensor *other = largest ? lt_do(lt, g->arg[0], A(extreme)) : lt_do(gt, g->arg[0], A(extreme));
@@ -105,6 +104,9 @@ void lt_grad_extreme(lt_Grad *g) {
   lt_Tensor *equals = SUB(lt_scalar_int((int64_t)reduced_count(g, mask)), others);
   give(g, 0, WHERE(other, 0.0, DIV(kept(g, DY, mask), equals)));
 }
+
+void lt_grad_amax(lt_Grad *g) { extreme_grad(g, true); }
+void lt_grad_amin(lt_Grad *g) { extreme_grad(g, false); }
 
 /* Puts each value's gradient where the value came from. */
 static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim) {

@@ -73,9 +73,11 @@ static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
   if (any_wants(a)) p->wanted |= 1u << i;
 }
 
+static bool needs_layout(const lt_Call *c) { return (c->info->traits & LT_TRAIT_LAYOUT) != 0; }
+
 static Plan plan_call(const lt_Call *c, lt_Keep keep) {
   Plan p = {0};
-  for (int i = 0; i < c->nargs; i++) plan_arg(&p, &c->arg[i], i, c->op == LT_OP_as_strided);
+  for (int i = 0; i < c->nargs; i++) plan_arg(&p, &c->arg[i], i, needs_layout(c));
   if (!keep) return p;
   for (int i = 0; i < c->nargs && i < 5; i++) {
     if (!needs(keep, i, p.wanted)) continue;
@@ -116,7 +118,7 @@ static bool save(lt_Node *n, int *at, lt_Tensor *value, int what) {
 /* One tensor argument: its metadata, edge and, when kept, value. */
 static bool take_input(lt_Node *n, const lt_Call *c, int input, lt_Tensor *t, bool kept,
                        int64_t **w, int *at) {
-  lt_node_set_input(n, input, t, c->op == LT_OP_as_strided, w);
+  lt_node_set_input(n, input, t, needs_layout(c), w);
   if (!lt_edge_of(t, &n->input[input].edge)) return false;
   return !kept || save(n, at, keep_value(c, t), input);
 }

@@ -123,10 +123,11 @@ void lt_history_set(lt_Tensor *t, lt_Node *n) {
   t->meta->changes++;
 }
 
-/* Remembers what a new view is a view of; tensors that no gradient can ever reach need not know. */
+/* Remembers what a new view is a view of; a view that passes no gradient on, and tensors that none
+ * can ever reach, need not know. */
 bool lt_autograd_note_view(lt_Call *c) {
   lt_Tensor *view = c->out[0], *self = lt_in(c, 0);
-  if (view == self || c->op == LT_OP_detach || !lt_dtype_is_float(view->dtype)) return true;
+  if (view == self || !lt_op_has_gradient(c->op) || !lt_dtype_is_float(view->dtype)) return true;
   if (lt_inference_enabled() || self->inference) return true;
   lt_Tensor *base = lt_view_base(self);
   if (base && !lt_view_refresh(self)) return false;

@@ -39,7 +39,7 @@ builtin.functions = {
     "Facts about this build and machine, as lutra --info prints them: version, compiler, cpu, "
     .. "isa, threads, blas, devices."},
   ops = {"()",
-    "Every op as data: a list of {name, signature, doc, kind, variants, params, results, "
+    "Every op as data: a list of {name, signature, doc, kind, variants, traits, params, results, "
     .. "has_gradient, composite, support}."},
   set_printoptions =
     "How tensors print: digits, from how many elements on only the ends are shown and how many "

@@ -90,11 +90,9 @@ function see.product(device)
   end
 end
 
-local moves = {empty = true, copy = true, copy_ = true, to_copy = true, cat = true, fill_ = true}
-
 function see.computed(device)
   return function(e)
-    return e.kind == "op" and e.kernel and e.to == device and not moves[e.name]
+    return e.kind == "op" and e.computes and e.to == device
   end
 end
 
