@@ -21,6 +21,41 @@ static void signatures_parse(void) {
   CHECK_INT(g->param[3].value.i, 1);
 }
 
+/* What stands behind a type: who writes the tensor, what of it is read, where it may be. */
+static void signatures_have_marks(void) {
+  const lt_Signature *g = lt_op_signature(LT_OP__adamw_step);
+  CHECK_INT(g->written, 1 << 2 | 1 << 3);
+  CHECK(g->param[2].written && g->param[2].type == LT_PARAM_TENSOR && !g->param[1].written);
+  g = lt_op_signature(LT_OP_expand_as);
+  CHECK(g->param[1].shape_only && !g->param[0].shape_only && !g->written);
+  g = lt_op_signature(LT_OP__index);
+  CHECK(g->param[1].place == LT_PLACE_HOST && g->param[1].type == LT_PARAM_TENSORS);
+  g = lt_op_signature(LT_OP_copy_);
+  CHECK(g->written == 1 && g->param[1].place == LT_PLACE_ANY);
+  CHECK_INT(g->non_blocking_param, 2);
+}
+
+static void traits_fit_their_rows(void) {
+  for (int i = 0; i < LT_OP_COUNT; i++) {
+    const lt_OpInfo *o = &lt_ops[i];
+    const lt_Signature *g = lt_op_signature((lt_OpId)i);
+    int anywhere = 0;
+    for (int p = 0; p < g->count; p++) {
+      bool takes_tensor = g->param[p].type <= LT_PARAM_INDEX;
+      CHECK(takes_tensor || (!g->param[p].written && !g->param[p].shape_only &&
+                             g->param[p].place == LT_PLACE_DEVICE));
+      anywhere += g->param[p].place == LT_PLACE_ANY;
+    }
+    /* Dispatch copies the tensor that may be anywhere, and as `non_blocking` says. */
+    unsigned copied = LT_TRAIT_COPY | LT_TRAIT_BUILTIN;
+    if ((o->traits & copied) == copied) CHECK(anywhere == 1 && g->non_blocking_param >= 0);
+    if (o->traits & LT_TRAIT_BUILTIN) CHECK(o->kind == LT_KIND_KERNEL || o->kind == LT_KIND_UPDATE);
+    CHECK((o->variants & ~(unsigned)LT_VARIANTS) == 0 && (o->traits & LT_VARIANTS) == 0);
+  }
+  CHECK(lt_ops[LT_OP_to].traits == (LT_TRAIT_COPY | LT_TRAIT_TRANSFER));
+  CHECK_INT(lt_ops[LT_OP_add].traits, 0);
+}
+
 static void rows_are_whole(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
     const lt_OpInfo *o = &lt_ops[i];
@@ -53,6 +88,8 @@ static void devices_are_listed(void) {
 
 int main(void) {
   RUN(signatures_parse);
+  RUN(signatures_have_marks);
+  RUN(traits_fit_their_rows);
   RUN(rows_are_whole);
   RUN(the_cpu_has_every_kernel);
   RUN(devices_are_listed);

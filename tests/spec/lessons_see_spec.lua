@@ -46,9 +46,9 @@ describe("see", function()
       {kind = "copy", from = "cpu", to = "cuda:0", blocking = false, where = "a:1"},
       {kind = "sync", to = "cuda:0"},
       {kind = "alloc", to = "cuda:0", where = "a:3"},
-      {kind = "op", name = "addmm", to = "cuda:0", kernel = true, where = "a:4"},
+      {kind = "op", name = "addmm", to = "cuda:0", kernel = true, computes = true, where = "a:4"},
       {kind = "op", name = "fill_", to = "cuda:0", kernel = true, where = "a:5"},
-      {kind = "op", name = "add", to = "cpu", kernel = true, where = "a:6"},
+      {kind = "op", name = "add", to = "cpu", kernel = true, computes = true, where = "a:6"},
       {kind = "op", name = "view", to = "cpu", kernel = false, where = "a:7"},
     }
     local function said(test) return {see.count(events, test)} end

@@ -28,7 +28,7 @@ end
 local function add(self, e, kernel, written)
   if not e.where then return end
   table.insert(self, {where = e.where, memory = e.target, offset = e.offset, part = self.part,
-    written = written, number = written and e.name == "fill_", kernel = kernel})
+    written = written, number = written and e.copies and not e.source, kernel = kernel})
 end
 
 -- More than one number was calculated or copied.
