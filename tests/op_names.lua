@@ -31,7 +31,7 @@ local except = {
   -- Teaching texts call ops by name, and see whether the reader's program does.
   ["lib/lutra/repl/lesson/see.lua"] = {linear = "what a lesson looks for"},
   -- A method of its own in C, whose arguments no row describes.
-  ["lib/lutra/repl/complete/values.lua"] = {to = "the method, which takes a device or a dtype first"},
+  ["lib/lutra/repl/complete/values.lua"] = {to = "the method: a device or a dtype"},
 }
 
 -- The names of ops, from their rows.
