@@ -24,7 +24,7 @@ enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3 };
 #define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
 
 const lt_OpInfo lt_ops[LT_OP_COUNT] = {
-#define LT_ELEMENTWISE(name, n, rule, types, ftext, itext, variants, signature, doc)               \
+#define LT_ELEMENTWISE(name, n, rule, types, ftext, itext, gradient, variants, signature, doc)     \
   {#name,                                                                                          \
    LT_KIND_ELEMENTWISE,                                                                            \
    LT_RULE_##rule,                                                                                 \
@@ -35,16 +35,16 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    doc,                                                                                            \
    (HAS_##types & HAS_F) != 0,                                                                     \
    (HAS_##types & HAS_I) != 0},
-#define LT_REDUCE(name, rule, variants, signature, doc)                                            \
+#define LT_REDUCE(name, rule, gradient, variants, signature, doc)                                  \
   {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, FLAGS(variants), lt_infer_reduce, signature,          \
    doc,   false,          false},
-#define LT_KERNEL(name, infer, variants, signature, doc)                                           \
+#define LT_KERNEL(name, infer, gradient, variants, signature, doc)                                 \
   {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
    doc,   false,          false},
-#define LT_UPDATE(name, infer, variants, signature, doc)                                           \
+#define LT_UPDATE(name, infer, gradient, variants, signature, doc)                                 \
   {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
    doc,   false,          false},
-#define LT_VIEW(name, variants, signature, doc)                                                    \
+#define LT_VIEW(name, gradient, variants, signature, doc)                                          \
   {#name,          LT_KIND_VIEW, LT_RULE_NONE, 0,     FLAGS(variants),                             \
    lt_view_##name, signature,    doc,          false, false},
 #define LT_COMPOSITE(name, variants, signature, doc)                                               \

@@ -96,8 +96,7 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "params");
   push_results(L, g);
   lua_setfield(L, -2, "results");
-  lt_RowKind row = lt_gradients[op].kind;
-  set_flag(L, "has_gradient", row == LT_ROW_GRADIENT || row == LT_ROW_FIRST || row == LT_ROW_ZERO);
+  set_flag(L, "has_gradient", lt_op_has_gradient(op));
   set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
 }
 

@@ -618,15 +618,72 @@ static void a_million_additions(void) {
   lt_release(y); /* frees the whole chain */
 }
 
-/* Every op that is no composite says in gradients.def what its gradient is, and no composite
- * does. */
-static void every_op_has_a_row(void) {
+/* ---- the gradients in the rows of ops.def ---------------------------------------------------- */
+
+#define X            LT_KEEP_ARG(0)
+#define Y            LT_KEEP_ARG(1)
+#define Z            LT_KEEP_ARG(2)
+#define RESULT       LT_KEEP_RESULT(0)
+#define VALUES(a, i) (lt_gradients[LT_OP_##a].keep_for[i] & ~LT_KEEP_GIVES)
+
+static void every_row_has_a_gradient(void) {
+  for (int op = 0; op < LT_OP_COUNT; op++)
+    if ((lt_gradients[op].function == NULL) != (lt_ops[op].kind == LT_KIND_COMPOSITE))
+      check_report(__FILE__, __LINE__, "%s: a gradient is expected of each op but composites",
+                   lt_ops[op].name);
+}
+
+/* The values that formulas use, and none that they do not. */
+static void formulas_say_what_is_kept(void) {
+  CHECK_INT(VALUES(neg, 0), 0);
+  CHECK_INT(VALUES(log2, 0), X);
+  CHECK_INT(VALUES(exp2, 0), RESULT);
+  CHECK_INT(VALUES(softplus, 0), X);
+  CHECK_INT(VALUES(add, 1), 0);
+  CHECK_INT(VALUES(mul, 0), Y);
+  CHECK_INT(VALUES(mul, 1), X);
+  CHECK_INT(VALUES(_true_divide, 0), Y);
+  CHECK_INT(VALUES(_true_divide, 1), X | Y);
+  CHECK_INT(VALUES(hypot, 0), X | RESULT);
+  CHECK_INT(VALUES(_where, 2), X);
+  CHECK_INT(VALUES(addcdiv, 0), 0);
+  CHECK_INT(VALUES(addcdiv, 2), Y | Z);
+  CHECK_INT(VALUES(softmax, 0), RESULT);
+}
+
+/* Every argument and result of the largest signature has a bit of its own. */
+static void values_have_bits_of_their_own(void) {
+  lt_Keep seen = LT_KEEP_GIVES;
+  for (int i = 0; i < LT_MAX_ARGS + LT_MAX_OUT; i++) {
+    lt_Keep bit = i < LT_MAX_ARGS ? LT_KEEP_ARG(i) : LT_KEEP_RESULT(i - LT_MAX_ARGS);
+    CHECK(bit != 0 && (seen & bit) == 0);
+    seen |= bit;
+  }
+}
+
+static bool holds_values(const lt_Signature *g, int i) {
+  lt_ParamType type = i < g->count ? g->param[i].type : LT_PARAM_BOOL;
+  return type == LT_PARAM_TENSOR || type == LT_PARAM_TENSORS || type == LT_PARAM_OPERAND ||
+         type == LT_PARAM_INDEX;
+}
+
+/* Gradients are given to, and values kept of, arguments and results that the op has. */
+static void rows_fit_their_signatures(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
-    bool composite = lt_ops[op].kind == LT_KIND_COMPOSITE;
-    if ((lt_gradients[op].kind == LT_ROW_MISSING) != composite)
-      check_report(__FILE__, __LINE__, "%s: %s", lt_ops[op].name,
-                   composite ? "a composite wants no row in gradients.def"
-                             : "no row in gradients.def");
+    const lt_GradientRow *row = &lt_gradients[op];
+    const lt_Signature *g = lt_op_signature((lt_OpId)op);
+    lt_Keep kept = row->keep;
+    bool fits = row->kind == LT_ROW_GRADIENT || row->kind == LT_ROW_FIRST || !kept;
+    for (int i = 0; i < LT_MAX_ARGS; i++) {
+      kept |= row->keep_for[i] & ~LT_KEEP_GIVES;
+      fits = fits && (!row->keep_for[i] || holds_values(g, i));
+    }
+    for (int i = 0; i < LT_MAX_ARGS; i++)
+      fits = fits && (!(kept & LT_KEEP_ARG(i)) || holds_values(g, i));
+    fits = fits && kept < LT_KEEP_RESULT(g->results);
+    if (!fits)
+      check_report(__FILE__, __LINE__, "%s: its gradient names a value that it does not have",
+                   lt_ops[op].name);
   }
 }
 
@@ -688,6 +745,9 @@ int main(void) {
   RUN_CLEAN(custom_failures);
   RUN_CLEAN(custom_undone);
   RUN_CLEAN(a_million_additions);
-  RUN_CLEAN(every_op_has_a_row);
+  RUN_CLEAN(every_row_has_a_gradient);
+  RUN_CLEAN(formulas_say_what_is_kept);
+  RUN_CLEAN(values_have_bits_of_their_own);
+  RUN_CLEAN(rows_fit_their_signatures);
   return check_end();
 }

@@ -14,7 +14,7 @@
  * is changed in place on the tape, the edges of its new history let go of these leaves (view.c).
  *
  * A node is one block of memory: its inputs, the arguments of the call and what is saved lie
- * behind it. A gradient function (gradients.def) is written in ops; the engine (backward.c) sums
+ * behind it. A gradient function (gradients.h) is written in ops; the engine (backward.c) sums
  * what it gives over broadcast dimensions, casts it and moves it to what the input was, so that
  * gradient functions need not.
  *
@@ -58,7 +58,7 @@ typedef struct lt_Saved {
 } lt_Saved;
 
 typedef enum lt_NodeKind {
-  LT_NODE_OP,     /* a row of gradients.def */
+  LT_NODE_OP,     /* an op of ops.def */
   LT_NODE_SLICES, /* an op that changed a view in place, seen from the view's base */
   LT_NODE_CUSTOM  /* a function of the host */
 } lt_NodeKind;
@@ -217,26 +217,25 @@ typedef struct lt_Grad {
 
 typedef void (*lt_GradientFn)(lt_Grad *g);
 
-/* What a row keeps: a byte for each of arguments 0..4 and results 0..2, in which bit i says that
- * it is needed for the gradient of argument i. */
-typedef uint64_t lt_Keep;
-#define LT_KEEP(a)               ((lt_Keep)0xff << (8 * (a)))
-#define LT_KEEP_FOR(a, i)        ((lt_Keep)1 << (8 * (a) + (i)))
-#define LT_KEEP_RESULT(r)        ((lt_Keep)0xff << (8 * (5 + (r))))
-#define LT_KEEP_RESULT_FOR(r, i) ((lt_Keep)1 << (8 * (5 + (r)) + (i)))
+/* A set of the values of a call: a bit for each argument, then one for each result. */
+typedef uint32_t lt_Keep;
+#define LT_KEEP_ARG(a)    ((lt_Keep)1 << (a))
+#define LT_KEEP_RESULT(r) ((lt_Keep)1 << (LT_MAX_ARGS + (r)))
+#define LT_KEEP_GIVES     ((lt_Keep)1 << 31) /* no value: the row has a formula for the argument */
 
 typedef enum lt_RowKind {
-  LT_ROW_MISSING,
   LT_ROW_GRADIENT,
   LT_ROW_FIRST, /* a gradient, of the first result only */
   LT_ROW_ZERO,  /* differentiable, the gradient is zero everywhere */
   LT_ROW_NONE   /* not differentiable */
 } lt_RowKind;
 
+/* The gradient in an op's row of ops.def. */
 typedef struct lt_GradientRow {
+  lt_GradientFn function; /* NULL: the op is a composite */
   lt_RowKind kind;
-  lt_Keep keep;
-  lt_GradientFn function;
+  lt_Keep keep;                  /* saved for every gradient */
+  lt_Keep keep_for[LT_MAX_ARGS]; /* saved for the gradient of argument i */
 } lt_GradientRow;
 
 extern const lt_GradientRow lt_gradients[LT_OP_COUNT];

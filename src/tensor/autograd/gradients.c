@@ -1,13 +1,35 @@
-/* gradients.c: the table of gradients, and what several families of gradient functions share. */
+/* gradients.c: the gradient functions of the rows of ops.def, made from their formulas, and what
+ * several families of gradient functions share. */
 #include "gradients.h"
 
-#define GRADIENT(op, keep, function) [LT_OP_##op] = {LT_ROW_GRADIENT, keep, lt_grad_##function},
-#define FIRST(op, keep, function)    [LT_OP_##op] = {LT_ROW_FIRST, keep, lt_grad_##function},
-#define ZERO(op)                     [LT_OP_##op] = {LT_ROW_ZERO, 0, NULL},
-#define NONE(op)                     [LT_OP_##op] = {LT_ROW_NONE, 0, NULL},
-const lt_GradientRow lt_gradients[LT_OP_COUNT] = {
-#include "gradients.def"
-};
+/* ---- from the rows --------------------------------------------------------------------------- */
+
+#define GRAD         g->grad
+#define X            g->arg[0]
+#define Y            g->arg[1]
+#define Z            g->arg[2]
+#define ARG(i)       g->arg[i]
+#define NUMBER(i)    g->arg[i]
+#define RESULT       g->result[0]
+#define RESULT_AT(r) g->result[r]
+
+#define LT_GRADIENT(op, text, ...)                                                                 \
+  _Static_assert(sizeof(text) > 1, #op ": its row in ops.def names no gradient");                  \
+  void lt_grad_of_##op(lt_Grad *g) {                                                               \
+    (void)g;                                                                                       \
+    __VA_ARGS__                                                                                    \
+  }
+#define D(i, formula)                                                                              \
+  if (wants(g, i)) give(g, i, formula);
+#define BY(function) lt_grad_##function(g);
+#define KEEP(values)
+#define KEEP_FOR(i, values)
+#define FIRST
+#define ZERO
+#define NONE
+#include "../ops.def"
+
+/* ---- shared ---------------------------------------------------------------------------------- */
 
 static lt_Arg device_of(const lt_Grad *g) { return lt_arg_device(lt_tensor_device(g->grad)); }
 
@@ -22,6 +44,10 @@ lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape) {
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i) {
   const lt_Input *in = input(g, i);
   return lt_grad_zeros(g, in->ndim, in->shape);
+}
+
+lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number) {
+  return lt_scalar_to_double(number.scalar) == 1 ? t.tensor : MUL(t, number);
 }
 
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values) {

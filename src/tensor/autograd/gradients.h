@@ -5,7 +5,10 @@
  * tape for gradients of gradients: it must use values that the tape knows (arguments, results),
  * and no value of its own making. What it gives may be broadcast (larger than the argument) and of
  * another dtype: the engine sums and casts. An argument that it gives nothing has the gradient
- * zero. Giving NULL is a failure, with the reason in the slot. */
+ * zero. Giving NULL is a failure, with the reason in the slot.
+ *
+ * The function of an op is made from its row of ops.def (gradients.c); where the row says
+ * BY(function), that function is written by hand, in the file of its family. */
 #ifndef LT_GRADIENTS_H
 #define LT_GRADIENTS_H
 
@@ -13,13 +16,20 @@
 
 #include <math.h>
 
-/* The functions of gradients.def, by name. */
-#define GRADIENT(op, keep, function) void lt_grad_##function(lt_Grad *g);
-#define FIRST(op, keep, function)    void lt_grad_##function(lt_Grad *g);
-#define ZERO(op)
-#define NONE(op)
-#include "gradients.def"
-#undef GRADIENT
+/* The functions that rows of ops.def name. */
+#define LT_GRADIENT(op, text, ...) __VA_ARGS__
+#define D(i, formula)
+#define BY(function) void lt_grad_##function(lt_Grad *g);
+#define KEEP(values)
+#define KEEP_FOR(i, values)
+#define FIRST
+#define ZERO
+#define NONE
+#include "../ops.def"
+#undef D
+#undef BY
+#undef KEEP
+#undef KEEP_FOR
 #undef FIRST
 #undef ZERO
 #undef NONE
@@ -48,17 +58,23 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
 #define MUL(a, b)      lt_do(mul, A(a), A(b))
 #define DIV(a, b)      lt_do(_true_divide, A(a), A(b))
 #define POWER(a, b)    lt_do(pow, A(a), A(b))
-#define UNARY(op, a)   lt_do(op, A(a))
 #define FILL(a, m, v)  lt_do(masked_fill, A(a), A(m), A(v))
 #define WHERE(c, a, b) lt_do(_where, A(c), A(a), A(b))
+#define SCALED(a, n)   lt_grad_scaled(A(a), n)
 #define YES            lt_arg_bool(true)
 #define NO             lt_arg_bool(false)
+/* Any op of one, two and three arguments. */
+#define UNARY(op, a)         lt_do(op, A(a))
+#define BINARY(op, a, b)     lt_do(op, A(a), A(b))
+#define TERNARY(op, a, b, c) lt_do(op, A(a), A(b), A(c))
 
 /* Zeros (ones) of a shape, of the gradient's dtype and device. */
 lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
 /* Zeros of argument i's shape. */
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
+/* The tensor t times a number that is most often 1. */
+lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number);
 /* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the
  * write fails. */
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);

@@ -1,5 +1,5 @@
-/* gradients_binary.c: gradients of elementwise ops of two and three inputs. Broadcasting is undone
- * by the engine. */
+/* gradients_binary.c: gradients of elementwise ops of two and three inputs that are no formula in
+ * ops.def. Broadcasting is undone by the engine. */
 #include "gradients.h"
 
 #include <math.h>
@@ -8,43 +8,6 @@
 
 static lt_Tensor *both(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_and, A(a), A(b)); }
 static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_or, A(a), A(b)); }
-
-/* g times a number that is most often 1. */
-static lt_Tensor *scaled(lt_Tensor *t, lt_Arg number) {
-  return lt_scalar_to_double(number.scalar) == 1 ? t : MUL(t, number);
-}
-
-void lt_grad_add(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, scaled(DY, g->arg[2]));
-}
-
-void lt_grad_sub(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, UNARY(neg, scaled(DY, g->arg[2])));
-}
-
-void lt_grad_mul(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, MUL(DY, g->arg[1]));
-  if (wants(g, 1)) give(g, 1, MUL(DY, g->arg[0]));
-}
-
-/* d(x/y)/dy = -(x/y)/y: no y^2 that could overflow. */
-void lt_grad_true_divide(lt_Grad *g) {
-  lt_Arg x = g->arg[0], y = g->arg[1];
-  if (wants(g, 0)) give(g, 0, DIV(DY, y));
-  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, DIV(DIV(x, y), y))));
-}
-
-void lt_grad_remainder(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, lt_do(floor_divide, g->arg[0], g->arg[1]))));
-}
-
-void lt_grad_fmod(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(DY, lt_do(_trunc_divide, g->arg[0], g->arg[1]))));
-}
 
 /* d(x^n)/dx for a number n. */
 static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
@@ -146,27 +109,12 @@ void lt_grad_atan2(lt_Grad *g) {
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
 }
 
-void lt_grad_hypot(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, MUL(DY, DIV(g->arg[0], g->result[0])));
-  if (wants(g, 1)) give(g, 1, MUL(DY, DIV(g->arg[1], g->result[0])));
-}
-
 /* +-1 by whether the sign was changed; 0 at 0, NaN at NaN and, as in PyTorch, at infinity. The sign
  * of `other` is constant. */
 void lt_grad_copysign(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *zero = lt_do(eq, g->arg[0], A(0.0));
   give(g, 0, FILL(MUL(DY, DIV(g->result[0], WHERE(zero, 1.0, g->arg[0]))), zero, 0.0));
-}
-
-void lt_grad_where(lt_Grad *g) {
-  if (wants(g, 1)) give(g, 1, WHERE(g->arg[0], DY, 0.0));
-  if (wants(g, 2)) give(g, 2, WHERE(g->arg[0], 0.0, DY));
-}
-
-void lt_grad_masked_fill(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, FILL(DY, g->arg[1], 0.0));
-  if (wants(g, 2)) give(g, 2, WHERE(g->arg[1], DY, 0.0));
 }
 
 static bool is_number(lt_Arg a, double v) {
@@ -223,18 +171,4 @@ void lt_grad_lerp(lt_Grad *g) {
     give(g, 0, MUL(DY, SUB(1.0, w)));
   else
     give(g, 0, MUL(DY, 1 - lt_scalar_to_double(w.scalar)));
-}
-
-void lt_grad_addcmul(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, MUL(DY, scaled(g->arg[2].tensor, g->arg[3])));
-  if (wants(g, 2)) give(g, 2, MUL(DY, scaled(g->arg[1].tensor, g->arg[3])));
-}
-
-void lt_grad_addcdiv(lt_Grad *g) {
-  lt_Arg x = g->arg[1], y = g->arg[2];
-  lt_Tensor *dy = scaled(DY, g->arg[3]);
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 1)) give(g, 1, DIV(dy, y));
-  if (wants(g, 2)) give(g, 2, UNARY(neg, MUL(dy, DIV(DIV(x, y), y))));
 }

@@ -31,25 +31,13 @@ static void product(lt_Grad *g, bool batch) {
 void lt_grad_mm(lt_Grad *g) { product(g, false); }
 void lt_grad_bmm(lt_Grad *g) { product(g, true); }
 
-static lt_Tensor *scaled(lt_Tensor *t, lt_Arg number) {
-  return lt_scalar_to_double(number.scalar) == 1 ? t : MUL(t, number);
-}
-
 void lt_grad_addmm(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, scaled(DY, g->arg[3]));
-  if (wants(g, 1)) give(g, 1, scaled(left_gradient(false, input(g, 1), DY, g->arg[2]), g->arg[4]));
-  if (wants(g, 2)) give(g, 2, scaled(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
+  if (wants(g, 0)) give(g, 0, SCALED(DY, g->arg[3]));
+  if (wants(g, 1)) give(g, 1, SCALED(left_gradient(false, input(g, 1), DY, g->arg[2]), g->arg[4]));
+  if (wants(g, 2)) give(g, 2, SCALED(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */
-
-void lt_grad_softmax(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), A(g->result[0]), g->arg[1]));
-}
-
-void lt_grad_log_softmax(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(_log_softmax_backward, A(DY), A(g->result[0]), g->arg[1]));
-}
 
 static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
   return lt_do(sum, A(t), LT_INTS(&dim.i, 1), YES);

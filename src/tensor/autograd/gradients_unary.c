@@ -1,71 +1,25 @@
 /* gradients_unary.c: gradients of elementwise ops of one input, and of their one-pass gradients
- * (_tanh_backward ...). x is the input, y the result, g the gradient of the result. */
+ * (_gelu_erf_backward ...), that are no formula in ops.def. */
 #include "gradients.h"
 
-#define X  g->arg[0]
-#define Y  g->result[0]
-#define DY g->grad
-#define GIVE(name, formula)                                                                        \
-  void lt_grad_##name(lt_Grad *g) {                                                                \
-    if (wants(g, 0)) give(g, 0, formula);                                                          \
-  }
-
-#define LN2          0.69314718055994530942
-#define LN10         2.30258509299404568402
-#define TWO_SQRTPI   1.12837916709551257390 /* 2 / sqrt(pi) */
+#define DY           g->grad
 #define INV_SQRT_2PI 0.39894228040143267794
 #define SQRT_2_PI    0.79788456080286535588 /* sqrt(2 / pi) */
 
-GIVE(same, DY)
-GIVE(neg, UNARY(neg, DY))
-GIVE(abs, MUL(DY, UNARY(sign, X)))
-GIVE(square, MUL(MUL(DY, X), 2.0))
-GIVE(relu, lt_do(_relu_backward, A(DY), A(Y)))
-GIVE(exp, MUL(DY, Y))
-GIVE(exp2, MUL(MUL(DY, Y), LN2))
-GIVE(expm1, MUL(DY, ADD(Y, 1.0)))
-GIVE(log, DIV(DY, X))
-GIVE(log2, DIV(DY, MUL(X, LN2)))
-GIVE(log10, DIV(DY, MUL(X, LN10)))
-GIVE(log1p, DIV(DY, ADD(X, 1.0)))
-GIVE(sqrt, DIV(DY, MUL(Y, 2.0)))
-GIVE(rsqrt, MUL(MUL(DY, POWER(Y, 3.0)), -0.5))
-GIVE(reciprocal, UNARY(neg, MUL(DY, UNARY(square, Y))))
-GIVE(sin, MUL(DY, UNARY(cos, X)))
-GIVE(cos, UNARY(neg, MUL(DY, UNARY(sin, X))))
-GIVE(tan, MUL(DY, ADD(UNARY(square, Y), 1.0)))
-GIVE(asin, MUL(DY, UNARY(rsqrt, SUB(1.0, UNARY(square, X)))))
-GIVE(acos, UNARY(neg, MUL(DY, UNARY(rsqrt, SUB(1.0, UNARY(square, X))))))
-GIVE(atan, DIV(DY, ADD(UNARY(square, X), 1.0)))
-GIVE(sinh, MUL(DY, UNARY(cosh, X)))
-GIVE(cosh, MUL(DY, UNARY(sinh, X)))
-GIVE(tanh, lt_do(_tanh_backward, A(DY), A(Y)))
-GIVE(asinh, MUL(DY, UNARY(rsqrt, ADD(UNARY(square, X), 1.0))))
-GIVE(acosh, MUL(DY, UNARY(rsqrt, SUB(UNARY(square, X), 1.0))))
-GIVE(atanh, DIV(DY, SUB(1.0, UNARY(square, X))))
-GIVE(erf, MUL(DY, MUL(UNARY(exp, UNARY(neg, UNARY(square, X))), TWO_SQRTPI)))
-GIVE(erfc, MUL(DY, MUL(UNARY(exp, UNARY(neg, UNARY(square, X))), -TWO_SQRTPI)))
-GIVE(sigmoid, lt_do(_sigmoid_backward, A(DY), A(Y)))
-GIVE(logsigmoid, MUL(DY, UNARY(sigmoid, UNARY(neg, X))))
-GIVE(silu, lt_do(_silu_backward, A(DY), X))
-GIVE(gelu_erf, lt_do(_gelu_erf_backward, A(DY), X))
-GIVE(gelu_tanh, lt_do(_gelu_tanh_backward, A(DY), X))
-GIVE(nan_to_num, FILL(DY, UNARY(logical_not, UNARY(isfinite, X)), 0.0))
-
-/* Past the threshold softplus is the identity. */
-GIVE(softplus, WHERE(lt_do(gt, A(MUL(X, g->arg[1])), g->arg[2]), DY,
-                     MUL(DY, UNARY(sigmoid, MUL(X, g->arg[1])))))
-GIVE(leaky_relu, WHERE(lt_do(gt, X, A(0.0)), DY, MUL(DY, g->arg[1])))
 /* exp is taken of min(x, 0): its overflow at the side not chosen would spoil gradients of
  * gradients. */
-GIVE(elu,
-     WHERE(lt_do(le, X, A(0.0)),
-           MUL(MUL(DY, g->arg[1]), UNARY(exp, lt_do(_clamp, X, A((double)-INFINITY), A(0.0)))), DY))
+void lt_grad_elu(lt_Grad *g) {
+  lt_Arg x = g->arg[0];
+  if (!wants(g, 0)) return;
+  lt_Tensor *negative = lt_do(_clamp, x, A((double)-INFINITY), A(0.0));
+  lt_Tensor *slope = MUL(MUL(DY, g->arg[1]), UNARY(exp, negative));
+  give(g, 0, WHERE(lt_do(le, x, A(0.0)), slope, DY));
+}
 
-/* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is y or x ------------ */
+/* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is x ----------------- */
 
 #define FIRST_DY g->arg[0] /* the gradient that the first backward was given */
-#define V        g->arg[1] /* the value: y of tanh and sigmoid, x of the others */
+#define V        g->arg[1] /* the value, x */
 
 /* Linear in the gradient: op(g, v) = g * s(v). `slope` is s'(v). */
 #define GIVE_TWICE(name, op, slope)                                                                \
@@ -73,13 +27,6 @@ GIVE(elu,
     if (wants(g, 0)) give(g, 0, lt_do(op, A(DY), V));                                              \
     if (wants(g, 1)) give(g, 1, MUL(MUL(DY, FIRST_DY), slope));                                    \
   }
-
-void lt_grad_relu_backward(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(_relu_backward, A(DY), V));
-}
-
-GIVE_TWICE(tanh_backward, _tanh_backward, MUL(V, -2.0))
-GIVE_TWICE(sigmoid_backward, _sigmoid_backward, SUB(1.0, MUL(V, 2.0)))
 
 /* gelu'' = phi(x) (2 - x^2) */
 static lt_Tensor *gelu_erf_curve(lt_Arg x) {

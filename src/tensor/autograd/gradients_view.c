@@ -9,10 +9,6 @@ void lt_grad_reshaped(lt_Grad *g) {
     give(g, 0, lt_do(reshape, A(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
 }
 
-void lt_grad_transpose(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(transpose, A(DY), g->arg[1], g->arg[2]));
-}
-
 void lt_grad_permute(lt_Grad *g) {
   int64_t back[LT_MAX_DIMS];
   int ndim = input(g, 0)->ndim;
@@ -152,22 +148,6 @@ void lt_grad_cat(lt_Grad *g) {
     if (wants_of(g, 0, k)) give_of(g, 0, k, lt_do(_slice, A(DY), A(dim), A(first), A(size), A(1)));
     first += size;
   }
-}
-
-void lt_grad_copy_from(lt_Grad *g) {
-  if (wants(g, 1)) give(g, 1, DY);
-}
-
-void lt_grad_triu(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(triu, A(DY), g->arg[1]));
-}
-
-void lt_grad_tril(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(tril, A(DY), g->arg[1]));
-}
-
-void lt_grad_flip(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(flip, A(DY), g->arg[1]));
 }
 
 void lt_grad_roll(lt_Grad *g) {

@@ -1,13 +1,12 @@
 /* record.c: autograd's side of a call: is it recorded, and what is kept of it.
  *
- * A call is recorded when something differentiable goes in, the tape is on, and its op has a row
- * in gradients.def. The node of an in-place op is made whole before the op runs (with copies of
+ * A call is recorded when something differentiable goes in, the tape is on, and its op has a
+ * gradient. The node of an in-place op is made whole before the op runs (with copies of
  * what the op is about to overwrite), so that after the run nothing can fail any more. */
 #include "autograd.h"
 
 bool lt_op_has_gradient(lt_OpId op) {
-  lt_RowKind kind = lt_gradients[op].kind;
-  return kind != LT_ROW_MISSING && kind != LT_ROW_NONE;
+  return lt_gradients[op].function && lt_gradients[op].kind != LT_ROW_NONE;
 }
 
 /* ---- is it recorded? ------------------------------------------------------------------------- */
@@ -46,8 +45,12 @@ typedef struct Plan {
   unsigned kept, kept_out; /* arguments and results to save */
 } Plan;
 
-static bool needs(lt_Keep keep, int byte, unsigned wanted) {
-  return byte < 8 && ((keep >> (8 * byte)) & 0xff & wanted) != 0;
+/* What is saved when the arguments in `wanted` want a gradient. */
+static lt_Keep values_kept(const lt_GradientRow *row, unsigned wanted) {
+  lt_Keep kept = wanted ? row->keep : 0;
+  for (int i = 0; wanted; wanted >>= 1, i++)
+    if (wanted & 1) kept |= row->keep_for[i];
+  return kept;
 }
 
 static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
@@ -75,19 +78,19 @@ static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
 
 static bool needs_layout(const lt_Call *c) { return (c->info->traits & LT_TRAIT_LAYOUT) != 0; }
 
-static Plan plan_call(const lt_Call *c, lt_Keep keep) {
+static Plan plan_call(const lt_Call *c) {
   Plan p = {0};
   for (int i = 0; i < c->nargs; i++) plan_arg(&p, &c->arg[i], i, needs_layout(c));
-  if (!keep) return p;
-  for (int i = 0; i < c->nargs && i < 5; i++) {
-    if (!needs(keep, i, p.wanted)) continue;
+  lt_Keep kept = values_kept(&lt_gradients[c->op], p.wanted);
+  p.kept = kept & (LT_KEEP_RESULT(0) - 1);
+  for (int i = 0; i < c->nargs && p.kept >> i; i++) {
+    if (!((p.kept >> i) & 1)) continue;
     const lt_Arg *a = &c->arg[i];
     if (a->kind == LT_ARG_TENSOR) p.nsaved++;
     if (a->kind == LT_ARG_TENSORS) p.nsaved += a->count;
-    p.kept |= 1u << i;
   }
-  for (int r = 0; r < c->nout; r++)
-    if (needs(keep, 5 + r, p.wanted)) {
+  for (int r = 0; r < c->nout && r < LT_MAX_OUT; r++)
+    if (kept & LT_KEEP_RESULT(r)) {
       p.kept_out |= 1u << r;
       p.nsaved++;
     }
@@ -169,7 +172,7 @@ static bool take_results(lt_Node *n, const lt_Call *c, unsigned kept, int *at) {
 }
 
 static lt_Node *node_of_call(const lt_Call *c) {
-  Plan p = plan_call(c, lt_gradients[c->op].keep);
+  Plan p = plan_call(c);
   int64_t *w;
   char *b;
   lt_Node *n = lt_node_new(LT_NODE_OP, p.ninputs, p.nsaved, c->nargs, p.words, p.bytes, &w, &b);
