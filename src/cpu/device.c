@@ -6,19 +6,12 @@
 
 #include <unistd.h>
 
-/* ---- kernels: one for each row of ops.def that wants one ------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------------------ */
 
-#define LT_REDUCE(name, ...) bool lt_cpu_##name(lt_Call *call);
-#define LT_KERNEL(name, ...) bool lt_cpu_##name(lt_Call *call);
-#define LT_UPDATE(name, ...) bool lt_cpu_##name(lt_Call *call);
-#include "ops.def"
-
-static const lt_KernelFn kernels[LT_OP_COUNT] = {
-#define LT_REDUCE(name, ...) [LT_OP_##name] = lt_cpu_##name,
-#define LT_KERNEL(name, ...) [LT_OP_##name] = lt_cpu_##name,
-#define LT_UPDATE(name, ...) [LT_OP_##name] = lt_cpu_##name,
-#include "ops.def"
-};
+/* All of them: other devices fall back on these. */
+#define LT_KERNEL_NAME(op) lt_cpu_##op
+#define LT_KERNEL_LINK
+#include "kernel_table.def"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 

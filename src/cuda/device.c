@@ -5,27 +5,11 @@
 
 #include <pthread.h>
 
-/* ---- kernels: one for each row of ops.def that wants one ------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------------------ */
 
-#define LT_REDUCE(name, ...) bool lt_cuda_##name(lt_Call *call);
-#define LT_KERNEL(name, ...) bool lt_cuda_##name(lt_Call *call);
-#define LT_UPDATE(name, ...) bool lt_cuda_##name(lt_Call *call);
-#include "ops.def"
-
-static const lt_KernelFn kernels[LT_OP_COUNT] = {
-#define LT_REDUCE(name, ...) [LT_OP_##name] = lt_cuda_##name,
-#define LT_KERNEL(name, ...) [LT_OP_##name] = lt_cuda_##name,
-#define LT_UPDATE(name, ...) [LT_OP_##name] = lt_cuda_##name,
-#include "ops.def"
-};
-
-/* Dispatch's own. */
-bool lt_cuda_empty(lt_Call *c) {
-  (void)c;
-  return true;
-}
-bool lt_cuda__to_copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 0), c->arg[3].b); }
-bool lt_cuda__copy(lt_Call *c) { return lt_copy_into(c->out[0], lt_in(c, 1), c->arg[2].b); }
+#define LT_KERNEL_NAME(op) lt_cuda_##op
+#define LT_KERNEL_LINK     __attribute__((weak))
+#include "kernel_table.def"
 
 /* ---- how many -------------------------------------------------------------------------------- */
 

@@ -73,6 +73,7 @@ static const char usage[] =
     "  LUA_PATH, LUA_CPATH  as in lua; LUA_INIT is not run. The script's own folder is not "
     "searched\n"
     "  LUTRA_EMULATE      as --emulate\n"
+    "  LUTRA_FALLBACK     1: an op without a kernel on its device runs on the CPU, with a warning\n"
     "  LUTRA_READLINE     the library that edits lines; none for a plain prompt\n"
     "  XDG_CONFIG_HOME    lutra/init.lua there is run before the prompt (default ~/.config)\n"
     "  XDG_STATE_HOME     lutra/history there is the history (default ~/.local/state)\n"

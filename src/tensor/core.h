@@ -57,6 +57,7 @@ enum {
   LT_TRAIT_TRANSFER = 16,
   LT_TRAIT_BUILTIN = 32,
   LT_TRAIT_LAYOUT = 64,
+  LT_TRAIT_CORE = 128,
 };
 
 typedef enum lt_ParamType {
@@ -187,6 +188,11 @@ static inline lt_Tensor *lt_in(const lt_Call *c, int i) {
 }
 static inline bool lt_given(const lt_Call *c, int i) { return c->arg[i].kind != LT_ARG_NIL; }
 
+/* Returns true when the kernel of an in-place op writes argument i, a tensor, besides self. */
+static inline bool lt_call_writes(const lt_Call *c, int i) {
+  return (c->signature->written >> i & 1) != 0;
+}
+
 /* Sets result i. */
 void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);
 void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t);
@@ -206,6 +212,18 @@ bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
 /* The dtype of an op on these arguments (tensors and scalars), by PyTorch's rules: dimensioned
  * tensors, then 0-d tensors, then numbers; a later class counts only if its category is higher. */
 lt_Dtype lt_result_type(const lt_Arg *args, int n);
+
+/* ---- ops without a kernel (fallback.c, composite_kernel.c) ------------------------------------ */
+
+/* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through `run`,
+ * and copies the results, and what the op writes, back. Random ops draw the numbers that the device
+ * would have drawn. The host is blocked until the operands have been copied. Returns false with the
+ * error, which is about the missing kernel where lt_fallback_enabled() does not hold. */
+bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
+
+/* The op written in other ops, for devices without a kernel for it; NULL: it has no such form. The
+ * function is of the kind of a composite op's. */
+bool (*lt_composite_form(lt_OpId op))(lt_Call *call);
 
 /* ---- scopes: temporaries of composites and gradients ----------------------------------------- */
 
@@ -418,6 +436,7 @@ typedef struct lt_Thread {
   bool has_defaults;
   lt_Dtype default_dtype;
   lt_Device default_device;
+  lt_FallbackMode fallback;
   /* The host's program and its coroutine that call now: addresses to compare. NULL: not known. */
   void *host;
   const void *host_coroutine;

@@ -49,6 +49,30 @@ static void show_core(void) {
     dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+/* ---- what a backend must have ---------------------------------------------------------------- */
+
+bool lt_op_is_core(lt_OpId op) {
+  return lt_ops[op].kind == LT_KIND_ELEMENTWISE || (lt_ops[op].traits & LT_TRAIT_CORE) != 0;
+}
+
+/* Has it memory, and the core kernels? A device without data has neither. */
+static bool check_core(const char *function, const lt_Backend *b) {
+  const char *lacks = !b->alloc         ? "function 'alloc'"
+                      : !b->free        ? "function 'free'"
+                      : !b->copy        ? "function 'copy'"
+                      : !b->fill_zero   ? "function 'fill_zero'"
+                      : !b->elementwise ? "kernel 'elementwise'"
+                      : !b->kernels     ? "table of kernels"
+                                        : NULL;
+  if (!b->has_data) return true;
+  if (lacks) return lt_error_set("%s: device '%s' lacks the core %s", function, b->name, lacks);
+  for (int i = 0; i < LT_OP_COUNT; i++)
+    if (lt_op_is_core((lt_OpId)i) && lt_ops[i].kind != LT_KIND_ELEMENTWISE && !b->kernels[i])
+      return lt_error_set("%s: device '%s' lacks the core kernel '%s'", function, b->name,
+                          lt_ops[i].name);
+  return true;
+}
+
 static const lt_Backend *open_backend(const char *path) {
   show_core();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -255,10 +279,11 @@ const lt_Backend *lt_device_backend(int number) {
   b = atomic_load(&type->backend);
   if (!b && !type->why[0]) {
     b = type->linked ? type->linked() : find_backend(type);
-    if (b) {
+    if (b && check_core("device", b)) {
       name_all(type);
       atomic_store_explicit(&type->backend, b, memory_order_release);
     } else {
+      b = NULL;
       snprintf(type->why, sizeof type->why, "%s", lt_error());
     }
   }
@@ -286,6 +311,7 @@ int lt_device_register(const lt_Backend *backend) {
     lt_error_set("device_register: %s was made for another version of Lutra", backend->name);
     return -1;
   }
+  if (!check_core("device_register", backend)) return -1;
   pthread_mutex_lock(&table_lock);
   int number = -1, n = atomic_load(&type_count);
   for (int i = 0; i < n; i++)
@@ -426,6 +452,6 @@ bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
   lt_Kind kind = lt_ops[op].kind;
   if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;
   if (lt_ops[op].traits & LT_TRAIT_BUILTIN) return true;
-  if (kind != LT_KIND_ELEMENTWISE) return b->kernels && b->kernels[op];
+  if (kind != LT_KIND_ELEMENTWISE) return b->kernels[op] || lt_composite_form(op);
   return b->elementwise && (!b->elementwise_supported || b->elementwise_supported(op, dtype));
 }

@@ -4,8 +4,11 @@
  *
  * The model is an asynchronous device with memory of its own. Work is put on a stream and may run
  * later; the order within a stream holds. A NULL stream is the device's default stream. The CPU is
- * the simplest case: one stream, on which everything has happened when the call returns. A NULL
- * kernel means "not implemented here", and is the support query (lt_op_supported).
+ * the simplest case: one stream, on which everything has happened when the call returns.
+ *
+ * A device may lack any kernel that is not core (lt_op_is_core): its entry in the table of kernels is
+ * NULL (kernel_table.def makes the table). Such an op runs by its composite form, or on the CPU, or is
+ * an error: fallback.c. A backend that lacks a core kernel is refused.
  *
  * Failure: functions return NULL or false with the reason in the error slot. Kernels see only
  * calls that infer has found right: shapes fit, dtypes are allowed, outputs have memory,
@@ -242,8 +245,9 @@ struct lt_Backend {
    * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only the
    * device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
   bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
-  bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute); /* NULL: all of them */
-  /* Everything else, by op; NULL entries are not implemented. */
+  /* Which of them, besides copy and fill; NULL: all. */
+  bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
+  /* Everything else, by op; NULL: the device has no kernel for it. */
   const lt_KernelFn *kernels; /* [LT_OP_COUNT] */
 };
 
@@ -267,7 +271,9 @@ const lt_Backend *lt_device_backend(int type);
 const lt_Backend *lt_device_loaded(int type);
 /* The same for a type that has tensors already: never fails. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
-/* Can this op run on that device? (dtype: what it computes in; LT_DTYPE_NONE: any) */
+/* Must every device have a kernel for this op? */
+bool lt_op_is_core(lt_OpId op);
+/* Can this op run on that device, by a kernel or by other ops? (dtype: what it computes in; LT_DTYPE_NONE: any) */
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype);
 /* The stream that work on a device, or on t's, goes to now; NULL where there are none. */
 lt_Stream *lt_stream_now(lt_Device device);

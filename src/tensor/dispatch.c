@@ -354,7 +354,18 @@ static bool divisor_fits(const lt_Call *c, const lt_Tensor *out) {
   return !b->check_divisor || b->check_divisor(c, a->tensor);
 }
 
+/* Has the device no loop for this elementwise op? */
+static inline bool lacks_loop(const lt_Backend *b, const lt_Call *c) {
+  return __builtin_expect(b->elementwise_supported != NULL, 0) &&
+         !b->elementwise_supported(c->op, c->compute);
+}
+
+static bool run_elementwise(lt_Call *c, lt_Tensor *out);
+static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0]); }
+
+/* `out` is c->out[0]. */
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
+  if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
   return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, extra(c, 0), extra(c, 1));
 }
@@ -429,8 +440,7 @@ static bool run_kernel(lt_Call *c) {
     if (c->nout) return true;
     return lt_fail("the result's shape depends on the data, and a %s tensor has none", b->name);
   }
-  if (!b->kernels[c->op])
-    return lt_fail("is not implemented on %s. Move to the CPU: x:cpu()", lt_device_name(c->device));
+  if (!b->kernels[c->op]) return lt_fallback_run(c, run_kernel);
   c->stream = b->stream_current ? b->stream_current(b, c->device.index) : NULL;
   return b->kernels[c->op](c) && lt_go_on();
 }
@@ -564,10 +574,10 @@ static bool call_view(lt_Call *c) {
 }
 
 /* A composite gives borrowed tensors, which the scope, an argument or a list holds. */
-static bool call_composite(lt_Call *c) {
+static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
   size_t mark = lt_scope_open();
   for (int i = 0; i < LT_MAX_OUT; i++) c->out[i] = NULL;
-  bool ok = c->info->infer(c);
+  bool ok = composite(c);
   if (ok)
     for (int i = 0; i < c->nout; i++) lt_retain(c->out[i]);
   lt_scope_close(mark, NULL);
@@ -625,6 +635,7 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
 static bool quick_run(lt_Call *c, lt_Tensor *out) {
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
+  if (lacks_loop(backend, c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
   lt_Loop l;
   l.op = c->op;
@@ -681,19 +692,27 @@ static bool call_brought(lt_Call *c) {
   return ok;
 }
 
+/* Composite forms make new results: an op in place needs its kernel. */
+static bool lacks_kernel(const lt_Call *c) {
+  const lt_Backend *b = lt_device_loaded(c->device.type);
+  return b && b->has_data && !b->kernels[c->op] && !c->in_place;
+}
+
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
   if (t) return call_quick(c, args, t);
   if (!take_args(c, args, nargs) || !choose_device(c)) return false;
   switch (c->info->kind) {
   case LT_KIND_COMPOSITE:
-    return call_composite(c);
+    return call_composite(c, c->info->infer);
   case LT_KIND_VIEW:
     return call_view(c);
   case LT_KIND_ELEMENTWISE:
     if (!infer_elementwise(c)) return false;
     break;
   default:
+    if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
+      return call_composite(c, lt_composite_form(c->op));
     if (c->device.type != LT_DEVICE_cpu && comes_from_elsewhere(c)) return call_brought(c);
     if (!c->info->infer(c)) return false;
   }

@@ -108,6 +108,18 @@ bool lt_device_is_built(int type);
 /* Where factory functions create tensors; as lt_dtype_default, one for the process or the program. */
 lt_Device lt_device_default(void);
 bool lt_device_set_default(lt_Device d);
+/* May an op that its device has no kernel for run on the CPU, with copies of its operands? (It writes
+ * one warning for each op to stderr. Otherwise such an op is an error.) One mode for the process or
+ * the program, as lt_dtype_default; until it is set, LUTRA_FALLBACK in the environment decides: 1 is
+ * yes. */
+typedef enum lt_FallbackMode {
+  LT_FALLBACK_BY_ENVIRONMENT,
+  LT_FALLBACK_OFF,
+  LT_FALLBACK_ON
+} lt_FallbackMode;
+lt_FallbackMode lt_fallback_mode(void);
+bool lt_fallback_enabled(void);
+void lt_fallback_set_enabled(bool on);
 /* Asks, before a device of such a type has been asked for, that it be emulated: "cuda:2", or a list
  * with options, "cuda:2,memory=1GiB". False with the reason. LUTRA_EMULATE in the environment does
  * the same. */
@@ -440,9 +452,9 @@ unsigned lt_tensor_version(const lt_Tensor *t);
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 /* Checks the environment variables that Lutra reads when it starts (LUTRA_CPU_CAPABILITY,
- * LUTRA_OPENBLAS_CORETYPE, LUTRA_EMULATE, LUTRA_MEMORY_DEBUG, OMP_NUM_THREADS). Returns false with
- * an error that names the variable, its value and the values that it takes. A program that embeds
- * Lutra calls it before the first op; Lua's module does so when it is loaded. */
+ * LUTRA_OPENBLAS_CORETYPE, LUTRA_EMULATE, LUTRA_FALLBACK, LUTRA_MEMORY_DEBUG, OMP_NUM_THREADS).
+ * Returns false with an error that names the variable, its value and the values that it takes. A
+ * program that embeds Lutra calls it before the first op; Lua's module does so when it is loaded. */
 bool lt_environment_check(void);
 
 int lt_num_threads(void);

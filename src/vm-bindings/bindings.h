@@ -50,7 +50,8 @@ typedef struct lt_Lua {
   lua_State *who;   /* the one for which the caller stands in, or the caller: whose modes it has */
   lt_Modes program; /* modes of the main coroutine, and of all that have none of their own */
   lt_Dtype dtype;   /* the default one, while another Lua state runs on this OS thread */
-  lt_Modes *modes;  /* of coroutines that have their own, a list; the newest first */
+  lt_FallbackMode fallback;        /* likewise */
+  lt_Modes *modes;                 /* of coroutines that have their own, a list; the newest first */
   lt_Modes *in_use[LT_MODE_COUNT]; /* where the modes that the core has now came from */
   bool closed;                     /* the Lua state is being closed */
   int modes_ref;                   /* weak keys: coroutine -> its lt_Modes */

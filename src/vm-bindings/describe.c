@@ -29,7 +29,8 @@ static const struct {
 } traits[] = {{"copy", LT_TRAIT_COPY},
               {"transfer", LT_TRAIT_TRANSFER},
               {"builtin", LT_TRAIT_BUILTIN},
-              {"layout", LT_TRAIT_LAYOUT}};
+              {"layout", LT_TRAIT_LAYOUT},
+              {"core", LT_TRAIT_CORE}};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);

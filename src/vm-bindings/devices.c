@@ -139,6 +139,19 @@ static int set_default_device(lua_State *L) {
   return 0;
 }
 
+static int get_fallback(lua_State *L) {
+  lua_pushboolean(L, lt_fallback_enabled());
+  return 1;
+}
+
+static int set_fallback(lua_State *L) {
+  if (!lua_isboolean(L, 1))
+    lt_lua_error(L, "set_fallback: expected a boolean for argument 'on', got %s",
+                 lt_lua_describe(L, 1));
+  lt_fallback_set_enabled(lua_toboolean(L, 1));
+  return 0;
+}
+
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static int get_default_dtype(lua_State *L) {
@@ -303,6 +316,8 @@ void lt_lua_open_devices(lua_State *L, int functions, int methods) {
                                     {"synchronize", synchronize},
                                     {"get_default_device", get_default_device},
                                     {"set_default_device", set_default_device},
+                                    {"get_fallback", get_fallback},
+                                    {"set_fallback", set_fallback},
                                     {"get_default_dtype", get_default_dtype},
                                     {"set_default_dtype", set_default_dtype},
                                     {"promote_types", promote_types},

@@ -41,6 +41,7 @@ static void store_modes(lt_Lua *S) {
   S->in_use[LT_MODE_INFERENCE]->inference_on = th->inference_on;
   S->in_use[LT_MODE_DEVICE]->device = th->default_device;
   S->dtype = th->default_dtype;
+  S->fallback = th->fallback;
 }
 
 static void load_modes(const lt_Lua *S) {
@@ -50,6 +51,7 @@ static void load_modes(const lt_Lua *S) {
   th->inference_on = S->in_use[LT_MODE_INFERENCE]->inference_on;
   th->default_device = S->in_use[LT_MODE_DEVICE]->device;
   th->default_dtype = S->dtype;
+  th->fallback = S->fallback;
 }
 
 /* The core's host becomes S, whose modes are loaded next; one that was there gets its modes back. */
@@ -349,6 +351,7 @@ void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
                           .inference_on = first && th->inference_on,
                           .device = first ? lt_device_default() : lt_cpu()};
   S->dtype = first ? lt_dtype_default() : LT_float32;
+  S->fallback = first ? lt_fallback_mode() : LT_FALLBACK_BY_ENVIRONMENT;
   for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
 }
 

@@ -9,11 +9,38 @@
 
 #define MiB ((size_t)1 << 20)
 
+/* Core kernels, which no test here runs. */
+static bool no_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+                    lt_Stream *stream, bool non_blocking) {
+  (void)to, (void)target, (void)from, (void)source, (void)nbytes, (void)stream, (void)non_blocking;
+  return lt_error_set("fake: cannot copy");
+}
+static bool no_fill(int index, void *memory, size_t nbytes, lt_Stream *stream) {
+  (void)index, (void)memory, (void)nbytes, (void)stream;
+  return lt_error_set("fake: cannot fill");
+}
+static bool no_loop(const lt_Loop *loop) {
+  (void)loop;
+  return lt_error_set("fake: cannot calculate");
+}
+static bool no_kernel(lt_Call *call) {
+  (void)call;
+  return lt_error_set("fake: cannot calculate");
+}
+static const lt_KernelFn kernels[LT_OP_COUNT] = {[LT_OP_sum] = no_kernel,
+                                                 [LT_OP_mm] = no_kernel,
+                                                 [LT_OP_gather] = no_kernel,
+                                                 [LT_OP_scatter] = no_kernel};
+
 static lt_Backend fake = {.abi = LT_BACKEND_ABI,
                           .name = "fake",
                           .numbered = true,
                           .asynchronous = true,
-                          .has_data = true};
+                          .has_data = true,
+                          .copy = no_copy,
+                          .fill_zero = no_fill,
+                          .elementwise = no_loop,
+                          .kernels = kernels};
 static int type = -1; /* of the device table */
 
 static void begin(size_t capacity) {

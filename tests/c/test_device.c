@@ -3,6 +3,10 @@
 #include "check.h"
 #include "core.h"
 #include "toy_device.h"
+#include "trace.h"
+
+#include <math.h>
+#include <unistd.h>
 
 static lt_Device toy(int index) {
   lt_Device d = lt_cpu();
@@ -151,9 +155,21 @@ static void what_is_missing_can_be_asked(void) {
   CHECK(lt_op_supported(LT_OP_add, type, LT_float32) &&
         lt_op_supported(LT_OP_view, type, LT_float32));
   CHECK(!lt_op_supported(LT_OP_erf, type, LT_float32) &&
-        !lt_op_supported(LT_OP_sum, type, LT_DTYPE_NONE));
-  CHECK(!lt_op1(LT_OP_sum, (lt_Arg[]){A(y)}, 1));
-  CHECK_CONTAINS(lt_error(), "sum: is not implemented on toy:0");
+        !lt_op_supported(LT_OP_prod, type, LT_DTYPE_NONE));
+  CHECK(lt_op_supported(LT_OP_addmm, type, LT_DTYPE_NONE)); /* by other ops */
+  const char *missing =
+      "no kernel on device 'toy:0'\nhint: run it on the CPU: x:to \"cpu\", or allow "
+      "that for every such op: lt.set_fallback(true), or LUTRA_FALLBACK=1 in the "
+      "environment";
+  CHECK(!lt_op1(LT_OP_prod, (lt_Arg[]){A(y)}, 1));
+  CHECK(strncmp(lt_error(), "prod: ", 6) == 0);
+  CHECK_STR(lt_error() + 6, missing);
+  CHECK(!lt_op1(LT_OP_erf, (lt_Arg[]){A(y)}, 1));
+  CHECK(strncmp(lt_error(), "erf: ", 5) == 0);
+  CHECK_STR(lt_error() + 5, missing);
+  CHECK(!lt_op1(LT_OP_mul, (lt_Arg[]){A(y), A(lt_op1(LT_OP_exp, (lt_Arg[]){A(y)}, 1))}, 2));
+  CHECK(!lt_op1(LT_OP_var, (lt_Arg[]){A(y)}, 1));
+  CHECK_CONTAINS(lt_error(), "var: no kernel for its op '_var' on device 'toy:0'\nhint: ");
   lt_release(x);
   lt_release(y);
 }
@@ -173,6 +189,259 @@ static void gradients_run_where_the_tensors_are(void) {
   lt_release(y);
   lt_release(x);
   lt_release(host);
+}
+
+/* ---- ops without a kernel -------------------------------------------------------------------- */
+
+static lt_Tensor *matrix(int rows, int columns, const float *values, lt_Device d) {
+  lt_Tensor *flat = floats(rows * columns, values);
+  lt_Tensor *host =
+      lt_op1(LT_OP_view, (lt_Arg[]){A(flat), LT_INTS(((int64_t[]){rows, columns}), 2)}, 2);
+  lt_Tensor *there = onto(host, d);
+  lt_release(host);
+  lt_release(flat);
+  return there;
+}
+
+static lt_Tensor *indices(const int64_t *shape, const int64_t *values, lt_Device d) {
+  lt_Tensor *host = lt_empty(LT_int64, lt_cpu(), 2, shape);
+  memcpy(lt_tensor_data(host), values, (size_t)host->numel * sizeof *values);
+  lt_Tensor *there = onto(host, d);
+  lt_release(host);
+  return there;
+}
+
+/* What a step gives is checked and freed. */
+static void gives(lt_Tensor *result, int n, const float *want) {
+  CHECK(result != NULL);
+  if (!result) {
+    check_report(__FILE__, __LINE__, "%s", lt_error());
+    return;
+  }
+  CHECK_STR(lt_device_name(lt_tensor_device(result)), "toy:0");
+  check_values(result, n, want);
+  lt_release(result);
+}
+
+static void five_kernels_run_a_program(void) {
+  lt_Tensor *x = matrix(2, 2, (float[]){1, 2, 3, 4}, toy(0));
+  lt_Tensor *at = indices((int64_t[]){2, 1}, (int64_t[]){2, 1}, toy(0));
+  lt_Tensor *new = matrix(2, 1, (float[]){8, 9}, toy(0));
+  REQUIRE(x && at && new);
+  CHECK(lt_tensor_set_requires_grad(x, true));
+  gives(lt_op1(LT_OP_mm, (lt_Arg[]){A(x), A(x)}, 2), 4, (float[]){7, 10, 15, 22});
+  gives(lt_op1(LT_OP_sum, (lt_Arg[]){A(x), A(0)}, 2), 2, (float[]){4, 6});
+  gives(lt_op1(LT_OP_gather, (lt_Arg[]){A(x), A(1), A(at)}, 3), 2, (float[]){2, 3});
+  gives(lt_op1(LT_OP_scatter, (lt_Arg[]){A(x), A(1), A(at), A(new)}, 4), 4, (float[]){1, 8, 9, 4});
+  /* a step of gradient descent: loss = sum((x @ x)^2) */
+  lt_Tensor *product = lt_op1(LT_OP_mm, (lt_Arg[]){A(x), A(x)}, 2);
+  lt_Tensor *square = lt_op1(LT_OP_mul, (lt_Arg[]){A(product), A(product)}, 2);
+  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){A(square)}, 1);
+  REQUIRE(loss != NULL);
+  CHECK(lt_backward(1, &loss, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
+  /* 2 (x x) x^T + 2 x^T (x x) */
+  check_values(lt_tensor_grad(x), 4,
+               (float[]){2 * 27 + 2 * 52, 2 * 61 + 2 * 76, 2 * 59 + 2 * 74, 2 * 133 + 2 * 108});
+  lt_Tensor *all[] = {x, at, new, product, square, loss};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
+}
+
+static void composite_forms_take_the_place_of_kernels(void) {
+  lt_Tensor *x = matrix(2, 2, (float[]){1, 2, 3, 4}, toy(0));
+  lt_Tensor *bias = matrix(1, 2, (float[]){10, NAN}, toy(0));
+  REQUIRE(x && bias);
+  CHECK(lt_tensor_set_requires_grad(bias, true));
+  gives(lt_op1(LT_OP_mean, (lt_Arg[]){A(x), A(1)}, 2), 2, (float[]){1.5f, 3.5f});
+  gives(lt_op1(LT_OP_mean, (lt_Arg[]){A(x)}, 1), 1, (float[]){2.5f});
+  gives(lt_op1(LT_OP_addmm, (lt_Arg[]){A(x), A(x), A(x), A(2), A(3)}, 5), 4,
+        (float[]){2 + 21, 4 + 30, 6 + 45, 8 + 66});
+  lt_Tensor *y =
+      lt_op1(LT_OP_addmm, (lt_Arg[]){A(bias), A(x), A(x), A(0)}, 4); /* bias is not read */
+  REQUIRE(y != NULL);
+  check_values(y, 4, (float[]){7, 10, 15, 22});
+  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){A(y)}, 1);
+  CHECK(lt_backward(1, &loss, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
+  check_values(lt_tensor_grad(bias), 2, (float[]){0, 0});
+  CHECK(!lt_op1(LT_OP_addmm, (lt_Arg[]){A(x), A(x), A(bias)}, 3)); /* the same errors */
+  CHECK_CONTAINS(lt_error(), "addmm: cannot multiply");
+  lt_Tensor *all[] = {x, bias, y, loss};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
+}
+
+/* What the function writes to stderr. */
+static const char *heard(void (*run)(void)) {
+  static char text[4096];
+  fflush(stderr);
+  int old = dup(2), ends[2];
+  if (old < 0 || pipe(ends) != 0) return "";
+  dup2(ends[1], 2);
+  run();
+  fflush(stderr);
+  dup2(old, 2);
+  close(old);
+  close(ends[1]);
+  ssize_t n = read(ends[0], text, sizeof text - 1);
+  close(ends[0]);
+  text[n > 0 ? n : 0] = 0;
+  return text;
+}
+
+static void exp_twice(void) {
+  for (int i = 0; i < 2; i++) {
+    lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
+    gives(lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1), 2, (float[]){1, 2.7182818f});
+    lt_release(x);
+  }
+}
+
+static void other_ops_fall_back_where_that_is_allowed(void) {
+  CHECK(!lt_fallback_enabled());
+  setenv("LUTRA_FALLBACK", "1", 1);
+  CHECK(lt_fallback_enabled());
+  lt_fallback_set_enabled(false); /* is stronger than the environment */
+  CHECK(!lt_fallback_enabled());
+  lt_fallback_set_enabled(true);
+  unsetenv("LUTRA_FALLBACK");
+  CHECK(lt_fallback_enabled());
+  CHECK_STR(heard(exp_twice),
+            "lutra: warning: exp: no kernel on device 'toy:0': it runs on the CPU\n");
+  CHECK_STR(heard(exp_twice), "");
+}
+
+/* Views, lists, in-place writes, two results, a shape that depends on the data, errors. */
+static void fallback_gives_what_a_kernel_would(void) {
+  lt_Tensor *x = matrix(2, 3, (float[]){1, 5, 3, 4, 2, 6}, toy(0));
+  lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){A(x), A(0), A(1)}, 3);
+  REQUIRE(across != NULL);
+  gives(lt_op1(LT_OP_cumsum, (lt_Arg[]){A(across), A(1)}, 2), 6, (float[]){1, 5, 5, 7, 3, 9});
+  gives(lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(((lt_Tensor *[]){across, across}), 2), A(1)}, 2),
+        12, (float[]){1, 4, 1, 4, 5, 2, 5, 2, 3, 6, 3, 6});
+  lt_Tensor *at = indices((int64_t[]){2, 1}, (int64_t[]){3, 1}, toy(0));
+  lt_Tensor *one = lt_op1(LT_OP_select, (lt_Arg[]){A(at), A(1), A(0)}, 3);
+  lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){A(x), A(0), A(1)}, 3);
+  lt_Results r;
+  CHECK(lt_call(LT_OP_index_fill, true, /* a part of x, in place */
+                (lt_Arg[]){A(row), A(0), A(one), lt_arg_scalar(lt_scalar_int(9))}, 4, &r));
+  lt_results_release(&r);
+  check_values(x, 6, (float[]){1, 5, 3, 9, 2, 9});
+  CHECK(lt_call(LT_OP_exp, true, (lt_Arg[]){A(row)}, 1, &r)); /* elementwise, in place */
+  lt_results_release(&r);
+  CHECK(lt_call(LT_OP_fill, true, (lt_Arg[]){A(row), lt_arg_scalar(lt_scalar_int(7))}, 2, &r));
+  lt_results_release(&r);
+  lt_Tensor *down = lt_op1(LT_OP_select, (lt_Arg[]){A(across), A(0), A(2)}, 3);
+  CHECK(lt_call(LT_OP_erf, true, (lt_Arg[]){A(down)}, 1, &r)); /* strided */
+  lt_results_release(&r);
+  check_values(x, 6, (float[]){1, 5, erff(3), 7, 7, 1});
+  REQUIRE(lt_call(LT_OP__max, false, (lt_Arg[]){A(x), A(1)}, 2, &r) && r.count == 2);
+  check_values(r.few[0], 2, (float[]){5, 7});
+  CHECK_STR(lt_device_name(lt_tensor_device(r.few[1])), "toy:0");
+  lt_results_release(&r);
+  lt_Tensor *large = lt_op1(LT_OP_gt, (lt_Arg[]){A(x), lt_arg_scalar(lt_scalar_int(4))}, 2);
+  gives(lt_op1(LT_OP_masked_select, (lt_Arg[]){A(x), A(large)}, 2), 3, (float[]){5, 7, 7});
+  CHECK(!lt_op1(LT_OP_index_select, (lt_Arg[]){A(x), A(0), A(one)}, 3));
+  CHECK_CONTAINS(lt_error(), "index_select: ");
+  CHECK_CONTAINS(lt_error(), "3");
+  lt_Tensor *all[] = {x, across, at, one, row, down, large};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
+}
+
+static void fallback_writes_what_a_step_writes(void) {
+  lt_Tensor *x[2][4]; /* of the CPU, of the device: self, grad, the two averages */
+  for (int d = 0; d < 2; d++)
+    for (int i = 0; i < 4; i++)
+      x[d][i] = matrix(1, 2, (float[][2]){{1, 2}, {3, -4}, {0.5f, 0}, {0.25f, 1}}[i],
+                       d ? toy(0) : lt_cpu());
+  for (int d = 0; d < 2; d++) {
+    lt_Results r;
+    unsigned version = lt_tensor_version(x[d][3]);
+    CHECK(lt_call(LT_OP__adamw_step, true,
+                  (lt_Arg[]){A(x[d][0]), A(x[d][1]), A(x[d][2]), A(x[d][3]), A(1.0), A(0.1), A(0.9),
+                             A(0.99), A(1e-8), A(0.01), A(true), A(false)},
+                  12, &r));
+    lt_results_release(&r);
+    CHECK(lt_tensor_version(x[d][3]) > version);
+  }
+  for (int i = 0; i < 4; i++) check_values(x[1][i], 2, lt_tensor_data(x[0][i]));
+  for (int i = 0; i < 8; i++) lt_release(x[i / 4][i % 4]);
+}
+
+static void fallback_is_recorded_and_random(void) {
+  lt_Tensor *x = matrix(1, 3, (float[]){2, 3, 4}, toy(0));
+  CHECK(lt_tensor_set_requires_grad(x, true));
+  lt_Tensor *y = lt_op1(LT_OP_prod, (lt_Arg[]){A(x)}, 1);
+  REQUIRE(y != NULL);
+  CHECK(lt_backward(1, &y, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
+  check_values(lt_tensor_grad(x), 3, (float[]){12, 8, 6});
+  lt_release(y);
+  lt_release(x);
+  lt_Tensor *drawn[2]; /* the same numbers as on the CPU */
+  for (int d = 0; d < 2; d++) {
+    lt_generator_seed(lt_generator_default(), 5);
+    drawn[d] = lt_op1(
+        LT_OP_rand,
+        (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, LT_NIL, A(d ? toy(0) : lt_cpu())}, 4);
+  }
+  check_values(drawn[1], 4, lt_tensor_data(drawn[0]));
+  lt_release(drawn[0]);
+  lt_release(drawn[1]);
+}
+
+static void run_fallbacks(void) {
+  fallback_gives_what_a_kernel_would();
+  fallback_writes_what_a_step_writes();
+  fallback_is_recorded_and_random();
+}
+
+static void fallbacks(void) {
+  const char *said = heard(run_fallbacks);
+  for (const char *p = said; *p; p = strchr(p, '\n') + 1) { /* warnings, each op once */
+    CHECK(strncmp(p, "lutra: warning: ", 16) == 0);
+    char line[200];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n") + 1, p);
+    CHECK(strstr(p + 1, line) == NULL);
+    if (!strchr(p, '\n')) break;
+  }
+  lt_fallback_set_enabled(false);
+  lt_device_synchronize(toy(0));
+}
+
+static int copies_seen;
+static void see(void *context, const lt_TraceEvent *event) {
+  (void)context;
+  copies_seen += event->kind == LT_TRACE_COPY;
+}
+
+static void copies_of_a_fallback_are_traced(void) {
+  lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
+  lt_Tracer tracer = {.tell = see};
+  lt_fallback_set_enabled(true);
+  lt_trace_add(&tracer);
+  lt_release(lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1));
+  lt_trace_remove(&tracer);
+  lt_fallback_set_enabled(false);
+  CHECK_INT(copies_seen, 2);
+  lt_release(x);
+}
+
+static void core_kernels_are_required(void) {
+  static lt_KernelFn some[LT_OP_COUNT];
+  memcpy(some, toy_backend.kernels, sizeof some);
+  lt_Backend lame = toy_backend;
+  lame.name = "lame";
+  lame.kernels = some;
+  some[LT_OP_mm] = NULL;
+  CHECK_INT(lt_device_register(&lame), -1);
+  CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core kernel 'mm'");
+  some[LT_OP_mm] = toy_backend.kernels[LT_OP_mm];
+  lame.elementwise = NULL;
+  CHECK_INT(lt_device_register(&lame), -1);
+  CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core kernel 'elementwise'");
+  lame.alloc = NULL;
+  CHECK_INT(lt_device_register(&lame), -1);
+  CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core function 'alloc'");
+  int kernels = 1; /* elementwise */
+  for (int i = 0; i < LT_OP_COUNT; i++) kernels += toy_backend.kernels[i] != NULL;
+  CHECK_INT(kernels, 5);
 }
 
 static int asked;
@@ -247,6 +516,12 @@ int main(int argc, char **argv) {
   RUN(mixed_devices_are_refused);
   RUN(what_is_missing_can_be_asked);
   RUN(gradients_run_where_the_tensors_are);
+  RUN(five_kernels_run_a_program);
+  RUN(composite_forms_take_the_place_of_kernels);
+  RUN(other_ops_fall_back_where_that_is_allowed);
+  RUN(fallbacks);
+  RUN(copies_of_a_fallback_are_traced);
+  RUN(core_kernels_are_required);
   RUN(memory_is_asked_for_again);
   RUN(events_keep_the_order);
   RUN(shared_objects_are_loaded);

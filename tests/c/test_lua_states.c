@@ -57,10 +57,13 @@ static const char *run(lua_State *L, const char *code) {
 static void modes_are_apart(void) {
   lua_State *a = open_state(), *b = open_state();
   run(a,
-      "lt.set_default_dtype 'float64'; lt.set_default_device 'meta'; lt.set_grad_enabled(false)");
+      "lt.set_default_dtype 'float64'; lt.set_default_device 'meta'; lt.set_grad_enabled(false); "
+      "lt.set_fallback(true)");
   const char *all =
       "return lt.ones(1).dtype .. ' ' .. lt.ones(1).device .. ' ' .. "
       "tostring(lt.is_grad_enabled()) .. ' ' .. tostring(lt.is_inference_mode_enabled())";
+  CHECK_STR(run(a, "return tostring(lt.get_fallback())"), "true");
+  CHECK_STR(run(b, "return tostring(lt.get_fallback())"), "false");
   CHECK_STR(run(b, all), "float32 cpu true false");
   CHECK_STR(run(a, all), "float64 meta false false");
   run(b, "lt._scope_inference(true)");

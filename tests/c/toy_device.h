@@ -6,6 +6,7 @@
 
 #include "device.h"
 
+/* Its kernels: elementwise (but for exp and erf), sum, mm, gather and scatter. */
 extern const lt_Backend toy_backend;
 int toy_waiting(int index);      /* pieces of work in the device's queue */
 int toy_allocations(void);       /* blocks of memory that are not freed yet */

@@ -7,7 +7,7 @@ local left_out = {
   save_npy = true, save_safetensors = true, set_num_threads = true, set_default_device = true,
   set_default_dtype = true, set_grad_enabled = true, set_printoptions = true, with_device = true,
   no_grad = true, enable_grad = true, inference_mode = true, set_rng_state = true,
-  isatty = true, terminal_width = true,
+  set_fallback = true, isatty = true, terminal_width = true,
 }
 
 local function functions()

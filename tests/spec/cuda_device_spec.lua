@@ -65,6 +65,11 @@ local function cannot(text, environment)
 end
 
 describe("cuda: devices", function()
+  -- A kernel that is not linked in leaves an empty entry in the device's table.
+  test("every op", function()
+    passes [[
+      for _, op in ipairs(lt.ops()) do assert(op.support.cuda, "no kernel: " .. op.name) end]]
+  end)
   test("no driver", function()
     cannot("no NVIDIA driver is running on this machine", "LUTRA_EMULATE_DRIVER=none")
   end)

@@ -89,11 +89,20 @@ end)
 describe("other variables", function()
   it("with values that make no sense are errors", function()
     refuses("LUTRA_MEMORY_DEBUG=yes", 'LUTRA_MEMORY_DEBUG: expected 0 or 1, got "yes"')
+    refuses("LUTRA_FALLBACK=maybe", 'LUTRA_FALLBACK: expected 0 or 1, got "maybe"')
     refuses("OMP_NUM_THREADS=5000", "OMP_NUM_THREADS: expected 1 to 1024, got 5000")
     has(run("OMP_NUM_THREADS=few").err, "OMP_NUM_THREADS") -- by OpenMP
     local result = run "LUTRA_EMULATE=cuda:99"
     assert.same({"", 2}, {result.out, result.status})
     has(result.err, '"cuda:99"')
+  end)
+
+  it("LUTRA_FALLBACK decides until lt.set_fallback does", function()
+    local shown = "-e " .. quote "print(lt.get_fallback()) lt.set_fallback(false) "
+      .. quote "print(lt.get_fallback()) lt.set_fallback(true) print(lt.get_fallback())"
+    for value, first in pairs {["=1"] = "true", ["=0"] = "false", ["="] = "false"} do
+      assert.equal(first .. "\nfalse\ntrue\n", run("LUTRA_FALLBACK" .. value, shown).out)
+    end
   end)
 
   it("raise an error where stock Lua loads the library", function()

@@ -12,7 +12,7 @@ local nn, optim, data = lt.nn, lt.optim, lt.data
 local LEFT_OUT = {
   breakpoint = true, set_num_threads = true, set_default_device = true, set_default_dtype = true,
   set_printoptions = true, set_grad_enabled = true, set_device = true, set_stream = true,
-  set_device_index = true, set_per_process_memory_fraction = true,
+  set_device_index = true, set_fallback = true, set_per_process_memory_fraction = true,
 }
 
 -- Methods that the library calls itself: a subclass brings them (update, check_group), or they are

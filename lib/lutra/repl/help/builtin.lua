@@ -25,6 +25,12 @@ builtin.functions = {
     .. "one."},
   get_default_device = {"()", "The device of new tensors."},
   set_default_device = {"(device)", "Makes new tensors on that device."},
+  get_fallback = {"()",
+    "May an op run on the CPU when its device has no kernel for it? See lt.set_fallback."},
+  set_fallback = {"(on)",
+    "true: an op that its device has no kernel for runs on the CPU: its operands are copied there "
+    .. "and its results back, with one warning for each op. false: it is an error, as at the start "
+    .. "unless LUTRA_FALLBACK is 1 in the environment."},
   get_default_dtype = {"()", "The dtype of new float tensors."},
   set_default_dtype = {"(dtype)", "Sets the dtype of new float tensors: \"float32\" at the start."},
   promote_types = {"(dtype1, dtype2)", "The dtype that an op on both computes in."},

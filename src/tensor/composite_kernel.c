@@ -1,0 +1,41 @@
+/* composite_kernel.c: the composite forms of ops that have kernels: how an op is computed on a device
+ * that has no kernel for it, in ops that every device has. Each is checked by the op's infer function,
+ * so that its errors are the same on every device. */
+#include "infer.h"
+
+#define LT_KERNEL_NAME(op) lt_form_##op
+#define LT_KERNEL_LINK     __attribute__((weak))
+#include "kernel_table.def"
+
+/* beta * self; with beta 0 the values of self do not matter, NaN neither: zeros, whose gradient is 0. */
+static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
+  double factor = lt_scalar_to_double(beta->scalar);
+  if (factor == 1) return self->tensor;
+  if (factor != 0) return lt_do(mul, *self, *beta);
+  lt_Tensor *all = lt_do(ones_like, *self, lt_arg_dtype(LT_bool));
+  return lt_do(masked_fill, *self, A(all), A(0));
+}
+
+/* addmm (self, mat1, mat2, beta, alpha) */
+bool lt_form_addmm(lt_Call *c) {
+  if (!c->info->infer(c)) return false;
+  lt_Tensor *product = lt_do(mm, c->arg[1], c->arg[2]);
+  return lt_give(c, lt_do(add, A(scaled(&c->arg[0], &c->arg[3])), A(product), c->arg[4]));
+}
+
+/* mean (self, dim?, keepdim, dtype?). Sums of 16-bit floats are too large for their dtype. */
+bool lt_form_mean(lt_Call *c) {
+  if (!c->info->infer(c)) return false;
+  const lt_Spec result = c->spec[0];
+  lt_Dtype wide = lt_dtype_compute(result.dtype);
+  int64_t left = 1, n = lt_in(c, 0)->numel;
+  for (int i = 0; i < result.ndim; i++) left *= result.shape[i];
+  double each = left ? (double)n / (double)left : 1;
+  lt_Tensor *sum = lt_do(sum, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(wide));
+  lt_Tensor *quotient = lt_do(_true_divide, A(sum), A(each));
+  return lt_give(c, wide == result.dtype
+                        ? quotient
+                        : lt_do(to, A(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
+}
+
+lt_KernelFn lt_composite_form(lt_OpId op) { return kernels[op]; }

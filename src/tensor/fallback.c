@@ -1,0 +1,140 @@
+/* fallback.c: an op on a device that has no kernel for it. It runs by its composite form where it has
+ * one; else, where the program allows it, on the CPU with copies of its operands; else it is an error
+ * that names op and device. All of this happens below autograd, which records the op as any other. */
+#include "trace.h"
+
+/* ---- the mode -------------------------------------------------------------------------------- */
+
+/* For hosts without modes of their own. An lt_FallbackMode. */
+static atomic_int process_mode;
+
+lt_FallbackMode lt_fallback_mode(void) {
+  const lt_Thread *th = lt_thread();
+  return th->has_defaults ? th->fallback : (lt_FallbackMode)atomic_load(&process_mode);
+}
+
+bool lt_fallback_enabled(void) {
+  lt_FallbackMode mode = lt_fallback_mode();
+  const char *told = mode == LT_FALLBACK_BY_ENVIRONMENT ? getenv("LUTRA_FALLBACK") : NULL;
+  return told ? strcmp(told, "1") == 0 : mode == LT_FALLBACK_ON;
+}
+
+void lt_fallback_set_enabled(bool on) {
+  lt_Thread *th = lt_thread();
+  lt_FallbackMode mode = on ? LT_FALLBACK_ON : LT_FALLBACK_OFF;
+  if (th->has_defaults)
+    th->fallback = mode;
+  else
+    atomic_store(&process_mode, mode);
+}
+
+/* ---- what is reported ------------------------------------------------------------------------ */
+
+/* "sort", or "swapaxes: ... '_permute'" where the op that the user called is another one. */
+static bool fail_missing(const lt_Call *c) {
+  const char *device = lt_device_name(c->device), *op = c->info->name;
+  const char *hint = "hint: run it on the CPU: x:to \"cpu\", or allow that for every such op: "
+                     "lt.set_fallback(true), or LUTRA_FALLBACK=1 in the environment";
+  if (strcmp(lt_thread()->user_op, op) == 0)
+    return lt_fail("no kernel on device '%s'\n%s", device, hint);
+  return lt_fail("no kernel for its op '%s' on device '%s'\n%s", op, device, hint);
+}
+
+/* Once for each op in a process. */
+static void warn(const lt_Call *c) {
+  static atomic_bool warned[LT_OP_COUNT];
+  char where[64];
+  if (atomic_exchange(&warned[c->op], true)) return;
+  lt_memory_where(where, sizeof where);
+  fprintf(stderr, "lutra: warning: %s%s%s: no kernel on device '%s': it runs on the CPU\n", where,
+          *where ? ": " : "", c->info->name, lt_device_name(c->device));
+}
+
+/* ---- the call on the CPU --------------------------------------------------------------------- */
+
+/* t's values in memory of the CPU, which belongs to the open scope. NULL: failed. */
+static lt_Tensor *fetched(lt_Tensor *t) {
+  if (t->storage->device.type == LT_DEVICE_cpu) return lt_scope_own(lt_retain(t));
+  lt_Tensor *host = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
+  if (host && !lt_copy_into(host, t, false)) {
+    lt_release(host);
+    return NULL;
+  }
+  return lt_scope_own(host);
+}
+
+/* Replaces the tensors of a list; the new list is to be freed. */
+static bool fetch_list(lt_Arg *a) {
+  lt_Tensor **list = calloc((size_t)a->count + 1, sizeof *list);
+  if (!list) return lt_fail_memory();
+  lt_Tensor *const *from = a->tensors;
+  a->tensors = list;
+  for (int k = 0; k < a->count; k++)
+    if (from[k] && !(list[k] = fetched(from[k]))) return false;
+  return true;
+}
+
+static bool fetch_args(lt_Call *host) {
+  for (int i = 0; i < host->nargs; i++) {
+    lt_Arg *a = &host->arg[i];
+    if (a->kind == LT_ARG_TENSOR && !(a->tensor = fetched(a->tensor))) return false;
+    if (a->kind == LT_ARG_TENSORS && !fetch_list(a)) return false;
+  }
+  return true;
+}
+
+/* What the kernel writes: self itself, self's values where the op updates them, or new memory. */
+static bool make_outputs(const lt_Call *c, lt_Call *host) {
+  for (int i = 0; i < c->nout; i++) {
+    lt_Tensor *out = c->out[i];
+    if (c->in_place && out == lt_in(c, 0))
+      host->out[i] = host->arg[0].tensor;
+    else if (c->info->kind == LT_KIND_UPDATE)
+      host->out[i] = fetched(out);
+    else
+      host->out[i] = lt_scope_own(lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape));
+    if (!host->out[i]) return false;
+  }
+  return true;
+}
+
+/* Results that the kernel made itself, whose shape depends on the data. */
+static bool send_new(lt_Call *c, const lt_Call *host) {
+  bool ok = true;
+  for (int i = c->nout; i < host->nout; i++) {
+    lt_Tensor *made = lt_scope_own(host->out[i]);
+    if (!ok || !made) {
+      ok = false;
+      continue;
+    }
+    c->out[i] = lt_empty(made->dtype, c->device, made->ndim, made->shape);
+    ok = c->out[i] && lt_copy_into(c->out[i], made, false);
+    if (c->out[i]) c->nout = i + 1;
+  }
+  return ok;
+}
+
+static bool send_back(lt_Call *c, const lt_Call *host) {
+  for (int i = 0; i < c->nout; i++)
+    if (!lt_copy_into(c->out[i], host->out[i], false)) return false;
+  for (int i = 1; c->in_place && i < c->nargs; i++)
+    if (lt_call_writes(c, i) && !lt_copy_into(c->arg[i].tensor, host->arg[i].tensor, false))
+      return false;
+  return send_new(c, host);
+}
+
+bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host)) {
+  if (c->device.type == LT_DEVICE_cpu || !lt_fallback_enabled()) return fail_missing(c);
+  warn(c);
+  lt_Call host = *c;
+  size_t mark = lt_scope_open();
+  host.device = lt_cpu();
+  host.stream = NULL;
+  for (int i = 0; i < host.nout; i++) host.spec[i].device = lt_cpu();
+  bool ok = fetch_args(&host) && make_outputs(c, &host) && run(&host) && send_back(c, &host);
+  for (int i = 0; i < host.nargs; i++)
+    if (host.arg[i].kind == LT_ARG_TENSORS && host.arg[i].tensors != c->arg[i].tensors)
+      free((void *)host.arg[i].tensors);
+  lt_scope_close(mark, NULL);
+  return ok;
+}
