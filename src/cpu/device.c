@@ -92,13 +92,13 @@ const lt_Backend *lt_backend_cpu(void) {
       .count = cpu_count,
       .properties = cpu_properties,
       .fact = cpu_fact,
-      .alloc = lt_cpu_alloc,
-      .free = lt_cpu_free,
-      .copy = cpu_copy,
-      .fill_zero = cpu_fill_zero,
-      .elementwise = lt_cpu_elementwise,
-      .check_divisor = lt_cpu_check_divisor,
-      .kernels = kernels,
+      .memory.alloc = lt_cpu_alloc,
+      .memory.free = lt_cpu_free,
+      .memory.copy = cpu_copy,
+      .memory.fill_zero = cpu_fill_zero,
+      .kernels.elementwise = lt_cpu_elementwise,
+      .kernels.check_divisor = lt_cpu_check_divisor,
+      .kernels.table = kernels,
   };
   if (!check_environment()) return NULL;
   return &backend;

@@ -171,8 +171,8 @@ static cublasStatus_t create(Handle *h) {
 static bool prepare(Handle *h, int index, cudaStream_t stream) {
   if (!h->handle) {
     cublasStatus_t status = create(h);
-    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_backend.memory_retry &&
-        lt_cuda_backend.memory_retry(&lt_cuda_backend, index)) {
+    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_backend.memory.retry &&
+        lt_cuda_backend.memory.retry(&lt_cuda_backend, index)) {
       cudaGetLastError();
       status = create(h);
     }

@@ -52,9 +52,9 @@ static bool copy_and_wait(int index, void *target, const void *source, size_t nb
  * there is none. */
 static bool open_stage(int index, size_t nbytes, void **stage, lt_Event **done) {
   const lt_Backend *b = &lt_cuda_backend;
-  *stage = b->host_alloc(b, nbytes);
-  *done = *stage ? b->event_new(b, index, false) : NULL;
-  if (*stage && !*done) b->host_free(b, *stage, nbytes, NULL);
+  *stage = b->memory.host_alloc(b, nbytes);
+  *done = *stage ? b->streams.event_create(b, index, false) : NULL;
+  if (*stage && !*done) b->memory.host_free(b, *stage, nbytes, NULL);
   return *done;
 }
 
@@ -64,8 +64,8 @@ static bool send_staged(int index, void *target, const void *source, size_t nbyt
   const lt_Backend *b = &lt_cuda_backend;
   memcpy(stage, source, nbytes);
   bool ok = put(target, stage, nbytes, cudaMemcpyHostToDevice, stream);
-  if (ok && !b->event_record(done, stream)) ok = wait_for(index, stream);
-  b->host_free(b, stage, nbytes, done);
+  if (ok && !b->streams.event_record(done, stream)) ok = wait_for(index, stream);
+  b->memory.host_free(b, stage, nbytes, done);
   return ok;
 }
 
@@ -74,10 +74,10 @@ static bool receive_staged(int index, void *target, const void *source, size_t n
                            lt_Stream *stream, void *stage, lt_Event *done) {
   const lt_Backend *b = &lt_cuda_backend;
   bool ok = put(stage, source, nbytes, cudaMemcpyDeviceToHost, stream);
-  if (ok && b->event_record(done, stream)) ok = lt_wait_event(done);
+  if (ok && b->streams.event_record(done, stream)) ok = lt_wait_event(done);
   ok = ok && wait_for(index, stream);
   if (ok) memcpy(target, stage, nbytes);
-  b->host_free(b, stage, nbytes, done);
+  b->memory.host_free(b, stage, nbytes, done);
   return ok;
 }
 
@@ -111,7 +111,7 @@ static bool to_host(int index, void *target, const void *source, size_t nbytes, 
 static void open_way(int device, int other) {
   static atomic_bool asked[LT_ACCEL_MAX][LT_ACCEL_MAX];
   if (atomic_exchange(&asked[device][other], true)) return;
-  if (lt_cuda_backend.can_access_peer(&lt_cuda_backend, device, other) &&
+  if (lt_cuda_backend.memory.can_access_peer(&lt_cuda_backend, device, other) &&
       cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess)
     cudaGetLastError();
 }
@@ -134,7 +134,7 @@ static bool order(int of, cudaStream_t sooner, int at, cudaStream_t later) {
 static bool across(int to, void *target, int from, const void *source, size_t nbytes,
                    cudaStream_t stream) {
   const lt_Backend *b = &lt_cuda_backend;
-  cudaStream_t theirs = (cudaStream_t)lt_accel_native(b->stream_current(b, from));
+  cudaStream_t theirs = (cudaStream_t)lt_accel_native(b->streams.current(b, from));
   if (!order(from, theirs, to, stream) || !lt_cuda_select(to)) return false;
   open_way(to, from);
   return lt_cuda_ok(cudaMemcpyPeerAsync(target, to, source, from, nbytes, stream),

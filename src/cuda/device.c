@@ -165,24 +165,24 @@ lt_Backend lt_cuda_backend = {
     .properties = properties,
     .fact = fact,
     .option = lt_cuda_blas_option,
-    .can_access_peer = can_access_peer,
-    .copy = lt_cuda_copy,
-    .fill_zero = lt_cuda_fill_zero,
-    .kernel_new = lt_cuda_kernel_new,
-    .kernel_launch = lt_cuda_kernel_launch,
-    .kernel_stop = lt_cuda_kernel_stop,
-    .elementwise = lt_cuda_elementwise,
-    .check_divisor = lt_cuda_check_divisor,
-    .kernels = kernels,
+    .memory.can_access_peer = can_access_peer,
+    .memory.copy = lt_cuda_copy,
+    .memory.fill_zero = lt_cuda_fill_zero,
+    .kernels.user_create = lt_cuda_kernel_new,
+    .kernels.user_launch = lt_cuda_kernel_launch,
+    .kernels.user_stop = lt_cuda_kernel_stop,
+    .kernels.elementwise = lt_cuda_elementwise,
+    .kernels.check_divisor = lt_cuda_check_divisor,
+    .kernels.table = kernels,
 };
 
 const lt_Backend *lt_backend(void);
 const lt_Backend *lt_backend(void) {
   if (!lt_accel_attach(&lt_cuda_backend, &lt_cuda_driver)) return NULL;
-  wait_device = lt_cuda_backend.synchronize;
-  wait_stream = lt_cuda_backend.stream_synchronize;
-  lt_cuda_backend.synchronize = synchronize;
-  lt_cuda_backend.stream_synchronize = stream_synchronize;
+  wait_device = lt_cuda_backend.streams.device_synchronize;
+  wait_stream = lt_cuda_backend.streams.synchronize;
+  lt_cuda_backend.streams.device_synchronize = synchronize;
+  lt_cuda_backend.streams.synchronize = stream_synchronize;
   return &lt_cuda_backend;
 }
 

@@ -50,7 +50,7 @@ static cudaError_t allocate(int index, void **out) {
   cudaError_t status = cudaMalloc(out, ROOM);
   if (status != cudaErrorMemoryAllocation) return status;
   cudaGetLastError();
-  if (!lt_cuda_backend.memory_retry(&lt_cuda_backend, index)) return status;
+  if (!lt_cuda_backend.memory.retry(&lt_cuda_backend, index)) return status;
   return cudaMalloc(out, ROOM);
 }
 

@@ -27,7 +27,8 @@ static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
 static bool fetch_count(const lt_Call *c, int64_t *count, const int64_t *from) {
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
-  bool ok = lt_cuda_backend.copy(lt_cpu(), count, c->device, from, sizeof *count, c->stream, false);
+  bool ok = lt_cuda_backend.memory.copy(lt_cpu(), count, c->device, from, sizeof *count, c->stream,
+                                        false);
   if (!traced) return ok;
   span.event.name = "count";
   span.event.device = c->device;

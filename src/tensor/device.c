@@ -57,17 +57,17 @@ bool lt_op_is_core(lt_OpId op) {
 
 /* Has it memory, and the core kernels? A device without data has neither. */
 static bool check_core(const char *function, const lt_Backend *b) {
-  const char *lacks = !b->alloc         ? "function 'alloc'"
-                      : !b->free        ? "function 'free'"
-                      : !b->copy        ? "function 'copy'"
-                      : !b->fill_zero   ? "function 'fill_zero'"
-                      : !b->elementwise ? "kernel 'elementwise'"
-                      : !b->kernels     ? "table of kernels"
-                                        : NULL;
+  const char *lacks = !b->memory.alloc          ? "function 'alloc'"
+                      : !b->memory.free         ? "function 'free'"
+                      : !b->memory.copy         ? "function 'copy'"
+                      : !b->memory.fill_zero    ? "function 'fill_zero'"
+                      : !b->kernels.elementwise ? "kernel 'elementwise'"
+                      : !b->kernels.table       ? "table of kernels"
+                                                : NULL;
   if (!b->has_data) return true;
   if (lacks) return lt_error_set("%s: device '%s' lacks the core %s", function, b->name, lacks);
   for (int i = 0; i < LT_OP_COUNT; i++)
-    if (lt_op_is_core((lt_OpId)i) && lt_ops[i].kind != LT_KIND_ELEMENTWISE && !b->kernels[i])
+    if (lt_op_is_core((lt_OpId)i) && lt_ops[i].kind != LT_KIND_ELEMENTWISE && !b->kernels.table[i])
       return lt_error_set("%s: device '%s' lacks the core kernel '%s'", function, b->name,
                           lt_ops[i].name);
   return true;
@@ -301,7 +301,7 @@ const lt_Backend *lt_backend_of(const lt_Tensor *t) {
 
 lt_Stream *lt_stream_now(lt_Device d) {
   const lt_Backend *b = atomic_load_explicit(&types[d.type].backend, memory_order_acquire);
-  return b && b->stream_current ? b->stream_current(b, d.index) : NULL;
+  return b && b->streams.current ? b->streams.current(b, d.index) : NULL;
 }
 
 lt_Stream *lt_stream_of(const lt_Tensor *t) { return lt_stream_now(t->storage->device); }
@@ -436,13 +436,14 @@ bool lt_device_set_default(lt_Device d) {
 
 bool lt_device_synchronize(lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
-  if (!b || !b->synchronize) return b != NULL;
+  if (!b || !b->streams.device_synchronize) return b != NULL;
   lt_TraceSpan span;
   if (!lt_trace_begin(&span, LT_TRACE_WAIT))
-    return lt_wait_device(b, d.index) && b->synchronize(b, d.index);
+    return lt_wait_device(b, d.index) && b->streams.device_synchronize(b, d.index);
   span.event.name = "synchronize";
   span.event.device = d;
-  return lt_trace_end(&span, lt_wait_device(b, d.index) && b->synchronize(b, d.index));
+  return lt_trace_end(&span,
+                      lt_wait_device(b, d.index) && b->streams.device_synchronize(b, d.index));
 }
 
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
@@ -452,6 +453,7 @@ bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
   lt_Kind kind = lt_ops[op].kind;
   if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;
   if (lt_ops[op].traits & LT_TRAIT_BUILTIN) return true;
-  if (kind != LT_KIND_ELEMENTWISE) return b->kernels[op] || lt_composite_form(op);
-  return b->elementwise && (!b->elementwise_supported || b->elementwise_supported(op, dtype));
+  if (kind != LT_KIND_ELEMENTWISE) return b->kernels.table[op] || lt_composite_form(op);
+  return b->kernels.elementwise &&
+         (!b->kernels.elementwise_supported || b->kernels.elementwise_supported(op, dtype));
 }

@@ -1,6 +1,6 @@
-/* device.h: what a device must be able to do: one struct of function pointers, filled by cpu,
- * cuda, mps, meta, or by a shared object that is loaded at run time (it exports `const lt_Backend
- * *lt_backend(void)`).
+/* device.h: what a device can do: a struct of function pointers in parts (memory; streams and events;
+ * kernels), filled by cpu, cuda, mps, meta, or by a shared object that is loaded at run time (it
+ * exports `const lt_Backend *lt_backend(void)`).
  *
  * The model is an asynchronous device with memory of its own. Work is put on a stream and may run
  * later; the order within a stream holds. A NULL stream is the device's default stream. The CPU is
@@ -20,7 +20,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 5
+#define LT_BACKEND_ABI 6
 
 typedef struct lt_Call lt_Call; /* core.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -145,6 +145,99 @@ typedef struct lt_KernelLaunch {
   void **arguments;          /* the address of each argument's value, by the kernel's parameters */
 } lt_KernelLaunch;
 
+/* ---- what a backend is made of --------------------------------------------------------------- */
+
+/* Memory. A device with data has at least alloc, free, copy and fill_zero. */
+typedef struct lt_DeviceMemory {
+  /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be
+   * called while work that uses the memory is still queued on `stream`: the backend keeps order.
+   * nbytes > 0. A caching allocator first takes from its cache and then asks the driver; the rest
+   * of what is done when memory is out is storage.c's (see its head). */
+  void *(*alloc)(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
+  void (*free)(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
+
+  /* Bytes between any two devices of which one is this backend's and the other this backend's or
+   * the CPU. Puts the copy on `stream` (of the device that is not the CPU). When non_blocking is
+   * false, it is done on return as far as the host can see. */
+  bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
+               lt_Stream *stream, bool non_blocking);
+  bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
+
+  /* Of devices with a caching allocator (accel/ fills these in); NULL elsewhere. */
+  bool (*release)(const lt_Backend *self, int index); /* gives what is cached and whole back */
+  bool (*retry)(const lt_Backend *self, int index);   /* waits for all work, then the same */
+  bool (*info)(const lt_Backend *self, int index, int64_t *free, int64_t *total); /* bytes */
+  bool (*stats)(const lt_Backend *self, int index, lt_MemoryStats *out);
+  bool (*reset_peak)(const lt_Backend *self, int index);
+  bool (*limit)(const lt_Backend *self, int index, double fraction); /* of the total */
+  bool (*each)(const lt_Backend *self, int index,
+               void (*visit)(void *context, const lt_MemoryBlock *block), void *context);
+  /* A failed allocation as a message of several lines: what was tried, what there is, who holds
+   * it. `collected` is what the collector freed. */
+  void (*report)(const lt_Backend *self, int index, size_t wanted, int64_t collected, char *text,
+                 size_t size);
+
+  /* Memory of the host that the device can copy from and to by itself. NULL: there is none. */
+  void *(*host_alloc)(const lt_Backend *self, size_t nbytes);
+  /* `pending` (may be NULL, becomes the backend's): a copy that still uses the memory. */
+  void (*host_free)(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending);
+  bool (*host_release)(const lt_Backend *self); /* gives what is cached back */
+
+  /* Work that was put on `stream` uses memory of `storage`, which was allocated on another stream:
+   * the memory is not given to others before that work is done. Dispatch calls it after each such
+   * op. May be NULL. */
+  bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
+  bool (*can_access_peer)(const lt_Backend *self, int index, int peer); /* NULL: no */
+} lt_DeviceMemory;
+
+/* Streams and events. NULL members: the device has one stream and is always ready. */
+typedef struct lt_DeviceStreams {
+  lt_Stream *(*create)(const lt_Backend *self, int index, int priority);
+  void (*destroy)(lt_Stream *stream);
+  lt_Stream *(*get_default)(const lt_Backend *self, int index);
+  lt_Stream *(*current)(const lt_Backend *self, int index); /* of this thread */
+  bool (*set_current)(const lt_Backend *self, int index, lt_Stream *stream);
+  int (*priority)(const lt_Stream *stream); /* 0, or negative: sooner */
+  void *(*native)(const lt_Stream *stream); /* the vendor's handle */
+  bool (*query)(lt_Stream *stream);         /* true: nothing is left to do */
+  bool (*synchronize)(lt_Stream *stream);
+  bool (*wait_event)(lt_Stream *stream, lt_Event *event);
+  lt_Event *(*event_create)(const lt_Backend *self, int index, bool timing);
+  void (*event_destroy)(lt_Event *event);
+  bool (*event_record)(lt_Event *event, lt_Stream *stream);
+  bool (*event_query)(lt_Event *event); /* true: has happened, or was never recorded */
+  bool (*event_synchronize)(lt_Event *event);
+  bool (*event_elapsed)(lt_Event *from, lt_Event *to, double *milliseconds);
+  bool (*device_query)(const lt_Backend *self, int index); /* query of every stream */
+  bool (*device_synchronize)(const lt_Backend *self, int index);
+} lt_DeviceStreams;
+
+/* What calculates. A device with data has elementwise and the core kernels of the table. */
+typedef struct lt_DeviceKernels {
+  /* Elementwise ops. */
+  bool (*elementwise)(const lt_Loop *loop);
+  /* Is no element of `divisor`, a tensor of this backend, 0 in the integer dtype c->compute? Called
+   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only the
+   * device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
+  bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
+  /* Which of them, besides copy and fill; NULL: all. */
+  bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
+  /* Everything else, by op; NULL: the device has no kernel for it. */
+  const lt_KernelFn *table; /* [LT_OP_COUNT] */
+
+  /* Kernels that users write; NULL: not on this device. user_create compiles, or finds what was
+   * compiled before; where the compiler refuses the text, *log is what it said (malloc'ed, else
+   * NULL). user_launch checks grid, block and shared memory against the device, and puts the
+   * kernel on `stream`; its arguments are right. */
+  lt_UserKernel *(*user_create)(int index, const lt_KernelSource *source, char **log);
+  bool (*user_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
+  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped. NULL:
+   * they go on. */
+  void (*user_stop)(int index);
+} lt_DeviceKernels;
+
+/* A kind of device. Each part may be left out, but that a device with data has what the parts call
+ * required: lt_device_register refuses one that lacks it. */
 struct lt_Backend {
   unsigned abi;      /* LT_BACKEND_ABI */
   const char *name;  /* "cuda" */
@@ -161,74 +254,9 @@ struct lt_Backend {
   int (*index_current)(const lt_Backend *self);
   bool (*index_set_current)(const lt_Backend *self, int index);
 
-  /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be
-   * called while work that uses the memory is still queued on `stream`: the backend keeps order.
-   * nbytes > 0. A caching allocator first takes from its cache and then asks the driver; the rest
-   * of what is done when memory is out is storage.c's (see its head). */
-  void *(*alloc)(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
-  void (*free)(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
-
-  /* Of devices with a caching allocator (accel/fills these in); NULL elsewhere. */
-  bool (*memory_release)(const lt_Backend *self,
-                         int index);                       /* gives what is cached and whole back */
-  bool (*memory_retry)(const lt_Backend *self, int index); /* waits for all work, then the same */
-  bool (*memory_info)(const lt_Backend *self, int index, int64_t *free, int64_t *total); /* bytes */
-  bool (*memory_stats)(const lt_Backend *self, int index, lt_MemoryStats *out);
-  bool (*memory_reset_peak)(const lt_Backend *self, int index);
-  bool (*memory_limit)(const lt_Backend *self, int index, double fraction); /* of the total */
-  bool (*memory_each)(const lt_Backend *self, int index,
-                      void (*visit)(void *context, const lt_MemoryBlock *block), void *context);
-  /* A failed allocation as a message of several lines: what was tried, what there is, who holds
-   * it. `collected` is what the collector freed. */
-  void (*memory_report)(const lt_Backend *self, int index, size_t wanted, int64_t collected,
-                        char *text, size_t size);
-  /* Memory of the host that the device can copy from and to by itself. */
-  void *(*host_alloc)(const lt_Backend *self, size_t nbytes);
-  /* `pending` (may be NULL, becomes the backend's): a copy that still uses the memory. */
-  void (*host_free)(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending);
-  bool (*host_release)(const lt_Backend *self); /* gives what is cached back */
-
-  /* Bytes between any two devices of which one is this backend's and the other this backend's or
-   * the CPU. Puts the copy on `stream` (of the device that is not the CPU). When non_blocking is
-   * false, it is done on return as far as the host can see. */
-  bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
-               lt_Stream *stream, bool non_blocking);
-  bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
-
-  /* Streams and events. NULL members: the device has one stream and is always ready. */
-  lt_Stream *(*stream_new)(const lt_Backend *self, int index, int priority);
-  void (*stream_free)(lt_Stream *stream);
-  lt_Stream *(*stream_default)(const lt_Backend *self, int index);
-  lt_Stream *(*stream_current)(const lt_Backend *self, int index); /* of this thread */
-  bool (*stream_set_current)(const lt_Backend *self, int index, lt_Stream *stream);
-  int (*stream_priority)(const lt_Stream *stream); /* 0, or negative: sooner */
-  void *(*stream_native)(const lt_Stream *stream); /* the vendor's handle */
-  bool (*stream_query)(lt_Stream *stream);         /* true: nothing is left to do */
-  bool (*stream_synchronize)(lt_Stream *stream);
-  bool (*stream_wait_event)(lt_Stream *stream, lt_Event *event);
-  lt_Event *(*event_new)(const lt_Backend *self, int index, bool timing);
-  void (*event_free)(lt_Event *event);
-  bool (*event_record)(lt_Event *event, lt_Stream *stream);
-  bool (*event_query)(lt_Event *event); /* true: has happened, or was never recorded */
-  bool (*event_synchronize)(lt_Event *event);
-  bool (*event_elapsed)(lt_Event *from, lt_Event *to, double *milliseconds);
-  bool (*device_query)(const lt_Backend *self, int index); /* stream_query of every stream */
-  bool (*synchronize)(const lt_Backend *self, int index);
-  /* Work that was put on `stream` uses memory of `storage`, which was allocated on another stream:
-   * the memory is not given to others before that work is done. Dispatch calls it after each such
-   * op. May be NULL. */
-  bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
-  bool (*can_access_peer)(const lt_Backend *self, int index, int peer); /* NULL: no */
-
-  /* Kernels that users write; NULL: not on this device. kernel_new compiles, or finds what was
-   * compiled before; where the compiler refuses the text, *log is what it said (malloc'ed, else
-   * NULL). kernel_launch checks grid, block and shared memory against the device, and puts the
-   * kernel on `stream`; its arguments are right. */
-  lt_UserKernel *(*kernel_new)(int index, const lt_KernelSource *source, char **log);
-  bool (*kernel_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
-  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped. NULL:
-   * they go on. */
-  void (*kernel_stop)(int index);
+  lt_DeviceMemory memory;
+  lt_DeviceStreams streams;
+  lt_DeviceKernels kernels;
 
   /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas");
    * NULL for what it does not know. May be NULL. The text lives as long as the program. */
@@ -238,17 +266,6 @@ struct lt_Backend {
   int (*option)(const char *name, int value);
   /* The backend's own; accel/'s state lies here. */
   void *own;
-
-  /* Elementwise ops. */
-  bool (*elementwise)(const lt_Loop *loop);
-  /* Is no element of `divisor`, a tensor of this backend, 0 in the integer dtype c->compute? Called
-   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only the
-   * device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
-  bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
-  /* Which of them, besides copy and fill; NULL: all. */
-  bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
-  /* Everything else, by op; NULL: the device has no kernel for it. */
-  const lt_KernelFn *kernels; /* [LT_OP_COUNT] */
 };
 
 /* The backends that are part of this library. */

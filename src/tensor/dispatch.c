@@ -351,13 +351,13 @@ static bool divisor_fits(const lt_Call *c, const lt_Tensor *out) {
     return wrapped(a->scalar, c->compute) != 0 ||
            lt_bad_divisor(name, 0, NULL, 0, lt_scalar_to_int(a->scalar), c->compute);
   const lt_Backend *b = lt_backend_of(a->tensor);
-  return !b->check_divisor || b->check_divisor(c, a->tensor);
+  return !b->kernels.check_divisor || b->kernels.check_divisor(c, a->tensor);
 }
 
 /* Has the device no loop for this elementwise op? */
 static inline bool lacks_loop(const lt_Backend *b, const lt_Call *c) {
-  return __builtin_expect(b->elementwise_supported != NULL, 0) &&
-         !b->elementwise_supported(c->op, c->compute);
+  return __builtin_expect(b->kernels.elementwise_supported != NULL, 0) &&
+         !b->kernels.elementwise_supported(c->op, c->compute);
 }
 
 static bool run_elementwise(lt_Call *c, lt_Tensor *out);
@@ -400,7 +400,7 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
   if (!has_trait(c, LT_TRAIT_COPY) || !is_non_blocking(c)) return NULL;
   int64_t numel;
   const lt_Tensor *source = copied(c);
-  if (!lt_backend_of(source)->host_alloc || s->device.type != LT_DEVICE_cpu ||
+  if (!lt_backend_of(source)->memory.host_alloc || s->device.type != LT_DEVICE_cpu ||
       !lt_shape_numel(lt_user_op(), s->ndim, s->shape, &numel) || !numel)
     return NULL;
   lt_Storage *storage =
@@ -440,9 +440,9 @@ static bool run_kernel(lt_Call *c) {
     if (c->nout) return true;
     return lt_fail("the result's shape depends on the data, and a %s tensor has none", b->name);
   }
-  if (!b->kernels[c->op]) return lt_fallback_run(c, run_kernel);
-  c->stream = b->stream_current ? b->stream_current(b, c->device.index) : NULL;
-  return b->kernels[c->op](c) && lt_go_on();
+  if (!b->kernels.table[c->op]) return lt_fallback_run(c, run_kernel);
+  c->stream = b->streams.current ? b->streams.current(b, c->device.index) : NULL;
+  return b->kernels.table[c->op](c) && lt_go_on();
 }
 
 /* Memory that was allocated on one stream and used on another must outlive that use. */
@@ -450,13 +450,13 @@ static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor 
   lt_Storage *s = t->storage;
   if (s->stream != stream && s->stream && s->stream->index == stream->index &&
       s->stream->backend == b)
-    b->record_stream(s, stream);
+    b->memory.record_stream(s, stream);
 }
 
 static void note_streams(const lt_Call *c) {
   const lt_Backend *b = lt_device_backend(c->device.type);
-  if (!b->record_stream) return;
-  lt_Stream *stream = b->stream_current(b, c->device.index);
+  if (!b->memory.record_stream) return;
+  lt_Stream *stream = b->streams.current(b, c->device.index);
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
     if (a->kind == LT_ARG_TENSOR) note_stream(b, stream, a->tensor);
@@ -647,7 +647,7 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   l.a = extra(c, 0);
   l.b = extra(c, 1);
   l.device = lt_tensor_device(out);
-  l.stream = backend->stream_current ? backend->stream_current(backend, l.device.index) : NULL;
+  l.stream = backend->streams.current ? backend->streams.current(backend, l.device.index) : NULL;
   for (int k = 0; k <= l.inputs; k++) {
     const lt_Tensor *t = k ? c->arg[k - 1].tensor : out;
     l.operand[k].data = lt_tensor_data(t);
@@ -655,7 +655,7 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
     l.operand[k].host = false;
     l.operand[k].strides[0] = (int64_t)lt_dtype_size(t->dtype);
   }
-  return backend->elementwise(&l);
+  return backend->kernels.elementwise(&l);
 }
 
 static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
@@ -695,7 +695,7 @@ static bool call_brought(lt_Call *c) {
 /* Composite forms make new results: an op in place needs its kernel. */
 static bool lacks_kernel(const lt_Call *c) {
   const lt_Backend *b = lt_device_loaded(c->device.type);
-  return b && b->has_data && !b->kernels[c->op] && !c->in_place;
+  return b && b->has_data && !b->kernels.table[c->op] && !c->in_place;
 }
 
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {

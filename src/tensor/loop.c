@@ -188,7 +188,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   l.a = a;
   l.b = b;
   l.device = lt_tensor_device(out);
-  l.stream = backend->stream_current ? backend->stream_current(backend, l.device.index) : NULL;
+  l.stream = backend->streams.current ? backend->streams.current(backend, l.device.index) : NULL;
   bool is_flat = flat(out, n, inputs);
   if (is_flat) {
     flatten(&l, out, n, inputs);
@@ -220,7 +220,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
     }
   }
   if (!is_flat) lt_loop_collapse(&l);
-  return backend->elementwise(&l);
+  return backend->kernels.elementwise(&l);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -228,9 +228,9 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
 /* The copy reads memory that may have been allocated on another stream than the one which it runs
  * after: it is not given to others before. */
 static void note_source(const lt_Backend *origin, const lt_Tensor *source) {
-  lt_Stream *stream = origin->record_stream ? lt_stream_of(source) : NULL;
+  lt_Stream *stream = origin->memory.record_stream ? lt_stream_of(source) : NULL;
   if (stream && source->storage->stream && source->storage->stream != stream)
-    origin->record_stream(source->storage, stream);
+    origin->memory.record_stream(source->storage, stream);
 }
 
 /* By the backend of `device`, whose current stream the copy is put on. The device may go on with
@@ -238,7 +238,7 @@ static void note_source(const lt_Backend *origin, const lt_Tensor *source) {
 static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const lt_Tensor *source,
                     size_t n, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
-  lt_Stream *stream = b->stream_current ? b->stream_current(b, device.index) : NULL;
+  lt_Stream *stream = b->streams.current ? b->streams.current(b, device.index) : NULL;
   bool to_host = to.type == LT_DEVICE_cpu;
   lt_Storage *host = to_host ? out->storage : source->storage;
   bool queued = non_blocking && stream && host->pinned;
@@ -263,7 +263,7 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
     if (!lt_trace_plan(&span, &plan)) return false;
   }
   if (queued) lt_storage_follow(host, stream, to_host);
-  bool ok = b->copy(to, target, from, origin, n, stream, non_blocking);
+  bool ok = b->memory.copy(to, target, from, origin, n, stream, non_blocking);
   if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
   if (queued) lt_storage_pend(host, stream, to_host);

@@ -57,7 +57,7 @@ static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
   const double MiB = 1048576.0;
   char reason[300], report[1500] = "";
   snprintf(reason, sizeof reason, "%s", lt_error());
-  if (b->memory_report) b->memory_report(b, device.index, nbytes, collected, report, sizeof report);
+  if (b->memory.report) b->memory.report(b, device.index, nbytes, collected, report, sizeof report);
   if (report[0])
     return lt_error_memory("%s: out of memory on %s: tried to allocate %.2f MiB\n%s", lt_user_op(),
                            lt_device_name(device), (double)nbytes / MiB, report);
@@ -70,12 +70,12 @@ static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
 /* Bytes that tensors hold on a device; of a device that does not know, on all. */
 static int64_t held_on(const lt_Backend *b, lt_Device device) {
   lt_MemoryStats stats;
-  if (!b->memory_stats || !b->memory_stats(b, device.index, &stats)) return lt_memory_live();
+  if (!b->memory.stats || !b->memory.stats(b, device.index, &stats)) return lt_memory_live();
   return stats.allocated_bytes[LT_POOL_ALL].current;
 }
 
 /* Has alloc failed because memory is out? Backends without a cache do not tell. */
-static bool is_out(const lt_Backend *b) { return !b->memory_retry || lt_error_is_memory(); }
+static bool is_out(const lt_Backend *b) { return !b->memory.retry || lt_error_is_memory(); }
 
 /* When there is neither a free block nor more to be had from the driver: what the host's collector
  * holds on to, as long as it finds something; then what is cached in pieces or used by other
@@ -85,12 +85,12 @@ static void *alloc_hard(const lt_Backend *b, lt_Device device, size_t nbytes, lt
   void *p = NULL;
   int64_t before = held_on(b, device);
   for (int round = 0; round < 4 && !p && is_out(b) && relieve(nbytes); round++)
-    p = b->alloc(b, device.index, nbytes, stream);
+    p = b->memory.alloc(b, device.index, nbytes, stream);
   if (p || !is_out(b)) return p;
   int64_t collected = before - held_on(b, device);
-  if (b->memory_retry) {
-    if (!b->memory_retry(b, device.index)) return NULL;
-    p = b->alloc(b, device.index, nbytes, stream);
+  if (b->memory.retry) {
+    if (!b->memory.retry(b, device.index)) return NULL;
+    p = b->memory.alloc(b, device.index, nbytes, stream);
     if (p || !is_out(b)) return p;
   }
   return no_memory(device, nbytes, collected > 0 ? collected : 0);
@@ -101,7 +101,7 @@ static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, 
   lt_ErrorSlot kept;
   lt_error_keep(&kept);
   lt_error_clear();
-  void *p = b->alloc(b, device.index, nbytes, stream);
+  void *p = b->memory.alloc(b, device.index, nbytes, stream);
   if (!p) p = alloc_hard(b, device, nbytes, stream);
   if (!p) return NULL;
   lt_error_restore(&kept);
@@ -128,7 +128,7 @@ static void storage_free(lt_Storage *s) {
 
 static void give_back(const lt_Storage *s) {
   const lt_Backend *b = lt_device_backend(s->device.type);
-  b->free(b, s->device.index, s->data, s->nbytes, s->stream);
+  b->memory.free(b, s->device.index, s->data, s->nbytes, s->stream);
 }
 
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
@@ -143,7 +143,7 @@ lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
   if (small) {
     s->data = nbytes ? ((SmallStorage *)s)->memory : NULL;
   } else if (backend->has_data && nbytes) {
-    s->stream = backend->stream_current ? backend->stream_current(backend, device.index) : NULL;
+    s->stream = backend->streams.current ? backend->streams.current(backend, device.index) : NULL;
     s->data = device_alloc(backend, device, nbytes, s->stream);
     if (!s->data) {
       free(s);
@@ -165,7 +165,7 @@ lt_Storage *lt_storage_retain(lt_Storage *s) {
 /* The copy that is under way uses the memory until its event: who keeps the block waits for it. */
 static void release_pinned(lt_Storage *s) {
   const lt_Backend *b = s->owner;
-  b->host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
+  b->memory.host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
 }
 
 static void settle(lt_Storage *s, bool may_stop);
@@ -192,8 +192,8 @@ static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
   lt_ErrorSlot kept;
   lt_error_keep(&kept);
   lt_error_clear();
-  void *p = b->host_alloc(b, nbytes);
-  if (!p && lt_error_is_memory() && relieve(nbytes)) p = b->host_alloc(b, nbytes);
+  void *p = b->memory.host_alloc(b, nbytes);
+  if (!p && lt_error_is_memory() && relieve(nbytes)) p = b->memory.host_alloc(b, nbytes);
   if (!p) return lt_error_is_memory() ? no_memory(lt_cpu(), nbytes, 0) : NULL;
   lt_error_restore(&kept);
   return p;
@@ -202,7 +202,7 @@ static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
 lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
   const lt_Backend *b = lt_device_backend(device_type);
   if (!b) return NULL;
-  if (!b->host_alloc)
+  if (!b->memory.host_alloc)
     return lt_error_set("%s: %s has no pinned memory", lt_user_op(),
                         lt_device_type_name(device_type));
   lt_Storage *s = malloc(sizeof *s);
@@ -248,12 +248,12 @@ static void settle(lt_Storage *s, bool may_stop) {
     bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
     bool ok = (!may_stop || lt_wait_event(e));
     bool over = ok;
-    if (ok) ok = e->backend->event_synchronize(e);
+    if (ok) ok = e->backend->streams.event_synchronize(e);
     if (traced) lt_trace_waited(&span, "copy", e, ok);
     if (over) {
       atomic_store(&s->pending, NULL);
       atomic_store(&s->pending_writes, false);
-      e->backend->event_free(e);
+      e->backend->streams.event_destroy(e);
     }
   }
   pthread_mutex_unlock(lock);
@@ -264,8 +264,8 @@ void lt_storage_settle(lt_Storage *s) { settle(s, true); }
 /* What is put on the stream from now on comes after the event. */
 static void put_behind(lt_Stream *stream, lt_Event *e) {
   const lt_Backend *b = e->backend;
-  if (b != stream->backend || !b->stream_wait_event || !b->stream_wait_event(stream, e))
-    b->event_synchronize(e);
+  if (b != stream->backend || !b->streams.wait_event || !b->streams.wait_event(stream, e))
+    b->streams.event_synchronize(e);
 }
 
 /* The event that stands for the copy before and the one now put on `stream`: e itself if it can be
@@ -274,7 +274,7 @@ static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
   const lt_Backend *b = e->backend;
   put_behind(stream, e);
   if (b == stream->backend && e->index == stream->index) return e;
-  b->event_free(e);
+  b->streams.event_destroy(e);
   return NULL;
 }
 
@@ -293,12 +293,12 @@ void lt_storage_pend(lt_Storage *s, lt_Stream *stream, bool writes) {
   lt_Event *e = atomic_load(&s->pending);
   atomic_store(&s->pending_writes, writes || (e && atomic_load(&s->pending_writes)));
   if (e) e = carry_on(e, stream);
-  if (!e) e = b->event_new(b, stream->index, false);
-  if (e && !b->event_record(e, stream)) {
-    b->event_free(e);
+  if (!e) e = b->streams.event_create(b, stream->index, false);
+  if (e && !b->streams.event_record(e, stream)) {
+    b->streams.event_destroy(e);
     e = NULL;
   }
-  if (!e) b->stream_synchronize(stream);
+  if (!e) b->streams.synchronize(stream);
   atomic_store(&s->pending, e);
   pthread_mutex_unlock(lock);
 }

@@ -124,7 +124,7 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
                           .blocking = true};
     if (!lt_trace_plan(&span, &plan)) return false;
   }
-  bool ok = b->copy(lt_cpu(), element, from, lt_tensor_data(t), n, stream, false);
+  bool ok = b->memory.copy(lt_cpu(), element, from, lt_tensor_data(t), n, stream, false);
   if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
   *out = lt_scalar_load(t->dtype, element);

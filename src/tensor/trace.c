@@ -80,8 +80,9 @@ bool lt_trace_settle(lt_Device device) {
   for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next) {
     if (!t->wait) continue;
     const lt_Backend *b = lt_device_backend(device.type);
-    return b && (!b->asynchronous || !b->synchronize ||
-                 (lt_wait_device(b, device.index) && b->synchronize(b, device.index)));
+    return b &&
+           (!b->asynchronous || !b->streams.device_synchronize ||
+            (lt_wait_device(b, device.index) && b->streams.device_synchronize(b, device.index)));
   }
   return true;
 }
@@ -159,7 +160,7 @@ bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event
 bool lt_event_synchronize(lt_Event *event) {
   lt_TraceSpan span;
   bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
-  bool ok = lt_wait_event(event) && event->backend->event_synchronize(event);
+  bool ok = lt_wait_event(event) && event->backend->streams.event_synchronize(event);
   return traced ? lt_trace_waited(&span, "event", event, ok) : ok;
 }
 
@@ -167,11 +168,11 @@ bool lt_stream_synchronize(lt_Stream *stream) {
   const lt_Backend *b = stream->backend;
   lt_TraceSpan span;
   if (!lt_trace_begin(&span, LT_TRACE_WAIT))
-    return lt_wait_stream(stream) && b->stream_synchronize(stream);
+    return lt_wait_stream(stream) && b->streams.synchronize(stream);
   span.event.name = "stream";
   span.event.device = (lt_Device){type_of(b), (uint8_t)stream->index};
   span.event.stream = stream;
-  return lt_trace_end(&span, lt_wait_stream(stream) && b->stream_synchronize(stream));
+  return lt_trace_end(&span, lt_wait_stream(stream) && b->streams.synchronize(stream));
 }
 
 void lt_trace_memory_(const lt_Storage *s, bool allocated) {
@@ -214,5 +215,5 @@ void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event 
 bool lt_device_in_use(lt_Device device) {
   const lt_Backend *b = lt_device_loaded(device.type);
   return b && !b->host_memory && b->has_data &&
-         (!b->memory_stats || lt_accel_is_ready(b, device.index));
+         (!b->memory.stats || lt_accel_is_ready(b, device.index));
 }

@@ -36,7 +36,7 @@ static bool wait_until(bool (*is_done)(void *), void *what, const lt_Backend *b,
   if (is_done(what)) return true;
   for (int64_t start = now();; rest(now() - start)) {
     if (!lt_go_on()) {
-      if (b->kernel_stop) b->kernel_stop(index);
+      if (b->kernels.user_stop) b->kernels.user_stop(index);
       return false;
     }
     if (is_done(what)) return true;
@@ -44,18 +44,20 @@ static bool wait_until(bool (*is_done)(void *), void *what, const lt_Backend *b,
 }
 
 static bool stream_is_done(void *stream) {
-  return ((lt_Stream *)stream)->backend->stream_query(stream);
+  return ((lt_Stream *)stream)->backend->streams.query(stream);
 }
 
 bool lt_wait_stream(lt_Stream *stream) {
-  return !stream || !stream->backend->stream_query ||
+  return !stream || !stream->backend->streams.query ||
          wait_until(stream_is_done, stream, stream->backend, stream->index);
 }
 
-static bool event_is_done(void *event) { return ((lt_Event *)event)->backend->event_query(event); }
+static bool event_is_done(void *event) {
+  return ((lt_Event *)event)->backend->streams.event_query(event);
+}
 
 bool lt_wait_event(lt_Event *event) {
-  return !event->backend->event_query ||
+  return !event->backend->streams.event_query ||
          wait_until(event_is_done, event, event->backend, event->index);
 }
 
@@ -66,10 +68,10 @@ typedef struct Whole {
 
 static bool device_is_done(void *device) {
   const Whole *d = device;
-  return d->backend->device_query(d->backend, d->index);
+  return d->backend->streams.device_query(d->backend, d->index);
 }
 
 bool lt_wait_device(const lt_Backend *b, int index) {
   Whole device = {b, index};
-  return !b->device_query || wait_until(device_is_done, &device, b, index);
+  return !b->streams.device_query || wait_until(device_is_done, &device, b, index);
 }

@@ -118,7 +118,7 @@ static int set_current_index(lua_State *L) {
 static int is_ready(lua_State *L) {
   int type = lt_lua_device_type(L, 1), n = lt_device_count(type, NULL, 0);
   const lt_Backend *b = n ? lt_device_backend(type) : NULL;
-  bool ready = b && !b->memory_stats; /* no state to set up */
+  bool ready = b && !b->memory.stats; /* no state to set up */
   for (int i = 0; b && i < n && !ready; i++) ready = lt_accel_is_ready(b, i);
   lua_pushboolean(L, ready);
   return 1;
@@ -134,8 +134,8 @@ static int is_built(lua_State *L) {
 static int can_access_peer(lua_State *L) {
   lt_Device a = lt_lua_full_device(L, 1), b = lt_lua_full_device(L, 2);
   const lt_Backend *backend = lt_device_backend(a.type);
-  lua_pushboolean(L, a.type == b.type && backend->can_access_peer &&
-                         backend->can_access_peer(backend, a.index, b.index));
+  lua_pushboolean(L, a.type == b.type && backend->memory.can_access_peer &&
+                         backend->memory.can_access_peer(backend, a.index, b.index));
   return 1;
 }
 
@@ -231,14 +231,14 @@ static void push_stream(lua_State *L, lt_Stream *s) {
 
 static const lt_Backend *streams_of(lua_State *L, lt_Device d, const char *function) {
   const lt_Backend *b = lt_device_backend(d.type);
-  if (!b->stream_new)
+  if (!b->streams.create)
     lt_lua_error(L, "%s: %s has one stream, which needs no name", function, lt_device_name(d));
   return b;
 }
 
 /* has_streams(device): can work be put on streams of one's own there? */
 static int has_streams(lua_State *L) {
-  lua_pushboolean(L, lt_device_backend(lt_lua_full_device(L, 1).type)->stream_new != NULL);
+  lua_pushboolean(L, lt_device_backend(lt_lua_full_device(L, 1).type)->streams.create != NULL);
   return 1;
 }
 
@@ -249,7 +249,7 @@ static int stream_new(lua_State *L) {
   const lt_Backend *b = streams_of(L, d, "Stream");
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->streams_ref);
   StreamBox *box = push_object(L, sizeof *box, S->stream_meta_ref);
-  box->stream = b->stream_new(b, d.index, (int)luaL_checkinteger(L, 2));
+  box->stream = b->streams.create(b, d.index, (int)luaL_checkinteger(L, 2));
   if (!box->stream) lt_lua_fail(L, "Stream");
   box->owned = true;
   lua_pushvalue(L, -1);
@@ -260,7 +260,7 @@ static int stream_new(lua_State *L) {
 static int stream_current(lua_State *L) {
   lt_Device d = lt_lua_full_device(L, 1);
   const lt_Backend *b = streams_of(L, d, "current_stream");
-  lt_Stream *s = b->stream_current(b, d.index);
+  lt_Stream *s = b->streams.current(b, d.index);
   if (!s) lt_lua_fail(L, "current_stream");
   push_stream(L, s);
   return 1;
@@ -269,7 +269,7 @@ static int stream_current(lua_State *L) {
 static int stream_default(lua_State *L) {
   lt_Device d = lt_lua_full_device(L, 1);
   const lt_Backend *b = streams_of(L, d, "default_stream");
-  lt_Stream *s = b->stream_default(b, d.index);
+  lt_Stream *s = b->streams.get_default(b, d.index);
   if (!s) lt_lua_fail(L, "default_stream");
   push_stream(L, s);
   return 1;
@@ -278,7 +278,7 @@ static int stream_default(lua_State *L) {
 /* Makes the stream at i current on its device, and keeps it. */
 static void make_current(lua_State *L, int i, lt_Stream *s) {
   i = lua_absindex(L, i);
-  if (!s->backend->stream_set_current(s->backend, s->index, s)) lt_lua_fail(L, "set_stream");
+  if (!s->backend->streams.set_current(s->backend, s->index, s)) lt_lua_fail(L, "set_stream");
   lua_rawgeti(L, LUA_REGISTRYINDEX, lt_lua_state(L)->current_ref);
   lua_pushvalue(L, i);
   lua_setfield(L, -2, stream_device(s));
@@ -290,7 +290,7 @@ static void make_current(lua_State *L, int i, lt_Stream *s) {
 static int stream_set(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, luaL_optstring(L, 2, "set_stream"), "stream")->stream;
   const lt_Backend *b = s->backend;
-  lt_Stream *before = b->stream_current(b, s->index);
+  lt_Stream *before = b->streams.current(b, s->index);
   if (!before) lt_lua_fail(L, "set_stream");
   push_stream(L, before);
   lt_Device d = device_of(b, s->index);
@@ -315,7 +315,7 @@ static int stream_restore(lua_State *L) {
 static void stream_end(StreamBox *box) {
   lt_Stream *s = box->stream;
   box->stream = NULL;
-  if (s && box->owned) s->backend->stream_free(s);
+  if (s && box->owned) s->backend->streams.destroy(s);
 }
 
 static int stream_gc(lua_State *L) {
@@ -329,9 +329,9 @@ static int stream_close(lua_State *L) {
   if (!box || !box->stream || !box->owned) return 0;
   const lt_Backend *b = box->stream->backend;
   int index = box->stream->index;
-  if (b->stream_current(b, index) == box->stream) {
-    push_stream(L, b->stream_default(b, index));
-    make_current(L, -1, b->stream_default(b, index));
+  if (b->streams.current(b, index) == box->stream) {
+    push_stream(L, b->streams.get_default(b, index));
+    make_current(L, -1, b->streams.get_default(b, index));
   }
   stream_end(box);
   return 0;
@@ -339,7 +339,7 @@ static int stream_close(lua_State *L) {
 
 static int stream_query(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, "query", "self")->stream;
-  lua_pushboolean(L, s->backend->stream_query(s));
+  lua_pushboolean(L, s->backend->streams.query(s));
   return 1;
 }
 
@@ -364,9 +364,9 @@ static int stream_wait_stream(lua_State *L) {
     lt_lua_error(L, "wait_stream: self is a stream of %s, it cannot wait for one of %s",
                  stream_device(s), stream_device(other));
   if (s == other) return 0;
-  lt_Event *e = b->event_new(b, other->index, false);
-  bool ok = e && b->event_record(e, other) && b->stream_wait_event(s, e);
-  if (e) b->event_free(e);
+  lt_Event *e = b->streams.event_create(b, other->index, false);
+  bool ok = e && b->streams.event_record(e, other) && b->streams.wait_event(s, e);
+  if (e) b->streams.event_destroy(e);
   if (!ok) lt_lua_fail(L, "wait_stream");
   return 0;
 }
@@ -379,7 +379,7 @@ static int stream_eq(lua_State *L) {
 }
 
 static bool is_default(const lt_Stream *s) {
-  return s->backend->stream_default(s->backend, s->index) == s;
+  return s->backend->streams.get_default(s->backend, s->index) == s;
 }
 
 static int stream_tostring(lua_State *L) {
@@ -391,7 +391,7 @@ static int stream_tostring(lua_State *L) {
     lua_pushfstring(L, "Stream(%s, default)", stream_device(s));
   else
     lua_pushfstring(L, "Stream(%s, priority %d)", stream_device(s),
-                    s->backend->stream_priority ? s->backend->stream_priority(s) : 0);
+                    s->backend->streams.priority ? s->backend->streams.priority(s) : 0);
   return 1;
 }
 
@@ -405,11 +405,11 @@ static int stream_index(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, key, "self")->stream;
   if (native)
     lua_pushinteger(
-        L, s->backend->stream_native ? (lua_Integer)(intptr_t)s->backend->stream_native(s) : 0);
+        L, s->backend->streams.native ? (lua_Integer)(intptr_t)s->backend->streams.native(s) : 0);
   else if (key[0] == 'd')
     lua_pushstring(L, stream_device(s));
   else
-    lua_pushinteger(L, s->backend->stream_priority ? s->backend->stream_priority(s) : 0);
+    lua_pushinteger(L, s->backend->streams.priority ? s->backend->streams.priority(s) : 0);
   return 1;
 }
 
@@ -441,7 +441,7 @@ static EventBox *push_event(lua_State *L, const lt_Backend *b, bool timing) {
 /* event(kind, timing) */
 static int event_new(lua_State *L) {
   const lt_Backend *b = backend_at(L, 1);
-  if (!b->event_new) lt_lua_error(L, "Event: %s has no events", b->name);
+  if (!b->streams.event_create) lt_lua_error(L, "Event: %s has no events", b->name);
   push_event(L, b, lua_toboolean(L, 2));
   return 1;
 }
@@ -456,7 +456,7 @@ static lt_Stream *stream_or_current(lua_State *L, int i, const lt_Backend *b,
                    stream_device(s));
     return s;
   }
-  lt_Stream *s = b->stream_current(b, b->index_current ? b->index_current(b) : 0);
+  lt_Stream *s = b->streams.current(b, b->index_current ? b->index_current(b) : 0);
   if (!s) lt_lua_fail(L, function);
   return s;
 }
@@ -466,8 +466,8 @@ static void record(lua_State *L, EventBox *box, lt_Stream *s, const char *functi
   if (box->event && box->event->index != s->index)
     lt_lua_error(L, "%s: the event is of %s, where it was first recorded, the stream is of %s",
                  function, lt_device_name(device_of(b, box->event->index)), stream_device(s));
-  if (!box->event) box->event = b->event_new(b, s->index, box->timing);
-  if (!box->event || !b->event_record(box->event, s)) lt_lua_fail(L, function);
+  if (!box->event) box->event = b->streams.event_create(b, s->index, box->timing);
+  if (!box->event || !b->streams.event_record(box->event, s)) lt_lua_fail(L, function);
 }
 
 /* e:record([stream]) */
@@ -498,7 +498,7 @@ static void wait_event(lua_State *L, lt_Stream *s, EventBox *box, const char *fu
   if (box->backend != s->backend)
     lt_lua_error(L, "%s: a stream of %s cannot wait for an event of %s", function, stream_device(s),
                  box->backend->name);
-  if (box->event && !s->backend->stream_wait_event(s, box->event)) lt_lua_fail(L, function);
+  if (box->event && !s->backend->streams.wait_event(s, box->event)) lt_lua_fail(L, function);
 }
 
 /* s:wait_event(event): work put on s from now on starts after the event. */
@@ -518,7 +518,7 @@ static int event_wait(lua_State *L) {
 /* e:query(): has everything before it happened? True for one that was never recorded. */
 static int event_query(lua_State *L) {
   EventBox *box = event_at(L, 1, "query", "self");
-  lua_pushboolean(L, !box->event || box->backend->event_query(box->event));
+  lua_pushboolean(L, !box->event || box->backend->streams.event_query(box->event));
   return 1;
 }
 
@@ -535,7 +535,7 @@ static lt_Event *timed_event(lua_State *L, int i, const char *argument) {
     lt_lua_error(L, "elapsed_time: %s was made without timing: use Event{enable_timing = true}",
                  argument);
   if (!box->event) lt_lua_error(L, "elapsed_time: %s was never recorded", argument);
-  if (!box->backend->event_query(box->event))
+  if (!box->backend->streams.event_query(box->event))
     lt_lua_error(L, "elapsed_time: %s has not happened yet: wait for it, as by %s:synchronize()",
                  argument, argument);
   return box->event;
@@ -551,7 +551,8 @@ static int event_elapsed_time(lua_State *L) {
                  "between devices",
                  lt_device_name(device_of(from->backend, from->index)),
                  lt_device_name(device_of(to->backend, to->index)));
-  if (!from->backend->event_elapsed(from, to, &milliseconds)) lt_lua_fail(L, "elapsed_time");
+  if (!from->backend->streams.event_elapsed(from, to, &milliseconds))
+    lt_lua_fail(L, "elapsed_time");
   lua_pushnumber(L, milliseconds);
   return 1;
 }
@@ -562,7 +563,7 @@ static int event_end(lua_State *L) {
   lt_Event *e = box->event;
   box->event = NULL;
   box->closed = true;
-  if (e) box->backend->event_free(e);
+  if (e) box->backend->streams.event_destroy(e);
   return 0;
 }
 
@@ -666,7 +667,8 @@ static int method_record_stream(lua_State *L) {
   if (lt_backend_of(t) != s->backend || d.index != s->index)
     lt_lua_error(L, "record_stream: self is on %s, the stream is of %s", lt_device_name(d),
                  stream_device(s));
-  if (t->storage->data && s->backend->record_stream && !s->backend->record_stream(t->storage, s))
+  if (t->storage->data && s->backend->memory.record_stream &&
+      !s->backend->memory.record_stream(t->storage, s))
     lt_lua_fail(L, "record_stream");
   return 0;
 }

@@ -8,13 +8,14 @@
 #define BACKEND_WITH(member, what)                                                                 \
   lt_Device d = lt_lua_full_device(L, 1);                                                          \
   const lt_Backend *b = lt_device_backend(d.type);                                                 \
-  if (!b->member) lt_lua_error(L, "%s: %s has no allocator of its own", what, lt_device_name(d))
+  if (!b->memory.member)                                                                           \
+  lt_lua_error(L, "%s: %s has no allocator of its own", what, lt_device_name(d))
 
 /* info(device) -> free, total */
 static int info(lua_State *L) {
   int64_t available, total;
-  BACKEND_WITH(memory_info, "mem_get_info");
-  if (!b->memory_info(b, d.index, &available, &total)) lt_lua_fail(L, "mem_get_info");
+  BACKEND_WITH(info, "mem_get_info");
+  if (!b->memory.info(b, d.index, &available, &total)) lt_lua_fail(L, "mem_get_info");
   lua_pushinteger(L, available);
   lua_pushinteger(L, total);
   return 2;
@@ -53,8 +54,8 @@ static void set_stat(lua_State *L, const char *name, const lt_Stat *pools) {
 /* stats(device) -> a table with PyTorch's keys */
 static int stats(lua_State *L) {
   lt_MemoryStats s;
-  BACKEND_WITH(memory_stats, "memory_stats");
-  if (!b->memory_stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
+  BACKEND_WITH(stats, "memory_stats");
+  if (!b->memory.stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
   lua_newtable(L);
 #define ROW(name) set_stat(L, #name, s.name);
   LT_MEMORY_STATS(ROW)
@@ -71,8 +72,8 @@ static int stats(lua_State *L) {
 static int stat(lua_State *L) {
   lt_MemoryStats s;
   const char *name = lt_lua_text(L, 2, "memory_stats", "name");
-  BACKEND_WITH(memory_stats, "memory_stats");
-  if (!b->memory_stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
+  BACKEND_WITH(stats, "memory_stats");
+  if (!b->memory.stats(b, d.index, &s)) lt_lua_fail(L, "memory_stats");
 #define ROW(field)                                                                                 \
   if (strcmp(name, #field) == 0) {                                                                 \
     lua_pushinteger(L, s.field[LT_POOL_ALL].current);                                              \
@@ -85,30 +86,30 @@ static int stat(lua_State *L) {
 }
 
 static int reset_peak(lua_State *L) {
-  BACKEND_WITH(memory_reset_peak, "reset_peak_memory_stats");
-  if (!b->memory_reset_peak(b, d.index)) lt_lua_fail(L, "reset_peak_memory_stats");
+  BACKEND_WITH(reset_peak, "reset_peak_memory_stats");
+  if (!b->memory.reset_peak(b, d.index)) lt_lua_fail(L, "reset_peak_memory_stats");
   return 0;
 }
 
 /* limit(device, fraction) */
 static int limit(lua_State *L) {
-  BACKEND_WITH(memory_limit, "set_per_process_memory_fraction");
-  if (!b->memory_limit(b, d.index, luaL_checknumber(L, 2)))
+  BACKEND_WITH(limit, "set_per_process_memory_fraction");
+  if (!b->memory.limit(b, d.index, luaL_checknumber(L, 2)))
     lt_lua_fail(L, "set_per_process_memory_fraction");
   return 0;
 }
 
 /* release(device): what is cached and whole goes back to the driver */
 static int release(lua_State *L) {
-  BACKEND_WITH(memory_release, "empty_cache");
-  if (!b->memory_release(b, d.index)) lt_lua_fail(L, "empty_cache");
+  BACKEND_WITH(release, "empty_cache");
+  if (!b->memory.release(b, d.index)) lt_lua_fail(L, "empty_cache");
   return 0;
 }
 
 /* host_release(kind): the same of pinned memory */
 static int host_release(lua_State *L) {
   const lt_Backend *b = lt_device_backend(lt_lua_device_type(L, 1));
-  if (b && b->host_release && !b->host_release(b)) lt_lua_fail(L, "empty_host_cache");
+  if (b && b->memory.host_release && !b->memory.host_release(b)) lt_lua_fail(L, "empty_host_cache");
   return 0;
 }
 
@@ -161,8 +162,8 @@ static void push_segment(lua_State *L, lt_Device d, const lt_MemoryBlock *b) {
   set_number(L, "total_size", (int64_t)b->segment_size);
   set_text(L, "segment_type", b->small ? "small" : "large");
   const lt_Backend *backend = lt_device_backend(d.type);
-  bool native = b->stream && backend->stream_native;
-  set_number(L, "stream", native ? address(backend->stream_native(b->stream)) : 0);
+  bool native = b->stream && backend->streams.native;
+  set_number(L, "stream", native ? address(backend->streams.native(b->stream)) : 0);
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, "blocks");
@@ -173,12 +174,12 @@ static void push_segment(lua_State *L, lt_Device d, const lt_MemoryBlock *b) {
  * shape, where}}} */
 static int snapshot(lua_State *L) {
   Blocks all = {0};
-  BACKEND_WITH(memory_each, "memory_snapshot");
-  if (!b->memory_each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
+  BACKEND_WITH(each, "memory_snapshot");
+  if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
   all.room = all.count + 64; /* other threads allocate meanwhile */
   all.count = 0;
   all.block = lua_newuserdatauv(L, all.room * sizeof *all.block, 0);
-  if (!b->memory_each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
+  if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
   if (all.count > all.room) all.count = all.room;
   lua_newtable(L);
   int list = lua_gettop(L), n = 0;

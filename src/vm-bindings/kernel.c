@@ -126,12 +126,12 @@ static int kernel_new(lua_State *L) {
 static bool build(lua_State *L, Kernel *k, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (d.index < LT_ACCEL_MAX && k->built[d.index]) return true;
-  if (!b || !b->kernel_new)
+  if (!b || !b->kernels.user_create)
     lt_lua_error(L, "%s: %s compiles no kernels, CUDA devices do", k->source.name,
                  lt_device_name(d));
   char *log = NULL;
   lt_lua_enter(L, lt_lua_state(L));
-  k->built[d.index] = b->kernel_new(d.index, &k->source, &log);
+  k->built[d.index] = b->kernels.user_create(d.index, &k->source, &log);
   if (k->built[d.index] || !log || lt_stopped()) {
     free(log);
     if (!k->built[d.index]) lt_lua_fail(L, k->source.name);
@@ -271,7 +271,7 @@ static lt_Device place(lua_State *L, const Kernel *k) {
     if (!t) continue;
     d = lt_tensor_device(t);
     const lt_Backend *b = lt_device_backend(d.type);
-    if (b && b->kernel_new) return d;
+    if (b && b->kernels.user_create) return d;
     lt_lua_error(L,
                  "%s: argument %d \"%s\" is on %s, a kernel runs on CUDA devices. Move it: "
                  "x:to \"cuda\"",
@@ -374,7 +374,8 @@ static void note_tensors(lua_State *L, const Kernel *k, const lt_Backend *b, lt_
     if (!t) continue;
     lt_Storage *s = t->storage;
     if (k->param[i].written) lt_tensor_touch(t);
-    if (stream && s->stream && s->stream != stream && b->record_stream) b->record_stream(s, stream);
+    if (stream && s->stream && s->stream != stream && b->memory.record_stream)
+      b->memory.record_stream(s, stream);
   }
 }
 
@@ -382,14 +383,14 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
                 lt_Stream *stream) {
   lt_TraceSpan span;
   lt_UserKernel *built = k->built[d.index];
-  if (!lt_trace_begin(&span, LT_TRACE_OP)) return b->kernel_launch(built, launch, stream);
+  if (!lt_trace_begin(&span, LT_TRACE_OP)) return b->kernels.user_launch(built, launch, stream);
   span.event.op = LT_OP_COUNT; /* no op of the table */
   span.event.name = k->source.name;
   span.event.device = d;
   span.event.stream = stream;
   span.event.kernel = true;
   span.event.ndim = -1;
-  bool ok = b->kernel_launch(built, launch, stream) && lt_trace_settle(d);
+  bool ok = b->kernels.user_launch(built, launch, stream) && lt_trace_settle(d);
   return lt_trace_end(&span, ok);
 }
 
@@ -419,7 +420,7 @@ static int kernel_launch(lua_State *L) {
   }
   lt_lua_enter(L, lt_lua_state(L));
   const lt_Backend *b = lt_device_backend(d.type);
-  lt_Stream *stream = b->stream_current ? b->stream_current(b, d.index) : NULL;
+  lt_Stream *stream = b->streams.current ? b->streams.current(b, d.index) : NULL;
   for (int i = 0; i < k->count; i++) {
     if (!k->param[i].pointer) continue;
     const lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);

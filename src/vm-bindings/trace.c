@@ -225,7 +225,7 @@ static void set_traits(lua_State *L, const lt_TraceEvent *e) {
 /* Only compares: the stream may be gone. */
 static bool is_default_of(lt_Device d, const lt_Stream *stream) {
   const lt_Backend *b = lt_device_loaded(d.type);
-  return b && b->stream_default && b->stream_default(b, d.index) == stream;
+  return b && b->streams.get_default && b->streams.get_default(b, d.index) == stream;
 }
 
 static bool is_default(const lt_TraceEvent *e) {

@@ -49,11 +49,13 @@ static bool copy(lt_Device to, void *target, lt_Device from, const void *source,
 }
 
 static bool elementwise(const lt_Loop *loop) {
-  return lt_device_backend(LT_DEVICE_cpu)->elementwise(loop);
+  return lt_device_backend(LT_DEVICE_cpu)->kernels.elementwise(loop);
 }
 
 /* The memory is the host's: the CPU's kernels can read it. */
-static bool run(lt_Call *call) { return lt_device_backend(LT_DEVICE_cpu)->kernels[call->op](call); }
+static bool run(lt_Call *call) {
+  return lt_device_backend(LT_DEVICE_cpu)->kernels.table[call->op](call);
+}
 
 static bool fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
   (void)index;
@@ -74,12 +76,12 @@ const lt_Backend *lt_backend(void) {
       .host_memory = true,
       .count = count,
       .properties = properties,
-      .alloc = box_alloc,
-      .free = box_free,
-      .copy = copy,
-      .fill_zero = fill_zero,
-      .elementwise = elementwise,
-      .kernels = kernels,
+      .memory.alloc = box_alloc,
+      .memory.free = box_free,
+      .memory.copy = copy,
+      .memory.fill_zero = fill_zero,
+      .kernels.elementwise = elementwise,
+      .kernels.table = kernels,
   };
   return &box;
 }

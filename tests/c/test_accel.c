@@ -37,10 +37,10 @@ static lt_Backend fake = {.abi = LT_BACKEND_ABI,
                           .numbered = true,
                           .asynchronous = true,
                           .has_data = true,
-                          .copy = no_copy,
-                          .fill_zero = no_fill,
-                          .elementwise = no_loop,
-                          .kernels = kernels};
+                          .memory.copy = no_copy,
+                          .memory.fill_zero = no_fill,
+                          .kernels.elementwise = no_loop,
+                          .kernels.table = kernels};
 static int type = -1; /* of the device table */
 
 static void begin(size_t capacity) {
@@ -60,7 +60,7 @@ static void end(void) {
 }
 
 static lt_Device device(int index) { return (lt_Device){(uint8_t)type, (uint8_t)index}; }
-static lt_Stream *main_stream(int index) { return fake.stream_default(&fake, index); }
+static lt_Stream *main_stream(int index) { return fake.streams.get_default(&fake, index); }
 /* Something to do, for one step. */
 static uint64_t somewhere[2];
 static void busy(lt_Stream *s) { fake_write(s, somewhere, sizeof somewhere, 1); }
@@ -73,18 +73,18 @@ static void devices_are_made_ready_when_used(void) {
   lt_Device d;
   CHECK_INT(lt_device_count(type, NULL, 0), 2);
   CHECK(lt_device_parse("fake", &d) && d.index == 0);
-  CHECK(main_stream(1) && fake.stream_current(&fake, 1) == main_stream(1));
-  CHECK(fake.memory_stats(&fake, 1, &s) && s.num_device_alloc == 0);
-  CHECK(fake.memory_release(&fake, 1) && fake.synchronize(&fake, 1));
-  CHECK(fake.stream_query(main_stream(1)) && fake.stream_synchronize(main_stream(1)));
+  CHECK(main_stream(1) && fake.streams.current(&fake, 1) == main_stream(1));
+  CHECK(fake.memory.stats(&fake, 1, &s) && s.num_device_alloc == 0);
+  CHECK(fake.memory.release(&fake, 1) && fake.streams.device_synchronize(&fake, 1));
+  CHECK(fake.streams.query(main_stream(1)) && fake.streams.synchronize(main_stream(1)));
   CHECK_INT(fake_initialized(1), 0);
   CHECK(!lt_accel_is_ready(&fake, 1));
-  void *p = fake.alloc(&fake, 1, 100, NULL), *q = fake.alloc(&fake, 1, 100, NULL);
+  void *p = fake.memory.alloc(&fake, 1, 100, NULL), *q = fake.memory.alloc(&fake, 1, 100, NULL);
   CHECK(p && q && lt_accel_is_ready(&fake, 1) && !lt_accel_is_ready(&fake, 0));
   CHECK_INT(fake_initialized(1), 1);
   CHECK_INT(fake_initialized(0), 0);
-  fake.free(&fake, 1, p, 100, NULL);
-  fake.free(&fake, 1, q, 100, NULL);
+  fake.memory.free(&fake, 1, p, 100, NULL);
+  fake.memory.free(&fake, 1, q, 100, NULL);
   end();
 }
 
@@ -105,20 +105,20 @@ static void only_once_whoever_comes(void) {
 
 static void devices_that_are_not_there(void) {
   begin(64 * MiB);
-  CHECK(!fake.alloc(&fake, 2, 100, NULL));
+  CHECK(!fake.memory.alloc(&fake, 2, 100, NULL));
   CHECK_CONTAINS(lt_error(), "fake:2");
   CHECK(!lt_error_is_memory());
-  CHECK(!fake.stream_new(&fake, 99, 0) && !fake.event_new(&fake, -1, false));
+  CHECK(!fake.streams.create(&fake, 99, 0) && !fake.streams.event_create(&fake, -1, false));
   CHECK(!fake.index_set_current(&fake, 2));
   CHECK_CONTAINS(lt_error(), "fake:2");
-  CHECK(!fake.stream_set_current(&fake, 99, NULL));
-  CHECK(!fake.stream_current(&fake, 99) && !fake.stream_default(&fake, -1));
+  CHECK(!fake.streams.set_current(&fake, 99, NULL));
+  CHECK(!fake.streams.current(&fake, 99) && !fake.streams.get_default(&fake, -1));
   int64_t free_bytes, total;
-  CHECK(!fake.memory_info(&fake, 5, &free_bytes, &total));
-  CHECK(fake.memory_info(&fake, 1, &free_bytes, &total));
+  CHECK(!fake.memory.info(&fake, 5, &free_bytes, &total));
+  CHECK(fake.memory.info(&fake, 1, &free_bytes, &total));
   CHECK_INT(total, 64 * MiB);
   fake_fail_all(true);
-  CHECK(!fake.memory_info(&fake, 1, &free_bytes, &total));
+  CHECK(!fake.memory.info(&fake, 1, &free_bytes, &total));
   CHECK(!lt_accel_ready(&fake, 0)); /* and may be tried again */
   fake_fail_all(false);
   CHECK(lt_accel_ready(&fake, 0));
@@ -132,13 +132,13 @@ static lt_Stream *side;
 static void *elsewhere(void *unused) {
   (void)unused;
   CHECK_INT(fake.index_current(&fake), 0);
-  CHECK(fake.stream_current(&fake, 0) == main_stream(0));
+  CHECK(fake.streams.current(&fake, 0) == main_stream(0));
   CHECK(fake.index_set_current(&fake, 1));
-  lt_Stream *own = fake.stream_new(&fake, 1, 0);
-  CHECK(fake.stream_set_current(&fake, 1, own));
-  CHECK(fake.stream_set_current(&fake, 0, side));
-  fake.stream_free(own);
-  CHECK(fake.stream_current(&fake, 1) == own); /* lives on while it is current */
+  lt_Stream *own = fake.streams.create(&fake, 1, 0);
+  CHECK(fake.streams.set_current(&fake, 1, own));
+  CHECK(fake.streams.set_current(&fake, 0, side));
+  fake.streams.destroy(own);
+  CHECK(fake.streams.current(&fake, 1) == own); /* lives on while it is current */
   CHECK_INT(fake_streams_alive(), 2);
   return NULL;
 }
@@ -147,37 +147,37 @@ static void threads_have_their_own(void) {
   pthread_t thread;
   begin(64 * MiB);
   lt_Device d;
-  side = fake.stream_new(&fake, 0, 0);
+  side = fake.streams.create(&fake, 0, 0);
   CHECK(fake.index_set_current(&fake, 1));
   CHECK(lt_device_parse("fake", &d) && d.index == 1);
-  CHECK(fake.stream_set_current(&fake, 0, side));
-  CHECK(fake.stream_current(&fake, 0) == side && fake.stream_current(&fake, 1) == main_stream(1));
+  CHECK(fake.streams.set_current(&fake, 0, side));
+  CHECK(fake.streams.current(&fake, 0) == side && fake.streams.current(&fake, 1) == main_stream(1));
   pthread_create(&thread, NULL, elsewhere, NULL);
   pthread_join(thread, NULL);
   CHECK_INT(fake_streams_alive(), 1); /* the other's ended with it */
   CHECK_INT(fake.index_current(&fake), 1);
-  CHECK(fake.stream_current(&fake, 0) == side);
-  void *p = fake.alloc(&fake, 0, 100, fake.stream_current(&fake, 0));
-  fake.stream_free(side);
+  CHECK(fake.streams.current(&fake, 0) == side);
+  void *p = fake.memory.alloc(&fake, 0, 100, fake.streams.current(&fake, 0));
+  fake.streams.destroy(side);
   CHECK_INT(fake_streams_alive(), 1);
-  CHECK(fake.stream_set_current(&fake, 0, NULL));
+  CHECK(fake.streams.set_current(&fake, 0, NULL));
   CHECK_INT(fake_streams_alive(), 0);
-  CHECK(fake.stream_current(&fake, 0) == main_stream(0));
-  fake.free(&fake, 0, p, 100, side); /* its struct is still there */
+  CHECK(fake.streams.current(&fake, 0) == main_stream(0));
+  fake.memory.free(&fake, 0, p, 100, side); /* its struct is still there */
   CHECK(fake.index_set_current(&fake, 0));
   end();
 }
 
 static void streams_of_other_devices_are_refused(void) {
   begin(64 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 1, 0);
-  CHECK(!fake.stream_set_current(&fake, 0, s));
+  lt_Stream *s = fake.streams.create(&fake, 1, 0);
+  CHECK(!fake.streams.set_current(&fake, 0, s));
   CHECK_STR(lt_error(), "set_stream: the stream is one of fake:1, wanted one of fake:0");
-  CHECK(!fake.alloc(&fake, 0, 100, s));
+  CHECK(!fake.memory.alloc(&fake, 0, 100, s));
   CHECK_CONTAINS(lt_error(), "the stream is one of fake:1");
-  fake.stream_free(s);
-  fake.stream_free(main_stream(0)); /* never ends */
-  CHECK(fake.stream_query(main_stream(0)));
+  fake.streams.destroy(s);
+  fake.streams.destroy(main_stream(0)); /* never ends */
+  CHECK(fake.streams.query(main_stream(0)));
   end();
 }
 
@@ -185,96 +185,98 @@ static void streams_of_other_devices_are_refused(void) {
 
 static void streams_work_on_their_own(void) {
   begin(64 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, -5), *t = fake.stream_new(&fake, 0, 3);
-  CHECK_INT(fake.stream_priority(s), -1); /* what the driver made of it */
-  CHECK_INT(fake.stream_priority(t), 0);
-  CHECK(fake.stream_native(s) && fake.stream_native(s) != fake.stream_native(t));
-  CHECK(!fake.stream_native(main_stream(0)) && !lt_accel_native(NULL));
+  lt_Stream *s = fake.streams.create(&fake, 0, -5), *t = fake.streams.create(&fake, 0, 3);
+  CHECK_INT(fake.streams.priority(s), -1); /* what the driver made of it */
+  CHECK_INT(fake.streams.priority(t), 0);
+  CHECK(fake.streams.native(s) && fake.streams.native(s) != fake.streams.native(t));
+  CHECK(!fake.streams.native(main_stream(0)) && !lt_accel_native(NULL));
   busy(s);
   busy(t);
-  CHECK(!fake.stream_query(s) && fake.stream_query(main_stream(0)));
-  CHECK(fake.stream_synchronize(s) && fake.stream_query(s) && !fake.stream_query(t));
-  CHECK(fake.synchronize(&fake, 0) && fake.stream_query(t));
+  CHECK(!fake.streams.query(s) && fake.streams.query(main_stream(0)));
+  CHECK(fake.streams.synchronize(s) && fake.streams.query(s) && !fake.streams.query(t));
+  CHECK(fake.streams.device_synchronize(&fake, 0) && fake.streams.query(t));
   fake_fail_all(true);
-  CHECK(fake.stream_query(s)); /* or one would poll for ever */
+  CHECK(fake.streams.query(s)); /* or one would poll for ever */
   CHECK_CONTAINS(lt_error(), "the driver failed");
-  CHECK(!fake.stream_synchronize(s) && !fake.stream_new(&fake, 0, 0));
+  CHECK(!fake.streams.synchronize(s) && !fake.streams.create(&fake, 0, 0));
   fake_fail_all(false);
-  fake.stream_free(s);
-  fake.stream_free(t);
+  fake.streams.destroy(s);
+  fake.streams.destroy(t);
   end();
 }
 
 static void events_mark_a_place(void) {
   begin(64 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
-  lt_Event *e = fake.event_new(&fake, 0, false);
-  CHECK(fake.event_query(e) && fake.event_synchronize(e)); /* never recorded */
-  CHECK(fake.stream_wait_event(s, e) && fake.stream_query(s));
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
+  lt_Event *e = fake.streams.event_create(&fake, 0, false);
+  CHECK(fake.streams.event_query(e) && fake.streams.event_synchronize(e)); /* never recorded */
+  CHECK(fake.streams.wait_event(s, e) && fake.streams.query(s));
   busy(s);
-  CHECK(fake.event_record(e, s) && !fake.event_query(e));
+  CHECK(fake.streams.event_record(e, s) && !fake.streams.event_query(e));
   busy(s);
-  CHECK(fake.event_synchronize(e) && fake.event_query(e) && !fake.stream_query(s));
-  CHECK(fake.event_record(e, s) && !fake.event_query(e));
-  CHECK(fake.stream_wait_event(main_stream(0), e));
+  CHECK(fake.streams.event_synchronize(e) && fake.streams.event_query(e) && !fake.streams.query(s));
+  CHECK(fake.streams.event_record(e, s) && !fake.streams.event_query(e));
+  CHECK(fake.streams.wait_event(main_stream(0), e));
   busy(main_stream(0));
   CHECK(!fake_step(0, 0)); /* waits for the side stream */
   fake_finish(0);
-  CHECK(fake.event_query(e));
-  fake.event_free(e);
-  fake.event_free(NULL);
-  fake.stream_free(s);
+  CHECK(fake.streams.event_query(e));
+  fake.streams.event_destroy(e);
+  fake.streams.event_destroy(NULL);
+  fake.streams.destroy(s);
   end();
 }
 
 static void events_belong_to_a_device(void) {
   begin(64 * MiB);
-  lt_Event *e = fake.event_new(&fake, 0, false);
-  CHECK(!fake.event_record(e, main_stream(1)));
+  lt_Event *e = fake.streams.event_create(&fake, 0, false);
+  CHECK(!fake.streams.event_record(e, main_stream(1)));
   CHECK_STR(lt_error(), "record: the event is one of fake:0, the stream one of fake:1");
   busy(main_stream(0));
-  CHECK(fake.event_record(e, main_stream(0)));
-  CHECK(fake.stream_wait_event(main_stream(1), e)); /* but others may wait for it */
+  CHECK(fake.streams.event_record(e, main_stream(0)));
+  CHECK(fake.streams.wait_event(main_stream(1), e)); /* but others may wait for it */
   CHECK(!fake_step(1, 0));
   fake_finish(0);
   CHECK(fake_step(1, 0));
-  fake.event_free(e);
+  fake.streams.event_destroy(e);
   end();
 }
 
 static void elapsed_time_wants_both_ends(void) {
   begin(64 * MiB);
-  lt_Event *a = fake.event_new(&fake, 0, true), *b = fake.event_new(&fake, 0, true);
-  lt_Event *plain = fake.event_new(&fake, 0, false), *far = fake.event_new(&fake, 1, true);
+  lt_Event *a = fake.streams.event_create(&fake, 0, true),
+           *b = fake.streams.event_create(&fake, 0, true);
+  lt_Event *plain = fake.streams.event_create(&fake, 0, false),
+           *far = fake.streams.event_create(&fake, 1, true);
   double ms = -1;
-  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK(!fake.streams.event_elapsed(a, b, &ms));
   CHECK_CONTAINS(lt_error(), "the first event was never recorded");
-  CHECK(fake.event_record(a, NULL));
-  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK(fake.streams.event_record(a, NULL));
+  CHECK(!fake.streams.event_elapsed(a, b, &ms));
   CHECK_CONTAINS(lt_error(), "the first event has not happened yet");
   busy(main_stream(0)); /* the fake's work takes half a millisecond a piece */
   busy(main_stream(0));
   fake_finish(0);
-  CHECK(!fake.event_elapsed(a, b, &ms));
+  CHECK(!fake.streams.event_elapsed(a, b, &ms));
   CHECK_CONTAINS(lt_error(), "the second event was never recorded");
-  CHECK(fake.event_record(b, NULL) && fake.event_synchronize(b));
-  CHECK(fake.event_elapsed(a, b, &ms));
+  CHECK(fake.streams.event_record(b, NULL) && fake.streams.event_synchronize(b));
+  CHECK(fake.streams.event_elapsed(a, b, &ms));
   CHECK_NEAR(ms, 1.5, 0);
-  CHECK(!fake.event_elapsed(a, plain, &ms));
+  CHECK(!fake.streams.event_elapsed(a, plain, &ms));
   CHECK_CONTAINS(lt_error(), "the second event was made without timing");
-  CHECK(!fake.event_elapsed(a, far, &ms));
+  CHECK(!fake.streams.event_elapsed(a, far, &ms));
   CHECK_CONTAINS(lt_error(), "fake:1");
   lt_Event *all[] = {a, b, plain, far};
-  for (int i = 0; i < 4; i++) fake.event_free(all[i]);
+  for (int i = 0; i < 4; i++) fake.streams.event_destroy(all[i]);
   end();
 }
 
 static void native_events_are_kept(void) {
   begin(64 * MiB);
   for (int i = 0; i < 1000; i++) {
-    lt_Event *e = fake.event_new(&fake, 0, false);
-    CHECK(fake.event_record(e, NULL));
-    fake.event_free(e);
+    lt_Event *e = fake.streams.event_create(&fake, 0, false);
+    CHECK(fake.streams.event_record(e, NULL));
+    fake.streams.event_destroy(e);
   }
   CHECK_INT(fake_events_alive(), 1);
   end();
@@ -284,44 +286,44 @@ static void native_events_are_kept(void) {
 
 static void pinned_memory_is_kept(void) {
   begin(64 * MiB);
-  void *p = fake.host_alloc(&fake, 1000), *q = fake.host_alloc(&fake, 5000);
+  void *p = fake.memory.host_alloc(&fake, 1000), *q = fake.memory.host_alloc(&fake, 5000);
   CHECK_INT(fake_host_used(), 1024 + 8192);
-  fake.host_free(&fake, p, 1000, NULL);
-  fake.host_free(&fake, q, 5000, NULL);
-  CHECK(fake.host_alloc(&fake, 900) == p);
-  CHECK(fake.host_alloc(&fake, 900) == q); /* the smallest that holds it, whole */
+  fake.memory.host_free(&fake, p, 1000, NULL);
+  fake.memory.host_free(&fake, q, 5000, NULL);
+  CHECK(fake.memory.host_alloc(&fake, 900) == p);
+  CHECK(fake.memory.host_alloc(&fake, 900) == q); /* the smallest that holds it, whole */
   CHECK_INT(fake_host_calls(), 2);
-  fake.host_free(&fake, p, 900, NULL);
-  fake.host_free(&fake, q, 900, NULL);
-  CHECK(fake.host_release(&fake));
+  fake.memory.host_free(&fake, p, 900, NULL);
+  fake.memory.host_free(&fake, q, 900, NULL);
+  CHECK(fake.memory.host_release(&fake));
   CHECK_INT(fake_host_used(), 0);
-  CHECK(!fake.host_alloc(&fake, SIZE_MAX) && lt_error_is_memory());
+  CHECK(!fake.memory.host_alloc(&fake, SIZE_MAX) && lt_error_is_memory());
   end();
 }
 
 static lt_Event *event_behind(lt_Stream *s) {
-  lt_Event *e = fake.event_new(&fake, s->index, false);
-  CHECK(e && fake.event_record(e, s));
+  lt_Event *e = fake.streams.event_create(&fake, s->index, false);
+  CHECK(e && fake.streams.event_record(e, s));
   return e;
 }
 
 static void pinned_memory_waits_for_copies(void) {
   begin(4096);
-  void *p = fake.host_alloc(&fake, 4096);
+  void *p = fake.memory.host_alloc(&fake, 4096);
   fake_write(main_stream(0), p, 4096, 1);
-  fake.host_free(&fake, p, 4096, event_behind(main_stream(0)));
-  CHECK(fake.host_release(&fake)); /* is not free yet */
+  fake.memory.host_free(&fake, p, 4096, event_behind(main_stream(0)));
+  CHECK(fake.memory.host_release(&fake)); /* is not free yet */
   CHECK_INT(fake_host_used(), 4096);
-  void *q = fake.host_alloc(&fake, 4096); /* there is no more: waits for it */
+  void *q = fake.memory.host_alloc(&fake, 4096); /* there is no more: waits for it */
   CHECK(q != NULL);
   CHECK_INT(fake_queued(0), 0);
   CHECK_INT(fake_host_calls(), 3);
-  CHECK(!fake.host_alloc(&fake, 100) && lt_error_is_memory());
+  CHECK(!fake.memory.host_alloc(&fake, 100) && lt_error_is_memory());
   fake_write(main_stream(0), q, 4096, 1);
-  fake.host_free(&fake, q, 4096, event_behind(main_stream(0)));
+  fake.memory.host_free(&fake, q, 4096, event_behind(main_stream(0)));
   fake_finish(0);
-  CHECK(fake.host_alloc(&fake, 100) == q);
-  fake.host_free(&fake, q, 100, NULL);
+  CHECK(fake.memory.host_alloc(&fake, 100) == q);
+  fake.memory.host_free(&fake, q, 100, NULL);
   end();
 }
 
@@ -329,7 +331,7 @@ static void pinned_memory_waits_for_copies(void) {
 
 static void storages_wait_for_their_copies(void) {
   begin(64 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Storage *p = lt_storage_new_pinned(type, 1000);
   REQUIRE(p != NULL);
   CHECK(p->pinned && p->device.type == LT_DEVICE_cpu);
@@ -338,7 +340,7 @@ static void storages_wait_for_their_copies(void) {
   fake_write(s, p->data, 496, 5);
   lt_storage_pend(p, s, true);
   fake_write(main_stream(0), half, 496, 6); /* a second copy on another stream */
-  CHECK(fake.record_stream(p, main_stream(0)));
+  CHECK(fake.memory.record_stream(p, main_stream(0)));
   CHECK(p->pending && fake_queued(0) > 0);
   uint64_t tag;
   memcpy(&tag, lt_tensor_data(t), sizeof tag);
@@ -357,14 +359,14 @@ static void storages_wait_for_their_copies(void) {
   lt_release(t);
   lt_storage_release(p); /* the block waits, not we */
   CHECK_INT(fake_queued(0), 2);
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   fake_finish(0);
   end();
 }
 
 static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
   begin(64 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
   lt_storage_follow(p, s, true); /* nothing is under way */
   CHECK_INT(fake_queued(0), 0);
@@ -390,7 +392,7 @@ static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
   CHECK(p->pending); /* and nobody waited here */
   lt_storage_release(p);
   fake_finish(0);
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   end();
 }
 
@@ -405,7 +407,7 @@ static void storages_wait_where_no_event_is_had(void) {
   fake_fail_all(false);
   CHECK(!p->pending);
   CHECK_INT(fake_queued(0), 0); /* waited at once */
-  fake.event_free(e);
+  fake.streams.event_destroy(e);
   lt_storage_release(p);
   lt_Storage *empty = lt_storage_new_pinned(type, 0);
   CHECK(empty && !empty->data && empty->pinned);
@@ -504,10 +506,10 @@ static void then_comes_what_is_cached(void) {
   lt_memory_on_pressure(collect, NULL);
   collections = 0;
   lt_release(tensor(LT_uint8, 1024, 5 * 1024)); /* 20 MiB stay cached */
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Tensor *t = tensor(LT_uint8, 1, 1000);
   fake_write(s, t->storage->data, 1000, 1);
-  CHECK(fake.record_stream(t->storage, s));
+  CHECK(fake.memory.record_stream(t->storage, s));
   lt_release(t); /* waits */
   lt_error_set("an op before");
   t = tensor(LT_uint8, 1024, 22 * 1024);
@@ -516,11 +518,11 @@ static void then_comes_what_is_cached(void) {
   CHECK_INT(fake_queued(0), 0);
   CHECK_STR(lt_error(), "an op before");
   lt_MemoryStats stats;
-  CHECK(fake.memory_stats(&fake, 0, &stats));
+  CHECK(fake.memory.stats(&fake, 0, &stats));
   CHECK_INT(stats.num_alloc_retries, 1);
   CHECK_INT(stats.num_ooms, 0);
   lt_release(t);
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   lt_memory_on_pressure(NULL, NULL);
   end();
 }
@@ -566,7 +568,7 @@ static void the_last_word(void) {
   CHECK(!strstr(lt_error(), "int64") && !strstr(lt_error(), "{256, 257}")); /* five are named */
   CHECK(strlen(lt_error()) < 1200);
   lt_MemoryStats s;
-  CHECK(fake.memory_stats(&fake, 0, &s));
+  CHECK(fake.memory.stats(&fake, 0, &s));
   CHECK_INT(s.num_ooms, 1);
   for (int i = 0; i < 8; i++) lt_release(keep[i]);
   lt_memory_on_where(NULL, NULL);
@@ -585,9 +587,9 @@ static void long_texts_are_cut(void) {
   ones[0] = 1234567;
   lt_Tensor *t[8];
   for (int i = 0; i < 8; i++) t[i] = lt_empty(LT_float32, device(0), LT_MAX_DIMS, ones);
-  fake.memory_report(&fake, 0, SIZE_MAX / 2, INT64_MAX, text, sizeof text);
+  fake.memory.report(&fake, 0, SIZE_MAX / 2, INT64_MAX, text, sizeof text);
   CHECK(strlen(text) < 1250);
-  fake.memory_report(&fake, 0, 1, 0, text, 40);
+  fake.memory.report(&fake, 0, 1, 0, text, 40);
   CHECK_INT(strlen(text), 39);
   for (int i = 0; i < 8; i++) lt_release(t[i]);
   lt_memory_on_where(NULL, NULL);
@@ -614,17 +616,17 @@ static void see(void *context, const lt_MemoryBlock *b) {
     CHECK_STR(b->where, "");
   }
   lt_MemoryStats stats; /* may call back */
-  CHECK(fake.memory_stats(&fake, 0, &stats));
+  CHECK(fake.memory.stats(&fake, 0, &stats));
 }
 
 static void snapshots_show_every_block(void) {
   static char file[] = "x.lua";
   begin(64 * MiB);
   Seen seen = {0};
-  CHECK(fake.memory_each(&fake, 0, see, &seen)); /* not ready: nothing to see */
+  CHECK(fake.memory.each(&fake, 0, see, &seen)); /* not ready: nothing to see */
   lt_memory_on_where(where, file);
   lt_Tensor *a = tensor(LT_float32, 3, 5), *b = tensor(LT_float16, 1024, 2048);
-  CHECK(fake.memory_each(&fake, 0, see, &seen));
+  CHECK(fake.memory.each(&fake, 0, see, &seen));
   CHECK_INT(seen.blocks[LT_BLOCK_ACTIVE], 2);
   CHECK_INT(seen.blocks[LT_BLOCK_FREE], 2);
   CHECK_INT(seen.bytes, 22 * MiB);
@@ -648,22 +650,24 @@ static void after_the_end_frees_do_nothing(void) {
   begin(64 * MiB);
   lt_Tensor *t = tensor(LT_float32, 3, 5);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
-  lt_Event *e = fake.event_new(&fake, 0, true), *f = fake.event_new(&fake, 0, false);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
+  lt_Event *e = fake.streams.event_create(&fake, 0, true),
+           *f = fake.streams.event_create(&fake, 0, false);
   lt_storage_pend(p, main_stream(0), true);
   lt_accel_shutdown(&fake);
   fake_kill();
-  CHECK(fake.event_record(f, s) == false && fake.event_query(f));
-  CHECK(fake.stream_query(s) && fake.stream_synchronize(s) && fake.synchronize(&fake, 0));
+  CHECK(fake.streams.event_record(f, s) == false && fake.streams.event_query(f));
+  CHECK(fake.streams.query(s) && fake.streams.synchronize(s) &&
+        fake.streams.device_synchronize(&fake, 0));
   lt_release(t);
   lt_storage_settle(p);
   lt_storage_release(p);
-  fake.event_free(e);
-  fake.event_free(f);
-  fake.stream_free(s);
+  fake.streams.event_destroy(e);
+  fake.streams.event_destroy(f);
+  fake.streams.destroy(s);
   CHECK(!tensor(LT_float32, 3, 5));
   CHECK_CONTAINS(lt_error(), "the program ends");
-  CHECK(fake.memory_release(&fake, 0) && fake.host_release(&fake));
+  CHECK(fake.memory.release(&fake, 0) && fake.memory.host_release(&fake));
   lt_accel_shutdown(&fake); /* twice is fine */
   lt_accel_detach(&fake);
   lt_accel_detach(&fake);

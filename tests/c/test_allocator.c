@@ -26,11 +26,11 @@ static void end(void) {
   CHECK_INT(fake_host_used(), 0);
 }
 
-static void *get(size_t nbytes, lt_Stream *s) { return fake.alloc(&fake, 0, nbytes, s); }
-static void put(void *memory) { fake.free(&fake, 0, memory, 0, NULL); }
+static void *get(size_t nbytes, lt_Stream *s) { return fake.memory.alloc(&fake, 0, nbytes, s); }
+static void put(void *memory) { fake.memory.free(&fake, 0, memory, 0, NULL); }
 static lt_MemoryStats stats(void) {
   lt_MemoryStats s;
-  fake.memory_stats(&fake, 0, &s);
+  fake.memory.stats(&fake, 0, &s);
   return s;
 }
 #define NOW(name, pool) (stats().name[pool].current)
@@ -38,11 +38,11 @@ static lt_MemoryStats stats(void) {
 /* The block's work on another stream, in order behind what its own stream has to do. */
 static void use_on(void *memory, size_t nbytes, uint64_t tag, lt_Stream *own, lt_Stream *other) {
   lt_Storage storage = {.data = memory, .nbytes = nbytes, .device = {0, 0}};
-  lt_Event *e = fake.event_new(&fake, 0, false);
-  CHECK(fake.event_record(e, own) && fake.stream_wait_event(other, e));
-  fake.event_free(e);
+  lt_Event *e = fake.streams.event_create(&fake, 0, false);
+  CHECK(fake.streams.event_record(e, own) && fake.streams.wait_event(other, e));
+  fake.streams.event_destroy(e);
   fake_check(other, memory, nbytes, tag);
-  CHECK(fake.record_stream(&storage, other));
+  CHECK(fake.memory.record_stream(&storage, other));
 }
 
 /* ---- what must hold -------------------------------------------------------------------------- */
@@ -193,10 +193,10 @@ static void few_floats(void) {
   CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].peak, 1536);
   CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].allocated, 1536);
   CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].freed, 1536);
-  CHECK(fake.memory_reset_peak(&fake, 0));
+  CHECK(fake.memory.reset_peak(&fake, 0));
   CHECK_INT(stats().allocated_bytes[LT_POOL_ALL].peak, 0);
   CHECK_INT(stats().reserved_bytes[LT_POOL_ALL].peak, 2097152);
-  CHECK(fake.memory_release(&fake, 0));
+  CHECK(fake.memory.release(&fake, 0));
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
   CHECK_INT(stats().num_device_free, 1);
   CHECK_INT(fake_used(0), 0);
@@ -260,7 +260,7 @@ static void the_best_fit_is_taken(void) {
 
 static void streams_do_not_share(void) {
   begin(256 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
   void *p = get(1000, NULL);
   put(p);
   void *q = get(1000, s);
@@ -269,9 +269,9 @@ static void streams_do_not_share(void) {
   put(q);
   CHECK(get(1000, s) == q);
   CHECK(get(1000, NULL) == p);
-  CHECK(get(1000, fake.stream_default(&fake, 0)) == (char *)p + 1024);
+  CHECK(get(1000, fake.streams.get_default(&fake, 0)) == (char *)p + 1024);
   check_all();
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   check_all();
   lt_accel_detach(&fake);
 }
@@ -294,7 +294,7 @@ static void private_pools_do_not_share(void) {
 
 static void memory_used_elsewhere_waits(void) {
   begin(256 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(MiB, NULL);
   fake_write(main, p, MiB, 1);
   use_on(p, MiB, 1, main, s);
@@ -312,21 +312,21 @@ static void memory_used_elsewhere_waits(void) {
   check_all();
   put(p);
   put(q);
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   end();
 }
 
 /* An event at the last use: what the stream does later is not waited for. */
 static void only_the_last_use_counts(void) {
   begin(256 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(512, NULL), *other = get(4096, NULL);
   lt_Storage storage = {.data = p, .nbytes = 512, .device = {0, 0}};
-  CHECK(fake.record_stream(&storage, main)); /* its own: nothing to remember */
+  CHECK(fake.memory.record_stream(&storage, main)); /* its own: nothing to remember */
   fake_write(s, other, 8, 1);
-  CHECK(fake.record_stream(&storage, s));
+  CHECK(fake.memory.record_stream(&storage, s));
   fake_write(s, other, 8, 2);
-  CHECK(fake.record_stream(&storage, s)); /* in place of the first */
+  CHECK(fake.memory.record_stream(&storage, s)); /* in place of the first */
   CHECK_INT(fake_events_alive(), 1);
   fake_write(s, other, 8, 3);
   put(p);
@@ -341,7 +341,7 @@ static void only_the_last_use_counts(void) {
   put(q);
   put(p);
   put(other);
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   end();
 }
 
@@ -349,14 +349,14 @@ static void only_the_last_use_counts(void) {
 static void many_that_wait_cost_little(void) {
   enum { MANY = 100 };
   begin(256 * MiB);
-  lt_Stream *s[2] = {fake.stream_new(&fake, 0, 0), fake.stream_new(&fake, 0, 0)};
+  lt_Stream *s[2] = {fake.streams.create(&fake, 0, 0), fake.streams.create(&fake, 0, 0)};
   void *p[MANY], *mark[2] = {get(512, NULL), get(512, NULL)};
   for (int i = 0; i < MANY; i++) {
     p[i] = get(512, NULL);
     lt_Storage storage = {.data = p[i], .nbytes = 512, .device = {0, 0}};
     fake_write(s[i % 2], mark[i % 2], 8, 1);
-    CHECK(fake.record_stream(&storage, s[i % 2]));
-    if (i % 10 == 0) CHECK(fake.record_stream(&storage, s[1 - i % 2]));
+    CHECK(fake.memory.record_stream(&storage, s[i % 2]));
+    if (i % 10 == 0) CHECK(fake.memory.record_stream(&storage, s[1 - i % 2]));
   }
   for (int i = 0; i < MANY; i++) put(p[i]);
   int before = fake_queries();
@@ -375,21 +375,21 @@ static void many_that_wait_cost_little(void) {
   put(r);
   put(mark[0]);
   put(mark[1]);
-  CHECK(fake.memory_release(&fake, 0));
+  CHECK(fake.memory.release(&fake, 0));
   CHECK_INT(NOW(active, LT_POOL_ALL), 0);
-  fake.stream_free(s[0]);
-  fake.stream_free(s[1]);
+  fake.streams.destroy(s[0]);
+  fake.streams.destroy(s[1]);
   end();
 }
 
 static void a_stream_that_ends_leaves_its_memory(void) {
   begin(4 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0), *main = fake.stream_default(&fake, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(MiB, s), *q = get(MiB, s);
   fake_write(s, p, MiB, 1);
   fake_check(s, p, MiB, 1);
   put(p);
-  fake.stream_free(s); /* nobody waited */
+  fake.streams.destroy(s); /* nobody waited */
   CHECK_INT(fake_queued(0) > 2, 1);
   CHECK_INT(fake_streams_alive(), 0);
   check_all();
@@ -403,7 +403,7 @@ static void a_stream_that_ends_leaves_its_memory(void) {
   put(q); /* was allocated on the stream that is gone */
   put(p);
   CHECK(get(2 * MiB, NULL) == NULL && lt_error_is_memory());
-  CHECK(fake.memory_retry(&fake, 0));
+  CHECK(fake.memory.retry(&fake, 0));
   p = get(2 * MiB, NULL);
   CHECK(p == NULL); /* 20 MiB segments do not fit here */
   end();
@@ -422,7 +422,7 @@ static void out_of_memory(void) {
   CHECK(get(SIZE_MAX - 600, NULL) == NULL && lt_error_is_memory());
   put(p);
   put(q);
-  CHECK(fake.memory_retry(&fake, 0)); /* the segment with r stays */
+  CHECK(fake.memory.retry(&fake, 0)); /* the segment with r stays */
   CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
   CHECK_INT(stats().num_alloc_retries, 1);
   CHECK_INT(stats().num_device_free, 1);
@@ -442,7 +442,7 @@ static void only_out_of_memory_is_out_of_memory(void) {
   void *p = get(100, NULL);
   CHECK(p != NULL);
   fake_fail_all(true);
-  CHECK(!fake.memory_retry(&fake, 0));
+  CHECK(!fake.memory.retry(&fake, 0));
   CHECK(!lt_error_is_memory());
   fake_fail_all(false);
   put(p);
@@ -452,16 +452,16 @@ static void only_out_of_memory_is_out_of_memory(void) {
 
 static void a_limit_holds(void) {
   begin(40 * MiB);
-  CHECK(!fake.memory_limit(&fake, 0, 1.5));
+  CHECK(!fake.memory.limit(&fake, 0, 1.5));
   CHECK_CONTAINS(lt_error(), "0 to 1");
-  CHECK(!fake.memory_limit(&fake, 0, NAN));
-  CHECK(fake.memory_limit(&fake, 0, 0.5));
+  CHECK(!fake.memory.limit(&fake, 0, NAN));
+  CHECK(fake.memory.limit(&fake, 0, 0.5));
   void *p = get(5 * MiB, NULL);
   CHECK(p != NULL);
   CHECK(get(100, NULL) == NULL && lt_error_is_memory());
   CHECK_CONTAINS(lt_error(), "limit");
   CHECK_INT(fake_used(0), 20 * MiB);
-  CHECK(fake.memory_limit(&fake, 0, 1));
+  CHECK(fake.memory.limit(&fake, 0, 1));
   void *q = get(100, NULL);
   CHECK(q != NULL);
   put(p);
@@ -472,10 +472,10 @@ static void a_limit_holds(void) {
 static void empty_cache_keeps_pieces(void) {
   begin(256 * MiB);
   void *p = get(512, NULL), *q = get(5 * MiB, NULL), *r = get(30 * MiB, NULL);
-  fake_write(fake.stream_default(&fake, 0), r, 64, 1); /* still queued when it is given back */
+  fake_write(fake.streams.get_default(&fake, 0), r, 64, 1); /* still queued when it is given back */
   put(q);
   put(r);
-  CHECK(fake.memory_release(&fake, 0));
+  CHECK(fake.memory.release(&fake, 0));
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 2 * MiB);
   CHECK_INT(stats().num_device_free, 2);
   check_all();
@@ -502,16 +502,16 @@ static void strange_frees_do_nothing(void) {
 static void without_a_cache(void) {
   setenv("LUTRA_MEMORY_DEBUG", "1", 1);
   begin(256 * MiB);
-  lt_Stream *s = fake.stream_new(&fake, 0, 0);
+  lt_Stream *s = fake.streams.create(&fake, 0, 0);
   void *p = get(1000, NULL);
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 1024);
-  use_on(p, 1000, 0, fake.stream_default(&fake, 0), s);
+  use_on(p, 1000, 0, fake.streams.get_default(&fake, 0), s);
   memset(p, 0, 1000);
   put(p); /* waits for all work first */
   CHECK_INT(fake_used(0), 0);
   CHECK_INT(NOW(active, LT_POOL_ALL), 0);
   check_all();
-  fake.stream_free(s);
+  fake.streams.destroy(s);
   end();
   unsetenv("LUTRA_MEMORY_DEBUG");
 }
@@ -619,7 +619,7 @@ static void do_alloc(Program *p) {
   const char *want = known ? expected(h.nbytes, h.stream) : NULL;
   h.memory = get(h.nbytes, h.stream);
   if (want) CHECK(h.memory == want);
-  if (!h.memory && lt_error_is_memory() && below(p, 2) && fake.memory_retry(&fake, 0))
+  if (!h.memory && lt_error_is_memory() && below(p, 2) && fake.memory.retry(&fake, 0))
     h.memory = get(h.nbytes, h.stream);
   if (!h.memory) return;
   check_new(p, &h);
@@ -648,11 +648,11 @@ static void do_use(Program *p) {
 static void do_stream(Program *p) {
   int i = 1 + below(p, STREAMS - 1);
   if (!p->stream[i]) {
-    p->stream[i] = fake.stream_new(&fake, 0, -below(p, 2));
+    p->stream[i] = fake.streams.create(&fake, 0, -below(p, 2));
     return;
   }
   if (below(p, 4)) return;
-  fake.stream_free(p->stream[i]);
+  fake.streams.destroy(p->stream[i]);
   for (int k = 0; k < p->count; k++)
     if (p->held[k].stream == p->stream[i]) p->held[k].stream = NULL;
   p->stream[i] = NULL;
@@ -672,16 +672,16 @@ static void do_something(Program *p) {
   } else if (what < 95) {
     do_stream(p);
   } else if (what < 96) {
-    CHECK(fake.memory_release(&fake, 0));
+    CHECK(fake.memory.release(&fake, 0));
   } else if (what < 97) {
-    CHECK(fake.memory_limit(&fake, 0, below(p, 2) ? 1.0 : 0.3 + 0.1 * below(p, 7)));
+    CHECK(fake.memory.limit(&fake, 0, below(p, 2) ? 1.0 : 0.3 + 0.1 * below(p, 7)));
   } else if (what < 98) {
     fake_fail_memory(1 + below(p, 3), below(p, 2));
   } else if (what < 99) {
-    fake.memory_reset_peak(&fake, 0);
+    fake.memory.reset_peak(&fake, 0);
     p->peak_allocated = p->peak_reserved = p->peak_active = 0;
   } else {
-    CHECK(fake.stream_synchronize(p->stream[0]));
+    CHECK(fake.streams.synchronize(p->stream[0]));
   }
 }
 
@@ -693,7 +693,7 @@ static void check_peak(int64_t *peak, const lt_Stat *s) {
 static void run_program(uint64_t seed, int steps) {
   Program p = {.random = seed * 0x9E3779B97F4A7C15u + 1};
   begin((32 + seed % 5 * 24) * MiB);
-  p.stream[0] = fake.stream_default(&fake, 0);
+  p.stream[0] = fake.streams.get_default(&fake, 0);
   for (int i = 0; i < steps && !check_bad; i++) {
     do_something(&p);
     check_all();
@@ -705,8 +705,8 @@ static void run_program(uint64_t seed, int steps) {
   }
   fake_fail_memory(0, false);
   while (p.count) do_free(&p, false);
-  for (int i = 1; i < STREAMS; i++) fake.stream_free(p.stream[i]);
-  CHECK(fake.memory_retry(&fake, 0)); /* everything has been merged again */
+  for (int i = 1; i < STREAMS; i++) fake.streams.destroy(p.stream[i]);
+  CHECK(fake.memory.retry(&fake, 0)); /* everything has been merged again */
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
   CHECK_INT(NOW(segment, LT_POOL_ALL), 0);
   CHECK_INT(fake_streams_alive(), 0);
@@ -723,8 +723,8 @@ static void random_programs(void) {
 static void *work(void *argument) {
   Program p = {.random = (uint64_t)(uintptr_t)argument * 0x9E3779B97F4A7C15u + 1};
   p.tag = (uint64_t)(uintptr_t)argument << 32;
-  p.stream[0] = fake.stream_default(&fake, 0);
-  p.stream[1] = fake.stream_new(&fake, 0, 0);
+  p.stream[0] = fake.streams.get_default(&fake, 0);
+  p.stream[1] = fake.streams.create(&fake, 0, 0);
   for (int i = 0; i < 4000; i++) {
     int what = below(&p, 100);
     Held h = {NULL, 16 + (size_t)below(&p, 3000), ++p.tag, p.stream[below(&p, 2)]};
@@ -742,13 +742,13 @@ static void *work(void *argument) {
     } else if (what < 99) {
       fake_step(0, below(&p, 5));
     } else if (below(&p, 4) == 0) {
-      fake.memory_release(&fake, 0);
+      fake.memory.release(&fake, 0);
     } else {
-      fake.stream_set_current(&fake, 0, h.stream);
+      fake.streams.set_current(&fake, 0, h.stream);
     }
   }
   while (p.count) do_free(&p, false);
-  fake.stream_free(p.stream[1]); /* may be current here: then it ends with the thread */
+  fake.streams.destroy(p.stream[1]); /* may be current here: then it ends with the thread */
   return NULL;
 }
 
@@ -761,7 +761,7 @@ static void four_threads(void) {
   check_all();
   CHECK_INT(NOW(allocation, LT_POOL_ALL), 0);
   CHECK(stats().allocation[LT_POOL_ALL].allocated > 1000);
-  CHECK(fake.memory_retry(&fake, 0));
+  CHECK(fake.memory.retry(&fake, 0));
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 0);
   end();
 }

@@ -425,22 +425,22 @@ static void copies_of_a_fallback_are_traced(void) {
 
 static void core_kernels_are_required(void) {
   static lt_KernelFn some[LT_OP_COUNT];
-  memcpy(some, toy_backend.kernels, sizeof some);
+  memcpy(some, toy_backend.kernels.table, sizeof some);
   lt_Backend lame = toy_backend;
   lame.name = "lame";
-  lame.kernels = some;
+  lame.kernels.table = some;
   some[LT_OP_mm] = NULL;
   CHECK_INT(lt_device_register(&lame), -1);
   CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core kernel 'mm'");
-  some[LT_OP_mm] = toy_backend.kernels[LT_OP_mm];
-  lame.elementwise = NULL;
+  some[LT_OP_mm] = toy_backend.kernels.table[LT_OP_mm];
+  lame.kernels.elementwise = NULL;
   CHECK_INT(lt_device_register(&lame), -1);
   CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core kernel 'elementwise'");
-  lame.alloc = NULL;
+  lame.memory.alloc = NULL;
   CHECK_INT(lt_device_register(&lame), -1);
   CHECK_STR(lt_error(), "device_register: device 'lame' lacks the core function 'alloc'");
   int kernels = 1; /* elementwise */
-  for (int i = 0; i < LT_OP_COUNT; i++) kernels += toy_backend.kernels[i] != NULL;
+  for (int i = 0; i < LT_OP_COUNT; i++) kernels += toy_backend.kernels.table[i] != NULL;
   CHECK_INT(kernels, 5);
 }
 
@@ -470,15 +470,15 @@ static void memory_is_asked_for_again(void) {
 }
 
 static void events_keep_the_order(void) {
-  lt_Stream *s = toy_backend.stream_current(&toy_backend, 0);
+  lt_Stream *s = toy_backend.streams.current(&toy_backend, 0);
   lt_device_synchronize(toy(0));
-  lt_Event *e = toy_backend.event_new(&toy_backend, 0, false);
+  lt_Event *e = toy_backend.streams.event_create(&toy_backend, 0, false);
   lt_Tensor *x =
       lt_op1(LT_OP_zeros, (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, A(toy(0))}, 3);
   REQUIRE(x && e);
-  CHECK(toy_backend.event_record(e, s) && !toy_backend.event_query(e));
-  CHECK(toy_backend.stream_synchronize(s) && toy_backend.event_query(e));
-  toy_backend.event_free(e);
+  CHECK(toy_backend.streams.event_record(e, s) && !toy_backend.streams.event_query(e));
+  CHECK(toy_backend.streams.synchronize(s) && toy_backend.streams.event_query(e));
+  toy_backend.streams.event_destroy(e);
   lt_release(x);
 }
 

@@ -192,7 +192,9 @@ static bool once(lt_Stream *stream) {
 }
 
 static void waits_give_up(void) {
-  lt_Backend slow = {.stream_query = never, .device_query = never_all, .event_query = never_event};
+  lt_Backend slow = {.streams.query = never,
+                     .streams.device_query = never_all,
+                     .streams.event_query = never_event};
   lt_Stream stream = {&slow, 0};
   lt_Event event = {&slow, 0};
   double soon = 0.01;
@@ -209,7 +211,7 @@ static void waits_give_up(void) {
 }
 
 static void waits_end_when_the_device_is_done(void) {
-  lt_Backend quick = {.stream_query = once};
+  lt_Backend quick = {.streams.query = once};
   lt_Stream stream = {&quick, 0};
   CHECK(lt_wait_stream(&stream));
   CHECK(stream.index > 3);

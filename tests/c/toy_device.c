@@ -64,7 +64,7 @@ static bool do_work(Work *w) {
   const lt_Backend *cpu = lt_device_backend(LT_DEVICE_cpu);
   switch (w->kind) {
   case LOOP:
-    return cpu->elementwise(&w->loop);
+    return cpu->kernels.elementwise(&w->loop);
   case COPY:
     memcpy(w->to, w->from, w->nbytes);
     return true;
@@ -246,7 +246,7 @@ static bool run_at_once(lt_Call *c) {
   host.out[0] = shown(c->out[0], &out);
   host.device = lt_cpu();
   return drain(&streams[c->device.index]) &&
-         lt_device_backend(LT_DEVICE_cpu)->kernels[c->op](&host);
+         lt_device_backend(LT_DEVICE_cpu)->kernels.table[c->op](&host);
 }
 
 bool toy_sum(lt_Call *c) { return run_at_once(c); }
@@ -263,19 +263,19 @@ const lt_Backend toy_backend = {
     .count = count,
     .properties = properties,
     .index_current = index_current,
-    .alloc = toy_alloc,
-    .free = toy_free,
-    .copy = copy,
-    .fill_zero = fill_zero,
-    .stream_current = stream_current,
-    .stream_query = stream_query,
-    .stream_synchronize = stream_synchronize,
-    .event_new = event_new,
-    .event_free = event_free,
-    .event_record = event_record,
-    .event_query = event_query,
-    .synchronize = synchronize,
-    .elementwise = elementwise,
-    .elementwise_supported = elementwise_supported,
-    .kernels = kernels,
+    .memory.alloc = toy_alloc,
+    .memory.free = toy_free,
+    .memory.copy = copy,
+    .memory.fill_zero = fill_zero,
+    .streams.current = stream_current,
+    .streams.query = stream_query,
+    .streams.synchronize = stream_synchronize,
+    .streams.event_create = event_new,
+    .streams.event_destroy = event_free,
+    .streams.event_record = event_record,
+    .streams.event_query = event_query,
+    .streams.device_synchronize = synchronize,
+    .kernels.elementwise = elementwise,
+    .kernels.elementwise_supported = elementwise_supported,
+    .kernels.table = kernels,
 };

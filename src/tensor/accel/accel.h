@@ -62,8 +62,8 @@ typedef struct lt_AccelDriver {
 #define LT_ACCEL_MAX 16 /* devices of one vendor */
 
 /* Fills these members of `backend`, whose others the vendor has filled:
- *   count (at most LT_ACCEL_MAX are used) index_current index_set_current alloc free
- *   memory_* host_* stream_* event_* synchronize record_stream own
+ *   count (at most LT_ACCEL_MAX are used) index_current index_set_current own
+ *   memory, but for copy, fill_zero and can_access_peer; streams
  * A vendor may put a function of its own before one of them (look for faults, then wait), by
  * keeping the member's value.
  * The driver must live as long as the program. False when memory is out. */

@@ -135,13 +135,13 @@ static void accel_free(lt_Accel *accel) {
 
 static void fill(lt_Backend *b) {
   b->count = lt_accel_of(b)->driver->count;
-  b->alloc = alloc;
-  b->free = give;
-  b->memory_release = memory_release;
-  b->memory_retry = memory_retry;
-  b->memory_limit = memory_limit;
-  b->memory_info = memory_info;
-  b->record_stream = record_stream;
+  b->memory.alloc = alloc;
+  b->memory.free = give;
+  b->memory.release = memory_release;
+  b->memory.retry = memory_retry;
+  b->memory.limit = memory_limit;
+  b->memory.info = memory_info;
+  b->memory.record_stream = record_stream;
   lt_accel_fill_streams(b);
   lt_accel_fill_events(b);
   lt_accel_fill_pinned(b);

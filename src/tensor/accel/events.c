@@ -164,11 +164,11 @@ static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
 }
 
 void lt_accel_fill_events(lt_Backend *b) {
-  b->event_new = event_new;
-  b->event_free = event_free;
-  b->event_record = event_record;
-  b->event_query = event_query;
-  b->event_synchronize = event_synchronize;
-  b->event_elapsed = event_elapsed;
-  b->stream_wait_event = stream_wait_event;
+  b->streams.event_create = event_new;
+  b->streams.event_destroy = event_free;
+  b->streams.event_record = event_record;
+  b->streams.event_query = event_query;
+  b->streams.event_synchronize = event_synchronize;
+  b->streams.event_elapsed = event_elapsed;
+  b->streams.wait_event = stream_wait_event;
 }

@@ -41,8 +41,8 @@ static void look_at_waiting(lt_PinnedCache *p, bool wait) {
   int asked = 0;
   for (Pinned **link = &p->waiting; *link && asked < ASKED;) {
     Pinned *b = *link;
-    if (wait) b->pending->backend->event_synchronize(b->pending);
-    if (!wait && !b->pending->backend->event_query(b->pending)) {
+    if (wait) b->pending->backend->streams.event_synchronize(b->pending);
+    if (!wait && !b->pending->backend->streams.event_query(b->pending)) {
       asked++;
       last = b;
       link = &b->next;
@@ -50,7 +50,7 @@ static void look_at_waiting(lt_PinnedCache *p, bool wait) {
     }
     *link = b->next;
     if (b == p->waiting_last) p->waiting_last = last;
-    b->pending->backend->event_free(b->pending);
+    b->pending->backend->streams.event_destroy(b->pending);
     b->pending = NULL;
     push(&p->free[b->power], b);
   }
@@ -158,8 +158,8 @@ void lt_pinned_free(lt_Accel *accel) {
       Pinned *b = *list;
       *list = b->next;
       if (b->pending) {
-        if (there) b->pending->backend->event_synchronize(b->pending);
-        b->pending->backend->event_free(b->pending);
+        if (there) b->pending->backend->streams.event_synchronize(b->pending);
+        b->pending->backend->streams.event_destroy(b->pending);
       }
       if (there) accel->driver->host_free(b->memory);
       free(b);
@@ -170,7 +170,7 @@ void lt_pinned_free(lt_Accel *accel) {
 }
 
 void lt_accel_fill_pinned(lt_Backend *b) {
-  b->host_alloc = host_alloc;
-  b->host_free = host_free;
-  b->host_release = host_release;
+  b->memory.host_alloc = host_alloc;
+  b->memory.host_free = host_free;
+  b->memory.host_release = host_release;
 }

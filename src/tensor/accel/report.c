@@ -186,8 +186,8 @@ static void memory_report(const lt_Backend *self, int index, size_t wanted, int6
 }
 
 void lt_accel_fill_reports(lt_Backend *b) {
-  b->memory_each = memory_each;
-  b->memory_stats = memory_stats;
-  b->memory_reset_peak = memory_reset_peak;
-  b->memory_report = memory_report;
+  b->memory.each = memory_each;
+  b->memory.stats = memory_stats;
+  b->memory.reset_peak = memory_reset_peak;
+  b->memory.report = memory_report;
 }

@@ -188,15 +188,15 @@ static bool synchronize(const lt_Backend *self, int index) {
 void lt_accel_fill_streams(lt_Backend *b) {
   b->index_current = index_current;
   b->index_set_current = index_set_current;
-  b->stream_new = stream_new;
-  b->stream_free = stream_free;
-  b->stream_default = stream_default;
-  b->stream_current = stream_current;
-  b->stream_set_current = stream_set_current;
-  b->stream_priority = stream_priority;
-  b->stream_native = lt_accel_native;
-  b->stream_query = stream_query;
-  b->stream_synchronize = stream_synchronize;
-  b->device_query = device_query;
-  b->synchronize = synchronize;
+  b->streams.create = stream_new;
+  b->streams.destroy = stream_free;
+  b->streams.get_default = stream_default;
+  b->streams.current = stream_current;
+  b->streams.set_current = stream_set_current;
+  b->streams.priority = stream_priority;
+  b->streams.native = lt_accel_native;
+  b->streams.query = stream_query;
+  b->streams.synchronize = stream_synchronize;
+  b->streams.device_query = device_query;
+  b->streams.device_synchronize = synchronize;
 }

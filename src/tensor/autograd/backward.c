@@ -232,21 +232,21 @@ static int pop(Pass *p) {
 /* Work on s's device goes to s from now on; what it went to before, or NULL when nothing changed. */
 static lt_Stream *enter_stream(lt_Stream *s) {
   if (!s) return NULL;
-  lt_Stream *old = s->backend->stream_current(s->backend, s->index);
-  if (old == s || !s->backend->stream_set_current(s->backend, s->index, s)) return NULL;
+  lt_Stream *old = s->backend->streams.current(s->backend, s->index);
+  if (old == s || !s->backend->streams.set_current(s->backend, s->index, s)) return NULL;
   return old;
 }
 
 static void leave_stream(lt_Stream *old) {
-  if (old) old->backend->stream_set_current(old->backend, old->index, old);
+  if (old) old->backend->streams.set_current(old->backend, old->index, old);
 }
 
 /* Work put on `to` from now on comes after what is on `from` now. */
 static bool wait_for(lt_Stream *to, lt_Stream *from) {
   const lt_Backend *b = from->backend;
-  lt_Event *e = b->event_new(b, from->index, false);
-  bool ok = e && b->event_record(e, from) && b->stream_wait_event(to, e);
-  if (e) b->event_free(e);
+  lt_Event *e = b->streams.event_create(b, from->index, false);
+  bool ok = e && b->streams.event_record(e, from) && b->streams.wait_event(to, e);
+  if (e) b->streams.event_destroy(e);
   return ok;
 }
 
