@@ -177,6 +177,9 @@ typedef struct lt_DeviceMemory {
   void (*report)(const lt_Backend *self, int index, size_t wanted, int64_t collected, char *text,
                  size_t size);
 
+  /* Has the device been used, so that its driver has a state? NULL: there is none to set up. */
+  bool (*is_ready)(const lt_Backend *self, int index);
+
   /* Memory of the host that the device can copy from and to by itself. NULL: there is none. */
   void *(*host_alloc)(const lt_Backend *self, size_t nbytes);
   /* `pending` (may be NULL, becomes the backend's): a copy that still uses the memory. */

@@ -1,8 +1,6 @@
 /* trace.c: see trace.h. The spans of a thread are a list from the innermost outwards. */
 #include "trace.h"
 
-#include "accel/accel.h"
-
 #include <time.h>
 
 int64_t lt_trace_now(void) {
@@ -215,5 +213,5 @@ void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event 
 bool lt_device_in_use(lt_Device device) {
   const lt_Backend *b = lt_device_loaded(device.type);
   return b && !b->host_memory && b->has_data &&
-         (!b->memory.stats || lt_accel_is_ready(b, device.index));
+         (!b->memory.is_ready || b->memory.is_ready(b, device.index));
 }

@@ -118,8 +118,8 @@ static int set_current_index(lua_State *L) {
 static int is_ready(lua_State *L) {
   int type = lt_lua_device_type(L, 1), n = lt_device_count(type, NULL, 0);
   const lt_Backend *b = n ? lt_device_backend(type) : NULL;
-  bool ready = b && !b->memory.stats; /* no state to set up */
-  for (int i = 0; b && i < n && !ready; i++) ready = lt_accel_is_ready(b, i);
+  bool ready = b && !b->memory.is_ready; /* no state to set up */
+  for (int i = 0; b && i < n && !ready; i++) ready = b->memory.is_ready(b, i);
   lua_pushboolean(L, ready);
   return 1;
 }

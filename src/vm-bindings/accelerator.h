@@ -2,7 +2,6 @@
 #ifndef LT_BINDINGS_ACCELERATOR_H
 #define LT_BINDINGS_ACCELERATOR_H
 
-#include "accel/accel.h"
 #include "bindings.h"
 
 /* The type whose name is at i; an error when there is none. */

@@ -5,7 +5,6 @@
  * contiguous tensor of its dtype on the device, which holds whole vectors where it points to them;
  * each number fits its type. What a kernel does behind a pointer nobody can check.
  */
-#include "accel/accel.h"
 #include "bindings.h"
 #include "trace.h"
 
@@ -29,13 +28,13 @@ typedef struct Param {
   int lanes;      /* 4 of float4 *, else 1 */
 } Param;
 
-enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, SLOT = 8 };
+enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, MAX_DEVICES = UINT8_MAX + 1, SLOT = 8 };
 
 /* Its strings are kept by its user value. */
 typedef struct Kernel {
   lt_KernelSource source;
   const char *option[MAX_OPTIONS];
-  lt_UserKernel *built[LT_ACCEL_MAX];
+  lt_UserKernel *built[MAX_DEVICES]; /* by the index of the device */
   bool any_layout; /* tensors need not be contiguous: the library's own, which pass strides */
   int count;
   Param param[];
@@ -125,7 +124,7 @@ static int kernel_new(lua_State *L) {
 /* Makes it ready on a device: true. False: the compiler refused it, and what it said is pushed. */
 static bool build(lua_State *L, Kernel *k, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
-  if (d.index < LT_ACCEL_MAX && k->built[d.index]) return true;
+  if (k->built[d.index]) return true;
   if (!b || !b->kernels.user_create)
     lt_lua_error(L, "%s: %s compiles no kernels, CUDA devices do", k->source.name,
                  lt_device_name(d));

@@ -141,6 +141,7 @@ static void fill(lt_Backend *b) {
   b->memory.retry = memory_retry;
   b->memory.limit = memory_limit;
   b->memory.info = memory_info;
+  b->memory.is_ready = lt_accel_is_ready;
   b->memory.record_stream = record_stream;
   lt_accel_fill_streams(b);
   lt_accel_fill_events(b);
