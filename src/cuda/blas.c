@@ -48,7 +48,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* ---- loading --------------------------------------------------------------------------------- */
 
 #ifdef LT_CUDA_EMULATED
+/* The emulation calculates by the host's BLAS. The CPU's device, which chooses what is best for this
+ * processor when it loads its own, goes first: the library is then the same. */
 static void find_library(void) {
+  const lt_Backend *cpu = lt_device_backend(LT_DEVICE_cpu);
+  if (cpu) cpu->fact(0, "blas");
   blas.create = cublasCreate;
   blas.set_stream = cublasSetStream;
   blas.set_math = cublasSetMathMode;

@@ -14,10 +14,6 @@
 #define LT_OPENBLAS_NAMES "libopenblas.so.0", "libopenblas.so"
 #endif
 
-/* In the program, which chooses what is best for this processor when it loads its BLAS: it goes
- * first, and the library is then the same. Not there in a program without a CPU device. */
-extern "C" const char *lt_cpu_blas_name(void) __attribute__((weak));
-
 struct cublasContext {
   cudaStream_t stream;
   cublasPointerMode_t pointers;
@@ -41,7 +37,6 @@ struct Library {
 };
 
 Library load_library() {
-  if (lt_cpu_blas_name) lt_cpu_blas_name();
   for (const char *name : {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"}) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) continue;
