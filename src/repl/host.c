@@ -3,7 +3,9 @@
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 #include "editor/ask.h"
+#include "editor/input.h"
 #include "editor/lexer.h"
+#include "editor/library.h"
 #include "vm-bindings/path.h"
 
 #include <errno.h>
@@ -84,13 +86,13 @@ static int host_readline(lua_State *L) {
 }
 
 static int host_add_history(lua_State *L) {
-  lt_repl_history_add(luaL_checkstring(L, 1));
+  lt_editor_history_add(luaL_checkstring(L, 1));
   return 0;
 }
 
 // editor() -> "readline 8.2" | "none: TERM is dumb" ...
 static int host_editor(lua_State *L) {
-  lua_pushstring(L, lt_repl_editor_name());
+  lua_pushstring(L, lt_editor_name());
   return 1;
 }
 
@@ -139,7 +141,7 @@ static int host_isatty(lua_State *L) {
 
 // pending() -> true when more input waits already: a paste, not a person who thinks
 static int host_pending(lua_State *L) {
-  lua_pushboolean(L, lt_repl_pending());
+  lua_pushboolean(L, lt_input_pending());
   return 1;
 }
 

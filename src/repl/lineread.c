@@ -11,6 +11,7 @@
 #define _DEFAULT_SOURCE // SIGWINCH
 #include "repl.h"
 #include "editor/ask.h"
+#include "editor/input.h"
 #include "editor/keys.h"
 #include "editor/library.h"
 #include "editor/screen.h"
@@ -19,7 +20,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,10 +139,11 @@ static void draw(void) {
 
 // The library reads further bytes of a character or of a paste itself. Ctrl-C and the end of input leave
 // such a key, by the same jump: the library would use what it has read of a paste without its end.
+static bool wait_input(void);
 static int read_byte(FILE *stream) {
   (void)stream;
   unsigned char byte;
-  if (lt_repl_wait_input() && read(STDIN_FILENO, &byte, 1) == 1) return byte;
+  if (wait_input() && read(STDIN_FILENO, &byte, 1) == 1) return byte;
   input_over = true;
   if (jumps_here) siglongjmp(here, 1);
   return EOF;
@@ -158,16 +159,12 @@ static void prepare(void) {
   lt_rl.rl_variable_bind("enable-bracketed-paste", "on"); // .inputrc may turn it off again
   lt_rl.rl_variable_bind("comment-begin", "--");
   lt_keys_name();
+  lt_input_set_wait(wait_input);
   lt_rl.rl_initialize();
   *lt_rl.rl_getc_function = read_byte;
   *lt_rl.rl_redisplay_function = draw; // before, it would turn bracketed paste off
   handle(SIGCONT, on_signal, NULL);
   handle(SIGWINCH, on_signal, NULL);
-}
-
-bool lt_repl_pending(void) {
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  return poll(&input, 1, 0) > 0;
 }
 
 static void set_terminal_again(void) {
@@ -193,7 +190,8 @@ static void stop(void) {
   handle(SIGTSTP, on_signal, NULL);
 }
 
-bool lt_repl_wait_input(void) {
+// While a cell is edited: waits for input; false when Ctrl-C or an error came instead.
+static bool wait_input(void) {
   for (;;) {
     if (interrupted()) return false;
     if (was_stopped) stop();
@@ -261,7 +259,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   lt_keys_bind();
   enum lt_repl_read result = LT_REPL_EOF;
   input_over = false;
-  while (!finished && !input_over && lt_repl_wait_input()) key();
+  while (!finished && !input_over && wait_input()) key();
   if (!finished) drop_line();
   if (lt_repl_interrupts()) {
     result = LT_REPL_INTERRUPT;
@@ -308,12 +306,12 @@ static enum lt_repl_read plain_line(const char *prompt, char **line) {
 }
 
 bool lt_repl_reads_cells(void) {
-  lt_repl_editor_open();
+  lt_editor_open();
   return lt_rl.editing;
 }
 
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line) {
-  lt_repl_editor_open();
+  lt_editor_open();
   lt_repl_interrupt_clear();
   fflush(stdout);
   enum lt_repl_read result = lt_rl.editing  ? edit_cell(prompt, line)

@@ -64,17 +64,9 @@ void lt_repl_interrupt_go_on(lua_State *held);
 // Changes `keep` of install; returns what it was.
 bool lt_repl_interrupt_keep(bool keep);
 
-// ---- lineread.c and editor/
+// ---- lineread.c
 
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
-
-// Finds an editor: GNU readline, then libedit; none when stdin or stdout is no terminal, or TERM is
-// "dumb" or unset. LUTRA_READLINE names another library, or "none". Only the first call does
-// anything.
-void lt_repl_editor_open(void);
-
-// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours ...".
-const char *lt_repl_editor_name(void);
 
 // Does lt_repl_readline read whole cells, of several lines?
 bool lt_repl_reads_cells(void);
@@ -82,15 +74,6 @@ bool lt_repl_reads_cells(void);
 // Reads a cell, or one line where there is no editor for cells, without the newline at its end. *line
 // is to be freed by the caller and set only with LT_REPL_LINE.
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
-
-// More input waits already: a paste, not a person who thinks.
-bool lt_repl_pending(void);
-
-// While a cell is edited: waits for input; false when Ctrl-C or an error came instead.
-bool lt_repl_wait_input(void);
-
-// Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
-void lt_repl_history_add(const char *entry);
 
 // ---- state.c
 

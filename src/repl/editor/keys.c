@@ -6,13 +6,12 @@
 // undo knows of all of it.
 #include "keys.h"
 #include "ask.h"
+#include "input.h"
 #include "library.h"
 #include "paste.h"
 #include "screen.h"
 #include "walk.h"
 #include "width.h"
-
-#include "../repl.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static void replace(size_t from, size_t to, const char *with) {
 // brackets brings its own indentation.
 static int on_newline(int count, int key) {
   (void)count, (void)key;
-  char *indent = lt_repl_pending() ? NULL : lt_ask_text("indent", text(), size(), point());
+  char *indent = lt_input_pending() ? NULL : lt_ask_text("indent", text(), size(), point());
   size_t after = point();
   while (indent && after < size() && text()[after] == ' ') after++;
   lt_rl.rl_begin_undo_group();
@@ -80,7 +79,7 @@ static int on_return(int count, int key) {
   if (point() < last && memchr(text() + point(), '\n', last - point()))
     return on_newline(count, key);
   size_t start = lt_walk_line_start(point());
-  if (start > 0 && only_blanks(start, size()) && !lt_repl_pending()) {
+  if (start > 0 && only_blanks(start, size()) && !lt_input_pending()) {
     lt_rl.rl_delete_text((int)last, *lt_rl.rl_end);
     return accept();
   }
@@ -118,7 +117,7 @@ void lt_keys_after(void) {
   if (start == 0 || lt_walk_line_end(point()) != point()) return;
   while (word < point() && (text()[word] == ' ' || text()[word] == '\t')) word++;
   if (word == point() || point() - word > 64 || !strchr("eu})]", text()[word])) return;
-  if (lt_repl_pending()) return;
+  if (lt_input_pending()) return;
   char *indent = lt_ask_text("reindent", text(), size(), point());
   if (!indent) return;
   size_t back = point() - word;
@@ -182,7 +181,7 @@ static int on_discard(int count, int key) {
 static int on_tab(int count, int key) {
   (void)count, (void)key;
   if (only_blanks(lt_walk_line_start(point()), point()))
-    return lt_rl.rl_insert_text(lt_repl_pending() ? "\t" : "  ");
+    return lt_rl.rl_insert_text(lt_input_pending() ? "\t" : "  ");
   struct lt_completion answer;
   if (!lt_ask_complete(text(), size(), point(), &answer)) return lt_rl.rl_ding();
   size_t n = strlen(answer.text);

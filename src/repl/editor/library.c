@@ -2,9 +2,9 @@
 // lt_rl are all there for what `usable` and `editing` promise.
 #define _XOPEN_SOURCE 700
 #include "library.h"
-#include "../repl.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static const char *obstacle(void) {
   return strcmp(term, "dumb") == 0 ? "TERM is dumb" : NULL;
 }
 
-void lt_repl_editor_open(void) {
+void lt_editor_open(void) {
   if (opened) return;
   opened = true;
   const char *why = obstacle();
@@ -130,7 +130,7 @@ void lt_repl_editor_open(void) {
   (void)find_library();
 }
 
-const char *lt_repl_editor_name(void) {
+const char *lt_editor_name(void) {
   if (!opened) {
     const char *why = obstacle();
     bool found = find_library();
@@ -145,6 +145,6 @@ const char *lt_repl_editor_name(void) {
   return description;
 }
 
-void lt_repl_history_add(const char *entry) {
+void lt_editor_history_add(const char *entry) {
   if (lt_rl.usable) lt_rl.add_history(entry);
 }

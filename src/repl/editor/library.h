@@ -85,4 +85,15 @@ struct lt_rl {
 };
 extern struct lt_rl lt_rl;
 
+// Finds an editor: GNU readline, then libedit; none when stdin or stdout is no terminal, or TERM is
+// "dumb" or unset. LUTRA_READLINE names another library, or "none". Only the first call does
+// anything.
+void lt_editor_open(void);
+
+// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours ...".
+const char *lt_editor_name(void);
+
+// Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
+void lt_editor_history_add(const char *entry);
+
 #endif

@@ -3,8 +3,8 @@
 #define _XOPEN_SOURCE 700
 #include "paste.h"
 #include "ask.h"
+#include "input.h"
 #include "library.h"
-#include "../repl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void read_paste(struct pasted *p) {
       p->size -= MARK;
       break;
     }
-    ssize_t n = lt_repl_wait_input() ? read(STDIN_FILENO, p->bytes + p->size, MARK - k) : 0;
+    ssize_t n = lt_input_wait() ? read(STDIN_FILENO, p->bytes + p->size, MARK - k) : 0;
     if (n <= 0) break;
     p->size += (size_t)n;
   }

@@ -5,11 +5,11 @@
 #define _DEFAULT_SOURCE // struct winsize
 #include "screen.h"
 #include "ask.h"
+#include "input.h"
 #include "layout.h"
 #include "library.h"
 #include "paint.h"
 #include "width.h"
-#include "../repl.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -232,7 +232,7 @@ static void show(size_t text_rows) {
 }
 
 void lt_screen_draw(void) {
-  if (!active || lt_repl_pending()) return; // the keys that follow draw it
+  if (!active || lt_input_pending()) return; // the keys that follow draw it
   build(false);
   size_t text_rows = next.count;
   if (!text_rows) return; // no memory
