@@ -50,7 +50,8 @@ function args.check(condition, message, ...)
   return condition
 end
 
-local function lutra() return require "lutra" end
+-- Loaded when it is needed: the prompt reads arguments also where the core does not load.
+local function core() return require "lutra.core" end
 
 --- Raises an error unless `condition` holds: "apply: expected a function for argument 'fn', got
 -- nil".
@@ -79,8 +80,8 @@ function args.show(x)
   if kind == "string" then return ("the string %q"):format(x) end
   if kind == "number" or kind == "boolean" then return numbers.text(x) end
   if kind == "nil" then return "nil" end
-  if require("lutra.core")._is_freed(x) then return "a tensor that was freed (x:free())" end
-  if lutra().is_tensor(x) then return ("a tensor of shape %s"):format(tostring(x.shape)) end
+  if core()._is_freed(x) then return "a tensor that was freed (x:free())" end
+  if core().is_tensor(x) then return ("a tensor of shape %s"):format(tostring(x.shape)) end
   local meta = getmetatable(x)
   if type(meta) == "table" and type(meta.__name) == "string" then return "a " .. meta.__name end
   return "a " .. kind
@@ -99,7 +100,7 @@ end
 --- The full name of a device, "cuda:0" of "cuda"; an error that begins with `title` where there is
 -- none.
 function args.device(title, device)
-  local ok, name = pcall(lutra().device, device)
+  local ok, name = pcall(core().device, device)
   if ok then return name end
   return fail("%s: %s", title, (tostring(name):gsub("^.-device: ", "", 1)))
 end
@@ -149,10 +150,10 @@ local types = {
   list = {"a list", to_list, is_list = true},
   sizes = {"an integer or a list of integers", to_sizes, is_list = true},
   callable = {"a function", function(x) return args.is_callable(x) and x or nil end},
-  tensor = {"a tensor", function(x) return lutra().is_tensor(x) and x or nil end},
+  tensor = {"a tensor", function(x) return core().is_tensor(x) and x or nil end},
   device = {'a device: a name such as "cuda:0", a number, or a tensor that is there', function(x)
     local kind = math.type(x) == "integer" and "number" or type(x)
-    return (kind == "string" or kind == "number" or lutra().is_tensor(x)) and x or nil
+    return (kind == "string" or kind == "number" or core().is_tensor(x)) and x or nil
   end},
   boolean = {"true or false", nil},
 }
