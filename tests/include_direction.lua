@@ -1,23 +1,26 @@
 -- The line without a circle: vm-bindings -> tensor -> device.h <- cpu | cuda | mps | meta. Reads
--- every #include under src/ and fails for one that points the wrong way.
+-- every #include under src/ and fails for one that points the wrong way, for a name of Lutra's in the
+-- emulated CUDA, and for a circle among the modules that all others need.
 -- Run it from the repository's root: `lua5.4 tests/include_direction.lua`.
 
 -- What each part may include, besides itself and the system's headers.
 local may = {
   ["src/tensor"] = {},
+  ["src/tensor/accel"] = {"src/tensor"}, -- what vendors share: the core knows devices by device.h
   ["src/cpu"] = {"src/tensor"},
   ["src/meta"] = {"src/tensor"},
-  ["src/cuda"] = {"src/tensor"},
+  ["src/cuda"] = {"src/tensor", "src/tensor/accel"},
   ["src/cuda/emulated"] = {}, -- a CUDA runtime: knows nothing of Lutra
-  ["src/mps"] = {"src/tensor"},
+  ["src/mps"] = {"src/tensor", "src/tensor/accel"},
   ["src/vm-bindings"] = {"src/tensor"},
-  ["src/repl"] = {"src/tensor", "src/vm-bindings"},
+  ["src/repl"] = {"src/tensor", "src/vm-bindings", "src/repl/editor"},
+  ["src/repl/editor"] = {"src/vm-bindings"}, -- edits a cell: who reads cells is above it
 }
 
 -- System headers that belong to some parts only.
 local reserved = {
-  {pattern = "^lua[%w]*%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
-  {pattern = "^lauxlib%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl"}},
+  {pattern = "^lua[%w]*%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}},
+  {pattern = "^lauxlib%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}},
   {pattern = "^cu", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
   {pattern = "^nvrtc", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
   {pattern = "^Metal/", what = "Metal", parts = {"src/mps"}},
@@ -45,7 +48,8 @@ local function normal(path)
 end
 
 local function part_of(path)
-  return path:match "^src/cuda/emulated" or path:match "^src/[^/]+"
+  return path:match "^src/cuda/emulated" or path:match "^src/tensor/accel/" and "src/tensor/accel"
+    or path:match "^src/repl/editor" or path:match "^src/[^/]+"
 end
 
 -- Why `file` may not hold the include line `text`, or nil; `exists(path)` tells of a file.
@@ -88,7 +92,8 @@ end
 -- The rules themselves: what they must refuse, they refuse.
 local there = {
   ["src/tensor/lutra.h"] = true, ["src/cpu/cpu.h"] = true, ["src/vm-bindings/b.h"] = true,
-  ["src/cuda/emulated/runtime.h"] = true,
+  ["src/cuda/emulated/runtime.h"] = true, ["src/tensor/accel/accel.h"] = true,
+  ["src/repl/repl.h"] = true, ["src/repl/editor/keys.h"] = true,
 }
 local function judge(refused, file, text)
   local reason = objection(file, text, function(path) return there[path] end)
@@ -107,6 +112,12 @@ judge(true, "src/cuda/a.cu", '#include "emulated/runtime.h"')
 judge(true, "src/cuda/emulated/a.cpp", '#include "lutra.h"')
 judge(true, "src/new/a.c", "#include <math.h>")
 judge(true, "src/cpu/a.c", '#include "lost.h"')
+judge(true, "src/tensor/trace.c", '#include "accel/accel.h"')
+judge(true, "src/vm-bindings/a.c", '#include "accel/accel.h"')
+judge(true, "src/repl/editor/keys.c", '#include "../repl.h"')
+judge(false, "src/cuda/cuda.h", '#include "accel/accel.h"')
+judge(false, "src/tensor/accel/a.c", '#include "lutra.h"')
+judge(false, "src/repl/lineread.c", '#include "editor/keys.h"')
 judge(false, "src/cpu/kernels/a.c", '#include "../../tensor/lutra.h"')
 judge(false, "src/cpu/kernels/a.c", '#include "lutra.h"')
 judge(false, "src/repl/a.c", '#include "vm-bindings/b.h"')
@@ -116,6 +127,10 @@ judge(false, "src/vm-bindings/a.c", "#include <lua.h>")
 local function exists(path)
   local f = io.open(path)
   return f and f:close()
+end
+local function text_of(path)
+  local f <close> = assert(io.open(path))
+  return f:read "a"
 end
 local source = {
   c = true, h = true, def = true, cu = true, cuh = true, cpp = true, m = true, metal = true,
@@ -130,9 +145,41 @@ for file in io.popen("find src -type f | sort"):lines() do
       local reason = objection(file, line, exists)
       if reason then why[#why + 1] = ("%s:%d: %s"):format(file, number, reason) end
     end
+    check(part_of(file) ~= "src/cuda/emulated" or not text_of(file):find "%f[%w_]lt_c%a+_",
+      file .. ": a CUDA runtime names no function of Lutra's devices")
     check(#why == 0, table.concat(why, "\n       "))
   end
 end
+
+-- Lua: which modules of the library a module needs, at once or when it is used.
+local function needs(path)
+  local list = {}
+  for line in io.lines(path) do
+    for name in line:gsub("%-%-.*", ""):gmatch [=[require%s*%(?%s*["']([%w_.]+)["']]=] do
+      list[#list + 1] = name
+    end
+  end
+  return list
+end
+local function reaches(from, to, seen)
+  local path = "lib/" .. from:gsub("%.", "/") .. ".lua"
+  if seen[from] or not exists(path) then return false end
+  seen[from] = true
+  for _, name in ipairs(needs(path)) do
+    if name == to or reaches(name, to, seen) then return true end
+  end
+  return false
+end
+for from, above in pairs {
+  ["lutra.args"] = {"lutra.args", "lutra.autograd", "lutra"},
+  ["lutra.autograd"] = {"lutra.autograd", "lutra"},
+} do
+  check(#needs("lib/" .. from:gsub("%.", "/") .. ".lua") > 0, from .. " needs no module: look at `needs`")
+  for _, name in ipairs(above) do
+    check(not reaches(from, name, {}), ("%s needs %s, directly or not"):format(from, name))
+  end
+end
+
 check(files > 0, "no sources under src/: run this from the repository's root")
 
 print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
