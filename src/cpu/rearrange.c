@@ -149,7 +149,7 @@ static void roll_lines(const char *from, char *to, lt_Lines l, int64_t shift, si
 
 bool lt_cpu_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
-  int dims = lt_given(c, 2) ? c->arg[2].count : 0;
+  int dims = c->arg[2].count;
   if (out->numel == 0) return true;
   lt_Tensor *x = lt_as_contiguous(self, self->dtype);
   size_t size = lt_dtype_size(out->dtype);

@@ -84,7 +84,7 @@ static void add_shift(lt_CudaRoll *r, int dim, int64_t shift) {
 
 bool lt_cuda_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
-  int dims = lt_given(c, 2) ? c->arg[2].count : 0;
+  int dims = c->arg[2].count;
   if (out->numel == 0) return true;
   lt_Tensor *x = !lt_cuda_begin(c) ? NULL
                  : dims == 0       ? lt_as_contiguous(self, self->dtype)

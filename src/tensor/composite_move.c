@@ -62,15 +62,8 @@ bool lt_composite_stack(lt_Call *c) {
 /* div (self, other, rounding_mode?) */
 bool lt_composite_div(lt_Call *c) {
   lt_OpId op = LT_OP__true_divide;
-  if (lt_given(c, 2)) {
-    const char *mode = c->arg[2].string;
-    if (!strcmp(mode, "floor"))
-      op = LT_OP_floor_divide;
-    else if (!strcmp(mode, "trunc"))
-      op = LT_OP__trunc_divide;
-    else
-      return lt_fail("rounding_mode is \"%s\", wants \"floor\", \"trunc\" or nil", mode);
-  }
+  if (lt_given(c, 2))
+    op = !strcmp(c->arg[2].string, "floor") ? LT_OP_floor_divide : LT_OP__trunc_divide;
   return lt_give(c, lt_do_(op, c->in_place, c->arg, 2, 0));
 }
 

@@ -1,8 +1,6 @@
 /* composite_reduce.c: statistics, extremes and comparisons, written in reductions. */
 #include "infer.h"
 
-#include <math.h>
-
 /* ---- max and min ----------------------------------------------------------------------------- */
 
 typedef struct Extreme {
@@ -10,11 +8,7 @@ typedef struct Extreme {
 } Extreme;
 
 /* A dim as the user counts it, from 1, into one that counts from 0. */
-static bool dim_from_number(lt_Scalar s, int64_t *dim) {
-  double f = lt_scalar_to_double(s);
-  if (s.kind == LT_BOOL || f != floor(f) || fabs(f) > 1e6)
-    return lt_fail("dim wants a whole number or a tensor, got %s", lt_number_text(f));
-  *dim = lt_scalar_to_int(s);
+static bool dim_from_one(int64_t *dim) {
   if (*dim == 0) return lt_fail("dim is 0: dims count from 1");
   if (*dim > 0) *dim -= LT_INDEX_BASE;
   return true;
@@ -24,11 +18,11 @@ static bool dim_from_number(lt_Scalar s, int64_t *dim) {
  * by element */
 static bool extreme(lt_Call *c, Extreme ops) {
   lt_Tensor *found[2];
-  int64_t dim;
   if (!lt_given(c, 1))
     return lt_give(c, lt_do_(ops.all, false, LT_ARGS_(c->arg[0], LT_NIL, c->arg[2]), 0));
   if (lt_in(c, 1)) return lt_give(c, lt_do_(ops.pairs, false, LT_ARGS_(c->arg[0], c->arg[1]), 0));
-  if (!dim_from_number(c->arg[1].scalar, &dim)) return false;
+  int64_t dim = c->arg[1].i;
+  if (!dim_from_one(&dim)) return false;
   if (!lt_do_all(ops.along, LT_ARGS_(c->arg[0], A(dim), c->arg[2]), 2, found)) return false;
   return lt_give_two(c, found[0], found[1]);
 }

@@ -78,6 +78,14 @@ typedef enum lt_ParamType {
   LT_PARAM_DIM,
   LT_PARAM_DIMS,
   LT_PARAM_POSITION,
+  LT_PARAM_UNION, /* `string|ints`: of any type in lt_Param.types */
+  /* Of functions that the host language brings; no row of ops.def has them. */
+  LT_PARAM_ANY,      /* any value */
+  LT_PARAM_DATA,     /* any value; as the first parameter, the array part of a single table */
+  LT_PARAM_LIST,     /* a table in the role of a list; as the first parameter likewise */
+  LT_PARAM_TABLE,    /* any table */
+  LT_PARAM_FLOATS,   /* a list of numbers */
+  LT_PARAM_FUNCTION, /* whatever can be called */
   LT_PARAM_TYPE_COUNT
 } lt_ParamType;
 
@@ -96,9 +104,19 @@ typedef struct lt_Param {
   bool written;     /* `!`: the op writes it */
   bool shape_only;  /* `~`: only its shape and dtype are read */
   lt_Place place;   /* of a tensor */
-  char text[16];    /* the default as the signature writes it, for help */
-  char word[16];    /* a string's default, which `value` points to */
-  lt_Arg value;     /* the default (LT_NIL where there is none); dims already count from 0 */
+  bool has_choices; /* a string is one of those that `spelling` quotes */
+  bool has_least;   /* a number is not below `least` */
+  double least;
+  uint32_t types;       /* all types of a union, or the one: a bit for each lt_ParamType */
+  uint32_t dtypes;      /* the dtypes that may be given, a bit for each; 0: every one */
+  const char *spelling; /* the type in the signature's text, of this length */
+  int spelling_length;
+  char text[24]; /* the default as code writes it, for help */
+  union {        /* what `value` points to */
+    char word[24];
+    int64_t list[4];
+  };
+  lt_Arg value; /* the default (LT_NIL where there is none); dims already count from 0 */
 } lt_Param;
 
 /* A signature, parsed once, on first use. */
@@ -131,6 +149,13 @@ typedef struct lt_OpInfo {
 extern const lt_OpInfo lt_ops[LT_OP_COUNT];
 /* Never NULL: a signature that does not parse is found by a test. Thread safe. */
 const lt_Signature *lt_op_signature(lt_OpId op);
+/* Parses a signature in ops.def's grammar; false when it has an error. `text` must stay as long as
+ * the result is used. */
+bool lt_signature_parse(lt_Signature *g, const char *text);
+/* May a string parameter be this word? */
+bool lt_param_allows(const lt_Param *p, const char *word);
+/* The words that it may be, "'mean', 'sum' or 'none'", for messages; returns `out`. */
+const char *lt_param_choices(const lt_Param *p, char *out, size_t size);
 /* By name, -1 when there is none. */
 int lt_op_find(const char *name);
 

@@ -9,9 +9,15 @@ static const char *const kind_names[] = {
     "nil",      "a tensor", "a list of tensors", "a number", "an int",     "a float", "a bool",
     "a string", "ints",     "a dtype",           "a device", "a Generator"};
 
+static bool are_at_least(const lt_Arg *list, double least) {
+  for (int k = 0; k < list->count; k++)
+    if ((double)list->ints[k] < least) return false;
+  return true;
+}
+
 /* C callers write plain ints, doubles and bools; signatures are more exact. False: the kind does
  * not fit. */
-static bool coerce(lt_Call *c, int i, lt_ParamType type) {
+static bool coerce(lt_Call *c, int i, const lt_Param *p, lt_ParamType type) {
   lt_Arg *a = &c->arg[i];
   switch (type) {
   case LT_PARAM_TENSOR:
@@ -30,12 +36,12 @@ static bool coerce(lt_Call *c, int i, lt_ParamType type) {
   case LT_PARAM_FLOAT:
     if (a->kind == LT_ARG_INT) *a = lt_arg_float((double)a->i);
     if (a->kind == LT_ARG_SCALAR) *a = lt_arg_float(lt_scalar_to_double(a->scalar));
-    return a->kind == LT_ARG_FLOAT;
+    return a->kind == LT_ARG_FLOAT && !(p->has_least && a->f < p->least);
   case LT_PARAM_INT:
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
     if (a->kind == LT_ARG_SCALAR && a->scalar.kind == LT_INTEGER) *a = lt_arg_int(a->scalar.i);
-    return a->kind == LT_ARG_INT;
+    return a->kind == LT_ARG_INT && !(p->has_least && (double)a->i < p->least);
   case LT_PARAM_SIZES:
   case LT_PARAM_INTS:
   case LT_PARAM_DIMS:
@@ -43,14 +49,14 @@ static bool coerce(lt_Call *c, int i, lt_ParamType type) {
       c->single[i] = a->i;
       *a = lt_arg_ints(&c->single[i], 1);
     }
-    return a->kind == LT_ARG_INTS;
+    return a->kind == LT_ARG_INTS && !(p->has_least && !are_at_least(a, p->least));
   case LT_PARAM_BOOL: /* `true` is an int in C11 */
     if (a->kind == LT_ARG_INT && (a->i == 0 || a->i == 1)) *a = lt_arg_bool(a->i);
     return a->kind == LT_ARG_BOOL;
   case LT_PARAM_STRING:
-    return a->kind == LT_ARG_STRING;
+    return a->kind == LT_ARG_STRING && lt_param_allows(p, a->string);
   case LT_PARAM_DTYPE:
-    return a->kind == LT_ARG_DTYPE;
+    return a->kind == LT_ARG_DTYPE && (!p->dtypes || p->dtypes >> a->dtype & 1);
   case LT_PARAM_DEVICE:
     return a->kind == LT_ARG_DEVICE;
   case LT_PARAM_GENERATOR:
@@ -58,6 +64,32 @@ static bool coerce(lt_Call *c, int i, lt_ParamType type) {
   default:
     return false;
   }
+}
+
+/* Of a union: is it of one of the types? */
+static bool coerce_any(lt_Call *c, int i, const lt_Param *p) {
+  for (int t = 0; p->type == LT_PARAM_UNION && t < LT_PARAM_UNION; t++)
+    if (p->types & (1u << t) && coerce(c, i, p, (lt_ParamType)t)) return true;
+  return false;
+}
+
+/* The argument is of another type than the signature's, or no value that it allows. */
+static bool fail_argument(const lt_Call *c, int i) {
+  char choices[160];
+  const lt_Param *p = &c->signature->param[i];
+  const lt_Arg *a = &c->arg[i];
+  if (a->kind == LT_ARG_STRING && p->has_choices)
+    return lt_fail("expected %s for argument '%s', got the string \"%s\"",
+                   lt_param_choices(p, choices, sizeof choices), p->name, a->string);
+  if (a->kind == LT_ARG_DTYPE && p->dtypes)
+    return lt_fail("expected %.*s for argument '%s', got \"%s\"", p->spelling_length, p->spelling,
+                   p->name, lt_dtype_name(a->dtype));
+  if (p->has_least && (a->kind == LT_ARG_INT || a->kind == LT_ARG_FLOAT || a->kind == LT_ARG_INTS))
+    return lt_fail("expected at least %g for argument '%s'", p->least, p->name);
+  if (p->type == LT_PARAM_UNION)
+    return lt_fail("expected %.*s for argument '%s', got %s", p->spelling_length, p->spelling,
+                   p->name, kind_names[a->kind]);
+  return lt_fail("argument %s cannot be %s", p->name, kind_names[a->kind]);
 }
 
 /* Fills the call's arguments. False with the slot untouched when a tensor is NULL: it passes
@@ -72,8 +104,8 @@ static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
     c->arg[i] = i < nargs && args[i].kind != LT_ARG_NIL ? args[i] : p->value;
     if (c->arg[i].kind == LT_ARG_NIL) {
       if (!p->optional) return lt_fail("argument %s is missing", p->name);
-    } else if (!coerce(c, i, p->type)) {
-      return lt_fail("argument %s cannot be %s", p->name, kind_names[c->arg[i].kind]);
+    } else if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) {
+      return fail_argument(c, i);
     }
     if (!lt_arg_usable(&c->arg[i], p->name)) return false;
   }

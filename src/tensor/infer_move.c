@@ -78,10 +78,10 @@ bool lt_infer_flip(lt_Call *c) {
   return true;
 }
 
-/* roll (self, shifts, dims?): a shift for each dim, or one for the tensor as one row */
+/* roll (self, shifts, dims): a shift for each dim, or one for the tensor as one row */
 bool lt_infer_roll(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  int shifts = c->arg[1].count, dims = lt_given(c, 2) ? c->arg[2].count : 0;
+  int shifts = c->arg[1].count, dims = c->arg[2].count;
   if (dims == 0 && shifts != 1)
     return lt_fail("got %d shifts, wants one shift, or dims for each of them", shifts);
   if (dims != 0 && dims != shifts)

@@ -59,12 +59,6 @@ bool lt_infer_layer_norm_backward(lt_Call *c) {
   return true;
 }
 
-static bool check_reduction(const char *reduction) {
-  if (!strcmp(reduction, "mean") || !strcmp(reduction, "sum") || !strcmp(reduction, "none"))
-    return true;
-  return lt_fail("reduction is \"%s\", wants \"mean\", \"sum\" or \"none\"", reduction);
-}
-
 /* self {N, C}, target {N}, weight {C} or nil, at arguments first, first + 1, first + 2. */
 static bool check_nll(const lt_Call *c, int first) {
   const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
@@ -78,7 +72,7 @@ static bool check_nll(const lt_Call *c, int first) {
     return lt_fail("weight wants one number per class, {%lld}, got %s", (long long)self->shape[1],
                    lt_text(weight));
   if (weight && !lt_check_same_dtype(c, first, first + 2)) return false;
-  return check_reduction(c->arg[first + 3].string);
+  return true;
 }
 
 /* _nll_loss (self, target, weight?, reduction, ignore_index): loss, total_weight */

@@ -77,7 +77,10 @@ static const struct {
     {"device", LT_PARAM_DEVICE},     {"Generator", LT_PARAM_GENERATOR},
     {"sizes", LT_PARAM_SIZES},       {"ints", LT_PARAM_INTS},
     {"dim", LT_PARAM_DIM},           {"dims", LT_PARAM_DIMS},
-    {"position", LT_PARAM_POSITION},
+    {"position", LT_PARAM_POSITION}, {"any", LT_PARAM_ANY},
+    {"data", LT_PARAM_DATA},         {"list", LT_PARAM_LIST},
+    {"table", LT_PARAM_TABLE},       {"floats", LT_PARAM_FLOATS},
+    {"function", LT_PARAM_FUNCTION},
 };
 
 static const char *skip(const char *s) {
@@ -97,81 +100,255 @@ static bool take(const char **s, const char *stops, char *out, size_t size) {
   return true;
 }
 
-/* Takes the marks off the end of a type; false when a place is unknown. */
-static bool parse_marks(lt_Param *p, char *word) {
-  char *at = strchr(word, '@');
-  if (at) {
-    if (strcmp(at, "@host") == 0)
-      p->place = LT_PLACE_HOST;
-    else if (strcmp(at, "@any") == 0)
-      p->place = LT_PLACE_ANY;
-    else
-      return false;
-    *at = 0;
+/* ---- types ---- */
+
+/* "float32|float64" */
+static bool parse_dtypes(lt_Param *p, const char *s, const char *end) {
+  while (s < end) {
+    size_t n = strcspn(s, "|)");
+    int found = LT_DTYPE_NONE;
+    for (int d = 0; d < LT_DTYPE_COUNT && found == LT_DTYPE_NONE; d++) {
+      const char *name = lt_dtype_name((lt_Dtype)d);
+      if (strlen(name) == n && strncmp(name, s, n) == 0) found = d;
+    }
+    if (found == LT_DTYPE_NONE) return false;
+    p->dtypes |= UINT32_C(1) << found;
+    s += n + 1;
   }
-  size_t n = strlen(word);
-  p->written = n && word[n - 1] == '!';
-  p->shape_only = n && word[n - 1] == '~';
-  if (p->written || p->shape_only) word[n - 1] = 0;
-  return true;
+  return p->dtypes != 0;
 }
 
-static bool parse_type(lt_Param *p, char *word) {
-  if (!parse_marks(p, word)) return false;
-  size_t n = strlen(word);
-  if (n && word[n - 1] == '?') {
-    p->optional = true;
-    word[n - 1] = 0;
+/* What stands in parentheses behind a type: "(>=0)", "(float32|float64)". */
+static bool parse_limit(lt_Param *p, lt_ParamType type, const char *s, const char *end) {
+  char *stop;
+  if (end - s < 2 || *s != '(' || end[-1] != ')') return false;
+  if (type == LT_PARAM_DTYPE) return parse_dtypes(p, s + 1, end - 1);
+  if (strncmp(s, "(>=", 3) != 0) return false;
+  p->has_least = true;
+  p->least = strtod(s + 3, &stop);
+  return stop == end - 1 && stop > s + 3;
+}
+
+/* One of the types of a union: a quoted word, or a type with its limit. */
+static bool parse_alternative(lt_Param *p, const char *s, const char *end) {
+  if (*s == '\'') { /* words that may be given */
+    if (end - s < 3 || end[-1] != '\'' || memchr(s + 1, '\'', (size_t)(end - s - 2))) return false;
+    if (p->types & (1u << LT_PARAM_STRING) && !p->has_choices) return false;
+    p->has_choices = true;
+    p->types |= 1u << LT_PARAM_STRING;
+    return true;
   }
+  size_t n = 0, length = (size_t)(end - s);
+  while (n < length && s[n] != '(') n++;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strcmp(words[i].word, word) == 0) {
-      p->type = words[i].type;
-      return true;
-    }
+    if (strlen(words[i].word) != n || strncmp(words[i].word, s, n) != 0) continue;
+    if (p->types & (1u << words[i].type)) return false;
+    p->types |= 1u << words[i].type;
+    return n == length || parse_limit(p, words[i].type, s + n, end);
   }
   return false;
 }
 
-static bool parse_default(lt_Param *p, const char *text) {
+/* The end of the alternative that starts at s: a `|` outside of quotes and parentheses, or `end`. */
+static const char *alternative_end(const char *s, const char *end) {
+  bool quoted = false, inside = false;
+  for (; s < end && (quoted || inside || *s != '|'); s++) {
+    if (*s == '\'') quoted = !quoted;
+    if (!quoted && *s == '(') inside = true;
+    if (!quoted && *s == ')') inside = false;
+  }
+  return s;
+}
+
+/* Takes the marks off the end of a type; false when a place is unknown. */
+static bool parse_marks(lt_Param *p, const char *s, const char **end) {
+  const char *at = memchr(s, '@', (size_t)(*end - s));
+  if (at) {
+    size_t n = (size_t)(*end - at);
+    if (n == 5 && strncmp(at, "@host", n) == 0)
+      p->place = LT_PLACE_HOST;
+    else if (n == 4 && strncmp(at, "@any", n) == 0)
+      p->place = LT_PLACE_ANY;
+    else
+      return false;
+    *end = at;
+  }
+  char last = *end > s ? (*end)[-1] : 0;
+  p->written = last == '!';
+  p->shape_only = last == '~';
+  if (p->written || p->shape_only) --*end;
+  return true;
+}
+
+/* A type, up to the space behind it. */
+static bool parse_type(lt_Param *p, const char **text) {
+  const char *s = skip(*text), *end = s + strcspn(s, " ");
+  *text = end;
+  if (!parse_marks(p, s, &end)) return false;
+  if (end > s && end[-1] == '?') {
+    p->optional = true;
+    end--;
+  }
+  p->spelling = s;
+  p->spelling_length = (int)(end - s);
+  for (;;) {
+    const char *stop = alternative_end(s, end);
+    if (stop == s || !parse_alternative(p, s, stop)) return false;
+    if (stop == end) break;
+    s = stop + 1;
+  }
+  for (int t = 0; t < LT_PARAM_TYPE_COUNT; t++)
+    if (p->types == 1u << t) p->type = (lt_ParamType)t;
+  if (p->types & (p->types - 1)) p->type = LT_PARAM_UNION;
+  return true;
+}
+
+/* The next of the words that a type quotes, from *s on; its length, 0 behind the last. */
+static int next_choice(const char **s, const char *end) {
+  const char *from = memchr(*s, '\'', (size_t)(end - *s));
+  if (!from) return 0;
+  const char *to = memchr(from + 1, '\'', (size_t)(end - from - 1));
+  *s = from + 1;
+  return to ? (int)(to - from - 1) : 0;
+}
+
+bool lt_param_allows(const lt_Param *p, const char *word) {
+  if (!p->has_choices) return true;
+  const char *s = p->spelling, *end = s + p->spelling_length;
+  for (int n; (n = next_choice(&s, end)) > 0; s += n + 1)
+    if (strlen(word) == (size_t)n && strncmp(word, s, (size_t)n) == 0) return true;
+  return false;
+}
+
+const char *lt_param_choices(const lt_Param *p, char *out, size_t size) {
+  const char *s = p->spelling, *end = s + p->spelling_length, *more;
+  size_t used = 0;
+  *out = 0;
+  for (int n; (n = next_choice(&s, end)) > 0 && used < size;) {
+    more = s + n + 1;
+    const char *behind = more;
+    bool last = next_choice(&behind, end) == 0;
+    used += (size_t)snprintf(out + used, size - used, "%s'%.*s'",
+                             used == 0 ? ""
+                             : last    ? " or "
+                                       : ", ",
+                             n, s);
+    s = more;
+  }
+  return out;
+}
+
+/* ---- defaults ---- */
+
+static bool parse_integer(const char *text, int64_t *out) {
   char *end;
-  p->has_default = true;
-  memcpy(p->text, text, strlen(text) + 1);
-  if (strcmp(text, "nil") == 0) return p->optional;
-  switch (p->type) {
+  *out = strtoll(text, &end, 10);
+  return end != text && *end == 0;
+}
+
+static bool is_counted(lt_ParamType type) {
+  return type == LT_PARAM_DIM || type == LT_PARAM_DIMS || type == LT_PARAM_POSITION;
+}
+
+/* "1", a list of one, or "{1, 2}". */
+static bool parse_list(lt_Param *p, lt_ParamType type, const char *text) {
+  enum { MOST = sizeof p->list / sizeof *p->list };
+  bool braces = *text == '{';
+  int n = 0;
+  text = skip(text + braces);
+  while (*text && *text != '}') {
+    char *end;
+    if (n == MOST) return false;
+    int64_t i = strtoll(text, &end, 10);
+    if (end == text) return false;
+    p->list[n++] = is_counted(type) && i > 0 ? i - 1 : i;
+    text = skip(end);
+    if (*text == ',') text = skip(text + 1);
+  }
+  p->value = lt_arg_ints(p->list, n);
+  return braces ? strcmp(text, "}") == 0 : n == 1 && *text == 0;
+}
+
+/* Without its quotes; the text for help gets Lua's usual ones. */
+static bool parse_word(lt_Param *p, const char *text) {
+  size_t n = strlen(text);
+  if (n < 2 || (text[0] != '"' && text[0] != '\'') || text[n - 1] != text[0]) return false;
+  snprintf(p->word, sizeof p->word, "%.*s", (int)n - 2, text + 1);
+  p->text[0] = p->text[n - 1] = '"';
+  p->value = lt_arg_string(p->word);
+  return lt_param_allows(p, p->word);
+}
+
+/* Is the text a default of this type? Sets it. */
+static bool parse_value(lt_Param *p, lt_ParamType type, const char *text) {
+  char *end;
+  int64_t i;
+  double f = strtod(text, &end);
+  bool number = end != text && *end == 0;
+  switch (type) {
   case LT_PARAM_BOOL:
     p->value = lt_arg_bool(text[0] == 't');
-    return true;
+    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
   case LT_PARAM_FLOAT:
-    p->value = lt_arg_float(strtod(text, &end));
-    return *end == 0;
+    p->value = lt_arg_float(f);
+    return number && !(p->has_least && f < p->least);
   case LT_PARAM_INT:
-    p->value = lt_arg_int(strtoll(text, &end, 10));
-    return *end == 0;
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
-    p->value = lt_arg_int(strtoll(text, &end, 10));
-    if (p->value.i > 0) p->value.i--;
-    return *end == 0;
-  case LT_PARAM_STRING: /* without its quotes */
-    snprintf(p->word, sizeof p->word, "%.*s", (int)strlen(text) - 2, text + 1);
-    p->value = lt_arg_string(p->word);
-    return text[0] == '"';
-  default: {
-    long long i = strtoll(text, &end, 10);
-    p->value = lt_arg_scalar(*end ? lt_scalar_float(strtod(text, &end)) : lt_scalar_int(i));
-    return *end == 0;
-  }
+    if (!parse_integer(text, &i) || (p->has_least && (double)i < p->least)) return false;
+    p->value = lt_arg_int(is_counted(type) && i > 0 ? i - 1 : i);
+    return true;
+  case LT_PARAM_STRING:
+    return parse_word(p, text);
+  case LT_PARAM_DTYPE:
+    if (!parse_word(p, text)) return false;
+    p->value = lt_arg_dtype(lt_dtype_from_name(p->word));
+    return p->value.dtype != LT_DTYPE_NONE && (!p->dtypes || p->dtypes >> p->value.dtype & 1);
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS:
+    return parse_list(p, type, text);
+  case LT_PARAM_FLOATS: /* which only a host language reads */
+    return text[0] == '{' && text[strlen(text) - 1] == '}';
+  case LT_PARAM_OPERAND:
+  case LT_PARAM_SCALAR:
+    p->value = lt_arg_scalar(parse_integer(text, &i) ? lt_scalar_int(i) : lt_scalar_float(f));
+    return number;
+  default:
+    return false;
   }
 }
 
+static bool parse_default(lt_Param *p, const char *text) {
+  p->has_default = true;
+  memcpy(p->text, text, strlen(text) + 1);
+  if (strcmp(text, "nil") == 0) return p->optional;
+  for (int t = 0; t < LT_PARAM_UNION; t++)
+    if (p->types & (1u << t) && parse_value(p, (lt_ParamType)t, text)) return true;
+  return p->types & (1u << LT_PARAM_FLOATS) && parse_value(p, LT_PARAM_FLOATS, text);
+}
+
+/* A default's text, commas in a list or in quotes included. */
+static bool take_default(const char **s, char *out, size_t size) {
+  const char *from = skip(*s), *close = NULL;
+  if (*from == '{') close = strchr(from, '}');
+  if (*from == '"' || *from == '\'') close = strchr(from + 1, *from);
+  if (!close) return take(s, ",)", out, size) && *out;
+  size_t n = (size_t)(close - from) + 1;
+  if (n >= size) return false;
+  memcpy(out, from, n);
+  out[n] = 0;
+  *s = skip(close + 1);
+  return true;
+}
+
 static bool parse_param(lt_Param *p, const char **s) {
-  char word[24];
-  if (!take(s, " ", word, sizeof word) || !parse_type(p, word)) return false;
-  if (!take(s, "=,)", p->name, sizeof p->name)) return false;
+  char text[sizeof p->text];
+  if (!parse_type(p, s)) return false;
+  if (!take(s, "=,)", p->name, sizeof p->name) || !p->name[0] || strchr(p->name, ' ')) return false;
   if (**s != '=') return true;
   ++*s;
-  char text[sizeof p->text];
-  return take(s, ",)", text, sizeof text) && parse_default(p, text);
+  return take_default(s, text, sizeof text) && parse_default(p, text);
 }
 
 static bool parse_results(lt_Signature *g, const char *s) {
@@ -183,7 +360,11 @@ static bool parse_results(lt_Signature *g, const char *s) {
   s += 2;
   while (g->results < LT_MAX_OUT) {
     int i = g->results++;
-    if (!take(&s, " ,", word, sizeof word)) return false;
+    if (!take(&s, " ,", word, sizeof word) || !word[0]) return false;
+    if (strcmp(word, "nil") == 0) { /* of functions of the host language: nothing */
+      g->results = 0;
+      return i == 0 && *s == 0;
+    }
     if (strcmp(word, "bool") == 0) g->result_is_flag = true;
     if (strstr(word, "[]")) g->result_is_list = true;
     g->result_is_index[i] = strncmp(word, "Index", 5) == 0;
@@ -205,11 +386,17 @@ static int find_param(const lt_Signature *g, const char *name) {
   return -1;
 }
 
-static bool parse_signature(lt_Signature *g, const char *s) {
+bool lt_signature_parse(lt_Signature *g, const char *text) {
+  const char *s = text;
+  memset(g, 0, sizeof *g);
   if (*s++ != '(') return false;
   while (*(s = skip(s)) != ')') {
     if (g->count == LT_MAX_ARGS || !parse_param(&g->param[g->count++], &s)) return false;
-    if (*s == ',') s++;
+    if (find_param(g, g->param[g->count - 1].name) != g->count - 1) return false; /* twice */
+    if (*s == ',' && *skip(s + 1) != ')')
+      s++;
+    else if (*s != ')')
+      return false;
   }
   for (int i = 0; i < g->count; i++)
     if (g->param[i].written) g->written |= 1u << i;
@@ -233,7 +420,7 @@ const lt_Signature *lt_op_signature(lt_OpId op) {
   if (atomic_load_explicit(&parsed[op], memory_order_acquire)) return g;
   pthread_mutex_lock(&lock);
   if (!atomic_load(&parsed[op])) {
-    if (!parse_signature(g, lt_ops[op].signature)) g->count = -1;
+    if (!lt_signature_parse(g, lt_ops[op].signature)) g->count = -1;
     atomic_store_explicit(&parsed[op], true, memory_order_release);
   }
   pthread_mutex_unlock(&lock);

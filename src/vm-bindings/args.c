@@ -10,7 +10,7 @@
  * in C: the change is made here and nowhere else. */
 #include "bindings.h"
 
-static const char *const wanted[LT_PARAM_TYPE_COUNT + 1] = {
+static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
     [LT_PARAM_TENSORS] = "a list of tensors",
     [LT_PARAM_OPERAND] = "a tensor or a number",
@@ -28,24 +28,30 @@ static const char *const wanted[LT_PARAM_TYPE_COUNT + 1] = {
     [LT_PARAM_DIM] = "a dim: a whole number",
     [LT_PARAM_DIMS] = "dims: whole numbers",
     [LT_PARAM_POSITION] = "a position: a whole number",
-    [LT_LUA_ANY] = "a value",
+    [LT_PARAM_ANY] = "a value",
+    [LT_PARAM_DATA] = "a value",
+    [LT_PARAM_LIST] = "a list",
+    [LT_PARAM_TABLE] = "a table",
+    [LT_PARAM_FLOATS] = "a list of numbers",
+    [LT_PARAM_FUNCTION] = "a function",
 };
 
-static bool is_number_list(lt_ParamType t) {
-  return t == LT_PARAM_SIZES || t == LT_PARAM_INTS || t == LT_PARAM_DIMS;
-}
-static bool is_list(lt_ParamType t) { return is_number_list(t) || t == LT_PARAM_TENSORS; }
+#define BIT(type) (UINT32_C(1) << LT_PARAM_##type)
+enum {
+  NUMBER_LISTS = BIT(SIZES) | BIT(INTS) | BIT(DIMS),
+  LISTS = NUMBER_LISTS | BIT(TENSORS) | BIT(FLOATS) | BIT(LIST) | BIT(DATA),
+  WHOLE_LISTS = BIT(LIST) | BIT(DATA), /* of which an element may be a table */
+  NUMBERS =
+      NUMBER_LISTS | BIT(OPERAND) | BIT(SCALAR) | BIT(INT) | BIT(FLOAT) | BIT(DIM) | BIT(POSITION)
+};
 
-static bool takes_number(lt_ParamType t) {
-  return is_number_list(t) || t == LT_PARAM_OPERAND || t == LT_PARAM_SCALAR || t == LT_PARAM_INT ||
-         t == LT_PARAM_FLOAT || t == LT_PARAM_DIM || t == LT_PARAM_POSITION;
-}
+static bool is(const lt_Param *p, uint32_t types) { return (p->types & types) != 0; }
 
 /* May the numbers of list p be given one after the other? Only if no later parameter wants a
  * number. */
 static bool may_spread(const lt_Signature *g, int p) {
   for (int i = p + 1; i < g->count; i++)
-    if (takes_number(g->param[i].type)) return false;
+    if (is(&g->param[i], NUMBERS)) return false;
   return true;
 }
 
@@ -61,11 +67,38 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
                a->signature->count, lua_tostring(L, -1));
 }
 
+/* What a parameter takes, for messages; pushes it. */
+static const char *push_wanted(lua_State *L, const lt_Param *p) {
+  char choices[160];
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int t = 0, n = 0; t < LT_PARAM_TYPE_COUNT; t++) {
+    if (!(p->types >> t & 1)) continue;
+    if (n++) luaL_addstring(&b, " or ");
+    if (t == LT_PARAM_STRING && p->has_choices)
+      luaL_addstring(&b, lt_param_choices(p, choices, sizeof choices));
+    else if (t == LT_PARAM_DTYPE && p->dtypes)
+      luaL_addlstring(&b, p->spelling, (size_t)p->spelling_length);
+    else
+      luaL_addstring(&b, wanted[t]);
+  }
+  if (p->has_least) {
+    snprintf(choices, sizeof choices, " of at least %g", p->least);
+    luaL_addstring(&b, choices);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
   lt_lua_refuse_gone(L, i, a->name, param->name);
+  const char *expected = push_wanted(L, param);
+  if (param->has_choices || param->dtypes)
+    lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name, expected, param->name,
+                 lt_lua_describe(L, i));
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name,
-               lt_lua_describe(L, i), wanted[param->type]);
+               lt_lua_describe(L, i), expected);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -82,10 +115,10 @@ static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int la
   for (int i = first; i <= last; p++) {
     int type = lua_type(L, i), span = 1;
     while (p + 1 < g->count && type == LUA_TTABLE && g->param[p].optional &&
-           g->param[p].type == LT_PARAM_INT && is_number_list(g->param[p + 1].type))
+           g->param[p].type == LT_PARAM_INT && is(&g->param[p + 1], NUMBER_LISTS))
       p++; /* randint(6, {100}): the sizes, not `high` */
     if (p >= g->count) fail_too_many(L, a, p + last - i + 1);
-    if (type == LUA_TNUMBER && is_number_list(g->param[p].type) && may_spread(g, p))
+    if (type == LUA_TNUMBER && is(&g->param[p], NUMBER_LISTS) && may_spread(g, p))
       while (i + span <= last && lua_type(L, i + span) == LUA_TNUMBER) span++;
     if (type != LUA_TNIL) fill_slot(a, p, i, span);
     i += span;
@@ -147,8 +180,8 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
 static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
   const lt_Signature *g = a->signature;
   int n = lt_lua_length(L, a->name, NULL, t);
-  bool any = p < g->count && g->param[p].type == LT_LUA_ANY;
-  bool list = any || (p < g->count && is_list(g->param[p].type));
+  bool any = p < g->count && is(&g->param[p], WHOLE_LISTS);
+  bool list = p < g->count && is(&g->param[p], LISTS);
   if (list && !any && n > 0) { /* {{2, 3}, 7}: a table in the first place is the list itself */
     lua_rawgeti(L, t, 1);
     list = lua_type(L, -1) != LUA_TTABLE;
@@ -326,6 +359,8 @@ static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
   lt_Dtype dtype = lt_dtype_from_name(text_at(L, a, p, i));
   if (dtype == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", a->name, lt_error());
+  uint32_t allowed = a->signature->param[p].dtypes;
+  if (allowed && !(allowed >> dtype & 1)) fail_type(L, a, p, i);
   return lt_arg_dtype(dtype);
 }
 
@@ -345,11 +380,114 @@ static lt_Arg read_generator(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   return LT_NIL;
 }
 
-static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
+static bool is_callable(lua_State *L, int i) {
+  if (lua_type(L, i) == LUA_TFUNCTION) return true;
+  if (luaL_getmetafield(L, i, "__call") == LUA_TNIL) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
+static int push_length(lua_State *L) {
+  lua_len(L, 1);
+  return 1;
+}
+
+/* A table. The length of an object may be an error, which is raised where it is needed, but nothing
+ * else than an integer. */
+static bool is_list(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TTABLE || lt_lua_is_plain(L, i)) return lua_type(L, i) == LUA_TTABLE;
+  luaL_checkstack(L, 4, "too many arguments");
+  lua_pushcfunction(L, push_length);
+  lua_pushvalue(L, i);
+  bool fits = lua_pcall(L, 1, 1, 0) != LUA_OK || lua_isinteger(L, -1);
+  lua_pop(L, 1);
+  return fits;
+}
+
+/* Is the value at i of this type, as far as one sees it from outside? */
+static bool looks_like(lua_State *L, int i, lt_ParamType type) {
+  int64_t whole;
+  int is_a = lua_type(L, i);
+  switch (type) {
+  case LT_PARAM_TENSOR:
+  case LT_PARAM_INDEX:
+    return lt_lua_to_tensor(L, i) != NULL;
+  case LT_PARAM_OPERAND:
+    return is_a == LUA_TNUMBER || is_a == LUA_TBOOLEAN || lt_lua_to_tensor(L, i);
+  case LT_PARAM_SCALAR:
+    return is_a == LUA_TNUMBER || is_a == LUA_TBOOLEAN;
+  case LT_PARAM_FLOAT:
+    return is_a == LUA_TNUMBER;
+  case LT_PARAM_INT:
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION:
+    return lt_lua_whole(L, i, &whole);
+  case LT_PARAM_BOOL:
+    return is_a == LUA_TBOOLEAN;
+  case LT_PARAM_STRING:
+  case LT_PARAM_DTYPE:
+    return is_a == LUA_TSTRING;
+  case LT_PARAM_DEVICE:
+    return is_a == LUA_TSTRING || is_a == LUA_TNUMBER || lt_lua_to_tensor(L, i);
+  case LT_PARAM_GENERATOR:
+    return lt_lua_to_generator(L, i) != NULL;
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS:
+    return is_a == LUA_TTABLE || lt_lua_whole(L, i, &whole);
+  case LT_PARAM_LIST:
+    return is_list(L, i);
+  case LT_PARAM_FUNCTION:
+    return is_callable(L, i);
+  case LT_PARAM_ANY:
+  case LT_PARAM_DATA:
+    return true;
+  default: /* lists that are no numbers, tables */
+    return is_a == LUA_TTABLE;
+  }
+}
+
+static void check_floats(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+  const lt_Param *param = &a->signature->param[p];
+  int n = lt_lua_length(L, a->name, param->name, i);
+  for (int k = 1; k <= n; k++) {
+    bool fits = lua_rawgeti(L, i, k) == LUA_TNUMBER &&
+                !(param->has_least && !(lua_tonumber(L, -1) >= param->least));
+    lua_pop(L, 1);
+    if (!fits) fail_type(L, a, p, i);
+  }
+}
+
+/* What only functions of Lua take is left to them, who find it in its slot. */
+static lt_Arg read_lua_value(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type) {
+  int i = a->slot[p];
+  if (!looks_like(L, i, type)) fail_type(L, a, p, i);
+  if (type == LT_PARAM_FLOATS) check_floats(L, a, p, i);
+  return LT_NIL;
+}
+
+static lt_ParamType type_in_union(lua_State *L, const lt_LuaArgs *a, int p) {
+  for (int t = 0; t < LT_PARAM_TYPE_COUNT; t++)
+    if (a->signature->param[p].types >> t & 1 && looks_like(L, a->slot[p], (lt_ParamType)t))
+      return (lt_ParamType)t;
+  fail_type(L, a, p, a->slot[p]);
+  return LT_PARAM_UNION;
+}
+
+static void check_least(lua_State *L, const lt_LuaArgs *a, int p, lt_Arg v) {
+  double least = a->signature->param[p].least;
+  bool fits = true;
+  if (v.kind == LT_ARG_INT) fits = (double)v.i >= least;
+  if (v.kind == LT_ARG_FLOAT) fits = v.f >= least;
+  for (int k = 0; v.kind == LT_ARG_INTS && k < v.count; k++)
+    fits = fits && (double)v.ints[k] >= least;
+  if (!fits) fail_type(L, a, p, a->slot[p]);
+}
+
+static lt_Arg read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
   int i = a->slot[p], n;
   lt_Scalar s;
-  lt_ParamType type = a->signature->param[p].type;
-  if (type == LT_LUA_ANY) return LT_NIL;
+  const lt_Param *param = &a->signature->param[p];
   switch (type) {
   case LT_PARAM_TENSOR:
   case LT_PARAM_INDEX:
@@ -374,7 +512,8 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
     if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_bool(lua_toboolean(L, i));
     break;
   case LT_PARAM_STRING:
-    if (lua_type(L, i) == LUA_TSTRING) return lt_arg_string(text_at(L, a, p, i));
+    if (lua_type(L, i) == LUA_TSTRING && lt_param_allows(param, text_at(L, a, p, i)))
+      return lt_arg_string(lua_tostring(L, i));
     break;
   case LT_PARAM_DTYPE:
     return read_dtype(L, a, p, i);
@@ -384,13 +523,26 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
     return read_generator(L, a, p, i);
   case LT_PARAM_TENSORS:
     return read_tensors(L, a, p, i);
-  default: {
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS: {
     const int64_t *ints = lt_lua_ints(L, a, p, i, &n);
     return LT_INTS(ints, n);
   }
+  case LT_PARAM_UNION:
+    return read_as(L, a, p, type_in_union(L, a, p));
+  default:
+    return read_lua_value(L, a, p, type);
   }
   fail_type(L, a, p, i);
   return LT_NIL;
+}
+
+static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
+  const lt_Param *param = &a->signature->param[p];
+  lt_Arg value = read_as(L, a, p, param->type);
+  if (param->has_least) check_least(L, a, p, value);
+  return value;
 }
 
 static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) {
@@ -398,7 +550,7 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
   if (p == 0 && method)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
   lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name,
-               wanted[param->type]);
+               push_wanted(L, param));
 }
 
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,

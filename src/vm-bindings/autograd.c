@@ -38,28 +38,21 @@ static bool flag(const lt_LuaArgs *a, int p, bool otherwise) {
 
 /* ---- backward and grad ----------------------------------------------------------------------- */
 
-static const lt_Signature method_signature = {
-    .count = 5,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("gradient", TENSOR),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
-              LT_LUA_VALUE_OPTION("inputs")}};
-static const lt_Signature backward_signature = {
-    .count = 5,
-    .param = {LT_LUA_VALUE("tensors"), LT_LUA_VALUE_OPTION("grad_tensors"),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
-              LT_LUA_VALUE_OPTION("inputs")}};
-static const lt_Signature grad_signature = {
-    .count = 6,
-    .param = {LT_LUA_VALUE("outputs"), LT_LUA_VALUE("inputs"), LT_LUA_VALUE_OPTION("grad_outputs"),
-              LT_LUA_OPTION("retain_graph", BOOL), LT_LUA_FLAG("create_graph"),
-              LT_LUA_FLAG("allow_unused")}};
+#define LT_SIG_KEEP "bool? retain_graph = nil, bool create_graph = false"
+static const char method_signature[] =
+    "(Tensor self, Tensor? gradient = nil, " LT_SIG_KEEP ", any? inputs = nil) -> nil";
+static const char backward_signature[] =
+    "(data tensors, any? grad_tensors = nil, " LT_SIG_KEEP ", any? inputs = nil) -> nil";
+static const char grad_signature[] =
+    "(data outputs, any inputs, any? grad_outputs = nil, " LT_SIG_KEEP
+    ", bool allow_unused = false) -> nil";
 
 /* x:backward{gradient, retain_graph, create_graph, inputs} */
 static int backward(lua_State *L) {
   lt_LuaArgs a;
   int n;
   lt_Lua *S = lt_lua_state(L);
-  lt_lua_arguments(L, &a, "backward", &method_signature, true);
+  lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, method_signature), true);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &n);
   lt_Tensor *grad = a.arg[1].kind == LT_ARG_TENSOR ? a.arg[1].tensor : NULL;
   bool create = flag(&a, 3, false);
@@ -75,7 +68,7 @@ static int backward_many(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
   lt_Lua *S = lt_lua_state(L);
-  lt_lua_arguments(L, &a, "backward", &backward_signature, false);
+  lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, backward_signature), false);
   lt_Tensor **tensors = lt_lua_tensor_list(L, "backward", "tensors", a.slot[0], false, &n);
   lt_Tensor **grads = read_grads(L, "backward", "grad_tensors", a.slot[1], n);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &ninputs);
@@ -93,7 +86,7 @@ static int grad(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
   lt_Lua *S = lt_lua_state(L);
-  lt_lua_arguments(L, &a, "grad", &grad_signature, false);
+  lt_lua_arguments(L, &a, "grad", lt_lua_signature(L, grad_signature), false);
   lt_Tensor **outputs = lt_lua_tensor_list(L, "grad", "outputs", a.slot[0], false, &n);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "grad", "inputs", a.slot[1], false, &ninputs);
   lt_Tensor **grads = read_grads(L, "grad", "grad_outputs", a.slot[2], n);
@@ -166,10 +159,10 @@ void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
                                  {"_version", version},        {NULL, NULL}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lt_lua_set_signature(L, -1, "_backward", &backward_signature, false);
-  lt_lua_set_signature(L, -1, "_grad", &grad_signature, false);
+  lt_lua_set_signature(L, -1, "_backward", backward_signature, false);
+  lt_lua_set_signature(L, -1, "_grad", grad_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
-  lt_lua_set_signature(L, -1, "backward", &method_signature, true);
+  lt_lua_set_signature(L, -1, "backward", method_signature, true);
   lua_pop(L, 2);
 }

@@ -248,21 +248,9 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out);
 /* An integer, or a float that is whole. */
 bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 
-/* A signature that is written in C: parameters of functions that are no ops. ANY is left to the
- * caller, who finds it in its slot; as a first parameter it is data, which is the array part of
- * a single table. */
-#define LT_LUA_ANY LT_PARAM_TYPE_COUNT
-#define LT_LUA_VALUE(name_)                                                                        \
-  { .name = name_, .type = LT_LUA_ANY }
-#define LT_LUA_PARAM(name_, type_)                                                                 \
-  { .name = name_, .type = LT_PARAM_##type_ }
-#define LT_LUA_VALUE_OPTION(name_)                                                                 \
-  { .name = name_, .type = LT_LUA_ANY, .optional = true, .has_default = true, .text = "nil" }
-#define LT_LUA_OPTION(name_, type_)                                                                \
-  { .name = name_, .type = LT_PARAM_##type_, .optional = true, .has_default = true, .text = "nil" }
-#define LT_LUA_FLAG(name_)                                                                         \
-  { .name = name_, .type = LT_PARAM_BOOL, .optional = true, .has_default = true, .text = "false" }
-
+/* The signature of a function that is no op, in ops.def's grammar, parsed at its first use. `text`
+ * is static. */
+const lt_Signature *lt_lua_signature(lua_State *L, const char *text);
 /* ---- devices (accelerator.c) ----------------------------------------------------------------- */
 
 /* The device that the value at i means: a name, a tensor's, or a number of a `type` (-1: of the
@@ -323,10 +311,13 @@ void lt_lua_open_graph(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);
 void lt_lua_open_devices(lua_State *L, int functions, int methods);
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
-/* Tells help and completion the signature of the function `name` of the table at i; results = 1 in
- * it means a tensor. */
-void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signature *signature,
+/* Tells help and completion the signature of the function `name` of the table at i. */
+void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *signature,
                           bool method);
+/* Pushes the parameters as a list of {name, type, optional, default, choices}. */
+void lt_lua_push_params(lua_State *L, const lt_Signature *g);
+/* Adds the reader of signatures for functions written in Lua (signature.c). */
+void lt_lua_open_signature(lua_State *L, int functions, int methods);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
 /* Did the program ask for the copy that is made now, by a line that called this? */

@@ -144,16 +144,10 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
 
 /* ---- lt.tensor ------------------------------------------------------------------------------- */
 
-static const lt_Signature tensor_signature = {
-    .count = 4,
-    .param = {LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE), LT_LUA_OPTION("device", DEVICE),
-              LT_LUA_FLAG("requires_grad")},
-    .results = 1};
-static const lt_Signature new_tensor_signature = {
-    .count = 5,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_VALUE("data"), LT_LUA_OPTION("dtype", DTYPE),
-              LT_LUA_OPTION("device", DEVICE), LT_LUA_FLAG("requires_grad")},
-    .results = 1};
+#define LT_SIG_DATA                                                                                \
+  "data data, dtype? dtype = nil, device? device = nil, bool requires_grad = false"
+static const char tensor_signature[] = "(" LT_SIG_DATA ")";
+static const char new_tensor_signature[] = "(Tensor self, " LT_SIG_DATA ")";
 
 /* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the
  * tensor itself if it fits. */
@@ -191,14 +185,14 @@ static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device de
 /* tensor(data, dtype, device, requires_grad): always a copy. */
 static int create_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "tensor", &tensor_signature, false);
+  lt_lua_arguments(L, &a, "tensor", lt_lua_signature(L, tensor_signature), false);
   return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
 }
 
 /* as_tensor(data, dtype, device): a tensor that fits already is given back as it is. */
 static int create_as_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "as_tensor", &tensor_signature, false);
+  lt_lua_arguments(L, &a, "as_tensor", lt_lua_signature(L, tensor_signature), false);
   lt_Tensor *t = lt_lua_to_tensor(L, a.slot[0]);
   if (!t) return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
   push_converted(L, "as_tensor", t, a.arg[1], a.arg[2], true);
@@ -209,7 +203,7 @@ static int create_as_tensor(lua_State *L) {
 /* x:new_tensor(data): of x's dtype and device. */
 static int create_new_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "new_tensor", &new_tensor_signature, true);
+  lt_lua_arguments(L, &a, "new_tensor", lt_lua_signature(L, new_tensor_signature), true);
   return make(L, &a, 1, a.arg[0].tensor->dtype, lt_tensor_device(a.arg[0].tensor));
 }
 
@@ -256,10 +250,10 @@ void lt_lua_open_create(lua_State *L, int functions, int methods) {
                                  {NULL, NULL}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lt_lua_set_signature(L, -1, "tensor", &tensor_signature, false);
-  lt_lua_set_signature(L, -1, "as_tensor", &tensor_signature, false);
+  lt_lua_set_signature(L, -1, "tensor", tensor_signature, false);
+  lt_lua_set_signature(L, -1, "as_tensor", tensor_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
-  lt_lua_set_signature(L, -1, "new_tensor", &new_tensor_signature, true);
+  lt_lua_set_signature(L, -1, "new_tensor", new_tensor_signature, true);
   lua_pop(L, 2);
 }

@@ -10,17 +10,6 @@ static const char *const kinds[] = {[LT_KIND_ELEMENTWISE] = "elementwise",
                                     [LT_KIND_VIEW] = "view",
                                     [LT_KIND_COMPOSITE] = "composite"};
 
-static const char *const types[LT_PARAM_TYPE_COUNT + 1] = {
-    [LT_PARAM_TENSOR] = "Tensor",     [LT_PARAM_TENSORS] = "Tensor[]",
-    [LT_PARAM_OPERAND] = "Operand",   [LT_PARAM_INDEX] = "Index",
-    [LT_PARAM_SCALAR] = "Scalar",     [LT_PARAM_INT] = "int",
-    [LT_PARAM_FLOAT] = "float",       [LT_PARAM_BOOL] = "bool",
-    [LT_PARAM_STRING] = "string",     [LT_PARAM_DTYPE] = "dtype",
-    [LT_PARAM_DEVICE] = "device",     [LT_PARAM_GENERATOR] = "Generator",
-    [LT_PARAM_SIZES] = "sizes",       [LT_PARAM_INTS] = "ints",
-    [LT_PARAM_DIM] = "dim",           [LT_PARAM_DIMS] = "dims",
-    [LT_PARAM_POSITION] = "position", [LT_LUA_ANY] = "any"};
-
 static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = "any"};
 
 static const struct {
@@ -42,18 +31,34 @@ static void set_flag(lua_State *L, const char *key, bool value) {
   lua_setfield(L, -2, key);
 }
 
-static void push_params(lua_State *L, const lt_Signature *g) {
+/* The words that a string may be. */
+static void set_choices(lua_State *L, const lt_Param *p) {
+  const char *s = p->spelling, *end = s + p->spelling_length, *close;
+  int n = 0;
+  lua_newtable(L);
+  while ((s = memchr(s, '\'', (size_t)(end - s))) != NULL) {
+    close = memchr(s + 1, '\'', (size_t)(end - s - 1));
+    lua_pushlstring(L, s + 1, (size_t)(close - s - 1));
+    lua_rawseti(L, -2, ++n);
+    s = close + 1;
+  }
+  lua_setfield(L, -2, "choices");
+}
+
+void lt_lua_push_params(lua_State *L, const lt_Signature *g) {
   lua_createtable(L, g->count, 0);
   for (int i = 0; i < g->count; i++) {
     const lt_Param *p = &g->param[i];
     lua_createtable(L, 0, 4);
     set_string(L, "name", p->name);
-    set_string(L, "type", types[p->type]);
+    lua_pushlstring(L, p->spelling, (size_t)p->spelling_length);
+    lua_setfield(L, -2, "type");
     set_flag(L, "optional", p->optional || p->has_default);
     if (p->has_default) set_string(L, "default", p->text);
     if (p->written) set_flag(L, "written", true);
     if (p->shape_only) set_flag(L, "shape_only", true);
     if (p->place != LT_PLACE_DEVICE) set_string(L, "place", places[p->place]);
+    if (p->has_choices) set_choices(L, p);
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -93,7 +98,7 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "variants");
   push_traits(L, info->traits);
   lua_setfield(L, -2, "traits");
-  push_params(L, g);
+  lt_lua_push_params(L, g);
   lua_setfield(L, -2, "params");
   push_results(L, g);
   lua_setfield(L, -2, "results");
@@ -141,13 +146,14 @@ static void push_signatures(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &signatures);
 }
 
-void lt_lua_set_signature(lua_State *L, int i, const char *name, const lt_Signature *g,
+void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *signature,
                           bool method) {
+  const lt_Signature *g = lt_lua_signature(L, signature);
   i = lua_absindex(L, i);
   push_signatures(L);
   lua_getfield(L, i, name);
   lua_createtable(L, 0, 3);
-  push_params(L, g);
+  lt_lua_push_params(L, g);
   lua_setfield(L, -2, "params");
   push_results(L, g);
   lua_setfield(L, -2, "results");

@@ -102,14 +102,13 @@ static int method_set_data(lua_State *L) {
 
 /* ---- nonzero --------------------------------------------------------------------------------- */
 
-static const lt_Signature nonzero_signature = {
-    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_FLAG("as_tuple")}, .results = 1};
+static const char nonzero_signature[] = "(Tensor self, bool as_tuple = false) -> Index";
 
 /* nonzero(self, as_tuple = false): positions as one tensor {n, ndim}, or a list of one for each
  * dim, which is what where(condition) gives. */
 static int nonzero(lua_State *L, bool method) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "nonzero", &nonzero_signature, method);
+  lt_lua_arguments(L, &a, "nonzero", lt_lua_signature(L, nonzero_signature), method);
   bool list = a.arg[1].kind == LT_ARG_BOOL && a.arg[1].b;
   lt_OpId op = list ? LT_OP_where : LT_OP_nonzero;
   if (list) {
@@ -125,11 +124,6 @@ static int function_nonzero(lua_State *L) { return nonzero(L, false); }
 static int method_nonzero(lua_State *L) { return nonzero(L, true); }
 
 /* ---- conversions ----------------------------------------------------------------------------- */
-
-static const lt_Signature to_signature = {
-    .count = 5,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_OPTION("device", DEVICE),
-              LT_LUA_OPTION("dtype", DTYPE), LT_LUA_FLAG("non_blocking"), LT_LUA_FLAG("copy")}};
 
 static bool is_dtype_name(const char *s) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
@@ -196,19 +190,17 @@ static int method_to(lua_State *L) {
   lt_LuaArgs a;
   self_of(L, "to");
   name_positions(L);
-  lt_lua_arguments(L, &a, "to", &to_signature, true);
-  a.signature = lt_op_signature(LT_OP_to);
+  lt_lua_arguments(L, &a, "to", lt_op_signature(LT_OP_to), true);
   return lt_lua_call(L, LT_OP_to, false, &a);
 }
 
-static const lt_Signature cast_signature = {
-    .count = 1, .param = {LT_LUA_PARAM("self", TENSOR)}, .results = 1};
+static const char cast_signature[] = "(Tensor self)";
 
 /* The op `to` on self with one more argument; the same box where nothing changes. */
 static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, bool non_blocking) {
   lt_LuaArgs a;
   lua_settop(L, 1);
-  lt_lua_arguments(L, &a, name, &cast_signature, true);
+  lt_lua_arguments(L, &a, name, lt_lua_signature(L, cast_signature), true);
   a.arg[1] = device;
   a.arg[2] = dtype;
   a.arg[3] = lt_arg_bool(non_blocking);
@@ -231,16 +223,10 @@ static int method_cast(lua_State *L) {
   return convert(L, casts[i].name, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
 }
 
-static const lt_Signature host_signature = {
-    .count = 2, .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_FLAG("non_blocking")}, .results = 1};
-static const lt_Signature cuda_signature = {.count = 3,
-                                            .param = {LT_LUA_PARAM("self", TENSOR),
-                                                      LT_LUA_OPTION("device", DEVICE),
-                                                      LT_LUA_FLAG("non_blocking")},
-                                            .results = 1};
-
-static const lt_Signature *move_signature(const char *name) {
-  return strcmp(name, "cuda") == 0 ? &cuda_signature : &host_signature;
+static const char *move_signature(const char *name) {
+  return strcmp(name, "cuda") == 0
+             ? "(Tensor self, device? device = nil, bool non_blocking = false)"
+             : "(Tensor self, bool non_blocking = false)";
 }
 
 /* x:cpu(), x:mps(), x:cuda([device]); each with non_blocking = false */
@@ -249,7 +235,7 @@ static int method_device(lua_State *L) {
   lt_Device device;
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
   bool cuda = strcmp(name, "cuda") == 0;
-  lt_lua_arguments(L, &a, name, move_signature(name), true);
+  lt_lua_arguments(L, &a, name, lt_lua_signature(L, move_signature(name)), true);
   if (cuda && a.arg[1].kind == LT_ARG_DEVICE)
     device = a.arg[1].device;
   else if (!lt_device_parse(name, &device))
@@ -262,10 +248,7 @@ static int method_device(lua_State *L) {
   return convert(L, name, lt_arg_device(device), LT_NIL, non_blocking);
 }
 
-static const lt_Signature type_as_signature = {
-    .count = 2,
-    .param = {LT_LUA_PARAM("self", TENSOR), LT_LUA_PARAM("other", TENSOR)},
-    .results = 1};
+static const char type_as_signature[] = "(Tensor self, Tensor other)";
 
 static int method_type_as(lua_State *L) {
   lt_Tensor *other = lt_lua_check(L, 2, "type_as", "other");
@@ -281,7 +264,7 @@ static void set_conversions(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)i);
     lua_pushcclosure(L, method_cast, 3);
     lua_setfield(L, -2, casts[i].name);
-    lt_lua_set_signature(L, -1, casts[i].name, &cast_signature, true);
+    lt_lua_set_signature(L, -1, casts[i].name, cast_signature, true);
   }
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
@@ -317,11 +300,11 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
                                     {NULL, NULL}};
   lua_pushvalue(L, methods);
   lt_lua_set_fast(L, own);
-  lt_lua_set_signature(L, -1, "type_as", &type_as_signature, true);
-  lt_lua_set_signature(L, -1, "nonzero", &nonzero_signature, true);
+  lt_lua_set_signature(L, -1, "type_as", type_as_signature, true);
+  lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, true);
   set_conversions(L);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lt_lua_set_signature(L, -1, "nonzero", &nonzero_signature, false);
+  lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, false);
   lua_pop(L, 2);
 }

@@ -111,6 +111,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_devices(L, 1, 2);
   lt_lua_open_accelerator(L, 1, 2);
   lt_lua_open_describe(L, 1, 2);
+  lt_lua_open_signature(L, 1, 2);
   lt_lua_open_files(L, 1, 2);
   lt_lua_open_trace(L, 1, 2);
   lt_lua_open_kernel(L, 1, 2);

@@ -277,11 +277,9 @@ int lt_lua_tostring(lua_State *L) {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static const lt_Signature options_signature = {
-    .count = 6,
-    .param = {LT_LUA_OPTION("precision", INT), LT_LUA_OPTION("threshold", FLOAT),
-              LT_LUA_OPTION("edgeitems", INT), LT_LUA_OPTION("linewidth", INT),
-              LT_LUA_OPTION("profile", STRING), LT_LUA_VALUE_OPTION("sci_mode")}};
+static const char options_signature[] =
+    "(int? precision = nil, float? threshold = nil, int? edgeitems = nil, int? linewidth = nil, "
+    "string? profile = nil, any? sci_mode = nil) -> nil";
 
 static const struct {
   const char *name;
@@ -324,7 +322,7 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
  * sets them all. */
 static int set_print_options(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "set_printoptions", &options_signature, false);
+  lt_lua_arguments(L, &a, "set_printoptions", lt_lua_signature(L, options_signature), false);
   lt_PrintOptions o = lt_lua_state(L)->print;
   if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
     lt_lua_error(L,
@@ -384,6 +382,6 @@ void lt_lua_open_print(lua_State *L, int functions, int methods) {
   lt_lua_state(L)->print = profiles[PROFILE_DEFAULT].options;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lt_lua_set_signature(L, -1, "set_printoptions", &options_signature, false);
+  lt_lua_set_signature(L, -1, "set_printoptions", options_signature, false);
   lua_pop(L, 1);
 }

@@ -58,7 +58,8 @@ static void extremes_have_three_spellings(void) {
   SAYS("float32 {3, 4}", max, A(M(float32, 3, 4)), A(M(float32, 4)));
   SAYS("float32 {}; int64 {}", max, A(M0(float32)), A(1));
   SAYS("max: dim is 0: dims count from 1", max, A(M(float32, 3, 4)), A(0));
-  SAYS("max: dim wants a whole number or a tensor, got 1.5", max, A(M(float32, 3, 4)), A(1.5));
+  SAYS("max: expected Tensor|int for argument 'dim', got a float", max, A(M(float32, 3, 4)),
+       A(1.5));
   SAYS("max: dim 3 is out of range: the tensor has 2 dimensions", max, A(M(float32, 3, 4)), A(3));
 }
 
@@ -254,8 +255,8 @@ static void layers_and_losses(void) {
   SAYS("layer_norm: weight is {5}, wants {8}: the dimensions that are normalised", layer_norm,
        A(M(float32, 2, 5, 8)), L(8), A(M(float32, 5)));
   SAYS("float32 {3}", gelu, A(M(float32, 3)), S("tanh"));
-  SAYS("gelu: approximate is \"fast\", wants \"none\" or \"tanh\"", gelu, A(M(float32, 3)),
-       S("fast"));
+  SAYS("gelu: expected 'none' or 'tanh' for argument 'approximate', got the string \"fast\"", gelu,
+       A(M(float32, 3)), S("fast"));
   SAYS("float32 {}", nll_loss, A(M(float32, 5, 10)), A(M(int64, 5)));
   SAYS("float32 {}", nll_loss, A(M(float32, 10)), A(M0(int64)));
   SAYS("float32 {5}", nll_loss, A(M(float32, 5, 10)), A(M(int64, 5)), LT_NIL, S("none"));
@@ -278,8 +279,9 @@ static void layers_and_losses(void) {
        cross_entropy, A(M(float32, 5, 10)), A(M(float32, 5)));
   SAYS("cross_entropy: weight wants one number per class, {10}, got {5}", cross_entropy,
        A(M(float32, 5, 10)), A(M(int64, 5)), A(M(float32, 5)));
-  SAYS("cross_entropy: reduction is \"avg\", wants \"mean\", \"sum\" or \"none\"", cross_entropy,
-       A(M(float32, 5, 10)), A(M(int64, 5)), LT_NIL, S("avg"));
+  SAYS("cross_entropy: expected 'mean', 'sum' or 'none' for argument 'reduction', got the string "
+       "\"avg\"",
+       cross_entropy, A(M(float32, 5, 10)), A(M(int64, 5)), LT_NIL, S("avg"));
   SAYS("cross_entropy: label_smoothing is 2, wants 0 to 1", cross_entropy, A(M(float32, 5, 10)),
        A(M(int64, 5)), LT_NIL, S("mean"), A(-100), A(2.0));
   SAYS("float32 {}", mse_loss, A(M(float32, 5, 3)), A(M(float32, 5, 3)));
@@ -288,8 +290,8 @@ static void layers_and_losses(void) {
        LT_NIL, S("sum"), A(M(float32, 3)));
   SAYS("binary_cross_entropy_with_logits: self is {5, 3} and target is {5}, wants one shape",
        binary_cross_entropy_with_logits, A(M(float32, 5, 3)), A(M(float32, 5)));
-  SAYS("mse_loss: reduction is \"\", wants \"mean\", \"sum\" or \"none\"", mse_loss,
-       A(M(float32, 5)), A(M(float32, 5)), S(""));
+  SAYS("mse_loss: expected 'mean', 'sum' or 'none' for argument 'reduction', got the string \"\"",
+       mse_loss, A(M(float32, 5)), A(M(float32, 5)), S(""));
 }
 
 static void joining_and_moving(void) {
@@ -333,8 +335,8 @@ static void joining_and_moving(void) {
   SAYS("float32 {3}", div, A(M(int64, 3)), A(M(int64, 3)));
   SAYS("int64 {3}", div, A(M(int64, 3)), A(2), S("floor"));
   SAYS("float32 {3}", div, A(M(float32, 3)), A(2), S("trunc"));
-  SAYS("div: rounding_mode is \"up\", wants \"floor\", \"trunc\" or nil", div, A(M(int64, 3)), A(2),
-       S("up"));
+  SAYS("div: expected 'floor' or 'trunc' for argument 'rounding_mode', got the string \"up\"", div,
+       A(M(int64, 3)), A(2), S("up"));
   SAYS_IN_PLACE("float32 {3}", div, A(M(float32, 3)), A(2));
   MENTIONS_IN_PLACE("div_: the result is float", div, A(M(int64, 3)), A(2));
   SAYS("int64 {3}", clamp, A(M(int64, 3)), A(1));

@@ -95,7 +95,9 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   *cpu = LT_NIL;
   lt_Tensor *a, *b;
   bool left_out = (p->optional || p->has_default) && any(2);
-  switch (p->type) {
+  lt_ParamType type = p->type;
+  while (type == LT_PARAM_UNION || !(p->types >> type & 1)) type = (lt_ParamType)any(LT_PARAM_UNION);
+  switch (type) {
   case LT_PARAM_DEVICE:
     *cpu = A(lt_cpu());
     *meta = A(lt_meta());
@@ -110,7 +112,7 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   case LT_PARAM_TENSOR:
   case LT_PARAM_INDEX:
     if (left_out) break;
-    random_tensor(call, p->type == LT_PARAM_INDEX, &a, &b);
+    random_tensor(call, type == LT_PARAM_INDEX, &a, &b);
     *cpu = A(a);
     *meta = A(b);
     return;

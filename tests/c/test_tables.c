@@ -56,6 +56,126 @@ static void traits_fit_their_rows(void) {
   CHECK_INT(lt_ops[LT_OP_add].traits, 0);
 }
 
+/* The signature of one parameter, and it; NULL when the text does not parse. */
+static const lt_Param *parse(lt_Signature *g, const char *text) {
+  return lt_signature_parse(g, text) && g->count == 1 ? g->param : NULL;
+}
+
+static void defaults_are_values(void) {
+  lt_Signature g;
+  const lt_Param *p = parse(&g, "(ints stride = 1)");
+  CHECK(p && p->value.kind == LT_ARG_INTS && p->value.count == 1 && p->value.ints[0] == 1);
+  p = parse(&g, "(ints stride = {1, 2, -3})");
+  CHECK(p && p->value.count == 3 && p->value.ints[1] == 2 && p->value.ints[2] == -3);
+  if (p) CHECK_STR(p->text, "{1, 2, -3}");
+  p = parse(&g, "(dims dims = {1, -1})"); /* counted from 1, from 0 in C */
+  CHECK(p && p->value.count == 2 && p->value.ints[0] == 0 && p->value.ints[1] == -1);
+  p = parse(&g, "(dims dims = {})");
+  CHECK(p && p->has_default && p->value.kind == LT_ARG_INTS && p->value.count == 0);
+  p = parse(&g, "(string text = 'a, b')");
+  CHECK(p && p->value.kind == LT_ARG_STRING);
+  if (p) CHECK_STR(p->value.string, "a, b");
+  if (p) CHECK_STR(p->text, "\"a, b\"");
+  p = parse(&g, "(string prefix = '')");
+  CHECK(p && p->value.kind == LT_ARG_STRING && p->value.string[0] == 0);
+  p = parse(&g, "(Tensor? weight = nil)");
+  CHECK(p && p->optional && p->has_default && p->value.kind == LT_ARG_NIL);
+}
+
+static void types_have_limits(void) {
+  lt_Signature g;
+  char text[64];
+  const lt_Param *p = parse(&g, "('mean'|'sum'|'none' reduction = 'mean')");
+  CHECK(p && p->type == LT_PARAM_STRING && lt_param_allows(p, "sum") && lt_param_allows(p, "none"));
+  CHECK(p && !lt_param_allows(p, "su") && !lt_param_allows(p, "sums") && !lt_param_allows(p, "|"));
+  if (p) CHECK_STR(lt_param_choices(p, text, sizeof text), "'mean', 'sum' or 'none'");
+  if (p) CHECK_STR(p->value.string, "mean");
+  p = parse(&g, "('floor'|'trunc'? mode = nil)");
+  CHECK(p && p->optional && p->has_choices);
+  if (p) CHECK_STR(lt_param_choices(p, text, sizeof text), "'floor' or 'trunc'");
+  p = parse(&g, "(string|ints padding = 0)");
+  CHECK(p && p->type == LT_PARAM_UNION && p->value.kind == LT_ARG_INTS && p->value.ints[0] == 0);
+  p = parse(&g, "('same'|'valid'|ints padding = 'valid')");
+  CHECK(p && p->type == LT_PARAM_UNION && p->value.kind == LT_ARG_STRING);
+  CHECK(p && p->types == (1u << LT_PARAM_STRING | 1u << LT_PARAM_INTS));
+  p = parse(&g, "(Tensor|dim? dim = nil)");
+  CHECK(p && p->type == LT_PARAM_UNION && p->optional);
+  if (p) CHECK(p->spelling_length == 10 && strncmp(p->spelling, "Tensor|dim", 10) == 0);
+  p = parse(&g, "(int(>=1) k)");
+  CHECK(p && p->type == LT_PARAM_INT && p->has_least && p->least == 1);
+  p = parse(&g, "(dtype(float32|float64)? dtype = nil)");
+  CHECK(p && p->type == LT_PARAM_DTYPE && p->dtypes == (1u << LT_float32 | 1u << LT_float64));
+}
+
+static void malformed_signatures_fail(void) {
+  static const char *const texts[] = {
+      "",
+      "int n",
+      "(int)",
+      "(int n",
+      "(int n,)",
+      "(int n int m)",
+      "(integer n)",
+      "(int n, int n)",
+      "(int n = )",
+      "(int n = one)",
+      "(int n = 1.5)",
+      "(int(>=1) n = 0)",
+      "(int(>1) n)",
+      "(int(>=) n)",
+      "(int() n)",
+      "(int(>=1 n)",
+      "(int| n)",
+      "(|int n)",
+      "(int|int n)",
+      "(int n = nil)",
+      "(bool b = yes)",
+      "(string s = word)",
+      "(string s = 'word)",
+      "('a'|'b' s = 'c')",
+      "('a'|b s)",
+      "('a s)",
+      "(string|'a' s)",
+      "('' s)",
+      "(dtype(float7) d)",
+      "(dtype() d)",
+      "(dtype d = 'float7')",
+      "(dims d = {1, two})",
+      "(dims d = {1)",
+      "(ints n = {1, 2, 3, 4, 5})",
+      "(Tensor x = 1)",
+      "(int a_name_of_more_letters_than_fit)",
+      "(int n) ->",
+      "(int n) Tensor",
+      "(int n) -> Tensor, ",
+  };
+  lt_Signature g;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (lt_signature_parse(&g, texts[i]))
+      check_report(__FILE__, __LINE__, "it parses: %s", texts[i]);
+}
+
+/* What only a host language reads stands in no row. */
+static void rows_have_the_core_s_types(void) {
+  for (int i = 0; i < LT_OP_COUNT; i++) {
+    const lt_Signature *g = lt_op_signature((lt_OpId)i);
+    for (int p = 0; p < g->count; p++) CHECK(g->param[p].types < 1u << LT_PARAM_UNION);
+  }
+}
+
+/* Called from C, an op names the argument and what it may be. */
+static void calls_refuse_what_is_not_allowed(void) {
+  const int64_t two = 2;
+  lt_Tensor *x = lt_op1(LT_OP_ones, (lt_Arg[]){LT_INTS(&two, 1)}, 1);
+  lt_Results r;
+  CHECK(!lt_call(LT_OP_gelu, false, (lt_Arg[]){lt_arg_tensor(x), lt_arg_string("fast")}, 2, &r));
+  CHECK_STR(lt_error(),
+            "gelu: expected 'none' or 'tanh' for argument 'approximate', got the string \"fast\"");
+  CHECK(!lt_call(LT_OP_max, false, (lt_Arg[]){lt_arg_tensor(x), lt_arg_string("fast")}, 2, &r));
+  CHECK_STR(lt_error(), "max: expected Tensor|int for argument 'dim', got a string");
+  lt_release(x);
+}
+
 static void rows_are_whole(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
     const lt_OpInfo *o = &lt_ops[i];
@@ -90,6 +210,11 @@ int main(void) {
   RUN(signatures_parse);
   RUN(signatures_have_marks);
   RUN(traits_fit_their_rows);
+  RUN(defaults_are_values);
+  RUN(types_have_limits);
+  RUN(malformed_signatures_fail);
+  RUN(rows_have_the_core_s_types);
+  RUN(calls_refuse_what_is_not_allowed);
   RUN(rows_are_whole);
   RUN(the_cpu_has_every_kernel);
   RUN(devices_are_listed);

@@ -118,6 +118,31 @@ describe("a wrong call", function()
     assert.matches("It takes: self, dim, keepdim, dtype", fails(lt.sum, x, {axes = 1}), 1, true)
   end)
 
+  it("names the strings that an argument may be", function()
+    assert.matches("gelu: expected 'none' or 'tanh' for argument 'approximate', got the string "
+      .. '"fast"', fails(lt.gelu, x, "fast"), 1, true)
+    assert.matches("mse_loss: expected 'mean', 'sum' or 'none' for argument 'reduction', got 3",
+      fails(lt.mse_loss, x, x, {reduction = 3}), 1, true)
+    assert.matches("div: expected 'floor' or 'trunc' for argument 'rounding_mode', got true",
+      fails(x.div, x, {2, rounding_mode = true}), 1, true)
+  end)
+
+  it("names the types that an argument may be of", function()
+    assert.matches('max: argument "dim" is 1.5, it wants a tensor or a whole number',
+      fails(x.max, x, 1.5), 1, true)
+    assert.matches('max: argument "dim" is the string "a", it wants a tensor or a whole number',
+      fails(lt.max, {x, dim = "a"}), 1, true)
+    assert.equal("{3}", shape(x:max(1)))
+    assert.equal("{2, 3}", shape(x:max(lt.ones(2, 3))))
+  end)
+
+  it("takes an empty list as the default of one", function()
+    local row = lt.arange(6):view(2, 3)
+    assert.same({{6, 1, 2}, {3, 4, 5}}, row:roll(1):totable())
+    assert.same({{6, 1, 2}, {3, 4, 5}}, row:roll(1, {dims = {}}):totable())
+    assert.same({{4, 5, 6}, {1, 2, 3}}, row:roll{1, dims = 1}:totable())
+  end)
+
   it("names the wrong type: function, argument, what came, what was wanted", function()
     assert.matches('sum: argument "keepdim" is the string "yes", it wants true or false',
       fails(x.sum, x, 1, "yes"), 1, true)

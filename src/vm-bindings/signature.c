@@ -1,0 +1,140 @@
+/* signature.c: signatures of functions that are no ops, in the grammar of ops.def: those of the
+ * library's functions in C, and those of functions written in Lua, whose calls are read here by the
+ * reader that ops have.
+ *
+ * Invariant: a signature stays where it is while the Lua state is open (C's), or while its reader is
+ * there (Lua's). */
+#include "bindings.h"
+
+/* ---- of functions in C ----------------------------------------------------------------------- */
+
+const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, text) == LUA_TUSERDATA) {
+    const lt_Signature *g = lua_touserdata(L, -1);
+    lua_pop(L, 1); /* the registry keeps it */
+    return g;
+  }
+  lua_pop(L, 1);
+  lt_Signature *g = lua_newuserdatauv(L, sizeof *g, 0);
+  if (!lt_signature_parse(g, text)) lt_lua_error(L, "not a signature: %s", text);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, text);
+  return g;
+}
+
+/* ---- of functions in Lua --------------------------------------------------------------------- */
+
+typedef struct Reader {
+  lt_Signature signature;
+  char text[]; /* that the signature was parsed from, and points to */
+} Reader;
+
+static void push_counted(lua_State *L, lt_ParamType type, int64_t i) {
+  bool counted = type == LT_PARAM_DIM || type == LT_PARAM_DIMS || type == LT_PARAM_POSITION;
+  lua_pushinteger(L, counted && i >= 0 ? i + 1 : i);
+}
+
+static void push_list(lua_State *L, const lt_Param *p, const lt_Arg *list) {
+  bool dims = p->type == LT_PARAM_DIMS;
+  lua_createtable(L, list->count, 0);
+  for (int k = 0; k < list->count; k++) {
+    push_counted(L, dims ? LT_PARAM_DIMS : LT_PARAM_INTS, list->ints[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+/* "{0.9, 0.999}" */
+static void push_floats(lua_State *L, const char *text) {
+  char *end;
+  int n = 0;
+  lua_newtable(L);
+  for (text++; *text && *text != '}'; text += strspn(text, " ,")) {
+    lua_pushnumber(L, strtod(text, &end));
+    lua_rawseti(L, -2, ++n);
+    if (end == text) break;
+    text = end;
+  }
+}
+
+/* A number keeps the subtype that its text has. */
+static void push_default(lua_State *L, const lt_Param *p) {
+  if (p->value.kind == LT_ARG_BOOL)
+    lua_pushboolean(L, p->value.b);
+  else if (p->value.kind == LT_ARG_STRING)
+    lua_pushstring(L, p->word);
+  else if (p->value.kind == LT_ARG_DTYPE)
+    lua_pushstring(L, lt_dtype_name(p->value.dtype));
+  else if (p->value.kind == LT_ARG_INTS)
+    push_list(L, p, &p->value);
+  else if (p->text[0] == '{')
+    push_floats(L, p->text);
+  else if (!p->has_default || lua_stringtonumber(L, p->text) == 0)
+    lua_pushnil(L);
+}
+
+/* The array part of the table at i, whose other fields are names of arguments. */
+static void push_array_part(lua_State *L, int i) {
+  int n = (int)lua_rawlen(L, i);
+  lua_createtable(L, n, 0);
+  for (int k = 1; k <= n; k++) {
+    lua_rawgeti(L, i, k);
+    lua_rawseti(L, -2, k);
+  }
+}
+
+/* Pushes an argument as the function is to have it: checked, a whole float as an integer, numbers
+ * that were spread as a list. `single`: one table holds all arguments. */
+static void push_argument(lua_State *L, const lt_LuaArgs *a, int p, bool single) {
+  const lt_Param *param = &a->signature->param[p];
+  const lt_Arg *value = &a->arg[p];
+  if (!a->slot[p])
+    push_default(L, param);
+  else if (value->kind == LT_ARG_INT && param->type != LT_PARAM_UNION)
+    push_counted(L, param->type, value->i);
+  else if (value->kind == LT_ARG_INTS && param->type != LT_PARAM_UNION)
+    push_list(L, param, value);
+  else if (single && a->slot[p] == 1)
+    push_array_part(L, 1);
+  else
+    lua_pushvalue(L, a->slot[p]);
+}
+
+/* Upvalues: the Reader, and the function's name as the user writes it. */
+static int read_call(lua_State *L) {
+  lt_LuaArgs a;
+  const Reader *r = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
+  const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1));
+  bool single = lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_lua_arguments(L, &a, name, &r->signature, false);
+  luaL_checkstack(L, r->signature.count + 8, "too many arguments");
+  for (int p = 0; p < r->signature.count; p++) push_argument(L, &a, p, single);
+  return r->signature.count;
+}
+
+/* _signature(name, text): the reader of a signature's calls, a function that takes the arguments of
+ * one and returns the value of each parameter; and the parameters, a list of {name, type, optional,
+ * default, choices}. */
+static int signature(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  size_t n;
+  const char *text = luaL_checklstring(L, 2, &n);
+  lua_settop(L, 2);
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  Reader *r = lua_newuserdatauv(L, sizeof *r + n + 1, 0);
+  memcpy(r->text, text, n + 1);
+  if (!lt_signature_parse(&r->signature, r->text))
+    lt_lua_error(L, "%s: not a signature: %s", name, text);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, read_call, 4);
+  lt_lua_push_params(L, &r->signature);
+  return 2;
+}
+
+void lt_lua_open_signature(lua_State *L, int functions, int methods) {
+  static const luaL_Reg module[] = {{"_signature", signature}, {NULL, NULL}};
+  (void)methods;
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}
