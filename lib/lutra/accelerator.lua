@@ -20,7 +20,7 @@ local accelerator = {}
 -- table holds the arguments of a function whose only one is the device.
 local function named(kind, device, title)
   if args.is_plain(device) and next(device) ~= nil then
-    device = args.signature(title, "device:any?")(device)
+    device = args.signature(title, "any? device = nil")(device)
   end
   return c.device(kind, device, title)
 end
@@ -83,7 +83,7 @@ end
 
 -- Streams and events ----------------------------------------------------------
 
-local parse_stream = args.signature("Stream", "device:any?, priority:integer=0")
+local parse_stream = args.signature("Stream", "any? device = nil, int priority = 0")
 
 --- A new stream: a queue of work of its own on a device. Streams of a lower priority
 -- number go first. Methods: wait_event(event), wait_stream(stream), record_event([event]),
@@ -96,7 +96,7 @@ function accelerator.Stream(...)
 end
 
 local parse_event = args.signature("Event",
-  "enable_timing:boolean=false, blocking:boolean=false, interprocess:boolean=false")
+  "bool enable_timing = false, bool blocking = false, bool interprocess = false")
 
 -- An event of devices of type `kind`.
 local function new_event(kind, ...)

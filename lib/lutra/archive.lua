@@ -35,7 +35,7 @@ end
 -- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
 local function parse_load(title, path, device)
   local args = require "lutra.args"
-  local parse = args.signature(title, "path:string, device:device?")
+  local parse = args.signature(title, "string path, device? device = nil")
   if device == nil then path, device = parse(path) else path, device = parse(path, device) end
   if device == nil then return path, function(x) return x end end
   device = args.device(title, device)

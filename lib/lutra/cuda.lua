@@ -99,7 +99,7 @@ function cuda.is_bf16_supported(including_emulation)
 end
 
 local parse_peers = args.signature("cuda.can_device_access_peer",
-  "device:device, peer_device:device")
+  "device device, device peer_device")
 
 -- The full name of the second device; an error speaks of it.
 local function peer_named(peer)
@@ -144,7 +144,7 @@ end
 function cuda.memory_stats(device) return accelerator.memory_stats(on(device, "memory_stats")) end
 
 local parse_summary = args.signature("cuda.memory_summary",
-  "device:any?, abbreviated:boolean=false")
+  "any? device = nil, bool abbreviated = false")
 
 --- The same as a text to read; with `abbreviated`, without the parts for each pool.
 function cuda.memory_summary(...)
@@ -182,7 +182,7 @@ function cuda.empty_cache() accelerator.empty_cache() end
 function cuda.empty_host_cache() accelerator.empty_host_cache() end
 
 local parse_fraction = args.signature("cuda.set_per_process_memory_fraction",
-  "fraction:any?, device:any?")
+  "any? fraction = nil, any? device = nil")
 
 --- Lets this program use at most a fraction (0 to 1) of a device's memory.
 function cuda.set_per_process_memory_fraction(...)
@@ -193,7 +193,7 @@ end
 
 -- Streams and events ------------------------------------------------------------
 
-local parse_stream = args.signature("cuda.Stream", "device:any?, priority:integer=0")
+local parse_stream = args.signature("cuda.Stream", "any? device = nil, int priority = 0")
 
 --- A new stream of a CUDA device: see lt.accelerator.Stream.
 function cuda.Stream(...)

@@ -3,10 +3,12 @@
 local core = require "lutra.core"
 
 local type_of = type
+local parse -- made at its first use
 
 local function numbered(...)
   local args = require "lutra.args"
-  local kind, index = args.signature("device", "type:device, index:size?")(...)
+  parse = parse or args.signature("device", "device type, int(>=0)? index = nil")
+  local kind, index = parse(...)
   if not index then return core.device(kind) end
   args.check(type_of(kind) == "string" and not kind:find(":", 1, true),
     'device: argument "index" is %d, but "type" is %s: it wants a type alone, as "cuda"', index,

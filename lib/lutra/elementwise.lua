@@ -204,7 +204,7 @@ local function check_names(names)
   return names
 end
 
-local signature = args.signature("elementwise", "expression:string, names:table?")
+local signature = args.signature("elementwise", "string expression, table? names = nil")
 
 --- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them,
 -- which give true or false; where(c, a, b) or c ? a : b; max min pow atan2; and functions of one

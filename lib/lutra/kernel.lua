@@ -83,7 +83,8 @@ local function read_options(options)
   return options or {}
 end
 
-local parse = args.signature("cuda.kernel", "source:string, name:string?, options:table|string?")
+local parse = args.signature("cuda.kernel",
+  "string source, string? name = nil, table|string? options = nil")
 local made = {} -- kernels by source, name and options
 
 local function new(source, name, options, any_layout)

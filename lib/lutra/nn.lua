@@ -26,7 +26,7 @@ nn.DataParallel = nn.parallel.DataParallel
 for name, class in pairs(activations) do nn[name] = class end
 for name, class in pairs(losses) do nn[name] = class end
 
-local parse_parameter = args.signature("Parameter", "data:tensor, requires_grad:boolean=true")
+local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_grad = true")
 
 --- nn.Parameter(tensor, requires_grad = true): a leaf tensor that shares the memory of
 -- `tensor` and that a module registers when it is assigned to a field.

@@ -20,7 +20,7 @@ local Profile = {__name = "profile"}
 Profile.__index = Profile
 
 local parse = args.signature("profiler.profile",
-  "fn:callable, synchronize:boolean=true, lines:boolean=true, limit:count=1000000")
+  "function fn, bool synchronize = true, bool lines = true, int(>=1) limit = 1000000")
 
 --- The accelerators' devices that the program has used, by name.
 function profiler.devices() return core._trace.devices() end

@@ -282,9 +282,10 @@ local function unwrap(x)
   return wrapped and only or x
 end
 
-local parse = args.signature("progress", "iterable:list|any?, desc:string?, total:size?, "
-  .. "leave:boolean=true, disable:boolean?, mininterval:number=0.1, file:any?, ncols:count?, "
-  .. "ascii:boolean?, unit:string=it, initial:size=0, clock:callable?")
+local parse = args.signature("progress", "data? iterable = nil, string? desc = nil, "
+  .. "int(>=0)? total = nil, bool leave = true, bool? disable = nil, float mininterval = 0.1, "
+  .. "any? file = nil, int(>=1)? ncols = nil, "
+  .. "bool? ascii = nil, string unit = 'it', int(>=0) initial = 0, function? clock = nil")
 
 -- Can text be written to it, as to a file?
 local function has_write(file)

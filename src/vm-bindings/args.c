@@ -191,7 +191,12 @@ static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
     lua_pushnil(L);
     bool empty = lua_next(L, t) == 0;
     if (!empty) lua_pop(L, 2);
-    if (any || n > 0 || (empty && !g->param[p].has_default)) fill_slot(a, p, t, 1);
+    if (any && n == 0) { /* the list may be among the names */
+      lua_pushstring(L, g->param[p].name);
+      any = lua_rawget(L, t) == LUA_TNIL && is(&g->param[p], BIT(DATA));
+      lua_pop(L, 1);
+    }
+    if (n > 0 || ((any || empty) && !g->param[p].has_default)) fill_slot(a, p, t, 1);
   } else if (n > 0) {
     if (n > 4 * LT_MAX_DIMS) fail_too_many(L, a, n + method);
     luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments");
@@ -512,13 +517,14 @@ static lt_Arg read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
     if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_bool(lua_toboolean(L, i));
     break;
   case LT_PARAM_STRING:
-    if (lua_type(L, i) == LUA_TSTRING && lt_param_allows(param, text_at(L, a, p, i)))
-      return lt_arg_string(lua_tostring(L, i));
+    if (lua_type(L, i) != LUA_TSTRING) break;
+    if (a->signature->of_host && !param->has_choices) return lt_arg_string(lua_tostring(L, i));
+    if (lt_param_allows(param, text_at(L, a, p, i))) return lt_arg_string(lua_tostring(L, i));
     break;
   case LT_PARAM_DTYPE:
     return read_dtype(L, a, p, i);
   case LT_PARAM_DEVICE:
-    return read_device(L, a, p, i);
+    return a->signature->of_host ? read_lua_value(L, a, p, type) : read_device(L, a, p, i);
   case LT_PARAM_GENERATOR:
     return read_generator(L, a, p, i);
   case LT_PARAM_TENSORS:

@@ -125,6 +125,7 @@ static int signature(lua_State *L) {
   memcpy(r->text, text, n + 1);
   if (!lt_signature_parse(&r->signature, r->text))
     lt_lua_error(L, "%s: not a signature: %s", name, text);
+  r->signature.of_host = true;
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_call, 4);
   lt_lua_push_params(L, &r->signature);

@@ -338,8 +338,8 @@ describe("completion of arguments", function()
 
   it("knows the library's Lua functions and classes", function()
     local found = offered "nn.Linear{"
-    assert.equal("boolean = true", found.bias.note)
-    assert.equal("size", found.in_features.note)
+    assert.equal("bool = true", found.bias.note)
+    assert.equal("int(>=0)", found.in_features.note)
     has("nn.Linear(2, 3, {", "bias", "device")
     has_not("nn.Linear(2, 3, {", "in_features", "out_features")
     assert.equal("number = 0.001", offered "optim.Adam{"["lr"].note)

@@ -15,9 +15,10 @@ local collate = require "lutra.data.collate"
 local DataLoader = {__name = "DataLoader"}
 DataLoader.__index = DataLoader
 
-local parse = args.signature("DataLoader", "dataset:table|tensor, batch_size:count=1, "
-  .. "shuffle:boolean=false, sampler:any?, num_workers:size=0, collate_fn:callable?, "
-  .. "pin_memory:boolean=false, drop_last:boolean=false, generator:any?, device:device?")
+local parse = args.signature("DataLoader", "table|Tensor dataset, int(>=1) batch_size = 1, "
+  .. "bool shuffle = false, any? sampler = nil, int(>=0) num_workers = 0, "
+  .. "function? collate_fn = nil, bool pin_memory = false, bool drop_last = false, "
+  .. "Generator? generator = nil, device? device = nil")
 
 local function check_dataset(dataset)
   local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset)

@@ -13,7 +13,7 @@ local function find(dir, name)
   return path
 end
 
-local parse = args.signature("mnist", "dir:string, part:string=train")
+local parse = args.signature("mnist", "string dir, string part = 'train'")
 
 --- data.mnist(dir, part): the images and labels of part "train" or "t10k".
 -- Returns images {n, 28, 28} of uint8 and labels {n} of int64, where digit d has the

@@ -67,7 +67,7 @@ local function to_lengths(n, parts)
 end
 
 local parse_split = args.signature("random_split",
-  "dataset:table, lengths:list, generator:any?")
+  "table dataset, list lengths, Generator? generator = nil")
 
 --- data.random_split(dataset, lengths, {generator}): disjoint random subsets of the
 -- given lengths, or fractions that add up to 1. Returns a list of Subsets.

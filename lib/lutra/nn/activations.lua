@@ -46,17 +46,17 @@ define("Sigmoid", nil, {}, function(_, x) return lt.sigmoid(x) end)
 define("SiLU", nil, {}, function(_, x) return lt.silu(x) end)
 --- nn.GELU{approximate = "none"}: x * Phi(x), Phi the normal distribution function; "tanh" is
 -- faster.
-define("GELU", "approximate:string=none", {"approximate"}, function(self, x)
+define("GELU", "'none'|'tanh' approximate = 'none'", {"approximate"}, function(self, x)
   return lt.gelu(x, {approximate = self.approximate})
 end)
 --- nn.LeakyReLU{negative_slope = 0.01}: x, or x * negative_slope where x is negative.
-define("LeakyReLU", "negative_slope:number=0.01", {"negative_slope"}, function(self, x)
+define("LeakyReLU", "float negative_slope = 0.01", {"negative_slope"}, function(self, x)
   return lt.leaky_relu(x, self.negative_slope)
 end)
 --- nn.Softmax{dim = -1}: e^x / sum(e^x) along dim.
-define("Softmax", "dim:integer=-1", {"dim"}, function(self, x) return lt.softmax(x, self.dim) end)
+define("Softmax", "dim dim = -1", {"dim"}, function(self, x) return lt.softmax(x, self.dim) end)
 --- nn.LogSoftmax{dim = -1}: log(softmax(x)) along dim, without overflow.
-define("LogSoftmax", "dim:integer=-1", {"dim"}, function(self, x)
+define("LogSoftmax", "dim dim = -1", {"dim"}, function(self, x)
   return lt.log_softmax(x, self.dim)
 end)
 

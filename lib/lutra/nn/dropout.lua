@@ -7,7 +7,7 @@ local numbers = require "lutra.numbers"
 
 local Dropout = Module:extend "Dropout"
 
-local parse = args.signature("Dropout", "p:number=0.5")
+local parse = args.signature("Dropout", "float p = 0.5")
 
 --- nn.Dropout(p = 0.5): in training, each element is zero with probability p and the
 -- rest are divided by 1 - p; in evaluation, the input passes unchanged.

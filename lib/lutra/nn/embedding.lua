@@ -7,8 +7,8 @@ local Module = require "lutra.nn.module"
 
 local Embedding = Module:extend "Embedding"
 
-local parse = args.signature("Embedding", "num_embeddings:count, embedding_dim:size, "
-  .. "padding_idx:integer?, device:device?, dtype:string?")
+local parse = args.signature("Embedding", "int(>=1) num_embeddings, int(>=0) embedding_dim, "
+  .. "int? padding_idx = nil, device? device = nil, dtype? dtype = nil")
 
 -- 1..n from 1..n or -n..-1; 0 is an error that says so.
 local function position(index, n)

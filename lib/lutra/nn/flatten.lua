@@ -5,7 +5,7 @@ local Module = require "lutra.nn.module"
 
 local Flatten = Module:extend "Flatten"
 
-local parse = args.signature("Flatten", "start_dim:integer=2, end_dim:integer=-1")
+local parse = args.signature("Flatten", "dim start_dim = 2, dim end_dim = -1")
 
 --- nn.Flatten{start_dim = 2, end_dim = -1}: by default everything but the batch.
 function Flatten:init(...)

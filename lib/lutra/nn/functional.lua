@@ -22,7 +22,7 @@ local ops = {
 for _, name in ipairs(ops) do F[name] = lt[name] end
 
 local parse_embedding = args.signature("embedding",
-  "input:tensor, weight:tensor, padding_idx:integer?")
+  "Tensor input, Tensor weight, int? padding_idx = nil")
 
 --- F.embedding(input, weight, {padding_idx}): rows of weight {n, d} by ids {*} from 1
 -- to n, giving {*, d}. Row padding_idx gets no gradient.
@@ -34,7 +34,7 @@ function F.embedding(...)
 end
 
 local parse_normalize = args.signature("normalize",
-  "input:tensor, p:number=2, dim:integer=2, eps:number=1e-12")
+  "Tensor input, float p = 2, dim dim = 2, float eps = 1e-12")
 
 --- F.normalize(x, {p = 2, dim = 2, eps = 1e-12}): x / max(norm of x along dim, eps).
 function F.normalize(...)
@@ -43,7 +43,7 @@ function F.normalize(...)
 end
 
 local parse_similarity = args.signature("cosine_similarity",
-  "x1:tensor, x2:tensor, dim:integer=2, eps:number=1e-8")
+  "Tensor x1, Tensor x2, dim dim = 2, float eps = 1e-8")
 
 --- F.cosine_similarity(a, b, {dim = 2, eps = 1e-8}): the cosine of the angle between
 -- a and b along dim.

@@ -50,18 +50,18 @@ function init.calculate_gain(nonlinearity, slope)
 end
 
 local parse_uniform = args.signature("uniform_",
-  "tensor:tensor, a:number=0, b:number=1, generator:any?")
+  "Tensor tensor, float a = 0, float b = 1, Generator? generator = nil")
 
 --- Uniform between a and b.
 function init.uniform_(...) return uniform(parse_uniform(...)) end
 
 local parse_normal = args.signature("normal_",
-  "tensor:tensor, mean:number=0, std:number=1, generator:any?")
+  "Tensor tensor, float mean = 0, float std = 1, Generator? generator = nil")
 
 --- Normal with a mean and a standard deviation.
 function init.normal_(...) return normal(parse_normal(...)) end
 
-local parse_constant = args.signature("constant_", "tensor:tensor, val:number")
+local parse_constant = args.signature("constant_", "Tensor tensor, float val")
 
 --- One value everywhere.
 function init.constant_(...)
@@ -84,7 +84,8 @@ function init.eye_(tensor)
 end
 
 local parse_trunc = args.signature("trunc_normal_",
-  "tensor:tensor, mean:number=0, std:number=1, a:number=-2, b:number=2, generator:any?")
+  "Tensor tensor, float mean = 0, float std = 1, float a = -2, float b = 2, "
+  .. "Generator? generator = nil")
 
 -- Numbers in [a, b] of which one is kept as often as its density says: for an interval that is
 -- narrow, where few numbers of the whole distribution fall into it. `kept` is true where one is.
@@ -124,7 +125,7 @@ function init.trunc_normal_(...)
   return tensor
 end
 
-local parse_xavier = "tensor:tensor, gain:number=1, generator:any?"
+local parse_xavier = "Tensor tensor, float gain = 1, Generator? generator = nil"
 local parse_xavier_uniform = args.signature("xavier_uniform_", parse_xavier)
 local parse_xavier_normal = args.signature("xavier_normal_", parse_xavier)
 
@@ -143,16 +144,14 @@ function init.xavier_normal_(...)
   return normal(tensor, 0, gain * math.sqrt(2 / (fan_in + fan_out)), generator)
 end
 
-local kaiming = "tensor:tensor, a:number=0, mode:string=fan_in, nonlinearity:string=leaky_relu,"
-  .. "generator:any?"
+local kaiming = "Tensor tensor, float a = 0, 'fan_in'|'fan_out' mode = 'fan_in', "
+  .. "string nonlinearity = 'leaky_relu', Generator? generator = nil"
 local parse_kaiming_uniform = args.signature("kaiming_uniform_", kaiming)
 local parse_kaiming_normal = args.signature("kaiming_normal_", kaiming)
 
 -- The standard deviation gain / sqrt(fan) of He et al. 2015.
 local function kaiming_std(title, tensor, a, mode, nonlinearity)
   local fan_in, fan_out = fans(title, tensor)
-  args.check(mode == "fan_in" or mode == "fan_out",
-    '%s: mode is "%s", it wants "fan_in" or "fan_out"', title, mode)
   return init.calculate_gain(nonlinearity, a) / math.sqrt(mode == "fan_in" and fan_in or fan_out)
 end
 

@@ -8,8 +8,8 @@ local numbers = require "lutra.numbers"
 
 local LayerNorm = Module:extend "LayerNorm"
 
-local parse = args.signature("LayerNorm", "normalized_shape:sizes, eps:number=1e-5, "
-  .. "elementwise_affine:boolean=true, bias:boolean=true, device:device?, dtype:string?")
+local parse = args.signature("LayerNorm", "sizes(>=0) normalized_shape, float eps = 1e-5, "
+  .. "bool elementwise_affine = true, bool bias = true, device? device = nil, dtype? dtype = nil")
 
 --- nn.LayerNorm(normalized_shape, {eps = 1e-5, elementwise_affine = true, bias = true}).
 -- Normalises over the last dimensions, which must be `normalized_shape` (an integer or

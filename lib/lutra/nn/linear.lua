@@ -8,7 +8,8 @@ local Module = require "lutra.nn.module"
 local Linear = Module:extend "Linear"
 
 local parse = args.signature("Linear",
-  "in_features:size, out_features:size, bias:boolean=true, device:device?, dtype:string?")
+  "int(>=0) in_features, int(>=0) out_features, bool bias = true, device? device = nil, "
+  .. "dtype? dtype = nil")
 
 --- nn.Linear(in_features, out_features, {bias = true, device, dtype}).
 -- weight {out, in} and bias {out} start uniform within 1 / sqrt(in), which is

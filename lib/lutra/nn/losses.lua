@@ -8,19 +8,14 @@ local Module = require "lutra.nn.module"
 
 local losses = {}
 
-local reductions = {mean = true, sum = true, none = true}
-
-local function check_reduction(title, reduction)
-  return args.check(reductions[reduction] and reduction,
-    '%s: reduction is "%s", it wants "mean", "sum" or "none"', title, reduction)
-end
+local REDUCTION = "'mean'|'sum'|'none' reduction = 'mean'"
 
 -- A loss of an output and a target of the same shape.
 local function define_elementwise(name, op)
   local class = Module:extend(name)
-  local parse = args.signature(name, "reduction:string=mean")
+  local parse = args.signature(name, REDUCTION)
 
-  function class:init(...) self.reduction = check_reduction(name, parse(...)) end
+  function class:init(...) self.reduction = parse(...) end
 
   function class:forward(input, target)
     self:check_tensor(input)
@@ -47,7 +42,7 @@ local function define_classes(name, op, signature, options)
 
   function class:init(...)
     local values = table.pack(parse(...))
-    self.reduction = check_reduction(name, values[1])
+    self.reduction = values[1]
     self:register_buffer("weight", values[2])
     for i, option in ipairs(options) do self[option] = values[i + 2] end
     local smoothing = self.label_smoothing or 0
@@ -69,11 +64,11 @@ end
 --- nn.CrossEntropyLoss{reduction, weight, ignore_index, label_smoothing}: of scores
 -- {N, C} (or {N, C, d...}, {C}) and labels 1..C, or of class probabilities.
 define_classes("CrossEntropyLoss", "cross_entropy",
-  "reduction:string=mean, weight:tensor?, ignore_index:integer=-100, label_smoothing:number=0",
+  REDUCTION .. ", Tensor? weight = nil, int ignore_index = -100, float label_smoothing = 0",
   {"ignore_index", "label_smoothing"})
 
 --- nn.NLLLoss{reduction, weight, ignore_index}: the same of log-probabilities.
 define_classes("NLLLoss", "nll_loss",
-  "reduction:string=mean, weight:tensor?, ignore_index:integer=-100", {"ignore_index"})
+  REDUCTION .. ", Tensor? weight = nil, int ignore_index = -100", {"ignore_index"})
 
 return losses

@@ -106,7 +106,7 @@ function Module:register_parameter(name, value)
 end
 
 local parse_buffer = args.signature("register_buffer",
-  "name:string, tensor:tensor?, persistent:boolean=true")
+  "string name, Tensor? tensor = nil, bool persistent = true")
 
 --- Registers a tensor that is state but not trained. It moves with the module, and is
 -- part of its state dict when `persistent`.
@@ -195,8 +195,8 @@ local function each(list, first, second)
   end
 end
 
-local parse_walk = args.signature("parameters", "recurse:boolean=true")
-local parse_named = args.signature("named_parameters", "prefix:string=, recurse:boolean=true")
+local parse_walk = args.signature("parameters", "bool recurse = true")
+local parse_named = args.signature("named_parameters", "string prefix = '', bool recurse = true")
 
 --- Iterates over the parameters, each once: `for p in m:parameters() do`. Calling the
 -- iterator gives the first: `m:parameters()().device`.
@@ -241,7 +241,7 @@ function Module:modules() return each(walk(self, "", 1, {}, {}), 2) end
 --- Iterates over paths ("" for this module, "layers.2" below) and modules.
 function Module:named_modules() return each(walk(self, "", 1, {}, {}), 1, 2) end
 
-local parse_count = args.signature("num_parameters", "trainable:boolean=false")
+local parse_count = args.signature("num_parameters", "bool trainable = false")
 
 --- The number of elements of all parameters, shared ones counted once; with
 -- `trainable`, of those that require a gradient.
@@ -352,7 +352,7 @@ local dtypes = {
 }
 
 local parse_to = args.signature("to",
-  "device:device?, dtype:string?, non_blocking:boolean=false")
+  "device? device = nil, dtype? dtype = nil, bool non_blocking = false")
 
 --- Moves parameters and buffers to a device, and those of a floating dtype to a dtype.
 -- The parameters keep their identity, so an optimizer made before goes on working.
@@ -380,7 +380,7 @@ end
 --- Moves to the host; the same as m:to "cpu".
 function Module:cpu() return self:to "cpu" end
 
-local parse_cuda = args.signature("cuda", "device:device?")
+local parse_cuda = args.signature("cuda", "device? device = nil")
 
 --- Moves to a CUDA device, by number or name, or to the current one.
 function Module:cuda(...)
@@ -397,7 +397,7 @@ function Module:double() return self:to{dtype = "float64"} end
 function Module:half() return self:to{dtype = "float16"} end
 function Module:bfloat16() return self:to{dtype = "bfloat16"} end
 
-local parse_to_empty = args.signature("to_empty", "device:device, recurse:boolean=true")
+local parse_to_empty = args.signature("to_empty", "device device, bool recurse = true")
 
 --- Gives every parameter and buffer uninitialised memory on a device: the way from a
 -- model built on meta to one that can be loaded. Returns the module.
@@ -411,7 +411,7 @@ end
 -- State dicts ----------------------------------------------------------------
 
 local parse_state_dict = args.signature("state_dict",
-  "prefix:string=, keep_vars:boolean=false, base:integer=1")
+  "string prefix = '', bool keep_vars = false, int base = 1")
 
 --- An ordered table from names to the parameters and persistent buffers. The tensors
 -- share memory with the module and are detached, unless `keep_vars`. `base = 0` names
@@ -475,7 +475,7 @@ local function wrapping(missing, unexpected)
 end
 
 local parse_load = args.signature("load_state_dict",
-  "state_dict:table, strict:boolean=true, assign:boolean=false, base:integer=1")
+  "table state_dict, bool strict = true, bool assign = false, int base = 1")
 
 --- Loads values by name. Every name and shape is checked before the first value is
 -- changed, so that an error leaves the module as it was. With strict = false, missing

@@ -27,7 +27,7 @@ local function to_list(title, parameters)
 end
 
 local parse_clip = args.signature("clip_grad_norm_",
-  "parameters:any, max_norm:number, norm_type:number=2")
+  "any parameters, float max_norm, float norm_type = 2")
 
 --- Scales the gradients together so that their norm, taken as of one long vector, is
 -- at most max_norm. Returns the norm before, a tensor of 0 dimensions.
@@ -51,7 +51,7 @@ function utils.clip_grad_norm_(...)
   end)
 end
 
-local parse_value = args.signature("clip_grad_value_", "parameters:any, clip_value:number")
+local parse_value = args.signature("clip_grad_value_", "any parameters, float clip_value")
 
 --- Cuts every element of the gradients to within -clip_value..clip_value.
 function utils.clip_grad_value_(...)

@@ -52,7 +52,7 @@ local function packed(input, named)
 end
 
 local parse = args.signature("parallel_apply",
-  "modules:list, inputs:list, kwargs_tup:list?, devices:list?")
+  "list modules, list inputs, list? kwargs_tup = nil, list? devices = nil")
 
 --- nn.parallel.parallel_apply(modules, inputs, kwargs_tup, devices): calls modules[i] with
 -- inputs[i], one value or a list of arguments, behind which comes the table kwargs_tup[i]. Returns

@@ -113,7 +113,7 @@ local function run(title, module, packed, devices, output_device, dim)
 end
 
 local parse = args.signature("DataParallel",
-  "module:any?, device_ids:list?, output_device:device?, dim:integer=1")
+  "any? module = nil, list? device_ids = nil, device? output_device = nil, int dim = 1")
 
 local function construct(self, title, parser, ...)
   local module, device_ids, output_device, dim = parser(...)
@@ -151,8 +151,8 @@ function DataParallel:extra_repr()
   return ("device_ids={%s}, dim=%d"):format(table.concat(names, ", "), self.dim)
 end
 
-local parse_function = args.signature("data_parallel", "module:any?, inputs:any?, "
-  .. "device_ids:list?, output_device:device?, dim:integer=1, module_kwargs:table?")
+local parse_function = args.signature("data_parallel", "any? module = nil, any? inputs = nil, "
+  .. "list? device_ids = nil, device? output_device = nil, int dim = 1, table? module_kwargs = nil")
 
 --- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim, module_kwargs}): one
 -- call of a module on several devices. `inputs` is an argument or a list of them, behind which
@@ -180,7 +180,7 @@ end
 local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
 
 local parse_distributed = args.signature("DistributedDataParallel",
-  "module:any?, device_ids:list?, output_device:device?, dim:integer=1")
+  "any? module = nil, list? device_ids = nil, device? output_device = nil, int dim = 1")
 
 -- PyTorch's options about what processes tell each other.
 local of_processes = {process_group = true, bucket_cap_mb = true, broadcast_buffers = true,

@@ -91,7 +91,7 @@ function gather.value(title, values, count, device, dim, path)
   return put_together(title, values, count, device, dim, path, {})
 end
 
-local parse = args.signature("gather", "outputs:list, target_device:device, dim:integer=1")
+local parse = args.signature("gather", "list outputs, device target_device, int dim = 1")
 
 --- nn.parallel.gather(outputs, target_device, dim = 1): one value of a list of them, one from each
 -- device: tensors put together along `dim`, scalars as a vector, tables value by value. Gradients

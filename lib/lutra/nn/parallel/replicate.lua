@@ -99,7 +99,7 @@ function replicate.on(network, devices, detach)
   return list
 end
 
-local parse = args.signature("replicate", "network:any, devices:list, detach:boolean=false")
+local parse = args.signature("replicate", "any network, list devices, bool detach = false")
 
 --- nn.parallel.replicate(network, devices, detach = false): a list of modules that compute what
 -- `network` does, one for each device. Their parameters lead gradients back to those of `network`,

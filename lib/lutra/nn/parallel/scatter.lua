@@ -85,7 +85,7 @@ function scatter.pieces(title, value, devices, dim, count)
   return take_apart(title, value, devices, count, dim, {})
 end
 
-local parse = args.signature("scatter", "inputs:any, target_devices:list, dim:integer=1")
+local parse = args.signature("scatter", "any inputs, list target_devices, int dim = 1")
 
 --- nn.parallel.scatter(inputs, target_devices, dim = 1): a list with the part of `inputs`, a tensor
 -- or a table that holds some, for each device. Gradients flow back to `inputs`.

@@ -14,7 +14,15 @@ local signatures = {}
 
 local by_function -- function -> signature, of what is written in C
 
-local lists = {sizes = true, ints = true, dims = true, ["Tensor[]"] = true, list = true}
+local lists = {sizes = true, ints = true, dims = true, floats = true, data = true, list = true}
+
+-- Does a parameter of this type take a list?
+local function is_list(kind)
+  for word in kind:gsub("%b()", ""):gmatch "[^|]+" do
+    if lists[word] or word == "Tensor[]" then return true end
+  end
+  return false
+end
 
 -- A row of core.ops() or core._signatures as a signature; without self for a method.
 local function from_row(row, method)
@@ -22,7 +30,7 @@ local function from_row(row, method)
   for i, param in ipairs(row.params) do
     if i > 1 or not method then
       params[#params + 1] = {name = param.name, type = param.type, required = not param.optional,
-        default = param.optional and (param.default or "nil") or nil, list = lists[param.type]}
+        default = param.optional and (param.default or "nil") or nil, list = is_list(param.type)}
     end
   end
   for i, result in ipairs(row.results) do results[i] = result.type end
@@ -50,16 +58,6 @@ local function literal(value)
   local parts = {}
   for i, part in ipairs(value) do parts[i] = literal(part) end
   return "{" .. table.concat(parts, ", ") .. "}"
-end
-
--- A list that args compiled, as a signature.
-local function from_parser(parameters)
-  local params = {}
-  for i, p in ipairs(parameters) do
-    params[i] = {name = p.name, type = table.concat(p.kinds, "|"), required = not p.optional,
-      default = p.optional and literal(p.default) or nil, list = p.is_list}
-  end
-  return {params = params, results = {}}
 end
 
 -- The parser among a function's upvalues: the one called `name`, else the first.
@@ -97,7 +95,7 @@ function signatures.of(f, name)
     if not by_function then read_core() end
     if by_function[f] then return by_function[f] end
     local parameters = parser_of(f, name)
-    return parameters and from_parser(parameters)
+    return parameters and from_row({params = parameters, results = {}}, false)
   end
   if things.is_class(f) then return of_class(f) end
 end

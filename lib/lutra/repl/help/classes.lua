@@ -88,7 +88,7 @@ end
 local function option_parameters(options)
   local list = {{name = "params"}}
   for _, option in ipairs(options) do
-    list[#list + 1] = {name = option[1], optional = true, default_text = show.value(option[2])}
+    list[#list + 1] = {name = option[1], optional = true, default = show.value(option[2])}
   end
   return source.parameters_text(list)
 end

@@ -18,7 +18,7 @@ local function known_arguments(f)
   local signature, list = core._signatures[f], {}
   for i = signature.method and 2 or 1, #signature.params do
     local p = signature.params[i]
-    list[#list + 1] = {name = p.name, optional = p.optional, default_text = p.default or "nil"}
+    list[#list + 1] = {name = p.name, optional = p.optional, default = p.default}
   end
   return source.call("", source.parameters_text(list))
 end

@@ -81,7 +81,7 @@ local function parameters(op, first)
   local list = {}
   for i = first, #op.params do
     local p = op.params[i]
-    list[#list + 1] = {name = p.name, optional = p.optional, default_text = p.default or "nil"}
+    list[#list + 1] = {name = p.name, optional = p.optional, default = p.default}
   end
   return list
 end

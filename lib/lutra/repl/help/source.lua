@@ -3,7 +3,6 @@
 -- Nothing here runs the function. What cannot be found is nil.
 
 local args = require "lutra.args"
-local numbers = require "lutra.numbers"
 local texts = require "lutra.repl.source"
 
 local source = {}
@@ -74,19 +73,14 @@ function source.header(name)
   return source.comment_above(lines, last)
 end
 
-local function default_text(value)
-  if type(value) == "string" then return ("%q"):format(value) end
-  return numbers.text(value)
-end
-
 --- Parameters as a text: those that must be given, then the others as the table they may be named
 -- in: "in_features, out_features, {bias = true, device = nil}". `parameters` is a list of {name,
--- optional, default, default_text}.
+-- optional, default}, the default as text.
 function source.parameters_text(parameters)
   local needed, named = {}, {}
   for _, p in ipairs(parameters) do
     if p.optional then
-      named[#named + 1] = p.name .. " = " .. (p.default_text or default_text(p.default))
+      named[#named + 1] = p.name .. " = " .. (p.default or "nil")
     else
       needed[#needed + 1] = p.name
     end

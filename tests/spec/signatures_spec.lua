@@ -1,0 +1,132 @@
+--- Signatures of functions written in Lua: the grammar of ops.def, read by the core as ops' are.
+
+local lt = require "lutra"
+local args = require "lutra.args"
+local core = require "lutra.core"
+
+local function fails(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  assert.is_truthy(message:find(text, 1, true), ("%q is not in: %s"):format(text, message))
+end
+
+describe("a signature of a Lua function", function()
+  it("reads the three spellings of one call", function()
+    local parse = args.signature("f",
+      "int n, float scale = 0.5, bool bias = true, string? name = nil")
+    local function is(expected, ...) assert.same(expected, table.pack(...)) end
+    is({3, 0.5, true, nil, n = 4}, parse(3))
+    is({3, 2, false, "a", n = 4}, parse(3, 2, false, "a"))
+    is({3, 2, false, nil, n = 4}, parse(3, 2, {bias = false}))
+    is({3, 0.5, false, "a", n = 4}, parse{3, bias = false, name = "a"})
+    is({3, 0.5, true, "a", n = 4}, parse{n = 3.0, name = "a"})
+    is({3, 0.5, true, nil, n = 4}, parse(3, nil, nil, nil, nil))
+    assert.equal("integer", math.type((parse(3.0))))
+  end)
+
+  it("says what is wrong with a call", function()
+    local parse = args.signature("f",
+      "int(>=1) n, 'a'|'b'|'c' mode = 'a', floats(>=0) betas = {0.9, 1}")
+    fails('f: argument "n" is missing: it wants a whole number of at least 1', parse)
+    fails('f: argument "n" is 0, it wants a whole number of at least 1', parse, 0)
+    fails('f: argument "n" is 1.5, it wants', parse, 1.5)
+    fails("f: expected 'a', 'b' or 'c' for argument 'mode', got the string \"d\"", parse, 1, "d")
+    fails('f: argument "betas" is a table, it wants a list of numbers of at least 0', parse,
+      {1, betas = {0.5, -1}})
+    fails('f: no argument is called "beta" (did you mean "betas"?). It takes: n, mode, betas',
+      parse,
+      1, {beta = 2})
+    fails('f: argument "mode" is given twice, by position and by name', parse, {1, "b", mode = "b"})
+    fails("f: 4 arguments given, it takes at most 3: n, mode, betas", parse, 1, "a", {1}, 4)
+  end)
+
+  it("has lists as defaults, a new one for each call", function()
+    local parse = args.signature("f",
+      "floats betas = {0.9, 0.999}, ints stride = 1, ints pad = {0, 2}")
+    local betas, stride, pad = parse()
+    assert.same({{0.9, 0.999}, {1}, {0, 2}}, {betas, stride, pad})
+    betas[1] = 7
+    assert.same({0.9, 0.999}, (parse()))
+  end)
+
+  it("takes lists spread, in a table, by name and as the one table", function()
+    local parse = args.signature("f", "sizes(>=0) size, bool flag = false")
+    for _, size in ipairs {parse(2, 3), (parse{2, 3}), (parse({2, 3}, true)), (parse{size = {2, 3}}),
+      (parse{{2, 3}, flag = true}), (parse(lt.ones(2, 3).shape))} do
+      assert.same({2, 3}, size)
+    end
+    fails('f: argument "size" is a table, it wants sizes: whole numbers of at least 0',
+      parse, {2, -1})
+    local list = args.signature("g", "list items, int n = 1")
+    local a, b = {}, {}
+    assert.same({a, b}, (list{a, b, n = 2}))
+    assert.is_true(rawequal(a, list{items = {a, b}}[1]))
+    assert.equal(2, select(2, list{items = {a, b}, n = 2}))
+  end)
+
+  it("takes one of several types", function()
+    local parse = args.signature("f",
+      "'same'|'valid'|ints padding = 'valid', table|string? options = nil")
+    assert.equal("valid", (parse()))
+    assert.equal("same", (parse "same"))
+    assert.same({1, 2}, (parse({1, 2})))
+    assert.equal("-O3", select(2, parse(1, "-O3")))
+    fails("f: expected 'same' or 'valid' or whole numbers for argument 'padding', got the string "
+      .. '"full"', parse, "full")
+    fails('f: argument "options" is 3, it wants a string or a table', parse, "same", 3)
+  end)
+
+  it("counts dims from 1", function()
+    local parse = args.signature("f", "dim dim = -1, dims dims = {1, -2}, position at = 2")
+    local dim, dims, at = parse()
+    assert.same({-1, {1, -2}, 2}, {dim, dims, at})
+    assert.same({2, {3}, -1}, {parse(2, {3}, -1)})
+    fails('f: argument "dim" is 0: dims count from 1 (-1 is the last)', parse, 0)
+  end)
+
+  it("limits dtypes to those that it names", function()
+    local parse = args.signature("f", "dtype(float32|float64) dtype = 'float32'")
+    assert.equal("float32", (parse()))
+    assert.equal("float64", (parse(lt.float64)))
+    fails("f: expected dtype(float32|float64) for argument 'dtype', got the string \"int8\"", parse,
+      "int8")
+    fails('f: no dtype "float7"', parse, "float7")
+  end)
+
+  it("is refused where it is malformed", function()
+    for _, text in ipairs {"int", "number n", "int n = x", "int n, int n", "'a'|'b' s = 'c'"} do
+      fails("not a signature: (" .. text .. ")", args.signature, "f", text)
+    end
+  end)
+
+  it("tells help and completion what ops' signatures tell", function()
+    local parse = args.signature("f", "int(>=0) n, 'a'|'b' mode = 'a', Tensor? x = nil")
+    local list, title = args.describe(parse)
+    assert.equal("f", title)
+    assert.same({name = "n", type = "int(>=0)", optional = false}, list[1])
+    assert.same({name = "mode", type = "'a'|'b'", optional = true, default = '"a"',
+      choices = {"a", "b"}}, list[2])
+    assert.same({name = "x", type = "Tensor", optional = true, default = "nil"}, list[3])
+    for _, op in ipairs(core.ops()) do
+      if op.name == "gelu" then assert.same({"none", "tanh"}, op.params[2].choices) end
+    end
+  end)
+end)
+
+describe("functions of the library", function()
+  it("take data by name", function()
+    assert.same({1, 2}, lt.tensor{data = {1, 2}, dtype = "int64"}:totable())
+    assert.same({1, 2}, lt.tensor{1, 2, dtype = "int64"}:totable())
+    assert.equal("{0}", tostring(lt.tensor{dtype = "float32"}.shape))
+  end)
+
+  it("name the strings that they take", function()
+    fails("MSELoss: expected 'mean', 'sum' or 'none' for argument 'reduction', got the string",
+      lt.nn.MSELoss, {reduction = "avg"})
+    fails("GELU: expected 'none' or 'tanh' for argument 'approximate', got the string", lt.nn.GELU,
+      "fast")
+    fails("kaiming_normal_: expected 'fan_in' or 'fan_out' for argument 'mode', got the string",
+      lt.nn.init.kaiming_normal_, lt.ones(2, 2), {mode = "fan"})
+    fails('Linear: no dtype "float7"', lt.nn.Linear, 2, 3, {dtype = "float7"})
+  end)
+end)
