@@ -105,7 +105,8 @@ end
 local described = setmetatable({}, {__mode = "k"})
 
 --- The parameters of a parser that args.signature made: a list of {name, type, optional, default,
--- choices}, types and defaults as text, and its title; nil for any other function.
+-- choices, wanted}, types and defaults as text, `wanted` what messages call a value; and its title.
+-- nil for any other function.
 function args.describe(parser)
   local found = described[parser]
   if found then return found.parameters, found.title end

@@ -67,8 +67,7 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
                a->signature->count, lua_tostring(L, -1));
 }
 
-/* What a parameter takes, for messages; pushes it. */
-static const char *push_wanted(lua_State *L, const lt_Param *p) {
+const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p) {
   char choices[160];
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -93,7 +92,7 @@ static const char *push_wanted(lua_State *L, const lt_Param *p) {
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
   lt_lua_refuse_gone(L, i, a->name, param->name);
-  const char *expected = push_wanted(L, param);
+  const char *expected = lt_lua_push_wanted(L, param);
   if (param->has_choices || param->dtypes)
     lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name, expected, param->name,
                  lt_lua_describe(L, i));
@@ -556,7 +555,7 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
   if (p == 0 && method)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
   lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name,
-               push_wanted(L, param));
+               lt_lua_push_wanted(L, param));
 }
 
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,

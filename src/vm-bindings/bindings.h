@@ -235,6 +235,8 @@ typedef struct lt_LuaArgs {
  * arguments. */
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
                       bool method);
+/* Pushes what a parameter takes, for messages: "a tensor or a number". */
+const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p);
 /* Numbers at i (a table's array part) as int64; `wanted` for the message. Sets *n. */
 const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n);
 /* The tensors of the list at i, each of which stays alive while what is pushed here stays on the

@@ -113,7 +113,7 @@ static int read_call(lua_State *L) {
 
 /* _signature(name, text): the reader of a signature's calls, a function that takes the arguments of
  * one and returns the value of each parameter; and the parameters, a list of {name, type, optional,
- * default, choices}. */
+ * default, choices, wanted}. */
 static int signature(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   size_t n;
@@ -129,6 +129,12 @@ static int signature(lua_State *L) {
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_call, 4);
   lt_lua_push_params(L, &r->signature);
+  for (int p = 0; p < r->signature.count; p++) {
+    lua_rawgeti(L, -1, p + 1);
+    lt_lua_push_wanted(L, &r->signature.param[p]);
+    lua_setfield(L, -2, "wanted");
+    lua_pop(L, 1);
+  }
   return 2;
 }
 

@@ -18,7 +18,8 @@ local LEFT_OUT = {
 -- Methods that the library calls itself: a subclass brings them (update, check_group), or they are
 -- no part of the object (new, of); and write, which prints.
 local INTERNAL = {
-  update = {SGD = true, Adam = true, AdamW = true}, check_group = {SGD = true},
+  update = {SGD = true, Adam = true, AdamW = true}, check_group = {SGD = true, Adam = true,
+    AdamW = true},
   new = {Trace = true}, of = {Findings = true}, write = {progress = true},
 }
 
@@ -215,8 +216,11 @@ describe("wrong arguments are named", function()
       function() dataset():get_batch() end)
     says("extend: expected a string for argument 'name', got nil",
       function() optim.Optimizer:extend() end)
-    says("extend: expected {name, default, test, wanted} for argument 'options[1]', got the string",
+    says("extend: expected a signature such as \"float lr = 0.1\" for argument 'settings', got a "
+      .. "table",
       function() optim.Optimizer:extend("Mine", {"lr"}) end)
+    says("Mine: not a signature: (data? params = nil, lr)",
+      function() optim.Optimizer:extend("Mine", "lr") end)
     says("isatty: expected the number of an open file for argument 'fd', got nil",
       function() lt.isatty() end)
     says("update: expected a number for argument 'count', got the string \"x\"",

@@ -51,8 +51,8 @@ describe("a signature of a Lua function", function()
 
   it("takes lists spread, in a table, by name and as the one table", function()
     local parse = args.signature("f", "sizes(>=0) size, bool flag = false")
-    for _, size in ipairs {parse(2, 3), (parse{2, 3}), (parse({2, 3}, true)), (parse{size = {2, 3}}),
-      (parse{{2, 3}, flag = true}), (parse(lt.ones(2, 3).shape))} do
+    for _, size in ipairs {parse(2, 3), (parse{2, 3}), (parse({2, 3}, true)),
+      (parse{size = {2, 3}}), (parse{{2, 3}, flag = true}), (parse(lt.ones(2, 3).shape))} do
       assert.same({2, 3}, size)
     end
     fails('f: argument "size" is a table, it wants sizes: whole numbers of at least 0',
@@ -103,13 +103,69 @@ describe("a signature of a Lua function", function()
     local parse = args.signature("f", "int(>=0) n, 'a'|'b' mode = 'a', Tensor? x = nil")
     local list, title = args.describe(parse)
     assert.equal("f", title)
-    assert.same({name = "n", type = "int(>=0)", optional = false}, list[1])
+    assert.same({name = "n", type = "int(>=0)", optional = false,
+      wanted = "a whole number of at least 0"}, list[1])
     assert.same({name = "mode", type = "'a'|'b'", optional = true, default = '"a"',
-      choices = {"a", "b"}}, list[2])
-    assert.same({name = "x", type = "Tensor", optional = true, default = "nil"}, list[3])
+      choices = {"a", "b"}, wanted = "'a' or 'b'"}, list[2])
+    assert.same({name = "x", type = "Tensor", optional = true, default = "nil",
+      wanted = "a tensor"}, list[3])
     for _, op in ipairs(core.ops()) do
       if op.name == "gelu" then assert.same({"none", "tanh"}, op.params[2].choices) end
     end
+  end)
+end)
+
+describe("an optimizer's settings", function()
+  local optim = lt.optim
+  local p = lt.ones{2, requires_grad = true}
+
+  it("are read in the three spellings", function()
+    local function lr_and_momentum(o) return {o.param_groups[1].lr, o.param_groups[1].momentum} end
+    for _, o in ipairs {optim.SGD({p}, 0.5, 0.25), optim.SGD({p}, 0.5, {momentum = 0.25}),
+      optim.SGD({p}, {momentum = 0.25, lr = 0.5}), optim.SGD{p, lr = 0.5, momentum = 0.25},
+      optim.SGD{params = {p}, lr = 0.5, momentum = 0.25}} do
+      assert.same({0.5, 0.25}, lr_and_momentum(o))
+    end
+  end)
+
+  it("are refused in the words of every other call", function()
+    fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: params, lr',
+      optim.SGD, {p}, {mometum = 1})
+    fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: lr, momentum',
+      optim.SGD, {{params = {p}, mometum = 1}})
+    fails('SGD: argument "lr" is given twice, by position and by name', optim.SGD, {p}, 1, {lr = 1})
+    fails('SGD: argument "dampening" is nan, it wants a number', optim.SGD, {p},
+      {dampening = 0 / 0})
+    fails('Adam: argument "amsgrad" is 1, it wants true or false', optim.Adam, {p}, {amsgrad = 1})
+    fails('Adam: argument "betas" is a table, it wants two numbers {beta1, beta2} from 0 to below',
+      optim.Adam, {p}, {betas = {0.9}})
+    fails("AdamW: 8 arguments given, it takes at most 7: params, lr", optim.AdamW, {p}, 1, {0, 0},
+      1, 1, false, false, 1)
+  end)
+
+  it("are checked when a state is loaded, one by one and together", function()
+    local adam = optim.Adam({p})
+    local saved = adam:state_dict()
+    saved.param_groups[1].betas = {0.5, 1}
+    fails('Adam: load_state_dict: argument "betas" is a table, it wants two numbers',
+      adam.load_state_dict, adam, saved)
+    saved.param_groups[1].betas = {-1, 0.5}
+    fails("expected a list of numbers of at least 0 for betas of group 1", adam.load_state_dict,
+      adam, saved)
+    assert.same({0.9, 0.999}, adam.param_groups[1].betas)
+  end)
+
+  it("may be a class's of one's own", function()
+    local Mine = optim.Optimizer:extend("Mine", "float(>=0) lr = 0.5, 'a'|'b' mode = 'a'")
+    function Mine.update(_, x, grad, _, group) x:sub_(grad, {alpha = group.lr}) end
+    local x = lt.ones{2, requires_grad = true}
+    local mine = Mine({x}, {mode = "b"})
+    x:sum():backward()
+    mine:step()
+    assert.same({0.5, 0.5}, x:totable())
+    assert.truthy(tostring(mine):find("lr=0.5, mode=b", 1, true))
+    fails("Mine: expected 'a' or 'b' for argument 'mode', got the string \"c\"", Mine, {x},
+      {mode = "c"})
   end)
 end)
 

@@ -2,19 +2,24 @@
 
 local lt = require "lutra"
 local Optimizer = require "lutra.optim.optimizer"
-
-local row = Optimizer.row
+local args = require "lutra.args"
 
 --- optim.Adam(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8, weight_decay = 0,
 -- amsgrad = false, maximize = false}). weight_decay is added to the gradient (L2); AdamW
 -- decays the weights themselves.
-local Adam = Optimizer:extend("Adam", {
-  row.positive("lr", 1e-3), row.betas {0.9, 0.999}, row.positive("eps", 1e-8),
-  row.positive("weight_decay", 0), row.flag("amsgrad", false), row.flag("maximize", false),
-})
+local Adam = Optimizer:extend("Adam",
+  "float(>=0) lr = 0.001, floats(>=0) betas = {0.9, 0.999}, float(>=0) eps = 1e-8, "
+  .. "float(>=0) weight_decay = 0, bool amsgrad = false, bool maximize = false")
 
 --- Does weight decay leave the gradient alone? AdamW says yes.
 Adam.decoupled = false
+
+function Adam.check_group(self, group)
+  local betas = group.betas
+  args.check(#betas == 2 and betas[1] < 1 and betas[2] < 1,
+    '%s: argument "betas" is %s, it wants two numbers {beta1, beta2} from 0 to below 1',
+    self.__name, args.show(betas))
+end
 
 -- The algorithm step by step. The runtime's _adamw_step_ computes the same in one pass
 -- over memory; AMSGrad has no such kernel.

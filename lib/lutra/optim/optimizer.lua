@@ -1,7 +1,7 @@
 --- Optimizer: what all optimizers share.
 --
 -- Idea: an optimizer is a list of parameter groups, each with its own settings, and a
--- state per parameter. A class gives its defaults and one method,
+-- state per parameter. A class gives the signature of its settings and one method,
 -- update(p, grad, state, group), the algorithm for one parameter.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter
@@ -66,21 +66,17 @@ explain.add(function(a, b)
   end
 end)
 
---- Makes a subclass. `options` is a list of {name, default, test, wanted}: the settings
--- with their defaults, in the order of positional arguments; test(value) says whether a
--- value will do and `wanted` describes one that does.
-function Optimizer:extend(name, options)
+--- Makes a subclass. `settings` is the signature of its settings, each with a default, as
+-- args.signature takes it: "float(>=0) lr = 0.001, bool maximize = false".
+function Optimizer:extend(name, settings)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
-  args.expect(args.is_plain(options), "extend", "a list of {name, default, test, wanted}",
-    "options", options)
-  for i, option in ipairs(options) do
-    args.expect(type(option) == "table" and type(option[1]) == "string"
-      and args.is_callable(option[3]), "extend", "{name, default, test, wanted}",
-      ("options[%d]"):format(i), option)
-  end
-  local class = {__name = name, options = options, __tostring = self.__tostring}
+  args.expect(type(settings) == "string", "extend", 'a signature such as "float lr = 0.1"',
+    "settings", settings)
+  local class = {__name = name, __tostring = self.__tostring,
+    read = args.signature(name, "data? params = nil, " .. settings),
+    read_settings = args.signature(name, settings)}
   class.__index = class
-  for i, option in ipairs(options) do options[option[1]] = i end
+  class.options = args.describe(class.read_settings)
   return setmetatable(class, {
     __index = self, __name = "class " .. name,
     __tostring = function() return "class optim." .. name end,
@@ -93,51 +89,19 @@ function Optimizer:extend(name, options)
   })
 end
 
-local function option_names(options)
-  local names = {}
-  for i, option in ipairs(options) do names[i] = option[1] end
-  return table.concat(names, ", ")
-end
-
--- Checks one setting by its row and returns its value.
-local function check_option(title, option, value)
-  local name, _, test, wanted = table.unpack(option, 1, 4)
-  check(test(value), "%s: %s is %s, it wants %s", title, name, args.show(value), wanted)
-  return value
-end
-
--- The settings among the arguments, by name; the first argument is params.
-function Optimizer:settings(title, ...)
-  local settings, count = {}, select("#", ...)
-  local last = count > 0 and (select(count, ...)) or nil
-  if args.is_plain(last) then
-    for key, value in pairs(last) do
-      check(self.options[key], '%s: no argument is called "%s". It takes: params, %s', title,
-        tostring(key), option_names(self.options))
-      settings[key] = value
-    end
-    count = count - 1
-  end
-  check(count <= #self.options, "%s: too many arguments, it takes: params, %s", title,
-    option_names(self.options))
-  for i = 1, count do
-    local name = self.options[i][1]
-    check(settings[name] == nil, '%s: argument "%s" is given twice, by position and by name',
-      title, name)
-    settings[name] = (select(i, ...))
+-- The values that a parser gave, by the names of the settings.
+local function by_name(self, ...)
+  local settings = {}
+  for i, option in ipairs(self.options) do
+    local value = select(i, ...)
+    check(value == value, "%s: argument \"%s\" is nan, it wants %s", self.__name, option.name,
+      option.wanted)
+    settings[option.name] = value
   end
   return settings
 end
 
--- {p1, p2, lr = 0.1} or {net:parameters(), lr = 0.1} into params and options.
-local function split_table(t)
-  local params, options = {}, {}
-  for key, value in pairs(t) do
-    if math.type(key) == "integer" then params[key] = value else options[key] = value end
-  end
-  if options.params ~= nil then params, options.params = options.params, nil end
-  return params, options
-end
+local function read_settings(self, given) return by_name(self, self.read_settings(given)) end
 
 local function is_groups(params)
   return args.is_plain(params) and args.is_plain(params[1])
@@ -146,22 +110,13 @@ end
 --- optim.X(params, {lr = ...}): params is net:parameters(), a list of tensors, or a list
 -- of groups {params = ..., lr = ...}; one table optim.X{net:parameters(), lr = ...} too.
 function Optimizer:init(...)
-  local title, params = self.__name, (...)
-  local settings
-  if select("#", ...) == 1 and args.is_plain(params) then
-    params, settings = split_table(params)
-    settings = self:settings(title, settings)
-  else
+  local function take(params, ...)
     check(params ~= nil, '%s: argument "params" is missing: it wants net:parameters(), a list of '
-      .. "tensors, or a list of groups", title)
-    settings = self:settings(title, select(2, ...))
+      .. "tensors, or a list of groups", self.__name)
+    self.defaults = by_name(self, ...)
+    return params
   end
-  self.defaults = {}
-  for _, option in ipairs(self.options) do
-    local value = settings[option[1]]
-    if value == nil then value = option[2] end
-    self.defaults[option[1]] = check_option(title, option, value)
-  end
+  local params = take(self.read(...))
   if not is_groups(params) then
     params = {{params = params}}
   end
@@ -170,16 +125,13 @@ end
 
 --- Adds a group {params = ..., lr = ...}; settings not given are the defaults.
 function Optimizer:add_param_group(group)
-  local title, new = self.__name, copy(self.defaults)
+  local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
     "%s: a group wants the form {params = ..., lr = ...}", title)
   for key, value in pairs(group) do
-    if key ~= "params" then
-      check(self.options[key], '%s: no setting is called "%s". It takes: params, %s', title,
-        tostring(key), option_names(self.options))
-      new[key] = check_option(title, self.options[self.options[key]], value)
-    end
+    if key ~= "params" then given[key] = value end
   end
+  local new = read_settings(self, given)
   new.params = to_list(title, group.params)
   check(#new.params > 0, "%s: the list of parameters is empty%s", title,
     type(group.params) == "function" and ": an iterator gives its parameters once, make a new one"
@@ -269,6 +221,15 @@ local function adopt(p, value)
   return value:detach():to{device = p.device, copy = true}
 end
 
+-- Why the settings of a saved group do not go together, or nil.
+local function discord(self, given)
+  local settings = {}
+  for _, option in ipairs(self.options) do settings[option.name] = given[option.name] end
+  settings = read_settings(self, settings)
+  local ok, message = pcall(self.check_group, self, settings)
+  return not ok and tostring(message):gsub("^.-" .. self.__name .. ": ", "", 1) or nil
+end
+
 -- Why `saved` does not fit the optimizer, or nil.
 local function misfit(self, saved)
   if type(saved) ~= "table" or type(saved.state) ~= "table"
@@ -288,12 +249,14 @@ local function misfit(self, saved)
       return ("group %d has %d parameters, the optimizer's %d"):format(k, count, #group.params)
     end
     for _, option in ipairs(self.options) do
-      local name, _, test, wanted = table.unpack(option, 1, 4)
-      if given[name] ~= nil and not test(given[name]) then
-        return ("expected %s for %s of group %d, got %s"):format(wanted, name, k,
-          args.show(given[name]))
+      local value = given[option.name]
+      if value ~= nil and not pcall(read_settings, self, {[option.name] = value}) then
+        return ("expected %s for %s of group %d, got %s"):format(option.wanted, option.name, k,
+          args.show(value))
       end
     end
+    local reason = discord(self, given)
+    if reason then return reason end
   end
   for i, p in ipairs(numbered(self)) do
     local given = saved.state[i] or {}
@@ -333,46 +296,19 @@ function Optimizer:__tostring()
   for k, group in ipairs(self.param_groups) do
     local parts = {}
     for _, option in ipairs(self.options) do
-      local value = group[option[1]]
+      local value = group[option.name]
       if type(value) == "table" then
         local texts = {}
         for i, number in ipairs(value) do texts[i] = numbers.text(number) end
         value = "{" .. table.concat(texts, ", ") .. "}"
       end
-      parts[#parts + 1] = ("%s=%s"):format(option[1], numbers.text(value))
+      parts[#parts + 1] = ("%s=%s"):format(option.name, numbers.text(value))
     end
     lines[#lines + 1] = ("  group %d: %d parameters, %s"):format(k, #group.params,
       table.concat(parts, ", "))
   end
   lines[#lines + 1] = ")"
   return table.concat(lines, "\n")
-end
-
--- Rows for `extend`, shared by the classes.
-
-local function is_number(x) return type(x) == "number" and x == x end
-local function is_boolean(x) return type(x) == "boolean" end
-
-Optimizer.row = {}
-
---- A number of at least 0.
-function Optimizer.row.positive(name, default)
-  return {name, default, function(x) return is_number(x) and x >= 0 end,
-    "a number of at least 0"}
-end
-
---- Any number.
-function Optimizer.row.number(name, default) return {name, default, is_number, "a number"} end
-
---- true or false.
-function Optimizer.row.flag(name, default) return {name, default, is_boolean, "true or false"} end
-
---- Adam's {beta1, beta2}.
-function Optimizer.row.betas(default)
-  local function fits(x) return is_number(x) and x >= 0 and x < 1 end
-  return {"betas", default, function(x)
-    return type(x) == "table" and #x == 2 and fits(x[1]) and fits(x[2])
-  end, "two numbers {beta1, beta2} from 0 to below 1"}
 end
 
 return Optimizer

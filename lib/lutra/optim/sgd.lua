@@ -5,14 +5,11 @@
 local Optimizer = require "lutra.optim.optimizer"
 local args = require "lutra.args"
 
-local row = Optimizer.row
-
 --- optim.SGD(params, {lr, momentum = 0, dampening = 0, weight_decay = 0,
 -- nesterov = false, maximize = false}).
-local SGD = Optimizer:extend("SGD", {
-  row.positive("lr", 1e-3), row.positive("momentum", 0), row.number("dampening", 0),
-  row.positive("weight_decay", 0), row.flag("nesterov", false), row.flag("maximize", false),
-})
+local SGD = Optimizer:extend("SGD",
+  "float(>=0) lr = 0.001, float(>=0) momentum = 0, float dampening = 0, "
+  .. "float(>=0) weight_decay = 0, bool nesterov = false, bool maximize = false")
 
 function SGD.check_group(_, group)
   args.check(not group.nesterov or (group.momentum > 0 and group.dampening == 0),

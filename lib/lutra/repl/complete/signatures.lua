@@ -7,7 +7,6 @@
 
 local core = require "lutra.core"
 local args = require "lutra.args"
-local numbers = require "lutra.numbers"
 local things = require "lutra.repl.complete.things"
 
 local signatures = {}
@@ -51,15 +50,6 @@ local function read_core()
   end
 end
 
--- A default as it is written in code.
-local function literal(value)
-  if type(value) == "string" then return ("%q"):format(value) end
-  if type(value) ~= "table" then return numbers.text(value) end
-  local parts = {}
-  for i, part in ipairs(value) do parts[i] = literal(part) end
-  return "{" .. table.concat(parts, ", ") .. "}"
-end
-
 -- The parser among a function's upvalues: the one called `name`, else the first.
 local function parser_of(f, name)
   local first
@@ -73,17 +63,16 @@ local function parser_of(f, name)
   return first
 end
 
--- What a class's objects are made with: the parser of its init, or an optimizer's rows of options.
+-- What a class's objects are made with: the parser of its init, or an optimizer's settings.
 local function of_class(class)
   local name = rawget(class, "__name")
   local options = things.field({value = class}, "options")
   local optimizer = package.loaded["lutra.optim.optimizer"]
   if optimizer and options and things.inherits(class, optimizer) then
-    local params = {{name = "params", type = "Tensor[]", required = true, list = true}}
-    for _, row in ipairs(options.value) do
-      params[#params + 1] = {name = row[1], type = type(row[2]), default = literal(row[2])}
-    end
-    return {params = params, results = {}}
+    local signature = from_row({params = options.value, results = {}}, false)
+    table.insert(signature.params, 1, {name = "params", type = "Tensor[]", required = true,
+      list = true})
+    return signature
   end
   local init = things.field({value = class}, "init")
   return init and type(init.value) == "function" and signatures.of(init.value, name) or nil

@@ -2,7 +2,6 @@
 
 local core = require "lutra.core"
 local functions = require "lutra.repl.help.functions"
-local show = require "lutra.repl.show"
 local source = require "lutra.repl.help.source"
 local things = require "lutra.repl.complete.things"
 local wrap = require "lutra.repl.help.wrap"
@@ -88,7 +87,7 @@ end
 local function option_parameters(options)
   local list = {{name = "params"}}
   for _, option in ipairs(options) do
-    list[#list + 1] = {name = option[1], optional = true, default = show.value(option[2])}
+    list[#list + 1] = {name = option.name, optional = true, default = option.default}
   end
   return source.parameters_text(list)
 end
