@@ -105,8 +105,8 @@ end
 local described = setmetatable({}, {__mode = "k"})
 
 --- The parameters of a parser that args.signature made: a list of {name, type, optional, default,
--- choices, wanted}, types and defaults as text, `wanted` what messages call a value; and its title.
--- nil for any other function.
+-- choices, least, wanted}, types and defaults as text, `wanted` what messages call a value; and its
+-- title. nil for any other function.
 function args.describe(parser)
   local found = described[parser]
   if found then return found.parameters, found.title end
@@ -114,10 +114,15 @@ end
 
 --- Makes the parser of one signature, the parameters as ops.def writes them; `title` is the name
 -- used in messages. Dims and positions count from 1 in what the parser returns.
-function args.signature(title, text)
-  local parse, parameters = require("lutra.core")._signature(title, "(" .. text .. ")")
+function args.signature(title, text) return (args.reader(title, "(" .. text .. ")")) end
+
+--- The same of a signature with its parentheses and perhaps results, "(Tensor x) -> Tensor y".
+-- Returns the parser, the parameters as args.describe gives them, and the results: a list of
+-- {name, type}.
+function args.reader(title, text)
+  local parse, parameters, results = require("lutra.core")._signature(title, text)
   described[parse] = {parameters = parameters, title = title}
-  return parse
+  return parse, parameters, results
 end
 
 return args

@@ -153,6 +153,8 @@ const lt_Signature *lt_op_signature(lt_OpId op);
 /* Parses a signature in ops.def's grammar; false when it has an error. `text` must stay as long as
  * the result is used. */
 bool lt_signature_parse(lt_Signature *g, const char *text);
+/* A type as signatures write it: "Tensor"; NULL of a union. */
+const char *lt_param_type_name(lt_ParamType type);
 /* May a string parameter be this word? */
 bool lt_param_allows(const lt_Param *p, const char *word);
 /* The words that it may be, "'mean', 'sum' or 'none'", for messages; returns `out`. */

@@ -83,6 +83,12 @@ static const struct {
     {"function", LT_PARAM_FUNCTION},
 };
 
+const char *lt_param_type_name(lt_ParamType type) {
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (words[i].type == type) return words[i].word;
+  return NULL;
+}
+
 static const char *skip(const char *s) {
   while (*s == ' ') s++;
   return s;

@@ -316,8 +316,11 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
 /* Tells help and completion the signature of the function `name` of the table at i. */
 void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *signature,
                           bool method);
-/* Pushes the parameters as a list of {name, type, optional, default, choices}. */
+/* Pushes the parameters as a list of {name, type, optional, default, choices,
+ * least}. */
 void lt_lua_push_params(lua_State *L, const lt_Signature *g);
+/* Pushes the results as a list of {name, type}. */
+void lt_lua_push_results(lua_State *L, const lt_Signature *g);
 /* Adds the reader of signatures for functions written in Lua (signature.c). */
 void lt_lua_open_signature(lua_State *L, int functions, int methods);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);

@@ -31,6 +31,19 @@ static void set_flag(lua_State *L, const char *key, bool value) {
   lua_setfield(L, -2, key);
 }
 
+/* The types without their limits: "Tensor|int". */
+static void set_type(lua_State *L, const lt_Param *p) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int t = 0, n = 0; t < LT_PARAM_TYPE_COUNT; t++) {
+    if (!(p->types >> t & 1)) continue;
+    if (n++) luaL_addchar(&b, '|');
+    luaL_addstring(&b, lt_param_type_name((lt_ParamType)t));
+  }
+  luaL_pushresult(&b);
+  lua_setfield(L, -2, "type");
+}
+
 /* The words that a string may be. */
 static void set_choices(lua_State *L, const lt_Param *p) {
   const char *s = p->spelling, *end = s + p->spelling_length, *close;
@@ -51,19 +64,22 @@ void lt_lua_push_params(lua_State *L, const lt_Signature *g) {
     const lt_Param *p = &g->param[i];
     lua_createtable(L, 0, 4);
     set_string(L, "name", p->name);
-    lua_pushlstring(L, p->spelling, (size_t)p->spelling_length);
-    lua_setfield(L, -2, "type");
+    set_type(L, p);
     set_flag(L, "optional", p->optional || p->has_default);
     if (p->has_default) set_string(L, "default", p->text);
     if (p->written) set_flag(L, "written", true);
     if (p->shape_only) set_flag(L, "shape_only", true);
     if (p->place != LT_PLACE_DEVICE) set_string(L, "place", places[p->place]);
     if (p->has_choices) set_choices(L, p);
+    if (p->has_least) {
+      lua_pushnumber(L, p->least);
+      lua_setfield(L, -2, "least");
+    }
     lua_rawseti(L, -2, i + 1);
   }
 }
 
-static void push_results(lua_State *L, const lt_Signature *g) {
+void lt_lua_push_results(lua_State *L, const lt_Signature *g) {
   lua_createtable(L, g->results, 0);
   for (int i = 0; i < g->results; i++) {
     lua_createtable(L, 0, 2);
@@ -100,7 +116,7 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "traits");
   lt_lua_push_params(L, g);
   lua_setfield(L, -2, "params");
-  push_results(L, g);
+  lt_lua_push_results(L, g);
   lua_setfield(L, -2, "results");
   set_flag(L, "has_gradient", lt_op_has_gradient(op));
   set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
@@ -155,7 +171,7 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *sig
   lua_createtable(L, 0, 3);
   lt_lua_push_params(L, g);
   lua_setfield(L, -2, "params");
-  push_results(L, g);
+  lt_lua_push_results(L, g);
   lua_setfield(L, -2, "results");
   set_flag(L, "method", method);
   lua_rawset(L, -3);

@@ -113,7 +113,7 @@ static int read_call(lua_State *L) {
 
 /* _signature(name, text): the reader of a signature's calls, a function that takes the arguments of
  * one and returns the value of each parameter; and the parameters, a list of {name, type, optional,
- * default, choices, wanted}. */
+ * default, choices, least, wanted}; and the results, a list of {name, type}. */
 static int signature(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   size_t n;
@@ -135,7 +135,8 @@ static int signature(lua_State *L) {
     lua_setfield(L, -2, "wanted");
     lua_pop(L, 1);
   }
-  return 2;
+  lt_lua_push_results(L, &r->signature);
+  return 3;
 }
 
 void lt_lua_open_signature(lua_State *L, int functions, int methods) {

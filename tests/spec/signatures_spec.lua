@@ -103,9 +103,9 @@ describe("a signature of a Lua function", function()
     local parse = args.signature("f", "int(>=0) n, 'a'|'b' mode = 'a', Tensor? x = nil")
     local list, title = args.describe(parse)
     assert.equal("f", title)
-    assert.same({name = "n", type = "int(>=0)", optional = false,
+    assert.same({name = "n", type = "int", optional = false, least = 0,
       wanted = "a whole number of at least 0"}, list[1])
-    assert.same({name = "mode", type = "'a'|'b'", optional = true, default = '"a"',
+    assert.same({name = "mode", type = "string", optional = true, default = '"a"',
       choices = {"a", "b"}, wanted = "'a' or 'b'"}, list[2])
     assert.same({name = "x", type = "Tensor", optional = true, default = "nil",
       wanted = "a tensor"}, list[3])

@@ -2,8 +2,8 @@
 -- functions in C by the op table, those of the Lua library by the texts they parse their arguments
 -- with.
 --
--- A signature is {params = list of {name, type, default, required, list}, results = list of types,
--- method = its first parameter is what stands before the colon}.
+-- A signature is {params = list of {name, type, default, required, list, choices}, results = list
+-- of types, method = its first parameter is what stands before the colon}.
 
 local core = require "lutra.core"
 local args = require "lutra.args"
@@ -17,7 +17,7 @@ local lists = {sizes = true, ints = true, dims = true, floats = true, data = tru
 
 -- Does a parameter of this type take a list?
 local function is_list(kind)
-  for word in kind:gsub("%b()", ""):gmatch "[^|]+" do
+  for word in kind:gmatch "[^|]+" do
     if lists[word] or word == "Tensor[]" then return true end
   end
   return false
@@ -29,7 +29,8 @@ local function from_row(row, method)
   for i, param in ipairs(row.params) do
     if i > 1 or not method then
       params[#params + 1] = {name = param.name, type = param.type, required = not param.optional,
-        default = param.optional and (param.default or "nil") or nil, list = is_list(param.type)}
+        default = param.optional and (param.default or "nil") or nil, list = is_list(param.type),
+        choices = param.choices}
     end
   end
   for i, result in ipairs(row.results) do results[i] = result.type end

@@ -1,4 +1,5 @@
---- The words that an argument of a known meaning can be: names of dtypes and of devices.
+--- The words that an argument of a known meaning can be: names of dtypes and of devices, and the
+-- strings that its signature lists.
 
 local core = require "lutra.core"
 local host = require "lutra.repl.host"
@@ -15,7 +16,7 @@ local function by_name(name)
   return name and (name:match "dtype$" or name:match "device$" or of_dtypes[name] and "dtype")
 end
 
---- What the value at the cursor is: "dtype", "device", "both" or nil. `call` is
+--- What the value at the cursor is: "dtype", "device", "both", a list of strings, or nil. `call` is
 -- arguments.call(place).
 function values.kind(place, call)
   local list = place.read.list
@@ -30,6 +31,7 @@ function values.kind(place, call)
   if not call then return nil end
   if call.name == "to" and not call.key then return "both" end
   local param = arguments.parameter(call)
+  if param and param.choices then return param.choices end
   if param then
     local kind = param.type:match "dtype" or param.type:match "device"
     return kind or by_name(param.name)
@@ -69,6 +71,10 @@ end
 
 --- Adds the words of a kind (values.kind), in quotes where `quoted`.
 function values.add(kind, add, quoted)
+  if type(kind) == "table" then
+    for _, word in ipairs(kind) do add_one(word, "string", add, quoted) end
+    return
+  end
   if kind ~= "device" then
     for _, name in ipairs(dtypes()) do add_one(name, "dtype", add, quoted) end
   end

@@ -52,6 +52,7 @@ local function index_functions()
       if method then by_function[method] = {op = op, name = op.name} end
       local f = op.variants["function"] and rawget(lt, op.name)
       if f then by_function[f] = {op = op, name = op.name} end
+      if op.call then by_function[op.call] = {op = op, name = op.name} end
     end
   end
 end
@@ -95,6 +96,7 @@ end
 function ops.signatures(op)
   local list = {}
   local name, v = op.name, op.variants
+  if op.namespace then list[1] = call_text(op.namespace .. "." .. name, parameters(op, 1)) end
   if v["function"] then list[#list + 1] = call_text("lt." .. name, parameters(op, 1)) end
   if v.method then list[#list + 1] = call_text("x:" .. name, parameters(op, 2)) end
   if v.in_place then list[#list + 1] = call_text("x:" .. name .. "_", parameters(op, 2)) end
@@ -301,10 +303,23 @@ local function results_text(op)
   return table.concat(texts, ", ")
 end
 
+-- What an argument may be: of one of several types, one of some strings.
+local function argument_text(p)
+  local texts = {}
+  for word in p.type:gmatch "[^|]+" do
+    if word == "string" and p.choices then
+      for _, choice in ipairs(p.choices) do texts[#texts + 1] = ("%q"):format(choice) end
+    else
+      texts[#texts + 1] = kinds[word] or word
+    end
+  end
+  return table.concat(texts, " or ")
+end
+
 local function arguments_rows(op)
   local rows = {}
   for _, p in ipairs(op.params) do
-    local text = kinds[p.type] or p.type
+    local text = argument_text(p)
     if p.default == "nil" then
       text = text .. ", or nil"
     elseif p.default then
@@ -328,6 +343,7 @@ function ops.page(op, width, paint)
     out[#out + 1] = wrap.text(op.doc, width)
     out[#out + 1] = ""
     out[#out + 1] = wrap.rows(arguments_rows(op), width, 2)
+    if op.source then return table.concat(out, "\n") end
     local facts = {
       {"gives", results_text(op)}, {"shapes", ops.shapes(op)}, {"dtypes", dtypes_text(op)},
       {"gradient", ops.gradient(op)}, {"devices", devices_text(op)},
