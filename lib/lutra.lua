@@ -13,6 +13,7 @@ core._library(debug.getinfo(1, "S").source)
 
 local scopes = require "lutra.scopes"
 local autograd = require "lutra.autograd"
+local composites = require "lutra.composites"
 local dtypes = require "lutra.dtypes"
 
 core._explain(function(...) return require("lutra.explain").tensors(...) end)
@@ -26,6 +27,7 @@ lt._VERSION = core._VERSION
 lt._ops = core._ops
 lt._methods = core._methods
 lt._parameter = core._parameter
+lt._define, lt.ops = composites.define, composites.ops
 lt.autograd = autograd
 lt.device = require "lutra.device"
 

@@ -266,6 +266,9 @@ local samples = {
   layer_norm = {function() return R(2, 3), {3}, P(3), R(3) end,
     function() return R(2, 2, 3), {2, 3} end},
   gelu = {function() return R(3) end, function() return R(3), "tanh" end},
+  normalize = {function() return R(2, 3) end, function() return R(2, 3), 3, 1, 0.1 end},
+  cosine_similarity = {function() return R(2, 3), R(2, 3) end,
+    function() return R(3, 2), R(3, 2), 1 end},
   nll_loss = {
     function() return R(2, 3, 2), I{{1, 2}, {3, 3}}, KP(3) end, function() return R(3), I(2) end,
   },

@@ -230,6 +230,10 @@ describe("help about Lua code", function()
     has(page, "Linear: y = x W' + b.")
     has(page, "reset_parameters()  Draws weight and bias anew.")
     has(text "optim.AdamW", "weight_decay = 0.01")
+    page = text "F.normalize"
+    has(page, "F.normalize(input, {p = 2, dim = 2, eps = 1e-12})")
+    has(page, "dimension: from 1, -1 is the last; 2 unless given")
+    has(text "lt.gelu", '"none" or "tanh"; "none" unless given')
     has(text "nn.ReLU", "nn.ReLU()")
   end)
 

@@ -169,6 +169,49 @@ describe("an optimizer's settings", function()
   end)
 end)
 
+describe("a composite written in Lua", function()
+  local define = lt._define
+
+  it("is a row of the op table", function()
+    local found = {}
+    for _, op in ipairs(lt.ops()) do
+      if op.namespace == "F" then found[op.name] = op end
+    end
+    local row = found.normalize
+    assert.equal("(Tensor input, float p = 2, dim dim = 2, float eps = 1e-12)", row.signature)
+    assert.equal("composite", row.kind)
+    assert.equal("Tensor", row.results[1].type)
+    assert.same({"input", "2", "float"}, {row.params[1].name, row.params[2].default,
+      row.params[4].type})
+    assert.is_true(row.support.cpu and row.support.meta)
+    assert.equal(lt.F.normalize, row.call)
+    assert.truthy(found.embedding and found.cosine_similarity)
+  end)
+
+  it("reads its arguments as ops do", function()
+    local x = lt.tensor{{3, 4}, {0, 2}}:double()
+    for _, y in ipairs {lt.F.normalize(x, 2, 1), lt.F.normalize(x, {dim = 1}),
+      lt.F.normalize{x, dim = 1}, lt.F.normalize{input = x, dim = -2}} do
+      assert.is_true(lt.allclose(x / lt.tensor({3, 20 ^ 0.5}, {dtype = "float64"}), y))
+    end
+    fails('normalize: argument "dim" is 0: dims count from 1', lt.F.normalize, x, 2, 0)
+    fails('normalize: no argument is called "dims" (did you mean "dim"?)', lt.F.normalize, x,
+      {dims = 1})
+    fails('cosine_similarity: argument "x2" is missing: it wants a tensor', lt.F.cosine_similarity,
+      x)
+  end)
+
+  it("is refused where its row is malformed", function()
+    fails("_define: expected {signature, doc, fn} for argument 'row', got nil", define)
+    fails("_define: expected a string for argument 'doc', got nil", define, {signature = "f()"})
+    fails("_define: expected a function for argument 'fn', got 3", define,
+      {signature = "f(int n)", doc = "x", fn = 3})
+    fails("_define: expected a name and parameters for argument 'signature', got", define,
+      {signature = "(int n)", doc = "x", fn = print})
+    fails("f: not a signature: (int)", define, {signature = "f(int)", doc = "x", fn = print})
+  end)
+end)
+
 describe("functions of the library", function()
   it("take data by name", function()
     assert.same({1, 2}, lt.tensor{data = {1, 2}, dtype = "int64"}:totable())

@@ -114,9 +114,10 @@ end
 
 --- The source of a function, or nil and why there is none.
 function functions.source(name, f, paint)
+  local op = ops.find(f)
+  f = op and op.source or f
   local lines = source.text(f)
   if lines then return functions.listing(source.where(f), lines, paint) end
-  local op = ops.find(f)
   if op then return ops.source_text(op) end
   local where = source.where(f)
   if where then return nil, ("the source of %s is not here: %s"):format(name, where) end

@@ -1,0 +1,49 @@
+--- Ops written in Lua: composites of other ops, which differentiate and run on every device as
+-- those do. Each is registered as a row in the form of lt.ops(), beside those of the core's table.
+
+local core = require "lutra.core"
+
+local composites = {}
+
+local rows = {}
+
+--- Registers a composite and returns its function, which reads its arguments by the signature and
+-- calls `fn` with them in order. `row` is {signature, doc, fn}: the signature begins with the name
+-- by which the user calls the op, with the table it is in ("F.normalize(Tensor input, int dim)"),
+-- and is in the grammar of ops.def after that.
+function composites.define(row)
+  local args = require "lutra.args"
+  args.expect(args.is_plain(row), "_define", "{signature, doc, fn}", "row", row)
+  args.expect(type(row.signature) == "string", "_define", "a string", "signature", row.signature)
+  args.expect(type(row.doc) == "string", "_define", "a string", "doc", row.doc)
+  args.expect(args.is_callable(row.fn), "_define", "a function", "fn", row.fn)
+  local namespace, name, signature = row.signature:match "^([%w_%.]-)%.?([%a_][%w_]*)(%(.*)$"
+  args.check(name, "_define: expected a name and parameters for argument 'signature', got %q",
+    row.signature)
+  local fn = row.fn
+  local parse, params, results = args.reader(name, signature)
+  local function call(...) return fn(parse(...)) end
+  rows[#rows + 1] = {
+    name = name, namespace = namespace ~= "" and namespace or nil, signature = signature,
+    doc = row.doc, kind = "composite", composite = true, has_gradient = false,
+    variants = {["function"] = false, method = false, in_place = false},
+    params = params, results = results, call = call, source = fn,
+  }
+  if not core._ops[name] then core._ops[name] = call end
+  return call
+end
+
+--- All ops: the rows of the core's table, then those of composites written in Lua, which have no
+-- variants but a `namespace`, the function `call` and the `source` that it runs.
+function composites.ops()
+  require "lutra.nn.functional" -- defines some
+  local list = core.ops()
+  for _, row in ipairs(rows) do
+    row.support = {}
+    for kind in pairs(list[1].support) do row.support[kind] = true end
+    list[#list + 1] = row
+  end
+  return list
+end
+
+return composites
