@@ -96,7 +96,8 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   lt_Tensor *a, *b;
   bool left_out = (p->optional || p->has_default) && any(2);
   lt_ParamType type = p->type;
-  while (type == LT_PARAM_UNION || !(p->types >> type & 1)) type = (lt_ParamType)any(LT_PARAM_UNION);
+  while (type == LT_PARAM_UNION || !(p->types >> type & 1))
+    type = (lt_ParamType)any(LT_PARAM_UNION);
   switch (type) {
   case LT_PARAM_DEVICE:
     *cpu = A(lt_cpu());
