@@ -13,7 +13,6 @@ core._library(debug.getinfo(1, "S").source)
 
 local scopes = require "lutra.scopes"
 local autograd = require "lutra.autograd"
-local composites = require "lutra.composites"
 local dtypes = require "lutra.dtypes"
 
 core._explain(function(...) return require("lutra.explain").tensors(...) end)
@@ -27,7 +26,6 @@ lt._VERSION = core._VERSION
 lt._ops = core._ops
 lt._methods = core._methods
 lt._parameter = core._parameter
-lt._define, lt.ops = composites.define, composites.ops
 lt.autograd = autograd
 lt.device = require "lutra.device"
 
@@ -47,6 +45,13 @@ core._summarise(core._methods.summary)
 --- The device to calculate on: "cuda:0" (the current GPU) where there is one, else "mps", else
 -- "cpu".
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
+
+--- The op table as data: a list of {name, signature, doc, kind, variants, params, results,
+-- has_gradient, composite, support}, those written in Lua last (lutra.composites).
+function lt.ops() return require "lutra.composites".ops() end
+
+--- Registers a composite written in Lua, {signature, doc, fn}, and returns its function.
+function lt._define(row) return require "lutra.composites".define(row) end
 
 -- Libraries, by the name they have in lt.
 local libraries = {

@@ -34,6 +34,10 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 /* The types without their limits: "Tensor|int". */
 static void set_type(lua_State *L, const lt_Param *p) {
   luaL_Buffer b;
+  if (p->type != LT_PARAM_UNION) {
+    set_string(L, "type", lt_param_type_name(p->type));
+    return;
+  }
   luaL_buffinit(L, &b);
   for (int t = 0, n = 0; t < LT_PARAM_TYPE_COUNT; t++) {
     if (!(p->types >> t & 1)) continue;
