@@ -1,6 +1,6 @@
 -- The line without a circle: vm-bindings -> tensor -> device.h <- cpu | cuda | mps | meta. Reads
--- every #include under src/ and fails for one that points the wrong way, for a name of Lutra's in the
--- emulated CUDA, and for a circle among the modules that all others need.
+-- every #include under src/ and fails for one that points the wrong way, for a name of Lutra's in
+-- the emulated CUDA, and for a circle among the modules that all others need.
 -- Run it from the repository's root: `lua5.4 tests/include_direction.lua`.
 
 -- What each part may include, besides itself and the system's headers.
@@ -18,9 +18,10 @@ local may = {
 }
 
 -- System headers that belong to some parts only.
+local lua_parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}
 local reserved = {
-  {pattern = "^lua[%w]*%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}},
-  {pattern = "^lauxlib%.h$", what = "Lua", parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}},
+  {pattern = "^lua[%w]*%.h$", what = "Lua", parts = lua_parts},
+  {pattern = "^lauxlib%.h$", what = "Lua", parts = lua_parts},
   {pattern = "^cu", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
   {pattern = "^nvrtc", what = "CUDA", parts = {"src/cuda", "src/cuda/emulated"}},
   {pattern = "^Metal/", what = "Metal", parts = {"src/mps"}},
@@ -174,7 +175,8 @@ for from, above in pairs {
   ["lutra.args"] = {"lutra.args", "lutra.autograd", "lutra"},
   ["lutra.autograd"] = {"lutra.autograd", "lutra"},
 } do
-  check(#needs("lib/" .. from:gsub("%.", "/") .. ".lua") > 0, from .. " needs no module: look at `needs`")
+  check(#needs("lib/" .. from:gsub("%.", "/") .. ".lua") > 0,
+    from .. " needs no module: look at `needs`")
   for _, name in ipairs(above) do
     check(not reaches(from, name, {}), ("%s needs %s, directly or not"):format(from, name))
   end
