@@ -39,7 +39,8 @@ typedef struct lt_Modes {
   bool own[LT_MODE_COUNT]; /* which of them are set here */
   bool grad_off, inference_on;
   lt_Device device;
-  lua_State *owner; /* kept alive by a user value; NULL: the program */
+  bool seen;        /* in a sweep: its coroutine is alive */
+  lua_State *owner; /* NULL: the program. It may have been collected since the last sweep */
   struct lt_Modes *next;
 } lt_Modes;
 
@@ -54,7 +55,7 @@ typedef struct lt_Lua {
   lt_Modes *modes;                 /* of coroutines that have their own, a list; the newest first */
   lt_Modes *in_use[LT_MODE_COUNT]; /* where the modes that the core has now came from */
   bool closed;                     /* the Lua state is being closed */
-  int modes_ref;                   /* weak keys: coroutine -> its lt_Modes */
+  int modes_ref;                   /* weak keys: coroutine -> the address of its lt_Modes */
   int running_ref;                 /* anchors L */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;

@@ -3,7 +3,7 @@
  * The core has one set of modes for each OS thread (gradients on or off, inference mode, the default
  * dtype and device) and one host to call back. Several Lua states may share an OS thread, and a
  * coroutine may be abandoned in the middle of lt.no_grad. So modes have an owner: a Lua state
- * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a weak table).
+ * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a list).
  * When the coroutine that calls changes, what the core has goes back to its owners, and the modes of
  * the new one are set. A coroutine has each mode from itself, else from the nearest of those that
  * wait for it and have it, else from the program.
@@ -12,11 +12,13 @@
  * program lutra runs a script and the cells of its prompt. They are in a table of the registry
  * (lt_lua_stand_ins): stand-in -> the other.
  *
- * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L and
- * every coroutine in S->modes are alive. A Lua state is used and closed on one OS thread. */
+ * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L is
+ * alive. A coroutine in S->modes may have been collected since the last sweep, which looks for it in a
+ * table with weak keys: no finalizer tells of it, for Lua runs those only where it has stack and memory.
+ * A Lua state is used and closed on one OS thread. */
 #include "bindings.h"
 
-#define MODES "lutra.modes"
+#include <stdlib.h>
 
 const char lt_lua_stand_ins = 0;
 
@@ -73,6 +75,12 @@ void lt_lua_end_state(lt_Lua *S) {
   lt_Thread *th = lt_thread();
   S->closed = true;
   S->L = NULL;
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
+  for (lt_Modes *m = S->modes, *next; m; m = next) {
+    next = m->next;
+    free(m);
+  }
+  S->modes = NULL;
   if (th->host != S) return;
   th->host = NULL;
   th->host_coroutine = NULL;
@@ -173,8 +181,40 @@ static bool find_modes(lt_Lua *S) {
   return own && own == S->modes && !own->next;
 }
 
+/* Removes m from the list and frees it; the core gets the modes that stand behind it. */
+static void forget_modes(lt_Lua *S, lt_Modes *m) {
+  lt_Modes **place = &S->modes;
+  while (*place && *place != m) place = &(*place)->next;
+  if (!*place) return;
+  store_modes(S);
+  *place = m->next;
+  for (int mode = 0; mode < LT_MODE_COUNT; mode++)
+    if (S->in_use[mode] == m) S->in_use[mode] = &S->program;
+  free(m);
+  load_modes(S);
+  if (lt_thread()->host == S)
+    lt_thread()->host_coroutine = NULL; /* the next call finds them anew */
+}
+
+/* Forgets the modes of coroutines that have been collected. Allocates nothing and cannot fail. */
+static void sweep(lt_Lua *S) {
+  if (!S->modes) return;
+  lua_State *L = S->desk;
+  int top = lua_gettop(L);
+  for (lt_Modes *m = S->modes; m; m = m->next) m->seen = false;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
+  for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
+    ((lt_Modes *)lua_touserdata(L, top + 3))->seen = true;
+  lua_settop(L, top);
+  for (lt_Modes *m = S->modes, *next; m; m = next) {
+    next = m->next;
+    if (!m->seen) forget_modes(S, m);
+  }
+}
+
 static void use_modes(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
+  sweep(S);
   bool stays = find_modes(S);
   load_modes(S);
   if (th->host == S) th->host_coroutine = stays && S->L == L ? L : NULL;
@@ -194,26 +234,6 @@ void lt_lua_switch(lua_State *L, lt_Lua *S) {
 
 /* ---- modes of a coroutine's own -------------------------------------------------------------- */
 
-/* Removes m from the list; the core gets the modes that stand behind it. */
-static void unlink_modes(lt_Lua *S, lt_Modes *m) {
-  lt_Modes **place = &S->modes;
-  while (*place && *place != m) place = &(*place)->next;
-  if (!*place) return;
-  store_modes(S);
-  *place = m->next;
-  for (int mode = 0; mode < LT_MODE_COUNT; mode++)
-    if (S->in_use[mode] == m) S->in_use[mode] = &S->program;
-  load_modes(S);
-  if (lt_thread()->host == S)
-    lt_thread()->host_coroutine = NULL; /* the next call finds them anew */
-}
-
-/* Its coroutine was collected. Called by hand it ends the scopes of a coroutine that is alive. */
-static int modes_gc(lua_State *L) {
-  unlink_modes(lt_lua_state(L), luaL_checkudata(L, 1, MODES));
-  return 0;
-}
-
 /* Where L's modes of its own are: the program's for its main coroutine, else made, which may raise;
  * NULL when there are none and they are not to be made. */
 static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
@@ -223,18 +243,16 @@ static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
   if (m || !make) return m;
   luaL_checkstack(L, 6, NULL);
   luaL_checkstack(who, 1, NULL);
+  m = malloc(sizeof *m);
+  if (!m) lt_lua_error(L, "out of memory: no room for the modes of a coroutine");
+  *m = (lt_Modes){.owner = who, .next = S->modes};
+  S->modes = m; /* the next sweep frees it where the table cannot take it */
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
   lua_pushthread(who);
   if (who != L) lua_xmove(who, L, 1);
-  m = lua_newuserdatauv(L, sizeof *m, 1);
-  *m = (lt_Modes){.owner = who};
-  luaL_setmetatable(L, MODES);
-  lua_pushvalue(L, -2);
-  lua_setiuservalue(L, -2, 1); /* as long as m is in the list, its coroutine is there */
+  lua_pushlightuserdata(L, m);
   lua_rawset(L, -3);
   lua_pop(L, 1);
-  m->next = S->modes;
-  S->modes = m;
   return m;
 }
 
@@ -246,7 +264,7 @@ static void drop_modes(lua_State *L, lt_Lua *S, lt_Modes *m) {
   lua_pushnil(L);
   lua_rawset(L, -3);
   lua_pop(L, 1);
-  unlink_modes(S, m);
+  forget_modes(S, m);
 }
 
 static void push_mode(lua_State *L, const lt_Modes *m, lt_Mode mode) {
@@ -356,7 +374,6 @@ void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
 }
 
 void lt_lua_open_state(lua_State *L, int functions, int methods) {
-  static const luaL_Reg modes[] = {{"__gc", modes_gc}, {NULL, NULL}};
   static const luaL_Reg module[] = {{"_scope_grad", scope_grad},
                                     {"_scope_inference", scope_inference},
                                     {"_scope_device", scope_device},
@@ -365,9 +382,7 @@ void lt_lua_open_state(lua_State *L, int functions, int methods) {
                                     {"is_inference_mode_enabled", is_inference},
                                     {NULL, NULL}};
   (void)methods;
-  luaL_newmetatable(L, MODES);
-  lt_lua_setfuncs(L, modes);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
 }

@@ -235,4 +235,23 @@ describe("After the end of the coroutine that used Lutra last", function()
     end
     recorder:release()
   end)
+
+  -- Lua runs no finalizer where C's stack is full, and frees the object all the same.
+  it("end with a coroutine that is collected where no finalizer can run", function()
+    local function leave()
+      local co = coroutine.create(function() lt.no_grad(coroutine.yield) end)
+      coroutine.resume(co)
+    end
+    local function deep()
+      if not pcall(string.gsub, "x", "x", deep) then collectgarbage() end
+    end
+    for _ = 1, 5 do leave() end
+    deep()
+    collectgarbage()
+    for _ = 1, 5 do
+      assert.is_true(coroutine.wrap(function() return lt.enable_grad(lt.is_grad_enabled) end)())
+      assert.is_true(coroutine.wrap(lt.is_grad_enabled)())
+    end
+    assert.is_true(lt.is_grad_enabled())
+  end)
 end)
