@@ -130,7 +130,7 @@ typedef struct lt_Signature {
   char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */
   bool of_host; /* of a function that the host language brings, which looks at values by itself */
-  unsigned written;                 /* bit i: parameter i has the mark `!` */
+  unsigned written; /* bit i: parameter i has the mark `!` */
   int device_param, dtype_param, requires_grad_param,
       non_blocking_param; /* places of the parameters of these names, or -1 */
 } lt_Signature;

@@ -70,7 +70,7 @@ static const struct Level {
 typedef struct Guard {
   lt_Tracer tracer;
   const lt_Lua *lua;
-  lua_State *owner; /* the coroutine that it is in; the user value, so that it stays */
+  lua_State *owner; /* the coroutine that it is in: a user value, so that it stays */
   const struct Level *level;
   int directions;
   bool on;
@@ -86,11 +86,25 @@ static const char *advice(int direction, bool explicit) {
   return "Say that the copy is meant: x:to(device)";
 }
 
+/* The key in the registry of a table with weak values: the address of a guard -> its coroutine. */
+static const char owners = 0;
+
+/* A guard that Lua could not finalize, because its stack or memory was short, is still asked when its
+ * coroutine, or its Lua state, is gone. */
+static bool is_in_use(const Guard *g) {
+  if (lt_thread()->host != g->lua || !lt_lua_is_running(g->lua)) return false;
+  lua_State *L = g->lua->desk;
+  int top = lua_gettop(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &owners);
+  bool there = lua_rawgetp(L, -1, g) == LUA_TTHREAD;
+  lua_settop(L, top);
+  return there && lt_lua_is_active(g->owner);
+}
+
 static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   const Guard *g = context;
   int direction = direction_of(e);
-  if (!(g->directions & direction) || !lt_lua_is_running(g->lua) || !lt_lua_is_active(g->owner))
-    return LT_TRACE_NO_OPINION;
+  if (!(g->directions & direction) || !is_in_use(g)) return LT_TRACE_NO_OPINION;
   char call[48], from[32];
   lt_lua_called(g->lua, call, sizeof call);
   bool explicit = lt_lua_is_explicit(g->lua, e, call);
@@ -116,9 +130,10 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
 }
 
 static int guard_close(lua_State *L) {
-  Guard *g = luaL_checkudata(L, 1, GUARD);
-  if (g->on) lt_trace_remove(&g->tracer);
-  g->on = false;
+  Guard **place = luaL_checkudata(L, 1, GUARD), *g = *place;
+  if (g && g->on) lt_trace_remove(&g->tracer);
+  free(g);
+  *place = NULL;
   return 0;
 }
 
@@ -135,12 +150,19 @@ static int guard(lua_State *L) {
   for (int i = 0; i < 3; i++)
     if (direction && strcmp(names[i], direction) == 0) directions = 1 << i;
   if (!level || !directions) return 0;
-  Guard *g = lua_newuserdatauv(L, sizeof *g, 1);
-  *g = (Guard){.lua = lt_lua_state(L), .owner = L, .level = level, .directions = directions};
+  Guard **place = lua_newuserdatauv(L, sizeof *place, 1), *g;
+  *place = NULL;
   lua_pushthread(L);
   lua_setiuservalue(L, -2, 1);
-  g->tracer = (lt_Tracer){.may_copy = may_copy, .context = g};
   luaL_setmetatable(L, GUARD);
+  g = *place = malloc(sizeof *g);
+  if (!g) return luaL_error(L, "guard: out of memory");
+  *g = (Guard){.lua = lt_lua_state(L), .owner = L, .level = level, .directions = directions};
+  g->tracer = (lt_Tracer){.may_copy = may_copy, .context = g};
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &owners);
+  lua_pushthread(L);
+  lua_rawsetp(L, -2, g);
+  lua_pop(L, 1);
   lt_lua_enter(L, lt_lua_state(L));
   lt_trace_add(&g->tracer);
   g->on = true;
@@ -151,6 +173,12 @@ void lt_lua_add_guard(lua_State *L) {
   static const luaL_Reg members[] = {
       {"close", guard_close}, {"__close", guard_close}, {"__gc", guard_close}, {NULL, NULL}};
   static const luaL_Reg module[] = {{"guard", guard}, {NULL, NULL}};
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &owners);
   luaL_newmetatable(L, GUARD);
   lt_lua_setfuncs(L, members);
   lua_pushvalue(L, -1);

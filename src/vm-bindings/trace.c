@@ -114,7 +114,13 @@ static void stop(Recorder *r) {
   r->on = false;
 }
 
-static Recorder *recorder_at(lua_State *L) { return luaL_checkudata(L, 1, RECORDER); }
+/* What a userdata stands for is memory of its own: where Lua runs no finalizer (its stack or memory is
+ * short), it is lost, but nothing of the core points to memory that was freed. */
+static Recorder *recorder_at(lua_State *L) {
+  Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (!*r) luaL_error(L, "the recorder was finalized");
+  return *r;
+}
 
 static bool flag(lua_State *L, const char *name) {
   lua_getfield(L, 1, name);
@@ -134,9 +140,11 @@ static int record(lua_State *L) {
   lua_Integer limit = luaL_optinteger(L, -1, 1000000);
   luaL_argcheck(L, limit > 0, 1, "limit must be positive");
   bool wait = flag(L, "wait"), where = flag(L, "where");
-  Recorder *r = lua_newuserdatauv(L, sizeof *r, 0);
-  memset(r, 0, sizeof *r);
+  Recorder **place = lua_newuserdatauv(L, sizeof *place, 0), *r;
+  *place = NULL;
   luaL_setmetatable(L, RECORDER);
+  r = *place = calloc(1, sizeof *r);
+  if (!r) return luaL_error(L, "record: out of memory");
   r->limit = (size_t)limit;
   r->order = flag(L, "order");
   r->lua = lt_lua_state(L);
@@ -155,9 +163,7 @@ static int recorder_stop(lua_State *L) {
   return 0;
 }
 
-/* r:release(): stops, and gives the events' memory back; there are none any more. */
-static int recorder_gc(lua_State *L) {
-  Recorder *r = recorder_at(L);
+static void clear(Recorder *r) {
   stop(r);
   for (size_t i = 0; i < r->text_room; i++) free(r->text[i].text);
   free(r->text);
@@ -165,6 +171,19 @@ static int recorder_gc(lua_State *L) {
   r->text = NULL;
   r->event = NULL;
   r->texts = r->text_room = r->count = r->room = r->limit = 0;
+}
+
+/* r:release(): stops, and gives the events' memory back; there are none any more. */
+static int recorder_release(lua_State *L) {
+  clear(recorder_at(L));
+  return 0;
+}
+
+static int recorder_gc(lua_State *L) {
+  Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (*r) clear(*r);
+  free(*r);
+  *r = NULL;
   return 0;
 }
 
@@ -300,11 +319,13 @@ typedef struct Region {
 static int region(lua_State *L) {
   lt_lua_text(L, 1, "record_function", "name");
   if (!lt_tracing()) return 0;
-  Region *g = lua_newuserdatauv(L, sizeof *g, 1);
-  g->open = false;
+  Region **place = lua_newuserdatauv(L, sizeof *place, 1), *g;
+  *place = NULL;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   luaL_setmetatable(L, REGION);
+  g = *place = calloc(1, sizeof *g);
+  if (!g) return luaL_error(L, "record_function: out of memory");
   lt_lua_enter(L, lt_lua_state(L));
   g->open = lt_trace_begin(&g->span, LT_TRACE_REGION);
   return 1;
@@ -312,8 +333,8 @@ static int region(lua_State *L) {
 
 /* close(self, error) */
 static int region_close(lua_State *L) {
-  Region *g = luaL_checkudata(L, 1, REGION);
-  if (!g->open) return 0;
+  Region *g = *(Region **)luaL_checkudata(L, 1, REGION);
+  if (!g || !g->open) return 0;
   lua_getiuservalue(L, 1, 1);
   g->span.event.name = lua_tostring(L, -1);
   g->open = false;
@@ -322,9 +343,10 @@ static int region_close(lua_State *L) {
 }
 
 static int region_gc(lua_State *L) {
-  Region *g = luaL_checkudata(L, 1, REGION);
-  if (g->open) lt_trace_forget(&g->span);
-  g->open = false;
+  Region **place = luaL_checkudata(L, 1, REGION), *g = *place;
+  if (g && g->open) lt_trace_forget(&g->span);
+  free(g);
+  *place = NULL;
   return 0;
 }
 
@@ -388,7 +410,7 @@ void lt_lua_open_trace(lua_State *L, int functions, int methods) {
   static const luaL_Reg recorder[] = {{"stop", recorder_stop},
                                       {"count", recorder_count},
                                       {"event", recorder_event},
-                                      {"release", recorder_gc},
+                                      {"release", recorder_release},
                                       {"__close", recorder_stop},
                                       {"__gc", recorder_gc},
                                       {NULL, NULL}};
