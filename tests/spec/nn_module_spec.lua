@@ -116,6 +116,21 @@ describe("nn.Module", function()
     assert.equal("Linear ReLU Linear Sequential Net", table.concat(seen, " "))
   end)
 
+  it("extend only a class, and have a function init", function()
+    for _, self in ipairs {lt.ones(2), {}, setmetatable({}, {}), "Net"} do
+      local ok, message = pcall(nn.Module.extend, self, "Wrong")
+      assert.is_false(ok)
+      assert.is_truthy(message:find("extend: expected a class of nn for argument 'self', got ", 1,
+        true), message)
+    end
+    local Wrong = nn.Module:extend "Wrong"
+    Wrong.init = 5
+    local ok, message = pcall(Wrong)
+    assert.is_false(ok)
+    assert.is_truthy(message:find("Wrong: expected a function for the class's field 'init', got 5",
+      1, true), message)
+  end)
+
   it("calls init of a class and refuses arguments without one", function()
     local Bare = nn.Module:extend "Bare"
     fails("Bare", function() local _ = Bare(1) end)

@@ -681,8 +681,22 @@ local function construct(class, ...)
     __name = class.__name, __state = state, __index = fields, __newindex = assign,
     __call = call, __tostring = repr, __pairs = fields_pairs, __len = class.__len,
   })
+  local init = self.init
+  args.check(args.is_callable(init), "%s: expected a function for the class's field 'init', got %s",
+    class.__name, args.show(init))
   self:init(...)
   return self
+end
+
+-- Is it Module, or made from it by extend?
+local function is_class(class)
+  for _ = 1, 100 do -- other tables may be their own metatable
+    if type(class) ~= "table" then return false end
+    if rawequal(class, Module) then return true end
+    local meta = getmetatable(class)
+    class = type(meta) == "table" and rawget(meta, "__index")
+  end
+  return false
 end
 
 --- Makes a subclass: `local Net = nn.Module:extend "Net"`. Define Net:init(...) and
@@ -692,6 +706,8 @@ function Module:extend(name)
   args.check(type(name) == "string", "extend: the class's name is %s, it wants a string",
     args.show(name))
   args.check(not is_module(self), "extend: this is a module, it wants a class")
+  args.check(is_class(self), "extend: expected a class of nn for argument 'self', got %s",
+    args.show(self))
   local class = {__name = name}
   class.__fields = metatable_of_fields(class, self.__get_item)
   return setmetatable(class, {
