@@ -159,7 +159,8 @@ static int record(lua_State *L) {
 
 /* r:stop(): listens no longer. May be called again. */
 static int recorder_stop(lua_State *L) {
-  stop(recorder_at(L));
+  Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (*r) stop(*r);
   return 0;
 }
 
@@ -175,7 +176,8 @@ static void clear(Recorder *r) {
 
 /* r:release(): stops, and gives the events' memory back; there are none any more. */
 static int recorder_release(lua_State *L) {
-  clear(recorder_at(L));
+  Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (*r) clear(*r); /* a finalizer may come later than the recorder's own */
   return 0;
 }
 

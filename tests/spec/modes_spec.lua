@@ -254,4 +254,13 @@ describe("After the end of the coroutine that used Lutra last", function()
     end
     assert.is_true(lt.is_grad_enabled())
   end)
+
+  it("a recorder can be stopped and released after its end, as a later finalizer does", function()
+    local recorder = require "lutra.core"._trace.record {}
+    getmetatable(recorder).__gc(recorder)
+    recorder:stop()
+    recorder:release()
+    getmetatable(recorder).__gc(recorder)
+    assert.is_false(pcall(recorder.count, recorder))
+  end)
 end)
