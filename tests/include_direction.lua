@@ -80,15 +80,8 @@ local function objection(file, text, exists)
   return ('"%s" is in none of the folders that the build looks in'):format(name)
 end
 
-local passed, failed = 0, 0
-local function check(good, message)
-  if good then
-    passed = passed + 1
-  else
-    failed = failed + 1
-    print("FAILED " .. message)
-  end
-end
+local checks = dofile "tests/checks.lua"
+local check = checks.check
 
 -- The rules themselves: what they must refuse, they refuse.
 local there = {
@@ -184,5 +177,4 @@ end
 
 check(files > 0, "no sources under src/: run this from the repository's root")
 
-print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
-os.exit(failed == 0)
+checks.finish()

@@ -87,15 +87,8 @@ local function objection(file, line, names)
   end
 end
 
-local passed, failed = 0, 0
-local function check(good, message)
-  if good then
-    passed = passed + 1
-  else
-    failed = failed + 1
-    print("FAILED " .. message)
-  end
-end
+local checks = dofile "tests/checks.lua"
+local check = checks.check
 
 -- The rules themselves: what they must refuse, they refuse.
 local some = names_of [[
@@ -153,5 +146,4 @@ for file in io.popen("find src lib/lutra -name '*.[ch]' -o -name '*.lua' | sort"
 end
 for file in pairs(except) do check(used[file], file .. " is excepted, and is not there") end
 
-print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
-os.exit(failed == 0)
+checks.finish()

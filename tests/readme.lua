@@ -3,15 +3,8 @@
 -- tests/spec/transcripts_spec.lua.
 
 local lt = require "lutra"
-local passed, failed = 0, 0
-local function check(good, message)
-  if good then
-    passed = passed + 1
-  else
-    failed = failed + 1
-    print("FAILED " .. message)
-  end
-end
+local checks = dofile "tests/checks.lua"
+local check = checks.check
 
 local file <close> = assert(io.open "README.md")
 local text = file:read "a"
@@ -50,5 +43,4 @@ for row in text:gmatch "\n| `[^\n]*" do
 end
 check(pieces > 20, ("only %d pieces of code found in the table"):format(pieces))
 
-print(("%d passed, %d failed, 0 skipped"):format(passed, failed))
-os.exit(failed == 0, true)
+checks.finish()

@@ -222,7 +222,7 @@ describe("DataLoader", function()
     })
     fails("DataLoader: dataset is a table, it wants a dataset",
       function() local _ = data.DataLoader(strings, {batch_size = 2}) end)
-    fails("Subset: dataset is a table, it wants a dataset",
+    fails("Subset: expected a dataset for argument 'dataset', got a table",
       function() local _ = data.Subset(strings, {1}) end)
     fails("batch_size", function() local _ = data.DataLoader(set, {batch_size = 0}) end)
     fails({"bach_size", "batch_size"},

@@ -20,7 +20,7 @@ function Subset:init(dataset, positions)
   local is_table = type(dataset) == "table"
   local n = is_table and length_of("Subset", dataset)
   args.check(is_table and args.is_callable(dataset.get),
-    "Subset: dataset is %s, it wants a dataset", args.show(dataset))
+    "Subset: expected a dataset for argument 'dataset', got %s", args.show(dataset))
   if lt.is_tensor(positions) then positions = positions:totable() end
   args.check(type(positions) == "table", "Subset: positions is %s, it wants a list",
     args.show(positions))
