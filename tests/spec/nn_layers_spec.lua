@@ -208,6 +208,15 @@ describe("starting values", function()
     assert.is_true(x:ge(2048):logical_and(x:le(2050)):all():item())
   end)
 
+  it("leave a tensor as it was when drawing fails on the way", function()
+    local t, where = lt.ones(1000), lt.where
+    lt.where = function() error "no memory" end
+    local ok = pcall(nn.init.trunc_normal_, t, {a = 2, b = 3.5})
+    lt.where = where
+    assert.is_false(ok)
+    assert.equal(1000, t:sum():item())
+  end)
+
   it("refuse what makes no sense", function()
     local t = lt.empty(3, 4)
     fails("2 dimensions", function() nn.init.xavier_uniform_(lt.empty(3)) end)

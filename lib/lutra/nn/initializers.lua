@@ -112,15 +112,13 @@ function init.trunc_normal_(...)
   local draw = b - a < std and in_narrow or in_wide
   lt.no_grad(function()
     local x, inside = draw(tensor, mean, std, a, b, generator)
-    tensor:copy_(x)
-    if tensor.device == "meta" then return end
-    local rounds = 0
+    local rounds = tensor.device == "meta" and 1000 or 0
     while rounds < 1000 and not inside:all():item() do
       local again, now = draw(tensor, mean, std, a, b, generator)
-      tensor:copy_(lt.where(inside, tensor, again))
+      x = lt.where(inside, x, again)
       inside, rounds = inside:logical_or(now), rounds + 1
     end
-    if rounds == 1000 then tensor:clamp_(a, b) end
+    tensor:copy_(x:clamp_(a, b)) -- in one step: a failure before it leaves tensor as it was
   end)
   return tensor
 end
