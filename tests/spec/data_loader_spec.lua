@@ -83,6 +83,7 @@ describe("datasets", function()
     fails("its length is", function() data.random_split(odd, {1}) end)
     fails("its length is", function() local _ = data.Subset(odd, {1}) end)
     fails("add up to 11", function() data.random_split(set, {7, 4}) end)
+    fails("add up to 9.2", function() data.random_split(set, {math.maxinteger, 2}) end)
   end)
 end)
 

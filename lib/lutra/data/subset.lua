@@ -44,7 +44,7 @@ function Subset:get(i) return self.dataset:get(self.positions[self:check_positio
 
 -- Lengths from lengths, or from fractions that add up to 1.
 local function to_lengths(n, parts)
-  local sum, whole = 0, true
+  local sum, whole = 0.0, true -- a float: a sum of integers could wrap around
   for i, part in ipairs(parts) do
     args.check(type(part) == "number" and part >= 0,
       "random_split: part %d is %s, it wants a number of at least 0", i, args.show(part))
