@@ -7,6 +7,7 @@
  * cut anywhere: into threads, and between blocks to ask whether to stop.
  */
 #include "cpu.h"
+#include "opids.h"
 #include "structured.h"
 #include "vector.h"
 

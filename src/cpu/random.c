@@ -5,6 +5,7 @@
  * Halves are drawn as float32, with no more bits than they hold, and rounded.
  */
 #include "structured.h"
+#include "opids.h"
 #include "philox.h"
 #include "random_range.h"
 #include "rows.h"

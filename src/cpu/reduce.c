@@ -10,6 +10,7 @@
  * var, argmax and logsumexp, which are not folds, are in reduce_line.c.
  */
 #include "structured.h"
+#include "opids.h"
 #include "rows.h"
 
 #include <math.h>
@@ -207,7 +208,7 @@ static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){LT_ARG(out)},
                      lt_scalar_float(value), lt_scalar_int(0));
 }
 
@@ -277,7 +278,7 @@ bool lt_cpu_mean(lt_Call *c) {
     } else {
       lt_FoldId id = lt_work_dtype(out->dtype) == LT_float64 ? LT_FOLD_SUM_F64 : LT_FOLD_SUM_F32;
       lt_Tensor *sum = fold(id, self, mask, out);
-      lt_Arg args[2] = {A(sum), A(lt_scalar_float((double)folded_count(self, mask)))};
+      lt_Arg args[2] = {LT_ARG(sum), LT_ARG(lt_scalar_float((double)folded_count(self, mask)))};
       ok = sum && lt_loop_run(LT_OP__true_divide, out, lt_work_dtype(out->dtype), 2, args,
                               lt_scalar_int(0), lt_scalar_int(0));
       lt_release(sum);
@@ -316,12 +317,14 @@ bool lt_cpu_count_nonzero(lt_Call *c) { return of_truth(c, LT_FOLD_SUM_U8, 0); }
 /* ---- _norm ----------------------------------------------------------------------------------- */
 
 static bool loop1(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {
-  return lt_loop_run(op, out, compute, 1, (lt_Arg[]){A(x)}, lt_scalar_int(0), lt_scalar_int(0));
+  return lt_loop_run(op, out, compute, 1, (lt_Arg[]){LT_ARG(x)}, lt_scalar_int(0),
+                     lt_scalar_int(0));
 }
 
 static bool power(lt_Tensor *out, lt_Tensor *x, double p) {
-  return lt_loop_run(LT_OP_pow, out, LT_float64, 2, (lt_Arg[]){A(x), A(lt_scalar_float(p))},
-                     lt_scalar_int(0), lt_scalar_int(0));
+  return lt_loop_run(LT_OP_pow, out, LT_float64, 2,
+                     (lt_Arg[]){LT_ARG(x), LT_ARG(lt_scalar_float(p))}, lt_scalar_int(0),
+                     lt_scalar_int(0));
 }
 
 /* p = 2: squares are summed in float64, so that only the norm itself has to fit. */

@@ -5,6 +5,7 @@
  * neighbours; else a copy with them last.
  */
 #include "structured.h"
+#include "opids.h"
 #include "rows.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static lt_Tensor *lined(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines 
 }
 
 static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){LT_ARG(out)},
                      lt_scalar_float(value), lt_scalar_int(0));
 }
 

@@ -10,6 +10,7 @@
 #define LT_CPU_VECTOR_H
 
 #include "core.h"
+#include "opids.h"
 
 /* A scalar argument, in the loop's compute type. */
 typedef union lt_Number {

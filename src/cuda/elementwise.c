@@ -5,6 +5,7 @@
  */
 #include "cuda.h"
 #include "elementwise.h"
+#include "opids.h"
 
 #include <float.h>
 

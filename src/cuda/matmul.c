@@ -3,6 +3,7 @@
 #include "matmul.h"
 #include "blas.h"
 #include "cuda.h"
+#include "opids.h"
 
 /* The last two dimensions as a matrix that cuBLAS can take. A stride along a single element means
  * nothing. False: it must be made contiguous. */

@@ -9,6 +9,7 @@
  * Only a cast that changes numbers before they are reduced (sum of floats as int64) copies.
  */
 #include "cuda.h"
+#include "opids.h"
 #include "reduce.h"
 
 #include <math.h>
@@ -202,7 +203,7 @@ static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
 }
 
 static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){A(out)},
+  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){LT_ARG(out)},
                      lt_scalar_float(value), lt_scalar_int(0));
 }
 

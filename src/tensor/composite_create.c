@@ -34,12 +34,12 @@ static bool made(lt_Call *c, lt_Tensor *t) {
 static lt_Arg shape_of(const lt_Call *c) { return LT_INTS(lt_in(c, 0)->shape, lt_in(c, 0)->ndim); }
 
 static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
-  return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), A(device_option(c)));
+  return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
 }
 
 static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value) {
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(fill, A(t), A(value)));
+  return made(c, lt_do_in_place(fill, LT_ARG(t), LT_ARG(value)));
 }
 
 /* ---- one value ------------------------------------------------------------------------------- */
@@ -94,9 +94,9 @@ bool lt_composite_new_full(lt_Call *c) {
 
 /* arange (start, stop?, step): with start alone, 1..start */
 bool lt_composite_arange(lt_Call *c) {
-  lt_Arg start = lt_given(c, 1) ? c->arg[0] : A(lt_scalar_int(LT_INDEX_BASE));
+  lt_Arg start = lt_given(c, 1) ? c->arg[0] : LT_ARG(lt_scalar_int(LT_INDEX_BASE));
   lt_Arg stop = lt_given(c, 1) ? c->arg[1] : c->arg[0];
-  return made(c, lt_do(_arange, start, stop, c->arg[2], c->arg[3], A(device_option(c))));
+  return made(c, lt_do(_arange, start, stop, c->arg[2], c->arg[3], LT_ARG(device_option(c))));
 }
 
 /* logspace (start, stop, steps, base): the exponents are computed in float64 where the device
@@ -106,9 +106,10 @@ bool lt_composite_logspace(lt_Call *c) {
   bool wide = lt_op_supported(LT_OP_pow, device.type, LT_float64);
   lt_Dtype dtype = wide ? LT_float64 : LT_float32;
   lt_Tensor *exponents =
-      lt_do(linspace, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(dtype), A(device));
-  lt_Tensor *powers = lt_do(pow, c->arg[3], A(exponents));
-  return made(c, lt_do(to, A(powers), LT_NIL, lt_arg_dtype(dtype_option(c, lt_dtype_default()))));
+      lt_do(linspace, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(dtype), LT_ARG(device));
+  lt_Tensor *powers = lt_do(pow, c->arg[3], LT_ARG(exponents));
+  return made(c,
+              lt_do(to, LT_ARG(powers), LT_NIL, lt_arg_dtype(dtype_option(c, lt_dtype_default()))));
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -122,20 +123,20 @@ static bool check_float_option(const lt_Call *c, lt_Dtype otherwise) {
 static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(uniform, A(t), A(0.0), A(1.0), generator));
+  return made(c, lt_do_in_place(uniform, LT_ARG(t), LT_ARG(0.0), LT_ARG(1.0), generator));
 }
 
 static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg generator,
                    lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(normal, A(t), A(mean), A(std), generator));
+  return made(c, lt_do_in_place(normal, LT_ARG(t), LT_ARG(mean), LT_ARG(std), generator));
 }
 
 static bool whole(lt_Call *c, lt_Arg size, lt_Arg low, lt_Arg high, lt_Arg generator,
                   lt_Dtype otherwise) {
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(random, A(t), low, high, generator));
+  return made(c, lt_do_in_place(random, LT_ARG(t), low, high, generator));
 }
 
 bool lt_composite_rand(lt_Call *c) { return uniform(c, c->arg[0], c->arg[1], lt_dtype_default()); }
@@ -167,11 +168,11 @@ bool lt_composite_randint_like(lt_Call *c) {
 
 /* bernoulli (self, p?, generator?): self holds the probabilities where p does not say them */
 bool lt_composite_bernoulli(lt_Call *c) {
-  lt_Arg p = lt_given(c, 1) ? c->arg[1] : A(0.5);
+  lt_Arg p = lt_given(c, 1) ? c->arg[1] : LT_ARG(0.5);
   if (c->in_place) return lt_give(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));
   if (!lt_given(c, 1)) return lt_give(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
   lt_Tensor *t = lt_do(empty_like, c->arg[0]);
-  return lt_give(c, lt_do_in_place(_bernoulli, A(t), p, c->arg[2]));
+  return lt_give(c, lt_do_in_place(_bernoulli, LT_ARG(t), p, c->arg[2]));
 }
 
 /* dropout (self, p, training): Srivastava et al. 2014; the scaling makes the expected value
@@ -183,8 +184,8 @@ bool lt_composite_dropout(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
   if (!c->arg[2].b || p == 0) return lt_give(c, lt_in(c, 0));
   lt_Tensor *kept = lt_do(empty_like, c->arg[0]);
-  kept =
-      p == 1 ? lt_do_in_place(fill, A(kept), A(0)) : lt_do_in_place(_bernoulli, A(kept), A(1 - p));
-  if (p < 1) kept = lt_do_in_place(mul, A(kept), A(1 / (1 - p)));
-  return lt_give(c, lt_do(mul, c->arg[0], A(kept)));
+  kept = p == 1 ? lt_do_in_place(fill, LT_ARG(kept), LT_ARG(0))
+                : lt_do_in_place(_bernoulli, LT_ARG(kept), LT_ARG(1 - p));
+  if (p < 1) kept = lt_do_in_place(mul, LT_ARG(kept), LT_ARG(1 / (1 - p)));
+  return lt_give(c, lt_do(mul, c->arg[0], LT_ARG(kept)));
 }

@@ -13,14 +13,14 @@ static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
   if (factor == 1) return self->tensor;
   if (factor != 0) return lt_do(mul, *self, *beta);
   lt_Tensor *all = lt_do(ones_like, *self, lt_arg_dtype(LT_bool));
-  return lt_do(masked_fill, *self, A(all), A(0));
+  return lt_do(masked_fill, *self, LT_ARG(all), LT_ARG(0));
 }
 
 /* addmm (self, mat1, mat2, beta, alpha) */
 bool lt_form_addmm(lt_Call *c) {
   if (!c->info->infer(c)) return false;
   lt_Tensor *product = lt_do(mm, c->arg[1], c->arg[2]);
-  return lt_give(c, lt_do(add, A(scaled(&c->arg[0], &c->arg[3])), A(product), c->arg[4]));
+  return lt_give(c, lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]));
 }
 
 /* mean (self, dim?, keepdim, dtype?). Sums of 16-bit floats are too large for their dtype. */
@@ -32,10 +32,10 @@ bool lt_form_mean(lt_Call *c) {
   for (int i = 0; i < result.ndim; i++) left *= result.shape[i];
   double each = left ? (double)n / (double)left : 1;
   lt_Tensor *sum = lt_do(sum, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(wide));
-  lt_Tensor *quotient = lt_do(_true_divide, A(sum), A(each));
+  lt_Tensor *quotient = lt_do(_true_divide, LT_ARG(sum), LT_ARG(each));
   return lt_give(c, wide == result.dtype
                         ? quotient
-                        : lt_do(to, A(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
+                        : lt_do(to, LT_ARG(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
 }
 
 lt_KernelFn lt_composite_form(lt_OpId op) { return kernels[op]; }

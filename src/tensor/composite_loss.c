@@ -4,8 +4,8 @@
 /* A loss by element, reduced as `reduction` says. */
 static lt_Tensor *reduced(lt_Tensor *loss, const char *reduction) {
   if (!strcmp(reduction, "none")) return loss;
-  if (!strcmp(reduction, "sum")) return lt_do(sum, A(loss));
-  return lt_do(mean, A(loss));
+  if (!strcmp(reduction, "sum")) return lt_do(sum, LT_ARG(loss));
+  return lt_do(mean, LT_ARG(loss));
 }
 
 /* layer_norm (self, normalized_shape, weight?, bias?, eps) */
@@ -17,7 +17,7 @@ bool lt_composite_layer_norm(lt_Call *c) {
   if (lead < 0 || !lt_shape_equal(n, c->arg[1].ints, n, self->shape + lead))
     return lt_fail("self is %s, whose last dimensions are not normalized_shape %s", lt_text(self),
                    lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints));
-  return lt_give(c, lt_do(_layer_norm, c->arg[0], A(n), c->arg[2], c->arg[3], c->arg[4]));
+  return lt_give(c, lt_do(_layer_norm, c->arg[0], LT_ARG(n), c->arg[2], c->arg[3], c->arg[4]));
 }
 
 /* gelu (self, approximate) */
@@ -49,7 +49,7 @@ static lt_Tensor *classes_last(lt_Tensor *self) {
   if (self->ndim <= 2) return self;
   int64_t order[LT_MAX_DIMS] = {0};
   for (int d = 1; d < self->ndim; d++) order[d] = d + 1 < self->ndim ? d + 1 : 1;
-  return lt_do(permute, A(self), LT_INTS(order, self->ndim));
+  return lt_do(permute, LT_ARG(self), LT_INTS(order, self->ndim));
 }
 
 /* {C}, {N, C} or {N, C, ...} as rows of classes. */
@@ -88,33 +88,36 @@ bool lt_composite_nll_loss(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
   Rows r = as_rows(self, lt_in(c, 1));
-  lt_Tensor *loss = lt_do(_nll_loss, A(r.scores), A(r.target), c->arg[2], c->arg[3], c->arg[4]);
+  lt_Tensor *loss =
+      lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[3], c->arg[4]);
   /* {C} gives one number, whatever the reduction */
   return lt_give(c, by_place(loss, self));
 }
 
 /* The part of label smoothing: every class of a row is a target a little (Szegedy et al. 2016). */
 static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tensor *total) {
-  lt_Tensor *weighted = lt_in(c, 2) ? lt_do(mul, A(logp), c->arg[2]) : logp;
-  lt_Tensor *each = lt_do(neg, A(lt_do(sum, A(weighted), A(-1))));
-  each = lt_do(masked_fill, A(each), A(lt_do(eq, A(r.target), c->arg[4])), A(0));
+  lt_Tensor *weighted = lt_in(c, 2) ? lt_do(mul, LT_ARG(logp), c->arg[2]) : logp;
+  lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(weighted), LT_ARG(-1))));
+  each =
+      lt_do(masked_fill, LT_ARG(each), LT_ARG(lt_do(eq, LT_ARG(r.target), c->arg[4])), LT_ARG(0));
   if (!strcmp(c->arg[3].string, "none")) return each;
-  each = lt_do(sum, A(each));
-  return !strcmp(c->arg[3].string, "sum") ? each : lt_do(_true_divide, A(each), A(total));
+  each = lt_do(sum, LT_ARG(each));
+  return !strcmp(c->arg[3].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));
 }
 
 static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *loss[2];
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
   Rows r = as_rows(self, lt_in(c, 1));
-  lt_Tensor *logp = lt_do(log_softmax, A(r.scores), A(1));
-  if (!lt_do_all(LT_OP__nll_loss, LT_ARGS_(A(logp), A(r.target), c->arg[2], c->arg[3], c->arg[4]),
-                 2, loss))
+  lt_Tensor *logp = lt_do(log_softmax, LT_ARG(r.scores), LT_ARG(1));
+  if (!lt_do_all(LT_OP__nll_loss,
+                 LT_ARGS_(LT_ARG(logp), LT_ARG(r.target), c->arg[2], c->arg[3], c->arg[4]), 2,
+                 loss))
     return false;
   if (smoothing > 0) {
     lt_Tensor *smooth = smooth_rows(c, r, logp, loss[1]);
-    lt_Tensor *sharp = lt_do(mul, A(loss[0]), A(1 - smoothing));
-    loss[0] = lt_do(add, A(sharp), A(smooth), A(smoothing / (double)r.classes));
+    lt_Tensor *sharp = lt_do(mul, LT_ARG(loss[0]), LT_ARG(1 - smoothing));
+    loss[0] = lt_do(add, LT_ARG(sharp), LT_ARG(smooth), LT_ARG(smoothing / (double)r.classes));
   }
   return lt_give(c, by_place(loss[0], self));
 }
@@ -133,15 +136,15 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
     return lt_fail("ignore_index is %lld, but a target of probabilities names no class to ignore",
                    (long long)c->arg[4].i);
   int64_t classes = self->shape[class_dim(self)];
-  lt_Tensor *logp = lt_do(log_softmax, A(rows_of(self)), A(1));
+  lt_Tensor *logp = lt_do(log_softmax, LT_ARG(rows_of(self)), LT_ARG(1));
   lt_Tensor *wanted = rows_of(target);
   if (smoothing > 0) {
-    wanted = lt_do(mul, A(wanted), A(1 - smoothing));
-    wanted = lt_do(add, A(wanted), A(smoothing / (double)classes));
+    wanted = lt_do(mul, LT_ARG(wanted), LT_ARG(1 - smoothing));
+    wanted = lt_do(add, LT_ARG(wanted), LT_ARG(smoothing / (double)classes));
   }
-  lt_Tensor *product = lt_do(mul, A(logp), A(wanted));
-  if (lt_in(c, 2)) product = lt_do(mul, A(product), c->arg[2]);
-  lt_Tensor *each = lt_do(neg, A(lt_do(sum, A(product), A(-1))));
+  lt_Tensor *product = lt_do(mul, LT_ARG(logp), LT_ARG(wanted));
+  if (lt_in(c, 2)) product = lt_do(mul, LT_ARG(product), c->arg[2]);
+  lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(product), LT_ARG(-1))));
   return lt_give(c, by_place(reduced(each, reduction), self));
 }
 
@@ -163,11 +166,13 @@ bool lt_composite_cross_entropy(lt_Call *c) {
 /* ---- distances ------------------------------------------------------------------------------- */
 
 bool lt_composite_mse_loss(lt_Call *c) {
-  return lt_give(c, reduced(lt_do(square, A(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+  return lt_give(
+      c, reduced(lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
-  return lt_give(c, reduced(lt_do(abs, A(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+  return lt_give(c,
+                 reduced(lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
 }
 
 /* (1 - t) x - (1 + (pos_weight - 1) t) log s(x), which is the formula with log s(-x) = log s(x)
@@ -177,10 +182,11 @@ bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   if (!lt_check_same_shape(c, 0, 1)) return false;
   lt_Tensor *log_sigmoid = lt_do(logsigmoid, self);
   if (lt_in(c, 4)) {
-    lt_Tensor *extra = lt_do(mul, A(lt_do(sub, c->arg[4], A(1))), target);
-    log_sigmoid = lt_do(mul, A(log_sigmoid), A(lt_do(add, A(extra), A(1))));
+    lt_Tensor *extra = lt_do(mul, LT_ARG(lt_do(sub, c->arg[4], LT_ARG(1))), target);
+    log_sigmoid = lt_do(mul, LT_ARG(log_sigmoid), LT_ARG(lt_do(add, LT_ARG(extra), LT_ARG(1))));
   }
-  lt_Tensor *loss = lt_do(sub, A(lt_do(mul, A(lt_do(sub, A(1), target)), self)), A(log_sigmoid));
-  if (lt_in(c, 2)) loss = lt_do(mul, A(loss), c->arg[2]);
+  lt_Tensor *loss = lt_do(sub, LT_ARG(lt_do(mul, LT_ARG(lt_do(sub, LT_ARG(1), target)), self)),
+                          LT_ARG(log_sigmoid));
+  if (lt_in(c, 2)) loss = lt_do(mul, LT_ARG(loss), c->arg[2]);
   return lt_give(c, reduced(loss, c->arg[3].string));
 }

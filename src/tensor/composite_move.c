@@ -18,7 +18,7 @@ bool lt_composite_to(lt_Call *c) {
   lt_Dtype dtype = lt_dtype_or(c, 2, self->dtype);
   bool same = dtype == self->dtype && lt_device_equal(device, lt_tensor_device(self));
   if (same && !c->arg[4].b) return lt_give(c, self);
-  return lt_give(c, lt_do(_to_copy, c->arg[0], A(device), lt_arg_dtype(dtype), c->arg[3]));
+  return lt_give(c, lt_do(_to_copy, c->arg[0], LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
 }
 
 /* copy_ (self, source, non_blocking) */
@@ -27,7 +27,7 @@ bool lt_composite_copy_(lt_Call *c) {
 }
 
 bool lt_composite_zero_(lt_Call *c) {
-  return lt_give(c, lt_do_in_place(fill, c->arg[0], A(0)) ? lt_in(c, 0) : NULL);
+  return lt_give(c, lt_do_in_place(fill, c->arg[0], LT_ARG(0)) ? lt_in(c, 0) : NULL);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -51,8 +51,9 @@ bool lt_composite_stack(lt_Call *c) {
   lt_Tensor **list = malloc((size_t)n * sizeof *list), *joined = NULL;
   if (!list) return lt_fail_memory();
   int made = 0;
-  while (made < n && (list[made] = lt_do(unsqueeze, A(c->arg[0].tensors[made]), A(dim)))) made++;
-  if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), A(dim));
+  while (made < n && (list[made] = lt_do(unsqueeze, LT_ARG(c->arg[0].tensors[made]), LT_ARG(dim))))
+    made++;
+  if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), LT_ARG(dim));
   free(list);
   return lt_give(c, joined);
 }
@@ -70,10 +71,10 @@ bool lt_composite_div(lt_Call *c) {
 /* The end of a dtype, as a bound that bounds nothing. */
 static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   int64_t low, high;
-  if (lt_dtype_is_float(dtype)) return A(upper ? (double)INFINITY : -(double)INFINITY);
+  if (lt_dtype_is_float(dtype)) return LT_ARG(upper ? (double)INFINITY : -(double)INFINITY);
   lt_dtype_range(dtype, &low, &high);
-  if (dtype == LT_bool) return A(lt_scalar_bool(upper));
-  return A(lt_scalar_int(upper ? high : low));
+  if (dtype == LT_bool) return LT_ARG(lt_scalar_bool(upper));
+  return LT_ARG(lt_scalar_int(upper ? high : low));
 }
 
 /* clamp (self, min?, max?): a bound that is left out is put where it bounds nothing; the gradient
@@ -89,12 +90,12 @@ bool lt_composite_clamp(lt_Call *c) {
 /* The positions where the condition holds, a tensor for each dimension. */
 static bool where_it_holds(lt_Call *c) {
   lt_Tensor *condition = lt_in(c, 0);
-  if (condition->ndim == 0) condition = lt_do(unsqueeze, A(condition), A(0));
-  lt_Tensor *table = lt_do(nonzero, A(condition));
+  if (condition->ndim == 0) condition = lt_do(unsqueeze, LT_ARG(condition), LT_ARG(0));
+  lt_Tensor *table = lt_do(nonzero, LT_ARG(condition));
   if (!table) return false;
   if (!lt_give_room(c, condition->ndim)) return false;
   for (int d = 0; d < condition->ndim; d++)
-    if (!lt_give_next(c, lt_do(select, A(table), A(1), A(d)))) return false;
+    if (!lt_give_next(c, lt_do(select, LT_ARG(table), LT_ARG(1), LT_ARG(d)))) return false;
   return true;
 }
 
@@ -104,7 +105,7 @@ bool lt_composite_where(lt_Call *c) {
   if (!lt_given(c, 1) || !lt_given(c, 2))
     return lt_fail("wants self and other, or the condition alone");
   lt_Arg condition = c->arg[0];
-  if (lt_in(c, 0)->dtype == LT_uint8) condition = A(lt_do(ne, condition, A(0)));
+  if (lt_in(c, 0)->dtype == LT_uint8) condition = LT_ARG(lt_do(ne, condition, LT_ARG(0)));
   return lt_give(c, lt_do(_where, condition, c->arg[1], c->arg[2]));
 }
 
@@ -134,8 +135,8 @@ bool lt_composite_tile(lt_Call *c) {
   }
   if (!lt_check_rank(room)) return false;
   lt_Tensor *seen = lt_do_reshape(self, room, wide);
-  if (changed) seen = lt_do(expand, A(seen), LT_INTS(repeated, room));
-  return lt_give(c, lt_do_view(lt_do(copy, A(seen)), ndim, shape));
+  if (changed) seen = lt_do(expand, LT_ARG(seen), LT_INTS(repeated, room));
+  return lt_give(c, lt_do_view(lt_do(copy, LT_ARG(seen)), ndim, shape));
 }
 
 /* repeat_interleave (self, repeats, dim?) */
@@ -149,9 +150,9 @@ bool lt_composite_repeat_interleave(lt_Call *c) {
   memcpy(shape, self->shape, sizeof(int64_t) * (size_t)(dim + 1));
   shape[dim + 1] = repeats;
   for (int d = (int)dim + 1; d < self->ndim; d++) shape[d + 1] = self->shape[d];
-  lt_Tensor *seen = lt_do(unsqueeze, A(self), A(dim + 1));
-  seen = lt_do(copy, A(lt_do(expand, A(seen), LT_INTS(shape, self->ndim + 1))));
-  return lt_give(c, lt_do(flatten, A(seen), A(dim), A(dim + 1)));
+  lt_Tensor *seen = lt_do(unsqueeze, LT_ARG(self), LT_ARG(dim + 1));
+  seen = lt_do(copy, LT_ARG(lt_do(expand, LT_ARG(seen), LT_INTS(shape, self->ndim + 1))));
+  return lt_give(c, lt_do(flatten, LT_ARG(seen), LT_ARG(dim), LT_ARG(dim + 1)));
 }
 
 /* ---- diagonals ------------------------------------------------------------------------------- */
@@ -162,28 +163,29 @@ static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
   if (diagonal > INT32_MAX || diagonal < -(int64_t)INT32_MAX)
     return lt_fail("diagonal is %lld, which is too far out", (long long)diagonal), NULL;
   int64_t n = vector->shape[0], out = diagonal < 0 ? -diagonal : diagonal, size = n + out;
-  lt_Arg device = A(lt_tensor_device(vector));
+  lt_Arg device = LT_ARG(lt_tensor_device(vector));
   lt_Tensor *matrix =
       lt_do(zeros, LT_INTS(((int64_t[]){size, size}), 2), lt_arg_dtype(vector->dtype), device);
   if (!matrix) return NULL;
   int64_t first = (diagonal < 0 ? out * size : out) + LT_INDEX_BASE,
           last = first + (n - 1) * (size + 1);
   lt_Tensor *places =
-      lt_do(_arange, A(first), A(last), A(size + 1), lt_arg_dtype(LT_int64), device);
+      lt_do(_arange, LT_ARG(first), LT_ARG(last), LT_ARG(size + 1), lt_arg_dtype(LT_int64), device);
   lt_Tensor *flat = lt_do_view(matrix, 1, (int64_t[]){size * size});
-  return lt_do_view(lt_do(index_copy, A(flat), A(0), A(places), A(vector)), 2, matrix->shape);
+  return lt_do_view(lt_do(index_copy, LT_ARG(flat), LT_ARG(0), LT_ARG(places), LT_ARG(vector)), 2,
+                    matrix->shape);
 }
 
 /* diag (self, diagonal) */
 bool lt_composite_diag(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 2)) return false;
   if (lt_in(c, 0)->ndim == 1) return lt_give(c, diagonal_matrix(lt_in(c, 0), c->arg[1].i));
-  return lt_give(c, lt_do(copy, A(lt_do(diagonal, c->arg[0], c->arg[1]))));
+  return lt_give(c, lt_do(copy, LT_ARG(lt_do(diagonal, c->arg[0], c->arg[1]))));
 }
 
 bool lt_composite_trace(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 2, 2)) return false;
-  return lt_give(c, lt_do(sum, A(lt_do(diagonal, c->arg[0]))));
+  return lt_give(c, lt_do(sum, LT_ARG(lt_do(diagonal, c->arg[0]))));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -194,7 +196,7 @@ static bool count_classes(lt_Tensor *self, int64_t *classes) {
   if (lt_tensor_is_meta(self))
     return lt_fail("num_classes depends on the data; a meta tensor has none: pass it");
   if (self->numel == 0) return lt_fail("self is empty, so num_classes is not known: pass it");
-  lt_Tensor *t = lt_do(amax, A(self));
+  lt_Tensor *t = lt_do(amax, LT_ARG(self));
   if (!t || !lt_tensor_item(t, &largest)) return false;
   *classes = largest.i < 1 ? 1 : largest.i;
   return true;
@@ -210,7 +212,7 @@ bool lt_composite_one_hot(lt_Call *c) {
   memcpy(shape, self->shape, sizeof(int64_t) * (size_t)self->ndim);
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
-                           A(lt_tensor_device(self)));
-  return lt_give(
-      c, lt_do_in_place(scatter, A(zeros), A(-1), A(lt_do(unsqueeze, A(self), A(-1))), A(1)));
+                           LT_ARG(lt_tensor_device(self)));
+  return lt_give(c, lt_do_in_place(scatter, LT_ARG(zeros), LT_ARG(-1),
+                                   LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))), LT_ARG(1)));
 }

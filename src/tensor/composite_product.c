@@ -12,8 +12,9 @@
 bool lt_composite_dot(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *row = lt_do(unsqueeze, c->arg[0], A(0)), *column = lt_do(unsqueeze, c->arg[1], A(1));
-  return lt_give(c, lt_do_view(lt_do(mm, A(row), A(column)), 0, NULL));
+  lt_Tensor *row = lt_do(unsqueeze, c->arg[0], LT_ARG(0)),
+            *column = lt_do(unsqueeze, c->arg[1], LT_ARG(1));
+  return lt_give(c, lt_do_view(lt_do(mm, LT_ARG(row), LT_ARG(column)), 0, NULL));
 }
 
 /* mv (self, vec) */
@@ -24,14 +25,14 @@ bool lt_composite_mv(lt_Call *c) {
     return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(self),
                    lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
   if (!lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *product = lt_do(mm, c->arg[0], A(lt_do(unsqueeze, c->arg[1], A(1))));
+  lt_Tensor *product = lt_do(mm, c->arg[0], LT_ARG(lt_do(unsqueeze, c->arg[1], LT_ARG(1))));
   return lt_give(c, lt_do_view(product, 1, self->shape));
 }
 
 /* outer (self, vec2) */
 bool lt_composite_outer(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
-  return lt_give(c, lt_do(mul, A(lt_do(unsqueeze, c->arg[0], A(1))), c->arg[1]));
+  return lt_give(c, lt_do(mul, LT_ARG(lt_do(unsqueeze, c->arg[0], LT_ARG(1))), c->arg[1]));
 }
 
 /* baddbmm (self, batch1, batch2, beta, alpha): beta 0 means that self's values, NaN too, do not
@@ -45,9 +46,10 @@ bool lt_composite_baddbmm(lt_Call *c) {
   if (!lt_check_expands("self", self->ndim, self->shape, "the product", 3, product->shape))
     return false;
   lt_Scalar beta = c->arg[3].scalar, alpha = c->arg[4].scalar;
-  if (lt_scalar_to_double(beta) == 0) return lt_give(c, lt_do(mul, A(product), A(alpha)));
-  lt_Tensor *rest = lt_scalar_to_double(beta) == 1 ? lt_in(c, 0) : lt_do(mul, c->arg[0], A(beta));
-  return lt_give(c, lt_do(add, A(rest), A(product), A(alpha)));
+  if (lt_scalar_to_double(beta) == 0) return lt_give(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
+  lt_Tensor *rest =
+      lt_scalar_to_double(beta) == 1 ? lt_in(c, 0) : lt_do(mul, c->arg[0], LT_ARG(beta));
+  return lt_give(c, lt_do(add, LT_ARG(rest), LT_ARG(product), LT_ARG(alpha)));
 }
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
@@ -69,7 +71,7 @@ static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
   if (!lt_shape_numel(lt_user_op(), a->ndim - 1, a->shape, &rows)) return NULL;
   memcpy(shape, a->shape, sizeof shape);
   shape[a->ndim - 1] = b->shape[1];
-  lt_Tensor *product = lt_do(mm, A(lt_do_reshape(a, 2, (int64_t[]){rows, k})), A(b));
+  lt_Tensor *product = lt_do(mm, LT_ARG(lt_do_reshape(a, 2, (int64_t[]){rows, k})), LT_ARG(b));
   return lt_do_view(product, a->ndim, shape);
 }
 
@@ -82,7 +84,7 @@ static lt_Tensor *as_batch(lt_Tensor *t, int batch_ndim, const int64_t *batch, i
   shape[batch_ndim + 1] = matrix[1];
   int ndim = batch_ndim + 2;
   if (!lt_shape_equal(ndim, shape, t->ndim, t->shape))
-    t = lt_do(expand, A(t), LT_INTS(shape, ndim));
+    t = lt_do(expand, LT_ARG(t), LT_INTS(shape, ndim));
   return ndim == 3 ? t : lt_do_reshape(t, 3, (int64_t[]){count, matrix[0], matrix[1]});
 }
 
@@ -97,7 +99,7 @@ static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
            NULL;
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &count)) return NULL;
   lt_Tensor *product =
-      lt_do(bmm, A(as_batch(a, ndim, shape, count)), A(as_batch(b, ndim, shape, count)));
+      lt_do(bmm, LT_ARG(as_batch(a, ndim, shape, count)), LT_ARG(as_batch(b, ndim, shape, count)));
   shape[ndim] = a->shape[a->ndim - 2];
   shape[ndim + 1] = b->shape[b->ndim - 1];
   return ndim == 1 ? product : lt_do_view(product, ndim + 2, shape);
@@ -105,7 +107,7 @@ static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
 
 /* Two tensors of at least two dimensions. */
 static lt_Tensor *multiply(lt_Tensor *a, lt_Tensor *b) {
-  if (a->ndim == 2 && b->ndim == 2) return lt_do(mm, A(a), A(b));
+  if (a->ndim == 2 && b->ndim == 2) return lt_do(mm, LT_ARG(a), LT_ARG(b));
   return b->ndim == 2 ? fold(a, b) : batched(a, b);
 }
 
@@ -115,12 +117,12 @@ bool lt_composite_matmul(lt_Call *c) {
   lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!check_matmul(a, b) || !lt_check_factors(c, 0, 1)) return false;
   bool row = a->ndim == 1, column = b->ndim == 1;
-  if (row) a = lt_do(unsqueeze, A(a), A(0));
-  if (column) b = lt_do(unsqueeze, A(b), A(1));
+  if (row) a = lt_do(unsqueeze, LT_ARG(a), LT_ARG(0));
+  if (column) b = lt_do(unsqueeze, LT_ARG(b), LT_ARG(1));
   if (!a || !b) return false;
   lt_Tensor *product = multiply(a, b);
-  if (column) product = lt_do(squeeze, A(product), A(-1));
-  if (row) product = lt_do(squeeze, A(product), A(column ? -1 : -2));
+  if (column) product = lt_do(squeeze, LT_ARG(product), LT_ARG(-1));
+  if (row) product = lt_do(squeeze, LT_ARG(product), LT_ARG(column ? -1 : -2));
   return lt_give(c, product);
 }
 
@@ -149,15 +151,15 @@ bool lt_composite_linear(lt_Call *c) {
   memcpy(shape, input->shape, sizeof shape);
   shape[last] = weight->shape[0];
   lt_Tensor *flat = last == 1 ? input : lt_do_reshape(input, 2, (int64_t[]){rows, in});
-  lt_Tensor *turned = lt_do(transpose, A(weight), A(0), A(1));
-  lt_Tensor *out =
-      lt_given(c, 2) ? lt_do(addmm, c->arg[2], A(flat), A(turned)) : lt_do(mm, A(flat), A(turned));
+  lt_Tensor *turned = lt_do(transpose, LT_ARG(weight), LT_ARG(0), LT_ARG(1));
+  lt_Tensor *out = lt_given(c, 2) ? lt_do(addmm, c->arg[2], LT_ARG(flat), LT_ARG(turned))
+                                  : lt_do(mm, LT_ARG(flat), LT_ARG(turned));
   return lt_give(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
 }
 
 /* The scores of keys that a query may not look at become -inf. */
 static lt_Tensor *hide(lt_Tensor *scores, lt_Tensor *hidden) {
-  return lt_do(masked_fill, A(scores), A(hidden), A(-(double)INFINITY));
+  return lt_do(masked_fill, LT_ARG(scores), LT_ARG(hidden), LT_ARG(-(double)INFINITY));
 }
 
 /* A query that may look at no key attends to nothing: its row of the result is 0, and so are its
@@ -165,27 +167,29 @@ static lt_Tensor *hide(lt_Tensor *scores, lt_Tensor *hidden) {
  * the scores of such a row become finite here and its result becomes 0 at the end. `blocked` is
  * true for these rows; the mask is often smaller than the scores, so they are found in the mask. */
 static lt_Tensor *apply_bool_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
-  lt_Tensor *visible = lt_do(any, mask, A((int64_t)-1), A((bool)true));
+  lt_Tensor *visible = lt_do(any, mask, LT_ARG((int64_t)-1), LT_ARG((bool)true));
   if (!scores || !visible) return NULL;
   lt_Tensor *hidden = lt_do(zeros, LT_INTS(visible->shape, visible->ndim),
-                            lt_arg_dtype(scores->dtype), A(lt_tensor_device(scores)));
-  hidden = lt_do(masked_fill, A(hidden), A(visible), A(-(double)INFINITY));
-  *blocked = lt_do(logical_not, A(visible));
-  return lt_do(_where, mask, A(scores), A(hidden));
+                            lt_arg_dtype(scores->dtype), LT_ARG(lt_tensor_device(scores)));
+  hidden = lt_do(masked_fill, LT_ARG(hidden), LT_ARG(visible), LT_ARG(-(double)INFINITY));
+  *blocked = lt_do(logical_not, LT_ARG(visible));
+  return lt_do(_where, mask, LT_ARG(scores), LT_ARG(hidden));
 }
 
 static lt_Tensor *apply_float_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
-  lt_Tensor *largest = lt_do(amax, A(lt_do(detach, mask)), A((int64_t)-1), A((bool)true));
-  *blocked = lt_do(eq, A(largest), A(-(double)INFINITY));
-  return lt_do(add, A(scores), A(lt_do(masked_fill, mask, A(*blocked), A(0.0))));
+  lt_Tensor *largest =
+      lt_do(amax, LT_ARG(lt_do(detach, mask)), LT_ARG((int64_t)-1), LT_ARG((bool)true));
+  *blocked = lt_do(eq, LT_ARG(largest), LT_ARG(-(double)INFINITY));
+  return lt_do(add, LT_ARG(scores),
+               LT_ARG(lt_do(masked_fill, mask, LT_ARG(*blocked), LT_ARG(0.0))));
 }
 
 static lt_Tensor *hide_the_future(lt_Tensor *scores) {
   if (!scores) return NULL;
   const int64_t *shape = scores->shape + scores->ndim - 2;
   lt_Tensor *all =
-      lt_do(ones, LT_INTS(shape, 2), lt_arg_dtype(LT_bool), A(lt_tensor_device(scores)));
-  return hide(scores, lt_do(triu, A(all), A(1)));
+      lt_do(ones, LT_INTS(shape, 2), lt_arg_dtype(LT_bool), LT_ARG(lt_tensor_device(scores)));
+  return hide(scores, lt_do(triu, LT_ARG(all), LT_ARG(1)));
 }
 
 static bool check_attention(const lt_Call *c) {
@@ -210,14 +214,14 @@ bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
   if (!check_attention(c)) return false;
   double scale = lt_given(c, 6) ? c->arg[6].f : 1 / sqrt((double)q->shape[q->ndim - 1]);
-  lt_Tensor *turned = lt_do(transpose, c->arg[1], A(-2), A(-1));
-  lt_Tensor *scores = lt_do(matmul, A(lt_do(mul, c->arg[0], A(scale))), A(turned));
+  lt_Tensor *turned = lt_do(transpose, c->arg[1], LT_ARG(-2), LT_ARG(-1));
+  lt_Tensor *scores = lt_do(matmul, LT_ARG(lt_do(mul, c->arg[0], LT_ARG(scale))), LT_ARG(turned));
   if (c->arg[5].b) scores = hide_the_future(scores);
   lt_Tensor *blocked = NULL;
   if (mask && mask->dtype == LT_bool) scores = apply_bool_mask(scores, c->arg[3], &blocked);
   if (mask && mask->dtype != LT_bool) scores = apply_float_mask(scores, c->arg[3], &blocked);
-  lt_Tensor *weights = lt_do(softmax, A(scores), A(-1));
-  if (c->arg[4].f > 0) weights = lt_do(dropout, A(weights), c->arg[4]);
-  lt_Tensor *out = lt_do(matmul, A(weights), c->arg[2]);
-  return lt_give(c, mask ? lt_do(masked_fill, A(out), A(blocked), A(0.0)) : out);
+  lt_Tensor *weights = lt_do(softmax, LT_ARG(scores), LT_ARG(-1));
+  if (c->arg[4].f > 0) weights = lt_do(dropout, LT_ARG(weights), c->arg[4]);
+  lt_Tensor *out = lt_do(matmul, LT_ARG(weights), c->arg[2]);
+  return lt_give(c, mask ? lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0)) : out);
 }

@@ -23,7 +23,7 @@ static bool extreme(lt_Call *c, Extreme ops) {
   if (lt_in(c, 1)) return lt_give(c, lt_do_(ops.pairs, false, LT_ARGS_(c->arg[0], c->arg[1]), 0));
   int64_t dim = c->arg[1].i;
   if (!dim_from_one(&dim)) return false;
-  if (!lt_do_all(ops.along, LT_ARGS_(c->arg[0], A(dim), c->arg[2]), 2, found)) return false;
+  if (!lt_do_all(ops.along, LT_ARGS_(c->arg[0], LT_ARG(dim), c->arg[2]), 2, found)) return false;
   return lt_give_two(c, found[0], found[1]);
 }
 
@@ -44,7 +44,7 @@ bool lt_composite_argsort(lt_Call *c) {
 /* (self, dim?, unbiased, keepdim, correction?) */
 static lt_Tensor *variance(const lt_Call *c) {
   double correction = lt_given(c, 4) ? c->arg[4].f : c->arg[2].b;
-  return lt_do(_var, c->arg[0], c->arg[1], c->arg[3], A(correction));
+  return lt_do(_var, c->arg[0], c->arg[1], c->arg[3], LT_ARG(correction));
 }
 
 bool lt_composite_var(lt_Call *c) { return lt_give(c, variance(c)); }
@@ -53,18 +53,18 @@ bool lt_composite_var(lt_Call *c) { return lt_give(c, variance(c)); }
  * variance is 0: their product is taken as 0, not as NaN, by keeping the root away from 0. */
 bool lt_composite_std(lt_Call *c) {
   lt_Tensor *v = variance(c);
-  if (!v || !v->requires_grad) return lt_give(c, lt_do(sqrt, A(v)));
-  lt_Tensor *flat = lt_do(eq, A(v), A(0));
-  lt_Tensor *root = lt_do(sqrt, A(lt_do(masked_fill, A(v), A(flat), A(1))));
-  return lt_give(c, lt_do(masked_fill, A(root), A(flat), A(0)));
+  if (!v || !v->requires_grad) return lt_give(c, lt_do(sqrt, LT_ARG(v)));
+  lt_Tensor *flat = lt_do(eq, LT_ARG(v), LT_ARG(0));
+  lt_Tensor *root = lt_do(sqrt, LT_ARG(lt_do(masked_fill, LT_ARG(v), LT_ARG(flat), LT_ARG(1))));
+  return lt_give(c, lt_do(masked_fill, LT_ARG(root), LT_ARG(flat), LT_ARG(0)));
 }
 
 /* norm (self, p, dim?, keepdim, dtype?) */
 bool lt_composite_norm(lt_Call *c) {
   lt_Arg self = c->arg[0];
-  if (lt_given(c, 4)) self = A(lt_do(to, self, LT_NIL, c->arg[4]));
+  if (lt_given(c, 4)) self = LT_ARG(lt_do(to, self, LT_NIL, c->arg[4]));
   return lt_give(
-      c, lt_do(_norm, self, c->arg[2], c->arg[3], A(lt_scalar_to_double(c->arg[1].scalar))));
+      c, lt_do(_norm, self, c->arg[2], c->arg[3], LT_ARG(lt_scalar_to_double(c->arg[1].scalar))));
 }
 
 /* ---- equality -------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static bool give_truth(lt_Call *c, lt_Tensor *t) {
 bool lt_composite_equal(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_give_flag(c, false);
-  return give_truth(c, lt_do(all, A(lt_do(eq, c->arg[0], c->arg[1]))));
+  return give_truth(c, lt_do(all, LT_ARG(lt_do(eq, c->arg[0], c->arg[1]))));
 }
 
 /* |self - other| <= atol + rtol * |other|, computed in floats; infinities are close only to
@@ -94,17 +94,19 @@ static lt_Tensor *closeness(const lt_Call *c) {
   lt_Tensor *near = lt_do(eq, self, other);
   bool floats = lt_dtype_is_float(self.tensor->dtype) && lt_dtype_is_float(other.tensor->dtype);
   if (c->arg[4].b && floats)
-    near = lt_do(logical_or, A(near),
-                 A(lt_do(logical_and, A(lt_do(isnan, self)), A(lt_do(isnan, other)))));
+    near =
+        lt_do(logical_or, LT_ARG(near),
+              LT_ARG(lt_do(logical_and, LT_ARG(lt_do(isnan, self)), LT_ARG(lt_do(isnan, other)))));
   if (rtol == 0 && atol == 0) return near;
   if (!lt_dtype_is_float(other.tensor->dtype))
-    other = A(lt_do(to, other, LT_NIL, lt_arg_dtype(lt_dtype_default())));
-  lt_Tensor *allowed = lt_do(add, A(lt_do(mul, A(lt_do(abs, other)), A(rtol))), A(atol));
-  lt_Tensor *apart = lt_do(abs, A(lt_do(sub, self, other)));
-  lt_Tensor *inside =
-      lt_do(logical_and, A(lt_do(isfinite, A(apart))), A(lt_do(le, A(apart), A(allowed))));
-  return lt_do(logical_or, A(near), A(inside));
+    other = LT_ARG(lt_do(to, other, LT_NIL, lt_arg_dtype(lt_dtype_default())));
+  lt_Tensor *allowed =
+      lt_do(add, LT_ARG(lt_do(mul, LT_ARG(lt_do(abs, other)), LT_ARG(rtol))), LT_ARG(atol));
+  lt_Tensor *apart = lt_do(abs, LT_ARG(lt_do(sub, self, other)));
+  lt_Tensor *inside = lt_do(logical_and, LT_ARG(lt_do(isfinite, LT_ARG(apart))),
+                            LT_ARG(lt_do(le, LT_ARG(apart), LT_ARG(allowed))));
+  return lt_do(logical_or, LT_ARG(near), LT_ARG(inside));
 }
 
 bool lt_composite_isclose(lt_Call *c) { return lt_give(c, closeness(c)); }
-bool lt_composite_allclose(lt_Call *c) { return give_truth(c, lt_do(all, A(closeness(c)))); }
+bool lt_composite_allclose(lt_Call *c) { return give_truth(c, lt_do(all, LT_ARG(closeness(c)))); }

@@ -7,7 +7,7 @@ bool lt_composite_reshape(lt_Call *c) {
   int ndim;
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
-  if (!lt_view_strides(self, ndim, shape, strides)) self = lt_do(copy, A(self));
+  if (!lt_view_strides(self, ndim, shape, strides)) self = lt_do(copy, LT_ARG(self));
   return lt_give(c, lt_do_view(self, ndim, shape));
 }
 
@@ -50,7 +50,7 @@ bool lt_composite_unflatten(lt_Call *c) {
 bool lt_composite_t(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 0, 2)) return false;
   if (lt_in(c, 0)->ndim < 2) return lt_give(c, lt_in(c, 0));
-  return lt_give(c, lt_do(transpose, c->arg[0], A(0), A(1)));
+  return lt_give(c, lt_do(transpose, c->arg[0], LT_ARG(0), LT_ARG(1)));
 }
 
 bool lt_composite_swapaxes(lt_Call *c) {
@@ -169,6 +169,6 @@ bool lt_composite_unbind(lt_Call *c) {
   int64_t n = lt_in(c, 0)->shape[dim];
   if (!lt_give_room(c, n)) return false;
   for (int64_t i = 0; i < n; i++)
-    if (!lt_give_next(c, lt_do(select, c->arg[0], A(dim), A(i)))) return false;
+    if (!lt_give_next(c, lt_do(select, c->arg[0], LT_ARG(dim), LT_ARG(i)))) return false;
   return true;
 }

@@ -147,7 +147,7 @@ typedef struct lt_OpInfo {
   bool has_float, has_integer; /* which texts of an elementwise op are real */
 } lt_OpInfo;
 
-extern const lt_OpInfo lt_ops[LT_OP_COUNT];
+extern const lt_OpInfo lt_ops[];
 /* Never NULL: a signature that does not parse is found by a test. Thread safe. */
 const lt_Signature *lt_op_signature(lt_OpId op);
 /* Parses a signature in ops.def's grammar; false when it has an error. `text` must stay as long as
@@ -267,7 +267,7 @@ lt_Tensor *lt_scope_own(lt_Tensor *t);
 lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result);
 #define LT_ARGS_(...)                                                                              \
   (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
-/* The first result of an op, e.g. lt_do(mul, A(x), A(y)); NULL passes through. */
+/* The first result of an op, e.g. lt_do(mul, LT_ARG(x), LT_ARG(y)); NULL passes through. */
 #define lt_do(op, ...)          lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
 #define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
 

@@ -2,6 +2,7 @@
  * that is a shared object of its own is loaded when it is first asked for. */
 #define _GNU_SOURCE /* dladdr */
 #include "trace.h"
+#include "opids.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
  * invariant: nothing is written before everything has been checked, so a failed call changes
  * nothing. */
 #include "trace.h"
+#include "opids.h"
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -184,7 +185,7 @@ static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
       lt_Tensor *t = tensors[k];
       if (!t || lt_device_equal(lt_tensor_device(t), c->device)) continue;
       if (n > room) return lt_fail("at most %d tensors may come from other devices", room);
-      t = lt_do(to, A(t), A(c->device));
+      t = lt_do(to, LT_ARG(t), LT_ARG(c->device));
       if (!t) return false;
       if (a->kind == LT_ARG_TENSOR) {
         a->tensor = t;

@@ -8,6 +8,10 @@
 #define LT_MAX_DIMS   16 /* dimensions of a tensor */
 #define LT_INDEX_BASE 1  /* what the first position is called inside an Index tensor */
 
+/* The number of an op: opids.h has their names. */
+typedef int lt_OpId;
+#define LT_NO_OP (-1)
+
 typedef struct lt_half {
   uint16_t bits;
 } lt_half; /* IEEE binary16 */

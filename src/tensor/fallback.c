@@ -2,6 +2,7 @@
  * one; else, where the program allows it, on the CPU with copies of its operands; else it is an error
  * that names op and device. All of this happens below autograd, which records the op as any other. */
 #include "trace.h"
+#include "opids.h"
 
 /* ---- the mode -------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #define LT_INFER_H
 
 #include "core.h"
+#include "opids.h"
 
 #define LT_KERNEL(name, infer, ...) bool lt_infer_##infer(lt_Call *c);
 #define LT_UPDATE(name, infer, ...) bool lt_infer_##infer(lt_Call *c);
@@ -88,13 +89,13 @@ bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor *
 
 /* `count` positions of dim from `first`, a view. */
 static inline lt_Tensor *lt_do_slice(lt_Tensor *t, int dim, int64_t first, int64_t count) {
-  return lt_do(_slice, A(t), A(dim), A(first), A(count), A(1));
+  return lt_do(_slice, LT_ARG(t), LT_ARG(dim), LT_ARG(first), LT_ARG(count), LT_ARG(1));
 }
 static inline lt_Tensor *lt_do_view(lt_Tensor *t, int ndim, const int64_t *shape) {
-  return lt_do(view, A(t), LT_INTS(shape, ndim));
+  return lt_do(view, LT_ARG(t), LT_INTS(shape, ndim));
 }
 static inline lt_Tensor *lt_do_reshape(lt_Tensor *t, int ndim, const int64_t *shape) {
-  return lt_do(reshape, A(t), LT_INTS(shape, ndim));
+  return lt_do(reshape, LT_ARG(t), LT_INTS(shape, ndim));
 }
 
 #endif

@@ -188,9 +188,9 @@ bool lt_infer_fill_number(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (lt_given(c, 1) && !lt_given(c, 2)) {
     c->arg[2] = c->arg[1];
-    c->arg[1] = A(LT_INDEX_BASE);
+    c->arg[1] = LT_ARG(LT_INDEX_BASE);
   } else if (!lt_given(c, 1) && lt_given(c, 2)) {
-    c->arg[1] = A(LT_INDEX_BASE);
+    c->arg[1] = LT_ARG(LT_INDEX_BASE);
   }
   lt_spec_like(c, 0, self);
   if (!lt_given(c, 1)) return true;

@@ -2,6 +2,7 @@
  * few layouts that device.h names, and handed to the device. Copies between dtypes, layouts and
  * devices go the same way. */
 #include "trace.h"
+#include "opids.h"
 
 /* ---- overlap --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * The runtime knows no Lua and no vendor. Any C program can embed it:
  *
  *   lt_Tensor *x = lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 4});
- *   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1);
+ *   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1);
  *
  * Errors: a function that can fail returns NULL or false and leaves the reason in the thread's
  * error slot (lt_error). Nothing is half done. A NULL tensor given to an op passes through as NULL
@@ -25,7 +25,6 @@
 #include <stdint.h>
 
 #include "dtypes.h"
-#include "opids.h"
 
 #define LT_VERSION  "0.1.0"
 #define LT_MAX_ARGS 12 /* arguments of an op */
@@ -339,7 +338,7 @@ static inline lt_Arg lt_arg_same(lt_Arg a) { return a; }
 #define LT_TENSORS(p, n) lt_arg_tensors(p, n)
 
 /* An lt_Arg from a C value of any of the plain types (enum lt_Dtype: use lt_arg_dtype). */
-#define A(value)                                                                                   \
+#define LT_ARG(value)                                                                              \
   _Generic((value),                                                                                \
       lt_Tensor *: lt_arg_tensor,                                                                  \
       bool: lt_arg_bool,                                                                           \

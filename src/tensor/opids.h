@@ -1,9 +1,9 @@
-/* opids.h: a number for every op, in the order of ops.def. Apart from dtypes.h because a new row
- * changes it, and few kernels need it. */
+/* opids.h: a number for every op, in the order of ops.def. In no other header, because a new row
+ * changes it: a source that names ops includes it, and only those are compiled again. */
 #ifndef LT_OPIDS_H
 #define LT_OPIDS_H
 
-typedef enum lt_OpId {
+enum lt_OpIds {
 #define LT_ELEMENTWISE(name, ...) LT_OP_##name,
 #define LT_REDUCE(name, ...)      LT_OP_##name,
 #define LT_KERNEL(name, ...)      LT_OP_##name,
@@ -12,6 +12,6 @@ typedef enum lt_OpId {
 #define LT_COMPOSITE(name, ...)   LT_OP_##name,
 #include "ops.def"
   LT_OP_COUNT
-} lt_OpId;
+};
 
 #endif

@@ -1,5 +1,6 @@
 /* ops.c: the table of ops, made from ops.def, and the parser of its signatures. */
 #include "core.h"
+#include "opids.h"
 
 #include <pthread.h>
 

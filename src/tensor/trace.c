@@ -178,7 +178,7 @@ void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   char where[64] = "";
   int op = allocated && th->user_op ? lt_op_find(th->user_op) : -1;
   lt_TraceEvent e = {.kind = allocated ? LT_TRACE_ALLOC : LT_TRACE_FREE,
-                     .op = op < 0 ? LT_OP_COUNT : (lt_OpId)op,
+                     .op = op < 0 ? LT_NO_OP : op,
                      .name = allocated && th->user_op ? lt_user_op() : NULL,
                      .ndim = -1,
                      .dtype = LT_DTYPE_NONE,

@@ -28,7 +28,7 @@ typedef enum lt_TraceKind {
 /* What does not apply is 0. */
 typedef struct lt_TraceEvent {
   lt_TraceKind kind;
-  lt_OpId op;       /* of LT_TRACE_OP and LT_TRACE_ALLOC; LT_OP_COUNT: none of the table */
+  lt_OpId op;       /* of LT_TRACE_OP and LT_TRACE_ALLOC; LT_NO_OP: none of the table */
   const char *name; /* of an op, a region, a wait, of the op that allocates: good during the call */
   lt_Device
       device;     /* where it ran, what was waited for, whose memory it is; of a copy: the target */

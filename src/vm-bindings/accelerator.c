@@ -602,7 +602,7 @@ static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
   bool ok = copy && lt_copy_into(copy, t, false);
   if (traced) {
     lt_TraceEvent *e = &span.event;
-    e->op = LT_OP_COUNT; /* no op of the table */
+    e->op = LT_NO_OP; /* no op of the table */
     e->name = "pin_memory";
     e->kernel = true;
     e->storage = t->storage;
@@ -644,7 +644,7 @@ static int method_pin_memory(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   lt_Box *box = lt_lua_box(L);
   lt_Use use;
-  lt_use_enter(lt_thread(), &use, (lt_Arg[]){A(t)}, 1);
+  lt_use_enter(lt_thread(), &use, (lt_Arg[]){LT_ARG(t)}, 1);
   box->tensor = lt_tensor_usable(t, "pin_memory", "self") ? pinned_copy(t, d.type) : NULL;
   lt_use_leave(lt_thread(), &use);
   if (!box->tensor) lt_lua_fail(L, "pin_memory");

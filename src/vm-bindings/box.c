@@ -5,6 +5,7 @@
  * The collector clears entries of weak tables before it calls finalizers, so an entry never
  * outlives its tensor. */
 #include "bindings.h"
+#include "opids.h"
 
 #include <math.h>
 
@@ -196,7 +197,7 @@ static bool is_on(const lt_Tensor *t, int type) { return lt_tensor_device(t).typ
 static void push_reversed(lua_State *L, lt_Tensor *t) {
   int64_t dims[LT_MAX_DIMS];
   for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
-  lt_lua_op1(L, "T", LT_OP_permute, (lt_Arg[]){A(t), LT_INTS(dims, t->ndim)}, 2);
+  lt_lua_op1(L, "T", LT_OP_permute, (lt_Arg[]){LT_ARG(t), LT_INTS(dims, t->ndim)}, 2);
 }
 
 static int push_field(lua_State *L, lt_Tensor *t, int field) {
@@ -242,10 +243,10 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
     break;
   case FIELD_mT:
     if (t->ndim < 2) lt_lua_error(L, "mT: wants a tensor of at least 2 dims, got %d", t->ndim);
-    lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){A(t), A(-2), A(-1)}, 3);
+    lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
     break;
   case FIELD_data:
-    lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){A(t)}, 1);
+    lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){LT_ARG(t)}, 1);
     break;
   case FIELD_itemsize:
     lua_pushinteger(L, (lua_Integer)lt_dtype_size(t->dtype));
@@ -394,7 +395,7 @@ static int is_parameter(lua_State *L) {
 static int make_parameter(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "Parameter", "data");
   bool wanted = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
-  lt_Tensor *p = lt_lua_op1(L, "Parameter", LT_OP_detach, (lt_Arg[]){A(t)}, 1);
+  lt_Tensor *p = lt_lua_op1(L, "Parameter", LT_OP_detach, (lt_Arg[]){LT_ARG(t)}, 1);
   if (!lt_tensor_set_requires_grad(p, wanted)) lt_lua_fail(L, "Parameter");
   lt_lua_to_box(L, -1)->parameter = true;
   return 1;

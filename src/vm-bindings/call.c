@@ -3,6 +3,7 @@
  * One C function serves every op: its op and variant are an upvalue. Operators take a shorter
  * way, since `a + b` is what programs do most: two operands, no parser. */
 #include "bindings.h"
+#include "opids.h"
 
 /* ---- results --------------------------------------------------------------------------------- */
 

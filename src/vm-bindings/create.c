@@ -5,6 +5,7 @@
  * between memory is allocated, and a finalizer may change the table: the second walk checks all of
  * it again. */
 #include "bindings.h"
+#include "opids.h"
 
 typedef struct {
   const char *name; /* of the function, for messages */
@@ -137,7 +138,7 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
   if (box->tensor->numel > 0) store(L, &w, i, 0, dtype, lt_tensor_data(box->tensor));
   lt_lua_charge(L, lt_lua_state(L));
   if (device.type == LT_DEVICE_cpu) return box->tensor;
-  lt_Tensor *t = lt_lua_op1(L, name, LT_OP_to, (lt_Arg[]){A(box->tensor), A(device)}, 2);
+  lt_Tensor *t = lt_lua_op1(L, name, LT_OP_to, (lt_Arg[]){LT_ARG(box->tensor), LT_ARG(device)}, 2);
   lua_remove(L, -2);
   return t;
 }
@@ -158,7 +159,8 @@ static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg 
   bool grad = lt_grad_enabled();
   lt_lua_enter(L, lt_lua_state(L));
   if (!share) lt_grad_set_enabled(false);
-  bool ok = lt_call(LT_OP_to, false, (lt_Arg[]){A(t), device, dtype, A(false), A(!share)}, 5, &r);
+  bool ok = lt_call(LT_OP_to, false,
+                    (lt_Arg[]){LT_ARG(t), device, dtype, LT_ARG(false), LT_ARG(!share)}, 5, &r);
   if (!share) lt_grad_set_enabled(grad);
   if (!ok) lt_lua_fail(L, name);
   box->tensor = r.few[0];
@@ -233,7 +235,7 @@ static int create_totable(lua_State *L) {
     bool grad = lt_grad_enabled();
     lt_lua_enter(L, lt_lua_state(L));
     lt_grad_set_enabled(false);
-    box->tensor = lt_op1(LT_OP_to, (lt_Arg[]){A(t), A(lt_cpu())}, 2);
+    box->tensor = lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(t), LT_ARG(lt_cpu())}, 2);
     lt_grad_set_enabled(grad);
     if (!(t = box->tensor)) lt_lua_fail(L, "totable");
   }

@@ -2,6 +2,7 @@
  * tables complete. */
 #include "autograd/autograd.h"
 #include "bindings.h"
+#include "opids.h"
 
 static const char *const kinds[] = {[LT_KIND_ELEMENTWISE] = "elementwise",
                                     [LT_KIND_REDUCE] = "reduce",

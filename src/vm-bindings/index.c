@@ -8,6 +8,7 @@
  * gather or scatter. Reading raises Lua errors; applying runs under a scope and fails as the
  * core does, so that nothing leaks. */
 #include "bindings.h"
+#include "opids.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -227,10 +228,10 @@ static bool enter_use(Operands *o, lt_Tensor *t, const Key *key, lt_Tensor *valu
   static const char *const names[] = {"self", "value", "index"};
   bool ok = true;
   int n = 2;
-  o->operand[0] = A(t);
-  o->operand[1] = A(value);
+  o->operand[0] = LT_ARG(t);
+  o->operand[1] = LT_ARG(value);
   for (int i = 0; i < key->count; i++)
-    if (key->item[i].kind == ITEM_TENSOR) o->operand[n++] = A(key->item[i].tensor);
+    if (key->item[i].kind == ITEM_TENSOR) o->operand[n++] = LT_ARG(key->item[i].tensor);
   for (int i = 0; ok && i < n; i++)
     ok = lt_tensor_usable(o->operand[i].tensor, "index", names[i < 2 ? i : 2]);
   lt_use_enter(lt_thread(), &o->use, o->operand, n);
@@ -260,7 +261,7 @@ static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
   if (i > n || i < -n)
     return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i, said,
                         (long long)n);
-  return lt_do(select, A(t), A(dim), A(i > 0 ? i - 1 : i));
+  return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(i > 0 ? i - 1 : i));
 }
 
 static lt_Tensor *apply_range(lt_Tensor *t, int dim, const Item *item) {
@@ -271,12 +272,13 @@ static lt_Tensor *apply_range(lt_Tensor *t, int dim, const Item *item) {
   if (last > n) last = n;
   int64_t count = last < first ? 0 : (last - first) / item->step + 1;
   if (count == n && item->step == 1) return t;
-  return lt_do(_slice, A(t), A(dim), A(count ? first - 1 : 0), A(count), A(item->step));
+  return lt_do(_slice, LT_ARG(t), LT_ARG(dim), LT_ARG(count ? first - 1 : 0), LT_ARG(count),
+               LT_ARG(item->step));
 }
 
 static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
   lt_Device device = lt_tensor_device(like);
-  return lt_device_equal(lt_tensor_device(t), device) ? t : lt_do(to, A(t), A(device));
+  return lt_device_equal(lt_tensor_device(t), device) ? t : lt_do(to, LT_ARG(t), LT_ARG(device));
 }
 
 /* An index tensor on the device of what it indexes. Only the CPU's are copied there unasked. */
@@ -306,10 +308,10 @@ static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
 }
 
 static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
-  lt_Tensor *found = lt_do(nonzero, A(mask));
+  lt_Tensor *found = lt_do(nonzero, LT_ARG(mask));
   if (!found) return false;
   for (int i = 0; i < mask->ndim; i++) {
-    p->index[p->count] = lt_do(select, A(found), A(1), A(i));
+    p->index[p->count] = lt_do(select, LT_ARG(found), LT_ARG(1), LT_ARG(i));
     p->dim[p->count] = dim + i;
     if (!p->index[p->count++]) return false;
   }
@@ -350,7 +352,7 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
       said += t->ndim - dims;
       continue;
     case ITEM_NEWAXIS:
-      p->view = lt_do(unsqueeze, A(p->view), A(dim++));
+      p->view = lt_do(unsqueeze, LT_ARG(p->view), LT_ARG(dim++));
       continue;
     case ITEM_POSITION:
       p->view = apply_position(p->view, dim, said, item->first);
@@ -371,10 +373,10 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
 static lt_Tensor *get(lt_Tensor *t, const Key *key) {
   Plan p;
   if (!make_plan(&p, t, key)) return NULL;
-  if (p.mask) return lt_do(masked_select, A(p.view), A(p.mask));
+  if (p.mask) return lt_do(masked_select, LT_ARG(p.view), LT_ARG(p.mask));
   if (p.count)
-    return lt_do(_index, A(p.view), LT_TENSORS(p.index, p.count), LT_INTS(p.dim, p.count));
-  return p.view == t ? lt_do(_alias, A(t)) : p.view;
+    return lt_do(_index, LT_ARG(p.view), LT_TENSORS(p.index, p.count), LT_INTS(p.dim, p.count));
+  return p.view == t ? lt_do(_alias, LT_ARG(t)) : p.view;
 }
 
 /* Is the function that asked ipairs' iterator? It may read one past the end, which ends the
@@ -401,7 +403,8 @@ static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
   if (i > n || i < -n)
     lt_lua_error(L, "index: position %lld is out of range: dim 1 has %lld", (long long)i,
                  (long long)n);
-  lt_lua_op1(L, "index", LT_OP_select, (lt_Arg[]){A(t), A(0), A(i > 0 ? i - 1 : i)}, 3);
+  lt_lua_op1(L, "index", LT_OP_select, (lt_Arg[]){LT_ARG(t), LT_ARG(0), LT_ARG(i > 0 ? i - 1 : i)},
+             3);
   return 1;
 }
 
@@ -426,7 +429,7 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
 /* Leading dims of size 1 may be too many in a value, as in PyTorch. */
 static lt_Tensor *fit(lt_Tensor *value, int ndim) {
   while (value && value->ndim > ndim && value->shape[0] == 1)
-    value = lt_do(select, A(value), A(0), A(0));
+    value = lt_do(select, LT_ARG(value), LT_ARG(0), LT_ARG(0));
   return value;
 }
 
@@ -434,20 +437,21 @@ static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
   if (!value) value = lt_scope_own(lt_scalar_tensor(s, p->view->dtype));
   if (value && value->ndim > 0) value = to_device_of(value, p->view);
   if (value && value->dtype != p->view->dtype)
-    value = lt_do(to, A(value), LT_NIL, lt_arg_dtype(p->view->dtype));
+    value = lt_do(to, LT_ARG(value), LT_NIL, lt_arg_dtype(p->view->dtype));
   if (p->mask && !expand_mask(p, 0, p->mask)) return false;
-  return value && lt_do_in_place(_index_put, A(p->view), LT_TENSORS(p->index, p->count),
-                                 LT_INTS(p->dim, p->count), A(value));
+  return value && lt_do_in_place(_index_put, LT_ARG(p->view), LT_TENSORS(p->index, p->count),
+                                 LT_INTS(p->dim, p->count), LT_ARG(value));
 }
 
 static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
   Plan p;
   if (!make_plan(&p, t, key)) return false;
-  if (!value && p.mask) return lt_do_in_place(masked_fill, A(p.view), A(p.mask), A(s)) != NULL;
+  if (!value && p.mask)
+    return lt_do_in_place(masked_fill, LT_ARG(p.view), LT_ARG(p.mask), LT_ARG(s)) != NULL;
   if (p.mask || p.count) return put(&p, value, s);
-  if (!value) return lt_do_in_place(fill, A(p.view), A(s)) != NULL;
+  if (!value) return lt_do_in_place(fill, LT_ARG(p.view), LT_ARG(s)) != NULL;
   value = fit(value, p.view->ndim);
-  return value && lt_do(copy_, A(p.view), A(value)) != NULL;
+  return value && lt_do(copy_, LT_ARG(p.view), LT_ARG(value)) != NULL;
 }
 
 int lt_lua_index_set(lua_State *L, lt_Tensor *t) {

@@ -1,6 +1,7 @@
 /* methods.c: what a tensor answers about itself, and conversions whose arguments no signature
  * can say. */
 #include "bindings.h"
+#include "opids.h"
 
 static lt_Tensor *self_of(lua_State *L, const char *name) {
   lt_lua_enter(L, lt_lua_state(L));

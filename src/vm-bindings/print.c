@@ -4,6 +4,7 @@
  * whether numbers are written as 1.0000e+05, and only they are copied from a device. One format
  * is used for all elements. The profile "summary" is another text, made by lutra/summary.lua. */
 #include "bindings.h"
+#include "opids.h"
 
 #include <math.h>
 
@@ -213,11 +214,12 @@ static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
   size_t mark = lt_scope_open();
   for (int d = 0; d < p->t->ndim && t; d++) {
     if (!is_cut(p, d)) continue;
-    lt_Tensor *ends[2] = {lt_do(_slice, A(t), A(d), A(0), A(e), A(1)),
-                          lt_do(_slice, A(t), A(d), A(p->full[d] - e), A(e), A(1))};
-    t = ends[0] && ends[1] ? lt_do(cat, LT_TENSORS(ends, 2), A(d)) : NULL;
+    lt_Tensor *ends[2] = {
+        lt_do(_slice, LT_ARG(t), LT_ARG(d), LT_ARG(0), LT_ARG(e), LT_ARG(1)),
+        lt_do(_slice, LT_ARG(t), LT_ARG(d), LT_ARG(p->full[d] - e), LT_ARG(e), LT_ARG(1))};
+    t = ends[0] && ends[1] ? lt_do(cat, LT_TENSORS(ends, 2), LT_ARG(d)) : NULL;
   }
-  if (t) t = lt_do(to, A(t), A(lt_cpu()));
+  if (t) t = lt_do(to, LT_ARG(t), LT_ARG(lt_cpu()));
   box->tensor = lt_scope_close(mark, t);
   lt_grad_set_enabled(grad);
   if (!box->tensor) lt_lua_fail(L, "tostring");

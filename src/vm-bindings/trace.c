@@ -236,7 +236,7 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
 
 /* What the row of the op says of an event; a user's kernel has no row. */
 static void set_traits(lua_State *L, const lt_TraceEvent *e) {
-  bool has_row = (e->kind == LT_TRACE_OP || e->kind == LT_TRACE_ALLOC) && e->op < LT_OP_COUNT;
+  bool has_row = (e->kind == LT_TRACE_OP || e->kind == LT_TRACE_ALLOC) && e->op != LT_NO_OP;
   unsigned traits = has_row ? lt_ops[e->op].traits : 0;
   set_flag(L, "copies", traits & LT_TRAIT_COPY);
   set_flag(L, "transfers", traits & LT_TRAIT_TRANSFER);

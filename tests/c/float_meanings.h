@@ -4,6 +4,7 @@
 #ifndef LT_TESTS_FLOAT_MEANINGS_H
 #define LT_TESTS_FLOAT_MEANINGS_H
 
+#include "opids.h"
 #include "core.h"
 
 #include <math.h>

@@ -1,13 +1,14 @@
 /* infer_says.h: what an op gives on meta, as one line of text, so that a test is one line too.
  *
- *   SAYS("float32 {3, 6}", mm, A(M(float32, 3, 4)), A(M(float32, 4, 6)));
- *   SAYS("mm: cannot multiply ...", mm, A(M(float32, 3, 4)), A(M(float32, 5, 6)));
+ *   SAYS("float32 {3, 6}", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 4, 6)));
+ *   SAYS("mm: cannot multiply ...", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 5, 6)));
  *
  * Several results are joined by "; "; a failure gives its message.
  */
 #ifndef LT_TESTS_INFER_SAYS_H
 #define LT_TESTS_INFER_SAYS_H
 
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 #include "scoped.h"
@@ -25,8 +26,8 @@
   LT_TENSORS(((lt_Tensor *[]){__VA_ARGS__}),                                                       \
              (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
 #define D(dtype) lt_arg_dtype(LT_##dtype)
-#define META     A(lt_meta())
-#define S(text)  A((const char *)(text))
+#define META     LT_ARG(lt_meta())
+#define S(text)  LT_ARG((const char *)(text))
 
 __attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const lt_Arg *args,
                                                 int nargs) {

@@ -1,5 +1,6 @@
 /* plugin_box.c: a device in a shared object of its own, which calls the core that loads it. Its
  * memory is the host's; it keeps count of it, and has room for two blocks. */
+#include "opids.h"
 #include "core.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "core.h"
+#include "opids.h"
 #include "scoped.h"
 #include "there.h"
 
@@ -18,7 +19,7 @@
   LT_TENSORS(((lt_Tensor *[]){__VA_ARGS__}),                                                       \
              (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
 #define D(dtype) lt_arg_dtype(LT_##dtype)
-#define S(text)  A((const char *)(text))
+#define S(text)  LT_ARG((const char *)(text))
 /* A tensor of one dimension from a list of doubles. */
 #define V(dtype, ...)                                                                              \
   from_list(LT_##dtype, (double[]){__VA_ARGS__}, 1,                                                \

@@ -1,6 +1,7 @@
 /* test_accel.c: what every accelerator shares besides its allocator (test_allocator.c): getting
  * ready, what is current in a thread, streams, events, pinned memory, copies that are under way,
  * the ladder of an allocation that fails and its message, and the end of the program. */
+#include "opids.h"
 #include "accel/accel.h"
 #include "check.h"
 #include "fake_driver.h"

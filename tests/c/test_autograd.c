@@ -1,6 +1,7 @@
 /* test_autograd.c: the tape. Values are worked out by hand in the comments, or are PyTorch 1.13's
  * where it says so. Every test runs in a scope of its own and must leave no tensor's memory
  * behind. */
+#include "opids.h"
 #include "autograd/autograd.h"
 #include "check.h"
 
@@ -30,10 +31,10 @@ static lt_Tensor *leaf(lt_Tensor *t) {
 }
 
 /* A leaf times 1: no leaf any more. */
-static lt_Tensor *inner(lt_Tensor *t) { return lt_do(mul, A(t), A(1.0)); }
+static lt_Tensor *inner(lt_Tensor *t) { return lt_do(mul, LT_ARG(t), LT_ARG(1.0)); }
 
 static bool backward(lt_Tensor *t) { return lt_backward(1, &t, NULL, false, false, 0, NULL); }
-static bool backward_sum(lt_Tensor *t) { return backward(lt_do(sum, A(t))); }
+static bool backward_sum(lt_Tensor *t) { return backward(lt_do(sum, LT_ARG(t))); }
 static bool backward_retain(lt_Tensor *t) { return lt_backward(1, &t, NULL, true, false, 0, NULL); }
 
 /* d y / d x on the tape, of the scope. */
@@ -73,7 +74,7 @@ static double at(lt_Tensor *t, int64_t i) {
 static void chain_of_products(void) {
   /* d sum(x^2 y) = 2 x y, x^2 */
   lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *y = leaf(VECTOR(4, 5, 6));
-  CHECK(backward_sum(lt_do(mul, A(lt_do(mul, A(x), A(x))), A(y))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(lt_do(mul, LT_ARG(x), LT_ARG(x))), LT_ARG(y))));
   CHECK_GRAD(x, 8, 20, 36);
   CHECK_GRAD(y, 1, 4, 9);
 }
@@ -81,7 +82,7 @@ static void chain_of_products(void) {
 static void broadcasting_is_summed(void) {
   lt_Tensor *m = leaf(MATRIX(2, 3, 1, 2, 3, 4, 5, 6)), *row = leaf(VECTOR(1, 10, 100));
   lt_Tensor *column = leaf(MATRIX(2, 1, 2, 3));
-  CHECK(backward_sum(lt_do(mul, A(lt_do(mul, A(m), A(row))), A(column))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(lt_do(mul, LT_ARG(m), LT_ARG(row))), LT_ARG(column))));
   CHECK_GRAD(m, 2, 20, 200, 3, 30, 300);
   CHECK_GRAD(row, 1 * 2 + 4 * 3, 2 * 2 + 5 * 3, 3 * 2 + 6 * 3);
   CHECK_GRAD(column, 321, 654);
@@ -92,9 +93,9 @@ static void broadcasting_is_summed(void) {
 static void dtypes_come_back(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2));
   lt_Tensor *h = OWN(lt_empty(LT_float32, lt_cpu(), 1, (int64_t[]){2}));
-  CHECK(lt_do_in_place(fill, A(h), A(3.0)) != NULL);
+  CHECK(lt_do_in_place(fill, LT_ARG(h), LT_ARG(3.0)) != NULL);
   leaf(h);
-  CHECK(backward_sum(lt_do(mul, A(x), A(h))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(x), LT_ARG(h))));
   CHECK_INT(lt_tensor_grad(x)->dtype, LT_float64);
   CHECK_INT(lt_tensor_grad(h)->dtype, LT_float32);
   CHECK_GRAD(x, 3, 3);
@@ -103,8 +104,8 @@ static void dtypes_come_back(void) {
 
 static void grads_accumulate(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2));
-  CHECK(backward_sum(lt_do(mul, A(x), A(2.0))));
-  CHECK(backward_sum(lt_do(mul, A(x), A(3.0))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(x), LT_ARG(2.0))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(x), LT_ARG(3.0))));
   CHECK_GRAD(x, 5, 5);
   CHECK(lt_tensor_set_grad(x, NULL));
   CHECK(lt_tensor_grad(x) == NULL);
@@ -120,21 +121,22 @@ static void passed_gradient_is_copied(void) {
 
 static void grad_is_contiguous(void) {
   lt_Tensor *w = leaf(MATRIX(2, 3, 1, 2, 3, 4, 5, 6)), *x = MATRIX(1, 3, 1, 10, 100);
-  CHECK(backward_sum(lt_do(mm, A(x), A(lt_do(transpose, A(w), A(0), A(1))))));
+  CHECK(backward_sum(
+      lt_do(mm, LT_ARG(x), LT_ARG(lt_do(transpose, LT_ARG(w), LT_ARG(0), LT_ARG(1))))));
   CHECK_GRAD(w, 1, 10, 100, 1, 10, 100);
   CHECK(lt_tensor_is_contiguous(lt_tensor_grad(w)));
 }
 
 static void used_twice_and_through_two_paths(void) {
   /* y = x^2; z = y + y x  =>  2 x + 3 x^2 */
-  lt_Tensor *x = leaf(VECTOR(2, 3)), *y = lt_do(square, A(x));
-  CHECK(backward_sum(lt_do(add, A(y), A(lt_do(mul, A(y), A(x))))));
+  lt_Tensor *x = leaf(VECTOR(2, 3)), *y = lt_do(square, LT_ARG(x));
+  CHECK(backward_sum(lt_do(add, LT_ARG(y), LT_ARG(lt_do(mul, LT_ARG(y), LT_ARG(x))))));
   CHECK_GRAD(x, 16, 33);
 }
 
 static void named_inputs_only(void) {
-  lt_Tensor *x = leaf(VECTOR(2)), *w = leaf(VECTOR(5)), *y = lt_do(mul, A(x), A(w));
-  lt_Tensor *z = lt_do(square, A(y)), *out[2];
+  lt_Tensor *x = leaf(VECTOR(2)), *w = leaf(VECTOR(5)), *y = lt_do(mul, LT_ARG(x), LT_ARG(w));
+  lt_Tensor *z = lt_do(square, LT_ARG(y)), *out[2];
   CHECK(lt_backward(1, &z, NULL, true, false, 1, &w)); /* 2 y x = 40 */
   CHECK(lt_tensor_grad(x) == NULL);
   CHECK_GRAD(w, 40);
@@ -147,7 +149,7 @@ static void named_inputs_only(void) {
 
 static void unused_inputs(void) {
   lt_Tensor *x = leaf(VECTOR(2)), *w = leaf(VECTOR(5)), *out[2];
-  lt_Tensor *y = lt_do(square, A(x)), *inputs[] = {x, w};
+  lt_Tensor *y = lt_do(square, LT_ARG(x)), *inputs[] = {x, w};
   CHECK_FAILS(lt_grad(1, &y, NULL, true, false, false, 2, inputs, out),
               "grad: input 2 was not used");
   CHECK(out[0] == NULL && out[1] == NULL);
@@ -157,7 +159,8 @@ static void unused_inputs(void) {
 }
 
 static void several_roots(void) {
-  lt_Tensor *x = leaf(VECTOR(3)), *y = lt_do(square, A(x)), *z = lt_do(mul, A(y), A(x));
+  lt_Tensor *x = leaf(VECTOR(3)), *y = lt_do(square, LT_ARG(x)),
+            *z = lt_do(mul, LT_ARG(y), LT_ARG(x));
   lt_Tensor *g = VECTOR(10), *roots[] = {y, z}, *grads[] = {g, NULL};
   CHECK(lt_backward(2, roots, grads, false, false, 0, NULL)); /* 10 * 2 x + 3 x^2 = 60 + 27 */
   CHECK_GRAD(x, 87);
@@ -165,7 +168,7 @@ static void several_roots(void) {
 
 static void gradients_of_gradients(void) {
   /* x^3: 3 x^2, 6 x, 6 */
-  lt_Tensor *x = leaf(VECTOR(2)), *y = lt_do(pow, A(x), A(3.0));
+  lt_Tensor *x = leaf(VECTOR(2)), *y = lt_do(pow, LT_ARG(x), LT_ARG(3.0));
   lt_Tensor *first = slope(y, x, true), *second = slope(first, x, true),
             *third = slope(second, x, false);
   CHECK_VALUES(first, 12);
@@ -174,11 +177,11 @@ static void gradients_of_gradients(void) {
   /* through a saved result: tanh'' = -2 t (1 - t^2) */
   double t = tanh(0.5);
   lt_Tensor *u = leaf(VECTOR(0.5));
-  CHECK_VALUES(slope(slope(lt_do(tanh, A(u)), u, true), u, false), -2 * t * (1 - t * t));
+  CHECK_VALUES(slope(slope(lt_do(tanh, LT_ARG(u)), u, true), u, false), -2 * t * (1 - t * t));
 }
 
 static void create_graph_into_grad(void) {
-  lt_Tensor *x = leaf(VECTOR(3)), *y = lt_do(pow, A(x), A(3.0));
+  lt_Tensor *x = leaf(VECTOR(3)), *y = lt_do(pow, LT_ARG(x), LT_ARG(3.0));
   CHECK(lt_backward(1, &y, NULL, true, true, 0, NULL));
   lt_Tensor *g = OWN(lt_retain(lt_tensor_grad(x)));
   CHECK_VALUES(g, 27);
@@ -192,18 +195,19 @@ static void create_graph_into_grad(void) {
 
 static void what_requires_grad(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4);
-  lt_Tensor *y = lt_do(mul, A(x), A(c)),
+  lt_Tensor *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
             *whole = OWN(lt_empty(LT_int64, lt_cpu(), 1, (int64_t[]){2}));
   CHECK(y->requires_grad && !lt_tensor_is_leaf(y));
   CHECK_STR(lt_tensor_grad_fn_name(y), "MulBackward");
-  CHECK_STR(lt_tensor_grad_fn_name(lt_do(_true_divide, A(x), A(c))), "TrueDivideBackward");
+  CHECK_STR(lt_tensor_grad_fn_name(lt_do(_true_divide, LT_ARG(x), LT_ARG(c))),
+            "TrueDivideBackward");
   CHECK(lt_tensor_grad_fn_name(x) == NULL);
-  CHECK(!lt_do(mul, A(c), A(c))->requires_grad);
-  CHECK(!lt_do(gt, A(x), A(0.0))->requires_grad);
-  CHECK(!lt_do(detach, A(y))->requires_grad);
-  CHECK(lt_do(floor, A(x))->requires_grad);
+  CHECK(!lt_do(mul, LT_ARG(c), LT_ARG(c))->requires_grad);
+  CHECK(!lt_do(gt, LT_ARG(x), LT_ARG(0.0))->requires_grad);
+  CHECK(!lt_do(detach, LT_ARG(y))->requires_grad);
+  CHECK(lt_do(floor, LT_ARG(x))->requires_grad);
   CHECK(lt_grad_set_enabled(false));
-  CHECK(!lt_do(mul, A(x), A(c))->requires_grad);
+  CHECK(!lt_do(mul, LT_ARG(x), LT_ARG(c))->requires_grad);
   CHECK(!lt_grad_set_enabled(true));
   CHECK_FAILS(lt_tensor_set_requires_grad(whole, true),
               "only tensors of a float dtype can require grad, got int64");
@@ -212,7 +216,7 @@ static void what_requires_grad(void) {
 }
 
 static void bad_calls_of_backward(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(1, 2), *y = lt_do(mul, A(x), A(c)),
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(1, 2), *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
             *g = VECTOR(1, 2, 3);
   CHECK_FAILS(backward(c), "backward: the tensor does not require grad");
   CHECK_FAILS(
@@ -226,7 +230,7 @@ static void bad_calls_of_backward(void) {
 }
 
 static void backward_twice(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(sum, A(lt_do(mul, A(x), A(x))));
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(sum, LT_ARG(lt_do(mul, LT_ARG(x), LT_ARG(x))));
   CHECK(backward_retain(y));
   CHECK(backward(y));
   CHECK_FAILS(
@@ -237,18 +241,18 @@ static void backward_twice(void) {
 
 /* Nodes that keep no values can be gone through again, as in PyTorch. */
 static void shared_part_without_values(void) {
-  lt_Tensor *x = leaf(VECTOR(1)), *h = lt_do(add, A(x), A(1.0));
-  CHECK(backward(lt_do(mul, A(h), A(2.0))));
-  CHECK(backward(lt_do(mul, A(h), A(3.0))));
+  lt_Tensor *x = leaf(VECTOR(1)), *h = lt_do(add, LT_ARG(x), LT_ARG(1.0));
+  CHECK(backward(lt_do(mul, LT_ARG(h), LT_ARG(2.0))));
+  CHECK(backward(lt_do(mul, LT_ARG(h), LT_ARG(3.0))));
   CHECK_GRAD(x, 5);
 }
 
 static void failure_changes_no_grad(void) {
   /* The latest part (w's) succeeds, then x's fails: its saved value was changed. */
-  lt_Tensor *x = leaf(VECTOR(1)), *w = leaf(VECTOR(2)), *a = lt_do(mul, A(x), A(1.0));
-  lt_Tensor *b = lt_do(square, A(a));
-  lt_Tensor *y = lt_do(add, A(b), A(lt_do(mul, A(w), A(3.0))));
-  CHECK(lt_do_in_place(add, A(a), A(1.0)) != NULL);
+  lt_Tensor *x = leaf(VECTOR(1)), *w = leaf(VECTOR(2)), *a = lt_do(mul, LT_ARG(x), LT_ARG(1.0));
+  lt_Tensor *b = lt_do(square, LT_ARG(a));
+  lt_Tensor *y = lt_do(add, LT_ARG(b), LT_ARG(lt_do(mul, LT_ARG(w), LT_ARG(3.0))));
+  CHECK(lt_do_in_place(add, LT_ARG(a), LT_ARG(1.0)) != NULL);
   CHECK_FAILS(
       backward(y),
       "needed by square's gradient but was changed in place since, by add_ (version 1, wanted 0)");
@@ -258,14 +262,14 @@ static void failure_changes_no_grad(void) {
 
 static void leaf_in_place(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2));
-  CHECK_FAILS(lt_do_in_place(add, A(x), A(1.0)),
+  CHECK_FAILS(lt_do_in_place(add, LT_ARG(x), LT_ARG(1.0)),
               "add_: a leaf that requires grad cannot be changed in place");
-  lt_Tensor *first = lt_do(select, A(x), A(0), A(0));
-  CHECK_FAILS(lt_do_in_place(fill, A(first), A(1.0)),
+  lt_Tensor *first = lt_do(select, LT_ARG(x), LT_ARG(0), LT_ARG(0));
+  CHECK_FAILS(lt_do_in_place(fill, LT_ARG(first), LT_ARG(1.0)),
               "fill_: self is a view of a leaf that requires grad");
   CHECK_VALUES(x, 1, 2);
   lt_grad_set_enabled(false);
-  CHECK(lt_do_in_place(add, A(x), A(1.0)) != NULL);
+  CHECK(lt_do_in_place(add, LT_ARG(x), LT_ARG(1.0)) != NULL);
   lt_grad_set_enabled(true);
   CHECK_VALUES(x, 2, 3);
   CHECK(lt_tensor_is_leaf(x));
@@ -275,12 +279,13 @@ static void leaf_in_place(void) {
  * without backward. */
 static void no_cycles(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
-  CHECK(lt_do_in_place(add, A(y), A(lt_do(sin, A(y)))) == y);
-  CHECK(lt_do_in_place(mul, A(y), A(lt_do(exp, A(y)))) == y);
-  lt_Tensor *row = lt_do(_slice, A(y), A(0), A(0), A(1), A(1));
-  CHECK(lt_do_in_place(mul, A(row), A(lt_do(cos, A(y)))) == NULL); /* {1} does not hold {2} */
-  CHECK(lt_do_in_place(mul, A(row), A(lt_do(cos, A(row)))) == row);
-  CHECK(lt_do_in_place(tanh, A(y)) == y);
+  CHECK(lt_do_in_place(add, LT_ARG(y), LT_ARG(lt_do(sin, LT_ARG(y)))) == y);
+  CHECK(lt_do_in_place(mul, LT_ARG(y), LT_ARG(lt_do(exp, LT_ARG(y)))) == y);
+  lt_Tensor *row = lt_do(_slice, LT_ARG(y), LT_ARG(0), LT_ARG(0), LT_ARG(1), LT_ARG(1));
+  CHECK(lt_do_in_place(mul, LT_ARG(row), LT_ARG(lt_do(cos, LT_ARG(y)))) ==
+        NULL); /* {1} does not hold {2} */
+  CHECK(lt_do_in_place(mul, LT_ARG(row), LT_ARG(lt_do(cos, LT_ARG(row)))) == row);
+  CHECK(lt_do_in_place(tanh, LT_ARG(y)) == y);
 }
 
 static void inference_mode(void) {
@@ -289,9 +294,10 @@ static void inference_mode(void) {
   lt_inference_set_enabled(false);
   lt_Tensor *x = leaf(VECTOR(3, 4));
   CHECK(i->inference);
-  CHECK_FAILS(lt_do_in_place(add, A(i), A(1.0)), "made in inference mode");
-  CHECK_FAILS(lt_do(mul, A(x), A(i)), "made in inference mode cannot be saved for backward");
-  CHECK(lt_do(add, A(x), A(i)) != NULL);
+  CHECK_FAILS(lt_do_in_place(add, LT_ARG(i), LT_ARG(1.0)), "made in inference mode");
+  CHECK_FAILS(lt_do(mul, LT_ARG(x), LT_ARG(i)),
+              "made in inference mode cannot be saved for backward");
+  CHECK(lt_do(add, LT_ARG(x), LT_ARG(i)) != NULL);
 }
 
 /* ---- in place -------------------------------------------------------------------------------- */
@@ -299,8 +305,8 @@ static void inference_mode(void) {
 static void in_place_on_the_tape(void) {
   /* y = x 1; y *= w; y += y0: sum = x w + ... */
   lt_Tensor *x = leaf(VECTOR(1, 2)), *w = leaf(VECTOR(5, 6)), *y = inner(x);
-  CHECK(lt_do_in_place(mul, A(y), A(w)) == y);
-  CHECK(lt_do_in_place(exp, A(y)) == y); /* saves its result */
+  CHECK(lt_do_in_place(mul, LT_ARG(y), LT_ARG(w)) == y);
+  CHECK(lt_do_in_place(exp, LT_ARG(y)) == y); /* saves its result */
   CHECK_INT(lt_tensor_version(y), 2);
   CHECK(backward_sum(y));
   CHECK_GRAD(x, 5 * exp(5), 6 * exp(12));
@@ -309,7 +315,7 @@ static void in_place_on_the_tape(void) {
 
 static void in_place_by_itself(void) {
   lt_Tensor *x = leaf(VECTOR(3)), *y = inner(x);
-  CHECK(lt_do_in_place(mul, A(y), A(y)) == y); /* x^2 */
+  CHECK(lt_do_in_place(mul, LT_ARG(y), LT_ARG(y)) == y); /* x^2 */
   CHECK_VALUES(y, 9);
   CHECK(backward(y));
   CHECK_GRAD(x, 6);
@@ -317,26 +323,27 @@ static void in_place_by_itself(void) {
 
 static void overwriting_ends_history(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
-  CHECK(lt_do_in_place(fill, A(y), A(7.0)) == y);
-  CHECK(backward_sum(lt_do(mul, A(y), A(3.0))));
+  CHECK(lt_do_in_place(fill, LT_ARG(y), LT_ARG(7.0)) == y);
+  CHECK(backward_sum(lt_do(mul, LT_ARG(y), LT_ARG(3.0))));
   CHECK(lt_tensor_grad(x) == NULL || at(lt_tensor_grad(x), 0) == 0);
   lt_Tensor *c = VECTOR(0, 0), *w = leaf(VECTOR(4, 5));
-  CHECK(lt_do_in_place(_copy, A(c), A(w)) == c); /* a constant becomes a result */
+  CHECK(lt_do_in_place(_copy, LT_ARG(c), LT_ARG(w)) == c); /* a constant becomes a result */
   CHECK(c->requires_grad && !lt_tensor_is_leaf(c));
-  CHECK(backward_sum(lt_do(square, A(c))));
+  CHECK(backward_sum(lt_do(square, LT_ARG(c))));
   CHECK_GRAD(w, 8, 10);
 }
 
 static void writing_into_a_view(void) {
   /* y = 2 x; y[1] *= w (w = 10); sum(y^2): dx = 2 y dy/dx = {8 x1, 8 x2 100, 8 x3} = {8, 1600,
    * 24}, dw = 2 y2 (2 x2) */
-  lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *w = leaf(VECTOR(10)), *y = lt_do(mul, A(x), A(2.0));
-  lt_Tensor *part = lt_do(_slice, A(y), A(0), A(1), A(1), A(1));
-  CHECK(lt_do_in_place(mul, A(part), A(w)) == part);
+  lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *w = leaf(VECTOR(10)),
+            *y = lt_do(mul, LT_ARG(x), LT_ARG(2.0));
+  lt_Tensor *part = lt_do(_slice, LT_ARG(y), LT_ARG(0), LT_ARG(1), LT_ARG(1), LT_ARG(1));
+  CHECK(lt_do_in_place(mul, LT_ARG(part), LT_ARG(w)) == part);
   CHECK_VALUES(y, 2, 40, 6);
   CHECK_STR(lt_tensor_grad_fn_name(y), "CopySlicesBackward");
   CHECK_STR(lt_tensor_grad_fn_name(part), "AsStridedBackward");
-  CHECK(backward_sum(lt_do(square, A(y))));
+  CHECK(backward_sum(lt_do(square, LT_ARG(y))));
   CHECK_GRAD(x, 8, 1600, 24);
   CHECK_GRAD(w, 320);
 }
@@ -344,22 +351,24 @@ static void writing_into_a_view(void) {
 static void views_see_what_their_base_became(void) {
   /* v = y[2..3] made first, then y *= 3 in place: v's gradient goes through the new y. d
    * sum(v^2)/dx = 2 (6 x) 6 */
-  lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *y = lt_do(mul, A(x), A(2.0));
-  lt_Tensor *v = lt_do(_slice, A(y), A(0), A(1), A(2), A(1));
-  CHECK(lt_do_in_place(mul, A(y), A(3.0)) == y);
-  CHECK(backward_sum(lt_do(square, A(v))));
+  lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *y = lt_do(mul, LT_ARG(x), LT_ARG(2.0));
+  lt_Tensor *v = lt_do(_slice, LT_ARG(y), LT_ARG(0), LT_ARG(1), LT_ARG(2), LT_ARG(1));
+  CHECK(lt_do_in_place(mul, LT_ARG(y), LT_ARG(3.0)) == y);
+  CHECK(backward_sum(lt_do(square, LT_ARG(v))));
   CHECK_GRAD(x, 0, 144, 216);
 }
 
 static void filling_a_constant_row_by_row(void) {
   /* out = zeros{2, 2}; out[1] = a; out[2] = a b: requires grad from then on */
   lt_Tensor *a = leaf(VECTOR(1, 2)), *b = leaf(VECTOR(3, 4)), *out = MATRIX(2, 2, 0, 0, 0, 0);
-  lt_Tensor *second = lt_do(select, A(out), A(0), A(1)); /* made before anything requires grad */
-  CHECK(lt_do_in_place(_copy, A(lt_do(select, A(out), A(0), A(0))), A(a)) != NULL);
+  lt_Tensor *second =
+      lt_do(select, LT_ARG(out), LT_ARG(0), LT_ARG(1)); /* made before anything requires grad */
+  CHECK(lt_do_in_place(_copy, LT_ARG(lt_do(select, LT_ARG(out), LT_ARG(0), LT_ARG(0))),
+                       LT_ARG(a)) != NULL);
   CHECK(out->requires_grad);
   CHECK(lt_tensor_requires_grad(second));
-  CHECK(lt_do_in_place(_copy, A(second), A(lt_do(mul, A(a), A(b)))) != NULL);
-  CHECK(backward_sum(lt_do(mul, A(out), A(MATRIX(2, 2, 1, 10, 100, 1000)))));
+  CHECK(lt_do_in_place(_copy, LT_ARG(second), LT_ARG(lt_do(mul, LT_ARG(a), LT_ARG(b)))) != NULL);
+  CHECK(backward_sum(lt_do(mul, LT_ARG(out), LT_ARG(MATRIX(2, 2, 1, 10, 100, 1000)))));
   CHECK_GRAD(a, 1 + 300, 10 + 4000);
   CHECK_GRAD(b, 100, 2000);
 }
@@ -367,12 +376,13 @@ static void filling_a_constant_row_by_row(void) {
 static void view_of_a_view_transposed(void) {
   /* y = 1 x; y^T[1][2..] += w: changes column 1 of y below its first row. */
   lt_Tensor *x = leaf(MATRIX(3, 2, 1, 2, 3, 4, 5, 6)), *w = leaf(VECTOR(10, 20)), *y = inner(x);
-  lt_Tensor *t = lt_do(transpose, A(y), A(0), A(1));
-  lt_Tensor *part = lt_do(_slice, A(lt_do(select, A(t), A(0), A(0))), A(0), A(1), A(2), A(1));
-  CHECK(lt_do_in_place(mul, A(part), A(w)) == part);
+  lt_Tensor *t = lt_do(transpose, LT_ARG(y), LT_ARG(0), LT_ARG(1));
+  lt_Tensor *part = lt_do(_slice, LT_ARG(lt_do(select, LT_ARG(t), LT_ARG(0), LT_ARG(0))), LT_ARG(0),
+                          LT_ARG(1), LT_ARG(2), LT_ARG(1));
+  CHECK(lt_do_in_place(mul, LT_ARG(part), LT_ARG(w)) == part);
   CHECK_VALUES(y, 1, 2, 30, 4, 100, 6);
   CHECK_VALUES(t, 1, 30, 100, 2, 4, 6);
-  CHECK(backward_sum(lt_do(square, A(t)))); /* 2 y dy/dx */
+  CHECK(backward_sum(lt_do(square, LT_ARG(t)))); /* 2 y dy/dx */
   CHECK_GRAD(x, 2, 4, 600, 8, 4000, 12);
   CHECK_GRAD(w, 2 * 30 * 3, 2 * 100 * 5);
 }
@@ -380,42 +390,43 @@ static void view_of_a_view_transposed(void) {
 static void twice_through_slices(void) {
   /* y = x 1; y[1] = x1^3: d2/dx1^2 sum(y) = 6 x1 */
   lt_Tensor *x = leaf(VECTOR(2, 5)), *y = inner(x);
-  lt_Tensor *first = lt_do(select, A(y), A(0), A(0));
-  CHECK(lt_do_in_place(pow, A(first), A(3.0)) == first);
-  lt_Tensor *dx = slope(lt_do(sum, A(y)), x, true);
+  lt_Tensor *first = lt_do(select, LT_ARG(y), LT_ARG(0), LT_ARG(0));
+  CHECK(lt_do_in_place(pow, LT_ARG(first), LT_ARG(3.0)) == first);
+  lt_Tensor *dx = slope(lt_do(sum, LT_ARG(y)), x, true);
   CHECK_VALUES(dx, 12, 1);
-  CHECK_VALUES(slope(lt_do(sum, A(dx)), x, false), 12, 0);
+  CHECK_VALUES(slope(lt_do(sum, LT_ARG(dx)), x, false), 12, 0);
 }
 
 static void view_made_under_no_grad(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *w = leaf(VECTOR(3)), *y = inner(x);
   lt_grad_set_enabled(false);
-  lt_Tensor *v = lt_do(select, A(y), A(0), A(0));
+  lt_Tensor *v = lt_do(select, LT_ARG(y), LT_ARG(0), LT_ARG(0));
   lt_grad_set_enabled(true);
-  lt_Tensor *factor = lt_do(view, A(w), LT_INTS(NULL, 0));
+  lt_Tensor *factor = lt_do(view, LT_ARG(w), LT_INTS(NULL, 0));
   CHECK(!v->requires_grad);
-  CHECK_FAILS(lt_do_in_place(mul, A(v), A(factor)), "mul_: self is a view made under no_grad");
+  CHECK_FAILS(lt_do_in_place(mul, LT_ARG(v), LT_ARG(factor)),
+              "mul_: self is a view made under no_grad");
 }
 
 static void detached_shares_versions(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x), *z = lt_do(square, A(y)),
-            *d = lt_do(detach, A(y));
-  CHECK(lt_do_in_place(fill, A(d), A(0.0)) == d);
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x), *z = lt_do(square, LT_ARG(y)),
+            *d = lt_do(detach, LT_ARG(y));
+  CHECK(lt_do_in_place(fill, LT_ARG(d), LT_ARG(0.0)) == d);
   CHECK(lt_tensor_is_leaf(d) && !d->requires_grad);
   CHECK_FAILS(backward_sum(z),
               "the argument self of square, of shape {2}, was needed by square's gradient");
 }
 
 static void result_changed(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(exp, A(x));
-  CHECK(lt_do_in_place(add, A(y), A(1.0)) == y);
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(exp, LT_ARG(x));
+  CHECK(lt_do_in_place(add, LT_ARG(y), LT_ARG(1.0)) == y);
   CHECK_FAILS(backward_sum(y), "the result of exp, of shape {2}, was needed by exp's gradient");
 }
 
 /* The value a gradient needs stays, whatever happens to the tensor it came from. */
 static void freed_tensors(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4), *y = lt_do(mul, A(x), A(c)),
-            *z = lt_do(square, A(y));
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4), *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
+            *z = lt_do(square, LT_ARG(y));
   CHECK(lt_tensor_free(c));
   CHECK(lt_tensor_free(y));
   CHECK(backward_sum(z));
@@ -439,7 +450,8 @@ static bool see(void *context, lt_Tensor *grad, lt_Tensor **replacement) {
     lt_error_set("the hook's own error");
     return false;
   }
-  if (s->factor != 0) *replacement = lt_op1(LT_OP_mul, (lt_Arg[]){A(grad), A(s->factor)}, 2);
+  if (s->factor != 0)
+    *replacement = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(grad), LT_ARG(s->factor)}, 2);
   return true;
 }
 
@@ -448,7 +460,7 @@ static void forget(void *context) { ((Seen *)context)->forgotten++; }
 static void hooks_see_and_replace(void) {
   static Seen on_leaf, on_inner = {.factor = 10},
                        second; /* they outlive this function: hooks are forgotten later */
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(mul, A(x), A(3.0));
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(mul, LT_ARG(x), LT_ARG(3.0));
   int id = lt_tensor_add_hook(x, see, &on_leaf, forget);
   CHECK(id > 0);
   CHECK(lt_tensor_add_hook(y, see, &on_inner, forget) > 0);
@@ -461,7 +473,7 @@ static void hooks_see_and_replace(void) {
   CHECK(lt_tensor_remove_hook(x, id));
   CHECK_INT(on_leaf.forgotten, 1);
   CHECK_FAILS(lt_tensor_remove_hook(x, id), "no hook of this number");
-  CHECK(backward_sum(lt_do(mul, A(x), A(1.0))));
+  CHECK(backward_sum(lt_do(mul, LT_ARG(x), LT_ARG(1.0))));
   CHECK_INT(on_leaf.calls, 1);
   CHECK_FAILS(lt_tensor_add_hook(VECTOR(1), see, &second, forget), "does not require grad");
 }
@@ -471,9 +483,9 @@ static void hooks_outlive_their_tensor(void) {
   static Seen s;
   lt_Tensor *x = leaf(VECTOR(1, 2));
   size_t mark = lt_scope_open();
-  lt_Tensor *y = lt_do(mul, A(x), A(3.0));
+  lt_Tensor *y = lt_do(mul, LT_ARG(x), LT_ARG(3.0));
   CHECK(lt_tensor_add_hook(y, see, &s, forget) > 0);
-  lt_Tensor *z = lt_scope_close(mark, lt_do(sum, A(y)));
+  lt_Tensor *z = lt_scope_close(mark, lt_do(sum, LT_ARG(y)));
   CHECK(backward(z));
   CHECK_INT(s.calls, 1);
   CHECK_INT(s.forgotten, 0);
@@ -485,7 +497,7 @@ static void failing_hook(void) {
   static Seen s = {.fail = true};
   lt_Tensor *x = leaf(VECTOR(1)), *w = leaf(VECTOR(2));
   lt_tensor_add_hook(x, see, &s, NULL);
-  CHECK_FAILS(backward(lt_do(mul, A(x), A(w))), "the hook's own error");
+  CHECK_FAILS(backward(lt_do(mul, LT_ARG(x), LT_ARG(w))), "the hook's own error");
   CHECK(lt_tensor_grad(x) == NULL);
   CHECK(lt_tensor_grad(w) == NULL);
 }
@@ -496,7 +508,7 @@ static bool run_backward_inside(void *context, lt_Tensor *grad, lt_Tensor **repl
   (void)replacement;
   size_t mark = lt_scope_open();
   lt_grad_set_enabled(true);
-  bool ok = backward(lt_do(square, A(w)));
+  bool ok = backward(lt_do(square, LT_ARG(w)));
   lt_grad_set_enabled(false);
   lt_scope_close(mark, NULL);
   return ok;
@@ -505,22 +517,22 @@ static bool run_backward_inside(void *context, lt_Tensor *grad, lt_Tensor **repl
 static void backward_inside_a_hook(void) {
   lt_Tensor *x = leaf(VECTOR(1)), *w = leaf(VECTOR(4)), *y = inner(x);
   lt_tensor_add_hook(y, run_backward_inside, w, NULL);
-  CHECK(backward(lt_do(mul, A(y), A(7.0))));
+  CHECK(backward(lt_do(mul, LT_ARG(y), LT_ARG(7.0))));
   CHECK_GRAD(x, 7);
   CHECK_GRAD(w, 8);
 }
 
 static void retained_grads(void) {
-  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(mul, A(x), A(3.0));
+  lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(mul, LT_ARG(x), LT_ARG(3.0));
   CHECK(lt_tensor_retain_grad(y));
-  CHECK(backward_sum(lt_do(square, A(y))));
+  CHECK(backward_sum(lt_do(square, LT_ARG(y))));
   CHECK_GRAD(y, 6, 12);
   CHECK_GRAD(x, 18, 36);
   /* it stays with the tensor when that is changed in place */
   lt_Tensor *z = inner(x);
   CHECK(lt_tensor_retain_grad(z));
-  CHECK(lt_do_in_place(mul, A(z), A(5.0)) == z);
-  CHECK(backward_sum(lt_do(mul, A(z), A(2.0))));
+  CHECK(lt_do_in_place(mul, LT_ARG(z), LT_ARG(5.0)) == z);
+  CHECK(backward_sum(lt_do(mul, LT_ARG(z), LT_ARG(2.0))));
   CHECK_GRAD(z, 2, 2);
 }
 
@@ -543,7 +555,7 @@ static bool twice_backward(void *context, int noutputs, lt_Tensor *const *grads,
     lt_error_set("no gradient today");
     return false;
   }
-  in[0] = grads[0] ? lt_op1(LT_OP_mul, (lt_Arg[]){A(grads[0]), A(2.0)}, 2) : NULL;
+  in[0] = grads[0] ? lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(grads[0]), LT_ARG(2.0)}, 2) : NULL;
   return true;
 }
 static void twice_forget(void *context) { ((Twice *)context)->forgotten++; }
@@ -555,7 +567,7 @@ static void custom_functions(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *w = leaf(VECTOR(1, 2)), *inputs[] = {x, w};
   size_t mark = lt_scope_open();
   lt_grad_set_enabled(false);
-  lt_Tensor *outputs[] = {lt_retain(lt_do(mul, A(x), A(2.0))),
+  lt_Tensor *outputs[] = {lt_retain(lt_do(mul, LT_ARG(x), LT_ARG(2.0))),
                           lt_retain(x)}; /* the second is an input itself */
   lt_grad_set_enabled(true);
   CHECK(lt_autograd_custom(&f, 2, inputs, 2, outputs));
@@ -563,7 +575,7 @@ static void custom_functions(void) {
   OWN(outputs[0]);
   OWN(outputs[1]);
   CHECK_STR(lt_tensor_grad_fn_name(outputs[0]), "TwiceBackward");
-  CHECK(backward_sum(lt_do(square, A(outputs[0]))));
+  CHECK(backward_sum(lt_do(square, LT_ARG(outputs[0]))));
   CHECK_GRAD(x, 8, 16); /* 2 (2 x) 2 */
   CHECK(lt_tensor_grad(w) == NULL);
   CHECK_INT(t.calls, 1);
@@ -608,7 +620,7 @@ static void custom_undone(void) {
 static void a_million_additions(void) {
   lt_Tensor *x = leaf(VECTOR(1)), *y = lt_retain(x);
   for (int i = 0; y && i < 1000000; i++) {
-    lt_Tensor *next = lt_op1(LT_OP_add, (lt_Arg[]){A(y), A(1.0)}, 2);
+    lt_Tensor *next = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), LT_ARG(1.0)}, 2);
     lt_release(y);
     y = next;
   }

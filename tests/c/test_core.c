@@ -1,5 +1,6 @@
 /* test_core.c: dtypes, numbers, shapes, storages, views, the layouts of loops, and that a failed
  * call changes nothing. */
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 #include "half.h"
@@ -60,13 +61,13 @@ static void dtypes_have_names(void) {
 static void numbers_take_part_in_promotion(void) {
   lt_Tensor *bytes = zeros(LT_int8, SHAPE(2)), *half = zeros(LT_float16, SHAPE(2)),
             *one = zeros(LT_float64, 0, NULL);
-  const lt_Arg pairs[][2] = {{A(bytes), lt_arg_scalar(lt_scalar_int(300))},
-                             {A(bytes), lt_arg_scalar(lt_scalar_float(0.5))},
-                             {A(half), lt_arg_scalar(lt_scalar_float(0.5))},
-                             {A(half), A(one)},
-                             {A(bytes), A(one)},
-                             {A(one), lt_arg_scalar(lt_scalar_int(1))},
-                             {A(bytes), A(half)}};
+  const lt_Arg pairs[][2] = {{LT_ARG(bytes), lt_arg_scalar(lt_scalar_int(300))},
+                             {LT_ARG(bytes), lt_arg_scalar(lt_scalar_float(0.5))},
+                             {LT_ARG(half), lt_arg_scalar(lt_scalar_float(0.5))},
+                             {LT_ARG(half), LT_ARG(one)},
+                             {LT_ARG(bytes), LT_ARG(one)},
+                             {LT_ARG(one), lt_arg_scalar(lt_scalar_int(1))},
+                             {LT_ARG(bytes), LT_ARG(half)}};
   const lt_Dtype want[] = {LT_int8,    LT_float32, LT_float16, LT_float16,
                            LT_float64, LT_float64, LT_float16};
   for (size_t i = 0; i < sizeof want / sizeof *want; i++)
@@ -174,7 +175,8 @@ static void memory_is_counted(void) {
   int64_t before = lt_memory_live();
   lt_Tensor *x = lt_empty(LT_float64, lt_cpu(), SHAPE(1000));
   CHECK_INT(lt_memory_live() - before, 8000);
-  lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){A(x), LT_INTS(((int64_t[]){10, 100}), 2)}, 2);
+  lt_Tensor *view =
+      lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(x), LT_INTS(((int64_t[]){10, 100}), 2)}, 2);
   lt_Tensor *meta = lt_empty(LT_float64, lt_meta(), SHAPE(1LL << 50));
   CHECK(meta && !lt_tensor_data(meta));
   CHECK_INT(lt_memory_live() - before, 8000);
@@ -255,7 +257,7 @@ static void null_passes_through(void) {
   lt_error_set("the first reason");
   lt_Tensor *nothing = NULL;
   size_t mark = lt_scope_open();
-  CHECK(!lt_do(exp, A(lt_do(add, A(nothing), A(1)))));
+  CHECK(!lt_do(exp, LT_ARG(lt_do(add, LT_ARG(nothing), LT_ARG(1)))));
   CHECK_STR(lt_error(), "the first reason");
   lt_scope_close(mark, NULL);
 }
@@ -263,21 +265,21 @@ static void null_passes_through(void) {
 static void bad_arguments_are_named(void) {
   lt_Tensor *x = zeros(LT_float32, SHAPE(2, 3)), *y = zeros(LT_float32, SHAPE(4)),
             *n = zeros(LT_int64, SHAPE(3));
-  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(x)}, 1));
+  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x)}, 1));
   CHECK_STR(lt_error(), "add: argument other is missing");
-  CHECK(!lt_op1(LT_OP_exp, (lt_Arg[]){A(3)}, 1));
+  CHECK(!lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(3)}, 1));
   CHECK_STR(lt_error(), "exp: argument self cannot be an int");
-  CHECK(!lt_op1(LT_OP_exp, (lt_Arg[]){A(x), A(x)}, 2));
+  CHECK(!lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2));
   CHECK_STR(lt_error(), "exp: wants at most 1 arguments, got 2");
-  CHECK(!lt_op1(LT_OP_mul, (lt_Arg[]){A(x), A(y)}, 2));
+  CHECK(!lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(y)}, 2));
   CHECK_CONTAINS(lt_error(), "mul: the shapes {2, 3} and {4} cannot be broadcast together");
-  CHECK(!lt_op1(LT_OP_bitwise_and, (lt_Arg[]){A(x), A(x)}, 2));
+  CHECK(!lt_op1(LT_OP_bitwise_and, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2));
   CHECK_STR(lt_error(), "bitwise_and: wants integers or bool, got float32");
-  CHECK(!lt_op1(LT_OP_silu, (lt_Arg[]){A(n)}, 1));
+  CHECK(!lt_op1(LT_OP_silu, (lt_Arg[]){LT_ARG(n)}, 1));
   CHECK_CONTAINS(lt_error(), "silu: wants a float dtype, got int64");
-  CHECK(!lt_op1(LT_OP_masked_fill, (lt_Arg[]){A(n), A(n), A(1)}, 3));
+  CHECK(!lt_op1(LT_OP_masked_fill, (lt_Arg[]){LT_ARG(n), LT_ARG(n), LT_ARG(1)}, 3));
   CHECK_CONTAINS(lt_error(), "masked_fill: mask must be a bool tensor, got int64");
-  CHECK(!lt_op1(LT_OP_swapaxes, (lt_Arg[]){A(x), A(0), A(2)},
+  CHECK(!lt_op1(LT_OP_swapaxes, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(2)},
                 3)); /* by the name that the user wrote */
   CHECK_STR(lt_error(), "swapaxes: dim 3 is out of range: the tensor has 2 dimensions");
   lt_release(x);
@@ -290,20 +292,20 @@ static void a_failed_call_changes_nothing(void) {
   lt_Tensor *n = zeros(LT_int64, SHAPE(3)), *m = zeros(LT_float32, SHAPE(2, 3)),
             *row = zeros(LT_float32, SHAPE(3));
   lt_Tensor *expanded =
-      lt_op1(LT_OP_expand, (lt_Arg[]){A(row), LT_INTS(((int64_t[]){2, 3}), 2)}, 2);
+      lt_op1(LT_OP_expand, (lt_Arg[]){LT_ARG(row), LT_INTS(((int64_t[]){2, 3}), 2)}, 2);
   unsigned version = lt_tensor_version(n);
-  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){A(n), A(0.5)}, 2, &r));
+  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(n), LT_ARG(0.5)}, 2, &r));
   CHECK_STR(lt_error(), "add_: the result is float32 and cannot be stored in self, which is int64");
-  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){A(row), A(m)}, 2, &r));
+  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(row), LT_ARG(m)}, 2, &r));
   CHECK_STR(lt_error(),
             "add_: the result has the shape {2, 3} and cannot be stored in self, which has {3}");
-  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){A(expanded), A(1)}, 2, &r));
+  CHECK(!lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(expanded), LT_ARG(1)}, 2, &r));
   CHECK_CONTAINS(lt_error(), "add_: self has elements that share memory");
-  CHECK(!lt_call(LT_OP_fill, true, (lt_Arg[]){A(n), A((double)NAN)}, 2, &r));
+  CHECK(!lt_call(LT_OP_fill, true, (lt_Arg[]){LT_ARG(n), LT_ARG((double)NAN)}, 2, &r));
   CHECK_STR(lt_error(), "fill_: the number nan does not fit dtype int64");
   CHECK_INT(lt_tensor_version(n), version);
   for (int i = 0; i < 3; i++) CHECK_INT(((int64_t *)lt_tensor_data(n))[i], 0);
-  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){A(n), A(2)}, 2, &r));
+  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(n), LT_ARG(2)}, 2, &r));
   CHECK(r.few[0] == n && lt_tensor_version(n) == version + 1);
   lt_results_release(&r);
   CHECK_INT(((int64_t *)lt_tensor_data(n))[2], 2);
@@ -314,10 +316,10 @@ static void a_failed_call_changes_nothing(void) {
 /* Writing to memory that is read at the same time: as if everything had been read first. */
 static void overlapping_writes_read_first(void) {
   lt_Results r;
-  lt_Tensor *x = lt_op1(LT_OP_arange, (lt_Arg[]){A(5)}, 1); /* 1 2 3 4 5 */
+  lt_Tensor *x = lt_op1(LT_OP_arange, (lt_Arg[]){LT_ARG(5)}, 1); /* 1 2 3 4 5 */
   lt_Tensor *first = lt_tensor_on(x->storage, x->dtype, 0, 1, (int64_t[]){4}, (int64_t[]){1});
   lt_Tensor *last = lt_tensor_on(x->storage, x->dtype, 1, 1, (int64_t[]){4}, (int64_t[]){1});
-  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){A(last), A(first)}, 2, &r));
+  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(last), LT_ARG(first)}, 2, &r));
   lt_results_release(&r);
   const int64_t want[] = {1, 3, 5, 7, 9};
   for (int i = 0; i < 5; i++) CHECK_INT(((int64_t *)lt_tensor_data(x))[i], want[i]);
@@ -364,19 +366,19 @@ static void fail_by(Failure failure) {
   atomic_store(&lt_interrupt_flag, failure == INTERRUPT);
   switch (failure) {
   case SHAPES:
-    result = lt_op1(LT_OP_add, (lt_Arg[]){A(two), A(three)}, 2);
+    result = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(two), LT_ARG(three)}, 2);
     break;
   case DEVICES:
-    result = lt_op1(LT_OP_add, (lt_Arg[]){A(two), A(away)}, 2);
+    result = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(two), LT_ARG(away)}, 2);
     break;
   case MEMORY:
     result = zeros(LT_float32, SHAPE((int64_t)1 << 50));
     break;
   case DTYPE:
-    result = lt_op1(LT_OP_bitwise_not, (lt_Arg[]){A(two)}, 1);
+    result = lt_op1(LT_OP_bitwise_not, (lt_Arg[]){LT_ARG(two)}, 1);
     break;
   case POSITION:
-    result = lt_op1(LT_OP_select, (lt_Arg[]){A(two), A(0), A(6)}, 3);
+    result = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(two), LT_ARG(0), LT_ARG(6)}, 3);
     break;
   default:
     result = zeros(LT_float32, SHAPE(2));

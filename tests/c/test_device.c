@@ -1,5 +1,6 @@
 /* test_device.c: a device that came at run time is as good as one that was built in: asynchronous,
  * with memory of its own (toy_device.c). */
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 #include "toy_device.h"
@@ -22,7 +23,7 @@ static lt_Tensor *floats(int n, const float *values) {
 
 /* A copy of t on a device. */
 static lt_Tensor *onto(lt_Tensor *t, lt_Device d) {
-  return lt_op1(LT_OP_to, (lt_Arg[]){A(t), A(d)}, 2);
+  return lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(t), LT_ARG(d)}, 2);
 }
 
 static void check_values(lt_Tensor *t, int n, const float *want) {
@@ -74,8 +75,8 @@ static void work_waits_in_the_queue(void) {
   const float two[] = {2, 3}, sum[] = {7, 10};
   lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
   lt_device_synchronize(toy(0));
-  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){A(x), A(3)}, 2);
-  lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){A(y), lt_arg_scalar(lt_scalar_float(1))}, 2);
+  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(3)}, 2);
+  lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), lt_arg_scalar(lt_scalar_float(1))}, 2);
   CHECK_INT(toy_waiting(0), 2);
   CHECK_STR(lt_device_name(lt_tensor_device(z)), "toy:0");
   lt_release(x); /* freed in order, behind the work that reads it */
@@ -92,7 +93,7 @@ static void numbers_of_the_cpu_may_come_along(void) {
   const float two[] = {2, 3}, product[] = {5, 7.5f};
   lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
   lt_Tensor *factor = lt_scalar_tensor(lt_scalar_float(2.5), LT_float32);
-  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){A(x), A(factor)}, 2);
+  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(factor)}, 2);
   lt_release(factor); /* it was read at the call */
   check_values(y, 2, product);
   lt_release(x);
@@ -103,9 +104,11 @@ static void numbers_of_the_cpu_may_come_along(void) {
 static void strange_layouts_and_dtypes_cross(void) {
   const float values[] = {1, 2, 3, 4, 5, 6};
   lt_Tensor *flat = floats(6, values);
-  lt_Tensor *host = lt_op1(LT_OP_view, (lt_Arg[]){A(flat), LT_INTS(((int64_t[]){2, 3}), 2)}, 2);
-  lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){A(host), A(0), A(1)}, 3);
-  lt_Tensor *x = lt_op1(LT_OP_to, (lt_Arg[]){A(across), A(toy(1)), lt_arg_dtype(LT_int64)}, 3);
+  lt_Tensor *host =
+      lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(flat), LT_INTS(((int64_t[]){2, 3}), 2)}, 2);
+  lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){LT_ARG(host), LT_ARG(0), LT_ARG(1)}, 3);
+  lt_Tensor *x =
+      lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(across), LT_ARG(toy(1)), lt_arg_dtype(LT_int64)}, 3);
   REQUIRE(x != NULL);
   CHECK_INT(x->dtype, LT_int64);
   CHECK_INT(x->shape[0], 3);
@@ -113,8 +116,8 @@ static void strange_layouts_and_dtypes_cross(void) {
   const int64_t want[] = {1, 4, 2, 5, 3, 6};
   for (int i = 0; i < 6; i++) CHECK_INT(((int64_t *)lt_tensor_data(back))[i], want[i]);
   lt_Scalar item;
-  lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){A(there), A(0), A(2)}, 3);
-  lt_Tensor *last = lt_op1(LT_OP_select, (lt_Arg[]){A(row), A(0), A(1)}, 3);
+  lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(there), LT_ARG(0), LT_ARG(2)}, 3);
+  lt_Tensor *last = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(row), LT_ARG(0), LT_ARG(1)}, 3);
   CHECK(lt_tensor_item(last, &item) && item.i == 6);
   lt_Tensor *all[] = {flat, host, across, x, there, back, row, last};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
@@ -123,7 +126,7 @@ static void strange_layouts_and_dtypes_cross(void) {
 static void mixed_devices_are_refused(void) {
   const float two[] = {2, 3};
   lt_Tensor *x = floats(2, two), *y = onto(x, toy(1));
-  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(y), A(x)}, 2));
+  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), LT_ARG(x)}, 2));
   CHECK_STR(lt_error(), "add: tensors are on different devices: self is on toy:1, other is on cpu. "
                         "Move one: other:to(\"toy:1\")\n"
                         "  self has the shape {2}, other {2}");
@@ -139,7 +142,7 @@ static void mixed_devices_are_refused(void) {
   lt_error_name((lt_Known[]){{0}, {.name = "net.x", .move = "net"}});
   CHECK(strstr(lt_error(), "self is on toy:1, net.x is on cpu. Write net:to(\"toy:1\")\n"));
   lt_Tensor *list[] = {x, y};
-  CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), A(0)}, 2));
+  CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), LT_ARG(0)}, 2));
   CHECK(strstr(lt_error(),
                "tensors[1] is on cpu, tensors[2] is on toy:1. Move one: tensors[1]:to(\"toy"));
   lt_error_set("another error");
@@ -161,14 +164,15 @@ static void what_is_missing_can_be_asked(void) {
       "no kernel on device 'toy:0'\nhint: run it on the CPU: x:to \"cpu\", or allow "
       "that for every such op: lt.set_fallback(true), or LUTRA_FALLBACK=1 in the "
       "environment";
-  CHECK(!lt_op1(LT_OP_prod, (lt_Arg[]){A(y)}, 1));
+  CHECK(!lt_op1(LT_OP_prod, (lt_Arg[]){LT_ARG(y)}, 1));
   CHECK(strncmp(lt_error(), "prod: ", 6) == 0);
   CHECK_STR(lt_error() + 6, missing);
-  CHECK(!lt_op1(LT_OP_erf, (lt_Arg[]){A(y)}, 1));
+  CHECK(!lt_op1(LT_OP_erf, (lt_Arg[]){LT_ARG(y)}, 1));
   CHECK(strncmp(lt_error(), "erf: ", 5) == 0);
   CHECK_STR(lt_error() + 5, missing);
-  CHECK(!lt_op1(LT_OP_mul, (lt_Arg[]){A(y), A(lt_op1(LT_OP_exp, (lt_Arg[]){A(y)}, 1))}, 2));
-  CHECK(!lt_op1(LT_OP_var, (lt_Arg[]){A(y)}, 1));
+  CHECK(!lt_op1(LT_OP_mul,
+                (lt_Arg[]){LT_ARG(y), LT_ARG(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(y)}, 1))}, 2));
+  CHECK(!lt_op1(LT_OP_var, (lt_Arg[]){LT_ARG(y)}, 1));
   CHECK_CONTAINS(lt_error(), "var: no kernel for its op '_var' on device 'toy:0'\nhint: ");
   lt_release(x);
   lt_release(y);
@@ -178,8 +182,8 @@ static void gradients_run_where_the_tensors_are(void) {
   const float two[] = {2, 3}, slope[] = {4, 6};
   lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
   CHECK(lt_tensor_set_requires_grad(x, true));
-  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){A(x), A(x)}, 2);
-  lt_Tensor *ones = lt_op1(LT_OP_ones_like, (lt_Arg[]){A(y)}, 1);
+  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
+  lt_Tensor *ones = lt_op1(LT_OP_ones_like, (lt_Arg[]){LT_ARG(y)}, 1);
   REQUIRE(y && ones);
   CHECK(lt_backward(1, &y, &ones, false, false, 0, NULL));
   REQUIRE(lt_tensor_grad(x) != NULL);
@@ -196,7 +200,7 @@ static void gradients_run_where_the_tensors_are(void) {
 static lt_Tensor *matrix(int rows, int columns, const float *values, lt_Device d) {
   lt_Tensor *flat = floats(rows * columns, values);
   lt_Tensor *host =
-      lt_op1(LT_OP_view, (lt_Arg[]){A(flat), LT_INTS(((int64_t[]){rows, columns}), 2)}, 2);
+      lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(flat), LT_INTS(((int64_t[]){rows, columns}), 2)}, 2);
   lt_Tensor *there = onto(host, d);
   lt_release(host);
   lt_release(flat);
@@ -229,14 +233,15 @@ static void five_kernels_run_a_program(void) {
   lt_Tensor *new = matrix(2, 1, (float[]){8, 9}, toy(0));
   REQUIRE(x && at && new);
   CHECK(lt_tensor_set_requires_grad(x, true));
-  gives(lt_op1(LT_OP_mm, (lt_Arg[]){A(x), A(x)}, 2), 4, (float[]){7, 10, 15, 22});
-  gives(lt_op1(LT_OP_sum, (lt_Arg[]){A(x), A(0)}, 2), 2, (float[]){4, 6});
-  gives(lt_op1(LT_OP_gather, (lt_Arg[]){A(x), A(1), A(at)}, 3), 2, (float[]){2, 3});
-  gives(lt_op1(LT_OP_scatter, (lt_Arg[]){A(x), A(1), A(at), A(new)}, 4), 4, (float[]){1, 8, 9, 4});
+  gives(lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2), 4, (float[]){7, 10, 15, 22});
+  gives(lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(x), LT_ARG(0)}, 2), 2, (float[]){4, 6});
+  gives(lt_op1(LT_OP_gather, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at)}, 3), 2, (float[]){2, 3});
+  gives(lt_op1(LT_OP_scatter, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at), LT_ARG(new)}, 4), 4,
+        (float[]){1, 8, 9, 4});
   /* a step of gradient descent: loss = sum((x @ x)^2) */
-  lt_Tensor *product = lt_op1(LT_OP_mm, (lt_Arg[]){A(x), A(x)}, 2);
-  lt_Tensor *square = lt_op1(LT_OP_mul, (lt_Arg[]){A(product), A(product)}, 2);
-  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){A(square)}, 1);
+  lt_Tensor *product = lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
+  lt_Tensor *square = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(product), LT_ARG(product)}, 2);
+  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(square)}, 1);
   REQUIRE(loss != NULL);
   CHECK(lt_backward(1, &loss, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
   /* 2 (x x) x^T + 2 x^T (x x) */
@@ -251,18 +256,19 @@ static void composite_forms_take_the_place_of_kernels(void) {
   lt_Tensor *bias = matrix(1, 2, (float[]){10, NAN}, toy(0));
   REQUIRE(x && bias);
   CHECK(lt_tensor_set_requires_grad(bias, true));
-  gives(lt_op1(LT_OP_mean, (lt_Arg[]){A(x), A(1)}, 2), 2, (float[]){1.5f, 3.5f});
-  gives(lt_op1(LT_OP_mean, (lt_Arg[]){A(x)}, 1), 1, (float[]){2.5f});
-  gives(lt_op1(LT_OP_addmm, (lt_Arg[]){A(x), A(x), A(x), A(2), A(3)}, 5), 4,
-        (float[]){2 + 21, 4 + 30, 6 + 45, 8 + 66});
-  lt_Tensor *y =
-      lt_op1(LT_OP_addmm, (lt_Arg[]){A(bias), A(x), A(x), A(0)}, 4); /* bias is not read */
+  gives(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2), 2, (float[]){1.5f, 3.5f});
+  gives(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x)}, 1), 1, (float[]){2.5f});
+  gives(lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(x), LT_ARG(x), LT_ARG(x), LT_ARG(2), LT_ARG(3)}, 5),
+        4, (float[]){2 + 21, 4 + 30, 6 + 45, 8 + 66});
+  lt_Tensor *y = lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(bias), LT_ARG(x), LT_ARG(x), LT_ARG(0)},
+                        4); /* bias is not read */
   REQUIRE(y != NULL);
   check_values(y, 4, (float[]){7, 10, 15, 22});
-  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){A(y)}, 1);
+  lt_Tensor *loss = lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(y)}, 1);
   CHECK(lt_backward(1, &loss, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
   check_values(lt_tensor_grad(bias), 2, (float[]){0, 0});
-  CHECK(!lt_op1(LT_OP_addmm, (lt_Arg[]){A(x), A(x), A(bias)}, 3)); /* the same errors */
+  CHECK(!lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(x), LT_ARG(x), LT_ARG(bias)},
+                3)); /* the same errors */
   CHECK_CONTAINS(lt_error(), "addmm: cannot multiply");
   lt_Tensor *all[] = {x, bias, y, loss};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
@@ -289,7 +295,7 @@ static const char *heard(void (*run)(void)) {
 static void exp_twice(void) {
   for (int i = 0; i < 2; i++) {
     lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
-    gives(lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1), 2, (float[]){1, 2.7182818f});
+    gives(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1), 2, (float[]){1, 2.7182818f});
     lt_release(x);
   }
 }
@@ -311,34 +317,38 @@ static void other_ops_fall_back_where_that_is_allowed(void) {
 /* Views, lists, in-place writes, two results, a shape that depends on the data, errors. */
 static void fallback_gives_what_a_kernel_would(void) {
   lt_Tensor *x = matrix(2, 3, (float[]){1, 5, 3, 4, 2, 6}, toy(0));
-  lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){A(x), A(0), A(1)}, 3);
+  lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(1)}, 3);
   REQUIRE(across != NULL);
-  gives(lt_op1(LT_OP_cumsum, (lt_Arg[]){A(across), A(1)}, 2), 6, (float[]){1, 5, 5, 7, 3, 9});
-  gives(lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(((lt_Tensor *[]){across, across}), 2), A(1)}, 2),
-        12, (float[]){1, 4, 1, 4, 5, 2, 5, 2, 3, 6, 3, 6});
+  gives(lt_op1(LT_OP_cumsum, (lt_Arg[]){LT_ARG(across), LT_ARG(1)}, 2), 6,
+        (float[]){1, 5, 5, 7, 3, 9});
+  gives(
+      lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(((lt_Tensor *[]){across, across}), 2), LT_ARG(1)}, 2),
+      12, (float[]){1, 4, 1, 4, 5, 2, 5, 2, 3, 6, 3, 6});
   lt_Tensor *at = indices((int64_t[]){2, 1}, (int64_t[]){3, 1}, toy(0));
-  lt_Tensor *one = lt_op1(LT_OP_select, (lt_Arg[]){A(at), A(1), A(0)}, 3);
-  lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){A(x), A(0), A(1)}, 3);
+  lt_Tensor *one = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(at), LT_ARG(1), LT_ARG(0)}, 3);
+  lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(1)}, 3);
   lt_Results r;
   CHECK(lt_call(LT_OP_index_fill, true, /* a part of x, in place */
-                (lt_Arg[]){A(row), A(0), A(one), lt_arg_scalar(lt_scalar_int(9))}, 4, &r));
+                (lt_Arg[]){LT_ARG(row), LT_ARG(0), LT_ARG(one), lt_arg_scalar(lt_scalar_int(9))}, 4,
+                &r));
   lt_results_release(&r);
   check_values(x, 6, (float[]){1, 5, 3, 9, 2, 9});
-  CHECK(lt_call(LT_OP_exp, true, (lt_Arg[]){A(row)}, 1, &r)); /* elementwise, in place */
+  CHECK(lt_call(LT_OP_exp, true, (lt_Arg[]){LT_ARG(row)}, 1, &r)); /* elementwise, in place */
   lt_results_release(&r);
-  CHECK(lt_call(LT_OP_fill, true, (lt_Arg[]){A(row), lt_arg_scalar(lt_scalar_int(7))}, 2, &r));
+  CHECK(lt_call(LT_OP_fill, true, (lt_Arg[]){LT_ARG(row), lt_arg_scalar(lt_scalar_int(7))}, 2, &r));
   lt_results_release(&r);
-  lt_Tensor *down = lt_op1(LT_OP_select, (lt_Arg[]){A(across), A(0), A(2)}, 3);
-  CHECK(lt_call(LT_OP_erf, true, (lt_Arg[]){A(down)}, 1, &r)); /* strided */
+  lt_Tensor *down = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(across), LT_ARG(0), LT_ARG(2)}, 3);
+  CHECK(lt_call(LT_OP_erf, true, (lt_Arg[]){LT_ARG(down)}, 1, &r)); /* strided */
   lt_results_release(&r);
   check_values(x, 6, (float[]){1, 5, erff(3), 7, 7, 1});
-  REQUIRE(lt_call(LT_OP__max, false, (lt_Arg[]){A(x), A(1)}, 2, &r) && r.count == 2);
+  REQUIRE(lt_call(LT_OP__max, false, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2, &r) && r.count == 2);
   check_values(r.few[0], 2, (float[]){5, 7});
   CHECK_STR(lt_device_name(lt_tensor_device(r.few[1])), "toy:0");
   lt_results_release(&r);
-  lt_Tensor *large = lt_op1(LT_OP_gt, (lt_Arg[]){A(x), lt_arg_scalar(lt_scalar_int(4))}, 2);
-  gives(lt_op1(LT_OP_masked_select, (lt_Arg[]){A(x), A(large)}, 2), 3, (float[]){5, 7, 7});
-  CHECK(!lt_op1(LT_OP_index_select, (lt_Arg[]){A(x), A(0), A(one)}, 3));
+  lt_Tensor *large = lt_op1(LT_OP_gt, (lt_Arg[]){LT_ARG(x), lt_arg_scalar(lt_scalar_int(4))}, 2);
+  gives(lt_op1(LT_OP_masked_select, (lt_Arg[]){LT_ARG(x), LT_ARG(large)}, 2), 3,
+        (float[]){5, 7, 7});
+  CHECK(!lt_op1(LT_OP_index_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(one)}, 3));
   CHECK_CONTAINS(lt_error(), "index_select: ");
   CHECK_CONTAINS(lt_error(), "3");
   lt_Tensor *all[] = {x, across, at, one, row, down, large};
@@ -355,8 +365,9 @@ static void fallback_writes_what_a_step_writes(void) {
     lt_Results r;
     unsigned version = lt_tensor_version(x[d][3]);
     CHECK(lt_call(LT_OP__adamw_step, true,
-                  (lt_Arg[]){A(x[d][0]), A(x[d][1]), A(x[d][2]), A(x[d][3]), A(1.0), A(0.1), A(0.9),
-                             A(0.99), A(1e-8), A(0.01), A(true), A(false)},
+                  (lt_Arg[]){LT_ARG(x[d][0]), LT_ARG(x[d][1]), LT_ARG(x[d][2]), LT_ARG(x[d][3]),
+                             LT_ARG(1.0), LT_ARG(0.1), LT_ARG(0.9), LT_ARG(0.99), LT_ARG(1e-8),
+                             LT_ARG(0.01), LT_ARG(true), LT_ARG(false)},
                   12, &r));
     lt_results_release(&r);
     CHECK(lt_tensor_version(x[d][3]) > version);
@@ -368,7 +379,7 @@ static void fallback_writes_what_a_step_writes(void) {
 static void fallback_is_recorded_and_random(void) {
   lt_Tensor *x = matrix(1, 3, (float[]){2, 3, 4}, toy(0));
   CHECK(lt_tensor_set_requires_grad(x, true));
-  lt_Tensor *y = lt_op1(LT_OP_prod, (lt_Arg[]){A(x)}, 1);
+  lt_Tensor *y = lt_op1(LT_OP_prod, (lt_Arg[]){LT_ARG(x)}, 1);
   REQUIRE(y != NULL);
   CHECK(lt_backward(1, &y, (lt_Tensor *[]){NULL}, false, false, 0, NULL));
   check_values(lt_tensor_grad(x), 3, (float[]){12, 8, 6});
@@ -379,7 +390,7 @@ static void fallback_is_recorded_and_random(void) {
     lt_generator_seed(lt_generator_default(), 5);
     drawn[d] = lt_op1(
         LT_OP_rand,
-        (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, LT_NIL, A(d ? toy(0) : lt_cpu())}, 4);
+        (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, LT_NIL, LT_ARG(d ? toy(0) : lt_cpu())}, 4);
   }
   check_values(drawn[1], 4, lt_tensor_data(drawn[0]));
   lt_release(drawn[0]);
@@ -416,7 +427,7 @@ static void copies_of_a_fallback_are_traced(void) {
   lt_Tracer tracer = {.tell = see};
   lt_fallback_set_enabled(true);
   lt_trace_add(&tracer);
-  lt_release(lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1));
+  lt_release(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1));
   lt_trace_remove(&tracer);
   lt_fallback_set_enabled(false);
   CHECK_INT(copies_seen, 2);
@@ -474,7 +485,7 @@ static void events_keep_the_order(void) {
   lt_device_synchronize(toy(0));
   lt_Event *e = toy_backend.streams.event_create(&toy_backend, 0, false);
   lt_Tensor *x =
-      lt_op1(LT_OP_zeros, (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, A(toy(0))}, 3);
+      lt_op1(LT_OP_zeros, (lt_Arg[]){LT_INTS(((int64_t[]){4}), 1), LT_NIL, LT_ARG(toy(0))}, 3);
   REQUIRE(x && e);
   CHECK(toy_backend.streams.event_record(e, s) && !toy_backend.streams.event_query(e));
   CHECK(toy_backend.streams.synchronize(s) && toy_backend.streams.event_query(e));
@@ -493,9 +504,10 @@ static void shared_objects_are_loaded(void) {
   CHECK_CONTAINS(lt_error(), "there is a device \"box\" already");
   const float two[] = {2, 3}, twice[] = {4, 6};
   lt_Tensor *host = floats(2, two), *x = onto(host, d);
-  lt_Tensor *y = lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(x)}, 2);
+  lt_Tensor *y = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
   check_values(y, 2, twice);
-  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(y)}, 2)); /* its words come through the core's slot */
+  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)},
+                2)); /* its words come through the core's slot */
   CHECK_CONTAINS(lt_error(), "add: out of memory on box");
   CHECK_CONTAINS(lt_error(), "both places in the box are taken");
   lt_release(x);

@@ -23,7 +23,9 @@ static void index_select_takes_positions(void) {
       for (int layout = 0; layout < 3; layout++) {
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(4, 5, 6), 1), layout), *y[LT_MAX_OUT];
         lt_Tensor *index = positions(x->shape[dim], SHAPE(7), 2);
-        if (!RUN_OP(y, index_select, false, A(x), A(dim), A(laid_out(index, layout)))) return;
+        if (!RUN_OP(y, index_select, false, LT_ARG(x), LT_ARG(dim),
+                    LT_ARG(laid_out(index, layout))))
+          return;
         CHECK_INT(y[0]->shape[dim], 7);
         for (int64_t i = 0; i < y[0]->numel; i++) {
           int64_t p[LT_MAX_DIMS];
@@ -33,7 +35,7 @@ static void index_select_takes_positions(void) {
         }
       }
   lt_Tensor *y[LT_MAX_OUT], *x = noise(LT_float32, 0, NULL, 1);
-  REQUIRE(RUN_OP(y, index_select, false, A(x), A(0), A(V(int64, 1))));
+  REQUIRE(RUN_OP(y, index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1))));
   CHECK_INT(y[0]->ndim, 0);
 }
 
@@ -42,7 +44,8 @@ static void gather_takes_a_position_for_each(void) {
     for (int layout = 0; layout < 3; layout++) {
       lt_Tensor *x = laid_out(noise(LT_int16, SHAPE(4, 5, 6), 3), layout), *y[LT_MAX_OUT];
       lt_Tensor *index = positions(x->shape[dim], SHAPE(3, 5, 2), 4);
-      if (!RUN_OP(y, gather, false, A(x), A(dim), A(laid_out(index, 2 - layout)))) return;
+      if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(laid_out(index, 2 - layout))))
+        return;
       for (int64_t i = 0; i < y[0]->numel; i++) {
         int64_t p[LT_MAX_DIMS];
         unflat(y[0], i, p);
@@ -61,7 +64,7 @@ static void scatter_writes_a_position_for_each(void) {
         lt_Tensor *index = positions(x->shape[dim], SHAPE(3, 4, 6), 6);
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, SHAPE(3, 5, 6), 7), 2 - dim);
         if (!run_op(__FILE__, __LINE__, add ? LT_OP_scatter_add : LT_OP_scatter, false,
-                    (lt_Arg[]){A(x), A(dim), A(index), A(src)}, 4, y))
+                    (lt_Arg[]){LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src)}, 4, y))
           return;
         double want[120];
         for (int64_t i = 0; i < 120; i++) want[i] = number(x, i);
@@ -79,16 +82,18 @@ static void scatter_writes_a_position_for_each(void) {
           CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
       }
   lt_Tensor *z = noise(LT_float32, SHAPE(2, 2), 1), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, scatter, true, A(z), A(1),
-                 A(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), A(7)));
+  REQUIRE(RUN_OP(y, scatter, true, LT_ARG(z), LT_ARG(1),
+                 LT_ARG(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), LT_ARG(7)));
   CHECK_NEAR(number(z, 1), 7, 0);
   CHECK_NEAR(number(z, 2), 7, 0);
   /* a 0-d index names one place of a vector */
   lt_Tensor *place = lt_scope_own(lt_scalar_tensor(lt_scalar_int(2), LT_int64)),
             *three = lt_scope_own(lt_scalar_tensor(lt_scalar_float(3), LT_float32));
-  REQUIRE(RUN_OP(y, scatter_add, false, A(V(float32, 3, 2, 1)), A(0), A(place), A(three)));
+  REQUIRE(RUN_OP(y, scatter_add, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
+                 LT_ARG(three)));
   CHECK_TENSOR(y[0], 0, L(3), 3, 5, 1);
-  REQUIRE(RUN_OP(y, scatter, false, A(V(float32, 3, 2, 1)), A(0), A(place), A(three)));
+  REQUIRE(RUN_OP(y, scatter, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
+                 LT_ARG(three)));
   CHECK_TENSOR(y[0], 0, L(3), 3, 3, 1);
 }
 
@@ -103,11 +108,12 @@ static void rows_are_added_copied_and_filled(void) {
         int64_t shape[3] = {4, 5, 6};
         shape[dim] = 3;
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, 3, shape, 8), dim);
-        bool ok =
-            way == 0
-                ? RUN_OP(y, index_add, false, A(laid_out(x, dim)), A(dim), A(index), A(src), A(2))
-            : way == 1 ? RUN_OP(y, index_copy, false, A(laid_out(x, dim)), A(dim), A(index), A(src))
-                       : RUN_OP(y, index_fill, false, A(laid_out(x, dim)), A(dim), A(index), A(5));
+        bool ok = way == 0   ? RUN_OP(y, index_add, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
+                                      LT_ARG(index), LT_ARG(src), LT_ARG(2))
+                  : way == 1 ? RUN_OP(y, index_copy, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
+                                      LT_ARG(index), LT_ARG(src))
+                             : RUN_OP(y, index_fill, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
+                                      LT_ARG(index), LT_ARG(5));
         if (!ok) return;
         double want[120];
         for (int64_t i = 0; i < 120; i++) want[i] = number(x, i);
@@ -132,25 +138,25 @@ static void several_indices_follow_numpy(void) {
   for (int32_t i = 0; i < 60; i++) ((int32_t *)lt_tensor_data(x))[i] = i;
   for (int layout = 0; layout < 3; layout++) {
     lt_Tensor *t = laid_out(x, layout);
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, -1)), L(0)));
+    REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(V(int64, -1)), L(0)));
     CHECK_INT(y[0]->ndim, 3);
     for (int i = 0; i < 20; i++) CHECK_INT(number(y[0], i), 40 + i);
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 2, -1)), L(1)));
+    REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(V(int64, 2, -1)), L(1)));
     CHECK_INT(y[0]->shape[1], 2);
     for (int i = 0; i < 3; i++)
       for (int j = 0; j < 2; j++)
         for (int k = 0; k < 5; k++)
           CHECK_INT(number(y[0], (i * 2 + j) * 5 + k), i * 20 + (j ? 3 : 1) * 5 + k);
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 1, 2), V(int32, 2, 3)), L(0, 2)));
+    REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(V(int64, 1, 2), V(int32, 2, 3)), L(0, 2)));
     CHECK_TENSOR(y[0], 0, L(2, 4), 1, 6, 11, 16, 22, 27, 32,
                  37); /* not neighbours: indices come first */
     lt_Tensor *column = from_list(LT_int64, (double[]){1, 2}, SHAPE(2, 1));
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(column, V(int64, 2, 3)), L(0, 1)));
+    REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(column, V(int64, 2, 3)), L(0, 1)));
     CHECK_INT(y[0]->numel, 20);
     CHECK_INT(number(y[0], 0), 5);
     CHECK_INT(number(y[0], 7), 12);
     CHECK_INT(number(y[0], 19), 34);
-    REQUIRE(RUN_OP(y, _index, false, A(t), TL(V(int64, 1, 3), V(int64, 4, 4), V(int64, 5, 1)),
+    REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(V(int64, 1, 3), V(int64, 4, 4), V(int64, 5, 1)),
                    L(0, 1, 2)));
     CHECK_TENSOR(y[0], 0, L(2), 19, 55);
   }
@@ -170,14 +176,14 @@ static void places_are_put(void) {
           double *to = &want[(r * 4 + j) * 5 + k];
           *to = add ? *to + number(values, j) : number(values, j);
         }
-      if (!RUN_OP(y, _index_put, true, A(x), TL(first, last), L(0, 2), A(values),
-                  A((bool)(add != 0))))
+      if (!RUN_OP(y, _index_put, true, LT_ARG(x), TL(first, last), L(0, 2), LT_ARG(values),
+                  LT_ARG((bool)(add != 0))))
         return;
       for (int i = 0; i < 60; i++) CHECK_NEAR(number(x, i), want[i], 4 * slack((lt_Dtype)d));
     }
   lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 2), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _index_put, true, A(laid_out(x, 1)), TL(V(int64, 2)), L(0), A(V(float32, 9)),
-                 A((bool)false)));
+  REQUIRE(RUN_OP(y, _index_put, true, LT_ARG(laid_out(x, 1)), TL(V(int64, 2)), L(0),
+                 LT_ARG(V(float32, 9)), LT_ARG((bool)false)));
   CHECK_NEAR(number(y[0], 2), 9, 0);
   CHECK_NEAR(number(y[0], 3), 9, 0);
 }
@@ -189,7 +195,7 @@ static void masks_select_and_scatter(void) {
     for (int layout = 0; layout < 3; layout++) {
       lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(5, 7), 1), layout), *y[LT_MAX_OUT];
       lt_Tensor *mask = laid_out(noise(LT_bool, SHAPE(5, 7), 2), 2 - layout);
-      if (!RUN_OP(y, masked_select, false, A(x), A(mask))) return;
+      if (!RUN_OP(y, masked_select, false, LT_ARG(x), LT_ARG(mask))) return;
       int64_t n = 0;
       for (int i = 0; i < 35; i++)
         if (element(mask, i).i) {
@@ -198,10 +204,10 @@ static void masks_select_and_scatter(void) {
         }
       CHECK_INT(y[0]->numel, n);
       lt_Tensor *source = noise((lt_Dtype)d, SHAPE(40), 3);
-      if (!RUN_OP(y, masked_scatter, false, A(x), A(mask), A(source))) return;
+      if (!RUN_OP(y, masked_scatter, false, LT_ARG(x), LT_ARG(mask), LT_ARG(source))) return;
       for (int i = 0, k = 0; i < 35; i++)
         CHECK(same(element(y[0], i), element(mask, i).i ? element(source, k++) : element(x, i)));
-      if (!RUN_OP(y, nonzero, false, A(x))) return;
+      if (!RUN_OP(y, nonzero, false, LT_ARG(x))) return;
       CHECK_INT(y[0]->shape[1], 2);
       n = 0;
       for (int i = 0; i < 35; i++) {
@@ -214,12 +220,12 @@ static void masks_select_and_scatter(void) {
     }
   lt_Tensor *x = V(float32, 1, 2, 3), *row = V(bool, 1, 0, 1), *y[LT_MAX_OUT];
   lt_Tensor *wide = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(2, 3));
-  REQUIRE(RUN_OP(y, masked_select, false, A(wide), A(row)));
+  REQUIRE(RUN_OP(y, masked_select, false, LT_ARG(wide), LT_ARG(row)));
   CHECK_TENSOR(y[0], 0, L(4), 1, 3, 4, 6);
-  CHECK_FAILS("the mask is true 2 times, but source has only 1 element", masked_scatter, true, A(x),
-              A(row), A(V(float32, 9)));
+  CHECK_FAILS("the mask is true 2 times, but source has only 1 element", masked_scatter, true,
+              LT_ARG(x), LT_ARG(row), LT_ARG(V(float32, 9)));
   CHECK_TENSOR(x, 0, L(3), 1, 2, 3);
-  REQUIRE(RUN_OP(y, nonzero, false, A(V(int64, 0, 0))));
+  REQUIRE(RUN_OP(y, nonzero, false, LT_ARG(V(int64, 0, 0))));
   CHECK_INT(y[0]->shape[0], 0);
 }
 
@@ -229,7 +235,7 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++) {
     lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, 33), 1), *index = positions(10, SHAPE(4, 6), 2),
               *y[LT_MAX_OUT];
-    if (!RUN_OP(y, embedding, false, A(laid_out(w, d % 3)), A(index))) return;
+    if (!RUN_OP(y, embedding, false, LT_ARG(laid_out(w, d % 3)), LT_ARG(index))) return;
     CHECK_INT(y[0]->ndim, 3);
     for (int64_t i = 0; i < y[0]->numel; i++)
       CHECK(number(y[0], i) == number(w, ((int64_t)number(index, i / 33) - 1) * 33 + i % 33));
@@ -238,7 +244,8 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
     for (int64_t i = 0; i < g->numel; i++)
       if (number(index, i / 33) != 4)
         want[((int64_t)number(index, i / 33) - 1) * 33 + i % 33] += number(g, i);
-    if (!RUN_OP(y, _embedding_backward, false, A(g), A(index), A(10), A(4))) return;
+    if (!RUN_OP(y, _embedding_backward, false, LT_ARG(g), LT_ARG(index), LT_ARG(10), LT_ARG(4)))
+      return;
     for (int i = 0; i < 330; i++) CHECK_NEAR(number(y[0], i), want[i], 4 * slack((lt_Dtype)d));
   }
 }
@@ -248,46 +255,49 @@ static void embedding_takes_rows_and_sums_their_gradients(void) {
 static void bad_positions_are_told_and_change_nothing(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(3, 2));
   CHECK_FAILS("index_select: index is 4 at position {2}; the valid range is 1..3", index_select,
-              false, A(x), A(0), A(V(int64, 1, 4)));
+              false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 4)));
   CHECK_FAILS("index is 0 at position {1}; positions count from 1: the valid range is 1..3",
-              index_select, false, A(x), A(0), A(V(int64, 0)));
+              index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 0)));
   CHECK_FAILS("index is -1 at position {1}; the valid range is 1..3 (negative", index_select, false,
-              A(x), A(0), A(V(int64, -1)));
+              LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, -1)));
   lt_Tensor *wrong = from_list(LT_int64, (double[]){1, 2, 1, 3}, SHAPE(2, 2));
-  CHECK_FAILS("gather: index is 3 at position {2, 2}; the valid range is 1..2", gather, false, A(x),
-              A(1), A(wrong));
-  CHECK_FAILS("scatter_: index is 3 at position {2, 2}", scatter, true, A(x), A(1), A(wrong), A(9));
-  CHECK_FAILS("index is 3", scatter_add, true, A(x), A(1), A(wrong),
-              A(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is 9", index_fill, true, A(x), A(0), A(V(int64, 1, 9)), A(7));
-  CHECK_FAILS("index is 9", index_copy, true, A(x), A(0), A(V(int64, 1, 9)),
-              A(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is 9", index_add, true, A(x), A(0), A(V(int64, 1, 9)),
-              A(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("gather: index is 3 at position {2, 2}; the valid range is 1..2", gather, false,
+              LT_ARG(x), LT_ARG(1), LT_ARG(wrong));
+  CHECK_FAILS("scatter_: index is 3 at position {2, 2}", scatter, true, LT_ARG(x), LT_ARG(1),
+              LT_ARG(wrong), LT_ARG(9));
+  CHECK_FAILS("index is 3", scatter_add, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong),
+              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("index is 9", index_fill, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
+              LT_ARG(7));
+  CHECK_FAILS("index is 9", index_copy, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
+              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("index is 9", index_add, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
+              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
   CHECK_FAILS("index is -4 at position {2}; the valid range is 1..3, or negative from the end",
-              _index, false, A(x), TL(V(int64, 1, -4)), L(0));
-  CHECK_FAILS("index is 0", _index_put, true, A(x), TL(V(int64, 1, 0)), L(0), A(V(float32, 9)),
-              A((bool)false));
+              _index, false, LT_ARG(x), TL(V(int64, 1, -4)), L(0));
+  CHECK_FAILS("index is 0", _index_put, true, LT_ARG(x), TL(V(int64, 1, 0)), L(0),
+              LT_ARG(V(float32, 9)), LT_ARG((bool)false));
   CHECK_FAILS("embedding: input is 7 at position {2}; the valid range is 1..3", embedding, false,
-              A(x), A(V(int64, 1, 7)));
+              LT_ARG(x), LT_ARG(V(int64, 1, 7)));
   CHECK_FAILS("the dimension it counts in is empty", index_select, false,
-              A(noise(LT_float32, SHAPE(0, 2), 1)), A(0), A(V(int64, 1)));
+              LT_ARG(noise(LT_float32, SHAPE(0, 2), 1)), LT_ARG(0), LT_ARG(V(int64, 1)));
   CHECK_TENSOR(x, 0, L(3, 2), 1, 2, 3, 4, 5, 6);
 }
 
 static void nothing_is_indexed(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 1),
             *none = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, index_select, false, A(x), A(0), A(none)));
+  REQUIRE(RUN_OP(y, index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(none)));
   CHECK_INT(y[0]->shape[0], 0);
-  REQUIRE(RUN_OP(y, index_add, false, A(x), A(0), A(none), A(noise(LT_float32, SHAPE(0, 2), 1))));
-  REQUIRE(RUN_OP(y, _index, false, A(x), TL(none), L(0)));
+  REQUIRE(RUN_OP(y, index_add, false, LT_ARG(x), LT_ARG(0), LT_ARG(none),
+                 LT_ARG(noise(LT_float32, SHAPE(0, 2), 1))));
+  REQUIRE(RUN_OP(y, _index, false, LT_ARG(x), TL(none), L(0)));
   CHECK_INT(y[0]->numel, 0);
-  REQUIRE(RUN_OP(y, scatter, false, A(x), A(0),
-                 A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2)))), A(1)));
-  REQUIRE(RUN_OP(y, gather, false, A(x), A(0),
-                 A(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2))))));
-  REQUIRE(RUN_OP(y, embedding, false, A(x), A(none)));
+  REQUIRE(RUN_OP(y, scatter, false, LT_ARG(x), LT_ARG(0),
+                 LT_ARG(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2)))), LT_ARG(1)));
+  REQUIRE(RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(0),
+                 LT_ARG(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2))))));
+  REQUIRE(RUN_OP(y, embedding, false, LT_ARG(x), LT_ARG(none)));
   CHECK_INT(y[0]->shape[1], 2);
 }
 
@@ -301,7 +311,7 @@ static void cat_joins_any_layouts_and_dtypes(void) {
       lt_Tensor *a = noise((lt_Dtype)d, 3, shape, 1),
                 *b = laid_out(noise((lt_Dtype)d, 3, other, 2), 1 + dim % 2);
       lt_Tensor *none = lt_scope_own(lt_empty((lt_Dtype)d, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
-      if (!RUN_OP(y, cat, false, TL(a, none, b, a), A(dim))) return;
+      if (!RUN_OP(y, cat, false, TL(a, none, b, a), LT_ARG(dim))) return;
       CHECK_INT(y[0]->shape[dim], 2 * shape[dim] + 2);
       for (int64_t i = 0; i < y[0]->numel; i++) {
         int64_t p[LT_MAX_DIMS], n = shape[dim];
@@ -312,7 +322,7 @@ static void cat_joins_any_layouts_and_dtypes(void) {
       }
     }
   lt_Tensor *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, cat, false, TL(V(int64, 1, 2), V(float32, 0.5)), A(0)));
+  REQUIRE(RUN_OP(y, cat, false, TL(V(int64, 1, 2), V(float32, 0.5)), LT_ARG(0)));
   CHECK_INT(y[0]->dtype, LT_float32);
   CHECK_TENSOR(y[0], 0, L(3), 1, 2, 0.5);
 }
@@ -321,8 +331,8 @@ static void triangles_keep_their_part(void) {
   for (int64_t diagonal = -6; diagonal <= 7; diagonal++)
     for (int layout = 0; layout < 3; layout++) {
       lt_Tensor *x = noise(LT_float64, SHAPE(2, 4, 5), 1), *up[LT_MAX_OUT], *low[LT_MAX_OUT];
-      if (!RUN_OP(up, triu, false, A(laid_out(x, layout)), A(diagonal))) return;
-      if (!RUN_OP(low, tril, false, A(laid_out(x, layout)), A(diagonal))) return;
+      if (!RUN_OP(up, triu, false, LT_ARG(laid_out(x, layout)), LT_ARG(diagonal))) return;
+      if (!RUN_OP(low, tril, false, LT_ARG(laid_out(x, layout)), LT_ARG(diagonal))) return;
       for (int64_t i = 0; i < 40; i++) {
         int64_t row = i / 5 % 4, column = i % 5;
         CHECK_NEAR(number(up[0], i), column - row >= diagonal ? number(x, i) : 0, 0);
@@ -330,9 +340,9 @@ static void triangles_keep_their_part(void) {
       }
     }
   lt_Tensor *y[LT_MAX_OUT], *x = noise(LT_bool, SHAPE(2, 2), 1);
-  REQUIRE(RUN_OP(y, triu, false, A(x), A(INT64_MAX)));
+  REQUIRE(RUN_OP(y, triu, false, LT_ARG(x), LT_ARG(INT64_MAX)));
   CHECK_TENSOR(y[0], 0, L(2, 2), 0, 0, 0, 0);
-  REQUIRE(RUN_OP(y, tril, false, A(x), A(INT64_MIN)));
+  REQUIRE(RUN_OP(y, tril, false, LT_ARG(x), LT_ARG(INT64_MIN)));
   CHECK_TENSOR(y[0], 0, L(2, 2), 0, 0, 0, 0);
 }
 
@@ -348,8 +358,9 @@ static void flip_and_roll(void) {
             shifts[n] = 7 * k - 5;
             dims[n++] = k;
           }
-        if (!RUN_OP(y, flip, false, A(x), LT_INTS(dims, (int)n))) return;
-        if (!RUN_OP(r, roll, false, A(x), LT_INTS(shifts, (int)n), LT_INTS(dims, (int)n))) return;
+        if (!RUN_OP(y, flip, false, LT_ARG(x), LT_INTS(dims, (int)n))) return;
+        if (!RUN_OP(r, roll, false, LT_ARG(x), LT_INTS(shifts, (int)n), LT_INTS(dims, (int)n)))
+          return;
         for (int64_t i = 0; i < 60; i++) {
           int64_t p[LT_MAX_DIMS], q[LT_MAX_DIMS];
           unflat(x, i, p);
@@ -364,7 +375,7 @@ static void flip_and_roll(void) {
         }
       }
   lt_Tensor *y[LT_MAX_OUT], *x = from_list(LT_int8, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(2, 3));
-  REQUIRE(RUN_OP(y, roll, false, A(x), L(2)));
+  REQUIRE(RUN_OP(y, roll, false, LT_ARG(x), L(2)));
   CHECK_TENSOR(y[0], 0, L(2, 3), 5, 6, 1, 2, 3, 4);
 }
 
@@ -372,25 +383,25 @@ static void flip_and_roll(void) {
 
 static void factories_count(void) {
   lt_Tensor *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _arange, false, A(1), A(10), A(3)));
+  REQUIRE(RUN_OP(y, _arange, false, LT_ARG(1), LT_ARG(10), LT_ARG(3)));
   CHECK_INT(y[0]->dtype, LT_int64);
   CHECK_TENSOR(y[0], 0, L(4), 1, 4, 7, 10);
-  REQUIRE(RUN_OP(y, _arange, false, A(1), A(-1), A(-0.5)));
+  REQUIRE(RUN_OP(y, _arange, false, LT_ARG(1), LT_ARG(-1), LT_ARG(-0.5)));
   CHECK_TENSOR(y[0], 0, L(5), 1, 0.5, 0, -0.5, -1);
-  REQUIRE(RUN_OP(y, _arange, false, A(0), A(1), A(0.1), D(float64)));
+  REQUIRE(RUN_OP(y, _arange, false, LT_ARG(0), LT_ARG(1), LT_ARG(0.1), D(float64)));
   CHECK_NEAR(number(y[0], 10), 1, 1e-15);
-  REQUIRE(RUN_OP(y, _arange, false, A(250), A(255), A(1), D(uint8)));
+  REQUIRE(RUN_OP(y, _arange, false, LT_ARG(250), LT_ARG(255), LT_ARG(1), D(uint8)));
   CHECK_TENSOR(y[0], 0, L(6), 250, 251, 252, 253, 254, 255);
-  REQUIRE(RUN_OP(y, linspace, false, A(0), A(1), A(5), D(float16)));
+  REQUIRE(RUN_OP(y, linspace, false, LT_ARG(0), LT_ARG(1), LT_ARG(5), D(float16)));
   CHECK_TENSOR(y[0], 0, L(5), 0, 0.25, 0.5, 0.75, 1);
-  REQUIRE(RUN_OP(y, linspace, false, A(0.1), A(0.7), A(1000)));
+  REQUIRE(RUN_OP(y, linspace, false, LT_ARG(0.1), LT_ARG(0.7), LT_ARG(1000)));
   CHECK_NEAR(number(y[0], 0), (double)0.1f, 0);
   CHECK_NEAR(number(y[0], 999), (double)0.7f, 0);
-  REQUIRE(RUN_OP(y, linspace, false, A(3), A(9), A(1)));
+  REQUIRE(RUN_OP(y, linspace, false, LT_ARG(3), LT_ARG(9), LT_ARG(1)));
   CHECK_TENSOR(y[0], 0, L(1), 3);
-  REQUIRE(RUN_OP(y, eye, false, A(2), A(3), D(bfloat16)));
+  REQUIRE(RUN_OP(y, eye, false, LT_ARG(2), LT_ARG(3), D(bfloat16)));
   CHECK_TENSOR(y[0], 0, L(2, 3), 1, 0, 0, 0, 1, 0);
-  REQUIRE(RUN_OP(y, eye, false, A(0)));
+  REQUIRE(RUN_OP(y, eye, false, LT_ARG(0)));
   CHECK_INT(y[0]->numel, 0);
 }
 

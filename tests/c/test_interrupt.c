@@ -5,6 +5,7 @@
  * the same run: when it is told to stop before it begins, it must end within half of that, once in
  * ten tries, as others may have the processor. Sanitizers spend the time on the memory: not there.
  */
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 
@@ -33,23 +34,29 @@ static lt_Tensor *do1(lt_OpId op, const lt_Arg *args, int n) { return lt_op1(op,
 
 static lt_Tensor *x, *wide, *whole, *index_, *mask, *square; /* inputs, made once */
 
-static lt_Tensor *multiply(void) { return DO(mm, A(square), A(square)); }
-static lt_Tensor *multiply_whole(void) { return DO(mm, A(whole), A(whole)); }
+static lt_Tensor *multiply(void) { return DO(mm, LT_ARG(square), LT_ARG(square)); }
+static lt_Tensor *multiply_whole(void) { return DO(mm, LT_ARG(whole), LT_ARG(whole)); }
 static lt_Tensor *draw(void) { return DO(randn, SIZE(4 * N)); }
-static lt_Tensor *permute(void) { return DO(randperm, A(N)); }
-static lt_Tensor *sort(void) { return DO(sort, A(x), A(0)); }
-static lt_Tensor *first(void) { return DO(topk, A(x), A(N / 16)); }
-static lt_Tensor *scan(void) { return DO(cumsum, A(wide), A(0)); }
-static lt_Tensor *gather(void) { return DO(gather, A(x), A(0), A(index_)); }
-static lt_Tensor *scatter(void) { return DO(scatter_add, A(x), A(0), A(index_), A(x)); }
-static lt_Tensor *pick(void) { return DO(index_select, A(x), A(0), A(index_)); }
-static lt_Tensor *add(void) { return DO(index_add, A(x), A(0), A(index_), A(x)); }
-static lt_Tensor *where(void) { return DO(nonzero, A(mask)); }
-static lt_Tensor *flip(void) { return DO(flip, A(wide), SIZE(0)); }
-static lt_Tensor *cast(void) { return DO(to, A(wide), NIL, lt_arg_dtype(LT_float64)); }
-static lt_Tensor *join(void) { return DO(cat, LT_TENSORS(((lt_Tensor *[]){wide, wide}), 2), A(0)); }
+static lt_Tensor *permute(void) { return DO(randperm, LT_ARG(N)); }
+static lt_Tensor *sort(void) { return DO(sort, LT_ARG(x), LT_ARG(0)); }
+static lt_Tensor *first(void) { return DO(topk, LT_ARG(x), LT_ARG(N / 16)); }
+static lt_Tensor *scan(void) { return DO(cumsum, LT_ARG(wide), LT_ARG(0)); }
+static lt_Tensor *gather(void) { return DO(gather, LT_ARG(x), LT_ARG(0), LT_ARG(index_)); }
+static lt_Tensor *scatter(void) {
+  return DO(scatter_add, LT_ARG(x), LT_ARG(0), LT_ARG(index_), LT_ARG(x));
+}
+static lt_Tensor *pick(void) { return DO(index_select, LT_ARG(x), LT_ARG(0), LT_ARG(index_)); }
+static lt_Tensor *add(void) {
+  return DO(index_add, LT_ARG(x), LT_ARG(0), LT_ARG(index_), LT_ARG(x));
+}
+static lt_Tensor *where(void) { return DO(nonzero, LT_ARG(mask)); }
+static lt_Tensor *flip(void) { return DO(flip, LT_ARG(wide), SIZE(0)); }
+static lt_Tensor *cast(void) { return DO(to, LT_ARG(wide), NIL, lt_arg_dtype(LT_float64)); }
+static lt_Tensor *join(void) {
+  return DO(cat, LT_TENSORS(((lt_Tensor *[]){wide, wide}), 2), LT_ARG(0));
+}
 static lt_Tensor *count(void) { return DO(arange, lt_arg_scalar(lt_scalar_int(8 * N))); }
-static lt_Tensor *soft(void) { return DO(softmax, A(wide), A(0)); }
+static lt_Tensor *soft(void) { return DO(softmax, LT_ARG(wide), LT_ARG(0)); }
 
 static const struct {
   const char *name;
@@ -79,8 +86,8 @@ static void make_inputs(void) {
   wide = DO(rand, SIZE(8 * N));
   square = DO(rand, SIZE(2500, 2500));
   whole = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
-  index_ = DO(randperm, A(N));
-  mask = DO(gt, A(wide), lt_arg_scalar(lt_scalar_float(0.5)));
+  index_ = DO(randperm, LT_ARG(N));
+  mask = DO(gt, LT_ARG(wide), lt_arg_scalar(lt_scalar_float(0.5)));
   CHECK(x && wide && square && whole && index_ && mask);
 }
 
@@ -137,10 +144,10 @@ static void an_op_in_place_fails_and_the_next_works(void) {
   lt_Tensor *ones = DO(ones, SIZE(N));
   atomic_store(&lt_interrupt_flag, true);
   lt_Results r = {0};
-  CHECK(!lt_call(LT_OP_cumsum, false, (lt_Arg[]){A(ones), A(0)}, 2, &r));
+  CHECK(!lt_call(LT_OP_cumsum, false, (lt_Arg[]){LT_ARG(ones), LT_ARG(0)}, 2, &r));
   CHECK(strstr(lt_error(), "interrupted") != NULL);
   atomic_store(&lt_interrupt_flag, false);
-  lt_Tensor *sum = DO(sum, A(ones));
+  lt_Tensor *sum = DO(sum, LT_ARG(ones));
   CHECK(sum != NULL);
   if (sum) CHECK_INT((int64_t) * (float *)lt_tensor_data(sum), N);
   lt_release(sum);
@@ -153,12 +160,13 @@ static void an_op_in_place_fails_and_the_next_works(void) {
  * of small whole numbers are exact in any order. */
 static void large_products_are_whole(void) {
   const int64_t m = 1500, n = 1300, k = 1200;
-  lt_Arg low = A(-8), high = A(8);
+  lt_Arg low = LT_ARG(-8), high = LT_ARG(8);
   lt_Tensor *a = DO(randint, low, high, SIZE(m, k), NIL, lt_arg_dtype(LT_float32));
   lt_Tensor *b = DO(randint, low, high, SIZE(k, n), NIL, lt_arg_dtype(LT_float32));
-  lt_Tensor *ai = a ? DO(to, A(a), NIL, lt_arg_dtype(LT_int64)) : NULL;
-  lt_Tensor *bi = b ? DO(to, A(b), NIL, lt_arg_dtype(LT_int64)) : NULL;
-  lt_Tensor *c = ai && bi ? DO(mm, A(a), A(b)) : NULL, *ci = c ? DO(mm, A(ai), A(bi)) : NULL;
+  lt_Tensor *ai = a ? DO(to, LT_ARG(a), NIL, lt_arg_dtype(LT_int64)) : NULL;
+  lt_Tensor *bi = b ? DO(to, LT_ARG(b), NIL, lt_arg_dtype(LT_int64)) : NULL;
+  lt_Tensor *c = ai && bi ? DO(mm, LT_ARG(a), LT_ARG(b)) : NULL,
+            *ci = c ? DO(mm, LT_ARG(ai), LT_ARG(bi)) : NULL;
   CHECK(ci != NULL);
   if (ci) {
     const float *f = lt_tensor_data(c);

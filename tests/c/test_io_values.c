@@ -548,7 +548,7 @@ static void tensors_of_devices_are_fetched(void) {
   lt_Device toy;
   REQUIRE(lt_device_register(&toy_backend) >= 0 && lt_device_parse("toy:1", &toy));
   lt_Tensor *host = noise(LT_float32, SHAPE(3, 4), 3);
-  lt_Tensor *there = lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){A(host), A(toy)}, 2));
+  lt_Tensor *there = lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(host), LT_ARG(toy)}, 2));
   REQUIRE(there);
   lt_Tensor *turned = lt_scope_own(
       lt_tensor_on(there->storage, LT_float32, 0, 2, (int64_t[]){4, 3}, (int64_t[]){1, 4}));

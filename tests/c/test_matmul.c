@@ -103,7 +103,7 @@ static bool agrees(const lt_Tensor *got, const lt_Tensor *self, const lt_Tensor 
 
 static void try_mm(lt_Dtype d, Layout x, Layout y, int64_t batch, int64_t m, int64_t k, int64_t n) {
   lt_Tensor *a = make(d, x, batch, m, k), *b = make(d, y, batch, k, n);
-  lt_Tensor *c = op1_there(batch < 0 ? LT_OP_mm : LT_OP_bmm, (lt_Arg[]){A(a), A(b)}, 2);
+  lt_Tensor *c = op1_there(batch < 0 ? LT_OP_mm : LT_OP_bmm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
   if (!c) check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name(d), lt_error());
   if (c) agrees(c, NULL, a, b, 0, 1);
   lt_release(a);
@@ -147,9 +147,11 @@ static void addmm(void) {
           lt_Tensor *self = form == 1 ? lt_tensor_on(whole_self->storage, (lt_Dtype)d, 0, 1,
                                                      (int64_t[]){n}, (int64_t[]){1})
                                       : lt_retain(whole_self);
-          lt_Tensor *c = op1_there(
-              LT_OP_addmm,
-              (lt_Arg[]){A(self), A(a), A(b), A(lt_scalar_int(beta)), A(lt_scalar_int(2))}, 5);
+          lt_Tensor *c =
+              op1_there(LT_OP_addmm,
+                        (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(b), LT_ARG(lt_scalar_int(beta)),
+                                   LT_ARG(lt_scalar_int(2))},
+                        5);
           if (!c)
             check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name((lt_Dtype)d), lt_error());
           if (c) agrees(c, self, a, b, beta, 2);
@@ -167,13 +169,14 @@ static void nan_rules(void) {
   lt_Tensor *self = lt_empty(LT_float32, lt_cpu(), 2, shape),
             *a = make(LT_float32, DENSE, -1, 3, 3);
   for (int i = 0; i < 9; i++) ((float *)lt_tensor_data(self))[i] = NAN;
-  lt_Tensor *c = op1_there(LT_OP_addmm, (lt_Arg[]){A(self), A(a), A(a), A(lt_scalar_int(0))}, 4);
+  lt_Tensor *c = op1_there(
+      LT_OP_addmm, (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(a), LT_ARG(lt_scalar_int(0))}, 4);
   REQUIRE(c);
   agrees(c, self, a, a, 0, 1);
   lt_release(c);
   lt_Tensor *zero = make(LT_float32, DENSE, -1, 3, 3);
   memset(lt_tensor_data(zero), 0, 36);
-  c = op1_there(LT_OP_mm, (lt_Arg[]){A(self), A(zero)}, 2);
+  c = op1_there(LT_OP_mm, (lt_Arg[]){LT_ARG(self), LT_ARG(zero)}, 2);
   REQUIRE(c);
   CHECK(isnan(((float *)lt_tensor_data(c))[4]));
   lt_release(c);
@@ -198,7 +201,7 @@ static void integers_wrap(void) {
             *b = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){2, 1});
   for (int i = 0; i < 2; i++)
     ((int64_t *)lt_tensor_data(a))[i] = INT64_MAX, ((int64_t *)lt_tensor_data(b))[i] = 3;
-  lt_Tensor *c = op1_there(LT_OP_mm, (lt_Arg[]){A(a), A(b)}, 2);
+  lt_Tensor *c = op1_there(LT_OP_mm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
   REQUIRE(c);
   CHECK_INT(*(int64_t *)lt_tensor_data(c), (int64_t)((uint64_t)INT64_MAX * 6u));
   lt_release(a);

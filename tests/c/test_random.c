@@ -84,9 +84,9 @@ static const Kind kinds[] = {
 static lt_Tensor *drawn(const Kind *k, lt_Generator *g, int64_t n) {
   bool whole = k->op == LT_OP_random, one = isnan(k->b);
   lt_Tensor *t = noise(k->dtype, SHAPE(n), 1), *y[LT_MAX_OUT];
-  lt_Arg args[4] = {A(t), whole ? A((int64_t)k->a) : A(k->a), whole ? A((int64_t)k->b) : A(k->b),
-                    A(g)};
-  if (one) args[2] = A(g);
+  lt_Arg args[4] = {LT_ARG(t), whole ? LT_ARG((int64_t)k->a) : LT_ARG(k->a),
+                    whole ? LT_ARG((int64_t)k->b) : LT_ARG(k->b), LT_ARG(g)};
+  if (one) args[2] = LT_ARG(g);
   return run_op(__FILE__, __LINE__, k->op, true, args, one ? 3 : 4, y) ? t : NULL;
 }
 
@@ -130,9 +130,9 @@ static void layout_makes_no_difference(void) {
   lt_Generator *g = lt_generator_new(3);
   lt_Tensor *a = noise(LT_float32, SHAPE(5, 7), 1),
             *b = laid_out(noise(LT_float32, SHAPE(5, 7), 1), 1), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, uniform, true, A(a), A(0.0), A(1.0), A(g)));
+  REQUIRE(RUN_OP(y, uniform, true, LT_ARG(a), LT_ARG(0.0), LT_ARG(1.0), LT_ARG(g)));
   lt_generator_seed(g, 3);
-  REQUIRE(RUN_OP(y, uniform, true, A(b), A(0.0), A(1.0), A(g)));
+  REQUIRE(RUN_OP(y, uniform, true, LT_ARG(b), LT_ARG(0.0), LT_ARG(1.0), LT_ARG(g)));
   for (int i = 0; i < 35; i++) CHECK(number(a, i) == number(b, i));
   lt_generator_free(g);
 }
@@ -210,7 +210,7 @@ static void ends_are_kept(void) {
   }
   for (int i = 0; i < 6; i++) CHECK_NEAR((double)count[i], 10000, 5 * sqrt(60000 * 5 / 36.));
   lt_Tensor *y[LT_MAX_OUT], *wide = noise(LT_int64, SHAPE(1000), 1);
-  REQUIRE(RUN_OP(y, random, true, A(wide), A(INT64_MIN), A(INT64_MAX), A(g)));
+  REQUIRE(RUN_OP(y, random, true, LT_ARG(wide), LT_ARG(INT64_MIN), LT_ARG(INT64_MAX), LT_ARG(g)));
   int64_t negative = 0;
   for (int i = 0; i < 1000; i++) negative += element(wide, i).i < 0;
   CHECK_NEAR((double)negative, 500, 100);
@@ -219,18 +219,18 @@ static void ends_are_kept(void) {
 
 static void bernoulli_takes_probabilities(void) {
   lt_Tensor *p = V(float32, 0, 1, 0.5), *y[LT_MAX_OUT], *x = noise(LT_float32, SHAPE(2000, 3), 1);
-  REQUIRE(RUN_OP(y, _bernoulli, true, A(x), A(p)));
+  REQUIRE(RUN_OP(y, _bernoulli, true, LT_ARG(x), LT_ARG(p)));
   double sum[3] = {0};
   for (int i = 0; i < 6000; i++) sum[i % 3] += number(x, i);
   CHECK_NEAR(sum[0], 0, 0);
   CHECK_NEAR(sum[1], 2000, 0);
   CHECK_NEAR(sum[2], 1000, 112);
-  REQUIRE(RUN_OP(y, _bernoulli_of, false, A(p)));
+  REQUIRE(RUN_OP(y, _bernoulli_of, false, LT_ARG(p)));
   CHECK_NEAR(number(y[0], 0), 0, 0);
   CHECK_NEAR(number(y[0], 1), 1, 0);
   CHECK_FAILS("the probability 1.5 (element 2 of {2}) is not in 0..1", _bernoulli_of, false,
-              A(V(float32, 1, 1.5)));
-  CHECK_FAILS("the probability nan", _bernoulli_of, false, A(V(float32, NAN)));
+              LT_ARG(V(float32, 1, 1.5)));
+  CHECK_FAILS("the probability nan", _bernoulli_of, false, LT_ARG(V(float32, NAN)));
 }
 
 static void randperm_is_a_permutation(void) {
@@ -239,9 +239,9 @@ static void randperm_is_a_permutation(void) {
   for (size_t s = 0; s < 5; s++) {
     lt_Tensor *y[LT_MAX_OUT], *again[LT_MAX_OUT];
     lt_generator_seed(g, 1);
-    REQUIRE(RUN_OP(y, randperm, false, A(sizes[s]), A(g)));
+    REQUIRE(RUN_OP(y, randperm, false, LT_ARG(sizes[s]), LT_ARG(g)));
     lt_generator_seed(g, 1);
-    REQUIRE(RUN_OP(again, randperm, false, A(sizes[s]), A(g), D(float32)));
+    REQUIRE(RUN_OP(again, randperm, false, LT_ARG(sizes[s]), LT_ARG(g), D(float32)));
     bool seen[1001] = {false};
     int64_t home = 0;
     for (int64_t i = 0; i < sizes[s]; i++) {
@@ -258,7 +258,7 @@ static void randperm_is_a_permutation(void) {
   for (int i = 0; i < 6000; i++) {
     size_t mark = lt_scope_open();
     lt_Tensor *y[LT_MAX_OUT];
-    if (RUN_OP(y, randperm, false, A(3), A(g)))
+    if (RUN_OP(y, randperm, false, LT_ARG(3), LT_ARG(g)))
       count[(element(y[0], 0).i - 1) * 9 + (element(y[0], 1).i - 1) * 3 + element(y[0], 2).i - 1]++;
     lt_scope_close(mark, NULL);
   }
@@ -271,7 +271,7 @@ static void multinomial_draws_by_weight(void) {
   lt_Generator *g = lt_generator_new(11);
   lt_Tensor *w = from_list(LT_float32, (double[]){1, 0, 3, 4, 0, 0, 5, 0}, SHAPE(2, 4)),
             *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, multinomial, false, A(w), A(8000), A((bool)true), A(g)));
+  REQUIRE(RUN_OP(y, multinomial, false, LT_ARG(w), LT_ARG(8000), LT_ARG((bool)true), LT_ARG(g)));
   CHECK_INT(y[0]->dtype, LT_int64);
   int64_t count[5] = {0};
   for (int i = 0; i < 8000; i++) {
@@ -290,7 +290,7 @@ static void multinomial_draws_by_weight(void) {
   int64_t first[5] = {0}, pair = 0;
   for (int i = 0; i < 4000; i++) {
     size_t mark = lt_scope_open();
-    if (RUN_OP(y, multinomial, false, A(v), A(3), A((bool)false), A(g))) {
+    if (RUN_OP(y, multinomial, false, LT_ARG(v), LT_ARG(3), LT_ARG((bool)false), LT_ARG(g))) {
       int64_t a = element(y[0], 0).i, b = element(y[0], 1).i, c = element(y[0], 2).i;
       CHECK(a != b && b != c && a != c && a != 3 && b != 3 && c != 3);
       first[a]++;
@@ -302,10 +302,11 @@ static void multinomial_draws_by_weight(void) {
   CHECK_NEAR((double)first[2], 1500, 154);
   CHECK_NEAR((double)first[4], 2000, 159);
   CHECK_NEAR((double)pair, 1500, 154); /* 4/8 * 3/4 of 4000 */
-  CHECK_FAILS("only 3 weights of row 1 are not 0", multinomial, false, A(v), A(4));
-  CHECK_FAILS("weight 2 of row 1 is -1", multinomial, false, A(V(float32, 1, -1)), A(1));
-  CHECK_FAILS("weight 1 of row 1 is nan", multinomial, false, A(V(float32, NAN)), A(1));
-  CHECK_FAILS("add up to 0", multinomial, false, A(V(float32, 0, 0)), A(1), A((bool)true));
+  CHECK_FAILS("only 3 weights of row 1 are not 0", multinomial, false, LT_ARG(v), LT_ARG(4));
+  CHECK_FAILS("weight 2 of row 1 is -1", multinomial, false, LT_ARG(V(float32, 1, -1)), LT_ARG(1));
+  CHECK_FAILS("weight 1 of row 1 is nan", multinomial, false, LT_ARG(V(float32, NAN)), LT_ARG(1));
+  CHECK_FAILS("add up to 0", multinomial, false, LT_ARG(V(float32, 0, 0)), LT_ARG(1),
+              LT_ARG((bool)true));
   lt_generator_free(g);
 }
 

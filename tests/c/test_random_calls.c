@@ -50,7 +50,7 @@ static lt_Tensor *make(lt_Device device, lt_Dtype dtype, int ndim, const int64_t
                        bool turned) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, device, ndim, shape));
   if (t && device.type == LT_DEVICE_cpu) fill_with_positions(t);
-  return t && turned ? lt_do(transpose, A(t), A(0), A(-1)) : t;
+  return t && turned ? lt_do(transpose, LT_ARG(t), LT_ARG(0), LT_ARG(-1)) : t;
 }
 
 static void random_tensor(Call *call, bool index, lt_Tensor **cpu, lt_Tensor **meta) {
@@ -100,13 +100,13 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
     type = (lt_ParamType)any(LT_PARAM_UNION);
   switch (type) {
   case LT_PARAM_DEVICE:
-    *cpu = A(lt_cpu());
-    *meta = A(lt_meta());
+    *cpu = LT_ARG(lt_cpu());
+    *meta = LT_ARG(lt_meta());
     return;
   case LT_PARAM_OPERAND:
     if (left_out) break;
     if (any(3) == 0) {
-      *cpu = A(random_scalar());
+      *cpu = LT_ARG(random_scalar());
       break;
     }
     /* fallthrough */
@@ -114,8 +114,8 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   case LT_PARAM_INDEX:
     if (left_out) break;
     random_tensor(call, type == LT_PARAM_INDEX, &a, &b);
-    *cpu = A(a);
-    *meta = A(b);
+    *cpu = LT_ARG(a);
+    *meta = LT_ARG(b);
     return;
   case LT_PARAM_TENSORS: {
     int n = (int)any(LIST);
@@ -127,26 +127,26 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
     return;
   }
   case LT_PARAM_SCALAR:
-    *cpu = A(random_scalar());
+    *cpu = LT_ARG(random_scalar());
     break;
   case LT_PARAM_FLOAT:
-    *cpu = A(lt_scalar_to_double(random_scalar()));
+    *cpu = LT_ARG(lt_scalar_to_double(random_scalar()));
     break;
   case LT_PARAM_INT:
-    *cpu = A(any(50) ? any(9) - 3 : any(2) ? INT64_MAX : INT64_MIN);
+    *cpu = LT_ARG(any(50) ? any(9) - 3 : any(2) ? INT64_MAX : INT64_MIN);
     break;
   case LT_PARAM_BOOL:
-    *cpu = A((bool)any(2));
+    *cpu = LT_ARG((bool)any(2));
     break;
   case LT_PARAM_STRING:
-    *cpu = A(words[any(8)]);
+    *cpu = LT_ARG(words[any(8)]);
     break;
   case LT_PARAM_DTYPE:
     *cpu = lt_arg_dtype((lt_Dtype)any(LT_DTYPE_COUNT));
     break;
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
-    *cpu = A(any(6) - 2);
+    *cpu = LT_ARG(any(6) - 2);
     break;
   case LT_PARAM_DIMS:
     *cpu = random_list(call, i, -2, 2);
@@ -207,7 +207,7 @@ static void outcome(Outcome *o, lt_OpId op, bool in_place, const lt_Arg *args, i
   for (int i = 0; i < r.count; i++) {
     lt_Tensor *t = lt_results_items(&r)[i];
     bool kept = o->count < RESULTS && !lt_tensor_is_meta(t);
-    if (kept) o->result[o->count++] = lt_scope_own(lt_op1(LT_OP_clone, (lt_Arg[]){A(t)}, 1));
+    if (kept) o->result[o->count++] = lt_scope_own(lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(t)}, 1));
   }
   lt_results_release(&r);
 }
@@ -230,8 +230,9 @@ static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *cal
   if (!o->done) {
     snprintf(o->text, sizeof o->text, "%s", lt_error());
     for (int i = 0; i < s.count; i++) {
-      lt_Tensor *back = lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){A(s.there[i]), A(lt_cpu())}, 2));
-      lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(s.here[i])}, 1));
+      lt_Tensor *back =
+          lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(s.there[i]), LT_ARG(lt_cpu())}, 2));
+      lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(s.here[i])}, 1));
       size_t n = was ? (size_t)was->numel * lt_dtype_size(was->dtype) : 0;
       if (!back || (n && memcmp(lt_tensor_data(back), lt_tensor_data(was), n) != 0)) *kept = false;
     }
@@ -239,16 +240,16 @@ static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *cal
   }
   describe(&r, o->text, sizeof o->text);
   for (int i = 0; i < r.count && o->count < RESULTS; i++)
-    o->result[o->count++] =
-        lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){A(lt_results_items(&r)[i]), A(lt_cpu())}, 2));
+    o->result[o->count++] = lt_scope_own(
+        lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(lt_results_items(&r)[i]), LT_ARG(lt_cpu())}, 2));
   lt_results_release(&r);
 }
 
 /* As far apart as two devices may be: both round, in another order. */
 static bool same_values(const Outcome *a, const Outcome *b, char *text, size_t size) {
   for (int i = 0; i < a->count; i++) {
-    lt_Tensor *x = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(a->result[i])}, 1)),
-              *y = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){A(b->result[i])}, 1));
+    lt_Tensor *x = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(a->result[i])}, 1)),
+              *y = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(b->result[i])}, 1));
     if (!x || !y) return false;
     lt_Dtype d = x->dtype;
     double slack = d == LT_bfloat16  ? 2e-2

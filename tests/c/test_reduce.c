@@ -87,11 +87,12 @@ static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
   int n = 0;
   for (int d = 0; d < x->ndim; d++)
     if (mask >> d & 1) dims[n++] = d;
-  lt_Arg args[4] = {A(x), op == LT_OP_argmax || op == LT_OP_argmin ? A(dims[0]) : LT_INTS(dims, n)};
+  lt_Arg args[4] = {LT_ARG(x),
+                    op == LT_OP_argmax || op == LT_OP_argmin ? LT_ARG(dims[0]) : LT_INTS(dims, n)};
   int nargs = 2;
   if (op == LT_OP__norm) {
-    args[2] = A((bool)false);
-    args[3] = A(p);
+    args[2] = LT_ARG((bool)false);
+    args[3] = LT_ARG(p);
     nargs = 4;
   }
   lt_Tensor *y[LT_MAX_OUT];
@@ -170,18 +171,18 @@ static void norms(void) {
 
 static void max_gives_values_and_positions(void) {
   lt_Tensor *x = from_list(LT_int16, (double[]){3, 9, 9, 4, -1, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _max, false, A(x), A(1)));
+  REQUIRE(RUN_OP(y, _max, false, LT_ARG(x), LT_ARG(1)));
   CHECK_TENSOR(y[0], 0, L(2), 9, 4);
   CHECK_TENSOR(y[1], 0, L(2), 2, 1); /* the first of equals, from 1 */
   CHECK_INT(y[0]->dtype, LT_int16);
-  REQUIRE(RUN_OP(y, _min, false, A(x), A(0), A((bool)true)));
+  REQUIRE(RUN_OP(y, _min, false, LT_ARG(x), LT_ARG(0), LT_ARG((bool)true)));
   CHECK_TENSOR(y[0], 0, L(1, 3), 3, -1, 4);
   CHECK_TENSOR(y[1], 0, L(1, 3), 1, 2, 2);
 }
 
 static void argmax_of_all_counts_in_a_row(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){3, 2, 9, 4, 8, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, argmax, false, A(laid_out(x, 1))));
+  REQUIRE(RUN_OP(y, argmax, false, LT_ARG(laid_out(x, 1))));
   CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 3);
 }
 
@@ -196,59 +197,59 @@ static void nan_wins(void) {
         values[at] = NAN;
         if (at + 1 < n) values[n - 1] = NAN;
         lt_Tensor *x = from_list((lt_Dtype)d, values, SHAPE(n));
-        if (!RUN_OP(y, amax, false, A(x))) return;
+        if (!RUN_OP(y, amax, false, LT_ARG(x))) return;
         CHECK(isnan(number(y[0], 0)));
-        if (!RUN_OP(y, amin, false, A(x))) return;
+        if (!RUN_OP(y, amin, false, LT_ARG(x))) return;
         CHECK(isnan(number(y[0], 0)));
-        if (!RUN_OP(y, argmax, false, A(x))) return;
+        if (!RUN_OP(y, argmax, false, LT_ARG(x))) return;
         CHECK_INT(number(y[0], 0), at + 1);
-        if (!RUN_OP(y, _min, false, A(x), A(0))) return;
+        if (!RUN_OP(y, _min, false, LT_ARG(x), LT_ARG(0))) return;
         CHECK(isnan(number(y[0], 0)));
         CHECK_INT(number(y[1], 0), at + 1);
       }
   lt_Tensor *x = from_list(LT_float32, (double[]){1, NAN, 3, NAN, 5, 6}, SHAPE(3, 2)),
             *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _max, false, A(x), A(0)));
+  REQUIRE(RUN_OP(y, _max, false, LT_ARG(x), LT_ARG(0)));
   CHECK_TENSOR(y[0], 0, L(2), 5, NAN);
   CHECK_TENSOR(y[1], 0, L(2), 3, 1);
 }
 
 static void nothing_to_reduce(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 0), 1), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, sum, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), 0, 0);
-  REQUIRE(RUN_OP(y, prod, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, prod, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), 1, 1);
-  REQUIRE(RUN_OP(y, mean, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, mean, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), NAN, NAN);
-  REQUIRE(RUN_OP(y, _var, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, _var, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), NAN, NAN);
-  REQUIRE(RUN_OP(y, all, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, all, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), 1, 1);
-  REQUIRE(RUN_OP(y, any, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, any, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), 0, 0);
-  REQUIRE(RUN_OP(y, logsumexp, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, logsumexp, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), -INFINITY, -INFINITY);
-  REQUIRE(RUN_OP(y, _norm, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, _norm, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 0, L(2), 0, 0);
-  REQUIRE(RUN_OP(y, sum, false, A(x), L(0)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), L(0)));
   CHECK_INT(y[0]->numel, 0);
-  CHECK_FAILS("of size 0", amax, false, A(x), L(1));
+  CHECK_FAILS("of size 0", amax, false, LT_ARG(x), L(1));
 }
 
 static void sums_take_a_dtype(void) {
   lt_Tensor *x = V(uint8, 200, 100), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x)));
   CHECK_INT(y[0]->dtype, LT_int64);
   CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 300);
-  REQUIRE(RUN_OP(y, sum, false, A(x), LT_NIL, A((bool)false), D(float64)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), LT_NIL, LT_ARG((bool)false), D(float64)));
   CHECK_INT(y[0]->dtype, LT_float64);
-  REQUIRE(RUN_OP(y, sum, false, A(x), LT_NIL, A((bool)true), D(uint8)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), LT_NIL, LT_ARG((bool)true), D(uint8)));
   CHECK_TENSOR(y[0], 0, L(1), 44); /* wraps */
-  REQUIRE(RUN_OP(y, mean, false, A(x), LT_NIL, A((bool)false), D(float32)));
+  REQUIRE(RUN_OP(y, mean, false, LT_ARG(x), LT_NIL, LT_ARG((bool)false), D(float32)));
   CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 150);
   lt_Tensor *low = V(int64, 4611686018427387904.0, 4611686018427387904.0);
-  REQUIRE(RUN_OP(y, sum, false, A(low)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(low)));
   CHECK(element(y[0], 0).i == INT64_MIN);
 }
 
@@ -257,12 +258,12 @@ static void sums_of_halves_do_not_overflow(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float16, lt_cpu(), SHAPE(1000)));
   for (int i = 0; i < 1000; i++)
     lt_scalar_store(lt_scalar_float(60000), LT_float16, (char *)lt_tensor_data(x) + 2 * i);
-  REQUIRE(RUN_OP(y, mean, false, A(x)));
+  REQUIRE(RUN_OP(y, mean, false, LT_ARG(x)));
   CHECK_TENSOR(y[0], 32, LT_INTS(NULL, 0), 60000);
-  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x)));
   CHECK(isinf(number(y[0], 0)));
   lt_Tensor *big = V(float32, 3e30, 4e30);
-  REQUIRE(RUN_OP(y, _norm, false, A(big)));
+  REQUIRE(RUN_OP(y, _norm, false, LT_ARG(big)));
   CHECK_TENSOR(y[0], 1e24, LT_INTS(NULL, 0), 5e30);
 }
 
@@ -272,18 +273,18 @@ static void long_sums_are_exact_enough(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 1, &n));
   float *v = lt_tensor_data(x);
   for (int64_t i = 0; i < n; i++) v[i] = 1;
-  REQUIRE(RUN_OP(y, sum, false, A(x)));
+  REQUIRE(RUN_OP(y, sum, false, LT_ARG(x)));
   CHECK_TENSOR(y[0], 2, LT_INTS(NULL, 0), (double)n);
   for (int64_t i = 0; i < n; i++) v[i] = 0.1f;
-  REQUIRE(RUN_OP(y, mean, false, A(x)));
+  REQUIRE(RUN_OP(y, mean, false, LT_ARG(x)));
   CHECK_TENSOR(y[0], 3e-8, LT_INTS(NULL, 0), (double)0.1f);
   /* columns as well */
   int64_t shape[2] = {n / 3, 3}, strides[2] = {3, 1};
   lt_Tensor *m = lt_scope_own(lt_tensor_on(x->storage, LT_float32, 0, 2, shape, strides));
-  REQUIRE(RUN_OP(y, mean, false, A(m), L(0)));
+  REQUIRE(RUN_OP(y, mean, false, LT_ARG(m), L(0)));
   CHECK_TENSOR(y[0], 3e-8, L(3), (double)0.1f, (double)0.1f, (double)0.1f);
   for (int64_t i = 0; i < n; i++) v[i] = i % 2 ? 10000 : 10001;
-  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  REQUIRE(RUN_OP(y, _var, false, LT_ARG(x), LT_NIL, LT_ARG((bool)false), LT_ARG(0.0)));
   CHECK_TENSOR(y[0], 1e-7, LT_INTS(NULL, 0), 0.25);
 }
 
@@ -293,9 +294,9 @@ static void sums_do_not_depend_on_threads(void) {
   for (int dim = -1; dim < 2; dim++) {
     lt_Arg dims = dim < 0 ? LT_NIL : L(dim);
     lt_set_num_threads(1);
-    REQUIRE(RUN_OP(one, sum, false, A(x), dims));
+    REQUIRE(RUN_OP(one, sum, false, LT_ARG(x), dims));
     lt_set_num_threads(3);
-    REQUIRE(RUN_OP(y, sum, false, A(x), dims));
+    REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), dims));
     CHECK(memcmp(lt_tensor_data(y[0]), lt_tensor_data(one[0]), (size_t)y[0]->numel * 4) == 0);
   }
   lt_set_num_threads(was);
@@ -331,7 +332,7 @@ static void logsumexp_of_infinities(void) {
   lt_Tensor *x = from_list(
       LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
   lt_Tensor *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, logsumexp, false, A(x), L(1)));
+  REQUIRE(RUN_OP(y, logsumexp, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
 }
 
@@ -341,15 +342,15 @@ static void variance_of_long_rows_joins_pieces(void) {
   float *v = x ? lt_tensor_data(x) : NULL;
   REQUIRE(v);
   for (int i = 0; i < 50000; i++) v[i] = i < 25000 ? 1 : 3;
-  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  REQUIRE(RUN_OP(y, _var, false, LT_ARG(x), LT_NIL, LT_ARG((bool)false), LT_ARG(0.0)));
   CHECK_TENSOR(y[0], 1e-6, LT_INTS(NULL, 0), 1);
 }
 
 static void variance_takes_a_correction(void) {
   lt_Tensor *x = V(float64, 1, 2, 3, 4), *one = V(float64, 7), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, _var, false, A(x), LT_NIL, A((bool)false), A(0.0)));
+  REQUIRE(RUN_OP(y, _var, false, LT_ARG(x), LT_NIL, LT_ARG((bool)false), LT_ARG(0.0)));
   CHECK_TENSOR(y[0], 1e-15, LT_INTS(NULL, 0), 1.25);
-  REQUIRE(RUN_OP(y, _var, false, A(one)));
+  REQUIRE(RUN_OP(y, _var, false, LT_ARG(one)));
   CHECK(isnan(number(y[0], 0)));
 }
 
@@ -362,7 +363,7 @@ static void scans_run_along_any_dim(void) {
         for (int product = 0; product < 2; product++) {
           lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(3, 4, 70), 9), layout), *y[LT_MAX_OUT];
           if (!run_op(__FILE__, __LINE__, product ? LT_OP_cumprod : LT_OP_cumsum, false,
-                      (lt_Arg[]){A(x), A(dim)}, 2, y))
+                      (lt_Arg[]){LT_ARG(x), LT_ARG(dim)}, 2, y))
             return;
           CHECK_INT(y[0]->dtype, lt_dtype_is_float(x->dtype) ? x->dtype : LT_int64);
           int64_t inner = dim == 2 ? 1 : dim == 1 ? 70 : 280, n = x->shape[dim];
@@ -422,7 +423,8 @@ static void sort_orders_stably(void) {
           int64_t shape[2] = {dim ? 2 : sizes[s], dim ? sizes[s] : 2};
           lt_Tensor *x = laid_out(noise((lt_Dtype)d, 2, shape, (unsigned)s + 3), (int)s % 3),
                     *y[LT_MAX_OUT];
-          if (!RUN_OP(y, sort, false, A(x), A(dim), A((bool)(descending != 0)))) return;
+          if (!RUN_OP(y, sort, false, LT_ARG(x), LT_ARG(dim), LT_ARG((bool)(descending != 0))))
+            return;
           CHECK_INT(y[0]->dtype, d);
           check_sorted(x, dim, descending, shape[dim], y[0], y[1]);
         }
@@ -433,16 +435,16 @@ static void sort_knows_nan_zeros_and_infinities(void) {
     lt_Tensor *y[LT_MAX_OUT];
     lt_Tensor *x = from_list((lt_Dtype)d,
                              (double[]){0.0, NAN, -INFINITY, -0.0, INFINITY, -1, NAN, 1}, SHAPE(8));
-    REQUIRE(RUN_OP(y, sort, false, A(x)));
+    REQUIRE(RUN_OP(y, sort, false, LT_ARG(x)));
     CHECK_TENSOR(y[0], 0, L(8), -INFINITY, -1, 0, 0, 1, INFINITY, NAN, NAN);
     CHECK_TENSOR(y[1], 0, L(8), 3, 6, 1, 4, 8, 5, 2, 7);
     CHECK(!signbit(number(y[0], 2)) && signbit(number(y[0], 3)));
-    REQUIRE(RUN_OP(y, sort, false, A(x), A(0), A((bool)true)));
+    REQUIRE(RUN_OP(y, sort, false, LT_ARG(x), LT_ARG(0), LT_ARG((bool)true)));
     CHECK_TENSOR(y[1], 0, L(8), 2, 7, 5, 8, 1, 4, 6, 3);
   }
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(3)));
   memcpy(lt_tensor_data(x), (int64_t[]){INT64_MAX, INT64_MIN, -1}, 24);
-  REQUIRE(RUN_OP(y, sort, false, A(x)));
+  REQUIRE(RUN_OP(y, sort, false, LT_ARG(x)));
   CHECK_TENSOR(y[1], 0, L(3), 2, 3, 1);
 }
 
@@ -452,17 +454,19 @@ static void topk_takes_the_first_of_the_order(void) {
     for (int largest_ = 0; largest_ < 2; largest_++)
       for (int d = LT_int8; d < LT_DTYPE_COUNT; d += 2) {
         lt_Tensor *x = noise((lt_Dtype)d, SHAPE(3, 100), 8), *y[LT_MAX_OUT];
-        if (!RUN_OP(y, topk, false, A(x), A(ks[i]), A(1), A((bool)(largest_ != 0)))) return;
+        if (!RUN_OP(y, topk, false, LT_ARG(x), LT_ARG(ks[i]), LT_ARG(1),
+                    LT_ARG((bool)(largest_ != 0))))
+          return;
         CHECK_INT(y[0]->shape[1], ks[i]);
         check_sorted(x, 1, largest_, ks[i], y[0], y[1]);
       }
   lt_Tensor *z = noise(LT_float32, LT_NIL.count, NULL, 1), *y[LT_MAX_OUT];
   for (int k = 0; k < 2; k++) { /* a 0-d tensor has one largest element, however many are wanted */
-    REQUIRE(RUN_OP(y, topk, false, A(z), A(k)));
+    REQUIRE(RUN_OP(y, topk, false, LT_ARG(z), LT_ARG(k)));
     CHECK_NEAR(number(y[0], 0), number(z, 0), 0);
     CHECK_INT(number(y[1], 0), 1);
   }
-  REQUIRE(RUN_OP(y, sort, false, A(z)));
+  REQUIRE(RUN_OP(y, sort, false, LT_ARG(z)));
   CHECK_INT(number(y[1], 0), 1);
   CHECK_INT(y[1]->ndim, 0);
 }
@@ -471,11 +475,11 @@ static void interruption_stops_with_an_error(void) {
   if (test_device().type != LT_DEVICE_cpu) return; /* a kernel that is on its way is not stopped */
   lt_Tensor *x = noise(LT_float32, SHAPE(50, 50), 3);
   atomic_store(&lt_interrupt_flag, true);
-  CHECK_FAILS("interrupted", sum, false, A(x));
-  CHECK_FAILS("interrupted", sort, false, A(x));
+  CHECK_FAILS("interrupted", sum, false, LT_ARG(x));
+  CHECK_FAILS("interrupted", sort, false, LT_ARG(x));
   atomic_store(&lt_interrupt_flag, false);
   lt_Tensor *y[LT_MAX_OUT];
-  CHECK(RUN_OP(y, sum, false, A(x)));
+  CHECK(RUN_OP(y, sum, false, LT_ARG(x)));
 }
 
 int main(void) {

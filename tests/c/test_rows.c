@@ -32,7 +32,7 @@ static void softmax_sums_to_one(void) {
                                   (int)(s + (size_t)dim) % 3),
                     *y[LT_MAX_OUT];
           if (!run_op(__FILE__, __LINE__, log_ ? LT_OP_log_softmax : LT_OP_softmax, false,
-                      (lt_Arg[]){A(x), A(dim)}, 2, y))
+                      (lt_Arg[]){LT_ARG(x), LT_ARG(dim)}, 2, y))
             return;
           CHECK_INT(y[0]->dtype, d);
           check_softmax(x, dim, log_, y[0]);
@@ -44,17 +44,17 @@ static void softmax_of_extremes(void) {
       LT_float32, (double[]){1000, 1001, -INFINITY, 0, -INFINITY, -INFINITY, INFINITY, 1, NAN, 1},
       SHAPE(5, 2));
   lt_Tensor *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, softmax, false, A(x), A(1)));
+  REQUIRE(RUN_OP(y, softmax, false, LT_ARG(x), LT_ARG(1)));
   CHECK_TENSOR(y[0], 1e-6, L(5, 2), 0.2689414213699951, 0.7310585786300049, 0, 1, NAN, NAN, NAN,
                NAN, NAN, NAN);
-  REQUIRE(RUN_OP(y, log_softmax, false, A(x), A(1)));
+  REQUIRE(RUN_OP(y, log_softmax, false, LT_ARG(x), LT_ARG(1)));
   CHECK_TENSOR(y[0], 1e-4, L(5, 2), -1.3132616875182228, -0.3132616875182228, -INFINITY, 0, NAN,
                NAN, NAN, NAN, NAN, NAN);
   lt_Tensor *t = V(int64, 1, 2);
-  REQUIRE(RUN_OP(y, softmax, false, A(t), A(0), D(float64)));
+  REQUIRE(RUN_OP(y, softmax, false, LT_ARG(t), LT_ARG(0), D(float64)));
   CHECK_TENSOR(y[0], 1e-15, L(2), 0.2689414213699951, 0.7310585786300049);
   lt_Tensor *none = noise(LT_float32, SHAPE(2, 0), 1);
-  REQUIRE(RUN_OP(y, softmax, false, A(none), A(1)));
+  REQUIRE(RUN_OP(y, softmax, false, LT_ARG(none), LT_ARG(1)));
   CHECK_INT(y[0]->numel, 0);
 }
 
@@ -70,10 +70,12 @@ static void softmax_gradients(void) {
           lt_Tensor *y[LT_MAX_OUT], *s[LT_MAX_OUT], *dx[LT_MAX_OUT];
           lt_OpId op = log_ ? LT_OP_log_softmax : LT_OP_softmax;
           lt_OpId back = log_ ? LT_OP__log_softmax_backward : LT_OP__softmax_backward;
-          if (!run_op(__FILE__, __LINE__, op, false, (lt_Arg[]){A(x), A(dim)}, 2, y)) return;
-          if (!RUN_OP(s, softmax, false, A(x), A(dim))) return;
+          if (!run_op(__FILE__, __LINE__, op, false, (lt_Arg[]){LT_ARG(x), LT_ARG(dim)}, 2, y))
+            return;
+          if (!RUN_OP(s, softmax, false, LT_ARG(x), LT_ARG(dim))) return;
           if (!run_op(__FILE__, __LINE__, back, false,
-                      (lt_Arg[]){A(g), A(laid_out(y[0], 2 - layout)), A(dim)}, 3, dx))
+                      (lt_Arg[]){LT_ARG(g), LT_ARG(laid_out(y[0], 2 - layout)), LT_ARG(dim)}, 3,
+                      dx))
             return;
           for (int64_t o = 0; o < other; o++)
             for (int64_t i = 0; i < n; i++) {
@@ -103,9 +105,10 @@ static void layer_norm_and_its_gradients(void) {
         lt_Tensor *w = affine & 1 ? noise((lt_Dtype)d, SHAPE(n), 2) : NULL,
                   *b = affine & 2 ? noise((lt_Dtype)d, SHAPE(n), 3) : NULL;
         lt_Tensor *g = laid_out(noise((lt_Dtype)d, SHAPE(rows / 2, 2, n), 4), affine % 3);
-        lt_Arg wa = w ? A(w) : LT_NIL, ba = b ? A(b) : LT_NIL;
-        if (!RUN_OP(y, _layer_norm, false, A(x), A(1), wa, ba, A(eps))) return;
-        if (!RUN_OP(dx, _layer_norm_backward, false, A(g), A(x), A(1), A(y[1]), A(y[2]), wa))
+        lt_Arg wa = w ? LT_ARG(w) : LT_NIL, ba = b ? LT_ARG(b) : LT_NIL;
+        if (!RUN_OP(y, _layer_norm, false, LT_ARG(x), LT_ARG(1), wa, ba, LT_ARG(eps))) return;
+        if (!RUN_OP(dx, _layer_norm_backward, false, LT_ARG(g), LT_ARG(x), LT_ARG(1), LT_ARG(y[1]),
+                    LT_ARG(y[2]), wa))
           return;
         double dw[130] = {0}, db[130] = {0};
         for (int64_t r = 0; r < rows; r++) {
@@ -143,7 +146,7 @@ static void layer_norm_of_large_means_is_exact_enough(void) {
   for (int i = 0; i < 256; i++) ((float *)lt_tensor_data(x))[i] += 1000;
   for (int i = 0; i < 256; i++) mean += number(x, i) / 256;
   for (int i = 0; i < 256; i++) var += pow(number(x, i) - mean, 2) / 256;
-  REQUIRE(RUN_OP(y, _layer_norm, false, A(x), A(1), LT_NIL, LT_NIL, A(0.0)));
+  REQUIRE(RUN_OP(y, _layer_norm, false, LT_ARG(x), LT_ARG(1), LT_NIL, LT_NIL, LT_ARG(0.0)));
   for (int i = 0; i < 256; i++)
     CHECK_NEAR(number(y[0], i), (number(x, i) - mean) / sqrt(var), 4e-4);
 }
@@ -156,9 +159,10 @@ static void threads_make_no_difference(void) {
   for (int pass = 0; pass < 2; pass++) {
     lt_Tensor *(*y)[LT_MAX_OUT] = pass ? many : one;
     lt_set_num_threads(pass ? 3 : 1);
-    REQUIRE(RUN_OP(y[0], _layer_norm, false, A(x), A(1), LT_NIL, LT_NIL, A(1e-5)));
-    REQUIRE(RUN_OP(y[1], _layer_norm_backward, false, A(g), A(x), A(1), A(y[0][1]), A(y[0][2])));
-    REQUIRE(RUN_OP(y[2], softmax, false, A(x), A(1)));
+    REQUIRE(RUN_OP(y[0], _layer_norm, false, LT_ARG(x), LT_ARG(1), LT_NIL, LT_NIL, LT_ARG(1e-5)));
+    REQUIRE(RUN_OP(y[1], _layer_norm_backward, false, LT_ARG(g), LT_ARG(x), LT_ARG(1),
+                   LT_ARG(y[0][1]), LT_ARG(y[0][2])));
+    REQUIRE(RUN_OP(y[2], softmax, false, LT_ARG(x), LT_ARG(1)));
   }
   lt_set_num_threads(was);
   for (int k = 0; k < 3; k++)
@@ -179,8 +183,10 @@ static void nll_loss_by_class(void) {
                   *target = positions(classes, SHAPE(n), 2);
         lt_Tensor *w = V(float32, 0.5, 2, 7, 0.25), *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
         w = lt_scope_own(lt_as_contiguous(w, (lt_Dtype)d));
-        lt_Arg wa = weighted ? A(w) : LT_NIL;
-        if (!RUN_OP(y, _nll_loss, false, A(x), A(target), wa, S(ways[way]), A(ignore))) return;
+        lt_Arg wa = weighted ? LT_ARG(w) : LT_NIL;
+        if (!RUN_OP(y, _nll_loss, false, LT_ARG(x), LT_ARG(target), wa, S(ways[way]),
+                    LT_ARG(ignore)))
+          return;
         double sum = 0, total = 0, each[9];
         for (int i = 0; i < n; i++) {
           int64_t t = (int64_t)number(target, i);
@@ -194,8 +200,8 @@ static void nll_loss_by_class(void) {
           CHECK_NEAR(number(y[0], i), each[i], room((lt_Dtype)d, 2));
         if (way < 2) CHECK_NEAR(number(y[0], 0), way ? sum : sum / total, room((lt_Dtype)d, 4));
         lt_Tensor *g = way == 2 ? noise((lt_Dtype)d, SHAPE(n), 5) : noise((lt_Dtype)d, 0, NULL, 5);
-        if (!RUN_OP(dx, _nll_loss_backward, false, A(g), A(x), A(target), wa, S(ways[way]),
-                    A(ignore), A(y[1])))
+        if (!RUN_OP(dx, _nll_loss_backward, false, LT_ARG(g), LT_ARG(x), LT_ARG(target), wa,
+                    S(ways[way]), LT_ARG(ignore), LT_ARG(y[1])))
           return;
         for (int i = 0; i < n; i++)
           for (int k = 0; k < classes; k++) {
@@ -207,10 +213,11 @@ static void nll_loss_by_class(void) {
       }
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 3), 1), *y[LT_MAX_OUT];
   CHECK_FAILS("target is 0 at position {2}; classes count from 1: the valid range is 1..3",
-              _nll_loss, false, A(x), A(V(int64, 1, 0)), LT_NIL, S("mean"), A(-100));
-  CHECK_FAILS("target is 4 at position {1}", _nll_loss, false, A(x), A(V(int64, 4, 1)), LT_NIL,
-              S("mean"), A(-100));
-  REQUIRE(RUN_OP(y, _nll_loss, false, A(x), A(V(int64, 0, 0)), LT_NIL, S("mean"), A(0)));
+              _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 1, 0)), LT_NIL, S("mean"), LT_ARG(-100));
+  CHECK_FAILS("target is 4 at position {1}", _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 4, 1)),
+              LT_NIL, S("mean"), LT_ARG(-100));
+  REQUIRE(
+      RUN_OP(y, _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 0, 0)), LT_NIL, S("mean"), LT_ARG(0)));
   CHECK(isnan(number(y[0], 0))); /* all are ignored: 0 / 0 */
 }
 
@@ -225,12 +232,13 @@ static void adam_steps_by_the_formula(void) {
       lt_Tensor *x = noise((lt_Dtype)d, SHAPE(n), 1), *g = noise((lt_Dtype)d, SHAPE(n), 2),
                 *y[LT_MAX_OUT];
       lt_Tensor *ma = noise((lt_Dtype)d, SHAPE(n), 3), *va = noise((lt_Dtype)d, SHAPE(n), 4);
-      if (!RUN_OP(y, abs, true, A(va))) return;
+      if (!RUN_OP(y, abs, true, LT_ARG(va))) return;
       if (odd) x = laid_out(x, 2), g = laid_out(g, 2), ma = laid_out(ma, 2), va = laid_out(va, 2);
       for (int i = 0; i < n; i++) p[i] = number(x, i), m[i] = number(ma, i), v[i] = number(va, i);
       for (int t = 3; t < 5; t++) {
-        if (!RUN_OP(y, _adamw_step, true, A(x), A(g), A(ma), A(va), A((double)t), A(lr), A(b1),
-                    A(b2), A(eps), A(decay), A(decoupled), A(maximize)))
+        if (!RUN_OP(y, _adamw_step, true, LT_ARG(x), LT_ARG(g), LT_ARG(ma), LT_ARG(va),
+                    LT_ARG((double)t), LT_ARG(lr), LT_ARG(b1), LT_ARG(b2), LT_ARG(eps),
+                    LT_ARG(decay), LT_ARG(decoupled), LT_ARG(maximize)))
           return;
         for (int i = 0; i < n; i++) {
           double gi = maximize ? -number(g, i) : number(g, i);

@@ -1,4 +1,5 @@
 /* test_tables.c: every table that grows with the ops is complete. */
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 

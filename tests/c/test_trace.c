@@ -1,5 +1,6 @@
 /* What tracers are told: each event once, nested as it happened, with the right bytes and devices;
  * and nothing when nobody listens. */
+#include "opids.h"
 #include "check.h"
 #include "trace.h"
 
@@ -37,7 +38,7 @@ static void an_op_is_told_with_its_result(void) {
   lt_Tracer tracer = {.tell = hear, .context = &h};
   lt_Tensor *x = floats(100);
   lt_trace_add(&tracer);
-  lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){A(x)}, 1);
+  lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1);
   lt_trace_remove(&tracer);
   const lt_TraceEvent *op = nth(&h, LT_TRACE_OP, 1), *made = nth(&h, LT_TRACE_ALLOC, 1);
   CHECK(op && made);
@@ -59,10 +60,10 @@ static void an_op_in_place_tells_where_it_wrote(void) {
   Heard h = {0};
   lt_Tracer tracer = {.tell = hear, .context = &h};
   lt_Tensor *x = floats(10);
-  lt_Tensor *third = lt_op1(LT_OP_select, (lt_Arg[]){A(x), A(0), A(2)}, 3);
+  lt_Tensor *third = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(2)}, 3);
   lt_Results r;
   lt_trace_add(&tracer);
-  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){A(third), A(0.5)}, 2, &r));
+  CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(third), LT_ARG(0.5)}, 2, &r));
   lt_trace_remove(&tracer);
   const lt_TraceEvent *op = nth(&h, LT_TRACE_OP, 1);
   CHECK(op && op->in_place && op->target == x->storage);
@@ -98,7 +99,7 @@ static void a_failed_op_is_told_as_failed(void) {
   lt_Tracer tracer = {.tell = hear, .context = &h};
   lt_Tensor *x = floats(3), *y = floats(4);
   lt_trace_add(&tracer);
-  lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){A(x), A(y)}, 2);
+  lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)}, 2);
   lt_trace_remove(&tracer);
   CHECK(z == NULL);
   CHECK_INT(h.count, 1);

@@ -1,6 +1,7 @@
 /* test_use.c: operands of running calls keep their memory. A host whose finalizers free tensors, set
  * their data and clear their grads is a pressure callback here, which an allocation of the toy device
  * that fails once runs in the middle of a call. */
+#include "opids.h"
 #include "autograd/autograd.h"
 #include "check.h"
 #include "core.h"
@@ -13,14 +14,15 @@ static lt_Device toy(void) {
 }
 
 static lt_Tensor *filled(double value) {
-  return lt_op1(
-      LT_OP_full,
-      (lt_Arg[]){LT_INTS(((int64_t[]){3}), 1), A(value), lt_arg_dtype(LT_float32), A(toy())}, 4);
+  return lt_op1(LT_OP_full,
+                (lt_Arg[]){LT_INTS(((int64_t[]){3}), 1), LT_ARG(value), lt_arg_dtype(LT_float32),
+                           LT_ARG(toy())},
+                4);
 }
 
 /* Are all three elements `value`? */
 static bool is(lt_Tensor *t, double value) {
-  lt_Tensor *host = t ? lt_op1(LT_OP_to, (lt_Arg[]){A(t), A(lt_cpu())}, 2) : NULL;
+  lt_Tensor *host = t ? lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(t), LT_ARG(lt_cpu())}, 2) : NULL;
   bool same = host && host->numel == 3;
   for (int i = 0; same && i < 3; i++) same = ((float *)lt_tensor_data(host))[i] == (float)value;
   lt_release(host);
@@ -28,7 +30,7 @@ static bool is(lt_Tensor *t, double value) {
 }
 
 static lt_Tensor *add(lt_Tensor *a, lt_Tensor *b) {
-  return lt_op1(LT_OP_add, (lt_Arg[]){A(a), A(b)}, 2);
+  return lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
 }
 
 /* What the host does while memory is found. */
@@ -113,7 +115,7 @@ static void one_that_no_call_uses_is_freed_at_once(void) {
 
 static void views_keep_the_memory(void) {
   begin();
-  lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){A(a), LT_INTS(((int64_t[]){3}), 1)}, 2);
+  lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(a), LT_INTS(((int64_t[]){3}), 1)}, 2);
   CHECK(lt_tensor_free(a));
   CHECK(is(view, 1));
   lt_release(view);
@@ -168,12 +170,12 @@ static void free_base(void) {
 static void what_an_operand_is_a_view_of_is_in_use(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(b, true));
-  base = lt_op1(LT_OP_clone, (lt_Arg[]){A(a)}, 1);
-  lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){A(base), LT_INTS(((int64_t[]){3}), 1)}, 2);
+  base = lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(a)}, 1);
+  lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(base), LT_INTS(((int64_t[]){3}), 1)}, 2);
   lt_Tensor *ones = filled(1);
   lt_Results r;
   press(free_base); /* where the old value is kept */
-  CHECK(lt_call(LT_OP_mul, true, (lt_Arg[]){A(view), A(b)}, 2, &r));
+  CHECK(lt_call(LT_OP_mul, true, (lt_Arg[]){LT_ARG(view), LT_ARG(b)}, 2, &r));
   calm();
   lt_results_release(&r);
   CHECK(base->freed == LT_FREED && is(view, 2));
@@ -188,7 +190,7 @@ static void lists_are_in_use(void) {
   lt_Thread *th = lt_thread();
   begin();
   lt_Tensor *const list[] = {b, NULL, a};
-  const lt_Arg args[] = {A(1), LT_TENSORS(list, 3)}, again[] = {A(a)};
+  const lt_Arg args[] = {LT_ARG(1), LT_TENSORS(list, 3)}, again[] = {LT_ARG(a)};
   lt_use_enter(th, &outer, args, 2);
   lt_use_enter(th, &inner, again, 1);
   CHECK(lt_in_use(a) && lt_in_use(b));
@@ -228,7 +230,8 @@ static void clear_grad_of_a(void) { CHECK(lt_tensor_set_grad(a, NULL)); }
 static void a_grad_that_is_cleared_stays_for_the_sum(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(a, true));
-  lt_Tensor *grad = filled(5), *y = lt_op1(LT_OP_mul, (lt_Arg[]){A(a), A(b)}, 2), *ones = filled(1);
+  lt_Tensor *grad = filled(5), *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2),
+            *ones = filled(1);
   CHECK(lt_backward(1, &y, &ones, true, false, 0, NULL));
   CHECK(is(lt_tensor_grad(a), 2));
   lt_release(grad);
@@ -280,7 +283,7 @@ static void hooks_may_free(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(a, true));
   CHECK(lt_tensor_set_requires_grad(b, true));
-  root = lt_op1(LT_OP_mul, (lt_Arg[]){A(a), A(b)}, 2);
+  root = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
   gradient = filled(7);
   CHECK(lt_tensor_add_hook(a, free_all, NULL, NULL) > 0);
   CHECK(lt_backward(1, &root, &gradient, false, false, 0, NULL));
@@ -297,7 +300,7 @@ static void hooks_may_free_leaves_but_no_gradients(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(a, true));
   CHECK(lt_tensor_set_requires_grad(b, true));
-  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){A(a), A(b)}, 2), *ones = filled(1);
+  lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2), *ones = filled(1);
   int id = lt_tensor_add_hook(b, free_given, NULL, NULL);
   CHECK(!lt_backward(1, &y, &ones, true, false, 0, NULL));
   CHECK_CONTAINS(lt_error(), "backward: a hook freed the gradient");
@@ -342,11 +345,13 @@ static void functions_refuse_a_freed_tensor(void) {
   REFUSES(lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2)}, 1),
           "cat: element 2 of argument 'tensors'");
   lt_Results r;
-  REFUSES(lt_call(LT_OP_add, true, (lt_Arg[]){A(a), A(b)}, 2, &r), "add_: argument 'self'");
+  REFUSES(lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2, &r),
+          "add_: argument 'self'");
   lt_CustomFunction f = {.name = "f"};
   REFUSES(lt_autograd_custom(&f, 1, &a, 1, &b), "element 1 of argument 'inputs'");
   REFUSES(lt_autograd_custom(&f, 1, &b, 1, &a), "element 1 of argument 'results'");
-  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){A((lt_Tensor *)NULL), A(b)}, 2)); /* passes through */
+  CHECK(
+      !lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG((lt_Tensor *)NULL), LT_ARG(b)}, 2)); /* passes through */
   CHECK(lt_tensor_set_grad(b, NULL) && lt_tensor_is_leaf(a) && !lt_tensor_grad(a));
   end();
 }

@@ -5,6 +5,7 @@
  * views then have to agree everywhere, and a tensor may be viewed in another shape exactly when
  * its addresses say that strides for it exist.
  */
+#include "opids.h"
 #include "check.h"
 #include "core.h"
 
@@ -176,16 +177,16 @@ static lt_Tensor *random_permute(lt_Tensor *t, Dense *x) {
   int ndim = x->ndim;
   rebuild(x, (Rule){.in = x, .list = order}, from_permute, ndim, shape);
   for (int d = 0; d < ndim; d++) order[d] -= any(2) * ndim; /* now and then from the end */
-  return lt_do(permute, A(t), LT_INTS(order, ndim));
+  return lt_do(permute, LT_ARG(t), LT_INTS(order, ndim));
 }
 
 static lt_Tensor *random_transpose(lt_Tensor *t, Dense *x) {
-  if (x->ndim == 0) return lt_do(transpose, A(t), A(0), A(-1));
+  if (x->ndim == 0) return lt_do(transpose, LT_ARG(t), LT_ARG(0), LT_ARG(-1));
   int64_t a = any(x->ndim), b = any(x->ndim), order[LT_MAX_DIMS] = {0}, shape[LT_MAX_DIMS] = {0};
   for (int d = 0; d < x->ndim; d++) order[d] = d == a ? b : d == b ? a : d;
   for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[order[d]];
   rebuild(x, (Rule){.in = x, .list = order}, from_permute, x->ndim, shape);
-  return lt_do(transpose, A(t), A(a), A(b - x->ndim));
+  return lt_do(transpose, LT_ARG(t), LT_ARG(a), LT_ARG(b - x->ndim));
 }
 
 static lt_Tensor *random_expand(lt_Tensor *t, Dense *x) {
@@ -198,7 +199,7 @@ static lt_Tensor *random_expand(lt_Tensor *t, Dense *x) {
   }
   if (count(ndim, shape) > MAX_NUMEL) return t;
   rebuild(x, (Rule){.in = x, .a = lead}, from_expand, ndim, shape);
-  return lt_do(expand, A(t), LT_INTS(said, ndim));
+  return lt_do(expand, LT_ARG(t), LT_INTS(said, ndim));
 }
 
 static lt_Tensor *random_squeeze(lt_Tensor *t, Dense *x) {
@@ -209,7 +210,7 @@ static lt_Tensor *random_squeeze(lt_Tensor *t, Dense *x) {
   for (int d = 0; d < x->ndim; d++)
     if (x->shape[d] != 1 || (one && d != dim)) shape[ndim++] = x->shape[d];
   reshape_dense(x, ndim, shape);
-  return one ? lt_do(squeeze, A(t), LT_INTS(&dim, 1)) : lt_do(squeeze, A(t));
+  return one ? lt_do(squeeze, LT_ARG(t), LT_INTS(&dim, 1)) : lt_do(squeeze, LT_ARG(t));
 }
 
 static lt_Tensor *random_unsqueeze(lt_Tensor *t, Dense *x) {
@@ -217,7 +218,7 @@ static lt_Tensor *random_unsqueeze(lt_Tensor *t, Dense *x) {
   if (x->ndim == MAX_DIMS) return t;
   for (int d = 0, k = 0; d <= x->ndim; d++) shape[d] = d == dim ? 1 : x->shape[k++];
   reshape_dense(x, x->ndim + 1, shape);
-  return lt_do(unsqueeze, A(t), A(any(2) ? dim : dim - x->ndim));
+  return lt_do(unsqueeze, LT_ARG(t), LT_ARG(any(2) ? dim : dim - x->ndim));
 }
 
 static lt_Tensor *random_select(lt_Tensor *t, Dense *x) {
@@ -228,7 +229,7 @@ static lt_Tensor *random_select(lt_Tensor *t, Dense *x) {
   for (int d = 0, k = 0; d < x->ndim; d++)
     if (d != dim) shape[k++] = x->shape[d];
   rebuild(x, (Rule){.in = x, .a = dim, .b = at}, from_select, x->ndim - 1, shape);
-  return lt_do(select, A(t), A(dim), A(any(2) ? at : at - size));
+  return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(any(2) ? at : at - size));
 }
 
 static lt_Tensor *random_slice(lt_Tensor *t, Dense *x) {
@@ -238,7 +239,7 @@ static lt_Tensor *random_slice(lt_Tensor *t, Dense *x) {
   memcpy(shape, x->shape, sizeof shape);
   shape[dim] = some;
   rebuild(x, (Rule){.in = x, .a = dim, .b = first, .c = step}, from_slice, x->ndim, shape);
-  return lt_do(_slice, A(t), A(dim), A(first), A(some), A(step));
+  return lt_do(_slice, LT_ARG(t), LT_ARG(dim), LT_ARG(first), LT_ARG(some), LT_ARG(step));
 }
 
 static lt_Tensor *random_diagonal(lt_Tensor *t, Dense *x) {
@@ -253,7 +254,7 @@ static lt_Tensor *random_diagonal(lt_Tensor *t, Dense *x) {
     if (d != a && d != b) shape[ndim++] = x->shape[d];
   shape[ndim++] = length;
   rebuild(x, (Rule){.in = x, .a = a, .b = b, .c = offset}, from_diagonal, ndim, shape);
-  return lt_do(diagonal, A(t), A(offset), A(a), A(b));
+  return lt_do(diagonal, LT_ARG(t), LT_ARG(offset), LT_ARG(a), LT_ARG(b));
 }
 
 static lt_Tensor *random_unfold(lt_Tensor *t, Dense *x) {
@@ -266,7 +267,7 @@ static lt_Tensor *random_unfold(lt_Tensor *t, Dense *x) {
   shape[x->ndim] = size;
   if (count(x->ndim + 1, shape) > MAX_NUMEL) return t;
   rebuild(x, (Rule){.in = x, .a = dim, .c = step}, from_unfold, x->ndim + 1, shape);
-  return lt_do(unfold, A(t), A(dim), A(size), A(step));
+  return lt_do(unfold, LT_ARG(t), LT_ARG(dim), LT_ARG(size), LT_ARG(step));
 }
 
 /* A random shape of the same number of elements: the factors of numel, thrown into dims. */
@@ -282,7 +283,7 @@ static lt_Tensor *random_view(lt_Tensor *t, Dense *x) {
   int64_t shape[LT_MAX_DIMS] = {0};
   if (x->numel == 0) return t;
   int ndim = random_shape(x->numel, shape);
-  lt_Tensor *seen = lt_do(view, A(t), LT_INTS(shape, ndim));
+  lt_Tensor *seen = lt_do(view, LT_ARG(t), LT_INTS(shape, ndim));
   CHECK_INT(seen != NULL, can_be_viewed(t, ndim, shape));
   if (!seen) {
     CHECK_CONTAINS(lt_error(), "would need a copy: use reshape");
@@ -296,7 +297,7 @@ static lt_Tensor *random_reshape(lt_Tensor *t, Dense *x) {
   int64_t shape[LT_MAX_DIMS] = {0};
   if (x->numel == 0) return t;
   int ndim = random_shape(x->numel, shape);
-  lt_Tensor *seen = lt_do(reshape, A(t), LT_INTS(shape, ndim));
+  lt_Tensor *seen = lt_do(reshape, LT_ARG(t), LT_INTS(shape, ndim));
   if (seen) CHECK_INT(seen->storage == t->storage, can_be_viewed(t, ndim, shape));
   reshape_dense(x, ndim, shape);
   return seen;
@@ -304,7 +305,7 @@ static lt_Tensor *random_reshape(lt_Tensor *t, Dense *x) {
 
 static lt_Tensor *same(lt_Tensor *t, Dense *x) {
   (void)x;
-  return any(2) ? lt_do(detach, A(t)) : lt_do(_alias, A(t));
+  return any(2) ? lt_do(detach, LT_ARG(t)) : lt_do(_alias, LT_ARG(t));
 }
 
 static const struct {
@@ -343,34 +344,34 @@ static void as_strided_shows_the_storage(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){3, 4}));
   REQUIRE(t);
   for (int64_t k = 0; k < 12; k++) ((int64_t *)t->storage->data)[k] = k;
-  lt_Tensor *row = lt_do(select, A(t), A(0), A(1));
+  lt_Tensor *row = lt_do(select, LT_ARG(t), LT_ARG(0), LT_ARG(1));
   /* the offset is the storage's, and self's own where none is given */
-  lt_Tensor *near =
-      lt_do(as_strided, A(row), LT_INTS(((int64_t[]){2, 2}), 2), LT_INTS(((int64_t[]){3, 1}), 2));
-  lt_Tensor *far =
-      lt_do(as_strided, A(row), LT_INTS(((int64_t[]){2}), 1), LT_INTS(((int64_t[]){0}), 1), A(11));
+  lt_Tensor *near = lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2, 2}), 2),
+                          LT_INTS(((int64_t[]){3, 1}), 2));
+  lt_Tensor *far = lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2}), 1),
+                         LT_INTS(((int64_t[]){0}), 1), LT_ARG(11));
   REQUIRE(near && far);
   const int64_t want[] = {4, 5, 7, 8};
   for (int64_t k = 0; k < 4; k++)
     CHECK_INT(((int64_t *)t->storage->data)[address(near, k)], want[k]);
   for (int64_t k = 0; k < 2; k++) CHECK_INT(((int64_t *)t->storage->data)[address(far, k)], 11);
-  CHECK(!lt_do(as_strided, A(row), LT_INTS(((int64_t[]){2}), 1), LT_INTS(((int64_t[]){1}), 1),
-               A(11)));
-  CHECK(!lt_do(as_strided, A(row), LT_INTS(((int64_t[]){1}), 1), LT_INTS(((int64_t[]){1}), 1),
-               A(-1)));
-  CHECK(!lt_do(as_strided, A(row), LT_INTS(((int64_t[]){1 << 30, 1 << 20}), 2),
+  CHECK(!lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2}), 1), LT_INTS(((int64_t[]){1}), 1),
+               LT_ARG(11)));
+  CHECK(!lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){1}), 1), LT_INTS(((int64_t[]){1}), 1),
+               LT_ARG(-1)));
+  CHECK(!lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){1 << 30, 1 << 20}), 2),
                LT_INTS(((int64_t[]){INT64_MAX / 4, INT64_MAX / 4}), 2)));
-  CHECK(lt_do(as_strided, A(row), LT_INTS(((int64_t[]){0}), 1), LT_INTS(((int64_t[]){100}), 1)) !=
-        NULL);
+  CHECK(lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){0}), 1),
+              LT_INTS(((int64_t[]){100}), 1)) != NULL);
 }
 
 static void views_share_memory_and_versions(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 4}));
-  lt_Tensor *turned = lt_do(transpose, A(t), A(0), A(1));
+  lt_Tensor *turned = lt_do(transpose, LT_ARG(t), LT_ARG(0), LT_ARG(1));
   REQUIRE(turned);
   CHECK(turned->storage == t->storage);
   unsigned before = lt_tensor_version(t);
-  REQUIRE(lt_do_in_place(fill, A(turned), A(2.5)));
+  REQUIRE(lt_do_in_place(fill, LT_ARG(turned), LT_ARG(2.5)));
   CHECK(lt_tensor_version(t) != before);
   for (int k = 0; k < 12; k++) CHECK_NEAR(((float *)lt_tensor_data(t))[k], 2.5, 0);
 }
@@ -380,7 +381,8 @@ static void pieces_cover_the_dim(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 7}));
   for (int64_t each = 1; each <= 8; each++) {
     lt_Results r;
-    REQUIRE(lt_call(LT_OP_split, false, (lt_Arg[]){A(t), LT_INTS(&each, 1), A(-1)}, 3, &r));
+    REQUIRE(
+        lt_call(LT_OP_split, false, (lt_Arg[]){LT_ARG(t), LT_INTS(&each, 1), LT_ARG(-1)}, 3, &r));
     int64_t next = 0;
     for (int i = 0; i < r.count; i++) {
       const lt_Tensor *piece = r.many[i];

@@ -6,6 +6,7 @@
 #define LT_TESTS_THERE_H
 
 #include "core.h"
+#include "opids.h"
 
 __attribute__((unused)) static lt_Device test_device(void) {
   static lt_Device device;
@@ -23,8 +24,9 @@ __attribute__((unused)) static lt_Device test_device(void) {
 __attribute__((unused)) static lt_Tensor *with_layout_on(lt_Device device, lt_Tensor *t) {
   int64_t n = (int64_t)t->storage->nbytes, one = 1;
   lt_Tensor *bytes = lt_scope_own(lt_tensor_on(t->storage, LT_uint8, 0, 1, &n, &one));
-  lt_Tensor *there =
-      bytes ? lt_do(to, A(bytes), A(device), LT_NIL, A((bool)false), A((bool)true)) : NULL;
+  lt_Tensor *there = bytes ? lt_do(to, LT_ARG(bytes), LT_ARG(device), LT_NIL, LT_ARG((bool)false),
+                                   LT_ARG((bool)true))
+                           : NULL;
   if (!there) return NULL;
   return lt_scope_own(
       lt_tensor_on(there->storage, t->dtype, t->offset, t->ndim, t->shape, t->strides));
@@ -75,7 +77,7 @@ __attribute__((unused)) static int send_args(Sent *s, lt_OpId op, const lt_Arg *
   int told = lt_op_signature(op)->device_param;
   if (any || told < 0) return nargs;
   while (nargs <= told) sent[nargs++] = LT_NIL;
-  sent[told] = A(test_device());
+  sent[told] = LT_ARG(test_device());
   return nargs;
 }
 
@@ -100,7 +102,7 @@ __attribute__((unused)) static bool call_there(lt_OpId op, bool in_place, const 
   for (int i = 0; i < r->count; i++) {
     lt_Tensor *back = in_place && i == 0
                           ? lt_retain(args[0].tensor)
-                          : lt_op1(LT_OP_to, (lt_Arg[]){A(items[i]), A(lt_cpu())}, 2);
+                          : lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(items[i]), LT_ARG(lt_cpu())}, 2);
     ok = ok && back;
     lt_release(items[i]);
     items[i] = back;

@@ -1,6 +1,7 @@
 /* apply.c: one node's gradient: its saved values are checked and unpacked, its row's function runs
  * in a scope, and what it gives is brought into the form of the inputs. */
 #include "autograd.h"
+#include "../opids.h"
 
 /* ---- saved values ---------------------------------------------------------------------------- */
 
@@ -97,16 +98,16 @@ static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {
             lt_shape_text(grad->ndim, grad->shape), lt_shape_text(in->ndim, in->shape));
     return NULL;
   }
-  lt_Tensor *t = count ? lt_do(sum, A(grad), LT_INTS(dims, count), A((bool)true)) : grad;
-  return lead ? lt_do(view, A(t), LT_INTS(in->shape, in->ndim)) : t;
+  lt_Tensor *t = count ? lt_do(sum, LT_ARG(grad), LT_INTS(dims, count), LT_ARG((bool)true)) : grad;
+  return lead ? lt_do(view, LT_ARG(t), LT_INTS(in->shape, in->ndim)) : t;
 }
 
 lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
   if (!lt_shape_equal(grad->ndim, grad->shape, in->ndim, in->shape)) grad = sum_to(grad, in, op);
   if (!grad) return NULL;
   if (grad->dtype == in->dtype && lt_device_equal(lt_tensor_device(grad), in->device)) return grad;
-  return lt_do(_to_copy, A(grad), lt_arg_device(in->device), lt_arg_dtype(in->dtype),
-               A((bool)false));
+  return lt_do(_to_copy, LT_ARG(grad), lt_arg_device(in->device), lt_arg_dtype(in->dtype),
+               LT_ARG((bool)false));
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

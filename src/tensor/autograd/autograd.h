@@ -238,6 +238,6 @@ typedef struct lt_GradientRow {
   lt_Keep keep_for[LT_MAX_ARGS]; /* saved for the gradient of argument i */
 } lt_GradientRow;
 
-extern const lt_GradientRow lt_gradients[LT_OP_COUNT];
+extern const lt_GradientRow lt_gradients[];
 
 #endif

@@ -10,6 +10,7 @@
  * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another
  * pass. */
 #include "../trace.h"
+#include "../opids.h"
 #include "autograd.h"
 
 typedef struct Task {
@@ -282,7 +283,7 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
   }
   lt_Tensor *other = to == grad ? old : grad;
   lt_Results r;
-  bool ok = lt_call(LT_OP_add, to != NULL, (lt_Arg[]){A(to ? to : old), A(other)}, 2, &r);
+  bool ok = lt_call(LT_OP_add, to != NULL, (lt_Arg[]){LT_ARG(to ? to : old), LT_ARG(other)}, 2, &r);
   lt_release(grad);
   if (!ok) return false;
   *sum = r.few[0];
@@ -449,10 +450,10 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
   int task = task_find(p, &e);
   if (task < 0) task = task_add(p, &e);
   size_t mark = lt_scope_open();
-  lt_Tensor *g = !grad ? lt_do(ones_like, A(t))
+  lt_Tensor *g = !grad ? lt_do(ones_like, LT_ARG(t))
                  : grad->dtype != t->dtype
-                     ? lt_do(_to_copy, A(grad), lt_arg_device(lt_tensor_device(t)),
-                             lt_arg_dtype(t->dtype), A((bool)false))
+                     ? lt_do(_to_copy, LT_ARG(grad), lt_arg_device(lt_tensor_device(t)),
+                             lt_arg_dtype(t->dtype), LT_ARG((bool)false))
                      : grad;
   bool ok = task >= 0 && g &&
             give(&p->task[task], e.output, lt_retain(g), lt_stream_now(lt_tensor_device(g)));
@@ -531,7 +532,7 @@ static lt_Tensor *first_grad(lt_Tensor **grad) {
     lt_Tensor *own = lt_view_base(g) ? lt_alias(g) : lt_retain(g);
     return own;
   }
-  return lt_op1(LT_OP_clone, (lt_Arg[]){A(g)}, 1);
+  return lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(g)}, 1);
 }
 
 /* Makes the grad that a commit sets, or finds the one that it adds to. The grad that the tensor has
@@ -543,7 +544,7 @@ static bool prepare_commit(Commit *c) {
     return !had->freed || lt_fail("the grad of a tensor was freed. Clear it instead: x.grad = nil");
   }
   if (had)
-    made = lt_op1(LT_OP_add, (lt_Arg[]){A(had), A(c->grad)}, 2);
+    made = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(had), LT_ARG(c->grad)}, 2);
   else
     made = first_grad(&c->grad);
   lt_release(had);
@@ -571,7 +572,8 @@ static bool commit_all(Pass *p) {
     Commit *c = &p->commit[i];
     lt_Results r;
     if (c->had) {
-      if (!lt_call(LT_OP_add, true, (lt_Arg[]){A(c->had), A(c->grad)}, 2, &r)) return false;
+      if (!lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(c->had), LT_ARG(c->grad)}, 2, &r))
+        return false;
       lt_results_release(&r);
     } else if (fits(c->tensor, c->grad)) {
       lt_AutogradMeta *m = lt_meta_of(c->tensor);

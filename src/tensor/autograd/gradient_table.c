@@ -2,6 +2,7 @@
  * saved for it. Read from the gradients in the rows of ops.def; here a formula is not computed but
  * stands for the set of values it uses. */
 #include "autograd.h"
+#include "../opids.h"
 
 #include <limits.h>
 

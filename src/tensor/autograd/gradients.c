@@ -51,5 +51,5 @@ lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number) {
 }
 
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values) {
-  return lt_do_in_place(_copy, A(part), A(values)) ? whole : NULL;
+  return lt_do_in_place(_copy, LT_ARG(part), LT_ARG(values)) ? whole : NULL;
 }

@@ -13,6 +13,8 @@
 #define LT_GRADIENTS_H
 
 #include "autograd.h"
+#include "../opids.h"
+#include "../opids.h"
 
 #include <math.h>
 
@@ -53,20 +55,20 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
   return &g->node->input[g->node->slot[i]];
 }
 
-#define ADD(a, b)      lt_do(add, A(a), A(b))
-#define SUB(a, b)      lt_do(sub, A(a), A(b))
-#define MUL(a, b)      lt_do(mul, A(a), A(b))
-#define DIV(a, b)      lt_do(_true_divide, A(a), A(b))
-#define POWER(a, b)    lt_do(pow, A(a), A(b))
-#define FILL(a, m, v)  lt_do(masked_fill, A(a), A(m), A(v))
-#define WHERE(c, a, b) lt_do(_where, A(c), A(a), A(b))
-#define SCALED(a, n)   lt_grad_scaled(A(a), n)
+#define ADD(a, b)      lt_do(add, LT_ARG(a), LT_ARG(b))
+#define SUB(a, b)      lt_do(sub, LT_ARG(a), LT_ARG(b))
+#define MUL(a, b)      lt_do(mul, LT_ARG(a), LT_ARG(b))
+#define DIV(a, b)      lt_do(_true_divide, LT_ARG(a), LT_ARG(b))
+#define POWER(a, b)    lt_do(pow, LT_ARG(a), LT_ARG(b))
+#define FILL(a, m, v)  lt_do(masked_fill, LT_ARG(a), LT_ARG(m), LT_ARG(v))
+#define WHERE(c, a, b) lt_do(_where, LT_ARG(c), LT_ARG(a), LT_ARG(b))
+#define SCALED(a, n)   lt_grad_scaled(LT_ARG(a), n)
 #define YES            lt_arg_bool(true)
 #define NO             lt_arg_bool(false)
 /* Any op of one, two and three arguments. */
-#define UNARY(op, a)         lt_do(op, A(a))
-#define BINARY(op, a, b)     lt_do(op, A(a), A(b))
-#define TERNARY(op, a, b, c) lt_do(op, A(a), A(b), A(c))
+#define UNARY(op, a)         lt_do(op, LT_ARG(a))
+#define BINARY(op, a, b)     lt_do(op, LT_ARG(a), LT_ARG(b))
+#define TERNARY(op, a, b, c) lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c))
 
 /* Zeros (ones) of a shape, of the gradient's dtype and device. */
 lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);

@@ -6,8 +6,12 @@
 
 #define DY g->grad
 
-static lt_Tensor *both(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_and, A(a), A(b)); }
-static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) { return lt_do(logical_or, A(a), A(b)); }
+static lt_Tensor *both(lt_Tensor *a, lt_Tensor *b) {
+  return lt_do(logical_and, LT_ARG(a), LT_ARG(b));
+}
+static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) {
+  return lt_do(logical_or, LT_ARG(a), LT_ARG(b));
+}
 
 /* d(x^n)/dx for a number n. */
 static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
@@ -23,7 +27,7 @@ static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
     if (lt_scalar_to_double(y.scalar) != 0) give(g, 0, MUL(DY, power_slope(x, y.scalar)));
     return;
   }
-  lt_Tensor *safe = WHERE(lt_do(eq, y, A(0.0)), 1.0, x);
+  lt_Tensor *safe = WHERE(lt_do(eq, y, LT_ARG(0.0)), 1.0, x);
   give(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
 }
 
@@ -36,10 +40,11 @@ static void power_exponent(lt_Grad *g, lt_Arg x, lt_Arg y) {
       return;
     }
     lt_Tensor *slope = MUL(g->result[0], (double)-INFINITY);
-    give(g, 1, MUL(DY, FILL(slope, lt_do(ge, y, A(0.0)), 0.0)));
+    give(g, 1, MUL(DY, FILL(slope, lt_do(ge, y, LT_ARG(0.0)), 0.0)));
     return;
   }
-  lt_Tensor *flat = lt_do(logical_and, A(lt_do(eq, x, A(0.0))), A(lt_do(ge, y, A(0.0))));
+  lt_Tensor *flat =
+      lt_do(logical_and, LT_ARG(lt_do(eq, x, LT_ARG(0.0))), LT_ARG(lt_do(ge, y, LT_ARG(0.0))));
   give(g, 1, MUL(DY, MUL(g->result[0], UNARY(log, WHERE(flat, 1.0, x)))));
 }
 
@@ -81,21 +86,21 @@ static void choose(lt_Grad *g, lt_Tensor *first) {
 
 /* Of a number, a number: an op of numbers alone would run on the default device. */
 static lt_Arg is_nan(lt_Arg y) {
-  if (y.kind == LT_ARG_TENSOR) return A(lt_do(ne, y, y));
+  if (y.kind == LT_ARG_TENSOR) return LT_ARG(lt_do(ne, y, y));
   return lt_arg_scalar(lt_scalar_bool(isnan(lt_scalar_to_double(y.scalar))));
 }
 
 void lt_grad_fmax(lt_Grad *g) {
-  choose(g, lt_do(logical_or, A(lt_do(ge, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
+  choose(g, lt_do(logical_or, LT_ARG(lt_do(ge, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
 void lt_grad_fmin(lt_Grad *g) {
-  choose(g, lt_do(logical_or, A(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
+  choose(g, lt_do(logical_or, LT_ARG(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
 /* The square of an operand, a tensor or a number. */
 static lt_Arg squared(lt_Arg x) {
-  if (x.kind == LT_ARG_TENSOR) return A(UNARY(square, x));
+  if (x.kind == LT_ARG_TENSOR) return LT_ARG(UNARY(square, x));
   double v = lt_scalar_to_double(x.scalar);
   return lt_arg_scalar(lt_scalar_float(v * v));
 }
@@ -104,7 +109,7 @@ static lt_Arg squared(lt_Arg x) {
 void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
   lt_Tensor *length = ADD(squared(y), squared(x));
-  lt_Tensor *slope = DIV(DY, FILL(length, lt_do(eq, A(length), A(0.0)), 1.0));
+  lt_Tensor *slope = DIV(DY, FILL(length, lt_do(eq, LT_ARG(length), LT_ARG(0.0)), 1.0));
   if (wants(g, 0)) give(g, 0, MUL(slope, x));
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
 }
@@ -113,7 +118,7 @@ void lt_grad_atan2(lt_Grad *g) {
  * of `other` is constant. */
 void lt_grad_copysign(lt_Grad *g) {
   if (!wants(g, 0)) return;
-  lt_Tensor *zero = lt_do(eq, g->arg[0], A(0.0));
+  lt_Tensor *zero = lt_do(eq, g->arg[0], LT_ARG(0.0));
   give(g, 0, FILL(MUL(DY, DIV(g->result[0], WHERE(zero, 1.0, g->arg[0]))), zero, 0.0));
 }
 

@@ -9,19 +9,21 @@ void lt_grad_index_select(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
   if (input(g, 0)->ndim == 0)
-    give(g, 0, lt_do(sum, A(DY)));
+    give(g, 0, lt_do(sum, LT_ARG(DY)));
   else
-    give(g, 0, lt_do(index_add, A(whole), g->arg[1], g->arg[2], A(DY)));
+    give(g, 0, lt_do(index_add, LT_ARG(whole), g->arg[1], g->arg[2], LT_ARG(DY)));
 }
 
 void lt_grad_gather(lt_Grad *g) {
   if (wants(g, 0))
-    give(g, 0, lt_do(scatter_add, A(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], A(DY)));
+    give(g, 0,
+         lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY)));
 }
 
 void lt_grad_index(lt_Grad *g) {
   if (wants(g, 0))
-    give(g, 0, lt_do(_index_put, A(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], A(DY), YES));
+    give(g, 0,
+         lt_do(_index_put, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY), YES));
 }
 
 /* The mask and self are broadcast together. */
@@ -34,21 +36,24 @@ void lt_grad_masked_select(lt_Grad *g) {
   memcpy(shape, in->shape, sizeof *shape * (size_t)ndim);
   if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape)) return;
   lt_Tensor *wide = lt_do(expand, g->arg[1], LT_INTS(shape, ndim));
-  give(g, 0, lt_do(masked_scatter, A(lt_grad_zeros(g, ndim, shape)), A(wide), A(DY)));
+  give(g, 0,
+       lt_do(masked_scatter, LT_ARG(lt_grad_zeros(g, ndim, shape)), LT_ARG(wide), LT_ARG(DY)));
 }
 
 void lt_grad_embedding(lt_Grad *g) {
   if (wants(g, 0))
-    give(g, 0, lt_do(_embedding_backward, A(DY), g->arg[1], A(input(g, 0)->shape[0]), g->arg[2]));
+    give(g, 0,
+         lt_do(_embedding_backward, LT_ARG(DY), g->arg[1], LT_ARG(input(g, 0)->shape[0]),
+               g->arg[2]));
 }
 
 /* The rows read again, without those of padding. */
 void lt_grad_embedding_backward(lt_Grad *g) {
   if (!wants(g, 0)) return;
-  lt_Tensor *rows = lt_do(embedding, A(DY), g->arg[1]);
+  lt_Tensor *rows = lt_do(embedding, LT_ARG(DY), g->arg[1]);
   if (g->arg[3].i != 0) {
-    lt_Tensor *padding = lt_do(eq, g->arg[1], A(lt_scalar_int(g->arg[3].i)));
-    rows = FILL(rows, lt_do(unsqueeze, A(padding), A(-1)), 0.0);
+    lt_Tensor *padding = lt_do(eq, g->arg[1], LT_ARG(lt_scalar_int(g->arg[3].i)));
+    rows = FILL(rows, lt_do(unsqueeze, LT_ARG(padding), LT_ARG(-1)), 0.0);
   }
   give(g, 0, rows);
 }
@@ -57,16 +62,16 @@ void lt_grad_embedding_backward(lt_Grad *g) {
 static lt_Tensor *gathered(lt_Grad *g, int i) {
   const lt_Input *in = input(g, i);
   const lt_Tensor *index = g->arg[2].tensor;
-  lt_Tensor *got = lt_do(gather, A(DY), g->arg[1], g->arg[2]);
+  lt_Tensor *got = lt_do(gather, LT_ARG(DY), g->arg[1], g->arg[2]);
   if (lt_shape_equal(in->ndim, in->shape, index->ndim, index->shape)) return got;
   lt_Tensor *whole = lt_grad_zeros_of(g, i), *part = whole;
   for (int d = 0; d < in->ndim; d++)
-    part = lt_do(_slice, A(part), A(d), A(0), A(index->shape[d]), A(1));
+    part = lt_do(_slice, LT_ARG(part), LT_ARG(d), LT_ARG(0), LT_ARG(index->shape[d]), LT_ARG(1));
   return lt_grad_put(whole, part, got);
 }
 
 void lt_grad_scatter(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(scatter, A(DY), g->arg[1], g->arg[2], A(0.0)));
+  if (wants(g, 0)) give(g, 0, lt_do(scatter, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
   if (wants(g, 3)) give(g, 3, gathered(g, 3));
 }
 
@@ -77,24 +82,27 @@ void lt_grad_scatter_add(lt_Grad *g) {
 
 void lt_grad_index_add(lt_Grad *g) {
   if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 3)) give(g, 3, MUL(lt_do(index_select, A(DY), g->arg[1], g->arg[2]), g->arg[4]));
+  if (wants(g, 3))
+    give(g, 3, MUL(lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]), g->arg[4]));
 }
 
 void lt_grad_index_copy(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(index_fill, A(DY), g->arg[1], g->arg[2], A(0.0)));
-  if (wants(g, 3)) give(g, 3, lt_do(index_select, A(DY), g->arg[1], g->arg[2]));
+  if (wants(g, 0)) give(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
+  if (wants(g, 3)) give(g, 3, lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]));
 }
 
 void lt_grad_index_fill(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(index_fill, A(DY), g->arg[1], g->arg[2], A(0.0)));
+  if (wants(g, 0)) give(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
 }
 
 void lt_grad_index_put(lt_Grad *g) {
   bool accumulate = g->arg[4].b;
   if (wants(g, 0) && accumulate) give(g, 0, DY);
   if (wants(g, 0) && !accumulate)
-    give(g, 0, lt_do(_index_put, A(DY), g->arg[1], g->arg[2], A(lt_grad_zeros(g, 0, NULL)), NO));
-  if (wants(g, 3)) give(g, 3, lt_do(_index, A(DY), g->arg[1], g->arg[2]));
+    give(
+        g, 0,
+        lt_do(_index_put, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(lt_grad_zeros(g, 0, NULL)), NO));
+  if (wants(g, 3)) give(g, 3, lt_do(_index, LT_ARG(DY), g->arg[1], g->arg[2]));
 }
 
 /* The gradients at the mask, in a row, then zeros for what source has beyond them. */
@@ -104,13 +112,13 @@ void lt_grad_masked_scatter(lt_Grad *g) {
   const lt_Input *in = input(g, 2);
   int64_t numel = 1;
   for (int i = 0; i < in->ndim; i++) numel *= in->shape[i];
-  lt_Tensor *used = lt_do(masked_select, A(DY), g->arg[1]);
+  lt_Tensor *used = lt_do(masked_select, LT_ARG(DY), g->arg[1]);
   int64_t rest = used ? numel - used->numel : 0;
   lt_Tensor *unused = lt_grad_zeros(g, 1, &rest);
   if (!used || !unused) {
     g->failed = true;
     return;
   }
-  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){used, unused}), 2), A(0));
-  give(g, 2, lt_do(view, A(all), LT_INTS(in->shape, in->ndim)));
+  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){used, unused}), 2), LT_ARG(0));
+  give(g, 2, lt_do(view, LT_ARG(all), LT_INTS(in->shape, in->ndim)));
 }

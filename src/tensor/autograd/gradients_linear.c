@@ -3,7 +3,7 @@
 
 #define DY g->grad
 
-static lt_Tensor *flipped(lt_Arg m) { return lt_do(transpose, m, A(-1), A(-2)); }
+static lt_Tensor *flipped(lt_Arg m) { return lt_do(transpose, m, LT_ARG(-1), LT_ARG(-2)); }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -14,13 +14,13 @@ static lt_Tensor *matmul(bool batch, lt_Arg a, lt_Arg b) {
 /* dL/da of c = a b, in a's own order of memory: for a transposed `a` as the transpose of the
  * transposed product, so that the gradient of the parameter behind it is contiguous. */
 static lt_Tensor *left_gradient(bool batch, const lt_Input *a, lt_Tensor *dc, lt_Arg b) {
-  if (!a->transposed) return matmul(batch, A(dc), A(flipped(b)));
-  return flipped(A(matmul(batch, b, A(flipped(A(dc))))));
+  if (!a->transposed) return matmul(batch, LT_ARG(dc), LT_ARG(flipped(b)));
+  return flipped(LT_ARG(matmul(batch, b, LT_ARG(flipped(LT_ARG(dc))))));
 }
 
 static lt_Tensor *right_gradient(bool batch, const lt_Input *b, lt_Tensor *dc, lt_Arg a) {
-  if (!b->transposed) return matmul(batch, A(flipped(a)), A(dc));
-  return flipped(A(matmul(batch, A(flipped(A(dc))), a)));
+  if (!b->transposed) return matmul(batch, LT_ARG(flipped(a)), LT_ARG(dc));
+  return flipped(LT_ARG(matmul(batch, LT_ARG(flipped(LT_ARG(dc))), a)));
 }
 
 static void product(lt_Grad *g, bool batch) {
@@ -40,14 +40,14 @@ void lt_grad_addmm(lt_Grad *g) {
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
-  return lt_do(sum, A(t), LT_INTS(&dim.i, 1), YES);
+  return lt_do(sum, LT_ARG(t), LT_INTS(&dim.i, 1), YES);
 }
 
 /* out = y (a - sum(a y)): in a it is symmetric; d/dy = h a - h sum(a y) - a sum(h y), h what comes
  * in. */
 void lt_grad_softmax_backward(lt_Grad *g) {
   lt_Arg a = g->arg[0], y = g->arg[1], dim = g->arg[2];
-  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, A(DY), y, dim));
+  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, LT_ARG(DY), y, dim));
   if (!wants(g, 1)) return;
   lt_Tensor *h = MUL(DY, SUB(a, sum_along(MUL(a, y), dim)));
   give(g, 1, SUB(h, MUL(a, sum_along(MUL(DY, y), dim))));
@@ -64,7 +64,8 @@ void lt_grad_log_softmax_backward(lt_Grad *g) {
 
 static void layer_norm_kernel(lt_Grad *g) {
   lt_Results r;
-  lt_Arg args[] = {A(DY), g->arg[0], g->arg[1], A(g->result[1]), A(g->result[2]), g->arg[2]};
+  lt_Arg args[] = {LT_ARG(DY),           g->arg[0], g->arg[1], LT_ARG(g->result[1]),
+                   LT_ARG(g->result[2]), g->arg[2]};
   if (!lt_call(LT_OP__layer_norm_backward, false, args, 6, &r)) {
     g->failed = true;
     return;
@@ -85,13 +86,13 @@ static void layer_norm_ops(lt_Grad *g) {
   for (int i = 0; i < count; i++) dims[i] = i - count;
   lt_Arg over = LT_INTS(dims, count);
   lt_Tensor *off = SUB(x, lt_do(mean, x, over, YES));
-  lt_Tensor *var = lt_do(mean, A(UNARY(square, off)), over, YES);
+  lt_Tensor *var = lt_do(mean, LT_ARG(UNARY(square, off)), over, YES);
   lt_Tensor *rstd = UNARY(rsqrt, ADD(var, g->arg[4].f));
   lt_Tensor *n = MUL(off, rstd);
   if (wants(g, 0)) {
     lt_Tensor *h = g->arg[2].kind != LT_ARG_NIL ? MUL(DY, g->arg[2]) : DY;
-    lt_Tensor *mean_h = lt_do(mean, A(h), over, YES),
-              *mean_hn = lt_do(mean, A(MUL(h, n)), over, YES);
+    lt_Tensor *mean_h = lt_do(mean, LT_ARG(h), over, YES),
+              *mean_hn = lt_do(mean, LT_ARG(MUL(h, n)), over, YES);
     give(g, 0, MUL(SUB(SUB(h, mean_h), MUL(n, mean_hn)), rstd));
   }
   if (wants(g, 2)) give(g, 2, MUL(DY, n));
@@ -110,11 +111,12 @@ void lt_grad_layer_norm(lt_Grad *g) {
 void lt_grad_nll_loss(lt_Grad *g) {
   if (wants(g, 0))
     give(g, 0,
-         lt_do(_nll_loss_backward, A(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3], g->arg[4],
-               A(g->result[1])));
+         lt_do(_nll_loss_backward, LT_ARG(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3],
+               g->arg[4], LT_ARG(g->result[1])));
 }
 
 /* It is linear in the gradient, and _nll_loss is its adjoint. */
 void lt_grad_nll_loss_backward(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(_nll_loss, A(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
+  if (wants(g, 0))
+    give(g, 0, lt_do(_nll_loss, LT_ARG(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
 }

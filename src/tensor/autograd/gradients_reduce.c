@@ -17,7 +17,7 @@ static lt_Tensor *kept(const lt_Grad *g, lt_Tensor *t, unsigned mask) {
   int64_t shape[LT_MAX_DIMS];
   if (t && t->ndim == in->ndim) return t;
   for (int i = 0; i < in->ndim; i++) shape[i] = (mask >> i) & 1 ? 1 : in->shape[i];
-  return lt_do(view, A(t), LT_INTS(shape, in->ndim));
+  return lt_do(view, LT_ARG(t), LT_INTS(shape, in->ndim));
 }
 
 /* How many elements each result was made of. */
@@ -30,7 +30,7 @@ static double reduced_count(const lt_Grad *g, unsigned mask) {
 }
 
 static lt_Tensor *spread(const lt_Grad *g, lt_Tensor *t) {
-  return lt_do(expand, A(t), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim));
+  return lt_do(expand, LT_ARG(t), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim));
 }
 
 void lt_grad_sum(lt_Grad *g) {
@@ -52,10 +52,11 @@ static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
   memcpy(shape, x->shape, sizeof *shape * (size_t)x->ndim);
   shape[last] = 1;
   lt_Tensor *one = lt_grad_ones(g, x->ndim, shape);
-  lt_Tensor *rest = lt_do(_slice, A(x), A(last), A(0), A(x->shape[last] - 1), A(1));
+  lt_Tensor *rest =
+      lt_do(_slice, LT_ARG(x), LT_ARG(last), LT_ARG(0), LT_ARG(x->shape[last] - 1), LT_ARG(1));
   if (!one || !rest) return NULL;
-  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){one, rest}), 2), A(last));
-  return lt_do(cumprod, A(all), A(last));
+  lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){one, rest}), 2), LT_ARG(last));
+  return lt_do(cumprod, LT_ARG(all), LT_ARG(last));
 }
 
 /* Each element's gradient is the product of the others: no division, so zeros do no harm. */
@@ -79,17 +80,17 @@ void lt_grad_prod(lt_Grad *g) {
   shape[lead] = n;
   if (n == 0) return; /* nothing to give a gradient to */
   lt_Tensor *permuted = lt_do(permute, g->arg[0], LT_INTS(order, ndim));
-  lt_Tensor *x = lt_do(reshape, A(permuted), LT_INTS(shape, lead + 1));
+  lt_Tensor *x = lt_do(reshape, LT_ARG(permuted), LT_INTS(shape, lead + 1));
   lt_Tensor *left = product_before(g, x);
   const int64_t last = lead;
-  lt_Tensor *right = product_before(g, lt_do(flip, A(x), LT_INTS(&last, 1)));
-  lt_Tensor *others = MUL(left, lt_do(flip, A(right), LT_INTS(&last, 1)));
+  lt_Tensor *right = product_before(g, lt_do(flip, LT_ARG(x), LT_INTS(&last, 1)));
+  lt_Tensor *others = MUL(left, lt_do(flip, LT_ARG(right), LT_INTS(&last, 1)));
   if (!permuted || !others) {
     g->failed = true;
     return;
   }
-  others = lt_do(reshape, A(others), LT_INTS(permuted->shape, permuted->ndim));
-  give(g, 0, MUL(kept(g, DY, mask), lt_do(permute, A(others), LT_INTS(back, ndim))));
+  others = lt_do(reshape, LT_ARG(others), LT_INTS(permuted->shape, permuted->ndim));
+  give(g, 0, MUL(kept(g, DY, mask), lt_do(permute, LT_ARG(others), LT_INTS(back, ndim))));
 }
 
 /* amax, amin: equals share. Where the result is NaN, the NaNs are the equals: there, every number
@@ -99,8 +100,9 @@ static void extreme_grad(lt_Grad *g, bool largest) {
   if (!wants(g, 0) || !reduced(g, &mask)) return;
   lt_Tensor *extreme = kept(g, g->result[0], mask);
   extreme = FILL(extreme, UNARY(isnan, extreme), (double)(largest ? INFINITY : -INFINITY));
-  lt_Tensor *other = largest ? lt_do(lt, g->arg[0], A(extreme)) : lt_do(gt, g->arg[0], A(extreme));
-  lt_Tensor *others = lt_do(sum, A(other), g->arg[1], YES);
+  lt_Tensor *other =
+      largest ? lt_do(lt, g->arg[0], LT_ARG(extreme)) : lt_do(gt, g->arg[0], LT_ARG(extreme));
+  lt_Tensor *others = lt_do(sum, LT_ARG(other), g->arg[1], YES);
   lt_Tensor *equals = SUB(lt_scalar_int((int64_t)reduced_count(g, mask)), others);
   give(g, 0, WHERE(other, 0.0, DIV(kept(g, DY, mask), equals)));
 }
@@ -111,17 +113,17 @@ void lt_grad_amin(lt_Grad *g) { extreme_grad(g, false); }
 /* Puts each value's gradient where the value came from. */
 static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim) {
   if (input(g, 0)->ndim == 0)
-    give(g, 0, lt_do(view, A(grad), LT_INTS(NULL, 0)));
+    give(g, 0, lt_do(view, LT_ARG(grad), LT_INTS(NULL, 0)));
   else
-    give(g, 0, lt_do(scatter, A(lt_grad_zeros_of(g, 0)), dim, A(index), A(grad)));
+    give(g, 0, lt_do(scatter, LT_ARG(lt_grad_zeros_of(g, 0)), dim, LT_ARG(index), LT_ARG(grad)));
 }
 
 void lt_grad_extreme_along(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *grad = DY, *index = g->result[1];
   if (input(g, 0)->ndim > 0 && !g->arg[2].b) {
-    grad = lt_do(unsqueeze, A(grad), g->arg[1]);
-    index = lt_do(unsqueeze, A(index), g->arg[1]);
+    grad = lt_do(unsqueeze, LT_ARG(grad), g->arg[1]);
+    index = lt_do(unsqueeze, LT_ARG(index), g->arg[1]);
   }
   send_back(g, grad, index, g->arg[1]);
 }
@@ -144,9 +146,9 @@ void lt_grad_var(lt_Grad *g) {
 
 /* sign(x) |x|^(p - 1) g / norm^(p - 1), with 0 at the zero vector and, for p < 1, at zeros. */
 static lt_Tensor *norm_slope(lt_Arg x, lt_Tensor *norm, lt_Tensor *dy, double p) {
-  lt_Tensor *zero = lt_do(eq, A(norm), A(0.0)), *safe = FILL(norm, zero, 1.0);
+  lt_Tensor *zero = lt_do(eq, LT_ARG(norm), LT_ARG(0.0)), *safe = FILL(norm, zero, 1.0);
   if (p == 2) return MUL(x, FILL(DIV(dy, safe), zero, 0.0));
-  lt_Tensor *none = lt_do(eq, x, A(0.0));
+  lt_Tensor *none = lt_do(eq, x, LT_ARG(0.0));
   lt_Tensor *size =
       UNARY(abs, WHERE(none, 1.0, x)); /* no power of 0, whose gradient may be infinite */
   lt_Tensor *scaled = MUL(UNARY(sign, x), POWER(size, p - 1));
@@ -162,9 +164,10 @@ void lt_grad_norm(lt_Grad *g) {
   if (p == 1) {
     give(g, 0, MUL(UNARY(sign, x), dy));
   } else if (isinf(p)) {
-    lt_Tensor *hit = lt_do(eq, A(UNARY(abs, x)), A(norm));
-    lt_Tensor *count = lt_do(sum, A(hit), g->arg[1], YES);
-    count = lt_do(maximum, A(count), A(lt_scalar_int(1))); /* none is equal to a norm of NaN */
+    lt_Tensor *hit = lt_do(eq, LT_ARG(UNARY(abs, x)), LT_ARG(norm));
+    lt_Tensor *count = lt_do(sum, LT_ARG(hit), g->arg[1], YES);
+    count = lt_do(maximum, LT_ARG(count),
+                  LT_ARG(lt_scalar_int(1))); /* none is equal to a norm of NaN */
     give(g, 0, MUL(MUL(UNARY(sign, x), hit), DIV(dy, count)));
   } else {
     give(g, 0, norm_slope(x, norm, dy, p));
@@ -176,7 +179,7 @@ void lt_grad_logsumexp(lt_Grad *g) {
   unsigned mask;
   if (!wants(g, 0) || !reduced(g, &mask)) return;
   lt_Tensor *sum = kept(g, g->result[0], mask);
-  sum = FILL(sum, lt_do(eq, A(sum), A((double)-INFINITY)), 0.0);
+  sum = FILL(sum, lt_do(eq, LT_ARG(sum), LT_ARG((double)-INFINITY)), 0.0);
   give(g, 0, MUL(kept(g, DY, mask), UNARY(exp, SUB(g->arg[0], sum))));
 }
 
@@ -185,7 +188,8 @@ void lt_grad_logsumexp(lt_Grad *g) {
 /* x1 + ... + xn, x2 + ... + xn, ..., xn */
 static lt_Tensor *sum_from_the_end(lt_Tensor *x, int64_t dim) {
   lt_Arg dims = LT_INTS(&dim, 1);
-  return lt_do(flip, A(lt_do(cumsum, A(lt_do(flip, A(x), dims)), A(dim))), dims);
+  return lt_do(flip, LT_ARG(lt_do(cumsum, LT_ARG(lt_do(flip, LT_ARG(x), dims)), LT_ARG(dim))),
+               dims);
 }
 
 void lt_grad_cumsum(lt_Grad *g) {
@@ -197,12 +201,12 @@ void lt_grad_cumsum(lt_Grad *g) {
  * that is so; at it, the products are taken with the zero left out; behind it every gradient is
  * 0. */
 static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
-  lt_Tensor *zero = lt_do(eq, x, A(0.0));
-  lt_Tensor *zeros = lt_do(cumsum, A(zero), A(dim));
-  lt_Tensor *early = lt_do(eq, A(zeros), A(0));
-  lt_Tensor *first = lt_do(logical_and, A(zero), A(lt_do(eq, A(zeros), A(1))));
+  lt_Tensor *zero = lt_do(eq, x, LT_ARG(0.0));
+  lt_Tensor *zeros = lt_do(cumsum, LT_ARG(zero), LT_ARG(dim));
+  lt_Tensor *early = lt_do(eq, LT_ARG(zeros), LT_ARG(0));
+  lt_Tensor *first = lt_do(logical_and, LT_ARG(zero), LT_ARG(lt_do(eq, LT_ARG(zeros), LT_ARG(1))));
   lt_Tensor *at_early = DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), WHERE(early, x, 1.0));
-  lt_Tensor *without = lt_do(cumprod, A(WHERE(first, 1.0, x)), A(dim));
+  lt_Tensor *without = lt_do(cumprod, LT_ARG(WHERE(first, 1.0, x)), LT_ARG(dim));
   lt_Tensor *at_first = sum_from_the_end(FILL(MUL(DY, without), early, 0.0), dim);
   return WHERE(early, at_early, WHERE(first, at_first, 0.0));
 }
@@ -210,19 +214,22 @@ static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
 /* The same from all pairs (k, j): n^2 memory, but right for gradients of gradients too. */
 static lt_Tensor *cumprod_pairs(lt_Grad *g, lt_Arg x, int64_t dim) {
   int64_t last = -1, n = input(g, 0)->shape[dim < 0 ? dim + input(g, 0)->ndim : dim];
-  lt_Tensor *row = lt_do(unsqueeze, A(lt_do(transpose, x, A(dim), A(last))), A((int64_t)-2));
+  lt_Tensor *row =
+      lt_do(unsqueeze, LT_ARG(lt_do(transpose, x, LT_ARG(dim), LT_ARG(last))), LT_ARG((int64_t)-2));
   lt_Tensor *eye =
-      lt_do(eye, A(n), A(n), lt_arg_dtype(LT_bool), lt_arg_device(input(g, 0)->device));
+      lt_do(eye, LT_ARG(n), LT_ARG(n), lt_arg_dtype(LT_bool), lt_arg_device(input(g, 0)->device));
   lt_Tensor *without = WHERE(eye, 1.0, row); /* row k leaves x_k out */
-  lt_Tensor *pairs = lt_do(triu, A(lt_do(cumprod, A(without), A(last))));
-  lt_Tensor *dy = lt_do(unsqueeze, A(lt_do(transpose, A(DY), A(dim), A(last))), A((int64_t)-2));
-  return lt_do(transpose, A(lt_do(sum, A(MUL(pairs, dy)), LT_INTS(&last, 1))), A(dim), A(last));
+  lt_Tensor *pairs = lt_do(triu, LT_ARG(lt_do(cumprod, LT_ARG(without), LT_ARG(last))));
+  lt_Tensor *dy = lt_do(unsqueeze, LT_ARG(lt_do(transpose, LT_ARG(DY), LT_ARG(dim), LT_ARG(last))),
+                        LT_ARG((int64_t)-2));
+  return lt_do(transpose, LT_ARG(lt_do(sum, LT_ARG(MUL(pairs, dy)), LT_INTS(&last, 1))),
+               LT_ARG(dim), LT_ARG(last));
 }
 
 /* Is there a zero? (Reads the data; a meta tensor has none.) */
 static bool has_zero(lt_Grad *g, lt_Tensor *x, bool *yes) {
   lt_Scalar s = lt_scalar_bool(false);
-  lt_Tensor *any = lt_do(any, A(lt_do(eq, A(x), A(0.0))));
+  lt_Tensor *any = lt_do(any, LT_ARG(lt_do(eq, LT_ARG(x), LT_ARG(0.0))));
   if (!any || (!lt_tensor_is_meta(any) && !lt_tensor_item(any, &s))) {
     g->failed = true;
     return false;

@@ -6,7 +6,7 @@
 
 void lt_grad_reshaped(lt_Grad *g) {
   if (wants(g, 0))
-    give(g, 0, lt_do(reshape, A(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
+    give(g, 0, lt_do(reshape, LT_ARG(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
 }
 
 void lt_grad_permute(lt_Grad *g) {
@@ -16,26 +16,28 @@ void lt_grad_permute(lt_Grad *g) {
     int64_t d = g->arg[1].ints[i];
     back[d < 0 ? d + ndim : d] = i;
   }
-  if (wants(g, 0)) give(g, 0, lt_do(permute, A(DY), LT_INTS(back, ndim)));
+  if (wants(g, 0)) give(g, 0, lt_do(permute, LT_ARG(DY), LT_INTS(back, ndim)));
 }
 
 void lt_grad_select(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  give(g, 0, lt_grad_put(whole, lt_do(select, A(whole), g->arg[1], g->arg[2]), DY));
+  give(g, 0, lt_grad_put(whole, lt_do(select, LT_ARG(whole), g->arg[1], g->arg[2]), DY));
 }
 
 void lt_grad_slice(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
   give(g, 0,
-       lt_grad_put(whole, lt_do(_slice, A(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]), DY));
+       lt_grad_put(whole, lt_do(_slice, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]),
+                   DY));
 }
 
 void lt_grad_diagonal(lt_Grad *g) {
   if (!wants(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  give(g, 0, lt_grad_put(whole, lt_do(diagonal, A(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
+  give(g, 0,
+       lt_grad_put(whole, lt_do(diagonal, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
 }
 
 /* ---- any geometry ---------------------------------------------------------------------------- */
@@ -49,11 +51,11 @@ typedef struct Geometry {
 /* The positions (from 1) of a geometry's elements in memory that starts at `low`. */
 static lt_Tensor *positions(const lt_Grad *g, const Geometry *v, int64_t low, int64_t room) {
   int64_t all = -1;
-  lt_Tensor *count = lt_do(arange, A(lt_scalar_int(room)), LT_NIL, A(lt_scalar_int(1)),
+  lt_Tensor *count = lt_do(arange, LT_ARG(lt_scalar_int(room)), LT_NIL, LT_ARG(lt_scalar_int(1)),
                            lt_arg_dtype(LT_int64), lt_arg_device(lt_tensor_device(g->grad)));
-  lt_Tensor *at = lt_do(as_strided, A(count), LT_INTS(v->shape, v->ndim),
-                        LT_INTS(v->strides, v->ndim), A(v->first - low));
-  return lt_do(reshape, A(at), LT_INTS(&all, 1));
+  lt_Tensor *at = lt_do(as_strided, LT_ARG(count), LT_INTS(v->shape, v->ndim),
+                        LT_INTS(v->strides, v->ndim), LT_ARG(v->first - low));
+  return lt_do(reshape, LT_ARG(at), LT_INTS(&all, 1));
 }
 
 static int64_t end_of(const Geometry *v) {
@@ -67,9 +69,9 @@ static int64_t end_of(const Geometry *v) {
 static lt_Tensor *add_up(const lt_Grad *g, const Geometry *v, lt_Tensor *values, int64_t low,
                          int64_t room) {
   int64_t all = -1;
-  lt_Tensor *flat = lt_do(reshape, A(values), LT_INTS(&all, 1));
-  return lt_do(index_add, A(lt_grad_zeros(g, 1, &room)), A(0), A(positions(g, v, low, room)),
-               A(flat));
+  lt_Tensor *flat = lt_do(reshape, LT_ARG(values), LT_INTS(&all, 1));
+  return lt_do(index_add, LT_ARG(lt_grad_zeros(g, 1, &room)), LT_ARG(0),
+               LT_ARG(positions(g, v, low, room)), LT_ARG(flat));
 }
 
 /* The gradient of reading geometry `out` from memory in which the input has geometry `in`. Where
@@ -80,10 +82,10 @@ static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *o
   lt_Tensor *sum = add_up(g, out, DY, low, room);
   if (shared) {
     lt_Tensor *count = add_up(g, in, lt_grad_ones(g, in->ndim, in->shape), low, room);
-    sum = DIV(sum, lt_do(maximum, A(count), A(1.0)));
+    sum = DIV(sum, lt_do(maximum, LT_ARG(count), LT_ARG(1.0)));
   }
-  return lt_do(as_strided, A(sum), LT_INTS(in->shape, in->ndim), LT_INTS(in->strides, in->ndim),
-               A(in->first - low));
+  return lt_do(as_strided, LT_ARG(sum), LT_INTS(in->shape, in->ndim),
+               LT_INTS(in->strides, in->ndim), LT_ARG(in->first - low));
 }
 
 /* Do elements of a geometry share memory? (stride 0, or windows; dimensions taken by size of
@@ -125,7 +127,7 @@ void lt_grad_unfold(lt_Grad *g) {
   const lt_Input *i = input(g, 0);
   int64_t dim = g->arg[1].i, strides[LT_MAX_DIMS], windows[LT_MAX_DIMS];
   if (i->ndim == 0) {
-    give(g, 0, lt_do(view, A(DY), LT_INTS(NULL, 0)));
+    give(g, 0, lt_do(view, LT_ARG(DY), LT_INTS(NULL, 0)));
     return;
   }
   lt_shape_strides(i->ndim, i->shape, strides);
@@ -145,7 +147,9 @@ void lt_grad_cat(lt_Grad *g) {
     const lt_Input *in = &g->node->input[g->node->slot[0] + k];
     if (in->ndim != DY->ndim) continue; /* an empty {0}, which may stand beside any shape */
     int64_t size = in->shape[dim < 0 ? dim + in->ndim : dim];
-    if (wants_of(g, 0, k)) give_of(g, 0, k, lt_do(_slice, A(DY), A(dim), A(first), A(size), A(1)));
+    if (wants_of(g, 0, k))
+      give_of(g, 0, k,
+              lt_do(_slice, LT_ARG(DY), LT_ARG(dim), LT_ARG(first), LT_ARG(size), LT_ARG(1)));
     first += size;
   }
 }
@@ -154,5 +158,5 @@ void lt_grad_roll(lt_Grad *g) {
   int64_t back[LT_MAX_DIMS];
   int n = g->arg[1].count;
   for (int i = 0; i < n; i++) back[i] = -g->arg[1].ints[i];
-  if (wants(g, 0)) give(g, 0, lt_do(roll, A(DY), LT_INTS(back, n), g->arg[2]));
+  if (wants(g, 0)) give(g, 0, lt_do(roll, LT_ARG(DY), LT_INTS(back, n), g->arg[2]));
 }

@@ -7,6 +7,7 @@
  * it is used next: `changes` of the base against `seen` of the view tells. That holds also for a
  * view that its owner had made a leaf: as in PyTorch, it is a result of its base from then on. */
 #include "autograd.h"
+#include "../opids.h"
 
 lt_Tensor *lt_view_base(const lt_Tensor *t) {
   lt_Tensor *base = t->meta ? t->meta->base : NULL;
@@ -198,11 +199,11 @@ static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice
   int64_t room = high - low;
   lt_Tensor *memory = lt_do(zeros, LT_INTS(&room, 1), lt_arg_dtype(grad->dtype),
                             lt_arg_device(lt_tensor_device(grad)));
-  lt_Tensor *whole = lt_do(as_strided, A(memory), LT_INTS(s->base_shape, s->base_ndim),
-                           LT_INTS(s->base_strides, s->base_ndim), A(-low));
-  whole = lt_do_in_place(_copy, A(whole), A(grad));
-  *slice = lt_do(as_strided, A(memory), LT_INTS(s->view_shape, s->view_ndim),
-                 LT_INTS(s->view_strides, s->view_ndim), A(s->first - low));
+  lt_Tensor *whole = lt_do(as_strided, LT_ARG(memory), LT_INTS(s->base_shape, s->base_ndim),
+                           LT_INTS(s->base_strides, s->base_ndim), LT_ARG(-low));
+  whole = lt_do_in_place(_copy, LT_ARG(whole), LT_ARG(grad));
+  *slice = lt_do(as_strided, LT_ARG(memory), LT_INTS(s->view_shape, s->view_ndim),
+                 LT_INTS(s->view_strides, s->view_ndim), LT_ARG(s->first - low));
   return *slice ? whole : NULL;
 }
 
@@ -212,13 +213,13 @@ static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor 
   const lt_Slices *s = n->extra;
   lt_Tensor *slice = NULL;
   lt_Tensor *whole = lay_out(s, grad, &slice);
-  lt_Tensor *part = lt_do(clone, A(slice));
+  lt_Tensor *part = lt_do(clone, LT_ARG(slice));
   if (!whole || !part || !lt_node_apply(s->inner, &part, want, in)) return false;
   if (!want[0]) return true;
   if (!in[0])
-    slice = lt_do_in_place(fill, A(slice), A(lt_scalar_int(0)));
+    slice = lt_do_in_place(fill, LT_ARG(slice), LT_ARG(lt_scalar_int(0)));
   else
-    slice = lt_do_in_place(_copy, A(slice), A(in[0]));
+    slice = lt_do_in_place(_copy, LT_ARG(slice), LT_ARG(in[0]));
   lt_release(in[0]);
   in[0] = slice ? lt_retain(whole) : NULL;
   return slice != NULL;

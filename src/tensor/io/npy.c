@@ -274,7 +274,7 @@ bool lt_npy_save(const char *path, const lt_Tensor *t) {
   lt_Use use;
   lt_Thread *th = lt_thread();
   if (!lt_tensor_usable(t, WRITER, "tensor")) return false;
-  lt_use_enter(th, &use, (lt_Arg[]){A((lt_Tensor *)t)}, 1);
+  lt_use_enter(th, &use, (lt_Arg[]){LT_ARG((lt_Tensor *)t)}, 1);
   bool ok = save(path, t);
   lt_use_leave(th, &use);
   return ok;
