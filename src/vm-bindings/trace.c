@@ -254,6 +254,34 @@ static bool is_default(const lt_TraceEvent *e) {
                        (e->kind == LT_TRACE_COPY && is_default_of(e->from, e->stream)));
 }
 
+static size_t text_size(const char *text) { return text ? strlen(text) + 1 : 0; }
+
+static const char *move_text(char **to, const char *text) {
+  if (!text) return NULL;
+  char *copy = strcpy(*to, text);
+  *to += strlen(copy) + 1;
+  return copy;
+}
+
+/* Event i of the recorder at 1, copied with its texts into a userdata that is pushed: a finalizer
+ * that runs while Lua makes a table of it may add events, or release the recorder. */
+static const Kept *push_copy(lua_State *L, lua_Integer i) {
+  const Recorder *r = recorder_at(L);
+  luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
+  const Kept *k = &r->event[i - 1];
+  size_t size =
+      sizeof *k + text_size(k->event.name) + text_size(k->event.where) + text_size(k->call);
+  Kept *copy = lua_newuserdatauv(L, size, 0);
+  r = recorder_at(L);
+  luaL_argcheck(L, (size_t)i <= r->count, 2, "the recorder was released meanwhile");
+  char *texts = (char *)(copy + 1);
+  *copy = r->event[i - 1];
+  copy->event.name = move_text(&texts, copy->event.name);
+  copy->event.where = move_text(&texts, copy->event.where);
+  copy->call = move_text(&texts, copy->call);
+  return copy;
+}
+
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
  * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
@@ -268,13 +296,13 @@ static int recorder_event(lua_State *L) {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
       [LT_TRACE_WAIT] = "wait", [LT_TRACE_ALLOC] = "alloc",   [LT_TRACE_FREE] = "free",
       [LT_TRACE_MARK] = "mark", [LT_TRACE_AFTER] = "after"};
-  const Recorder *r = recorder_at(L);
   lua_Integer i = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
+  const Kept *k = push_copy(L, i);
+  const lt_TraceEvent *e = &k->event;
+  int64_t start = recorder_at(L)->start;
   lua_remove(L, 2);
-  const lt_TraceEvent *e = &r->event[i - 1].event;
   int64_t own = e->end - e->begin - e->inside;
   set_text(L, "kind", kinds[e->kind]);
   set_name(L, e);
@@ -290,14 +318,14 @@ static int recorder_event(lua_State *L) {
   set_flag(L, "way_back", e->way_back);
   set_text(L, "dtype", e->ndim >= 0 ? lt_dtype_name(e->dtype) : NULL);
   set_text(L, "shape", e->ndim >= 0 ? lt_shape_text(e->ndim, e->shape) : NULL);
-  set_integer(L, "first", e->begin - r->start);
-  set_integer(L, "last", e->end - r->start);
+  set_integer(L, "first", e->begin - start);
+  set_integer(L, "last", e->end - start);
   set_integer(L, "own", own > 0 ? own : 0);
   set_integer(L, "depth", e->depth);
   set_text(L, "where", e->where);
-  set_text(L, "call", r->event[i - 1].call);
-  set_flag(L, "explicit", r->event[i - 1].explicit);
-  set_flag(L, "direct", r->event[i - 1].direct);
+  set_text(L, "call", k->call);
+  set_flag(L, "explicit", k->explicit);
+  set_flag(L, "direct", k->direct);
   set_address(L, "storage", e->storage);
   set_address(L, "target", e->target);
   set_address(L, "theirs", e->theirs);
@@ -306,6 +334,7 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "digest", (int64_t)e->digest);
   set_address(L, "stream", e->stream);
   set_flag(L, "default_stream", is_default(e));
+  lua_settop(L, 2);
   return 1;
 }
 

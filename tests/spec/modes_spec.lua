@@ -219,6 +219,24 @@ describe("After the end of the coroutine that used Lutra last", function()
     recorder:release()
   end)
 
+  -- A finalizer can do the same whenever Lua makes a field.
+  it("an event is read whole although reading it runs a program", function()
+    for _, hinder in ipairs {
+      function(recorder) recorder:release() end,
+      function() for _ = 1, 2000 do lt.ones(1):free() end end,
+    } do
+      local recorder = require "lutra.core"._trace.record {where = true}
+      lt.ones(2, 3)
+      local plain, seen = recorder:event(1, {}), {}
+      recorder:event(1, setmetatable({}, {__newindex = function(_, key, value)
+        seen[key] = value
+        hinder(recorder)
+      end}))
+      assert.same(plain, seen)
+      recorder:release()
+    end
+  end)
+
   it("functions that only look at tensors can be called", function()
     local x = lt.ones{2, requires_grad = true}
     local y = x * 2
