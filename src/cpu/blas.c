@@ -394,8 +394,8 @@ static void multiply(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alp
 /* ---- large products, in pieces between which Ctrl-C is heard --------------------------------- */
 
 /* Cut along k, a product costs the library no more: it works on some hundred columns of a at a time
- * anyway. But that decides how sums are rounded, so it depends on sizes alone. Rows and columns of c
- * are cut where a piece would still take too long, at whole tiles of the library's kernels: no
+ * anyway. But that decides how sums are rounded, so it depends on sizes alone. Rows and columns of
+ * c are cut where a piece would still take too long, at whole tiles of the library's kernels: no
  * element's bits depend on that. (Measured at 4096 x 4096: 0.98 to 1.03 of the time in one call;
  * squares of full depth, 1.07.) */
 enum { DEPTH = 768, COLUMNS = 4096, LEAST_ROWS = 512 };

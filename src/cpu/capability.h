@@ -64,8 +64,9 @@ uint32_t lt_cpu_features(void);
 bool lt_cpu_check_capability(const char *value, uint32_t features);
 bool lt_cpu_check_core_type(const char *value, uint32_t features);
 
-/* Returns the core type whose kernels use what a CPU with these features has; NULL: leave the choice
- * to OpenBLAS. A release of OpenBLAS that does not know a newer CPU takes kernels for SSE or AVX2. */
+/* Returns the core type whose kernels use what a CPU with these features has; NULL: leave the
+ * choice to OpenBLAS. A release of OpenBLAS that does not know a newer CPU takes kernels for SSE or
+ * AVX2. */
 const char *lt_cpu_core_type(uint32_t features);
 
 #endif

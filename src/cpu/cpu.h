@@ -17,8 +17,8 @@ bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
  * the library. */
 const char *lt_cpu_blas_name(void);
 
-/* Where LUTRA_OPENBLAS_CORETYPE is set: loads the library, and checks that it uses that core type. False
- * with an error when it does not have it. */
+/* Where LUTRA_OPENBLAS_CORETYPE is set: loads the library, and checks that it uses that core type.
+ * False with an error when it does not have it. */
 bool lt_cpu_check_blas(void);
 
 /* Bytes that can be had without the system having to stop programs; 0 when it does not say. */

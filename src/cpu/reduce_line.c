@@ -165,8 +165,10 @@ bool lt_cpu_argmin(lt_Call *c) { return best_position(c, false); }
 bool lt_cpu__max(lt_Call *c) { return best_pair(c, true); }
 bool lt_cpu__min(lt_Call *c) { return best_pair(c, false); }
 
-/* ---- _var: mean and squared distances in float64, in two passes over pieces that stay in cache; pieces are joined by
- * Chan, Golub and LeVeque's formula (1979) --------------------------------------------------------------------------- */
+/* ---- _var: mean and squared distances in float64 --------------------------------------------- */
+
+/* In two passes over pieces that stay in cache; pieces are joined by Chan, Golub and LeVeque's
+ * formula (1979). */
 
 #define PIECE 16384
 

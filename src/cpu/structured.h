@@ -28,8 +28,8 @@ static inline int lt_team(int64_t work, int64_t pieces) {
 }
 
 /* Evaluates `call` for pieces first .. last - 1 of n, which together are all of them, on a team of
- * threads. A team of one makes no parallel region: that allocates, and OpenMP ends the process where
- * memory is out. */
+ * threads. A team of one makes no parallel region: that allocates, and OpenMP ends the process
+ * where memory is out. */
 #define LT_IN_TEAM(team, n, call)                                                                  \
   do {                                                                                             \
     const int members = (team);                                                                    \

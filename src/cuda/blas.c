@@ -1,8 +1,8 @@
 /* blas.c: cuBLAS, loaded at the first product: it is half a gigabyte that many programs never need.
  * Two of its functions do all we ask for, GemmEx and its batched form.
  *
- * cuBLAS is column-major. A dense matrix of ours is its transpose there, so out = a @ b is asked for
- * as out^T = b^T @ a^T: the factors change places and nothing is moved.
+ * cuBLAS is column-major. A dense matrix of ours is its transpose there, so out = a @ b is asked
+ * for as out^T = b^T @ a^T: the factors change places and nothing is moved.
  */
 #include "blas.h"
 
@@ -48,8 +48,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* ---- loading --------------------------------------------------------------------------------- */
 
 #ifdef LT_CUDA_EMULATED
-/* The emulation calculates by the host's BLAS. The CPU's device, which chooses what is best for this
- * processor when it loads its own, goes first: the library is then the same. */
+/* The emulation calculates by the host's BLAS. The CPU's device, which chooses what is best for
+ * this processor when it loads its own, goes first: the library is then the same. */
 static void find_library(void) {
   const lt_Backend *cpu = lt_device_backend(LT_DEVICE_cpu);
   if (cpu) cpu->fact(0, "blas");
@@ -150,7 +150,8 @@ static const char *status_text(cublasStatus_t status) {
   }
 }
 
-/* What lies behind a failure is often an error of an earlier kernel: that one's message says more. */
+/* What lies behind a failure is often an error of an earlier kernel: that one's message says
+ * more. */
 static bool ran(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   if (!lt_cuda_ok(cudaGetLastError(), "multiplying matrices")) return false;

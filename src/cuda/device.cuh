@@ -270,8 +270,8 @@ template <class T, class Join> LT_DEVICE_INLINE T warp_all(T v, Join join) {
   return v;
 }
 
-/* Over a block whose size is a multiple of 32, up to 1024 threads, one-dimensional; `room` is shared
- * memory for 32 T. Every thread gets the result; the room may be used again at once. */
+/* Over a block whose size is a multiple of 32, up to 1024 threads, one-dimensional; `room` is
+ * shared memory for 32 T. Every thread gets the result; the room may be used again at once. */
 template <class T, class Join> LT_DEVICE_INLINE T block_all(T v, T nothing, Join join, T *room) {
   int lane = (int)(threadIdx.x % LT_WARP), warp = (int)(threadIdx.x / LT_WARP),
       warps = (int)(blockDim.x / LT_WARP);

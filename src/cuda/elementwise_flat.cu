@@ -46,8 +46,8 @@ LT_DEVICE_INLINE float4 read_rest(const lt_CudaFlat &l, int k, int64_t i) {
                      in[last]);
 }
 
-/* The last elements, fewer than four; in the way of the others, so that an element's result does not
- * depend on its place. */
+/* The last elements, fewer than four; in the way of the others, so that an element's result does
+ * not depend on its place. */
 template <class Op> LT_DEVICE_INLINE void rest(const lt_CudaFlat &l, int64_t i) {
   if (i >= l.numel) return;
   float4 none = make_float4(0, 0, 0, 0);

@@ -103,8 +103,8 @@ cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaErr
   return status;
 }
 
-/* "softmax (of softmax), scale, binary (of add_)": the last first; scale is a user's own kernel, which
- * stands in the op's place, too. Under the lock. */
+/* "softmax (of softmax), scale, binary (of add_)": the last first; scale is a user's own kernel,
+ * which stands in the op's place, too. Under the lock. */
 static void launches_text(const Watch *w, char *text, size_t size) {
   uint64_t count = w->launched - w->waited, shown = count < LAST ? count : LAST;
   size_t used = 0;

@@ -198,8 +198,8 @@ lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negat
 
 /* ---- divisors -------------------------------------------------------------------------------- */
 
-/* A division in place blocks the host until the divisor is known to be good: after it, self's values
- * would be lost. */
+/* A division in place blocks the host until the divisor is known to be good: after it, self's
+ * values would be lost. */
 bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   lt_FaultNote note = {.kind = LT_FAULT_DIVISOR,
                        .argument = c->signature->param[1].name,

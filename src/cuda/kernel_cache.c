@@ -1,8 +1,8 @@
 /* kernel_cache.c: compiled kernels in files, $XDG_CACHE_HOME/lutra/kernels, one a kernel.
  *
  * A file is named by a hash of its key and holds the key itself, so that two keys never share one;
- * and a sum of all its bytes, so that one that was damaged is as good as none. It is saved as a whole
- * or not at all, so that nobody reads half of it. Where there are too many, those go that
+ * and a sum of all its bytes, so that one that was damaged is as good as none. It is saved as a
+ * whole or not at all, so that nobody reads half of it. Where there are too many, those go that
  * were not used for longest. Errors are not told: without a cache everything works, only later.
  */
 #define _GNU_SOURCE
@@ -114,8 +114,8 @@ static Kept *list_files(DIR *directory, size_t *count) {
   return list;
 }
 
-/* Removes a quarter of the files where there are too many. A file that somebody reads just now stays
- * until it is closed. */
+/* Removes a quarter of the files where there are too many. A file that somebody reads just now
+ * stays until it is closed. */
 static void remove_old(void) {
   char path[LONGEST];
   DIR *directory = folder(path, sizeof path, false) ? opendir(path) : NULL;

@@ -1,5 +1,5 @@
-/* kernel_headers.c: C's headers for kernels from source. NVRTC reads none of a machine, and knows the
- * functions that kernels may call without being told; what it lacks are the types and constants
+/* kernel_headers.c: C's headers for kernels from source. NVRTC reads none of a machine, and knows
+ * the functions that kernels may call without being told; what it lacks are the types and constants
  * below. Emulated devices have the same ones and no others, so that a source is the same for both.
  */
 #include "kernel.h"

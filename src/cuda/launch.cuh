@@ -42,8 +42,8 @@ static inline cudaError_t launch(const char *name, void (*kernel)(P...), dim3 gr
 /* Blocks for n elements, `each` to a block; at least 1. */
 static inline int64_t blocks_for(int64_t n, int64_t each) { return n > 0 ? (n - 1) / each + 1 : 1; }
 
-/* A one-dimensional grid for that many blocks. A grid has at most 2^31 - 1: kernels whose blocks may
- * be more take their first block's number from a loop `for (b = blockIdx.x; b < blocks; b +=
+/* A one-dimensional grid for that many blocks. A grid has at most 2^31 - 1: kernels whose blocks
+ * may be more take their first block's number from a loop `for (b = blockIdx.x; b < blocks; b +=
  * gridDim.x)`. */
 static inline dim3 grid_for(int64_t blocks) {
   return dim3((unsigned)(blocks < 0x7fffffff ? blocks : 0x7fffffff));

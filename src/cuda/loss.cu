@@ -33,7 +33,8 @@ LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
   store_float(k.total, k.dtype, 0, all);
 }
 
-/* Without a total, the weights alone are added up: as a half, the total of forward has been rounded. */
+/* Without a total, the weights alone are added up: as a half, the total of forward has been
+ * rounded. */
 __global__ void nll_rows(lt_CudaNll k) {
   __shared__ double room[LT_WARP];
   double sum = 0, all = 0;

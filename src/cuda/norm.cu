@@ -107,7 +107,7 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_row
   }
 }
 
-/* ---- backward: with h = g weight: dx = rstd (h - mean(h) - x^ mean(h x^)) --------------------- */
+/* ---- backward: with h = g weight: dx = rstd (h - mean(h) - x^ mean(h x^)) -------------------- */
 
 /* A window's g and x - mean; h, and what it adds to the sums of h and h (x - mean). */
 template <class T> struct Window {
@@ -164,8 +164,8 @@ LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector,
   __syncthreads();
 }
 
-/* A block has a piece of the rows, which its groups take in turns; all go round equally often, since
- * they meet in shuffles. */
+/* A block has a piece of the rows, which its groups take in turns; all go round equally often,
+ * since they meet in shuffles. */
 template <class T>
 __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k) {
   __shared__ T room[SHARED_SUMS];

@@ -1,9 +1,9 @@
 /* nvrtc.c: NVIDIA's compiler for source texts, and what of the driver runs the code that it makes.
  *
  * Lutra is not linked with either: a program that compiles no kernel needs no compiler on its
- * machine. Both are looked for when the first kernel is compiled. The emulated runtime has functions
- * of the same names, so that this file is the same for both. Types are void * and int, as the
- * libraries' handles and statuses are.
+ * machine. Both are looked for when the first kernel is compiled. The emulated runtime has
+ * functions of the same names, so that this file is the same for both. Types are void * and int, as
+ * the libraries' handles and statuses are.
  */
 #define _GNU_SOURCE
 #include "kernel.h"
@@ -153,8 +153,8 @@ static bool choose_arch(int index, char *option, size_t size) {
   return exact;
 }
 
-/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself; those of C++ for
- * devices are in a folder of their own since CUDA 13. */
+/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself; those of C++
+ * for devices are in a folder of their own since CUDA 13. */
 static const char *include_option(const char *folder, char *option, size_t size) {
 #ifdef LT_CUDA_EMULATED
   (void)folder;

@@ -1,4 +1,5 @@
-/* optimizer.cu: the kernel of a step of Adam: four elements a thread, each read and written once. */
+/* optimizer.cu: the kernel of a step of Adam: four elements a thread, each read and written
+ * once. */
 #include "optimizer.h"
 #include "slots.cuh"
 

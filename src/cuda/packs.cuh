@@ -1,5 +1,5 @@
-/* packs.cuh: elements of several dtypes, read and written one by one or some at a time. The dtype is
- * looked at once for all that are moved together, so that their loads are under way together.
+/* packs.cuh: elements of several dtypes, read and written one by one or some at a time. The dtype
+ * is looked at once for all that are moved together, so that their loads are under way together.
  */
 #ifndef LT_CUDA_PACKS_CUH
 #define LT_CUDA_PACKS_CUH

@@ -40,9 +40,9 @@ typedef struct lt_CudaReduce {
   int64_t results, n; /* both >= 1 */
 
   /* How threads share the work: `width` (a power of 2, at most `threads`) of them share a result;
-   * they are neighbours (rows: at most 32 of them, or all of the block), or their neighbours work on the
-   * next results (width * results of a block == threads). A result's elements are cut in `splits`
-   * pieces of `piece` (a multiple of 8 * width), for as many blocks; then `room` holds
+   * they are neighbours (rows: at most 32 of them, or all of the block), or their neighbours work
+   * on the next results (width * results of a block == threads). A result's elements are cut in
+   * `splits` pieces of `piece` (a multiple of 8 * width), for as many blocks; then `room` holds
    * results * splits * LT_CUDA_PARTIAL bytes. packs: four elements at a time are aligned. */
   int threads, width;
   bool rows, packs;

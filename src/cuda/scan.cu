@@ -11,7 +11,7 @@
 #include "scan.h"
 
 #define THREADS       256
-#define PACKS         (LT_CUDA_SCAN_TILE / THREADS / 4) /* of four elements, for each thread of a tile */
+#define PACKS         (LT_CUDA_SCAN_TILE / THREADS / 4) /* of 4 elements, per thread of a tile */
 #define PACKS_OF_LANE (PACKS * THREADS / LT_WARP)
 #define ENOUGH        1024 /* pieces that keep the largest devices busy */
 #define BATCH         8    /* rows that a column's thread reads and writes together: read_eight */

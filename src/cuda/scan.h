@@ -22,8 +22,8 @@ typedef struct lt_CudaScan {
   void *out;
   int out_dtype;
   int64_t outer, n, inner;
-  /* Of rows (inner == 1): each is cut in pieces of `tiles` tiles of LT_CUDA_SCAN_TILE elements; where
-   * that is more than one, `room` holds outer * pieces numbers of 8 bytes. */
+  /* Of rows (inner == 1): each is cut in pieces of `tiles` tiles of LT_CUDA_SCAN_TILE elements;
+   * where that is more than one, `room` holds outer * pieces numbers of 8 bytes. */
   int64_t pieces, tiles;
   void *room;
 } lt_CudaScan;

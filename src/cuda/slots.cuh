@@ -1,12 +1,12 @@
 /* slots.cuh: a row of numbers in the registers of a group of threads, so that a kernel that goes
  * over its row several times reads it from memory once.
  *
- * A group is the blockDim.x threads that share threadIdx.y: a power of two. Up to a warp's 32, there
- * are blockDim.y groups to a block, each with a row of its own; larger groups are a whole block
- * (blockDim.y is 1). Thread i of a group holds PER elements, its slots: where memory is aligned,
- * elements 4 i ... 4 i + 3 of each 4 * blockDim.x, so that the threads of a warp read neighbouring
- * pieces of 16 bytes; else element i of each blockDim.x. Rows that do not fit are worked on in
- * windows of PER * blockDim.x elements.
+ * A group is the blockDim.x threads that share threadIdx.y: a power of two. Up to a warp's 32,
+ * there are blockDim.y groups to a block, each with a row of its own; larger groups are a whole
+ * block (blockDim.y is 1). Thread i of a group holds PER elements, its slots: where memory is
+ * aligned, elements 4 i ... 4 i + 3 of each 4 * blockDim.x, so that the threads of a warp read
+ * neighbouring pieces of 16 bytes; else element i of each blockDim.x. Rows that do not fit are
+ * worked on in windows of PER * blockDim.x elements.
  *
  * T is float for dtypes up to float32, and double for float64 alone: operands of a kernel in double
  * are float64.

@@ -251,8 +251,8 @@ template <class T> static cudaError_t launch_columns(const lt_CudaSoftmax &s, cu
   return launch("softmax_columns", softmax_columns<T>, grid, block, 0, stream, s);
 }
 
-/* Up to a warp's work rows go to as few threads as hold them: the fewer, the less they wait for each
- * other. */
+/* Up to a warp's work rows go to as few threads as hold them: the fewer, the less they wait for
+ * each other. */
 template <class T> static cudaError_t launch_forward(const lt_CudaSoftmax &s, cudaStream_t stream) {
   if (s.n <= 16 * LT_WARP) {
     Groups g = groups_for(s.outer, s.n, 16, LT_WARP);

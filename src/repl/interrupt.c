@@ -219,8 +219,8 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-// os.execute, which C's system keeps from hearing Ctrl-C while the other program runs: at the prompt
-// a program that Ctrl-C has ended ends the loop that starts such programs, too.
+// os.execute, which C's system keeps from hearing Ctrl-C while the other program runs: at the
+// prompt a program that Ctrl-C has ended ends the loop that starts such programs, too.
 static int os_execute(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);

@@ -3,8 +3,8 @@
 // Readline is driven through its callback interface, a character at a time, because only so can
 // Ctrl-C end a line without a jump out of the library. Invariant: SIGINT, SIGWINCH and SIGCONT are
 // blocked except inside pselect, so that none can slip in between looking for it and sleeping.
-// Libedit's imitation of that interface loses its state at Ctrl-C; its plain readline() just returns
-// NULL then, and is used.
+// Libedit's imitation of that interface loses its state at Ctrl-C; its plain readline() just
+// returns NULL then, and is used.
 //
 // The library's callback has no argument, hence the file-scope state.
 #define _XOPEN_SOURCE   700
@@ -91,9 +91,9 @@ static void ignore_ending(void) {
 
 // ---- memory
 
-// The library ends the program when it gets no memory. So the prompt holds some back while cells run, and
-// gives it to the library while a line is edited: one block, large enough that malloc gives it back
-// to the system.
+// The library ends the program when it gets no memory. So the prompt holds some back while cells
+// run, and gives it to the library while a line is edited: one block, large enough that malloc
+// gives it back to the system.
 enum { HELD_BACK = 4 << 20, HELD_BACK_LEAST = 1 << 18 };
 static void *held_back;
 
@@ -111,14 +111,15 @@ static void give_memory(void) {
 
 // The library leaves an unknown key sequence by a jump to where the last function of its own that
 // expected one was called, and in readline 8.2 that function may have ended: where several keys are
-// handled in one call, because of a macro or of keys that were read ahead. Such a function draws the line
-// before it ends, so drawing makes the jump lead here, where it is safe.
+// handled in one call, because of a macro or of keys that were read ahead. Such a function draws
+// the line before it ends, so drawing makes the jump lead here, where it is safe.
 static sigjmp_buf here;
 static bool jumps_here;   // `here` is valid
 static bool input_over;   // no more keys can be read for this line
 enum { IN_A_KEY = 0x70 }; // of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
 
-// Ctrl-C, heard also while keys never stop coming: pselect lets a signal in only when it has to wait.
+// Ctrl-C, heard also while keys never stop coming: pselect lets a signal in only when it has to
+// wait.
 static bool interrupted(void) {
   sigset_t blocked;
   pthread_sigmask(SIG_SETMASK, &while_waiting, &blocked);
@@ -137,8 +138,9 @@ static void draw(void) {
   lt_screen_draw();
 }
 
-// The library reads further bytes of a character or of a paste itself. Ctrl-C and the end of input leave
-// such a key, by the same jump: the library would use what it has read of a paste without its end.
+// The library reads further bytes of a character or of a paste itself. Ctrl-C and the end of input
+// leave such a key, by the same jump: the library would use what it has read of a paste without its
+// end.
 static bool wait_input(void);
 static int read_byte(FILE *stream) {
   (void)stream;

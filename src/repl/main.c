@@ -147,7 +147,8 @@ static const char *parse(struct request *r) {
   return r->check && i == r->argc ? "--check" : NULL;
 }
 
-// The table `arg` as lua makes it: [0] the script, positive its arguments, negative what was before.
+// The table `arg` as lua makes it: [0] the script, positive its arguments, negative what was
+// before.
 static void set_arg(lua_State *L, const struct request *r) {
   int zero = r->script < r->argc ? r->script : 0;
   lua_createtable(L, r->argc - zero, zero + 1);
@@ -302,8 +303,8 @@ static void push_codes(lua_State *L, const struct request *r) {
   }
 }
 
-// Loads the text at `index` as the chunk `name`, without a byte order mark and a first line with #!;
-// that line's newline stays, to count lines right. Pushes the function or the message.
+// Loads the text at `index` as the chunk `name`, without a byte order mark and a first line with
+// #!; that line's newline stays, to count lines right. Pushes the function or the message.
 static int load_text(lua_State *L, int index, const char *name) {
   size_t size, skip = 0;
   const char *text = lua_tolstring(L, index, &size);
@@ -503,12 +504,12 @@ static int refuse(const char *arg) {
   return status_usage;
 }
 
-// OpenMP's threads wait for one another by spinning, GNU's for about 10 ms by default: where another
-// program has one of the cores, every parallel loop then costs that much (a training step measured
-// 18 times longer). A spin of some 0.1 ms bridges the gaps between loops as well. libgomp reads its
-// environment before main runs, so the program starts itself again, once, and then takes the variable
-// out of what its children see. Where it cannot (no /proc), where the user has chosen, or where a tool
-// watches the program (valgrind and others come by LD_PRELOAD), all stays as it is.
+// OpenMP's threads wait for one another by spinning, GNU's for about 10 ms by default: where
+// another program has one of the cores, every parallel loop then costs that much (a training step
+// measured 18 times longer). A spin of some 0.1 ms bridges the gaps between loops as well. libgomp
+// reads its environment before main runs, so the program starts itself again, once, and then takes
+// the variable out of what its children see. Where it cannot (no /proc), where the user has chosen,
+// or where a tool watches the program (valgrind and others come by LD_PRELOAD), all stays as it is.
 static void wait_briefly(char **argv) {
   const char *count = "GOMP_SPINCOUNT", *mark = "LUTRA_STARTED_AGAIN";
   if (getenv(mark)) {

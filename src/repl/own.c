@@ -1,12 +1,12 @@
 // own.c: what the Lua half of Lutra calls is its own, whatever a program does to its globals.
 //
-// Lua's modules all share one table of globals: after `table = {}` or `error = 0.3` at the prompt, or
-// package.path = "", the prompt itself would fail. So modules called lutra or lutra.* are loaded
+// Lua's modules all share one table of globals: after `table = {}` or `error = 0.3` at the prompt,
+// or package.path = "", the prompt itself would fail. So modules called lutra or lutra.* are loaded
 // with globals of their own: copies of Lua's, made before any code of the user's runs.
 //
 // The invariant: _G there is the program's table of globals, and package.path, package.searchers...
-// the program's; all else is a copy. Only methods of strings are found in the program's `string`, since
-// there is one metatable for all strings.
+// the program's; all else is a copy. Only methods of strings are found in the program's `string`,
+// since there is one metatable for all strings.
 #include "repl.h"
 
 #include <lauxlib.h>
@@ -45,8 +45,8 @@ static void push_file(lua_State *L, const char *module, const char *path) {
   lua_pop(L, 1);
 }
 
-// A searcher of package.searchers: a module of Lutra's own, where package.path has it or had it when
-// the program started (upvalue 1).
+// A searcher of package.searchers: a module of Lutra's own, where package.path has it or had it
+// when the program started (upvalue 1).
 static int search(lua_State *L) {
   const char *module = luaL_checkstring(L, 1);
   if (!is_own(module)) return 0;
@@ -70,8 +70,8 @@ static int search(lua_State *L) {
   return 2;
 }
 
-// `require` of Lutra's modules: as Lua's (upvalue 2), but nothing that the program does to `package`
-// hides them. Upvalue 1 is `search`.
+// `require` of Lutra's modules: as Lua's (upvalue 2), but nothing that the program does to
+// `package` hides them. Upvalue 1 is `search`.
 static int own_require(lua_State *L) {
   const char *module = luaL_checkstring(L, 1);
   lua_settop(L, 1);

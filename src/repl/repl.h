@@ -19,15 +19,15 @@
 // ---- paths.c
 
 // Puts Lutra's own Lua folder in front of package.path, and before it the patterns of LUTRA_PATH
-// (with ";;" in them for what follows). The folder is looked for, in order: ../lib beside the program
-// (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Where none is there
-// `require` says what it tried.
+// (with ";;" in them for what follows). The folder is looked for, in order: ../lib beside the
+// program (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Where none
+// is there `require` says what it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0);
 
 // ---- own.c
 
-// From now on modules called lutra or lutra.* are loaded with globals of their own, copies of what the
-// globals are now. Called once, after lt_repl_set_path and before any code of the user's.
+// From now on modules called lutra or lutra.* are loaded with globals of their own, copies of what
+// the globals are now. Called once, after lt_repl_set_path and before any code of the user's.
 void lt_repl_own_open(lua_State *L);
 
 // Pushes the `require` of those modules, which finds them wherever they were found at the start.
@@ -45,8 +45,8 @@ void lt_repl_interrupt_install(lua_State *L, bool keep);
 // ends: `co` is to be reset, not resumed.
 int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres);
 
-// `co` runs code for L: a script, a cell. The modes of tensors that it sets, such as that no gradients
-// are recorded, are L's, and stay when it has ended.
+// `co` runs code for L: a script, a cell. The modes of tensors that it sets, such as that no
+// gradients are recorded, are L's, and stay when it has ended.
 void lt_repl_stand_in(lua_State *L, lua_State *co);
 
 // lua_resetthread(co), open to Ctrl-C: closes its pending <close> variables.
@@ -71,8 +71,8 @@ enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
 // Does lt_repl_readline read whole cells, of several lines?
 bool lt_repl_reads_cells(void);
 
-// Reads a cell, or one line where there is no editor for cells, without the newline at its end. *line
-// is to be freed by the caller and set only with LT_REPL_LINE.
+// Reads a cell, or one line where there is no editor for cells, without the newline at its end.
+// *line is to be freed by the caller and set only with LT_REPL_LINE.
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
 
 // ---- state.c

@@ -3,8 +3,8 @@
 // Lua tells the size of a block when it frees it, so blocks need no header: those of up to LARGEST
 // bytes come from chunks, by size class, and wait in their class's list for the next. Lua's
 // collector frees in bursts; malloc's caches hold a few blocks of a size, these lists hold all.
-// Larger blocks are malloc's. One state runs in one thread, so nothing is locked. When the core gives
-// free memory back to the system, chunks of which no block is in use are freed.
+// Larger blocks are malloc's. One state runs in one thread, so nothing is locked. When the core
+// gives free memory back to the system, chunks of which no block is in use are freed.
 //
 // So that the prompt can go on when memory is out, some is kept in reserve, which the code that ran
 // out does not get: it is given up after that code has ended, and taken again before the next.
@@ -193,9 +193,9 @@ lua_State *lt_repl_state_open(void) {
   lt_memory_on_trim(trim, &s->heap);
   lua_atpanic(L, panic);
   lua_setwarnf(L, warn, &s->warnings);
-  // A new cycle when the heap has grown by half, not doubled: what hangs on dead boxes is large, and
-  // is used again sooner, while it is still in the processor's caches (measured: with gradients,
-  // a + b on one element takes 295 ns, not 420).
+  // A new cycle when the heap has grown by half, not doubled: what hangs on dead boxes is large,
+  // and is used again sooner, while it is still in the processor's caches (measured: with
+  // gradients, a + b on one element takes 295 ns, not 420).
   lua_gc(L, LUA_GCINC, 150, 0, 0);
   return L;
 }

@@ -1,13 +1,14 @@
-/* composite_kernel.c: the composite forms of ops that have kernels: how an op is computed on a device
- * that has no kernel for it, in ops that every device has. Each is checked by the op's infer function,
- * so that its errors are the same on every device. */
+/* composite_kernel.c: the composite forms of ops that have kernels: how an op is computed on a
+ * device that has no kernel for it, in ops that every device has. Each is checked by the op's infer
+ * function, so that its errors are the same on every device. */
 #include "infer.h"
 
 #define LT_KERNEL_NAME(op) lt_form_##op
 #define LT_KERNEL_LINK     __attribute__((weak))
 #include "kernel_table.def"
 
-/* beta * self; with beta 0 the values of self do not matter, NaN neither: zeros, whose gradient is 0. */
+/* beta * self; with beta 0 the values of self do not matter, NaN neither: zeros, whose gradient is
+ * 0. */
 static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
   double factor = lt_scalar_to_double(beta->scalar);
   if (factor == 1) return self->tensor;

@@ -4,8 +4,9 @@
  * part:
  *   composite   composite_<name>(call) is written in other ops; nothing else happens here
  *   view        view_<name>(call) sets call->out[0] on self's storage
- *   the others  infer_<...>(call) fills call->spec: dtype, device and shape of each result; outputs are made from
- *               the specs; on meta that is all; else the elementwise loop or the kernel runs
+ *   the others  infer_<...>(call) fills call->spec: dtype, device and shape of each result; outputs
+ *               are made from the specs; on meta that is all; else the elementwise loop or the
+ *               kernel runs
  * and the autograd tape records (views and kernels; composites record through their parts).
  */
 #ifndef LT_CORE_H
@@ -180,8 +181,7 @@ struct lt_Call {
   int nargs; /* == signature->count, defaults filled in */
   lt_Arg arg[LT_MAX_ARGS];
   lt_Device device; /* where it runs */
-  lt_Dtype
-      compute; /* of elementwise ops: what is computed in; of reductions: the input's after casting */
+  lt_Dtype compute; /* elementwise: what is computed in; reductions: the input's after casting */
   int nout;
   lt_Spec spec[LT_MAX_OUT];
   lt_Tensor *out[LT_MAX_OUT];
@@ -241,12 +241,12 @@ bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
  * tensors, then 0-d tensors, then numbers; a later class counts only if its category is higher. */
 lt_Dtype lt_result_type(const lt_Arg *args, int n);
 
-/* ---- ops without a kernel (fallback.c, composite_kernel.c) ------------------------------------ */
+/* ---- ops without a kernel (fallback.c, composite_kernel.c) ----------------------------------- */
 
-/* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through `run`,
- * and copies the results, and what the op writes, back. Random ops draw the numbers that the device
- * would have drawn. The host is blocked until the operands have been copied. Returns false with the
- * error, which is about the missing kernel where lt_fallback_enabled() does not hold. */
+/* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through
+ * `run`, and copies the results, and what the op writes, back. Random ops draw the numbers that the
+ * device would have drawn. The host is blocked until the operands have been copied. Returns false
+ * with the error, which is about the missing kernel where lt_fallback_enabled() does not hold. */
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
 /* The op written in other ops, for devices without a kernel for it; NULL: it has no such form. The
@@ -320,13 +320,14 @@ void lt_autograd_drop_in_place(void *state);
 /* After a view was made (recorded or not): remembers what it is a view of. */
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
-/* The number of references to a tensor with owned hooks has changed: tells them whether they are held. */
+/* The number of references to a tensor with owned hooks has changed: tells them whether they are
+ * held. */
 void lt_hooks_tell(lt_AutogradMeta *meta);
 
 /* ---- memory (storage.c) ---------------------------------------------------------------------- */
 
-/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes the
- * stream wait for one that is under way, unless both only read. The host goes on. */
+/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes
+ * the stream wait for one that is under way, unless both only read. The host goes on. */
 void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes);
 /* It was put there: until it is done, lt_tensor_data waits. Where no event can be had, waits at
  * once. */
@@ -372,7 +373,7 @@ void lt_pool_give(lt_PoolKind kind, void *block);
  * inside of a parallel region. */
 int lt_threads_start(int n);
 
-/* ---- Ctrl-C, and waiting for a device (wait.c) ------------------------------------------------ */
+/* ---- Ctrl-C, and waiting for a device (wait.c) ----------------------------------------------- */
 
 /* Long loops ask this now and then, and give up; dispatch then makes their op fail with
  * "interrupted". */
@@ -408,13 +409,13 @@ bool lt_wait_stream(lt_Stream *stream);
 bool lt_wait_event(lt_Event *event);
 bool lt_wait_device(const lt_Backend *b, int index);
 
-/* ---- operands in use (tensor.c) --------------------------------------------------------------- */
+/* ---- operands in use (tensor.c) -------------------------------------------------------------- */
 
 /* The operands of a running call. While memory is allocated, or in a hook, the host may run code of
- * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the end
- * of the call. Functions of the core that allocate between reading a tensor of the caller's and its
- * last use enter its operands here, on their stack, and leave before they return; the caller holds
- * a reference to each operand. */
+ * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the
+ * end of the call. Functions of the core that allocate between reading a tensor of the caller's and
+ * its last use enter its operands here, on their stack, and leave before they return; the caller
+ * holds a reference to each operand. */
 typedef struct lt_Use {
   const lt_Arg *args; /* those of kind TENSOR and TENSORS count */
   int nargs;
@@ -497,7 +498,8 @@ static inline void lt_use_enter(lt_Thread *th, lt_Use *use, const lt_Arg *args, 
   *use = (lt_Use){args, nargs, th->use};
   th->use = use;
 }
-/* Frees the operands of `use` that lt_tensor_free was called on meanwhile and no outer call uses. */
+/* Frees the operands of `use` that lt_tensor_free was called on meanwhile and no outer call
+ * uses. */
 void lt_use_free(lt_Thread *th, const lt_Use *use);
 static inline void lt_use_leave(lt_Thread *th, lt_Use *use) {
   th->use = use->outer;

@@ -1,14 +1,14 @@
-/* device.h: what a device can do: a struct of function pointers in parts (memory; streams and events;
- * kernels), filled by cpu, cuda, mps, meta, or by a shared object that is loaded at run time (it
- * exports `const lt_Backend *lt_backend(void)`).
+/* device.h: what a device can do: a struct of function pointers in parts (memory; streams and
+ * events; kernels), filled by cpu, cuda, mps, meta, or by a shared object that is loaded at run
+ * time (it exports `const lt_Backend *lt_backend(void)`).
  *
  * The model is an asynchronous device with memory of its own. Work is put on a stream and may run
  * later; the order within a stream holds. A NULL stream is the device's default stream. The CPU is
  * the simplest case: one stream, on which everything has happened when the call returns.
  *
- * A device may lack any kernel that is not core (lt_op_is_core): its entry in the table of kernels is
- * NULL (kernel_table.def makes the table). Such an op runs by its composite form, or on the CPU, or is
- * an error: fallback.c. A backend that lacks a core kernel is refused.
+ * A device may lack any kernel that is not core (lt_op_is_core): its entry in the table of kernels
+ * is NULL (kernel_table.def makes the table). Such an op runs by its composite form, or on the CPU,
+ * or is an error: fallback.c. A backend that lacks a core kernel is refused.
  *
  * Failure: functions return NULL or false with the reason in the error slot. Kernels see only
  * calls that infer has found right: shapes fit, dtypes are allowed, outputs have memory,
@@ -63,7 +63,8 @@ typedef enum lt_MemoryPool {
   LT_MEMORY_POOLS
 } lt_MemoryPool;
 
-/* The quantities, each counted in every pool. One row a quantity: field and name in memory_stats. */
+/* The quantities, each counted in every pool. One row a quantity: field and name in
+ * memory_stats. */
 #define LT_MEMORY_STATS(ROW)                                                                       \
   ROW(allocation)     /* blocks that tensors hold */                                               \
   ROW(segment)        /* pieces of memory had from the driver */                                   \
@@ -220,8 +221,8 @@ typedef struct lt_DeviceKernels {
   /* Elementwise ops. */
   bool (*elementwise)(const lt_Loop *loop);
   /* Is no element of `divisor`, a tensor of this backend, 0 in the integer dtype c->compute? Called
-   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only the
-   * device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
+   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only
+   * the device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
   bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
   /* Which of them, besides copy and fill; NULL: all. */
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
@@ -234,8 +235,8 @@ typedef struct lt_DeviceKernels {
    * kernel on `stream`; its arguments are right. */
   lt_UserKernel *(*user_create)(int index, const lt_KernelSource *source, char **log);
   bool (*user_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
-  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped. NULL:
-   * they go on. */
+  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped.
+   * NULL: they go on. */
   void (*user_stop)(int index);
 } lt_DeviceKernels;
 
@@ -293,7 +294,8 @@ const lt_Backend *lt_device_loaded(int type);
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
 /* Must every device have a kernel for this op? */
 bool lt_op_is_core(lt_OpId op);
-/* Can this op run on that device, by a kernel or by other ops? (dtype: what it computes in; LT_DTYPE_NONE: any) */
+/* Can this op run on that device, by a kernel or by other ops? (dtype: what it computes in;
+ * LT_DTYPE_NONE: any) */
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype);
 /* The stream that work on a device, or on t's, goes to now; NULL where there are none. */
 lt_Stream *lt_stream_now(lt_Device device);

@@ -1,5 +1,5 @@
-/* environment.c: checks environment variables before any work, so that a value that cannot be used is
- * reported instead of ignored. */
+/* environment.c: checks environment variables before any work, so that a value that cannot be used
+ * is reported instead of ignored. */
 #include "core.h"
 
 #include <omp.h>

@@ -1,6 +1,7 @@
-/* fallback.c: an op on a device that has no kernel for it. It runs by its composite form where it has
- * one; else, where the program allows it, on the CPU with copies of its operands; else it is an error
- * that names op and device. All of this happens below autograd, which records the op as any other. */
+/* fallback.c: an op on a device that has no kernel for it. It runs by its composite form where it
+ * has one; else, where the program allows it, on the CPU with copies of its operands; else it is an
+ * error that names op and device. All of this happens below autograd, which records the op as any
+ * other. */
 #include "trace.h"
 #include "opids.h"
 

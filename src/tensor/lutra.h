@@ -42,8 +42,8 @@ lt_Dtype lt_dtype_accumulate(lt_Dtype d); /* what sums are kept in */
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b);
 /* By name; LT_DTYPE_NONE and an error that lists the dtypes when there is none of that name. */
 lt_Dtype lt_dtype_from_name(const char *name);
-/* The dtype of new float tensors: float32 unless set. One for the process; a host with programs of its
- * own (a Lua state) has one for each. */
+/* The dtype of new float tensors: float32 unless set. One for the process; a host with programs of
+ * its own (a Lua state) has one for each. */
 lt_Dtype lt_dtype_default(void);
 bool lt_dtype_set_default(lt_Dtype d);
 
@@ -104,13 +104,14 @@ const char *lt_device_type_name(int type);
 int lt_device_count(int type, char *why, size_t why_size);
 /* Is there code for a type, whether or not there is a device? */
 bool lt_device_is_built(int type);
-/* Where factory functions create tensors; as lt_dtype_default, one for the process or the program. */
+/* Where factory functions create tensors; as lt_dtype_default, one for the process or the
+ * program. */
 lt_Device lt_device_default(void);
 bool lt_device_set_default(lt_Device d);
-/* May an op that its device has no kernel for run on the CPU, with copies of its operands? (It writes
- * one warning for each op to stderr. Otherwise such an op is an error.) One mode for the process or
- * the program, as lt_dtype_default; until it is set, LUTRA_FALLBACK in the environment decides: 1 is
- * yes. */
+/* May an op that its device has no kernel for run on the CPU, with copies of its operands? (It
+ * writes one warning for each op to stderr. Otherwise such an op is an error.) One mode for the
+ * process or the program, as lt_dtype_default; until it is set, LUTRA_FALLBACK in the environment
+ * decides: 1 is yes. */
 typedef enum lt_FallbackMode {
   LT_FALLBACK_BY_ENVIRONMENT,
   LT_FALLBACK_OFF,
@@ -165,8 +166,8 @@ typedef struct lt_Storage {
   void (*release)(struct lt_Storage *self); /* gives `data` back; NULL: nothing to give back */
   void *owner;                              /* release's own */
   const char *writer; /* the op that last wrote in place, for messages; NULL: none has */
-  /* Of the host's memory: a copy from or to it that may still be under way. lt_tensor_data waits for
-   * it, so nobody sees half a copy and nobody changes its source. */
+  /* Of the host's memory: a copy from or to it that may still be under way. lt_tensor_data waits
+   * for it, so nobody sees half a copy and nobody changes its source. */
   struct lt_Event *_Atomic pending;
   bool pinned; /* the host's memory that devices can copy from and to by themselves */
   atomic_bool pending_writes; /* the copy that is under way, if one is, may change this memory */
@@ -233,8 +234,8 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data);
  * from then on; a second call does nothing. Returns false when a running call of this thread uses
  * t: its memory is freed at the end of that call. Allocates nothing. */
 bool lt_tensor_free(lt_Tensor *t);
-/* Returns true when t may be used, also when it is NULL; false, with an error of `op` that names the
- * argument, when it was freed. op NULL: the one that the user called. */
+/* Returns true when t may be used, also when it is NULL; false, with an error of `op` that names
+ * the argument, when it was freed. op NULL: the one that the user called. */
 bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument);
 
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes);
@@ -419,11 +420,12 @@ bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool ret
 typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacement);
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
-/* A hook for a host with a garbage collector, where an object that holds one reference to the tensor
- * owns what `context` stands for. `held` is told whether something else could run the hook: a graph that
- * leads to the tensor, a view, another reference. While it is not held, the object is all that needs
- * what the context stands for, so that the collector sees a cycle through it. Hooks begin as not held.
- * `held` calls no function of the core. fn may be NULL: then only `held` is of interest. */
+/* A hook for a host with a garbage collector, where an object that holds one reference to the
+ * tensor owns what `context` stands for. `held` is told whether something else could run the hook:
+ * a graph that leads to the tensor, a view, another reference. While it is not held, the object is
+ * all that needs what the context stands for, so that the collector sees a cycle through it. Hooks
+ * begin as not held. `held` calls no function of the core. fn may be NULL: then only `held` is of
+ * interest. */
 typedef void (*lt_HeldFn)(void *context, bool held);
 int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
                              void (*forget)(void *context), lt_HeldFn held);
@@ -453,7 +455,8 @@ unsigned lt_tensor_version(const lt_Tensor *t);
 /* Checks the environment variables that Lutra reads when it starts (LUTRA_CPU_CAPABILITY,
  * LUTRA_OPENBLAS_CORETYPE, LUTRA_EMULATE, LUTRA_FALLBACK, LUTRA_MEMORY_DEBUG, OMP_NUM_THREADS).
  * Returns false with an error that names the variable, its value and the values that it takes. A
- * program that embeds Lutra calls it before the first op; Lua's module does so when it is loaded. */
+ * program that embeds Lutra calls it before the first op; Lua's module does so when it is
+ * loaded. */
 bool lt_environment_check(void);
 
 int lt_num_threads(void);

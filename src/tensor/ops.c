@@ -156,7 +156,8 @@ static bool parse_alternative(lt_Param *p, const char *s, const char *end) {
   return false;
 }
 
-/* The end of the alternative that starts at s: a `|` outside of quotes and parentheses, or `end`. */
+/* The end of the alternative that starts at s: a `|` outside of quotes and parentheses, or
+ * `end`. */
 static const char *alternative_end(const char *s, const char *end) {
   bool quoted = false, inside = false;
   for (; s < end && (quoted || inside || *s != '|'); s++) {

@@ -4,9 +4,10 @@
  *
  * Which numbers an element takes, counting elements i and words w of a call from 0:
  *
- *   narrow (32 bits, for float32, float16, bfloat16 and bernoulli)   element i: word i % 4 of block i / 4
- *   wide (64 bits, for float64, whole numbers, permutations, draws)  element i: words 2 (i % 2) (the low half) and
- *                                                                    2 (i % 2) + 1 of block i / 2
+ *   narrow  32 bits, for float32, float16, bfloat16 and bernoulli
+ *           element i: word i % 4 of block i / 4
+ *   wide    64 bits, for float64, whole numbers, permutations, draws
+ *           element i: words 2 (i % 2) (the low half) and 2 (i % 2) + 1 of block i / 2
  */
 #ifndef LT_PHILOX_H
 #define LT_PHILOX_H

@@ -1,5 +1,5 @@
-/* random_range.h: what the random numbers of every device must agree on, beside philox.h: how a dtype
- * bounds them. */
+/* random_range.h: what the random numbers of every device must agree on, beside philox.h: how a
+ * dtype bounds them. */
 #ifndef LT_RANDOM_RANGE_H
 #define LT_RANDOM_RANGE_H
 

@@ -131,7 +131,7 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   return true;
 }
 
-/* ---- operands in use, and tensors that are freed ---------------------------------------------- */
+/* ---- operands in use, and tensors that are freed --------------------------------------------- */
 
 /* What an operand is a view of is in use, too: autograd changes the history of both. */
 static lt_Tensor *base_of(const lt_Tensor *operand) {
@@ -249,7 +249,7 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
   return true;
 }
 
-/* ---- versions, contiguous copies --------------------------------------------------------------- */
+/* ---- versions, contiguous copies ------------------------------------------------------------- */
 
 void lt_tensor_touch(lt_Tensor *t) {
   atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed);
@@ -270,7 +270,7 @@ lt_Tensor *lt_as_contiguous(lt_Tensor *t, lt_Dtype dtype) {
   return copy;
 }
 
-/* ---- other geometries, for kernels ------------------------------------------------------------ */
+/* ---- other geometries, for kernels ----------------------------------------------------------- */
 
 lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape) {
   int64_t strides[LT_MAX_DIMS];

@@ -132,7 +132,8 @@ const char *lt_lua_describe(lua_State *L, int i);
 const char *lt_lua_quote(lua_State *L, int i);
 /* Is the value at i a string without a NUL in it? */
 bool lt_lua_is_text(lua_State *L, int i);
-/* That string; raises "function: expected ... for argument 'argument', got ..." where it is none. */
+/* That string; raises "function: expected ... for argument 'argument', got ..." where it is
+ * none. */
 const char *lt_lua_text(lua_State *L, int i, const char *function, const char *argument);
 /* The word nearest to `word` by spelling, NULL when none is near; call with each candidate. */
 typedef struct lt_Nearest {
@@ -201,16 +202,17 @@ void lt_lua_open_memory(lua_State *L, lt_Lua *S);
 
 /* ---- who runs (state.c) ---------------------------------------------------------------------- */
 
-/* Tells the core that coroutine L calls it: callbacks run there, with its modes. Every function of the
- * module has been through this when it begins (lt_lua_setfuncs); one that may have run Lua code since
- * calls it again before it calls the core. */
+/* Tells the core that coroutine L calls it: callbacks run there, with its modes. Every function of
+ * the module has been through this when it begins (lt_lua_setfuncs); one that may have run Lua code
+ * since calls it again before it calls the core. */
 void lt_lua_switch(lua_State *L, lt_Lua *S);
 static inline void lt_lua_enter(lua_State *L, lt_Lua *S) {
   if (lt_thread()->host_coroutine != L) lt_lua_switch(L, S);
 }
 /* Does this coroutine run, or wait for one that it has resumed? */
 bool lt_lua_is_active(lua_State *L);
-/* Can callbacks use S->L: did this Lua state call the core last, from a coroutine that is active? */
+/* Can callbacks use S->L: did this Lua state call the core last, from a coroutine that is
+ * active? */
 bool lt_lua_is_running(const lt_Lua *S);
 void lt_lua_open_state(lua_State *L, int functions, int methods);
 /* Makes the parts of S that concern this; S is new. */
@@ -305,7 +307,8 @@ void lt_lua_open_errors(lua_State *L, int functions, int methods);
 void lt_lua_open_create(lua_State *L, int functions, int methods);
 void lt_lua_open_print(lua_State *L, int functions, int methods);
 void lt_lua_open_methods(lua_State *L, int functions, int methods);
-/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for none. */
+/* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for
+ * none. */
 lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argument, int i,
                                bool gaps, int *n);
 void lt_lua_open_hooks(lua_State *L, int functions, int methods);

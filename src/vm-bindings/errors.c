@@ -39,7 +39,8 @@ void lt_lua_where(void *state, char *text, size_t size) {
     snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
 }
 
-/* A function that was called by another in C has no name: that of the method it is, NULL if none. */
+/* A function that was called by another in C has no name: that of the method it is, NULL if
+ * none. */
 static const char *method_name(lua_State *L, lua_Debug *ar) {
   const char *name = NULL;
   if (!lua_checkstack(L, 6)) return NULL;

@@ -3,8 +3,8 @@
  * Nodes are numbered in the order in which they are found, breadth first, so the first ones are
  * the nearest to the tensor; a table maps a node's address to its number. There is no recursion:
  * a graph may be as deep as memory allows. What is drawn holds none of the graph's memory but its
- * leaves. While it is read, an alias of the tensor holds the graph: a finalizer may free the tensor,
- * or run a backward that lets the saved values go. */
+ * leaves. While it is read, an alias of the tensor holds the graph: a finalizer may free the
+ * tensor, or run a backward that lets the saved values go. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 

@@ -2,9 +2,10 @@
  *
  * A guard is asked before each copy of its thread. It knows a level for each of three directions,
  * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
- * an op whose row says so, or in a table here. So are the gradient of such a copy, which goes the same way back, and what
- * nn.parallel sends, which is there for it. All else, such as printing or indexing by a tensor,
- * copies on its own, also where a module of the user's does it inside of nn.DataParallel.
+ * an op whose row says so, or in a table here. So are the gradient of such a copy, which goes the
+ * same way back, and what nn.parallel sends, which is there for it. All else, such as printing or
+ * indexing by a tensor, copies on its own, also where a module of the user's does it inside of
+ * nn.DataParallel.
  *
  * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. Nor
  * does one whose coroutine has yielded or has died by an error: what runs then is not its. */
@@ -89,8 +90,8 @@ static const char *advice(int direction, bool explicit) {
 /* The key in the registry of a table with weak values: the address of a guard -> its coroutine. */
 static const char owners = 0;
 
-/* A guard that Lua could not finalize, because its stack or memory was short, is still asked when its
- * coroutine, or its Lua state, is gone. */
+/* A guard that Lua could not finalize, because its stack or memory was short, is still asked when
+ * its coroutine, or its Lua state, is gone. */
 static bool is_in_use(const Guard *g) {
   if (lt_thread()->host != g->lua || !lt_lua_is_running(g->lua)) return false;
   lua_State *L = g->lua->desk;

@@ -5,20 +5,20 @@
  * started the pass raises that very object when the engine has cleaned up.
  *
  * A hook may hold its own tensor: tensor -> hook -> function -> tensor. So that the collector sees
- * this cycle, what C holds is only a number. It stands for an entry, a table with the function, which
- * three other tables know:
+ * this cycle, what C holds is only a number. It stands for an entry, a table with the function,
+ * which three other tables know:
  *
  *   entries  weak values: number -> entry; where a call finds it
  *   owned    weak keys: box -> {number -> entry}; while the box is there, so is the entry
- *   held     number -> entry, or false; while something that the collector cannot see may call it: a
- *            graph that leads to the tensor (lt_tensor_add_owned_hook says when)
+ *   held     number -> entry, or false; while something that the collector cannot see may call it:
+ *            a graph that leads to the tensor (lt_tensor_add_owned_hook says when)
  *
- * A function with a gradient of its own belongs to the boxes of its results in the same way: each has
- * a hook without a function, whose entry holds that of the function.
+ * A function with a gradient of its own belongs to the boxes of its results in the same way: each
+ * has a hook without a function, whose entry holds that of the function.
  *
- * The invariant: what C calls when graphs change (tell_held, forget, release_saved) allocates nothing
- * and runs no code of Lua's: it sets fields that are there already, on the stack of a coroutine that
- * runs nothing. */
+ * The invariant: what C calls when graphs change (tell_held, forget, release_saved) allocates
+ * nothing and runs no code of Lua's: it sets fields that are there already, on the stack of a
+ * coroutine that runs nothing. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
@@ -101,8 +101,8 @@ static void tell_held(void *context, bool held) {
   lua_settop(L, 0);
 }
 
-/* An entry for the function at `function`. It belongs to the box at `box`, or is held (box 0). `behind`
- * is an entry that it holds too, or NULL. May raise. */
+/* An entry for the function at `function`. It belongs to the box at `box`, or is held (box 0).
+ * `behind` is an entry that it holds too, or NULL. May raise. */
 static Held *hold(lua_State *L, int function, int box, const Held *behind) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checkstack(L, 8, NULL);
@@ -338,8 +338,8 @@ static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt
   lua_error(L);
 }
 
-/* Puts the results into the list: the box that a result came in, or, of one that was exchanged, the new
- * one that holds it already. */
+/* Puts the results into the list: the box that a result came in, or, of one that was exchanged, the
+ * new one that holds it already. */
 static void set_results(lua_State *L, int given, int list, int n, lt_Tensor *const *before) {
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);

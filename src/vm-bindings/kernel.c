@@ -167,8 +167,8 @@ static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
                read_it ? ": x:item()" : "");
 }
 
-/* Of tensors for it. Of the wide unsigned types there is none: those of the signed ones lie the same
- * way, bit for bit. */
+/* Of tensors for it. Of the wide unsigned types there is none: those of the signed ones lie the
+ * same way, bit for bit. */
 static lt_Dtype element_dtype(const Param *p) {
   static const lt_Dtype same_bits[] = {
       [E_UINT16] = LT_int16, [E_UINT32] = LT_int32, [E_UINT64] = LT_int64, [E_ANY] = LT_DTYPE_NONE};

@@ -13,8 +13,8 @@ int luaopen_lutra_core(lua_State *L);
 int luaopen_lutra_files(lua_State *L);
 
 /* Where a program that runs code in coroutines of its own says so, since modes such as lt.no_grad's
- * belong to a coroutine: its address is the key in the registry of a table with weak keys, coroutine
- * -> the one for which it stands in, whose modes it then has and sets. */
+ * belong to a coroutine: its address is the key in the registry of a table with weak keys,
+ * coroutine -> the one for which it stands in, whose modes it then has and sets. */
 extern const char lt_lua_stand_ins;
 
 #endif

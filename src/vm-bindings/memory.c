@@ -66,8 +66,9 @@ bool lt_lua_under_pressure(void *context, size_t wanted) {
 enum { TRIM_LEAST = 1 << 18 };
 
 /* Called in each cycle of the collector, after its sweep: the finalizer of an object that nothing
- * refers to, which makes the next one; with any other object it does nothing. A program that ends as many tensors in every cycle needs
- * the memory again at once: after a trim it takes twice as many, and less from cycle to cycle. */
+ * refers to, which makes the next one; with any other object it does nothing. A program that ends
+ * as many tensors in every cycle needs the memory again at once: after a trim it takes twice as
+ * many, and less from cycle to cycle. */
 static int cycle_ended(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   if (!S->watcher || lua_touserdata(L, 1) != S->watcher || !lua_getmetatable(L, 1)) return 0;

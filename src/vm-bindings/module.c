@@ -47,9 +47,9 @@ static int set_library(lua_State *L) {
   return 0;
 }
 
-/* _explain(f): f is called when an error is about two tensors on different devices, with what stands
- * for each and for its memory (see _identity): f(a, memory of a, b, memory of b). It returns a
- * table for each with fields of lt_Known, and lines to put behind the error. */
+/* _explain(f): f is called when an error is about two tensors on different devices, with what
+ * stands for each and for its memory (see _identity): f(a, memory of a, b, memory of b). It returns
+ * a table for each with fields of lt_Known, and lines to put behind the error. */
 static int set_explain(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);

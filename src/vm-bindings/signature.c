@@ -2,8 +2,8 @@
  * library's functions in C, and those of functions written in Lua, whose calls are read here by the
  * reader that ops have.
  *
- * Invariant: a signature stays where it is while the Lua state is open (C's), or while its reader is
- * there (Lua's). */
+ * Invariant: a signature stays where it is while the Lua state is open (C's), or while its reader
+ * is there (Lua's). */
 #include "bindings.h"
 
 /* ---- of functions in C ----------------------------------------------------------------------- */

@@ -1,21 +1,21 @@
 /* state.c: which coroutine of which Lua state calls the core, and the modes that belong to it.
  *
- * The core has one set of modes for each OS thread (gradients on or off, inference mode, the default
- * dtype and device) and one host to call back. Several Lua states may share an OS thread, and a
- * coroutine may be abandoned in the middle of lt.no_grad. So modes have an owner: a Lua state
- * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a list).
- * When the coroutine that calls changes, what the core has goes back to its owners, and the modes of
- * the new one are set. A coroutine has each mode from itself, else from the nearest of those that
- * wait for it and have it, else from the program.
+ * The core has one set of modes for each OS thread (gradients on or off, inference mode, the
+ * default dtype and device) and one host to call back. Several Lua states may share an OS thread,
+ * and a coroutine may be abandoned in the middle of lt.no_grad. So modes have an owner: a Lua state
+ * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a list). When
+ * the coroutine that calls changes, what the core has goes back to its owners, and the modes of the
+ * new one are set. A coroutine has each mode from itself, else from the nearest of those that wait
+ * for it and have it, else from the program.
  *
  * A coroutine may stand in for another, whose modes are then its own: so do those in which the
  * program lutra runs a script and the cells of its prompt. They are in a table of the registry
  * (lt_lua_stand_ins): stand-in -> the other.
  *
  * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L is
- * alive. A coroutine in S->modes may have been collected since the last sweep, which looks for it in a
- * table with weak keys: no finalizer tells of it, for Lua runs those only where it has stack and memory.
- * A Lua state is used and closed on one OS thread. */
+ * alive. A coroutine in S->modes may have been collected since the last sweep, which looks for it
+ * in a table with weak keys: no finalizer tells of it, for Lua runs those only where it has stack
+ * and memory. A Lua state is used and closed on one OS thread. */
 #include "bindings.h"
 
 #include <stdlib.h>
@@ -56,7 +56,8 @@ static void load_modes(const lt_Lua *S) {
   th->fallback = S->fallback;
 }
 
-/* The core's host becomes S, whose modes are loaded next; one that was there gets its modes back. */
+/* The core's host becomes S, whose modes are loaded next; one that was there gets its modes
+ * back. */
 static void attach(lt_Lua *S) {
   lt_Thread *th = lt_thread();
   if (th->host) {
@@ -167,7 +168,8 @@ static lt_Modes *nearest(const lt_Lua *S, const lua_State *L, lt_Mode mode) {
   return found;
 }
 
-/* Finds the owner of each mode of S->who. Returns whether it stays so until another coroutine calls. */
+/* Finds the owner of each mode of S->who. Returns whether it stays so until another coroutine
+ * calls. */
 static bool find_modes(lt_Lua *S) {
   for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
   if (!S->modes) return true;
@@ -222,7 +224,7 @@ static void use_modes(lua_State *L, lt_Lua *S) {
 
 void lt_lua_switch(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
-  if (S->closed) /* by a finalizer of what is older than Lutra: new tensors would not be finalized */
+  if (S->closed) /* by a finalizer of what is older than Lutra: none runs for new tensors */
     luaL_error(L, "lutra: cannot call its functions any more: the Lua state is being closed");
   if (th->host == S)
     store_modes(S);
@@ -289,8 +291,8 @@ static bool has_any(const lt_Modes *m) {
   return false;
 }
 
-/* Gives the running coroutine the mode as in `from`, where it may be none of its own: it has then that
- * of the others again. Pushes what it was, nil for none. The program's own are always set. */
+/* Gives the running coroutine the mode as in `from`, where it may be none of its own: it has then
+ * that of the others again. Pushes what it was, nil for none. The program's own are always set. */
 static int change(lua_State *L, lt_Mode mode, const lt_Modes *from) {
   lt_Lua *S = lt_lua_state(L);
   lt_Modes *m = modes_of(L, S, from->own[mode]);
@@ -303,8 +305,8 @@ static int change(lua_State *L, lt_Mode mode, const lt_Modes *from) {
   return 1;
 }
 
-/* _scope_grad(on | nil): sets the coroutine's own mode; returns what it was, which the end of the scope
- * sets again. nil: none of its own. */
+/* _scope_grad(on | nil): sets the coroutine's own mode; returns what it was, which the end of the
+ * scope sets again. nil: none of its own. */
 static int scope_grad(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_GRAD] = !lua_isnoneornil(L, 1)}};
   from.grad_off = !lua_toboolean(L, 1);
@@ -363,7 +365,8 @@ void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
   S->modes_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  /* The program begins with what the embedding program has set, if no other Lua state came before. */
+  /* The program begins with what the embedding program has set, if no other Lua state came
+   * before. */
   S->program = (lt_Modes){.own = {true, true, true},
                           .grad_off = first && th->grad_off,
                           .inference_on = first && th->inference_on,

@@ -114,8 +114,8 @@ static void stop(Recorder *r) {
   r->on = false;
 }
 
-/* What a userdata stands for is memory of its own: where Lua runs no finalizer (its stack or memory is
- * short), it is lost, but nothing of the core points to memory that was freed. */
+/* What a userdata stands for is memory of its own: where Lua runs no finalizer (its stack or memory
+ * is short), it is lost, but nothing of the core points to memory that was freed. */
 static Recorder *recorder_at(lua_State *L) {
   Recorder **r = luaL_checkudata(L, 1, RECORDER);
   if (!*r) luaL_error(L, "the recorder was finalized");
@@ -286,11 +286,11 @@ static const Kept *push_copy(lua_State *L, lua_Integer i) {
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
  * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
  * in_place, kernel, copies, transfers (traits of the op, or of the op that allocates), computes (a
- * kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of a copy), dtype, shape
- * (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds not spent in
- * events inside), depth, where; storage, target (what tells memory apart), offset, digest; of
- * copies and waits: call (what that line called), direct (that is a function in C), explicit (the
- * program asked for it) */
+ * kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of a copy),
+ * dtype, shape (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds
+ * not spent in events inside), depth, where; storage, target (what tells memory apart), offset,
+ * digest; of copies and waits: call (what that line called), direct (that is a function in C),
+ * explicit (the program asked for it) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",

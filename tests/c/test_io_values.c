@@ -64,9 +64,12 @@ static bool same_tensor(lt_Tensor *a, lt_Tensor *b) {
 
 /* Written by NumPy 1.24.2:
  *   from numpy.lib import format
- *   format.write_array(file, numpy.array([[0, 1, 2], [3, 100, 1]], dtype))     for each dtype and byte order
- *   format.write_array(file, numpy.asfortranarray(array))                      of (2, 3) <i4 and of (1, 3, 2) >i2
- *   format.write_array(file, array, version=(2, 0))                            and (3, 0), of (6,)
+ *   format.write_array(file, numpy.array([[0, 1, 2], [3, 100, 1]], dtype))
+ *     for each dtype and byte order
+ *   format.write_array(file, numpy.asfortranarray(array))
+ *     of (2, 3) <i4 and of (1, 3, 2) >i2
+ *   format.write_array(file, array, version=(2, 0))
+ *     and (3, 0), of (6,)
  *   format.write_array(file, numpy.array(0.0)), and numpy.zeros((2, 0, 3), '<f4')
  * `ours`: a native C-ordered version 1.0 file, which lt_npy_save writes the same. */
 static const struct {

@@ -1,5 +1,5 @@
-/* test_lua_states.c: several Lua states on one thread. Each has modes and defaults of its own, and the
- * core calls back the one that runs, whichever was opened last and whichever was closed. */
+/* test_lua_states.c: several Lua states on one thread. Each has modes and defaults of its own, and
+ * the core calls back the one that runs, whichever was opened last and whichever was closed. */
 #include "check.h"
 #include "core.h"
 #include "vm-bindings/lutra_lua.h"

@@ -1,8 +1,8 @@
-/* test_nvrtc.c: what src/cuda/nvrtc.c makes of NVIDIA's real compiler, which needs no GPU: programs,
- * options, headers, names and messages. Skipped where there is no libnvrtc.
+/* test_nvrtc.c: what src/cuda/nvrtc.c makes of NVIDIA's real compiler, which needs no GPU:
+ * programs, options, headers, names and messages. Skipped where there is no libnvrtc.
  *
- *   test_nvrtc file kernel     compiles that file for the specs: 0, 1 with what the compiler said, or
- *                              77 where there is none
+ *   test_nvrtc file kernel     compiles that file for the specs: 0, 1 with what the compiler said,
+ *                              or 77 where there is none
  */
 #define _GNU_SOURCE
 #include "check.h"

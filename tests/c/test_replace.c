@@ -295,7 +295,7 @@ static void a_full_disk_leaves_the_old_file(void) {
   free(megabyte);
 }
 
-/* ---- temporary files that are left ------------------------------------------------------------ */
+/* ---- temporary files that are left ----------------------------------------------------------- */
 
 /* Begins to save in another process, which is killed. Returns its id. */
 static pid_t kill_a_save(const char *path) {

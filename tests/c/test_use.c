@@ -1,6 +1,6 @@
-/* test_use.c: operands of running calls keep their memory. A host whose finalizers free tensors, set
- * their data and clear their grads is a pressure callback here, which an allocation of the toy device
- * that fails once runs in the middle of a call. */
+/* test_use.c: operands of running calls keep their memory. A host whose finalizers free tensors,
+ * set their data and clear their grads is a pressure callback here, which an allocation of the toy
+ * device that fails once runs in the middle of a call. */
 #include "opids.h"
 #include "autograd/autograd.h"
 #include "check.h"

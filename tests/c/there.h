@@ -1,6 +1,6 @@
-/* there.h: the device under test. LUTRA_TEST_DEVICE names it ("cuda:0"); without it all is the CPU's.
- * Ops run there, on copies of their tensors that have the same layout, and what they give and change
- * comes back, so that the same tests hold on every device.
+/* there.h: the device under test. LUTRA_TEST_DEVICE names it ("cuda:0"); without it all is the
+ * CPU's. Ops run there, on copies of their tensors that have the same layout, and what they give
+ * and change comes back, so that the same tests hold on every device.
  */
 #ifndef LT_TESTS_THERE_H
 #define LT_TESTS_THERE_H

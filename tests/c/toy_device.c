@@ -1,7 +1,7 @@
 /* toy_device.c: see toy_device.h. A device pointer is the host's with a bit turned that makes the
- * address one that no program can have, so that touching it faults. It has the five core kernels and no
- * other. The elementwise loops are the CPU's, run when the queue is; the other kernels are the CPU's
- * too, run at the call, when all that was queued before is done. */
+ * address one that no program can have, so that touching it faults. It has the five core kernels
+ * and no other. The elementwise loops are the CPU's, run when the queue is; the other kernels are
+ * the CPU's too, run at the call, when all that was queued before is done. */
 #include "opids.h"
 #include "toy_device.h"
 #include "core.h"

@@ -35,7 +35,7 @@ static void *counted(void *memory) {
   return memory;
 }
 
-/* ---- what the core's objects call in place of the C library's functions ------------------------- */
+/* ---- what the core's objects call in place of the C library's functions ---------------------- */
 
 void *lt_fault_malloc(size_t n) { return refused(n) ? NULL : counted(malloc(n)); }
 

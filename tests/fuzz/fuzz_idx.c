@@ -1,9 +1,14 @@
-/* fuzz_idx.c: a libFuzzer target: IDX files, plain and packed of any bytes are a tensor or one message, never a crash or a leak.
- * Built by hand, with clang; the library is a plain build's, the files under test are built with the sanitizers:
+/* fuzz_idx.c: a libFuzzer target: IDX files, plain and packed, of any bytes are a tensor or one
+ * message, never a crash or a leak.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io tests/fuzz/fuzz_idx.c \
- *     src/tensor/io/?*.c build/lib/liblutra.a -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_idx
- *   mkdir -p /tmp/corpus_idx && /tmp/fuzz_idx -max_len=4096 -max_total_time=60 /tmp/corpus_idx [folder of valid files]
+ * Built by hand, with clang; the library is a plain build's, the files under test are built with
+ * the sanitizers:
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io \
+ *     tests/fuzz/fuzz_idx.c src/tensor/io/?*.c build/lib/liblutra.a \
+ *     -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_idx
+ *   mkdir -p /tmp/corpus_idx
+ *   /tmp/fuzz_idx -max_len=4096 -max_total_time=60 /tmp/corpus_idx [FILES]
  */
 #include "io.h"
 

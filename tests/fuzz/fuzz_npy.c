@@ -1,9 +1,14 @@
-/* fuzz_npy.c: a libFuzzer target: NumPy's files of any bytes are a tensor or one message, never a crash or a leak.
- * Built by hand, with clang; the library is a plain build's, the files under test are built with the sanitizers:
+/* fuzz_npy.c: a libFuzzer target: NumPy's files of any bytes are a tensor or one message, never a
+ * crash or a leak.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io tests/fuzz/fuzz_npy.c \
- *     src/tensor/io/?*.c build/lib/liblutra.a -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_npy
- *   mkdir -p /tmp/corpus_npy && /tmp/fuzz_npy -max_len=4096 -max_total_time=60 /tmp/corpus_npy [folder of valid files]
+ * Built by hand, with clang; the library is a plain build's, the files under test are built with
+ * the sanitizers:
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io \
+ *     tests/fuzz/fuzz_npy.c src/tensor/io/?*.c build/lib/liblutra.a \
+ *     -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_npy
+ *   mkdir -p /tmp/corpus_npy
+ *   /tmp/fuzz_npy -max_len=4096 -max_total_time=60 /tmp/corpus_npy [FILES]
  */
 #include "io.h"
 

@@ -1,10 +1,15 @@
-/* fuzz_safetensors.c: a libFuzzer target: safetensors files of any bytes are an archive or one message, never a crash or
- * a leak. Every name and string that comes out is UTF-8, and no name comes twice.
- * Built by hand, with clang; the library is a plain build's, the files under test are built with the sanitizers:
+/* fuzz_safetensors.c: a libFuzzer target: safetensors files of any bytes are an archive or one
+ * message, never a crash or a leak. Every name and string that comes out is UTF-8, and no name
+ * comes twice.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io tests/fuzz/fuzz_safetensors.c \
- *     src/tensor/io/?*.c build/lib/liblutra.a -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_safetensors
- *   mkdir -p /tmp/corpus_safetensors && /tmp/fuzz_safetensors -max_len=4096 -max_total_time=60 /tmp/corpus_safetensors
+ * Built by hand, with clang; the library is a plain build's, the files under test are built with
+ * the sanitizers:
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Isrc/tensor -Isrc/tensor/io \
+ *     tests/fuzz/fuzz_safetensors.c src/tensor/io/?*.c build/lib/liblutra.a \
+ *     -lz -lgomp -lmvec -ldl -lm -o /tmp/fuzz_safetensors
+ *   mkdir -p /tmp/corpus_safetensors
+ *   /tmp/fuzz_safetensors -max_len=4096 -max_total_time=60 /tmp/corpus_safetensors [FILES]
  */
 #include "io.h"
 #include "json.h"

@@ -1,7 +1,7 @@
 /* program.c: lutra-fuzz, the program of the fuzzers that are written in Lua (api.lua,
  * differential.lua, every_allocation.lua): a Lua state with Lutra and with a module `fuzz`, which
- * makes allocations fail, moves Lua's stack, collects in the middle of a call, and keeps the text of
- * the program that runs, to print it when the process dies.
+ * makes allocations fail, moves Lua's stack, collects in the middle of a call, and keeps the text
+ * of the program that runs, to print it when the process dies.
  *
  * `lutra-fuzz SCRIPT arguments...`; the exit status is 0, 1 after a Lua error, or what os.exit was
  * given. What a crash prints goes to stderr. */
@@ -50,7 +50,7 @@ struct lutra_lua_hard {
 #define LT_ASSERTING_LUA 0
 #endif
 
-/* ---- the text of what runs, and the process's end ---------------------------------------------- */
+/* ---- the text of what runs, and the process's end -------------------------------------------- */
 
 enum { TEXT = 64 << 10, HEAP = 768 << 20, STUCK = 40, SLOW = 10 };
 
@@ -141,7 +141,7 @@ static int fuzz_text(lua_State *L) {
   return 1;
 }
 
-/* ---- faults -------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 /* What the next fuzz.call is given. */
 static struct {
@@ -214,8 +214,8 @@ static int fuzz_live(lua_State *L) {
   return 1;
 }
 
-/* How many finalizers Lua could not run for lack of memory. It frees their objects all the same: what
- * those own is lost, and is no leak of the program under test. */
+/* How many finalizers Lua could not run for lack of memory. It frees their objects all the same:
+ * what those own is lost, and is no leak of the program under test. */
 static lua_Integer starved;
 
 static void on_warning(void *data, const char *piece, int more) {
@@ -270,7 +270,7 @@ static int fuzz_seed(lua_State *L) {
   return 0;
 }
 
-/* ---- the process --------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 static int output = 1; /* where reports go; stdout itself is /dev/null, for functions that print */
 

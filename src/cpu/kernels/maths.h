@@ -2,8 +2,8 @@
  *
  * float32 has functions of its own (maths_float32.h), within 1.5 units in the last place with any
  * compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0, asin 3.1, exp
- * 2.8). Of libmvec's, float32 takes those that keep that bound: pow, hypot, erfc up to 4.5 and, with
- * AVX-512, tanh.
+ * 2.8). Of libmvec's, float32 takes those that keep that bound: pow, hypot, erfc up to 4.5 and,
+ * with AVX-512, tanh.
  *
  * For float64, gcc turns a call of exp inside a vector loop into _ZGVeN8v_exp and its like, which
  * libmvec and SLEEF have, where the declaration has the attribute. libmvec is preferred: it has
@@ -113,7 +113,7 @@ LT_SIMD float tanhf(float);
 #define lt_m_erff(x)                      lt_erff(x)
 #define lt_m_erfcf(x)                     lt_erfcf(x, LT_NEAR)
 #define lt_m_sigmoidf(x)                  lt_sigmoidf(x, LT_NEAR)
-#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, (y) > 0x1p60f ? 0.0f : (y)) /* -infinity stays */
+#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, (y) > 0x1p60f ? 0 : (y)) /* -inf stays */
 #define lt_m_tanh_slopef(y)               FUSED(-(y), y, 1.0f)
 #define lt_m_logsigmoidf(x)               lt_logsigmoidf(x, LT_NEAR)
 #define lt_m_siluf(x)                     lt_siluf(x, LT_NEAR)

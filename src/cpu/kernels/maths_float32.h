@@ -136,7 +136,8 @@ LT_MATHS float lt_exp2f(float x, bool near) {
   return x < -151.0f ? 0.0f : y;
 }
 
-/* 2^n (1 + t) - 1 = (2^n - 1) + 2^n t, where the first sum's rounding error is added to the rest. */
+/* 2^n (1 + t) - 1 = (2^n - 1) + 2^n t, where the first sum's rounding error is added to the
+ * rest. */
 LT_MATHS float lt_expm1f(float x, bool near) {
   float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   float r = MADD(n, -0x1.62e4p-1f, x);

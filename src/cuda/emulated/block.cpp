@@ -1,13 +1,13 @@
 /* block.cpp: the threads of a block as contexts on demand.
  *
- * A block starts on one context, which calls the kernel for thread 0, 1, 2 ... in a plain loop. Only
- * when a thread must wait (barrier, warp function) does the block get a further context, which goes
- * on with the threads that have not started. A kernel that never waits costs one loop.
+ * A block starts on one context, which calls the kernel for thread 0, 1, 2 ... in a plain loop.
+ * Only when a thread must wait (barrier, warp function) does the block get a further context, which
+ * goes on with the threads that have not started. A kernel that never waits costs one loop.
  *
- * A context runs until its thread waits or no thread is left to start; then the next one is, in this
- * order: one that has been released; a fresh one for a thread that has not started; and if there is
- * neither, waits end that only threads which have returned could keep open. When that frees nobody,
- * the block can never go on, which is an error.
+ * A context runs until its thread waits or no thread is left to start; then the next one is, in
+ * this order: one that has been released; a fresh one for a thread that has not started; and if
+ * there is neither, waits end that only threads which have returned could keep open. When that
+ * frees nobody, the block can never go on, which is an error.
  */
 #include "block.h"
 

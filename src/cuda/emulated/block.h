@@ -78,7 +78,8 @@ void worker_release(Worker *w);
 /* Runs the block w->block of w->grid. False when it was stopped: w->error says why, and the
  * worker is ready for the next block. */
 bool run_block(Worker *w);
-/* In a signal handler of the worker's thread, while it runs a block: ends the block with an error. */
+/* In a signal handler of the worker's thread, while it runs a block: ends the block with an
+ * error. */
 void stop_block(Worker *w, void *interrupted, int error, const char *what);
 
 } // namespace emulated

@@ -1,4 +1,5 @@
-/* compiler.h: what nvrtc.cpp, which compiles, modules.cpp, which loads, and nvrtc_options.cpp share. */
+/* compiler.h: what nvrtc.cpp, which compiles, modules.cpp, which loads, and nvrtc_options.cpp
+ * share. */
 #ifndef LT_EMULATED_COMPILER_H
 #define LT_EMULATED_COMPILER_H
 

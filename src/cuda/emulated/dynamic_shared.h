@@ -1,4 +1,5 @@
-/* dynamic_shared.h: dynamic shared memory as CUDA declares it, in words that a C++ compiler takes. */
+/* dynamic_shared.h: dynamic shared memory as CUDA declares it, in words that a C++ compiler
+ * takes. */
 #ifndef LT_EMULATED_DYNAMIC_SHARED_H
 #define LT_EMULATED_DYNAMIC_SHARED_H
 

@@ -1,9 +1,9 @@
 /* nvrtc.cpp: NVRTC's functions, by the system's C++ compiler.
  *
- * The text of a program gets source.h before it and, behind it, one function for each kernel that is
- * asked for by name, which makes a launch of it: so the compiler itself finds the types of the
- * parameters. What comes out is a shared object; modules.cpp loads it. The compiler is $CXX, or c++,
- * g++ or clang++. The headers it needs are in this library, and lie in a folder while it runs.
+ * The text of a program gets source.h before it and, behind it, one function for each kernel that
+ * is asked for by name, which makes a launch of it: so the compiler itself finds the types of the
+ * parameters. What comes out is a shared object; modules.cpp loads it. The compiler is $CXX, or
+ * c++, g++ or clang++. The headers it needs are in this library, and lie in a folder while it runs.
  */
 #include "compiler.h"
 #include "dynamic_shared.h"

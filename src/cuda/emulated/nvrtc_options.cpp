@@ -1,5 +1,5 @@
-/* nvrtc_options.cpp: NVRTC's options. What it does not have is refused here, too, so that a kernel that
- * was tried on an emulated device is compiled on a GPU as well.
+/* nvrtc_options.cpp: NVRTC's options. What it does not have is refused here, too, so that a kernel
+ * that was tried on an emulated device is compiled on a GPU as well.
  */
 #include "compiler.h"
 

@@ -91,7 +91,8 @@ void read_devices(Options &o) {
   if (named && !cuda) o.devices = 0;
 }
 
-/* The list counts until the first entry that names no device; one that names a device twice, none. */
+/* The list counts until the first entry that names no device; one that names a device twice,
+ * none. */
 void read_visible(Options &o) {
   const char *list = getenv("CUDA_VISIBLE_DEVICES");
   if (!list) {

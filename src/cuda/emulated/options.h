@@ -3,8 +3,8 @@
  *   LUTRA_EMULATE=cuda:2,memory=1GiB   devices (1 to 8; 1 if nothing is said), memory of each
  *   LUTRA_EMULATE=cuda:2,peer=off      no device reaches another's memory by itself: copies between
  *                                      them go by way of the host
- *   LUTRA_EMULATE_STRICT=1             host code that touches a device's memory ends with a message;
- *                                      poisons too
+ *   LUTRA_EMULATE_STRICT=1             host code that touches a device's memory ends with a
+ *                                      message; poisons too
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
  *   LUTRA_EMULATE_ORDER=reverse        threads and blocks run last first: shows missing barriers
  *   LUTRA_EMULATE_DELAY=microseconds   a random delay up to that before each operation of a stream

@@ -1,5 +1,5 @@
-// Every question is one protected call of `put`, in which all that may fail happens: no error of Lua
-// ever jumps through the library. Answers are copied to memory that is not Lua's.
+// Every question is one protected call of `put`, in which all that may fail happens: no error of
+// Lua ever jumps through the library. Answers are copied to memory that is not Lua's.
 #include "ask.h"
 #include "paint.h"
 

@@ -7,8 +7,9 @@
 // More input waits already: a paste, not a person who thinks.
 bool lt_input_pending(void);
 
-// Waits for input while a cell is edited, by the function that lt_input_set_wait was given; false when
-// Ctrl-C or an error came instead. Whoever reads cells also answers signals, so it brings that function.
+// Waits for input while a cell is edited, by the function that lt_input_set_wait was given; false
+// when Ctrl-C or an error came instead. Whoever reads cells also answers signals, so it brings that
+// function.
 bool lt_input_wait(void);
 void lt_input_set_wait(bool (*wait)(void));
 

@@ -1,9 +1,9 @@
 // A cell has several lines, so keys that move or delete within a line stop at its ends, Up and Down
-// go through the lines of the cell before they go through the history, and Return ends the cell only
-// when it is finished.
+// go through the lines of the cell before they go through the history, and Return ends the cell
+// only when it is finished.
 //
-// Invariant: the line changes through rl_insert_text, rl_delete_text and rl_kill_text alone, so that
-// undo knows of all of it.
+// Invariant: the line changes through rl_insert_text, rl_delete_text and rl_kill_text alone, so
+// that undo knows of all of it.
 #include "keys.h"
 #include "ask.h"
 #include "input.h"
@@ -70,8 +70,8 @@ static int accept(void) {
   return 0;
 }
 
-// As in IPython: above the last line it starts a new line; in the last line it runs the cell if that
-// is finished. An empty last line runs it in any case.
+// As in IPython: above the last line it starts a new line; in the last line it runs the cell if
+// that is finished. An empty last line runs it in any case.
 static int on_return(int count, int key) {
   if (lt_walk_searched()) *lt_rl.rl_point = *lt_rl.rl_end;
   size_t last = size();
@@ -86,8 +86,8 @@ static int on_return(int count, int key) {
   return lt_ask_unfinished(text(), size()) ? on_newline(count, key) : accept();
 }
 
-// Is the character at the byte `at` of n bytes one that the library can step over? It cannot step over
-// NUL, and in UTF-8 over bytes that are no character: some of vi's movements then never end.
+// Is the character at the byte `at` of n bytes one that the library can step over? It cannot step
+// over NUL, and in UTF-8 over bytes that are no character: some of vi's movements then never end.
 static bool can_be_passed(size_t at, size_t n) {
   if (n > 1) return true;
   unsigned char byte = (unsigned char)text()[at];
@@ -148,8 +148,8 @@ static int on_end(int count, int key) {
   return 0;
 }
 
-// A character to the left. Readline looks for it from the start of the text on, which takes too long
-// in a long cell.
+// A character to the left. Readline looks for it from the start of the text on, which takes too
+// long in a long cell.
 static int on_left(int count, int key) {
   if (count < 0) return lt_rl.rl_forward_char(-count, key);
   if (point() == 0) return lt_rl.rl_ding();

@@ -1,5 +1,5 @@
-// One function a kind of token; each gives where it ends, or the place it was given when there is no
-// such token there. Invariant: no byte at or after `size` is read.
+// One function a kind of token; each gives where it ends, or the place it was given when there is
+// no such token there. Invariant: no byte at or after `size` is read.
 #include "lexer.h"
 
 #include <stdbool.h>

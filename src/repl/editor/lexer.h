@@ -1,4 +1,5 @@
-// Lua's tokens, for text that may be unfinished or wrong. Source: the Lua 5.4 reference manual, 3.1.
+// Lua's tokens, for text that may be unfinished or wrong. Source: the Lua 5.4 reference manual,
+// 3.1.
 #ifndef LT_REPL_EDITOR_LEXER_H
 #define LT_REPL_EDITOR_LEXER_H
 

@@ -1,8 +1,8 @@
-// GNU readline (GPL) or libedit, found by dlopen when the prompt starts: the program needs neither to
-// be built nor to run, and its own licence stays free.
+// GNU readline (GPL) or libedit, found by dlopen when the prompt starts: the program needs neither
+// to be built nor to run, and its own licence stays free.
 //
-// The members of lt_rl have the names of the library's own symbols, so they read as its manual says;
-// they are listed once, below. The library is one per process, hence so is lt_rl.
+// The members of lt_rl have the names of the library's own symbols, so they read as its manual
+// says; they are listed once, below. The library is one per process, hence so is lt_rl.
 #ifndef LT_REPL_EDITOR_LIBRARY_H
 #define LT_REPL_EDITOR_LIBRARY_H
 
@@ -23,8 +23,8 @@ struct lt_rl_entry {
 };
 
 // What is used of the library: whether it is needed for any line at all (LINE) or for editing as it
-// is done here (EDIT), or is internal to the library and may be missing (EXTRA); its kind, its type, its
-// name.
+// is done here (EDIT), or is internal to the library and may be missing (EXTRA); its kind, its
+// type, its name.
 #define LT_RL_SYMBOLS(FUNCTION, VARIABLE)                                                          \
   FUNCTION(LINE, char *, readline, (const char *prompt))                                           \
   FUNCTION(LINE, void, add_history, (const char *line))                                            \
@@ -90,7 +90,8 @@ extern struct lt_rl lt_rl;
 // anything.
 void lt_editor_open(void);
 
-// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours ...".
+// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours
+// ...".
 const char *lt_editor_name(void);
 
 // Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.

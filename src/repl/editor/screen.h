@@ -1,6 +1,6 @@
-// What stands on the terminal while a cell is edited. Invariant: `lt_screen_draw` leaves the terminal
-// showing the library's line, and knows what it shows, so that the next draw writes only the rows
-// that are different.
+// What stands on the terminal while a cell is edited. Invariant: `lt_screen_draw` leaves the
+// terminal showing the library's line, and knows what it shows, so that the next draw writes only
+// the rows that are different.
 #ifndef LT_REPL_EDITOR_SCREEN_H
 #define LT_REPL_EDITOR_SCREEN_H
 
@@ -10,7 +10,8 @@ void lt_screen_begin(void);
 // Shows the line as it is now. Nothing happens outside of lt_screen_begin and lt_screen_end.
 void lt_screen_draw(void);
 
-// Shows the whole line, also of a cell taller than the terminal, then `mark`; leaves the cursor below.
+// Shows the whole line, also of a cell taller than the terminal, then `mark`; leaves the cursor
+// below.
 void lt_screen_end(const char *mark);
 
 // The cursor below all of it, for what others are going to write.

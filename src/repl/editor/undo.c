@@ -1,5 +1,5 @@
-// Invariants that readline 8.2 needs and does not keep: while an entry of the history is edited there is
-// a line aside; and the list of changes of the line aside is no other line's.
+// Invariants that readline 8.2 needs and does not keep: while an entry of the history is edited
+// there is a line aside; and the list of changes of the line aside is no other line's.
 #include "undo.h"
 #include "keys.h"
 #include "library.h"

@@ -1,5 +1,5 @@
-// A walk is a series of Up and Down without another key in between. What it looks for in the history
-// and the column it keeps to are set at its start.
+// A walk is a series of Up and Down without another key in between. What it looks for in the
+// history and the column it keeps to are set at its start.
 //
 // An entry that was found has its cursor at its end, so that Up goes through its lines first.
 #include "walk.h"
@@ -88,8 +88,8 @@ static bool fits(const char *entry) {
   return strncmp(entry, prefix, prefix_size) == 0 && strcmp(entry, text()) != 0;
 }
 
-// How many entries lie from here to the next that fits; 0 for none. Forward, the line that was being
-// typed comes last.
+// How many entries lie from here to the next that fits; 0 for none. Forward, the line that was
+// being typed comes last.
 static int distance(int step) {
   struct lt_rl_entry **entries = lt_rl.history_list();
   int here = lt_rl.where_history(), length = *lt_rl.history_length;

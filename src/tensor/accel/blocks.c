@@ -1,6 +1,7 @@
 /* blocks.c: the ordered set of free blocks is a treap: a tree that is ordered by key, and by random
  * priorities from the root down, which keeps it shallow whatever comes. The map is a table of
- * chains. Neither allocates when a block goes in or out, but for the map's growth, which may fail. */
+ * chains. Neither allocates when a block goes in or out, but for the map's growth, which may
+ * fail. */
 #include "blocks.h"
 
 /* Is (pool, stream, size, address) of b before these? */

@@ -33,9 +33,9 @@ static void push(Pinned **list, Pinned *b) {
   *list = b;
 }
 
-/* Frees the oldest blocks whose copies are over; or all, once they are. A loop that sends many small
- * tensors may have hundreds under way, and asking each time about all of them would cost more than
- * the copies. */
+/* Frees the oldest blocks whose copies are over; or all, once they are. A loop that sends many
+ * small tensors may have hundreds under way, and asking each time about all of them would cost more
+ * than the copies. */
 static void look_at_waiting(lt_PinnedCache *p, bool wait) {
   Pinned *last = NULL;
   int asked = 0;

@@ -184,8 +184,8 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);
 
 bool lt_custom_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 void lt_custom_free(lt_Custom *custom);
-/* Takes the outputs that lt_autograd_custom has joined for this context out of the graph again, which
- * forgets the context when no other result leads to it. Cannot fail. */
+/* Takes the outputs that lt_autograd_custom has joined for this context out of the graph again,
+ * which forgets the context when no other result leads to it. Cannot fail. */
 void lt_autograd_custom_undo(const void *context, int noutputs, lt_Tensor *const *outputs);
 void lt_custom_release(lt_Custom *custom);
 
@@ -194,9 +194,11 @@ void lt_custom_release(lt_Custom *custom);
 void lt_hooks_free(lt_Hooks *hooks);
 /* A node's, which can never run again: also tensors that are still there let go of them. */
 void lt_hooks_free_of_node(lt_Hooks *hooks);
-/* The tensor of this meta is no longer the node's result: hooks that it added there stay there, held. */
+/* The tensor of this meta is no longer the node's result: hooks that it added there stay there,
+ * held. */
 void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta);
-/* The number of references to a node has changed: tells hooks that are owned whether they are held. */
+/* The number of references to a node has changed: tells hooks that are owned whether they are
+ * held. */
 void lt_hooks_tell_node(lt_Node *node);
 /* Runs the hooks of output `output` on *grad, which has one reference and may be exchanged. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad);

@@ -230,7 +230,8 @@ static int pop(Pass *p) {
  * gradient goes from one stream to another, the second waits for the first at that point; the
  * memory's lifetime is dispatch's business. */
 
-/* Work on s's device goes to s from now on; what it went to before, or NULL when nothing changed. */
+/* Work on s's device goes to s from now on; what it went to before, or NULL when nothing
+ * changed. */
 static lt_Stream *enter_stream(lt_Stream *s) {
   if (!s) return NULL;
   lt_Stream *old = s->backend->streams.current(s->backend, s->index);
@@ -601,8 +602,8 @@ static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
 
 /* ---- the two entrances ----------------------------------------------------------------------- */
 
-/* The tape is off during a pass, or on with create_graph; messages bear `name`. What the caller gave
- * is in use: hooks may free it. */
+/* The tape is off during a pass, or on with create_graph; messages bear `name`. What the caller
+ * gave is in use: hooks may free it. */
 typedef struct Entry {
   lt_Thread *thread;
   lt_Arg operand[3]; /* tensors, gradients, inputs */

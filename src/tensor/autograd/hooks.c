@@ -4,11 +4,11 @@
  * tensor, so that it runs also when the tensor itself is gone; the meta holds it too, to find it
  * by its id. Removing one leaves an empty hook in the lists, which is skipped.
  *
- * An owned hook is one whose function belongs to an object of the host, which holds one reference to
- * the tensor. It is held when anything else could run it: more references to the tensor, or to its
- * node than the tensors with owned hooks that it made; or when the tensor is gone, or was changed in
- * place since, while the node is there. Whoever changes one of these numbers asks for it to be told:
- * lt_retain, lt_release and their like for nodes, when the flag `hooked` is set. */
+ * An owned hook is one whose function belongs to an object of the host, which holds one reference
+ * to the tensor. It is held when anything else could run it: more references to the tensor, or to
+ * its node than the tensors with owned hooks that it made; or when the tensor is gone, or was
+ * changed in place since, while the node is there. Whoever changes one of these numbers asks for it
+ * to be told: lt_retain, lt_release and their like for nodes, when the flag `hooked` is set. */
 #include "autograd.h"
 
 struct lt_Hook {

@@ -249,8 +249,8 @@ static bool open_directly(lt_Replacement *r, const Found *f) {
   return false;
 }
 
-/* Between hold_sigpipe and release_sigpipe the loss of a pipe's reader is an error of the write, not
- * the end of the program. Does nothing for a regular file. */
+/* Between hold_sigpipe and release_sigpipe the loss of a pipe's reader is an error of the write,
+ * not the end of the program. Does nothing for a regular file. */
 typedef struct Held {
   sigset_t before;
   bool held, pending;

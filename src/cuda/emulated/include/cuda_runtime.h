@@ -10,9 +10,9 @@
  * inline PTX, tensor cores, block-wide CUB.
  *
  * Differences to know: __constant__ and __device__ variables are one for all devices and must be
- * static; exp(x) of a float is C++'s overload; floating point is not contracted unless -ffp-contract
- * says so. A thread that spins on another thread of its block must call __nanosleep; a block that
- * spins on another block may never end.
+ * static; exp(x) of a float is C++'s overload; floating point is not contracted unless
+ * -ffp-contract says so. A thread that spins on another thread of its block must call __nanosleep;
+ * a block that spins on another block may never end.
  *
  * Settings: see options.h.
  */

@@ -219,8 +219,8 @@ struct DeviceRunLengthEncode {
 
 /* ---- sorts ----------------------------------------------------------------------------------- */
 
-/* Puts the numbers 0 to n - 1 in the order of their keys' `bits` lowest bits; keys are used up. False
- * when memory is out. */
+/* Puts the numbers 0 to n - 1 in the order of their keys' `bits` lowest bits; keys are used up.
+ * False when memory is out. */
 extern "C" bool lt_emulated_sort(unsigned long long *keys, long long *order, long long n, int bits);
 
 /* A key as an unsigned number of the same order, of its bits [begin, end). */

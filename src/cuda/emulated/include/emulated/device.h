@@ -74,7 +74,8 @@ static constexpr int warpSize = 32;
 /* ---- the context ----------------------------------------------------------------------------- */
 
 /* Which threads of the block have not started: shared by the block's contexts. Threads start in the
- * order x, y, z from `first` by `step` (1, or -1 for the reverse order) until each reaches `stop`. */
+ * order x, y, z from `first` by `step` (1, or -1 for the reverse order) until each reaches
+ * `stop`. */
 struct lt_EmulatedBlock {
   unsigned started, threads, step;
   uint3 at, first, stop;

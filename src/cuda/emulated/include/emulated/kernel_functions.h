@@ -1,5 +1,5 @@
-/* kernel_functions.h: functions that NVRTC knows without a header and that the library's own kernels do
- * not need: for kernels from source.
+/* kernel_functions.h: functions that NVRTC knows without a header and that the library's own
+ * kernels do not need: for kernels from source.
  */
 #ifndef LT_EMULATED_KERNEL_FUNCTIONS_H
 #define LT_EMULATED_KERNEL_FUNCTIONS_H

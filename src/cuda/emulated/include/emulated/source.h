@@ -127,7 +127,8 @@ template <class To, class T> LT_EMULATED To lt_emulated_cast(const lt_EmulatedSh
 /* ---- what the text's own library shows ------------------------------------------------------- */
 
 /* The sanitizers of gcc 12 take a thread's variables that begin 16 bytes behind a page's start for
- * something of an old C library, and crash when they look for leaks: so they are aligned to more. */
+ * something of an old C library, and crash when they look for leaks: so they are aligned to
+ * more. */
 #ifdef __SANITIZE_ADDRESS__
 __attribute__((used, aligned(64))) static thread_local char lt_emulated_aligned[64];
 #endif
