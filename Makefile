@@ -21,10 +21,10 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint bench bench-cuda fuzz fuzz-api fuzz-differential install uninstall clean env deps help FORCE
+.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda fuzz fuzz-api fuzz-differential install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
-bare := demo test clean deps help uninstall lint env fuzz-api fuzz-differential
+bare := demo test clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -319,6 +319,9 @@ debug:
 lint:
 	@tools/build/lint
 
+format:
+	@tools/build/lint --format
+
 bench: all
 	@bench/run
 
@@ -370,6 +373,7 @@ help:
 	@echo "make run          the prompt"
 	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
 	@echo "make lint         clang-format and luacheck"
+	@echo "make format       format all C, C++ and CUDA sources"
 	@echo "make test-cuda    the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
