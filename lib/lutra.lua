@@ -11,11 +11,11 @@
 local core = require "lutra.core"
 core._library(debug.getinfo(1, "S").source)
 
-local scopes = require "lutra.scopes"
+local scopes = require "lutra.internal.scopes"
 local autograd = require "lutra.autograd"
-local dtypes = require "lutra.dtypes"
+local dtypes = require "lutra.internal.dtypes"
 
-core._explain(function(...) return require("lutra.explain").tensors(...) end)
+core._explain(function(...) return require("lutra.internal.explain").tensors(...) end)
 
 local lt = {}
 for name, value in pairs(core) do
@@ -27,7 +27,7 @@ lt._ops = core._ops
 lt._methods = core._methods
 lt._parameter = core._parameter
 lt.autograd = autograd
-lt.device = require "lutra.device"
+lt.device = require "lutra.internal.device"
 
 lt.pi, lt.e = math.pi, math.exp(1)
 lt.inf, lt.nan = math.huge, 0 / 0
@@ -35,11 +35,11 @@ lt.newaxis = "newaxis"
 
 for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
-for name, value in pairs(require "lutra.archive") do lt[name] = value end
+for name, value in pairs(require "lutra.internal.archive") do lt[name] = value end
 
 --- The tensor on one line: dtype, shape, range and histogram of its values, mean, standard
 -- deviation, how many are NaN and infinite, device.
-function core._methods.summary(x) return require "lutra.summary"(x) end
+function core._methods.summary(x) return require "lutra.internal.summary"(x) end
 core._summarise(core._methods.summary)
 
 --- The device to calculate on: "cuda:0" (the current GPU) where there is one, else "mps", else
@@ -47,11 +47,11 @@ core._summarise(core._methods.summary)
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
 
 --- The op table as data: a list of {name, signature, doc, kind, variants, params, results,
--- has_gradient, composite, support}, those written in Lua last (lutra.composites).
-function lt.ops() return require "lutra.composites".ops() end
+-- has_gradient, composite, support}, those written in Lua last (lutra.internal.composites).
+function lt.ops() return require "lutra.internal.composites".ops() end
 
 --- Registers a composite written in Lua, {signature, doc, fn}, and returns its function.
-function lt._define(row) return require "lutra.composites".define(row) end
+function lt._define(row) return require "lutra.internal.composites".define(row) end
 
 -- Libraries, by the name they have in lt.
 local libraries = {
@@ -74,7 +74,7 @@ local libraries = {
 local function missing(self, name)
   local waiting = {}
   for library in pairs(libraries) do waiting[#waiting + 1] = library end
-  return require("lutra.fields").fail(self, "lt", name, waiting)
+  return require("lutra.internal.fields").fail(self, "lt", name, waiting)
 end
 
 return setmetatable(lt, {

@@ -165,7 +165,7 @@ local function reaches(from, to, seen)
   return false
 end
 for from, above in pairs {
-  ["lutra.args"] = {"lutra.args", "lutra.autograd", "lutra"},
+  ["lutra.internal.args"] = {"lutra.internal.args", "lutra.autograd", "lutra"},
   ["lutra.autograd"] = {"lutra.autograd", "lutra"},
 } do
   check(#needs("lib/" .. from:gsub("%.", "/") .. ".lua") > 0,
@@ -173,6 +173,19 @@ for from, above in pairs {
   for _, name in ipairs(above) do
     check(not reaches(from, name, {}), ("%s needs %s, directly or not"):format(from, name))
   end
+end
+
+-- lib/lutra/ shows what a program may require: the libraries of lt, and the modules that README.md
+-- or docs/ name. The rest is in lib/lutra/internal/, in a library's own folder, or data.
+local public = {cli = true, repl = true, internal = "folder", lessons = "folder"}
+for line in io.lines "lib/lutra.lua" do
+  for name in line:gmatch '"lutra%.([%w_]+)' do public[name] = true end
+end
+local listing <close> = assert(io.popen "ls lib/lutra")
+for entry in listing:lines() do
+  local name = entry:gsub("%.lua$", "")
+  check(public[name] == true or name == entry and public[name] == "folder",
+    ("lib/lutra/%s is no library of lt: it belongs in lib/lutra/internal/"):format(entry))
 end
 
 check(files > 0, "no sources under src/: run this from the repository's root")

@@ -20,7 +20,7 @@ local except = {
   ["src/vm-bindings/describe.c"] = {copy = "a trait"},
   ["src/vm-bindings/guard.c"] = {log = "a level of the guard"},
   ["src/vm-bindings/print.c"] = {full = "a profile of printing"},
-  ["lib/lutra/memory_summary.lua"] = {all = "a pool of memory"},
+  ["lib/lutra/internal/memory_summary.lua"] = {all = "a pool of memory"},
   ["lib/lutra/nn/losses.lua"] = {mean = "a value of `reduction`", sum = "a value of `reduction`"},
   ["lib/lutra/optim/optimizer.lua"] = {copy = "an argument of x:to"},
   ["lib/lutra/placement/chrome.lua"] = {copy = "a kind of event"},
@@ -28,7 +28,7 @@ local except = {
   ["lib/lutra/repl/complete/names.lua"] = {any = "a variable"},
   ["lib/lutra/repl/complete/tokens.lua"] = {t = "a letter behind a backslash"},
   ["lib/lutra/repl/workspace/format.lua"] = {view = "a field of a saved tensor"},
-  ["lib/lutra/summary.lua"] = {mean = "a heading"},
+  ["lib/lutra/internal/summary.lua"] = {mean = "a heading"},
   -- Teaching texts call ops by name, and see whether the reader's program does.
   ["lib/lutra/repl/lesson/see.lua"] = {linear = "what a lesson looks for"},
   -- A method of its own in C, whose arguments no row describes.

@@ -7,11 +7,11 @@
 -- Invariant: what is handed to the core is always the full name of a device that exists.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
-local restore = require "lutra.restore"
-local scopes = require "lutra.scopes"
-local summary = require "lutra.memory_summary"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
+local restore = require "lutra.internal.restore"
+local scopes = require "lutra.internal.scopes"
+local summary = require "lutra.internal.memory_summary"
 
 local c = core._accelerator
 local accelerator = {}

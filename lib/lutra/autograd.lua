@@ -30,8 +30,8 @@ autograd.grad = core._grad
 -- create_graph = false, inputs = nil.
 autograd.backward = core._backward
 
-local function fail(...) return require("lutra.args").fail(...) end
-local function show(x) return require("lutra.args").show(x) end
+local function fail(...) return require("lutra.internal.args").fail(...) end
+local function show(x) return require("lutra.internal.args").show(x) end
 
 -- ---- the context that forward and backward share -----------------------------------
 
@@ -219,7 +219,7 @@ local function any_wants_grad(inputs)
   return false
 end
 
-local function no_grad(f, ...) return require("lutra.scopes").no_grad(f, ...) end
+local function no_grad(f, ...) return require("lutra.internal.scopes").no_grad(f, ...) end
 
 --- Runs forward without recording and joins its tensors to the graph. Exp(x) is
 -- Exp.apply(x).
@@ -278,4 +278,4 @@ end
 
 autograd.Function = Function
 
-return require("lutra.fields").strict(autograd, "lt.autograd")
+return require("lutra.internal.fields").strict(autograd, "lt.autograd")

@@ -1,9 +1,9 @@
 --- lt.backends: what calculates, and its switches.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local cuda = require "lutra.cuda"
-local fields = require "lutra.fields"
+local fields = require "lutra.internal.fields"
 local mps = require "lutra.mps"
 
 local c = core._accelerator

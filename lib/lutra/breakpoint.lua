@@ -44,7 +44,7 @@ local stop_at
 
 -- Sets the hook that ends a :next (no deeper than `height`) or a :step (height nil) in `co`.
 local function go_to_line(co, height)
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   local last_level = require("lutra.repl.stack").last_level
   debug.sethook(co, function()
     local info = debug.getinfo(2, "S")

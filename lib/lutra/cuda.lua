@@ -6,9 +6,9 @@
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
-local scopes = require "lutra.scopes"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
+local scopes = require "lutra.internal.scopes"
 
 local c = core._accelerator
 local cuda = {}
@@ -227,7 +227,7 @@ cuda.with_stream = scopes.with_stream
 -- rest; grid and block are numbers or lists of up to three. `options`: a list of options of the
 -- compiler, NVRTC's on every device ("-DN=16"). The source may include <stdint.h>, <math.h> and
 -- others of C's headers, <cuda_fp16.h> and <cuda_bf16.h>.
-function cuda.kernel(...) return require("lutra.kernel").new(...) end
+function cuda.kernel(...) return require("lutra.internal.kernel").new(...) end
 
 -- Random numbers ----------------------------------------------------------------
 

@@ -13,7 +13,7 @@
 -- gradients of any order.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local nodes = require "lutra.elementwise.nodes"
 local parse = require "lutra.elementwise.parse"
 local derive = require "lutra.elementwise.derive"

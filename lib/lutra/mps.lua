@@ -3,7 +3,7 @@
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
-local fields = require "lutra.fields"
+local fields = require "lutra.internal.fields"
 
 local c = core._accelerator
 local mps = {}

@@ -1,8 +1,8 @@
 --- nn: networks as modules. See docs for each class; one layer or family a file.
 
 local lt = require "lutra"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
 local activations = require "lutra.nn.activations"
 local containers = require "lutra.nn.containers"
 local losses = require "lutra.nn.losses"

@@ -1,6 +1,6 @@
 --- optim: algorithms that change parameters by their gradients; one a file.
 
-return require("lutra.fields").strict({
+return require("lutra.internal.fields").strict({
   Optimizer = require "lutra.optim.optimizer",
   SGD = require "lutra.optim.sgd",
   Adam = require "lutra.optim.adam",

@@ -11,7 +11,7 @@
 -- for, so that a time is that of the work and not of putting it into a queue. That makes a program
 -- slower: a profile says where time goes, :time and :timeit how much there is.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
 local profiler = {}
@@ -107,4 +107,4 @@ end
 
 function Profile:__tostring() return self:table() end
 
-return require("lutra.fields").strict(profiler, "lt.profiler")
+return require("lutra.internal.fields").strict(profiler, "lt.profiler")

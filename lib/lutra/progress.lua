@@ -11,8 +11,8 @@
 -- tensor given as postfix is read only when the bar is drawn, at most every `mininterval` seconds:
 -- a bar makes no device wait at every step.
 
-local args = require "lutra.args"
-local numbers = require "lutra.numbers"
+local args = require "lutra.internal.args"
+local numbers = require "lutra.internal.numbers"
 
 local Bar = {__name = "progress bar"}
 Bar.__index = Bar

@@ -3,7 +3,7 @@
  *
  * The code on a device stays there until the program ends: a kernel may still be running when the
  * last that knew it has gone. So a kernel is never freed, and whoever makes many keeps them (as
- * lib/lutra/kernel.lua does, by source).
+ * lib/lutra/internal/kernel.lua does, by source).
  */
 #define _GNU_SOURCE
 #include "kernel.h"

@@ -1,5 +1,6 @@
-/* kernel.c: launches of kernels that users write. lib/lutra/kernel.lua reads a kernel's parameters
- * from its source; here the arguments of a call are held against them, packed, and launched.
+/* kernel.c: launches of kernels that users write. lib/lutra/internal/kernel.lua reads a kernel's
+ * parameters from its source; here the arguments of a call are held against them, packed, and
+ * launched.
  *
  * Invariant: a kernel is launched only with arguments that fit its declaration: each pointer has a
  * contiguous tensor of its dtype on the device, which holds whole vectors where it points to them;

@@ -2,7 +2,8 @@
  *
  * Only the elements that will be shown are looked at: they decide the width of the columns and
  * whether numbers are written as 1.0000e+05, and only they are copied from a device. One format
- * is used for all elements. The profile "summary" is another text, made by lutra/summary.lua. */
+ * is used for all elements. The profile "summary" is another text, made by
+ * lutra/internal/summary.lua. */
 #include "bindings.h"
 #include "opids.h"
 

@@ -107,7 +107,7 @@ static void takes_functions_without_a_space(void) {
         AS("float *"), NULL);
 }
 
-/* As lib/lutra/kernel.lua reads them. */
+/* As lib/lutra/internal/kernel.lua reads them. */
 static void tells_of_errors(void) {
   gives("k.cu(2): error: identifier \"y\" is undefined\n    x[0] = y;\n           ^",
         "__global__ void k(float *x) {\n  x[0] = y;\n}", AS("float *"), NULL);

@@ -26,7 +26,7 @@ describe("an elementwise function of mixed dtypes", function()
   end
 
   it("gives the dtype that ops give, of every pair", function()
-    local kernel = require "lutra.kernel"
+    local kernel = require "lutra.internal.kernel"
     local internal, count = kernel.internal, 0
     kernel.internal = function() return true end -- nothing is compiled
     local ok, message = pcall(function()

@@ -2,9 +2,9 @@
 
 local lt = require "lutra"
 local core = require "lutra.core"
-local graph = require "lutra.plot.graph"
-local graph_svg = require "lutra.plot.graph_svg"
-local graph_text = require "lutra.plot.graph_text"
+local graph = require "lutra.internal.plot.graph"
+local graph_svg = require "lutra.internal.plot.graph_svg"
+local graph_text = require "lutra.internal.plot.graph_text"
 local program = require "program_support"
 
 local function read(x, names, limit)

@@ -7,8 +7,8 @@ if devices.elsewhere("kernel_source", _ENV) then return end
 
 local lt = require "lutra"
 local program = require "program_support"
-local explain = require "lutra.kernel.explain"
-local parameters = require "lutra.kernel.parameters"
+local explain = require "lutra.internal.kernel.explain"
+local parameters = require "lutra.internal.kernel.parameters"
 local device = "cuda:0"
 local fails = devices.fails
 

@@ -167,7 +167,7 @@ describe("NaN", function()
   end)
 
   it("has no sign in summaries, bars and lists of settings", function()
-    local numbers = require "lutra.numbers"
+    local numbers = require "lutra.internal.numbers"
     assert.equal("nan", numbers.text(negative))
     assert.equal("nan", numbers.text(negative, "%8.3f"))
     assert.equal("0.500", numbers.text(0.5, "%.3f"))

@@ -1,11 +1,11 @@
 -- Pictures of placement: lanes, the blocks of :devices, and the same as SVG.
 
 local devices = require "device_support"
-local lanes = require "lutra.plot.lanes"
-local lanes_svg = require "lutra.plot.lanes_svg"
-local memory_map = require "lutra.plot.memory_map"
+local lanes = require "lutra.internal.plot.lanes"
+local lanes_svg = require "lutra.internal.plot.lanes_svg"
+local memory_map = require "lutra.internal.plot.memory_map"
 local support = require "pictures_support"
-local svg = require "lutra.plot.svg"
+local svg = require "lutra.internal.plot.svg"
 
 local plain, look, widest = support.plain, support.look, support.widest
 local is_closed, read_file = support.is_closed, support.read_file
@@ -250,8 +250,8 @@ describe("the blocks of an allocator", function()
     for i = 2001, 3000 do blocks[i] = {size = 512, used = i % 2 == 0} end
     blocks[3001] = {size = 3000 * 512}
     blocks[3002] = {size = 1, used = true}
-    local text = require("lutra.plot.devices_svg").text{{title = "cuda:0", numbers = {}, lines = {},
-      segments = {{size = 6000 * 512 + 1, blocks = blocks}}}}
+    local text = require("lutra.internal.plot.devices_svg").text{{title = "cuda:0", numbers = {},
+      lines = {}, segments = {{size = 6000 * 512 + 1, blocks = blocks}}}}
     local boxes = {}
     local kinds = {}
     for kind, colors in pairs(svg.kinds) do kinds[colors[1]] = kinds[colors[1]] or kind end

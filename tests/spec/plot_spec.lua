@@ -1,14 +1,14 @@
 -- Pictures of characters: canvases, axes, charts, histograms, pixels; and :plot and :image.
 
 local lt = require "lutra"
-local axes = require "lutra.plot.axes"
-local blocks = require "lutra.plot.blocks"
-local canvas = require "lutra.plot.canvas"
-local chart = require "lutra.plot.chart"
-local data = require "lutra.plot.data"
-local histogram = require "lutra.plot.histogram"
-local pixels = require "lutra.plot.pixels"
-local texts = require "lutra.plot.texts"
+local axes = require "lutra.internal.plot.axes"
+local blocks = require "lutra.internal.plot.blocks"
+local canvas = require "lutra.internal.plot.canvas"
+local chart = require "lutra.internal.plot.chart"
+local data = require "lutra.internal.plot.data"
+local histogram = require "lutra.internal.plot.histogram"
+local pixels = require "lutra.internal.plot.pixels"
+local texts = require "lutra.internal.plot.texts"
 local devices = require "device_support"
 local program = require "program_support"
 

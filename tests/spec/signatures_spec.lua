@@ -1,7 +1,7 @@
 --- Signatures of functions written in Lua: the grammar of ops.def, read by the core as ops' are.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
 local function fails(text, f, ...)

@@ -1,8 +1,8 @@
 -- "did you mean": nearest words, unknown fields of the library, advice about errors.
 
-local fields = require "lutra.fields"
+local fields = require "lutra.internal.fields"
 local lt = require "lutra"
-local nearest = require "lutra.nearest"
+local nearest = require "lutra.internal.nearest"
 local screen = require "screen_support"
 local suggest = require "lutra.repl.suggest"
 local support = require "program_support"

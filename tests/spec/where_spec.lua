@@ -1,6 +1,6 @@
 -- :where: which elements of its storage a tensor sees, as text and as SVG.
 
-local storage = require "lutra.plot.storage"
+local storage = require "lutra.internal.plot.storage"
 local support = require "pictures_support"
 
 local look, is_closed, read_file = support.look, support.is_closed, support.read_file

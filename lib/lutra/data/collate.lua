@@ -4,7 +4,7 @@
 -- tables are collated field by field.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 local collate
 

@@ -4,7 +4,7 @@
 -- length. One that can fetch many samples at once also has get_batch(positions), which
 -- the loader uses instead of collating samples one by one.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 local Dataset = {__name = "Dataset"}
 

@@ -9,7 +9,7 @@
 
 local core = require "lutra.core"
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local collate = require "lutra.data.collate"
 
 local DataLoader = {__name = "DataLoader"}

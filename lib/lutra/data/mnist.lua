@@ -1,7 +1,7 @@
 --- MNIST: LeCun, Cortes and Burges's handwritten digits, from their IDX files.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local files = require "lutra.files"
 
 -- The path of an IDX file, packed or not.

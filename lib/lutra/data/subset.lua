@@ -1,7 +1,7 @@
 --- Subset and random_split: part of a dataset.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Dataset = require "lutra.data.dataset"
 
 local Subset = Dataset:extend "Subset"

@@ -1,7 +1,7 @@
 --- TensorDataset: rows of tensors, side by side.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Dataset = require "lutra.data.dataset"
 
 local TensorDataset = Dataset:extend "TensorDataset"

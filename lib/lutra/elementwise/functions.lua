@@ -12,7 +12,7 @@
 --            gradient g; nil: none. Written in b's functions (nodes.lua).
 --   test     gives true or false
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
 local rows = {}

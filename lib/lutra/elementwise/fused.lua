@@ -391,7 +391,8 @@ end
 local function kernel_for(self, plan, rank)
   local kernel = plan.kernels[rank]
   if kernel then return kernel end
-  local ok, made = pcall(require("lutra.kernel").internal, write(self, plan, rank), "elementwise")
+  local make = require("lutra.internal.kernel").internal
+  local ok, made = pcall(make, write(self, plan, rank), "elementwise")
   if not ok then
     if type(made) ~= "string" or not is_missing(made) then error(made, 0) end
     unavailable = true

@@ -4,10 +4,10 @@
 -- same (!=, &&, ||, !, c ? a : b) and ** for ^. ^ binds most, and to the right; then unary - and
 -- not; * / // %; + -; comparisons; and; or; ? :.
 
-local args = require "lutra.args"
-local excerpt = require "lutra.excerpt"
-local nearest = require "lutra.nearest"
-local numbers = require "lutra.numbers"
+local args = require "lutra.internal.args"
+local excerpt = require "lutra.internal.excerpt"
+local nearest = require "lutra.internal.nearest"
+local numbers = require "lutra.internal.numbers"
 local rows = require "lutra.elementwise.functions"
 
 local parse = {}

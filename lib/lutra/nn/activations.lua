@@ -4,9 +4,9 @@
 -- whole of it: the class's name, its signature, and the op that computes it.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 
 local activations = {}
 

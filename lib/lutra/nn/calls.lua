@@ -3,7 +3,7 @@
 -- Nothing is recorded while modules run: a call of one is a frame whose function is the __call of
 -- its first argument. Invariant: reads tables raw and calls nothing of the user's.
 
-local names = require "lutra.names"
+local names = require "lutra.internal.names"
 
 local calls = {}
 

@@ -4,7 +4,7 @@
 -- and is the field of the integer i as well, so that list[i], #list and ipairs(list)
 -- work as on a Lua list. list[-1] is the last module, list[-2] the one before it.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
 
 -- Makes module (or nil) what self[i] reads, beside its registered name.

@@ -1,9 +1,9 @@
 --- Dropout: Srivastava et al. 2014.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 
 local Dropout = Module:extend "Dropout"
 

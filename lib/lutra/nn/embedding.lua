@@ -1,7 +1,7 @@
 --- Embedding: a table of vectors, looked up by ids that count from 1.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local init = require "lutra.nn.initializers"
 local Module = require "lutra.nn.module"
 

@@ -1,6 +1,6 @@
 --- Flatten: joins a run of dimensions into one.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
 
 local Flatten = Module:extend "Flatten"

@@ -4,8 +4,8 @@
 -- is a list of names and the few composites that are written in Lua.
 
 local lt = require "lutra"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
 
 local F = {}
 

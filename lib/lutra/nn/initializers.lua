@@ -6,8 +6,8 @@
 -- gives the same values on every device.
 
 local lt = require "lutra"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
 
 local init = {}
 

@@ -1,10 +1,10 @@
 --- LayerNorm: Ba, Kiros, Hinton 2016.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local init = require "lutra.nn.initializers"
 local Module = require "lutra.nn.module"
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 
 local LayerNorm = Module:extend "LayerNorm"
 

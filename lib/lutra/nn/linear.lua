@@ -1,7 +1,7 @@
 --- Linear: y = x W' + b.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local init = require "lutra.nn.initializers"
 local Module = require "lutra.nn.module"
 

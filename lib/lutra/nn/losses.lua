@@ -3,7 +3,7 @@
 -- Idea: a loss is a function of lutra.nn.functional with its options kept.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
 
 local losses = {}

@@ -11,9 +11,9 @@
 
 local core = require "lutra.core"
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local calls = require "lutra.nn.calls"
-local ordered = require "lutra.ordered"
+local ordered = require "lutra.internal.ordered"
 
 local fail = args.fail
 
@@ -583,7 +583,7 @@ end
 
 --- What a module computes; every class defines its own.
 function Module:forward()
-  local nearest = require "lutra.nearest"
+  local nearest = require "lutra.internal.nearest"
   local near = nearest.find("forward", nearest.names(state_of(self).class))
   fail("%s: this class has no forward method%s", self:type_name(),
     near and ("; it has '%s'"):format(near) or "")
@@ -592,7 +592,7 @@ end
 -- What an error about tensors on different devices says more, inside a call of a module:
 -- the paths of those of its parameters and buffers that it is about and does not name so, and that
 -- the module is what to move.
-require("lutra.explain").add(function(a, b)
+require("lutra.internal.explain").add(function(a, b)
   local first = calls.chain()[1]
   if not first then return nil end
   local lines, seen = {}, {}

@@ -1,8 +1,8 @@
 --- nn.utils: small functions on the parameters of a module.
 
 local lt = require "lutra"
-local args = require "lutra.args"
-local fields = require "lutra.fields"
+local args = require "lutra.internal.args"
+local fields = require "lutra.internal.fields"
 
 local utils = {}
 

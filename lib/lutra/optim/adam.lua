@@ -2,7 +2,7 @@
 
 local lt = require "lutra"
 local Optimizer = require "lutra.optim.optimizer"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 --- optim.Adam(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8, weight_decay = 0,
 -- amsgrad = false, maximize = false}). weight_decay is added to the gradient (L2); AdamW

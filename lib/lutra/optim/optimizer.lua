@@ -8,10 +8,10 @@
 -- itself, whose identity module:to and load_state_dict keep.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
-local explain = require "lutra.explain"
-local numbers = require "lutra.numbers"
+local explain = require "lutra.internal.explain"
+local numbers = require "lutra.internal.numbers"
 
 local fail, check = args.fail, args.check
 

@@ -3,7 +3,7 @@
 -- outside the velocity).
 
 local Optimizer = require "lutra.optim.optimizer"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 --- optim.SGD(params, {lr, momentum = 0, dampening = 0, weight_decay = 0,
 -- nesterov = false, maximize = false}).

@@ -1,9 +1,9 @@
 --- Findings of the lint: a list, and its text.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local plain = require "lutra.profiler.plain"
 local rules = require "lutra.placement.rules"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local Finding = {__name = "finding"}
 Finding.__index = Finding

@@ -9,7 +9,7 @@
 -- guard refuses, a lint looks for the patterns of rules.lua. With a link (--emulate
 -- cuda:2,link=pcie4) times are those of clock.lua, the same on every run.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
 local placement = {}
@@ -81,4 +81,4 @@ function placement.rules()
   return list
 end
 
-return require("lutra.fields").strict(placement, "lt.placement")
+return require("lutra.internal.fields").strict(placement, "lt.placement")

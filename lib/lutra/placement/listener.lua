@@ -5,7 +5,7 @@
 
 local clock = require "lutra.placement.clock"
 local core = require "lutra.core"
-local explain = require "lutra.explain"
+local explain = require "lutra.internal.explain"
 
 local Listener = {}
 Listener.__index = Listener

@@ -31,7 +31,7 @@ local function no_place(path)
     return ("%s would be written over; name a file for the trace, then the script: "
       .. "lutra --trace trace.json %s"):format(path, path)
   end
-  local ok, why = require("lutra.replace").try(path)
+  local ok, why = require("lutra.internal.replace").try(path)
   return not ok and "cannot write " .. why or nil
 end
 

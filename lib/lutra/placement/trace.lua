@@ -1,8 +1,8 @@
 --- A trace: the copies, waits, ops and allocations of a piece of a program, in their order.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local plain = require "lutra.profiler.plain"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local Trace = {__name = "trace"}
 Trace.__index = Trace

@@ -4,7 +4,7 @@
 -- watch is open: reads of lt.clock and os.clock, for a timing needs a wait before it, and steps of
 -- optimizers, whose state may be left behind on another device.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local core = require "lutra.core"
 local elements = require "lutra.placement.elements"
 local listener = require "lutra.placement.listener"

@@ -3,9 +3,9 @@
 -- Own times ("self") of all rows add up to the time that was spent in the core; the total time of a
 -- row holds what is inside it too, so those of an op and of its parts do not add up.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local plain = require "lutra.profiler.plain"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local time_text = plain.seconds
 

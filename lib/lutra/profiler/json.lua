@@ -1,7 +1,7 @@
 --- Strings of JSON, and files of it.
 
-local args = require "lutra.args"
-local replace = require "lutra.replace"
+local args = require "lutra.internal.args"
+local replace = require "lutra.internal.replace"
 
 local json = {}
 

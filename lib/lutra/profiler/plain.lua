@@ -1,6 +1,6 @@
 --- Times and sentences as plain text.
 
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local plain = {}
 

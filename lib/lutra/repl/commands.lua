@@ -126,7 +126,7 @@ function commands.unknown(name)
   end
   local names = {}
   for called in pairs(by_name) do names[#names + 1] = called end
-  local near = require("lutra.nearest").find(name, names)
+  local near = require("lutra.internal.nearest").find(name, names)
   return ("no command :%s; %s"):format(name, near and ("did you mean :%s?"):format(near)
     or ":help lists them")
 end

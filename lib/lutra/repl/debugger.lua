@@ -14,7 +14,7 @@ local limits = require("lutra.repl.options").value
 local show = require "lutra.repl.show"
 local source = require "lutra.repl.source"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 local traceback = require "lutra.repl.traceback"
 
 local debugger = {}

@@ -1,10 +1,10 @@
 --- The map of a device: a bar of how full it is, and the tensors that live there.
 --
 -- :devices draws all of it, :transfers a short one. A device is an entry of
--- lutra.repl.occupancy; a view is {width, utf8, paint} as pictures of lutra.plot have it.
+-- lutra.repl.occupancy; a view is {width, utf8, paint} as pictures of lutra.internal.plot have it.
 
-local bars = require "lutra.plot.bars"
-local texts = require "lutra.plot.texts"
+local bars = require "lutra.internal.plot.bars"
+local texts = require "lutra.internal.plot.texts"
 
 local device_map = {}
 
@@ -16,7 +16,7 @@ local kinds = {"used", "cached", "others"}
 --- Columns that a bar has.
 function device_map.bar_width(view) return math.min(40, view.width - LABEL - 4) end
 
---- A bar of kinds of lutra.plot.bars, behind a label.
+--- A bar of kinds of lutra.internal.plot.bars, behind a label.
 function device_map.bar_line(label, columns, view)
   return "  " .. texts.pad(label, LABEL) .. bars.line(columns, view.utf8, view.paint)
 end

@@ -1,6 +1,6 @@
 --- Whole files of text, read and written in one go.
 
-local replace = require "lutra.replace"
+local replace = require "lutra.internal.replace"
 local native = require "lutra.files"
 
 local files = {}

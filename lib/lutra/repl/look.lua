@@ -4,9 +4,9 @@
 -- of nn.Module itself. A storage stands for itself by the lightuserdata of core._memory.
 
 local core = require "lutra.core"
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 local show = require "lutra.repl.show"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 local words = require "lutra.repl.words"
 
 local look = {}

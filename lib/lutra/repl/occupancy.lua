@@ -73,7 +73,7 @@ local function ask(device, paths)
     title = properties.name, emulated = properties.emulated, total = total, free = free,
     allocated = (c.memory_stat(device, "allocated_bytes")),
     reserved = (c.memory_stat(device, "reserved_bytes")), requested = requested,
-    segments = require("lutra.plot.memory_map").read(c.memory_snapshot(device), paths),
+    segments = require("lutra.internal.plot.memory_map").read(c.memory_snapshot(device), paths),
   }
 end
 
@@ -113,7 +113,7 @@ end
 
 --- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
 -- {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked for),
--- segments (lutra.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
+-- segments (lutra.internal.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
 -- accelerators (all, or those of `devices`), meta.
 -- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
 -- one is; neither where `devices` are given.

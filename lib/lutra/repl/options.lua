@@ -4,7 +4,7 @@
 -- One row an option; `:set` lists them, checks them and completes their names from here. Code reads
 -- options.value.items. Invariant: a value in options.value is one that its row allows.
 
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 
 local options = {}
 
@@ -71,7 +71,7 @@ function options.find(name)
   if by_name[name] then return by_name[name] end
   local names = {}
   for _, row in ipairs(options.rows) do names[#names + 1] = row.name end
-  local near = type(name) == "string" and require("lutra.nearest").find(name, names)
+  local near = type(name) == "string" and require("lutra.internal.nearest").find(name, names)
   return nil, ("there is no option \"%s\"%s"):format(tostring(name),
     near and (". Did you mean \"%s\"?"):format(near) or "; :set lists them")
 end

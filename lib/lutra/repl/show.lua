@@ -9,7 +9,7 @@
 
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 local style = require "lutra.repl.style"
 
 local show = {}

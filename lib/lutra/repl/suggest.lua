@@ -5,12 +5,12 @@
 -- another language is in habits.lua. Invariant: nothing of the user's runs, nothing is raised, and
 -- where nothing is near nothing is said.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local code = require "lutra.repl.suggest.code"
 local globals = require "lutra.repl.globals"
 local habits = require "lutra.repl.habits"
 local lexer = require "lutra.repl.lexer"
-local nearest = require "lutra.nearest"
+local nearest = require "lutra.internal.nearest"
 local places = require "lutra.repl.place"
 local source = require "lutra.repl.source"
 local stack = require "lutra.repl.stack"

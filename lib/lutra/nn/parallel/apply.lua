@@ -5,7 +5,7 @@
 -- module that waits for a result (x:item(), print) makes all later ones wait too.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 local apply = {}
 

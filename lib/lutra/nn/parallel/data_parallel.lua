@@ -10,7 +10,7 @@
 
 local core = require "lutra.core"
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
 local apply = require "lutra.nn.parallel.apply"
 local gather = require "lutra.nn.parallel.gather"

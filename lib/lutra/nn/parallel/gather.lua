@@ -4,7 +4,7 @@
 -- devices; tables value by value; what is no tensor must be the same from each device.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 local gather = {}
 

@@ -1,6 +1,6 @@
 --- nn.parallel: one module on several devices; nn.DataParallel is made of these functions.
 
-local fields = require "lutra.fields"
+local fields = require "lutra.internal.fields"
 local data_parallel = require "lutra.nn.parallel.data_parallel"
 
 return fields.strict({

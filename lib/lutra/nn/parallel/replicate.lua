@@ -10,7 +10,7 @@
 -- is lost with it.
 
 local lt = require "lutra"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local apply = require "lutra.nn.parallel.apply"
 local scatter = require "lutra.nn.parallel.scatter"
 

@@ -1,12 +1,12 @@
 --- :devices, each device with what lives there and how full it is.
 
-local bars = require "lutra.plot.bars"
+local bars = require "lutra.internal.plot.bars"
 local device_map = require "lutra.repl.device_map"
 local flags = require "lutra.repl.flags"
-local memory_map = require "lutra.plot.memory_map"
+local memory_map = require "lutra.internal.plot.memory_map"
 local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local devices = {}
 
@@ -147,7 +147,7 @@ end
 local function write_svg(list, path)
   local drawings = {}
   for i, entry in ipairs(list) do drawings[i] = drawing(entry) end
-  local picture = require("lutra.plot.devices_svg").text(drawings,
+  local picture = require("lutra.internal.plot.devices_svg").text(drawings,
     any_blocks(list) and fragmentation or nil)
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then error("devices: cannot write " .. why, 0) end

@@ -3,7 +3,7 @@
 local core = require "lutra.core"
 local look = require "lutra.repl.look"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local grad = {}
 
@@ -24,7 +24,7 @@ local function namer(session)
 end
 
 local function write_svg(g, path, title)
-  local picture = require("lutra.plot.graph_svg").text(g, title)
+  local picture = require("lutra.internal.plot.graph_svg").text(g, title)
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then fail("cannot write %s", why) end
   io.stdout:write(("%s to %s\n"):format(texts.plural(#g.nodes, "node"), path))
@@ -34,8 +34,8 @@ local function write_svg(g, path, title)
 end
 
 local function write_text(g, limit)
-  local graph = require "lutra.plot.graph"
-  local lines, shown = require("lutra.plot.graph_text").lines(g,
+  local graph = require "lutra.internal.plot.graph"
+  local lines, shown = require("lutra.internal.plot.graph_text").lines(g,
     {limit = limit, width = style.width() - 1, utf8 = texts.is_utf8(), paint = style.paint})
   io.stdout:write(table.concat(lines, "\n"), "\n")
   if shown < g.total then
@@ -73,7 +73,7 @@ function grad.grad(session, text)
     return
   end
   local most = options.svg and DRAWN or math.max(4 * limit, 1000)
-  local g = require("lutra.plot.graph").read(x, most, namer(session))
+  local g = require("lutra.internal.plot.graph").read(x, most, namer(session))
   if options.svg then return write_svg(g, options.svg, expression) end
   write_text(g, limit)
 end

@@ -4,7 +4,7 @@ local core = require "lutra.core"
 local host = require "lutra.repl.host"
 local look = require "lutra.repl.look"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local image = {}
 
@@ -33,7 +33,7 @@ local function grid(count, width, height, room_x, room_y)
     local rows = (count + columns - 1) // columns
     local cell_x, cell_y = (room_x + GAP) // columns - GAP, (room_y + GAP) // rows - GAP
     if cell_x >= 1 and cell_y >= 1 then
-      local w, h = require("lutra.plot.pixels").fit(width, height, cell_x, cell_y)
+      local w, h = require("lutra.internal.plot.pixels").fit(width, height, cell_x, cell_y)
       if not best or w * h >= best.width * best.height then
         best = {columns = columns, width = w, height = h}
       end
@@ -53,7 +53,7 @@ local function paste(all, rows, i, place)
 end
 
 local function draw(list, lo, hi)
-  local pixels, all = require "lutra.plot.pixels", {}
+  local pixels, all = require "lutra.internal.plot.pixels", {}
   local room_x, room_y = room()
   local place = grid(#list, list[1]:size(3), list[1]:size(2), room_x, room_y)
   for i, t in ipairs(list) do
@@ -63,14 +63,15 @@ local function draw(list, lo, hi)
   for y in pairs(all) do last = math.max(last, y) end
   for y = 1, last do all[y] = all[y] or {} end
   local columns = math.min(#list, place.columns)
-  return require("lutra.plot.blocks").lines(all, columns * (place.width + GAP) - GAP, depth())
+  local width = columns * (place.width + GAP) - GAP
+  return require("lutra.internal.plot.blocks").lines(all, width, depth())
 end
 
 local function write_file(list, lo, hi, path)
   if not (path:find "%.p[pgn]m$") then
     fail("cannot write \"%s\": it wants a file called .ppm or .pgm", path)
   end
-  local t, pixels = list[1], require "lutra.plot.pixels"
+  local t, pixels = list[1], require "lutra.internal.plot.pixels"
   local whole = pixels.ppm(pixels.scale(t, lo, hi, t:size(3), t:size(2)))
   local ok, why = require("lutra.repl.files").write(path, whole)
   if not ok then fail("cannot write %s", why) end
@@ -94,8 +95,8 @@ function image.image(session, text)
   if not core.is_tensor(value) then
     fail("%s is %s; it wants a tensor", expression, look.a(value))
   end
-  local t = require("lutra.plot.data").tensor(value, "image")
-  local pixels = require "lutra.plot.pixels"
+  local t = require("lutra.internal.plot.data").tensor(value, "image")
+  local pixels = require "lutra.internal.plot.pixels"
   local list, count = pixels.split(t, options.out and 1 or MOST)
   local lo, hi, note = pixels.range(list)
   if options.out then return write_file(list, lo, hi, options.out) end

@@ -3,7 +3,7 @@
 local host = require "lutra.repl.host"
 local look = require "lutra.repl.look"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local plot = {}
 
@@ -13,7 +13,7 @@ local colors = {"name", "string", "error", "keyword", "number", "warning"} -- of
 
 local function fail(message, ...) error("plot: " .. message:format(...), 0) end
 
-local function data() return require "lutra.plot.data" end
+local function data() return require "lutra.internal.plot.data" end
 
 local function size()
   local _, rows = host.terminal_size()
@@ -41,7 +41,7 @@ end
 -- The range to draw and into how many parts: as asked, or of few whole numbers one each.
 local function parts_of(t, lo, hi, asked)
   if asked then
-    local from, to = require("lutra.plot.axes").range(lo, hi)
+    local from, to = require("lutra.internal.plot.axes").range(lo, hi)
     return from, to, check_option("bins", asked, 1, 200)
   end
   local few = not t:is_floating_point() and hi + 0.0 - lo < WHOLE
@@ -51,7 +51,7 @@ local function parts_of(t, lo, hi, asked)
 end
 
 local function draw_histogram(t, options)
-  local histogram = require "lutra.plot.histogram"
+  local histogram = require "lutra.internal.plot.histogram"
   t = t:reshape(-1)
   local lo, hi, bad = data().range(t)
   if t:numel() == 0 then fail "the tensor is empty" end
@@ -75,7 +75,7 @@ local function series_of_pair(x, y, options, width, height)
       look.shape(y))
   end
   local dots = texts.is_utf8() and 4 or 2
-  local s = data().scatter(x, y, require("lutra.plot.chart").dots(width, texts.is_utf8()),
+  local s = data().scatter(x, y, require("lutra.internal.plot.chart").dots(width, texts.is_utf8()),
     height * dots)
   s.color, s.scattered = color(1), options.points ~= nil
   return {s}, {x, y}
@@ -87,7 +87,7 @@ local function series_of_one(t, options, width)
   if t.ndim > 2 then
     fail("the tensor has %d dims, it wants 1 or 2: choose a part of it, or use :image", t.ndim)
   end
-  local dots = require("lutra.plot.chart").dots(width, texts.is_utf8())
+  local dots = require("lutra.internal.plot.chart").dots(width, texts.is_utf8())
   local tensors, series = {}, {}
   for i = 1, t.ndim == 2 and math.min(t:size(1), ROWS) or 1 do
     tensors[i] = t.ndim == 2 and t:select(1, i) or t
@@ -114,7 +114,7 @@ local function draw_chart(values, options)
   else
     series, tensors, rows = series_of_one(first, options, width)
   end
-  local lines = require("lutra.plot.chart").lines(series, {
+  local lines = require("lutra.internal.plot.chart").lines(series, {
     width = width, height = height, utf8 = texts.is_utf8(), paint = style.paint,
     whole = values.n == 1,
   })

@@ -9,7 +9,7 @@ local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
 local plain = require "lutra.profiler.plain"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local time = {}
 

@@ -4,7 +4,7 @@ local device_map = require "lutra.repl.device_map"
 local flags = require "lutra.repl.flags"
 local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local transfers = {}
 
@@ -29,7 +29,7 @@ local function what_is_left(session)
 end
 
 local function show(seen)
-  local lanes = require "lutra.plot.lanes"
+  local lanes = require "lutra.internal.plot.lanes"
   local picture = lanes.read(seen.trace.events)
   local width = style.width() - 1
   local view = {width = width, utf8 = texts.is_utf8(), paint = style.paint}
@@ -49,7 +49,7 @@ end
 
 -- Returns true, or nil and the reason.
 local function write_svg(seen, path)
-  local lanes = require "lutra.plot.lanes"
+  local lanes = require "lutra.internal.plot.lanes"
   local picture = lanes.read(seen.trace.events)
   local text = seen.trace:table(100)
   if #picture.lanes > 0 then
@@ -63,7 +63,7 @@ local function write_svg(seen, path)
   for _, line in ipairs(#picture.lanes > 0 and device_map.short(seen.devices, view) or {}) do
     lines[#lines + 1] = line
   end
-  text = require("lutra.plot.lanes_svg").text(picture, seen.code, lines)
+  text = require("lutra.internal.plot.lanes_svg").text(picture, seen.code, lines)
   local ok, why = require("lutra.repl.files").write(path, text)
   if ok then io.stdout:write("the picture to ", path, "\n") end
   return ok, why and "transfers: cannot write " .. why

@@ -3,7 +3,7 @@
 local core = require "lutra.core"
 local look = require "lutra.repl.look"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local tree = {}
 

@@ -1,13 +1,13 @@
 --- :where, the memory of a tensor: where it is, and which of its storage the tensor and the others
 -- that share it see.
 
-local bars = require "lutra.plot.bars"
+local bars = require "lutra.internal.plot.bars"
 local core = require "lutra.core"
 local look = require "lutra.repl.look"
-local nearest = require "lutra.nearest"
-local storage = require "lutra.plot.storage"
+local nearest = require "lutra.internal.nearest"
+local storage = require "lutra.internal.plot.storage"
 local style = require "lutra.repl.style"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local where = {}
 
@@ -73,8 +73,8 @@ local function key_of(t)
   return ("%d %s %s %s"):format(t:storage_offset(), look.shape(t), list(t:stride()), t.dtype)
 end
 
--- The views on the storage of t, itself first: a list, see lutra.plot.storage, each with the name
--- of the tensors that see just that; and how many there are beyond VIEWS.
+-- The views on the storage of t, itself first: a list, see lutra.internal.plot.storage, each with
+-- the name of the tensors that see just that; and how many there are beyond VIEWS.
 local function views_of(t, holders, expression)
   local own = view_of(t)
   local views, by_key, left = {own}, {[key_of(t)] = own}, 0
@@ -173,7 +173,7 @@ local function write_svg(t, holders, name, path)
     end
   end
   if left > 0 then table.insert(lines, 1, more_views(left)) end
-  local picture = require("lutra.plot.storage_svg").text{
+  local picture = require("lutra.internal.plot.storage_svg").text{
     title = name, bytes = bytes, itemsize = t.itemsize, views = views, lines = lines,
   }
   local ok, why = require("lutra.repl.files").write(path, picture)

@@ -3,7 +3,7 @@
 -- Of functions in C the results are in their signatures; a class gives its objects; a few of the
 -- Lua library's functions are said here. Of the user's functions nothing is known.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local signatures = require "lutra.repl.complete.signatures"
 local things = require "lutra.repl.complete.things"
 

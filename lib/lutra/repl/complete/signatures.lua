@@ -6,7 +6,7 @@
 -- of types, method = its first parameter is what stands before the colon}.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local things = require "lutra.repl.complete.things"
 
 local signatures = {}

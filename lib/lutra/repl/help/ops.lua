@@ -8,7 +8,7 @@
 local core = require "lutra.core"
 local lt = require "lutra"
 local examples = require "lutra.repl.help.examples"
-local restore = require "lutra.restore"
+local restore = require "lutra.internal.restore"
 local show = require "lutra.repl.show"
 local source = require "lutra.repl.help.source"
 local wrap = require "lutra.repl.help.wrap"

@@ -2,7 +2,7 @@
 --
 -- Nothing here runs the function. What cannot be found is nil.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 local texts = require "lutra.repl.source"
 
 local source = {}

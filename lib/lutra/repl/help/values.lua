@@ -5,7 +5,7 @@
 
 local catalogue = require "lutra.repl.help.catalogue"
 local core = require "lutra.core"
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 local things = require "lutra.repl.complete.things"
 local wrap = require "lutra.repl.help.wrap"
 

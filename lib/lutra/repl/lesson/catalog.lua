@@ -8,7 +8,7 @@
 local files = require "lutra.repl.files"
 local globals = require "lutra.repl.globals"
 local host = require "lutra.repl.host"
-local nearest = require "lutra.nearest"
+local nearest = require "lutra.internal.nearest"
 local traceback = require "lutra.repl.traceback"
 
 local catalog = {}

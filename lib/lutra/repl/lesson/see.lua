@@ -2,8 +2,8 @@
 --
 -- Each function may raise an error: its text is then what :check prints.
 
-local numbers = require "lutra.numbers"
-local texts = require "lutra.plot.texts"
+local numbers = require "lutra.internal.numbers"
+local texts = require "lutra.internal.plot.texts"
 
 local see = {}
 

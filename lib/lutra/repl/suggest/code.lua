@@ -8,7 +8,7 @@
 local caret = require "lutra.repl.caret"
 local expression = require "lutra.repl.complete.expression"
 local globals = require "lutra.repl.globals"
-local nearest = require "lutra.nearest"
+local nearest = require "lutra.internal.nearest"
 local source = require "lutra.repl.source"
 local things = require "lutra.repl.complete.things"
 local tokens = require "lutra.repl.complete.tokens"

@@ -8,7 +8,7 @@
 local core = require "lutra.core"
 local lexer = require "lutra.repl.lexer"
 local lt = require "lutra"
-local ordered = require "lutra.ordered"
+local ordered = require "lutra.internal.ordered"
 
 local pack = {}
 

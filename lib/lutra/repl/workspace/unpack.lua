@@ -6,7 +6,7 @@
 
 local core = require "lutra.core"
 local lt = require "lutra"
-local ordered = require "lutra.ordered"
+local ordered = require "lutra.internal.ordered"
 local show = require "lutra.repl.show"
 
 local unpack = {}

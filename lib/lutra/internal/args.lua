@@ -12,13 +12,13 @@
 -- Invariant: a parser either returns every argument, checked, or raises one error at the line of
 -- the user's program that made the call, whatever the depth of library code between.
 
-local numbers = require "lutra.numbers"
+local numbers = require "lutra.internal.numbers"
 
 local args = {}
 
 -- Everything under this folder (and lutra.lua beside it) is the library itself.
 local here = debug.getinfo(1, "S").source
-local library = here:match("^(.*[/\\])args%.lua$") or "@lutra/"
+local library = here:match "^(.*[/\\])internal[/\\]args%.lua$" or "@lutra/"
 
 --- Is a function, of which debug.getinfo(f, "S") is known, the library's own or in C?
 function args.is_library(info)

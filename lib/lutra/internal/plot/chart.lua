@@ -1,11 +1,11 @@
 --- Curves and clouds of points in a frame of numbers, as lines of text.
 --
--- A chart is given series from lutra.plot.data; a series is {points}, {bars} or {cloud}, with a
--- color. The ranges of its axes are those of the data.
+-- A chart is given series from lutra.internal.plot.data; a series is {points}, {bars} or {cloud},
+-- with a color. The ranges of its axes are those of the data.
 
-local axes = require "lutra.plot.axes"
-local canvas = require "lutra.plot.canvas"
-local texts = require "lutra.plot.texts"
+local axes = require "lutra.internal.plot.axes"
+local canvas = require "lutra.internal.plot.canvas"
+local texts = require "lutra.internal.plot.texts"
 
 local chart = {}
 

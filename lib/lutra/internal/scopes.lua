@@ -8,7 +8,7 @@
 -- yields, the others have theirs. The old value is nil in a coroutine that had none of its own.
 
 local core = require "lutra.core"
-local restore = require "lutra.restore"
+local restore = require "lutra.internal.restore"
 
 local scopes = {}
 
@@ -30,7 +30,7 @@ local function check_function(name, f)
   if type(f) == "function" then return f end
   local meta = getmetatable(f)
   if type(meta) == "table" and meta.__call then return f end
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   return args.fail('%s: argument "f" is %s, it wants a function', name, args.show(f))
 end
 
@@ -38,7 +38,7 @@ end
 local function check_not_made(f)
   local nn = package.loaded["lutra.nn"]
   if not nn or not nn.Module.is_module(f) then return end
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   args.fail('with_device: argument "f" is a %s that is made already: give what makes it, as in '
     .. 'lt.with_device("meta", nn.Linear, 3, 2)', f:type_name())
 end
@@ -63,7 +63,7 @@ end
 function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   if select("#", ...) == 0 then check_not_made(f) end
-  local old = core._scope_device(require("lutra.args").device("with_device", device))
+  local old = core._scope_device(require("lutra.internal.args").device("with_device", device))
   local _ <close> = restore(core._scope_device, old)
   return f(...)
 end

@@ -8,9 +8,9 @@
 --
 -- Without a link the times are those of the host's calls.
 
-local bars = require "lutra.plot.bars"
+local bars = require "lutra.internal.plot.bars"
 local plain = require "lutra.profiler.plain"
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local lanes = {}
 

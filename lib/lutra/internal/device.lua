@@ -6,7 +6,7 @@ local type_of = type
 local parse -- made at its first use
 
 local function numbered(...)
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   parse = parse or args.signature("device", "device type, int(>=0)? index = nil")
   local kind, index = parse(...)
   if not index then return core.device(kind) end

@@ -15,10 +15,10 @@
 -- is never launched with arguments that its declaration does not allow.
 
 local core = require "lutra.core"
-local args = require "lutra.args"
-local explain = require "lutra.kernel.explain"
-local nearest = require "lutra.nearest"
-local parameters = require "lutra.kernel.parameters"
+local args = require "lutra.internal.args"
+local explain = require "lutra.internal.kernel.explain"
+local nearest = require "lutra.internal.nearest"
+local parameters = require "lutra.internal.kernel.parameters"
 
 local Kernel = {__name = "cuda kernel"}
 Kernel.__index = Kernel

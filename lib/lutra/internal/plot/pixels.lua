@@ -41,7 +41,7 @@ function pixels.range(list)
   if t.dtype == "bool" then return 0, 1 end
   local lo, hi = math.huge, -math.huge
   for _, picture in ipairs(list) do
-    local least, most = require("lutra.plot.data").range(picture)
+    local least, most = require("lutra.internal.plot.data").range(picture)
     if least then lo, hi = math.min(lo, least), math.max(hi, most) end
   end
   if lo > hi then fail "no value is finite" end

@@ -1,8 +1,8 @@
 --- A storage as an SVG picture: a bar for each tensor on it, the elements that it sees marked.
 
-local storage = require "lutra.plot.storage"
-local svg = require "lutra.plot.svg"
-local texts = require "lutra.plot.texts"
+local storage = require "lutra.internal.plot.storage"
+local svg = require "lutra.internal.plot.svg"
+local texts = require "lutra.internal.plot.texts"
 
 local storage_svg = {}
 
@@ -58,8 +58,8 @@ local function legend(picture, place)
   return svg.legend(place.left, place.y, list, WIDTH)
 end
 
---- The SVG text of {title, bytes (of the storage), itemsize, views (see lutra.plot.storage; with
--- their names), lines (texts below it)}.
+--- The SVG text of {title, bytes (of the storage), itemsize, views (see
+-- lutra.internal.plot.storage; with their names), lines (texts below it)}.
 function storage_svg.text(picture)
   local label, widest = 0, 0
   for _, view in ipairs(picture.views) do

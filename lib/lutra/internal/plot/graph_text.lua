@@ -4,7 +4,7 @@
 -- indented. A node to which several edges lead gets a number, is written where the last of them
 -- comes, and is referred to by the others: so each node stands once, below all that use it.
 
-local texts = require "lutra.plot.texts"
+local texts = require "lutra.internal.plot.texts"
 
 local graph_text = {}
 
@@ -82,8 +82,8 @@ local function labels()
   end
 end
 
---- The lines of a graph (lutra.plot.graph), at most `limit`, and how many nodes are in them.
--- options: limit, width, utf8, paint(kind, text).
+--- The lines of a graph (lutra.internal.plot.graph), at most `limit`, and how many nodes are in
+-- them. options: limit, width, utf8, paint(kind, text).
 function graph_text.lines(g, options)
   local state = {
     lines = {}, stack = {}, left = {}, written = 0, limit = options.limit, width = options.width,

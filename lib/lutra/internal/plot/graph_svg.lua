@@ -4,8 +4,8 @@
 -- a place of its own in each, so that it goes round the boxes. Within a layer, boxes are ordered by
 -- the mean place of what leads to them.
 
-local escape = require("lutra.plot.svg").escape
-local texts = require "lutra.plot.texts"
+local escape = require("lutra.internal.plot.svg").escape
+local texts = require "lutra.internal.plot.texts"
 
 local graph_svg = {}
 
@@ -155,7 +155,7 @@ text { font-family: monospace; text-anchor: middle; fill: #222222; }
  orient="auto"><path d="M0 0 L8 4 L0 8 Z" fill="#777777"/></marker></defs>
 ]]
 
---- The SVG text of a graph (lutra.plot.graph) with a title.
+--- The SVG text of a graph (lutra.internal.plot.graph) with a title.
 function graph_svg.text(g, title)
   local layers, edges = make_layers(g)
   local width, height = lay_out(layers)

@@ -5,7 +5,7 @@
 -- like, the results of the prompt, at the end. Invariant: reads tables raw and calls nothing of the
 -- user's.
 
-local args = require "lutra.args"
+local args = require "lutra.internal.args"
 
 local names = {}
 

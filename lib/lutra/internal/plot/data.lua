@@ -3,7 +3,7 @@
 --
 -- NaN and infinities are gaps: a point without a y.
 
-local axes = require "lutra.plot.axes"
+local axes = require "lutra.internal.plot.axes"
 local lt = require "lutra"
 
 local data = {}

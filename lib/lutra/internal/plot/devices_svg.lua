@@ -1,7 +1,7 @@
 --- Devices as an SVG picture: how full each is, the blocks of its allocator, what lives there.
 
-local svg = require "lutra.plot.svg"
-local texts = require "lutra.plot.texts"
+local svg = require "lutra.internal.plot.svg"
+local texts = require "lutra.internal.plot.texts"
 
 local devices_svg = {}
 
@@ -119,8 +119,8 @@ local function blocks(segments, y, parts)
 end
 
 --- The SVG text of devices: list of {title, total, shares = {in tensors, cached, of others} (bytes;
--- nil where there is nothing to fill), segments (lutra.plot.memory_map, may be nil), numbers, lines
--- (lists of texts)}, and a text for the end (may be nil).
+-- nil where there is nothing to fill), segments (lutra.internal.plot.memory_map, may be nil),
+-- numbers, lines (lists of texts)}, and a text for the end (may be nil).
 function devices_svg.text(list, note)
   local parts, y, widest = {}, MARGIN, 0
   local function write(lines, class, x)

@@ -1,12 +1,12 @@
 --- Saving and loading named tensors (safetensors files); tensors loaded to a device.
 
 local core = require "lutra.core"
-local ordered = require "lutra.ordered"
+local ordered = require "lutra.internal.ordered"
 
 local archive = {}
 
-local function show(x) return require("lutra.args").show(x) end
-local function fail(...) return require("lutra.args").fail(...) end
+local function show(x) return require("lutra.internal.args").show(x) end
+local function fail(...) return require("lutra.internal.args").fail(...) end
 
 local function check_table(name, x)
   if type(x) ~= "table" then
@@ -34,7 +34,7 @@ end
 
 -- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
 local function parse_load(title, path, device)
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   local parse = args.signature(title, "string path, device? device = nil")
   if device == nil then path, device = parse(path) else path, device = parse(path, device) end
   if device == nil then return path, function(x) return x end end

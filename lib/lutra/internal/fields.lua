@@ -9,7 +9,7 @@ local FEW = 8 -- names of a table that are all said
 
 -- What to say of the names that are there, where `key` is not.
 local function about(names, key)
-  local near = require("lutra.nearest").find(key, names)
+  local near = require("lutra.internal.nearest").find(key, names)
   if near then return ('; did you mean "%s"?'):format(near) end
   if #names == 0 or #names > FEW then return "" end
   table.sort(names)
@@ -19,11 +19,11 @@ end
 --- Raises the error for the field `key` of a table that users know as `name`; `others` are names
 -- that are there beside its own fields.
 function fields.fail(t, name, key, others)
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   if type(key) ~= "string" then
     return args.fail("%s has no field %s: its fields have names", name, args.show(key))
   end
-  local names = require("lutra.nearest").names(t)
+  local names = require("lutra.internal.nearest").names(t)
   for _, other in ipairs(others or {}) do names[#names + 1] = other end
   return args.fail('%s has no field "%s"%s', name, key, about(names, key))
 end

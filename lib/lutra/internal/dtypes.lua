@@ -11,7 +11,8 @@ local function check(name, dtype, category)
   dtype = dtype == nil and core.get_default_dtype() or dtype
   local facts = core._dtype(dtype)
   if facts.category ~= category then
-    require("lutra.args").fail('%s: argument "dtype" is %s, it wants %s dtype', name, dtype,
+    local fail = require("lutra.internal.args").fail
+    fail('%s: argument "dtype" is %s, it wants %s dtype', name, dtype,
       category == "floating" and "a float" or "an integer")
   end
   return facts

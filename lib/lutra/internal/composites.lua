@@ -12,7 +12,7 @@ local rows = {}
 -- by which the user calls the op, with the table it is in ("F.normalize(Tensor input, int dim)"),
 -- and is in the grammar of ops.def after that.
 function composites.define(row)
-  local args = require "lutra.args"
+  local args = require "lutra.internal.args"
   args.expect(args.is_plain(row), "_define", "{signature, doc, fn}", "row", row)
   args.expect(type(row.signature) == "string", "_define", "a string", "signature", row.signature)
   args.expect(type(row.doc) == "string", "_define", "a string", "doc", row.doc)

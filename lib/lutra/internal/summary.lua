@@ -6,8 +6,8 @@
 -- the tensor's device; only they are copied. Nothing is recorded for gradients.
 
 local core = require "lutra.core"
-local numbers = require "lutra.numbers"
-local texts = require "lutra.plot.texts"
+local numbers = require "lutra.internal.numbers"
+local texts = require "lutra.internal.plot.texts"
 
 local BINS = 5
 
@@ -38,7 +38,7 @@ local function moment_text(v)
 end
 
 local function histogram_text(t, lo, hi, levels)
-  local counts, most = require("lutra.plot.data").counts(t, lo, hi, BINS), 0
+  local counts, most = require("lutra.internal.plot.data").counts(t, lo, hi, BINS), 0
   for _, count in ipairs(counts) do most = math.max(most, count) end
   local parts = {}
   for i, count in ipairs(counts) do
@@ -52,7 +52,7 @@ local function values_text(t)
   local word = texts.is_utf8() and words.utf8 or words.ascii
   local lo, hi = t:amin():item(), t:amax():item()
   if lo == hi then return "x=" .. edge_text(lo) end
-  local float = require("lutra.plot.data").float(t)
+  local float = require("lutra.internal.plot.data").float(t)
   return ("%s[%s|%s|%s] %s=%s %s=%s"):format(word.range, edge_text(lo),
     histogram_text(float, lo, hi, word.levels), edge_text(hi), word.mean,
     moment_text(float:mean():item()), word.deviation, moment_text(float:std():item()))
@@ -92,7 +92,7 @@ end
 --- The line for tensor x.
 return function(x)
   if not core.is_tensor(x) then
-    local args = require "lutra.args"
+    local args = require "lutra.internal.args"
     args.fail("summary: self is %s, it wants a tensor", args.show(x))
   end
   local parts = {("%s[%s]"):format(texts.short_dtypes[x.dtype], table.concat(x.shape, ","))}

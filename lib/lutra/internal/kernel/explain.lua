@@ -3,8 +3,8 @@
 -- Idea: only errors in the source itself count. What compilers say besides, of headers and of lines
 -- that the library put there, is shown only where nothing else is.
 
-local excerpt = require "lutra.excerpt"
-local parameters = require "lutra.kernel.parameters"
+local excerpt = require "lutra.internal.excerpt"
+local parameters = require "lutra.internal.kernel.parameters"
 
 -- How compilers tell of an error, and of the bracket that was never closed: g++ and clang++, with a
 -- column and without; then NVRTC.

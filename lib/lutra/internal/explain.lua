@@ -3,7 +3,7 @@
 -- The core asks one function; here it looks for their names and asks all who know more.
 
 local core = require "lutra.core"
-local names = require "lutra.names"
+local names = require "lutra.internal.names"
 
 local explain = {}
 

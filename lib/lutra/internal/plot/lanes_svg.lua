@@ -1,9 +1,9 @@
---- Lanes (lutra.plot.lanes) as an SVG picture, with lines of text below them.
+--- Lanes (lutra.internal.plot.lanes) as an SVG picture, with lines of text below them.
 
-local axes = require "lutra.plot.axes"
+local axes = require "lutra.internal.plot.axes"
 local plain = require "lutra.profiler.plain"
-local svg = require "lutra.plot.svg"
-local texts = require "lutra.plot.texts"
+local svg = require "lutra.internal.plot.svg"
+local texts = require "lutra.internal.plot.texts"
 
 local lanes_svg = {}
 
