@@ -488,8 +488,9 @@ typedef struct lt_Thread {
   bool way_back;             /* of the tape: the gradient of a copy goes to where that came from */
   struct lt_Tracer *tracers; /* trace.h; NULL: nobody listens */
   struct lt_TraceSpan *span; /* the innermost event that is going on */
-  lt_Use *use;               /* operands of the innermost running call */
-  int frees_at_exit;         /* tensors that are LT_FREED_AT_EXIT */
+  struct lt_Recorder *recorder; /* recorder.h; NULL: calls on meta are not recorded */
+  lt_Use *use;                  /* operands of the innermost running call */
+  int frees_at_exit;            /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;
 /* Its address never changes, so that it need not be asked for twice. */
 lt_Thread *lt_thread(void) __attribute__((const));

@@ -3,6 +3,7 @@
  * nothing. */
 #include "trace.h"
 #include "opids.h"
+#include "recorder.h"
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -498,6 +499,13 @@ static void note_streams(const lt_Call *c) {
   }
 }
 
+/* A call is done: its device is told of its operands; one on meta may be recorded. */
+static bool note_call(const lt_Call *c) {
+  if (c->device.type == LT_DEVICE_meta) return lt_record_call(c);
+  note_streams(c);
+  return true;
+}
+
 static bool run_fresh(lt_Call *c) {
   if (!make_outputs(c)) return false;
   bool ok;
@@ -570,11 +578,15 @@ static bool call_in_place(lt_Call *c) {
   void *state = NULL;
   bool recorded = lt_autograd_wanted(c);
   if (recorded && !lt_autograd_before_in_place(c, &state)) return false;
-  if (!run_in_place(c)) {
+  bool ok = run_in_place(c);
+  if (ok && !note_call(c)) {
+    drop_outputs(c);
+    ok = false;
+  }
+  if (!ok) {
     if (recorded) lt_autograd_drop_in_place(state);
     return false;
   }
-  note_streams(c);
   lt_tensor_touch(lt_in(c, 0));
   for (unsigned left = c->signature->written; left; left &= left - 1)
     lt_tensor_touch(lt_in(c, __builtin_ctz(left)));
@@ -590,8 +602,7 @@ static bool wants_requires_grad(const lt_Call *c) {
 
 static bool call_fresh(lt_Call *c) {
   if (!run_fresh(c)) return false;
-  note_streams(c);
-  bool ok = !lt_autograd_wanted(c) || lt_autograd_record(c);
+  bool ok = note_call(c) && (!lt_autograd_wanted(c) || lt_autograd_record(c));
   if (ok && wants_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
   if (!ok) drop_outputs(c);
   return ok;
@@ -601,7 +612,8 @@ static bool call_view(lt_Call *c) {
   c->out[0] = NULL;
   if (!c->info->infer(c)) return false;
   c->nout = 1;
-  bool ok = (!lt_autograd_wanted(c) || lt_autograd_record(c)) && lt_autograd_note_view(c);
+  bool ok = (c->device.type != LT_DEVICE_meta || lt_record_call(c)) &&
+            (!lt_autograd_wanted(c) || lt_autograd_record(c)) && lt_autograd_note_view(c);
   if (!ok) drop_outputs(c);
   return ok;
 }
@@ -709,7 +721,7 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   if (!c->out[0]) return false;
   c->nout = 1;
   bool ok = numbers ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
-  if (ok && c->device.type != LT_DEVICE_cpu) note_streams(c);
+  if (ok && c->device.type != LT_DEVICE_cpu) ok = note_call(c);
   if (ok && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c))) return true;
   drop_outputs(c);
   return false;

@@ -1,0 +1,183 @@
+/* recorder.c: see recorder.h. A value is known by its storage and geometry, which an alias of its
+ * tensor keeps: the tape saves aliases of tensors, and tensors come and go while the record stays.
+ */
+#include "recorder.h"
+
+lt_Recorder *lt_recorder_begin(void) {
+  lt_Recorder *r = calloc(1, sizeof *r);
+  if (!r) {
+    lt_error_memory("out of memory");
+    return NULL;
+  }
+  if (!lt_device_backend(LT_DEVICE_meta)) {
+    free(r);
+    return NULL;
+  }
+  r->outer = lt_thread()->recorder;
+  r->running = true;
+  lt_thread()->recorder = r;
+  return r;
+}
+
+void lt_recorder_end(lt_Recorder *r) {
+  lt_Recorder **place = &lt_thread()->recorder;
+  if (!r->running) return;
+  while (*place && *place != r) place = &(*place)->outer;
+  if (*place) *place = r->outer;
+  r->running = false;
+}
+
+void lt_recorder_free(lt_Recorder *r) {
+  if (!r) return;
+  lt_recorder_end(r);
+  for (int i = 0; i < r->nvalues; i++) lt_release(r->value[i].tensor);
+  for (int i = 0; i < r->ncalls; i++) free(r->call[i].arg);
+  free(r->value);
+  free(r->call);
+  free(r->slot);
+  free(r);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Room for one more item of an array. */
+static bool grow(void *array, int count, int *room, size_t item) {
+  if (count < *room) return true;
+  int bigger = *room ? 2 * *room : 16;
+  void *p = realloc(*(void **)array, (size_t)bigger * item);
+  if (!p) return lt_fail_memory();
+  *(void **)array = p;
+  *room = bigger;
+  return true;
+}
+
+/* Where the last value of a storage is, or is to be. */
+static int *slot_of(const lt_Recorder *r, const lt_Storage *s) {
+  uint64_t h = (uint64_t)(uintptr_t)s * 0x9e3779b97f4a7c15u;
+  int at = (int)((h >> 32) & (uint64_t)(r->slots - 1));
+  while (r->slot[at] && r->value[r->slot[at] - 1].tensor->storage != s)
+    at = (at + 1) & (r->slots - 1);
+  return &r->slot[at];
+}
+
+static bool rehash(lt_Recorder *r) {
+  int slots = r->slots ? 2 * r->slots : 64, *slot = calloc((size_t)slots, sizeof *slot);
+  if (!slot) return lt_fail_memory();
+  free(r->slot);
+  r->slot = slot;
+  r->slots = slots;
+  for (int i = 0; i < r->nvalues; i++) *slot_of(r, r->value[i].tensor->storage) = i + 1;
+  return true;
+}
+
+/* The number of a new value; -1 when memory is out. */
+static int add_value(lt_Recorder *r, lt_ValueKind kind, int call, int result, const lt_Tensor *t) {
+  if (!grow(&r->value, r->nvalues, &r->value_room, sizeof *r->value)) return -1;
+  if (2 * r->nvalues >= r->slots && !rehash(r)) return -1;
+  lt_Tensor *alias = lt_alias(t);
+  if (!alias) return -1;
+  int *slot = slot_of(r, alias->storage);
+  r->value[r->nvalues] = (lt_RecordedValue){kind, call, result, alias, *slot - 1};
+  *slot = ++r->nvalues;
+  return r->nvalues - 1;
+}
+
+static bool is_same(const lt_Tensor *a, const lt_Tensor *b) {
+  return a->dtype == b->dtype && a->offset == b->offset &&
+         lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
+         lt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
+}
+
+int lt_recorder_value(const lt_Recorder *r, const lt_Tensor *t) {
+  int i = r->slots ? *slot_of(r, t->storage) - 1 : -1;
+  while (i >= 0 && !is_same(r->value[i].tensor, t)) i = r->value[i].earlier;
+  return i;
+}
+
+lt_Tensor *lt_recorder_input(lt_Recorder *r, lt_Dtype dtype, int ndim, const int64_t *shape) {
+  lt_Tensor *t = lt_empty(dtype, lt_recording(), ndim, shape);
+  if (!t || add_value(r, LT_VALUE_INPUT, -1, -1, t) >= 0) return t;
+  lt_release(t);
+  return NULL;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* The number of an argument's value; -1 with the error. */
+static int value_of(lt_Recorder *r, const lt_Call *c, int i, const lt_Tensor *t) {
+  int value = lt_recorder_value(r, t);
+  if (value >= 0) return value;
+  if (!lt_device_equal(lt_tensor_device(t), lt_recording()))
+    return add_value(r, LT_VALUE_CONSTANT, -1, -1, t);
+  lt_fail("expected a tensor of this recording for argument '%s', got one of another",
+          c->signature->param[i].name);
+  return -1;
+}
+
+/* Bytes behind an argument: numbers, names of values, a string. */
+static size_t bytes_behind(const lt_Arg *a) {
+  if (a->kind == LT_ARG_INTS || a->kind == LT_ARG_TENSORS)
+    return (size_t)a->count * sizeof(int64_t);
+  return a->kind == LT_ARG_STRING ? (strlen(a->string) | 7) + 1 : 0;
+}
+
+/* Copies argument i, with what is behind it to *more. */
+static bool copy_arg(lt_Recorder *r, const lt_Call *c, int i, lt_Arg *out, char **more) {
+  const lt_Arg *a = &c->arg[i];
+  size_t bytes = bytes_behind(a);
+  int64_t *list = (int64_t *)(void *)*more;
+  *out = *a;
+  *more += bytes;
+  switch (a->kind) {
+  case LT_ARG_TENSOR:
+    out->i = value_of(r, c, i, a->tensor);
+    return out->i >= 0;
+  case LT_ARG_TENSORS:
+    for (int k = 0; k < a->count; k++) {
+      list[k] = a->tensors[k] ? value_of(r, c, i, a->tensors[k]) : -1;
+      if (a->tensors[k] && list[k] < 0) return false;
+    }
+    out->ints = list;
+    return true;
+  case LT_ARG_INTS:
+    if (a->count) memcpy(list, a->ints, bytes);
+    out->ints = list;
+    return true;
+  case LT_ARG_STRING:
+    out->string = strcpy((char *)list, a->string);
+    return true;
+  default:
+    return true;
+  }
+}
+
+static bool note(lt_Recorder *r, const lt_Call *c) {
+  if (!grow(&r->call, r->ncalls, &r->call_room, sizeof *r->call)) return false;
+  lt_RecordedCall *call = &r->call[r->ncalls];
+  size_t bytes = (size_t)c->nargs * sizeof(lt_Arg);
+  for (int i = 0; i < c->nargs; i++) bytes += bytes_behind(&c->arg[i]);
+  *call = (lt_RecordedCall){.op = c->op,
+                            .in_place = c->in_place,
+                            .compute =
+                                c->info->kind == LT_KIND_ELEMENTWISE ? c->compute : LT_DTYPE_NONE,
+                            .nargs = c->nargs,
+                            .nout = c->nout,
+                            .arg = malloc(bytes ? bytes : 1)};
+  bool ok = call->arg || lt_fail_memory();
+  char *more = (char *)(call->arg + c->nargs);
+  for (int i = 0; ok && i < c->nargs; i++) ok = copy_arg(r, c, i, &call->arg[i], &more);
+  for (int i = 0; ok && i < c->nout; i++) {
+    call->out[i] = add_value(r, LT_VALUE_RESULT, r->ncalls, i, c->out[i]);
+    ok = call->out[i] >= 0;
+  }
+  if (ok)
+    r->ncalls++;
+  else
+    free(call->arg);
+  return ok;
+}
+
+bool lt_record_call(const lt_Call *c) {
+  lt_Recorder *r = lt_thread()->recorder;
+  return !r || !lt_device_equal(c->device, lt_recording()) || note(r, c);
+}
