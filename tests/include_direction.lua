@@ -1,6 +1,7 @@
--- The line without a circle: vm-bindings -> tensor -> device.h <- cpu | cuda | mps | meta. Reads
--- every #include under src/ and fails for one that points the wrong way, for a name of Lutra's in
--- the emulated CUDA, and for a circle among the modules that all others need.
+-- The line without a circle: vm-bindings -> tensor -> kernel.h <- cpu | cuda | mps | meta. Reads
+-- every #include under src/ and fails for one that points the wrong way, for a device that reaches
+-- a private header of the core, for a name of Lutra's in the emulated CUDA, and for a circle among
+-- the modules that all others need.
 -- Run it from the repository's root: `lua5.4 tests/include_direction.lua`.
 
 -- What each part may include, besides itself and the system's headers.
@@ -50,7 +51,17 @@ end
 
 local function part_of(path)
   return path:match "^src/cuda/emulated" or path:match "^src/tensor/accel/" and "src/tensor/accel"
-    or path:match "^src/repl/editor" or path:match "^src/[^/]+"
+    or path:match "^src/repl/editor" or path:match "^src/[^/]+" or path:match "^tests/c"
+end
+
+-- The file that the include line `#include "name"` in `file` names, or nil. As the compiler looks:
+-- beside the file, then in the -I folders.
+local function included(file, name, exists)
+  local from = part_of(file)
+  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from, from .. "/include"} do
+    local path = normal(folder .. "/" .. name)
+    if exists(path) then return path end
+  end
 end
 
 -- Why `file` may not hold the include line `text`, or nil; `exists(path)` tells of a file.
@@ -67,17 +78,40 @@ local function objection(file, text, exists)
     end
     return nil
   end
-  -- As the compiler looks: beside the file, then in the -I folders.
-  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from, from .. "/include"} do
-    local path = normal(folder .. "/" .. name)
-    if exists(path) then
-      local to = part_of(path)
-      if to == from or contains(may[from], to) then return nil end
-      return ('"%s" is %s: %s may include only itself%s'):format(name, path, from,
-        #may[from] > 0 and " and " .. table.concat(may[from], ", ") or "")
-    end
+  local path = included(file, name, exists)
+  if not path then
+    return ('"%s" is in none of the folders that the build looks in'):format(name)
   end
-  return ('"%s" is in none of the folders that the build looks in'):format(name)
+  local to = part_of(path)
+  if to == from or contains(may[from], to) then return nil end
+  return ('"%s" is %s: %s may include only itself%s'):format(name, path, from,
+    #may[from] > 0 and " and " .. table.concat(may[from], ", ") or "")
+end
+
+-- What a device does not see: its files and all that they include use kernel.h instead. A device
+-- that is not part of the tree can use no more than these do.
+local private = {
+  ["src/tensor/core.h"] = true, ["src/tensor/trace.h"] = true, ["src/tensor/infer.h"] = true,
+  ["src/tensor/autograd/autograd.h"] = true,
+}
+local function is_device(file)
+  return file:find "^src/cpu/" or file:find "^src/meta/" or file:find "^src/mps/"
+    or file:find "^src/cuda/" and not file:find "^src/cuda/emulated/"
+    or file:find "^tests/c/plugin_" or file:find "^tests/c/toy_device"
+end
+
+-- The includes that lead from `file` to a private header, "a.c -> b.h -> src/tensor/core.h", or
+-- nil.
+local function way_to_private(file, text_of, exists, seen)
+  seen = seen or {}
+  if seen[file] then return nil end
+  seen[file] = true
+  for name in ("\n" .. text_of(file)):gmatch '\n%s*#%s*include%s*"([^"]+)"' do
+    local path = included(file, name, exists)
+    if path and private[path] then return file .. " -> " .. path end
+    local way = path and way_to_private(path, text_of, exists, seen)
+    if way then return file .. " -> " .. way end
+  end
 end
 
 local checks = dofile "tests/checks.lua"
@@ -117,6 +151,30 @@ judge(false, "src/cpu/kernels/a.c", '#include "lutra.h"')
 judge(false, "src/repl/a.c", '#include "vm-bindings/b.h"')
 judge(false, "src/vm-bindings/a.c", "#include <lua.h>")
 
+-- Devices: each of these, in a file of a device, leads to a private header or does not.
+local texts = {
+  ["src/tensor/core.h"] = '#include "kernel.h"\n', ["src/tensor/kernel.h"] = "int x;\n",
+  ["src/tensor/trace.h"] = "\n", ["src/cpu/rows.h"] = ' # include "../tensor/core.h"\n',
+  ["src/cpu/sort.h"] = '#include "kernel.h"\n#include "sort.h"\n',
+  ["src/tensor/accel/accel.h"] = '#include "kernel.h"\n',
+}
+for include, refused in pairs {
+  ["core.h"] = true, ["trace.h"] = true, ["../cpu/rows.h"] = true, ["../tensor/core.h"] = true,
+  ["kernel.h"] = false, ["../cpu/sort.h"] = false, ["accel/accel.h"] = false,
+} do
+  for _, file in ipairs {"src/cuda/a.c", "tests/c/plugin_a.c"} do
+    if file:find "^src" or not include:find "^%.%." then
+      texts[file] = ('\n#include "%s"\n'):format(include)
+      local way = way_to_private(file, function(path) return texts[path] end,
+        function(path) return texts[path] ~= nil end)
+      check(is_device(file) and (way ~= nil) == refused, ("%s in %s must be %s"):format(include,
+        file, refused and "refused" or "allowed"))
+    end
+  end
+end
+check(not is_device "src/cuda/emulated/a.cpp" and not is_device "src/tensor/loop.c",
+  "neither CUDA's emulation nor the core is a device")
+
 -- The sources.
 local function exists(path)
   local f = io.open(path)
@@ -129,9 +187,14 @@ end
 local source = {
   c = true, h = true, def = true, cu = true, cuh = true, cpp = true, m = true, metal = true,
 }
-local files = 0
-for file in io.popen("find src -type f | sort"):lines() do
-  if source[file:match "%.(%w+)$"] then
+local files, devices = 0, 0
+for file in io.popen("find src tests/c -type f | sort"):lines() do
+  if source[file:match "%.(%w+)$"] and is_device(file) then
+    devices = devices + 1
+    local way = way_to_private(file, text_of, exists)
+    check(not way, ("%s: a device includes kernel.h instead"):format(way))
+  end
+  if source[file:match "%.(%w+)$"] and file:find "^src/" then
     files = files + 1
     local number, why = 0, {}
     for line in io.lines(file) do
@@ -188,6 +251,6 @@ for entry in listing:lines() do
     ("lib/lutra/%s is no library of lt: it belongs in lib/lutra/internal/"):format(entry))
 end
 
-check(files > 0, "no sources under src/: run this from the repository's root")
+check(files > 0 and devices > 100, "no sources under src/: run this from the repository's root")
 
 checks.finish()

@@ -3,7 +3,7 @@
 #ifndef LT_CPU_BLAS_H
 #define LT_CPU_BLAS_H
 
-#include "core.h"
+#include "kernel.h"
 
 /* A matrix in memory: element (i, j) is data[i * row + j * column]; no stride is negative. */
 typedef struct lt_Matrix {

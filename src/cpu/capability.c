@@ -1,7 +1,7 @@
 /* capability.c: reads CPUID, and checks what environment variables ask of the CPU. */
 #define _GNU_SOURCE /* strcasecmp */
 #include "capability.h"
-#include "core.h"
+#include "kernel.h"
 
 #include <strings.h>
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -2,7 +2,7 @@
 #ifndef LT_CPU_CPU_H
 #define LT_CPU_CPU_H
 
-#include "core.h"
+#include "kernel.h"
 
 /* Runs an elementwise op; see lt_Loop. False with a message when it was interrupted. */
 bool lt_cpu_elementwise(const lt_Loop *loop);

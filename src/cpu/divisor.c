@@ -58,7 +58,7 @@ static void search(Search *s, const lt_Tensor *t) {
 }
 
 bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
-  const char *name = c->signature->param[1].name;
+  const char *name = lt_arg_name(c, 1);
   if (divisor->numel == 1) { /* may be of a wider dtype than the division */
     int64_t v = lt_scalar_to_int(lt_scalar_load(divisor->dtype, lt_tensor_data(divisor)));
     if ((c->compute == LT_int32 ? (int32_t)v : v) != 0) return true;

@@ -283,7 +283,7 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (loop->op != LT_OP_copy) {
-    bool test = lt_ops[loop->op].rule == LT_RULE_TEST;
+    bool test = lt_op_is_test(loop->op);
     return run_loop(loop, lt_dtype_compute(loop->compute), test);
   }
   if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);

@@ -9,7 +9,7 @@
 #ifndef LT_CPU_ROWS_H
 #define LT_CPU_ROWS_H
 
-#include "core.h"
+#include "kernel.h"
 
 #define LT_PASTE_(a, b)  a##_##b
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)

@@ -3,7 +3,7 @@
 #ifndef LT_CPU_SORT_H
 #define LT_CPU_SORT_H
 
-#include "core.h"
+#include "kernel.h"
 
 typedef struct lt_Keyed {
   uint64_t key;

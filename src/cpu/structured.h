@@ -12,7 +12,7 @@
 #ifndef LT_CPU_STRUCTURED_H
 #define LT_CPU_STRUCTURED_H
 
-#include "core.h"
+#include "kernel.h"
 
 /* Elements that are worth a thread of their own. */
 #define LT_GRAIN 32768

@@ -9,7 +9,7 @@
 #ifndef LT_CPU_VECTOR_H
 #define LT_CPU_VECTOR_H
 
-#include "core.h"
+#include "kernel.h"
 #include "opids.h"
 
 /* A scalar argument, in the loop's compute type. */

@@ -13,7 +13,7 @@
 #define LT_CUDA_CUDA_H
 
 #include "accel/accel.h"
-#include "core.h"
+#include "kernel.h"
 #include "kernels.h"
 
 #include <cuda_runtime_api.h>

@@ -114,7 +114,7 @@ static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
 
 /* Fills f where these rows are float32 without gaps; false: they are not. */
 static bool flat_of(const lt_CudaRows *r, lt_OpId op, int inputs, lt_CudaFlat *f) {
-  bool test = lt_ops[op].rule == LT_RULE_TEST && r->dtype[0] == LT_bool;
+  bool test = lt_op_is_test(op) && r->dtype[0] == LT_bool;
   if (r->outer || (r->dtype[0] != LT_float32 && !test)) return false;
   *f = (lt_CudaFlat){.numel = r->numel,
                      .out = r->data[0],

@@ -72,13 +72,13 @@ static bool is_final(cudaError_t status) {
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static void remember(Watch *w, const char *kernel, cudaStream_t stream) {
-  const lt_Thread *t = lt_thread();
+  lt_UserOp op = lt_user_op_now();
   pthread_mutex_lock(&w->lock);
   if (w->launched == w->waited)
     w->mixed = false;
   else if (w->last[(w->launched - 1) % LAST].stream != stream)
     w->mixed = true;
-  w->last[w->launched++ % LAST] = (Launch){kernel, t->user_op, t->user_in_place, stream};
+  w->last[w->launched++ % LAST] = (Launch){kernel, op.name, op.in_place, stream};
   pthread_mutex_unlock(&w->lock);
 }
 

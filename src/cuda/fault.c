@@ -9,7 +9,6 @@
  */
 #include "fault.h"
 #include "cuda.h"
-#include "trace.h"
 
 #include <pthread.h>
 
@@ -76,14 +75,14 @@ static bool make(int index, Faults *f) {
 
 bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out) {
   Faults *f = &all[c->device.index];
-  const lt_Thread *t = lt_thread();
+  lt_UserOp op = lt_user_op_now();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
   bool ok = atomic_load(&f->raised) || make(c->device.index, f);
   if (ok) {
     unsigned long long number = ++f->last;
     Ticket *ticket = &f->tickets[number % TICKETS];
-    *ticket = (Ticket){number, *note, t->user_op, t->user_in_place, ""};
+    *ticket = (Ticket){number, *note, op.name, op.in_place, ""};
     if (!lt_cuda_is_blocking()) lt_memory_where(ticket->where, sizeof ticket->where);
     *out = (lt_CudaFault){f->bad + number % TICKETS, f->report, atomic_load(&f->raised), number};
   }
@@ -124,15 +123,10 @@ static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
 
 /* As the message of the call that has the ticket, whatever runs now. */
 static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r) {
-  lt_Thread *t = lt_thread();
-  const char *op = t->user_op;
-  bool in_place = t->user_in_place;
   if (ticket->number == r->ticket) {
-    t->user_op = ticket->op;
-    t->user_in_place = ticket->in_place;
+    lt_UserOp now = lt_user_op_set((lt_UserOp){ticket->op, ticket->in_place});
     say(&ticket->note, r);
-    t->user_op = op;
-    t->user_in_place = in_place;
+    lt_user_op_set(now);
   } else {
     lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
   }
@@ -202,7 +196,7 @@ lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negat
  * values would be lost. */
 bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   lt_FaultNote note = {.kind = LT_FAULT_DIVISOR,
-                       .argument = c->signature->param[1].name,
+                       .argument = lt_arg_name(c, 1),
                        .compute = c->compute,
                        .ndim = divisor->ndim};
   lt_CudaFault fault;

@@ -6,7 +6,7 @@
  * lib/lutra/internal/kernel.lua does, by source).
  */
 #define _GNU_SOURCE
-#include "kernel.h"
+#include "user_kernel.h"
 
 struct lt_UserKernel {
   int index;
@@ -149,14 +149,9 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
 
 /* In messages, now and later, the kernel's name stands where an op's does. */
 bool lt_cuda_kernel_launch(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_Stream *stream) {
-  lt_Thread *t = lt_thread();
-  const char *op = t->user_op;
-  bool in_place = t->user_in_place;
-  t->user_op = k->name;
-  t->user_in_place = false;
+  lt_UserOp now = lt_user_op_set((lt_UserOp){k->name, false});
   bool ok = launch_kernel(k, launch, stream);
-  t->user_op = op;
-  t->user_in_place = in_place;
+  lt_user_op_set(now);
   return ok;
 }
 

@@ -6,7 +6,7 @@
  * were not used for longest. Errors are not told: without a cache everything works, only later.
  */
 #define _GNU_SOURCE
-#include "kernel.h"
+#include "user_kernel.h"
 
 #include "io/replace.h"
 

@@ -2,7 +2,7 @@
  * the functions that kernels may call without being told; what it lacks are the types and constants
  * below. Emulated devices have the same ones and no others, so that a source is the same for both.
  */
-#include "kernel.h"
+#include "user_kernel.h"
 
 #define INTEGERS(X)                                                                                \
   X(int8_t, signed char)                                                                           \
@@ -98,7 +98,7 @@ static const char maths_in_std[] = ONCE "#include <math.h>\nnamespace std {\n" M
   X("assert.h", ONCE)                                                                              \
   X("cassert", ONCE)
 #define ONE(name, text) +1
-_Static_assert(HEADERS(ONE) == LT_CUDA_HEADERS, "as many as kernel.h says");
+_Static_assert(HEADERS(ONE) == LT_CUDA_HEADERS, "as many as user_kernel.h says");
 #define NAME(name, text) name,
 #define TEXT(name, text) text,
 const char *const lt_cuda_header_names[LT_CUDA_HEADERS] = {HEADERS(NAME)};

@@ -3,7 +3,6 @@
  */
 #include "mask.h"
 #include "scan.h"
-#include "trace.h"
 
 typedef struct Mask {
   lt_Tensor *words, *before; /* packed; and true ones before each word, and of all at the end */
@@ -23,19 +22,6 @@ static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
   return lt_empty(dtype, c->device, 1, &n);
 }
 
-/* The host waits for the number of true ones. */
-static bool fetch_count(const lt_Call *c, int64_t *count, const int64_t *from) {
-  lt_TraceSpan span;
-  bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
-  bool ok = lt_cuda_backend.memory.copy(lt_cpu(), count, c->device, from, sizeof *count, c->stream,
-                                        false);
-  if (!traced) return ok;
-  span.event.name = "count";
-  span.event.device = c->device;
-  span.event.stream = c->stream;
-  return lt_trace_end(&span, ok);
-}
-
 /* The running sum of the counts, and its last value. */
 static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
   int64_t n = counts->numel, *sums = lt_tensor_data(m->before);
@@ -48,7 +34,7 @@ static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
       room && lt_cuda_ran(lt_cuda_scan_exclusive_i64(
                   lt_tensor_data(room), &size, lt_tensor_data(counts), LT_uint8, n, sums, stream));
   lt_release(room);
-  return ok && fetch_count(c, &m->count, sums + n);
+  return ok && lt_fetch_count(c, &m->count, sums + n);
 }
 
 static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {

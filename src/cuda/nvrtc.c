@@ -6,7 +6,7 @@
  * the libraries' handles and statuses are.
  */
 #define _GNU_SOURCE
-#include "kernel.h"
+#include "user_kernel.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
 #ifndef LT_CUDA_OPERAND_H
 #define LT_CUDA_OPERAND_H
 
-#include "core.h"
+#include "kernel.h"
 
 /* t as contiguous memory that a kernel whose result is `result` can read: of its own dtype where
  * that is worked on in the same type, else converted. One reference. */

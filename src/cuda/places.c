@@ -114,19 +114,14 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
  * the user wrote no op's name. */
 static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                          const int64_t *dims, const int64_t *strides) {
-  lt_Thread *thread = lt_thread();
-  const char *op = thread->user_op;
-  bool in_place = thread->user_in_place, ok;
-  if (op && strncmp(op, "_index", 6) == 0) {
-    thread->user_op = "index";
-    thread->user_in_place = false;
-  }
+  lt_UserOp now = lt_user_op_now();
+  bool ok;
+  if (now.name && strncmp(now.name, "_index", 6) == 0) lt_user_op_set((lt_UserOp){"index", false});
   if (indices->count == 1)
     ok = open_positions(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
   else
     ok = sum_positions(c, x, self, indices, dims, strides);
-  thread->user_op = op;
-  thread->user_in_place = in_place;
+  lt_user_op_set(now);
   if (!ok) lt_cuda_index_close(x);
   return ok;
 }

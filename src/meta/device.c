@@ -1,5 +1,5 @@
 /* device.c of meta: shapes, dtypes and strides, but no memory: dispatch stops after infer. */
-#include "../tensor/device.h"
+#include "kernel.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* core.h: what the files of src/tensor (and kernels) share and an embedding program need not see.
+/* core.h: what the files of src/tensor share and neither an embedding program nor a device needs; kernel.h
+ * has what devices use of it.
  *
  * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds
  * part:
@@ -12,11 +13,7 @@
 #ifndef LT_CORE_H
 #define LT_CORE_H
 
-#include "device.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "kernel.h"
 
 /* ---- the op table (ops.c) -------------------------------------------------------------------- */
 
@@ -121,7 +118,7 @@ typedef struct lt_Param {
 } lt_Param;
 
 /* A signature, parsed once, on first use. */
-typedef struct lt_Signature {
+struct lt_Signature {
   int count;
   lt_Param param[LT_MAX_ARGS];
   int results;
@@ -134,9 +131,9 @@ typedef struct lt_Signature {
   unsigned written; /* bit i: parameter i has the mark `!` */
   int device_param, dtype_param, requires_grad_param,
       non_blocking_param; /* places of the parameters of these names, or -1 */
-} lt_Signature;
+};
 
-typedef struct lt_OpInfo {
+struct lt_OpInfo {
   const char *name; /* without the `_` of internal ops' in-place variants */
   lt_Kind kind;
   lt_Rule rule;
@@ -146,7 +143,7 @@ typedef struct lt_OpInfo {
   bool (*infer)(lt_Call *call); /* infer_, view_ or composite_ function */
   const char *signature, *doc;
   bool has_float, has_integer; /* which texts of an elementwise op are real */
-} lt_OpInfo;
+};
 
 extern const lt_OpInfo lt_ops[];
 /* Never NULL: a signature that does not parse is found by a test. Thread safe. */
@@ -163,85 +160,12 @@ const char *lt_param_choices(const lt_Param *p, char *out, size_t size);
 /* By name, -1 when there is none. */
 int lt_op_find(const char *name);
 
-/* ---- a call ---------------------------------------------------------------------------------- */
-
-/* What a result will be. Results are contiguous. */
-typedef struct lt_Spec {
-  lt_Dtype dtype;
-  lt_Device device;
-  int ndim;
-  int64_t shape[LT_MAX_DIMS];
-} lt_Spec;
-
-struct lt_Call {
-  lt_OpId op;
-  const lt_OpInfo *info;
-  const lt_Signature *signature;
-  bool in_place;
-  int nargs; /* == signature->count, defaults filled in */
-  lt_Arg arg[LT_MAX_ARGS];
-  lt_Device device; /* where it runs */
-  lt_Dtype compute; /* elementwise: what is computed in; reductions: the input's after casting */
-  int nout;
-  lt_Spec spec[LT_MAX_OUT];
-  lt_Tensor *out[LT_MAX_OUT];
-  lt_Stream *stream;           /* NULL until a kernel runs */
-  lt_Results *results;         /* of composites that give a list or a flag */
-  int64_t single[LT_MAX_ARGS]; /* lists of one, where a plain int was given */
-};
-
-/* The op as the user wrote it: the outermost call's name ("swapaxes", "add_"). For messages. */
-const char *lt_user_op(void);
-/* Fills the slot with "<user op>: ..." and returns false. */
-bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same with "out of memory", of kind LT_ERROR_MEMORY. */
-bool lt_fail_memory(void);
-
-/* The same for values that a kernel refuses (values.c), in the same words on every device. `at`
- * counts from 0, in the order of the argument's elements. */
-bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
-                  int64_t n, bool negative);
-bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore);
-bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape);
-bool lt_bad_weight(double value, int64_t at, int64_t row);
-/* compute: the integer dtype in which `value` is 0. */
-bool lt_bad_divisor(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
-                    lt_Dtype compute);
-/* positive: how many of the row are above 0, or -1 where their sum is infinite. */
-bool lt_bad_weights(int64_t row, int64_t positive, int64_t least);
-
-/* Arguments by position. */
-static inline lt_Tensor *lt_in(const lt_Call *c, int i) {
-  return c->arg[i].kind == LT_ARG_TENSOR ? c->arg[i].tensor : NULL;
-}
-static inline bool lt_given(const lt_Call *c, int i) { return c->arg[i].kind != LT_ARG_NIL; }
-
 /* Returns true when the kernel of an in-place op writes argument i, a tensor, besides self. */
 static inline bool lt_call_writes(const lt_Call *c, int i) {
   return (c->signature->written >> i & 1) != 0;
 }
 
-/* Sets result i. */
-void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);
-void lt_spec_like(lt_Call *c, int i, const lt_Tensor *t);
-
-/* dim (from 0, or negative from the end) into 0..ndim-1; ndim 0 counts as 1. -1 and a message
- * otherwise. */
-int lt_dim(int64_t dim, int ndim);
-/* A list of dims into a bit mask; nil, and an empty list, are all. False: out of range or twice. */
-bool lt_dims(const lt_Arg *arg, int ndim, unsigned *mask);
-/* dims as the user counts them, for messages. */
-static inline long long lt_dim_said(int64_t dim) { return dim >= 0 ? dim + 1 : dim; }
-
-/* The broadcast of two shapes into shape/ndim (which holds the first); false when they do not fit
- * (no message). */
-bool lt_shape_broadcast(int *ndim, int64_t *shape, int ndim2, const int64_t *shape2);
-bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
-/* The dtype of an op on these arguments (tensors and scalars), by PyTorch's rules: dimensioned
- * tensors, then 0-d tensors, then numbers; a later class counts only if its category is higher. */
-lt_Dtype lt_result_type(const lt_Arg *args, int n);
-
-/* ---- ops without a kernel (fallback.c, composite_kernel.c) ----------------------------------- */
+/* ---- ops without a kernel (fallback.c, composite_kernel.c) ------------------------------------ */
 
 /* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through
  * `run`, and copies the results, and what the op writes, back. Random ops draw the numbers that the
@@ -271,38 +195,6 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 #define lt_do(op, ...)          lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
 #define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
 
-/* ---- elementwise loops (loop.c) -------------------------------------------------------------- */
-
-/* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR
- * arguments) broadcast to. The inputs are on out's device, or 0-d on the CPU, or numbers. No
- * autograd, no checks beyond devices. */
-bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs,
-                 lt_Scalar a, lt_Scalar b);
-/* out[...] = source[...], any dtypes and layouts, any devices; source is broadcast. */
-bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
-/* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and
- * layout. */
-void lt_loop_collapse(lt_Loop *loop);
-/* Writers bump the version of what they wrote. */
-void lt_tensor_touch(lt_Tensor *t);
-/* Does some element of t lie on another of its elements? (expanded tensors cannot be written) */
-bool lt_tensor_overlaps_itself(const lt_Tensor *t);
-/* May the memory of the two overlap without being the very same elements in the same order? */
-bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b);
-/* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is
- * that. No autograd. */
-lt_Tensor *lt_as_contiguous(lt_Tensor *t, lt_Dtype dtype);
-/* t seen with another shape to which it broadcasts (strides 0), on its own storage. One
- * reference. */
-lt_Tensor *lt_expanded(lt_Tensor *t, int ndim, const int64_t *shape);
-/* t's memory in another geometry; offset in elements from t's first. One reference. */
-lt_Tensor *lt_geometry(lt_Tensor *t, int64_t offset, int ndim, const int64_t *shape,
-                       const int64_t *strides);
-/* t's geometry on its storage, outside the graph. One reference. */
-lt_Tensor *lt_alias(const lt_Tensor *t);
-/* t broadcast to the shape, as contiguous memory of the dtype. One reference. */
-lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const int64_t *shape);
-
 /* ---- autograd's side of a call (autograd/record.c) ------------------------------------------- */
 
 /* Would the result of this call require grad? */
@@ -323,25 +215,6 @@ void lt_autograd_meta_free(lt_AutogradMeta *meta);
 /* The number of references to a tensor with owned hooks has changed: tells them whether they are
  * held. */
 void lt_hooks_tell(lt_AutogradMeta *meta);
-
-/* ---- memory (storage.c) ---------------------------------------------------------------------- */
-
-/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes
- * the stream wait for one that is under way, unless both only read. The host goes on. */
-void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes);
-/* It was put there: until it is done, lt_tensor_data waits. Where no event can be had, waits at
- * once. */
-void lt_storage_pend(lt_Storage *s, lt_Stream *stream, bool writes);
-/* The line of the host's program that is running ("train.lua:12"), or "". */
-void lt_memory_where(char *text, size_t size);
-/* Memory of this kind ran out: fills the slot as lt_error_set does, and marks it. */
-void *lt_error_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* ---- random ---------------------------------------------------------------------------------- */
-
-/* Reserves `n` 32-bit numbers of g (NULL: the default generator): their key and first counter
- * position. Positions count blocks of four numbers. */
-void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t *position);
 
 /* ---- small blocks (pool.c) ------------------------------------------------------------------- */
 
@@ -364,52 +237,7 @@ typedef struct lt_Pool {
 void *lt_pool_take(lt_PoolKind kind, size_t size);
 void lt_pool_give(lt_PoolKind kind, void *block);
 
-/* ---- threads (threads.c) --------------------------------------------------------------------- */
-
-#define LT_MAX_THREADS 1024 /* more than any machine has a use for */
-
-/* Starts the threads of a parallel region of n, which shall follow on this thread, and returns n.
- * Returns 1 where memory or the system's limits do not suffice (OpenMP would end the process), and
- * inside of a parallel region. */
-int lt_threads_start(int n);
-
-/* ---- Ctrl-C, and waiting for a device (wait.c) ----------------------------------------------- */
-
-/* Long loops ask this now and then, and give up; dispatch then makes their op fail with
- * "interrupted". */
-static inline bool lt_stopped(void) {
-  return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
-}
-
-/* Elements between two looks: less than a millisecond's work, and much more than the look. */
-#define LT_STRETCH ((int64_t)1 << 17)
-
-/* A loop over 0..n that can be stopped, in stretches that the compiler may make vectors of:
- *
- *     for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
- *       for (; i < end; i++) ...
- *
- * Once it was stopped nothing that it should have written may be relied on: whoever takes places
- * in memory from that asks lt_stopped first. */
-static inline int64_t lt_stretch(int64_t i, int64_t n) {
-  if (lt_stopped()) return i;
-  return n - i < LT_STRETCH ? n : i + LT_STRETCH;
-}
-/* For loops that are none of vectors: a look every 4096 steps. */
-static inline bool lt_stopped_at(int64_t i) { return (i & 4095) == 0 && lt_stopped(); }
-
-/* True; or false with that message. */
-static inline bool lt_go_on(void) { return !lt_stopped() || lt_fail("interrupted"); }
-
-/* Wait until what is on a stream, before an event, or on a device's streams now is done. No call of
- * a vendor's can be broken off, so these ask again and again, and Ctrl-C ends them: false with
- * "interrupted", and the device goes on. Failures of the device are not told: the caller's own call
- * to the device, which need not wait any more, tells them. */
-bool lt_wait_stream(lt_Stream *stream);
-bool lt_wait_event(lt_Event *event);
-bool lt_wait_device(const lt_Backend *b, int index);
-
-/* ---- operands in use (tensor.c) -------------------------------------------------------------- */
+/* ---- operands in use (tensor.c) --------------------------------------------------------------- */
 
 /* The operands of a running call. While memory is allocated, or in a hook, the host may run code of
  * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the
@@ -514,8 +342,6 @@ bool lt_arg_usable(const lt_Arg *a, const char *name);
 /* Fills the slot with what lt_error_name says of tensors that nobody has a name for; returns
  * false. */
 bool lt_error_apart(const lt_Apart *apart);
-/* Adds to the first line of the reason in the slot; its kind stays. */
-void lt_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* No reason: shows whether what is called next gives one. */
 void lt_error_clear(void);
 /* The reason, whatever it says, is not that memory ran out: nobody tries again. */

@@ -22,7 +22,7 @@
 
 #define LT_BACKEND_ABI 6
 
-typedef struct lt_Call lt_Call; /* core.h */
+typedef struct lt_Call lt_Call; /* kernel.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
 typedef struct lt_Backend lt_Backend;
 

@@ -144,6 +144,19 @@ const char *lt_user_op(void) {
   return name;
 }
 
+lt_UserOp lt_user_op_now(void) {
+  const lt_Thread *th = lt_thread();
+  return (lt_UserOp){th->user_op, th->user_in_place};
+}
+
+lt_UserOp lt_user_op_set(lt_UserOp op) {
+  lt_Thread *th = lt_thread();
+  lt_UserOp before = {th->user_op, th->user_in_place};
+  th->user_op = op.name;
+  th->user_in_place = op.in_place;
+  return before;
+}
+
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 size_t lt_scope_open(void) { return lt_thread()->scope_count; }

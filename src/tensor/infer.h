@@ -19,10 +19,6 @@ bool lt_infer_reduce(lt_Call *c);
 
 /* ---- checks (infer_check.c): false, with the message, when they do not hold ------------------ */
 
-/* The parameter's name, as messages call it. */
-static inline const char *lt_arg_name(const lt_Call *c, int i) {
-  return c->signature->param[i].name;
-}
 /* Size of dim (0..ndim-1); a 0-d tensor counts as one dimension of size 1. */
 static inline int64_t lt_size_at(const lt_Tensor *t, int dim) {
   return t->ndim ? t->shape[dim] : 1;

@@ -58,6 +58,10 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
 #include "ops.def"
 };
 
+const char *lt_arg_name(const lt_Call *c, int i) { return c->signature->param[i].name; }
+
+bool lt_op_is_test(lt_OpId op) { return lt_ops[op].rule == LT_RULE_TEST; }
+
 int lt_op_find(const char *name) {
   for (int i = 0; i < LT_OP_COUNT; i++)
     if (strcmp(lt_ops[i].name, name) == 0) return i;

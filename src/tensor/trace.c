@@ -173,6 +173,18 @@ bool lt_stream_synchronize(lt_Stream *stream) {
   return lt_trace_end(&span, lt_wait_stream(stream) && b->streams.synchronize(stream));
 }
 
+bool lt_fetch_count(const lt_Call *c, int64_t *count, const int64_t *from) {
+  const lt_Backend *b = lt_device_loaded(c->device.type);
+  lt_TraceSpan span;
+  bool traced = lt_trace_begin(&span, LT_TRACE_WAIT);
+  bool ok = b->memory.copy(lt_cpu(), count, c->device, from, sizeof *count, c->stream, false);
+  if (!traced) return ok;
+  span.event.name = "count";
+  span.event.device = c->device;
+  span.event.stream = c->stream;
+  return lt_trace_end(&span, ok);
+}
+
 void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   const lt_Thread *th = lt_thread();
   char where[64] = "";

@@ -134,8 +134,7 @@ static inline void lt_trace_order(lt_TraceKind kind, const lt_Stream *stream,
   if (lt_tracing()) lt_trace_order_(kind, stream, event);
 }
 
-/* The host waits for a stream, and for an event. False with the reason. */
-bool lt_stream_synchronize(lt_Stream *stream);
+/* The host waits for an event. False with the reason. */
 bool lt_event_synchronize(lt_Event *event);
 
 /* Has the program used this device? Of devices with memory of their own; loads nothing. */

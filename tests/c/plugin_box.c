@@ -1,7 +1,7 @@
 /* plugin_box.c: a device in a shared object of its own, which calls the core that loads it. Its
  * memory is the host's; it keeps count of it, and has room for two blocks. */
+#include "kernel.h"
 #include "opids.h"
-#include "core.h"
 
 #include <stdlib.h>
 #include <string.h>

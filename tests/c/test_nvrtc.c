@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../../src/cuda/kernel.h"
+#include "../../src/cuda/user_kernel.h"
 #undef LT_CUDA_EMULATED /* only its header stands in for the toolkit's */
 
 #include <dlfcn.h>

@@ -2,9 +2,9 @@
  * address one that no program can have, so that touching it faults. It has the five core kernels
  * and no other. The elementwise loops are the CPU's, run when the queue is; the other kernels are
  * the CPU's too, run at the call, when all that was queued before is done. */
-#include "opids.h"
 #include "toy_device.h"
-#include "core.h"
+#include "kernel.h"
+#include "opids.h"
 
 #define DEVICES 2
 #define HIDE    ((uintptr_t)1 << 62)

@@ -17,7 +17,7 @@
 #ifndef LT_ACCEL_H
 #define LT_ACCEL_H
 
-#include "core.h"
+#include "kernel.h"
 
 #include <pthread.h>
 

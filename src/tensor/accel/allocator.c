@@ -14,6 +14,7 @@
  * else can be done when memory is out is storage.c's.
  */
 #include "allocator.h"
+#include "core.h"
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 

@@ -1,12 +1,12 @@
-/* kernel.h: kernels that users write.
+/* user_kernel.h: kernels that users write.
  *
  *   kernel.c         what a backend offers: kernel_new, kernel_launch, kernel_stop
  *   nvrtc.c          the compiler and the driver's calls, found when a kernel is first compiled
  *   kernel_headers.c what source texts may include
  *   kernel_cache.c   compiled code in files
  */
-#ifndef LT_CUDA_KERNEL_H
-#define LT_CUDA_KERNEL_H
+#ifndef LT_CUDA_USER_KERNEL_H
+#define LT_CUDA_USER_KERNEL_H
 
 #include "cuda.h"
 
