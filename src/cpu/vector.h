@@ -10,7 +10,6 @@
 #define LT_CPU_VECTOR_H
 
 #include "kernel.h"
-#include "opids.h"
 
 /* A scalar argument, in the loop's compute type. */
 typedef union lt_Number {
@@ -38,7 +37,8 @@ typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *
 
 /* The loops of one compute type. */
 typedef struct lt_Vectors {
-  lt_VectorFn op[LT_OP_COUNT];    /* elementwise ops; NULL where the op is not made for this type */
+  /* [LT_OP_COUNT]: of elementwise ops; NULL where the op is not made for this type */
+  const lt_VectorFn *op;
   lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory */
   lt_StoreFn store[LT_DTYPE_COUNT];
 } lt_Vectors;

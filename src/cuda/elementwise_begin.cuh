@@ -3,5 +3,4 @@
 #include "elementwise.h"
 #include "device.cuh"
 #include "launch.cuh"
-#include "opids.h"
 #include "positions.cuh"

@@ -14,6 +14,7 @@
 #define LT_MATHX_INTEGER static __device__ __forceinline__
 #endif
 #include "mathx.h"
+#include "opids.h"
 
 #ifdef LT_IS_BOOL
 #undef NOT

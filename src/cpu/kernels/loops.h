@@ -13,6 +13,7 @@
  * rounds differently.
  */
 #include "vector.h"
+#include "opids.h"
 #include "half.h"
 #include "maths.h"
 
@@ -287,11 +288,12 @@ static inline double element_float64(T v) { return (double)v; }
 #include "dtypes.def"
 #undef LT_DTYPE
 
-const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op =
-                                                 {
+static const lt_VectorFn entries[LT_OP_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 #include "ops.def"
-                                                 },
+};
+
+const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op = entries,
                                              .load =
                                                  {
 #define LT_DTYPE(name, ...) [LT_##name] = load_##name,
