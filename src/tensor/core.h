@@ -1,5 +1,5 @@
-/* core.h: what the files of src/tensor share and neither an embedding program nor a device needs; kernel.h
- * has what devices use of it.
+/* core.h: what the files of src/tensor share and neither an embedding program nor a device needs;
+ * kernel.h has what devices use of it.
  *
  * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds
  * part:
@@ -165,7 +165,7 @@ static inline bool lt_call_writes(const lt_Call *c, int i) {
   return (c->signature->written >> i & 1) != 0;
 }
 
-/* ---- ops without a kernel (fallback.c, composite_kernel.c) ------------------------------------ */
+/* ---- ops without a kernel (fallback.c, composite_kernel.c) ----------------------------------- */
 
 /* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through
  * `run`, and copies the results, and what the op writes, back. Random ops draw the numbers that the
@@ -237,7 +237,7 @@ typedef struct lt_Pool {
 void *lt_pool_take(lt_PoolKind kind, size_t size);
 void lt_pool_give(lt_PoolKind kind, void *block);
 
-/* ---- operands in use (tensor.c) --------------------------------------------------------------- */
+/* ---- operands in use (tensor.c) -------------------------------------------------------------- */
 
 /* The operands of a running call. While memory is allocated, or in a hook, the host may run code of
  * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the

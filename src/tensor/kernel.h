@@ -1,7 +1,7 @@
-/* kernel.h: what the kernels of a device may use of the core: the call that they run, errors, tensors as
- * memory, elementwise loops, random numbers, threads, interrupts. A device includes this header (and
- * accel/, if it is an accelerator with a driver) and never core.h, which is private to the core. See
- * docs/devices.md. */
+/* kernel.h: what the kernels of a device may use of the core: the call that they run, errors,
+ * tensors as memory, elementwise loops, random numbers, threads, interrupts. A device includes
+ * this header (and accel/, if it is an accelerator with a driver) and never core.h, which is
+ * private to the core. See docs/devices.md. */
 #ifndef LT_KERNEL_H
 #define LT_KERNEL_H
 
@@ -32,8 +32,7 @@ struct lt_Call {
   int nargs; /* == signature->count, defaults filled in */
   lt_Arg arg[LT_MAX_ARGS];
   lt_Device device; /* where it runs */
-  lt_Dtype
-      compute; /* of elementwise ops: what is computed in; of reductions: the input's after casting */
+  lt_Dtype compute; /* elementwise: what is computed in; reductions: the input's after casting */
   int nout;
   lt_Spec spec[LT_MAX_OUT];
   lt_Tensor *out[LT_MAX_OUT];
@@ -44,8 +43,9 @@ struct lt_Call {
 
 /* The op as the user wrote it: the outermost call's name ("swapaxes", "add_"). For messages. */
 const char *lt_user_op(void);
-/* The op in whose name errors are reported; name NULL: none. lt_user_op_set replaces it and returns the
- * one before: a report for an earlier call, or for another op, sets it and then puts it back. */
+/* The op in whose name errors are reported; name NULL: none. lt_user_op_set replaces it and
+ * returns the one before: a report for an earlier call, or for another op, sets it and then puts
+ * it back. */
 typedef struct lt_UserOp {
   const char *name; /* of a row of ops.def, or of what lives as long */
   bool in_place;
@@ -135,8 +135,8 @@ lt_Tensor *lt_expanded_contiguous(lt_Tensor *t, lt_Dtype dtype, int ndim, const 
 
 /* ---- memory (storage.c) ---------------------------------------------------------------------- */
 
-/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes the
- * stream wait for one that is under way, unless both only read. The host goes on. */
+/* A copy from this memory of the host, or to it (`writes`), is about to be put on `stream`: makes
+ * the stream wait for one that is under way, unless both only read. The host goes on. */
 void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes);
 /* It was put there: until it is done, lt_tensor_data waits. Where no event can be had, waits at
  * once. */
@@ -163,7 +163,7 @@ void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t 
  * inside of a parallel region. */
 int lt_threads_start(int n);
 
-/* ---- Ctrl-C, and waiting for a device (wait.c) ------------------------------------------------ */
+/* ---- Ctrl-C, and waiting for a device (wait.c) ----------------------------------------------- */
 
 /* Long loops ask this now and then, and give up; dispatch then makes their op fail with
  * "interrupted". */
@@ -198,11 +198,11 @@ static inline bool lt_go_on(void) { return !lt_stopped() || lt_fail("interrupted
 bool lt_wait_stream(lt_Stream *stream);
 bool lt_wait_event(lt_Event *event);
 bool lt_wait_device(const lt_Backend *b, int index);
-/* Synchronizes the host with a stream, as lt_wait_stream; returns false with what failed on it. Tracers
- * are notified of a wait. */
+/* Synchronizes the host with a stream, as lt_wait_stream; returns false with what failed on it.
+ * Tracers are notified of a wait. */
 bool lt_stream_synchronize(lt_Stream *stream);
-/* Copies a number of elements from the call's device to the host, which is blocked until it is there.
- * Tracers are notified of a wait. Returns false with the error. */
+/* Copies a number of elements from the call's device to the host, which is blocked until it is
+ * there. Tracers are notified of a wait. Returns false with the error. */
 bool lt_fetch_count(const lt_Call *c, int64_t *count, const int64_t *from);
 
 #endif
