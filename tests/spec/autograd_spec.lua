@@ -1,7 +1,7 @@
 -- The tape as its users see it: programs of views and in-place writes against PyTorch, backward and
 -- grad, the rules and their messages, hooks, and what is left in memory.
 local lt = require "lutra"
-local programs = require "tests.golden.autograd_programs"
+local programs = require "tests.spec.golden_support".cases "programs"
 
 local function leaf(data)
   return lt.tensor(data, {dtype = "float64"}):requires_grad_()

@@ -1,7 +1,7 @@
 -- Gradients where a function has no derivative, and where its formula meets 0 / 0, inf - inf or
 -- NaN: PyTorch's, case by case.
 local lt = require "lutra"
-local cases = require "tests.golden.kink_values"
+local cases = require "tests.spec.golden_support".cases "kinks"
 
 local TOLERANCE = {float64 = 1e-12, float32 = 1e-5}
 

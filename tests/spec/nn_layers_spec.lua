@@ -5,9 +5,9 @@ local support = require "nn_support"
 
 local nn, F = lt.nn, lt.F
 local fails, close = support.fails, support.close
-local golden = support.golden()
+local golden = support.golden "layers"
 
--- The probe by which gen_nn_values.py weighs the output before backward: cos(0), cos(1)...
+-- The probe by which tools/golden/nn.py weighs the output before backward: cos(0), cos(1)...
 local function probe(out)
   local n = math.max(out:numel(), 1)
   return lt.arange(0, n - 1, {dtype = "float64"}):cos():reshape(out.shape)
@@ -354,7 +354,7 @@ describe("F", function()
 end)
 
 describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
-  for number, case in ipairs(golden.clipping) do
+  for number, case in ipairs(support.golden "optimizers".clipping) do
     it("case " .. number, function()
       local ps = {}
       for i, g in ipairs(case.before) do

@@ -9,8 +9,8 @@ local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 support.root = root
 
---- PyTorch's values (tools/gen_nn_values.py).
-function support.golden() return dofile(root .. "tests/golden/nn_values.lua") end
+--- PyTorch's values (tools/golden/nn.py): "layers" or "optimizers".
+support.golden = require "tests.spec.golden_support".file
 
 --- A golden {shape, data} as a tensor; whole numbers give int64 indices.
 function support.tensor(golden, dtype)

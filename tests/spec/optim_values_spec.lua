@@ -5,7 +5,7 @@ local support = require "nn_support"
 
 local nn, optim = lt.nn, lt.optim
 local fails, close = support.fails, support.close
-local golden = support.golden()
+local golden = support.golden "optimizers"
 
 local setup = golden.optimizers[1]
 local goal, goal2 = support.tensor(setup.goal[1]), support.tensor(setup.goal[2])
@@ -14,7 +14,7 @@ local function start()
   return nn.Parameter(support.tensor(setup.start[1])), nn.Parameter(support.tensor(setup.start[2]))
 end
 
--- The function that gen_nn_values.py minimises.
+-- The function that tools/golden/nn.py minimises.
 local function loss_of(p, q)
   return ((p - goal) ^ 4):sum() + (q:sin() * goal2):sum()
 end
@@ -46,6 +46,17 @@ describe("trajectories of PyTorch " .. golden.version, function()
       end
     end)
   end
+
+  it("are there for every optimizer", function()
+    local has, missing = {Optimizer = "what they have in common"}, {}
+    for number = 2, #golden.optimizers do has[golden.optimizers[number].name] = true end
+    for name, class in pairs(optim) do
+      if type(class) == "table" and class.step and not has[name] then
+        missing[#missing + 1] = name
+      end
+    end
+    assert.same({}, missing)
+  end)
 
   it("float32 follows float64", function()
     for _, name in ipairs {"SGD", "Adam", "AdamW"} do

@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""Makes tests/golden/autograd_programs.lua: random programs of views and in-place writes, with the loss and the gradients
-that PyTorch computes for them.
-
-    python3 tools/gen_autograd_values.py > tests/golden/autograd_programs.lua
+"""Random programs of views and in-place writes, with the loss and the gradients that PyTorch computes for them.
 
 A program starts from two leaves t[1], t[2] of shape {3, 4}, a constant and two results, and then makes results, views
 and in-place writes at random. Values that gradients need are cloned, so that no later write spoils them; programs that
@@ -108,21 +104,16 @@ def run(p):
     return [names["loss"].item()] + [v.item() for g in grads for v in g.reshape(-1)]
 
 
-def main():
+def cases_of(_):
     random.seed(SEED)
-    print(f"-- Made by tools/gen_autograd_values.py with PyTorch {torch.__version__}, seed {SEED}. Do not edit.")
-    print("return {")
-    made = 0
+    rows, made = [], 0
     while made < COUNT:
         p = make()
         values = run(p)
         if values is None or sum("_(" in line for line in p.python) < 3:
             continue
         made += 1
-        print("  {code = [[")
-        print("\n".join("    " + line for line in p.lua))
-        print("  ]], values = {" + ", ".join(f"{v:.15g}" for v in values) + "}},")
-    print("}")
-
-
-main()
+        rows.append("  {code = [[")
+        rows += ["    " + line for line in p.lua]
+        rows.append("  ]], values = {" + ", ".join(f"{v:.15g}" for v in values) + "}},")
+    return "\n".join(rows)

@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""Makes tests/golden/kink_values.lua: PyTorch's gradients where a function has no derivative, or where the formula
-for it meets 0 / 0, inf - inf or NaN.
-
-    python3 tools/gen_kink_values.py > tests/golden/kink_values.lua
+"""Gradients where a function has no derivative, or where the formula for it meets 0 / 0, inf - inf or NaN.
 
 A case is an expression of x, y and z in both languages, and the inputs. It is computed in float64 and once more in
 float32, and differentiated with weights 1, 2, 3, ... for the elements of the result. Of each, the file has the result
@@ -10,7 +6,6 @@ and the gradients: lists of numbers, `false` where PyTorch gives none, "constant
 grad. Cases of which Lutra's gradient is another one on purpose have a reason, and the gradients that are expected.
 """
 import math
-import warnings
 
 import torch
 import torch.nn.functional as F
@@ -252,13 +247,10 @@ def same_numbers(a, b):
         len(p) == len(q) and all(x == y or (x != x and y != y) for x, y in zip(p, q)) for p, q in zip(a, b))
 
 
-def main():
-    warnings.simplefilter("ignore")
-    print(f"-- Made by tools/gen_kink_values.py with PyTorch {torch.__version__}. Do not edit.")
-    print("local inf, nan = math.huge, 0 / 0")
-    print("return {")
+def cases_of(_):
+    rows = []
     for code, text, inputs, *different in CASES + DIFFERENT:
-        print(f"  {{code = [[{text}]], inputs = {lua(list(inputs))},")
+        rows.append(f"  {{code = [[{text}]], inputs = {lua(list(inputs))},")
         for dtype in (torch.float64, torch.float32):
             values, gradients = compute(code, inputs, dtype)
             if different:
@@ -267,9 +259,6 @@ def main():
                 assert isinstance(theirs, str) or False in theirs or not same_numbers(theirs, gradients), text
             elif gradients == "raises":
                 raise RuntimeError(f"{code} has no gradient")
-            print(f"    {str(dtype)[6:]} = {{result = {lua(values)}, gradients = {lua(gradients)}}},")
-        print(f'    different = "{different[1]}"}},' if different else "  },")
-    print("}")
-
-
-main()
+            rows.append(f"    {str(dtype)[6:]} = {{result = {lua(values)}, gradients = {lua(gradients)}}},")
+        rows.append(f'    different = "{different[1]}"}},' if different else "  },")
+    return "\n".join(rows)

@@ -1,6 +1,8 @@
--- Made by tools/gen_kink_values.py with PyTorch 2.15.0+cu132. Do not edit.
-local inf, nan = math.huge, 0 / 0
+-- Made by tools/golden/generate.py with PyTorch 2.15.0. Do not edit.
+local nan = -(0 / 0) -- 0 / 0 has its sign bit set
+local inf = math.huge
 return {
+kind = "kinks", version = "2.15.0",
   {code = [[x:sign()]], inputs = {{-inf, -1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.5, inf, nan}},
     float64 = {result = {-1.0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0}, gradients = {{0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}}},
     float32 = {result = {-1.0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0}, gradients = {{0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}}},

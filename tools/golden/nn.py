@@ -1,20 +1,12 @@
-#!/usr/bin/env python3
-"""Writes tests/golden/nn_values.lua: what PyTorch computes for layers, losses and optimizers.
-
-Run with a Python that has PyTorch: /usr/bin/python3 tools/gen_nn_values.py > tests/golden/nn_values.lua
+"""Layers, losses and optimizers.
 
 Everything is float64, so that the specs can compare closely. Positions (labels, ids, dims) are
 written as Lutra counts them, from 1. The optimizers all minimise the same function of two
 parameters and the file holds the parameters after every step.
 """
 
-import sys
-
 import torch
 import torch.nn.functional as F
-
-torch.set_default_dtype(torch.float64)
-torch.manual_seed(20)
 
 
 def lua(value):
@@ -155,18 +147,17 @@ def clip_cases():
            "after": [p.grad for p in ps]}
 
 
-def main():
-  print("-- Made by tools/gen_nn_values.py with PyTorch %s; do not edit.\n-- luacheck: no max line length" % torch.__version__)
-  print('return {\n  version = "%s",' % torch.__version__)
-  families = [("layers", layer_cases), ("losses", loss_cases), ("optimizers", optimizer_cases),
-              ("clipping", clip_cases)]
-  for name, cases in families:
-    print("  %s = {" % name)
-    for case in cases():
-      print("    %s," % lua(case))
-    print("  },")
-  print("}")
+FAMILIES = {"layers": {"layers": layer_cases, "losses": loss_cases},
+            "optimizers": {"optimizers": optimizer_cases, "clipping": clip_cases}}
 
 
-if __name__ == "__main__":
-  sys.exit(main())
+def cases_of(family):
+  torch.set_default_dtype(torch.float64)
+  torch.manual_seed(20)
+  rows = []
+  for name, cases in FAMILIES[family].items():
+    rows.append("  %s = {" % name)
+    rows += ["    %s," % lua(case) for case in cases()]
+    rows.append("  },")
+  torch.set_default_dtype(torch.float32)
+  return "\n".join(rows)

@@ -1,0 +1,8 @@
+-- Expected values that come from mathematics: of ops that PyTorch does not have, or that it gives
+-- other values for. A case is the op's name, a Lua expression, and its result as nested tables,
+-- with numbers to float32's precision.
+local inf = math.huge
+return {
+kind = "by_hand",
+{"gelu", "lt.gelu(lt.tensor{inf, -3e38, 0})", {inf, 0, 0}}, -- x P(X <= x); PyTorch's may be NaN
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes tests/golden: what PyTorch computes, one file a family.
+
+    python3 tools/golden/generate.py               all families
+    python3 tools/golden/generate.py reductions    one of them
+
+The cases are in the modules beside this one: ops.py is the table of cases for each op, kinks.py has gradients where a
+function has no derivative, autograd_programs.py random programs of views and in-place writes, nn.py layers, losses and
+optimizers. All files are made with the same PyTorch, whose version stands in their heads and here: another one is
+refused. Where a newer PyTorch is to be used, change PYTORCH and write all families. The same version gives the same
+files."""
+
+import os
+import re
+import sys
+import warnings
+
+import torch
+
+import autograd_programs
+import kinks
+import nn
+import ops
+
+PYTORCH = "2.15.0"
+
+# Family -> kind of its cases (which spec reads it), function that gives the table's fields as Lua.
+FAMILIES = {name: ("ops", ops.cases_of) for name in ops.FAMILIES}
+FAMILIES.update(kinks=("kinks", kinks.cases_of), autograd_programs=("programs", autograd_programs.cases_of),
+                layers=("layers", nn.cases_of), optimizers=("optimizers", nn.cases_of))
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "golden")
+
+
+def file_of(family):
+    kind, cases_of = FAMILIES[family]
+    body = cases_of(family)
+    lines = ["-- Made by tools/golden/generate.py with PyTorch %s. Do not edit." % PYTORCH]
+    if re.search(r"\bnan\b", body):
+        lines.append("local nan = -(0 / 0) -- 0 / 0 has its sign bit set")
+    if re.search(r"\binf\b", body):
+        lines.append("local inf = math.huge")
+    return "\n".join(lines + ['return {\nkind = "%s", version = "%s",' % (kind, PYTORCH), body.rstrip("\n"), "}\n"])
+
+
+def main():
+    names = sys.argv[1:] or list(FAMILIES)
+    for name in names:
+        if name not in FAMILIES:
+            sys.exit("generate: expected a family (%s), got '%s'" % (", ".join(FAMILIES), name))
+    if torch.__version__.split("+")[0] != PYTORCH:
+        sys.exit("generate: expected PyTorch %s, got %s\nhint: change PYTORCH in tools/golden/generate.py and write all "
+                 "families" % (PYTORCH, torch.__version__))
+    warnings.simplefilter("ignore")
+    for name in names:
+        text = file_of(name)
+        with open(os.path.join(FOLDER, name + ".lua"), "w") as out:
+            out.write(text)
+        print("tests/golden/%s.lua: %d bytes" % (name, len(text)))
+
+
+if __name__ == "__main__":
+    main()
