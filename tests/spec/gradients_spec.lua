@@ -1,8 +1,8 @@
 -- Every gradient (of composites too) against finite differences in float64: the first derivative,
 -- the second, the in-place variant, the
 -- in-place variant written into a view, and inputs whose memory is not in order. One line of
--- samples per op; a test holds
--- the table complete against the op table.
+-- samples per op, or a sample made from its signature where that requires nothing but tensors and a
+-- dim; a test holds the table complete against the op table.
 local lt = require "lutra"
 local ops = require("lutra.core")._ops
 
@@ -327,6 +327,7 @@ local samples = {
   trace = {function() return R(3, 3) end},
 }
 -- Composites that make new tensors, indices or yes and no; copy_ and zero_ are _copy and fill.
+-- Composites that give no gradient.
 local undifferentiable = {}
 for name in ([[
   zeros ones full arange logspace empty_like zeros_like ones_like full_like rand_like randn_like
@@ -334,6 +335,37 @@ for name in ([[
   argsort equal isclose allclose one_hot copy_ zero_
 ]]):gmatch "%S+" do
   undifferentiable[name] = true
+end
+
+-- Samples for ops without a line above: two of what the signature requires. Tensors are {2, 3} and
+-- have numbers for which most functions are smooth.
+local FROM_SIGNATURE = {
+  Tensor = function() return variable(numbers(0.3, 0.9, 2, 3)) end, dim = function() return 2 end,
+}
+FROM_SIGNATURE.Operand = FROM_SIGNATURE.Tensor
+
+local function is_differentiable(op)
+  return op.has_gradient or (op.composite and not undifferentiable[op.name])
+end
+
+local function samples_of(op)
+  local makers = {}
+  for _, p in ipairs(op.params) do
+    if not p.optional then makers[#makers + 1] = FROM_SIGNATURE[p.type] or false end
+  end
+  for _, make in ipairs(makers) do
+    if not make then return nil end
+  end
+  local function sample()
+    local args = {}
+    for i, make in ipairs(makers) do args[i] = make() end
+    return table.unpack(args)
+  end
+  return makers[1] and {sample, sample}
+end
+
+for _, op in ipairs(lt.ops()) do
+  if is_differentiable(op) and not samples[op.name] then samples[op.name] = samples_of(op) end
 end
 
 -- ---- checking
@@ -628,8 +660,7 @@ describe("gradients", function()
   it("have samples for every op that has one, and for no other", function()
     local missing = {}
     for _, op in ipairs(lt.ops()) do
-      local wanted = op.has_gradient or (op.composite and not undifferentiable[op.name])
-      if wanted ~= (samples[op.name] ~= nil) then missing[#missing + 1] = op.name end
+      if is_differentiable(op) ~= (samples[op.name] ~= nil) then missing[#missing + 1] = op.name end
     end
     assert.are.equal("", table.concat(missing, ", "))
   end)

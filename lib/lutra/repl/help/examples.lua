@@ -2,12 +2,14 @@
 --
 -- Help shows it with the result it has, and asks it which shapes, dtypes and gradients the op
 -- takes (see ops.lua): so nothing about an op is written down that could be wrong. Ops that work
--- element by element have the same few examples, by how many arguments they must be given.
+-- element by element, reductions and functions of one or two tensors have the same few examples, by
+-- how many arguments they must be given, unless one is written here.
 
 local examples = {}
 
 local one = "lt.%s(lt.tensor{-1.5, 0, 2})"
 local two = "lt.%s(lt.tensor{1, 5, 3}, lt.tensor{4, 2, 3})"
+local reduction = "lt.tensor{{1.0, 2}, {3, 4}}:%s(1)"
 
 local written = {
   -- element by element, where the numbers above are no example
@@ -198,11 +200,14 @@ local written = {
     "lt.zeros(3):masked_scatter(lt.tensor{true, false, true}, lt.tensor{5.0, 7.0})",
 }
 
--- How many arguments must be given.
-local function needed(op)
+-- How many arguments must be given; nil where one of them is no tensor.
+local function tensors_needed(op)
   local n = 0
   for _, p in ipairs(op.params) do
-    if not p.optional then n = n + 1 end
+    if not p.optional then
+      if p.type ~= "Tensor" and p.type ~= "Operand" then return nil end
+      n = n + 1
+    end
   end
   return n
 end
@@ -210,8 +215,9 @@ end
 --- The example of an op (a row of lt.ops()), or nil.
 function examples.of(op)
   local text = written[op.name]
-  if text or op.kind ~= "elementwise" then return text end
-  local count = needed(op)
+  if text then return text end
+  if op.kind == "reduce" then return reduction:format(op.name) end
+  local count = tensors_needed(op)
   local pattern = count == 1 and one or count == 2 and two
   return pattern and pattern:format(op.name) or nil
 end
