@@ -46,8 +46,8 @@ core._summarise(core._methods.summary)
 -- "cpu".
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
 
---- The op table as data: a list of {name, signature, doc, kind, variants, params, results,
--- has_gradient, composite, support}, those written in Lua last (lutra.internal.composites).
+--- The op table as data: a list of {name, signature, doc, kind, variants, namespaces, params,
+-- results, has_gradient, composite, support}, those written in Lua last.
 function lt.ops() return require "lutra.internal.composites".ops() end
 
 --- Registers a composite written in Lua, {signature, doc, fn}, and returns its function.
@@ -70,6 +70,8 @@ local libraries = {
   placement = "lutra.placement",
 }
 
+require("lutra.internal.namespaces").announce(libraries)
+
 -- A field that is not there: an error. The names of libraries that wait are among the near ones.
 local function missing(self, name)
   local waiting = {}
@@ -82,9 +84,10 @@ return setmetatable(lt, {
   __libraries = libraries, -- for completion
   __index = function(self, name)
     local library = libraries[name]
-    if not library then return missing(self, name) end
-    local loaded = require(library)
-    rawset(self, name, loaded)
-    return loaded
+    if library then rawset(self, name, require(library)) end
+    if not library and require("lutra.internal.composites").load() then return self[name] end
+    local value = rawget(self, name)
+    if value == nil then return missing(self, name) end
+    return value
   end,
 })

@@ -47,7 +47,23 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_ARG2
 } lt_Rule;
 
-enum { LT_VARIANT_FUNCTION = 1, LT_VARIANT_METHOD = 2, LT_VARIANT_IN_PLACE = 4, LT_VARIANTS = 7 };
+/* The namespaces of namespaces.def, counted from 0. */
+enum {
+#define LT_NAMESPACE(flag, name, doc) LT_SPACE_##flag,
+#include "namespaces.def"
+  LT_SPACE_COUNT
+};
+
+/* A function, a method, an in-place method; then a bit for each namespace that has the op. */
+enum {
+  LT_VARIANT_FUNCTION = 1,
+  LT_VARIANT_METHOD = 2,
+  LT_VARIANT_IN_PLACE = 4,
+  LT_VARIANT_SPACE = 1 << 16, /* of namespace 0 */
+#define LT_NAMESPACE(flag, name, doc) LT_VARIANT_##flag = LT_VARIANT_SPACE << LT_SPACE_##flag,
+#include "namespaces.def"
+  LT_VARIANTS = 7 | ((1 << LT_SPACE_COUNT) - 1) << 16
+};
 
 /* See ops.def. */
 enum {
@@ -78,12 +94,16 @@ typedef enum lt_ParamType {
   LT_PARAM_POSITION,
   LT_PARAM_UNION, /* `string|ints`: of any type in lt_Param.types */
   /* Of functions that the host language brings; no row of ops.def has them. */
-  LT_PARAM_ANY,      /* any value */
-  LT_PARAM_DATA,     /* any value; as the first parameter, the array part of a single table */
-  LT_PARAM_LIST,     /* a table in the role of a list; as the first parameter likewise */
-  LT_PARAM_TABLE,    /* any table */
-  LT_PARAM_FLOATS,   /* a list of numbers */
-  LT_PARAM_FUNCTION, /* whatever can be called */
+  LT_PARAM_ANY,       /* any value */
+  LT_PARAM_DATA,      /* any value; as the first parameter, the array part of a single table */
+  LT_PARAM_LIST,      /* a table in the role of a list; as the first parameter likewise */
+  LT_PARAM_TABLE,     /* any table */
+  LT_PARAM_FLOATS,    /* a list of numbers */
+  LT_PARAM_FUNCTION,  /* whatever can be called */
+  LT_PARAM_INT_LISTS, /* lists of lists: `ints[]` */
+  LT_PARAM_DIM_LISTS,
+  LT_PARAM_FLOAT_LISTS,
+  LT_PARAM_TENSOR_LISTS, /* `Tensor[][]` */
   LT_PARAM_TYPE_COUNT
 } lt_ParamType;
 
@@ -159,6 +179,14 @@ bool lt_param_allows(const lt_Param *p, const char *word);
 const char *lt_param_choices(const lt_Param *p, char *out, size_t size);
 /* By name, -1 when there is none. */
 int lt_op_find(const char *name);
+
+typedef struct lt_Namespace {
+  const char *flag, *name, *doc;
+} lt_Namespace;
+
+extern const lt_Namespace lt_namespaces[LT_SPACE_COUNT];
+/* What an op of this name is called in the namespace: "norm" of "linalg_norm" in linalg. */
+const char *lt_namespace_op_name(int space, const char *op);
 
 /* Returns true when the kernel of an in-place op writes argument i, a tensor, besides self. */
 static inline bool lt_call_writes(const lt_Call *c, int i) {

@@ -12,7 +12,13 @@ bool lt_infer_reduce(lt_Call *call);
 #define LT_COMPOSITE(name, ...)     bool lt_composite_##name(lt_Call *call);
 #include "ops.def"
 
-enum { F = LT_VARIANT_FUNCTION, M = LT_VARIANT_METHOD, I = LT_VARIANT_IN_PLACE };
+enum {
+  F = LT_VARIANT_FUNCTION,
+  M = LT_VARIANT_METHOD,
+  I = LT_VARIANT_IN_PLACE,
+#define LT_NAMESPACE(flag, name, doc) flag = LT_VARIANT_##flag,
+#include "namespaces.def"
+};
 enum {
   COPY = LT_TRAIT_COPY,
   TRANSFER = LT_TRAIT_TRANSFER,
@@ -68,24 +74,49 @@ int lt_op_find(const char *name) {
   return -1;
 }
 
+const lt_Namespace lt_namespaces[LT_SPACE_COUNT] = {
+#define LT_NAMESPACE(flag, name, doc) {#flag, #name, doc},
+#include "namespaces.def"
+};
+
+const char *lt_namespace_op_name(int space, const char *op) {
+  size_t n = strlen(lt_namespaces[space].name);
+  return strncmp(op, lt_namespaces[space].name, n) == 0 && op[n] == '_' ? op + n + 1 : op;
+}
+
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 static const struct {
   const char *word;
   lt_ParamType type;
 } words[] = {
-    {"Tensor[]", LT_PARAM_TENSORS},  {"Tensor", LT_PARAM_TENSOR},
-    {"Operand", LT_PARAM_OPERAND},   {"Index", LT_PARAM_INDEX},
-    {"Scalar", LT_PARAM_SCALAR},     {"int", LT_PARAM_INT},
-    {"float", LT_PARAM_FLOAT},       {"bool", LT_PARAM_BOOL},
-    {"string", LT_PARAM_STRING},     {"dtype", LT_PARAM_DTYPE},
-    {"device", LT_PARAM_DEVICE},     {"Generator", LT_PARAM_GENERATOR},
-    {"sizes", LT_PARAM_SIZES},       {"ints", LT_PARAM_INTS},
-    {"dim", LT_PARAM_DIM},           {"dims", LT_PARAM_DIMS},
-    {"position", LT_PARAM_POSITION}, {"any", LT_PARAM_ANY},
-    {"data", LT_PARAM_DATA},         {"list", LT_PARAM_LIST},
-    {"table", LT_PARAM_TABLE},       {"floats", LT_PARAM_FLOATS},
+    {"Tensor[]", LT_PARAM_TENSORS},
+    {"Tensor", LT_PARAM_TENSOR},
+    {"Operand", LT_PARAM_OPERAND},
+    {"Index", LT_PARAM_INDEX},
+    {"Scalar", LT_PARAM_SCALAR},
+    {"int", LT_PARAM_INT},
+    {"float", LT_PARAM_FLOAT},
+    {"bool", LT_PARAM_BOOL},
+    {"string", LT_PARAM_STRING},
+    {"dtype", LT_PARAM_DTYPE},
+    {"device", LT_PARAM_DEVICE},
+    {"Generator", LT_PARAM_GENERATOR},
+    {"sizes", LT_PARAM_SIZES},
+    {"ints", LT_PARAM_INTS},
+    {"dim", LT_PARAM_DIM},
+    {"dims", LT_PARAM_DIMS},
+    {"position", LT_PARAM_POSITION},
+    {"any", LT_PARAM_ANY},
+    {"data", LT_PARAM_DATA},
+    {"list", LT_PARAM_LIST},
+    {"table", LT_PARAM_TABLE},
+    {"floats", LT_PARAM_FLOATS},
     {"function", LT_PARAM_FUNCTION},
+    {"ints[]", LT_PARAM_INT_LISTS},
+    {"dims[]", LT_PARAM_DIM_LISTS},
+    {"floats[]", LT_PARAM_FLOAT_LISTS},
+    {"Tensor[][]", LT_PARAM_TENSOR_LISTS},
 };
 
 const char *lt_param_type_name(lt_ParamType type) {
@@ -320,7 +351,10 @@ static bool parse_value(lt_Param *p, lt_ParamType type, const char *text) {
   case LT_PARAM_INTS:
   case LT_PARAM_DIMS:
     return parse_list(p, type, text);
-  case LT_PARAM_FLOATS: /* which only a host language reads */
+  case LT_PARAM_FLOATS: /* which only a host language reads, as the others here */
+  case LT_PARAM_INT_LISTS:
+  case LT_PARAM_DIM_LISTS:
+  case LT_PARAM_FLOAT_LISTS:
     return text[0] == '{' && text[strlen(text) - 1] == '}';
   case LT_PARAM_OPERAND:
   case LT_PARAM_SCALAR:
@@ -335,15 +369,24 @@ static bool parse_default(lt_Param *p, const char *text) {
   p->has_default = true;
   memcpy(p->text, text, strlen(text) + 1);
   if (strcmp(text, "nil") == 0) return p->optional;
-  for (int t = 0; t < LT_PARAM_UNION; t++)
+  for (int t = 0; t < LT_PARAM_TYPE_COUNT; t++)
     if (p->types & (1u << t) && parse_value(p, (lt_ParamType)t, text)) return true;
-  return p->types & (1u << LT_PARAM_FLOATS) && parse_value(p, LT_PARAM_FLOATS, text);
+  return false;
+}
+
+/* The brace that closes the one at s; NULL when there is none. */
+static const char *closing_brace(const char *s) {
+  for (int depth = 0; *s; s++) {
+    if (*s == '{') depth++;
+    if (*s == '}' && --depth == 0) return s;
+  }
+  return NULL;
 }
 
 /* A default's text, commas in a list or in quotes included. */
 static bool take_default(const char **s, char *out, size_t size) {
   const char *from = skip(*s), *close = NULL;
-  if (*from == '{') close = strchr(from, '}');
+  if (*from == '{') close = closing_brace(from);
   if (*from == '"' || *from == '\'') close = strchr(from + 1, *from);
   if (!close) return take(s, ",)", out, size) && *out;
   size_t n = (size_t)(close - from) + 1;

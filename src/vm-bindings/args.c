@@ -34,13 +34,20 @@ static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TABLE] = "a table",
     [LT_PARAM_FLOATS] = "a list of numbers",
     [LT_PARAM_FUNCTION] = "a function",
+    [LT_PARAM_INT_LISTS] = "a list of lists of whole numbers",
+    [LT_PARAM_DIM_LISTS] = "a list of lists of dims",
+    [LT_PARAM_FLOAT_LISTS] = "a list of lists of numbers",
+    [LT_PARAM_TENSOR_LISTS] = "a list of lists of tensors",
 };
 
-#define BIT(type) (UINT32_C(1) << LT_PARAM_##type)
+#define BIT_OF(type) (UINT32_C(1) << (type))
+#define BIT(type)    BIT_OF(LT_PARAM_##type)
 enum {
   NUMBER_LISTS = BIT(SIZES) | BIT(INTS) | BIT(DIMS),
-  LISTS = NUMBER_LISTS | BIT(TENSORS) | BIT(FLOATS) | BIT(LIST) | BIT(DATA),
-  WHOLE_LISTS = BIT(LIST) | BIT(DATA), /* of which an element may be a table */
+  LISTS_OF_LISTS = BIT(INT_LISTS) | BIT(DIM_LISTS) | BIT(FLOAT_LISTS) | BIT(TENSOR_LISTS),
+  LISTS = NUMBER_LISTS | BIT(TENSORS) | BIT(FLOATS) | BIT(LIST) | BIT(DATA) | LISTS_OF_LISTS,
+  /* of which an element may be a table: */
+  WHOLE_LISTS = BIT(LIST) | BIT(DATA) | LISTS_OF_LISTS,
   NUMBERS =
       NUMBER_LISTS | BIT(OPERAND) | BIT(SCALAR) | BIT(INT) | BIT(FLOAT) | BIT(DIM) | BIT(POSITION)
 };
@@ -462,15 +469,60 @@ static void check_floats(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   }
 }
 
+/* Returns what is expected of an element of a list of lists, NULL where the value on the top of the
+ * stack is that. */
+static const char *misfit(lua_State *L, const lt_Param *param, lt_ParamType type) {
+  int64_t whole;
+  if (type == LT_PARAM_TENSOR_LISTS) return lt_lua_to_tensor(L, -1) ? NULL : "a tensor";
+  if (lua_type(L, -1) != LUA_TNUMBER) return "a number";
+  if (param->has_least && !(lua_tonumber(L, -1) >= param->least)) return "a larger number";
+  if (type == LT_PARAM_FLOAT_LISTS) return NULL;
+  if (!lt_lua_whole(L, -1, &whole)) return "an integer";
+  return type == LT_PARAM_DIM_LISTS && whole == 0 ? "a dim, counted from 1 or from -1" : NULL;
+}
+
+static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_ParamType type) {
+  const lt_Param *param = &a->signature->param[p];
+  int n = lt_lua_length(L, a->name, param->name, i);
+  luaL_checkstack(L, 4, "too many arguments");
+  for (int k = 1; k <= n; k++) {
+    if (lua_rawgeti(L, i, k) != LUA_TTABLE)
+      lt_lua_error(L, "%s: expected a list for argument '%s[%d]', got %s", a->name, param->name, k,
+                   lt_lua_describe(L, -1));
+    int list = lua_gettop(L), m = lt_lua_length(L, a->name, param->name, list);
+    for (int e = 1; e <= m; e++) {
+      lua_rawgeti(L, list, e);
+      const char *expected = misfit(L, param, type);
+      if (expected)
+        lt_lua_error(L, "%s: expected %s for argument '%s[%d][%d]', got %s", a->name, expected,
+                     param->name, k, e, lt_lua_describe(L, -1));
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
 /* What only functions of Lua take is left to them, who find it in its slot. */
 static lt_Arg read_lua_value(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type) {
   int i = a->slot[p];
   if (!looks_like(L, i, type)) fail_type(L, a, p, i);
   if (type == LT_PARAM_FLOATS) check_floats(L, a, p, i);
+  if (BIT_OF(type) & LISTS_OF_LISTS) check_lists(L, a, p, i, type);
   return LT_NIL;
 }
 
+/* Is the value at i a table that begins with a table? */
+static bool is_nested(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TTABLE) return false;
+  bool nested = lua_rawgeti(L, i, 1) == LUA_TTABLE;
+  lua_pop(L, 1);
+  return nested;
+}
+
 static lt_ParamType type_in_union(lua_State *L, const lt_LuaArgs *a, int p) {
+  uint32_t nested = a->signature->param[p].types & LISTS_OF_LISTS;
+  for (int t = 0; nested && t < LT_PARAM_TYPE_COUNT && is_nested(L, a->slot[p]); t++)
+    if (nested >> t & 1) return (lt_ParamType)t;
   for (int t = 0; t < LT_PARAM_TYPE_COUNT; t++)
     if (a->signature->param[p].types >> t & 1 && looks_like(L, a->slot[p], (lt_ParamType)t))
       return (lt_ParamType)t;

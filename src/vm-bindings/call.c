@@ -127,7 +127,57 @@ static void set_op(lua_State *L, int table, int op, lua_Integer variant, const c
   lua_setfield(L, table, name);
 }
 
+/* Pushes the table of a namespace's functions; the list of namespaces is on the top. */
+static void push_space(lua_State *L, int space) {
+  lua_rawgeti(L, -1, space + 1);
+  lua_getfield(L, -1, "ops");
+  lua_remove(L, -2);
+}
+
+/* The op in each of its namespaces: the function of `functions` where it has the same name. */
+static void set_in_spaces(lua_State *L, int functions, int op) {
+  const lt_OpInfo *info = &lt_ops[op];
+  char full[64];
+  for (int s = 0; s < LT_SPACE_COUNT; s++) {
+    if (!(info->variants & (unsigned)LT_VARIANT_SPACE << s)) continue;
+    const char *name = lt_namespace_op_name(s, info->name);
+    push_space(L, s);
+    if (name == info->name && info->variants & LT_VARIANT_FUNCTION) {
+      lua_getfield(L, functions, name);
+      lua_setfield(L, -2, name);
+    } else if (name == info->name) {
+      set_op(L, lua_gettop(L), op, 0, name);
+    } else { /* not to be mistaken for the op of that name */
+      snprintf(full, sizeof full, "%s.%s", lt_namespaces[s].name, name);
+      set_op(L, lua_gettop(L), op, 0, full);
+      lua_getfield(L, -1, full);
+      lua_setfield(L, -2, name);
+      lua_pushnil(L);
+      lua_setfield(L, -2, full);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+/* _namespaces: a list of {name, flag, doc, ops}, ops a table of functions. */
+static void push_namespaces(lua_State *L) {
+  lua_createtable(L, LT_SPACE_COUNT, 0);
+  for (int s = 0; s < LT_SPACE_COUNT; s++) {
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, lt_namespaces[s].name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, lt_namespaces[s].flag);
+    lua_setfield(L, -2, "flag");
+    lua_pushstring(L, lt_namespaces[s].doc);
+    lua_setfield(L, -2, "doc");
+    lua_newtable(L);
+    lua_setfield(L, -2, "ops");
+    lua_rawseti(L, -2, s + 1);
+  }
+}
+
 void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
+  push_namespaces(L);
   for (int op = 0; op < LT_OP_COUNT; op++) {
     const lt_OpInfo *info = &lt_ops[op];
     char in_place[64];
@@ -139,7 +189,9 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
     set_op(L, internal, op, 0, info->name);
     if (info->variants & LT_VARIANT_IN_PLACE || info->kind == LT_KIND_UPDATE)
       set_op(L, internal, op, LT_CODE_IN_PLACE, in_place);
+    set_in_spaces(L, functions, op);
   }
+  lua_setfield(L, functions, "_namespaces");
   lua_getfield(L, methods, "tile"); /* `repeat` is a word of Lua's */
   lua_setfield(L, methods, "repeat");
 }

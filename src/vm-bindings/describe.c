@@ -104,6 +104,14 @@ static void push_traits(lua_State *L, unsigned flags) {
     if (flags & traits[i].flag) set_flag(L, traits[i].name, true);
 }
 
+/* {special = "erf"}: what it is called in each of its namespaces. */
+static void push_spaces(lua_State *L, const lt_OpInfo *info) {
+  lua_newtable(L);
+  for (int s = 0; s < LT_SPACE_COUNT; s++)
+    if (info->variants & (unsigned)LT_VARIANT_SPACE << s)
+      set_string(L, lt_namespaces[s].name, lt_namespace_op_name(s, info->name));
+}
+
 static void push_op(lua_State *L, lt_OpId op) {
   const lt_OpInfo *info = &lt_ops[op];
   const lt_Signature *g = lt_op_signature(op);
@@ -117,6 +125,8 @@ static void push_op(lua_State *L, lt_OpId op) {
   set_flag(L, "method", info->variants & LT_VARIANT_METHOD);
   set_flag(L, "in_place", info->variants & LT_VARIANT_IN_PLACE);
   lua_setfield(L, -2, "variants");
+  push_spaces(L, info);
+  lua_setfield(L, -2, "namespaces");
   push_traits(L, info->traits);
   lua_setfield(L, -2, "traits");
   lt_lua_push_params(L, g);
@@ -135,8 +145,9 @@ static void set_support(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "support");
 }
 
-/* ops() -> list of {name, signature, doc, kind, variants, traits, params, results, has_gradient,
- * composite, support}; a param is {name, type, optional, default, written, shape_only, place} */
+/* ops() -> list of {name, signature, doc, kind, variants, namespaces, traits, params, results,
+ * has_gradient, composite, support}; a param is {name, type, optional, default, written,
+ * shape_only, place} */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {

@@ -42,17 +42,33 @@ static void push_list(lua_State *L, const lt_Param *p, const lt_Arg *list) {
   }
 }
 
-/* "{0.9, 0.999}" */
-static void push_floats(lua_State *L, const char *text) {
-  char *end;
+/* "{0.9, 0.999}" or "{{1, 2}, {3}}"; `floats` makes floats of all numbers. Returns what is behind
+ * it. */
+static const char *push_written_list(lua_State *L, const char *text, bool floats) {
   int n = 0;
   lua_newtable(L);
   for (text++; *text && *text != '}'; text += strspn(text, " ,")) {
-    lua_pushnumber(L, strtod(text, &end));
+    char *end = NULL, *whole_end;
+    if (*text == '{') {
+      luaL_checkstack(L, 4, "too many arguments");
+      text = push_written_list(L, text, floats);
+    } else {
+      double value = strtod(text, &end);
+      long long whole = strtoll(text, &whole_end, 10);
+      if (end == text) break;
+      if (floats || whole_end != end)
+        lua_pushnumber(L, value);
+      else
+        lua_pushinteger(L, whole);
+      text = end;
+    }
     lua_rawseti(L, -2, ++n);
-    if (end == text) break;
-    text = end;
   }
+  return *text ? text + 1 : text;
+}
+
+static bool is_of_floats(const lt_Param *p) {
+  return (p->types >> LT_PARAM_FLOATS | p->types >> LT_PARAM_FLOAT_LISTS) & 1;
 }
 
 /* A number keeps the subtype that its text has. */
@@ -66,7 +82,7 @@ static void push_default(lua_State *L, const lt_Param *p) {
   else if (p->value.kind == LT_ARG_INTS)
     push_list(L, p, &p->value);
   else if (p->text[0] == '{')
-    push_floats(L, p->text);
+    push_written_list(L, p->text, is_of_floats(p));
   else if (!p->has_default || lua_stringtonumber(L, p->text) == 0)
     lua_pushnil(L);
 }

@@ -83,6 +83,40 @@ static void defaults_are_values(void) {
   CHECK(p && p->optional && p->has_default && p->value.kind == LT_ARG_NIL);
 }
 
+static void lists_of_lists_are_types(void) {
+  static const struct {
+    const char *text;
+    lt_ParamType type;
+  } rows[] = {{"(ints[] pairs = {{1, 2}, {3}})", LT_PARAM_INT_LISTS},
+              {"(dims[] dims = {{1}, {-1}})", LT_PARAM_DIM_LISTS},
+              {"(floats[](>=0) limits = {{}, {0.5}})", LT_PARAM_FLOAT_LISTS},
+              {"(Tensor[][]? sequences = nil)", LT_PARAM_TENSOR_LISTS}};
+  lt_Signature g;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const lt_Param *p = parse(&g, rows[i].text);
+    CHECK(p && p->type == rows[i].type && p->has_default);
+  }
+  const lt_Param *p = parse(&g, "(int|dims[] dims = 2)");
+  CHECK(p && p->type == LT_PARAM_UNION && p->value.kind == LT_ARG_INT && p->value.i == 2);
+  p = parse(&g, "(ints[] pairs = {{1, 2}, {3}})");
+  if (p) CHECK_STR(p->text, "{{1, 2}, {3}}");
+  CHECK(!parse(&g, "(int[] pairs)") && !parse(&g, "(ints[][] pairs)"));
+  CHECK(!parse(&g, "(ints[] pairs = {{1, 2})") && !parse(&g, "(ints[] pairs = 1)"));
+  for (int op = 0; op < LT_OP_COUNT; op++) /* only functions of a host language have them */
+    for (int i = 0; i < lt_op_signature((lt_OpId)op)->count; i++)
+      CHECK(lt_op_signature((lt_OpId)op)->param[i].type <= LT_PARAM_UNION);
+}
+
+static void namespaces_have_names(void) {
+  CHECK_STR(lt_namespaces[LT_SPACE_NN].name, "F");
+  CHECK_STR(lt_namespace_op_name(LT_SPACE_LINALG, "linalg_norm"), "norm");
+  CHECK_STR(lt_namespace_op_name(LT_SPACE_SPECIAL, "linalg_norm"), "linalg_norm");
+  CHECK_STR(lt_namespace_op_name(LT_SPACE_LINALG, "linalgnorm"), "linalgnorm");
+  CHECK_STR(lt_namespace_op_name(LT_SPACE_FFT, "fft_fft"), "fft");
+  CHECK(lt_ops[LT_OP_erf].variants & LT_VARIANT_SPECIAL);
+  CHECK(!(lt_ops[LT_OP_erf].variants & LT_VARIANT_NN));
+}
+
 static void types_have_limits(void) {
   lt_Signature g;
   char text[64];
@@ -212,6 +246,8 @@ int main(void) {
   RUN(signatures_have_marks);
   RUN(traits_fit_their_rows);
   RUN(defaults_are_values);
+  RUN(lists_of_lists_are_types);
+  RUN(namespaces_have_names);
   RUN(types_have_limits);
   RUN(malformed_signatures_fail);
   RUN(rows_have_the_core_s_types);

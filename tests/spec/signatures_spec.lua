@@ -49,6 +49,39 @@ describe("a signature of a Lua function", function()
     assert.same({0.9, 0.999}, (parse()))
   end)
 
+  it("takes lists of lists", function()
+    local parse = args.signature("f", "int|dims[] dims = 2, ints[] pairs = {{1, 2}, {}}, "
+      .. "floats[](>=0)? limits = nil, Tensor[][]? rows = nil")
+    local dims, pairs = parse()
+    assert.same({2, {{1, 2}, {}}}, {dims, pairs})
+    assert.equal("integer", math.type(pairs[1][1]))
+    pairs[1][1] = 7
+    assert.equal(1, select(2, parse())[1][1])
+    assert.same({{1, -1}, {2}}, (parse{{1, -1}, {2}}))
+    assert.same({{1}, {2}}, (parse({{1}, {2}}, {{3}})))
+    assert.same({{3, 4}}, select(2, parse{dims = {{1}}, pairs = {{3, 4}}}))
+    assert.same({{0, 0.5}}, select(3, parse{limits = {{0, 0.5}}}))
+    local x = lt.ones(1)
+    assert.equal(x, select(4, parse{rows = {{x, x}, {}}})[1][2])
+    fails("f: expected a dim, counted from 1 or from -1 for argument 'dims[2][1]', got 0", parse,
+      {{1}, {0}})
+    fails("f: expected an integer for argument 'pairs[1][2]', got 0.5", parse,
+      {pairs = {{1, 0.5}}})
+    fails("f: expected a list for argument 'pairs[2]', got 3", parse, {pairs = {{1}, 3}})
+    fails("f: expected a larger number for argument 'limits[1][1]', got -1", parse,
+      {limits = {{-1}}})
+    fails("f: expected a tensor for argument 'rows[1][2]', got 1", parse, {rows = {{x, 1}}})
+    fails('f: argument "pairs" is 1, it wants a list of lists of whole numbers', parse, 2, 1)
+    local list = args.signature("g", "ints[] pairs, bool flag = false")
+    assert.same({{1, 2}, {3}}, (list{{1, 2}, {3}, flag = true}))
+    assert.is_true(select(2, list{{1, 2}, {3}, flag = true}))
+    local described = args.describe(parse)
+    assert.equal("{{1, 2}, {}}", described[2].default)
+    assert.equal("ints[]", described[2].type)
+    assert.equal("a whole number or a list of lists of dims", described[1].wanted)
+    fails("g: not a signature", args.signature, "g", "ints[][] pairs")
+  end)
+
   it("takes lists spread, in a table, by name and as the one table", function()
     local parse = args.signature("f", "sizes(>=0) size, bool flag = false")
     for _, size in ipairs {parse(2, 3), (parse{2, 3}), (parse({2, 3}, true)),

@@ -2,6 +2,7 @@
 -- those do. Each is registered as a row in the form of lt.ops(), beside those of the core's table.
 
 local core = require "lutra.core"
+local namespaces = require "lutra.internal.namespaces"
 
 local composites = {}
 
@@ -10,7 +11,8 @@ local rows = {}
 --- Registers a composite and returns its function, which reads its arguments by the signature and
 -- calls `fn` with them in order. `row` is {signature, doc, fn}: the signature begins with the name
 -- by which the user calls the op, with the table it is in ("F.normalize(Tensor input, int dim)"),
--- and is in the grammar of ops.def after that.
+-- and is in the grammar of ops.def after that. The table is a namespace (namespaces.def) or lt, and
+-- gets the function; without one the op has no name that users call.
 function composites.define(row)
   local args = require "lutra.internal.args"
   args.expect(args.is_plain(row), "_define", "{signature, doc, fn}", "row", row)
@@ -20,23 +22,39 @@ function composites.define(row)
   local namespace, name, signature = row.signature:match "^([%w_%.]-)%.?([%a_][%w_]*)(%(.*)$"
   args.check(name, "_define: expected a name and parameters for argument 'signature', got %q",
     row.signature)
+  args.check(namespace == "" or namespace == "lt" or namespaces.has(namespace),
+    "_define: expected a namespace (lt, %s) for argument 'signature', got %q", namespaces.names(),
+    namespace)
   local fn = row.fn
   local parse, params, results = args.reader(name, signature)
   local function call(...) return fn(parse(...)) end
   rows[#rows + 1] = {
     name = name, namespace = namespace ~= "" and namespace or nil, signature = signature,
+    namespaces = namespaces.has(namespace) and {[namespace] = name} or {},
     doc = row.doc, kind = "composite", composite = true, has_gradient = false,
-    variants = {["function"] = false, method = false, in_place = false},
+    variants = {["function"] = namespace == "lt", method = false, in_place = false},
     params = params, results = results, call = call, source = fn,
   }
   if not core._ops[name] then core._ops[name] = call end
+  if namespace == "lt" then
+    rawset(require "lutra", name, call)
+  elseif namespace ~= "" then
+    namespaces.add(namespace, name, call)
+  end
   return call
 end
 
+--- Loads the modules that define composites; returns whether they were not loaded before.
+function composites.load()
+  local loaded = package.loaded["lutra.nn.functional"]
+  require "lutra.nn.functional"
+  return not loaded
+end
+
 --- All ops: the rows of the core's table, then those of composites written in Lua, which have no
--- variants but a `namespace`, the function `call` and the `source` that it runs.
+-- methods but a `namespace`, the function `call` and the `source` that it runs.
 function composites.ops()
-  require "lutra.nn.functional" -- defines some
+  composites.load()
   local list = core.ops()
   for _, row in ipairs(rows) do
     row.support = {}

@@ -1,29 +1,19 @@
 --- F: what layers and losses compute, as functions.
 --
--- Idea: nearly all of these are ops of the runtime under PyTorch's names, so this file
--- is a list of names and the few composites that are written in Lua.
+-- Idea: nearly all of these are ops of the runtime under PyTorch's names, whose rows say that they
+-- belong here (NN in src/tensor/ops.def), so this file has only the few composites that are written
+-- in Lua.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local fields = require "lutra.internal.fields"
+local namespaces = require "lutra.internal.namespaces"
 
-local F = {}
-
--- Ops that F shows as they are: arguments, defaults and errors are the op's own.
-local ops = {
-  -- activations
-  "relu", "tanh", "sigmoid", "gelu", "silu", "softplus", "leaky_relu", "elu", "logsigmoid",
-  "softmax", "log_softmax",
-  -- layers
-  "linear", "layer_norm", "dropout", "one_hot", "scaled_dot_product_attention",
-  -- losses
-  "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits",
-}
-for _, name in ipairs(ops) do F[name] = lt[name] end
+local F = namespaces.ops "F"
 
 -- ---- composites written in Lua
 
-F.embedding = lt._define{
+lt._define{
   signature = "F.embedding(Tensor input, Tensor weight, int? padding_idx = nil)",
   doc = "Rows of weight {n, d} by ids {*} from 1 to n, giving {*, d}. Row padding_idx gets no "
     .. "gradient.",
@@ -34,7 +24,7 @@ F.embedding = lt._define{
   end,
 }
 
-F.normalize = lt._define{
+lt._define{
   signature = "F.normalize(Tensor input, float p = 2, dim dim = 2, float eps = 1e-12)",
   doc = "x / max(norm of x along dim, eps).",
   fn = function(x, p, dim, eps)
@@ -42,7 +32,7 @@ F.normalize = lt._define{
   end,
 }
 
-F.cosine_similarity = lt._define{
+lt._define{
   signature = "F.cosine_similarity(Tensor x1, Tensor x2, dim dim = 2, float eps = 1e-8)",
   doc = "The cosine of the angle between x1 and x2 along dim.",
   fn = function(a, b, dim, eps)

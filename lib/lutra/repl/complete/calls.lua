@@ -4,6 +4,7 @@
 -- Lua library's functions are said here. Of the user's functions nothing is known.
 
 local args = require "lutra.internal.args"
+local namespaces = require "lutra.internal.namespaces"
 local signatures = require "lutra.repl.complete.signatures"
 local things = require "lutra.repl.complete.things"
 
@@ -38,8 +39,10 @@ local function read_library()
     for name in chained:gmatch "%S+" do known[rawget(Module, name) or false] = itself end
     known[Module.state_dict] = state_dict
   end
-  for _, f in next, package.loaded["lutra.nn.functional"] or {} do
-    if type(f) == "function" then known[f] = always(tensor) end
+  for _, ops in namespaces.each() do
+    for _, f in next, ops do
+      if type(f) == "function" then known[f] = always(tensor) end
+    end
   end
   local nn = package.loaded["lutra.nn"]
   if nn then known[nn.Parameter] = always(tensor) end

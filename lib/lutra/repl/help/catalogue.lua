@@ -7,6 +7,7 @@ local classes = require "lutra.repl.help.classes"
 local commands = require "lutra.repl.commands"
 local functions = require "lutra.repl.help.functions"
 local lua = require "lutra.repl.help.lua"
+local namespaces = require "lutra.internal.namespaces"
 local ops = require "lutra.repl.help.ops"
 local source = require "lutra.repl.help.source"
 
@@ -28,22 +29,28 @@ local function load_all()
   for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 end
 
---- The tables of the library: an iterator of name, table and what is said of it.
+--- The tables of the library: an iterator of name, table, its module, and a description where that
+-- is not the opening comment of the module.
 function catalogue.libraries()
   load_all()
-  local i = 0
+  local i, next_space = 0, namespaces.each()
   return function()
     i = i + 1
     local row = libraries[i]
-    if not row then return nil end
-    local t = require(row[2])
-    return row[1], row[3] and rawget(t, row[3]) or t, row[2]
+    if row then
+      local t = require(row[2])
+      return row[1], row[3] and rawget(t, row[3]) or t, row[2]
+    end
+    local name, t, doc, is_file = next_space()
+    while is_file do name, t, doc, is_file = next_space() end
+    return name, t, nil, doc
   end
 end
 
 --- The name and the opening comment of a table of the library, or nil for any other.
 function catalogue.library(value)
-  for name, t, module in catalogue.libraries() do
+  for name, t, module, doc in catalogue.libraries() do
+    if rawequal(t, value) and doc then return name, {doc} end
     if rawequal(t, value) then
       local path = package.searchpath(module, package.path)
       return name, path and source.header("@" .. path) or nil

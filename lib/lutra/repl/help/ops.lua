@@ -8,6 +8,7 @@
 local core = require "lutra.core"
 local lt = require "lutra"
 local examples = require "lutra.repl.help.examples"
+local namespaces = require "lutra.internal.namespaces"
 local restore = require "lutra.internal.restore"
 local show = require "lutra.repl.show"
 local source = require "lutra.repl.help.source"
@@ -36,6 +37,8 @@ local kinds = {
   Generator = "lt.Generator", sizes = "sizes: 2, 3 or {2, 3}", ints = "whole numbers",
   dim = "dimension: from 1, -1 is the last", dims = "one or several dimensions: from 1",
   position = "position: from 1, -1 is the last",
+  ["ints[]"] = "lists of whole numbers", ["dims[]"] = "lists of dimensions: from 1",
+  ["floats[]"] = "lists of numbers", ["Tensor[][]"] = "lists of tensors",
 }
 
 -- ---- which functions are ops
@@ -52,6 +55,10 @@ local function index_functions()
       if method then by_function[method] = {op = op, name = op.name} end
       local f = op.variants["function"] and rawget(lt, op.name)
       if f then by_function[f] = {op = op, name = op.name} end
+      for space, name in pairs(op.namespaces) do
+        local called = namespaces.ops(space)[name]
+        if not by_function[called] then by_function[called] = {op = op, name = name} end
+      end
       if op.call then by_function[op.call] = {op = op, name = op.name} end
     end
   end
@@ -64,12 +71,13 @@ function ops.find(f)
   return found and found.op
 end
 
---- The rows of all ops that a user can call.
+--- The rows of all ops of the core that a user can call.
 function ops.public()
   local list = {}
   for _, op in ipairs(lt.ops()) do
     local v = op.variants
-    if op.name:sub(1, 1) ~= "_" and (v["function"] or v.method or v.in_place) then
+    local called = v["function"] or v.method or v.in_place or next(op.namespaces)
+    if op.name:sub(1, 1) ~= "_" and called and not op.call then
       list[#list + 1] = op
     end
   end
@@ -92,12 +100,26 @@ local function call_text(name, list)
   return text:sub(1, 1) == "{" and name .. text or name .. "(" .. text .. ")"
 end
 
+-- Iterates over an op's namespaces and its names there.
+local function ordered_spaces(op)
+  local list, i = {}, 0
+  for space in pairs(op.namespaces) do list[#list + 1] = space end
+  table.sort(list)
+  return function()
+    i = i + 1
+    local space = list[i]
+    if space then return space == "F" and space or "lt." .. space, op.namespaces[space] end
+  end
+end
+
 --- The spellings of an op: a list of texts.
 function ops.signatures(op)
   local list = {}
   local name, v = op.name, op.variants
-  if op.namespace then list[1] = call_text(op.namespace .. "." .. name, parameters(op, 1)) end
-  if v["function"] then list[#list + 1] = call_text("lt." .. name, parameters(op, 1)) end
+  if v["function"] then list[1] = call_text("lt." .. name, parameters(op, 1)) end
+  for space, own in ordered_spaces(op) do
+    list[#list + 1] = call_text(space .. "." .. own, parameters(op, 1))
+  end
   if v.method then list[#list + 1] = call_text("x:" .. name, parameters(op, 2)) end
   if v.in_place then list[#list + 1] = call_text("x:" .. name .. "_", parameters(op, 2)) end
   return list

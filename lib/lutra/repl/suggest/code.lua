@@ -8,6 +8,7 @@
 local caret = require "lutra.repl.caret"
 local expression = require "lutra.repl.complete.expression"
 local globals = require "lutra.repl.globals"
+local namespaces = require "lutra.internal.namespaces"
 local nearest = require "lutra.internal.nearest"
 local source = require "lutra.repl.source"
 local things = require "lutra.repl.complete.things"
@@ -233,6 +234,9 @@ local libraries = {
 local function is_library(value)
   for _, name in ipairs(libraries) do
     if type(value) == "table" and rawequal(value, package.loaded[name]) then return true end
+  end
+  for _, ops in namespaces.each() do
+    if rawequal(value, ops) then return true end
   end
   return false
 end

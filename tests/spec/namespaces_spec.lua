@@ -1,0 +1,97 @@
+--- Namespaces of ops: a row's flags in the op table (namespaces.def) put it into lt.special, F and
+-- the others, with help and completion.
+
+local lt = require "lutra"
+local core = require "lutra.core"
+local support = require "program_support"
+
+local function fails(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  assert.is_truthy(message:find(text, 1, true), ("%q is not in: %s"):format(text, message))
+end
+
+local function has(text, ...)
+  for _, expected in ipairs {...} do
+    assert.is_truthy(text:find(expected, 1, true), ("%q is not in: %s"):format(expected, text))
+  end
+end
+
+describe("a namespace", function()
+  it("has the ops whose rows have its flag, and only those", function()
+    local expected, found = {}, {}
+    for _, op in ipairs(lt.ops()) do
+      for space, name in pairs(op.namespaces) do expected[space .. "." .. name] = true end
+    end
+    for _, space in ipairs(core._namespaces) do
+      for name, f in next, next(space.ops) and lt[space.name] or {} do
+        found[space.name .. "." .. name] = true
+        assert.equal(f, lt[space.name][name])
+      end
+    end
+    assert.same(expected, found)
+    for _, name in ipairs {"F.relu", "F.linear", "F.normalize", "special.erf", "linalg.matmul"} do
+      assert.is_true(found[name], name)
+    end
+    assert.is_nil(found["F.matmul"])
+  end)
+
+  it("shares the functions of lt and calculates", function()
+    assert.equal(lt.erf, lt.special.erf)
+    assert.equal(lt.relu, lt.F.relu)
+    assert.equal(lt.special, require "lutra.special")
+    assert.equal(11, lt.linalg.matmul(lt.tensor{1, 2}, lt.tensor{3, 4}):item())
+  end)
+
+  it("names the nearest function where there is none", function()
+    fails('lt.special has no field "erff"; did you mean "erf"?',
+      function() return lt.special.erff end)
+    fails('F has no field "softmux"; did you mean "softmax"?', function() return lt.F.softmux end)
+  end)
+
+  it("has help and completion", function()
+    local complete = require "lutra.repl.complete"
+    local locals = require "lutra.repl.locals"
+    local session = {locals = locals.new()}
+    session.locals:set("lt", lt)
+    local found = {}
+    for _, text in ipairs {"lt.special.er", "lt.lina", "lt.special.softmax{"} do
+      local at = complete.at(text, #text, session)
+      for _, item in ipairs(at and at.items or {}) do found[item.text] = true end
+    end
+    assert.is_true(found.erf and found.erfc and found.linalg and found.dim)
+    local out = support.session("?lt.special.erf\n?lt.linalg\n").out
+    has(out, "lt.special.erf(self)", "x:erf_()", "?lt.linalg.NAME",
+      "Linear algebra.")
+  end)
+end)
+
+-- In programs of their own: what is defined stays for the rest of a program.
+describe("a composite written in Lua, of a namespace", function()
+  local define = 'lt._define{signature = "fft.halve(Tensor x, ints[] pairs = {{1, 2}})",'
+    .. ' doc = "Half of x.", fn = function(x) return x / 2 end}\n'
+
+  it("makes the namespace appear", function()
+    local out = support.session("lt.fft\n" .. define .. [[
+lt.fft.halve(lt.tensor{4, 6}), require "lutra.fft" == lt.fft
+?lt.fft.halve
+:apropos Half of
+lt.fft.halve{lt.ones(1), pairs = {{1, "a"}}}
+c = require "lutra.repl.complete"; l = require("lutra.repl.locals").new()
+table.concat((function(t) local o = {}; for i, v in ipairs(c.at(t, #t, {locals = l}).items) do
+ o[i] = v.text end; return o end)("lt.fft.ha"), "+")
+lt.ops()[#lt.ops()].namespaces.fft
+]])
+    has(out.err .. out.out, 'lt has no field "fft"', "tensor{2., 3.}", "true", "Half of x.",
+      "lt.fft.halve(x, {pairs = {{1, 2}}})", "lists of whole numbers", "lt.fft.halve",
+      "halve: expected a number for argument 'pairs[1][2]', got the string", '"halve"\n"halve"')
+  end)
+
+  it("may be a function of lt, and of no unknown namespace", function()
+    local out = support.session('lt._define{signature = "lt.halve(Tensor x)", doc = "Half of x.",'
+      .. ' fn = function(x) return x / 2 end}; lt.halve(lt.tensor{4, 6})\n')
+    has(out.out, "tensor{2., 3.}")
+    fails('_define: expected a namespace (lt, F, linalg, fft, special) for argument \'signature\', '
+      .. 'got "nowhere"', lt._define, {signature = "nowhere.f(int n)", doc = "x", fn = print})
+  end)
+end)
