@@ -139,7 +139,7 @@ def every_dtype(op, code, fn, half=True):
 family("elementwise")
 UNARY = """neg abs sign square floor ceil round trunc frac exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos
 tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid isnan isinf isfinite signbit logical_not bitwise_not
-relu nan_to_num""".split()
+relu nan_to_num deg2rad""".split()
 for op in UNARY:
     every_dtype(op, "lt.%s(x)" % op, lambda x, op=op: getattr(torch, op)(x))
 for op in ("silu", "logsigmoid", "softplus", "leaky_relu", "elu"):
