@@ -366,6 +366,7 @@ for red in ("mean", "sum", "none"):
          x=f(5, 4), y=f(5, 4).softmax(1))
     for op in ("mse_loss", "l1_loss"):
         case(op, 'lt.%s(x, y, "%s")' % (op, red), lambda x, y, op=op, r=red: getattr(F, op)(x, y, reduction=r), x=f(3, 4), y=f(3, 4))
+    case("huber_loss", 'F.huber_loss(x, y, "%s", 0.7)' % red, lambda x, y, r=red: F.huber_loss(x, y, r, delta=0.7), x=f(3, 4), y=f(3, 4))
     case("binary_cross_entropy_with_logits", 'lt.binary_cross_entropy_with_logits(x, y, {reduction = "%s"})' % red,
          lambda x, y, r=red: F.binary_cross_entropy_with_logits(x, y, reduction=r), x=f(3, 4) * 30, y=torch.rand(3, 4))
 case("binary_cross_entropy_with_logits", "lt.binary_cross_entropy_with_logits{x, y, weight = w, pos_weight = p}",

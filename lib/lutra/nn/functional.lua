@@ -42,4 +42,17 @@ lt._define{
   end,
 }
 
+F.huber_loss = lt._define{
+  signature = "F.huber_loss(Tensor input, Tensor target, 'mean'|'sum'|'none' reduction = 'mean', "
+    .. "float delta = 1)",
+  doc = "Mean of d^2 / 2 for differences |d| up to delta, of delta (|d| - delta / 2) beyond.",
+  fn = function(x, y, reduction, delta)
+    args.expect(delta > 0, "huber_loss", "a number above 0", "delta", delta)
+    local distance = (x - y):abs()
+    local near = distance:clamp{max = delta}
+    local loss = near * (distance - near * 0.5)
+    return reduction == "none" and loss or loss[reduction](loss)
+  end,
+}
+
 return fields.strict(F, "F")
