@@ -104,7 +104,7 @@ end)
 
 describe("losses against PyTorch " .. golden.version, function()
   local classes = {cross_entropy = nn.CrossEntropyLoss, nll_loss = nn.NLLLoss,
-    mse_loss = nn.MSELoss, l1_loss = nn.L1Loss}
+    mse_loss = nn.MSELoss, l1_loss = nn.L1Loss, huber_loss = nn.HuberLoss}
 
   for number, case in ipairs(golden.losses) do
     it(("%s, case %d"):format(case.op, number), function()
@@ -130,6 +130,8 @@ describe("losses against PyTorch " .. golden.version, function()
     fails("label_smoothing", function() local _ = nn.CrossEntropyLoss {label_smoothing = 2} end)
     fails({"MSELoss", "{2}", "{3}"}, function() local _ = nn.MSELoss()(lt.ones(2), lt.ones(3)) end)
     fails("MSELoss", function() local _ = nn.MSELoss()(lt.ones(2), 3) end)
+    fails({"huber_loss", "above 0"},
+      function() local _ = nn.HuberLoss{delta = 0}(lt.ones(2), lt.ones(2)) end)
   end)
 
   it("count labels from 1 and say so", function()

@@ -191,6 +191,8 @@ CASES = [
     ("F.binary_cross_entropy_with_logits(x, y, reduction='none')",
      "lt.binary_cross_entropy_with_logits(x, y, nil, 'none')",
      [[-inf, -800.0, 0, 800, inf, inf, -inf, 0], [0, 1, 0.5, 0, 1, 0, 1, 1]]),
+    ("F.huber_loss(x, y, 'none', 0.5)", "lt.F.huber_loss(x, y, 'none', 0.5)",
+     [[-inf, -0.5, 0, 0, 0.5, 2, inf, nan], [0, 0, 0, -0.5, 0, 0, 0, 0]]),
     ("F.layer_norm(x, (2,))", "lt.layer_norm(x, {2})", [[[1, 1], [0, 1], [inf, 1]]]),
     ("F.embedding(torch.tensor([1, 1]), x, padding_idx=1)", "lt.embedding(x, lt.tensor{2, 2}, 2)", [[[0, 1], [2, 3]]]),
 ]

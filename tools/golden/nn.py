@@ -95,6 +95,7 @@ def loss_cases():
                ignore_index=1)
     yield case("mse_loss", x, torch.randn(5, 4), reduction=reduction)
     yield case("l1_loss", x, torch.randn(5, 4), reduction=reduction)
+    yield case("huber_loss", x, torch.randn(5, 4), reduction=reduction, delta=0.7)
     yield case("cross_entropy", torch.randn(2, 4, 3), torch.tensor([[0, 1, 3], [2, 2, 0]]),
                reduction=reduction)
   yield case("cross_entropy", torch.randn(4), torch.tensor(2))

@@ -10,12 +10,17 @@ local losses = {}
 
 local REDUCTION = "'mean'|'sum'|'none' reduction = 'mean'"
 
--- A loss of an output and a target of the same shape.
-local function define_elementwise(name, op)
+-- A loss of an output and a target of the same shape; `option` is one more parameter's name,
+-- `declared` its declaration.
+local function define_elementwise(name, op, option, declared)
   local class = Module:extend(name)
-  local parse = args.signature(name, REDUCTION)
+  local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or REDUCTION)
 
-  function class:init(...) self.reduction = parse(...) end
+  function class:init(...)
+    local reduction, value = parse(...)
+    self.reduction = reduction
+    if option then self[option] = value end
+  end
 
   function class:forward(input, target)
     self:check_tensor(input)
@@ -24,7 +29,9 @@ local function define_elementwise(name, op)
       self:fail("the input is %s and the target %s, it wants the same shape",
         tostring(input.shape), tostring(target.shape))
     end
-    return lt.F[op](input, target, {reduction = self.reduction})
+    local named = {reduction = self.reduction}
+    if option then named[option] = self[option] end
+    return lt.F[op](input, target, named)
   end
 
   losses[name] = class
@@ -34,6 +41,8 @@ end
 define_elementwise("MSELoss", "mse_loss")
 --- nn.L1Loss{reduction = "mean"}: |input - target|, as a mean, a sum or one by one ("none").
 define_elementwise("L1Loss", "l1_loss")
+--- nn.HuberLoss{reduction = "mean", delta = 1}: squares of differences up to delta, lines beyond.
+define_elementwise("HuberLoss", "huber_loss", "delta", "float delta = 1")
 
 -- A loss of class scores {N, C} and labels 1..C {N}.
 local function define_classes(name, op, signature, options)
