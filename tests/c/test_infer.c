@@ -73,6 +73,8 @@ static void statistics(void) {
   SAYS("norm: wants a float dtype, got int64: x:to \"float32\"", norm, LT_ARG(M(int64, 3, 4)));
   SAYS("int64 {3, 4}", cumsum, LT_ARG(M(bool, 3, 4)), LT_ARG(0));
   SAYS("float32 {}", cumprod, LT_ARG(M0(float32)), LT_ARG(0));
+  SAYS("bool {3, 4}; int64 {3, 4}", cummax, LT_ARG(M(bool, 3, 4)), LT_ARG(-1));
+  SAYS("float32 {}; int64 {}", cummax, LT_ARG(M0(float32)), LT_ARG(0));
   SAYS("float32 {3, 4}; int64 {3, 4}", sort, LT_ARG(M(float32, 3, 4)));
   SAYS("int64 {3, 4}", argsort, LT_ARG(M(float32, 3, 4)), LT_ARG(0));
   SAYS("float32 {3, 2}; int64 {3, 2}", topk, LT_ARG(M(float32, 3, 4)), LT_ARG(2));

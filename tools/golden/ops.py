@@ -329,6 +329,13 @@ case("equal", "x:equal(x)", lambda x: torch.equal(x, x), x=f(3))
 case("isclose", "lt.isclose(x, y)", lambda x, y: torch.isclose(x, y), x=torch.tensor([1.0, 2.0, math.inf, math.nan]),
      y=torch.tensor([1.000001, 2.1, math.inf, math.nan]))
 case("allclose", "x:allclose(y, {atol = 1})", lambda x, y: torch.allclose(x, y, atol=1), x=torch.zeros(3), y=torch.ones(3))
+nans = torch.tensor([[1.0, math.nan, 2.0, math.nan, 3.0], [1.0, 1.0, math.inf, -math.inf, math.inf]])
+for op in ("cummax",):
+    for x in (mixed, nans, f(4, 5).half(), i(4, 5), i(4, 5, dtype=torch.uint8, low=0), i(3, 4, low=0, high=2).bool(),
+              f(5, 4).double().t(), torch.empty(3, 0)):
+        case(op, "x:%s(1)" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=x)
+        case(op, "lt.%s(x, -1)" % op, lambda x, op=op: ix(getattr(torch, op)(x, -1)), x=x)
+    case(op, "x:%s{dim = 1}" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=torch.tensor(2.5))
 
 family("losses")  # softmax, norms, losses
 for op in ("softmax", "log_softmax"):

@@ -132,6 +132,17 @@ void lt_grad_sort(lt_Grad *g) {
   if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
 }
 
+/* cummax: an element that is the extreme of several results gets the sum of their gradients. */
+void lt_grad_cumulated_extreme(lt_Grad *g) {
+  if (!wants(g, 0)) return;
+  if (input(g, 0)->ndim == 0)
+    give(g, 0, DY);
+  else
+    give(g, 0,
+         lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], LT_ARG(g->result[1]),
+               LT_ARG(DY)));
+}
+
 void lt_grad_topk(lt_Grad *g) {
   if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[2]);
 }

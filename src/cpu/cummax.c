@@ -1,0 +1,63 @@
+/* cummax.c: running maxima and minima along a dimension, with the index that each comes from: of equal
+ * elements the last one, and a NaN wins over every number (PyTorch's rules). */
+#include "structured.h"
+
+#define WIDTH 64 /* columns that run together */
+
+/* The running extremes of one line, or of some columns together. */
+#define EXTREMES(NAME, T, REACHES, IS_NAN)                                                         \
+  static void columns_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l, int64_t width) { \
+    T best[WIDTH];                                                                                 \
+    int64_t at[WIDTH];                                                                             \
+    for (int64_t j = 0; j < width; j++) best[j] = x[j], at[j] = LT_INDEX_BASE;                     \
+    for (int64_t i = 0; i < l.n && !lt_stopped_at(i); i++)                                         \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        T v = x[i * l.inner + j];                                                                  \
+        bool taken = v REACHES best[j] || IS_NAN(v);                                               \
+        values[i * l.inner + j] = best[j] = taken ? v : best[j];                                   \
+        indices[i * l.inner + j] = at[j] = taken ? i + LT_INDEX_BASE : at[j];                      \
+      }                                                                                            \
+  }                                                                                                \
+  static void blocks_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l, int64_t first,    \
+                            int64_t last) {                                                        \
+    int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
+    for (int64_t t = first; t < last && !lt_stopped(); t++) {                                      \
+      int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
+      columns_##NAME(x + at, values + at, indices + at, l,                                         \
+                     l.inner - j < WIDTH ? l.inner - j : WIDTH);                                   \
+    }                                                                                              \
+  }                                                                                                \
+  static void extremes_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l) {               \
+    int64_t count = l.outer * ((l.inner + WIDTH - 1) / WIDTH);                                     \
+    LT_IN_TEAM(lt_team(l.outer *l.n *l.inner, count), count,                                       \
+               blocks_##NAME(x, values, indices, l, first, last));                                 \
+  }
+
+#define DIFFERS(v) ((v) != (v))
+#define NEVER(v)   false
+EXTREMES(max_f32, float, >=, DIFFERS)
+EXTREMES(max_f64, double, >=, DIFFERS)
+EXTREMES(max_i64, int64_t, >=, NEVER)
+
+bool lt_cpu_cummax(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  int dim = lt_arg_dim(c, 1, self);
+  if (dim < 0) return false;
+  if (out->numel == 0) return true;
+  lt_Dtype work = lt_work_dtype(out->dtype);
+  lt_Tensor *x = lt_as_contiguous(self, work), *y = x ? lt_output_open(out, work) : NULL;
+  if (y) {
+    lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+    const void *from = lt_tensor_data(x);
+    void *to = lt_tensor_data(y);
+    int64_t *indices = lt_tensor_data(c->out[1]);
+    if (work == LT_float32)
+      extremes_max_f32(from, to, indices, l);
+    else if (work == LT_float64)
+      extremes_max_f64(from, to, indices, l);
+    else
+      extremes_max_i64(from, to, indices, l);
+  }
+  lt_release(x);
+  return lt_output_close(out, y);
+}
