@@ -38,8 +38,11 @@
 EXTREMES(max_f32, float, >=, DIFFERS)
 EXTREMES(max_f64, double, >=, DIFFERS)
 EXTREMES(max_i64, int64_t, >=, NEVER)
+EXTREMES(min_f32, float, <=, DIFFERS)
+EXTREMES(min_f64, double, <=, DIFFERS)
+EXTREMES(min_i64, int64_t, <=, NEVER)
 
-bool lt_cpu_cummax(lt_Call *c) {
+static bool cumulate(lt_Call *c, bool largest) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
   if (dim < 0) return false;
@@ -52,12 +55,15 @@ bool lt_cpu_cummax(lt_Call *c) {
     void *to = lt_tensor_data(y);
     int64_t *indices = lt_tensor_data(c->out[1]);
     if (work == LT_float32)
-      extremes_max_f32(from, to, indices, l);
+      (largest ? extremes_max_f32 : extremes_min_f32)(from, to, indices, l);
     else if (work == LT_float64)
-      extremes_max_f64(from, to, indices, l);
+      (largest ? extremes_max_f64 : extremes_min_f64)(from, to, indices, l);
     else
-      extremes_max_i64(from, to, indices, l);
+      (largest ? extremes_max_i64 : extremes_min_i64)(from, to, indices, l);
   }
   lt_release(x);
   return lt_output_close(out, y);
 }
+
+bool lt_cpu_cummax(lt_Call *c) { return cumulate(c, true); }
+bool lt_cpu_cummin(lt_Call *c) { return cumulate(c, false); }

@@ -35,3 +35,4 @@ static bool cumulate(lt_Call *c, bool largest) {
 }
 
 bool lt_cuda_cummax(lt_Call *c) { return cumulate(c, true); }
+bool lt_cuda_cummin(lt_Call *c) { return cumulate(c, false); }

@@ -130,7 +130,7 @@ bool lt_infer_cumulate(lt_Call *c) {
   return true;
 }
 
-/* sort, cummax (self, dim, ...) */
+/* sort, cummax, cummin (self, dim, ...) */
 bool lt_infer_sort(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (lt_dim(c->arg[1].i, self->ndim) < 0) return false;

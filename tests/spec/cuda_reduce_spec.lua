@@ -385,21 +385,23 @@ end)
 
 -- ---- sorting -----------------------------------------------------------------------------------
 
-describe("cummax on CUDA", function()
-  it("gives what the CPU gives, of ties the last one", function()
+describe("cummax and cummin on CUDA", function()
+  it("give what the CPU gives, of ties the last one", function()
     for _, dtype in ipairs(DTYPES) do
       for _, name in ipairs(LAYOUT_NAMES) do
         local x = LAYOUTS[name](numbers(dtype, 3, 11, 4))
         for dim = -3, 3 do
           if dim ~= 0 then
-            compare(ops.cummax, x, ("%s along %d, %s"):format(dtype, dim, name), 1, dim)
+            local label = ("%s along %d, %s"):format(dtype, dim, name)
+            compare(ops.cummax, x, "cummax of " .. label, 1, dim)
+            compare(ops.cummin, x, "cummin of " .. label, 1, dim)
           end
         end
       end
     end
   end)
 
-  it("takes sizes on both sides of each way of sharing the work", function()
+  it("take sizes on both sides of each way of sharing the work", function()
     local shapes = {
       {64}, {65}, {1024}, {1025}, {8192}, {300001}, {3, 40000}, {20000, 70}, {70, 20000},
       {2, 65, 3}, {0}, {3, 0},
@@ -409,19 +411,22 @@ describe("cummax on CUDA", function()
         if not is_skipped(shape) then
           for dim = 1, #shape do
             local label = ("%s %s along %d"):format(dtype, sizes(shape), dim)
-            compare(ops.cummax, noise(dtype, table.unpack(shape)), label, 1, dim)
+            local op = dim % 2 == 1 and ops.cummax or ops.cummin
+            compare(op, noise(dtype, table.unpack(shape)), label, 1, dim)
           end
         end
       end
     end
   end)
 
-  it("goes on after NaN and infinities, and finds what is far before", function()
+  it("go on after NaN and infinities, and find what is far before", function()
     local x = lt.zeros(20000)
     x[3], x[9000] = 5, 5
     compare(ops.cummax, x, "few maxima", 1, 1)
+    compare(ops.cummin, -x, "few minima", 1, 1)
     x[12000], x[12001] = 0 / 0, 7
     compare(ops.cummax, x, "NaN", 1, 1)
+    compare(ops.cummin, x, "NaN", 1, 1)
     compare(ops.cummax, lt.tensor{-math.huge, 1, 0 / 0, 2, 0 / 0, math.huge}, "NaN twice", 1, 1)
     compare(ops.cummax, lt.tensor(3), "0-d", 1, 1)
   end)

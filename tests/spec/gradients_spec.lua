@@ -164,6 +164,7 @@ local samples = {
   },
   cummax = {function() return R(3, 4), 1 end, function() return R(3, 4), -1 end,
     function() return R(), 1 end},
+  cummin = {function() return R(3, 4), 1 end, function() return R(), 1 end},
   sort = {function() return R(2, 4) end, function() return R(3, 2), 1, true end},
   topk = {function() return R(2, 4), 2 end, function() return R(4, 2), 3, 1, false end},
 
@@ -632,6 +633,7 @@ describe("gradients", function()
     {"logsigmoid", {{0, -800, 800}}, {{.5, 1, 0}}}, {"softplus", {{0, 30, -800}}, {{.5, 1, 0}}},
     {"cumprod", {{2, 0, 3, 0}}, {{1, 8, 0, 0}}, 1}, {"prod", {{0, 3, 0}}, {{0, 0, 0}}},
     {"cummax", {{1, 1, 0, 2}}, {{1, 2, 0, 1}}, 1}, {"cummax", {{1, nan, 2, 3}}, {{1, 3, 0, 0}}, 1},
+    {"cummin", {{1, 1, 3, 0}}, {{1, 2, 0, 1}}, 1},
     {"sqrt", {{0}}, {{inf}}}, {"hypot", {{0, 3}, {0, 4}}, {{nan, .6}, {nan, .8}}},
     {"softmax", {{-inf, 0}}, {{0, 0}}, 1}, {"logsumexp", {{-inf, -inf}}, {{0, 0}}, 1},
   }

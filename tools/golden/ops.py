@@ -330,7 +330,7 @@ case("isclose", "lt.isclose(x, y)", lambda x, y: torch.isclose(x, y), x=torch.te
      y=torch.tensor([1.000001, 2.1, math.inf, math.nan]))
 case("allclose", "x:allclose(y, {atol = 1})", lambda x, y: torch.allclose(x, y, atol=1), x=torch.zeros(3), y=torch.ones(3))
 nans = torch.tensor([[1.0, math.nan, 2.0, math.nan, 3.0], [1.0, 1.0, math.inf, -math.inf, math.inf]])
-for op in ("cummax",):
+for op in ("cummax", "cummin"):
     for x in (mixed, nans, f(4, 5).half(), i(4, 5), i(4, 5, dtype=torch.uint8, low=0), i(3, 4, low=0, high=2).bool(),
               f(5, 4).double().t(), torch.empty(3, 0)):
         case(op, "x:%s(1)" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=x)

@@ -110,6 +110,7 @@ local written = {
   cumsum = "lt.tensor{1, 2, 3}:cumsum(1)",
   cumprod = "lt.tensor{1, 2, 3}:cumprod(1)",
   cummax = "lt.tensor{2, 1, 3}:cummax(1)",
+  cummin = "lt.tensor{2, 3, 1}:cummin(1)",
   sort = "lt.tensor{3, 1, 2}:sort()",
   topk = "lt.tensor{3, 1, 2}:topk(2)",
   argsort = "lt.tensor{3, 1, 2}:argsort()",
