@@ -1,8 +1,8 @@
 /* test_elementwise.c: every elementwise op of ops.def, on every dtype it takes and in every
  * layout, against the same formula in long double (or in 128 bit integers), element by element
- * through the strides. An op without a formula here is compared with its row's text. Then conversions between all dtypes,
- * copies and fills of every layout, and what must not depend on position, threads or instruction
- * set. */
+ * through the strides. An op without a formula here is compared with its row's text. Then
+ * conversions between all dtypes, copies and fills of every layout, and what must not depend on
+ * position, threads or instruction set. */
 #include "check.h"
 
 #include "core.h"

@@ -42,7 +42,7 @@ lt._define{
   end,
 }
 
-F.huber_loss = lt._define{
+lt._define{
   signature = "F.huber_loss(Tensor input, Tensor target, 'mean'|'sum'|'none' reduction = 'mean', "
     .. "float delta = 1)",
   doc = "Mean of d^2 / 2 for differences |d| up to delta, of delta (|d| - delta / 2) beyond.",
