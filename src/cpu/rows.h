@@ -51,16 +51,6 @@ typedef struct lt_Fold {
   void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *out);
 } lt_Fold;
 
-/* The numbers of one step of Adam that are the same for all elements. */
-typedef struct lt_AdamStep {
-  double sign;   /* -1 to maximize */
-  double decay;  /* l2: weight_decay times p is added to the gradient (0: none) */
-  double shrink; /* decoupled: what p is multiplied by first (1: none) */
-  double beta1, beta2, eps;
-  double size; /* lr / (1 - beta1^t) */
-  double root; /* 1 / sqrt(1 - beta2^t) */
-} lt_AdamStep;
-
 /* Rows of n float32 or float64 numbers (`T`), all dense. */
 #define LT_ROWS(T, F)                                                                              \
   /* y = e^x / sum(e^x); y = x - log(sum(e^x)); x and y may be the same. n >= 1. */                \
@@ -82,8 +72,6 @@ typedef struct lt_AdamStep {
   /* dx (unless NULL) of one row; dw and db (unless NULL) grow. */                                 \
   void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,   \
                                   T *dx, T *dw, T *db);                                            \
-  /* One step of Adam; see optimizer.c. */                                                         \
-  void (*adamw_##F)(T * p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step);            \
   /* The largest (or smallest), NaN before all, and where it is first. n >= 1. */                  \
   T (*best_##F)(const T *x, int64_t n, bool largest, int64_t *at);
 

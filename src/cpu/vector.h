@@ -29,6 +29,9 @@ typedef struct lt_Numbers {
  * not may be NULL. */
 typedef void (*lt_VectorFn)(int64_t n, void *out, const void *x, const void *y, const void *z,
                             const lt_Numbers *numbers);
+/* A map's text for i < n: memory holds an array for each of its tensors, in the row's order; bit k
+ * of `written`: array k may change. numbers: lt_map_numbers'. */
+typedef void (*lt_MapFn)(int64_t n, char *const *memory, unsigned written, const double *numbers);
 /* n elements from memory with a stride in bytes (0: the same one n times) to dense ones of the
  * compute type. */
 typedef void (*lt_LoadFn)(int64_t n, void *out, const void *source, int64_t stride);
@@ -39,6 +42,7 @@ typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *
 typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: of elementwise ops; NULL where the op is not made for this type */
   const lt_VectorFn *op;
+  const lt_MapFn *map;            /* [LT_MAP_COUNT] */
   lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory */
   lt_StoreFn store[LT_DTYPE_COUNT];
 } lt_Vectors;

@@ -22,6 +22,7 @@ typedef enum lt_Kind {
   LT_KIND_REDUCE,
   LT_KIND_KERNEL,
   LT_KIND_UPDATE,
+  LT_KIND_MAP,
   LT_KIND_VIEW,
   LT_KIND_COMPOSITE
 } lt_Kind;
@@ -205,6 +206,15 @@ bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
  * function is of the kind of a composite op's. */
 bool (*lt_composite_form(lt_OpId op))(lt_Call *call);
 
+/* ---- maps (map.c) ---------------------------------------------------------------------------- */
+
+/* Is everything right for the kernel? A map's `infer`. */
+bool lt_map_check(lt_Call *c);
+/* After the run: counts what was written as changed. */
+void lt_map_touch(const lt_Call *c);
+/* How many bytes it writes. */
+int64_t lt_map_bytes(const lt_Call *c);
+
 /* ---- scopes: temporaries of composites and gradients ----------------------------------------- */
 
 /* Opens a scope; lt_do's results belong to the innermost one. Dispatch opens one around every
@@ -229,6 +239,8 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 bool lt_autograd_wanted(const lt_Call *c);
 /* Before an in-place op writes c->arg[0]: leaf, view and inference rules. */
 bool lt_autograd_check_in_place(const lt_Call *c);
+/* Why an op that is never recorded may not write t: the rest of a sentence; NULL: it may. */
+const char *lt_autograd_refuses(const lt_Tensor *t);
 /* Before the run of an in-place op that is recorded: keeps what its gradient needs of self's old
  * values. */
 bool lt_autograd_before_in_place(lt_Call *c, void **state);

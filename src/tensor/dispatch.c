@@ -608,6 +608,17 @@ static bool call_fresh(lt_Call *c) {
   return ok;
 }
 
+/* It writes tensors of its lists, and gives nothing. */
+static bool call_map(lt_Call *c) {
+  c->nout = 0;
+  if (c->in_place) return lt_fail("has no in-place variant");
+  if (!c->info->infer(c)) return false;
+  const lt_Backend *b = lt_device_backend(c->device.type);
+  if (!b || (b->has_data && !run_kernel(c)) || !note_call(c)) return false;
+  lt_map_touch(c);
+  return true;
+}
+
 static bool call_view(lt_Call *c) {
   c->out[0] = NULL;
   if (!c->info->infer(c)) return false;
@@ -752,6 +763,8 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     return call_composite(c, c->info->infer);
   case LT_KIND_VIEW:
     return call_view(c);
+  case LT_KIND_MAP:
+    return call_map(c);
   case LT_KIND_ELEMENTWISE:
     if (!infer_elementwise(c)) return false;
     break;
@@ -771,6 +784,12 @@ static const lt_Storage *read_by(const lt_Arg *args, int nargs, bool in_place) {
   return NULL;
 }
 
+/* The first tensor that a call has made or, of a map, written; NULL: there is none. */
+static const lt_Tensor *written_first(const lt_Call *c) {
+  if (c->info->kind == LT_KIND_MAP) return lt_map_count(c) ? lt_map_tensor(c, 0, 0) : NULL;
+  return c->nout ? c->out[0] : NULL;
+}
+
 /* What an op that has run tells of itself. */
 static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   lt_Kind kind = c->info->kind;
@@ -779,8 +798,9 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   e->in_place = c->in_place;
   e->device = c->device;
   e->kernel = kind != LT_KIND_VIEW && kind != LT_KIND_COMPOSITE;
-  if (!ok || c->results->is_list || c->results->is_flag || c->nout == 0 || !c->out[0]) return;
-  const lt_Tensor *first = c->out[0];
+  if (!ok || c->results->is_list || c->results->is_flag) return;
+  const lt_Tensor *first = written_first(c);
+  if (!first) return;
   e->device = lt_tensor_device(first);
   if (e->kernel) e->stream = lt_stream_now(e->device);
   e->target = first->storage;
@@ -790,6 +810,7 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   memcpy(e->shape, first->shape, sizeof *e->shape * (size_t)first->ndim);
   for (int i = 0; e->kernel && i < c->nout; i++)
     e->bytes += c->out[i]->numel * (int64_t)lt_dtype_size(c->out[i]->dtype);
+  if (kind == LT_KIND_MAP) e->bytes = lt_map_bytes(c);
 }
 
 /* A call that somebody listens to. */

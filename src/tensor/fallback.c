@@ -116,12 +116,20 @@ static bool send_new(lt_Call *c, const lt_Call *host) {
   return ok;
 }
 
+/* An argument that the op wrote. */
+static bool send_arg(const lt_Arg *a, const lt_Arg *host) {
+  if (a->kind == LT_ARG_TENSOR) return lt_copy_into(a->tensor, host->tensor, false);
+  for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+    if (!lt_copy_into(a->tensors[k], host->tensors[k], false)) return false;
+  return true;
+}
+
 static bool send_back(lt_Call *c, const lt_Call *host) {
   for (int i = 0; i < c->nout; i++)
     if (!lt_copy_into(c->out[i], host->out[i], false)) return false;
-  for (int i = 1; c->in_place && i < c->nargs; i++)
-    if (lt_call_writes(c, i) && !lt_copy_into(c->arg[i].tensor, host->arg[i].tensor, false))
-      return false;
+  bool writes = c->in_place || c->info->kind == LT_KIND_MAP;
+  for (int i = c->in_place; writes && i < c->nargs; i++) /* self is a result */
+    if (lt_call_writes(c, i) && !send_arg(&c->arg[i], &host->arg[i])) return false;
   return send_new(c, host);
 }
 

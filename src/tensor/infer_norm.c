@@ -1,4 +1,4 @@
-/* infer_norm.c: layer norm, the negative log likelihood, and the optimizers' steps. */
+/* infer_norm.c: layer norm and the negative log likelihood. */
 #include "infer.h"
 
 /* A weight or bias (may be nil) has the shape of the last `n` dimensions of argument 0 and its
@@ -92,14 +92,5 @@ bool lt_infer_nll_loss_backward(lt_Call *c) {
   if (!lt_check_shape(c, 0, each ? 1 : 0, lt_in(c, 1)->shape)) return false;
   if (!lt_check_shape(c, 6, 0, NULL)) return false;
   lt_spec_like(c, 0, lt_in(c, 1));
-  return true;
-}
-
-/* _adamw_step (self, grad, exp_avg, exp_avg_sq, ...) */
-bool lt_infer_optimizer_step(lt_Call *c) {
-  if (!lt_check_float(c, 0)) return false;
-  for (int i = 1; i < c->nargs && lt_in(c, i); i++)
-    if (!lt_check_same_shape(c, 0, i) || !lt_check_same_dtype(c, 0, i)) return false;
-  lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }

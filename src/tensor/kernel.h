@@ -101,6 +101,34 @@ bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
  * tensors, then 0-d tensors, then numbers; a later class counts only if its category is higher. */
 lt_Dtype lt_result_type(const lt_Arg *args, int n);
 
+/* ---- maps (map.c) ---------------------------------------------------------------------------- */
+
+#define LT_MAP_TENSORS 6  /* lists of tensors of a map */
+#define LT_MAP_NUMBERS 24 /* its numbers */
+
+/* What a row LT_MAP says apart from its text. */
+typedef struct lt_MapInfo {
+  lt_OpId op;
+  int tensors, given; /* lists, and the arguments after them */
+  /* Computes the numbers behind the first `given`. They are in the row's order. */
+  void (*complete)(double *numbers);
+  const char *names; /* of lists and given numbers: "READS p, GIVEN lr, " */
+} lt_MapInfo;
+
+/* The number of a map among the rows LT_MAP (maps.h), -1 of other ops; and what is known of it. */
+int lt_map_id(lt_OpId op);
+const lt_MapInfo *lt_map_info(int id);
+/* The numbers of a call, in the row's order (maps.h has the structs that name them). */
+void lt_map_numbers(const lt_Call *c, double numbers[LT_MAP_NUMBERS]);
+/* Tensor i of list k; NULL where the list is not given. */
+static inline lt_Tensor *lt_map_tensor(const lt_Call *c, int k, int i) {
+  return c->arg[k].kind == LT_ARG_TENSORS ? c->arg[k].tensors[i] : NULL;
+}
+/* The lists that may be written: a bit for each. */
+unsigned lt_map_written(const lt_Call *c);
+/* The tensors of a list. */
+static inline int lt_map_count(const lt_Call *c) { return c->arg[0].count; }
+
 /* ---- elementwise loops (loop.c) -------------------------------------------------------------- */
 
 /* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR

@@ -27,7 +27,7 @@
 #include "dtypes.h"
 
 #define LT_VERSION  "0.1.0"
-#define LT_MAX_ARGS 12 /* arguments of an op */
+#define LT_MAX_ARGS 16 /* arguments of an op */
 #define LT_MAX_OUT  3  /* results of an op that are known from its signature */
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */

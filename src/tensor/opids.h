@@ -8,6 +8,7 @@ enum lt_OpIds {
 #define LT_REDUCE(name, ...)      LT_OP_##name,
 #define LT_KERNEL(name, ...)      LT_OP_##name,
 #define LT_UPDATE(name, ...)      LT_OP_##name,
+#define LT_MAP(name, ...)         LT_OP_##name,
 #define LT_VIEW(name, ...)        LT_OP_##name,
 #define LT_COMPOSITE(name, ...)   LT_OP_##name,
 #include "ops.def"

@@ -52,6 +52,8 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
 #define LT_UPDATE(name, infer, gradient, variants, signature, doc)                                 \
   {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
    doc,   false,          false},
+#define LT_MAP(name, tensors, numbers, text, signature, doc)                                       \
+  {#name, LT_KIND_MAP, LT_RULE_NONE, 0, FLAGS(0), lt_map_check, signature, doc, false, false},
 #define LT_VIEW(name, gradient, variants, signature, doc)                                          \
   {#name,          LT_KIND_VIEW, LT_RULE_NONE, 0,     FLAGS(variants),                             \
    lt_view_##name, signature,    doc,          false, false},

@@ -4,12 +4,10 @@
 #include "bindings.h"
 #include "opids.h"
 
-static const char *const kinds[] = {[LT_KIND_ELEMENTWISE] = "elementwise",
-                                    [LT_KIND_REDUCE] = "reduce",
-                                    [LT_KIND_KERNEL] = "kernel",
-                                    [LT_KIND_UPDATE] = "update",
-                                    [LT_KIND_VIEW] = "view",
-                                    [LT_KIND_COMPOSITE] = "composite"};
+static const char *const kinds[] = {
+    [LT_KIND_ELEMENTWISE] = "elementwise", [LT_KIND_REDUCE] = "reduce", [LT_KIND_KERNEL] = "kernel",
+    [LT_KIND_UPDATE] = "update",           [LT_KIND_MAP] = "map",       [LT_KIND_VIEW] = "view",
+    [LT_KIND_COMPOSITE] = "composite"};
 
 static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = "any"};
 

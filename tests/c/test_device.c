@@ -364,10 +364,11 @@ static void fallback_writes_what_a_step_writes(void) {
   for (int d = 0; d < 2; d++) {
     lt_Results r;
     unsigned version = lt_tensor_version(x[d][3]);
-    CHECK(lt_call(LT_OP__adamw_step, true,
-                  (lt_Arg[]){LT_ARG(x[d][0]), LT_ARG(x[d][1]), LT_ARG(x[d][2]), LT_ARG(x[d][3]),
-                             LT_ARG(1.0), LT_ARG(0.1), LT_ARG(0.9), LT_ARG(0.99), LT_ARG(1e-8),
-                             LT_ARG(0.01), LT_ARG(true), LT_ARG(false)},
+    CHECK(lt_call(LT_OP__adam_step, false,
+                  (lt_Arg[]){LT_TENSORS(&x[d][0], 1), LT_TENSORS(&x[d][1], 1),
+                             LT_TENSORS(&x[d][2], 1), LT_TENSORS(&x[d][3], 1), LT_ARG(1.0),
+                             LT_ARG(0.1), LT_ARG(0.9), LT_ARG(0.99), LT_ARG(1e-8), LT_ARG(0.01),
+                             LT_ARG(true), LT_ARG(false)},
                   12, &r));
     lt_results_release(&r);
     CHECK(lt_tensor_version(x[d][3]) > version);

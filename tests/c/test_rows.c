@@ -236,9 +236,9 @@ static void adam_steps_by_the_formula(void) {
       if (odd) x = laid_out(x, 2), g = laid_out(g, 2), ma = laid_out(ma, 2), va = laid_out(va, 2);
       for (int i = 0; i < n; i++) p[i] = number(x, i), m[i] = number(ma, i), v[i] = number(va, i);
       for (int t = 3; t < 5; t++) {
-        if (!RUN_OP(y, _adamw_step, true, LT_ARG(x), LT_ARG(g), LT_ARG(ma), LT_ARG(va),
-                    LT_ARG((double)t), LT_ARG(lr), LT_ARG(b1), LT_ARG(b2), LT_ARG(eps),
-                    LT_ARG(decay), LT_ARG(decoupled), LT_ARG(maximize)))
+        if (!RUN_OP(y, _adam_step, false, TL(x), TL(g), TL(ma), TL(va), LT_ARG((double)t),
+                    LT_ARG(lr), LT_ARG(b1), LT_ARG(b2), LT_ARG(eps), LT_ARG(decay),
+                    LT_ARG(decoupled), LT_ARG(maximize)))
           return;
         for (int i = 0; i < n; i++) {
           double gi = maximize ? -number(g, i) : number(g, i);

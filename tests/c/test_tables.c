@@ -1,4 +1,5 @@
 /* test_tables.c: every table that grows with the ops is complete. */
+#include "maps.h"
 #include "opids.h"
 #include "check.h"
 #include "core.h"
@@ -24,9 +25,11 @@ static void signatures_parse(void) {
 
 /* What stands behind a type: who writes the tensor, what of it is read, where it may be. */
 static void signatures_have_marks(void) {
-  const lt_Signature *g = lt_op_signature(LT_OP__adamw_step);
-  CHECK_INT(g->written, 1 << 2 | 1 << 3);
-  CHECK(g->param[2].written && g->param[2].type == LT_PARAM_TENSOR && !g->param[1].written);
+  const lt_Signature *g = lt_op_signature(LT_OP__adam_step);
+  CHECK_INT(g->written, 1 << 0 | 1 << 2 | 1 << 3);
+  CHECK(g->param[2].written && g->param[2].type == LT_PARAM_TENSORS && !g->param[1].written);
+  g = lt_op_signature(LT_OP__sgd_step);
+  CHECK(g->param[2].written && g->param[2].optional && g->param[2].type == LT_PARAM_TENSORS);
   g = lt_op_signature(LT_OP_expand_as);
   CHECK(g->param[1].shape_only && !g->param[0].shape_only && !g->written);
   g = lt_op_signature(LT_OP__index);
@@ -34,6 +37,36 @@ static void signatures_have_marks(void) {
   g = lt_op_signature(LT_OP_copy_);
   CHECK(g->written == 1 && g->param[1].place == LT_PLACE_ANY);
   CHECK_INT(g->non_blocking_param, 2);
+}
+
+/* A map's columns of tensors and numbers, and its signature, say the same. */
+static void maps_fit_their_signatures(void) {
+  for (int id = 0; id < LT_MAP_COUNT; id++) {
+    const lt_MapInfo *m = lt_map_info(id);
+    const lt_OpInfo *o = &lt_ops[m->op];
+    const lt_Signature *g = lt_op_signature(m->op);
+    char names[512] = "";
+    CHECK_INT(lt_map_id(m->op), id);
+    CHECK(o->kind == LT_KIND_MAP && o->variants == 0 && g->results == 0);
+    CHECK_INT(g->count, m->tensors + m->given);
+    for (int i = 0; i < g->count && i < m->tensors; i++)
+      CHECK(g->param[i].type == LT_PARAM_TENSORS && g->param[i].place == LT_PLACE_DEVICE);
+    CHECK(!g->param[0].optional);
+    for (const char *s = m->names, *end; (end = strchr(s, ',')) != NULL; s = end + 2) {
+      int i = 0; /* the place of this one */
+      for (const char *before = m->names; before < s; before++) i += *before == ',';
+      if (i >= g->count) break;
+      bool tensor = i < m->tensors;
+      snprintf(names, sizeof names, "GIVEN %s", g->param[i].name);
+      if (tensor)
+        CHECK((strncmp(s, "WRITES", 6) == 0) == g->param[i].written);
+      else
+        CHECK(strlen(names) == (size_t)(end - s) && strncmp(s, names, strlen(names)) == 0);
+      lt_ParamType type = g->param[i].type;
+      CHECK(tensor || type == LT_PARAM_FLOAT || type == LT_PARAM_INT || type == LT_PARAM_BOOL);
+    }
+  }
+  CHECK_INT(lt_map_id(LT_OP_add), -1);
 }
 
 static void traits_fit_their_rows(void) {
@@ -244,6 +277,7 @@ static void devices_are_listed(void) {
 int main(void) {
   RUN(signatures_parse);
   RUN(signatures_have_marks);
+  RUN(maps_fit_their_signatures);
   RUN(traits_fit_their_rows);
   RUN(defaults_are_values);
   RUN(lists_of_lists_are_types);

@@ -18,8 +18,8 @@ local LEFT_OUT = {
 -- Methods that the library calls itself: a subclass brings them (update, check_group), or they are
 -- no part of the object (new, of); and write, which prints.
 local INTERNAL = {
-  update = {SGD = true, Adam = true, AdamW = true}, check_group = {SGD = true, Adam = true,
-    AdamW = true},
+  apply = {SGD = true, Adam = true, AdamW = true}, buffers = {SGD = true, Adam = true,
+    AdamW = true}, check_group = {SGD = true, Adam = true, AdamW = true},
   new = {Trace = true}, of = {Findings = true}, write = {progress = true},
 }
 

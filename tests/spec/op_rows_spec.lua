@@ -25,10 +25,12 @@ describe("the record of an op", function()
   end)
 
   it("holds its signature's marks", function()
-    local step = ops._adamw_step.params
+    local step = ops._adam_step.params
+    assert.equal("map", ops._adam_step.kind)
     assert.is_nil(step[2].written)
-    assert.is_true(step[3].written and step[4].written)
-    assert.equal("Tensor", step[3].type)
+    assert.is_true(step[1].written and step[3].written and step[4].written)
+    assert.equal("Tensor[]", step[3].type)
+    assert.is_true(ops._sgd_step.params[3].optional)
     assert.is_true(ops.view_as.params[2].shape_only)
     assert.equal("host", ops._index.params[2].place)
     assert.equal("Tensor[]", ops._index.params[2].type)
@@ -75,10 +77,10 @@ describe("between devices", function()
     local p = lt.zeros{1, device = there}
     assert.equal(3, (p + lt.tensor(3.0)):item())
     local function average() return lt.zeros{1, device = there} end
-    local step = core._ops._adamw_step_
+    local step = core._ops._adam_step
     local rest = {1, 0.1, 0.9, 0.999, 1e-8, 0, true, false}
-    step(p, average() + 1, average(), average(), table.unpack(rest))
-    local message = message_of(step, p, average() + 1, lt.tensor(0.0), average(),
+    step({p}, {average() + 1}, {average()}, {average()}, table.unpack(rest))
+    local message = message_of(step, {p}, {average() + 1}, {lt.tensor(0.0)}, {average()},
       table.unpack(rest))
     assert.matches("exp_avg", message, 1, true)
     assert.matches("cuda:0", message, 1, true)
@@ -95,8 +97,8 @@ describe("between devices", function()
     local state = lt.zeros(2)
     local w = lt.ones{2, requires_grad = true}
     local kept = (w * state):sum()
-    core._ops._adamw_step_(lt.zeros(2), lt.ones(2), state, lt.zeros(2), 1, 0.1, 0.9, 0.999, 1e-8, 0,
-      true, false)
+    core._ops._adam_step({lt.zeros(2)}, {lt.ones(2)}, {state}, {lt.zeros(2)}, 1, 0.1, 0.9,
+      0.999, 1e-8, 0, true, false)
     assert.matches("changed in place", message_of(kept.backward, kept), 1, true)
   end)
 end)

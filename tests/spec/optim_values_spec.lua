@@ -8,10 +8,12 @@ local fails, close = support.fails, support.close
 local golden = support.golden "optimizers"
 
 local setup = golden.optimizers[1]
+local cases = {table.unpack(golden.optimizers, 2)}
 local goal, goal2 = support.tensor(setup.goal[1]), support.tensor(setup.goal[2])
 
 local function start()
-  return nn.Parameter(support.tensor(setup.start[1])), nn.Parameter(support.tensor(setup.start[2]))
+  local p, q = support.tensor(setup.start[1]), support.tensor(setup.start[2])
+  return nn.Parameter(p), nn.Parameter(q)
 end
 
 -- The function that tools/golden/nn.py minimises.
@@ -32,24 +34,91 @@ local function with(t, extra)
   return new
 end
 
+-- An optimizer of a case of the golden table, for the parameters p and q.
+local function optimizer_of(case, p, q)
+  return optim[case.name]({{params = {p}}, with(case.group, {params = {q}})}, case.options)
+end
+
+-- The tensors in the states of parameters, in a fixed order.
+local function tensors_of(optimizer, params)
+  local list = {}
+  for _, p in ipairs(params) do
+    list[#list + 1] = p:detach()
+    local names = {}
+    for name, value in pairs(optimizer.state[p]) do
+      if lt.is_tensor(value) then names[#names + 1] = name end
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do list[#list + 1] = optimizer.state[p][name] end
+  end
+  return list
+end
+
+-- The gradient of p at each step, whatever p is.
+local function draw(p, i)
+  return (lt.arange(p:numel(), {dtype = "float64"}) * 0.7 + i):sin():reshape(p.shape):to {
+    dtype = p.dtype, device = p.device}
+end
+
+-- Two parameters after some steps of a case; `lay` gives each parameter its dtype, layout and
+-- device.
+local function run(case, count, lay)
+  local params = {}
+  for i, n in ipairs {1500, 33} do
+    params[i] = nn.Parameter(lay((lt.arange(2 * n, {dtype = "float64"}) + i):cos():reshape(n, 2)))
+  end
+  local optimizer = optimizer_of(case, params[1], params[2])
+  for i = 1, count do
+    for _, p in ipairs(params) do p.grad = lay(draw(p, i)) end
+    optimizer:step()
+  end
+  return tensors_of(optimizer, params)
+end
+
 describe("trajectories of PyTorch " .. golden.version, function()
-  for number = 2, #golden.optimizers do
-    local case = golden.optimizers[number]
-    it(("%s, case %d"):format(case.name, number), function()
+  for number, case in ipairs(cases) do
+    local title = ("%s, case %d"):format(case.name, number)
+    it(title, function()
       local p, q = start()
-      local optimizer = optim[case.name](
-        {{params = {p}}, with(case.group, {params = {q}})}, case.options)
+      local optimizer = optimizer_of(case, p, q)
       for i, wanted in ipairs(case.steps) do
         step(optimizer, p, q)
         close(wanted[1], p, 1e-10, "step " .. i .. ", p")
         close(wanted[2], q, 1e-10, "step " .. i .. ", q")
       end
     end)
+
+    it(title .. ", in every dtype", function()
+      for dtype, epsilon in pairs {float32 = 2 ^ -22, float16 = 2 ^ -10, bfloat16 = 2 ^ -7} do
+        local function narrow(t) return t:to(dtype) end
+        local function widened(t) return t:to(dtype):to "float64" end
+        local wide, small = run(case, 1, widened), run(case, 1, narrow)
+        assert.equal(#wide, #small)
+        for i, t in ipairs(small) do
+          assert.equal(dtype, t.dtype)
+          close(wide[i], t, epsilon, dtype)
+        end
+      end
+    end)
+
+    it(title .. ", in every layout", function()
+      for _, dtype in ipairs {"float64", "float32", "bfloat16"} do
+        local function dense(t) return t:detach():to(dtype) end
+        local function odd(t) return t:detach():to(dtype):t():contiguous():t() end
+        local function apart(t) return lt.stack({dense(t), dense(t) * 0}, 3):select(3, 1) end
+        local wanted = run(case, 2, dense)
+        for _, lay in ipairs {odd, apart} do
+          for i, t in ipairs(run(case, 2, lay)) do
+            assert.is_true(lt.equal(wanted[i], t), dtype .. " " .. i)
+          end
+        end
+      end
+    end)
   end
 
   it("are there for every optimizer", function()
     local has, missing = {Optimizer = "what they have in common"}, {}
-    for number = 2, #golden.optimizers do has[golden.optimizers[number].name] = true end
+    for _, case in ipairs(cases) do has[case.name] = true end
     for name, class in pairs(optim) do
       if type(class) == "table" and class.step and not has[name] then
         missing[#missing + 1] = name

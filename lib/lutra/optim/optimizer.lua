@@ -1,8 +1,18 @@
 --- Optimizer: what all optimizers share.
 --
 -- Idea: an optimizer is a list of parameter groups, each with its own settings, and a
--- state per parameter. A class gives the signature of its settings and one method,
--- update(p, grad, state, group), the algorithm for one parameter.
+-- state per parameter. A class gives the signature of its settings and the algorithm, in
+-- one of two forms:
+--
+--   update(self, p, grad, state, group)   for one parameter, in any ops
+--   apply(self, params, grads, buffers, group, step, fresh)
+--                                         for lists of parameters, by one op of the kind
+--                                         "map" (LT_MAP in ops.def)
+--
+-- With `apply`, `buffers(self, group)` returns the names of the tensors in a parameter's state that
+-- these settings need. They begin as zeros; `buffers[name]` is the list of them. Parameters that
+-- have the same `step` (calls so far, this one included), `fresh` (were their buffers made for this
+-- call?) and device go in one call. `counts` says whether the state holds `step`.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter
 -- itself, whose identity module:to and load_state_dict keep.
@@ -159,18 +169,80 @@ function Optimizer:zero_grad()
   end
 end
 
+local function state_of(self, p)
+  local state = self.state[p]
+  if not state then
+    state = {}
+    self.state[p] = state
+  end
+  return state
+end
+
+-- Updates a group's parameters one by one.
+local function update_each(self, group)
+  for _, p in ipairs(group.params) do
+    local grad = p.grad
+    if grad then self:update(p, grad, state_of(self, p), group) end
+  end
+end
+
+-- The batch that these belong to, which is made where there is none.
+local function batch_for(batches, names, step, fresh, device)
+  for _, batch in ipairs(batches) do
+    if batch.step == step and batch.fresh == fresh and batch.device == device then return batch end
+  end
+  local batch = {step = step, fresh = fresh, device = device, count = 0, params = {}, grads = {},
+    states = {}, lists = {}, buffers = {}}
+  for k, name in ipairs(names) do
+    batch.lists[k] = {}
+    batch.buffers[name] = batch.lists[k]
+  end
+  batches[#batches + 1] = batch
+  return batch
+end
+
+-- The parameters of a group that have a gradient, in batches of what goes in one call. This loop
+-- is what a step of a small model costs.
+local function batches_of(self, group, names)
+  local batches, last = {}, nil
+  local counts, count = self.counts, #names
+  for _, p in ipairs(group.params) do
+    local grad = p.grad
+    if grad then
+      local state, step, fresh, device = state_of(self, p), nil, false, p.device
+      if counts then step = (state.step or 0) + 1 end
+      for k = 1, count do fresh = fresh or not state[names[k]] end
+      if not last or last.step ~= step or last.fresh ~= fresh or last.device ~= device then
+        last = batch_for(batches, names, step, fresh, device)
+      end
+      local n, lists = last.count + 1, last.lists
+      last.count, last.params[n], last.grads[n], last.states[n] = n, p, grad, state
+      for k = 1, count do lists[k][n] = state[names[k]] or lt.zeros_like(p) end
+    end
+  end
+  return batches
+end
+
+-- The state of a parameter changes when its step has been made.
+local function apply(self, batch, group)
+  local states, step = batch.states, batch.step
+  self:apply(batch.params, batch.grads, batch.buffers, group, step, batch.fresh)
+  if step then
+    for i = 1, batch.count do states[i].step = step end
+  end
+  if not batch.fresh then return end
+  for name, list in pairs(batch.buffers) do
+    for i = 1, batch.count do states[i][name] = list[i] end
+  end
+end
+
 local function update_all(self)
   for _, group in ipairs(self.param_groups) do
-    for _, p in ipairs(group.params) do
-      local grad = p.grad
-      if grad then
-        local state = self.state[p]
-        if not state then
-          state = {}
-          self.state[p] = state
-        end
-        self:update(p, grad, state, group)
-      end
+    if self.update then
+      update_each(self, group)
+    else
+      local names = self:buffers(group)
+      for _, batch in ipairs(batches_of(self, group, names)) do apply(self, batch, group) end
     end
   end
 end

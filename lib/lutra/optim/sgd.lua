@@ -4,6 +4,7 @@
 
 local Optimizer = require "lutra.optim.optimizer"
 local args = require "lutra.internal.args"
+local core = require "lutra.core"
 
 --- optim.SGD(params, {lr, momentum = 0, dampening = 0, weight_decay = 0,
 -- nesterov = false, maximize = false}).
@@ -17,27 +18,13 @@ function SGD.check_group(_, group)
     group.momentum, group.dampening)
 end
 
-function SGD.update(_, p, grad, state, group)
-  local momentum = group.momentum
+function SGD.buffers(_, group)
+  return {group.momentum ~= 0 and "momentum_buffer" or nil}
+end
 
-  -- 1. gradient with weight decay: g <- g + lambda p
-  local g = group.maximize and -grad or grad
-  if group.weight_decay ~= 0 then g = g:add(p, {alpha = group.weight_decay}) end
-
-  if momentum ~= 0 then
-    -- 2. velocity: v <- mu v + (1 - dampening) g; it starts as the first gradient
-    if state.momentum_buffer then
-      state.momentum_buffer:mul_(momentum):add_(g, {alpha = 1 - group.dampening})
-    else
-      state.momentum_buffer = g:clone()
-    end
-    -- 3. Nesterov looks ahead along the velocity
-    if group.nesterov then g = g:add(state.momentum_buffer, {alpha = momentum})
-    else g = state.momentum_buffer end
-  end
-
-  -- 4. step: p <- p - lr g
-  p:add_(g, {alpha = -group.lr})
+function SGD.apply(_, params, grads, buffers, group, _, fresh)
+  core._ops._sgd_step(params, grads, buffers.momentum_buffer, group.lr, group.momentum,
+    group.dampening, group.weight_decay, group.nesterov, group.maximize, fresh)
 end
 
 return SGD

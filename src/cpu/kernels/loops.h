@@ -13,6 +13,7 @@
  * rounds differently.
  */
 #include "vector.h"
+#include "maps.h"
 #include "opids.h"
 #include "half.h"
 #include "maths.h"
@@ -192,6 +193,64 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
   EMIT_##types(name, inputs, rule, ftext, itext)
 #include "ops.def"
 
+/* ---- maps ---- */
+
+/* The numbers, then for each element its values and the text. `n` is a multiple of LANES: what is
+ * left of n is worked on in a group that is filled up. */
+#ifdef LT_IS_FLOAT
+#define GIVEN(x)                                                                                   \
+  const T x = (T)k_->x;                                                                            \
+  (void)x;
+#define ONCE(x, ...) GIVEN(x)
+#define READS(x)                                                                                   \
+  const T x = ((const T *)at_.x)[i_];                                                              \
+  (void)x;
+#define WRITES(x)                                                                                  \
+  T x = ((T *)at_.x)[i_];                                                                          \
+  (void)x;
+#define LET(x, ...) const T x = (T)(__VA_ARGS__);
+#define SET(x, ...) ((T *)at_.x)[i_] = x = (T)(__VA_ARGS__);
+#define LT_MAP(name, tensors, numbers, text, ...)                                                  \
+  static __attribute__((noinline)) void groups_of_##name(int64_t n_, lt_MapTensors_##name at_,     \
+                                                         const lt_MapNumbers_##name *k_) {         \
+    enum { LT_NEAR = false };                                                                      \
+    numbers _Pragma("omp simd")                                                                    \
+    for (int64_t i_ = 0; i_ < n_; i_++) {                                                          \
+      tensors text                                                                                 \
+    }                                                                                              \
+  }                                                                                                \
+  static void map_##name(int64_t n, char *const *memory, unsigned written,                         \
+                         const double *numbers_) {                                                 \
+    enum { COUNT = sizeof(lt_MapTensors_##name) / sizeof(void *) };                                \
+    const lt_MapNumbers_##name *k = (const lt_MapNumbers_##name *)numbers_;                        \
+    const int64_t whole = n / LANES * LANES, left = n - whole;                                     \
+    T rest[COUNT][LANES];                                                                          \
+    void *tail[COUNT];                                                                             \
+    lt_MapTensors_##name at;                                                                       \
+    memcpy(&at, memory, sizeof at);                                                                \
+    groups_of_##name(whole, at, k);                                                                \
+    if (left == 0) return;                                                                         \
+    for (int j = 0; j < COUNT; j++) {                                                              \
+      fill_up(left, rest[j], (const T *)memory[j] + whole);                                        \
+      tail[j] = rest[j];                                                                           \
+    }                                                                                              \
+    memcpy(&at, tail, sizeof at);                                                                  \
+    groups_of_##name(LANES, at, k);                                                                \
+    for (int j = 0; j < COUNT; j++)                                                                \
+      if (written >> j & 1) memcpy((T *)memory[j] + whole, rest[j], (size_t)left * sizeof(T));     \
+  }
+#include "ops.def"
+#undef GIVEN
+#undef ONCE
+#undef READS
+#undef WRITES
+#undef LET
+#undef SET
+#define MAP_ENTRY(name) [LT_MAP_##name] = map_##name,
+#else
+#define MAP_ENTRY(name) [LT_MAP_##name] = NULL,
+#endif
+
 /* ---- loads and stores ---- */
 
 /* A float as an integer of type S: truncated; NaN is 0, the rest saturates. */
@@ -293,7 +352,13 @@ static const lt_VectorFn entries[LT_OP_COUNT] = {
 #include "ops.def"
 };
 
+static const lt_MapFn maps[LT_MAP_COUNT] = {
+#define LT_MAP(name, ...) MAP_ENTRY(name)
+#include "ops.def"
+};
+
 const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op = entries,
+                                             .map = maps,
                                              .load =
                                                  {
 #define LT_DTYPE(name, ...) [LT_##name] = load_##name,

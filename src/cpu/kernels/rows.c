@@ -85,7 +85,6 @@ const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
     BOTH(logsumexp),
     BOTH(layer_norm),
     BOTH(layer_norm_backward),
-    BOTH(adamw),
     BOTH(best),
     ENTRY(philox),
     .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},

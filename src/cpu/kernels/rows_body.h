@@ -291,23 +291,6 @@ static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, 
     for (int64_t i = 0; i < n; i++) db[i] += g[i];
 }
 
-/* ---- a step of Adam -------------------------------------------------------------------------- */
-
-static void FN(adamw)(T *p, const T *g, T *m, T *v, int64_t n, const lt_AdamStep *step) {
-  T sign = (T)step->sign, decay = (T)step->decay, shrink = (T)step->shrink, eps = (T)step->eps;
-  T beta1 = (T)step->beta1, beta2 = (T)step->beta2, size = (T)step->size, root = (T)step->root;
-  T rest1 = (T)(1 - step->beta1), rest2 = (T)(1 - step->beta2);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    T d = sign * g[i] + decay * p[i];
-    T mean = beta1 * m[i] + rest1 * d;
-    T square = beta2 * v[i] + rest2 * (d * d);
-    m[i] = mean;
-    v[i] = square;
-    p[i] = p[i] * shrink - size * (mean / (M(sqrt)(square) * root + eps));
-  }
-}
-
 #undef SUM_ROW
 #undef BEST_ROW
 #undef FN

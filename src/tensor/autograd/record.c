@@ -244,6 +244,17 @@ static bool may_write(const lt_Call *c) {
   return true;
 }
 
+const char *lt_autograd_refuses(const lt_Tensor *t) {
+  if (t->inference && !lt_inference_enabled())
+    return "was made in inference mode and cannot be changed in place outside of it\n"
+           "hint: use a clone of it";
+  if ((t->requires_grad && lt_grad_enabled() && !lt_inference_enabled()) ||
+      base_wants_grad(lt_view_base(t)))
+    return "requires grad and cannot be changed in place: this op is not recorded\n"
+           "hint: lt.no_grad(function() ... end)";
+  return NULL;
+}
+
 bool lt_autograd_check_in_place(const lt_Call *c) {
   if (!may_write(c)) return false;
   const char *op = lt_thread()->user_op;

@@ -1,0 +1,147 @@
+/* map.c: maps: one pass over the tensors of several lists, in one parallel region however many
+ * there are. The elements of all tensors are counted through, and each thread works on a range.
+ *
+ * A range goes in blocks: where a tensor is dense and of the compute type, the loop uses its
+ * memory; else its elements are loaded into a block on the stack and stored from it. So nothing is
+ * allocated for any layout or dtype, and an element's result does not depend on how the work is
+ * shared out.
+ */
+#include "cpu.h"
+#include "structured.h"
+#include "vector.h"
+
+#define BLOCK 1024 /* elements of a block on the stack */
+#define FEW   32   /* as many tensors of a list need no memory for their jobs */
+
+/* The tensors at one place of the lists. */
+typedef struct Job {
+  int64_t first; /* the number of its first element among those of all jobs */
+  bool dense;    /* nothing goes through blocks */
+  lt_Dtype compute;
+  char *data[LT_MAP_TENSORS]; /* NULL: the list is not given */
+} Job;
+
+typedef struct Plan {
+  const lt_Call *call;
+  int id, lists, jobs;
+  unsigned written;
+  int64_t numel; /* of all jobs */
+  Job *job;
+  double numbers[LT_MAP_NUMBERS];
+} Plan;
+
+static const lt_Vectors *vectors_of(const Job *j) { return lt_cpu_isa()->vectors[j->compute]; }
+
+/* ---- elements that go through blocks --------------------------------------------------------- */
+
+/* Elements from, from + 1 ... of t, in the order of its shape, from memory to a block or back. */
+static void transfer(const Job *job, const lt_Tensor *t, char *data, int64_t from, int64_t n,
+                     char *block, bool store) {
+  const lt_Vectors *v = vectors_of(job);
+  int64_t size = (int64_t)lt_dtype_size(t->dtype), at[LT_MAX_DIMS] = {0};
+  int last = t->ndim - 1;
+  bool dense = lt_tensor_is_contiguous(t);
+  int64_t row = dense ? t->numel : t->shape[last], stride = dense ? size : t->strides[last] * size;
+  int64_t outer = from / row, inner = from % row;
+  for (int d = last - 1; d >= 0 && !dense; outer /= t->shape[d--]) at[d] = outer % t->shape[d];
+  while (n > 0) {
+    int64_t piece = row - inner < n ? row - inner : n;
+    char *memory = data + inner * stride;
+    for (int d = 0; d < last && !dense; d++) memory += at[d] * t->strides[d] * size;
+    if (store)
+      v->store[t->dtype](piece, memory, stride, block);
+    else
+      v->load[t->dtype](piece, block, memory, stride);
+    block += piece * (int64_t)lt_dtype_size(job->compute);
+    n -= piece;
+    inner = 0;
+    for (int d = last - 1; d >= 0 && !dense && ++at[d] == t->shape[d]; d--) at[d] = 0;
+  }
+}
+
+static void run_block(const Plan *p, int i, int64_t from, int64_t n,
+                      char block[LT_MAP_TENSORS][BLOCK * 8]) {
+  const Job *job = &p->job[i];
+  char *memory[LT_MAP_TENSORS];
+  int64_t size = (int64_t)lt_dtype_size(job->compute);
+  unsigned through = 0; /* lists that go through blocks */
+  for (int k = 0; k < p->lists; k++) {
+    const lt_Tensor *t = lt_map_tensor(p->call, k, i);
+    memory[k] = block[k];
+    if (!t)
+      memset(block[k], 0, (size_t)(n * size));
+    else if (t->dtype == job->compute && lt_tensor_is_contiguous(t))
+      memory[k] = job->data[k] + from * size;
+    else
+      through |= 1u << k;
+    if (through >> k & 1) transfer(job, t, job->data[k], from, n, block[k], false);
+  }
+  vectors_of(job)->map[p->id](n, memory, p->written, p->numbers);
+  for (unsigned left = through & p->written; left; left &= left - 1) {
+    int k = __builtin_ctz(left);
+    transfer(job, lt_map_tensor(p->call, k, i), job->data[k], from, n, block[k], true);
+  }
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Elements from <= e < end of job i. */
+static void run_job(const Plan *p, int i, int64_t from, int64_t end) {
+  _Alignas(64) char block[LT_MAP_TENSORS][BLOCK * 8];
+  const Job *job = &p->job[i];
+  int64_t most = job->dense ? end - from : BLOCK;
+  for (int64_t n; from < end; from += n) {
+    n = end - from < most ? end - from : most;
+    run_block(p, i, from, n, block);
+  }
+}
+
+static int64_t end_of(const Plan *p, int i) {
+  return i + 1 < p->jobs ? p->job[i + 1].first : p->numel;
+}
+
+/* Elements begin <= e < end of all jobs. */
+static void run(void *plan, int64_t begin, int64_t end) {
+  const Plan *p = plan;
+  int low = 0, high = p->jobs - 1;
+  while (low < high) { /* the last job that does not begin behind `begin` */
+    int middle = low + (high - low + 1) / 2;
+    if (p->job[middle].first <= begin)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  for (int i = low; i < p->jobs && p->job[i].first < end; i++) {
+    int64_t first = p->job[i].first, stop = end_of(p, i) < end ? end_of(p, i) : end;
+    run_job(p, i, (begin > first ? begin : first) - first, stop - first);
+  }
+}
+
+static void open_jobs(Plan *p) {
+  for (int i = 0; i < p->jobs; i++) {
+    Job *job = &p->job[i];
+    job->first = p->numel;
+    job->compute = lt_dtype_compute(lt_map_tensor(p->call, 0, i)->dtype);
+    job->dense = true;
+    for (int k = 0; k < p->lists; k++) {
+      lt_Tensor *t = lt_map_tensor(p->call, k, i);
+      job->data[k] = t ? lt_tensor_data(t) : NULL;
+      job->dense &= t && t->dtype == job->compute && lt_tensor_is_contiguous(t);
+    }
+    p->numel += lt_map_tensor(p->call, 0, i)->numel;
+  }
+}
+
+bool lt_cpu_map(lt_Call *c) {
+  Job few[FEW];
+  Plan p = {.call = c, .id = lt_map_id(c->op), .jobs = lt_map_count(c)};
+  p.lists = lt_map_info(p.id)->tensors;
+  p.written = lt_map_written(c);
+  p.job = p.jobs <= FEW ? few : malloc((size_t)p.jobs * sizeof *p.job);
+  if (!p.job) return lt_fail_memory();
+  lt_map_numbers(c, p.numbers);
+  open_jobs(&p);
+  lt_share(2 * p.numel, p.numel, run, &p);
+  if (p.job != few) free(p.job);
+  return true;
+}

@@ -1,0 +1,151 @@
+/* map.cu: a kernel for each row LT_MAP. The blocks of a launch are shared out among its items: a
+ * block belongs to one of them, and each thread works on four neighbouring elements, which it reads
+ * and writes once.
+ */
+#include "map.h"
+#include "maps.h"
+#include "mathx.h"
+#include "slots.cuh"
+
+#define THREADS 128
+#define EACH    4
+#define SPAN    (THREADS * EACH) /* elements of a block */
+
+#define M(f) m_##f
+
+/* ---- the rows as types ----------------------------------------------------------------------- */
+
+/* of: the text for element j of all tensors. */
+#define GIVEN(x)                                                                                   \
+  const T x = (T)numbers_.x;                                                                       \
+  (void)x;
+#define ONCE(x, ...) GIVEN(x)
+#define READS(x)                                                                                   \
+  const T x = values_[offsetof(Tensors, x) / sizeof(void *)][j_];                                  \
+  (void)x;
+#define WRITES(x)                                                                                  \
+  T &x = values_[offsetof(Tensors, x) / sizeof(void *)][j_];                                       \
+  (void)x;
+#define LET(x, ...) const T x = (T)(__VA_ARGS__);
+#define SET(x, ...) x = (T)(__VA_ARGS__);
+#define LT_MAP(name, tensors, numbers, text, ...)                                                  \
+  struct Map_##name {                                                                              \
+    typedef lt_MapTensors_##name Tensors;                                                          \
+    static constexpr int count = sizeof(Tensors) / sizeof(void *);                                 \
+    template <class T, class N>                                                                    \
+    static __device__ __forceinline__ void of(T (&values_)[count][EACH], int j_,                   \
+                                              const N &numbers_) {                                 \
+      numbers tensors text                                                                         \
+    }                                                                                              \
+  };
+namespace {
+#include "ops.def"
+} // namespace
+#undef GIVEN
+#undef ONCE
+#undef READS
+#undef WRITES
+#undef LET
+#undef SET
+
+/* The numbers in the compute type, by their names. */
+#define GIVEN(x)     T x;
+#define ONCE(x, ...) T x;
+#define LT_MAP(name, tensors, numbers, ...)                                                        \
+  template <class T> struct Numbers_##name { numbers };
+namespace {
+#include "ops.def"
+} // namespace
+#undef GIVEN
+#undef ONCE
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+/* The item that a block belongs to: the last that does not begin behind it. */
+LT_DEVICE_INLINE int item_at(const lt_CudaMap &m, uint32_t block) {
+  int low = 0, high = m.items - 1;
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (m.item[middle].first <= block)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+template <class Map, class T, class N>
+static __global__ void __launch_bounds__(THREADS)
+    map_items(const __grid_constant__ lt_CudaMap m, const __grid_constant__ N numbers) {
+  const lt_CudaMapItem &item = m.item[item_at(m, blockIdx.x)];
+  int64_t i = (int64_t)(blockIdx.x - item.first) * SPAN + (int64_t)threadIdx.x * EACH;
+  int count = item.n - i < EACH ? (int)(item.n - i) : EACH;
+  bool vector = item.vector && count == EACH;
+  T v[Map::count][EACH];
+  if (count <= 0) return;
+#pragma unroll
+  for (int k = 0; k < Map::count; k++) {
+    for (int j = 0; j < EACH; j++) v[k][j] = 0;
+    if (!item.data[k]) continue;
+    if (vector)
+      load_some(v[k], item.data[k], item.dtype, i);
+    else
+      for (int j = 0; j < EACH; j++)
+        if (j < count) v[k][j] = load_float<T>(item.data[k], item.dtype, i + j);
+  }
+  LT_VECTOR_LOOP
+  for (int j = 0; j < EACH; j++) Map::of(v, j, numbers);
+#pragma unroll
+  for (int k = 0; k < Map::count; k++) {
+    if (!item.data[k] || !(m.written >> k & 1)) continue;
+    if (vector)
+      store_some(item.data[k], item.dtype, i, v[k]);
+    else
+      for (int j = 0; j < EACH; j++)
+        if (j < count) store_float(item.data[k], item.dtype, i + j, v[k][j]);
+  }
+}
+
+/* ---- on the host ----------------------------------------------------------------------------- */
+
+/* Blocks of the launch; sets where each item's begin. */
+static int64_t plan(lt_CudaMap *m) {
+  int64_t blocks = 0;
+  for (int i = 0; i < m->items; i++) {
+    lt_CudaMapItem *item = &m->item[i];
+    uintptr_t bits = 0;
+    for (int k = 0; k < LT_CUDA_MAP_TENSORS; k++) bits |= (uintptr_t)item->data[k];
+    item->vector = bits % 16 == 0;
+    item->first = (uint32_t)blocks;
+    blocks += blocks_for(item->n, SPAN);
+  }
+  return blocks;
+}
+
+template <class Map, class T, class N>
+static cudaError_t launch_as(const char *name, const lt_CudaMap *m, int64_t blocks,
+                             const double *numbers, cudaStream_t stream) {
+  union {
+    N named;
+    T all[sizeof(N) / sizeof(T)];
+  } n;
+  for (size_t i = 0; i < sizeof n.all / sizeof *n.all; i++) n.all[i] = (T)numbers[i];
+  return launch(name, map_items<Map, T, N>, dim3((unsigned)blocks), dim3(THREADS), 0, stream, *m,
+                n.named);
+}
+
+cudaError_t lt_cuda_launch_map(int id, lt_CudaMap *m, bool wide, const double *numbers,
+                               cudaStream_t stream) {
+  int64_t blocks = plan(m);
+  switch (id) {
+#define LT_MAP(name, ...)                                                                          \
+  case LT_MAP_##name:                                                                              \
+    return wide ? launch_as<Map_##name, double, Numbers_##name<double>>(#name, m, blocks, numbers, \
+                                                                        stream)                    \
+                : launch_as<Map_##name, float, Numbers_##name<float>>(#name, m, blocks, numbers,   \
+                                                                      stream);
+#include "ops.def"
+  default:
+    return cudaErrorInvalidValue;
+  }
+}

@@ -1,0 +1,29 @@
+/* maps.h: the rows LT_MAP of ops.def as types: of each, a struct that names its tensors and one
+ * that names its numbers, and an id. Changes with every new one of them. */
+#ifndef LT_MAPS_H
+#define LT_MAPS_H
+
+enum {
+#define LT_MAP(name, ...) LT_MAP_##name,
+#include "ops.def"
+  LT_MAP_COUNT
+};
+
+#define READS(x)     const void *x;
+#define WRITES(x)    void *x;
+#define GIVEN(x)     double x;
+#define ONCE(x, ...) double x;
+#define LT_MAP(name, tensors, numbers, ...)                                                        \
+  typedef struct lt_MapTensors_##name {                                                            \
+    tensors                                                                                        \
+  } lt_MapTensors_##name;                                                                          \
+  typedef struct lt_MapNumbers_##name {                                                            \
+    numbers                                                                                        \
+  } lt_MapNumbers_##name;
+#include "ops.def"
+#undef READS
+#undef WRITES
+#undef GIVEN
+#undef ONCE
+
+#endif
