@@ -77,6 +77,21 @@ function Context:mark_non_differentiable(...)
   self._non_differentiable = marked
 end
 
+--- Says in forward which of its arguments it has changed in place. Each must be a result too: it
+-- stays the same tensor, and its gradient goes through backward. It must be no view, and no leaf
+-- that requires grad. To be called once.
+function Context:mark_dirty(...)
+  local marked = {}
+  for i = 1, select("#", ...) do
+    local t = select(i, ...)
+    if not core.is_tensor(t) then
+      fail("mark_dirty: expected a tensor for argument %d, got %s", i, show(t))
+    end
+    marked[t] = true
+  end
+  self._dirty = marked
+end
+
 -- An entry of the saved list: {tensor or alias, version, position among the results}.
 local function save_one(t, outputs, name)
   if t == nil then return {} end
@@ -150,8 +165,12 @@ end
 -- are not differentiable (false in outputs) stay out of it.
 local function record(class, ctx, call, outputs)
   local node = call.node
-  local joined = core._custom(class._name, node, call.inputs, outputs)
-  local weak = setmetatable({}, {__mode = "v"})
+  local changed, dirty = {}, ctx._dirty or {}
+  for i, t in ipairs(outputs) do changed[i] = t and dirty[t] or false end
+  local joined = core._custom(class._name, node, call.inputs, outputs, changed)
+  -- A result that was saved and is gone is recorded again from the inputs (record_again), which a
+  -- changed input is no longer: then the results stay.
+  local weak = setmetatable({}, {__mode = not ctx._dirty and "v" or nil})
   for i, t in ipairs(joined) do weak[i] = outputs[i] and t or nil end
   call.results = weak
   ctx._node = node
@@ -211,6 +230,20 @@ local function save_all(class, ctx, call, outputs)
   call.node[1] = entries
 end
 
+local function check_dirty(class, ctx, results)
+  if not ctx._dirty then return end
+  local returned = {}
+  for i = 1, results.n do
+    if results[i] ~= nil then returned[results[i]] = true end
+  end
+  for t in pairs(ctx._dirty) do
+    if not returned[t] then
+      fail("%s: expected every tensor of ctx:mark_dirty among the results of forward, got one that "
+        .. "is not\nhint: return it from forward", class._name)
+    end
+  end
+end
+
 local function any_wants_grad(inputs)
   if not core.is_grad_enabled() then return false end
   for _, t in ipairs(inputs) do
@@ -228,6 +261,7 @@ local function apply(class, ...)
     Context)
   local call = make_call(class, ctx, table.pack(...))
   local results = table.pack(no_grad(class.forward, ctx, ...))
+  check_dirty(class, ctx, results)
   if not any_wants_grad(call.inputs) then
     return table.unpack(results, 1, results.n)
   end

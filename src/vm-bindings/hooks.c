@@ -364,17 +364,33 @@ static bool any_wants_grad(int n, lt_Tensor *const *inputs) {
   return any;
 }
 
-/* _custom(name, node, inputs, outputs) -> list of outputs joined to the graph.
+/* For each of n outputs, whether the list at i says that it is an input that was changed in
+ * place. */
+static bool *read_changed(lua_State *L, int i, int n) {
+  bool *changed = lua_newuserdatauv(L, (size_t)n + 1, 0);
+  for (int k = 0; k < n; k++) {
+    if (lua_istable(L, i))
+      lua_rawgeti(L, i, k + 1);
+    else
+      lua_pushnil(L);
+    changed[k] = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  return changed;
+}
+
+/* _custom(name, node, inputs, outputs, changed?) -> list of outputs joined to the graph.
  * node.backward(grads) gives a list of gradients by input; node[1] (what was saved) becomes
  * false when the graph is used up. inputs: tensors, false for none. */
 static int custom(lua_State *L) {
   int nin, nout;
   const char *name = lt_lua_text(L, 1, "Function", "name");
   luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 4);
+  lua_settop(L, 5);
   lt_Tensor **inputs = lt_lua_tensor_list(L, name, "inputs", 3, true, &nin);
   lt_Tensor **outputs = lt_lua_tensor_list(L, name, "results", 4, true, &nout);
   int given = lua_istable(L, 4) ? lua_gettop(L) - 1 : 4; /* a copy of the list */
+  const bool *changed = read_changed(L, 5, nout);
   lt_Tensor **before = lua_newuserdatauv(L, (size_t)nout * sizeof *before + 1, 0);
   lua_createtable(L, nout, 0);
   int list = lua_gettop(L);
@@ -386,7 +402,7 @@ static int custom(lua_State *L) {
   lt_CustomFunction f = {name, run_custom, forget, release_saved, hold(L, 2, 0, NULL)};
   lt_lua_enter(L, lt_lua_state(L));
   bool wanted = any_wants_grad(nin, inputs), joined = false; /* else the core forgets f at once */
-  bool ok = lt_autograd_custom(&f, nin, inputs, nout, outputs);
+  bool ok = lt_autograd_custom_changed(&f, nin, inputs, nout, outputs, changed);
   for (int i = 0; i < nout;
        i++) { /* an output may have been exchanged; its reference went with it */
     lua_rawgeti(L, list, i + 1);

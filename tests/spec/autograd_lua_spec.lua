@@ -305,6 +305,111 @@ describe("a function of one's own", function()
       fails(None, x), 1, true)
   end)
 
+  it("changes its arguments in place", function()
+    local Triple = Function:extend "Triple"
+    function Triple.forward(ctx, x, w)
+      ctx:mark_dirty(x:mul_(3))
+      ctx:save_for_backward(x, w)
+      return x
+    end
+    function Triple.backward(ctx, g)
+      local x, w = ctx:saved()
+      assert.same({6, 6}, x:totable())
+      assert.same({1, 1}, w:totable())
+      return g * 3
+    end
+    local a, w = leaf{1, 1}, lt.ones(2)
+    local x = a * 2
+    local y = Triple(x, w)
+    assert.is_true(rawequal(x, y))
+    assert.same({6, 6}, x:totable());
+    (x * x):sum():backward() -- 36 a^2
+    assert.same({72, 72}, a.grad:totable())
+    -- A tensor that required no gradient gets the function as its history.
+    local plain, seen = lt.ones(2), nil
+    local Put = Function:extend "Put"
+    function Put.forward(ctx, t, value)
+      t:copy_(value)
+      ctx:mark_dirty(t)
+      return t, value * 2
+    end
+    function Put.backward(_, g, g2)
+      seen = {g:totable(), g2:totable()}
+      return nil, g + g2 * 2
+    end
+    local result, double = Put(plain, a)
+    assert.is_true(rawequal(result, plain))
+    assert.is_true(plain.requires_grad)
+    assert.is_false(plain.is_leaf)
+    plain:mul_(5) -- goes on from there
+    a.grad = nil
+    lt.autograd.backward{plain:sum() + double:sum()}
+    assert.same({{5, 5}, {1, 1}}, seen)
+    assert.same({7, 7}, a.grad:totable())
+  end)
+
+  it("tells of a changed argument what a changed tensor tells", function()
+    local Triple = Function:extend "Triple"
+    function Triple.forward(ctx, x)
+      ctx:mark_dirty(x:mul_(3))
+      return x
+    end
+    function Triple.backward(_, g) return g * 3 end
+    local a = leaf{1, 1}
+    assert.matches("Triple: cannot change an input in place: it is a leaf that requires grad",
+      fails(Triple, a), 1, true)
+    local x = a * 2
+    local square = x * x
+    Triple(x)
+    assert.matches("in place", fails(function() square:sum():backward() end), 1, true)
+    assert.matches("Triple: cannot change an input in place: it is a view",
+      fails(Triple, (a * 2):narrow(1, 1, 1)), 1, true)
+    assert.same({3}, Triple(lt.ones(2):narrow(1, 1, 1)):totable()) -- nothing is recorded
+    local Lost = Function:extend "Lost"
+    function Lost.forward(ctx, t)
+      ctx:mark_dirty(t:mul_(3))
+      return t * 1
+    end
+    for _, t in ipairs{lt.ones(2), a * 2} do
+      assert.matches("Lost: expected every tensor of ctx:mark_dirty among the results of forward",
+        fails(Lost, t), 1, true)
+    end
+    function Lost.forward(ctx, t)
+      ctx:mark_dirty(t, 3)
+      return t
+    end
+    assert.matches("mark_dirty: expected a tensor for argument 2, got 3", fails(Lost, a), 1, true)
+    -- A result that is no argument, and one without a gradient.
+    function Lost.forward(ctx, t, differentiable)
+      local r = differentiable and t * 2 or t:mul_(3)
+      ctx:mark_dirty(r)
+      if not differentiable then ctx:mark_non_differentiable(r) end
+      return r
+    end
+    function Lost.backward(_, g) return g * 2 end
+    a = leaf{1, 1}
+    Lost(a, true):sum():backward()
+    assert.same({2, 2}, a.grad:totable())
+    assert.is_false(Lost(a * 2, false).requires_grad)
+  end)
+
+  it("lets the collector see what a changed argument holds", function()
+    local Triple = Function:extend "Triple"
+    function Triple.forward(ctx, x)
+      ctx:mark_dirty(x:mul_(3))
+      ctx:save_for_backward(x)
+      return x
+    end
+    function Triple.backward(_, g) return g * 3 end
+    local gone = setmetatable({}, {__mode = "k"})
+    do
+      local x = Triple(leaf{1, 1} * 2)
+      gone[x] = true
+    end
+    for _ = 1, 4 do collectgarbage() end
+    assert.is_nil(next(gone))
+  end)
+
   it("has what it saved as a list too", function()
     local Product = Function:extend "Product"
     function Product.forward(ctx, x, w)

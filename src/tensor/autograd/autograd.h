@@ -167,8 +167,9 @@ static inline bool lt_tensor_wants_grad(lt_Tensor *t) {
 }
 /* The edge along which t's gradient goes, one reference; empty when it requires none. */
 bool lt_edge_of(lt_Tensor *t, lt_Edge *edge);
-/* Makes n, the node of an in-place op on t or on a view of it, t's history. Cannot fail. */
-void lt_history_set(lt_Tensor *t, lt_Node *n);
+/* Makes output `output` of n, the node of an in-place op on t or on a view of it, t's history;
+ * takes the reference to n. Cannot fail. */
+void lt_history_set(lt_Tensor *t, lt_Node *n, int output);
 /* The node of an in-place op on a view of `base`; takes the reference of `inner`. */
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner);
 bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
@@ -184,6 +185,12 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);
 
 bool lt_custom_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 void lt_custom_free(lt_Custom *custom);
+/* The same as lt_autograd_custom for a function that has changed some of its inputs in place:
+ * outputs where `changed` is true (NULL: none), if they are inputs, stay the tensors that they are
+ * and get the function as their history. Such an input must be no leaf that requires grad and no
+ * view. */
+bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
+                                int noutputs, lt_Tensor **outputs, const bool *changed);
 /* Takes the outputs that lt_autograd_custom has joined for this context out of the graph again,
  * which forgets the context when no other result leads to it. Cannot fail. */
 void lt_autograd_custom_undo(const void *context, int noutputs, lt_Tensor *const *outputs);

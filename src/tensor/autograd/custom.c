@@ -53,13 +53,28 @@ static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *
   return NULL;
 }
 
+static bool is_input(const lt_Tensor *t, int ninputs, lt_Tensor *const *inputs) {
+  for (int i = 0; i < ninputs; i++)
+    if (inputs[i] == t) return true;
+  return false;
+}
+
+/* May the function have changed this input on the tape? */
+static bool check_changed(const char *name, const lt_Tensor *t) {
+  const char *reason = t->requires_grad && lt_tensor_is_leaf(t)
+                           ? "it is a leaf that requires grad\nhint: change a copy: x:clone()"
+                       : lt_view_base(t) ? "it is a view\nhint: change a copy: x:clone()"
+                                         : NULL;
+  if (reason) lt_error_set("%s: cannot change an input in place: %s", name, reason);
+  return !reason;
+}
+
 /* An output that is an input, or a view, or has a history of its own, becomes a tensor of its
  * own. */
 static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
   bool own = !(*t)->requires_grad &&
              (!(*t)->meta || (!(*t)->meta->base && !lt_edge_leads(&(*t)->meta->edge)));
-  for (int i = 0; own && i < ninputs; i++) own = inputs[i] != *t;
-  if (own) return true;
+  if (own && !is_input(*t, ninputs, inputs)) return true;
   lt_Tensor *alias = lt_alias(*t);
   if (!alias) return false;
   lt_release(*t);
@@ -71,6 +86,11 @@ static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
  * same value. */
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs) {
+  return lt_autograd_custom_changed(f, ninputs, inputs, noutputs, outputs, NULL);
+}
+
+bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
+                                int noutputs, lt_Tensor **outputs, const bool *changed) {
   bool wanted = false;
   lt_Arg in = LT_TENSORS(inputs, ninputs), out = LT_TENSORS(outputs, noutputs);
   if (!lt_arg_usable(&in, "inputs") || !lt_arg_usable(&out, "results")) return false;
@@ -88,7 +108,10 @@ bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *cons
   bool ok = n != NULL;
   for (int i = 0; ok && i < noutputs; i++) {
     if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
-    ok = own_output(&outputs[i], ninputs, inputs) && lt_meta_of(outputs[i]);
+    bool in_place = changed && changed[i] && is_input(outputs[i], ninputs, inputs);
+    ok = (in_place ? check_changed(f->name, outputs[i])
+                   : own_output(&outputs[i], ninputs, inputs)) &&
+         lt_meta_of(outputs[i]);
   }
   if (!ok) {
     lt_node_release(n);
@@ -96,6 +119,10 @@ bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *cons
   }
   for (int i = 0; i < noutputs; i++) {
     if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
+    if (changed && changed[i] && is_input(outputs[i], ninputs, inputs)) {
+      lt_history_set(outputs[i], lt_node_retain(n), i);
+      continue;
+    }
     lt_meta_set_edge(outputs[i]->meta, (lt_Edge){lt_node_retain(n), NULL, i});
     outputs[i]->requires_grad = true;
   }

@@ -287,6 +287,6 @@ bool lt_autograd_record_in_place(lt_Call *c, void *state) {
   lt_Tensor *self = c->arg[0].tensor;
   lt_Tensor *target = n->kind == LT_NODE_SLICES ? lt_view_base(self) : self;
   settle_versions(n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n);
-  lt_history_set(target, n);
+  lt_history_set(target, n, 0);
   return true;
 }

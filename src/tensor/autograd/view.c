@@ -117,9 +117,9 @@ static void break_cycles(lt_Node *n, const lt_Tensor *t) {
   lt_release(moved);
 }
 
-void lt_history_set(lt_Tensor *t, lt_Node *n) {
+void lt_history_set(lt_Tensor *t, lt_Node *n, int output) {
   if (t->meta->had_leaves) break_cycles(n, t);
-  lt_meta_set_edge(t->meta, (lt_Edge){n, NULL, 0});
+  lt_meta_set_edge(t->meta, (lt_Edge){n, NULL, output});
   t->requires_grad = true;
   t->meta->changes++;
 }
