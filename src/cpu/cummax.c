@@ -1,5 +1,5 @@
-/* cummax.c: running maxima and minima along a dimension, with the index that each comes from: of equal
- * elements the last one, and a NaN wins over every number (PyTorch's rules). */
+/* cummax.c: running maxima and minima along a dimension, with the index that each comes from: of
+ * equal elements the last one, and a NaN wins over every number (PyTorch's rules). */
 #include "structured.h"
 
 #define WIDTH 64 /* columns that run together */

@@ -1,8 +1,8 @@
 /* cummax.cu: running maxima and minima, with the index that each comes from.
  *
- * A block goes through a line tile by tile and carries the extreme along. Long lines are cut in pieces
- * for several blocks: first the extreme of each piece, then the pieces, each of which starts from the
- * extreme of those before it. Of many lines, and of short ones, each is one thread's.
+ * A block goes through a line tile by tile and carries the extreme along. Long lines are cut in
+ * pieces for several blocks: first the extreme of each piece, then the pieces, each of which starts
+ * from the extreme of those before it. Of many lines, and of short ones, each is one thread's.
  */
 #include "launch.cuh"
 #include "packs.cuh"
@@ -37,8 +37,8 @@ template <class T> LT_DEVICE_INLINE Place<T> from_lane_before(Place<T> p, int st
   return p;
 }
 
-/* Joins what the threads have, in their order: returns what those before this one give; `all` becomes
- * that of all. */
+/* Joins what the threads have, in their order: returns what those before this one give; `all`
+ * becomes that of all. */
 template <class T>
 LT_DEVICE_INLINE Place<T> joined_before(Place<T> mine, Place<T> *all, bool largest,
                                         Place<T> (&room)[THREADS / LT_WARP]) {

@@ -34,8 +34,9 @@ typedef struct lt_CudaScan {
 LT_C_LINKAGE void lt_cuda_scan_plan(lt_CudaScan *s);
 LT_C_LINKAGE cudaError_t lt_cuda_launch_scan(const lt_CudaScan *s, cudaStream_t stream);
 
-/* Running maxima (largest) or minima along the middle of outer x n x inner dense elements, and where in
- * the line each comes from, from LT_INDEX_BASE: of equal elements the last one; a NaN wins. */
+/* Running maxima (largest) or minima along the middle of outer x n x inner dense elements, and
+ * where in the line each comes from, from LT_INDEX_BASE: of equal elements the last one; a NaN
+ * wins. */
 typedef struct lt_CudaExtremes {
   bool largest, is_float;
   const void *x;
@@ -43,8 +44,8 @@ typedef struct lt_CudaExtremes {
   void *values; /* of the same dtype */
   int64_t *indices;
   int64_t outer, n, inner;
-  /* Lines are cut in pieces of `size` elements; where that is more than one, `room` holds an int64 for
-   * each piece of each line. */
+  /* Lines are cut in pieces of `size` elements; where that is more than one, `room` holds an int64
+   * for each piece of each line. */
   int64_t pieces, size, *room;
 } lt_CudaExtremes;
 
