@@ -4,20 +4,21 @@
 --     local g = lt.elementwise("a * x + y", {"x", "y", "a"})
 --     print(f(x, y), f:derivative "x")
 --
--- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops. On
--- CUDA devices what is computed in one float dtype, which tensors of others may be converted to, is
--- computed by one kernel that is made from the expression, and its gradients by kernels made from
--- the derivatives (fused.lua); everything else is computed by ops.
+-- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops, of
+-- which it can call all that are elementwise. It is computed in one pass over memory, and so are
+-- its gradients: on the CPU in blocks by the loops of the ops, on a CUDA device by a kernel that is
+-- made from the formulas of the ops. What that is not worth, or is not made for, is computed by the
+-- ops themselves.
 --
--- Invariant: both ways give the same values within rounding, the same shapes and dtypes, and
+-- Invariant: each way gives the same values within rounding, the same shapes and dtypes, and
 -- gradients of any order.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local nodes = require "lutra.elementwise.nodes"
 local parse = require "lutra.elementwise.parse"
-local derive = require "lutra.elementwise.derive"
-local compose = require "lutra.elementwise.compose"
+local evaluate = require "lutra.elementwise.evaluate"
+local program = require "lutra.elementwise.program"
 local fused = require "lutra.elementwise.fused"
 
 local Expression = {__name = "function of lt.elementwise"}
@@ -31,29 +32,13 @@ end
 
 -- A function of `names`; of them only those in the expression count.
 local function make(arena, root, names)
-  local self = setmetatable({_arena = arena, _root = root, names = names, _steps = {}}, Expression)
+  local self = setmetatable({_arena = arena, _root = root, names = names}, Expression)
   self._order = nodes.order(root)
   self._used = {}
   for _, node in ipairs(self._order) do
     if node.f == "name" then self._used[node.name] = true end
   end
   return self
-end
-
--- The derivatives, by position: functions of the result's gradient and of the arguments; false for
--- one that is 0.
-local function gradients(self)
-  if self._gradients then return self._gradients end
-  local arena, list = self._arena, {}
-  local given = "gradient " .. #self.names -- no name of the user's, nor of a derivative before
-  local found = derive.gradients(arena, self._root, arena:name(given))
-  for i, name in ipairs(self.names) do
-    local root = found[name]
-    list[i] = root and not (root.f == "number" and root.value == 0)
-      and make(arena, root, {given, table.unpack(self.names)})
-  end
-  self._gradients = list
-  return list
 end
 
 -- Sums what broadcasting repeated, and undoes the promotion.
@@ -68,9 +53,7 @@ local function reduce_to(gradient, like)
   return gradient:reshape(to):to(like.dtype)
 end
 
-local run
-
--- The op on the tape that a fused computation is.
+-- The op on the tape that a computation in one pass is.
 local function recorded(self)
   if self._op then return self._op end
   local op = require("lutra.autograd").Function:extend "Elementwise"
@@ -85,7 +68,7 @@ local function recorded(self)
       end
     end
     ctx:save_for_backward(table.unpack(tensors))
-    return fused.run(fused.prepare(self, values))
+    return fused.run(fused.prepare(self, values)) or evaluate.run(self, values)
   end
   function op.backward(ctx, g)
     local tensors, values, next_tensor = {ctx:saved()}, {}, 1
@@ -96,12 +79,8 @@ local function recorded(self)
         next_tensor = next_tensor + 1
       end
     end
-    local list, out = gradients(self), {}
-    for i = 1, #self.names do
-      if ctx.needs_input_grad[i] and list[i] then
-        out[i] = reduce_to(run(list[i], {g, table.unpack(values)}), values[i])
-      end
-    end
+    local out = fused.gradients(self, values, ctx.needs_input_grad, g)
+    for i, gradient in pairs(out) do out[i] = reduce_to(gradient, values[i]) end
     return table.unpack(out, 1, #self.names)
   end
   self._op = op
@@ -133,17 +112,17 @@ local function check_devices(self, values)
   end
 end
 
-function run(self, values)
+local function run(self, values)
   local job = fused.prepare(self, values)
   if job and wants_gradient(values) then
     return (recorded(self)(table.unpack(values, 1, #self.names)))
-  elseif job then
-    return fused.run(job)
   end
-  local ok, result = pcall(compose.run, self, values)
-  if ok then return result end
+  local result = job and fused.run(job)
+  if result then return result end
+  local ok, message = pcall(evaluate.run, self, values)
+  if ok then return message end
   check_devices(self, values)
-  return error(result, 0)
+  return error(message, 0)
 end
 
 local function check_arguments(self, count, values)
@@ -177,9 +156,14 @@ function Expression:derivative(name)
   for _, own in ipairs(self.names) do known = known or own == name end
   args.check(known, 'derivative: argument "name" is %s, %s has %s', args.show(name),
     self.expression, table.concat(self.names, ", "))
-  local arena = self._arena
-  local root = derive.gradients(arena, self._root, arena:number(1))[name] or arena:number(0)
-  return make(arena, root, self.names)
+  local arena, kinds, wanted, inputs = self._arena, {}, {}, {}
+  for i, own in ipairs(self.names) do
+    kinds[i], wanted[i] = {dtype = "float64"}, own == name
+    inputs[i] = arena:name(own)
+  end
+  inputs[#inputs + 1] = arena:number(1) -- the gradient of the value
+  local made = program.gradients(self, kinds, wanted)
+  return make(arena, made and program.nodes(arena, made, inputs)[1] or arena:number(0), self.names)
 end
 
 --- The kernel that tensors of `dtype` ("float32") that lie as one are computed by: CUDA C++.
@@ -190,7 +174,7 @@ function Expression:source(dtype)
   return fused.source(self, dtype)
 end
 
-local MOST_NAMES = 60 -- compose.lua has a bit for each
+local MOST_NAMES = 60 -- a kernel has about 100 parameters
 
 local function check_names(names)
   local seen = {}
@@ -204,15 +188,30 @@ local function check_names(names)
   return names
 end
 
+-- A function may be composed of ops that are not elementwise: that shows in a record. An expression
+-- that takes no such arguments, as integers or a number, tells nothing yet.
+local function check_ops(self)
+  for _, dtype in ipairs {"float32", "int64", "bool"} do
+    local kinds = {}
+    for i = 1, #self.names do kinds[i] = {dtype = dtype} end
+    local ok, message = pcall(program.of, self, kinds)
+    if ok then return end
+    local reason = type(message) == "string" and message:match "'.-' is not an elementwise op"
+    args.check(not reason, "elementwise: %s: %s", self.expression, reason)
+  end
+end
+
 local signature = args.signature("elementwise", "string expression, table? names = nil")
 
 --- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them,
--- which give true or false; where(c, a, b) or c ? a : b; max min pow atan2; and functions of one
--- argument: exp log sqrt sin cos tanh sigmoid erf abs ... pi, inf and nan are numbers.
+-- which give true or false; where(c, a, b) or c ? a : b; max min; and every elementwise op by its
+-- name: exp(x), atan2(y, x), clamp(x, 0, 1), bitwise_and(i, 3) ... pi, inf and nan are numbers.
 -- `names` gives the order of its arguments; without it, they come as in the text.
 return function(...)
   local expression, names = signature(...)
   local arena = nodes.arena()
   local root, found = parse.read(arena, expression, names and check_names(names))
-  return make(arena, root, check_names(found))
+  local self = make(arena, root, check_names(found))
+  check_ops(self)
+  return self
 end

@@ -6,7 +6,10 @@
 
 /* Runs an elementwise op; see lt_Loop. False with a message when it was interrupted. */
 bool lt_cpu_elementwise(const lt_Loop *loop);
-/* Its special cases: elements of one dtype are moved as bytes; every element becomes loop->a. */
+/* Runs an elementwise program; see program.h. */
+struct lt_ProgramLoop;
+bool lt_cpu_program(struct lt_ProgramLoop *loop);
+/* Special cases of an elementwise op: elements of one dtype are moved as bytes; every element becomes loop->a. */
 bool lt_cpu_copy_same(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 

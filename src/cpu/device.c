@@ -97,6 +97,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .memory.copy = cpu_copy,
       .memory.fill_zero = cpu_fill_zero,
       .kernels.elementwise = lt_cpu_elementwise,
+      .kernels.program = lt_cpu_program,
       .kernels.check_divisor = lt_cpu_check_divisor,
       .kernels.table = kernels,
   };

@@ -8,6 +8,7 @@
  */
 #include "cpu.h"
 #include "opids.h"
+#include "positions.h"
 #include "structured.h"
 #include "vector.h"
 
@@ -66,29 +67,7 @@ static lt_Number largest(lt_Dtype compute, lt_Dtype result) {
                                                         : FLT_MAX};
 }
 
-/* ---- positions ------------------------------------------------------------------------------- */
-
-static void place_at(const lt_Loop *l, int64_t position, int64_t *at) {
-  for (int d = l->ndim - 1; d >= 0; d--) {
-    at[d] = position % l->shape[d];
-    position /= l->shape[d];
-  }
-}
-
-static void advance(const lt_Loop *l, int64_t *at, int64_t n) {
-  for (int d = l->ndim - 1; d >= 0 && n; d--) {
-    at[d] += n;
-    if (at[d] < l->shape[d]) return;
-    n = at[d] / l->shape[d];
-    at[d] %= l->shape[d];
-  }
-}
-
-static char *address(const lt_Loop *l, const lt_Operand *o, const int64_t *at) {
-  char *p = o->data;
-  for (int d = 0; d < l->ndim; d++) p += at[d] * o->strides[d];
-  return p;
-}
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* Loads n elements from `at` on into a block, row by row; or stores them from it. */
 static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
@@ -99,14 +78,14 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
   memcpy(at, from, sizeof *at * (size_t)l->ndim);
   while (n > 0) {
     int64_t piece = row - at[p->last] < n ? row - at[p->last] : n;
-    char *memory = address(l, o, at);
+    char *memory = lt_position_address(l->ndim, o, at);
     if (store)
       p->out->store[o->dtype](piece, memory, stride, block);
     else
       p->in->load[o->dtype](piece, block, memory, stride);
     block += piece * port->block_size;
     n -= piece;
-    if (n > 0) advance(l, at, piece);
+    if (n > 0) lt_position_advance(l->ndim, l->shape, at, piece);
   }
 }
 
@@ -114,7 +93,7 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
 static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
   if (!port->direct) return NULL;
   if (port->place == LINEAR) return port->operand->data + position * port->size;
-  return p->rows && port->dense ? address(p->loop, port->operand, at) : NULL;
+  return p->rows && port->dense ? lt_position_address(p->loop->ndim, port->operand, at) : NULL;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -160,12 +139,12 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_STRETCH;
   int64_t size = p->rows ? BLOCK : BLOCK / row * row;
   prepare(p, end - begin < size ? end - begin : size, block);
-  place_at(l, begin, at);
+  lt_position_at(l->ndim, l->shape, begin, at);
   for (int64_t position = begin, n; position < end; position += n) {
     n = end - position < size ? end - position : size;
     if (p->rows && row - at[p->last] < n) n = row - at[p->last];
     run_block(p, position, at, n, block);
-    advance(l, at, n);
+    lt_position_advance(l->ndim, l->shape, at, n);
     if ((left -= n) > 0) continue;
     left = LT_STRETCH;
     if (lt_stopped()) return;

@@ -20,11 +20,12 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 6
+#define LT_BACKEND_ABI 7
 
 typedef struct lt_Call lt_Call; /* kernel.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
 typedef struct lt_Backend lt_Backend;
+struct lt_ProgramLoop; /* program.h */
 
 /* What every device's streams and events begin with; the rest is the device's own. */
 struct lt_Stream {
@@ -226,6 +227,8 @@ typedef struct lt_DeviceKernels {
   bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
   /* Which of them, besides copy and fill; NULL: all. */
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
+  /* Elementwise programs (program.h); NULL: not on this device. */
+  bool (*program)(struct lt_ProgramLoop *loop);
   /* Everything else, by op; NULL: the device has no kernel for it. */
   const lt_KernelFn *table; /* [LT_OP_COUNT] */
 

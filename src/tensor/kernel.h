@@ -141,6 +141,11 @@ bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
 /* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and
  * layout. */
 void lt_loop_collapse(lt_Loop *loop);
+/* The same for `count` operands, the outputs first. Returns false where there is no element. */
+bool lt_operands_collapse(int *ndim, int64_t *shape, int count, lt_Operand *operand);
+/* Writes a number that stands beside tensors as one element of what is computed in; integers wrap,
+ * as the arithmetic does. */
+bool lt_number_store(lt_Scalar s, lt_Dtype compute, void *element);
 /* Writers bump the version of what they wrote. */
 void lt_tensor_touch(lt_Tensor *t);
 /* Does some element of t lie on another of its elements? (expanded tensors cannot be written) */

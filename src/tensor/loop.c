@@ -46,37 +46,73 @@ bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
 
 /* ---- collapsing ------------------------------------------------------------------------------ */
 
+/* Dimensions and the operands that are gone through in them. */
+typedef struct Dims {
+  int ndim;
+  int64_t *shape;
+  int count;
+  lt_Operand *operand;
+} Dims;
+
 /* Should dimension i lie inside dimension j? Decided by the first operand whose strides differ
  * there; the output's word counts first. */
-static bool inside(const lt_Loop *l, int i, int j) {
-  for (int k = 0; k <= l->inputs; k++) {
-    int64_t a = l->operand[k].strides[i], b = l->operand[k].strides[j];
+static bool inside(const Dims *d, int i, int j) {
+  for (int k = 0; k < d->count; k++) {
+    int64_t a = d->operand[k].strides[i], b = d->operand[k].strides[j];
     if (a == 0 || b == 0 || a == b) continue;
     return a < b;
   }
   return false;
 }
 
-static void swap_dims(lt_Loop *l, int i, int j) {
-  int64_t n = l->shape[i];
-  l->shape[i] = l->shape[j];
-  l->shape[j] = n;
-  for (int k = 0; k <= l->inputs; k++) {
-    int64_t s = l->operand[k].strides[i];
-    l->operand[k].strides[i] = l->operand[k].strides[j];
-    l->operand[k].strides[j] = s;
+static void swap_dims(const Dims *d, int i, int j) {
+  int64_t n = d->shape[i];
+  d->shape[i] = d->shape[j];
+  d->shape[j] = n;
+  for (int k = 0; k < d->count; k++) {
+    int64_t s = d->operand[k].strides[i];
+    d->operand[k].strides[i] = d->operand[k].strides[j];
+    d->operand[k].strides[j] = s;
   }
 }
 
-static void move_dim(lt_Loop *l, int from, int to) {
-  l->shape[to] = l->shape[from];
-  for (int k = 0; k <= l->inputs; k++) l->operand[k].strides[to] = l->operand[k].strides[from];
+static void move_dim(const Dims *d, int from, int to) {
+  d->shape[to] = d->shape[from];
+  for (int k = 0; k < d->count; k++) d->operand[k].strides[to] = d->operand[k].strides[from];
 }
 
-static bool mergeable(const lt_Loop *l, int outer, int inner) {
-  for (int k = 0; k <= l->inputs; k++)
-    if (l->operand[k].strides[outer] != l->operand[k].strides[inner] * l->shape[inner])
+static bool mergeable(const Dims *d, int outer, int inner) {
+  for (int k = 0; k < d->count; k++)
+    if (d->operand[k].strides[outer] != d->operand[k].strides[inner] * d->shape[inner])
       return false;
+  return true;
+}
+
+bool lt_operands_collapse(int *ndim, int64_t *shape, int count, lt_Operand *operand) {
+  Dims d = {*ndim, shape, count, operand};
+  int n = 0;
+  for (int i = 0; i < d.ndim; i++) { /* without dimensions of size 1 */
+    if (shape[i] == 0) return false;
+    if (shape[i] == 1) continue;
+    if (n != i) move_dim(&d, i, n);
+    n++;
+  }
+  d.ndim = n;
+  for (int i = 1; i < n; i++) /* the smallest strides innermost; stable */
+    for (int k = i; k > 0 && inside(&d, k - 1, k); k--) swap_dims(&d, k - 1, k);
+  for (int i = n - 2; i >= 0; i--) { /* neighbours that are one run in every operand */
+    if (!mergeable(&d, i, i + 1)) continue;
+    shape[i + 1] *= shape[i];
+    for (int k = i; k < d.ndim - 1; k++) move_dim(&d, k + 1, k);
+    d.ndim--;
+  }
+  if (d.ndim == 0) { /* one element */
+    d.ndim = 1;
+    shape[0] = 1;
+    for (int k = 0; k < count; k++)
+      operand[k].strides[0] = (int64_t)lt_dtype_size(operand[k].dtype);
+  }
+  *ndim = d.ndim;
   return true;
 }
 
@@ -95,33 +131,12 @@ static lt_Layout layout_of(const lt_Loop *l) {
 }
 
 void lt_loop_collapse(lt_Loop *l) {
-  int n = 0;
-  for (int i = 0; i < l->ndim; i++) { /* without dimensions of size 1 */
-    if (l->shape[i] == 0) {
-      l->layout = LT_LAYOUT_EMPTY;
-      l->numel = 0;
-      return;
-    }
-    if (l->shape[i] == 1) continue;
-    if (n != i) move_dim(l, i, n);
-    n++;
+  if (lt_operands_collapse(&l->ndim, l->shape, l->inputs + 1, l->operand)) {
+    l->layout = layout_of(l);
+  } else {
+    l->layout = LT_LAYOUT_EMPTY;
+    l->numel = 0;
   }
-  l->ndim = n;
-  for (int i = 1; i < n; i++) /* the smallest strides innermost; stable */
-    for (int k = i; k > 0 && inside(l, k - 1, k); k--) swap_dims(l, k - 1, k);
-  for (int i = n - 2; i >= 0; i--) { /* neighbours that are one run in every operand */
-    if (!mergeable(l, i, i + 1)) continue;
-    l->shape[i + 1] *= l->shape[i];
-    for (int k = i; k < l->ndim - 1; k++) move_dim(l, k + 1, k);
-    l->ndim--;
-  }
-  if (l->ndim == 0) { /* one element */
-    l->ndim = 1;
-    l->shape[0] = 1;
-    for (int k = 0; k <= l->inputs; k++)
-      l->operand[k].strides[0] = (int64_t)lt_dtype_size(l->operand[k].dtype);
-  }
-  l->layout = layout_of(l);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -176,6 +191,15 @@ static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *input
   }
 }
 
+bool lt_number_store(lt_Scalar s, lt_Dtype compute, void *element) {
+  if (lt_dtype_category(compute) == LT_INTEGER) {
+    int64_t v = lt_scalar_to_int(s);
+    if (compute == LT_int32) v = (int32_t)v;
+    s = lt_scalar_int(v);
+  }
+  return lt_scalar_store(s, compute, element);
+}
+
 bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_Arg *inputs,
                  lt_Scalar a, lt_Scalar b) {
   const lt_Backend *backend = lt_backend_of(out);
@@ -201,13 +225,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   for (int i = 0; i < n; i++) {
     lt_Operand *o = &l.operand[i + 1];
     if (inputs[i].kind == LT_ARG_SCALAR) {
-      lt_Scalar s = inputs[i].scalar;
-      if (lt_dtype_category(compute) == LT_INTEGER) { /* wraps, as the arithmetic does */
-        int64_t v = lt_scalar_to_int(s);
-        if (compute == LT_int32) v = (int32_t)v;
-        s = lt_scalar_int(v);
-      }
-      if (!lt_scalar_store(s, compute, numbers[i])) return false;
+      if (!lt_number_store(inputs[i].scalar, compute, numbers[i])) return false;
       o->data = numbers[i];
       o->dtype = compute;
       o->host = true;

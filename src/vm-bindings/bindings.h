@@ -336,5 +336,6 @@ bool lt_lua_is_explicit(const lt_Lua *S, const struct lt_TraceEvent *copy, const
 void lt_lua_add_guard(lua_State *L);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
+void lt_lua_open_program(lua_State *L, int functions, int methods);
 
 #endif

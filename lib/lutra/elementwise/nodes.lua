@@ -34,9 +34,10 @@ end
 function Arena:name(name) return intern(self, "n" .. name, {f = "name", name = name}) end
 
 --- The function `f` of nodes, as it stands.
-function Arena:call(f, x, y, z)
-  local key = ("%s(%d,%d,%d)"):format(f, x.id, y and y.id or 0, z and z.id or 0)
-  return intern(self, key, {f = f, x, y, z})
+function Arena:call(f, ...)
+  local node, key = {f = f, ...}, {f}
+  for i, part in ipairs(node) do key[i + 1] = part.id end
+  return intern(self, table.concat(key, ","), node)
 end
 
 -- Derivatives are made by these: the same functions, less what says nothing -----------

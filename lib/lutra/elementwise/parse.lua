@@ -1,14 +1,16 @@
 --- Elementwise expressions: text to nodes, and back.
 --
--- Idea: a Pratt parser over the rows of functions.lua. Lua's operators, with C's spellings of the
+-- Idea: a Pratt parser over operators.lua; what is called by its name is an op's row (calls.lua).
+-- Lua's operators, with C's spellings of the
 -- same (!=, &&, ||, !, c ? a : b) and ** for ^. ^ binds most, and to the right; then unary - and
 -- not; * / // %; + -; comparisons; and; or; ? :.
 
 local args = require "lutra.internal.args"
+local calls = require "lutra.elementwise.calls"
 local excerpt = require "lutra.internal.excerpt"
 local nearest = require "lutra.internal.nearest"
 local numbers = require "lutra.internal.numbers"
-local rows = require "lutra.elementwise.functions"
+local operators = require "lutra.elementwise.operators"
 
 local parse = {}
 
@@ -23,8 +25,8 @@ local UNARY_LEVEL, CHOICE_LEVEL = 6, 0
 
 -- Operators between two operands, by symbol.
 local binary = {}
-for name, row in pairs(rows) do
-  if row.symbol and row.n == 2 then binary[row.symbol] = {name = name, level = row.level} end
+for op, row in pairs(operators) do
+  if row.n == 2 then binary[row.symbol] = {name = op, level = row.level} end
 end
 
 -- Raises a message with the place in the text, and a picture of it.
@@ -105,26 +107,23 @@ end
 
 local expression
 
--- The functions that are called by their names.
-local function is_function(name)
-  local row = rows[name]
-  return row and (not row.symbol or name == "pow")
+local function no_function(state, token, why)
+  local names = calls.names()
+  local near = not why and nearest.find(token.text, names)
+  stop(state, token.at, 'no function "%s"; %s', token.text, why
+    or near and ('did you mean "%s"?'):format(near) or "there are " .. table.concat(names, " "))
 end
 
-local function no_function(state, token)
-  local names = {}
-  for name in pairs(rows) do
-    if is_function(name) then names[#names + 1] = name end
+local function takes(found)
+  if found.least == found.most then
+    return ("%d argument%s"):format(found.most, found.most == 1 and "" or "s")
   end
-  table.sort(names)
-  local near = nearest.find(token.text, names)
-  stop(state, token.at, 'no function "%s"; %s', token.text,
-    near and ('did you mean "%s"?'):format(near) or "there are " .. table.concat(names, " "))
+  return ("%d to %d arguments"):format(found.least, found.most)
 end
 
 local function read_call(state, token)
-  local row = rows[token.text]
-  if not is_function(token.text) then no_function(state, token) end
+  local found, why = calls.find(token.text)
+  if not found then no_function(state, token, why) end
   take(state, "(")
   local list = {}
   if not at_symbol(state, ")") then
@@ -132,11 +131,10 @@ local function read_call(state, token)
     until not (at_symbol(state, ",") and take(state))
   end
   take(state, ")")
-  if #list ~= row.n then
-    stop(state, token.at, "%s takes %d argument%s, not %d", token.text, row.n,
-      row.n == 1 and "" or "s", #list)
+  if #list < found.least or #list > found.most then
+    stop(state, token.at, "%s takes %s, not %d", token.text, takes(found), #list)
   end
-  return state.arena:call(token.text, table.unpack(list))
+  return state.arena:call(found.op, table.unpack(list))
 end
 
 local function read_name(state, token)
@@ -148,7 +146,7 @@ local function read_name(state, token)
     stop(state, token.at, '"%s" is no name; %s is wanted', name, NO_NAMES[name])
   elseif state.allowed and not given then
     stop(state, token.at, '"%s" is none of the names', name)
-  elseif not given and is_function(name) then
+  elseif not given and calls.find(name) then
     stop(state, token.at, '"%s" is a function, which wants its arguments in brackets', name)
   elseif not state.found[name] and not state.allowed then
     state.names[#state.names + 1] = name
@@ -159,9 +157,15 @@ end
 
 -- and, or, not ask whether something holds. Of `x > 0 and 1 or 2`, which chooses in Lua, nothing of
 -- the kind would come.
+local function is_test(node)
+  local operator = operators[node.f]
+  if operator then return operator.test end
+  local found = calls.find(node.f)
+  return node.f == "name" or node.f == "where" or found and found.test
+end
+
 local function check_test(state, at, node)
-  local row = rows[node.f]
-  if node.f == "number" or row and not row.test and node.f ~= "where" then
+  if not is_test(node) then
     stop(state, at, "and, or and not combine tests such as x > 0; what chooses is "
       .. "where(x > 0, 1, 2), or x > 0 ? 1 : 2")
   end
@@ -177,7 +181,7 @@ local function operand(state)
     return x.f == "number" and state.arena:number(-x.value) or state.arena:call("neg", x)
   end
   if token.text == "not" then
-    return state.arena:call("not", check_test(state, token.at, expression(state, UNARY_LEVEL)))
+    return state.arena:call("logical_not", check_test(state, token.at, expression(state, UNARY_LEVEL)))
   end
   if token.text == "+" then return expression(state, UNARY_LEVEL) end
   if token.text == "(" then
@@ -249,7 +253,7 @@ end
 -- `most` is {how many nodes may still be written}: what is derived shares its parts, and would be
 -- much longer as a text.
 local function write(node, level, most)
-  local row = rows[node.f]
+  local row = operators[node.f]
   most[1] = most[1] - 1
   if most[1] < 0 then return "..." end
   if node.f == "name" then return node.name end
@@ -258,10 +262,10 @@ local function write(node, level, most)
     return text:sub(1, 1) == "-" and level > 0 and "(" .. text .. ")" or text
   end
   local text
-  if not row.symbol then
+  if not row then
     local list = {}
     for i, part in ipairs(node) do list[i] = write(part, 0, most) end
-    return ("%s(%s)"):format(node.f, table.concat(list, ", "))
+    return ("%s(%s)"):format(calls.spelled(node.f), table.concat(list, ", "))
   elseif row.n == 1 then
     text = row.symbol .. write(node[1], row.level + (node[1].f == node.f and 1 or 0), most)
   elseif node.f == "pow" then

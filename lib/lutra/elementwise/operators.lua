@@ -1,0 +1,63 @@
+--- Operators of elementwise expressions: the op that each is, how it is written, how strongly it
+-- binds (parse.lua), and what it gives for numbers alone, which are Lua's.
+--
+--   symbol, level, n   how it is written, how strongly it binds, how many operands it has
+--   number             of numbers; true and false count as 1 and 0, but for the logical ones
+--   tensor             of tensors and numbers; nil: the op of the operator's name
+--   test               gives true or false
+
+local args = require "lutra.internal.args"
+
+local operators = {}
+
+local function truth(x) return x ~= 0 and x ~= false end
+
+local function digit(x)
+  if type(x) == "boolean" then return x and 1 or 0 end
+  return x
+end
+
+local function logical(op, symbol, level, n, number)
+  operators[op] = {symbol = symbol, level = level, n = n, test = true,
+    number = function(x, y) return number(truth(x), truth(y)) end}
+end
+logical("logical_or", "or", 1, 2, function(x, y) return x or y end)
+logical("logical_and", "and", 2, 2, function(x, y) return x and y end)
+logical("logical_not", "not ", 6, 1, function(x) return not x end)
+
+local function comparison(op, symbol, number)
+  operators[op] = {symbol = symbol, level = 3, n = 2, test = true,
+    number = function(x, y) return number(digit(x), digit(y)) end}
+end
+comparison("lt", "<", function(x, y) return x < y end)
+comparison("le", "<=", function(x, y) return x <= y end)
+comparison("gt", ">", function(x, y) return x > y end)
+comparison("ge", ">=", function(x, y) return x >= y end)
+comparison("eq", "==", function(x, y) return x == y end)
+comparison("ne", "~=", function(x, y) return x ~= y end)
+
+-- f is Lua's operator, which tensors have, too.
+local function arithmetic(op, symbol, level, n, f)
+  operators[op] = {symbol = symbol, level = level, n = n, tensor = f,
+    number = function(x, y) return f(digit(x), digit(y)) end}
+end
+arithmetic("add", "+", 4, 2, function(x, y) return x + y end)
+arithmetic("sub", "-", 4, 2, function(x, y) return x - y end)
+arithmetic("mul", "*", 5, 2, function(x, y) return x * y end)
+arithmetic("div", "/", 5, 2, function(x, y) return x / y end)
+arithmetic("neg", "-", 6, 1, function(x) return -x end)
+arithmetic("pow", "^", 7, 2, function(x, y) return x ^ y end)
+
+local function division(op, symbol, f)
+  arithmetic(op, symbol, 5, 2, f)
+  operators[op].number = function(x, y)
+    x, y = digit(x), digit(y)
+    args.check(y ~= 0 or math.type(y) == "float" or math.type(x) == "float",
+      "elementwise: %s %s %s: integers cannot be divided by 0", x, symbol, y)
+    return f(x, y)
+  end
+end
+division("floor_divide", "//", function(x, y) return x // y end)
+division("remainder", "%", function(x, y) return x % y end)
+
+return operators

@@ -1,0 +1,194 @@
+--- Elementwise programs: expressions, and their gradients, recorded for arguments of one kind.
+--
+-- Idea: an expression is evaluated once on tensors of the recording device, which have a dtype and
+-- no memory. The calls that this makes are the program, whatever the expression is written in; and
+-- the calls that autograd makes there are the program of its gradients. So dtypes, gradients and
+-- gradients of gradients are those of the ops' rows.
+--
+-- A kind of arguments is a list of {dtype, zero_dim} for tensors and numbers for numbers.
+
+local core = require "lutra.core"
+local calls = require "lutra.elementwise.calls"
+local evaluate = require "lutra.elementwise.evaluate"
+
+local program = {}
+
+-- Runs f(recorder) while it records; a failure is f's error.
+local function record(f)
+  local recorder = core._recorder()
+  local was = core.set_grad_enabled(true)
+  local result = table.pack(pcall(f, recorder))
+  recorder:stop()
+  core.set_grad_enabled(was)
+  if not result[1] then error(result[2], 0) end
+  return table.unpack(result, 2, result.n)
+end
+
+-- Tensors with dimensions have two elements, so that one which is broadcast shows.
+local function make_inputs(recorder, kinds)
+  local values, tensors = {}, {}
+  for i, kind in ipairs(kinds) do
+    if type(kind) == "table" then
+      values[i] = recorder:input(kind.dtype, kind.zero_dim and {} or {2})
+      tensors[#tensors + 1] = values[i]
+    else
+      values[i] = kind
+    end
+  end
+  return values, tensors
+end
+
+local function finish(recorder, strict, outputs)
+  recorder:stop()
+  local made = recorder:program(strict, outputs)
+  local description = made:describe()
+  description.program = made
+  return description
+end
+
+--- The program of an expression for arguments of these kinds: what _program:describe() gives, with
+-- the program itself in the field `program`. nil where its value is a number. Raises the error of
+-- the op that does not take such arguments, and of one that is not elementwise.
+function program.of(self, kinds)
+  return record(function(recorder)
+    local values = make_inputs(recorder, kinds)
+    local result = evaluate.run(self, values)
+    return core.is_tensor(result) and finish(recorder, recorder:mark(), {result}) or nil
+  end)
+end
+
+-- What was not chosen ----------------------------------------------------------------------
+-- Where a condition does not hold, a gradient is 0, which times an infinite slope would be NaN. So
+-- where(c, g, 0) * y is computed as where(c, g * y, 0): the slope counts only where g is.
+
+-- Which operand of an op a 0 goes through: op(0, y) is 0.
+local THROUGH = {mul = 2, _true_divide = 1, neg = 1, _relu_backward = 1, _tanh_backward = 1,
+  _sigmoid_backward = 1, _silu_backward = 1, _gelu_erf_backward = 1, _gelu_tanh_backward = 1}
+
+local function is_zero(x) return type(x) == "number" and x == 0 end
+
+-- The choice that an op makes with a 0 in it: {condition, x, y}.
+local function choice_of(op, list)
+  local c, x, y
+  if op == "_where" then c, x, y = list[1], list[2], list[3] end
+  if op == "masked_fill" then c, x, y = list[2], list[3], list[1] end
+  return (is_zero(x) or is_zero(y)) and {c, x, y} or nil
+end
+
+local function choosing_run()
+  local choices = {} -- by tensor
+  local function run(op, list)
+    for k = 1, math.min(THROUGH[op] or 0, #list) do
+      local choice = choices[list[k]]
+      if choice then
+        local branches = {}
+        for i = 2, 3 do
+          local own = table.move(list, 1, #list, 1, {})
+          own[k] = choice[i]
+          branches[i] = is_zero(choice[i]) and 0 or run(op, own)
+        end
+        op, list = "_where", {choice[1], branches[2], branches[3]}
+        break
+      end
+    end
+    local result = calls.run(op, list)
+    if core.is_tensor(result) then choices[result] = choice_of(op, list) end
+    return result
+  end
+  return run
+end
+
+-- The same program, with choices put behind what is computed of them.
+local function choose_last(made, values, g)
+  local function again(recorder)
+    local tensors = {}
+    for _, x in ipairs(values) do
+      if core.is_tensor(x) then
+        tensors[#tensors + 1] = recorder:input(x.dtype, x.shape)
+      end
+    end
+    tensors[#tensors + 1] = recorder:input(g.dtype, g.shape)
+    local outputs = evaluate.replay(made, tensors, choosing_run())
+    return finish(recorder, recorder:mark(), outputs)
+  end
+  return record(again)
+end
+
+local function is_wanted(tensor) return tensor and tensor.requires_grad end
+
+--- The program of the gradients of an expression: its inputs are the tensors among the arguments,
+-- and the gradient of the value; its outputs the gradients of those arguments that `wanted` (by
+-- place) holds and that have one: `places` lists them. `chosen`: what was not chosen by a condition
+-- is not multiplied, so that it can be infinite.
+function program.gradients(self, kinds, wanted, chosen)
+  return record(function(recorder)
+    local values = make_inputs(recorder, kinds)
+    local inputs, places, outputs, found = {}, {}, {}, {}
+    for i, x in ipairs(values) do
+      if wanted[i] and core.is_tensor(x) and x.dtype:find "float" then
+        inputs[#inputs + 1] = x:requires_grad_()
+        places[#places + 1] = i
+      end
+    end
+    local result = evaluate.run(self, values)
+    local strict = recorder:mark()
+    if not is_wanted(result) or #inputs == 0 then return nil end
+    local given = recorder:input(result.dtype, result.shape)
+    local list = core._grad({result}, inputs, {given}, nil, false, true)
+    for i = 1, #inputs do
+      if list[i] then
+        outputs[#outputs + 1] = list[i]
+        found[#found + 1] = places[i]
+      end
+    end
+    if #outputs == 0 then return nil end
+    local made = finish(recorder, strict, outputs)
+    if chosen then made = choose_last(made, values, given) end
+    made.places = found
+    return made
+  end)
+end
+
+-- Programs as nodes ------------------------------------------------------------------------
+
+local NODES = {
+  add = function(arena, x, y, a) return arena:add(x, arena:mul(arena:number(a), y)) end,
+  sub = function(arena, x, y, a) return arena:sub(x, arena:mul(arena:number(a), y)) end,
+  mul = function(arena, x, y) return arena:mul(x, y) end,
+  neg = function(arena, x) return arena:neg(x) end,
+  pow = function(arena, x, y) return arena:pow(x, y) end,
+  _true_divide = function(arena, x, y) return arena:div(x, y) end,
+  _where = function(arena, c, x, y) return arena:where(c, x, y) end,
+  masked_fill = function(arena, x, c, y) return arena:where(c, y, x) end,
+}
+
+local function node_of(arena, step, list)
+  if not step.op then return list[1] end
+  local make = NODES[step.op]
+  if make then
+    local x, y = list[1], list[2]
+    return make(arena, x, y, #step == 3 and list[3] or step.a)
+  end
+  local extra = #calls.params(step.op) - #step
+  if extra > 0 then list[#list + 1] = arena:number(step.a) end
+  if extra > 1 then list[#list + 1] = arena:number(step.b) end
+  return arena:call(step.op, table.unpack(list))
+end
+
+--- The outputs of a program as nodes, the nodes `inputs` being its inputs.
+function program.nodes(arena, made, inputs)
+  local values = table.move(inputs, 1, #made.inputs, 1, {})
+  local function get(x)
+    return x.value and values[x.value] or arena:number(x.number)
+  end
+  for _, step in ipairs(made) do
+    local list = {}
+    for k = 1, #step do list[k] = get(step[k]) end
+    values[#values + 1] = node_of(arena, step, list)
+  end
+  local out = {}
+  for i, x in ipairs(made.outputs) do out[i] = get(x) end
+  return out
+end
+
+return program

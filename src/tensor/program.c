@@ -1,0 +1,273 @@
+/* program.c: elementwise programs: made from records, and run by a device. */
+#include "program.h"
+#include "recorder.h"
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* What a value of the record is in the program. */
+typedef struct Known {
+  bool needed;
+  lt_StepInput as;
+  lt_Dtype dtype;
+} Known;
+
+typedef struct Maker {
+  const lt_Recorder *r;
+  int strict;
+  Known *known; /* by the record's number */
+  lt_Program *p;
+} Maker;
+
+void lt_program_free(lt_Program *p) {
+  if (!p) return;
+  free(p->dtype);
+  free(p->step);
+  free(p->out);
+  free(p->out_dtype);
+  free(p);
+}
+
+static lt_Program *program_new(const lt_Recorder *r, int nout) {
+  lt_Program *p = calloc(1, sizeof *p);
+  if (!p) return NULL;
+  p->dtype = calloc((size_t)r->nvalues + 1, sizeof *p->dtype);
+  p->step = calloc(2 * (size_t)r->ncalls + 1, sizeof *p->step); /* one more where it converts */
+  p->out = calloc((size_t)nout + 1, sizeof *p->out);
+  p->out_dtype = calloc((size_t)nout + 1, sizeof *p->out_dtype);
+  if (p->dtype && p->step && p->out && p->out_dtype) return p;
+  lt_program_free(p);
+  return NULL;
+}
+
+/* What a call that is not elementwise does in a program. */
+typedef enum Role {
+  ROLE_NONE,   /* it has no place in one */
+  ROLE_SAME,   /* each element of the result is the one of `source` in its place, converted */
+  ROLE_NOTHING /* uninitialized memory, which others fill */
+} Role;
+
+/* The tensor that a call copies, or that it sums up or views. */
+static int source_of(const lt_RecordedCall *call) {
+  const lt_Signature *g = lt_op_signature(call->op);
+  for (int i = 0; i < g->count; i++)
+    if (g->param[i].place == LT_PLACE_ANY && call->arg[i].kind == LT_ARG_TENSOR) return i;
+  return 0;
+}
+
+static Role role_of(const Maker *m, int i) {
+  const lt_RecordedCall *call = &m->r->call[i];
+  const lt_OpInfo *info = &lt_ops[call->op];
+  bool copies = (info->traits & LT_TRAIT_COPY) != 0;
+  if (call->in_place || call->nout != 1) return ROLE_NONE;
+  if (copies && call->arg[source_of(call)].kind == LT_ARG_TENSOR) return ROLE_SAME;
+  if (info->traits & LT_TRAIT_BUILTIN) return copies ? ROLE_NONE : ROLE_NOTHING;
+  if (i < m->strict || call->arg[0].kind != LT_ARG_TENSOR) return ROLE_NONE;
+  if (info->kind == LT_KIND_VIEW) return ROLE_SAME;
+  return info->kind == LT_KIND_REDUCE && info->rule == LT_RULE_SUM ? ROLE_SAME : ROLE_NONE;
+}
+
+static bool is_elementwise(const lt_RecordedCall *call) {
+  return lt_ops[call->op].kind == LT_KIND_ELEMENTWISE;
+}
+
+/* Marks what the outputs need; false with the error when a call has no place in a program. */
+static bool mark(Maker *m) {
+  for (int i = m->r->ncalls - 1; i >= 0; i--) {
+    const lt_RecordedCall *call = &m->r->call[i];
+    bool needed = false;
+    for (int k = 0; k < call->nout; k++) needed |= m->known[call->out[k]].needed;
+    if (!needed) continue;
+    Role role = is_elementwise(call) ? ROLE_SAME : role_of(m, i);
+    if (role == ROLE_NONE)
+      return lt_error_set("'%s%s' is not an elementwise op", lt_ops[call->op].name,
+                          call->in_place ? "_" : "");
+    for (int k = 0; k < call->nargs; k++)
+      if (call->arg[k].kind == LT_ARG_TENSOR) m->known[call->arg[k].i].needed = true;
+  }
+  return true;
+}
+
+static bool same_number(lt_Scalar a, lt_Scalar b) {
+  if (a.kind != b.kind) return false;
+  return a.kind == LT_FLOATING ? memcmp(&a.f, &b.f, sizeof a.f) == 0 : a.i == b.i;
+}
+
+static bool same_step(const lt_Step *s, const lt_Step *t) {
+  if (s->op != t->op || s->compute != t->compute || s->result != t->result ||
+      s->inputs != t->inputs || !same_number(s->a, t->a) || !same_number(s->b, t->b))
+    return false;
+  for (int i = 0; i < s->inputs; i++)
+    if (s->input[i].value != t->input[i].value ||
+        (s->input[i].value < 0 && !same_number(s->input[i].number, t->input[i].number)))
+      return false;
+  return true;
+}
+
+/* The value of a step, an earlier one if it is equal. */
+static lt_StepInput add_step(lt_Program *p, const lt_Step *step) {
+  int i = 0;
+  while (i < p->nsteps && !same_step(&p->step[i], step)) i++;
+  if (i == p->nsteps) p->step[p->nsteps++] = *step;
+  return (lt_StepInput){p->ninputs + i, lt_scalar_int(0)};
+}
+
+static lt_StepInput converted(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_Dtype to) {
+  if (from == to || in.value < 0) return in;
+  lt_Step step = {.op = LT_NO_OP,
+                  .compute = lt_dtype_compute(to),
+                  .result = to,
+                  .inputs = 1,
+                  .input = {in},
+                  .a = lt_scalar_int(0),
+                  .b = lt_scalar_int(0)};
+  return add_step(p, &step);
+}
+
+/* The op's number after its inputs: a or b of its text. */
+static lt_Scalar extra(const lt_RecordedCall *call, int i) {
+  i += lt_ops[call->op].inputs;
+  if (i >= call->nargs) return lt_scalar_int(0);
+  const lt_Arg *a = &call->arg[i];
+  return a->kind == LT_ARG_FLOAT ? lt_scalar_float(a->f) : a->scalar;
+}
+
+static void add_elementwise(Maker *m, const lt_RecordedCall *call, Known *out) {
+  const lt_OpInfo *info = &lt_ops[call->op];
+  bool test = info->rule == LT_RULE_TEST;
+  if (info->traits & LT_TRAIT_COPY && info->rule == LT_RULE_SELF) { /* a number everywhere */
+    out->as = (lt_StepInput){-1, extra(call, 0)};
+    return;
+  }
+  lt_Dtype given = test ? LT_bool : out->dtype;
+  if (!test && lt_dtype_compute(given) != call->compute) given = call->compute; /* in place */
+  lt_Step step = {.op = call->op,
+                  .compute = call->compute,
+                  .result = given,
+                  .divides = info->rule == LT_RULE_DIVIDE &&
+                             lt_dtype_category(call->compute) == LT_INTEGER,
+                  .inputs = info->inputs,
+                  .a = extra(call, 0),
+                  .b = extra(call, 1)};
+  for (int i = 0; i < info->inputs; i++)
+    step.input[i] = call->arg[i].kind == LT_ARG_TENSOR ? m->known[call->arg[i].i].as
+                                                       : (lt_StepInput){-1, call->arg[i].scalar};
+  out->as = converted(m->p, add_step(m->p, &step), given, out->dtype);
+}
+
+static void add_call(Maker *m, int i) {
+  const lt_RecordedCall *call = &m->r->call[i];
+  Known *out = &m->known[call->out[0]];
+  if (!out->needed) return;
+  if (is_elementwise(call)) {
+    add_elementwise(m, call, out);
+  } else if (role_of(m, i) == ROLE_NOTHING) {
+    out->as = (lt_StepInput){-1, lt_scalar_int(0)};
+  } else {
+    const Known *source = &m->known[call->arg[source_of(call)].i];
+    out->as = converted(m->p, source->as, source->dtype, out->dtype);
+  }
+}
+
+/* Inputs and constants. */
+static bool begin(Maker *m) {
+  for (int i = 0; i < m->r->nvalues; i++) {
+    const lt_RecordedValue *v = &m->r->value[i];
+    Known *known = &m->known[i];
+    known->dtype = v->tensor->dtype;
+    known->as = (lt_StepInput){-1, lt_scalar_int(0)};
+    if (v->kind == LT_VALUE_CONSTANT && !lt_tensor_item(v->tensor, &known->as.number)) return false;
+    if (v->kind != LT_VALUE_INPUT) continue;
+    known->as.value = m->p->ninputs;
+    m->p->dtype[m->p->ninputs++] = known->dtype;
+  }
+  return true;
+}
+
+static bool make(Maker *m, int nout, lt_Tensor *const *out) {
+  if (!begin(m)) return false;
+  for (int i = 0; i < nout; i++) {
+    int value = lt_recorder_value(m->r, out[i]);
+    if (value < 0) return lt_error_set("an output is no value of the record");
+    m->known[value].needed = true;
+  }
+  if (!mark(m)) return false;
+  for (int i = 0; i < m->r->ncalls; i++) add_call(m, i);
+  for (int i = 0; i < nout; i++) {
+    const Known *known = &m->known[lt_recorder_value(m->r, out[i])];
+    m->p->out[i] = known->as;
+    m->p->out_dtype[i] = known->dtype;
+  }
+  m->p->nout = nout;
+  return true;
+}
+
+lt_Program *lt_program_new(const lt_Recorder *r, int strict, int nout, lt_Tensor *const *out) {
+  Maker m = {.r = r, .strict = strict, .p = program_new(r, nout)};
+  m.known = calloc((size_t)r->nvalues + 1, sizeof *m.known);
+  bool ok = m.p && m.known ? make(&m, nout, out) : lt_fail_memory();
+  free(m.known);
+  if (ok) return m.p;
+  lt_program_free(m.p);
+  return NULL;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static bool broadcast(const lt_Program *p, lt_Tensor *const *inputs, int *ndim, int64_t *shape) {
+  *ndim = 0;
+  for (int i = 0; i < p->ninputs; i++) {
+    const lt_Tensor *t = inputs[i];
+    if (t->dtype != p->dtype[i])
+      return lt_error_set("program: expected %s for input %d, got %s", lt_dtype_name(p->dtype[i]),
+                          i + 1, lt_dtype_name(t->dtype));
+    if (!lt_device_equal(lt_tensor_device(t), lt_tensor_device(inputs[0])))
+      return lt_error_set("program: inputs 1 and %d are on different devices", i + 1);
+    if (!lt_shape_broadcast(ndim, shape, t->ndim, t->shape))
+      return lt_error_set("program: the inputs' shapes cannot be broadcast together");
+  }
+  return true;
+}
+
+static void set_operand(const lt_ProgramLoop *l, lt_Operand *o, const lt_Tensor *t) {
+  int64_t size = (int64_t)lt_dtype_size(t->dtype);
+  int lead = l->ndim - t->ndim;
+  o->data = lt_tensor_data(t);
+  o->dtype = t->dtype;
+  for (int i = 0; i < l->ndim; i++)
+    o->strides[i] = i < lead || t->shape[i - lead] == 1 ? 0 : t->strides[i - lead] * size;
+}
+
+static bool run(lt_ProgramLoop *l, lt_Tensor *const *inputs, lt_Tensor *const *out) {
+  const lt_Program *p = l->program;
+  const lt_Backend *b = lt_backend_of(out[0]);
+  if (!b->has_data || !l->numel) return true;
+  if (!b->kernels.program)
+    return lt_error_set("program: device '%s' runs no elementwise programs", b->name);
+  l->operand = calloc((size_t)(p->nout + p->ninputs), sizeof *l->operand);
+  if (!l->operand) return lt_fail_memory();
+  for (int i = 0; i < p->nout; i++) set_operand(l, &l->operand[i], out[i]);
+  for (int i = 0; i < p->ninputs; i++) set_operand(l, &l->operand[p->nout + i], inputs[i]);
+  lt_operands_collapse(&l->ndim, l->shape, p->nout + p->ninputs, l->operand);
+  bool ok = b->kernels.program(l) && !l->refused;
+  free(l->operand);
+  return ok;
+}
+
+bool lt_program_run(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor **out, bool *refused) {
+  lt_ProgramLoop l = {.program = p};
+  *refused = false;
+  if (!p->ninputs) return lt_error_set("program: it has no input, which would give it a device");
+  if (!broadcast(p, inputs, &l.ndim, l.shape) ||
+      !lt_shape_numel("program", l.ndim, l.shape, &l.numel))
+    return false;
+  int made = 0;
+  while (made < p->nout) {
+    out[made] = lt_empty(p->out_dtype[made], lt_tensor_device(inputs[0]), l.ndim, l.shape);
+    if (!out[made]) break;
+    made++;
+  }
+  if (made == p->nout && run(&l, inputs, out)) return true;
+  *refused = l.refused;
+  for (int i = 0; i < made; i++) lt_release(out[i]);
+  return false;
+}

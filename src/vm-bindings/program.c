@@ -1,0 +1,266 @@
+/* program.c: records of calls and elementwise programs for Lua, which lib/lutra/elementwise is made
+ * of; and the texts of ops.def with the vocabulary that they are written in, for who makes source
+ * code of a program.
+ *
+ *   r = _recorder()                     starts to record
+ *   r:input(dtype, shape)               an input, a tensor of the recording device
+ *   r:mark()                            how many calls there are so far
+ *   r:stop()                            ends the recording
+ *   r:program(strict, tensors)          the program that computes them; see lt_program_new
+ *   p:describe()                        what it consists of
+ *   p:run(tensors)                      its outputs; nil where an integer divisor is 0
+ */
+#include "program.h"
+#include "bindings.h"
+#include "recorder.h"
+#include "trace.h"
+#include "mathx.h" /* its text is embedded below; so this file is made again when it changes */
+
+#define RECORDER "lutra.call_recorder"
+#define PROGRAM  "lutra.elementwise_program"
+
+/* ---- recorders ------------------------------------------------------------------------------- */
+
+static int recorder_new(lua_State *L) {
+  lt_Recorder **r = lua_newuserdatauv(L, sizeof *r, 0);
+  *r = NULL;
+  luaL_setmetatable(L, RECORDER);
+  *r = lt_recorder_begin();
+  if (!*r) lt_lua_fail(L, "recorder");
+  return 1;
+}
+
+static lt_Recorder *recorder_at(lua_State *L) {
+  return *(lt_Recorder **)luaL_checkudata(L, 1, RECORDER);
+}
+
+static int recorder_input(lua_State *L) {
+  lt_Recorder *r = recorder_at(L);
+  int64_t shape[LT_MAX_DIMS];
+  lt_Dtype dtype = lt_dtype_from_name(luaL_checkstring(L, 2));
+  if (dtype == LT_DTYPE_NONE) lt_lua_fail(L, "recorder");
+  luaL_checktype(L, 3, LUA_TTABLE);
+  int ndim = lt_lua_length(L, "recorder", "shape", 3);
+  if (ndim > LT_MAX_DIMS) return luaL_error(L, "recorder: too many dimensions");
+  for (int i = 0; i < ndim; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    shape[i] = luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+  }
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_recorder_input(r, dtype, ndim, shape);
+  if (!box->tensor) lt_lua_fail(L, "recorder");
+  return 1;
+}
+
+static int recorder_mark(lua_State *L) {
+  lua_pushinteger(L, recorder_at(L)->ncalls);
+  return 1;
+}
+
+static int recorder_stop(lua_State *L) {
+  lt_recorder_end(recorder_at(L));
+  return 0;
+}
+
+static int recorder_gc(lua_State *L) {
+  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  lt_recorder_free(*r);
+  *r = NULL;
+  return 0;
+}
+
+static int recorder_program(lua_State *L) {
+  lt_Recorder *r = recorder_at(L);
+  int strict = (int)luaL_checkinteger(L, 2), n;
+  lt_Program **p = lua_newuserdatauv(L, sizeof *p, 0);
+  int at = lua_gettop(L);
+  *p = NULL;
+  luaL_setmetatable(L, PROGRAM);
+  lt_Tensor **out = lt_lua_tensors(L, "recorder", "tensors", 3, false, &n);
+  lt_lua_enter(L, lt_lua_state(L));
+  *p = lt_program_new(r, strict, n, out);
+  if (!*p) lt_lua_fail(L, "elementwise");
+  lua_pushvalue(L, at);
+  return 1;
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static lt_Program *program_at(lua_State *L) {
+  return *(lt_Program **)luaL_checkudata(L, 1, PROGRAM);
+}
+
+static int program_gc(lua_State *L) {
+  lt_Program **p = luaL_checkudata(L, 1, PROGRAM);
+  lt_program_free(*p);
+  *p = NULL;
+  return 0;
+}
+
+static void set_string(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_scalar(lua_State *L, const char *key, lt_Scalar s) {
+  lt_lua_push_scalar(L, s);
+  lua_setfield(L, -2, key);
+}
+
+/* {value = n}, which counts from 1, or {number = x} */
+static void push_input(lua_State *L, const lt_StepInput *in) {
+  lua_createtable(L, 0, 1);
+  if (in->value < 0) {
+    set_scalar(L, "number", in->number);
+  } else {
+    lua_pushinteger(L, in->value + 1);
+    lua_setfield(L, -2, "value");
+  }
+}
+
+static void push_step(lua_State *L, const lt_Step *s) {
+  lua_createtable(L, s->inputs, 5);
+  if (s->op != LT_NO_OP) set_string(L, "op", lt_ops[s->op].name);
+  set_string(L, "compute", lt_dtype_name(s->compute));
+  set_string(L, "result", lt_dtype_name(s->result));
+  set_scalar(L, "a", s->a);
+  set_scalar(L, "b", s->b);
+  for (int i = 0; i < s->inputs; i++) {
+    push_input(L, &s->input[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* {inputs = {dtype ...}, outputs = {{value or number, dtype} ...}, steps...}; a step is {op (nil: a
+ * conversion), compute, result, a, b, inputs...}; values are the inputs, then the steps */
+static int program_describe(lua_State *L) {
+  const lt_Program *p = program_at(L);
+  lua_createtable(L, p->nsteps, 2);
+  lua_createtable(L, p->ninputs, 0);
+  for (int i = 0; i < p->ninputs; i++) {
+    lua_pushstring(L, lt_dtype_name(p->dtype[i]));
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "inputs");
+  lua_createtable(L, p->nout, 0);
+  for (int i = 0; i < p->nout; i++) {
+    push_input(L, &p->out[i]);
+    set_string(L, "dtype", lt_dtype_name(p->out_dtype[i]));
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "outputs");
+  for (int i = 0; i < p->nsteps; i++) {
+    push_step(L, &p->step[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static bool run(lua_State *L, const lt_Program *p, int n, lt_Tensor **in, lt_Tensor **out,
+                bool *refused) {
+  lt_Use use;
+  lt_Arg args = lt_arg_tensors(in, n);
+  lt_TraceSpan span;
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_use_enter(lt_thread(), &use, &args, 1);
+  bool traced = lt_trace_begin(&span, LT_TRACE_OP);
+  bool ok = lt_program_run(p, in, out, refused);
+  if (traced) {
+    span.event.op = LT_NO_OP; /* no op of the table */
+    span.event.name = "elementwise";
+    span.event.device = lt_tensor_device(in[0]);
+    span.event.kernel = true;
+    span.event.ndim = -1;
+    lt_trace_end(&span, ok);
+  }
+  lt_use_leave(lt_thread(), &use);
+  return ok;
+}
+
+static int program_run(lua_State *L) {
+  const lt_Program *p = program_at(L);
+  enum { OUTPUTS = 128 };
+  lt_Tensor *out[OUTPUTS];
+  lt_Box *box[OUTPUTS];
+  int n;
+  bool refused;
+  lt_Tensor **in = lt_lua_tensors(L, "elementwise", "tensors", 2, false, &n);
+  if (n != p->ninputs || p->nout > OUTPUTS)
+    return lt_lua_error(L, "elementwise: the program has %d inputs, got %d", p->ninputs, n);
+  lua_createtable(L, p->nout, 0);
+  luaL_checkstack(L, 2, "elementwise");
+  for (int i = 0; i < p->nout; i++) {
+    box[i] = lt_lua_box(L);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (!run(L, p, n, in, out, &refused)) {
+    if (!refused) lt_lua_fail(L, "elementwise");
+    lua_pushnil(L);
+    return 1;
+  }
+  for (int i = 0; i < p->nout; i++) box[i]->tensor = out[i];
+  lt_lua_charge(L, lt_lua_state(L));
+  return 1;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+#ifdef __APPLE__
+#define SECTION ".section __TEXT,__const\n"
+#define PREFIX  "_"
+#else
+#define SECTION ".section .rodata\n"
+#define PREFIX  ""
+#endif
+extern const char lt_text_mathx[] __attribute__((visibility("hidden")));
+__asm__(SECTION ".globl " PREFIX "lt_text_mathx\n" PREFIX "lt_text_mathx:\n"
+                ".incbin \"src/tensor/mathx.h\"\n.byte 0\n.text\n");
+
+static const struct {
+  const char *name, *rule, *floats, *integers;
+} texts[] = {
+#define LT_ELEMENTWISE(name, inputs, rule, types, floats, integers, ...)                           \
+  {#name, #rule, #floats, #integers},
+#include "ops.def"
+};
+
+/* _elementwise_texts() -> mathx.h; {op = {rule, float, integer}} */
+static int elementwise_texts(lua_State *L) {
+  lua_pushstring(L, lt_text_mathx);
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    lua_createtable(L, 0, 3);
+    set_string(L, "rule", texts[i].rule);
+    set_string(L, "float", texts[i].floats);
+    set_string(L, "integer", texts[i].integers);
+    lua_setfield(L, -2, texts[i].name);
+  }
+  return 2;
+}
+
+void lt_lua_open_program(lua_State *L, int functions, int methods) {
+  static const luaL_Reg recorder[] = {{"input", recorder_input},
+                                      {"mark", recorder_mark},
+                                      {"stop", recorder_stop},
+                                      {"program", recorder_program},
+                                      {NULL, NULL}};
+  static const luaL_Reg program[] = {
+      {"describe", program_describe}, {"run", program_run}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"_recorder", recorder_new}, {"_elementwise_texts", elementwise_texts}, {NULL, NULL}};
+  (void)methods;
+  for (int i = 0; i < 2; i++) {
+    luaL_newmetatable(L, i ? PROGRAM : RECORDER);
+    lt_lua_setfuncs(L, i ? program : recorder);
+    lua_pushcfunction(L, i ? program_gc : recorder_gc); /* enters nothing */
+    lua_setfield(L, -2, "__gc");
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+  }
+  lua_pushvalue(L, functions);
+  lt_lua_setfuncs(L, module);
+  lua_pop(L, 1);
+}
