@@ -9,7 +9,8 @@ bool lt_cpu_elementwise(const lt_Loop *loop);
 /* Runs an elementwise program; see program.h. */
 struct lt_ProgramLoop;
 bool lt_cpu_program(struct lt_ProgramLoop *loop);
-/* Special cases of an elementwise op: elements of one dtype are moved as bytes; every element becomes loop->a. */
+/* Special cases of an elementwise op: elements of one dtype are moved as bytes; every element
+ * becomes loop->a. */
 bool lt_cpu_copy_same(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 

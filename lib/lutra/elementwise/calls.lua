@@ -8,8 +8,11 @@ local operators = require "lutra.elementwise.operators"
 
 local calls = {}
 
-local ALIAS = {max = "maximum", min = "minimum"} -- of two tensors; lt.max(x) is a reduction
-local SPELLED = {maximum = "max", minimum = "min"}
+local ALIAS, SPELLED = {}, {} -- between the words of expressions and ops
+local function alias(word, op) ALIAS[word], SPELLED[op] = op, word end
+alias("max", "maximum") -- of two operands: lt.max(x) is a reduction
+alias("min", "minimum")
+
 local TENSORS = {Tensor = true, Operand = true}
 local NUMBERS = {Scalar = true, float = true, int = true, bool = true}
 

@@ -181,7 +181,8 @@ local function operand(state)
     return x.f == "number" and state.arena:number(-x.value) or state.arena:call("neg", x)
   end
   if token.text == "not" then
-    return state.arena:call("logical_not", check_test(state, token.at, expression(state, UNARY_LEVEL)))
+    local x = check_test(state, token.at, expression(state, UNARY_LEVEL))
+    return state.arena:call("logical_not", x)
   end
   if token.text == "+" then return expression(state, UNARY_LEVEL) end
   if token.text == "(" then

@@ -116,6 +116,15 @@ end
 
 local function is_wanted(tensor) return tensor and tensor.requires_grad end
 
+-- Leaves out the gradients that are the number 0 everywhere, and their places.
+local function without_zeros(recorder, strict, outputs, places)
+  local kept, at = {}, {}
+  for i, out in ipairs(recorder:program(strict, outputs):describe().outputs) do
+    if out.value then kept[#kept + 1], at[#at + 1] = outputs[i], places[i] end
+  end
+  return kept, at
+end
+
 --- The program of the gradients of an expression: its inputs are the tensors among the arguments,
 -- and the gradient of the value; its outputs the gradients of those arguments that `wanted` (by
 -- place) holds and that have one: `places` lists them. `chosen`: what was not chosen by a condition
@@ -141,6 +150,7 @@ function program.gradients(self, kinds, wanted, chosen)
         found[#found + 1] = places[i]
       end
     end
+    outputs, found = without_zeros(recorder, strict, outputs, found)
     if #outputs == 0 then return nil end
     local made = finish(recorder, strict, outputs)
     if chosen then made = choose_last(made, values, given) end

@@ -18,9 +18,9 @@ local DTYPES = {
   bfloat16 = {memory = "__nv_bfloat16", compute = "float32", load = "__bfloat162float(%s)",
     store = "__float2bfloat16(%s)", include = "#include <cuda_bf16.h>"},
   bool = {memory = "bool", compute = "bool", store = "(%s) != 0"},
-  uint8 = {memory = "unsigned char", compute = "int32", narrow = true},
-  int8 = {memory = "signed char", compute = "int32", narrow = true},
-  int16 = {memory = "short", compute = "int32", narrow = true},
+  uint8 = {memory = "unsigned char", compute = "int32", wraps = true},
+  int8 = {memory = "signed char", compute = "int32", wraps = true},
+  int16 = {memory = "short", compute = "int32", wraps = true},
   int32 = {memory = "int", compute = "int32"},
   int64 = {memory = "long long", compute = "int64"},
 }
@@ -120,7 +120,7 @@ local function step_text(state, step)
     text = text:gsub("lt_(%w+)::op_%1", "%0")
   end
   local dtype = DTYPES[step.result]
-  return dtype.narrow and ("(%s)(%s)"):format(dtype.memory, text) or text
+  return dtype.wraps and ("(%s)(%s)"):format(dtype.memory, text) or text
 end
 
 -- Functions of the ops ----------------------------------------------------------------------

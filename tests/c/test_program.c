@@ -1,0 +1,208 @@
+/* test_program.c: elementwise programs beside the calls that they were made from. */
+#include "program.h"
+#include "tensors.h"
+
+typedef lt_Tensor *(*Formula)(lt_Tensor *x, lt_Tensor *y);
+
+static lt_Recorder *begin(const lt_Tensor *a, const lt_Tensor *b, lt_Tensor **x, lt_Tensor **y) {
+  lt_Recorder *r = lt_recorder_begin();
+  *x = lt_scope_own(lt_recorder_input(r, a->dtype, a->ndim, a->shape));
+  *y = lt_scope_own(lt_recorder_input(r, b->dtype, b->ndim, b->shape));
+  return r;
+}
+
+/* The program of a formula; NULL with the error. */
+static lt_Program *program_of(Formula f, const lt_Tensor *a, const lt_Tensor *b) {
+  lt_Tensor *x, *y;
+  lt_Recorder *r = begin(a, b, &x, &y);
+  lt_Tensor *out = f(x, y);
+  lt_recorder_end(r);
+  lt_Program *p = out ? lt_program_new(r, r->ncalls, 1, &out) : NULL;
+  lt_recorder_free(r);
+  return p;
+}
+
+/* Every element is the one that the calls give. */
+static void check_formula(Formula f, lt_Tensor *a, lt_Tensor *b, double tolerance) {
+  lt_Program *p = program_of(f, a, b);
+  lt_Tensor *got = NULL, *want = f(a, b);
+  bool refused = true;
+  CHECK(p != NULL);
+  if (!p) return;
+  CHECK(lt_program_run(p, (lt_Tensor *[]){a, b}, &got, &refused));
+  CHECK(!refused);
+  lt_program_free(p);
+  if (!got) return;
+  CHECK_INT(got->dtype, want->dtype);
+  CHECK_INT(got->numel, want->numel);
+  for (int64_t i = 0; i < want->numel; i++) CHECK_NEAR(number(got, i), number(want, i), tolerance);
+  lt_release(got);
+}
+
+static lt_Tensor *chain(lt_Tensor *x, lt_Tensor *y) {
+  lt_Tensor *t = lt_do(mul, LT_ARG(lt_do(add, LT_ARG(x), LT_ARG(y), LT_ARG(3))), LT_ARG(x));
+  return lt_do(maximum, LT_ARG(lt_do(sub, LT_ARG(t), LT_ARG(1.0))), LT_ARG(y));
+}
+
+static lt_Tensor *whole_chain(lt_Tensor *x, lt_Tensor *y) {
+  lt_Tensor *t = lt_do(mul, LT_ARG(lt_do(add, LT_ARG(x), LT_ARG(y), LT_ARG(3))), LT_ARG(x));
+  return lt_do(floor_divide, LT_ARG(t), LT_ARG(7));
+}
+
+static lt_Tensor *test_chain(lt_Tensor *x, lt_Tensor *y) {
+  lt_Tensor *less = lt_do(lt, LT_ARG(x), LT_ARG(y));
+  return lt_do(logical_or, LT_ARG(lt_do(logical_not, LT_ARG(less))),
+               LT_ARG(lt_do(isnan, LT_ARG(y))));
+}
+
+static void computes_every_dtype(void) {
+  static const lt_Dtype dtypes[] = {LT_float32, LT_float64, LT_float16, LT_bfloat16, LT_int8,
+                                    LT_uint8,   LT_int16,   LT_int32,   LT_int64,    LT_bool};
+  static const double tolerance[] = {0, 0, 0.1, 0.5};
+  for (int i = 0; i < 10; i++)
+    for (int k = 0; k < 10; k++) {
+      lt_Tensor *a = noise(dtypes[i], SHAPE(7, 90), 1), *b = noise(dtypes[k], SHAPE(7, 90), 2);
+      bool floats = i < 4 || k < 4;
+      check_formula(test_chain, a, b, 0);
+      if (floats) check_formula(chain, a, b, tolerance[i < 4 && (k >= 4 || i > k) ? i : k]);
+      if (!floats && !(i == 9 && k == 9)) check_formula(whole_chain, a, b, 0);
+    }
+}
+
+static void computes_every_layout(void) {
+  lt_Tensor *wide = noise(LT_float32, SHAPE(3, 50, 90), 3);
+  lt_Tensor *others[] = {
+      noise(LT_float32, SHAPE(90), 4),       noise(LT_float32, SHAPE(50, 1), 4),
+      noise(LT_float32, SHAPE(1), 4),        noise(LT_float64, 0, NULL, 4),
+      noise(LT_float32, SHAPE(3, 1, 90), 4), noise(LT_int16, SHAPE(3, 50, 90), 4)};
+  for (int layout = 0; layout < 3; layout++)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+      check_formula(chain, laid_out(wide, layout), laid_out(others[i], layout), 0);
+      check_formula(chain, laid_out(others[i], layout), wide, 0);
+    }
+  lt_Tensor *narrow = noise(LT_float32, SHAPE(900, 5), 5); /* rows share a block */
+  check_formula(chain, narrow, noise(LT_float32, SHAPE(5), 6), 0);
+  check_formula(chain, laid_out(narrow, 2), noise(LT_float32, SHAPE(900, 1), 6), 0);
+  check_formula(chain, noise(LT_float32, SHAPE(1), 5), noise(LT_float32, SHAPE(1), 6), 0);
+  check_formula(chain, noise(LT_float32, SHAPE(0, 5), 5), noise(LT_float32, SHAPE(5), 6), 0);
+  check_formula(chain, noise(LT_float32, SHAPE(200000), 5), noise(LT_float32, SHAPE(200000), 6), 0);
+}
+
+static lt_Tensor *with_waste(lt_Tensor *x, lt_Tensor *y) {
+  lt_do(exp, LT_ARG(x));
+  lt_Tensor *two = lt_scope_own(lt_scalar_tensor(lt_scalar_int(2), LT_float32));
+  lt_Tensor *t = lt_do(mul, LT_ARG(lt_do(neg, LT_ARG(x))), LT_ARG(lt_do(neg, LT_ARG(x))));
+  return lt_do(mul, LT_ARG(lt_do(add, LT_ARG(t), LT_ARG(y))), LT_ARG(two));
+}
+
+static void leaves_out_what_is_not_needed(void) {
+  lt_Tensor *a = noise(LT_float32, SHAPE(9), 1), *b = noise(LT_float32, SHAPE(9), 2);
+  lt_Program *p = program_of(with_waste, a, b);
+  CHECK(p && p->nsteps == 4 && p->ninputs == 2 && p->nout == 1);
+  CHECK_INT(p->step[1].input[0].value, 2);
+  CHECK_INT(p->step[1].input[1].value, 2);
+  CHECK_INT(p->step[3].input[1].value, -1);
+  lt_program_free(p);
+  check_formula(with_waste, a, b, 0);
+}
+
+static lt_Tensor *in_place(lt_Tensor *x, lt_Tensor *y) {
+  lt_Tensor *t = lt_do(exp, LT_ARG(x));
+  lt_do_in_place(mul, LT_ARG(t), LT_ARG(y));
+  lt_do_in_place(lt, LT_ARG(t), LT_ARG(1.5));
+  return lt_do(add, LT_ARG(t), LT_ARG(x));
+}
+
+static void follows_calls_in_place(void) {
+  check_formula(in_place, noise(LT_float32, SHAPE(99), 1), noise(LT_float32, SHAPE(99), 2), 0);
+}
+
+static lt_Tensor *summing(lt_Tensor *x, lt_Tensor *y) {
+  return lt_do(add, LT_ARG(lt_do(softmax, LT_ARG(x), LT_ARG(0))), LT_ARG(y));
+}
+static lt_Tensor *viewing(lt_Tensor *x, lt_Tensor *y) {
+  return lt_do(add, LT_ARG(lt_do(flip, LT_ARG(x), LT_ARG(0))), LT_ARG(y));
+}
+
+static void refuses_other_ops(void) {
+  lt_Tensor *a = noise(LT_float32, SHAPE(9), 1);
+  CHECK(program_of(summing, a, a) == NULL);
+  CHECK_CONTAINS(lt_error(), "softmax");
+  CHECK_CONTAINS(lt_error(), "is not an elementwise op");
+  CHECK(program_of(viewing, a, a) == NULL);
+  CHECK_CONTAINS(lt_error(), "'flip' is not an elementwise op");
+}
+
+static void refuses_other_inputs(void) {
+  lt_Tensor *a = noise(LT_float32, SHAPE(9), 1), *b = noise(LT_float64, SHAPE(9), 1);
+  lt_Tensor *c = noise(LT_float32, SHAPE(8), 1), *out = NULL;
+  lt_Tensor *m = lt_scope_own(lt_empty(LT_float32, lt_meta(), SHAPE(9)));
+  bool refused;
+  lt_Program *p = program_of(chain, a, a);
+  CHECK(!lt_program_run(p, (lt_Tensor *[]){a, b}, &out, &refused));
+  CHECK_CONTAINS(lt_error(), "expected float32 for input 2, got float64");
+  CHECK(!lt_program_run(p, (lt_Tensor *[]){a, c}, &out, &refused));
+  CHECK_CONTAINS(lt_error(), "cannot be broadcast");
+  CHECK(!lt_program_run(p, (lt_Tensor *[]){a, m}, &out, &refused));
+  CHECK_CONTAINS(lt_error(), "different devices");
+  CHECK(lt_program_run(p, (lt_Tensor *[]){m, m}, &out, &refused));
+  CHECK_INT(out->numel, 9);
+  lt_release(out);
+  lt_program_free(p);
+}
+
+static lt_Tensor *dividing(lt_Tensor *x, lt_Tensor *y) {
+  return lt_do(remainder, LT_ARG(lt_do(add, LT_ARG(x), LT_ARG(x))), LT_ARG(y));
+}
+
+static void tells_of_divisors_that_are_0(void) {
+  lt_Tensor *x = V(int64, 1, 2, 3), *y = V(int64, 1, 2, 0), *out = NULL;
+  bool refused = false;
+  check_formula(dividing, x, V(int64, 1, 2, 2), 0);
+  lt_Program *p = program_of(dividing, x, y);
+  CHECK(!lt_program_run(p, (lt_Tensor *[]){x, y}, &out, &refused));
+  CHECK(refused);
+  lt_program_free(p);
+}
+
+/* Both gradients of x * exp(y), where y is broadcast, at x's shape, in one program. */
+static void computes_gradients(void) {
+  lt_Tensor *a = noise(LT_float32, SHAPE(4, 6), 1), *b = noise(LT_float32, SHAPE(6), 2), *x, *y;
+  lt_Tensor *grads[2] = {NULL, NULL}, *out[2] = {NULL, NULL};
+  lt_Recorder *r = begin(a, b, &x, &y);
+  CHECK(lt_tensor_set_requires_grad(x, true) && lt_tensor_set_requires_grad(y, true));
+  lt_Tensor *z = lt_do(mul, LT_ARG(x), LT_ARG(lt_do(exp, LT_ARG(y))));
+  int strict = r->ncalls;
+  lt_Tensor *g = lt_scope_own(lt_recorder_input(r, LT_float32, SHAPE(4, 6)));
+  CHECK(lt_grad(1, &z, &g, false, false, false, 2, (lt_Tensor *[]){x, y}, grads));
+  lt_recorder_end(r);
+  lt_Program *p = lt_program_new(r, strict, 2, grads);
+  CHECK(p != NULL);
+  bool refused;
+  lt_Tensor *w = noise(LT_float32, SHAPE(4, 6), 3);
+  CHECK(lt_program_run(p, (lt_Tensor *[]){a, b, w}, out, &refused));
+  for (int64_t i = 0; out[0] && i < 24; i++) {
+    double e = exp(number(b, i % 6));
+    CHECK_NEAR(number(out[0], i), number(w, i) * e, 1e-6);
+    CHECK_NEAR(number(out[1], i), number(w, i) * number(a, i) * e, 1e-6);
+  }
+  for (int i = 0; i < 2; i++) {
+    lt_release(grads[i]);
+    lt_release(out[i]);
+  }
+  lt_program_free(p);
+  lt_program_free(NULL);
+  lt_recorder_free(r);
+}
+
+int main(void) {
+  RUN_SCOPED(computes_every_dtype);
+  RUN_SCOPED(computes_every_layout);
+  RUN_SCOPED(leaves_out_what_is_not_needed);
+  RUN_SCOPED(follows_calls_in_place);
+  RUN_SCOPED(refuses_other_ops);
+  RUN_SCOPED(refuses_other_inputs);
+  RUN_SCOPED(tells_of_divisors_that_are_0);
+  RUN_SCOPED(computes_gradients);
+  return check_end();
+}
