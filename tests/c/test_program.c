@@ -1,5 +1,6 @@
 /* test_program.c: elementwise programs beside the calls that they were made from. */
 #include "program.h"
+#include "recorder.h"
 #include "tensors.h"
 
 typedef lt_Tensor *(*Formula)(lt_Tensor *x, lt_Tensor *y);
