@@ -64,6 +64,14 @@ local function call(f, list)
   return calls.run(f, list)
 end
 
+-- The function for operands that are tensors, or numbers beside one, which is nearly always; nil
+-- where these need a look.
+local function quick_of(node)
+  local operator = operators[node.f]
+  if operator then return operator.tensor or core._ops[node.f] end
+  return #node == 1 and core._ops[node.f] or nil
+end
+
 -- Steps, once for each expression: {f, value, place, operands..., done}: `done` are results that no
 -- later step needs.
 local function make_steps(self)
@@ -72,6 +80,7 @@ local function make_steps(self)
   for i, node in ipairs(self._order) do
     at[node] = i
     local step = {f = node.f, value = node.value, place = place[node.name], done = {}}
+    step.quick = quick_of(node)
     for k, part in ipairs(node) do
       step[k] = at[part]
       last[at[part]] = i
@@ -92,9 +101,16 @@ function evaluate.run(self, values)
     elseif step.f == "number" then
       results[i] = step.value
     else
-      local list = {}
-      for k = 1, #step do list[k] = results[step[k]] end
-      results[i] = call(step.f, list)
+      local x, y = results[step[1]], results[step[2]]
+      local kind, other = type(x), type(y)
+      if step.quick and kind ~= "boolean" and other ~= "boolean"
+        and (kind == "userdata" or other == "userdata") then
+        if step[2] then results[i] = step.quick(x, y) else results[i] = step.quick(x) end
+      else
+        local list = {}
+        for k = 1, #step do list[k] = results[step[k]] end
+        results[i] = call(step.f, list)
+      end
       for k = 1, #step.done do results[step.done[k]] = nil end -- its memory may be used again
     end
   end

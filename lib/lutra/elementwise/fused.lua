@@ -38,10 +38,20 @@ local function places_of(self)
   return places
 end
 
+-- Have they too few elements for one pass on the CPU? Asked first: for few, time counts.
+local function is_small(self, values)
+  for _, place in ipairs(places_of(self)) do
+    local x = values[place]
+    if type(x) ~= "number" and (x.is_cuda or x:numel() >= LEAST) then return false end
+  end
+  return true
+end
+
 -- What the values are, as a text; their device, where one pass is worth it there; the tensors, and
 -- whether there are numbers. nil where ops do it.
 local function classify(self, values)
-  local words, tensors, device, elements, numbers = {}, {}, nil, 0, false
+  if is_small(self, values) then return nil end
+  local words, tensors, device, numbers = {}, {}, nil, false
   for _, place in ipairs(places_of(self)) do
     local x = values[place]
     if type(x) == "number" then
@@ -50,16 +60,12 @@ local function classify(self, values)
     else
       if device and x.device ~= device then return nil end
       device = x.device
-      elements = math.max(elements, x:numel())
       tensors[#tensors + 1] = x
       words[#words + 1] = x.dtype .. (x.ndim == 0 and "." or "")
     end
   end
   if not device then return nil end
-  local cpu = device == "cpu"
-  if cpu and elements < LEAST or not cpu and (unavailable or not tensors[1].is_cuda) then
-    return nil
-  end
+  if device ~= "cpu" and (unavailable or not tensors[1].is_cuda) then return nil end
   return table.concat(words, " "), device, tensors, numbers
 end
 
