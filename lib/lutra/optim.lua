@@ -5,4 +5,5 @@ return require("lutra.internal.fields").strict({
   SGD = require "lutra.optim.sgd",
   Adam = require "lutra.optim.adam",
   AdamW = require "lutra.optim.adamw",
+  RMSprop = require "lutra.optim.rmsprop",
 }, "optim")

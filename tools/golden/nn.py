@@ -134,6 +134,8 @@ def optimizer_cases():
     yield case(name, lr=0.1, amsgrad=True, weight_decay=0.1, betas=[0.5, 0.6])
     yield case(name, lr=0.01, maximize=True, weight_decay=0.1)
     yield case(name, {"lr": 0.01, "weight_decay": 0.5}, lr=0.1, weight_decay=0.0)
+  yield case("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}, lr=0.02, alpha=0.9)
+  yield case("RMSprop", {"momentum": 0.9, "maximize": True}, lr=0.02, centered=True, eps=1e-3)
 
 
 def clip_cases():

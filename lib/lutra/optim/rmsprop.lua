@@ -1,0 +1,28 @@
+--- RMSprop: Tieleman and Hinton 2012, lecture 6.5; centered: Graves 2013.
+
+local Optimizer = require "lutra.optim.optimizer"
+local core = require "lutra.core"
+
+--- optim.RMSprop(params, {lr = 0.01, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0,
+-- centered = false, maximize = false}).
+local RMSprop = Optimizer:extend("RMSprop",
+  "float(>=0) lr = 0.01, float(>=0) alpha = 0.99, float(>=0) eps = 1e-8, "
+  .. "float(>=0) weight_decay = 0, float(>=0) momentum = 0, bool centered = false, "
+  .. "bool maximize = false")
+
+RMSprop.counts = true
+
+function RMSprop.buffers(_, group)
+  local names = {"square_avg"}
+  if group.centered then names[#names + 1] = "grad_avg" end
+  if group.momentum > 0 then names[#names + 1] = "momentum_buffer" end
+  return names
+end
+
+function RMSprop.apply(_, params, grads, buffers, group)
+  core._ops._rmsprop_step(params, grads, buffers.square_avg, buffers.grad_avg,
+    buffers.momentum_buffer, group.lr, group.alpha, group.eps, group.weight_decay, group.momentum,
+    group.centered, group.maximize)
+end
+
+return RMSprop
