@@ -75,8 +75,9 @@ function accelerator.get_device_capability(device)
   local name, list = on(device, "get_device_capability"), {}
   local no_double = name:find "^mps"
   for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16", "int64", "int32",
-    "int16", "int8", "uint8", "bool"} do
-    if not (no_double and dtype == "float64") then list[#list + 1] = dtype end
+    "int16", "int8", "uint8", "bool", "complex128", "complex64"} do
+    local double = dtype == "float64" or dtype == "complex128"
+    if not (no_double and double) then list[#list + 1] = dtype end
   end
   return {supported_dtypes = list}
 end

@@ -9,8 +9,8 @@
 
 #define TILE 32 /* elements: a tile of either side stays in the first cache */
 
-/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2, 4
- * or 8 bytes. */
+/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2,
+ * 4, 8 or 16 bytes. */
 #define MOVE(type)                                                                                 \
   static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
                           int64_t from_stride) {                                                   \
@@ -35,10 +35,14 @@ typedef uint8_t __attribute__((may_alias)) bytes1;
 typedef uint16_t __attribute__((may_alias)) bytes2;
 typedef uint32_t __attribute__((may_alias)) bytes4;
 typedef uint64_t __attribute__((may_alias)) bytes8;
+typedef struct bytes16 {
+  bytes8 half[2];
+} __attribute__((may_alias)) bytes16;
 MOVE(bytes1)
 MOVE(bytes2)
 MOVE(bytes4)
 MOVE(bytes8)
+MOVE(bytes16)
 
 typedef struct Mover {
   void (*move)(int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride);
@@ -52,8 +56,9 @@ static const Mover *mover(int64_t size) {
   static const Mover by_size[] = {{move_bytes1, splat_bytes1, tile_bytes1},
                                   {move_bytes2, splat_bytes2, tile_bytes2},
                                   {move_bytes4, splat_bytes4, tile_bytes4},
-                                  {move_bytes8, splat_bytes8, tile_bytes8}};
-  return &by_size[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+                                  {move_bytes8, splat_bytes8, tile_bytes8},
+                                  {move_bytes16, splat_bytes16, tile_bytes16}};
+  return &by_size[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4];
 }
 
 /* One row. */
@@ -194,7 +199,7 @@ bool lt_cpu_copy_same(const lt_Loop *loop) {
 }
 
 bool lt_cpu_fill(const lt_Loop *loop) {
-  _Alignas(8) char element[8] = {0};
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT] = {0};
   lt_Loop l = *loop;
   if (!lt_scalar_store(loop->a, l.operand[0].dtype, element)) return false;
   l.inputs = 1;

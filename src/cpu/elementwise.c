@@ -12,10 +12,13 @@
 #include "structured.h"
 #include "vector.h"
 
+#include <complex.h>
 #include <float.h>
 #include <omp.h>
 
-#define BLOCK 1024 /* elements gathered at a time: four operands fit the first cache */
+/* Elements of up to 8 bytes gathered at a time, half as many of 16: four operands fit the first
+ * cache. */
+#define BLOCK 1024
 #define ROW_LIMIT                                                                                  \
   64 /* rows from this length on are blocks of their own; shorter ones share a block */
 
@@ -41,6 +44,7 @@ typedef struct Plan {
   const lt_Vectors *in, *out; /* loads of inputs, and stores of the result */
   int inputs, last;           /* last: the innermost dimension */
   bool rows;                  /* blocks end where rows do */
+  int64_t block;              /* elements of a block */
   Port port[4];
   lt_Numbers numbers;
 } Plan;
@@ -55,6 +59,10 @@ static lt_Number number(lt_Dtype compute, lt_Scalar s) {
     return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
   case LT_int64:
     return (lt_Number){.int64 = lt_scalar_to_int(s)};
+  case LT_complex64:
+    return (lt_Number){.complex64 = CMPLXF((float)lt_scalar_to_double(s), (float)s.im)};
+  case LT_complex128:
+    return (lt_Number){.complex128 = CMPLX(lt_scalar_to_double(s), s.im)};
   default:
     return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
   }
@@ -137,7 +145,7 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   _Alignas(64) char block[4][BLOCK * 8];
   const lt_Loop *l = p->loop;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_STRETCH;
-  int64_t size = p->rows ? BLOCK : BLOCK / row * row;
+  int64_t size = p->rows ? p->block : p->block / row * row;
   prepare(p, end - begin < size ? end - begin : size, block);
   lt_position_at(l->ndim, l->shape, begin, at);
   for (int64_t position = begin, n; position < end; position += n) {
@@ -208,8 +216,9 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
 static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
   lt_Dtype d = l->operand[2].dtype;
   bool once = l->numel > 1 && exponent->place == CONSTANT;
-  return once && lt_scalar_to_double(lt_scalar_load(d, l->operand[2].data)) == 2 ? LT_OP_square
-                                                                                 : LT_OP_pow;
+  if (!once) return LT_OP_pow;
+  lt_Scalar s = lt_scalar_load(d, l->operand[2].data);
+  return lt_scalar_to_double(s) == 2 && s.im == 0 ? LT_OP_square : LT_OP_pow;
 }
 
 static lt_Numbers numbers_of(const lt_Loop *l, lt_Dtype compute) {
@@ -238,6 +247,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1};
   lt_Dtype result = gives_bool ? LT_bool : compute;
   bool dense = l->layout == LT_LAYOUT_CONTIGUOUS;
+  p.block = compute == LT_complex128 ? BLOCK / 2 : BLOCK;
   p.port[0] = open_port(l, 0, result);
   dense &= p.port[0].direct;
   for (int k = 1; k <= l->inputs; k++) {
@@ -266,5 +276,5 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
     return run_loop(loop, lt_dtype_compute(loop->compute), test);
   }
   if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);
-  return run_loop(loop, lt_dtype_compute(loop->operand[1].dtype), false);
+  return run_loop(loop, lt_copy_compute(loop->operand[0].dtype, loop->operand[1].dtype), false);
 }

@@ -215,8 +215,11 @@ static void take_all(const void *from, void *to, const uint8_t *take, int64_t co
   case 4:
     TAKE(uint32_t);
     break;
-  default:
+  case 8:
     TAKE(uint64_t);
+    break;
+  default:
+    TAKE(lt_complex128);
     break;
   }
 }

@@ -65,7 +65,7 @@ static bool scatter(lt_Call *c, bool add) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_arg_dim(c, 1, out);
   if (dim < 0) return false;
-  char number[16];
+  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
   if (!src && !lt_scalar_store(c->arg[3].scalar, out->dtype, number)) return false;
   lt_Tensor *index = lt_index_open(lt_in(c, 2), out->ndim ? out->shape[dim] : 1, false, "index");
   if (!index) return false;
@@ -145,7 +145,7 @@ bool lt_cpu_index_copy(lt_Call *c) {
 bool lt_cpu_index_fill(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_arg_dim(c, 1, out);
-  char number[16];
+  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
   if (dim < 0 || !lt_scalar_store(c->arg[3].scalar, out->dtype, number)) return false;
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");

@@ -6,13 +6,16 @@
 
 #define DECLARE(isa)                                                                               \
   extern const lt_Vectors lt_vectors_bool_##isa, lt_vectors_int32_##isa, lt_vectors_int64_##isa,   \
-      lt_vectors_float32_##isa, lt_vectors_float64_##isa;                                          \
+      lt_vectors_float32_##isa, lt_vectors_float64_##isa, lt_vectors_complex64_##isa,              \
+      lt_vectors_complex128_##isa;                                                                 \
   static const lt_Isa isa = {#isa,                                                                 \
                              {[LT_bool] = &lt_vectors_bool_##isa,                                  \
                               [LT_int32] = &lt_vectors_int32_##isa,                                \
                               [LT_int64] = &lt_vectors_int64_##isa,                                \
                               [LT_float32] = &lt_vectors_float32_##isa,                            \
-                              [LT_float64] = &lt_vectors_float64_##isa}};
+                              [LT_float64] = &lt_vectors_float64_##isa,                            \
+                              [LT_complex64] = &lt_vectors_complex64_##isa,                        \
+                              [LT_complex128] = &lt_vectors_complex128_##isa}};
 
 DECLARE(base)
 #ifdef LT_ISA_AVX2

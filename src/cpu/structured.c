@@ -91,8 +91,11 @@ void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride,
   case 4:
     MOVE(uint32_t);
     break;
-  default:
+  case 8:
     MOVE(uint64_t);
+    break;
+  default:
+    MOVE(lt_complex128);
     break;
   }
 }

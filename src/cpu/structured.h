@@ -99,8 +99,11 @@ static inline void lt_move_one(char *to, const char *from, size_t size) {
   case 4:
     memcpy(to, from, 4);
     break;
-  default:
+  case 8:
     memcpy(to, from, 8);
+    break;
+  default:
+    memcpy(to, from, 16);
     break;
   }
 }

@@ -2,7 +2,8 @@
  * first asked for.
  *
  * A loop works on dense memory of one compute type (bool as uint8_t, int32_t, int64_t, float,
- * double); loads bring elements of any dtype and stride into that form, stores take them back. An
+ * double, and C's complex types); loads bring elements of any dtype and
+ * stride into that form, stores take them back. An
  * element's result does not depend on where it lies in the loop: results are the same for every
  * split of the work and every layout.
  */
@@ -18,6 +19,8 @@ typedef union lt_Number {
   int64_t int64;
   float float32;
   double float64;
+  float _Complex complex64;
+  double _Complex complex128;
 } lt_Number;
 
 typedef struct lt_Numbers {
@@ -43,7 +46,9 @@ typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: of elementwise ops; NULL where the op is not made for this type */
   const lt_VectorFn *op;
   const lt_MapFn *map;            /* [LT_MAP_COUNT] */
-  lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory */
+  lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory; complex ones for complex types only */
+  /* Of complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
+   * of complex types and of bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
 } lt_Vectors;
 

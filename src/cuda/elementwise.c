@@ -17,9 +17,13 @@ bool lt_cuda_elementwise(const lt_Loop *loop);
 static lt_CudaNumber number(lt_Dtype compute, lt_Scalar s) {
   switch (compute) {
   case LT_float32:
-    return (lt_CudaNumber){.float32 = s.kind == LT_FLOATING ? (float)s.f : (float)s.i};
+    return (lt_CudaNumber){.float32 = s.kind >= LT_FLOATING ? (float)s.f : (float)s.i};
   case LT_float64:
     return (lt_CudaNumber){.float64 = lt_scalar_to_double(s)};
+  case LT_complex64:
+    return (lt_CudaNumber){.complex64 = {(float)lt_scalar_to_double(s), (float)s.im}};
+  case LT_complex128:
+    return (lt_CudaNumber){.complex128 = {lt_scalar_to_double(s), s.im}};
   case LT_int64:
     return (lt_CudaNumber){.int64 = lt_scalar_to_int(s)};
   case LT_int32: {
@@ -60,13 +64,13 @@ static bool move(const lt_Loop *l, const void *from, const void *element, cudaSt
                    .from = from,
                    .size = (int)lt_dtype_size(l->operand[0].dtype),
                    .numel = l->numel};
-  if (!from) memcpy(&m.bits, element, (size_t)m.size); /* devices with CUDA are little-endian */
+  if (!from) memcpy(m.bits, element, (size_t)m.size); /* devices with CUDA are little-endian */
   lt_CudaShape s = shape_of(l, from ? 2 : 1);
   return lt_cuda_ran(lt_cuda_launch_move(&m, &s, stream));
 }
 
 static bool fill(const lt_Loop *l, cudaStream_t stream) {
-  _Alignas(8) char element[8] = {0};
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT] = {0};
   return lt_scalar_store(l->a, l->operand[0].dtype, element) && move(l, NULL, element, stream);
 }
 
@@ -164,6 +168,10 @@ static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype
     return lt_cuda_launch_elementwise_int32(&o, &s, stream);
   case LT_int64:
     return lt_cuda_launch_elementwise_int64(&o, &s, stream);
+  case LT_complex64:
+    return lt_cuda_launch_elementwise_complex64(&o, &s, stream);
+  case LT_complex128:
+    return lt_cuda_launch_elementwise_complex128(&o, &s, stream);
   default:
     return lt_cuda_launch_elementwise_bool(&o, &s, stream);
   }
@@ -172,9 +180,9 @@ static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype
 /* x^2 is so common that it is worth a look at the exponent. The result is the same: see lt_pow. */
 static lt_OpId simpler(const lt_Loop *l) {
   const lt_Operand *exponent = &l->operand[2];
-  bool two = l->op == LT_OP_pow && exponent->host &&
-             lt_scalar_to_double(lt_scalar_load(exponent->dtype, exponent->data)) == 2;
-  return two ? LT_OP_square : l->op;
+  if (l->op != LT_OP_pow || !exponent->host) return l->op;
+  lt_Scalar s = lt_scalar_load(exponent->dtype, exponent->data);
+  return lt_scalar_to_double(s) == 2 && s.im == 0 ? LT_OP_square : l->op;
 }
 
 bool lt_cuda_elementwise(const lt_Loop *l) {
@@ -186,7 +194,8 @@ bool lt_cuda_elementwise(const lt_Loop *l) {
   bool copy = l->op == LT_OP_copy;
   if (copy && !from->host && from->dtype == l->operand[0].dtype)
     return move(l, from->data, NULL, stream);
-  lt_Dtype compute = lt_dtype_compute(copy ? from->dtype : l->compute);
+  lt_Dtype compute =
+      copy ? lt_copy_compute(l->operand[0].dtype, from->dtype) : lt_dtype_compute(l->compute);
   lt_OpId op = simpler(l);
   int inputs = op == l->op ? l->inputs : 1;
   lt_CudaRows rows;

@@ -2,7 +2,8 @@
  * with the op as an argument. A file defines
  *
  *   T, U                                        the type, and of integers its unsigned counterpart
- *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
+ *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX  what kind it is
+ *   R                                           of complex numbers, the type of their parts
  *   FIELD                                       where lt_CudaNumber holds it
  *   LAUNCHER, NAME                              what it exports, and the kernel's name in messages
  *   OWN                                         its dtype
@@ -36,7 +37,7 @@ static __device__ __noinline__ T apply(int op, T x, T y, T z, T a, T b, T MAXFIN
 
 LT_DEVICE_INLINE T get(const lt_CudaOperands &l, int k, int64_t offset) {
   if (k > l.inputs) return (T)0;
-  if (!l.data[k]) return l.value[k].FIELD;
+  if (!l.data[k]) return T(l.value[k].FIELD);
 #ifdef LT_IS_BOOL
   switch (l.dtype[k]) {
   case LT_bool:
@@ -79,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < 4; k++) offset[k] += left * part.strides[k][0];
     T x = get(l, 1, offset[1]), y = get(l, 2, offset[2]), z = get(l, 3, offset[3]);
     store<T>(l.data[0], l.dtype[0], offset[0],
-             apply(l.op, x, y, z, l.a.FIELD, l.b.FIELD, l.limit.FIELD));
+             apply(l.op, x, y, z, T(l.a.FIELD), T(l.b.FIELD), T(l.limit.FIELD)));
   }
 }
 
@@ -118,7 +119,7 @@ static __device__ __noinline__ void put_any(const lt_CudaOperands &l, int64_t of
 LT_DEVICE_INLINE void get_column(T (&v)[TILE_EACH], const lt_CudaOperands &l, int k, int64_t offset,
                                  int64_t down, int n) {
   if (k > l.inputs || !l.data[k]) {
-    T same = k > l.inputs ? (T)0 : l.value[k].FIELD;
+    T same = k > l.inputs ? (T)0 : T(l.value[k].FIELD);
     for (int e = 0; e < TILE_EACH; e++) v[e] = same;
   } else if (l.dtype[k] == OWN) {
     const T *from = (const T *)l.data[k] + offset;
@@ -156,7 +157,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int e = 0; e < TILE_EACH; e++) {
     if (e >= n) break;
-    T v = apply(l.op, x[e], y[e], z[e], l.a.FIELD, l.b.FIELD, l.limit.FIELD);
+    T v = apply(l.op, x[e], y[e], z[e], T(l.a.FIELD), T(l.b.FIELD), T(l.limit.FIELD));
     int64_t to = offset[0] + e * part.strides[0][last - 1];
     if (l.dtype[0] == OWN)
       ((T *)l.data[0])[to] = v;

@@ -20,6 +20,8 @@ typedef union lt_CudaNumber {
   int64_t int64;
   float float32;
   double float64;
+  lt_complex64 complex64;
+  lt_complex128 complex128;
 } lt_CudaNumber;
 
 /* ---- any op on any layout -------------------------------------------------------------------- */
@@ -56,6 +58,12 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_int64(const lt_CudaOperands 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_bool(const lt_CudaOperands *operands,
                                                          const lt_CudaShape *shape,
                                                          cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_complex64(const lt_CudaOperands *operands,
+                                                              const lt_CudaShape *shape,
+                                                              cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_complex128(const lt_CudaOperands *operands,
+                                                               const lt_CudaShape *shape,
+                                                               cudaStream_t stream);
 
 /* ---- float32 without gaps -------------------------------------------------------------------- */
 
@@ -106,14 +114,14 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_rows(int op, const lt_CudaRo
 
 /* ---- elements moved -------------------------------------------------------------------------- */
 
-/* to[...] = from[...] by elements of `size` bytes (1, 2, 4, 8); strides in elements, operand 0 is
+/* to[...] = from[...] by elements of `size` bytes (1 to 16); strides in elements, operand 0 is
  * `to`. Where from is NULL, every element becomes `bits`. */
 typedef struct lt_CudaMove {
   void *to;
   const void *from;
   int size;
   int64_t numel;
-  uint64_t bits;
+  uint64_t bits[2]; /* those of a smaller element repeated need not be set */
 } lt_CudaMove;
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_move(const lt_CudaMove *move, const lt_CudaShape *shape,

@@ -51,11 +51,14 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-template <class E> static inline E value(uint64_t bits) { return (E)bits; }
-template <> uint2 value<uint2>(uint64_t bits) {
-  return make_uint2((unsigned)bits, (unsigned)(bits >> 32));
+template <class E> static inline E value(const uint64_t *bits) { return (E)*bits; }
+template <> uint2 value<uint2>(const uint64_t *bits) {
+  return make_uint2((unsigned)bits[0], (unsigned)(bits[0] >> 32));
 }
-template <> uint4 value<uint4>(uint64_t) { return make_uint4(0, 0, 0, 0); /* of no fill */ }
+template <> uint4 value<uint4>(const uint64_t *bits) {
+  return make_uint4((unsigned)bits[0], (unsigned)(bits[0] >> 32), (unsigned)bits[1],
+                    (unsigned)(bits[1] >> 32));
+}
 
 template <class E, int DIMS>
 static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {
@@ -69,28 +72,34 @@ static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStr
 /* 16 bytes at a time; the last and the first few one by one. `head` is whole elements, after which
  * the pattern begins anew. */
 static __global__ void __launch_bounds__(THREADS)
-    fill_bytes(uint8_t *to, uint64_t pattern, int64_t head, int64_t quads, int64_t nbytes) {
+    fill_bytes(uint8_t *to, uint64_t low, uint64_t high, int64_t head, int64_t quads,
+               int64_t nbytes) {
   int64_t i = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
-  unsigned low = (unsigned)pattern, high = (unsigned)(pattern >> 32);
-  if (i < head) to[i] = (uint8_t)(pattern >> 8 * (i % 8));
-  int64_t tail = head + quads * 16 + i;
-  if (i < 16 && tail < nbytes) to[tail] = (uint8_t)(pattern >> 8 * (tail % 8));
+  if (i < 16) {
+    uint8_t byte = (uint8_t)((i < 8 ? low : high) >> 8 * (i % 8));
+    int64_t tail = head + quads * 16 + i;
+    if (i < head) to[i] = byte;
+    if (tail < nbytes) to[tail] = byte;
+  }
   for (int e = 0; e < EACH; e++, i += THREADS)
-    if (i < quads) ((uint4 *)(to + head))[i] = make_uint4(low, high, low, high);
+    if (i < quads)
+      ((uint4 *)(to + head))[i] =
+          make_uint4((unsigned)low, (unsigned)(low >> 32), (unsigned)high, (unsigned)(high >> 32));
 }
 
 static cudaError_t fill_dense(const lt_CudaMove *m, cudaStream_t stream) {
-  uint64_t pattern = m->bits;
-  for (int size = m->size; size < 8; size *= 2) pattern |= pattern << 8 * size;
+  uint64_t low = m->bits[0];
+  for (int size = m->size; size < 8; size *= 2) low |= low << 8 * size;
+  uint64_t high = m->size == 16 ? m->bits[1] : low;
   int64_t nbytes = m->numel * m->size;
-  if (pattern == (pattern & 0xff) * 0x0101010101010101u)
-    return lt_cuda_note_launch(
-        "fill", stream, cudaMemsetAsync(m->to, (int)(pattern & 0xff), (size_t)nbytes, stream));
+  if (low == (low & 0xff) * 0x0101010101010101u && high == low)
+    return lt_cuda_note_launch("fill", stream,
+                               cudaMemsetAsync(m->to, (int)(low & 0xff), (size_t)nbytes, stream));
   int64_t head = (int64_t)(-(uintptr_t)m->to % 16);
   if (head > nbytes) head = nbytes;
   int64_t quads = (nbytes - head) / 16;
   return launch("fill", fill_bytes, grid_for(blocks_for(quads, THREADS * EACH)), dim3(THREADS), 0,
-                stream, (uint8_t *)m->to, pattern, head, quads, nbytes);
+                stream, (uint8_t *)m->to, low, high, head, quads, nbytes);
 }
 
 /* ---- transposes ------------------------------------------------------------------------------ */
@@ -174,8 +183,10 @@ static cudaError_t move_transposed(const lt_CudaMove *m, const lt_CudaShape *s, 
     return transpose<uint16_t>(m, s, dim, stream);
   case 4:
     return transpose<uint32_t>(m, s, dim, stream);
-  default:
+  case 8:
     return transpose<uint64_t>(m, s, dim, stream);
+  default:
+    return transpose<uint4>(m, s, dim, stream);
   }
 }
 
@@ -194,7 +205,7 @@ static void widen(lt_CudaMove *m, lt_CudaShape *s) {
       for (int d = 0; d < last; d++) fits &= s->strides[k][d] % 2 == 0;
     }
     if (!fits) return;
-    if (!m->from) m->bits |= m->bits << 4 * size; /* half of the new size, in bits */
+    if (!m->from) m->bits[0] |= m->bits[0] << 4 * size; /* half of the new size, in bits */
     m->size = (int)size;
     m->numel /= 2;
     s->shape[last] /= 2;

@@ -10,6 +10,12 @@
 #define M(f) m_##f
 #ifdef LT_IS_FLOAT
 #define LT_MATHX_FLOAT static __device__ __forceinline__
+#elif defined LT_IS_COMPLEX
+#define LT_MATHX_COMPLEX static __device__ __forceinline__
+#define RM(f)            m_##f
+#define RE(z)            ((z).re)
+#define IM(z)            ((z).im)
+#define MAKE(re, im)     T(re, im)
 #else
 #define LT_MATHX_INTEGER static __device__ __forceinline__
 #endif
@@ -25,26 +31,38 @@
 #endif
 #define TRUTH_VALUE(e) ((T)((e) != 0))
 
-#define RESULT_SAME     VALUE
-#define RESULT_NUMBER   VALUE
-#define RESULT_DIVIDE   VALUE
-#define RESULT_POWER    VALUE
-#define RESULT_FLOAT    VALUE
-#define RESULT_FLOATING VALUE
-#define RESULT_INTEGRAL VALUE
-#define RESULT_SELF     VALUE
-#define RESULT_MASK     VALUE
-#define RESULT_SELECT   VALUE
-#define RESULT_TEST     TRUTH_VALUE
+#define RESULT_SAME       VALUE
+#define RESULT_NUMBER     VALUE
+#define RESULT_DIVIDE     VALUE
+#define RESULT_POWER      VALUE
+#define RESULT_FLOAT      VALUE
+#define RESULT_FLOATING   VALUE
+#define RESULT_REAL       VALUE
+#define RESULT_REAL_FLOAT VALUE
+#define RESULT_INTEGRAL   VALUE
+#define RESULT_SELF       VALUE
+#define RESULT_MASK       VALUE
+#define RESULT_SELECT     VALUE
+#define RESULT_TEST       TRUTH_VALUE
 
 #ifdef LT_IS_FLOAT
 #define TEXT_F(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_I(name, inputs, rule, ftext, itext)
+#define TEXT_FC  TEXT_F
+#define TEXT_FIC TEXT_FI
+#elif defined LT_IS_COMPLEX
+#define TEXT_F(...)
+#define TEXT_FI(...)
+#define TEXT_I(...)
+#define TEXT_FC(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
+#define TEXT_FIC                                  TEXT_FC
 #else
 #define TEXT_F(name, inputs, rule, ftext, itext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, itext)
 #define TEXT_I(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, itext)
+#define TEXT_FC                                   TEXT_F
+#define TEXT_FIC                                  TEXT_FI
 #endif
 
 /* ---- ops as types ---------------------------------------------------------------------------- */

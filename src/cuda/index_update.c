@@ -97,7 +97,7 @@ static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
 
 /* A number's bytes, again and again. */
 static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
-  char number[16];
+  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
   size_t size = lt_dtype_size(dtype);
   if (!lt_scalar_store(s, dtype, number)) return false;
   for (size_t i = 0; i < 16; i++) (*value)[i] = number[i % size];

@@ -86,8 +86,10 @@ cudaError_t lt_cuda_launch_select(const lt_CudaMask *m, const lt_CudaLayout *lay
     return select<uint16_t>(m, layout, from, to, stream);
   case 4:
     return select<uint32_t>(m, layout, from, to, stream);
-  default:
+  case 8:
     return select<uint64_t>(m, layout, from, to, stream);
+  default:
+    return select<uint4>(m, layout, from, to, stream);
   }
 }
 
@@ -100,8 +102,10 @@ cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_CudaLayout *la
     return fill_in<uint16_t>(m, layout, from, to, stream);
   case 4:
     return fill_in<uint32_t>(m, layout, from, to, stream);
-  default:
+  case 8:
     return fill_in<uint64_t>(m, layout, from, to, stream);
+  default:
+    return fill_in<uint4>(m, layout, from, to, stream);
   }
 }
 

@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(THREADS)
     int64_t row = i + e * THREADS, column = rest_of(row, t.columns);
     row = rest_of(row, t.rows);
     bool kept = t.upper ? column >= row + t.diagonal : column <= row + t.diagonal;
-    v[e] = kept ? from[i + e * THREADS] : (E)0;
+    v[e] = kept ? from[i + e * THREADS] : E();
   }
 #pragma unroll
   for (int e = 0; e < EACH; e++)
@@ -54,9 +54,12 @@ static __global__ void __launch_bounds__(THREADS) roll(const __grid_constant__ l
   case 4:                                                                                          \
     return launch(name, kernel<uint32_t>, grid_for(blocks_for(numel, THREADS * EACH)),             \
                   dim3(THREADS), 0, stream, argument);                                             \
-  default:                                                                                         \
+  case 8:                                                                                          \
     return launch(name, kernel<uint64_t>, grid_for(blocks_for(numel, THREADS * EACH)),             \
                   dim3(THREADS), 0, stream, argument);                                             \
+  default:                                                                                         \
+    return launch(name, kernel<uint4>, grid_for(blocks_for(numel, THREADS * EACH)), dim3(THREADS), \
+                  0, stream, argument);                                                            \
   }
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_triangle(const lt_CudaTriangle *t, cudaStream_t stream){

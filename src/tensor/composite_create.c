@@ -5,6 +5,8 @@
  */
 #include "infer.h"
 
+#include <math.h>
+
 /* The options of every factory stand together at the end of its signature: dtype, device,
  * requires_grad. */
 static int options(const lt_Call *c) { return c->nargs - 3; }
@@ -54,9 +56,7 @@ bool lt_composite_ones(lt_Call *c) {
 /* full (size, fill_value): the value's kind gives the dtype */
 bool lt_composite_full(lt_Call *c) {
   lt_Scalar value = c->arg[1].scalar;
-  lt_Dtype natural = value.kind == LT_BOOL      ? LT_bool
-                     : value.kind == LT_INTEGER ? LT_int64
-                                                : lt_dtype_default();
+  lt_Dtype natural = lt_result_type((lt_Arg[]){LT_ARG(value)}, 1);
   return filled(c, c->arg[0], natural, value);
 }
 
@@ -117,20 +117,32 @@ bool lt_composite_logspace(lt_Call *c) {
 /* The dtype of numbers that are not whole. */
 static bool check_float_option(const lt_Call *c, lt_Dtype otherwise) {
   lt_Dtype d = dtype_option(c, otherwise);
-  return lt_dtype_is_float(d) || lt_fail("wants a float dtype, got %s", lt_dtype_name(d));
+  return lt_dtype_is_float(d) || lt_dtype_is_complex(d) ||
+         lt_fail("wants a float dtype, got %s", lt_dtype_name(d));
+}
+
+/* t, or the parts of its numbers: of a complex tensor both are drawn, and the variance is shared
+ * between them. */
+static lt_Tensor *parts_of(lt_Tensor *t) {
+  return t && lt_dtype_is_complex(t->dtype) ? lt_do(view_as_real, LT_ARG(t)) : t;
 }
 
 static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(uniform, LT_ARG(t), LT_ARG(0.0), LT_ARG(1.0), generator));
+  lt_Tensor *drawn =
+      lt_do_in_place(uniform, LT_ARG(parts_of(t)), LT_ARG(0.0), LT_ARG(1.0), generator);
+  return made(c, drawn ? t : NULL);
 }
 
 static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg generator,
                    lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
-  return made(c, lt_do_in_place(normal, LT_ARG(t), LT_ARG(mean), LT_ARG(std), generator));
+  if (t && lt_dtype_is_complex(t->dtype)) std *= sqrt(0.5);
+  lt_Tensor *drawn =
+      lt_do_in_place(normal, LT_ARG(parts_of(t)), LT_ARG(mean), LT_ARG(std), generator);
+  return made(c, drawn ? t : NULL);
 }
 
 static bool whole(lt_Call *c, lt_Arg size, lt_Arg low, lt_Arg high, lt_Arg generator,

@@ -92,13 +92,14 @@ static lt_Tensor *closeness(const lt_Call *c) {
   if (!(atol >= 0)) return lt_fail("atol is %s, wants 0 or more", lt_number_text(atol)), NULL;
   lt_Arg self = c->arg[0], other = c->arg[1];
   lt_Tensor *near = lt_do(eq, self, other);
-  bool floats = lt_dtype_is_float(self.tensor->dtype) && lt_dtype_is_float(other.tensor->dtype);
+  bool floats = lt_dtype_category(self.tensor->dtype) >= LT_FLOATING &&
+                lt_dtype_category(other.tensor->dtype) >= LT_FLOATING;
   if (c->arg[4].b && floats)
     near =
         lt_do(logical_or, LT_ARG(near),
               LT_ARG(lt_do(logical_and, LT_ARG(lt_do(isnan, self)), LT_ARG(lt_do(isnan, other)))));
   if (rtol == 0 && atol == 0) return near;
-  if (!lt_dtype_is_float(other.tensor->dtype))
+  if (lt_dtype_category(other.tensor->dtype) < LT_FLOATING)
     other = LT_ARG(lt_do(to, other, LT_NIL, lt_arg_dtype(lt_dtype_default())));
   lt_Tensor *allowed =
       lt_do(add, LT_ARG(lt_do(mul, LT_ARG(lt_do(abs, other)), LT_ARG(rtol))), LT_ARG(atol));

@@ -35,6 +35,8 @@ typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_re
                        LT_RULE_POWER,
                        LT_RULE_FLOAT,
                        LT_RULE_FLOATING,
+                       LT_RULE_REAL,
+                       LT_RULE_REAL_FLOAT,
                        LT_RULE_INTEGRAL,
                        LT_RULE_TEST,
                        LT_RULE_SELF,
@@ -73,6 +75,7 @@ enum {
   LT_TRAIT_BUILTIN = 32,
   LT_TRAIT_LAYOUT = 64,
   LT_TRAIT_CORE = 128,
+  LT_TRAIT_COMPLEX = 256,
 };
 
 typedef enum lt_ParamType {
@@ -164,6 +167,7 @@ struct lt_OpInfo {
   bool (*infer)(lt_Call *call); /* infer_, view_ or composite_ function */
   const char *signature, *doc;
   bool has_float, has_integer; /* which texts of an elementwise op are real */
+  bool has_complex;            /* the float text of an elementwise op holds for complex numbers */
 };
 
 extern const lt_OpInfo lt_ops[];
@@ -237,6 +241,9 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 
 /* Would the result of this call require grad? */
 bool lt_autograd_wanted(const lt_Call *c);
+/* Of a call with a complex result: returns false, with an error, when the result would require
+ * grad. */
+bool lt_autograd_check_complex(const lt_Call *c);
 /* Before an in-place op writes c->arg[0]: leaf, view and inference rules. */
 bool lt_autograd_check_in_place(const lt_Call *c);
 /* Why an op that is never recorded may not write t: the rest of a sentence; NULL: it may. */

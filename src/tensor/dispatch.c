@@ -247,6 +247,45 @@ static bool want_bool(const lt_Call *c, int i) {
                  c->signature->param[i].name, lt_dtype_name(t->dtype), c->signature->param[i].name);
 }
 
+static bool is_complex(const lt_Arg *a, const lt_Tensor **found) {
+  if (a->kind == LT_ARG_SCALAR) return a->scalar.kind == LT_COMPLEX;
+  if (a->kind == LT_ARG_DTYPE) return lt_dtype_is_complex(a->dtype);
+  for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+    if (a->tensors[k] && lt_dtype_is_complex(a->tensors[k]->dtype))
+      return *found = a->tensors[k], true;
+  if (a->kind != LT_ARG_TENSOR || !lt_dtype_is_complex(a->tensor->dtype)) return false;
+  return *found = a->tensor, true;
+}
+
+static bool any_complex(const lt_Call *c) {
+  const lt_Tensor *t;
+  for (int i = 0; i < c->nargs; i++)
+    if (is_complex(&c->arg[i], &t)) return true;
+  return false;
+}
+
+/* Names the first complex argument of an op that is defined for real numbers; returns false. */
+static bool refuse_complex(const lt_Call *c) {
+  const lt_Tensor *t = NULL;
+  int i = 0;
+  while (!is_complex(&c->arg[i], &t) && i < c->nargs - 1) i++;
+  const char *name = c->signature->param[i].name;
+  if (c->arg[i].kind == LT_ARG_SCALAR)
+    return lt_fail("expected a real number for argument '%s', got %s", name,
+                   lt_scalar_text(c->arg[i].scalar));
+  if (c->arg[i].kind == LT_ARG_DTYPE)
+    return lt_fail("expected a real dtype for argument '%s', got %s", name,
+                   lt_dtype_name(c->arg[i].dtype));
+  return lt_fail("expected a real tensor for argument '%s', got %s\nhint: take its parts, %s.real "
+                 "and %s.imag, or %s:abs()",
+                 name, lt_dtype_name(t->dtype), name, name, name);
+}
+
+/* May the op be called with complex arguments, if it has some? Elementwise ops ask elsewhere. */
+static inline bool check_real(const lt_Call *c) {
+  return c->info->traits & LT_TRAIT_COMPLEX || !any_complex(c) || refuse_complex(c);
+}
+
 /* The result's dtype, and what is computed in, by the op's rule. */
 static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   const lt_OpInfo *info = c->info;
@@ -269,6 +308,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
       d = lt_result_type(c->arg, info->inputs);
   }
   lt_Category k = lt_dtype_category(d);
+  bool more = c->nargs > info->inputs || info->rule >= LT_RULE_SELF; /* than what gave d */
+  if (k == LT_COMPLEX ? !info->has_complex : more && any_complex(c)) return refuse_complex(c);
   switch (info->rule) {
   case LT_RULE_NUMBER:
   case LT_RULE_DIVIDE:
@@ -276,10 +317,11 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     if (k == LT_BOOL) return lt_fail("wants numbers, got bool. Cast first: x:to \"float32\"");
     break;
   case LT_RULE_FLOAT:
-    if (k != LT_FLOATING) d = lt_dtype_default();
+  case LT_RULE_REAL_FLOAT:
+    if (k < LT_FLOATING) d = lt_dtype_default();
     break;
   case LT_RULE_FLOATING:
-    if (k != LT_FLOATING)
+    if (k < LT_FLOATING)
       return lt_fail("wants a float dtype, got %s. Cast first: x:to \"float32\"", lt_dtype_name(d));
     break;
   case LT_RULE_INTEGRAL:
@@ -295,7 +337,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     break;
   }
   c->compute = lt_dtype_compute(d);
-  *result = info->rule == LT_RULE_TEST ? LT_bool : d;
+  bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;
+  *result = info->rule == LT_RULE_TEST ? LT_bool : real ? lt_dtype_real(d) : d;
   return true;
 }
 
@@ -332,7 +375,7 @@ static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
 
 /* Numbers that go into an integer tensor must fit it; ints to negative powers are no ints. */
 static bool elementwise_numbers(const lt_Call *c) {
-  char element[16];
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
   switch (c->info->rule) {
   case LT_RULE_SELF:
   case LT_RULE_MASK:
@@ -663,7 +706,7 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
  * change the dtype. */
 static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
   const lt_Tensor *u = a->tensor;
-  if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype);
+  if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype) && a->scalar.kind != LT_COMPLEX;
   if (u == t) return true;
   return u && !u->freed && u->dtype == t->dtype &&
          lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) &&
@@ -681,7 +724,8 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
     if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
     if (!t && args[i].kind == LT_ARG_TENSOR) t = args[i].tensor;
   }
-  if (!t || t->freed || !quick_dtype(c->info->rule, t->dtype) || !lt_tensor_is_contiguous(t))
+  if (!t || t->freed || lt_dtype_is_complex(t->dtype) || !quick_dtype(c->info->rule, t->dtype) ||
+      !lt_tensor_is_contiguous(t))
     return NULL;
   for (int i = 0; i < nargs; i++)
     if (!quick_operand(&args[i], t)) return NULL;
@@ -743,6 +787,7 @@ static bool call_brought(lt_Call *c) {
   lt_Tensor *list[LT_MAX_DIMS];
   size_t mark = lt_scope_open();
   bool ok = bring_args(c, list, LT_MAX_DIMS) && c->info->infer(c) &&
+            (!lt_dtype_is_complex(c->spec[0].dtype) || lt_autograd_check_complex(c)) &&
             (c->in_place ? call_in_place(c) : call_fresh(c));
   lt_scope_close(mark, NULL);
   return ok;
@@ -769,11 +814,13 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (!infer_elementwise(c)) return false;
     break;
   default:
+    if (!check_real(c)) return false;
     if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
       return call_composite(c, lt_composite_form(c->op));
     if (c->device.type != LT_DEVICE_cpu && comes_from_elsewhere(c)) return call_brought(c);
     if (!c->info->infer(c)) return false;
   }
+  if (lt_dtype_is_complex(c->spec[0].dtype) && !lt_autograd_check_complex(c)) return false;
   return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 

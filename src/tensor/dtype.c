@@ -20,6 +20,8 @@ static const DtypeInfo table[LT_DTYPE_COUNT] = {
 #undef LT_DTYPE
 };
 
+enum { LT_NUMBER_TEXT = 64 };
+
 static _Atomic lt_Dtype default_dtype = LT_float32;
 
 const char *lt_dtype_name(lt_Dtype d) { return d < LT_DTYPE_COUNT ? table[d].name : "none"; }
@@ -28,6 +30,12 @@ size_t lt_dtype_size(lt_Dtype d) { return table[d].size; }
 lt_Category lt_dtype_category(lt_Dtype d) { return table[d].category; }
 lt_Dtype lt_dtype_compute(lt_Dtype d) { return table[d].compute; }
 lt_Dtype lt_dtype_accumulate(lt_Dtype d) { return table[d].accumulate; }
+lt_Dtype lt_dtype_real(lt_Dtype d) {
+  return d == LT_complex64 ? LT_float32 : d == LT_complex128 ? LT_float64 : d;
+}
+lt_Dtype lt_dtype_complex(lt_Dtype d) {
+  return d == LT_float64 || d == LT_complex128 ? LT_complex128 : LT_complex64;
+}
 lt_Dtype lt_dtype_default(void) {
   const lt_Thread *th = lt_thread();
   if (th->has_defaults) return th->default_dtype;
@@ -49,7 +57,10 @@ bool lt_dtype_set_default(lt_Dtype d) {
 
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b) {
   if (a == b) return a;
-  if (table[a].category != table[b].category) return table[a].category > table[b].category ? a : b;
+  if (table[a].category != table[b].category) {
+    lt_Dtype high = table[a].category > table[b].category ? a : b, low = high == a ? b : a;
+    return low == LT_float64 ? lt_dtype_complex(low) : high;
+  }
   if (table[a].rank == table[b].rank)
     return table[a].category == LT_FLOATING ? LT_float32 : LT_int16;
   return table[a].rank > table[b].rank ? a : b;
@@ -62,12 +73,29 @@ double lt_dtype_largest(lt_Dtype d) {
                             : DBL_MAX;
 }
 
-const char *lt_number_text(double v) {
-  static _Thread_local char ring[4][32];
+/* Room for a text of a message. */
+static char *text_room(void) {
+  static _Thread_local char ring[4][LT_NUMBER_TEXT];
   static _Thread_local int turn;
+  return ring[turn = (turn + 1) % 4];
+}
+
+const char *lt_number_text(double v) {
   if (isnan(v)) return "nan";
-  char *text = ring[turn = (turn + 1) % 4];
-  snprintf(text, sizeof ring[0], "%g", v);
+  char *text = text_room();
+  snprintf(text, LT_NUMBER_TEXT, "%g", v);
+  return text;
+}
+
+const char *lt_scalar_text(lt_Scalar s) {
+  char *text = text_room();
+  if (s.kind == LT_COMPLEX)
+    snprintf(text, LT_NUMBER_TEXT, "%s %c %si", lt_number_text(s.f), signbit(s.im) ? '-' : '+',
+             lt_number_text(fabs(s.im)));
+  else if (s.kind == LT_FLOATING)
+    return lt_number_text(s.f);
+  else
+    snprintf(text, LT_NUMBER_TEXT, "%lld", (long long)s.i);
   return text;
 }
 
@@ -107,12 +135,16 @@ static void join(lt_Dtype *into, lt_Dtype d) {
 }
 
 static lt_Dtype number_dtype(lt_Category kind) {
-  return kind == LT_FLOATING ? lt_dtype_default() : kind == LT_INTEGER ? LT_int64 : LT_bool;
+  return kind == LT_COMPLEX    ? lt_dtype_complex(lt_dtype_default())
+         : kind == LT_FLOATING ? lt_dtype_default()
+         : kind == LT_INTEGER  ? LT_int64
+                               : LT_bool;
 }
 
 static lt_Dtype combine(lt_Dtype higher, lt_Dtype lower) {
   if (higher == LT_DTYPE_NONE) return lower;
   if (lower == LT_DTYPE_NONE || table[higher].category >= table[lower].category) return higher;
+  if (table[higher].category == LT_FLOATING) return lt_dtype_complex(higher);
   return lt_dtype_promote(higher, lower);
 }
 
@@ -136,7 +168,7 @@ lt_Dtype lt_result_type(const lt_Arg *args, int n) {
 /* ---- single values --------------------------------------------------------------------------- */
 
 int64_t lt_scalar_to_int(lt_Scalar s) {
-  if (s.kind != LT_FLOATING) return s.i;
+  if (s.kind < LT_FLOATING) return s.i;
   if (isnan(s.f)) return 0;
   if (s.f >= 9223372036854775808.0) return INT64_MAX;
   return s.f < -9223372036854775808.0 ? INT64_MIN : (int64_t)s.f;
@@ -151,9 +183,18 @@ static bool fits(int64_t v, lt_Dtype d) {
 
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   double f = lt_scalar_to_double(s);
+  if (s.im != 0 && d != LT_bool && !lt_dtype_is_complex(d))
+    return lt_fail("the number %s does not fit dtype %s, which is real", lt_scalar_text(s),
+                   table[d].name);
   switch (d) {
   case LT_bool:
-    *(uint8_t *)element = f != 0;
+    *(uint8_t *)element = f != 0 || s.im != 0;
+    return true;
+  case LT_complex64:
+    *(lt_complex64 *)element = (lt_complex64){(float)f, (float)s.im};
+    return true;
+  case LT_complex128:
+    *(lt_complex128 *)element = (lt_complex128){f, s.im};
     return true;
   case LT_float64:
     *(double *)element = f;
@@ -171,14 +212,9 @@ bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
     break;
   }
   int64_t v = lt_scalar_to_int(s);
-  bool whole = s.kind != LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
+  bool whole = s.kind < LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
   if (!whole || !fits(v, d)) {
-    if (s.kind == LT_FLOATING)
-      lt_fail("the number %s does not fit dtype %s", lt_number_text(f),
-              table[d].name); /* no "-nan" */
-    else
-      lt_fail("the number %lld does not fit dtype %s", (long long)s.i, table[d].name);
-    return false;
+    return lt_fail("the number %s does not fit dtype %s", lt_scalar_text(s), table[d].name);
   }
   switch (table[d].size) {
   case 1:
@@ -216,6 +252,14 @@ lt_Scalar lt_scalar_load(lt_Dtype d, const void *element) {
     return lt_scalar_float((double)lt_bfloat16_to_float(*(const lt_bfloat16 *)element));
   case LT_float32:
     return lt_scalar_float((double)*(const float *)element);
+  case LT_complex64: {
+    const lt_complex64 *z = element;
+    return lt_scalar_complex((double)z->re, (double)z->im);
+  }
+  case LT_complex128: {
+    const lt_complex128 *z = element;
+    return lt_scalar_complex(z->re, z->im);
+  }
   default:
     return lt_scalar_float(*(const double *)element);
   }

@@ -18,6 +18,12 @@ typedef struct lt_half {
 typedef struct lt_bfloat16 {
   uint16_t bits;
 } lt_bfloat16; /* the upper half of a float */
+typedef struct lt_complex64 {
+  float re, im;
+} lt_complex64;
+typedef struct lt_complex128 {
+  double re, im;
+} lt_complex128;
 
 typedef enum lt_Dtype {
 #define LT_DTYPE(name, ...) LT_##name,
@@ -27,6 +33,6 @@ typedef enum lt_Dtype {
   LT_DTYPE_NONE = 255 /* not given */
 } lt_Dtype;
 
-typedef enum lt_Category { LT_BOOL, LT_INTEGER, LT_FLOATING } lt_Category;
+typedef enum lt_Category { LT_BOOL, LT_INTEGER, LT_FLOATING, LT_COMPLEX } lt_Category;
 
 #endif

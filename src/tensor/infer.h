@@ -31,6 +31,8 @@ static inline lt_Dtype lt_dtype_or(const lt_Call *c, int i, lt_Dtype otherwise) 
 
 /* Argument i is a tensor of float dtype. */
 bool lt_check_float(const lt_Call *c, int i);
+/* Argument i is a tensor of complex dtype. */
+bool lt_check_complex(const lt_Call *c, int i);
 /* Argument i is a tensor of positions: an integer dtype with a sign. */
 bool lt_check_index(const lt_Call *c, int i);
 /* Argument i is a tensor of dtype bool. */

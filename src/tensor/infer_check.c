@@ -12,6 +12,12 @@ bool lt_check_float(const lt_Call *c, int i) {
                  lt_arg_name(c, i), lt_dtype_name(d));
 }
 
+bool lt_check_complex(const lt_Call *c, int i) {
+  lt_Dtype d = lt_in(c, i)->dtype;
+  return lt_dtype_is_complex(d) || lt_fail("expected a complex tensor for argument '%s', got %s",
+                                           lt_arg_name(c, i), lt_dtype_name(d));
+}
+
 bool lt_check_index(const lt_Call *c, int i) {
   lt_Dtype d = lt_in(c, i)->dtype;
   if (d == LT_uint8)

@@ -181,6 +181,9 @@ bool lt_infer_index_put(lt_Call *c) {
   if (!lt_check_expands("values", values->ndim, values->shape, "the positions", ndim, shape))
     return false;
   if (!lt_check_same_dtype(c, 0, 3)) return false;
+  if (c->arg[4].b && lt_dtype_is_complex(self->dtype))
+    return lt_fail("cannot accumulate in a %s tensor: not yet supported",
+                   lt_dtype_name(self->dtype));
   lt_spec_like(c, 0, self);
   return true;
 }

@@ -48,6 +48,7 @@ bool lt_infer_cat(lt_Call *c) {
 
 /* _to_copy (self, device, dtype, non_blocking) */
 bool lt_infer_to_copy(lt_Call *c) {
+  if (!lt_check_conversion(c->arg[2].dtype, lt_in(c, 0)->dtype)) return false;
   lt_spec_like(c, 0, lt_in(c, 0));
   c->spec[0].device = c->arg[1].device;
   c->spec[0].dtype = c->arg[2].dtype;
@@ -57,7 +58,8 @@ bool lt_infer_to_copy(lt_Call *c) {
 /* _copy (self, source, non_blocking) */
 bool lt_infer_copy(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 1);
-  if (!lt_check_expands("source", source->ndim, source->shape, "self", self->ndim, self->shape))
+  if (!lt_check_conversion(self->dtype, source->dtype) ||
+      !lt_check_expands("source", source->ndim, source->shape, "self", self->ndim, self->shape))
     return false;
   lt_spec_like(c, 0, self);
   return true;

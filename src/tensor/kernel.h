@@ -136,6 +136,13 @@ static inline int lt_map_count(const lt_Call *c) { return c->arg[0].count; }
  * autograd, no checks beyond devices. */
 bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int ninputs, const lt_Arg *inputs,
                  lt_Scalar a, lt_Scalar b);
+/* The dtype that a copy is computed in. */
+static inline lt_Dtype lt_copy_compute(lt_Dtype to, lt_Dtype from) {
+  return lt_dtype_compute(lt_dtype_is_complex(to) ? to : from);
+}
+/* Can elements of `from` become elements of `to`? Returns false, with an error, where that would
+ * discard imaginary parts. */
+bool lt_check_conversion(lt_Dtype to, lt_Dtype from);
 /* out[...] = source[...], any dtypes and layouts, any devices; source is broadcast. */
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);
 /* Reorders and merges the dimensions of n operands: fills ndim, shape, strides (bytes) and

@@ -205,7 +205,8 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
   lt_Loop l;
-  char numbers[3][16]; /* numbers, and 0-d tensors of the CPU beside another device, as operands */
+  /* numbers, and 0-d tensors of the CPU beside another device, as operands */
+  _Alignas(LT_MAX_ELEMENT) char numbers[3][LT_MAX_ELEMENT];
   l.op = op;
   l.compute = compute;
   l.inputs = n;
@@ -329,10 +330,18 @@ static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocki
   return ok;
 }
 
+bool lt_check_conversion(lt_Dtype to, lt_Dtype from) {
+  if (!lt_dtype_is_complex(from) || lt_dtype_is_complex(to) || to == LT_bool) return true;
+  return lt_fail("cannot convert %s to %s: that would discard the imaginary parts\n"
+                 "hint: x.real, x.imag or x:abs()",
+                 lt_dtype_name(from), lt_dtype_name(to));
+}
+
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
+  if (!lt_check_conversion(out->dtype, source->dtype)) return false;
   if (!lt_device_equal(lt_tensor_device(out), lt_tensor_device(source)))
     return copy_across(out, source, non_blocking);
-  lt_Dtype compute = lt_dtype_compute(source->dtype);
+  lt_Dtype compute = lt_copy_compute(out->dtype, source->dtype);
   lt_Arg in = lt_arg_tensor((lt_Tensor *)source);
   if (lt_tensor_overlaps(out, source)) {
     lt_Tensor *apart =

@@ -36,7 +36,14 @@ const char *lt_dtype_name(lt_Dtype d);
 const char *lt_dtype_code(lt_Dtype d); /* safetensors' short name */
 size_t lt_dtype_size(lt_Dtype d);      /* bytes */
 lt_Category lt_dtype_category(lt_Dtype d);
-static inline bool lt_dtype_is_float(lt_Dtype d) { return d >= LT_float16; }
+static inline bool lt_dtype_is_float(lt_Dtype d) { return d >= LT_float16 && d <= LT_float64; }
+static inline bool lt_dtype_is_complex(lt_Dtype d) {
+  return d == LT_complex64 || d == LT_complex128;
+}
+/* The dtype of the parts of a complex dtype; other dtypes as they are. */
+lt_Dtype lt_dtype_real(lt_Dtype d);
+/* The complex dtype whose parts hold numbers of d: complex128 for float64, else complex64. */
+lt_Dtype lt_dtype_complex(lt_Dtype d);
 lt_Dtype lt_dtype_compute(lt_Dtype d);    /* what the CPU's elementwise loops compute in */
 lt_Dtype lt_dtype_accumulate(lt_Dtype d); /* what sums are kept in */
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b);
@@ -47,27 +54,39 @@ lt_Dtype lt_dtype_from_name(const char *name);
 lt_Dtype lt_dtype_default(void);
 bool lt_dtype_set_default(lt_Dtype d);
 
-/* A number together with its kind: kinds take part in promotion as Python's int, float and bool
- * do. */
+/* A number together with its kind: kinds take part in promotion as Python's int, float, complex and
+ * bool do. */
 typedef struct lt_Scalar {
   lt_Category kind;
   union {
     int64_t i; /* LT_BOOL, LT_INTEGER */
-    double f;  /* LT_FLOATING */
+    double f;  /* LT_FLOATING; LT_COMPLEX: the real part */
   };
+  double im; /* LT_COMPLEX: the imaginary part */
 } lt_Scalar;
-static inline lt_Scalar lt_scalar_int(int64_t i) { return (lt_Scalar){LT_INTEGER, {.i = i}}; }
-static inline lt_Scalar lt_scalar_bool(bool b) { return (lt_Scalar){LT_BOOL, {.i = b}}; }
+static inline lt_Scalar lt_scalar_int(int64_t i) { return (lt_Scalar){LT_INTEGER, {.i = i}, 0}; }
+static inline lt_Scalar lt_scalar_bool(bool b) { return (lt_Scalar){LT_BOOL, {.i = b}, 0}; }
 static inline lt_Scalar lt_scalar_float(double f) {
-  lt_Scalar s = {LT_FLOATING, {0}};
+  lt_Scalar s = {LT_FLOATING, {0}, 0};
   s.f = f;
   return s;
 }
+static inline lt_Scalar lt_scalar_complex(double re, double im) {
+  lt_Scalar s = {LT_COMPLEX, {0}, im};
+  s.f = re;
+  return s;
+}
+/* Of a complex number the real part, here and in lt_scalar_to_int. */
 static inline double lt_scalar_to_double(lt_Scalar s) {
-  return s.kind == LT_FLOATING ? s.f : (double)s.i;
+  return s.kind >= LT_FLOATING ? s.f : (double)s.i;
 }
 int64_t lt_scalar_to_int(lt_Scalar s); /* truncates, NaN is 0, the rest saturates */
-/* Writes s as one element of dtype d; a number that does not fit an integer dtype is an error. */
+/* The number as messages write it: "1.5", "1 + 2i". */
+const char *lt_scalar_text(lt_Scalar s);
+/* The most bytes of an element, and the alignment of memory for one. */
+#define LT_MAX_ELEMENT 16
+/* Writes s as one element of dtype d. A number that does not fit an integer dtype is an error, and
+ * so is one with an imaginary part for a dtype that is not complex. */
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element);
 /* The largest finite number of a float dtype. */
 double lt_dtype_largest(lt_Dtype d);

@@ -5,8 +5,9 @@
  * (its unsigned counterpart for wrapping integer arithmetic), M(f) (the maths function f for T)
  * and MAXFINITE. The macros here name values; none hides control flow. What takes more than an
  * expression is a function of the last part, which is made for each type by including this file
- * with LT_MATHX_FLOAT or LT_MATHX_INTEGER defined as the functions' qualifiers ("static inline",
- * "__device__").
+ * with LT_MATHX_FLOAT, LT_MATHX_INTEGER or LT_MATHX_COMPLEX defined as the functions' qualifiers
+ * ("static inline", "__device__"). Of a complex T, a file also defines R (the type of its parts),
+ * RM(f) (the maths function f for R), RE(z), IM(z) and MAKE(re, im).
  */
 #ifndef LT_MATHX_H
 #define LT_MATHX_H
@@ -33,6 +34,18 @@
 #define FMODULO(x, y)   lt_modulo(x, y)
 #define FFLOORDIV(x, y) lt_floordiv(x, y)
 #define POW(x, y)       lt_pow(x, y)
+
+/* What complex numbers compute in another way than C's operators say. */
+#define ANGLE(x) lt_argument(x)
+#ifdef LT_MATHX_COMPLEX
+#define QUOTIENT(x, y)  lt_quotient(x, y)
+#define SCALED_BY(a, y) lt_scaled(a, y)
+#define CONJ(x)         MAKE(RE(x), -IM(x))
+#else
+#define QUOTIENT(x, y)  ((x) / (y))
+#define SCALED_BY(a, y) ((a) * (y))
+#define CONJ(x)         (x)
+#endif
 
 /* NaN stays, in any of the three. Where lo > hi, hi is the result. */
 #define CLAMP(x, lo, hi)                                                                           \
@@ -85,6 +98,8 @@ LT_MATHX_FLOAT T lt_pow(T x, T y) {
   T power = M(pow)(x, y);
   return y == 2 ? x * x : power;
 }
+
+LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
 
 #ifdef LT_OWN_FORMULAS
 LT_MATHX_FLOAT T lt_sigmoid(T x) { return 1 / (1 + M(exp)(-x)); }
@@ -151,5 +166,35 @@ LT_MATHX_INTEGER T lt_ipow(T x, T y) {
   U result = 1, base = (U)x;
   for (; y; y = (T)(y >> 1), base *= base) result *= y & 1 ? base : 1;
   return (T)result;
+}
+#endif
+
+#ifdef LT_MATHX_COMPLEX
+/* Smith's division (1962), which overflows only where the quotient does. By 0 it is infinite or
+ * NaN in each part. */
+LT_MATHX_COMPLEX T lt_quotient(T x, T y) {
+  R a = RE(x), b = IM(x), c = RE(y), d = IM(y);
+  if (c == 0 && d == 0) return MAKE(a / RM(fabs)(c), b / RM(fabs)(c));
+  if (RM(fabs)(c) >= RM(fabs)(d)) {
+    R ratio = d / c, scale = 1 / (c + d * ratio);
+    return MAKE((a + b * ratio) * scale, (b - a * ratio) * scale);
+  }
+  R ratio = c / d, scale = 1 / (c * ratio + d);
+  return MAKE((a * ratio + b) * scale, (b * ratio - a) * scale);
+}
+
+/* a * y; a real factor leaves infinite parts alone. */
+LT_MATHX_COMPLEX T lt_scaled(T a, T y) {
+  return IM(a) == 0 ? MAKE(RE(a) * RE(y), RE(a) * IM(y)) : a * y;
+}
+
+LT_MATHX_COMPLEX T lt_argument(T x) { return MAKE(RM(atan2)(IM(x), RE(x)), 0); }
+
+LT_MATHX_COMPLEX T lt_sigmoid(T x) { return lt_quotient(MAKE(1, 0), MAKE(1, 0) + M(exp)(-x)); }
+
+LT_MATHX_COMPLEX T lt_pow(T x, T y) {
+  if (y == MAKE(2, 0)) return x * x;
+  if (y == MAKE(0, 0)) return MAKE(1, 0);
+  return M(pow)(x, y);
 }
 #endif

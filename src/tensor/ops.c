@@ -24,9 +24,10 @@ enum {
   TRANSFER = LT_TRAIT_TRANSFER,
   BUILTIN = LT_TRAIT_BUILTIN,
   LAYOUT = LT_TRAIT_LAYOUT,
-  CORE = LT_TRAIT_CORE
+  CORE = LT_TRAIT_CORE,
+  COMPLEX = LT_TRAIT_COMPLEX
 };
-enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3 };
+enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3, HAS_C = 4, HAS_FC = 5, HAS_FIC = 7 };
 
 /* The two fields that a row's column of variants and traits fills. */
 #define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
@@ -42,27 +43,35 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    signature,                                                                                      \
    doc,                                                                                            \
    (HAS_##types & HAS_F) != 0,                                                                     \
-   (HAS_##types & HAS_I) != 0},
+   (HAS_##types & HAS_I) != 0,                                                                     \
+   (HAS_##types & HAS_C) != 0},
 #define LT_REDUCE(name, rule, gradient, variants, signature, doc)                                  \
-  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0, FLAGS(variants), lt_infer_reduce, signature,          \
-   doc,   false,          false},
+  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0,    FLAGS(variants), lt_infer_reduce, signature,       \
+   doc,   false,          false,          false},
 #define LT_KERNEL(name, infer, gradient, variants, signature, doc)                                 \
-  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
-   doc,   false,          false},
+  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature,        \
+   doc,   false,          false,        false},
 #define LT_UPDATE(name, infer, gradient, variants, signature, doc)                                 \
-  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0, FLAGS(variants), lt_infer_##infer, signature,           \
-   doc,   false,          false},
+  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature,        \
+   doc,   false,          false,        false},
 #define LT_MAP(name, tensors, numbers, text, signature, doc)                                       \
-  {#name, LT_KIND_MAP, LT_RULE_NONE, 0, FLAGS(0), lt_map_check, signature, doc, false, false},
+  {#name,     LT_KIND_MAP, LT_RULE_NONE, 0,     FLAGS(0), lt_map_check,                            \
+   signature, doc,         false,        false, false},
 #define LT_VIEW(name, gradient, variants, signature, doc)                                          \
-  {#name,          LT_KIND_VIEW, LT_RULE_NONE, 0,     FLAGS(variants),                             \
-   lt_view_##name, signature,    doc,          false, false},
+  {#name, LT_KIND_VIEW, LT_RULE_NONE, 0,    FLAGS(variants), lt_view_##name, signature,            \
+   doc,   false,        false,        false},
 #define LT_COMPOSITE(name, variants, signature, doc)                                               \
-  {#name,           LT_KIND_COMPOSITE,                                                             \
-   LT_RULE_NONE,    0,                                                                             \
-   FLAGS(variants), lt_composite_##name,                                                           \
-   signature,       doc,                                                                           \
-   false,           false},
+  {#name,                                                                                          \
+   LT_KIND_COMPOSITE,                                                                              \
+   LT_RULE_NONE,                                                                                   \
+   0,                                                                                              \
+   FLAGS(variants),                                                                                \
+   lt_composite_##name,                                                                            \
+   signature,                                                                                      \
+   doc,                                                                                            \
+   false,                                                                                          \
+   false,                                                                                          \
+   false},
 #include "ops.def"
 };
 

@@ -6,13 +6,17 @@
  */
 #include "infer.h"
 
-/* The result: self's storage and dtype under this geometry. */
-static bool show(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
-                 const int64_t *strides) {
-  const lt_Tensor *self = lt_in(c, 0);
-  c->out[0] = lt_tensor_on(self->storage, self->dtype, offset, ndim, shape, strides);
+/* The result: self's storage under this dtype and geometry. */
+static bool show_as(lt_Call *c, lt_Dtype dtype, int64_t offset, int ndim, const int64_t *shape,
+                    const int64_t *strides) {
+  c->out[0] = lt_tensor_on(lt_in(c, 0)->storage, dtype, offset, ndim, shape, strides);
   c->nout = 1;
   return c->out[0] != NULL;
+}
+
+static bool show(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
+                 const int64_t *strides) {
+  return show_as(c, lt_in(c, 0)->dtype, offset, ndim, shape, strides);
 }
 
 /* Geometry that is made step by step from self's. */
@@ -327,3 +331,40 @@ bool lt_view_detach(lt_Call *c) {
 }
 
 bool lt_view__alias(lt_Call *c) { return lt_view_detach(c); }
+
+/* ---- complex numbers ------------------------------------------------------------------------- */
+
+/* view_as_real (self): {..., 2} */
+bool lt_view_view_as_real(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (!lt_check_complex(c, 0) || !lt_check_rank(self->ndim + 1)) return false;
+  Geometry g = geometry_of(self);
+  for (int d = 0; d < g.ndim; d++) widen(&g, d, 2);
+  g.shape[g.ndim] = 2;
+  g.strides[g.ndim++] = 1;
+  return show_as(c, lt_dtype_real(self->dtype), 2 * self->offset, g.ndim, g.shape, g.strides);
+}
+
+/* view_as_complex (self {..., 2}) */
+bool lt_view_view_as_complex(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (self->dtype != LT_float32 && self->dtype != LT_float64)
+    return lt_fail("expected dtype float32 or float64 for argument 'self', got %s",
+                   lt_dtype_name(self->dtype));
+  int last = self->ndim - 1;
+  if (last < 0 || self->shape[last] != 2)
+    return lt_fail("expected a last dimension of size 2 for argument 'self', got shape %s",
+                   lt_text(self));
+  Geometry g = geometry_of(self);
+  bool pairs = g.strides[last] == 1 && g.offset % 2 == 0;
+  for (int d = 0; d < last; d++) {
+    pairs = pairs && (g.strides[d] % 2 == 0 || g.shape[d] <= 1);
+    g.strides[d] /= 2;
+  }
+  if (!pairs && self->numel)
+    return lt_fail("expected pairs that lie together in memory for argument 'self', got strides %s "
+                   "and offset %lld\nhint: self:contiguous()",
+                   lt_shape_text(self->ndim, self->strides), (long long)self->offset);
+  lt_Dtype dtype = lt_dtype_complex(self->dtype);
+  return lt_autograd_check_complex(c) && show_as(c, dtype, g.offset / 2, last, g.shape, g.strides);
+}

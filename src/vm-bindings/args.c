@@ -261,6 +261,7 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
     return true;
   case LUA_TUSERDATA: {
     lt_Tensor *t = lt_lua_to_tensor(L, i);
+    if (!t && lt_lua_is_complex(L, i, out)) return true;
     lt_lua_enter(L, lt_lua_state(L));
     if (!t || t->numel != 1 || lt_tensor_is_meta(t)) return false;
     if (!lt_tensor_item(t, out)) lt_lua_fail(L, NULL);

@@ -180,6 +180,10 @@ lt_Tensor *lt_lua_pin(lua_State *L, int i, const char *function, const char *arg
 /* Pushes a table of sizes that prints and compares as a shape. */
 void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes);
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s);
+/* Pushes a complex number (complex.c). */
+void lt_lua_push_complex(lua_State *L, lt_Scalar s);
+/* Is the value at i a complex number? Then *out is it. */
+bool lt_lua_is_complex(lua_State *L, int i, lt_Scalar *out);
 /* Is the value at i a table without a metatable? */
 bool lt_lua_is_plain(lua_State *L, int i);
 void lt_lua_open_box(lua_State *L, int methods, int functions);
@@ -305,6 +309,7 @@ void lt_lua_function(lua_State *L, const luaL_Reg *function);
 /* Each adds its functions (and methods) to the tables at these indices. */
 void lt_lua_open_errors(lua_State *L, int functions, int methods);
 void lt_lua_open_create(lua_State *L, int functions, int methods);
+void lt_lua_open_complex(lua_State *L, int functions, int methods);
 void lt_lua_open_print(lua_State *L, int functions, int methods);
 void lt_lua_open_methods(lua_State *L, int functions, int methods);
 /* A list of tensors at i, or one tensor, or nil (then *n is 0). With `gaps`, false stands for

@@ -90,6 +90,8 @@ bool lt_lua_is_plain(lua_State *L, int i) {
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
   if (s.kind == LT_FLOATING)
     lua_pushnumber(L, isnan(s.f) ? (double)NAN : s.f); /* tostring would show its sign */
+  else if (s.kind == LT_COMPLEX)
+    lt_lua_push_complex(L, s);
   else if (s.kind == LT_BOOL)
     lua_pushboolean(L, s.i != 0);
   else
@@ -177,7 +179,7 @@ static void open_shape(lua_State *L, lt_Lua *S) {
 /* clang-format off */
 #define FIELDS(_)                                                                                  \
   _(shape) _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda)    \
-  _(is_cpu) _(is_mps) _(is_meta) _(T) _(mT) _(data) _(itemsize) _(nbytes)
+  _(is_cpu) _(is_mps) _(is_meta) _(T) _(mT) _(real) _(imag) _(data) _(itemsize) _(nbytes)
 /* clang-format on */
 enum {
 #define ONE(name) FIELD_##name,
@@ -244,6 +246,12 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
   case FIELD_mT:
     if (t->ndim < 2) lt_lua_error(L, "mT: wants a tensor of at least 2 dims, got %d", t->ndim);
     lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
+    break;
+  case FIELD_real:
+    lt_lua_op1(L, "real", LT_OP_real, (lt_Arg[]){LT_ARG(t)}, 1);
+    break;
+  case FIELD_imag:
+    lt_lua_op1(L, "imag", LT_OP_imag, (lt_Arg[]){LT_ARG(t)}, 1);
     break;
   case FIELD_data:
     lt_lua_op1(L, "data", LT_OP_detach, (lt_Arg[]){LT_ARG(t)}, 1);

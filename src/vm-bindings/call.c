@@ -205,6 +205,8 @@ static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
     return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
                                              : lt_scalar_float(lua_tonumber(L, i)));
   if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
+  lt_Scalar s;
+  if (lua_type(L, i) == LUA_TUSERDATA && lt_lua_is_complex(L, i, &s)) return lt_arg_scalar(s);
   const char *argument = lt_op_signature(op)->param[i - 1].name;
   lt_lua_refuse_gone(L, i, lt_ops[op].name, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,

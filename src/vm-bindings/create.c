@@ -116,7 +116,8 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
 }
 
 static lt_Dtype inferred(const Walk *w) {
-  lt_Dtype d = w->kind == LT_BOOL ? LT_bool : w->kind == LT_INTEGER ? LT_int64 : lt_dtype_default();
+  lt_Scalar one = {.kind = w->kind};
+  lt_Dtype d = lt_result_type((lt_Arg[]){LT_ARG(one)}, 1);
   if (!w->any) return lt_dtype_default();
   return w->tensor_dtype == LT_DTYPE_NONE ? d
          : w->kind == LT_FLOATING         ? w->tensor_dtype

@@ -14,11 +14,9 @@ static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = 
 static const struct {
   const char *name;
   unsigned flag;
-} traits[] = {{"copy", LT_TRAIT_COPY},
-              {"transfer", LT_TRAIT_TRANSFER},
-              {"builtin", LT_TRAIT_BUILTIN},
-              {"layout", LT_TRAIT_LAYOUT},
-              {"core", LT_TRAIT_CORE}};
+} traits[] = {{"copy", LT_TRAIT_COPY},       {"transfer", LT_TRAIT_TRANSFER},
+              {"builtin", LT_TRAIT_BUILTIN}, {"layout", LT_TRAIT_LAYOUT},
+              {"core", LT_TRAIT_CORE},       {"takes_complex", LT_TRAIT_COMPLEX}};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);

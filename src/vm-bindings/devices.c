@@ -188,8 +188,10 @@ static int result_type(lua_State *L) {
 
 /* _dtype(name) -> {name, size, category} */
 static int dtype(lua_State *L) {
-  static const char *const categories[] = {
-      [LT_BOOL] = "bool", [LT_INTEGER] = "integer", [LT_FLOATING] = "floating"};
+  static const char *const categories[] = {[LT_BOOL] = "bool",
+                                           [LT_INTEGER] = "integer",
+                                           [LT_FLOATING] = "floating",
+                                           [LT_COMPLEX] = "complex"};
   lt_Dtype d = dtype_at(L, 1, "dtype");
   lua_createtable(L, 0, 3);
   set_string(L, "name", lt_dtype_name(d));

@@ -95,7 +95,7 @@ static void read_tensor(lua_State *L, Key *key, lt_Tensor *t) {
     lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: "
                     "index:to(\"bool\") or "
                     "index:to(\"int64\")");
-  if (lt_dtype_is_float(t->dtype))
+  if (lt_dtype_is_float(t->dtype) || lt_dtype_is_complex(t->dtype))
     lt_lua_error(L, "index: a tensor of %s, it wants bool (a mask) or int64 (positions)",
                  lt_dtype_name(t->dtype));
   if (t->dtype == LT_bool && t->ndim == 0) lt_lua_error(L, "index: a mask of 0 dims");

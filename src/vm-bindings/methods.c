@@ -214,10 +214,10 @@ static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, 
 static const struct {
   const char *name;
   lt_Dtype dtype;
-} casts[] = {{"float", LT_float32},     {"double", LT_float64}, {"half", LT_float16},
-             {"bfloat16", LT_bfloat16}, {"int", LT_int32},      {"long", LT_int64},
-             {"short", LT_int16},       {"char", LT_int8},      {"byte", LT_uint8},
-             {"bool", LT_bool}};
+} casts[] = {{"float", LT_float32},     {"double", LT_float64},   {"half", LT_float16},
+             {"bfloat16", LT_bfloat16}, {"int", LT_int32},        {"long", LT_int64},
+             {"short", LT_int16},       {"char", LT_int8},        {"byte", LT_uint8},
+             {"bool", LT_bool},         {"cfloat", LT_complex64}, {"cdouble", LT_complex128}};
 
 static int method_cast(lua_State *L) {
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));

@@ -102,6 +102,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_ops(L, 1, 2, 3);
   lt_lua_open_errors(L, 1, 2);
   lt_lua_open_create(L, 1, 2);
+  lt_lua_open_complex(L, 1, 2);
   lt_lua_open_print(L, 1, 2);
   lt_lua_open_methods(L, 1, 2);
   lt_lua_open_hooks(L, 1, 2);

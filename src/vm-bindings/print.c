@@ -9,16 +9,23 @@
 
 #include <math.h>
 
+/* How numbers are written. */
+typedef struct {
+  int width;
+  bool sci, whole;  /* of floats: exponents; no fractions */
+  double low, high; /* |smallest|, |largest| of the finite, nonzero elements */
+  bool finite;      /* is there one */
+} Format;
+
 typedef struct {
   lua_State *L;
   lt_PrintOptions opt;
   const lt_Tensor *t;        /* in the host's memory */
   int64_t full[LT_MAX_DIMS]; /* sizes before a corner was cut out */
   bool summary;
-  int width;
-  bool sci, whole;  /* of floats: exponents; no fractions */
-  double low, high; /* |smallest|, |largest| of the finite, nonzero elements */
-  bool finite;      /* is there one */
+  Format format[2]; /* of the elements; of complex ones, of the parts */
+  int parts;        /* of an element: 2 of a complex one */
+  int width;        /* of an element */
   luaL_Buffer b;
 } Printer;
 
@@ -37,15 +44,20 @@ static const char *step_to(const Printer *p, const char *data, int d, int64_t k)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static int element_text(const Printer *p, const char *data, char *out, size_t size) {
-  lt_Scalar s = lt_scalar_load(p->t->dtype, data);
+static int number_text(const Printer *p, const Format *f, lt_Scalar s, char *out, size_t size) {
   if (s.kind == LT_BOOL) return snprintf(out, size, "%s", s.i ? "true" : "false");
   if (s.kind == LT_INTEGER) return snprintf(out, size, "%lld", (long long)s.i);
   if (isnan(s.f)) return snprintf(out, size, "nan");
   if (isinf(s.f)) return snprintf(out, size, "%s", s.f < 0 ? "-inf" : "inf");
-  if (p->sci) return snprintf(out, size, "%.*e", p->opt.precision, s.f);
-  if (p->whole) return snprintf(out, size, "%.0f.", s.f);
+  if (f->sci) return snprintf(out, size, "%.*e", p->opt.precision, s.f);
+  if (f->whole) return snprintf(out, size, "%.0f.", s.f);
   return snprintf(out, size, "%.*f", p->opt.precision, s.f);
+}
+
+/* The number, or one part (0 or 1) of a complex number. */
+static lt_Scalar part_of(const Printer *p, const char *data, int part) {
+  lt_Scalar s = lt_scalar_load(p->t->dtype, data);
+  return s.kind == LT_COMPLEX ? lt_scalar_float(part ? s.im : s.f) : s;
 }
 
 typedef void Visit(Printer *p, const char *data);
@@ -62,35 +74,44 @@ static void visit(Printer *p, const char *data, int d, Visit *f) {
 }
 
 static void see_range(Printer *p, const char *data) {
-  double x = fabs(lt_scalar_to_double(lt_scalar_load(p->t->dtype, data)));
-  if (x == 0 || !isfinite(x)) return;
-  if (!p->finite || x < p->low) p->low = x;
-  if (!p->finite || x > p->high) p->high = x;
-  p->finite = true;
-  if (x != floor(x)) p->whole = false;
+  for (int part = 0; part < p->parts; part++) {
+    Format *f = &p->format[part];
+    double x = fabs(lt_scalar_to_double(part_of(p, data, part)));
+    if (x == 0 || !isfinite(x)) continue;
+    if (!f->finite || x < f->low) f->low = x;
+    if (!f->finite || x > f->high) f->high = x;
+    f->finite = true;
+    if (x != floor(x)) f->whole = false;
+  }
 }
 
 /* NaN and infinities do not widen columns; zeros are as wide as what is around them. */
 static void see_width(Printer *p, const char *data) {
   char text[512];
-  if (lt_dtype_is_float(p->t->dtype)) {
-    double x = lt_scalar_to_double(lt_scalar_load(p->t->dtype, data));
-    if (x == 0 || !isfinite(x)) return;
+  for (int part = 0; part < p->parts; part++) {
+    Format *f = &p->format[part];
+    lt_Scalar s = part_of(p, data, part);
+    if (s.kind == LT_FLOATING && (s.f == 0 || !isfinite(s.f))) continue;
+    int n = number_text(p, f, s, text, sizeof text);
+    if (n > f->width) f->width = n;
   }
-  int n = element_text(p, data, text, sizeof text);
-  if (n > p->width) p->width = n;
 }
 
 static void find_format(Printer *p) {
   const char *data = lt_tensor_data(p->t);
-  p->width = 1;
-  p->whole = true;
-  if (lt_dtype_is_float(p->t->dtype)) {
+  p->parts = lt_dtype_is_complex(p->t->dtype) ? 2 : 1;
+  for (int part = 0; part < 2; part++) p->format[part] = (Format){.width = 1, .whole = true};
+  if (lt_dtype_category(p->t->dtype) >= LT_FLOATING) {
     visit(p, data, 0, see_range);
-    p->sci = p->finite && (p->high / p->low > 1000 || p->high > 1e8 || p->low < 1e-4);
-    if (p->opt.sci_mode >= 0) p->sci = p->opt.sci_mode;
+    for (int part = 0; part < p->parts; part++) {
+      Format *f = &p->format[part];
+      f->sci = f->finite && (f->high / f->low > 1000 || f->high > 1e8 || f->low < 1e-4);
+      if (p->opt.sci_mode >= 0) f->sci = p->opt.sci_mode;
+    }
   }
   visit(p, data, 0, see_width);
+  p->width = p->format[0].width;
+  if (p->parts == 2) p->width += p->format[1].width + 2; /* the sign and the unit */
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -99,11 +120,18 @@ static void add_spaces(Printer *p, int n) {
   while (n-- > 0) luaL_addchar(&p->b, ' ');
 }
 
+/* 1.5000-2.i: the sign of the imaginary part stands between the parts. */
 static void add_element(Printer *p, const char *data) {
   char text[512];
-  int n = element_text(p, data, text, sizeof text);
-  add_spaces(p, p->width - n);
-  luaL_addstring(&p->b, text);
+  int n = number_text(p, &p->format[0], part_of(p, data, 0), text, sizeof text);
+  add_spaces(p, p->format[0].width - n);
+  luaL_addlstring(&p->b, text, (size_t)n);
+  if (p->parts == 1) return;
+  lt_Scalar im = part_of(p, data, 1);
+  n = number_text(p, &p->format[1], im, text, sizeof text);
+  if (text[0] != '-') luaL_addchar(&p->b, '+');
+  luaL_addlstring(&p->b, text, (size_t)n);
+  luaL_addchar(&p->b, 'i');
 }
 
 /* A row: items with commas between, broken into lines. */
@@ -163,8 +191,9 @@ typedef struct {
 
 static void find_suffixes(Suffixes *s, const lt_Tensor *t, bool shape) {
   bool bare = t->numel == 0 || lt_tensor_is_meta(t); /* the elements do not tell the dtype */
-  bool plain =
-      t->dtype == lt_dtype_default() || (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool));
+  bool plain = t->dtype == lt_dtype_default() ||
+               (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool ||
+                          t->dtype == lt_dtype_complex(lt_dtype_default())));
   lt_Device device = lt_tensor_device(t);
   const char *grad_fn = lt_tensor_grad_fn_name(t);
   size_t size = sizeof s->text[0];

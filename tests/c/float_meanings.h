@@ -58,6 +58,8 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(fill, EXACT, a)
     IS(neg, EXACT, -x)
     IS(abs, EXACT, fabsl(x))
+    IS(conj, EXACT, x)
+    IS(angle, FUNCTION, isnan(x) ? x : x < 0 ? acosl(-1) : 0)
     IS(sign, EXACT, x > 0 ? 1 : x < 0 ? -1 : 0)
     IS(square, FUNCTION, x * x)
     IS(relu, EXACT, isnan(x) ? x : x > 0 ? x : 0)

@@ -19,6 +19,8 @@
   }
 #define TEXT_FI(name, text) TEXT_F(name, text)
 #define TEXT_I(name, text)
+#define TEXT_FC                                                TEXT_F
+#define TEXT_FIC                                               TEXT_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, ...) TEXT_##types(name, floats)
 #include "ops.def"
 #undef LT_ELEMENTWISE
@@ -26,6 +28,8 @@
 #define ENTRY_F(name)  [LT_OP_##name] = text_##name,
 #define ENTRY_FI(name) [LT_OP_##name] = text_##name,
 #define ENTRY_I(name)
+#define ENTRY_FC                                       ENTRY_F
+#define ENTRY_FIC                                      ENTRY_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 static const lt_FloatText texts[LT_OP_COUNT] = {
 #include "ops.def"

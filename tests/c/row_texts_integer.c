@@ -18,6 +18,8 @@
   }
 #define TEXT_FI(name, text) TEXT_I(name, text)
 #define TEXT_F(name, text)
+#define TEXT_FC  TEXT_F
+#define TEXT_FIC TEXT_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, integers, ...)                           \
   TEXT_##types(name, integers)
 #include "ops.def"
@@ -26,6 +28,8 @@
 #define ENTRY_F(name)
 #define ENTRY_FI(name)                                 [LT_OP_##name] = text_##name,
 #define ENTRY_I(name)                                  [LT_OP_##name] = text_##name,
+#define ENTRY_FC                                       ENTRY_F
+#define ENTRY_FIC                                      ENTRY_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 static const lt_IntegerText texts[LT_OP_COUNT] = {
 #include "ops.def"

@@ -20,6 +20,8 @@
              (int)(sizeof((lt_Tensor *[]){__VA_ARGS__}) / sizeof(lt_Tensor *)))
 #define D(dtype) lt_arg_dtype(LT_##dtype)
 #define S(text)  LT_ARG((const char *)(text))
+/* Dtypes below this one are real. */
+enum { REAL_DTYPES = LT_float64 + 1 };
 /* A tensor of one dimension from a list of doubles. */
 #define V(dtype, ...)                                                                              \
   from_list(LT_##dtype, (double[]){__VA_ARGS__}, 1,                                                \
@@ -29,7 +31,7 @@ __attribute__((unused)) static lt_Tensor *from_list(lt_Dtype dtype, const double
                                                     const int64_t *shape) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
   for (int64_t i = 0; t && i < t->numel; i++) {
-    bool whole = !lt_dtype_is_float(dtype);
+    bool whole = lt_dtype_category(dtype) < LT_FLOATING;
     lt_Scalar s = whole ? lt_scalar_int((int64_t)values[i]) : lt_scalar_float(values[i]);
     lt_scalar_store(s, dtype, (char *)lt_tensor_data(t) + (size_t)i * lt_dtype_size(dtype));
   }
@@ -50,8 +52,8 @@ __attribute__((unused)) static double number(const lt_Tensor *t, int64_t at) {
   return lt_scalar_to_double(element(t, at));
 }
 
-/* Numbers from -1 to 1 in floats, -9 to 9 in integers, 0 to 9 in uint8, that look random; the same
- * for the same seed. */
+/* Numbers from -1 to 1 in floats (and the real parts of complex numbers), -9 to 9 in integers, 0 to
+ * 9 in uint8, that look random; the same for the same seed. */
 __attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const int64_t *shape,
                                                 unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
@@ -64,6 +66,8 @@ __attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const 
       s = lt_scalar_bool(u > 0);
     else if (dtype == LT_uint8)
       s = lt_scalar_int((int64_t)((u + 1) * 5));
+    else if (lt_dtype_is_complex(dtype))
+      s = lt_scalar_complex(u, (double)(state >> 20 & 0xffff) / 65536);
     else if (!lt_dtype_is_float(dtype))
       s = lt_scalar_int((int64_t)(u * 10));
     lt_scalar_store(s, dtype, (char *)lt_tensor_data(t) + (size_t)i * lt_dtype_size(dtype));

@@ -27,12 +27,15 @@ static void dtypes_promote_as_in_pytorch(void) {
 #define w LT_bfloat16
 #define f LT_float32
 #define d LT_float64
+#define z LT_complex64
+#define Z LT_complex128
   static const lt_Dtype want[LT_DTYPE_COUNT][LT_DTYPE_COUNT] = {
-      {b, u, c, s, i, l, h, w, f, d}, {u, u, s, s, i, l, h, w, f, d},
-      {c, s, c, s, i, l, h, w, f, d}, {s, s, s, s, i, l, h, w, f, d},
-      {i, i, i, i, i, l, h, w, f, d}, {l, l, l, l, l, l, h, w, f, d},
-      {h, h, h, h, h, h, h, f, f, d}, {w, w, w, w, w, w, f, w, f, d},
-      {f, f, f, f, f, f, f, f, f, d}, {d, d, d, d, d, d, d, d, d, d}};
+      {b, u, c, s, i, l, h, w, f, d, z, Z}, {u, u, s, s, i, l, h, w, f, d, z, Z},
+      {c, s, c, s, i, l, h, w, f, d, z, Z}, {s, s, s, s, i, l, h, w, f, d, z, Z},
+      {i, i, i, i, i, l, h, w, f, d, z, Z}, {l, l, l, l, l, l, h, w, f, d, z, Z},
+      {h, h, h, h, h, h, h, f, f, d, z, Z}, {w, w, w, w, w, w, f, w, f, d, z, Z},
+      {f, f, f, f, f, f, f, f, f, d, z, Z}, {d, d, d, d, d, d, d, d, d, d, Z, Z},
+      {z, z, z, z, z, z, z, z, z, Z, z, Z}, {Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z}};
 #undef b
 #undef u
 #undef c
@@ -43,6 +46,8 @@ static void dtypes_promote_as_in_pytorch(void) {
 #undef w
 #undef f
 #undef d
+#undef z
+#undef Z
   for (int x = 0; x < LT_DTYPE_COUNT; x++)
     for (int y = 0; y < LT_DTYPE_COUNT; y++)
       CHECK_INT(lt_dtype_promote((lt_Dtype)x, (lt_Dtype)y), want[x][y]);

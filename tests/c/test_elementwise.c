@@ -31,6 +31,7 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
     IS(fill, a)
     IS(neg, -x)
     IS(abs, x < 0 ? -x : x)
+    IS(conj, x)
     IS(sign, (x > 0) - (x < 0))
     IS(square, x * x)
     IS(relu, x > 0 ? x : 0)
@@ -125,6 +126,12 @@ static void store(lt_Dtype d, void *at, Real v) {
   case LT_float32:
     *(float *)at = (float)v;
     return;
+  case LT_complex64:
+    *(lt_complex64 *)at = (lt_complex64){(float)v, 0};
+    return;
+  case LT_complex128:
+    *(lt_complex128 *)at = (lt_complex128){(double)v, 0};
+    return;
   default:
     *(double *)at = (double)v;
     return;
@@ -150,6 +157,10 @@ static Real load(lt_Dtype d, const void *at) {
     return lt_bfloat16_to_float(*(const lt_bfloat16 *)at);
   case LT_float32:
     return *(const float *)at;
+  case LT_complex64:
+    return ((const lt_complex64 *)at)->re;
+  case LT_complex128:
+    return ((const lt_complex128 *)at)->re;
   default:
     return *(const double *)at;
   }
@@ -271,8 +282,9 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
     }
     Real got = load(out->dtype, element(out, out->ndim, out->shape, i));
     int how;
-    if (lt_dtype_is_float(dtype)) {
-      how = float_reference(op, v[0], v[1], v[2], a, b, largest(dtype), dtype != LT_float64, &want);
+    if (lt_dtype_category(dtype) >= LT_FLOATING) {
+      bool narrow = lt_dtype_real(dtype) != LT_float64;
+      how = float_reference(op, v[0], v[1], v[2], a, b, largest(dtype), narrow, &want);
     } else {
       int bits = dtype == LT_int64 ? 64 : 32;
       Whole r = 0;
@@ -301,8 +313,21 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
   return true;
 }
 
+/* Ops whose results of real numbers are those of floats also where they are computed as complex
+ * numbers: with every layout, and the larger elements. tests/spec/complex_spec.lua has the values
+ * of complex numbers. */
+static bool is_plain(lt_OpId op) {
+  static const lt_OpId plain[] = {LT_OP_copy, LT_OP_fill, LT_OP_neg,    LT_OP_abs,
+                                  LT_OP_conj, LT_OP_add,  LT_OP_sub,    LT_OP_isnan,
+                                  LT_OP_eq,   LT_OP_ne,   LT_OP__where, LT_OP_masked_fill};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (plain[i] == op) return true;
+  return false;
+}
+
 static bool takes(lt_OpId op, lt_Dtype d) {
   lt_Rule rule = lt_ops[op].rule;
+  if (lt_dtype_is_complex(d)) return lt_ops[op].has_complex && is_plain(op);
   if (lt_dtype_is_float(d)) return lt_ops[op].has_float;
   if (d == LT_bool && (rule == LT_RULE_NUMBER || rule == LT_RULE_DIVIDE || rule == LT_RULE_POWER))
     return false;
@@ -315,7 +340,7 @@ static bool run(lt_OpId op, lt_Tensor *out, lt_Dtype d, lt_Tensor *const *in, in
                 Real b) {
   lt_Arg args[3];
   for (int k = 0; k < n; k++) args[k] = lt_arg_tensor(in[k]);
-  bool is_float = lt_dtype_is_float(d);
+  bool is_float = lt_dtype_category(d) >= LT_FLOATING;
   return loop_there(op, out, lt_dtype_compute(d), n, args,
                     is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
                     is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
@@ -331,7 +356,7 @@ static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout
            (long long)size[2]);
   for (int k = 0; k < n; k++) in[k] = make(d, layouts[k], size[0], size[1], size[2]);
   lt_Tensor *out = make(gives_bool(op) ? LT_bool : d, out_layout, size[0], size[1], size[2]);
-  Real a = lt_dtype_is_float(d) && op != LT_OP_fill ? 0.75L : d == LT_bool ? 1 : 3;
+  Real a = lt_dtype_category(d) >= LT_FLOATING && op != LT_OP_fill ? 0.75L : d == LT_bool ? 1 : 3;
   bool ran = run(op, out, d, in, n, a, 20);
   if (!ran)
     check_report(__FILE__, __LINE__, "%s of %s, %s: %s", lt_ops[op].name, lt_dtype_name(d), where,
@@ -394,6 +419,7 @@ static void position_does_not_matter(void) {
     for (int op = 0; op < LT_OP_COUNT; op++) {
       if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float || op == LT_OP_fill)
         continue;
+      if (lt_dtype_is_complex((lt_Dtype)d) && !lt_ops[op].has_complex) continue;
       int n = lt_ops[op].inputs;
       lt_Dtype to = gives_bool((lt_OpId)op) ? LT_bool : (lt_Dtype)d;
       lt_Tensor *in[3] = {NULL, NULL, NULL};

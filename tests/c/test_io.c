@@ -287,7 +287,7 @@ static void safetensors_saves_what_it_reads(void) {
   lt_Tensor *t[LT_DTYPE_COUNT + 2];
   const char *names[LT_DTYPE_COUNT + 2];
   int n = 0;
-  for (; n < LT_DTYPE_COUNT; n++) {
+  for (; n < LT_complex128; n++) { /* which the format does not have */
     t[n] = counting((lt_Dtype)n, 2, (int64_t[]){3, n});
     names[n] = lt_dtype_name((lt_Dtype)n);
   }
@@ -535,7 +535,7 @@ static void npy_refuses(void) {
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", 8, "programs"},
       {"{'descr': '<V8', 'fortran_order': False, 'shape': (1,), }", 8, "<V8"},
       {"{'descr': '<U4', 'fortran_order': False, 'shape': (1,), }", 16, "<U4"},
-      {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", 8, "<c8"},
+      {"{'descr': '<c32', 'fortran_order': False, 'shape': (1,), }", 32, "<c32"},
       {"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }", 4, "records"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", 4, "damaged"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4, "damaged"},

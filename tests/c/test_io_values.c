@@ -401,16 +401,19 @@ static void every_layout_comes_back(void) {
                       wide,
                       part};
     const char *names[] = {"8", "7", "6", "5", "4", "3", "2", "1", "0"};
-    REQUIRE(lt_safetensors_save(path, 9, names, t, 0, NULL, NULL));
-    lt_Archive *a = lt_safetensors_load(path);
-    REQUIRE(a && a->count == 9);
-    for (int i = 0; i < 9; i++) { /* sorted by name */
-      CHECK_STR(a->item[i].name, names[8 - i]);
-      CHECK(same_tensor(a->item[i].tensor, t[8 - i]));
-      if (d == LT_bfloat16) continue;
+    bool known = d != LT_complex128;
+    CHECK(lt_safetensors_save(path, 9, names, t, 0, NULL, NULL) == known);
+    if (!known) CHECK_CONTAINS(lt_error(), "the format has no complex128\nhint: convert it");
+    lt_Archive *a = known ? lt_safetensors_load(path) : NULL;
+    REQUIRE(!known || (a && a->count == 9));
+    for (int i = 0; i < 9 && d != LT_bfloat16; i++) {
       REQUIRE(lt_npy_save(path_of("layout.npy"), t[i]));
       lt_Tensor *back = lt_scope_own(lt_npy_load(path_of("layout.npy")));
       CHECK(back && same_tensor(back, t[i]));
+    }
+    for (int i = 0; a && i < 9; i++) { /* sorted by name */
+      CHECK_STR(a->item[i].name, names[8 - i]);
+      CHECK(same_tensor(a->item[i].tensor, t[8 - i]));
     }
     lt_archive_free(a);
   }

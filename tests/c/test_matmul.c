@@ -117,7 +117,7 @@ static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {1, 7, 5},    {6, 9, 1}
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void mm(void) {
-  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+  for (int d = LT_uint8; d <= LT_float64; d++)
     for (int s = 0; s < SIZES; s++)
       for (Layout x = DENSE; x < LAYOUTS; x++)
         for (Layout y = DENSE; y < LAYOUTS; y++)
@@ -126,7 +126,7 @@ static void mm(void) {
 
 static void bmm(void) {
   static const int64_t batches[] = {0, 1, 3, 40};
-  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+  for (int d = LT_uint8; d <= LT_float64; d++)
     for (int s = 0; s < SIZES; s++)
       for (int b = 0; b < 4; b++)
         for (Layout x = DENSE; x < LAYOUTS; x++)
@@ -135,7 +135,7 @@ static void bmm(void) {
 }
 
 static void addmm(void) {
-  for (int d = LT_uint8; d < LT_DTYPE_COUNT; d++)
+  for (int d = LT_uint8; d <= LT_float64; d++)
     for (int s = 0; s < SIZES; s++)
       for (int form = 0; form < 3; form++)
         for (int beta = 0; beta < 3; beta++) {

@@ -144,7 +144,7 @@ describe("devices", function()
     assert.is_true(cuda.is_bf16_supported())
     assert.equal(major >= 8, cuda.is_bf16_supported(false))
     local dtypes = accelerator.get_device_capability(0).supported_dtypes
-    assert.same({"float64", 10}, {dtypes[1], #dtypes})
+    assert.same({"float64", 12}, {dtypes[1], #dtypes})
     fails("cuda.get_device_properties", cuda.get_device_properties, 9)
     fails("cuda.get_device_name", cuda.get_device_name, {})
     fails("cuda.get_device_capability", cuda.get_device_capability, "mps")

@@ -51,7 +51,8 @@ end
 local samples = {
   copy = one(R, 2, 3), fill = {function() return R(2), 3.5 end}, neg = one(R, 2, 3), abs = one(R,
   2, 3),
-  sign = one(R, 3), square = one(R, 2, 3), relu = one(R, 2, 3), floor = one(U, 3), ceil = one(U, 3),
+  sign = one(R, 3), angle = one(R, 3), conj = one(R, 3), real = one(R, 3),
+  square = one(R, 2, 3), relu = one(R, 2, 3), floor = one(U, 3), ceil = one(U, 3),
   round = one(U, 3), trunc = one(U, 3), frac = one(U, 3), exp = one(R, 2, 3), exp2 = one(R, 3),
   expm1 = one(R, 3), log = one(P, 2, 3), log2 = one(P, 3), log10 = one(P, 3), log1p = one(P, 3),
   sqrt = one(P, 2, 3), rsqrt = one(P, 3), reciprocal = one(P, 3), sin = one(R, 3), cos = one(R, 3),
@@ -335,7 +336,7 @@ local undifferentiable = {}
 for name in ([[
   zeros ones full arange logspace empty_like zeros_like ones_like full_like rand_like randn_like
   randint_like new_empty new_zeros new_ones new_full bernoulli rand randn _normal randint
-  argsort equal isclose allclose one_hot copy_ zero_
+  argsort equal isclose allclose one_hot copy_ zero_ complex polar imag
 ]]):gmatch "%S+" do
   undifferentiable[name] = true
 end

@@ -56,7 +56,8 @@ describe("the page of an op", function()
     local function dtypes(name) return table.concat(ops.dtypes(by_name[name]), " ") end
     assert.equal("int64 int32 int16 int8 uint8 bool", dtypes "bitwise_and")
     assert.equal("float64 float32 float16 bfloat16", dtypes "softmax")
-    assert.equal(10, #ops.dtypes(by_name.cat))
+    assert.equal(12, #ops.dtypes(by_name.cat))
+    assert.equal("complex128 complex64", dtypes "view_as_real")
     assert.falsy(dtypes("neg"):find "bool") -- -x of a truth value means nothing
   end)
 
@@ -117,10 +118,11 @@ describe("every op", function()
     for _, name in ipairs(examples.names()) do assert.truthy(by_name[name], name) end
   end)
 
-  it("takes the dtype float32 or int64", function()
+  it("takes the dtype float32, int64 or complex64", function()
     for _, op in ipairs(ops.public()) do
       local list = table.concat(ops.dtypes(op), " ")
-      assert.truthy(list:find "float32" or list:find "int64", op.name .. ": " .. list)
+      local some = list:find "float32" or list:find "int64" or list:find "complex64"
+      assert.truthy(some, op.name .. ": " .. list)
     end
   end)
 
@@ -182,7 +184,8 @@ describe("every name of the library", function()
     for name in pairs(builtin.methods) do assert.truthy(core._methods[name], name) end
     local x = lt.ones(2, 2)
     for name in pairs(builtin.fields) do
-      assert.truthy(pcall(function() return x[name] end), name)
+      local of = name == "imag" and x:to "complex64" or x
+      assert.truthy(pcall(function() return of[name] end), name)
     end
     for name in next, core._fields do assert.truthy(builtin.fields[name], name) end
     for name in pairs(builtin.values) do assert.truthy(rawget(lt, name), name) end

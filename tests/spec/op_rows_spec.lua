@@ -17,9 +17,10 @@ describe("the record of an op", function()
 
   it("holds its traits", function()
     assert.same({copy = true, transfer = true}, ops.to.traits)
-    assert.same({copy = true, transfer = true, builtin = true}, ops._copy.traits)
-    assert.same({copy = true}, ops.cat.traits)
-    assert.same({builtin = true}, ops.empty.traits)
+    assert.same({copy = true, transfer = true, builtin = true, takes_complex = true},
+      ops._copy.traits)
+    assert.same({copy = true, takes_complex = true}, ops.cat.traits)
+    assert.same({builtin = true, takes_complex = true}, ops.empty.traits)
     assert.same({layout = true}, ops.as_strided.traits)
     assert.same({}, ops.add.traits)
   end)

@@ -6,7 +6,7 @@
 
 The cases are in the modules beside this one: ops.py is the table of cases for each op, kinks.py has gradients where a
 function has no derivative, autograd_programs.py random programs of views and in-place writes, nn.py layers, losses and
-optimizers. All files are made with the same PyTorch, whose version stands in their heads and here: another one is
+optimizers, complex_values.py elementwise ops of complex numbers. All files are made with the same PyTorch, whose version stands in their heads and here: another one is
 refused. Where a newer PyTorch is to be used, change PYTORCH and write all families. The same version gives the same
 files."""
 
@@ -18,6 +18,7 @@ import warnings
 import torch
 
 import autograd_programs
+import complex_values
 import kinks
 import nn
 import ops
@@ -27,7 +28,8 @@ PYTORCH = "2.15.0"
 # Family -> kind of its cases (which spec reads it), function that gives the table's fields as Lua.
 FAMILIES = {name: ("ops", ops.cases_of) for name in ops.FAMILIES}
 FAMILIES.update(kinks=("kinks", kinks.cases_of), autograd_programs=("programs", autograd_programs.cases_of),
-                layers=("layers", nn.cases_of), optimizers=("optimizers", nn.cases_of))
+                layers=("layers", nn.cases_of), optimizers=("optimizers", nn.cases_of),
+                complex_values=("complex", complex_values.cases_of))
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "golden")
 
 

@@ -466,6 +466,18 @@ for op, code, fn in (
     case(op, code, fn, x=i(2, 3, 4, dtype=torch.int16))
 case("cat", "lt.cat({x, y})", lambda x, y: torch.cat((x, y)), x=f(2, 2), y=i(1, 2))
 case("cat", "lt.cat({x, y}, -1)", lambda x, y: torch.cat((x, y), -1), x=f(3, 2).t(), y=f(2, 0))
+for op, code, fn in (
+        ("angle", "x:angle()", lambda x, y: x.angle()),
+        ("angle", "lt.complex(x, y):angle()", lambda x, y: torch.complex(x, y).angle()),
+        ("conj", "x:conj()", lambda x, y: x.conj()),
+        ("conj", "lt.view_as_real(lt.complex(x, y):conj())", lambda x, y: torch.view_as_real(torch.complex(x, y).conj().resolve_conj())),
+        ("complex", "lt.view_as_real(lt.complex(x, y[1]))", lambda x, y: torch.view_as_real(torch.complex(x, y[:1].expand(2, 3).contiguous()))),
+        ("polar", "lt.view_as_real(lt.polar(x:abs(), y))", lambda x, y: torch.view_as_real(torch.polar(x.abs(), y))),
+        ("view_as_real", "lt.view_as_real(lt.complex(x, y))", lambda x, y: torch.view_as_real(torch.complex(x, y))),
+        ("view_as_complex", "lt.view_as_complex(lt.stack({x, y}, 3)):abs()", lambda x, y: torch.view_as_complex(torch.stack([x, y], 2)).abs()),
+        ("real", "lt.real(lt.complex(x, y))", lambda x, y: torch.complex(x, y).real),
+        ("imag", "lt.imag(lt.complex(x, y))", lambda x, y: torch.complex(x, y).imag)):
+    case(op, code, fn, x=f(2, 3), y=f(2, 3))
 case("detach", "lt.detach(x)", lambda x: x.detach(), x=f(2))
 case("to", 'x:to "int32"', lambda x: x.to(torch.int32), x=f(5) * 10)
 case("to", 'x:to("bool")', lambda x: x.to(torch.bool), x=torch.tensor([0.0, -0.0, 0.5, math.nan]))

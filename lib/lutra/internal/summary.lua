@@ -81,6 +81,7 @@ local function about(t)
   if t.device == "meta" or t:numel() == 0 then return nil end
   if t.ndim == 0 then return scalar_text(t) end
   if t.dtype == "bool" then return bool_text(t) end
+  if t:is_complex() then return "abs: " .. float_text(t:abs()) end
   return t:is_floating_point() and float_text(t) or values_text(t)
 end
 

@@ -1,8 +1,9 @@
 /* loops.h: the vector loops of one compute type, made from ops.def. A file of kernels defines
  *
  *   T, U                                        the type, and of integers its unsigned counterpart
- *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL  what kind it is
- *   M(f), of floats                             the maths function f for it
+ *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX  what kind it is
+ *   M(f), of floats and complex numbers         the maths function f for it
+ *   R, RM, RE, IM, MAKE, of complex numbers     see mathx.h
  *   FIELD                                       where lt_Number holds it
  *   TABLE                                       what it exports, followed by _<LT_ISA>
  *
@@ -16,7 +17,11 @@
 #include "maps.h"
 #include "opids.h"
 #include "half.h"
+#ifdef LT_IS_COMPLEX
+#include "maths_complex.h"
+#else
 #include "maths.h"
+#endif
 
 #define LANES 16  /* a multiple of every vector's length */
 #define BLOCK 256 /* elements whose range is looked at together; a multiple of LANES */
@@ -28,6 +33,8 @@
 
 #ifdef LT_IS_FLOAT
 #define LT_MATHX_FLOAT static inline __attribute__((always_inline, unused))
+#elif defined LT_IS_COMPLEX
+#define LT_MATHX_COMPLEX static inline __attribute__((unused))
 #else
 #define LT_MATHX_INTEGER static inline __attribute__((unused))
 #endif
@@ -165,6 +172,8 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define RESULT_POWER                         T, VALUE
 #define RESULT_FLOAT                         T, VALUE
 #define RESULT_FLOATING                      T, VALUE
+#define RESULT_REAL                          T, VALUE
+#define RESULT_REAL_FLOAT                    T, VALUE
 #define RESULT_INTEGRAL                      T, VALUE
 #define RESULT_SELF                          T, VALUE
 #define RESULT_MASK                          T, VALUE
@@ -177,16 +186,35 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define EMIT_F(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, ftext)
 #define EMIT_FI(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, ftext)
 #define EMIT_I(name, inputs, rule, ftext, itext)
+#define EMIT_FC        EMIT_F
+#define EMIT_FIC       EMIT_FI
 #define ENTRY_F(name)  [LT_OP_##name] = name##_,
 #define ENTRY_FI(name) [LT_OP_##name] = name##_,
 #define ENTRY_I(name)
+#define ENTRY_FC  ENTRY_F
+#define ENTRY_FIC ENTRY_FI
+#elif defined LT_IS_COMPLEX
+#define EMIT_F(...)
+#define EMIT_FI(...)
+#define EMIT_I(...)
+#define EMIT_FC(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, ftext)
+#define EMIT_FIC                                  EMIT_FC
+#define ENTRY_F(name)
+#define ENTRY_FI(name)
+#define ENTRY_I(name)
+#define ENTRY_FC(name) [LT_OP_##name] = name##_,
+#define ENTRY_FIC      ENTRY_FC
 #else
 #define EMIT_F(name, inputs, rule, ftext, itext)
 #define EMIT_FI(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, itext)
 #define EMIT_I(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, itext)
+#define EMIT_FC                                   EMIT_F
+#define EMIT_FIC                                  EMIT_FI
 #define ENTRY_F(name)
 #define ENTRY_FI(name) [LT_OP_##name] = name##_,
 #define ENTRY_I(name)  [LT_OP_##name] = name##_,
+#define ENTRY_FC       ENTRY_F
+#define ENTRY_FIC      ENTRY_FI
 #endif
 
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
@@ -277,7 +305,12 @@ static inline float number_float32(float v) { return v; }
 static inline double number_float64(double v) { return v; }
 
 /* From an element v of a dtype to T: by what T is and the dtype's category. */
-#if defined LT_IS_FLOAT
+#if defined LT_IS_COMPLEX
+#define LOADED_BOOL(name, v)     MAKE((R)(v), 0)
+#define LOADED_INTEGER(name, v)  MAKE((R)(v), 0)
+#define LOADED_FLOATING(name, v) MAKE((R)number_##name(v), 0)
+#define LOADED_COMPLEX(name, v)  MAKE((R)(v).re, (R)(v).im)
+#elif defined LT_IS_FLOAT
 #define LOADED_BOOL(name, v)     ((T)(v))
 #define LOADED_INTEGER(name, v)  ((T)(v))
 #define LOADED_FLOATING(name, v) ((T)number_##name(v))
@@ -303,7 +336,19 @@ static inline T clip_bfloat16(float v) { return clip_float32(v); }
 #endif
 #define STORED_BOOL(name, S, v)     ((S)((v) != 0))
 #define STORED_FLOATING(name, S, v) element_##name(v)
-#ifdef LT_IS_DOUBLE
+#ifdef LT_IS_COMPLEX
+#define STORED_COMPLEX(name, S, v) element_##name(v)
+static inline lt_half element_float16(T v) { return lt_half_from_float((float)RE(v)); }
+static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float((float)RE(v)); }
+static inline float element_float32(T v) { return (float)RE(v); }
+static inline double element_float64(T v) { return (double)RE(v); }
+static inline lt_complex64 element_complex64(T v) {
+  return (lt_complex64){(float)RE(v), (float)IM(v)};
+}
+static inline lt_complex128 element_complex128(T v) {
+  return (lt_complex128){(double)RE(v), (double)IM(v)};
+}
+#elif defined LT_IS_DOUBLE
 static inline lt_half element_float16(T v) { return lt_half_from_double(v); }
 static inline lt_bfloat16 element_bfloat16(T v) {
   return lt_bfloat16_from_float(lt_float_from_double_odd(v));
@@ -312,11 +357,13 @@ static inline lt_bfloat16 element_bfloat16(T v) {
 static inline lt_half element_float16(T v) { return lt_half_from_float((float)v); }
 static inline lt_bfloat16 element_bfloat16(T v) { return lt_bfloat16_from_float((float)v); }
 #endif
+#ifndef LT_IS_COMPLEX
 static inline float element_float32(T v) { return (float)v; }
 static inline double element_float64(T v) { return (double)v; }
+#endif
 
-#define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
-  static void load_##name(int64_t n, void *out_, const void *source, int64_t stride) {             \
+#define LOAD(function, name, storage, category)                                                    \
+  static void function(int64_t n, void *out_, const void *source, int64_t stride) {                \
     T *out = out_;                                                                                 \
     const char *p = source;                                                                        \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
@@ -331,8 +378,9 @@ static inline double element_float64(T v) { return (double)v; }
       for (int64_t i = 0; i < n; i++)                                                              \
         out[i] = LOADED_##category(name, *(const storage *)(p + i * stride));                      \
     }                                                                                              \
-  }                                                                                                \
-  static void store_##name(int64_t n, void *target, int64_t stride, const void *values) {          \
+  }
+#define STORE(function, name, storage, category)                                                   \
+  static void function(int64_t n, void *target, int64_t stride, const void *values) {              \
     const T *v = values;                                                                           \
     char *p = target;                                                                              \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
@@ -344,8 +392,34 @@ static inline double element_float64(T v) { return (double)v; }
         *(storage *)(p + i * stride) = STORED_##category(name, storage, v[i]);                     \
     }                                                                                              \
   }
+
+/* Which dtypes there are loads and stores of: DO is one of the macros above, or of those below. */
+#ifdef LT_IS_COMPLEX
+#define LOADS_COMPLEX(DO, ...) DO(__VA_ARGS__)
+#define STORES_INTEGER(DO, ...)
+#define STORES_COMPLEX(DO, ...) DO(__VA_ARGS__)
+#else
+#define LOADS_COMPLEX(DO, ...)
+#define STORES_INTEGER(DO, ...) DO(__VA_ARGS__)
+#ifdef LT_IS_BOOL /* z:eq_(x) */
+#define STORED_COMPLEX(name, S, v) ((S){(v), 0})
+#define STORES_COMPLEX(DO, ...)    DO(__VA_ARGS__)
+#else
+#define STORES_COMPLEX(DO, ...)
+#endif
+#endif
+#define LOADS_BOOL(DO, ...)      DO(__VA_ARGS__)
+#define LOADS_INTEGER(DO, ...)   DO(__VA_ARGS__)
+#define LOADS_FLOATING(DO, ...)  DO(__VA_ARGS__)
+#define STORES_BOOL(DO, ...)     DO(__VA_ARGS__)
+#define STORES_FLOATING(DO, ...) DO(__VA_ARGS__)
+
+#define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
+  LOADS_##category(LOAD, load_##name, name, storage, category)                                     \
+      STORES_##category(STORE, store_##name, name, storage, category)
 #include "dtypes.def"
 #undef LT_DTYPE
+#define ENTRY(place, function) [place] = function,
 
 static const lt_VectorFn entries[LT_OP_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
@@ -361,12 +435,14 @@ const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op = entries,
                                              .map = maps,
                                              .load =
                                                  {
-#define LT_DTYPE(name, ...) [LT_##name] = load_##name,
+#define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
+  LOADS_##category(ENTRY, LT_##name, load_##name)
 #include "dtypes.def"
 #undef LT_DTYPE
                                                  },
                                              .store = {
-#define LT_DTYPE(name, ...) [LT_##name] = store_##name,
+#define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
+  STORES_##category(ENTRY, LT_##name, store_##name)
 #include "dtypes.def"
 #undef LT_DTYPE
                                              }};

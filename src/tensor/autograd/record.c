@@ -36,6 +36,17 @@ bool lt_autograd_wanted(const lt_Call *c) {
   return false;
 }
 
+bool lt_autograd_check_complex(const lt_Call *c) {
+  const lt_Thread *th = lt_thread();
+  if (th->grad_off || th->inference_on) return true;
+  for (int i = 0; i < c->nargs; i++)
+    if (any_wants(&c->arg[i]))
+      return lt_fail("the result is complex, and gradients of complex tensors are not yet "
+                     "supported: argument '%s' requires grad\nhint: %s:detach()",
+                     c->signature->param[i].name, c->signature->param[i].name);
+  return true;
+}
+
 /* ---- making the node ------------------------------------------------------------------------- */
 
 typedef struct Plan {

@@ -67,8 +67,10 @@ lt_Tensor *lt_file_empty(const char *reader, const char *path, lt_Dtype dtype, i
   return lt_error_set("%s: %s: %s", reader, path, lt_error());
 }
 
-void lt_file_swap(void *data, int64_t count, size_t size) {
+void lt_file_swap(void *data, int64_t count, lt_Dtype dtype) {
   uint8_t *p = data;
+  size_t size = lt_dtype_size(lt_dtype_real(dtype));
+  if (lt_dtype_is_complex(dtype)) count *= 2; /* each part by itself */
   for (int64_t i = 0; i < count; i++, p += size)
     for (size_t k = 0; k < size / 2; k++) {
       uint8_t b = p[k];

@@ -27,8 +27,8 @@ bool lt_file_nbytes(lt_Dtype dtype, int ndim, const int64_t *shape, uint64_t *by
 lt_Tensor *lt_file_empty(const char *reader, const char *path, lt_Dtype dtype, int ndim,
                          const int64_t *shape);
 
-/* Turns elements of `size` bytes around. */
-void lt_file_swap(void *data, int64_t count, size_t size);
+/* Turns the bytes of each element around, of complex ones those of each part. */
+void lt_file_swap(void *data, int64_t count, lt_Dtype dtype);
 static inline bool lt_host_is_little(void) {
   const uint16_t one = 1;
   uint8_t first;

@@ -180,7 +180,7 @@ static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
            false;
   if (!source_read(s, &extra, 1, &more)) return false;
   if (more) return lt_error_set(READER ": %s: has bytes after its elements", s->path), false;
-  if (lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, lt_dtype_size(t->dtype));
+  if (lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, t->dtype);
   return true;
 }
 

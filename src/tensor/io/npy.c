@@ -59,9 +59,9 @@ static bool read_descr(Header *h) {
   static const struct {
     const char *code;
     lt_Dtype dtype;
-  } codes[] = {{"b1", LT_bool},    {"u1", LT_uint8},   {"i1", LT_int8},
-               {"i2", LT_int16},   {"i4", LT_int32},   {"i8", LT_int64},
-               {"f2", LT_float16}, {"f4", LT_float32}, {"f8", LT_float64}};
+  } codes[] = {{"b1", LT_bool},    {"u1", LT_uint8},     {"i1", LT_int8},       {"i2", LT_int16},
+               {"i4", LT_int32},   {"i8", LT_int64},     {"f2", LT_float16},    {"f4", LT_float32},
+               {"f8", LT_float64}, {"c8", LT_complex64}, {"c16", LT_complex128}};
   char descr[32];
   if (!quoted(h, descr, sizeof descr)) {
     if (next_is(h, "[")) return wrong(h->path, "holds records, not numbers");
@@ -178,8 +178,7 @@ static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
     wrong(h->path, "cannot be read");
     return NULL;
   }
-  if (h->big == lt_host_is_little())
-    lt_file_swap(lt_tensor_data(t), t->numel, lt_dtype_size(t->dtype));
+  if (h->big == lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, t->dtype);
   uint8_t *truth = lt_tensor_data(t);
   for (uint64_t i = 0; i < bytes && h->dtype == LT_bool; i++) truth[i] = truth[i] != 0;
   return h->fortran && h->ndim > 1 ? from_fortran(h, t) : t;
@@ -224,6 +223,10 @@ static const char *code_of(lt_Dtype d) {
     return "f4";
   case LT_float64:
     return "f8";
+  case LT_complex64:
+    return "c8";
+  case LT_complex128:
+    return "c16";
   default:
     return NULL;
   }

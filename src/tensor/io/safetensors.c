@@ -87,7 +87,7 @@ static bool read_dtype(Reading *r, Entry *e) {
   if (!code) return bad_json(r);
   e->dtype = LT_DTYPE_NONE;
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
-    if (strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
+    if (d != LT_complex128 && strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
   bool known = e->dtype != LT_DTYPE_NONE;
   if (!known)
     lt_error_set(READER ": %s: tensor %s has dtype %s, which Lutra does not have", r->path,
@@ -240,7 +240,7 @@ static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
     lt_release(t);
     return NULL;
   }
-  if (!lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, lt_dtype_size(t->dtype));
+  if (!lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, t->dtype);
   uint8_t *truth = lt_tensor_data(t);
   for (size_t i = 0; i < size && e->dtype == LT_bool; i++) truth[i] = truth[i] != 0;
   return t;
@@ -378,6 +378,11 @@ static bool check_outputs(const Output *o, int n) {
     if (o[i].tensor->freed == LT_FREED)
       return lt_error_set(WRITER ": tensor %s was freed (x:free())", lt_json_show(o[i].name)),
              false;
+    if (o[i].tensor->dtype == LT_complex128)
+      return lt_error_set(WRITER ": cannot write tensor %s: the format has no complex128\n"
+                                 "hint: convert it to complex64, or save lt.view_as_real(x)",
+                          lt_json_show(o[i].name)),
+             false;
     if (!lt_backend_of(o[i].tensor)->has_data)
       return lt_error_set(WRITER ": tensor %s is on %s and has no data", lt_json_show(o[i].name),
                           lt_device_name(lt_tensor_device(o[i].tensor))),
@@ -455,7 +460,7 @@ static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
   if (!lt_host_is_little() && lt_dtype_size(t->dtype) > 1) {
     lt_Tensor *turned = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
     bool ok = turned && lt_copy_into(turned, bytes, false);
-    if (ok) lt_file_swap(lt_tensor_data(turned), t->numel, lt_dtype_size(t->dtype));
+    if (ok) lt_file_swap(lt_tensor_data(turned), t->numel, t->dtype);
     lt_release(bytes);
     if (!ok) lt_release(turned);
     if (!ok) return false;

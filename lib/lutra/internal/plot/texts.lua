@@ -10,6 +10,7 @@ local units = {"B", "KiB", "MiB", "GiB", "TiB"}
 texts.short_dtypes = {
   float64 = "f64", float32 = "f32", float16 = "f16", bfloat16 = "bf16", int64 = "i64",
   int32 = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool",
+  complex64 = "c64", complex128 = "c128",
 }
 
 --- 460992 -> "450.2 KiB". `from` is what share of a unit is enough to use it (1).

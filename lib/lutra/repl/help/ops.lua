@@ -18,13 +18,23 @@ local ops = {}
 
 local dtypes = {
   "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+  "complex128", "complex64",
 }
+-- The dtypes from first to last, then the complex ones.
+local function with_complex(first, last)
+  local list = {table.unpack(dtypes, first, last)}
+  return table.move(dtypes, 11, 12, #list + 1, list)
+end
 local sets = {
   {"all", dtypes},
-  {"all but bool", {table.unpack(dtypes, 1, 9)}},
+  {"all but bool", with_complex(1, 9)},
+  {"all but complex", {table.unpack(dtypes, 1, 10)}},
+  {"integers and floats", {table.unpack(dtypes, 1, 9)}},
   {"floats", {table.unpack(dtypes, 1, 4)}},
+  {"floats and complex", with_complex(1, 4)},
+  {"complex128, complex64", {table.unpack(dtypes, 11)}},
   {"float64, float32", {table.unpack(dtypes, 1, 2)}},
-  {"integers and bool", {table.unpack(dtypes, 5)}},
+  {"integers and bool", {table.unpack(dtypes, 5, 10)}},
   {"integers", {table.unpack(dtypes, 5, 9)}},
 }
 
@@ -182,7 +192,8 @@ end
 local function takes(op, example, dtype)
   local values = evaluate(example.arguments)
   if #subjects(op, values) > 0 then
-    return try(op, example, function(x) return x:to(dtype) end)[1]
+    local complex = dtype:find "^complex"
+    return try(op, example, function(x) return (complex and x or lt.real(x)):to(dtype) end)[1]
   end
   values[values.n + 1] = {dtype = dtype}
   return (pcall(example.f, table.unpack(values, 1, values.n + 1)))
@@ -233,7 +244,7 @@ function ops.gradient(op)
   return lt.enable_grad(function()
     local leaves = {}
     local results = try(op, example, function(x)
-      local leaf = x:to("float32"):detach():clone():requires_grad_(true)
+      local leaf = lt.real(x):to("float32"):detach():clone():requires_grad_(true)
       leaves[#leaves + 1] = leaf
       return leaf:clone() -- so that it may be changed in place
     end)

@@ -93,10 +93,13 @@ end
 local function string_page(name, text, width, paint)
   local ok, dtype = pcall(core._dtype, text)
   if ok then
+    local category = dtype.category
+    local holds = category == "floating" and "floats" or category == "integer" and "integers"
+      or category == "complex" and "complex numbers" or "true and false"
     return paint("heading", text) .. "\n\n" .. wrap.text(("A dtype: %s, %d byte%s an element. "
-      .. "x:to \"%s\" converts; lt.%s is this string."):format(dtype.category == "floating"
-        and "floats" or dtype.category == "integer" and "integers" or "true and false", dtype.size,
-        dtype.size == 1 and "" or "s", text, text), width)
+      .. "x:to \"%s\" converts; lt.%s is this string."):format(
+        holds, dtype.size, dtype.size == 1 and "" or "s", text,
+        text), width)
   end
   local is_device, device = pcall(core.device, text)
   if is_device then

@@ -1,0 +1,64 @@
+/* maths_complex.h: M(f), the maths functions of the complex loops: the C library's, which are right
+ * at branch cuts and special values, and what it lacks.
+ *
+ * Products are the sums of four products: no part is computed anew where both are NaN, as C's
+ * annex G has it. A loop is not vector code otherwise, and other devices and PyTorch do the same.
+ */
+#ifndef LT_CPU_MATHS_COMPLEX_H
+#define LT_CPU_MATHS_COMPLEX_H
+
+#include <complex.h>
+#include <math.h>
+#undef I /* names of ops.def */
+#undef complex
+
+/* No function here is faster in a range of its own: see loops.h. */
+typedef struct lt_Range {
+  int mask, low, span;
+} lt_Range;
+
+#define LT_LN2  0.69314718055994530942
+#define LT_LN10 2.30258509299404568402
+
+#define LT_COMPLEX1(name, g)                                                                       \
+  static inline __attribute__((unused)) float _Complex lt_c_##name##f(float _Complex x) {          \
+    return g##f(x);                                                                                \
+  }                                                                                                \
+  static inline __attribute__((unused)) double _Complex lt_c_##name(double _Complex x) {           \
+    return g(x);                                                                                   \
+  }
+LT_COMPLEX1(exp, cexp)
+LT_COMPLEX1(log, clog)
+LT_COMPLEX1(sqrt, csqrt)
+LT_COMPLEX1(sin, csin)
+LT_COMPLEX1(cos, ccos)
+LT_COMPLEX1(tan, ctan)
+LT_COMPLEX1(asin, casin)
+LT_COMPLEX1(acos, cacos)
+LT_COMPLEX1(atan, catan)
+LT_COMPLEX1(sinh, csinh)
+LT_COMPLEX1(cosh, ccosh)
+LT_COMPLEX1(tanh, ctanh)
+LT_COMPLEX1(asinh, casinh)
+LT_COMPLEX1(acosh, cacosh)
+LT_COMPLEX1(atanh, catanh)
+LT_COMPLEX1(fabs, cabs)
+
+#define LT_COMPLEX_MADE(suffix, C, R)                                                              \
+  static inline __attribute__((unused)) C lt_c_exp2##suffix(C x) {                                 \
+    return cexp##suffix(x * (R)LT_LN2);                                                            \
+  }                                                                                                \
+  static inline __attribute__((unused)) C lt_c_log2##suffix(C x) {                                 \
+    return clog##suffix(x) / (R)LT_LN2;                                                            \
+  }                                                                                                \
+  static inline __attribute__((unused)) C lt_c_log10##suffix(C x) {                                \
+    return clog##suffix(x) / (R)LT_LN10;                                                           \
+  }                                                                                                \
+  static inline __attribute__((unused)) C lt_c_pow##suffix(C x, C y) { return cpow##suffix(x, y); }
+LT_COMPLEX_MADE(f, float _Complex, float)
+LT_COMPLEX_MADE(, double _Complex, double)
+
+#undef LT_LN2
+#undef LT_LN10
+
+#endif
