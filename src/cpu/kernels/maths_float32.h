@@ -265,15 +265,58 @@ LT_MATHS float lt_log1pf(float x, bool near) {
 
 /* ---- sin, cos, tan --------------------------------------------------------------------------- */
 
-/* x = (n - turn) pi/2 + r - over, |x| <= 2^12, |r| a little more than pi/4 at most. Of -0, r is -0
- * and `over` 0, so that r - over is -0. */
+/* x - n pi/2, where it is not small rounded once: |x| <= 2^12, n is the nearest integer. Of -0, it
+ * is -0. */
+#ifdef LT_HAS_FMA
+typedef float lt_Rest;
+#else
+typedef double lt_Rest;
+#endif
+LT_MATHS lt_Rest lt_less_turns(float x, float n) {
+#ifdef LT_HAS_FMA
+  float r = FUSED(n, -0x1.921fb4p0f, x); /* exact */
+  r = FUSED(n, -0x1.4442dp-24f, r);
+  return FUSED(n, -0x1.84698ap-48f, r);
+#else
+  double wide = (double)x - (double)n * 0x1.921fb544p0; /* exact */
+  return wide - (double)n * 0x1.0b4611a626331p-34;
+#endif
+}
+
+/* sin(x + turn pi/2), |x| <= 2^12. What r is rounded by, the rest hardly adds to: the sine's
+ * polynomial is the more exact the smaller r is. */
+LT_MATHS float lt_sin_turned(float x, float turn) {
+  float shifted = MADD(x, 0.636619772f, 0x1.8p23f + turn), n = shifted - (0x1.8p23f + turn);
+  lt_Rest rest = lt_less_turns(x, n);
+  float r = (float)rest, z = r * r;
+  float s = -0.000196102759f, c = 2.44120856e-5f; /* 2^-28, from 1/2 on 2^-26; 2^-32 */
+  s = MADD(MADD(s, z, 0.00833292585f), z, -0.166666672f);
+  s = FUSED(s, MADD(z, r, 0.0f), rest); /* the 0 keeps -0 */
+  c = MADD(MADD(c, z, -0.00138871302f), z, 0.0416666418f);
+  c = MADD(MADD(c, z, -0.5f), z, 1.0f);
+  float y = (int32_t)(lt_bits(shifted) << 31) < 0 ? c : s;
+  return lt_float(lt_bits(y) ^ (lt_bits(shifted) << 30 & LT_SIGN_BIT));
+}
+
+/* What is not near is left to the C library, which takes a branch for it. */
+LT_MATHS float lt_sinf(float x, bool near) {
+  if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
+  return lt_sin_turned(x, 0);
+}
+LT_MATHS float lt_cosf(float x, bool near) {
+  if (!near && !(fabsf(x) <= 0x1p12f)) return cosf(x);
+  return lt_sin_turned(x, 1);
+}
+
+/* x = n pi/2 + r - over, |x| <= 2^12, |r| a little more than pi/4 at most. Of -0, r is -0 and
+ * `over` 0, so that r - over is -0. */
 typedef struct lt_Angle {
   float r, over;
   uint32_t n;
 } lt_Angle;
 
-LT_MATHS lt_Angle lt_angle(float x, float turn) {
-  float shifted = MADD(x, 0.636619772f, 0x1.8p23f + turn), n = shifted - (0x1.8p23f + turn);
+LT_MATHS lt_Angle lt_angle(float x) {
+  float shifted = MADD(x, 0.636619772f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   lt_Angle a = {0, 0, lt_bits(shifted)};
 #ifdef LT_HAS_FMA
   float first = FUSED(n, -0x1.921fb4p0f, x); /* exact */
@@ -289,37 +332,10 @@ LT_MATHS lt_Angle lt_angle(float x, float turn) {
   return a;
 }
 
-/* (sin r - r) / r^3: 2^-27.7; (cos r - 1 + z / 2) / z^2: 2^-32. z = r^2. */
-LT_MATHS float lt_sin_tail(float z) {
-  return MADD(MADD(z, -0.000195037472f, 0.00833208673f), z, -0.166666538f);
-}
-LT_MATHS float lt_cos_tail(float z) {
-  return MADD(MADD(z, 2.44120856e-5f, -0.00138871302f), z, 0.0416666418f);
-}
-
-/* sin(r - over + n pi/2). */
-LT_MATHS float lt_sin_turned(lt_Angle a) {
-  float r = a.r, z = r * r;
-  float s = r - MADD(-(lt_sin_tail(z) * z), r, a.over);
-  float c = MADD(MADD(lt_cos_tail(z), z, -0.5f), z, 1.0f);
-  float y = (int32_t)(a.n << 31) < 0 ? c : s;
-  return lt_float(lt_bits(y) ^ (a.n << 30 & LT_SIGN_BIT));
-}
-
-/* What is not near is left to the C library, which takes a branch for it. */
-LT_MATHS float lt_sinf(float x, bool near) {
-  if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
-  return lt_sin_turned(lt_angle(x, 0));
-}
-LT_MATHS float lt_cosf(float x, bool near) {
-  if (!near && !(fabsf(x) <= 0x1p12f)) return cosf(x);
-  return lt_sin_turned(lt_angle(x, 1));
-}
-
 /* tan(r - over), in odd quadrants -1 / tan(r - over). */
 LT_MATHS float lt_tanf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return tanf(x);
-  lt_Angle a = lt_angle(x, 0);
+  lt_Angle a = lt_angle(x);
   float r = a.r, z = r * r, p = 0.00450502615f; /* (tan r - r) / r^3: 2^-29.2 */
   p = MADD(p, z, -0.000163854929f);
   p = MADD(p, z, 0.0110285189f);
@@ -392,41 +408,30 @@ LT_MATHS float lt_atanf(float x) {
 
 /* ---- hyperbolic functions -------------------------------------------------------------------- */
 
-/* e^x = 4 up (1 + t), e^-x = 4 down. */
-typedef struct lt_Hyperbolic {
-  float up, t, down;
-} lt_Hyperbolic;
-
-/* 0 <= x <= 89.5 */
-LT_MATHS lt_Hyperbolic lt_hyperbolic(float x) {
-  lt_Exp e = lt_exp_split(x);
-  float up = lt_float((125u << 23) + e.power);
-  lt_Hyperbolic h = {up, e.t, 0.0625f / MADD(up, e.t, up)};
-  return h;
-}
-
-/* sinh x, 0 <= x <= 1: 2^-31.5. */
-LT_MATHS float lt_sinh_small(float x) {
-  float z = x * x, p = 2.78392554e-6f;
-  p = MADD(p, z, 0.000198426351f);
-  p = MADD(p, z, 0.00833331142f);
-  p = MADD(p, z, 0.166666672f);
-  return MADD(p * z, x, x);
-}
-
-/* Of numbers over 89.5 they are infinite; neither is less than |x|, and so NaN stays. */
+/* With |x| = n log(2) + r, (2^n + 2^-n) / 2 sinh r + (2^n - 2^-n) / 2 cosh r: where n is 0, only
+ * the first is left. Over 89.5, where the result is infinite, r is large. NaN stays. */
 LT_MATHS float lt_sinhf(float x) {
-  float a = fabsf(x), small = lt_sinh_small(a);
-  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f));
-  float y = 2 * (h.up + MADD(h.up, h.t, -h.down));
-  y = y > a ? y : a;
-  return lt_signed(a < 1 ? small : y, x);
+  float a = fabsf(x);
+  float shifted = lt_at_most(MADD(a, 1.44269504f, 0x1.8p23f), 0x1.8p23f + 129);
+  float n = shifted - 0x1.8p23f;
+  float r = MADD(n, -1.42860677e-6f, MADD(n, -0x1.62e4p-1f, a)), z = r * r;
+  uint32_t power = lt_bits(shifted) << 23;
+  uint32_t lower = (uint32_t)lt_least((int32_t)power, 125 << 23);
+  float up = lt_float((125u << 23) + power), down = lt_float((125u << 23) - lower);
+  float sum = up + down, difference = up - down;
+  float s = MADD(z, 2 * 0.00837172195f, 2 * 0.166664943f); /* 2 (sinh r - r) / r^3: 2^-27.9 */
+  float c = MADD(z, 2 * 0.00139390538f, 2 * 0.0416664258f);
+  c = MADD(c, z, 1.0f) * z; /* 2 (cosh r - 1): 2^-32.8 */
+  float part = MADD(sum, r + r, MADD(sum, s * (z * r), difference * c));
+  return lt_signed(FUSED(difference, 2.0f, part), x);
 }
 
+/* Of numbers over 89.5 it is infinite; it is not less than |x|, and so NaN stays. */
 LT_MATHS float lt_coshf(float x) {
   float a = fabsf(x);
-  lt_Hyperbolic h = lt_hyperbolic(lt_at_most(a, 89.5f));
-  float y = 2 * (h.up + MADD(h.up, h.t, h.down));
+  lt_Exp e = lt_exp_split(lt_at_most(a, 89.5f)); /* e^a = 4 up (1 + t), e^-a = 4 down */
+  float up = lt_float((125u << 23) + e.power), down = 0.0625f / MADD(up, e.t, up);
+  float y = 2 * (up + MADD(up, e.t, down));
   return y > a ? y : a;
 }
 
