@@ -8,6 +8,18 @@ static lt_Tensor *reduced(lt_Tensor *loss, const char *reduction) {
   return lt_do(mean, LT_ARG(loss));
 }
 
+/* Sets argument `reduction` to what `size_average` and `reduce`, PyTorch's older names, say where
+ * one of them is given. Returns it. */
+static const char *settle(lt_Call *c, int size_average, int reduce, int reduction) {
+  const lt_Arg *average = &c->arg[size_average], *any = &c->arg[reduce];
+  if (average->kind == LT_ARG_BOOL || any->kind == LT_ARG_BOOL) {
+    bool averages = average->kind != LT_ARG_BOOL || average->b;
+    bool reduces = any->kind != LT_ARG_BOOL || any->b;
+    c->arg[reduction] = lt_arg_string(!reduces ? "none" : averages ? "mean" : "sum");
+  }
+  return c->arg[reduction].string;
+}
+
 /* layer_norm (self, normalized_shape, weight?, bias?, eps) */
 bool lt_composite_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
@@ -83,13 +95,14 @@ static lt_Tensor *by_place(lt_Tensor *loss, const lt_Tensor *self) {
   return !loss || loss->ndim == 0 || self->ndim == 2 ? loss : lt_do_view(loss, ndim, shape);
 }
 
-/* nll_loss (self, target, weight?, reduction, ignore_index) */
+/* nll_loss (self, target, weight?, size_average?, ignore_index, reduce?, reduction) */
 bool lt_composite_nll_loss(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
+  settle(c, 3, 5, 6);
   Rows r = as_rows(self, lt_in(c, 1));
   lt_Tensor *loss =
-      lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[3], c->arg[4]);
+      lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]);
   /* {C} gives one number, whatever the reduction */
   return lt_give(c, by_place(loss, self));
 }
@@ -100,9 +113,9 @@ static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tens
   lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(weighted), LT_ARG(-1))));
   each =
       lt_do(masked_fill, LT_ARG(each), LT_ARG(lt_do(eq, LT_ARG(r.target), c->arg[4])), LT_ARG(0));
-  if (!strcmp(c->arg[3].string, "none")) return each;
+  if (!strcmp(c->arg[6].string, "none")) return each;
   each = lt_do(sum, LT_ARG(each));
-  return !strcmp(c->arg[3].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));
+  return !strcmp(c->arg[6].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));
 }
 
 static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
@@ -111,7 +124,7 @@ static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   Rows r = as_rows(self, lt_in(c, 1));
   lt_Tensor *logp = lt_do(log_softmax, LT_ARG(r.scores), LT_ARG(1));
   if (!lt_do_all(LT_OP__nll_loss,
-                 LT_ARGS_(LT_ARG(logp), LT_ARG(r.target), c->arg[2], c->arg[3], c->arg[4]), 2,
+                 LT_ARGS_(LT_ARG(logp), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]), 2,
                  loss))
     return false;
   if (smoothing > 0) {
@@ -124,7 +137,7 @@ static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
 
 static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1);
-  const char *reduction = c->arg[3].string;
+  const char *reduction = c->arg[6].string;
   if (!lt_shape_equal(self->ndim, self->shape, target->ndim, target->shape))
     return lt_fail("a float target holds a probability for each class and wants self's shape %s, "
                    "got %s; classes want "
@@ -148,10 +161,12 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
   return lt_give(c, by_place(reduced(each, reduction), self));
 }
 
-/* cross_entropy (self, target, weight?, reduction, ignore_index, label_smoothing) */
+/* cross_entropy (self, target, weight?, size_average?, ignore_index, reduce?, reduction,
+ * label_smoothing) */
 bool lt_composite_cross_entropy(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1), *weight = lt_in(c, 2);
-  double smoothing = c->arg[5].f;
+  double smoothing = c->arg[7].f;
+  settle(c, 3, 5, 6);
   if (!lt_check_float(c, 0)) return false;
   if (!(smoothing >= 0 && smoothing <= 1))
     return lt_fail("label_smoothing is %s, wants 0 to 1", lt_number_text(smoothing));
@@ -166,13 +181,13 @@ bool lt_composite_cross_entropy(lt_Call *c) {
 /* ---- distances ------------------------------------------------------------------------------- */
 
 bool lt_composite_mse_loss(lt_Call *c) {
-  return lt_give(
-      c, reduced(lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+  lt_Tensor *each = lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
+  return lt_give(c, reduced(each, settle(c, 2, 3, 4)));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
-  return lt_give(c,
-                 reduced(lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))), c->arg[2].string));
+  lt_Tensor *each = lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
+  return lt_give(c, reduced(each, settle(c, 2, 3, 4)));
 }
 
 /* (1 - t) x - (1 + (pos_weight - 1) t) log s(x), which is the formula with log s(-x) = log s(x)
@@ -181,12 +196,12 @@ bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   lt_Arg self = c->arg[0], target = c->arg[1];
   if (!lt_check_same_shape(c, 0, 1)) return false;
   lt_Tensor *log_sigmoid = lt_do(logsigmoid, self);
-  if (lt_in(c, 4)) {
-    lt_Tensor *extra = lt_do(mul, LT_ARG(lt_do(sub, c->arg[4], LT_ARG(1))), target);
+  if (lt_in(c, 6)) {
+    lt_Tensor *extra = lt_do(mul, LT_ARG(lt_do(sub, c->arg[6], LT_ARG(1))), target);
     log_sigmoid = lt_do(mul, LT_ARG(log_sigmoid), LT_ARG(lt_do(add, LT_ARG(extra), LT_ARG(1))));
   }
   lt_Tensor *loss = lt_do(sub, LT_ARG(lt_do(mul, LT_ARG(lt_do(sub, LT_ARG(1), target)), self)),
                           LT_ARG(log_sigmoid));
   if (lt_in(c, 2)) loss = lt_do(mul, LT_ARG(loss), c->arg[2]);
-  return lt_give(c, reduced(loss, c->arg[3].string));
+  return lt_give(c, reduced(loss, settle(c, 3, 4, 5)));
 }

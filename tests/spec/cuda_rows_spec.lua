@@ -293,7 +293,7 @@ describe("the negative log likelihood on CUDA", function()
           for with = 0, 1 do
             both(("%s {%d, %d} with %d"):format(dtype, n, classes, with), function(on, leaf)
               local y = lt.nll_loss(lay(leaf(x), 1 + n % 4), on(target),
-                with == 1 and on(weight) or nil, reduction)
+                {weight = with == 1 and on(weight) or nil, reduction = reduction})
               y:sum():backward()
               return y
             end, 10)
@@ -310,9 +310,10 @@ describe("the negative log likelihood on CUDA", function()
         local target = lt.randint(9, {40}):to(dtype)
         both(("%s layout %d"):format(dtype, layout), function(on, leaf)
           local a = leaf(x)
-          local y = lt.nll_loss(a, lay(on(target), layout == 2 and 1 or layout), nil, "mean", 3)
+          local y = lt.nll_loss(a, lay(on(target), layout == 2 and 1 or layout),
+            {ignore_index = 3})
           y:backward()
-          return y, lt.cross_entropy(a, on(target), nil, "none", 300)
+          return y, lt.cross_entropy(a, on(target), nil, nil, 300, nil, "none")
         end)
       end
     end
@@ -342,7 +343,9 @@ describe("the negative log likelihood on CUDA", function()
       local _, message = pcall(lt.nll_loss, x, target)
       message = message:match "target is .*"
       fails(message, function() return lt.nll_loss(there(x), there(target)) end)
-      fails(message, function() return lt.cross_entropy(there(x), there(target), nil, "none") end)
+      fails(message, function()
+        return lt.cross_entropy(there(x), there(target), {reduction = "none"})
+      end)
     end
     same(lt.nll_loss(x, y), lt.nll_loss(there(x), there(y)), "afterwards")
   end)

@@ -27,7 +27,8 @@ local cases = {
   {"device", function(s) lt.synchronize(s) end, "cpu"},
   {"rounding_mode", function(s) return lt.div(x, 2, s) end, "floor"},
   {"approximate", function(s) return lt.gelu(x:float(), s) end, "tanh"},
-  {"reduction", function(s) return lt.mse_loss(lt.ones(2), lt.ones(2), s) end, "sum"},
+  {"reduction", function(s) return lt.mse_loss(lt.ones(2), lt.ones(2), nil, nil, s) end,
+    "sum"},
   {"reduction", function(s) return lt.l1_loss(lt.ones(2), lt.ones(2), {reduction = s}) end, "sum"},
   {"reduction", function(s)
     return lt.nll_loss(lt.ones(1, 2), lt.tensor{1}, {reduction = s})

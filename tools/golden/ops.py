@@ -359,9 +359,9 @@ LABELS = torch.tensor([1, 0, 3, 3, 2])
 for red in ("mean", "sum", "none"):
     for op, fn in (("cross_entropy", F.cross_entropy), ("nll_loss", F.nll_loss)):
         case(op, 'lt.%s(x, y + 1, {reduction = "%s"})' % (op, red), lambda x, y, fn=fn, r=red: fn(x, y, reduction=r), x=f(5, 4), y=LABELS)
-        case(op, 'lt.%s(x, y + 1, w, "%s")' % (op, red), lambda x, y, w, fn=fn, r=red: fn(x, y, w, reduction=r), x=f(5, 4), y=LABELS,
+        case(op, 'lt.%s(x, y + 1, {weight = w, reduction = "%s"})' % (op, red), lambda x, y, w, fn=fn, r=red: fn(x, y, w, reduction=r), x=f(5, 4), y=LABELS,
              w=f(4).abs())
-        case(op, 'lt.%s(x, y + 1, nil, "%s", 4)' % (op, red), lambda x, y, fn=fn, r=red: fn(x, y, ignore_index=3, reduction=r),
+        case(op, 'lt.%s(x, y + 1, {ignore_index = 4, reduction = "%s"})' % (op, red), lambda x, y, fn=fn, r=red: fn(x, y, ignore_index=3, reduction=r),
              x=f(5, 4).double(), y=LABELS)
         case(op, 'lt.%s(x, y + 1, {reduction = "%s"})' % (op, red), lambda x, y, fn=fn, r=red: fn(x, y, reduction=r),
              x=f(2, 4, 3), y=positions(4, 2, 3))
@@ -372,7 +372,7 @@ for red in ("mean", "sum", "none"):
     case("cross_entropy", 'lt.cross_entropy(x, y, {reduction = "%s"})' % red, lambda x, y, r=red: F.cross_entropy(x, y, reduction=r),
          x=f(5, 4), y=f(5, 4).softmax(1))
     for op in ("mse_loss", "l1_loss"):
-        case(op, 'lt.%s(x, y, "%s")' % (op, red), lambda x, y, op=op, r=red: getattr(F, op)(x, y, reduction=r), x=f(3, 4), y=f(3, 4))
+        case(op, 'lt.%s(x, y, {reduction = "%s"})' % (op, red), lambda x, y, op=op, r=red: getattr(F, op)(x, y, reduction=r), x=f(3, 4), y=f(3, 4))
     case("huber_loss", 'F.huber_loss(x, y, "%s", 0.7)' % red, lambda x, y, r=red: F.huber_loss(x, y, r, delta=0.7), x=f(3, 4), y=f(3, 4))
     case("binary_cross_entropy_with_logits", 'lt.binary_cross_entropy_with_logits(x, y, {reduction = "%s"})' % red,
          lambda x, y, r=red: F.binary_cross_entropy_with_logits(x, y, reduction=r), x=f(3, 4) * 30, y=torch.rand(3, 4))

@@ -8,7 +8,9 @@ local Module = require "lutra.nn.module"
 local Embedding = Module:extend "Embedding"
 
 local parse = args.signature("Embedding", "int(>=1) num_embeddings, int(>=0) embedding_dim, "
-  .. "int? padding_idx = nil, device? device = nil, dtype? dtype = nil")
+  .. "int? padding_idx = nil, float? max_norm = nil, float norm_type = 2, "
+  .. "bool scale_grad_by_freq = false, bool sparse = false, Tensor? _weight = nil, "
+  .. "bool _freeze = false, device? device = nil, dtype? dtype = nil")
 
 -- 1..n from 1..n or -n..-1; 0 is an error that says so.
 local function position(index, n)
@@ -21,12 +23,23 @@ end
 
 --- nn.Embedding(num_embeddings, embedding_dim, {padding_idx}).
 -- weight {num_embeddings, embedding_dim} starts standard normal. The row padding_idx
--- starts at zero and gets no gradient.
+-- starts at zero and gets no gradient. `sparse` has no effect: gradients are dense.
 function Embedding:init(...)
-  local count, dim, padding, device, dtype = parse(...)
+  local count, dim, padding, max_norm, _, by_frequency, _, weight, freeze, device, dtype =
+    parse(...)
+  args.check(not max_norm, "Embedding: cannot use max_norm: it is not yet supported")
+  args.check(not by_frequency, "Embedding: cannot use scale_grad_by_freq: it is not yet supported")
   self.num_embeddings, self.embedding_dim = count, dim
   self.padding_idx = padding and position(padding, count)
-  self.weight = lt.nn.Parameter(lt.empty({count, dim}, {device = device, dtype = dtype}))
+  if weight then
+    args.check(weight.ndim == 2 and weight:size(1) == count and weight:size(2) == dim,
+      "Embedding: expected a tensor of shape {%d, %d} for argument '_weight', got one of shape %s",
+      count, dim, tostring(weight.shape))
+    self.weight = lt.nn.Parameter(weight, not freeze)
+    return
+  end
+  self.weight = lt.nn.Parameter(lt.empty({count, dim}, {device = device, dtype = dtype}),
+    not freeze)
   self:reset_parameters()
 end
 

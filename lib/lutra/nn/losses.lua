@@ -10,16 +10,28 @@ local losses = {}
 
 local REDUCTION = "'mean'|'sum'|'none' reduction = 'mean'"
 
--- A loss of an output and a target of the same shape; `option` is one more parameter's name,
--- `declared` its declaration.
+local LEGACY = "bool? size_average = nil, "
+local REDUCE = "bool? reduce = nil, " .. REDUCTION
+
+-- What PyTorch's older options say where one of them is given, else `reduction`.
+local function settled(size_average, reduce, reduction)
+  if size_average == nil and reduce == nil then return reduction end
+  if reduce == false then return "none" end
+  return size_average == false and "sum" or "mean"
+end
+
+-- A loss of an output and a target of the same shape. A loss with one more parameter, `option`,
+-- declared by `declared`, has none of the older options.
 local function define_elementwise(name, op, option, declared)
   local class = Module:extend(name)
-  local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or REDUCTION)
+  local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or LEGACY .. REDUCE)
 
   function class:init(...)
-    local reduction, value = parse(...)
-    self.reduction = reduction
-    if option then self[option] = value end
+    if not option then
+      self.reduction = settled(parse(...))
+      return
+    end
+    self.reduction, self[option] = parse(...)
   end
 
   function class:forward(input, target)
@@ -50,11 +62,11 @@ local function define_classes(name, op, signature, options)
   local parse = args.signature(name, signature)
 
   function class:init(...)
-    local values = table.pack(parse(...))
-    self.reduction = values[1]
-    self:register_buffer("weight", values[2])
-    for i, option in ipairs(options) do self[option] = values[i + 2] end
-    local smoothing = self.label_smoothing or 0
+    local weight, size_average, ignore_index, reduce, reduction, smoothing = parse(...)
+    self.reduction = settled(size_average, reduce, reduction)
+    self:register_buffer("weight", weight)
+    self.ignore_index, self.label_smoothing = ignore_index, smoothing
+    smoothing = smoothing or 0
     args.check(smoothing >= 0 and smoothing <= 1,
       "%s: label_smoothing is %g, it wants a number from 0 to 1", name, smoothing)
   end
@@ -70,14 +82,14 @@ local function define_classes(name, op, signature, options)
   losses[name] = class
 end
 
---- nn.CrossEntropyLoss{reduction, weight, ignore_index, label_smoothing}: of scores
+local CLASSES = "Tensor? weight = nil, " .. LEGACY .. "int ignore_index = -100, " .. REDUCE
+
+--- nn.CrossEntropyLoss{weight, ignore_index, reduction, label_smoothing}: of scores
 -- {N, C} (or {N, C, d...}, {C}) and labels 1..C, or of class probabilities.
-define_classes("CrossEntropyLoss", "cross_entropy",
-  REDUCTION .. ", Tensor? weight = nil, int ignore_index = -100, float label_smoothing = 0",
+define_classes("CrossEntropyLoss", "cross_entropy", CLASSES .. ", float label_smoothing = 0",
   {"ignore_index", "label_smoothing"})
 
---- nn.NLLLoss{reduction, weight, ignore_index}: the same of log-probabilities.
-define_classes("NLLLoss", "nll_loss",
-  REDUCTION .. ", Tensor? weight = nil, int ignore_index = -100", {"ignore_index"})
+--- nn.NLLLoss{weight, ignore_index, reduction}: the same of log-probabilities.
+define_classes("NLLLoss", "nll_loss", CLASSES, {"ignore_index"})
 
 return losses
