@@ -214,7 +214,7 @@ define kernel_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/obj/flags
 	@mkdir -p $$(@D)
 	$$(call say,cc,$$< ($(1)))
-	$$(Q)$$(call compile,$$(kernel_optimize) $$(isa_$(1)) -DLT_ISA=$(1))
+	$$(Q)$$(call compile,$$(kernel_optimize) -Wno-psabi $$(isa_$(1)) -DLT_ISA=$(1))
 endef
 $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
 

@@ -11,6 +11,7 @@
 /* All of them: other devices fall back on these. */
 #define LT_KERNEL_NAME(op) lt_cpu_##op
 #define LT_KERNEL_LINK
+#define LT_KERNEL_OF_REDUCTIONS lt_cpu_reduce
 #include "kernel_table.def"
 
 /* ---- copies ---------------------------------------------------------------------------------- */

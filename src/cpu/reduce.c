@@ -1,14 +1,11 @@
-/* reduce.c: many elements into one: the folds (sum, mean, prod, amax, amin, all, any,
- * count_nonzero, _norm).
+/* reduce.c: reductions: the kernel of all of them, and the loops over those with a state of one
+ * number (FOLD in ops.def), the folds. Also _norm, which is made of folds.
  *
  * A fold may take its elements in any order, so it takes them as they lie in memory: dims are
  * ordered by stride, neighbours that are both kept or both folded are merged, and what is left
  * alternates, kept x folded x kept ... Each stage removes the innermost folded group: rows when
- * nothing is inside it, else blocks of columns. A long fold with few results is cut in pieces of a
- * fixed size, whose results are folded again.
- *
- * var, argmax and logsumexp, which are not folds, are in reduce_line.c.
- */
+ * nothing is inside it, else blocks of columns. A long fold with few results is cut in pieces of
+ * a fixed size, whose results are folded again. */
 #include "structured.h"
 #include "opids.h"
 #include "rows.h"
@@ -19,8 +16,17 @@
 
 /* ---- one stage: outer x n x inner elements into outer x inner -------------------------------- */
 
-typedef struct Stage {
+/* What a stage folds: elements or states. */
+typedef struct Folded {
   const lt_Fold *f;
+  bool states;
+} Folded;
+
+static const lt_FoldLoops *loops_of(Folded f) { return f.states ? &f.f->states : &f.f->elements; }
+static size_t size_of(Folded f) { return lt_dtype_size(f.states ? f.f->to : f.f->from); }
+
+typedef struct Stage {
+  const lt_FoldLoops *f;
   const char *x;
   char *out;
   int64_t n, inner, width; /* columns of a block */
@@ -50,9 +56,10 @@ typedef struct Pieces {
   int64_t n, inner, per, count;
 } Pieces;
 
-static void fold_pieces(const lt_Fold *f, const char *x, Pieces p, char *part, int64_t first,
+static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int64_t first,
                         int64_t last) {
-  size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
+  const lt_FoldLoops *f = loops_of(folded);
+  size_t from = size_of(folded), to = lt_dtype_size(folded.f->to);
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
     const char *at = x + (size_t)((t / p.count * p.n + start) * p.inner) * from;
@@ -63,9 +70,9 @@ static void fold_pieces(const lt_Fold *f, const char *x, Pieces p, char *part, i
   }
 }
 
-static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n, int64_t inner,
+static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
                        char *out) {
-  size_t from = lt_dtype_size(f->from), to = lt_dtype_size(f->to);
+  size_t from = size_of(f), to = lt_dtype_size(f.f->to);
   int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* of n, that make a piece */
   if (outer * inner <= 512 && n >= 2 * per) {
     Pieces p = {n, inner, per, (n + per - 1) / per};
@@ -73,14 +80,14 @@ static bool fold_stage(const lt_Fold *f, const char *x, int64_t outer, int64_t n
     if (!part) return lt_fail_memory();
     LT_IN_TEAM(lt_team(outer * n * inner, outer * p.count), outer * p.count,
                fold_pieces(f, x, p, part, first, last));
-    bool ok = fold_stage(lt_fold(f->then), part, outer, p.count, inner, out);
+    bool ok = fold_stage((Folded){f.f, true}, part, outer, p.count, inner, out);
     free(part);
     return ok;
   }
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
   if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
     width = 128; /* pieces for all threads */
-  Stage s = {f, x, out, n, inner, width, from, to};
+  Stage s = {loops_of(f), x, out, n, inner, width, from, to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
   else
@@ -131,24 +138,25 @@ static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
   }
   bool any = false;
   for (int i = 0; i < g->count; i++) any |= g->folded[i];
-  if (!any) { /* folds of one element each, which may still change it (SQUARES) */
+  if (!any) { /* folds of one element each, which may still change it */
     g->size[g->count] = 1;
     g->folded[g->count++] = true;
   }
   return true;
 }
 
-/* Removes the innermost folded group: a new tensor, of one dim, of f->to. The last group goes into
+/* Removes the innermost folded group: a new tensor, of one dim, of states. The last group goes into
  * `out` (retained) if what is left has its dtype and order. */
-static lt_Tensor *fold_group(const lt_Fold *f, const void *x, Groups *g, lt_Tensor *out) {
+static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out) {
   int at = g->count - 1;
   while (!g->folded[at]) at--;
   int64_t outer = 1, inner = 1;
   for (int i = 0; i < at; i++) outer *= g->size[i];
   for (int i = at + 1; i < g->count; i++) inner *= g->size[i];
-  bool last = g->in_order && f->to == out->dtype;
+  bool last = g->in_order && f.f->to == out->dtype;
   for (int i = 0; i < g->count; i++) last &= i == at || !g->folded[i];
-  lt_Tensor *to = last ? lt_retain(out) : lt_empty(f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
+  lt_Tensor *to =
+      last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
   if (to && !fold_stage(f, x, outer, g->size[at], inner, lt_tensor_data(to))) {
     lt_release(to);
     return NULL;
@@ -176,26 +184,55 @@ static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups
   return lt_geometry(flat, 0, out->ndim, out->shape, strides);
 }
 
+typedef struct Finish {
+  const lt_Fold *f;
+  char *x;
+  double n, a;
+} Finish;
+
+static void finish_range(void *context, int64_t from, int64_t to) {
+  const Finish *s = context;
+  s->f->finish(s->x + (size_t)from * lt_dtype_size(s->f->to), to - from, s->n, s->a);
+}
+
+/* Makes results of the states in t, each of n elements. */
+static bool finish(const lt_Fold *f, lt_Tensor *t, int64_t n, double a) {
+  if (!f->finish) return true;
+  Finish s = {f, lt_tensor_data(t), (double)n, a};
+  lt_share(t->numel, t->numel, finish_range, &s);
+  return lt_go_on();
+}
+
+/* How many elements each result is made of. */
+static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
+  int64_t n = 1;
+  for (int d = 0; d < self->ndim; d++)
+    if (mask >> d & 1) n *= self->shape[d];
+  return n;
+}
+
 /* Folds the dims of mask. The result has out's shape and the fold's dtype, its dims in any order;
  * it may be out itself (retained). */
-static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *out) {
-  const lt_Fold *f = lt_fold(id);
+static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   Groups g;
   lt_Tensor *x = self->dtype == f->from && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
   if (!x) {
     x = lt_as_contiguous(self, f->from);
     if (x) groups_of(x, mask, &g);
   }
-  lt_Tensor *flat = x ? fold_group(f, lt_tensor_data(x), &g, out) : NULL;
-  f = lt_fold(f->then);
+  lt_Tensor *flat = x ? fold_group((Folded){f, false}, lt_tensor_data(x), &g, out) : NULL;
   for (bool more = flat != NULL; more;) {
     more = false;
     for (int i = 0; i < g.count; i++) more |= g.folded[i];
     if (!more) break;
-    lt_Tensor *next = fold_group(f, lt_tensor_data(flat), &g, out);
+    lt_Tensor *next = fold_group((Folded){f, true}, lt_tensor_data(flat), &g, out);
     lt_release(flat);
     flat = next;
     more = flat != NULL;
+  }
+  if (flat && !finish(f, flat, folded_count(self, mask), a)) {
+    lt_release(flat);
+    flat = NULL;
   }
   lt_Tensor *result = flat == out ? lt_retain(out)
                       : flat      ? as_result(flat, x, &g, out, mask)
@@ -207,112 +244,51 @@ static lt_Tensor *fold(lt_FoldId id, lt_Tensor *self, unsigned mask, lt_Tensor *
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){LT_ARG(out)},
-                     lt_scalar_float(value), lt_scalar_int(0));
+/* The fold of no elements. */
+static bool fold_nothing(const lt_Fold *f, double a, lt_Tensor *out) {
+  lt_Tensor *y = lt_output_open(out, f->to);
+  if (!y) return false;
+  f->identity(lt_tensor_data(y), y->numel);
+  bool ok = finish(f, y, 0, a);
+  return lt_output_close(out, y) && ok;
 }
 
-/* How many elements each result is made of. */
-static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
-  int64_t n = 1;
-  for (int d = 0; d < self->ndim; d++)
-    if (mask >> d & 1) n *= self->shape[d];
-  return n;
-}
-
-/* Folds argument 0 over the dims of argument 1 into the result; `empty` is the fold of nothing. */
-static bool fold_into(lt_Call *c, lt_FoldId id, lt_Tensor *self, double empty) {
-  unsigned mask;
-  lt_Tensor *out = c->out[0];
-  if (!lt_dims(&c->arg[1], self->ndim, &mask)) return false;
+static bool fold_into(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   if (out->numel == 0) return true;
-  if (self->numel == 0) return fill(out, empty);
-  lt_Tensor *result = fold(id, self, mask, out);
+  if (self->numel == 0) return fold_nothing(f, a, out);
+  lt_Tensor *result = fold(f, self, mask, a, out);
   bool ok = result && (result == out || lt_copy_into(out, result, false));
   lt_release(result);
   return ok;
 }
 
-/* The fold of one kind for what self is worked on in. */
-static lt_FoldId by_dtype(lt_Dtype work, lt_FoldId f32, lt_FoldId f64, lt_FoldId i64) {
-  return work == LT_float32 ? f32 : work == LT_float64 ? f64 : i64;
-}
-
-/* self as the dtype that a sum or product is asked for in: itself (retained) unless they differ. */
-static lt_Tensor *cast(lt_Call *c) {
-  lt_Tensor *self = lt_in(c, 0);
-  return lt_given(c, 3) ? lt_as_contiguous(self, c->arg[3].dtype) : lt_retain(self);
-}
-
-bool lt_cpu_sum(lt_Call *c) {
-  lt_Tensor *self = cast(c);
-  if (!self) return false;
-  lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
-  lt_FoldId id = self->dtype == LT_bool && work == LT_int64
-                     ? LT_FOLD_SUM_U8
-                     : by_dtype(work, LT_FOLD_SUM_F32, LT_FOLD_SUM_F64, LT_FOLD_SUM_I64);
-  bool ok = fold_into(c, id, self, 0);
-  lt_release(self);
+/* Folds self, whose elements have the dtype that they are to be folded in. */
+static bool fold_by(lt_ReductionId id, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
+  bool truth = lt_reductions[id].of_truth;
+  lt_Tensor *made = NULL;
+  if (truth && self->dtype != LT_bool && !(self = made = lt_as_contiguous(self, LT_bool)))
+    return false;
+  bool bytes = self->dtype == LT_bool && (truth || lt_work_dtype(out->dtype) == LT_int64);
+  lt_Dtype work = lt_work_dtype(lt_dtype_is_float(self->dtype) ? self->dtype : out->dtype);
+  bool ok = fold_into(lt_fold(id, work, bytes), self, mask, a, out);
+  if (made) lt_release(made);
   return ok;
 }
 
-bool lt_cpu_prod(lt_Call *c) {
-  lt_Tensor *self = cast(c);
-  if (!self) return false;
-  lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
-  bool ok =
-      fold_into(c, by_dtype(work, LT_FOLD_PROD_F32, LT_FOLD_PROD_F64, LT_FOLD_PROD_I64), self, 1);
-  lt_release(self);
+bool lt_cpu_reduce(lt_Call *c) {
+  lt_ReductionCall r;
+  lt_Tensor *self = lt_in(c, 0), *made = NULL;
+  if (!lt_reduction_of_call(c, &r)) return false;
+  lt_FormKind kind = lt_reductions[r.id].kind;
+  if (kind == LT_FORM_BEST) return lt_reduce_to_best(&r, self, c->out, c->nout);
+  if (c->out[0]->numel == 0) return true;
+  if (self->dtype != r.dtype && !(self = made = lt_as_contiguous(self, r.dtype))) return false;
+  bool is_fold = kind == LT_FORM_FOLD || kind == LT_FORM_FOLD_WIDE;
+  bool ok = is_fold ? fold_by(r.id, self, r.mask, r.a, c->out[0])
+                    : lt_reduce_centered(&r, self, c->out[0]);
+  if (made) lt_release(made);
   return ok;
 }
-
-/* Halves are divided before they are rounded, so that only the mean has to fit. */
-bool lt_cpu_mean(lt_Call *c) {
-  lt_Tensor *self = cast(c), *out = c->out[0];
-  if (!self) return false;
-  unsigned mask;
-  bool ok = lt_dims(&c->arg[1], self->ndim, &mask);
-  if (ok && out->numel > 0) {
-    if (self->numel == 0) {
-      ok = fill(out, NAN);
-    } else {
-      lt_FoldId id = lt_work_dtype(out->dtype) == LT_float64 ? LT_FOLD_SUM_F64 : LT_FOLD_SUM_F32;
-      lt_Tensor *sum = fold(id, self, mask, out);
-      lt_Arg args[2] = {LT_ARG(sum), LT_ARG(lt_scalar_float((double)folded_count(self, mask)))};
-      ok = sum && lt_loop_run(LT_OP__true_divide, out, lt_work_dtype(out->dtype), 2, args,
-                              lt_scalar_int(0), lt_scalar_int(0));
-      lt_release(sum);
-    }
-  }
-  lt_release(self);
-  return ok;
-}
-
-static bool ordered(lt_Call *c, lt_FoldId f32, lt_FoldId f64, lt_FoldId i64, lt_FoldId u8) {
-  lt_Tensor *self = lt_in(c, 0);
-  lt_FoldId id = self->dtype == LT_bool ? u8 : by_dtype(lt_work_dtype(self->dtype), f32, f64, i64);
-  return fold_into(c, id, self, 0);
-}
-
-bool lt_cpu_amax(lt_Call *c) {
-  return ordered(c, LT_FOLD_MAX_F32, LT_FOLD_MAX_F64, LT_FOLD_MAX_I64, LT_FOLD_MAX_U8);
-}
-bool lt_cpu_amin(lt_Call *c) {
-  return ordered(c, LT_FOLD_MIN_F32, LT_FOLD_MIN_F64, LT_FOLD_MIN_I64, LT_FOLD_MIN_U8);
-}
-
-/* Folds which elements are not 0. */
-static bool of_truth(lt_Call *c, lt_FoldId id, double empty) {
-  lt_Tensor *self = lt_in(c, 0);
-  lt_Tensor *truth = self->dtype == LT_bool ? lt_retain(self) : lt_as_contiguous(self, LT_bool);
-  bool ok = truth && fold_into(c, id, truth, empty);
-  lt_release(truth);
-  return ok;
-}
-
-bool lt_cpu_all(lt_Call *c) { return of_truth(c, LT_FOLD_MIN_U8, 1); }
-bool lt_cpu_any(lt_Call *c) { return of_truth(c, LT_FOLD_MAX_U8, 0); }
-bool lt_cpu_count_nonzero(lt_Call *c) { return of_truth(c, LT_FOLD_SUM_U8, 0); }
 
 /* ---- _norm ----------------------------------------------------------------------------------- */
 
@@ -327,26 +303,14 @@ static bool power(lt_Tensor *out, lt_Tensor *x, double p) {
                      lt_scalar_int(0));
 }
 
-/* p = 2: squares are summed in float64, so that only the norm itself has to fit. */
-static bool norm2(lt_Tensor *self, unsigned mask, lt_Tensor *out) {
-  lt_FoldId id =
-      lt_work_dtype(self->dtype) == LT_float64 ? LT_FOLD_SQUARES_F64 : LT_FOLD_SQUARES_F32;
-  lt_Tensor *sum = fold(id, self, mask, out);
-  bool ok = sum && loop1(LT_OP_sqrt, out, LT_float64, sum);
-  lt_release(sum);
-  return ok;
-}
-
-/* p = inf, -inf, 1 and the rest: |x| (and its power) in float64, then a fold, then the root. */
+/* Any p but 0, 1, 2, inf and -inf: powers of |x| in float64, their sum, then the root. */
 static bool norm_p(lt_Tensor *self, unsigned mask, double p, lt_Tensor *out) {
   lt_Tensor *x = lt_empty(LT_float64, lt_tensor_device(self), self->ndim, self->shape);
-  bool ok = x && loop1(LT_OP_abs, x, LT_float64, self);
-  bool plain = p == 1 || isinf(p);
-  if (!plain) ok = ok && power(x, x, p);
-  lt_FoldId id = !isinf(p) ? LT_FOLD_SUM_F64 : p > 0 ? LT_FOLD_MAX_F64 : LT_FOLD_MIN_F64;
-  lt_Tensor *sum = ok ? fold(id, x, mask, out) : NULL;
+  bool ok = x && loop1(LT_OP_abs, x, LT_float64, self) && power(x, x, p);
+  const lt_Fold *f = lt_fold(LT_REDUCTION_sum, LT_float64, false);
+  lt_Tensor *sum = ok ? fold(f, x, mask, 0, out) : NULL;
   lt_release(x);
-  ok = sum && (!plain ? power(out, sum, 1 / p) : sum == out || lt_copy_into(out, sum, false));
+  ok = sum && power(out, sum, 1 / p);
   lt_release(sum);
   return ok;
 }
@@ -356,8 +320,12 @@ bool lt_cpu__norm(lt_Call *c) {
   double p = c->arg[3].f;
   unsigned mask;
   if (!lt_dims(&c->arg[1], self->ndim, &mask)) return false;
-  if (out->numel == 0) return true;
-  if (self->numel == 0) return fill(out, p < 0 ? INFINITY : 0);
-  if (p == 0) return of_truth(c, LT_FOLD_SUM_U8, 0);
-  return p == 2 ? norm2(self, mask, out) : norm_p(self, mask, p, out);
+  if (p == 0) return fold_by(LT_REDUCTION_count_nonzero, self, mask, 0, out);
+  if (p == 1 || self->numel == 0) return fold_by(LT_REDUCTION_norm_1, self, mask, 0, out);
+  if (p == 2) return fold_by(LT_REDUCTION_norm_2, self, mask, 0, out);
+  if (isinf(p)) {
+    lt_ReductionId id = p > 0 ? LT_REDUCTION_norm_largest : LT_REDUCTION_norm_smallest;
+    return fold_by(id, self, mask, 0, out);
+  }
+  return out->numel == 0 || norm_p(self, mask, p, out);
 }

@@ -3,7 +3,9 @@
 #include "vector.h"
 
 #define TABLES(isa)                                                                                \
-  extern const lt_Fold lt_folds_##isa[LT_FOLD_COUNT];                                              \
+  extern const lt_Fold *const lt_folds_##isa[LT_STATE_COUNT];                                      \
+  extern const lt_Centered *const lt_centereds_##isa[LT_STATE_COUNT];                              \
+  extern const lt_Best *const lt_bests_##isa[LT_STATE_COUNT];                                      \
   extern const lt_RowKernels lt_row_kernels_##isa;
 
 TABLES(base)
@@ -16,25 +18,37 @@ TABLES(avx512)
 
 static bool is(const char *name) { return strcmp(lt_cpu_isa()->name, name) == 0; }
 
-static const lt_Fold *folds(void) {
-#ifdef LT_ISA_AVX512
-  if (is("avx512")) return lt_folds_avx512;
+/* The table of the machine's instruction set. */
+#if defined LT_ISA_AVX512 && defined LT_ISA_AVX2
+#define BY_ISA(table) (is("avx512") ? table##_avx512 : is("avx2") ? table##_avx2 : table##_base)
+#elif defined LT_ISA_AVX512
+#define BY_ISA(table) (is("avx512") ? table##_avx512 : table##_base)
+#elif defined LT_ISA_AVX2
+#define BY_ISA(table) (is("avx2") ? table##_avx2 : table##_base)
+#else
+#define BY_ISA(table) ((void)is, table##_base)
 #endif
-#ifdef LT_ISA_AVX2
-  if (is("avx2")) return lt_folds_avx2;
-#endif
-  (void)is;
-  return lt_folds_base;
+
+static lt_State state_of(lt_ReductionId id, lt_Dtype work) {
+  lt_FormKind kind = lt_reductions[id].kind;
+  if (work == LT_float64) return LT_STATE_F64;
+  if (work != LT_float32) return LT_STATE_I64;
+  bool wide = kind == LT_FORM_FOLD_WIDE || kind == LT_FORM_CENTERED_WIDE;
+  return wide ? LT_STATE_F32_WIDE : LT_STATE_F32;
 }
 
-const lt_Fold *lt_fold(lt_FoldId id) { return &folds()[id]; }
-
-const lt_RowKernels *lt_rows(void) {
-#ifdef LT_ISA_AVX512
-  if (is("avx512")) return &lt_row_kernels_avx512;
-#endif
-#ifdef LT_ISA_AVX2
-  if (is("avx2")) return &lt_row_kernels_avx2;
-#endif
-  return &lt_row_kernels_base;
+const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes) {
+  lt_State state = state_of(id, work);
+  if (bytes) state = lt_reductions[id].sums_to_int ? LT_STATE_U8_COUNT : LT_STATE_U8;
+  return &BY_ISA(lt_folds)[state][id];
 }
+
+const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work) {
+  return &BY_ISA(lt_centereds)[state_of(id, work)][id];
+}
+
+const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work) {
+  return &BY_ISA(lt_bests)[state_of(id, work)][id];
+}
+
+const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }

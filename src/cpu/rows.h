@@ -9,47 +9,64 @@
 #ifndef LT_CPU_ROWS_H
 #define LT_CPU_ROWS_H
 
-#include "kernel.h"
+#include "reductions.h"
 
 #define LT_PASTE_(a, b)  a##_##b
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)
 #define LT_FOR_ISA(name) LT_PASTE(name, LT_ISA)
 
-/* Folds: many numbers into one, by an associative operation. F32, F64, I64 are what goes in; U8 is
- * the byte of a bool. SUM_U8 gives int64, SQUARES_F32 float64; the others give what went in. Sums
- * of floats are pairwise over blocks. */
-typedef enum lt_FoldId {
-  LT_FOLD_SUM_F32,
-  LT_FOLD_SUM_F64,
-  LT_FOLD_SUM_I64,
-  LT_FOLD_SUM_U8,
-  LT_FOLD_PROD_F32,
-  LT_FOLD_PROD_F64,
-  LT_FOLD_PROD_I64,
-  LT_FOLD_MAX_F32,
-  LT_FOLD_MAX_F64,
-  LT_FOLD_MAX_I64,
-  LT_FOLD_MAX_U8,
-  LT_FOLD_MIN_F32,
-  LT_FOLD_MIN_F64,
-  LT_FOLD_MIN_I64,
-  LT_FOLD_MIN_U8,
-  LT_FOLD_SQUARES_F32,
-  LT_FOLD_SQUARES_F64,
-  LT_FOLD_COUNT
-} lt_FoldId;
+/* What elements of a reduction are read as, and its state: float or double, int64, or the byte of a
+ * bool; WIDE states are double, those of COUNT int64. */
+typedef enum lt_State {
+  LT_STATE_F32,
+  LT_STATE_F32_WIDE,
+  LT_STATE_F64,
+  LT_STATE_I64,
+  LT_STATE_U8,
+  LT_STATE_U8_COUNT,
+  LT_STATE_COUNT
+} lt_State;
 
-#define LT_FOLD_WIDTH 512 /* columns that one call of `columns` may take */
+#define LT_FOLD_WIDTH     512 /* columns that one call of lt_Fold's `columns` may take */
+#define LT_CENTERED_WIDTH 128 /* the same of lt_Centered and lt_Best */
 
-typedef struct lt_Fold {
-  lt_Dtype from, to;
-  lt_FoldId then; /* the fold that joins results of this one */
+/* Loops of a reduction with a state of one number (FOLD in ops.def). Sums of floats are pairwise
+ * over blocks. */
+typedef struct lt_FoldLoops {
   /* *out = the fold of x[0..n), n >= 1. */
   void (*row)(const void *x, int64_t n, void *out);
   /* out[j] = the fold of x[j], x[stride + j] ... (n >= 1 of them), for j < width <=
    * LT_FOLD_WIDTH. */
   void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *out);
+} lt_FoldLoops;
+
+typedef struct lt_Fold {
+  lt_Dtype from, to;     /* of elements, of states */
+  lt_FoldLoops elements; /* elements into states */
+  lt_FoldLoops states;   /* states into states: the parts of a fold */
+  /* x[0..count) = the states of no elements. */
+  void (*identity)(void *x, int64_t count);
+  /* The results of states x[0..count), in place, each of n elements; NULL: the states are the
+   * results. */
+  void (*finish)(void *x, int64_t count, double n, double a);
 } lt_Fold;
+
+/* The same with a state of three numbers (CENTERED). States are arrays of 3 `to`. */
+typedef struct lt_Centered {
+  lt_Dtype from, to;
+  bool calls; /* `term` calls a function: columns are padded, so narrow ones are better rows */
+  void (*row)(const void *x, int64_t n, void *state); /* n >= 0 */
+  void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *states);
+  void (*join)(void *state, const void *other);
+  void (*finish)(const void *state, double a, void *out);
+} lt_Centered;
+
+/* The same with a value and where it is first, from 0 (BEST). n >= 1. */
+typedef struct lt_Best {
+  void (*row)(const void *x, int64_t n, void *value, int64_t *at);
+  void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *values,
+                  int64_t *at);
+} lt_Best;
 
 /* Rows of n float32 or float64 numbers (`T`), all dense. */
 #define LT_ROWS(T, F)                                                                              \
@@ -64,16 +81,12 @@ typedef struct lt_Fold {
                               bool log);                                                           \
   void (*softmax_backward_columns_##F)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,   \
                                        int64_t width, bool log);                                   \
-  /* log(sum(e^x)), n >= 1; NaN and infinities as mathematics has them. */                         \
-  T (*logsumexp_##F)(const T *x, int64_t n);                                                       \
   /* Layer norm: w and b may be NULL. */                                                           \
   void (*layer_norm_##F)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,      \
                          T *rstd);                                                                 \
   /* dx (unless NULL) of one row; dw and db (unless NULL) grow. */                                 \
   void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,   \
-                                  T *dx, T *dw, T *db);                                            \
-  /* The largest (or smallest), NaN before all, and where it is first. n >= 1. */                  \
-  T (*best_##F)(const T *x, int64_t n, bool largest, int64_t *at);
+                                  T *dx, T *dw, T *db);
 
 /* The first 0 of n elements that lie `stride` elements apart, or -1. */
 typedef int64_t (*lt_FindZeroFn)(const void *data, int64_t n, int64_t stride);
@@ -87,8 +100,15 @@ typedef struct lt_RowKernels {
   lt_FindZeroFn find_zero[4]; /* elements of 1, 2, 4 and 8 bytes */
 } lt_RowKernels;
 
-/* What fits this machine. */
-const lt_Fold *lt_fold(lt_FoldId id);
+/* What fits this machine. The loops of a reduction are by what elements are read as: `bytes` of
+ * bool, or the dtype `work` (float32, float64, int64). */
+const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes);
+const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work);
+const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work);
 const lt_RowKernels *lt_rows(void);
+
+/* Reductions of kinds BEST and CENTERED: reduce_line.c. */
+bool lt_reduce_to_best(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *const *out, int nout);
+bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *out);
 
 #endif

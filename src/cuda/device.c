@@ -7,8 +7,9 @@
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-#define LT_KERNEL_NAME(op) lt_cuda_##op
-#define LT_KERNEL_LINK     __attribute__((weak))
+#define LT_KERNEL_NAME(op)      lt_cuda_##op
+#define LT_KERNEL_LINK          __attribute__((weak))
+#define LT_KERNEL_OF_REDUCTIONS lt_cuda_reduce
 #include "kernel_table.def"
 
 /* ---- how many -------------------------------------------------------------------------------- */

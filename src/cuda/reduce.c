@@ -157,11 +157,12 @@ static void share_columns(lt_CudaReduce *r) {
 /* Cuts long results in pieces, if that puts more threads to work. */
 static void split(lt_CudaReduce *r) {
   int64_t batch = 8 * (int64_t)r->width, wanted = ENOUGH * 2 / (r->results * r->width);
+  int64_t n = r->n > 0 ? r->n : 1;
   wanted = least(wanted, MOST);
-  r->splits = least(wanted, r->n / (PIECE * (int64_t)r->width));
+  r->splits = least(wanted, n / (PIECE * (int64_t)r->width));
   if (r->splits < 2) r->splits = 1;
-  r->piece = ((r->n + r->splits - 1) / r->splits + batch - 1) / batch * batch;
-  r->splits = (r->n + r->piece - 1) / r->piece;
+  r->piece = ((n + r->splits - 1) / r->splits + batch - 1) / batch * batch;
+  r->splits = (n + r->piece - 1) / r->piece;
 }
 
 static void share(lt_CudaReduce *r) {
@@ -185,8 +186,12 @@ static bool is_read_as(lt_Dtype dtype, lt_Dtype work) {
   return lt_dtype_is_float(dtype) == (work == LT_float64);
 }
 
+static lt_FormKind kind_of(int reduction) {
+  return reduction == LT_CUDA_POWERS ? LT_FORM_FOLD_WIDE : lt_reductions[reduction].kind;
+}
+
 static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
-  describe(r, x, mask, r->reducer == LT_CUDA_ARG);
+  describe(r, x, mask, kind_of(r->reduction) == LT_FORM_BEST);
   r->x = lt_tensor_data(x);
   r->dtype = x->dtype;
   share(r);
@@ -202,25 +207,18 @@ static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
   return ok;
 }
 
-static bool fill(lt_Tensor *out, double value) {
-  return lt_loop_run(LT_OP_fill, out, lt_dtype_compute(out->dtype), 1, (lt_Arg[]){LT_ARG(out)},
-                     lt_scalar_float(value), lt_scalar_int(0));
-}
-
-/* Reduces argument 0 over the dims of the mask. `dtype`: what it is cast to before; `empty`: what
- * nothing gives. */
-static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype, double empty) {
+/* Reduces argument 0 over the dims of the mask. `dtype`: what it is cast to before. */
+static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype) {
   lt_Tensor *self = lt_in(c, 0), *result = c->out[0];
   if (!lt_cuda_begin(c)) return false;
   if (result->numel == 0) return true;
-  if (self->numel == 0) return fill(result, empty);
-  bool any_dtype =
-      r->reducer == LT_CUDA_COUNT || r->reducer == LT_CUDA_ALL || r->reducer == LT_CUDA_ANY;
+  lt_FormKind kind = kind_of(r->reduction);
+  bool any_dtype = r->reduction != LT_CUDA_POWERS && lt_reductions[r->reduction].of_truth;
+  bool in_double = kind == LT_FORM_FOLD_WIDE || kind == LT_FORM_CENTERED_WIDE;
   lt_Dtype work = lt_dtype_accumulate(dtype);
-  bool in_double =
-      r->reducer == LT_CUDA_SQUARES || r->reducer == LT_CUDA_POWERS || r->reducer == LT_CUDA_SPREAD;
   r->work = in_double ? LT_float64 : work;
-  if (!r->at) {
+  if (kind == LT_FORM_BEST) r->at = lt_tensor_data(c->out[c->nout - 1]);
+  if (kind != LT_FORM_BEST || c->nout == 2) {
     r->out = lt_tensor_data(result);
     r->out_dtype = result->dtype;
   }
@@ -233,91 +231,22 @@ static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype, 
   return ok;
 }
 
-/* The same over the dims of argument 1. */
-static bool over_dims(lt_Call *c, lt_CudaReduce r, lt_Dtype dtype, double empty) {
-  unsigned mask;
-  return lt_dims(&c->arg[1], lt_in(c, 0)->ndim, &mask) && reduce(c, &r, mask, dtype, empty);
-}
-
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-/* What a sum is asked for in. */
-static lt_Dtype summed_dtype(const lt_Call *c) {
-  return lt_given(c, 3) ? c->arg[3].dtype : lt_in(c, 0)->dtype;
+bool lt_cuda_reduce(lt_Call *c) {
+  lt_ReductionCall call;
+  if (!lt_reduction_of_call(c, &call)) return false;
+  lt_CudaReduce r = {.reduction = (int)call.id, .a = call.a};
+  return reduce(c, &r, call.mask, call.dtype);
 }
-
-bool lt_cuda_sum(lt_Call *c) {
-  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_SUM}, summed_dtype(c), 0);
-}
-
-bool lt_cuda_prod(lt_Call *c) {
-  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_PRODUCT}, summed_dtype(c), 1);
-}
-
-/* Halves are divided before they are rounded, so that only the mean has to fit. */
-bool lt_cuda_mean(lt_Call *c) {
-  const lt_Tensor *self = lt_in(c, 0);
-  double results = c->out[0]->numel > 0 ? (double)c->out[0]->numel : 1;
-  lt_CudaReduce r = {.reducer = LT_CUDA_SUM, .a = (double)self->numel / results};
-  return over_dims(c, r, summed_dtype(c), NAN);
-}
-
-static bool best(lt_Call *c, bool smallest) {
-  lt_CudaReduce r = {.reducer = LT_CUDA_BEST, .smallest = smallest};
-  return over_dims(c, r, lt_in(c, 0)->dtype, 0);
-}
-bool lt_cuda_amax(lt_Call *c) { return best(c, false); }
-bool lt_cuda_amin(lt_Call *c) { return best(c, true); }
-
-static bool of_truth(lt_Call *c, lt_CudaReducer reducer, double empty) {
-  return over_dims(c, (lt_CudaReduce){.reducer = reducer}, lt_in(c, 0)->dtype, empty);
-}
-bool lt_cuda_all(lt_Call *c) { return of_truth(c, LT_CUDA_ALL, 1); }
-bool lt_cuda_any(lt_Call *c) { return of_truth(c, LT_CUDA_ANY, 0); }
-bool lt_cuda_count_nonzero(lt_Call *c) { return of_truth(c, LT_CUDA_COUNT, 0); }
 
 bool lt_cuda__norm(lt_Call *c) {
   double p = c->arg[3].f;
-  lt_CudaReduce r = {.reducer = LT_CUDA_POWERS, .a = p};
-  if (p == 0) r.reducer = LT_CUDA_COUNT;
-  if (p == 2) r.reducer = LT_CUDA_SQUARES;
-  if (isinf(p)) {
-    r.reducer = LT_CUDA_BEST;
-    r.absolute = true;
-    r.smallest = p < 0;
-  }
-  return over_dims(c, r, lt_in(c, 0)->dtype, p < 0 ? INFINITY : 0);
-}
-
-/* Where the best of argument 0 is: along argument 1, a dim, or in all of it. */
-static bool arg(lt_Call *c, bool smallest) {
-  lt_Tensor *self = lt_in(c, 0);
-  lt_CudaReduce r = {.reducer = LT_CUDA_ARG, .smallest = smallest};
-  unsigned mask = ~0u;
-  if (lt_given(c, 1)) {
-    int dim = lt_dim(c->arg[1].i, self->ndim);
-    if (dim < 0) return false;
-    mask = 1u << dim;
-  }
-  if (c->nout == 2) {
-    r.out = lt_tensor_data(c->out[0]);
-    r.out_dtype = c->out[0]->dtype;
-  }
-  r.at = lt_tensor_data(c->out[c->nout - 1]);
-  return reduce(c, &r, mask, self->dtype, 0);
-}
-bool lt_cuda_argmax(lt_Call *c) { return arg(c, false); }
-bool lt_cuda_argmin(lt_Call *c) { return arg(c, true); }
-bool lt_cuda__max(lt_Call *c) { return arg(c, false); }
-bool lt_cuda__min(lt_Call *c) { return arg(c, true); }
-
-bool lt_cuda__var(lt_Call *c) {
-  const lt_Tensor *self = lt_in(c, 0);
-  double n = (double)self->numel / (c->out[0]->numel > 0 ? (double)c->out[0]->numel : 1);
-  lt_CudaReduce r = {.reducer = LT_CUDA_SPREAD, .a = fmax(0, n - c->arg[3].f)};
-  return over_dims(c, r, self->dtype, NAN);
-}
-
-bool lt_cuda_logsumexp(lt_Call *c) {
-  return over_dims(c, (lt_CudaReduce){.reducer = LT_CUDA_LOGSUMEXP}, c->compute, -INFINITY);
+  unsigned mask;
+  lt_CudaReduce r = {.reduction = LT_CUDA_POWERS, .a = p};
+  if (p == 0) r.reduction = LT_REDUCTION_count_nonzero;
+  if (p == 1) r.reduction = LT_REDUCTION_norm_1;
+  if (p == 2) r.reduction = LT_REDUCTION_norm_2;
+  if (isinf(p)) r.reduction = p > 0 ? LT_REDUCTION_norm_largest : LT_REDUCTION_norm_smallest;
+  return lt_dims(&c->arg[1], lt_in(c, 0)->ndim, &mask) && reduce(c, &r, mask, lt_in(c, 0)->dtype);
 }

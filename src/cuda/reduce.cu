@@ -1,141 +1,93 @@
-/* reduce.cu: sums, products, the largest and smallest, counts and norms. */
+/* reduce.cu: reductions with a state of one number: the folds of ops.def, and norms of any
+ * order. */
 #include "reduce.cuh"
 
-template <class T> struct SumOf;
+#define FORM_CENTERED      NOTHING
+#define FORM_CENTERED_WIDE NOTHING
+#define FORM_BEST          NOTHING
 
-/* A thread adds eight floats in pairs, and that to the rest in double: so the error does not grow
- * with the number of elements, and devices that are slow in double do little of it. */
-template <> struct SumOf<float> {
-  typedef float In;
-  typedef double State, Acc;
-  float divisor;
-  __device__ __forceinline__ double nothing() const { return 0; }
-  __device__ __forceinline__ void take(double &s, const float (&v)[8], Places) const {
-    s += (double)(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
-  }
-  __device__ __forceinline__ void one(double &s, float v, int64_t) const { s += (double)v; }
-  __device__ __forceinline__ double close(double s) const { return s; }
-  __device__ __forceinline__ double join(double a, double b) const { return a + b; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, double a) const {
-    float sum = (float)a;
-    store_float(p.out, p.out_dtype, i, divisor != 0 ? sum / divisor : sum);
-  }
+/* ---- the texts ------------------------------------------------------------------------------- */
+
+#define FORM_FOLD(name, rule, identity_, element_, combine_, finish_)                              \
+  struct Form_##name {                                                                             \
+    TEXT identity() { return (T)(identity_); }                                                     \
+    TEXT element(T x) { return (T)(element_); }                                                    \
+    TEXT combine(T x, T y) { return (T)(combine_); }                                               \
+    TEXT finish(T x, T n, T a) {                                                                   \
+      (void)n, (void)a;                                                                            \
+      return (T)(finish_);                                                                         \
+    }                                                                                              \
+  };
+#define FORM_FOLD_WIDE                   FORM_FOLD
+#define LT_REDUCE(name, rule, form, ...) FORM(name, rule, form)
+#define LT_FORM(name, rule, form)        FORM(name, rule, form)
+#include "ops.def"
+#undef FORM_FOLD
+#undef FORM_FOLD_WIDE
+
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+/* What eight elements are folded in, what the eights are, and what the result is made in. So the
+ * error of a sum does not grow with the number of elements, and devices that are slow in double
+ * do little of it; a sum that does not fit float is infinite before it is divided, as on the
+ * CPU. */
+template <class In> struct Types;
+template <> struct Types<float> {
+  typedef float Few, Result;
+  typedef double Many;
 };
-template <> struct SumOf<double> {
-  typedef double In, State, Acc;
-  double divisor;
-  __device__ __forceinline__ double nothing() const { return 0; }
-  __device__ __forceinline__ void take(double &s, const double (&v)[8], Places) const {
-    s += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-  }
-  __device__ __forceinline__ void one(double &s, double v, int64_t) const { s += v; }
-  __device__ __forceinline__ double close(double s) const { return s; }
-  __device__ __forceinline__ double join(double a, double b) const { return a + b; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, double a) const {
-    store_float(p.out, p.out_dtype, i, divisor != 0 ? a / divisor : a);
-  }
-};
-template <> struct SumOf<int64_t> { /* wraps */
-  typedef int64_t In, State, Acc;
-  __device__ __forceinline__ int64_t nothing() const { return 0; }
-  __device__ __forceinline__ void take(int64_t &s, const int64_t (&v)[8], Places) const {
-    for (int k = 0; k < 8; k++) s = join(s, v[k]);
-  }
-  __device__ __forceinline__ void one(int64_t &s, int64_t v, int64_t) const { s = join(s, v); }
-  __device__ __forceinline__ int64_t close(int64_t s) const { return s; }
-  __device__ __forceinline__ int64_t join(int64_t a, int64_t b) const {
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-  }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, int64_t a) const {
-    store(p.out, p.out_dtype, i, a);
-  }
+template <> struct Types<double> { typedef double Few, Many, Result; };
+template <> struct Types<int64_t> { typedef int64_t Few, Many, Result; };
+template <> struct Types<Truth> {
+  typedef int Few;
+  typedef int64_t Many, Result;
 };
 
-LT_DEVICE_INLINE float times(float a, float b) { return a * b; }
-LT_DEVICE_INLINE double times(double a, double b) { return a * b; }
-LT_DEVICE_INLINE int64_t times(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a * (uint64_t)b);
+template <class T> LT_DEVICE_INLINE T number_of(T v) { return v; }
+LT_DEVICE_INLINE int number_of(Truth v) { return v.is; }
+
+LT_DEVICE_INLINE void store_result(const Reduction &p, int64_t i, float v) {
+  store_float(p.out, p.out_dtype, i, v);
+}
+LT_DEVICE_INLINE void store_result(const Reduction &p, int64_t i, double v) {
+  store_float(p.out, p.out_dtype, i, v);
+}
+LT_DEVICE_INLINE void store_result(const Reduction &p, int64_t i, int64_t v) {
+  store(p.out, p.out_dtype, i, v);
 }
 
-template <class T> struct ProductOf {
-  typedef T In, State, Acc;
-  __device__ __forceinline__ T nothing() const { return 1; }
-  __device__ __forceinline__ void take(T &s, const T (&v)[8], Places) const {
-    s = times(s, times(times(times(v[0], v[1]), times(v[2], v[3])),
-                       times(times(v[4], v[5]), times(v[6], v[7]))));
+template <class Form, class In_> struct FoldOf {
+  typedef In_ In;
+  typedef typename Types<In>::Few Few;
+  typedef typename Types<In>::Many Acc;
+  double a;
+  __device__ __forceinline__ Acc nothing() const { return Form::template identity<Acc>(); }
+  __device__ __forceinline__ Few lifted(In v) const {
+    return Form::template element<Few>(number_of(v));
   }
-  __device__ __forceinline__ void one(T &s, T v, int64_t) const { s = times(s, v); }
-  __device__ __forceinline__ T close(T s) const { return s; }
-  __device__ __forceinline__ T join(T a, T b) const { return times(a, b); }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, T a) const {
-    store(p.out, p.out_dtype, i, a);
+  __device__ __forceinline__ Few both(Few x, Few y) const {
+    return Form::template combine<Few>(x, y);
   }
-};
-
-template <class T> LT_DEVICE_INLINE T lowest() { return -(T)INFINITY; }
-template <> __device__ __forceinline__ int64_t lowest<int64_t>() { return INT64_MIN; }
-template <class T> LT_DEVICE_INLINE T highest() { return (T)INFINITY; }
-template <> __device__ __forceinline__ int64_t highest<int64_t>() { return INT64_MAX; }
-LT_DEVICE_INLINE int64_t m_fabs(int64_t v) { return v; } /* norms are of floats */
-
-template <class T> struct BestOf {
-  typedef T In, State, Acc;
-  bool smallest, absolute;
-  __device__ __forceinline__ T nothing() const { return smallest ? highest<T>() : lowest<T>(); }
-  __device__ __forceinline__ T join(T a, T b) const {
-    return (smallest ? b < a : b > a) || b != b ? b : a; /* once NaN, always NaN */
+  __device__ __forceinline__ Acc join(Acc x, Acc y) const {
+    return Form::template combine<Acc>(x, y);
   }
-  __device__ __forceinline__ void take(T &s, const T (&v)[8], Places) const {
-    for (int k = 0; k < 8; k++) one(s, v[k], 0);
+  __device__ __forceinline__ void take(Acc &s, const In (&v)[8], Places) const {
+    Few e[8];
+    for (int k = 0; k < 8; k++) e[k] = lifted(v[k]);
+    s = join(s, (Acc)both(both(both(e[0], e[1]), both(e[2], e[3])),
+                          both(both(e[4], e[5]), both(e[6], e[7]))));
   }
-  __device__ __forceinline__ void one(T &s, T v, int64_t) const {
-    s = join(s, absolute ? m_fabs(v) : v);
-  }
-  __device__ __forceinline__ T close(T s) const { return s; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, T a) const {
-    store(p.out, p.out_dtype, i, a);
+  __device__ __forceinline__ void one(Acc &s, In v, int64_t) const { s = join(s, (Acc)lifted(v)); }
+  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, Acc x) const {
+    typedef typename Types<In>::Result Result;
+    store_result(p, i, Form::template finish<Result>((Result)x, (Result)p.n, (Result)a));
   }
 };
 
-struct CountOf {
-  typedef Truth In;
-  typedef int64_t State, Acc;
-  int reducer;
-  __device__ __forceinline__ int64_t nothing() const { return 0; }
-  __device__ __forceinline__ void take(int64_t &s, const Truth (&v)[8], Places) const {
-    int count = 0;
-    for (int k = 0; k < 8; k++) count += v[k].is;
-    s += count;
-  }
-  __device__ __forceinline__ void one(int64_t &s, Truth v, int64_t) const { s += v.is; }
-  __device__ __forceinline__ int64_t close(int64_t s) const { return s; }
-  __device__ __forceinline__ int64_t join(int64_t a, int64_t b) const { return a + b; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, int64_t a) const {
-    store(p.out, p.out_dtype, i,
-          reducer == LT_CUDA_ALL   ? (int64_t)(a == p.n)
-          : reducer == LT_CUDA_ANY ? (int64_t)(a > 0)
-                                   : a);
-  }
-};
-
-struct SquaresOf {
-  typedef double In, State, Acc;
-  __device__ __forceinline__ double nothing() const { return 0; }
-  __device__ __forceinline__ void take(double &s, const double (&v)[8], Places) const {
-    double a = 0, b = 0;
-    for (int k = 0; k < 4; k++) a += v[k] * v[k], b += v[k + 4] * v[k + 4];
-    s += a + b;
-  }
-  __device__ __forceinline__ void one(double &s, double v, int64_t) const { s += v * v; }
-  __device__ __forceinline__ double close(double s) const { return s; }
-  __device__ __forceinline__ double join(double a, double b) const { return a + b; }
-  __device__ __forceinline__ void finish(const Reduction &p, int64_t i, double a) const {
-    store_float(p.out, p.out_dtype, i, sqrt(a));
-  }
-};
+/* ---- norms of any order ---------------------------------------------------------------------- */
 
 struct PowersOf {
-  typedef double In, State, Acc;
+  typedef double In, Acc;
   double power;
   __device__ __forceinline__ double nothing() const { return 0; }
   __device__ __forceinline__ void take(double &s, const double (&v)[8], Places) const {
@@ -145,35 +97,40 @@ struct PowersOf {
   __device__ __forceinline__ void one(double &s, double v, int64_t) const {
     s += power == 1 ? fabs(v) : pow(fabs(v), power);
   }
-  __device__ __forceinline__ double close(double s) const { return s; }
   __device__ __forceinline__ double join(double a, double b) const { return a + b; }
   __device__ __forceinline__ void finish(const Reduction &p, int64_t i, double a) const {
     store_float(p.out, p.out_dtype, i, power == 1 ? a : pow(a, 1 / power));
   }
 };
 
+/* ---- launching ------------------------------------------------------------------------------- */
+
+#define LAUNCH_FLOATING(name)                                                                      \
+  if (r->work == LT_float32) return reduce_by(#name, FoldOf<Form_##name, float>{r->a}, r, stream); \
+  return reduce_by(#name, FoldOf<Form_##name, double>{r->a}, r, stream);
+#define LAUNCH_WIDE(name) return reduce_by(#name, FoldOf<Form_##name, double>{r->a}, r, stream);
+#define LAUNCH_ORDERED(name)                                                                       \
+  if (r->work == LT_int64) return reduce_by(#name, FoldOf<Form_##name, int64_t>{r->a}, r, stream); \
+  LAUNCH_FLOATING(name)
+#define LAUNCH_BOOL(name) return reduce_by(#name, FoldOf<Form_##name, Truth>{r->a}, r, stream);
+#define LAUNCH_SUM        LAUNCH_ORDERED
+#define LAUNCH_FLOAT      LAUNCH_FLOATING
+#define LAUNCH_COUNT      LAUNCH_BOOL
+
+#define FORM_FOLD(name, rule, ...)                                                                 \
+  case LT_REDUCTION_##name: {                                                                      \
+    LAUNCH_##rule(name)                                                                            \
+  }
+#define FORM_FOLD_WIDE(name, rule, ...)                                                            \
+  case LT_REDUCTION_##name: {                                                                      \
+    LAUNCH_WIDE(name)                                                                              \
+  }
+
 cudaError_t lt_cuda_launch_reduce(const lt_CudaReduce *r, cudaStream_t stream) {
-  switch (r->reducer) {
-  case LT_CUDA_SUM:
-    if (r->work == LT_float32) return reduce_by("sum", SumOf<float>{(float)r->a}, r, stream);
-    if (r->work == LT_float64) return reduce_by("sum", SumOf<double>{r->a}, r, stream);
-    return reduce_by("sum", SumOf<int64_t>{}, r, stream);
-  case LT_CUDA_PRODUCT:
-    if (r->work == LT_float32) return reduce_by("prod", ProductOf<float>{}, r, stream);
-    if (r->work == LT_float64) return reduce_by("prod", ProductOf<double>{}, r, stream);
-    return reduce_by("prod", ProductOf<int64_t>{}, r, stream);
-  case LT_CUDA_BEST:
-    if (r->work == LT_float32)
-      return reduce_by("best", BestOf<float>{r->smallest, r->absolute}, r, stream);
-    if (r->work == LT_float64)
-      return reduce_by("best", BestOf<double>{r->smallest, r->absolute}, r, stream);
-    return reduce_by("best", BestOf<int64_t>{r->smallest, r->absolute}, r, stream);
-  case LT_CUDA_COUNT:
-  case LT_CUDA_ALL:
-  case LT_CUDA_ANY:
-    return reduce_by("count", CountOf{r->reducer}, r, stream);
-  case LT_CUDA_SQUARES:
-    return reduce_by("norm", SquaresOf{}, r, stream);
+  switch (r->reduction) {
+#define LT_REDUCE(name, rule, form, ...) FORM(name, rule, form)
+#define LT_FORM(name, rule, form)        FORM(name, rule, form)
+#include "ops.def"
   case LT_CUDA_POWERS:
     return reduce_by("norm_p", PowersOf{r->a}, r, stream);
   default:

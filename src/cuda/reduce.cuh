@@ -1,9 +1,8 @@
 /* reduce.cuh: the kernels of all reductions; what differs is a function object, the reducer:
  *
  *   In        what elements are read as: float, double, int64_t or Truth
- *   State     what a thread keeps
- *   Acc       what threads join
- *   nothing, take (eight elements), one, close (State to Acc), join, finish (stores a result)
+ *   Acc       what a thread keeps, and threads join
+ *   nothing, take (eight elements), one, join, finish (stores a result)
  *
  * A thread takes elements eight at a time, so that enough loads are under way at once and what a
  * reducer does once for eight of them costs little. How elements are dealt out depends on sizes
@@ -16,6 +15,7 @@
 #include "launch.cuh"
 #include "packs.cuh"
 #include "reduce.h"
+#include "mathx.h"
 
 /* ---- one result, by the threads of a block --------------------------------------------------- */
 
@@ -54,7 +54,7 @@ template <class R>
 LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p, int64_t base,
                                             int lane, int64_t from, int64_t to) {
   typedef typename R::In In;
-  typename R::State state = reducer.nothing();
+  typename R::Acc state = reducer.nothing();
   In v[8];
   int64_t i = from + lane, width = p.width;
   if (p.packs) {
@@ -77,7 +77,7 @@ LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p
   }
   for (; i < to; i += width)
     reducer.one(state, read_one<In>(p.x, p.dtype, base + element(p, i)), i);
-  return reducer.close(state);
+  return state;
 }
 
 LT_DEVICE_INLINE float shuffled(float v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(LT_WARP)
   typedef typename R::Acc Acc;
   for (int64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
     const Acc *pieces = (const Acc *)p.room + result * p.splits;
-    Acc acc = reducer.close(reducer.nothing());
+    Acc acc = reducer.nothing();
     for (int64_t k = threadIdx.x; k < p.splits; k += LT_WARP) acc = reducer.join(acc, pieces[k]);
     acc = join_warp(reducer, acc, LT_WARP);
     if (threadIdx.x != 0) continue;
@@ -151,6 +151,41 @@ static __global__ void __launch_bounds__(LT_WARP)
     reducer.finish(p, offset[1], acc);
   }
 }
+
+/* ---- the forms of ops.def -------------------------------------------------------------------- */
+
+/* A form is a struct of the texts, as functions of the type T that is worked in. FORM(name, rule,
+ * form) is FORM_<kind>(name, rule, texts). */
+#define FORM(name, rule, ...)        FORM_(name, rule, __VA_ARGS__)
+#define FORM_(name, rule, kind, ...) kind(name, rule, __VA_ARGS__)
+#define FOLD(...)                    FORM_FOLD, __VA_ARGS__
+#define FOLD_WIDE(...)               FORM_FOLD_WIDE, __VA_ARGS__
+#define CENTERED(...)                FORM_CENTERED, __VA_ARGS__
+#define CENTERED_WIDE(...)           FORM_CENTERED_WIDE, __VA_ARGS__
+#define BEST(...)                    FORM_BEST, __VA_ARGS__
+#define NOTHING(...)
+#define TEXT template <class T> static __device__ __forceinline__ T
+
+template <class T> LT_DEVICE_INLINE T lowest() { return -(T)INFINITY; }
+template <> __device__ __forceinline__ int64_t lowest<int64_t>() { return INT64_MIN; }
+template <class T> LT_DEVICE_INLINE T highest() { return (T)INFINITY; }
+template <> __device__ __forceinline__ int64_t highest<int64_t>() { return INT64_MAX; }
+LT_DEVICE_INLINE float plus(float x, float y) { return x + y; }
+LT_DEVICE_INLINE double plus(double x, double y) { return x + y; }
+LT_DEVICE_INLINE int plus(int x, int y) { return x + y; }
+LT_DEVICE_INLINE int64_t plus(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+LT_DEVICE_INLINE float times(float x, float y) { return x * y; }
+LT_DEVICE_INLINE double times(double x, double y) { return x * y; }
+LT_DEVICE_INLINE int times(int x, int y) { return x * y; }
+LT_DEVICE_INLINE int64_t times(int64_t x, int64_t y) {
+  return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+#define M(f)             m_##f
+#define PICK(k, yes, no) ((k) ? (yes) : (no))
+#define LOWEST           lowest<T>()
+#define HIGHEST          highest<T>()
+#define PLUS(x, y)       plus(x, y)
+#define TIMES(x, y)      times(x, y)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 

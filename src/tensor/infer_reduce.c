@@ -11,6 +11,7 @@
  *   ARG2      a value and its position
  */
 #include "infer.h"
+#include "reductions.h"
 
 /* Which argument is a dtype; -1 for none. */
 static int dtype_argument(const lt_Call *c) {
@@ -40,7 +41,7 @@ static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
 }
 
 /* The dimensions that go away. */
-static bool reduced_dims(const lt_Call *c, unsigned *mask) {
+bool lt_reduced_dims(const lt_Call *c, unsigned *mask) {
   int ndim = lt_in(c, 0)->ndim;
   if (c->info->rule != LT_RULE_ARG && c->info->rule != LT_RULE_ARG2)
     return lt_dims(&c->arg[1], ndim, mask);
@@ -87,7 +88,7 @@ static int reduced_shape(const lt_Tensor *self, unsigned mask, bool keepdim, int
 bool lt_infer_reduce(lt_Call *c) {
   unsigned mask;
   lt_Dtype dtype;
-  if (!reduced_dims(c, &mask) || !reduced_dtype(c, &dtype)) return false;
+  if (!lt_reduced_dims(c, &mask) || !reduced_dtype(c, &dtype)) return false;
   if (has_no_identity(c) && !check_not_empty(c, mask)) return false;
   bool keepdim = c->nargs > 2 && c->arg[2].kind == LT_ARG_BOOL && c->arg[2].b;
   int64_t shape[LT_MAX_DIMS];
@@ -115,7 +116,7 @@ bool lt_infer_reduce(lt_Call *c) {
 bool lt_infer_norm(lt_Call *c) {
   unsigned mask;
   bool chooses = c->arg[3].f < 0 || c->arg[3].f > 1e308;
-  if (!reduced_dims(c, &mask)) return false;
+  if (!lt_reduced_dims(c, &mask)) return false;
   if (!lt_dtype_is_float(lt_in(c, 0)->dtype)) return refuse_numbers(c, lt_in(c, 0)->dtype);
   return (!chooses || check_not_empty(c, mask)) && lt_infer_reduce(c);
 }

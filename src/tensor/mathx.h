@@ -52,8 +52,16 @@
   ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
 #define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
 
-/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f) before
- * it includes this one (the CPU's float32: src/cpu/kernels/maths_float32.h). */
+/* The forms of reductions. PICK(condition, yes, no), PLUS and TIMES (which wrap for integers),
+ * LOWEST and HIGHEST (no number is below or above them) are defined by who reads the forms, for
+ * numbers and for whole vectors. NaN wins, and stays. */
+#define LARGER(x, y)  PICK(((y) > (x)) | ((y) != (y)), y, x)
+#define SMALLER(x, y) PICK(((y) < (x)) | ((y) != (y)), y, x)
+#define SIZE(x)       PICK((x) > 0, x, 0 - (x)) /* |x|, 0 of -0 */
+#define FINITE(p)     ((p) == (T)INFINITY || (p) == -(T)INFINITY ? (T)0 : (p))
+
+/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f)
+ * before it includes this one (the CPU's float32: src/cpu/kernels/maths_float32.h). */
 #ifndef FORMULA
 #define FORMULA(f) lt_##f
 #define LT_OWN_FORMULAS

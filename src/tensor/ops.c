@@ -45,7 +45,7 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    (HAS_##types & HAS_F) != 0,                                                                     \
    (HAS_##types & HAS_I) != 0,                                                                     \
    (HAS_##types & HAS_C) != 0},
-#define LT_REDUCE(name, rule, gradient, variants, signature, doc)                                  \
+#define LT_REDUCE(name, rule, form, gradient, variants, signature, doc)                            \
   {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0,    FLAGS(variants), lt_infer_reduce, signature,       \
    doc,   false,          false,          false},
 #define LT_KERNEL(name, infer, gradient, variants, signature, doc)                                 \

@@ -303,26 +303,27 @@ static void sums_do_not_depend_on_threads(void) {
 }
 
 /* The tables of the least and the best instruction set give the same bits. */
-extern const lt_Fold lt_folds_base[LT_FOLD_COUNT];
+extern const lt_Fold *const lt_folds_base[LT_STATE_COUNT];
 static void sums_do_not_depend_on_instructions(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(40, 517), 3), *wide = noise(LT_float64, SHAPE(40, 517), 3);
-  static const lt_FoldId ids[] = {LT_FOLD_SUM_F32, LT_FOLD_SQUARES_F32, LT_FOLD_SUM_F64,
-                                  LT_FOLD_SQUARES_F64};
-  for (size_t k = 0; k < sizeof ids / sizeof *ids; k++) {
-    const lt_Fold *best = lt_fold(ids[k]), *base = &lt_folds_base[ids[k]];
+  for (int state = 0; state < LT_STATE_I64 * LT_REDUCTION_COUNT; state++) {
+    int id = state % LT_REDUCTION_COUNT;
+    const lt_Fold *base = &lt_folds_base[state / LT_REDUCTION_COUNT][id];
+    if (!base->elements.row) continue;
+    const lt_Fold *best = lt_fold((lt_ReductionId)id, base->from, false);
     const void *from = lt_tensor_data(best->from == LT_float32 ? x : wide);
     double a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
     for (int64_t n = 1; n < 40 * 517; n = n * 2 + 1) {
-      best->row(from, n, a);
-      base->row(from, n, b);
+      best->elements.row(from, n, a);
+      base->elements.row(from, n, b);
       CHECK(memcmp(a, b, 8) == 0);
     }
     for (int64_t width = 1; width <= LT_FOLD_WIDTH; width = width * 3 + 1) {
-      best->columns(from, 40, 517, width, a);
-      base->columns(from, 40, 517, width, b);
+      best->elements.columns(from, 40, 517, width, a);
+      base->elements.columns(from, 40, 517, width, b);
       CHECK(memcmp(a, b, sizeof a) == 0);
-      best->columns(from, 40 * 517 / width, width, width, a);
-      base->columns(from, 40 * 517 / width, width, width, b);
+      best->elements.columns(from, 40 * 517 / width, width, width, a);
+      base->elements.columns(from, 40 * 517 / width, width, width, b);
       CHECK(memcmp(a, b, sizeof a) == 0);
     }
   }

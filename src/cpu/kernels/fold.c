@@ -1,4 +1,4 @@
-/* fold.c: sums, products, largest and smallest of rows and of columns.
+/* fold.c: reductions with a state of one number (FOLD in ops.def), of rows and of columns.
  *
  * Floats are kept in 64 bytes of lanes (16 float or 8 double), four of them side by side, over
  * blocks of 2,048 elements; blocks are joined in pairs. So the rounding error of a sum grows with
@@ -6,200 +6,201 @@
  * vectors. Columns are added row by row, which is friendly to caches, in blocks of 16 rows that
  * are joined in pairs too.
  */
-#include "cpu/rows.h"
-#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/forms.h"
 
-#define BLOCK    2048                      /* elements of a row that one set of lanes takes */
-#define LT_APART __attribute__((noinline)) /* recursive: copies of it inside itself are of no use */
-#define ROWS     16                        /* rows that are added to columns one after the other */
+#define BLOCK     2048 /* elements of a row that one set of lanes takes */
+#define ROW_GROUP 16   /* rows that are added to columns one after the other */
 
-/* ---- floats: by lanes ------------------------------------------------------------------------ */
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          NOTHING
 
-/* JOIN(a, b) joins two values or two sets of lanes; FROM is what goes in, T what it is folded in,
- * OPEN(x) lifts a set of lanes, ONE(x) an element. */
-#define FLOAT_FOLD(NAME, FROM, T, L, JOIN, JOIN1, OPEN, ONE, IDENTITY)                             \
-  static T block_##NAME(const FROM *x, int64_t n) {                                                \
-    T a = IDENTITY;                                                                                \
-    int64_t i = 0;                                                                                 \
-    if (n >= L##_N) {                                                                              \
-      L s0 = L##_ALL(IDENTITY), s1 = s0, s2 = s0, s3 = s0;                                         \
-      for (; i + 4 * L##_N <= n; i += 4 * L##_N) {                                                 \
-        L x0 = OPEN(x + i), x1 = OPEN(x + i + L##_N), x2 = OPEN(x + i + 2 * L##_N),                \
-          x3 = OPEN(x + i + 3 * L##_N);                                                            \
-        s0 = JOIN(s0, x0);                                                                         \
-        s1 = JOIN(s1, x1);                                                                         \
-        s2 = JOIN(s2, x2);                                                                         \
-        s3 = JOIN(s3, x3);                                                                         \
-      }                                                                                            \
-      for (; i + L##_N <= n; i += L##_N) {                                                         \
-        L x0 = OPEN(x + i);                                                                        \
-        s0 = JOIN(s0, x0);                                                                         \
-      }                                                                                            \
-      s0 = JOIN(s0, s1);                                                                           \
-      s2 = JOIN(s2, s3);                                                                           \
-      s0 = JOIN(s0, s2);                                                                           \
-      T lane[L##_N];                                                                               \
-      memcpy(lane, &s0, sizeof s0);                                                                \
-      for (int w = L##_N / 2; w > 0; w /= 2)                                                       \
-        for (int k = 0; k < w; k++) lane[k] = JOIN1(lane[k], lane[k + w]);                         \
-      a = lane[0];                                                                                 \
-    }                                                                                              \
-    for (; i < n; i++) {                                                                           \
-      T e = ONE(x[i]);                                                                             \
-      a = JOIN1(a, e);                                                                             \
-    }                                                                                              \
-    return a;                                                                                      \
-  }                                                                                                \
-  static LT_APART T pairs_##NAME(const FROM *x, int64_t n) {                                       \
-    if (n <= BLOCK) return block_##NAME(x, n);                                                     \
-    int64_t half = (n / BLOCK + 1) / 2 * BLOCK;                                                    \
-    T a = pairs_##NAME(x, half), b = pairs_##NAME(x + half, n - half);                             \
-    return JOIN1(a, b);                                                                            \
-  }                                                                                                \
-  static void row_##NAME(const void *x, int64_t n, void *out) { *(T *)out = pairs_##NAME(x, n); }  \
-  COLUMNS(NAME, FROM, T, JOIN1, ONE)
+/* ---- element and combine on lanes ------------------------------------------------------------ */
 
-/* Columns, of any dtype. Narrow dense columns are taken as wide rows of several, which fill the
- * vectors. */
-#define COLUMNS(NAME, FROM, T, JOIN1, ONE)                                                         \
-  static void few_##NAME(const FROM *restrict x, int64_t n, int64_t stride, int64_t width,         \
-                         T *restrict out) {                                                        \
-    for (int64_t j = 0; j < width; j++) out[j] = ONE(x[j]);                                        \
-    for (int64_t i = 1; i < n; i++) {                                                              \
-      const FROM *restrict r = x + i * stride;                                                     \
-      for (int64_t j = 0; j < width; j++) {                                                        \
-        T e = ONE(r[j]), a = out[j];                                                               \
-        out[j] = JOIN1(a, e);                                                                      \
-      }                                                                                            \
-    }                                                                                              \
-  }                                                                                                \
-  static LT_APART void split_##NAME(const FROM *x, int64_t n, int64_t stride, int64_t width,       \
-                                    T *restrict out) {                                             \
-    if (n <= ROWS) {                                                                               \
-      few_##NAME(x, n, stride, width, out);                                                        \
-      return;                                                                                      \
-    }                                                                                              \
-    T other[LT_FOLD_WIDTH];                                                                        \
-    int64_t half = (n / ROWS + 1) / 2 * ROWS;                                                      \
-    split_##NAME(x, half, stride, width, out);                                                     \
-    split_##NAME(x + half * stride, n - half, stride, width, other);                               \
-    for (int64_t j = 0; j < width; j++) {                                                          \
-      T a = out[j], b = other[j];                                                                  \
-      out[j] = JOIN1(a, b);                                                                        \
-    }                                                                                              \
-  }                                                                                                \
-  static void columns_##NAME(const void *x, int64_t n, int64_t stride, int64_t width,              \
-                             void *result) {                                                       \
-    T *out = result;                                                                               \
-    int64_t many = LT_FOLD_WIDTH / 2 / width;                                                      \
-    if (width > 32 || stride != width || n < 2 * many) {                                           \
-      split_##NAME(x, n, stride, width, out);                                                      \
-      return;                                                                                      \
-    }                                                                                              \
-    T wide[LT_FOLD_WIDTH];                                                                         \
-    split_##NAME(x, n / many, many * width, many * width, wide);                                   \
-    few_##NAME##_again(wide, many, width, out);                                                    \
-    for (int64_t i = n / many * many; i < n; i++)                                                  \
-      for (int64_t j = 0; j < width; j++) {                                                        \
-        T e = ONE(((const FROM *)x)[i * width + j]), a = out[j];                                   \
-        out[j] = JOIN1(a, e);                                                                      \
-      }                                                                                            \
-  }
+#define LOWEST         (-(T)INFINITY)
+#define HIGHEST        ((T)INFINITY)
+#define PLUS           PLUS_FLOATS
+#define TIMES          TIMES_FLOATS
+#define ON_ALWAYS(...) __VA_ARGS__
+#define ON_SUM         ON_ALWAYS
+#define ON_ORDERED     ON_ALWAYS
+#define ON_FLOATING    ON_ALWAYS
+#define ON_FLOAT       ON_ALWAYS
+#define ON_BOOL        NOTHING
+#define ON_COUNT       NOTHING
+#define ON_ARG         NOTHING
+#define ON_ARG2        NOTHING
 
-/* Joins `many` dense groups of `width`, in pairs. */
-#define AGAIN(NAME, T, JOIN1)                                                                      \
-  static void few_##NAME##_again(T *x, int64_t many, int64_t width, T *out) {                      \
-    while (many > 1) {                                                                             \
-      int64_t half = (many + 1) / 2;                                                               \
-      for (int64_t j = 0; j < (many - half) * width; j++) {                                        \
-        T a = x[j], b = x[half * width + j];                                                       \
-        x[j] = JOIN1(a, b);                                                                        \
-      }                                                                                            \
-      many = half;                                                                                 \
-    }                                                                                              \
-    memcpy(out, x, (size_t)width * sizeof *out);                                                   \
-  }
+#define LANES_OF(name, V, L, element, combine)                                                     \
+  LT_LANES V lift_##name##_##L(V x) { return EACH(V, element); }                                   \
+  LT_LANES V merge_##name##_##L(V x, V y) { return EACH(V, combine); }
 
-/* ---- integers: any order gives the same, so the compiler may choose -------------------------- */
+#define T                float
+#define PICK(k, yes, no) PICK_LANES(F16, I16, k, yes, no)
+#define ROW_FOLD(name, identity, element, combine, finish)                                         \
+  LANES_OF(name, F16, F16, element, combine)
+#define ROW_FOLD_WIDE                    NOTHING
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#include "ops.def"
+#undef T
+#undef PICK
+#undef ROW_FOLD
+#undef ROW_FOLD_WIDE
 
-#define INTEGER_FOLD(NAME, FROM, T, JOIN1, IDENTITY)                                               \
-  static void row_##NAME(const void *x, int64_t n, void *out) {                                    \
-    const FROM *v = x;                                                                             \
-    T a = IDENTITY;                                                                                \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      T e = (T)v[i];                                                                               \
-      a = JOIN1(a, e);                                                                             \
-    }                                                                                              \
-    *(T *)out = a;                                                                                 \
-  }                                                                                                \
-  COLUMNS(NAME, FROM, T, JOIN1, (T))
+#define T                                                  double
+#define PICK(k, yes, no)                                   PICK_LANES(D8, I8, k, yes, no)
+#define ROW_FOLD(name, identity, element, combine, finish) LANES_OF(name, D8, D8, element, combine)
+#define ROW_FOLD_WIDE                                      ROW_FOLD
+#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+#define LT_FORM(name, rule, form)                          ROW(name, rule, form)
+#include "ops.def"
+#undef T
+#undef PICK
+#undef ROW_FOLD
+#undef ROW_FOLD_WIDE
 
-#define ADD(a, b)     ((a) + (b))
-#define TIMES(a, b)   ((a) * (b))
-#define IADD(a, b)    ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
-#define ITIMES(a, b)  ((int64_t)((uint64_t)(a) * (uint64_t)(b)))
-#define LARGER(a, b)  ((b) > (a) ? (b) : (a))
-#define SMALLER(a, b) ((b) < (a) ? (b) : (a))
-/* NaN wins, and stays. */
-#define FLARGER(a, b)  (((b) > (a)) | ((b) != (b)) ? (b) : (a))
-#define FSMALLER(a, b) (((b) < (a)) | ((b) != (b)) ? (b) : (a))
-#define SAME(x)        (x)
-#define DOUBLE(x)      ((double)(x) * (double)(x))
+/* ---- loops of floats ------------------------------------------------------------------------- */
 
-AGAIN(SUM_F32, float, ADD)
-FLOAT_FOLD(SUM_F32, float, float, F16, ADD, ADD, F16_LOAD, SAME, 0)
-AGAIN(SUM_F64, double, ADD)
-FLOAT_FOLD(SUM_F64, double, double, D8, ADD, ADD, D8_LOAD, SAME, 0)
-AGAIN(PROD_F32, float, TIMES)
-FLOAT_FOLD(PROD_F32, float, float, F16, TIMES, TIMES, F16_LOAD, SAME, 1)
-AGAIN(PROD_F64, double, TIMES)
-FLOAT_FOLD(PROD_F64, double, double, D8, TIMES, TIMES, D8_LOAD, SAME, 1)
-AGAIN(MAX_F32, float, FLARGER)
-FLOAT_FOLD(MAX_F32, float, float, F16, F16_LARGER, FLARGER, F16_LOAD, SAME, -INFINITY)
-AGAIN(MAX_F64, double, FLARGER)
-FLOAT_FOLD(MAX_F64, double, double, D8, D8_LARGER, FLARGER, D8_LOAD, SAME, -INFINITY)
-AGAIN(MIN_F32, float, FSMALLER)
-FLOAT_FOLD(MIN_F32, float, float, F16, F16_SMALLER, FSMALLER, F16_LOAD, SAME, INFINITY)
-AGAIN(MIN_F64, double, FSMALLER)
-FLOAT_FOLD(MIN_F64, double, double, D8, D8_SMALLER, FSMALLER, D8_LOAD, SAME, INFINITY)
-AGAIN(SQUARES_F32, double, ADD)
-FLOAT_FOLD(SQUARES_F32, float, double, D8, ADD, ADD, D8_SQUARES_OF_FLOATS, DOUBLE, 0)
-AGAIN(SQUARES_F64, double, ADD)
-FLOAT_FOLD(SQUARES_F64, double, double, D8, ADD, ADD, D8_SQUARES, DOUBLE, 0)
-AGAIN(SUM_I64, int64_t, IADD)
-INTEGER_FOLD(SUM_I64, int64_t, int64_t, IADD, 0)
-AGAIN(SUM_U8, int64_t, IADD)
-INTEGER_FOLD(SUM_U8, uint8_t, int64_t, IADD, 0)
-AGAIN(PROD_I64, int64_t, ITIMES)
-INTEGER_FOLD(PROD_I64, int64_t, int64_t, ITIMES, 1)
-AGAIN(MAX_I64, int64_t, LARGER)
-INTEGER_FOLD(MAX_I64, int64_t, int64_t, LARGER, INT64_MIN)
-AGAIN(MIN_I64, int64_t, SMALLER)
-INTEGER_FOLD(MIN_I64, int64_t, int64_t, SMALLER, INT64_MAX)
-AGAIN(MAX_U8, uint8_t, LARGER)
-INTEGER_FOLD(MAX_U8, uint8_t, uint8_t, LARGER, 0)
-AGAIN(MIN_U8, uint8_t, SMALLER)
-INTEGER_FOLD(MIN_U8, uint8_t, uint8_t, SMALLER, 255)
+#define PICK PICK_ONE
 
-#define ENTRY(NAME, FROM, TO, THEN)                                                                \
-  [LT_FOLD_##NAME] = {LT_##FROM, LT_##TO, LT_FOLD_##THEN, row_##NAME, columns_##NAME}
-extern const lt_Fold LT_FOR_ISA(lt_folds)[LT_FOLD_COUNT];
-const lt_Fold LT_FOR_ISA(lt_folds)[LT_FOLD_COUNT] = {
-    ENTRY(SUM_F32, float32, float32, SUM_F32),
-    ENTRY(SUM_F64, float64, float64, SUM_F64),
-    ENTRY(SUM_I64, int64, int64, SUM_I64),
-    ENTRY(SUM_U8, bool, int64, SUM_I64),
-    ENTRY(PROD_F32, float32, float32, PROD_F32),
-    ENTRY(PROD_F64, float64, float64, PROD_F64),
-    ENTRY(PROD_I64, int64, int64, PROD_I64),
-    ENTRY(MAX_F32, float32, float32, MAX_F32),
-    ENTRY(MAX_F64, float64, float64, MAX_F64),
-    ENTRY(MAX_I64, int64, int64, MAX_I64),
-    ENTRY(MAX_U8, bool, bool, MAX_U8),
-    ENTRY(MIN_F32, float32, float32, MIN_F32),
-    ENTRY(MIN_F64, float64, float64, MIN_F64),
-    ENTRY(MIN_I64, int64, int64, MIN_I64),
-    ENTRY(MIN_U8, bool, bool, MIN_U8),
-    ENTRY(SQUARES_F32, float32, float64, SUM_F64),
-    ENTRY(SQUARES_F64, float64, float64, SUM_F64),
+#define S               F32
+#define FROM            float
+#define T               float
+#define LT_FROM         LT_float32
+#define LT_TO           LT_float32
+#define SAME_TYPE       true
+#define M(g)            lt_m_##g##f
+#define V               F16
+#define V_N             F16_N
+#define V_OPEN          F16_LOAD
+#define V_LOAD          F16_LOAD
+#define LANES           F16
+#define ROW_FOLD        LOOPS
+#define ROW_FOLD_WIDE   NOTHING
+#define ENTRY_FOLD      ENTRY
+#define ENTRY_FOLD_WIDE NOTHING
+#include "fold_body.h"
+#undef M
+#undef V
+#undef V_N
+#undef V_OPEN
+#undef V_LOAD
+#undef LANES
+
+#define S               F32_WIDE
+#define FROM            float
+#define T               double
+#define LT_FROM         LT_float32
+#define LT_TO           LT_float64
+#define SAME_TYPE       false
+#define M(g)            lt_m_##g
+#define V               D8
+#define V_N             D8_N
+#define V_OPEN          D8_OF_FLOATS
+#define V_LOAD          D8_LOAD
+#define LANES           D8
+#define ROW_FOLD        NOTHING
+#define ROW_FOLD_WIDE   LOOPS
+#define ENTRY_FOLD      NOTHING
+#define ENTRY_FOLD_WIDE ENTRY
+#include "fold_body.h"
+#undef V_OPEN
+
+#define S               F64
+#define FROM            double
+#define T               double
+#define LT_FROM         LT_float64
+#define LT_TO           LT_float64
+#define SAME_TYPE       true
+#define V_OPEN          D8_LOAD
+#define ROW_FOLD        LOOPS
+#define ROW_FOLD_WIDE   LOOPS
+#define ENTRY_FOLD      ENTRY
+#define ENTRY_FOLD_WIDE ENTRY
+#include "fold_body.h"
+#undef M
+#undef V
+#undef V_N
+#undef V_OPEN
+#undef V_LOAD
+#undef LANES
+
+/* ---- loops of integers and bool -------------------------------------------------------------- */
+
+#undef ON_FLOATING
+#undef ON_FLOAT
+#undef LOWEST
+#undef HIGHEST
+#undef PLUS
+#undef TIMES
+#define ON_FLOATING NOTHING
+#define ON_FLOAT    NOTHING
+#define PLUS        PLUS_INTEGERS
+#define TIMES       TIMES_INTEGERS
+
+#define S               I64
+#define FROM            int64_t
+#define T               int64_t
+#define U               uint64_t
+#define LOWEST          INT64_MIN
+#define HIGHEST         INT64_MAX
+#define LT_FROM         LT_int64
+#define LT_TO           LT_int64
+#define SAME_TYPE       true
+#define ROW_FOLD        LOOPS
+#define ROW_FOLD_WIDE   NOTHING
+#define ENTRY_FOLD      ENTRY
+#define ENTRY_FOLD_WIDE NOTHING
+#include "fold_body.h"
+
+/* Bytes of bool into int64. */
+#undef ON_ORDERED
+#undef ON_COUNT
+#define ON_ORDERED      NOTHING
+#define ON_COUNT        ON_ALWAYS
+#define S               U8_COUNT
+#define FROM            uint8_t
+#define T               int64_t
+#define LT_FROM         LT_bool
+#define LT_TO           LT_int64
+#define SAME_TYPE       false
+#define ROW_FOLD        LOOPS
+#define ROW_FOLD_WIDE   NOTHING
+#define ENTRY_FOLD      ENTRY
+#define ENTRY_FOLD_WIDE NOTHING
+#include "fold_body.h"
+#undef U
+#undef LOWEST
+#undef HIGHEST
+
+/* Bytes of bool into bytes. */
+#undef ON_SUM
+#undef ON_ORDERED
+#undef ON_COUNT
+#undef ON_BOOL
+#define ON_SUM          NOTHING
+#define ON_ORDERED      ON_ALWAYS
+#define ON_COUNT        NOTHING
+#define ON_BOOL         ON_ALWAYS
+#define S               U8
+#define FROM            uint8_t
+#define T               uint8_t
+#define U               uint8_t
+#define LOWEST          0
+#define HIGHEST         UINT8_MAX
+#define LT_FROM         LT_bool
+#define LT_TO           LT_bool
+#define SAME_TYPE       true
+#define ROW_FOLD        LOOPS
+#define ROW_FOLD_WIDE   NOTHING
+#define ENTRY_FOLD      ENTRY
+#define ENTRY_FOLD_WIDE NOTHING
+#include "fold_body.h"
+
+extern const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT];
+const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT] = {
+    [LT_STATE_F32] = folds_of_F32, [LT_STATE_F32_WIDE] = folds_of_F32_WIDE,
+    [LT_STATE_F64] = folds_of_F64, [LT_STATE_I64] = folds_of_I64,
+    [LT_STATE_U8] = folds_of_U8,   [LT_STATE_U8_COUNT] = folds_of_U8_COUNT,
 };

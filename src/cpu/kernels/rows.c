@@ -8,15 +8,14 @@
 
 enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
 
-#define T         float
-#define F         f32
-#define M(g)      lt_m_##g##f
-#define V         F16
-#define V_N       F16_N
-#define V_LOAD    F16_LOAD
-#define V_ALL     F16_ALL
-#define V_LARGER  F16_LARGER
-#define V_SMALLER F16_SMALLER
+#define T        float
+#define F        f32
+#define M(g)     lt_m_##g##f
+#define V        F16
+#define V_N      F16_N
+#define V_LOAD   F16_LOAD
+#define V_ALL    F16_ALL
+#define V_LARGER F16_LARGER
 #include "rows_body.h"
 #undef T
 #undef F
@@ -26,17 +25,15 @@ enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
 #undef V_LOAD
 #undef V_ALL
 #undef V_LARGER
-#undef V_SMALLER
 
-#define T         double
-#define F         f64
-#define M(g)      lt_m_##g
-#define V         D8
-#define V_N       D8_N
-#define V_LOAD    D8_LOAD
-#define V_ALL     D8_ALL
-#define V_LARGER  D8_LARGER
-#define V_SMALLER D8_SMALLER
+#define T        double
+#define F        f64
+#define M(g)     lt_m_##g
+#define V        D8
+#define V_N      D8_N
+#define V_LOAD   D8_LOAD
+#define V_ALL    D8_ALL
+#define V_LARGER D8_LARGER
 #include "rows_body.h"
 
 static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words) {
@@ -76,16 +73,9 @@ FIND_ZERO(64)
 #define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
 const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
-    BOTH(softmax),
-    BOTH(log_softmax),
-    BOTH(softmax_backward),
-    BOTH(log_softmax_backward),
-    BOTH(softmax_columns),
-    BOTH(softmax_backward_columns),
-    BOTH(logsumexp),
-    BOTH(layer_norm),
-    BOTH(layer_norm_backward),
-    BOTH(best),
-    ENTRY(philox),
-    .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
+    BOTH(softmax),          BOTH(log_softmax),
+    BOTH(softmax_backward), BOTH(log_softmax_backward),
+    BOTH(softmax_columns),  BOTH(softmax_backward_columns),
+    BOTH(layer_norm),       BOTH(layer_norm_backward),
+    ENTRY(philox),          .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
 };

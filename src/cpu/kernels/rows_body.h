@@ -90,24 +90,6 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
     return a;                                                                                      \
   }
 BEST_ROW(largest, V_LARGER, >, -INFINITY)
-BEST_ROW(smallest, V_SMALLER, <, INFINITY)
-
-static T FN(best)(const T *x, int64_t n, bool largest, int64_t *at) {
-  T best = largest ? FN(largest)(x, n) : FN(smallest)(x, n);
-  int64_t i = 0;
-  if (best != best) {
-    while (x[i] == x[i]) i++;
-  } else {
-    for (; i + 64 <= n; i += 64) {
-      int some = 0;
-      for (int k = 0; k < 64; k++) some |= x[i + k] == best;
-      if (some) break;
-    }
-    while (x[i] != best) i++;
-  }
-  *at = i;
-  return best;
-}
 
 /* ---- exponentials ---------------------------------------------------------------------------- */
 
@@ -162,13 +144,6 @@ static void FN(log_softmax)(const T *x, T *y, int64_t n) {
   T m = FN(largest)(x, n), log_sum = M(log)(FN(sum_exps)(x, m, n));
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) - log_sum;
-}
-
-/* An infinite largest would make the differences NaN; taking 0 instead leaves the infinity. */
-static T FN(logsumexp)(const T *x, int64_t n) {
-  T m = FN(largest)(x, n);
-  if (isinf(m)) return m;
-  return M(log)(FN(sum_exps)(x, m, n)) + m;
 }
 
 static void FN(softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {

@@ -1,0 +1,205 @@
+/* fold_body.h: the loops of fold.c for one type of elements and states. fold.c defines
+ *
+ *   S            what the names of the functions end in
+ *   FROM, T      the types of elements and states, LT_FROM and LT_TO their dtypes
+ *   V, V_N, V_OPEN, V_LOAD, LANES, of floats: lanes of T, how many they are, how they are made of
+ *                elements and of states, and what the lanes' functions end in
+ *   ON_<RULE>    (x): x where rows of this rule are made for the type, else nothing
+ *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS where rows of this kind are, else NO_LOOPS
+ *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NO_LOOPS
+ *
+ * and the words of the forms, and includes this file, which defines `static const lt_Fold
+ * folds_<S>[LT_REDUCTION_COUNT]`.
+ */
+#define NAMED_(a, b, s)  a##_##b##_##s
+#define NAMED__(a, b, s) NAMED_(a, b, s)
+#define NAMED(a, b)      NAMED__(a, b, S)
+#define OF_LANES(a, b)   NAMED__(a, b, LANES)
+
+/* ---- rows, by lanes -------------------------------------------------------------------------- */
+
+/* LOAD reads lanes, lift and one are what is done to lanes and to an element. */
+#define ROWS_BY_LANES(NAME, OF, LOAD, lift, one, join, join_one, identity)                         \
+  static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
+    T a = (T)(identity);                                                                           \
+    int64_t i = 0;                                                                                 \
+    if (n >= V_N) {                                                                                \
+      V s0 = (V){0} + (T)(identity), s1 = s0, s2 = s0, s3 = s0;                                    \
+      for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                     \
+        V x0 = lift(LOAD(x + i)), x1 = lift(LOAD(x + i + V_N)), x2 = lift(LOAD(x + i + 2 * V_N)),  \
+          x3 = lift(LOAD(x + i + 3 * V_N));                                                        \
+        s0 = join(s0, x0);                                                                         \
+        s1 = join(s1, x1);                                                                         \
+        s2 = join(s2, x2);                                                                         \
+        s3 = join(s3, x3);                                                                         \
+      }                                                                                            \
+      for (; i + V_N <= n; i += V_N) {                                                             \
+        V x0 = lift(LOAD(x + i));                                                                  \
+        s0 = join(s0, x0);                                                                         \
+      }                                                                                            \
+      s0 = join(s0, s1);                                                                           \
+      s2 = join(s2, s3);                                                                           \
+      s0 = join(s0, s2);                                                                           \
+      T lane[V_N];                                                                                 \
+      memcpy(lane, &s0, sizeof s0);                                                                \
+      for (int w = V_N / 2; w > 0; w /= 2)                                                         \
+        for (int k = 0; k < w; k++) lane[k] = join_one(lane[k], lane[k + w]);                      \
+      a = lane[0];                                                                                 \
+    }                                                                                              \
+    for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
+    return a;                                                                                      \
+  }                                                                                                \
+  static LT_APART T NAMED(pairs, NAME)(const OF *x, int64_t n) {                                   \
+    if (n <= BLOCK) return NAMED(block, NAME)(x, n);                                               \
+    int64_t half = (n / BLOCK + 1) / 2 * BLOCK;                                                    \
+    T a = NAMED(pairs, NAME)(x, half), b = NAMED(pairs, NAME)(x + half, n - half);                 \
+    return join_one(a, b);                                                                         \
+  }                                                                                                \
+  static void NAMED(row, NAME)(const void *x, int64_t n, void *out) {                              \
+    *(T *)out = NAMED(pairs, NAME)(x, n);                                                          \
+  }
+
+/* ---- rows of integers: any order gives the same, so the compiler may choose
+ * ------------------- */
+
+#define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
+  static void NAMED(row, NAME)(const void *x, int64_t n, void *out) {                              \
+    const OF *v = x;                                                                               \
+    T a = (T)(identity);                                                                           \
+    for (int64_t i = 0; i < n; i++) a = join_one(a, one((T)v[i]));                                 \
+    *(T *)out = a;                                                                                 \
+  }
+
+#ifdef V
+#define ROWS(NAME, OF, LOAD, lift, one, join, join_one, identity)                                  \
+  ROWS_BY_LANES(NAME, OF, LOAD, lift, one, join, join_one, identity)
+#else
+#define ROWS(NAME, OF, LOAD, lift, one, join, join_one, identity)                                  \
+  PLAIN_ROWS(NAME, OF, one, join_one, identity)
+#endif
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* Narrow dense columns are taken as wide rows of several, which fill the vectors. */
+#define COLUMNS(NAME, OF, one, join_one)                                                           \
+  static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,     \
+                               T *restrict out) {                                                  \
+    for (int64_t j = 0; j < width; j++) out[j] = one((T)x[j]);                                     \
+    for (int64_t i = 1; i < n; i++) {                                                              \
+      const OF *restrict r = x + i * stride;                                                       \
+      for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], one((T)r[j]));                 \
+    }                                                                                              \
+  }                                                                                                \
+  static LT_APART void NAMED(split, NAME)(const OF *x, int64_t n, int64_t stride, int64_t width,   \
+                                          T *restrict out) {                                       \
+    if (n <= ROW_GROUP) {                                                                          \
+      NAMED(few, NAME)(x, n, stride, width, out);                                                  \
+      return;                                                                                      \
+    }                                                                                              \
+    T other[LT_FOLD_WIDTH];                                                                        \
+    int64_t half = (n / ROW_GROUP + 1) / 2 * ROW_GROUP;                                            \
+    NAMED(split, NAME)(x, half, stride, width, out);                                               \
+    NAMED(split, NAME)(x + half * stride, n - half, stride, width, other);                         \
+    for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], other[j]);                       \
+  }                                                                                                \
+  /* Joins `many` dense groups of `width`, in pairs. */                                            \
+  static void NAMED(again, NAME)(T * x, int64_t many, int64_t width, T * out) {                    \
+    while (many > 1) {                                                                             \
+      int64_t half = (many + 1) / 2;                                                               \
+      for (int64_t j = 0; j < (many - half) * width; j++)                                          \
+        x[j] = join_one(x[j], x[half * width + j]);                                                \
+      many = half;                                                                                 \
+    }                                                                                              \
+    memcpy(out, x, (size_t)width * sizeof *out);                                                   \
+  }                                                                                                \
+  static void NAMED(columns, NAME)(const void *x, int64_t n, int64_t stride, int64_t width,        \
+                                   void *result) {                                                 \
+    T *out = result;                                                                               \
+    int64_t many = LT_FOLD_WIDTH / 2 / width;                                                      \
+    if (width > 32 || stride != width || n < 2 * many) {                                           \
+      NAMED(split, NAME)(x, n, stride, width, out);                                                \
+      return;                                                                                      \
+    }                                                                                              \
+    T wide[LT_FOLD_WIDTH];                                                                         \
+    NAMED(split, NAME)(x, n / many, many * width, many * width, wide);                             \
+    NAMED(again, NAME)(wide, many, width, out);                                                    \
+    for (int64_t i = n / many * many; i < n; i++)                                                  \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        out[j] = join_one(out[j], one((T)((const OF *)x)[i * width + j]));                         \
+  }
+
+/* ---- a row of ops.def ------------------------------------------------------------------------ */
+
+#define LOOPS(name, identity, element, combine, finish)                                            \
+  static inline T NAMED(lift, name)(T x) { return (T)(element); }                                  \
+  static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
+  ROWS(name, FROM, V_OPEN, OF_LANES(lift, name), NAMED(lift, name), OF_LANES(merge, name),         \
+       NAMED(merge, name), identity)                                                               \
+  COLUMNS(name, FROM, NAMED(lift, name), NAMED(merge, name))                                       \
+  ROWS(name##_states, T, V_LOAD, ITSELF, ITSELF, OF_LANES(merge, name), NAMED(merge, name),        \
+       identity)                                                                                   \
+  COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
+  static void NAMED(start, name)(void *states, int64_t count) {                                    \
+    T *s = states;                                                                                 \
+    for (int64_t i = 0; i < count; i++) s[i] = (T)(identity);                                      \
+  }                                                                                                \
+  static void NAMED(end, name)(void *states, int64_t count, double elements, double number) {      \
+    const T n = (T)elements, a = (T)number;                                                        \
+    T *s = states;                                                                                 \
+    (void)n, (void)a;                                                                              \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+      const T x = s[i];                                                                            \
+      s[i] = (T)(finish);                                                                          \
+    }                                                                                              \
+  }
+
+/* Is a text the x that it is given? Then loops over elements serve for states too, and there is
+ * nothing to finish. */
+#define IS_X(text) (sizeof(#text) == sizeof "x")
+
+#define ENTRY(name, identity, element, combine, finish)                                            \
+  [LT_REDUCTION_##name] = {                                                                        \
+      LT_FROM,                                                                                     \
+      LT_TO,                                                                                       \
+      {NAMED(row, name), NAMED(columns, name)},                                                    \
+      {SAME_TYPE && IS_X(element) ? NAMED(row, name) : NAMED(row, name##_states),                  \
+       SAME_TYPE && IS_X(element) ? NAMED(columns, name) : NAMED(columns, name##_states)},         \
+      NAMED(start, name),                                                                          \
+      IS_X(finish) ? NULL : NAMED(end, name),                                                      \
+  },
+
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#include "ops.def"
+
+#undef ROW_FOLD
+#undef ROW_FOLD_WIDE
+#define ROW_FOLD      ENTRY_FOLD
+#define ROW_FOLD_WIDE ENTRY_FOLD_WIDE
+static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#include "ops.def"
+};
+
+#undef NAMED_
+#undef NAMED__
+#undef NAMED
+#undef OF_LANES
+#undef ROWS_BY_LANES
+#undef PLAIN_ROWS
+#undef ROWS
+#undef COLUMNS
+#undef LOOPS
+#undef IS_X
+#undef ENTRY
+#undef ROW_FOLD
+#undef ROW_FOLD_WIDE
+#undef ENTRY_FOLD
+#undef ENTRY_FOLD_WIDE
+#undef SAME_TYPE
+#undef S
+#undef FROM
+#undef T
+#undef LT_FROM
+#undef LT_TO

@@ -1,0 +1,36 @@
+/* forms.h: how the files that make loops of reductions read the forms in ops.def, and what these
+ * are on lanes.
+ *
+ * ROW(name, rule, form) is ON_<rule>(ROW_<kind>(name, texts)), where `kind` is the form's. */
+#ifndef LT_CPU_FORMS_H
+#define LT_CPU_FORMS_H
+
+#include "cpu/rows.h"
+#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/maths.h"
+#include "mathx.h"
+
+#define ROW(name, rule, ...)        ROW_(name, rule, __VA_ARGS__)
+#define ROW_(name, rule, kind, ...) ON_##rule(kind(name, __VA_ARGS__))
+#define FOLD(...)                   ROW_FOLD, __VA_ARGS__
+#define FOLD_WIDE(...)              ROW_FOLD_WIDE, __VA_ARGS__
+#define CENTERED(...)               ROW_CENTERED, __VA_ARGS__
+#define CENTERED_WIDE(...)          ROW_CENTERED_WIDE, __VA_ARGS__
+#define BEST(...)                   ROW_BEST, __VA_ARGS__
+#define NOTHING(...)
+
+#define ITSELF(x) (x)
+#define LT_APART  __attribute__((noinline)) /* of recursive functions */
+
+enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
+
+/* The words of the forms. On lanes, a number stands for as many of it, and a condition is bits. */
+#define PICK_ONE(k, yes, no)         ((k) ? (yes) : (no))
+#define PICK_LANES(V, I, k, yes, no) LT_CHOOSE(V, I, k, EACH(V, no), EACH(V, yes))
+#define EACH(V, e)                   ((e) - (V){0}) /* of a number or lanes; -0 stays */
+#define PLUS_FLOATS(x, y)            ((x) + (y))
+#define TIMES_FLOATS(x, y)           ((x) * (y))
+#define PLUS_INTEGERS(x, y)          ((T)((U)(x) + (U)(y)))
+#define TIMES_INTEGERS(x, y)         ((T)((U)(x) * (U)(y)))
+
+#endif

@@ -1,0 +1,317 @@
+/* states_body.h: the loops of states.c for one type of elements and states. states.c defines S,
+ * FROM, T, V, V_N, V_OPEN, V_LOAD, LANES and ON_<RULE> as fold_body.h has them, and
+ *
+ *   ROW_CENTERED, ROW_CENTERED_WIDE, ROW_BEST         CENTERED_LOOPS, BEST_LOOPS or NOTHING
+ *   ENTRY_CENTERED, ENTRY_CENTERED_WIDE, ENTRY_BEST   CENTERED_ENTRY, BEST_ENTRY or NOTHING
+ *
+ * and includes this file, which defines `static const lt_Centered centereds_of_<S>` and lt_Best
+ * bests_of_<S>, arrays of LT_REDUCTION_COUNT. */
+#define NAMED_(a, b, s)  a##_##b##_##s
+#define NAMED__(a, b, s) NAMED_(a, b, s)
+#define NAMED(a, b)      NAMED__(a, b, S)
+#define OF_LANES(a, b)   NAMED__(a, b, LANES)
+
+/* ---- a pivot, and a sum of terms around it --------------------------------------------------- */
+
+/* Does a text, its macros replaced, call a function? Decided while compiling. */
+#define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
+
+/* Terms run over whole groups of GROUP elements where they call a function, the last one filled up,
+ * so that every element is computed by the same vector variant wherever it lies. */
+#define CENTERED_LOOPS(name, identity, combine, center, joint, term, moved, finish)                \
+  static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
+  static inline T NAMED(middle, name)(T x, T n) {                                                  \
+    (void)n;                                                                                       \
+    return (T)(center);                                                                            \
+  }                                                                                                \
+  static inline __attribute__((always_inline)) T NAMED(summand, name)(T x, T p) {                  \
+    return (T)(term);                                                                              \
+  }                                                                                                \
+  /* The fold of x[0..n), n >= 1. */                                                               \
+  static T NAMED(pivot, name)(const FROM *x, int64_t n) {                                          \
+    T a = (T)(identity);                                                                           \
+    int64_t i = 0;                                                                                 \
+    if (n >= V_N) {                                                                                \
+      V s0 = (V){0} + (T)(identity), s1 = s0, s2 = s0, s3 = s0;                                    \
+      for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                     \
+        s0 = OF_LANES(merge, name)(s0, V_OPEN(x + i));                                             \
+        s1 = OF_LANES(merge, name)(s1, V_OPEN(x + i + V_N));                                       \
+        s2 = OF_LANES(merge, name)(s2, V_OPEN(x + i + 2 * V_N));                                   \
+        s3 = OF_LANES(merge, name)(s3, V_OPEN(x + i + 3 * V_N));                                   \
+      }                                                                                            \
+      for (; i + V_N <= n; i += V_N) s0 = OF_LANES(merge, name)(s0, V_OPEN(x + i));                \
+      s0 = OF_LANES(merge, name)(s0, s1);                                                          \
+      s2 = OF_LANES(merge, name)(s2, s3);                                                          \
+      s0 = OF_LANES(merge, name)(s0, s2);                                                          \
+      T lane[V_N];                                                                                 \
+      memcpy(lane, &s0, sizeof s0);                                                                \
+      for (int k = 0; k < V_N; k++) a = NAMED(merge, name)(a, lane[k]);                            \
+    }                                                                                              \
+    for (; i < n; i++) a = NAMED(merge, name)(a, (T)x[i]);                                         \
+    return a;                                                                                      \
+  }                                                                                                \
+  static T NAMED(terms, name)(const FROM *x, int64_t n, T p) {                                     \
+    T part[TERMS], s = 0;                                                                          \
+    for (int64_t i = 0; i < n; i += TERMS, x += TERMS) {                                           \
+      int64_t w = n - i < TERMS ? n - i : TERMS, whole = CALLS(#term) ? w / GROUP * GROUP : w;     \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t k = 0; k < whole; k++) part[k] = NAMED(summand, name)((T)x[k], p);              \
+      if (whole < w) {                                                                             \
+        T last[GROUP];                                                                             \
+        for (int k = 0; k < GROUP; k++) last[k] = (T)x[whole + k < w ? whole + k : w - 1];         \
+        _Pragma("omp simd")                                                                        \
+        for (int k = 0; k < GROUP; k++) last[k] = NAMED(summand, name)(last[k], p);                \
+        for (int64_t k = whole; k < w; k++) part[k] = last[k - whole];                             \
+      }                                                                                            \
+      s += NAMED(sum, of)(part, w);                                                                \
+    }                                                                                              \
+    return s;                                                                                      \
+  }                                                                                                \
+  /* Short rows, four elements side by side. */                                                    \
+  static T NAMED(pivot_of_few, name)(const FROM *x, int64_t n) {                                   \
+    T a = (T)(identity), b = a, c = a, d = a;                                                      \
+    int64_t i = 0;                                                                                 \
+    for (; i + 4 <= n; i += 4) {                                                                   \
+      a = NAMED(merge, name)(a, (T)x[i]);                                                          \
+      b = NAMED(merge, name)(b, (T)x[i + 1]);                                                      \
+      c = NAMED(merge, name)(c, (T)x[i + 2]);                                                      \
+      d = NAMED(merge, name)(d, (T)x[i + 3]);                                                      \
+    }                                                                                              \
+    for (; i < n; i++) a = NAMED(merge, name)(a, (T)x[i]);                                         \
+    return NAMED(merge, name)(NAMED(merge, name)(a, b), NAMED(merge, name)(c, d));                 \
+  }                                                                                                \
+  static T NAMED(terms_of_few, name)(const FROM *x, int64_t n, T p) {                              \
+    T a = 0, b = 0, c = 0, d = 0;                                                                  \
+    int64_t i = 0;                                                                                 \
+    for (; i + 4 <= n; i += 4) {                                                                   \
+      a += NAMED(summand, name)((T)x[i], p);                                                       \
+      b += NAMED(summand, name)((T)x[i + 1], p);                                                   \
+      c += NAMED(summand, name)((T)x[i + 2], p);                                                   \
+      d += NAMED(summand, name)((T)x[i + 3], p);                                                   \
+    }                                                                                              \
+    for (; i < n; i++) a += NAMED(summand, name)((T)x[i], p);                                      \
+    return (a + b) + (c + d);                                                                      \
+  }                                                                                                \
+  static void NAMED(row, name)(const void *x, int64_t n, void *state) {                            \
+    T *s = state;                                                                                  \
+    s[0] = (T)n;                                                                                   \
+    s[1] = (T)(identity);                                                                          \
+    s[2] = 0;                                                                                      \
+    if (n == 0) return;                                                                            \
+    bool few = !CALLS(#term) && n < SHORT;                                                         \
+    s[1] = few ? NAMED(pivot_of_few, name)(x, n) : NAMED(pivot, name)(x, n);                       \
+    s[1] = NAMED(middle, name)(s[1], (T)n);                                                        \
+    s[2] = few ? NAMED(terms_of_few, name)(x, n, s[1]) : NAMED(terms, name)(x, n, s[1]);           \
+  }                                                                                                \
+  static void NAMED(join, name)(void *state, const void *other) {                                  \
+    T *s_ = state;                                                                                 \
+    const T *t = other;                                                                            \
+    const T one = s_[0], two = t[0];                                                               \
+    if (two == 0) return;                                                                          \
+    if (one == 0) {                                                                                \
+      memcpy(s_, t, 3 * sizeof *t);                                                                \
+      return;                                                                                      \
+    }                                                                                              \
+    T r, sums = 0;                                                                                 \
+    {                                                                                              \
+      const T n = one, m = two, p = s_[1], q = t[1];                                               \
+      (void)n, (void)m;                                                                            \
+      r = (T)(joint);                                                                              \
+    }                                                                                              \
+    for (int k = 0; k < 2; k++) {                                                                  \
+      const T n = k ? two : one, p = k ? t[1] : s_[1], s = k ? t[2] : s_[2];                       \
+      (void)n;                                                                                     \
+      sums += (T)(moved);                                                                          \
+    }                                                                                              \
+    s_[0] = one + two;                                                                             \
+    s_[1] = r;                                                                                     \
+    s_[2] = sums;                                                                                  \
+  }                                                                                                \
+  static void NAMED(end, name)(const void *state, double number, void *out) {                      \
+    const T n = ((const T *)state)[0], p = ((const T *)state)[1], s = ((const T *)state)[2],       \
+            a = (T)number;                                                                         \
+    (void)n, (void)p, (void)a;                                                                     \
+    *(T *)out = (T)(finish);                                                                       \
+  }                                                                                                \
+  /* m <= TERMS rows of columns, padded to whole groups where terms call a function. */            \
+  static void NAMED(part, name)(const FROM *x, int64_t m, int64_t stride, int64_t width,           \
+                                T *restrict pivot, T *restrict sum) {                              \
+    T e[LT_CENTERED_WIDTH], some[LT_CENTERED_WIDTH];                                               \
+    int64_t padded = CALLS(#term) ? (width + GROUP - 1) / GROUP * GROUP : width;                   \
+    for (int64_t j = 0; j < width; j++) pivot[j] = (T)x[j];                                        \
+    for (int64_t i = 1; i < m; i++)                                                                \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        pivot[j] = NAMED(merge, name)(pivot[j], (T)x[i * stride + j]);                             \
+    for (int64_t j = 0; j < width; j++) {                                                          \
+      pivot[j] = NAMED(middle, name)(pivot[j], (T)m);                                              \
+      sum[j] = 0;                                                                                  \
+    }                                                                                              \
+    for (int64_t j = width; j < padded; j++) e[j] = pivot[j] = 0;                                  \
+    for (int64_t i = 0; i < m; i += ROW_GROUP) {                                                   \
+      for (int64_t j = 0; j < padded; j++) some[j] = 0;                                            \
+      for (int64_t k = i; k < m && k < i + ROW_GROUP; k++) {                                       \
+        for (int64_t j = 0; j < width; j++) e[j] = (T)x[k * stride + j];                           \
+        _Pragma("omp simd")                                                                        \
+        for (int64_t j = 0; j < padded; j++) some[j] += NAMED(summand, name)(e[j], pivot[j]);      \
+      }                                                                                            \
+      for (int64_t j = 0; j < width; j++) sum[j] += some[j];                                       \
+    }                                                                                              \
+  }                                                                                                \
+  static void NAMED(columns, name)(const void *x, int64_t n, int64_t stride, int64_t width,        \
+                                   void *states) {                                                 \
+    T *s = states, pivot[LT_CENTERED_WIDTH], sum[LT_CENTERED_WIDTH];                               \
+    for (int64_t j = 0; j < width; j++) NAMED(row, name)(x, 0, s + 3 * j);                         \
+    for (int64_t i = 0; i < n && !lt_stopped_at(i); i += TERMS) {                                  \
+      int64_t m = n - i < TERMS ? n - i : TERMS;                                                   \
+      NAMED(part, name)((const FROM *)x + i * stride, m, stride, width, pivot, sum);               \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        NAMED(join, name)(s + 3 * j, (const T[]){(T)m, pivot[j], sum[j]});                         \
+    }                                                                                              \
+  }
+
+#define CENTERED_ENTRY(name, identity, combine, center, joint, term, moved, finish)                \
+  [LT_REDUCTION_##name] = {                                                                        \
+      LT_FROM,           LT_TO,           CALLS(#term), NAMED(row, name), NAMED(columns, name),    \
+      NAMED(join, name), NAMED(end, name)},
+
+/* ---- the best and where it is ---------------------------------------------------------------- */
+
+#define BEST_LOOPS(name, better)                                                                   \
+  static inline T NAMED(pick, name)(T x, T y) { return (better) | (y != y) ? y : x; }              \
+  static void NAMED(row, name)(const void *data, int64_t n, void *value, int64_t *at) {            \
+    const T *x = data;                                                                             \
+    T best = x[0];                                                                                 \
+    int64_t i = 0;                                                                                 \
+    BEST_BY_LANES(name)                                                                            \
+    for (; i < n; i++) best = NAMED(pick, name)(best, x[i]);                                       \
+    *(T *)value = best;                                                                            \
+    i = 0;                                                                                         \
+    if (best != best) {                                                                            \
+      while (x[i] == x[i]) i++;                                                                    \
+    } else {                                                                                       \
+      for (; i + 64 <= n; i += 64) {                                                               \
+        int some = 0;                                                                              \
+        for (int k = 0; k < 64; k++) some |= x[i + k] == best;                                     \
+        if (some) break;                                                                           \
+      }                                                                                            \
+      while (x[i] != best) i++;                                                                    \
+    }                                                                                              \
+    *at = i;                                                                                       \
+  }                                                                                                \
+  static void NAMED(columns, name)(const void *data, int64_t n, int64_t stride, int64_t width,     \
+                                   void *values, int64_t *at) {                                    \
+    const T *from = data;                                                                          \
+    T *value = values;                                                                             \
+    for (int64_t j = 0; j < width; j++) {                                                          \
+      value[j] = from[j];                                                                          \
+      at[j] = 0;                                                                                   \
+    }                                                                                              \
+    for (int64_t i = 1; i < n; i++)                                                                \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        const T x = value[j], y = from[i * stride + j];                                            \
+        if (x != x) continue;                                                                      \
+        if ((better) || y != y) {                                                                  \
+          value[j] = y;                                                                            \
+          at[j] = i;                                                                               \
+        }                                                                                          \
+      }                                                                                            \
+  }
+
+#ifdef V
+#define BEST_BY_LANES(name)                                                                        \
+  if (n >= V_N) {                                                                                  \
+    V s0 = V_LOAD(x), s1 = s0;                                                                     \
+    for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                       \
+      s0 = OF_LANES(pick, name)(s0, V_LOAD(x + i));                                                \
+      s1 = OF_LANES(pick, name)(s1, V_LOAD(x + i + V_N));                                          \
+    }                                                                                              \
+    s0 = OF_LANES(pick, name)(s0, s1);                                                             \
+    T lane[V_N];                                                                                   \
+    memcpy(lane, &s0, sizeof s0);                                                                  \
+    for (int k = 0; k < V_N; k++) best = NAMED(pick, name)(best, lane[k]);                         \
+  }
+#else
+#define BEST_BY_LANES(name)
+#endif
+
+#define BEST_ENTRY(name, better) [LT_REDUCTION_##name] = {NAMED(row, name), NAMED(columns, name)},
+
+/* ---- the rows of ops.def --------------------------------------------------------------------- */
+
+#ifdef V
+/* x[0] + ... + x[n - 1], n <= TERMS. */
+static T NAMED(sum, of)(const T *x, int64_t n) {
+  V s0 = {0}, s1 = s0, s2 = s0, s3 = s0;
+  T a = 0;
+  int64_t i = 0;
+  if (n >= V_N) {
+    for (; i + 4 * V_N <= n; i += 4 * V_N) {
+      s0 += V_LOAD(x + i);
+      s1 += V_LOAD(x + i + V_N);
+      s2 += V_LOAD(x + i + 2 * V_N);
+      s3 += V_LOAD(x + i + 3 * V_N);
+    }
+    for (; i + V_N <= n; i += V_N) s0 += V_LOAD(x + i);
+    s0 = (s0 + s1) + (s2 + s3);
+    T lane[V_N];
+    memcpy(lane, &s0, sizeof s0);
+    for (int w = V_N / 2; w > 0; w /= 2)
+      for (int k = 0; k < w; k++) lane[k] += lane[k + w];
+    a = lane[0];
+  }
+  for (; i < n; i++) a += x[i];
+  return a;
+}
+#endif
+
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#include "ops.def"
+
+#undef ROW_CENTERED
+#undef ROW_CENTERED_WIDE
+#undef ROW_BEST
+
+#ifdef V
+#define ROW_CENTERED      ENTRY_CENTERED
+#define ROW_CENTERED_WIDE ENTRY_CENTERED_WIDE
+#define ROW_BEST          NOTHING
+static const lt_Centered NAMED(centereds, of)[LT_REDUCTION_COUNT] = {
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#include "ops.def"
+};
+#undef ROW_CENTERED
+#undef ROW_CENTERED_WIDE
+#undef ROW_BEST
+#endif
+
+#ifdef ENTRY_BEST
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          ENTRY_BEST
+static const lt_Best NAMED(bests, of)[LT_REDUCTION_COUNT] = {
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
+#include "ops.def"
+};
+#undef ROW_CENTERED
+#undef ROW_CENTERED_WIDE
+#undef ROW_BEST
+#endif
+
+#undef NAMED_
+#undef NAMED__
+#undef NAMED
+#undef OF_LANES
+#undef CALLS
+#undef CENTERED_LOOPS
+#undef CENTERED_ENTRY
+#undef BEST_LOOPS
+#undef BEST_BY_LANES
+#undef BEST_ENTRY
+#undef ENTRY_CENTERED
+#undef ENTRY_CENTERED_WIDE
+#undef ENTRY_BEST
+#undef S
+#undef FROM
+#undef T
+#undef LT_FROM
+#undef LT_TO
