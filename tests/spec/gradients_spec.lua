@@ -585,6 +585,17 @@ local function on_meta(name, args)
   end
 end
 
+-- A reduction over any dims has these unless it has its own.
+local reduction = {
+  function() return R(2, 3) end, function() return R(2, 3, 2), {1, 3} end,
+  function() return R(2, 3), 2, true end, function() return R() end,
+}
+for _, op in ipairs(lt.ops()) do
+  if op.kind == "reduce" and op.has_gradient and not samples[op.name] then
+    samples[op.name] = reduction
+  end
+end
+
 describe("gradients", function()
   local names = {}
   for name in pairs(samples) do names[#names + 1] = name end

@@ -265,16 +265,19 @@ DIMS = [("x:{op}()", lambda t, op: getattr(t, op)()), ("x:{op}(2)", lambda t, op
         ("x:{op}{{dim = -1, keepdim = true}}", lambda t, op: getattr(t, op)(-1, keepdim=True))]
 MANY = [("x:{op}{{1, 3}}", lambda t, op: getattr(t, op)((0, 2))),
         ("x:{op}({{-1, 1}}, true)", lambda t, op: getattr(t, op)((-1, 0), True))]
-for op in ("sum", "mean", "prod", "amax", "amin", "all", "any", "argmax", "argmin", "max", "min", "logsumexp", "count_nonzero"):
-    rows = DIMS + (MANY if op in ("sum", "mean", "amax", "amin", "logsumexp", "count_nonzero") else [])
+REDUCTIONS = """sum mean amax amin logsumexp count_nonzero""".split()  # over any dims
+ALONG = """prod all any argmax argmin max min""".split()  # over one dim or all
+for op in REDUCTIONS + ALONG:
+    rows = DIMS + (MANY if op in REDUCTIONS else [])
     if op == "logsumexp":
         rows = rows[1:]
     if op == "count_nonzero":
         rows = [r for r in rows if "true" not in r[0]]
     for code, fn in rows:
         def go(x, op=op, fn=fn):
-            if op in ("sum", "mean", "logsumexp") and x.dtype in (torch.float16, torch.bfloat16):
-                return fn(x.float(), op).to(x.dtype)  # PyTorch rounds on the way
+            if op in REDUCTIONS and x.dtype in (torch.float16, torch.bfloat16):
+                r = fn(x.float(), op)  # PyTorch rounds on the way
+                return r.to(x.dtype) if r.dtype.is_floating_point else r
             r = fn(x, op)
             if op in ("argmax", "argmin") or (op in ("max", "min") and not isinstance(r, torch.Tensor)):
                 r = ix(r)

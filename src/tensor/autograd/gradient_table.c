@@ -33,6 +33,7 @@ _Static_assert(LT_MAX_ARGS + LT_MAX_OUT < sizeof(lt_Keep) * CHAR_BIT,
 #define DIV(a, b)            BINARY(, a, b)
 #define POWER(a, b)          BINARY(, a, b)
 #define SCALED(a, n)         USED(a)
+#define BACK(t)              USED(t)
 #define FILL(a, m, v)        TERNARY(, a, m, v)
 #define WHERE(c, a, b)       TERNARY(, c, a, b)
 

@@ -65,6 +65,8 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
 #define SCALED(a, n)   lt_grad_scaled(LT_ARG(a), n)
 #define YES            lt_arg_bool(true)
 #define NO             lt_arg_bool(false)
+/* A result of a reduction (or its gradient), that broadcasts against argument 0. */
+#define BACK(t) lt_grad_back(g, t)
 /* Any op of one, two and three arguments. */
 #define UNARY(op, a)         lt_do(op, LT_ARG(a))
 #define BINARY(op, a, b)     lt_do(op, LT_ARG(a), LT_ARG(b))
@@ -77,6 +79,8 @@ lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
 /* The tensor t times a number that is most often 1. */
 lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number);
+/* t, of the shape of a reduction's result, with the dims that argument 1 reduced as ones. */
+lt_Tensor *lt_grad_back(const lt_Grad *g, lt_Tensor *t);
 /* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the
  * write fails. */
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);

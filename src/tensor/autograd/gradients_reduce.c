@@ -20,6 +20,11 @@ static lt_Tensor *kept(const lt_Grad *g, lt_Tensor *t, unsigned mask) {
   return lt_do(view, LT_ARG(t), LT_INTS(shape, in->ndim));
 }
 
+lt_Tensor *lt_grad_back(const lt_Grad *g, lt_Tensor *t) {
+  unsigned mask;
+  return lt_dims(&g->arg[1], input(g, 0)->ndim, &mask) ? kept(g, t, mask) : NULL;
+}
+
 /* How many elements each result was made of. */
 static double reduced_count(const lt_Grad *g, unsigned mask) {
   const lt_Input *in = input(g, 0);
