@@ -265,7 +265,7 @@ DIMS = [("x:{op}()", lambda t, op: getattr(t, op)()), ("x:{op}(2)", lambda t, op
         ("x:{op}{{dim = -1, keepdim = true}}", lambda t, op: getattr(t, op)(-1, keepdim=True))]
 MANY = [("x:{op}{{1, 3}}", lambda t, op: getattr(t, op)((0, 2))),
         ("x:{op}({{-1, 1}}, true)", lambda t, op: getattr(t, op)((-1, 0), True))]
-REDUCTIONS = """sum mean amax amin logsumexp count_nonzero""".split()  # over any dims
+REDUCTIONS = """sum mean amax amin logsumexp count_nonzero nansum""".split()  # over any dims
 ALONG = """prod all any argmax argmin max min""".split()  # over one dim or all
 for op in REDUCTIONS + ALONG:
     rows = DIMS + (MANY if op in REDUCTIONS else [])
