@@ -62,8 +62,7 @@ static Number power(Number x, Number y) {
 /* Calls the tensor's own operator where an operand is a tensor; pushes its result. */
 static bool by_tensor(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
-    if (!lt_lua_to_box(L, i)) continue;
-    luaL_getmetafield(L, i, event);
+    if (!lt_lua_to_box(L, i) || luaL_getmetafield(L, i, event) == LUA_TNIL) continue;
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 2);
     lua_call(L, 2, 1);
@@ -147,7 +146,8 @@ static int number_index(lua_State *L) {
   else if (strcmp(key, "im") == 0 || strcmp(key, "imag") == 0)
     lua_pushnumber(L, cimag(z));
   else {
-    luaL_getmetafield(L, 1, "methods");
+    luaL_getmetatable(L, NAME); /* not the value's own: the function may be called with a number */
+    lua_getfield(L, -1, "methods");
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     if (lua_isnil(L, -1))
