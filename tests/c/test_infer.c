@@ -278,19 +278,21 @@ static void layers_and_losses(void) {
        LT_ARG(M(float32, 3)), S("fast"));
   SAYS("float32 {}", nll_loss, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)));
   SAYS("float32 {}", nll_loss, LT_ARG(M(float32, 10)), LT_ARG(M0(int64)));
-  SAYS("float32 {5}", nll_loss, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, S("none"));
+  SAYS("float32 {5}", nll_loss, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, LT_NIL,
+       LT_ARG(-100), LT_NIL, S("none"));
   SAYS("float32 {5, 7, 8}", nll_loss, LT_ARG(M(float32, 5, 10, 7, 8)), LT_ARG(M(int64, 5, 7, 8)),
-       LT_NIL, S("none"));
+       LT_NIL, LT_NIL, LT_ARG(-100), LT_NIL, S("none"));
   SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)));
   SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 10)), LT_ARG(M0(int64)));
-  SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 10)), LT_ARG(M0(int64)), LT_NIL, S("none"));
+  SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 10)), LT_ARG(M0(int64)), LT_NIL, LT_NIL,
+       LT_ARG(-100), LT_NIL, S("none"));
   SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 5, 10, 7)), LT_ARG(M(int64, 5, 7)));
   SAYS("float32 {5, 7}", cross_entropy, LT_ARG(M(float32, 5, 10, 7)), LT_ARG(M(int64, 5, 7)),
-       LT_ARG(M(float32, 10)), S("none"), LT_ARG(-100), LT_ARG(0.1));
+       LT_ARG(M(float32, 10)), LT_NIL, LT_ARG(-100), LT_NIL, S("none"), LT_ARG(0.1));
   SAYS("float32 {5, 7}", cross_entropy, LT_ARG(M(float32, 5, 10, 7)), LT_ARG(M(float32, 5, 10, 7)),
-       LT_NIL, S("none"));
+       LT_NIL, LT_NIL, LT_ARG(-100), LT_NIL, S("none"));
   SAYS("float32 {}", cross_entropy, LT_ARG(M(float32, 5, 10)), LT_ARG(M(float32, 5, 10)),
-       LT_ARG(M(float32, 10)), S("mean"), LT_ARG(-100), LT_ARG(0.1));
+       LT_ARG(M(float32, 10)), LT_NIL, LT_ARG(-100), LT_NIL, S("mean"), LT_ARG(0.1));
   SAYS("cross_entropy: self is {5, 10}, so target wants {5}: a class for each place, got {4}",
        cross_entropy, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 4)));
   SAYS("cross_entropy: a float target holds a probability for each class and wants self's shape "
@@ -300,18 +302,20 @@ static void layers_and_losses(void) {
        LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_ARG(M(float32, 5)));
   SAYS("cross_entropy: expected 'mean', 'sum' or 'none' for argument 'reduction', got the string "
        "\"avg\"",
-       cross_entropy, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, S("avg"));
+       cross_entropy, LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, LT_NIL, LT_ARG(-100),
+       LT_NIL, S("avg"));
   SAYS("cross_entropy: label_smoothing is 2, wants 0 to 1", cross_entropy,
-       LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, S("mean"), LT_ARG(-100),
-       LT_ARG(2.0));
+       LT_ARG(M(float32, 5, 10)), LT_ARG(M(int64, 5)), LT_NIL, LT_NIL, LT_ARG(-100), LT_NIL,
+       S("mean"), LT_ARG(2.0));
   SAYS("float32 {}", mse_loss, LT_ARG(M(float32, 5, 3)), LT_ARG(M(float32, 5, 3)));
-  SAYS("float32 {5, 3}", l1_loss, LT_ARG(M(float32, 5, 3)), LT_ARG(M(float32, 5, 3)), S("none"));
+  SAYS("float32 {5, 3}", l1_loss, LT_ARG(M(float32, 5, 3)), LT_ARG(M(float32, 5, 3)), LT_NIL,
+       LT_NIL, S("none"));
   SAYS("float32 {}", binary_cross_entropy_with_logits, LT_ARG(M(float32, 5, 3)),
-       LT_ARG(M(float32, 5, 3)), LT_NIL, S("sum"), LT_ARG(M(float32, 3)));
+       LT_ARG(M(float32, 5, 3)), LT_NIL, LT_NIL, LT_NIL, S("sum"), LT_ARG(M(float32, 3)));
   SAYS("binary_cross_entropy_with_logits: self is {5, 3} and target is {5}, wants one shape",
        binary_cross_entropy_with_logits, LT_ARG(M(float32, 5, 3)), LT_ARG(M(float32, 5)));
   SAYS("mse_loss: expected 'mean', 'sum' or 'none' for argument 'reduction', got the string \"\"",
-       mse_loss, LT_ARG(M(float32, 5)), LT_ARG(M(float32, 5)), S(""));
+       mse_loss, LT_ARG(M(float32, 5)), LT_ARG(M(float32, 5)), LT_NIL, LT_NIL, S(""));
 }
 
 static void joining_and_moving(void) {
