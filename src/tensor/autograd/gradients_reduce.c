@@ -137,7 +137,7 @@ void lt_grad_sort(lt_Grad *g) {
   if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
 }
 
-/* cummax, cummin: an element that is the extreme of several results gets the sum of their gradients. */
+/* cummax, cummin: the gradients of all results whose extreme an element is are added up in it. */
 void lt_grad_cumulated_extreme(lt_Grad *g) {
   if (!wants(g, 0)) return;
   if (input(g, 0)->ndim == 0)
