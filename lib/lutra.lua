@@ -12,7 +12,6 @@ local core = require "lutra.core"
 core._library(debug.getinfo(1, "S").source)
 
 local scopes = require "lutra.internal.scopes"
-local autograd = require "lutra.autograd"
 local dtypes = require "lutra.internal.dtypes"
 
 core._explain(function(...) return require("lutra.internal.explain").tensors(...) end)
@@ -26,7 +25,6 @@ lt._VERSION = core._VERSION
 lt._ops = core._ops
 lt._methods = core._methods
 lt._parameter = core._parameter
-lt.autograd = autograd
 lt.device = require "lutra.internal.device"
 
 lt.pi, lt.e = math.pi, math.exp(1)
@@ -56,6 +54,7 @@ function lt._define(row) return require "lutra.internal.composites".define(row) 
 -- Libraries, by the name they have in lt.
 local libraries = {
   accelerator = "lutra.accelerator",
+  autograd = "lutra.autograd",
   cuda = "lutra.cuda",
   mps = "lutra.mps",
   backends = "lutra.backends",
