@@ -2,7 +2,8 @@
 -- that tools/golden/generate.py asks for.
 local golden = require "tests.spec.golden_support"
 
-local KINDS = {ops = true, kinks = true, programs = true, layers = true, optimizers = true}
+local KINDS = {ops = true, kinks = true, programs = true, layers = true, optimizers = true,
+  complex = true}
 
 local function check(name)
   local head = golden.read("tests/golden/" .. name .. ".lua"):sub(1, 400)
