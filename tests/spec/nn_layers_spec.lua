@@ -250,6 +250,27 @@ describe("starting values", function()
 end)
 
 describe("Dropout", function()
+  it("overwrite their input where inplace asks for it", function()
+    for _, layer in ipairs {nn.ReLU(true), nn.SiLU{inplace = true}, nn.LeakyReLU(0.5, true),
+      nn.Dropout(0.5, {inplace = true})} do
+      local outer = lt.tensor({-1, 2, 3, 0.5}, {requires_grad = true})
+      local x = outer * 1
+      local y = layer(x)
+      assert.equal(x:data_ptr(), y:data_ptr(), tostring(layer))
+      assert.is_false(lt.equal(lt.tensor{-1, 2, 3, 0.5}, x), tostring(layer))
+      assert.truthy(tostring(layer):find("inplace=true", 1, true))
+      y:sum():backward()
+      assert.is_not_nil(outer.grad)
+      fails("in place", function() layer(outer) end)
+    end
+    local outer = lt.tensor({-1.0, 2, 3}, {requires_grad = true})
+    nn.SiLU(true)(outer * 1):sum():backward()
+    local grad = lt.autograd.grad(lt.silu(outer):sum(), outer)
+    assert.is_true(lt.equal(grad, outer.grad))
+    assert.equal("SiLU()", tostring(nn.SiLU()))
+    fails("inplace", function() nn.ReLU "yes" end)
+  end)
+
   it("zeroes with probability p and keeps the mean", function()
     lt.manual_seed(1)
     local layer, x = nn.Dropout(0.25), lt.ones(100, 100)

@@ -7,12 +7,13 @@ local numbers = require "lutra.internal.numbers"
 
 local Dropout = Module:extend "Dropout"
 
-local parse = args.signature("Dropout", "float p = 0.5")
+local parse = args.signature("Dropout", "float p = 0.5, bool inplace = false")
 
---- nn.Dropout(p = 0.5): in training, each element is zero with probability p and the
--- rest are divided by 1 - p; in evaluation, the input passes unchanged.
+--- nn.Dropout(p = 0.5, inplace = false): in training, each element is zero with probability p and
+-- the rest are divided by 1 - p, in the input itself if inplace; in evaluation, the input passes
+-- unchanged.
 function Dropout:init(...)
-  self.p = parse(...)
+  self.p, self.inplace = parse(...)
   args.check(self.p >= 0 and self.p <= 1, "Dropout: p is %g, it wants a probability from 0 to 1",
     self.p)
 end
@@ -21,9 +22,12 @@ end
 function Dropout:forward(x)
   self:check_tensor(x)
   if not self.training or self.p == 0 then return x end
-  return lt.dropout(x, self.p, true)
+  local y = lt.dropout(x, self.p, true)
+  return self.inplace and x:copy_(y) or y
 end
 
-function Dropout:extra_repr() return "p=" .. numbers.text(self.p, "%g") end
+function Dropout:extra_repr()
+  return "p=" .. numbers.text(self.p, "%g") .. (self.inplace and ", inplace=true" or "")
+end
 
 return Dropout
