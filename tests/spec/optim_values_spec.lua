@@ -295,3 +295,25 @@ describe("wrong settings", function()
     fails({"AdamW", "lr"}, function() local _ = optim.AdamW({{params = {p}, lr = -1}}) end)
   end)
 end)
+
+describe("Settings that choose between implementations of PyTorch", function()
+  it("are taken, and change nothing", function()
+    local function after(class, settings)
+      local p = lt.tensor({1.0, -2, 3}, {requires_grad = true})
+      p.grad = lt.tensor{0.5, -1, 2}
+      optim[class]({p}, settings):step()
+      return p:detach()
+    end
+    for class, settings in pairs {SGD = {foreach = true, fused = false},
+      Adam = {foreach = false, capturable = true, fused = true},
+      AdamW = {foreach = true, capturable = true, fused = true},
+      RMSprop = {capturable = true, foreach = true}} do
+      assert.is_true(lt.equal(after(class, {}), after(class, settings)), class)
+      assert.is_nil(tostring(optim[class]{lt.ones{1, requires_grad = true}}):find
+        "nil")
+    end
+    fails({"SGD", "foreach"}, function()
+      local _ = optim.SGD({lt.ones{1, requires_grad = true}}, {foreach = "yes"})
+    end)
+  end)
+end)

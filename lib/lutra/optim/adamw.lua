@@ -6,10 +6,11 @@
 local Adam = require "lutra.optim.adam"
 
 --- optim.AdamW(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8,
--- weight_decay = 0.01, amsgrad = false, maximize = false}).
+-- weight_decay = 0.01, amsgrad = false, maximize = false}); what has no effect is Adam's.
 local AdamW = Adam:extend("AdamW",
   "float(>=0) lr = 0.001, floats(>=0) betas = {0.9, 0.999}, float(>=0) eps = 1e-8, "
-  .. "float(>=0) weight_decay = 0.01, bool amsgrad = false, bool maximize = false")
+  .. "float(>=0) weight_decay = 0.01, bool amsgrad = false, "
+  .. "bool maximize = false, bool? foreach = nil, bool capturable = false, bool? fused = nil")
 
 AdamW.decoupled = true
 

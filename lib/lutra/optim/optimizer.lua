@@ -374,7 +374,9 @@ function Optimizer:__tostring()
         for i, number in ipairs(value) do texts[i] = numbers.text(number) end
         value = "{" .. table.concat(texts, ", ") .. "}"
       end
-      parts[#parts + 1] = ("%s=%s"):format(option.name, numbers.text(value))
+      if value ~= nil then
+        parts[#parts + 1] = ("%s=%s"):format(option.name, numbers.text(value))
+      end
     end
     lines[#lines + 1] = ("  group %d: %d parameters, %s"):format(k, #group.params,
       table.concat(parts, ", "))
