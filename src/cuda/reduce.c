@@ -245,7 +245,7 @@ bool lt_cuda__norm(lt_Call *c) {
   unsigned mask;
   lt_CudaReduce r = {.reduction = LT_CUDA_POWERS, .a = p};
   if (p == 0) r.reduction = LT_REDUCTION_count_nonzero;
-  if (p == 1) r.reduction = LT_REDUCTION_norm_1;
+  if (p == 1 || lt_in(c, 0)->numel == 0) r.reduction = LT_REDUCTION_norm_1;
   if (p == 2) r.reduction = LT_REDUCTION_norm_2;
   if (isinf(p)) r.reduction = p > 0 ? LT_REDUCTION_norm_largest : LT_REDUCTION_norm_smallest;
   return lt_dims(&c->arg[1], lt_in(c, 0)->ndim, &mask) && reduce(c, &r, mask, lt_in(c, 0)->dtype);
