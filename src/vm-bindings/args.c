@@ -10,6 +10,9 @@
  * in C: the change is made here and nowhere else. */
 #include "bindings.h"
 
+/* Slots of Lua's stack that stay free for the call's results and messages, beside its arguments. */
+enum { ROOM = 12 };
+
 static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
     [LT_PARAM_TENSORS] = "a list of tensors",
@@ -175,7 +178,7 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
     if (a->slot[p])
       lt_lua_error(L, "%s: argument \"%s\" is given twice, by position and by name", a->name,
                    a->signature->param[p].name);
-    luaL_checkstack(L, 4, "too many arguments");
+    luaL_checkstack(L, ROOM, "too many arguments");
     lua_insert(L, -2); /* the value stays under the key */
     fill_slot(a, p, lua_gettop(L) - 1, 1);
   }
@@ -337,7 +340,7 @@ int lt_lua_length(lua_State *L, const char *function, const char *argument, int 
 lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
                            bool gaps, int *n) {
   *n = lt_lua_length(L, function, argument, i);
-  luaL_checkstack(L, 4, "too many arguments");
+  luaL_checkstack(L, ROOM, "too many arguments");
   lua_createtable(L, *n, 0);
   lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
   int own = lua_gettop(L) - 1;
@@ -408,7 +411,7 @@ static int push_length(lua_State *L) {
  * else than an integer. */
 static bool is_list(lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE || lt_lua_is_plain(L, i)) return lua_type(L, i) == LUA_TTABLE;
-  luaL_checkstack(L, 4, "too many arguments");
+  luaL_checkstack(L, ROOM, "too many arguments");
   lua_pushcfunction(L, push_length);
   lua_pushvalue(L, i);
   bool fits = lua_pcall(L, 1, 1, 0) != LUA_OK || lua_isinteger(L, -1);
@@ -485,7 +488,7 @@ static const char *misfit(lua_State *L, const lt_Param *param, lt_ParamType type
 static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_ParamType type) {
   const lt_Param *param = &a->signature->param[p];
   int n = lt_lua_length(L, a->name, param->name, i);
-  luaL_checkstack(L, 4, "too many arguments");
+  luaL_checkstack(L, ROOM, "too many arguments");
   for (int k = 1; k <= n; k++) {
     if (lua_rawgeti(L, i, k) != LUA_TTABLE)
       lt_lua_error(L, "%s: expected a list for argument '%s[%d]', got %s", a->name, param->name, k,

@@ -95,6 +95,7 @@ int lt_lua_error(lua_State *L, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  luaL_checkstack(L, 4, text);
   push_where(L);
   lua_pushstring(L, text);
   lua_concat(L, 2);

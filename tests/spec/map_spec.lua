@@ -77,6 +77,10 @@ describe("a map", function()
       return t
     end)()}, {v, w})
     refuses("params", all, sgd, nil, {g}, {v})
+    -- Lua with assertions ends here where the stack has no room left for the message.
+    refuses("expected 1 tensor", {p, g, v, h}, lt._ops._adam_step, {{p}, grads = {g, g},
+      exp_avgs = {v}, exp_avg_sqs = {h}, step = 1, lr = 1, beta1 = 0.5, beta2 = 0.5, eps = 1,
+      weight_decay = 1, decoupled = true, maximize = false})
     refuses("grads", all, sgd, {p}, {3}, {v})
   end)
 
