@@ -31,7 +31,9 @@ static int recorder_new(lua_State *L) {
 }
 
 static lt_Recorder *recorder_at(lua_State *L) {
-  return *(lt_Recorder **)luaL_checkudata(L, 1, RECORDER);
+  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (!*r) luaL_error(L, "the recorder was finalized");
+  return *r;
 }
 
 static int recorder_input(lua_State *L) {
@@ -60,7 +62,8 @@ static int recorder_mark(lua_State *L) {
 }
 
 static int recorder_stop(lua_State *L) {
-  lt_recorder_end(recorder_at(L));
+  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
+  if (*r) lt_recorder_end(*r); /* a finalizer may come later than the recorder's own */
   return 0;
 }
 
@@ -89,7 +92,9 @@ static int recorder_program(lua_State *L) {
 /* ---- programs -------------------------------------------------------------------------------- */
 
 static lt_Program *program_at(lua_State *L) {
-  return *(lt_Program **)luaL_checkudata(L, 1, PROGRAM);
+  lt_Program **p = luaL_checkudata(L, 1, PROGRAM);
+  if (!*p) luaL_error(L, "the program was finalized");
+  return *p;
 }
 
 static int program_gc(lua_State *L) {
