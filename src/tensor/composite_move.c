@@ -71,7 +71,9 @@ bool lt_composite_div(lt_Call *c) {
 /* The end of a dtype, as a bound that bounds nothing. */
 static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   int64_t low, high;
-  if (lt_dtype_is_float(dtype)) return LT_ARG(upper ? (double)INFINITY : -(double)INFINITY);
+  /* Of complex numbers the call is refused, whatever the bound. */
+  if (lt_dtype_is_float(dtype) || lt_dtype_is_complex(dtype))
+    return LT_ARG(upper ? (double)INFINITY : -(double)INFINITY);
   lt_dtype_range(dtype, &low, &high);
   if (dtype == LT_bool) return LT_ARG(lt_scalar_bool(upper));
   return LT_ARG(lt_scalar_int(upper ? high : low));

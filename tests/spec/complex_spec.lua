@@ -265,6 +265,8 @@ describe("what is defined for real numbers only", function()
       assert.matches(name .. ": expected a real tensor for argument 'self', got complex64",
         message_of(z[name], z, z), 1, true)
     end
+    assert.matches("clamp: expected a real tensor for argument 'self', got complex64",
+      message_of(function() return z:clamp{min = 1} end), 1, true)
     local x = lt.ones{2, device = there}
     assert.equal("maximum: expected a real number for argument 'other', got 0 + 1i",
       message_of(lt.maximum, x, C(0, 1)))
