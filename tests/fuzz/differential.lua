@@ -294,6 +294,7 @@ local function difference(a, b)
   if a.dtype ~= b.dtype then return ("dtypes %s and %s"):format(a.dtype, b.dtype) end
   if a.is_meta or b.is_meta or a:numel() == 0 then return nil end
   a, b = a:detach():cpu(), b:detach():cpu()
+  if a.dtype:find "complex" then a, b = lt.view_as_real(a), lt.view_as_real(b) end
   local t = tolerance[a.dtype]
   if not t then
     if lt.equal(a, b) then return nil end
