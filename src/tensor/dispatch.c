@@ -5,6 +5,8 @@
 #include "opids.h"
 #include "recorder.h"
 
+#include <math.h>
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
@@ -391,8 +393,15 @@ static bool elementwise_numbers(const lt_Call *c) {
     return lt_fail(
         "integers to a negative power are not integers. Use a float: self:to \"float32\"");
   default:
-    return true;
+    break;
   }
+  if (lt_dtype_category(c->compute) != LT_INTEGER || c->info->inputs < 2) return true;
+  for (int i = c->info->inputs; i < c->nargs; i++) /* alpha, value */
+    if (c->arg[i].kind == LT_ARG_SCALAR && !isfinite(lt_scalar_to_double(c->arg[i].scalar)))
+      return lt_fail("expected a finite number for argument '%s', got %s: the result is %s",
+                     c->signature->param[i].name, lt_scalar_text(c->arg[i].scalar),
+                     lt_dtype_name(c->compute));
+  return true;
 }
 
 static bool infer_elementwise(lt_Call *c) {

@@ -254,12 +254,15 @@ static double slack_of(lt_Dtype d) {
                                                  : 0;
 }
 
-/* A complex result may come from real parts that were computed in their own dtype. */
+/* A result may come from parts that were computed in the dtype of one argument, where that is no
+ * float in float32. */
 static double slack_of_call(const Call *call, lt_Dtype result) {
   double slack = slack_of(result);
-  for (int i = 0; i < call->nargs && lt_dtype_is_complex(result); i++)
-    if (call->cpu[i].kind == LT_ARG_TENSOR)
-      slack = fmax(slack, slack_of(call->cpu[i].tensor->dtype));
+  for (int i = 0; i < call->nargs && slack > 0; i++) {
+    if (call->cpu[i].kind != LT_ARG_TENSOR) continue;
+    double own = slack_of(call->cpu[i].tensor->dtype);
+    slack = fmax(slack, own > 0 ? own : slack_of(LT_float32));
+  }
   return slack;
 }
 

@@ -205,6 +205,12 @@ describe("set_num_threads", function()
     lt.set_num_threads(before)
   end)
 
+  it("do not scale integers by what is not finite", function()
+    local ok, message = pcall(lt.add, lt.ones{2, dtype = "int32"}, 1, {alpha = 1 / 0})
+    assert.is_false(ok)
+    contains("add: expected a finite number for argument 'alpha', got inf", message)
+  end)
+
   it("keeps to OMP_THREAD_LIMIT, as the number at the start does", function()
     local program = require "program_support"
     local command = ("%s -e %s"):format(program.quote(program.program), program.quote [[
