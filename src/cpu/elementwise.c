@@ -12,8 +12,6 @@
 #include "structured.h"
 #include "vector.h"
 
-#include <complex.h>
-#include <float.h>
 #include <omp.h>
 
 /* Elements of up to 8 bytes gathered at a time, half as many of 16: four operands fit the first
@@ -48,32 +46,6 @@ typedef struct Plan {
   Port port[4];
   lt_Numbers numbers;
 } Plan;
-
-static lt_Number number(lt_Dtype compute, lt_Scalar s) {
-  switch (compute) {
-  case LT_float32:
-    return (lt_Number){.float32 = (float)lt_scalar_to_double(s)};
-  case LT_float64:
-    return (lt_Number){.float64 = lt_scalar_to_double(s)};
-  case LT_int32:
-    return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
-  case LT_int64:
-    return (lt_Number){.int64 = lt_scalar_to_int(s)};
-  case LT_complex64:
-    return (lt_Number){.complex64 = CMPLXF((float)lt_scalar_to_double(s), (float)s.im)};
-  case LT_complex128:
-    return (lt_Number){.complex128 = CMPLX(lt_scalar_to_double(s), s.im)};
-  default:
-    return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
-  }
-}
-
-static lt_Number largest(lt_Dtype compute, lt_Dtype result) {
-  if (compute == LT_float64) return (lt_Number){.float64 = DBL_MAX};
-  return (lt_Number){.float32 = result == LT_float16    ? 65504.0f
-                                : result == LT_bfloat16 ? 0x1.FEp127f
-                                                        : FLT_MAX};
-}
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
@@ -221,12 +193,6 @@ static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
   return lt_scalar_to_double(s) == 2 && s.im == 0 ? LT_OP_square : LT_OP_pow;
 }
 
-static lt_Numbers numbers_of(const lt_Loop *l, lt_Dtype compute) {
-  return (lt_Numbers){.a = number(compute, l->a),
-                      .b = number(compute, l->b),
-                      .limit = largest(compute, l->operand[0].dtype)};
-}
-
 /* Few dense elements of the right dtypes, the most frequent case, without a plan. False: it is not
  * that case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
@@ -236,7 +202,8 @@ static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
     if (l->operand[k].dtype != compute) return false;
   lt_VectorFn fn = lt_cpu_isa()->vectors[compute]->op[l->op];
   if (!fn) return false;
-  lt_Numbers numbers = numbers_of(l, compute);
+  lt_Numbers numbers;
+  lt_cpu_numbers(&numbers, compute, l->operand[0].dtype, &l->a, &l->b);
   fn(l->numel, l->operand[0].data, l->operand[1].data, l->inputs > 1 ? l->operand[2].data : NULL,
      l->inputs > 2 ? l->operand[3].data : NULL, &numbers);
   return true;
@@ -262,7 +229,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.fn = op == LT_OP_copy ? NULL : p.in->op[op];
   if (!p.fn && op != LT_OP_copy)
     return lt_fail("not made for %s on the CPU", lt_dtype_name(compute));
-  p.numbers = numbers_of(l, compute);
+  lt_cpu_numbers(&p.numbers, compute, l->operand[0].dtype, &l->a, &l->b);
   if (dense && p.fn) return run_all(&p, run_dense);
   p.rows = l->shape[p.last] >= ROW_LIMIT;
   return run_all(&p, run);

@@ -140,27 +140,6 @@ static int register_of(Plan *p, lt_StepInput in, lt_Dtype type) {
   return dst;
 }
 
-static lt_Number number_of(lt_Dtype type, lt_Scalar s) {
-  switch (type) {
-  case LT_float32:
-    return (lt_Number){.float32 = (float)lt_scalar_to_double(s)};
-  case LT_float64:
-    return (lt_Number){.float64 = lt_scalar_to_double(s)};
-  case LT_int32:
-    return (lt_Number){.int32 = (int32_t)lt_scalar_to_int(s)};
-  case LT_int64:
-    return (lt_Number){.int64 = lt_scalar_to_int(s)};
-  default:
-    return (lt_Number){.bool_ = lt_scalar_to_double(s) != 0};
-  }
-}
-
-static lt_Number limit_of(lt_Dtype type, lt_Dtype result) {
-  if (type == LT_float64) return (lt_Number){.float64 = DBL_MAX};
-  if (type != LT_float32) return (lt_Number){.int64 = 0};
-  return (lt_Number){.float32 = (float)lt_dtype_largest(result)};
-}
-
 static bool is_narrow(lt_Dtype d) {
   return lt_dtype_category(d) == LT_INTEGER && lt_dtype_compute(d) != d;
 }
@@ -178,8 +157,7 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
   i->fn = fn;
   memcpy(i->src, src, sizeof *src * (size_t)inputs);
   i->divides = s->divides;
-  i->numbers = (lt_Numbers){number_of(s->compute, s->a), number_of(s->compute, s->b),
-                            limit_of(s->compute, s->result)};
+  lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
   if (!fn)
     p->ok =
         lt_error_set("elementwise: an op is not made for %s on the CPU", lt_dtype_name(s->compute));

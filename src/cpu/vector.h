@@ -28,6 +28,10 @@ typedef struct lt_Numbers {
   lt_Number limit; /* the largest finite number of the result's dtype */
 } lt_Numbers;
 
+/* The scalar arguments a and b of an op that computes in `compute` and gives the dtype `result`. */
+void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
+                    const lt_Scalar *b);
+
 /* out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the op has
  * not may be NULL. */
 typedef void (*lt_VectorFn)(int64_t n, void *out, const void *x, const void *y, const void *z,

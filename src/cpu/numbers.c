@@ -1,0 +1,46 @@
+/* numbers.c: the scalar arguments of an elementwise op, converted to the type that it computes in. */
+#include "vector.h"
+
+#include <complex.h>
+#include <float.h>
+
+static float largest_float(lt_Dtype result) {
+  bool half = result == LT_float16 || result == LT_bfloat16;
+  return half ? (float)lt_dtype_largest(result) : FLT_MAX;
+}
+
+/* One look at the type for all: this is a part of every call, however few its elements. */
+void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
+                    const lt_Scalar *b) {
+  switch (compute) {
+  case LT_float32:
+    numbers->a.float32 = (float)lt_scalar_to_double(*a);
+    numbers->b.float32 = (float)lt_scalar_to_double(*b);
+    numbers->limit.float32 = largest_float(result);
+    return;
+  case LT_float64:
+    numbers->a.float64 = lt_scalar_to_double(*a);
+    numbers->b.float64 = lt_scalar_to_double(*b);
+    numbers->limit.float64 = DBL_MAX;
+    return;
+  case LT_int32:
+    numbers->a.int32 = (int32_t)lt_scalar_to_int(*a);
+    numbers->b.int32 = (int32_t)lt_scalar_to_int(*b);
+    return;
+  case LT_int64:
+    numbers->a.int64 = lt_scalar_to_int(*a);
+    numbers->b.int64 = lt_scalar_to_int(*b);
+    return;
+  case LT_complex64:
+    numbers->a.complex64 = CMPLXF((float)lt_scalar_to_double(*a), (float)a->im);
+    numbers->b.complex64 = CMPLXF((float)lt_scalar_to_double(*b), (float)b->im);
+    return;
+  case LT_complex128:
+    numbers->a.complex128 = CMPLX(lt_scalar_to_double(*a), a->im);
+    numbers->b.complex128 = CMPLX(lt_scalar_to_double(*b), b->im);
+    return;
+  default:
+    numbers->a.bool_ = lt_scalar_to_double(*a) != 0;
+    numbers->b.bool_ = lt_scalar_to_double(*b) != 0;
+  }
+}
