@@ -413,11 +413,20 @@ static bool infer_elementwise(lt_Call *c) {
   return true;
 }
 
-/* The Scalar arguments after the inputs: a and b of the op's text. */
-static lt_Scalar extra(const lt_Call *c, int i) {
+/* The Scalar arguments after the inputs: a and b of the op's text. Moved part by part: in calls of
+ * few elements, one load of what two stores have just written would have to wait for both. */
+static void take_extra(lt_Scalar *s, const lt_Call *c, int i) {
   i += c->info->inputs;
-  if (i >= c->nargs) return lt_scalar_int(0);
-  return c->arg[i].kind == LT_ARG_FLOAT ? lt_scalar_float(c->arg[i].f) : c->arg[i].scalar;
+  *s = lt_scalar_int(0);
+  if (i >= c->nargs) return;
+  const lt_Arg *a = &c->arg[i];
+  s->kind = a->kind == LT_ARG_FLOAT ? LT_FLOATING : a->scalar.kind;
+  if (a->kind == LT_ARG_FLOAT) {
+    s->f = a->f;
+  } else {
+    s->i = a->scalar.i; /* or the bits of f */
+    s->im = a->scalar.im;
+  }
 }
 
 /* As lt_loop_run stores a number. */
@@ -453,7 +462,10 @@ static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0])
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
   if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
-  return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, extra(c, 0), extra(c, 1));
+  lt_Scalar a, b;
+  take_extra(&a, c, 0);
+  take_extra(&b, c, 1);
+  return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, a, b);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -753,8 +765,8 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   l.ndim = 1;
   l.layout = LT_LAYOUT_CONTIGUOUS;
   l.numel = l.shape[0] = out->numel;
-  l.a = extra(c, 0);
-  l.b = extra(c, 1);
+  take_extra(&l.a, c, 0);
+  take_extra(&l.b, c, 1);
   l.device = lt_tensor_device(out);
   l.stream = backend->streams.current ? backend->streams.current(backend, l.device.index) : NULL;
   for (int k = 0; k <= l.inputs; k++) {
@@ -770,14 +782,17 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
 static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   bool tracked = false, numbers = false;
   c->nargs = c->signature->count;
-  for (int i = 0; i < c->nargs; i++)
-    c->arg[i] = i < c->info->inputs ? args[i] : c->signature->param[i].value;
   for (int i = 0; i < c->info->inputs; i++) {
-    if (args[i].kind == LT_ARG_SCALAR)
+    if (args[i].kind == LT_ARG_SCALAR) {
+      c->arg[i] = args[i];
       numbers = true;
-    else
+    } else {
+      c->arg[i].kind = LT_ARG_TENSOR; /* part by part, as it was written: a wider load would wait */
+      c->arg[i].tensor = args[i].tensor;
       tracked |= lt_tensor_requires_grad(args[i].tensor);
+    }
   }
+  for (int i = c->info->inputs; i < c->nargs; i++) c->arg[i] = c->signature->param[i].value;
   c->device = lt_tensor_device(t);
   c->compute = lt_dtype_compute(t->dtype);
   c->out[0] =

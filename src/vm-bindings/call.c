@@ -198,26 +198,40 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-static lt_Arg operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i) {
-  lt_Box *box = lt_lua_box_at(L, S, i);
-  if (box && !lt_lua_is_gone(box)) return lt_arg_tensor(box->tensor);
-  if (lua_type(L, i) == LUA_TNUMBER)
-    return lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
-                                             : lt_scalar_float(lua_tonumber(L, i)));
-  if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_scalar(lt_scalar_bool(lua_toboolean(L, i)));
-  lt_Scalar s;
-  if (lua_type(L, i) == LUA_TUSERDATA && lt_lua_is_complex(L, i, &s)) return lt_arg_scalar(s);
+static _Noreturn void refuse_operand(lua_State *L, lt_OpId op, int i) {
   const char *argument = lt_op_signature(op)->param[i - 1].name;
   lt_lua_refuse_gone(L, i, lt_ops[op].name, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
                argument, lt_lua_describe(L, i));
 }
 
+static void take_operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i, lt_Arg *arg) {
+  lt_Box *box = lt_lua_box_at(L, S, i);
+  if (box && !lt_lua_is_gone(box)) {
+    arg->kind = LT_ARG_TENSOR;
+    arg->tensor = box->tensor;
+    return;
+  }
+  lt_Scalar s;
+  switch (lua_type(L, i)) {
+  case LUA_TNUMBER:
+    s = lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
+                            : lt_scalar_float(lua_tonumber(L, i));
+    break;
+  case LUA_TBOOLEAN:
+    s = lt_scalar_bool(lua_toboolean(L, i));
+    break;
+  default:
+    if (!lua_isuserdata(L, i) || !lt_lua_is_complex(L, i, &s)) refuse_operand(L, op, i);
+  }
+  *arg = lt_arg_scalar(s);
+}
+
 static int operate(lua_State *L, lt_OpId op, int n) {
   lt_Results r;
   lt_Arg args[2];
   lt_Lua *S = lt_lua_state(L);
-  for (int i = 0; i < n; i++) args[i] = operand(L, S, op, i + 1);
+  for (int i = 0; i < n; i++) take_operand(L, S, op, i + 1, &args[i]);
   lt_Box *box = lt_lua_box(L);
   lt_lua_enter(L, S);
   if (!lt_call(op, false, args, n, &r)) lt_lua_fail(L, lt_ops[op].name);
@@ -242,8 +256,9 @@ OPERATORS(ONE)
 /* `<` and `<=`: Lua makes one boolean of them, so they are for single elements. */
 static int compare(lua_State *L, lt_OpId op, const char *sign) {
   lt_Lua *S = lt_lua_state(L);
-  lt_Arg args[2] = {operand(L, S, op, 1), operand(L, S, op, 2)};
+  lt_Arg args[2];
   for (int i = 0; i < 2; i++) {
+    take_operand(L, S, op, i + 1, &args[i]);
     if (args[i].kind == LT_ARG_TENSOR && args[i].tensor->numel != 1)
       lt_lua_error(L,
                    "%s: a %s b gives one boolean in Lua, and a tensor of shape %s has %lld "
