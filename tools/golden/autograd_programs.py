@@ -5,6 +5,8 @@ and in-place writes at random. Values that gradients need are cloned, so that no
 PyTorch refuses all the same are left out. The same seed gives the same file.
 """
 import random
+import textwrap
+
 import torch
 
 COUNT, SEED = 60, 1
@@ -114,6 +116,6 @@ def cases_of(_):
             continue
         made += 1
         rows.append("  {code = [[")
-        rows += ["    " + line for line in p.lua]
+        rows += textwrap.wrap("; ".join(p.lua), 118, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
         rows.append("  ]], values = {" + ", ".join(f"{v:.15g}" for v in values) + "}},")
     return "\n".join(rows)

@@ -262,5 +262,7 @@ def cases_of(_):
             elif gradients == "raises":
                 raise RuntimeError(f"{code} has no gradient")
             rows.append(f"    {str(dtype)[6:]} = {{result = {lua(values)}, gradients = {lua(gradients)}}},")
-        rows.append(f'    different = "{different[1]}"}},' if different else "  },")
+        if different:
+            rows.append(f'    different = "{different[1]}",')
+        rows[-1] = rows[-1].rstrip(",") + "},"
     return "\n".join(rows)

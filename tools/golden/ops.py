@@ -136,12 +136,16 @@ def every_dtype(op, code, fn, half=True):
     case(op, code, fn, x=torch.tensor(0.75))    # 0-d
 
 
-family("elementwise")
-UNARY = """neg abs sign square floor ceil round trunc frac exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos
-tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid isnan isinf isfinite signbit logical_not bitwise_not
-relu nan_to_num deg2rad""".split()
-for op in UNARY:
-    every_dtype(op, "lt.%s(x)" % op, lambda x, op=op: getattr(torch, op)(x))
+UNARY = {
+    "unary": "neg abs sign square floor ceil round trunc frac sqrt rsqrt reciprocal isnan isinf isfinite signbit "
+             "logical_not bitwise_not nan_to_num deg2rad",
+    "functions": "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc",
+    "activations": "sigmoid relu",
+}
+for name, ops in UNARY.items():
+    family(name)
+    for op in ops.split():
+        every_dtype(op, "lt.%s(x)" % op, lambda x, op=op: getattr(torch, op)(x))
 for op in ("silu", "logsigmoid", "softplus", "leaky_relu", "elu"):
     every_dtype(op, "lt.%s(x)" % op, lambda x, op=op: getattr(F, op)(x))
 # In float32 PyTorch 2.15's vectorized gelu(inf) is NaN; its scalar one, and float64's, is inf.
@@ -151,10 +155,14 @@ case("gelu", 'lt.gelu{x, approximate = "tanh"}', lambda x: F.gelu(x, approximate
 case("softplus", "lt.softplus(x, 2, 1.5)", lambda x: F.softplus(x, 2, 1.5), x=f(9))
 case("leaky_relu", "lt.leaky_relu(x, 0.2)", lambda x: F.leaky_relu(x, 0.2), x=f(9))
 case("elu", "lt.elu(x, 0.5)", lambda x: F.elu(x, 0.5), x=f(9))
+family("unary")
 case("nan_to_num", "lt.nan_to_num(x, 7)", lambda x: torch.nan_to_num(x, 7.0), x=SPECIAL)
 
-BINARY = """add sub mul div floor_divide remainder fmod pow maximum minimum fmax fmin atan2 hypot copysign eq ne lt le gt ge
-logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""".split()
+BINARY = {
+    "comparison": "eq ne lt le gt ge",
+    "binary": "add sub mul div floor_divide remainder fmod pow maximum minimum fmax fmin atan2 hypot copysign logical_and "
+              "logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift",
+}
 
 
 def pairs(dtype):
@@ -173,29 +181,31 @@ def int_pairs(dtype, op):
     return a.to(dtype), b.to(dtype)
 
 
-for op in BINARY:
-    def go(x, y, op=op):
-        return getattr(torch, op)(x, y)
-    code = "lt.%s(x, y)" % op
-    for d in FLOATS[:2]:
-        a, b = pairs(d)
-        case(op, code, go, x=a, y=b)
-    for d in FLOATS[2:]:
-        case(op, code, go, x=f(8).to(d), y=f(8).to(d))
-    for d in INTS:
-        a, b = int_pairs(d, op)
-        case(op, code, go, x=a, y=b)
-    case(op, code, go, x=torch.tensor([True, True, False, False]), y=torch.tensor([True, False, True, False]))
-    case(op, code, go, x=f(3, 1, 4), y=f(2, 1))                                  # broadcast
-    case(op, code, go, x=f(4, 3).t(), y=f(3, 4))                                 # strides
-    case(op, code, go, x=i(5, low=1), y=f(5))                                    # promotion: int64 with float32
-    case(op, code, go, x=i(5, low=1, dtype=torch.int8), y=i(5, low=1, dtype=torch.uint8))
-    case(op, code, go, x=f(5).half(), y=f(5).bfloat16())
-    case(op, code, go, x=i(5, low=1), y=torch.tensor(2.5))                       # 0-d of a higher category
-    case(op, code, go, x=f(5), y=torch.tensor(2.5, dtype=torch.float64))         # 0-d of the same category
-    case(op, code, go, x=torch.empty(0, 3), y=f(3))
-    case(op, "x:%s(2)" % op, lambda x, op=op: getattr(torch, op)(x, torch.tensor(2)), x=i(6, low=1))
-    case(op, "x:%s(2.5)" % op, lambda x, op=op: getattr(torch, op)(x, torch.tensor(2.5)), x=f(6))
+for name, ops in BINARY.items():
+    family(name)
+    for op in ops.split():
+        def go(x, y, op=op):
+            return getattr(torch, op)(x, y)
+        code = "lt.%s(x, y)" % op
+        for d in FLOATS[:2]:
+            a, b = pairs(d)
+            case(op, code, go, x=a, y=b)
+        for d in FLOATS[2:]:
+            case(op, code, go, x=f(8).to(d), y=f(8).to(d))
+        for d in INTS:
+            a, b = int_pairs(d, op)
+            case(op, code, go, x=a, y=b)
+        case(op, code, go, x=torch.tensor([True, True, False, False]), y=torch.tensor([True, False, True, False]))
+        case(op, code, go, x=f(3, 1, 4), y=f(2, 1))                                  # broadcast
+        case(op, code, go, x=f(4, 3).t(), y=f(3, 4))                                 # strides
+        case(op, code, go, x=i(5, low=1), y=f(5))                                    # promotion: int64 with float32
+        case(op, code, go, x=i(5, low=1, dtype=torch.int8), y=i(5, low=1, dtype=torch.uint8))
+        case(op, code, go, x=f(5).half(), y=f(5).bfloat16())
+        case(op, code, go, x=i(5, low=1), y=torch.tensor(2.5))                       # 0-d of a higher category
+        case(op, code, go, x=f(5), y=torch.tensor(2.5, dtype=torch.float64))         # 0-d of the same category
+        case(op, code, go, x=torch.empty(0, 3), y=f(3))
+        case(op, "x:%s(2)" % op, lambda x, op=op: getattr(torch, op)(x, torch.tensor(2)), x=i(6, low=1))
+        case(op, "x:%s(2.5)" % op, lambda x, op=op: getattr(torch, op)(x, torch.tensor(2.5)), x=f(6))
 for op in ("add", "sub"):
     case(op, "lt.%s(x, y, {alpha = 3})" % op, lambda x, y, op=op: getattr(torch, op)(x, y, alpha=3), x=f(4), y=f(4))
     case(op, "x:%s{y, alpha = 3}" % op, lambda x, y, op=op: getattr(torch, op)(x, y, alpha=3), x=i(4), y=i(4))
@@ -211,6 +221,8 @@ case("sub", "1 - x", lambda x: 1 - x, x=f(5))
 case("_true_divide", "x / y", lambda x, y: x / y, x=i(5), y=i(5, low=1))
 case("fill", "x:fill_(3)", lambda x: x.fill_(3), x=f(2, 3))
 case("fill", "x:fill_(2.7)", lambda x: x.fill_(2.7), x=i(2, 3))
+
+family("selection")  # also ops of three tensors
 case("lerp", "lt.lerp(x, y, 0.3)", lambda x, y: torch.lerp(x, y, 0.3), x=f(5), y=f(5))
 case("lerp", "x:lerp(y, w)", lambda x, y, w: torch.lerp(x, y, w), x=f(2, 5), y=f(5), w=f(2, 1))
 for op in ("addcmul", "addcdiv"):
@@ -260,7 +272,6 @@ case("new_full", "x:new_full({2, 2}, 3)", lambda x: x.new_full((2, 2), 3), x=f(1
 case("empty_like", "lt.empty_like(x)", lambda x: torch.empty_like(x), x=f(0, 2))
 case("new_empty", "x:new_empty(0, 4)", lambda x: x.new_empty(0, 4), x=i(1))
 
-family("reductions")
 DIMS = [("x:{op}()", lambda t, op: getattr(t, op)()), ("x:{op}(2)", lambda t, op: getattr(t, op)(1)),
         ("x:{op}{{dim = -1, keepdim = true}}", lambda t, op: getattr(t, op)(-1, keepdim=True))]
 MANY = [("x:{op}{{1, 3}}", lambda t, op: getattr(t, op)((0, 2))),
@@ -268,6 +279,10 @@ MANY = [("x:{op}{{1, 3}}", lambda t, op: getattr(t, op)((0, 2))),
 REDUCTIONS = """sum mean amax amin logsumexp count_nonzero nansum""".split()  # over any dims
 ALONG = """prod all any argmax argmin max min""".split()  # over one dim or all
 for op in REDUCTIONS + ALONG:
+    if op == REDUCTIONS[0]:
+        family("reductions")
+    elif op == ALONG[0]:
+        family("reductions_along")
     rows = DIMS + (MANY if op in REDUCTIONS else [])
     if op == "logsumexp":
         rows = rows[1:]
@@ -296,6 +311,8 @@ for op in REDUCTIONS + ALONG:
         case(op, code, go, x=with_nan)
         case(op, code, go, x=torch.empty(2, 3, 0))
         case(op, code, go, x=wave(70, 130, 3))  # long enough for blocks and threads
+
+family("reductions")
 case("sum", 'x:sum{dtype = "float64"}', lambda x: x.sum(dtype=torch.float64), x=f(5))
 case("sum", "x:sum{}", lambda x: x.sum(), x=torch.tensor(2.5))
 case("sum", "x:sum(1)", lambda x: x.sum(0), x=torch.tensor(2.5))
@@ -313,11 +330,22 @@ for p, said in ((2, "2"), (1, "1"), (0, "0"), (math.inf, "math.huge"), (-math.in
     case("norm", "x:norm(%s, -1, true)" % said, lambda x, p=p: x.norm(p, -1, True), x=f(3, 4).double())
 case("norm", "x:norm{dim = -1, keepdim = true}", lambda x: x.norm(dim=-1, keepdim=True), x=f(3, 4).t())
 case("norm", "x:norm()", lambda x: x.norm(), x=torch.zeros(0))
+
+family("scans")
 for op in ("cumsum", "cumprod"):
     for x in (f(3, 4), f(4, 3).t(), i(3, 4), f(3, 4).half(), torch.empty(0, 2), i(3, 2, low=0, high=2).bool()):
         case(op, "x:%s(1)" % op, lambda x, op=op: getattr(x, op)(0), x=x)
         case(op, "lt.%s(x, -1)" % op, lambda x, op=op: getattr(torch, op)(x, -1), x=x)
 mixed = torch.tensor([[3.0, math.nan, -1.0, 2.0, 3.0], [math.inf, 0.0, -0.0, -math.inf, 1.0]])
+nans = torch.tensor([[1.0, math.nan, 2.0, math.nan, 3.0], [1.0, 1.0, math.inf, -math.inf, math.inf]])
+for op in ("cummax", "cummin"):
+    for x in (mixed, nans, f(4, 5).half(), i(4, 5), i(4, 5, dtype=torch.uint8, low=0), i(3, 4, low=0, high=2).bool(),
+              f(5, 4).double().t(), torch.empty(3, 0)):
+        case(op, "x:%s(1)" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=x)
+        case(op, "lt.%s(x, -1)" % op, lambda x, op=op: ix(getattr(torch, op)(x, -1)), x=x)
+    case(op, "x:%s{dim = 1}" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=torch.tensor(2.5))
+
+family("sorting")
 for x in (mixed, f(4, 5).half(), i(4, 5), i(4, 5, dtype=torch.uint8, low=0), f(5, 4).t(), torch.empty(3, 0)):
     case("sort", "x:sort()", lambda x: ix(torch.sort(x, stable=True)), x=x)
     case("sort", "x:sort{dim = 1, descending = true}", lambda x: ix(torch.sort(x, stable=True, dim=0, descending=True)), x=x)
@@ -327,18 +355,13 @@ case("topk", "x:topk(3)", lambda x: ix(x.topk(3)), x=unequal)
 case("topk", "x:topk{2, dim = -1, largest = false}", lambda x: ix(x.topk(2, largest=False)), x=unequal)
 case("topk", "x:topk(1, 1)", lambda x: ix(x.topk(1, 0)), x=unequal)
 case("topk", "x:topk(0)", lambda x: ix(x.topk(0)), x=unequal.long())
+
+family("comparison")
 case("equal", "lt.equal(x, y)", lambda x, y: torch.equal(x, y), x=f(3), y=f(3))
 case("equal", "x:equal(x)", lambda x: torch.equal(x, x), x=f(3))
 case("isclose", "lt.isclose(x, y)", lambda x, y: torch.isclose(x, y), x=torch.tensor([1.0, 2.0, math.inf, math.nan]),
      y=torch.tensor([1.000001, 2.1, math.inf, math.nan]))
 case("allclose", "x:allclose(y, {atol = 1})", lambda x, y: torch.allclose(x, y, atol=1), x=torch.zeros(3), y=torch.ones(3))
-nans = torch.tensor([[1.0, math.nan, 2.0, math.nan, 3.0], [1.0, 1.0, math.inf, -math.inf, math.inf]])
-for op in ("cummax", "cummin"):
-    for x in (mixed, nans, f(4, 5).half(), i(4, 5), i(4, 5, dtype=torch.uint8, low=0), i(3, 4, low=0, high=2).bool(),
-              f(5, 4).double().t(), torch.empty(3, 0)):
-        case(op, "x:%s(1)" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=x)
-        case(op, "lt.%s(x, -1)" % op, lambda x, op=op: ix(getattr(torch, op)(x, -1)), x=x)
-    case(op, "x:%s{dim = 1}" % op, lambda x, op=op: ix(getattr(x, op)(0)), x=torch.tensor(2.5))
 
 family("losses")  # softmax, norms, losses
 for op in ("softmax", "log_softmax"):
