@@ -1,4 +1,4 @@
-/* numbers.c: the scalar arguments of an elementwise op, converted to the type that it computes in. */
+/* numbers.c: the scalar arguments of an elementwise op, in the type that it computes in. */
 #include "vector.h"
 
 #include <complex.h>

@@ -334,21 +334,24 @@ end)
 
 -- ---- scans -------------------------------------------------------------------------------------
 
-describe("cumsum and cumprod on CUDA", function()
-  it("give what the CPU gives", function()
-    for _, dtype in ipairs(DTYPES) do
-      for _, name in ipairs(LAYOUT_NAMES) do
-        local lay = LAYOUTS[name]
-        local x, y = lay(noise(dtype, 3, 11, 4)), lay(near_one(dtype, 3, 11, 4))
-        for dim = -3, 3 do
-          if dim ~= 0 then
-            local label = ("%s along %d, %s"):format(dtype, dim, name)
-            compare(ops.cumsum, x, "cumsum of " .. label, 10, dim)
-            compare(ops.cumprod, y, "cumprod of " .. label, 10, dim)
-          end
-        end
+-- Calls fn(dtype, layout, dim, label) for all dtypes and layouts, and the dims of three, from both
+-- ends.
+local function along_each_dim(fn)
+  for _, dtype in ipairs(DTYPES) do
+    for _, name in ipairs(LAYOUT_NAMES) do
+      for _, dim in ipairs {-3, -2, -1, 1, 2, 3} do
+        fn(dtype, LAYOUTS[name], dim, ("%s along %d, %s"):format(dtype, dim, name))
       end
     end
+  end
+end
+
+describe("cumsum and cumprod on CUDA", function()
+  it("give what the CPU gives", function()
+    along_each_dim(function(dtype, layout, dim, label)
+      compare(ops.cumsum, layout(noise(dtype, 3, 11, 4)), "cumsum of " .. label, 10, dim)
+      compare(ops.cumprod, layout(near_one(dtype, 3, 11, 4)), "cumprod of " .. label, 10, dim)
+    end)
   end)
 
   it("take sizes on both sides of each way of sharing the work", function()
@@ -383,22 +386,13 @@ describe("cumsum and cumprod on CUDA", function()
   end)
 end)
 
--- ---- sorting -----------------------------------------------------------------------------------
-
 describe("cummax and cummin on CUDA", function()
   it("give what the CPU gives, of ties the last one", function()
-    for _, dtype in ipairs(DTYPES) do
-      for _, name in ipairs(LAYOUT_NAMES) do
-        local x = LAYOUTS[name](numbers(dtype, 3, 11, 4))
-        for dim = -3, 3 do
-          if dim ~= 0 then
-            local label = ("%s along %d, %s"):format(dtype, dim, name)
-            compare(ops.cummax, x, "cummax of " .. label, 1, dim)
-            compare(ops.cummin, x, "cummin of " .. label, 1, dim)
-          end
-        end
-      end
-    end
+    along_each_dim(function(dtype, layout, dim, label)
+      local x = layout(numbers(dtype, 3, 11, 4))
+      compare(ops.cummax, x, "cummax of " .. label, 1, dim)
+      compare(ops.cummin, x, "cummin of " .. label, 1, dim)
+    end)
   end)
 
   it("take sizes on both sides of each way of sharing the work", function()
@@ -432,20 +426,15 @@ describe("cummax and cummin on CUDA", function()
   end)
 end)
 
+-- ---- sorting -----------------------------------------------------------------------------------
+
 describe("sort and topk on CUDA", function()
   it("give what the CPU gives", function()
-    for _, dtype in ipairs(DTYPES) do
-      for _, name in ipairs(LAYOUT_NAMES) do
-        local x = LAYOUTS[name](numbers(dtype, 5, 9, 4))
-        for dim = -3, 3 do
-          if dim ~= 0 then
-            local label = ("%s along %d, %s"):format(dtype, dim, name)
-            compare(ops.sort, x, "sort " .. label, 1, dim, dim > 0)
-            compare(ops.topk, x, "topk " .. label, 1, 3, dim, dim > 0)
-          end
-        end
-      end
-    end
+    along_each_dim(function(dtype, layout, dim, label)
+      local x = layout(numbers(dtype, 5, 9, 4))
+      compare(ops.sort, x, "sort " .. label, 1, dim, dim > 0)
+      compare(ops.topk, x, "topk " .. label, 1, 3, dim, dim > 0)
+    end)
   end)
 
   it("keep the order of equals, in both directions, in rows of all lengths", function()
