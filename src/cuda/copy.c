@@ -142,6 +142,25 @@ static bool across(int to, void *target, int from, const void *source, size_t nb
          order(to, stream, from, theirs) && lt_cuda_select(to);
 }
 
+/* ---- tables for kernels ------------------------------------------------------------------------ */
+
+/* The host waits only where there is no pinned memory. */
+lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes) {
+  int64_t size = (int64_t)nbytes;
+  int index = c->device.index;
+  lt_Tensor *t = lt_empty(LT_uint8, c->device, 1, &size);
+  void *to = t ? lt_tensor_data(t) : NULL, *stage;
+  lt_Event *done;
+  bool ok = t && (open_stage(index, nbytes, &stage, &done)
+                      ? send_staged(index, to, bytes, nbytes, c->stream, stage, done)
+                      : copy_and_wait(index, to, bytes, nbytes, cudaMemcpyHostToDevice, c->stream));
+  if (!ok) {
+    lt_release(t);
+    t = NULL;
+  }
+  return t;
+}
+
 /* ---- lt_Backend ------------------------------------------------------------------------------ */
 
 bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,

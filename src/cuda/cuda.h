@@ -74,6 +74,9 @@ void lt_cuda_kernel_stop(int index);
 bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                   lt_Stream *stream, bool non_blocking);
 bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream);
+/* A copy of the host's bytes in the device's memory, for the kernels of this call (one reference,
+ * which may be released when they are launched). The bytes are the caller's again at once. */
+lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes);
 
 /* ---- fault.c: values that only the device can see -------------------------------------------- */
 

@@ -1,5 +1,6 @@
-/* map.c: maps on the device: lists of tensors in chunks that fit a kernel's arguments. Tensors that
- * are not contiguous go through contiguous copies. */
+/* map.c: maps on the device: one launch for all tensors that are computed in one type. A table says
+ * where they are: a few are an argument of the kernel, more are sent to the device's memory. Tensors
+ * that are not contiguous go through contiguous copies. */
 #include "cuda.h"
 #include "map.h"
 
@@ -28,28 +29,59 @@ static bool close_tensors(const lt_Call *c, int lists, lt_Tensor **dense, bool o
   return ok;
 }
 
-/* The items of one compute type, a launch for each chunk. */
-static bool run(const lt_Call *c, int lists, lt_Tensor *const *dense, bool wide) {
-  double numbers[LT_MAP_NUMBERS];
-  lt_CudaMap m = {.written = lt_map_written(c)};
-  int64_t most = (int64_t)1 << 38, left = most; /* elements: the blocks of a grid suffice */
-  lt_map_numbers(c, numbers);
-  for (int i = 0; i <= lt_map_count(c); i++) {
-    lt_Tensor *const *at = dense + (ptrdiff_t)i * lists;
-    bool end = i == lt_map_count(c);
-    if (m.items && (end || m.items == LT_CUDA_MAP_ITEMS || at[0]->numel > left)) {
-      if (!lt_cuda_ran(lt_cuda_launch_map(lt_map_id(c->op), &m, wide, numbers, lt_cuda_stream(c))))
-        return false;
-      m.items = 0;
-      left = most;
-    }
-    if (end || at[0]->numel == 0 || (at[0]->dtype == LT_float64) != wide) continue;
-    lt_CudaMapItem *item = &m.item[m.items++];
-    *item = (lt_CudaMapItem){.n = at[0]->numel, .dtype = (uint8_t)at[0]->dtype};
-    for (int k = 0; k < lists; k++) item->data[k] = at[k] ? lt_tensor_data(at[k]) : NULL;
-    left -= item->n;
+/* Does the place that begins at dense[at] belong to a launch in this compute type? */
+static bool belongs(const lt_Tensor *first, bool wide) {
+  return first->numel > 0 && (first->dtype == LT_float64) == wide;
+}
+
+/* Adds the tensors of one place. The blocks of all memory there is fit a grid: 2^40 elements. */
+static void add_item(lt_CudaMap *m, lt_CudaMapItem *item, lt_Tensor *const *at, int lists) {
+  uintptr_t bits = 0;
+  *item = (lt_CudaMapItem){
+      .n = at[0]->numel, .dtype = (uint8_t)at[0]->dtype, .first = (uint32_t)m->blocks};
+  for (int k = 0; k < lists; k++) {
+    item->data[k] = at[k] ? lt_tensor_data(at[k]) : NULL;
+    bits |= (uintptr_t)item->data[k];
   }
-  return true;
+  item->vector = bits % 16 == 0;
+  m->blocks += (unsigned)((item->n - 1) / LT_CUDA_MAP_SPAN + 1);
+}
+
+/* Fills in the launch for one compute type, with its table, which is one reference. False when
+ * memory runs out. */
+static bool prepare(const lt_Call *c, int lists, lt_Tensor *const *dense, bool wide, lt_CudaMap *m,
+                    lt_Tensor **table) {
+  lt_CudaMapItem *many = NULL, *item = m->item;
+  int count = 0;
+  for (int i = 0; i < lt_map_count(c); i++) count += belongs(dense[i * lists], wide);
+  if (count > LT_CUDA_MAP_ITEMS && !(item = many = malloc((size_t)count * sizeof *many)))
+    return lt_fail_memory();
+  for (int i = 0; i < lt_map_count(c); i++)
+    if (belongs(dense[i * lists], wide))
+      add_item(m, &item[m->items++], dense + (ptrdiff_t)i * lists, lists);
+  if (many) {
+    *table = lt_cuda_upload(c, many, (size_t)count * sizeof *many);
+    m->table = *table ? lt_tensor_data(*table) : NULL;
+    free(many);
+  }
+  return m->items <= LT_CUDA_MAP_ITEMS || *table;
+}
+
+/* Nothing is launched before there is memory for all. */
+static bool run(const lt_Call *c, int lists, lt_Tensor *const *dense) {
+  lt_CudaMap m[2] = {{.written = lt_map_written(c)}, {.written = lt_map_written(c)}};
+  lt_Tensor *table[2] = {NULL, NULL};
+  double numbers[LT_MAP_NUMBERS];
+  lt_map_numbers(c, numbers);
+  bool ok = prepare(c, lists, dense, false, &m[0], &table[0]) &&
+            prepare(c, lists, dense, true, &m[1], &table[1]);
+  for (int wide = 0; wide < 2; wide++) {
+    if (ok && m[wide].items)
+      ok = lt_cuda_ran(
+          lt_cuda_launch_map(lt_map_id(c->op), &m[wide], wide, numbers, lt_cuda_stream(c)));
+    lt_release(table[wide]);
+  }
+  return ok;
 }
 
 bool lt_cuda_map(lt_Call *c) {
@@ -57,8 +89,7 @@ bool lt_cuda_map(lt_Call *c) {
   if (!lt_cuda_begin(c)) return false;
   lt_Tensor **dense = calloc((size_t)lists * (size_t)lt_map_count(c) + 1, sizeof *dense);
   if (!dense) return lt_fail_memory();
-  bool ok =
-      open_tensors(c, lists, dense) && run(c, lists, dense, false) && run(c, lists, dense, true);
+  bool ok = open_tensors(c, lists, dense) && run(c, lists, dense);
   ok = close_tensors(c, lists, dense, ok);
   free(dense);
   return ok;

@@ -7,9 +7,7 @@
 #include "mathx.h"
 #include "slots.cuh"
 
-#define THREADS 128
-#define EACH    4
-#define SPAN    (THREADS * EACH) /* elements of a block */
+#define EACH LT_CUDA_MAP_EACH
 
 #define M(f) m_##f
 
@@ -62,23 +60,25 @@ namespace {
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
 /* The item that a block belongs to: the last that does not begin behind it. */
-LT_DEVICE_INLINE int item_at(const lt_CudaMap &m, uint32_t block) {
-  int low = 0, high = m.items - 1;
+LT_DEVICE_INLINE const lt_CudaMapItem &item_of(const lt_CudaMapItem *items, int count,
+                                               uint32_t block) {
+  int low = 0, high = count - 1;
   while (low < high) {
     int middle = (low + high + 1) / 2;
-    if (m.item[middle].first <= block)
+    if (items[middle].first <= block)
       low = middle;
     else
       high = middle - 1;
   }
-  return low;
+  return items[low];
 }
 
 template <class Map, class T, class N>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(LT_CUDA_MAP_THREADS)
     map_items(const __grid_constant__ lt_CudaMap m, const __grid_constant__ N numbers) {
-  const lt_CudaMapItem &item = m.item[item_at(m, blockIdx.x)];
-  int64_t i = (int64_t)(blockIdx.x - item.first) * SPAN + (int64_t)threadIdx.x * EACH;
+  const lt_CudaMapItem item =
+      m.table ? item_of(m.table, m.items, blockIdx.x) : item_of(m.item, m.items, blockIdx.x);
+  int64_t i = (int64_t)(blockIdx.x - item.first) * LT_CUDA_MAP_SPAN + (int64_t)threadIdx.x * EACH;
   int count = item.n - i < EACH ? (int)(item.n - i) : EACH;
   bool vector = item.vector && count == EACH;
   T v[Map::count][EACH];
@@ -108,42 +108,25 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* Blocks of the launch; sets where each item's begin. */
-static int64_t plan(lt_CudaMap *m) {
-  int64_t blocks = 0;
-  for (int i = 0; i < m->items; i++) {
-    lt_CudaMapItem *item = &m->item[i];
-    uintptr_t bits = 0;
-    for (int k = 0; k < LT_CUDA_MAP_TENSORS; k++) bits |= (uintptr_t)item->data[k];
-    item->vector = bits % 16 == 0;
-    item->first = (uint32_t)blocks;
-    blocks += blocks_for(item->n, SPAN);
-  }
-  return blocks;
-}
-
 template <class Map, class T, class N>
-static cudaError_t launch_as(const char *name, const lt_CudaMap *m, int64_t blocks,
-                             const double *numbers, cudaStream_t stream) {
+static cudaError_t launch_as(const char *name, const lt_CudaMap *m, const double *numbers,
+                             cudaStream_t stream) {
   union {
     N named;
     T all[sizeof(N) / sizeof(T)];
   } n;
   for (size_t i = 0; i < sizeof n.all / sizeof *n.all; i++) n.all[i] = (T)numbers[i];
-  return launch(name, map_items<Map, T, N>, dim3((unsigned)blocks), dim3(THREADS), 0, stream, *m,
-                n.named);
+  return launch(name, map_items<Map, T, N>, dim3(m->blocks), dim3(LT_CUDA_MAP_THREADS), 0, stream,
+                *m, n.named);
 }
 
-cudaError_t lt_cuda_launch_map(int id, lt_CudaMap *m, bool wide, const double *numbers,
+cudaError_t lt_cuda_launch_map(int id, const lt_CudaMap *m, bool wide, const double *numbers,
                                cudaStream_t stream) {
-  int64_t blocks = plan(m);
   switch (id) {
 #define LT_MAP(name, ...)                                                                          \
   case LT_MAP_##name:                                                                              \
-    return wide ? launch_as<Map_##name, double, Numbers_##name<double>>(#name, m, blocks, numbers, \
-                                                                        stream)                    \
-                : launch_as<Map_##name, float, Numbers_##name<float>>(#name, m, blocks, numbers,   \
-                                                                      stream);
+    return wide ? launch_as<Map_##name, double, Numbers_##name<double>>(#name, m, numbers, stream) \
+                : launch_as<Map_##name, float, Numbers_##name<float>>(#name, m, numbers, stream);
 #include "ops.def"
   default:
     return cudaErrorInvalidValue;

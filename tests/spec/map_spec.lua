@@ -4,6 +4,7 @@
 local lt = require "lutra"
 local core = require "lutra.core"
 local devices = require "device_support"
+local programs = require "program_support"
 local support = require "nn_support"
 
 local nn, optim = lt.nn, lt.optim
@@ -230,6 +231,51 @@ end)
 if devices.elsewhere("map", _ENV, {reverse = true}) then return end
 
 describe("a map on CUDA", function()
+  -- A program that makes a step of SGD over `count` tensors, of which some are empty and some 0-d.
+  -- They are copied to the device, which launches nothing.
+  local program = [[
+    local lt = require "lutra"
+    local count, wide = %d, %s
+    local function lists(value)
+      local here, there = {}, {}
+      for i = 1, count do
+        local shape = i %% 3 == 0 and {} or {i * 37 %% 700, i %% 2 + 1}
+        local dtype = wide and i %% 4 == 0 and "float64" or "float32"
+        here[i] = lt.full(shape, value + i, {dtype = dtype})
+        there[i] = here[i]:to "cuda"
+      end
+      return here, there
+    end
+    local params, params2 = lists(1000)
+    local grads, grads2 = lists(1)
+    local step = require("lutra.core")._ops._sgd_step
+    local numbers = {0.5, 0, 0, 0, false, false, true}
+    step(params, grads, nil, table.unpack(numbers))
+    step(params2, grads2, nil, table.unpack(numbers))
+    for i = 1, count do
+      assert(lt.equal(params[i], params2[i]:cpu()), i)
+    end]]
+
+  local function run(count, wide, failing)
+    return programs.shell(("env -u LUTRA_EMULATE_FAULT LUTRA_EMULATE=cuda:2 %s %s -e %s"):format(
+      failing and "LUTRA_EMULATE_FAULT=launch@" .. failing or "", programs.quote(programs.program),
+      programs.quote(program:format(count, wide))))
+  end
+
+  if not os.getenv "LUTRA_TEST_GPU" then
+    it("is one launch for any number of tensors, two where some of them are float64", function()
+      for _, count in ipairs {1, 50, 51, 120, 1000} do
+        for _, wide in ipairs {false, true} do
+          local launches = wide and count >= 4 and 2 or 1
+          local title = ("%d tensors%s"):format(count, wide and " of two dtypes" or "")
+          local result = run(count, wide, launches + 1)
+          assert.equal(0, result.status, title .. "\n" .. result.err)
+          assert.matches("launching the kernel", run(count, wide, launches).err, 1, true)
+        end
+      end
+    end)
+  end
+
   it("gives the CPU's bits for every case of the golden table", function()
     local cases = support.golden("optimizers").optimizers
     local layouts = {
@@ -241,7 +287,7 @@ describe("a map on CUDA", function()
         local results = {}
         for which, device in ipairs {"cpu", "cuda:0"} do
           local params = {}
-          for i = 1, 60 do -- more than one launch has room for
+          for i = 1, 60 do -- more than a kernel's arguments have room for
             local t = (lt.arange(2 * (i * 5 % 33), {dtype = "float64"}) + i):cos():reshape(-1, 2)
             params[i] = nn.Parameter(layouts[i % 3 + 1](t:to {dtype = dtype, device = device}))
           end
