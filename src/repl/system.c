@@ -1,4 +1,4 @@
-// The part of "lutra.repl.host" that is the operating system: folders, the terminal's size.
+// The part of "lutra.repl.host" that is the operating system: the current folder, the terminal's size.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
@@ -6,13 +6,11 @@
 #include "editor/width.h"
 #include "vm-bindings/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int failure(lua_State *L, const char *path) {
@@ -36,36 +34,6 @@ static int system_getcwd(lua_State *L) {
   if (!path) return failure(L, ".");
   lua_pushstring(L, path);
   free(path);
-  return 1;
-}
-
-static bool is_folder(const char *base, const char *name, char *path, size_t size) {
-  struct stat status;
-  size_t n = strlen(base), m = strlen(name);
-  if (n + m + 2 > size) return false;
-  memcpy(path, base, n);
-  path[n] = '/';
-  memcpy(path + n + 1, name, m + 1);
-  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-// list(folder) -> list of names, not sorted, folders with a / at their end; without . and .. |
-// nil, reason
-static int system_list(lua_State *L) {
-  const char *path = lt_lua_to_path(L, 1);
-  if (!path) return lt_lua_no_path(L);
-  char *text = lua_newuserdatauv(L, 4096, 0);
-  lua_newtable(L);
-  DIR *folder = opendir(path);
-  if (!folder) return failure(L, path);
-  lua_Integer n = 0;
-  for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-    const char *name = entry->d_name;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-    lua_pushfstring(L, "%s%s", name, is_folder(path, name, text, 4096) ? "/" : "");
-    lua_rawseti(L, -2, ++n);
-  }
-  closedir(folder);
   return 1;
 }
 
@@ -103,7 +71,6 @@ static int system_character(lua_State *L) {
 void lt_repl_open_system(lua_State *L) {
   static const luaL_Reg functions[] = {{"chdir", system_chdir},
                                        {"getcwd", system_getcwd},
-                                       {"list", system_list},
                                        {"character", system_character},
                                        {"terminal_size", system_terminal_size},
                                        {NULL, NULL}};

@@ -1,5 +1,5 @@
 /* text_files.c: "lutra.files", for Lua code that saves texts: src/tensor/io/replace.h, and what
- * there is at a path. The functions raise no error for a file: they return nil and "PATH: why".
+ * there is at a path or in a folder. The functions raise no error for a file: they return nil and "PATH: why".
  *
  * The module is apart from "lutra.core", since the prompt saves its files without that, too. */
 #define _GNU_SOURCE
@@ -8,6 +8,8 @@
 #include "lutra_lua.h"
 #include "path.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <lauxlib.h>
 #include <sys/stat.h>
 
@@ -74,6 +76,51 @@ static int kind_of(lua_State *L) {
   return 1;
 }
 
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static const char folder_name[] = "lutra.folder";
+
+/* A userdata of an open folder is a DIR *, or NULL. */
+static int folder_close(lua_State *L) {
+  DIR **folder = luaL_checkudata(L, 1, folder_name);
+  if (*folder) closedir(*folder);
+  *folder = NULL;
+  return 0;
+}
+
+static bool is_folder(const char *base, const char *name) {
+  struct stat s;
+  char path[4096];
+  return snprintf(path, sizeof path, "%s/%s", base, name) < (int)sizeof path &&
+         stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/* list(folder) -> list of names, not sorted, folders with a / at their end; without . and .. |
+ * nil, reason */
+static int list(lua_State *L) {
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
+  DIR **folder = lua_newuserdatauv(L, sizeof *folder, 0);
+  *folder = NULL;
+  luaL_setmetatable(L, folder_name);
+  lua_toclose(L, -1);
+  lua_newtable(L);
+  if (!(*folder = opendir(path))) {
+    const char *why = strerror(errno);
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", path, why);
+    return 2;
+  }
+  lua_Integer n = 0;
+  for (struct dirent *entry; (entry = readdir(*folder));) {
+    const char *name = entry->d_name;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+    lua_pushfstring(L, "%s%s", name, is_folder(path, name) ? "/" : "");
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 static const char type_name[] = "lutra.replacement";
@@ -130,15 +177,17 @@ static int replacement_abandon(lua_State *L) {
 }
 
 int luaopen_lutra_files(lua_State *L) {
-  static const luaL_Reg functions[] = {{"path", check_path},
-                                       {"kind", kind_of},
-                                       {"replace", replace},
-                                       {"check", check},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"path", check_path}, {"kind", kind_of}, {"list", list},
+                                       {"replace", replace}, {"check", check},  {NULL, NULL}};
   static const luaL_Reg methods[] = {
       {"write", replacement_write}, {"commit", replacement_commit}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__gc", replacement_abandon}, {"__close", replacement_abandon}, {NULL, NULL}};
+  static const luaL_Reg folder_meta[] = {
+      {"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};
+  luaL_newmetatable(L, folder_name);
+  luaL_setfuncs(L, folder_meta, 0);
+  lua_pop(L, 1);
   luaL_newmetatable(L, type_name);
   luaL_setfuncs(L, meta, 0);
   luaL_newlib(L, methods);

@@ -42,6 +42,10 @@ function files.exists(path) return native.kind(path) ~= nil end
 --- Is there a regular file at `path`?
 function files.is_file(path) return native.kind(path) == "file" end
 
+--- What is in a folder: a list of names, not sorted, folders with a / at their end, without . and
+-- .. ; or nil and "PATH: why".
+files.list = native.list
+
 --- Writes a file. Returns true; or nil and "PATH: why".
 function files.write(path, text)
   return replace.write(path, function(put) put(text) end)

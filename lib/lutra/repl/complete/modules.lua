@@ -1,6 +1,6 @@
 --- Names of modules: those that are loaded and those that package.path would find.
 
-local host = require "lutra.repl.host"
+local files = require "lutra.repl.files"
 
 local modules = {}
 
@@ -9,7 +9,7 @@ local function each_file(folder, visit)
   for template in package.path:gmatch "[^;]+" do
     local before, after = template:match "^([^%?]*)%?([^%?]*)$"
     local path = before and before .. folder:gsub("%.", "/")
-    for _, name in ipairs(path and host.list(path == "" and "." or path) or {}) do
+    for _, name in ipairs(path and files.list(path == "" and "." or path) or {}) do
       local inner = name:match "^([%w_%-]+)/$"
       if inner then
         visit(folder .. inner, true)

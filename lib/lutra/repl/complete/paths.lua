@@ -1,6 +1,6 @@
 --- Files and folders.
 
-local host = require "lutra.repl.host"
+local files = require "lutra.repl.files"
 local words = require "lutra.repl.words"
 
 local paths = {}
@@ -13,7 +13,7 @@ function paths.add(typed, escape, add, only)
   base = base or typed
   local home = words.home(folder or typed)
   if home ~= (folder or typed) then folder = home:gsub("/?$", "/") end
-  for _, name in ipairs(host.list(folder or ".") or {}) do
+  for _, name in ipairs(files.list(folder or ".") or {}) do
     local is_folder = name:sub(-1) == "/"
     if (is_folder or only ~= "folder") and (name:sub(1, 1) ~= "." or base:sub(1, 1) == ".") then
       add(escape((folder or "") .. name), is_folder and "folder" or "file", nil, nil, name, name)

@@ -2,7 +2,7 @@
 -- strings that its signature lists.
 
 local core = require "lutra.core"
-local host = require "lutra.repl.host"
+local files = require "lutra.repl.files"
 local arguments = require "lutra.repl.complete.arguments"
 local tokens = require "lutra.repl.complete.tokens"
 
@@ -52,7 +52,7 @@ end
 local function sleeping_gpus()
   if not core._accelerator.is_built "cuda" then return 0 end
   local visible = os.getenv "CUDA_VISIBLE_DEVICES"
-  local count = #(host.list "/proc/driver/nvidia/gpus" or {})
+  local count = #(files.list "/proc/driver/nvidia/gpus" or {})
   if visible then count = math.min(count, select(2, visible:gsub("[^,]+", ""))) end
   return count
 end

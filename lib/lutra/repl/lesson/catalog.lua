@@ -7,7 +7,6 @@
 
 local files = require "lutra.repl.files"
 local globals = require "lutra.repl.globals"
-local host = require "lutra.repl.host"
 local nearest = require "lutra.internal.nearest"
 local traceback = require "lutra.repl.traceback"
 
@@ -171,7 +170,7 @@ end
 
 local function add_folder(list, taken, folder)
   local names = {}
-  for _, file in ipairs(host.list(folder) or {}) do
+  for _, file in ipairs(files.list(folder) or {}) do
     names[#names + 1] = file:match "^([^.].*)%.lua$"
   end
   table.sort(names)
@@ -189,7 +188,7 @@ function catalog.list()
   add_folder(list, taken, builtin_folder())
   local folder, given = own_folder()
   if not folder then return list end
-  if given and not host.list(folder) then
+  if given and not files.list(folder) then
     return list, ("LUTRA_LESSONS names %s, which is no folder that can be read"):format(folder)
   end
   add_folder(list, taken, folder)
