@@ -1,9 +1,12 @@
 --- optim: algorithms that change parameters by their gradients; one a file.
+--
+-- Each file in the folder lutra/optim returns a class, which is a field here by its name.
 
-return require("lutra.internal.fields").strict({
-  Optimizer = require "lutra.optim.optimizer",
-  SGD = require "lutra.optim.sgd",
-  Adam = require "lutra.optim.adam",
-  AdamW = require "lutra.optim.adamw",
-  RMSprop = require "lutra.optim.rmsprop",
-}, "optim")
+local optim = {}
+
+for _, module in ipairs(require("lutra.internal.folder").modules(...)) do
+  local class = require(module)
+  optim[class.__name] = class
+end
+
+return require("lutra.internal.fields").strict(optim, "optim")

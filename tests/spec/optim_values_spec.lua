@@ -1,6 +1,7 @@
 -- Optimizers: trajectories of PyTorch, groups, state dicts, wrong settings.
 
 local lt = require "lutra"
+local programs = require "program_support"
 local support = require "nn_support"
 
 local nn, optim = lt.nn, lt.optim
@@ -144,6 +145,47 @@ describe("trajectories of PyTorch " .. golden.version, function()
       close(p:detach(), p32, 1e-5, name)
       assert.equal("float32", p32.dtype)
     end
+  end)
+end)
+
+describe("the table of optimizers", function()
+  -- A copy of optim with another file, used with the rest of the library.
+  local folder
+  before_each(function()
+    folder = programs.folder()
+    local source = package.searchpath("lutra.optim", package.path):gsub("%.lua$", "")
+    os.execute(("mkdir %s/lutra && cp -r %s %s.lua %s/lutra"):format(folder, source, source,
+      folder))
+    local file <close> = assert(io.open(folder .. "/lutra/optim/plain_step.lua", "w"))
+    file:write [[
+      local Plain = require("lutra.optim.optimizer"):extend("PlainStep", "float lr = 0.5")
+      function Plain.update(_, p, grad, _, group) p:add_(grad, {alpha = -group.lr}) end
+      return Plain]]
+  end)
+  after_each(function() programs.remove(folder) end)
+
+  it("has the class of each file in its folder", function()
+    local result = programs.run("-e " .. programs.quote(([[
+      package.path = %q .. "/?.lua;" .. package.path
+      local p = lt.ones{2, requires_grad = true}
+      p.grad = lt.ones(2)
+      lt.optim.PlainStep({p}):step()
+      print(p:totable()[2])
+      local names = {}
+      for name in pairs(lt.optim) do names[#names + 1] = name end
+      table.sort(names)
+      print(table.concat(names, " "))
+      print(pcall(function() return lt.optim.PlainStpe end))]]):format(folder)))
+    programs.has(result.out .. result.err, "0.5\nAdam AdamW Optimizer PlainStep RMSprop SGD\nfalse")
+    programs.has(result.out, 'optim has no field "PlainStpe"; did you mean "PlainStep"?')
+  end)
+
+  it("has those that are modules of package.preload, too", function()
+    local result = programs.run("-e " .. programs.quote(([[
+      package.preload["lutra.optim.plain_step"] =
+        assert(loadfile(%q .. "/lutra/optim/plain_step.lua"))
+      print(lt.optim.PlainStep, lt.optim.Adam)]]):format(folder)))
+    assert.equal("class optim.PlainStep\tclass optim.Adam\n", result.out, result.err)
   end)
 end)
 
