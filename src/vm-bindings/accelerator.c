@@ -678,7 +678,7 @@ static int method_record_stream(lua_State *L) {
 /* A metatable: the metamethods, with __index over methods, and the names of all that __index knows
  * in __names, for completion; its pointer and its reference. */
 static const void *open_class(lua_State *L, const char *name, const luaL_Reg *meta,
-                              const luaL_Reg *methods, const char *const *fields,
+                              const lt_Function *methods, const char *const *fields,
                               lua_CFunction index, int *ref) {
   lua_newtable(L);
   lt_lua_setfuncs(L, meta);
@@ -687,11 +687,11 @@ static const void *open_class(lua_State *L, const char *name, const luaL_Reg *me
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_newtable(L);
-  lt_lua_setfuncs(L, methods);
+  lt_lua_set_read(L, methods);
   lua_pushcclosure(L, index, 3);
   lua_setfield(L, -2, "__index");
   lua_newtable(L);
-  lt_lua_setfuncs(L, methods);
+  lt_lua_set_read(L, methods);
   for (; *fields; fields++) {
     lua_pushboolean(L, true);
     lua_setfield(L, -2, *fields);
@@ -708,24 +708,28 @@ static void open_classes(lua_State *L, lt_Lua *S) {
                                          {"__eq", stream_eq},
                                          {"__tostring", stream_tostring},
                                          {NULL, NULL}};
-  static const luaL_Reg stream_methods[] = {{"wait_event", stream_wait_event},
-                                            {"wait_stream", stream_wait_stream},
-                                            {"record_event", stream_record_event},
-                                            {"query", stream_query},
-                                            {"synchronize", stream_synchronize},
-                                            {"close", stream_close},
-                                            {NULL, NULL}};
+  static const char alone[] = "(any self) -> nil",
+                    with_stream[] = "(any self, any? stream = nil) -> nil";
+  static const lt_Function stream_methods[] = {
+      {"wait_event", stream_wait_event, "(any self, any event) -> nil", true, false},
+      {"wait_stream", stream_wait_stream, "(any self, any stream) -> nil", true, false},
+      {"record_event", stream_record_event, "(any self, any? event = nil) -> nil", true, false},
+      {"query", stream_query, alone, true, false},
+      {"synchronize", stream_synchronize, alone, true, false},
+      {"close", stream_close, alone, true, false},
+      {NULL, NULL, NULL, false, false}};
   static const char *const stream_fields[] = {"device", "priority", "cuda_stream", "stream_id",
                                               NULL};
   static const luaL_Reg event_meta[] = {
       {"__gc", event_end}, {"__close", event_end}, {"__tostring", event_tostring}, {NULL, NULL}};
-  static const luaL_Reg event_methods[] = {{"record", event_record},
-                                           {"wait", event_wait},
-                                           {"query", event_query},
-                                           {"synchronize", event_synchronize},
-                                           {"elapsed_time", event_elapsed_time},
-                                           {"close", event_end},
-                                           {NULL, NULL}};
+  static const lt_Function event_methods[] = {
+      {"record", event_record, with_stream, true, false},
+      {"wait", event_wait, with_stream, true, false},
+      {"query", event_query, alone, true, false},
+      {"synchronize", event_synchronize, alone, true, false},
+      {"elapsed_time", event_elapsed_time, "(any self, any end_event) -> nil", true, false},
+      {"close", event_end, alone, true, false},
+      {NULL, NULL, NULL, false, false}};
   static const char *const event_fields[] = {"device", NULL};
   S->stream_meta = open_class(L, "Stream", stream_meta, stream_methods, stream_fields, stream_index,
                               &S->stream_meta_ref);
@@ -760,16 +764,17 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods) {
                                     {"restore_stream", stream_restore},
                                     {"event", event_new},
                                     {NULL, NULL}};
-  static const luaL_Reg own[] = {{"pin_memory", method_pin_memory},
-                                 {"is_pinned", method_is_pinned},
-                                 {"record_stream", method_record_stream},
-                                 {NULL, NULL}};
+  static const lt_Function own[] = {
+      {"pin_memory", method_pin_memory, "(Tensor self, device? device = nil)", true, false},
+      {"is_pinned", method_is_pinned, "(Tensor self) -> nil", true, false},
+      {"record_stream", method_record_stream, "(Tensor self, any stream) -> nil", true, false},
+      {NULL, NULL, NULL, false, false}};
   open_classes(L, lt_lua_state(L));
   lua_newtable(L);
   lt_lua_setfuncs(L, module);
   lt_lua_set_memory(L);
   lua_setfield(L, functions, "_accelerator");
   lua_pushvalue(L, methods);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, own);
   lua_pop(L, 1);
 }

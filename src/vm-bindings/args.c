@@ -621,7 +621,8 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->given = 0;
   a->ints_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
-  if (method && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
+  bool object = method && signature->param[0].type == LT_PARAM_ANY; /* no tensor */
+  if (method && !object && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
   take_all(L, a, method);
   for (int p = 0; p < signature->count; p++) {
     if (a->slot[p]) {

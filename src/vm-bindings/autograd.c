@@ -118,13 +118,7 @@ static int grad(lua_State *L) {
 
 static int requires_grad_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "requires_grad_", "self");
-  bool on = true;
-  if (lua_isboolean(L, 2))
-    on = lua_toboolean(L, 2);
-  else if (!lua_isnoneornil(L, 2))
-    lt_lua_error(L, "requires_grad_: argument \"requires_grad\" is %s, it wants true or false",
-                 lt_lua_describe(L, 2));
-  if (!lt_tensor_set_requires_grad(t, on)) lt_lua_fail(L, "requires_grad_");
+  if (!lt_tensor_set_requires_grad(t, lua_toboolean(L, 2))) lt_lua_fail(L, "requires_grad_");
   lua_settop(L, 1);
   return 1;
 }
@@ -154,15 +148,19 @@ static int version(lua_State *L) {
 
 void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"_backward", backward_many}, {"_grad", grad}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"backward", backward},       {"requires_grad_", requires_grad_},
-                                 {"retain_grad", retain_grad}, {"detach_", detach_},
-                                 {"_version", version},        {NULL, NULL}};
+  static const luaL_Reg own[] = {{"backward", backward}, {"_version", version}, {NULL, NULL}};
+  static const lt_Function flags[] = {
+      {"requires_grad_", requires_grad_, "(Tensor self, bool requires_grad = true)", true, false},
+      {"retain_grad", retain_grad, "(Tensor self) -> nil", true, false},
+      {"detach_", detach_, "(Tensor self)", true, false},
+      {NULL, NULL, NULL, false, false}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lt_lua_set_signature(L, -1, "_backward", backward_signature, false);
   lt_lua_set_signature(L, -1, "_grad", grad_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, flags);
   lt_lua_set_signature(L, -1, "backward", method_signature, true);
   lua_pop(L, 2);
 }

@@ -260,6 +260,28 @@ bool lt_lua_whole(lua_State *L, int i, int64_t *out);
 /* The signature of a function that is no op, in ops.def's grammar, parsed at its first use. `text`
  * is static. */
 const lt_Signature *lt_lua_signature(lua_State *L, const char *text);
+
+/* A function that is no op, with its signature, of which messages, help and completion are made.
+ * `run` finds the arguments at the indices 1, 2, ... in the signature's order, checked, and the
+ * default, or nil, for one that is not given; nothing else is on the stack. Strings and devices it
+ * checks itself, and a self that is no tensor ("any self"). One that is `fast`
+ * finds the call as it is: it reads what is called most by itself, and calls lt_lua_read for
+ * every other call. */
+typedef struct lt_Function {
+  const char *name;
+  lua_CFunction run;
+  const char *signature;
+  bool method; /* the first parameter is self */
+  bool fast;
+} lt_Function;
+
+/* Lays the arguments of the running function, one of lt_lua_set_read, as above. */
+void lt_lua_read(lua_State *L);
+/* The beginning of a `fast` function that checks an argument given alone, by position, itself. */
+void lt_lua_read_named(lua_State *L);
+/* Sets functions, up to one without a name, in the table at the top. The list must be static. */
+void lt_lua_set_read(lua_State *L, const lt_Function *functions);
+
 /* ---- devices (accelerator.c) ----------------------------------------------------------------- */
 
 /* The device that the value at i means: a name, a tensor's, or a number of a `type` (-1: of the
@@ -322,7 +344,8 @@ void lt_lua_open_graph(lua_State *L, int functions, int methods);
 void lt_lua_open_random(lua_State *L, int functions, int methods);
 void lt_lua_open_devices(lua_State *L, int functions, int methods);
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
-/* Tells help and completion the signature of the function `name` of the table at i. */
+/* Tells help and completion the signature of the function `name` of the table at i: it stands in
+ * the table _signatures, behind ":" where the first parameter is self. */
 void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *signature,
                           bool method);
 /* Pushes the parameters as a list of {name, type, optional, default, choices,

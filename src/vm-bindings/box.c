@@ -162,13 +162,14 @@ static int shape_numel(lua_State *L) {
 static void open_shape(lua_State *L, lt_Lua *S) {
   static const luaL_Reg meta[] = {
       {"__tostring", shape_tostring}, {"__eq", shape_eq}, {"__concat", shape_concat}, {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"numel", shape_numel}, {NULL, NULL}};
+  static const lt_Function methods[] = {{"numel", shape_numel, "(any self) -> nil", true, false},
+                                        {NULL, NULL, NULL, false, false}};
   lua_newtable(L);
   lt_lua_setfuncs(L, meta);
   lua_pushliteral(L, "Shape");
   lua_setfield(L, -2, "__name");
   lua_newtable(L);
-  lt_lua_setfuncs(L, methods);
+  lt_lua_set_read(L, methods);
   lua_setfield(L, -2, "__index");
   S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -451,7 +452,8 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
   static const luaL_Reg meta[] = {
       {"__gc", box_gc},   {"__close", box_free},           {"__eq", box_eq},
       {"__len", box_len}, {"__tostring", lt_lua_tostring}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"free", box_free}, {NULL, NULL}};
+  static const lt_Function own[] = {{"free", box_free, "(any self) -> nil", true, false},
+                                    {NULL, NULL, NULL, false, false}};
   static const luaL_Reg module[] = {{"is_tensor", is_tensor},
                                     {"is_parameter", is_parameter},
                                     {"_is_freed", is_freed},
@@ -472,7 +474,7 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
   lua_setfield(L, -2, "__name");
   lua_pop(L, 1);
   lua_pushvalue(L, methods);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, own);
   lua_pop(L, 1);
   lua_pushvalue(L, fields);
   lua_setfield(L, functions, "_fields");

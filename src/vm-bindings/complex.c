@@ -134,8 +134,11 @@ static int number_conj(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods_of_numbers[] = {
-    {"abs", number_abs}, {"angle", number_angle}, {"conj", number_conj}, {NULL, NULL}};
+static const lt_Function methods_of_numbers[] = {
+    {"abs", number_abs, "(any self) -> nil", true, false},
+    {"angle", number_angle, "(any self) -> nil", true, false},
+    {"conj", number_conj, "(any self) -> nil", true, false},
+    {NULL, NULL, NULL, false, false}};
 
 /* z.re, z.im, and the methods; the methods are at the function's upvalue. */
 static int number_index(lua_State *L) {
@@ -205,17 +208,18 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
                                     {"__tostring", number_tostring},
                                     {NULL, NULL}};
   static const luaL_Reg module[] = {{"complex", make}, {"is_complex", is_complex}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"is_complex", is_complex}, {NULL, NULL}};
+  static const lt_Function own[] = {{"is_complex", is_complex, "(Tensor self) -> nil", true, false},
+                                    {NULL, NULL, NULL, false, false}};
   luaL_newmetatable(L, NAME); /* sets __name */
   lt_lua_setfuncs(L, events);
   lua_newtable(L);
-  lt_lua_setfuncs(L, methods_of_numbers);
+  lt_lua_set_read(L, methods_of_numbers);
   lua_setfield(L, -2, "methods");
   lua_pushliteral(L, NAME);
   lua_setfield(L, -2, "__metatable");
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pushvalue(L, methods);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, own);
   lua_pop(L, 3);
 }

@@ -247,16 +247,18 @@ static int create_totable(lua_State *L) {
 void lt_lua_open_create(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {
       {"tensor", create_tensor}, {"as_tensor", create_as_tensor}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"totable", create_totable},
-                                 {"tolist", create_totable},
-                                 {"new_tensor", create_new_tensor},
-                                 {NULL, NULL}};
+  static const luaL_Reg own[] = {{"new_tensor", create_new_tensor}, {NULL, NULL}};
+  static const lt_Function tables[] = {
+      {"totable", create_totable, "(Tensor self) -> nil", true, false},
+      {"tolist", create_totable, "(Tensor self) -> nil", true, false},
+      {NULL, NULL, NULL, false, false}};
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lt_lua_set_signature(L, -1, "tensor", tensor_signature, false);
   lt_lua_set_signature(L, -1, "as_tensor", tensor_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, tables);
   lt_lua_set_signature(L, -1, "new_tensor", new_tensor_signature, true);
   lua_pop(L, 2);
 }

@@ -163,7 +163,7 @@ static int op_of(lua_State *L) {
   return 1;
 }
 
-/* In the registry: function -> {params, results, method}, of functions that are no ops. */
+/* In the registry: function -> text, of functions that are no ops. */
 static const char signatures = 0;
 
 static void push_signatures(lua_State *L) {
@@ -176,16 +176,10 @@ static void push_signatures(lua_State *L) {
 
 void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *signature,
                           bool method) {
-  const lt_Signature *g = lt_lua_signature(L, signature);
   i = lua_absindex(L, i);
   push_signatures(L);
   lua_getfield(L, i, name);
-  lua_createtable(L, 0, 3);
-  lt_lua_push_params(L, g);
-  lua_setfield(L, -2, "params");
-  lt_lua_push_results(L, g);
-  lua_setfield(L, -2, "results");
-  set_flag(L, "method", method);
+  lua_pushfstring(L, "%s%s", method ? ":" : "", signature);
   lua_rawset(L, -3);
   lua_pop(L, 1);
 }

@@ -145,6 +145,7 @@ static int get_fallback(lua_State *L) {
 }
 
 static int set_fallback(lua_State *L) {
+  lt_lua_read_named(L);
   if (!lua_isboolean(L, 1))
     lt_lua_error(L, "set_fallback: expected a boolean for argument 'on', got %s",
                  lt_lua_describe(L, 1));
@@ -171,15 +172,13 @@ static int promote_types(lua_State *L) {
   return 1;
 }
 
-/* result_type(a, b): of an op on tensors or numbers */
+/* result_type(tensor1, tensor2): of an op on tensors or numbers */
 static int result_type(lua_State *L) {
   lt_Arg args[2];
   for (int i = 0; i < 2; i++) {
     lt_Scalar s;
     lt_Tensor *t = lt_lua_to_tensor(L, i + 1);
-    if (!t && !lt_lua_scalar(L, i + 1, &s))
-      lt_lua_error(L, "result_type: argument %d is %s, it wants a tensor or a number", i + 1,
-                   lt_lua_describe(L, i + 1));
+    if (!t) lt_lua_scalar(L, i + 1, &s);
     args[i] = t ? lt_arg_tensor(t) : lt_arg_scalar(s);
   }
   lua_pushstring(L, lt_dtype_name(lt_result_type(args, 2)));
@@ -209,6 +208,7 @@ static int get_num_threads(lua_State *L) {
 
 static int set_num_threads(lua_State *L) {
   int64_t n;
+  lt_lua_read_named(L);
   if (!lt_lua_whole(L, 1, &n))
     lt_lua_error(L, "set_num_threads: expected an integer for argument 'n', got %s",
                  lt_lua_describe(L, 1));
@@ -232,6 +232,7 @@ static int seconds(lua_State *L) {
 
 static int file_at(lua_State *L, int i, const char *name) {
   int64_t fd;
+  lt_lua_read_named(L);
   if (!lt_lua_whole(L, i, &fd) || fd < 0 || fd > INT_MAX)
     lt_lua_error(L, "%s: expected the number of an open file for argument 'fd', got %s", name,
                  lt_lua_describe(L, i));
@@ -311,31 +312,36 @@ static int info(lua_State *L) {
 }
 
 void lt_lua_open_devices(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"device", device},
-                                    {"_device_count", device_count},
-                                    {"_devices_here", devices_here},
-                                    {"device_properties", device_properties},
-                                    {"synchronize", synchronize},
-                                    {"get_default_device", get_default_device},
-                                    {"set_default_device", set_default_device},
-                                    {"get_fallback", get_fallback},
-                                    {"set_fallback", set_fallback},
-                                    {"get_default_dtype", get_default_dtype},
-                                    {"set_default_dtype", set_default_dtype},
-                                    {"promote_types", promote_types},
-                                    {"result_type", result_type},
-                                    {"_dtype", dtype},
-                                    {"get_num_threads", get_num_threads},
-                                    {"set_num_threads", set_num_threads},
-                                    {"memory_live", memory_live},
-                                    {"clock", seconds},
-                                    {"isatty", is_terminal},
-                                    {"terminal_width", terminal_width},
-                                    {"info", info},
-                                    {NULL, NULL}};
+  static const char none[] = "() -> nil", file[] = "(int fd) -> nil",
+                    dtypes[] = "(dtype dtype) -> nil";
+  static const lt_Function module[] = {
+      {"device_properties", device_properties, "(device device) -> nil", false, false},
+      {"synchronize", synchronize, "(device? device = nil) -> nil", false, false},
+      {"get_default_device", get_default_device, none, false, false},
+      {"set_default_device", set_default_device, "(device device) -> nil", false, false},
+      {"get_fallback", get_fallback, none, false, false},
+      {"set_fallback", set_fallback, "(bool on) -> nil", false, true},
+      {"get_default_dtype", get_default_dtype, none, false, false},
+      {"set_default_dtype", set_default_dtype, dtypes, false, false},
+      {"promote_types", promote_types, "(dtype type1, dtype type2) -> nil", false, false},
+      {"result_type", result_type, "(Operand tensor1, Operand tensor2) -> nil", false, false},
+      {"get_num_threads", get_num_threads, none, false, false},
+      {"set_num_threads", set_num_threads, "(int n) -> nil", false, true},
+      {"memory_live", memory_live, none, false, false},
+      {"clock", seconds, none, false, false},
+      {"isatty", is_terminal, file, false, true},
+      {"terminal_width", terminal_width, file, false, true},
+      {"info", info, none, false, false},
+      {NULL, NULL, NULL, false, false}};
+  static const luaL_Reg internal[] = {{"device", device},
+                                      {"_device_count", device_count},
+                                      {"_devices_here", devices_here},
+                                      {"_dtype", dtype},
+                                      {NULL, NULL}};
   (void)methods;
   lua_pushvalue(L, functions);
-  lt_lua_setfuncs(L, module);
+  lt_lua_set_read(L, module);
+  lt_lua_setfuncs(L, internal);
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
     set_string(L, lt_dtype_name((lt_Dtype)d), lt_dtype_name((lt_Dtype)d));
   lua_pop(L, 1);

@@ -13,8 +13,8 @@ static const char *path_at(lua_State *L, const char *name) {
 }
 
 static int push_read(lua_State *L, lt_Tensor *(*read)(const char *), const char *name) {
+  lt_lua_read_named(L);
   const char *path = path_at(L, name);
-  lt_lua_enter(L, lt_lua_state(L));
   lt_Box *box = lt_lua_box(L);
   box->tensor = read(path);
   if (!box->tensor) lt_lua_fail(L, name);
@@ -123,10 +123,12 @@ static int save_safetensors(lua_State *L) {
 }
 
 void lt_lua_open_files(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"load_idx", load_idx},
-                                    {"load_npy", load_npy},
-                                    {"save_npy", save_npy},
-                                    {"_load_safetensors", load_safetensors},
+  static const lt_Function arrays[] = {
+      {"load_idx", load_idx, "(string path)", false, true},
+      {"load_npy", load_npy, "(string path)", false, true},
+      {"save_npy", save_npy, "(string path, Tensor tensor) -> nil", false, false},
+      {NULL, NULL, NULL, false, false}};
+  static const luaL_Reg module[] = {{"_load_safetensors", load_safetensors},
                                     {"_save_safetensors", save_safetensors},
                                     {NULL, NULL}};
   static const luaL_Reg archive[] = {{"__gc", archive_gc}, {NULL, NULL}};
@@ -134,6 +136,7 @@ void lt_lua_open_files(lua_State *L, int functions, int methods) {
   luaL_newmetatable(L, ARCHIVE);
   lt_lua_setfuncs(L, archive);
   lua_pushvalue(L, functions);
+  lt_lua_set_read(L, arrays);
   lt_lua_setfuncs(L, module);
   lua_pop(L, 2);
 }

@@ -247,10 +247,6 @@ static int handle_remove(lua_State *L) {
 static int register_hook(lua_State *L) {
   static const luaL_Reg remove = {"remove", handle_remove};
   lt_Tensor *t = lt_lua_check(L, 1, "register_hook", "self");
-  if (lua_type(L, 2) != LUA_TFUNCTION && luaL_getmetafield(L, 2, "__call") == LUA_TNIL)
-    lt_lua_error(L, "register_hook: argument \"hook\" is %s, it wants a function",
-                 lt_lua_describe(L, 2));
-  lua_settop(L, 2);
   lua_createtable(L, 0, 3);
   lua_pushvalue(L, 1);
   lua_setfield(L, -2, "tensor");
@@ -434,7 +430,9 @@ static int new_weak(lua_State *L, const char *mode) {
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   static const luaL_Reg runner = {"run_job", run_job}, giver = {"give", give};
   static const luaL_Reg module[] = {{"_custom", custom}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"register_hook", register_hook}, {NULL, NULL}};
+  static const lt_Function own[] = {
+      {"register_hook", register_hook, "(Tensor self, function hook) -> nil", true, false},
+      {NULL, NULL, NULL, false, false}};
   lt_Lua *S = lt_lua_state(L);
   S->desk = lua_newthread(L);
   S->desk_ref = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -449,6 +447,6 @@ void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pushvalue(L, methods);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, own);
   lua_pop(L, 2);
 }

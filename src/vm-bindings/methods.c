@@ -3,39 +3,53 @@
 #include "bindings.h"
 #include "opids.h"
 
-static lt_Tensor *self_of(lua_State *L, const char *name) {
-  lt_lua_enter(L, lt_lua_state(L));
-  return lt_lua_check(L, 1, name, "self");
+/* The tensor of x:name(), without arguments; every other call is read by the signature. */
+static lt_Tensor *self_alone(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  lt_lua_enter(L, S);
+  lt_Box *box = lua_gettop(L) == 1 ? lt_lua_box_at(L, S, 1) : NULL;
+  if (!box || lt_lua_is_gone(box)) {
+    lt_lua_read(L);
+    box = lt_lua_box_at(L, S, 1);
+  }
+  return box->tensor;
 }
 
 /* ---- values and geometry --------------------------------------------------------------------- */
 
 static int method_item(lua_State *L) {
   lt_Scalar s;
-  lt_Tensor *t = self_of(L, "item");
+  lt_Tensor *t = self_alone(L);
   if (!lt_tensor_item(t, &s)) lt_lua_fail(L, "item");
   lt_lua_push_scalar(L, s);
   return 1;
 }
 
-/* The dim at index 2, counted from 0; -1 when none was given. */
-static int dim_at(lua_State *L, const lt_Tensor *t, const char *name) {
-  int64_t d;
-  if (lua_isnoneornil(L, 2)) return -1;
-  if (!lt_lua_whole(L, 2, &d))
-    lt_lua_error(L, "%s: argument \"dim\" is %s, it wants a whole number", name,
-                 lt_lua_describe(L, 2));
-  if (d == 0)
-    lt_lua_error(L, "%s: argument \"dim\" is 0: dims count from 1 (-1 is the last)", name);
+/* The tensor of size and stride, and the dim, counted from 0; -1 when none was given. */
+static lt_Tensor *self_and_dim(lua_State *L, const char *name, int *dim) {
+  lt_Lua *S = lt_lua_state(L);
+  int top = lua_gettop(L);
+  lt_lua_enter(L, S);
+  lt_Box *box = top <= 2 ? lt_lua_box_at(L, S, 1) : NULL;
+  bool plain = top == 1 || (top == 2 && lua_isinteger(L, 2) && lua_tointeger(L, 2) != 0);
+  if (!box || lt_lua_is_gone(box) || !plain) {
+    lt_lua_read(L);
+    box = lt_lua_box_at(L, S, 1);
+  }
+  *dim = -1;
+  if (lua_isnoneornil(L, 2)) return box->tensor;
+  const lt_Tensor *t = box->tensor;
+  lua_Integer d = lua_tointeger(L, 2);
   if (d > t->ndim || d < -t->ndim)
     lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name,
                  (long long)d, lt_shape_text(t->ndim, t->shape), t->ndim);
-  return (int)(d > 0 ? d - 1 : d + t->ndim);
+  *dim = (int)(d > 0 ? d - 1 : d + t->ndim);
+  return box->tensor;
 }
 
 static int method_size(lua_State *L) {
-  lt_Tensor *t = self_of(L, "size");
-  int d = dim_at(L, t, "size");
+  int d;
+  const lt_Tensor *t = self_and_dim(L, "size", &d);
   if (d < 0)
     lt_lua_push_shape(L, t->ndim, t->shape);
   else
@@ -44,8 +58,8 @@ static int method_size(lua_State *L) {
 }
 
 static int method_stride(lua_State *L) {
-  lt_Tensor *t = self_of(L, "stride");
-  int d = dim_at(L, t, "stride");
+  int d;
+  const lt_Tensor *t = self_and_dim(L, "stride", &d);
   if (d < 0)
     lt_lua_push_shape(L, t->ndim, t->strides);
   else
@@ -54,49 +68,48 @@ static int method_stride(lua_State *L) {
 }
 
 static int method_numel(lua_State *L) {
-  lua_pushinteger(L, self_of(L, "numel")->numel);
+  lua_pushinteger(L, self_alone(L)->numel);
   return 1;
 }
 
 static int method_dim(lua_State *L) {
-  lua_pushinteger(L, self_of(L, "dim")->ndim);
+  lua_pushinteger(L, self_alone(L)->ndim);
   return 1;
 }
 
 static int method_storage_offset(lua_State *L) {
-  lua_pushinteger(L, self_of(L, "storage_offset")->offset);
+  lua_pushinteger(L, self_alone(L)->offset);
   return 1;
 }
 
 static int method_is_contiguous(lua_State *L) {
-  lua_pushboolean(L, lt_tensor_is_contiguous(self_of(L, "is_contiguous")));
+  lua_pushboolean(L, lt_tensor_is_contiguous(self_alone(L)));
   return 1;
 }
 
 static int method_element_size(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)lt_dtype_size(self_of(L, "element_size")->dtype));
+  lua_pushinteger(L, (lua_Integer)lt_dtype_size(self_alone(L)->dtype));
   return 1;
 }
 
 static int method_data_ptr(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)(intptr_t)lt_tensor_data(self_of(L, "data_ptr")));
+  lua_pushinteger(L, (lua_Integer)(intptr_t)lt_tensor_data(self_alone(L)));
   return 1;
 }
 
 static int method_is_floating_point(lua_State *L) {
-  lua_pushboolean(L, lt_dtype_is_float(self_of(L, "is_floating_point")->dtype));
+  lua_pushboolean(L, lt_dtype_is_float(self_alone(L)->dtype));
   return 1;
 }
 
 static int method_shares_storage(lua_State *L) {
-  lua_pushboolean(L, self_of(L, "shares_storage")->storage ==
-                         lt_lua_check(L, 2, "shares_storage", "other")->storage);
+  lua_pushboolean(L, lt_lua_to_tensor(L, 1)->storage == lt_lua_to_tensor(L, 2)->storage);
   return 1;
 }
 
 static int method_set_data(lua_State *L) {
-  lt_Tensor *t = self_of(L, "set_data");
-  if (!lt_tensor_set_data(t, lt_lua_check(L, 2, "set_data", "data"))) lt_lua_fail(L, "set_data");
+  if (!lt_tensor_set_data(lt_lua_to_tensor(L, 1), lt_lua_to_tensor(L, 2)))
+    lt_lua_fail(L, "set_data");
   lua_settop(L, 1);
   return 1;
 }
@@ -189,7 +202,8 @@ static void name_positions(lua_State *L) {
 /* x:to(device), x:to(dtype), x:to(device, dtype), x:to(other), x:to{...} */
 static int method_to(lua_State *L) {
   lt_LuaArgs a;
-  self_of(L, "to");
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_lua_check(L, 1, "to", "self");
   name_positions(L);
   lt_lua_arguments(L, &a, "to", lt_op_signature(LT_OP_to), true);
   return lt_lua_call(L, LT_OP_to, false, &a);
@@ -197,18 +211,16 @@ static int method_to(lua_State *L) {
 
 static const char cast_signature[] = "(Tensor self)";
 
-/* The op `to` on self with one more argument; the same box where nothing changes. */
-static int convert(lua_State *L, const char *name, lt_Arg device, lt_Arg dtype, bool non_blocking) {
-  lt_LuaArgs a;
-  lua_settop(L, 1);
-  lt_lua_arguments(L, &a, name, lt_lua_signature(L, cast_signature), true);
-  a.arg[1] = device;
-  a.arg[2] = dtype;
-  a.arg[3] = lt_arg_bool(non_blocking);
-  for (int i = 1; i < 4; i++) a.slot[i] = 0;
-  a.given = 4;
-  a.signature = lt_op_signature(LT_OP_to);
-  return lt_lua_call(L, LT_OP_to, false, &a);
+/* The op `to` on self, all that `a` holds, with more arguments; the same box where nothing
+ * changes. */
+static int convert(lua_State *L, lt_LuaArgs *a, lt_Arg device, lt_Arg dtype, bool non_blocking) {
+  a->arg[1] = device;
+  a->arg[2] = dtype;
+  a->arg[3] = lt_arg_bool(non_blocking);
+  for (int i = 1; i < 4; i++) a->slot[i] = 0;
+  a->given = 4;
+  a->signature = lt_op_signature(LT_OP_to);
+  return lt_lua_call(L, LT_OP_to, false, a);
 }
 
 static const struct {
@@ -220,8 +232,10 @@ static const struct {
              {"bool", LT_bool},         {"cfloat", LT_complex64}, {"cdouble", LT_complex128}};
 
 static int method_cast(lua_State *L) {
+  lt_LuaArgs a;
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
-  return convert(L, casts[i].name, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
+  lt_lua_arguments(L, &a, casts[i].name, lt_lua_signature(L, cast_signature), true);
+  return convert(L, &a, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
 }
 
 static const char *move_signature(const char *name) {
@@ -246,15 +260,16 @@ static int method_device(lua_State *L) {
                  lt_device_name(device));
   const lt_Arg *flag = &a.arg[cuda ? 2 : 1];
   bool non_blocking = flag->kind == LT_ARG_BOOL && flag->b;
-  return convert(L, name, lt_arg_device(device), LT_NIL, non_blocking);
+  return convert(L, &a, lt_arg_device(device), LT_NIL, non_blocking);
 }
 
 static const char type_as_signature[] = "(Tensor self, Tensor other)";
 
 static int method_type_as(lua_State *L) {
-  lt_Tensor *other = lt_lua_check(L, 2, "type_as", "other");
-  return convert(L, "type_as", lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype),
-                 false);
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "type_as", lt_lua_signature(L, type_as_signature), true);
+  const lt_Tensor *other = a.arg[1].tensor;
+  return convert(L, &a, lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype), false);
 }
 
 static void set_conversions(lua_State *L) {
@@ -278,34 +293,39 @@ static void set_conversions(lua_State *L) {
 }
 
 void lt_lua_open_methods(lua_State *L, int functions, int methods) {
-  static const luaL_Reg own[] = {{"item", method_item},
-                                 {"size", method_size},
-                                 {"stride", method_stride},
-                                 {"numel", method_numel},
-                                 {"nelement", method_numel},
-                                 {"dim", method_dim},
-                                 {"storage_offset", method_storage_offset},
-                                 {"is_contiguous", method_is_contiguous},
-                                 {"element_size", method_element_size},
-                                 {"data_ptr", method_data_ptr},
-                                 {"is_floating_point", method_is_floating_point},
-                                 {"shares_storage", method_shares_storage},
-                                 {"set_data", method_set_data},
-                                 {"to", method_to},
-                                 {"type_as", method_type_as},
-                                 {"nonzero", method_nonzero},
-                                 {NULL, NULL}};
-  static const luaL_Reg module[] = {{"numel", method_numel},
-                                    {"nonzero", function_nonzero},
-                                    {"is_floating_point", method_is_floating_point},
-                                    {NULL, NULL}};
+  static const char alone[] = "(Tensor self) -> nil",
+                    with_dim[] = "(Tensor self, dim? dim = nil) -> nil";
+  static const lt_Function own[] = {
+      {"item", method_item, alone, true, true},
+      {"size", method_size, with_dim, true, true},
+      {"stride", method_stride, with_dim, true, true},
+      {"numel", method_numel, alone, true, true},
+      {"nelement", method_numel, alone, true, true},
+      {"dim", method_dim, alone, true, true},
+      {"storage_offset", method_storage_offset, alone, true, true},
+      {"is_contiguous", method_is_contiguous, alone, true, true},
+      {"element_size", method_element_size, alone, true, true},
+      {"data_ptr", method_data_ptr, alone, true, true},
+      {"is_floating_point", method_is_floating_point, alone, true, true},
+      {"shares_storage", method_shares_storage, "(Tensor self, Tensor other) -> nil", true, false},
+      {"set_data", method_set_data, "(Tensor self, Tensor data)", true, false},
+      {NULL, NULL, NULL, false, false}};
+  static const lt_Function module[] = {
+      {"numel", method_numel, alone, false, true},
+      {"is_floating_point", method_is_floating_point, alone, false, true},
+      {NULL, NULL, NULL, false, false}};
+  static const luaL_Reg others[] = {
+      {"to", method_to}, {"type_as", method_type_as}, {"nonzero", method_nonzero}, {NULL, NULL}};
+  static const luaL_Reg nonzero_function[] = {{"nonzero", function_nonzero}, {NULL, NULL}};
   lua_pushvalue(L, methods);
-  lt_lua_set_fast(L, own);
+  lt_lua_set_read(L, own);
+  lt_lua_set_fast(L, others);
   lt_lua_set_signature(L, -1, "type_as", type_as_signature, true);
   lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, true);
   set_conversions(L);
   lua_pushvalue(L, functions);
-  lt_lua_setfuncs(L, module);
+  lt_lua_set_read(L, module);
+  lt_lua_setfuncs(L, nonzero_function);
   lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, false);
   lua_pop(L, 2);
 }

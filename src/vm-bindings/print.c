@@ -406,14 +406,16 @@ static int set_summary(lua_State *L) {
 }
 
 void lt_lua_open_print(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"set_printoptions", set_print_options},
-                                    {"get_printoptions", get_print_options},
-                                    {"_summarise", set_summary},
-                                    {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"set_printoptions", set_print_options}, {"_summarise", set_summary}, {NULL, NULL}};
+  static const lt_Function options[] = {
+      {"get_printoptions", get_print_options, "() -> nil", false, false},
+      {NULL, NULL, NULL, false, false}};
   (void)methods;
   lt_lua_state(L)->print = profiles[PROFILE_DEFAULT].options;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_read(L, options);
   lt_lua_set_signature(L, -1, "set_printoptions", options_signature, false);
   lua_pop(L, 1);
 }

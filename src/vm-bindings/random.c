@@ -18,14 +18,6 @@ static lt_Generator *generator_at(lua_State *L, int i, const char *name) {
   lt_lua_error(L, "%s: self is %s, it wants a Generator", name, lt_lua_describe(L, i));
 }
 
-static int64_t seed_at(lua_State *L, int i, const char *name) {
-  int64_t seed;
-  if (!lt_lua_whole(L, i, &seed))
-    lt_lua_error(L, "%s: argument \"seed\" is %s, it wants a whole number", name,
-                 lt_lua_describe(L, i));
-  return seed;
-}
-
 static int push_state(lua_State *L, const lt_Generator *g) {
   uint64_t state[2];
   int64_t two = 2;
@@ -52,7 +44,7 @@ static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
 /* ---- the default generator ------------------------------------------------------------------- */
 
 static int manual_seed(lua_State *L) {
-  lt_generator_seed(lt_generator_default(), (uint64_t)seed_at(L, 1, "manual_seed"));
+  lt_generator_seed(lt_generator_default(), (uint64_t)lua_tointeger(L, 1));
   return 0;
 }
 
@@ -82,10 +74,12 @@ static int set_rng_state(lua_State *L) {
 
 /* ---- generators ------------------------------------------------------------------------------ */
 
-/* Generator([seed]) */
+static const char generator_signature[] = "(int? seed = nil) -> nil";
+
 static int generator_new(lua_State *L) {
-  uint64_t first =
-      lua_isnumber(L, 1) ? (uint64_t)seed_at(L, 1, "Generator") : lt_random_seed() >> 1;
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "Generator", lt_lua_signature(L, generator_signature), false);
+  uint64_t first = a.arg[0].kind == LT_ARG_INT ? (uint64_t)a.arg[0].i : lt_random_seed() >> 1;
   lt_Generator **g = lua_newuserdatauv(L, sizeof *g, 0);
   *g = NULL;
   lua_pushvalue(L, lua_upvalueindex(LT_UP_OWN));
@@ -115,7 +109,7 @@ static int generator_tostring(lua_State *L) {
 }
 
 static int generator_manual_seed(lua_State *L) {
-  lt_generator_seed(generator_at(L, 1, "manual_seed"), (uint64_t)seed_at(L, 2, "manual_seed"));
+  lt_generator_seed(generator_at(L, 1, "manual_seed"), (uint64_t)lua_tointeger(L, 2));
   lua_settop(L, 1);
   return 1;
 }
@@ -135,14 +129,20 @@ static int generator_set_state(lua_State *L) {
 }
 
 void lt_lua_open_random(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {
-      {"manual_seed", manual_seed},     {"seed", seed},
-      {"initial_seed", initial_seed},   {"get_rng_state", get_rng_state},
-      {"set_rng_state", set_rng_state}, {NULL, NULL}};
-  static const luaL_Reg own[] = {
-      {"manual_seed", generator_manual_seed},   {"seed", generator_seed},
-      {"initial_seed", generator_initial_seed}, {"get_state", generator_get_state},
-      {"set_state", generator_set_state},       {NULL, NULL}};
+  static const lt_Function module[] = {
+      {"manual_seed", manual_seed, "(int seed) -> nil", false, false},
+      {"seed", seed, "() -> nil", false, false},
+      {"initial_seed", initial_seed, "() -> nil", false, false},
+      {"get_rng_state", get_rng_state, "()", false, false},
+      {"set_rng_state", set_rng_state, "(Tensor state) -> nil", false, false},
+      {NULL, NULL, NULL, false, false}};
+  static const lt_Function own[] = {
+      {"manual_seed", generator_manual_seed, "(any self, int seed) -> nil", true, false},
+      {"seed", generator_seed, "(any self) -> nil", true, false},
+      {"initial_seed", generator_initial_seed, "(any self) -> nil", true, false},
+      {"get_state", generator_get_state, "(any self)", true, false},
+      {"set_state", generator_set_state, "(any self, Tensor state) -> nil", true, false},
+      {NULL, NULL, NULL, false, false}};
   static const luaL_Reg meta[] = {
       {"__gc", generator_gc}, {"__tostring", generator_tostring}, {NULL, NULL}};
   (void)methods;
@@ -151,16 +151,17 @@ void lt_lua_open_random(lua_State *L, int functions, int methods) {
   lua_pushliteral(L, "Generator");
   lua_setfield(L, -2, "__name");
   lua_newtable(L);
-  lt_lua_setfuncs(L, own);
+  lt_lua_set_read(L, own);
   lua_setfield(L, -2, "__index");
   lt_lua_state(L)->generator_meta = lua_topointer(L, -1);
   int m = lua_gettop(L);
   lua_pushvalue(L, functions);
-  lt_lua_setfuncs(L, module);
+  lt_lua_set_read(L, module);
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_pushvalue(L, m);
   lua_pushcclosure(L, generator_new, 3);
   lua_setfield(L, -2, "Generator");
+  lt_lua_set_signature(L, -1, "Generator", generator_signature, false);
   lua_pop(L, 2);
 }

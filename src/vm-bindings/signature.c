@@ -8,7 +8,7 @@
 
 /* ---- of functions in C ----------------------------------------------------------------------- */
 
-const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
+static const lt_Signature *find_signature(lua_State *L, const char *text, bool of_host) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, text) == LUA_TUSERDATA) {
     const lt_Signature *g = lua_touserdata(L, -1);
     lua_pop(L, 1); /* the registry keeps it */
@@ -17,8 +17,13 @@ const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
   lua_pop(L, 1);
   lt_Signature *g = lua_newuserdatauv(L, sizeof *g, 0);
   if (!lt_signature_parse(g, text)) lt_lua_error(L, "not a signature: %s", text);
+  g->of_host = of_host;
   lua_rawsetp(L, LUA_REGISTRYINDEX, text);
   return g;
+}
+
+const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
+  return find_signature(L, text, false);
 }
 
 /* ---- of functions in Lua --------------------------------------------------------------------- */
@@ -114,6 +119,12 @@ static void push_argument(lua_State *L, const lt_LuaArgs *a, int p, bool single)
     lua_pushvalue(L, a->slot[p]);
 }
 
+/* Pushes the value of every parameter. `single`: one table held all arguments. */
+static void push_arguments(lua_State *L, const lt_LuaArgs *a, bool single) {
+  luaL_checkstack(L, a->signature->count + 8, "too many arguments");
+  for (int p = 0; p < a->signature->count; p++) push_argument(L, a, p, single);
+}
+
 /* Upvalues: the Reader, and the function's name as the user writes it. */
 static int read_call(lua_State *L) {
   lt_LuaArgs a;
@@ -122,8 +133,7 @@ static int read_call(lua_State *L) {
   bool single = lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
   lt_lua_enter(L, lt_lua_state(L));
   lt_lua_arguments(L, &a, name, &r->signature, false);
-  luaL_checkstack(L, r->signature.count + 8, "too many arguments");
-  for (int p = 0; p < r->signature.count; p++) push_argument(L, &a, p, single);
+  push_arguments(L, &a, single);
   return r->signature.count;
 }
 
@@ -153,6 +163,50 @@ static int signature(lua_State *L) {
   }
   lt_lua_push_results(L, &r->signature);
   return 3;
+}
+
+/* ---- functions in C that are called with what was read ---------------------------------------- */
+
+void lt_lua_read(lua_State *L) {
+  lt_LuaArgs a;
+  const lt_Function *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
+  const lt_Signature *g = find_signature(L, f->signature, true);
+  if (lua_gettop(L) == 0 && f->method && g->param[0].type == LT_PARAM_ANY) lua_pushnil(L);
+  bool single = !f->method && lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
+  lt_lua_arguments(L, &a, f->name, g, f->method);
+  int first = lua_gettop(L) + 1;
+  push_arguments(L, &a, single);
+  for (int p = 0; p < g->count; p++) lua_copy(L, first + p, p + 1);
+  lua_settop(L, g->count);
+}
+
+void lt_lua_read_named(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  bool table = lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
+  if (table) {
+    lua_pushnil(L);
+    table = lua_next(L, 1) != 0; /* not empty */
+    lua_settop(L, 1);
+  }
+  if (lua_gettop(L) > 1 || table) lt_lua_read(L);
+}
+
+static int read_and_run(lua_State *L) {
+  const lt_Function *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_lua_read(L);
+  return f->run(L);
+}
+
+void lt_lua_set_read(lua_State *L, const lt_Function *functions) {
+  for (const lt_Function *f = functions; f->name; f++) {
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+    lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+    lua_pushlightuserdata(L, (void *)f);
+    lua_pushcclosure(L, f->fast ? f->run : read_and_run, 3);
+    lua_setfield(L, -2, f->name);
+    lt_lua_set_signature(L, -1, f->name, f->signature, f->method);
+  }
 }
 
 void lt_lua_open_signature(lua_State *L, int functions, int methods) {

@@ -329,6 +329,8 @@ static int scope_device(lua_State *L) {
 }
 
 static int is_grad_enabled(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  if (lua_gettop(L) > 0) lt_lua_read(L);
   lua_pushboolean(L, lt_grad_enabled());
   return 1;
 }
@@ -336,9 +338,6 @@ static int is_grad_enabled(lua_State *L) {
 /* set_grad_enabled(on) -> what it was */
 static int set_grad_enabled(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_GRAD] = true}};
-  if (!lua_isboolean(L, 1))
-    lt_lua_error(L, "set_grad_enabled: argument \"mode\" is %s, it wants true or false",
-                 lt_lua_describe(L, 1));
   from.grad_off = !lua_toboolean(L, 1);
   lua_pushboolean(L, lt_grad_enabled());
   change(L, LT_MODE_GRAD, &from);
@@ -347,6 +346,8 @@ static int set_grad_enabled(lua_State *L) {
 }
 
 static int is_inference(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  if (lua_gettop(L) > 0) lt_lua_read(L);
   lua_pushboolean(L, lt_inference_enabled());
   return 1;
 }
@@ -380,12 +381,15 @@ void lt_lua_open_state(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"_scope_grad", scope_grad},
                                     {"_scope_inference", scope_inference},
                                     {"_scope_device", scope_device},
-                                    {"is_grad_enabled", is_grad_enabled},
-                                    {"set_grad_enabled", set_grad_enabled},
-                                    {"is_inference_mode_enabled", is_inference},
                                     {NULL, NULL}};
+  static const lt_Function modes[] = {
+      {"is_grad_enabled", is_grad_enabled, "() -> nil", false, true},
+      {"set_grad_enabled", set_grad_enabled, "(bool mode) -> nil", false, false},
+      {"is_inference_mode_enabled", is_inference, "() -> nil", false, true},
+      {NULL, NULL, NULL, false, false}};
   (void)methods;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_read(L, modes);
   lua_pop(L, 1);
 }

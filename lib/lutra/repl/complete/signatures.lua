@@ -23,7 +23,7 @@ local function is_list(kind)
   return false
 end
 
--- A row of core.ops() or core._signatures as a signature; without self for a method.
+-- A row of core.ops(), or one made like it, as a signature; without self for a method.
 local function from_row(row, method)
   local params, results = {}, {}
   for i, param in ipairs(row.params) do
@@ -42,7 +42,11 @@ local function read_core()
   local function add(f, row, method)
     if f and not by_function[f] then by_function[f] = from_row(row, method) end
   end
-  for f, row in next, core._signatures do add(f, row, row.method) end
+  for f, text in next, core._signatures do
+    local method, signature = text:match "^(:?)(.*)$"
+    local _, params, results = core._signature("", signature)
+    add(f, {params = params, results = results}, method == ":")
+  end
   for _, op in ipairs(core.ops()) do
     add(core[op.name], op, false)
     add(core._ops[op.name], op, false)

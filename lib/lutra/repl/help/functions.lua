@@ -15,9 +15,11 @@ local by_function -- function in C -> {name, arguments, text}
 
 -- What the core says of the arguments of a function, as text.
 local function known_arguments(f)
-  local signature, list = core._signatures[f], {}
-  for i = signature.method and 2 or 1, #signature.params do
-    local p = signature.params[i]
+  local method, text = core._signatures[f]:match "^(:?)(.*)$"
+  local _, params = core._signature("", text)
+  local list = {}
+  for i = method == ":" and 2 or 1, #params do
+    local p = params[i]
     list[#list + 1] = {name = p.name, optional = p.optional, default = p.default}
   end
   return source.call("", source.parameters_text(list))

@@ -1,0 +1,154 @@
+--- Functions in C that are no ops: every spelling of their calls is read by their signature, as
+-- ops' calls are.
+
+local core = require "lutra.core"
+local lt = require "lutra"
+
+local function message(f, ...)
+  local ok, text = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  return (tostring(text):gsub("^[^\n]-:%d+: ", ""))
+end
+
+local function fails(text, f, ...)
+  local got = message(f, ...)
+  assert.is_truthy(got:find(text, 1, true), ("%q is not in: %s"):format(text, got))
+end
+
+-- Each function with a signature: its name, is it a method, its parameters.
+local function each(visit)
+  local names = {}
+  for _, t in ipairs {core._methods, core} do
+    for name, f in next, t do names[f] = names[f] or name end
+  end
+  for f, text in next, core._signatures do
+    local method, signature = text:match "^(:?)(.*)$"
+    local _, params = core._signature("", signature)
+    visit(f, names[f] or "", method == ":", params)
+  end
+end
+
+describe("a function in C", function()
+  it("refuses names that it does not know", function()
+    local seen = 0
+    each(function(f, name, method, params)
+      local given = method and {lt.ones(1)} or {}
+      given[#given + 1] = {nonesuch = 1}
+      local text = message(f, table.unpack(given))
+      assert.is_truthy(text:find('no argument is called "nonesuch"', 1, true), name .. ": " .. text)
+      if #params == (method and 1 or 0) then
+        assert.is_truthy(text:find("it takes none", 1, true), name .. ": " .. text)
+      end
+      seen = seen + 1
+    end)
+    assert.is_true(seen > 90)
+  end)
+
+  it("refuses a surplus argument", function()
+    each(function(f, name, method, params)
+      local given = {}
+      for i = 1, #params + 1 do given[i] = true end
+      if method then given[1] = lt.ones(1) end
+      local text = message(f, table.unpack(given))
+      local expected = ("%d arguments given, it takes at most %d"):format(#params + 1, #params)
+      assert.is_truthy(text:find(expected, 1, true), name .. ": " .. text)
+    end)
+  end)
+
+  it("has a signature, unless it takes any value or calls a function", function()
+    local without = {}
+    for name, f in next, core do
+      if name:match "^%a" and type(f) == "function" and not core._signatures[f]
+        and not core._op(name) then
+        without[#without + 1] = name
+      end
+    end
+    table.sort(without)
+    assert.same({"device", "is_complex", "is_parameter", "is_tensor", "ops"}, without)
+    for name, f in next, core._methods do
+      if not name:match "^_" and not core._op(name) and not core._op((name:gsub("_$", "")))
+        and name ~= "repeat" and name ~= "summary" then
+        assert.is_truthy(core._signatures[f], name .. " has no signature")
+      end
+    end
+  end)
+end)
+
+describe("a method that asks a tensor", function()
+  local x = lt.ones(2, 3)
+
+  it("takes its argument by position and by name", function()
+    for _, size in ipairs {x:size(2), x:size{2}, x:size{dim = 2}, x:size(-1), x:size{dim = -1},
+      x:size(2.0), x:size(2, nil), x:size(nil, {dim = 2})} do
+      assert.equal(3, size)
+    end
+    assert.same({2, 3}, {table.unpack(x:size{})})
+    assert.same({3, 1}, {table.unpack(x:stride(nil))})
+    assert.equal(3, x:stride{dim = 1})
+    assert.equal(6, lt.numel(x))
+    assert.equal(6, lt.numel{x})
+    assert.equal(6, lt.numel{input = x})
+    assert.is_true(lt.is_floating_point{self = x})
+    assert.is_true(x:shares_storage{other = x:view{6}})
+    assert.is_false(x:requires_grad_{requires_grad = false}.requires_grad)
+    assert.equal("float64", x:type_as{other = lt.ones{1, dtype = "float64"}}.dtype)
+    assert.same({5}, lt.ones(1):set_data{data = lt.tensor{5}}:totable())
+  end)
+
+  it("says what is wrong with a call", function()
+    fails('size: argument "dim" is 0: dims count from 1 (-1 is the last)', x.size, x, 0)
+    fails('size: argument "dim" is 1.5, it wants a dim', x.size, x, 1.5)
+    fails('size: argument "dim" is the string "1", it wants a dim', x.size, x, {dim = "1"})
+    fails("size: dim 3 is out of range: the tensor of shape {2, 3} has 2", x.size, x, {dim = 3})
+    fails("stride: dim -3 is out of range", x.stride, x, -3)
+    fails('size: no argument is called "dims" (did you mean "dim"?). It takes: dim', x.size, x,
+      {dims = 1})
+    fails("size: 3 arguments given, it takes at most 2: self, dim", x.size, x, 1, 2)
+    fails("nelement: 2 arguments given, it takes at most 1: self", x.nelement, x, 1)
+    fails("float: 2 arguments given, it takes at most 1: self", x.float, x, 1)
+    fails('shares_storage: argument "other" is missing: it wants a tensor', x.shares_storage, x)
+    fails('requires_grad_: argument "requires_grad" is 1, it wants true or false', x.requires_grad_,
+      x, 1)
+    fails('register_hook: argument "hook" is 1, it wants a function', x.register_hook, x, 1)
+    for _, name in ipairs {"item", "size", "stride", "numel", "dim", "is_contiguous", "data_ptr"} do
+      fails(name .. ": ", x[name])
+      fails(name .. ": ", x[name], 3)
+      fails(name .. ": ", x[name], {})
+    end
+  end)
+end)
+
+describe("a setting", function()
+  it("is read and made by name", function()
+    assert.equal("float64", lt.promote_types{type1 = "float32", type2 = "float64"})
+    assert.equal("float32", lt.result_type{tensor1 = lt.ones(1), tensor2 = 2})
+    fails('promote_types: no argument is called "type3"', lt.promote_types, {type3 = "int8"})
+    fails('result_type: argument "tensor2" is the string "x", it wants a tensor or a number',
+      lt.result_type, 1, "x")
+    local dtype, threads = lt.get_default_dtype(), lt.get_num_threads()
+    lt.set_default_dtype{dtype = dtype}
+    lt.set_num_threads{n = threads}
+    lt.set_fallback{on = lt.get_fallback()}
+    lt.set_default_device{device = lt.get_default_device{}}
+    lt.set_grad_enabled{mode = lt.is_grad_enabled{}}
+    assert.same({dtype, threads}, {lt.get_default_dtype(), lt.get_num_threads()})
+    fails("get_num_threads: 1 arguments given, it takes at most 0", lt.get_num_threads, 4)
+    fails("is_grad_enabled: 1 arguments given, it takes at most 0", lt.is_grad_enabled, true)
+  end)
+
+  it("may be a generator's", function()
+    local g = lt.Generator{seed = 5}
+    assert.equal(5, g:initial_seed{})
+    local state = g:get_state()
+    assert.equal(g, g:manual_seed{seed = 6})
+    assert.equal(6, g:initial_seed())
+    g:set_state{state = state}
+    assert.equal(5, g:initial_seed())
+    fails('Generator: argument "seed" is the string "x", it wants a whole number', lt.Generator,
+      "x")
+    fails('manual_seed: argument "seed" is 0.5, it wants a whole number', g.manual_seed, g, 0.5)
+    fails("seed: 2 arguments given, it takes at most 1: self", g.seed, g, 1)
+    fails("abs: 2 arguments given, it takes at most 1: self", lt.complex(1, 2).abs,
+      lt.complex(1, 2), 3)
+  end)
+end)
