@@ -142,7 +142,7 @@ static bool across(int to, void *target, int from, const void *source, size_t nb
          order(to, stream, from, theirs) && lt_cuda_select(to);
 }
 
-/* ---- tables for kernels ------------------------------------------------------------------------ */
+/* ---- tables for kernels ---------------------------------------------------------------------- */
 
 /* The host waits only where there is no pinned memory. */
 lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes) {

@@ -1,6 +1,6 @@
-/* map.c: maps on the device: one launch for all tensors that are computed in one type. A table says
- * where they are: a few are an argument of the kernel, more are sent to the device's memory. Tensors
- * that are not contiguous go through contiguous copies. */
+/* map.c: maps on the device: one launch for all tensors that are computed in one type. A table
+ * says where they are: a few are an argument of the kernel, more are sent to the device's memory.
+ * Tensors that are not contiguous go through contiguous copies. */
 #include "cuda.h"
 #include "map.h"
 

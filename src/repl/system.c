@@ -1,4 +1,5 @@
-// The part of "lutra.repl.host" that is the operating system: the current folder, the terminal's size.
+// The part of "lutra.repl.host" that is the operating system: the current folder, the size of the
+// terminal.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"

@@ -165,7 +165,7 @@ static int signature(lua_State *L) {
   return 3;
 }
 
-/* ---- functions in C that are called with what was read ---------------------------------------- */
+/* ---- functions in C that are called with what was read --------------------------------------- */
 
 void lt_lua_read(lua_State *L) {
   lt_LuaArgs a;

@@ -1,5 +1,6 @@
 /* text_files.c: "lutra.files", for Lua code that saves texts: src/tensor/io/replace.h, and what
- * there is at a path or in a folder. The functions raise no error for a file: they return nil and "PATH: why".
+ * there is at a path or in a folder. The functions raise no error for a file: they return nil and
+ * "PATH: why".
  *
  * The module is apart from "lutra.core", since the prompt saves its files without that, too. */
 #define _GNU_SOURCE
