@@ -484,6 +484,7 @@ for _, columns in ipairs {40, 120} do
   describe("Tab", function()
     case("indents at the start of a line", function(s)
       s:key "Tab"
+      cursor_at(s, 8, "[1]>") -- with the next key already there, Tab would be one of a paste
       s:send "x"
       shows(s, "[1]>   x")
     end)
