@@ -186,41 +186,66 @@ local function update_each(self, group)
   end
 end
 
--- The batch that these belong to, which is made where there is none.
-local function batch_for(batches, names, step, fresh, device)
-  for _, batch in ipairs(batches) do
-    if batch.step == step and batch.fresh == fresh and batch.device == device then return batch end
+-- Batches that no step uses, linked by `next`. What a step of a small model costs is mostly its
+-- tables, so they are filled again.
+local spare = nil
+
+-- An empty batch in front of `next`.
+local function new_batch(names, step, fresh, device, next)
+  local batch = spare or {count = 0, params = {}, grads = {}, states = {}, lists = {}, buffers = {}}
+  spare = batch.next
+  batch.step, batch.fresh, batch.device, batch.next = step, fresh, device, next
+  for k = 1, #names do
+    local list = batch.lists[k] or {}
+    batch.lists[k], batch.buffers[names[k]] = list, list
   end
-  local batch = {step = step, fresh = fresh, device = device, count = 0, params = {}, grads = {},
-    states = {}, lists = {}, buffers = {}}
-  for k, name in ipairs(names) do
-    batch.lists[k] = {}
-    batch.buffers[name] = batch.lists[k]
-  end
-  batches[#batches + 1] = batch
   return batch
 end
 
--- The parameters of a group that have a gradient, in batches of what goes in one call. This loop
--- is what a step of a small model costs.
+-- Gives the batch's tables back, empty.
+local function free_batch(batch, names)
+  local params, grads, states, lists = batch.params, batch.grads, batch.states, batch.lists
+  for i = 1, batch.count do params[i], grads[i], states[i] = nil, nil, nil end
+  for k = 1, #names do
+    local list = lists[k]
+    batch.buffers[names[k]] = nil
+    for i = 1, batch.count do list[i] = nil end
+  end
+  batch.count, batch.next, spare = 0, spare, batch
+end
+
+-- The batch behind `batch` that these belong to, or nil.
+local function find_batch(batch, step, fresh, device)
+  while batch do
+    if batch.step == step and batch.fresh == fresh and batch.device == device then return batch end
+    batch = batch.next
+  end
+end
+
+-- The parameters of a group that have a gradient, in batches of what goes in one call, linked by
+-- `next`; or nil. This loop is what a step of a small model costs.
 local function batches_of(self, group, names)
-  local batches, last = {}, nil
-  local counts, count = self.counts, #names
+  local first, last = nil, nil
+  local counts, count, states = self.counts, #names, self.state
   for _, p in ipairs(group.params) do
     local grad = p.grad
     if grad then
-      local state, step, fresh, device = state_of(self, p), nil, false, p.device
+      local state, step, fresh, device = states[p] or state_of(self, p), nil, false, p.device
       if counts then step = (state.step or 0) + 1 end
       for k = 1, count do fresh = fresh or not state[names[k]] end
       if not last or last.step ~= step or last.fresh ~= fresh or last.device ~= device then
-        last = batch_for(batches, names, step, fresh, device)
+        last = find_batch(first, step, fresh, device)
+        if not last then
+          last = new_batch(names, step, fresh, device, first)
+          first = last
+        end
       end
       local n, lists = last.count + 1, last.lists
       last.count, last.params[n], last.grads[n], last.states[n] = n, p, grad, state
       for k = 1, count do lists[k][n] = state[names[k]] or lt.zeros_like(p) end
     end
   end
-  return batches
+  return first
 end
 
 -- The state of a parameter changes when its step has been made.
@@ -236,14 +261,20 @@ local function apply(self, batch, group)
   end
 end
 
+local function apply_all(self, group)
+  local names = self:buffers(group)
+  local batch = batches_of(self, group, names)
+  while batch do
+    local next = batch.next
+    apply(self, batch, group)
+    free_batch(batch, names)
+    batch = next
+  end
+end
+
 local function update_all(self)
   for _, group in ipairs(self.param_groups) do
-    if self.update then
-      update_each(self, group)
-    else
-      local names = self:buffers(group)
-      for _, batch in ipairs(batches_of(self, group, names)) do apply(self, batch, group) end
-    end
+    (self.update and update_each or apply_all)(self, group)
   end
 end
 
