@@ -13,6 +13,8 @@
 /* Slots of Lua's stack that stay free for the call's results and messages, beside its arguments. */
 enum { ROOM = 12 };
 
+enum { FEW = 64 }; /* tensors of a list that become user values */
+
 static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
     [LT_PARAM_TENSORS] = "a list of tensors",
@@ -335,15 +337,20 @@ int lt_lua_length(lua_State *L, const char *function, const char *argument, int 
   return (int)n;
 }
 
-/* The values go into a table of our own before anything is read: whatever becomes of the list, they
- * stay alive. What is pushed: that table, then the array. */
+/* The values become user values of the array, or go into a table that is one: whatever becomes of
+ * the list, they stay alive. What is pushed: the array. */
 lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
                            bool gaps, int *n) {
   *n = lt_lua_length(L, function, argument, i);
   luaL_checkstack(L, ROOM, "too many arguments");
-  lua_createtable(L, *n, 0);
-  lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
-  int own = lua_gettop(L) - 1;
+  bool few = *n <= FEW;
+  lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, few ? *n : 1);
+  int own = lua_gettop(L);
+  if (!few) {
+    lua_createtable(L, *n, 0);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, own, 1);
+  }
   for (int k = 0; k < *n; k++) {
     lua_rawgeti(L, i, k + 1);
     out[k] = lt_lua_to_tensor(L, -1);
@@ -354,8 +361,12 @@ lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argum
       lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", function, k + 1,
                    argument, lt_lua_describe(L, -1));
     }
-    lua_rawseti(L, own, k + 1);
+    if (few)
+      lua_setiuservalue(L, own, k + 1);
+    else
+      lua_rawseti(L, own + 1, k + 1);
   }
+  lua_settop(L, own);
   return out;
 }
 

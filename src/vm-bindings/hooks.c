@@ -375,6 +375,17 @@ static bool *read_changed(lua_State *L, int i, int n) {
   return changed;
 }
 
+/* Puts a copy of the list in its place at i: nobody else changes that. */
+static void own_list(lua_State *L, const char *function, const char *argument, int i) {
+  int n = lt_lua_length(L, function, argument, i);
+  lua_createtable(L, n, 0);
+  for (int k = 1; k <= n; k++) {
+    lua_rawgeti(L, i, k);
+    lua_rawseti(L, -2, k);
+  }
+  lua_replace(L, i);
+}
+
 /* _custom(name, node, inputs, outputs, changed?) -> list of outputs joined to the graph.
  * node.backward(grads) gives a list of gradients by input; node[1] (what was saved) becomes
  * false when the graph is used up. inputs: tensors, false for none. */
@@ -383,9 +394,9 @@ static int custom(lua_State *L) {
   const char *name = lt_lua_text(L, 1, "Function", "name");
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 5);
+  if (lua_istable(L, 4)) own_list(L, name, "results", 4);
   lt_Tensor **inputs = lt_lua_tensor_list(L, name, "inputs", 3, true, &nin);
   lt_Tensor **outputs = lt_lua_tensor_list(L, name, "results", 4, true, &nout);
-  int given = lua_istable(L, 4) ? lua_gettop(L) - 1 : 4; /* a copy of the list */
   const bool *changed = read_changed(L, 5, nout);
   lt_Tensor **before = lua_newuserdatauv(L, (size_t)nout * sizeof *before + 1, 0);
   lua_createtable(L, nout, 0);
@@ -410,7 +421,7 @@ static int custom(lua_State *L) {
     forget(f.context);
     lt_lua_fail(L, name);
   }
-  set_results(L, given, list, nout, before);
+  set_results(L, 4, list, nout, before);
   if (joined) give_to_results(L, f.context, 2, list, nout, outputs);
   lua_settop(L, list);
   return 1;
