@@ -85,13 +85,17 @@ static void run_block(const Plan *p, int i, int64_t from, int64_t n,
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Elements from <= e < end of job i. */
-static void run_job(const Plan *p, int i, int64_t from, int64_t end) {
+static void run_dense(const Plan *p, const Job *job, int64_t from, int64_t n) {
+  char *memory[LT_MAP_TENSORS];
+  int64_t size = (int64_t)lt_dtype_size(job->compute);
+  for (int k = 0; k < p->lists; k++) memory[k] = job->data[k] + from * size;
+  vectors_of(job)->map[p->id](n, memory, p->written, p->numbers);
+}
+
+static void run_blocks(const Plan *p, int i, int64_t from, int64_t end) {
   _Alignas(64) char block[LT_MAP_TENSORS][BLOCK * 8];
-  const Job *job = &p->job[i];
-  int64_t most = job->dense ? end - from : BLOCK;
   for (int64_t n; from < end; from += n) {
-    n = end - from < most ? end - from : most;
+    n = end - from < BLOCK ? end - from : BLOCK;
     run_block(p, i, from, n, block);
   }
 }
@@ -113,7 +117,11 @@ static void run(void *plan, int64_t begin, int64_t end) {
   }
   for (int i = low; i < p->jobs && p->job[i].first < end; i++) {
     int64_t first = p->job[i].first, stop = end_of(p, i) < end ? end_of(p, i) : end;
-    run_job(p, i, (begin > first ? begin : first) - first, stop - first);
+    int64_t from = (begin > first ? begin : first) - first;
+    if (p->job[i].dense)
+      run_dense(p, &p->job[i], from, stop - first - from);
+    else
+      run_blocks(p, i, from, stop - first);
   }
 }
 
