@@ -146,8 +146,39 @@ static int version(lua_State *L) {
   return 1;
 }
 
+/* _gradients(list) -> the gradient of each tensor, false for none; the device of all of them, nil
+ * where they have several. For loops over many parameters. */
+static int gradients(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  int n = lt_lua_length(L, "_gradients", "list", 1);
+  lt_Device device = lt_cpu();
+  bool alike = true;
+  lua_createtable(L, n, 0);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, 1, i);
+    lt_Tensor *t = lt_lua_check(L, -1, "_gradients", "list");
+    lt_Device here = lt_tensor_device(t);
+    alike = alike && (i == 1 || lt_device_equal(here, device));
+    device = here;
+    lt_lua_push_same(L, lt_tensor_grad, t);
+    if (lua_isnil(L, -1)) {
+      lua_pushboolean(L, false);
+      lua_replace(L, -2);
+    }
+    lua_rawseti(L, 2, i);
+    lua_pop(L, 1);
+  }
+  if (alike)
+    lua_pushstring(L, lt_device_name(device));
+  else
+    lua_pushnil(L);
+  return 2;
+}
+
 void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"_backward", backward_many}, {"_grad", grad}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"_backward", backward_many}, {"_grad", grad}, {"_gradients", gradients}, {NULL, NULL}};
   static const luaL_Reg own[] = {{"backward", backward}, {"_version", version}, {NULL, NULL}};
   static const lt_Function flags[] = {
       {"requires_grad_", requires_grad_, "(Tensor self, bool requires_grad = true)", true, false},

@@ -209,6 +209,47 @@ describe("an optimizer", function()
     end
   end)
 
+  it("keeps no gradient and no parameter after its step", function()
+    local kept = setmetatable({}, {__mode = "k"})
+    do
+      local params = {}
+      for i = 1, 5 do
+        params[i] = nn.Parameter(lt.ones(i))
+        params[i].grad = lt.ones(i)
+        kept[params[i]], kept[params[i].grad] = true, true
+      end
+      local optimizer = optim.Adam(params, {lr = 0.1})
+      optimizer:step()
+      for _, state in pairs(optimizer.state) do kept[state.exp_avg] = true end
+      params[2].grad = nil
+      optimizer:step()
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(kept))
+  end)
+
+  it("gets the buffers that it needs from now on", function()
+    local p, q = nn.Parameter(lt.ones(2)), nn.Parameter(lt.ones(3))
+    local optimizer = optim.RMSprop({p, q}, {lr = 0.1, momentum = 0.5})
+    local group = optimizer.param_groups[1]
+    local function step()
+      p.grad, q.grad = lt.ones(2), lt.ones(3)
+      optimizer:step()
+    end
+    step()
+    group.centered = true
+    local square = optimizer.state[q].square_avg
+    step()
+    for _, name in ipairs {"square_avg", "grad_avg", "momentum_buffer"} do
+      assert.is_true(lt.is_tensor(optimizer.state[p][name]), name)
+    end
+    assert.equal(square, optimizer.state[q].square_avg)
+    support.close(lt.full({3}, 0.01), optimizer.state[q].grad_avg, 1e-6)
+    step()
+    support.close(lt.full({3}, 0.0199), optimizer.state[q].grad_avg, 1e-6)
+  end)
+
   it("may still be written for one parameter at a time", function()
     local Plain = optim.Optimizer:extend("Plain", "float lr = 0.5")
     function Plain.update(_, p, grad, state, group)
@@ -306,6 +347,20 @@ describe("a map on CUDA", function()
             ("%s, case %d, %s, parameter %d"):format(case.name, number, dtype, i))
         end
       end
+    end
+  end)
+
+  it("is a call for each device of a group", function()
+    local params = {}
+    for i = 1, 6 do
+      params[i] = nn.Parameter(lt.ones{i, device = i % 3 == 1 and "cuda:0" or "cpu"})
+      params[i].grad = i ~= 5 and lt.full_like(params[i], i + 0.0) or nil
+    end
+    local optimizer = optim.SGD(params, {lr = 1, momentum = 0.5})
+    optimizer:step()
+    optimizer:step()
+    for i, p in ipairs(params) do
+      assert.same(i ~= 5 and 1 - 2.5 * i or 1, p:detach():cpu():max():item())
     end
   end)
 

@@ -11,8 +11,9 @@
 --
 -- With `apply`, `buffers(self, group)` returns the names of the tensors in a parameter's state that
 -- these settings need. They begin as zeros; `buffers[name]` is the list of them. Parameters that
--- have the same `step` (calls so far, this one included), `fresh` (were their buffers made for this
--- call?) and device go in one call. `counts` says whether the state holds `step`.
+-- have the same `step` (calls so far, this one included), `fresh` (was the first of their buffers
+-- made for this call?) and device go in one call. `counts` says whether the state holds `step`. The
+-- lists are the call's: they are filled again by another one.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter
 -- itself, whose identity module:to and load_state_dict keep.
@@ -211,7 +212,7 @@ local function free_batch(batch, names)
     batch.buffers[names[k]] = nil
     for i = 1, batch.count do list[i] = nil end
   end
-  batch.count, batch.next, spare = 0, spare, batch
+  batch.count, batch.made, batch.next, spare = 0, false, spare, batch
 end
 
 -- The batch behind `batch` that these belong to, or nil.
@@ -227,12 +228,13 @@ end
 local function batches_of(self, group, names)
   local first, last = nil, nil
   local counts, count, states = self.counts, #names, self.state
-  for _, p in ipairs(group.params) do
-    local grad = p.grad
+  local grads, common = core._gradients(group.params)
+  for i, p in ipairs(group.params) do
+    local grad = grads[i]
     if grad then
-      local state, step, fresh, device = states[p] or state_of(self, p), nil, false, p.device
+      local state, step, device = states[p] or state_of(self, p), nil, common or p.device
       if counts then step = (state.step or 0) + 1 end
-      for k = 1, count do fresh = fresh or not state[names[k]] end
+      local fresh = count > 0 and not state[names[1]]
       if not last or last.step ~= step or last.fresh ~= fresh or last.device ~= device then
         last = find_batch(first, step, fresh, device)
         if not last then
@@ -242,7 +244,11 @@ local function batches_of(self, group, names)
       end
       local n, lists = last.count + 1, last.lists
       last.count, last.params[n], last.grads[n], last.states[n] = n, p, grad, state
-      for k = 1, count do lists[k][n] = state[names[k]] or lt.zeros_like(p) end
+      for k = 1, count do
+        local buffer = state[names[k]]
+        if not buffer then buffer, last.made = lt.zeros_like(p), true end
+        lists[k][n] = buffer
+      end
     end
   end
   return first
@@ -255,7 +261,7 @@ local function apply(self, batch, group)
   if step then
     for i = 1, batch.count do states[i].step = step end
   end
-  if not batch.fresh then return end
+  if not batch.made then return end
   for name, list in pairs(batch.buffers) do
     for i = 1, batch.count do states[i][name] = list[i] end
   end
