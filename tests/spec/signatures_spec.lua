@@ -172,8 +172,8 @@ describe("an optimizer's settings", function()
     fails('Adam: argument "amsgrad" is 1, it wants true or false', optim.Adam, {p}, {amsgrad = 1})
     fails('Adam: argument "betas" is a table, it wants two numbers {beta1, beta2} from 0 to below',
       optim.Adam, {p}, {betas = {0.9}})
-    fails("AdamW: 11 arguments given, it takes at most 10: params, lr", optim.AdamW, {p}, 1, {0, 0},
-      1, 1, false, false, false, false, false, 1)
+    fails("AdamW: 12 arguments given, it takes at most 11: params, lr", optim.AdamW, {p}, 1, {0, 0},
+      1, 1, false, false, false, false, false, false, 1)
   end)
 
   it("are checked when a state is loaded, one by one and together", function()

@@ -7,11 +7,12 @@ local core = require "lutra.core"
 --- optim.Adam(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8, weight_decay = 0,
 -- amsgrad = false, maximize = false}). weight_decay is added to the gradient (L2); AdamW
 -- decays the weights themselves. foreach, capturable and fused have no effect here: a step is one
--- call.
+-- call; differentiable may only be false.
 local Adam = Optimizer:extend("Adam",
   "float(>=0) lr = 0.001, floats(>=0) betas = {0.9, 0.999}, float(>=0) eps = 1e-8, "
   .. "float(>=0) weight_decay = 0, bool amsgrad = false, bool maximize = false, "
-  .. "bool? foreach = nil, bool capturable = false, bool? fused = nil")
+  .. "bool? foreach = nil, bool capturable = false, bool differentiable = false, "
+  .. "bool? fused = nil")
 
 --- Does weight decay leave the gradient alone? AdamW says yes.
 Adam.decoupled = false

@@ -10,7 +10,8 @@ local Adam = require "lutra.optim.adam"
 local AdamW = Adam:extend("AdamW",
   "float(>=0) lr = 0.001, floats(>=0) betas = {0.9, 0.999}, float(>=0) eps = 1e-8, "
   .. "float(>=0) weight_decay = 0.01, bool amsgrad = false, "
-  .. "bool maximize = false, bool? foreach = nil, bool capturable = false, bool? fused = nil")
+  .. "bool maximize = false, bool? foreach = nil, bool capturable = false, "
+  .. "bool differentiable = false, bool? fused = nil")
 
 AdamW.decoupled = true
 

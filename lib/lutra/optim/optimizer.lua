@@ -109,6 +109,8 @@ local function by_name(self, ...)
       option.wanted)
     settings[option.name] = value
   end
+  check(not settings.differentiable, "%s: cannot record a step for gradients: "
+    .. "differentiable = true is not yet supported", self.__name)
   return settings
 end
 

@@ -5,11 +5,12 @@ local core = require "lutra.core"
 
 --- optim.RMSprop(params, {lr = 0.01, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0,
 -- centered = false, maximize = false}). capturable and foreach have no effect here: a step is one
--- call.
+-- call; differentiable may only be false.
 local RMSprop = Optimizer:extend("RMSprop",
   "float(>=0) lr = 0.01, float(>=0) alpha = 0.99, float(>=0) eps = 1e-8, "
   .. "float(>=0) weight_decay = 0, float(>=0) momentum = 0, bool centered = false, "
-  .. "bool capturable = false, bool? foreach = nil, bool maximize = false")
+  .. "bool capturable = false, bool? foreach = nil, bool maximize = false, "
+  .. "bool differentiable = false")
 
 RMSprop.counts = true
 

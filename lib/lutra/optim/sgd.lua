@@ -7,11 +7,12 @@ local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
 --- optim.SGD(params, {lr, momentum = 0, dampening = 0, weight_decay = 0,
--- nesterov = false, maximize = false}). foreach and fused have no effect here: a step is one call.
+-- nesterov = false, maximize = false}). foreach and fused have no effect here: a step is one call;
+-- differentiable may only be false.
 local SGD = Optimizer:extend("SGD",
   "float(>=0) lr = 0.001, float(>=0) momentum = 0, float dampening = 0, "
   .. "float(>=0) weight_decay = 0, bool nesterov = false, bool maximize = false, "
-  .. "bool? foreach = nil, bool? fused = nil")
+  .. "bool? foreach = nil, bool differentiable = false, bool? fused = nil")
 
 function SGD.check_group(_, group)
   args.check(not group.nesterov or (group.momentum > 0 and group.dampening == 0),
