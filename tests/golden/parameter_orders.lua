@@ -22,6 +22,9 @@ return {
   ["F.gelu"] = {
     "input approximate",
   },
+  ["F.huber_loss"] = {
+    "input target reduction delta weight",
+  },
   ["F.l1_loss"] = {
     "input target size_average reduce reduction weight",
   },
@@ -90,6 +93,9 @@ return {
   },
   ["nn.GELU"] = {
     "approximate",
+  },
+  ["nn.HuberLoss"] = {
+    "reduction delta",
   },
   ["nn.L1Loss"] = {
     "size_average reduce reduction",
@@ -202,6 +208,9 @@ return {
   ["op.amin"] = {
     "self dim keepdim",
   },
+  ["op.angle"] = {
+    "self",
+  },
   ["op.any"] = {
     "self",
     "self dim keepdim",
@@ -290,6 +299,12 @@ return {
   ["op.clone"] = {
     "self",
   },
+  ["op.complex"] = {
+    "real imag",
+  },
+  ["op.conj"] = {
+    "self",
+  },
   ["op.contiguous"] = {
     "self",
   },
@@ -319,11 +334,20 @@ return {
   ["op.cross_entropy"] = {
     "input target weight size_average ignore_index reduce reduction label_smoothing",
   },
+  ["op.cummax"] = {
+    "self dim",
+  },
+  ["op.cummin"] = {
+    "self dim",
+  },
   ["op.cumprod"] = {
     "self dim",
   },
   ["op.cumsum"] = {
     "self dim",
+  },
+  ["op.deg2rad"] = {
+    "self",
   },
   ["op.detach"] = {
     "self",
@@ -436,8 +460,15 @@ return {
   ["op.gt"] = {
     "self other",
   },
+  ["op.huber_loss"] = {
+    "input target reduction delta weight",
+    "self target reduction delta",
+  },
   ["op.hypot"] = {
     "self other",
+  },
+  ["op.imag"] = {
+    "self",
   },
   ["op.index_add"] = {
     "self dim index source",
@@ -577,6 +608,9 @@ return {
   ["op.nan_to_num"] = {
     "self nan posinf neginf",
   },
+  ["op.nansum"] = {
+    "self dim keepdim",
+  },
   ["op.narrow"] = {
     "self dim start length",
   },
@@ -633,6 +667,9 @@ return {
   ["op.permute"] = {
     "self dims",
   },
+  ["op.polar"] = {
+    "abs angle",
+  },
   ["op.pow"] = {
     "self exponent",
   },
@@ -667,6 +704,9 @@ return {
   },
   ["op.randperm"] = {
     "n",
+  },
+  ["op.real"] = {
+    "self",
   },
   ["op.reciprocal"] = {
     "self",
@@ -840,6 +880,12 @@ return {
   ["op.view_as"] = {
     "self other",
   },
+  ["op.view_as_complex"] = {
+    "self",
+  },
+  ["op.view_as_real"] = {
+    "self",
+  },
   ["op.where"] = {
     "condition",
     "condition self other",
@@ -861,6 +907,9 @@ return {
   },
   ["optim.Optimizer"] = {
     "params defaults",
+  },
+  ["optim.RMSprop"] = {
+    "params lr alpha eps weight_decay momentum centered capturable foreach maximize differentiable",
   },
   ["optim.SGD"] = {
     "params lr momentum dampening weight_decay nesterov",
