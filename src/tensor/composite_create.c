@@ -199,5 +199,6 @@ bool lt_composite_dropout(lt_Call *c) {
   kept = p == 1 ? lt_do_in_place(fill, LT_ARG(kept), LT_ARG(0))
                 : lt_do_in_place(_bernoulli, LT_ARG(kept), LT_ARG(1 - p));
   if (p < 1) kept = lt_do_in_place(mul, LT_ARG(kept), LT_ARG(1 / (1 - p)));
+  if (c->in_place) return lt_give(c, lt_do_in_place(mul, c->arg[0], LT_ARG(kept)));
   return lt_give(c, lt_do(mul, c->arg[0], LT_ARG(kept)));
 }

@@ -293,6 +293,10 @@ int lt_lua_accelerator(void);
 
 /* ---- calls of ops (call.c) ------------------------------------------------------------------- */
 
+/* Does this op's function in F take `inplace` behind the op's parameters, as in PyTorch? */
+static inline bool lt_lua_takes_inplace(const lt_OpInfo *info) {
+  return info->variants & LT_VARIANT_NN && info->variants & LT_VARIANT_IN_PLACE;
+}
 /* Runs an op and pushes what it gives; a result that is one of the arguments is that very box. */
 int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a);
 /* The first result of an op, pushed in a box of its own; raises on failure. */

@@ -118,6 +118,40 @@ static int call_op(lua_State *L) {
   return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
 }
 
+/* The same with a third one: the op's signature with `inplace` at the end. */
+static int call_maybe_in_place(lua_State *L) {
+  lt_OpId op = (lt_OpId)lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
+  lt_LuaArgs a;
+  const char *text = lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 2));
+  lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)),
+                   lt_lua_signature(L, text), false);
+  int last = a.signature->count - 1;
+  bool in_place = a.arg[last].kind == LT_ARG_BOOL && a.arg[last].b;
+  if (a.given > last) a.given = last;
+  a.signature = lt_op_signature(op);
+  return lt_lua_call(L, op, in_place, &a);
+}
+
+/* A function that takes `inplace`. Its signature's text stays where it is, as lt_lua_signature
+ * demands: the registry holds it, too. */
+static void set_maybe_in_place(lua_State *L, int table, int op, const char *name) {
+  const char *text = lt_ops[op].signature, *results = strstr(text, " -> ");
+  size_t n = (results ? (size_t)(results - text) : strlen(text)) - 1; /* to the last ')' */
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
+  lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
+  lua_pushinteger(L, op);
+  lua_pushstring(L, name);
+  lua_pushlstring(L, text, n);
+  lua_pushfstring(L, "%s, bool inplace = false)%s", lua_tostring(L, -1), results ? results : "");
+  lua_remove(L, -2);
+  const char *own = lua_tostring(L, -1);
+  lua_pushvalue(L, -1);
+  luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_pushcclosure(L, call_maybe_in_place, 5);
+  lua_setfield(L, table, name);
+  lt_lua_set_signature(L, table, name, own, false);
+}
+
 static void set_op(lua_State *L, int table, int op, lua_Integer variant, const char *name) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
@@ -142,7 +176,9 @@ static void set_in_spaces(lua_State *L, int functions, int op) {
     if (!(info->variants & (unsigned)LT_VARIANT_SPACE << s)) continue;
     const char *name = lt_namespace_op_name(s, info->name);
     push_space(L, s);
-    if (name == info->name && info->variants & LT_VARIANT_FUNCTION) {
+    if (s == LT_SPACE_NN && lt_lua_takes_inplace(info)) {
+      set_maybe_in_place(L, lua_gettop(L), op, name);
+    } else if (name == info->name && info->variants & LT_VARIANT_FUNCTION) {
       lua_getfield(L, functions, name);
       lua_setfield(L, -2, name);
     } else if (name == info->name) {

@@ -129,6 +129,7 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "params");
   lt_lua_push_results(L, g);
   lua_setfield(L, -2, "results");
+  set_flag(L, "inplace", lt_lua_takes_inplace(info));
   set_flag(L, "has_gradient", lt_op_has_gradient(op));
   set_flag(L, "composite", info->kind == LT_KIND_COMPOSITE);
 }
@@ -142,8 +143,8 @@ static void set_support(lua_State *L, lt_OpId op) {
 }
 
 /* ops() -> list of {name, signature, doc, kind, variants, namespaces, traits, params, results,
- * has_gradient, composite, support}; a param is {name, type, optional, default, written,
- * shape_only, place} */
+ * inplace, has_gradient, composite, support}; a param is {name, type, optional, default, written,
+ * shape_only, place}. inplace: F's function takes it behind the params */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {

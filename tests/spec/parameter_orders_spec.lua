@@ -63,7 +63,13 @@ local function each_signature(visit)
   for _, op in ipairs(lt.ops()) do
     if op.name:sub(1, 1) ~= "_" and not op.call then visit("op." .. op.name, op.params) end
     for space, name in pairs(op.namespaces) do
-      if space == "F" then visit("F." .. name, op.params) end
+      if space == "F" and op.inplace then
+        local params = table.move(op.params, 1, #op.params, 1, {})
+        params[#params + 1] = {name = "inplace"}
+        visit("F." .. name, params)
+      elseif space == "F" then
+        visit("F." .. name, op.params)
+      end
     end
   end
   for kind, t in pairs {nn = lt.nn, optim = lt.optim, ["nn.init"] = lt.nn.init,
@@ -130,6 +136,60 @@ describe("options that PyTorch has by position", function()
     local logits, target = lt.zeros(2), lt.tensor{1.0, 0.0}
     is(4 * ln2, F.binary_cross_entropy_with_logits(logits, target, nil, nil, nil, "sum",
       lt.tensor(3.0)))
+  end)
+
+  it("make activations and dropout work in place", function()
+    local seen = {}
+    for _, op in ipairs(lt.ops()) do
+      local f = op.inplace and F[op.name]
+      if f then
+        seen[#seen + 1] = op.name
+        local count = #op.params
+        local function given(input, ...) -- PyTorch's position: behind the others
+          local list = {input, [count + 1] = true}
+          if op.name == "dropout" then list[2], list[3] = ... end
+          return table.unpack(list, 1, count + 1)
+        end
+        local expected = op.name == "dropout" and lt.zeros(3) or f(lt.tensor{-1.5, 0.0, 2.0})
+        for _, call in ipairs {function(v) return f(given(v, 1.0, true)) end,
+          op.name ~= "dropout" and function(v) return f(v, {inplace = true}) end or nil,
+          op.name ~= "dropout" and function(v) return f{v, inplace = true} end or nil} do
+          local v = lt.tensor{-1.5, 0.0, 2.0}
+          assert.equal(v, call(v))
+          assert.is_true(lt.equal(expected, v), op.name)
+        end
+        local v = lt.tensor{-1.5, 0.0, 2.0}
+        assert.not_equal(v, f(v, {inplace = false}))
+        assert.same({-1.5, 0, 2}, v:totable())
+        assert.is_false((pcall(f, v, {inplace = 1})))
+        assert.is_false((pcall(f, lt.ones{2, requires_grad = true}, {inplace = true})))
+      end
+    end
+    table.sort(seen)
+    assert.same({"dropout", "elu", "leaky_relu", "relu", "sigmoid", "silu", "tanh"}, seen)
+    assert.same({0, 2}, F.relu(lt.tensor{-1.0, 2.0}, true):totable())
+  end)
+
+  it("have gradients in place", function()
+    for _, inplace in ipairs {false, true} do
+      local v = lt.tensor({-1.0, 2.0, 3.0}, {requires_grad = true})
+      F.leaky_relu(v * 1, {negative_slope = 0.25, inplace = inplace}):sum():backward()
+      assert.same({0.25, 1, 1}, v.grad:totable())
+    end
+  end)
+
+  it("are taken by optimizers, with or without an effect", function()
+    for _, class in ipairs {lt.optim.SGD, lt.optim.Adam, lt.optim.AdamW, lt.optim.RMSprop} do
+      local p = lt.tensor({1.0}, {requires_grad = true})
+      p.grad = lt.tensor{1.0}
+      class({p}, {maximize = true, differentiable = false, foreach = true}):step()
+      assert.is_true(p:item() > 1)
+      class({p}, {lr = 0.5, differentiable = false}):step()
+      assert.is_true(p:item() < 1)
+      local ok, message = pcall(class, {p}, {differentiable = true})
+      assert.is_false(ok)
+      assert.truthy(message:find("differentiable = true is not yet supported", 1, true))
+    end
   end)
 
   it("stand in Embedding where PyTorch has them, with or without an effect", function()

@@ -105,6 +105,15 @@ local function parameters(op, first)
   return list
 end
 
+local inplace = {name = "inplace", type = "bool", optional = true, default = "false"}
+
+-- The parameters of an op's function in a namespace.
+local function in_space(op, space)
+  local list = parameters(op, 1)
+  if op.inplace and space == "F" then list[#list + 1] = inplace end
+  return list
+end
+
 local function call_text(name, list)
   local text = source.parameters_text(list)
   return text:sub(1, 1) == "{" and name .. text or name .. "(" .. text .. ")"
@@ -128,7 +137,7 @@ function ops.signatures(op)
   local name, v = op.name, op.variants
   if v["function"] then list[1] = call_text("lt." .. name, parameters(op, 1)) end
   for space, own in ordered_spaces(op) do
-    list[#list + 1] = call_text(space .. "." .. own, parameters(op, 1))
+    list[#list + 1] = call_text(space .. "." .. own, in_space(op, space))
   end
   if v.method then list[#list + 1] = call_text("x:" .. name, parameters(op, 2)) end
   if v.in_place then list[#list + 1] = call_text("x:" .. name .. "_", parameters(op, 2)) end
@@ -351,7 +360,9 @@ end
 
 local function arguments_rows(op)
   local rows = {}
-  for _, p in ipairs(op.params) do
+  local params = op.inplace and table.move(op.params, 1, #op.params, 1, {}) or op.params
+  if op.inplace then params[#params + 1] = inplace end
+  for _, p in ipairs(params) do
     local text = argument_text(p)
     if p.default == "nil" then
       text = text .. ", or nil"
