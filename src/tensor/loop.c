@@ -37,11 +37,58 @@ static bool same_geometry(const lt_Tensor *a, const lt_Tensor *b) {
   return true;
 }
 
+/* The strides of two tensors in bytes, the largest first, each once; the last is 1. */
+typedef struct Grid {
+  int n;
+  int64_t stride[2 * LT_MAX_DIMS + 1];
+} Grid;
+
+static void add_strides(Grid *g, const lt_Tensor *t) {
+  for (int d = 0; d < t->ndim; d++) {
+    int64_t s = t->strides[d] * (int64_t)lt_dtype_size(t->dtype);
+    int k = 0;
+    if (t->shape[d] == 1 || s == 0) continue;
+    while (g->stride[k] > s) k++;
+    if (g->stride[k] == s) continue;
+    memmove(&g->stride[k + 1], &g->stride[k], (size_t)(g->n++ - k) * sizeof *g->stride);
+    g->stride[k] = s;
+  }
+}
+
+/* The bytes of t as a box: those at sum(i[k] * stride[k]) behind the byte `from`, for all i[k] from
+ * low[k] to high[k]. False where a byte may have several such i. */
+static bool box_of(const Grid *g, const lt_Tensor *t, int64_t from, int64_t *low, int64_t *high) {
+  int64_t size = (int64_t)lt_dtype_size(t->dtype), rest = t->offset * size - from, reach = 0;
+  for (int k = 0; k < g->n; rest %= g->stride[k++]) {
+    low[k] = high[k] = rest / g->stride[k];
+    for (int d = 0; d < t->ndim; d++)
+      if (t->strides[d] * size == g->stride[k]) high[k] += t->shape[d] - 1;
+  }
+  high[g->n - 1] += size - 1;
+  for (int k = g->n - 1; k >= 0; reach += high[k] * g->stride[k], k--)
+    if (reach >= g->stride[k]) return false;
+  return true;
+}
+
+/* Do two tensors lie between each other's elements, as columns of one matrix do? */
+static bool interleaved(const lt_Tensor *a, const lt_Tensor *b, int64_t from) {
+  enum { MOST = 2 * LT_MAX_DIMS + 1 };
+  Grid g = {1, {1}};
+  int64_t alow[MOST], ahigh[MOST], blow[MOST], bhigh[MOST];
+  add_strides(&g, a);
+  add_strides(&g, b);
+  if (!box_of(&g, a, from, alow, ahigh) || !box_of(&g, b, from, blow, bhigh)) return false;
+  for (int k = 0; k < g.n; k++)
+    if (ahigh[k] < blow[k] || bhigh[k] < alow[k]) return true;
+  return false;
+}
+
 bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->storage != b->storage || !a->numel || !b->numel || same_geometry(a, b)) return false;
   int64_t asize = (int64_t)lt_dtype_size(a->dtype), bsize = (int64_t)lt_dtype_size(b->dtype);
-  return a->offset * asize < (last_element(b) + 1) * bsize &&
-         b->offset * bsize < (last_element(a) + 1) * asize;
+  int64_t abegin = a->offset * asize, bbegin = b->offset * bsize;
+  return abegin < (last_element(b) + 1) * bsize && bbegin < (last_element(a) + 1) * asize &&
+         !interleaved(a, b, abegin < bbegin ? abegin : bbegin);
 }
 
 /* ---- collapsing ------------------------------------------------------------------------------ */

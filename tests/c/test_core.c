@@ -256,6 +256,53 @@ static void overlap_is_seen(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
+/* Marks the bytes of t, of a storage of at most 256. */
+static void mark_bytes(const lt_Tensor *t, bool *bytes) {
+  int64_t size = (int64_t)lt_dtype_size(t->dtype);
+  for (int64_t i = 0; i < t->shape[0]; i++)
+    for (int64_t j = 0; j < t->shape[1]; j++)
+      for (int64_t k = 0; k < size; k++)
+        bytes[(t->offset + i * t->strides[0] + j * t->strides[1]) * size + k] = true;
+}
+
+/* Random pairs of strided tensors on one storage against their bytes: no overlap goes unseen, and
+ * blocks of one matrix are told apart exactly. */
+static void overlap_agrees_with_the_bytes(void) {
+  static const lt_Dtype dtypes[] = {LT_uint8, LT_float32, LT_float64, LT_bfloat16};
+  lt_Tensor *x = zeros(LT_uint8, SHAPE(256));
+  unsigned seed = 1;
+#define RANDOM(n) ((int64_t)((seed = seed * 1664525u + 1013904223u) >> 8) % (n))
+  for (int round = 0; round < 20000; round++) {
+    lt_Tensor *t[2];
+    bool bytes[2][256] = {{false}}, overlap = false, blocks = round % 2 == 0, same = true;
+    int64_t width = 1 + RANDOM(6), shift = RANDOM(3);
+    lt_Dtype dtype = dtypes[RANDOM(4)];
+    for (int i = 0; i < 2; i++) {
+      if (!blocks) dtype = dtypes[RANDOM(4)];
+      int64_t first = RANDOM(width), size[2] = {1 + RANDOM(3), 1 + RANDOM(3)};
+      int64_t stride[2] = {RANDOM(8), RANDOM(8)}, offset = RANDOM(3);
+      if (blocks) {
+        size[1] = 1 + RANDOM(width - first);
+        stride[0] = width, stride[1] = 1, offset = shift + RANDOM(2) * width + first;
+      }
+      t[i] = lt_tensor_on(x->storage, dtype, offset, 2, size, stride);
+      mark_bytes(t[i], bytes[i]);
+    }
+    for (int k = 0; k < 256; k++) overlap = overlap || (bytes[0][k] && bytes[1][k]);
+    same = t[0]->dtype == t[1]->dtype && t[0]->offset == t[1]->offset;
+    for (int d = 0; d < 2; d++)
+      same = same && t[0]->shape[d] == t[1]->shape[d] &&
+             (t[0]->shape[d] == 1 || t[0]->strides[d] == t[1]->strides[d]);
+    bool seen = lt_tensor_overlaps(t[0], t[1]);
+    CHECK(same ? !seen : blocks ? seen == overlap : seen || !overlap);
+    CHECK(seen == lt_tensor_overlaps(t[1], t[0]));
+    lt_release(t[0]);
+    lt_release(t[1]);
+  }
+#undef RANDOM
+  lt_release(x);
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static void null_passes_through(void) {
@@ -444,6 +491,7 @@ int main(void) {
   RUN(large_memory_is_aligned);
   RUN(layouts_collapse);
   RUN(overlap_is_seen);
+  RUN(overlap_agrees_with_the_bytes);
   RUN(null_passes_through);
   RUN(bad_arguments_are_named);
   RUN(a_failed_call_changes_nothing);

@@ -98,6 +98,12 @@ describe("a map", function()
     local flat = lt.zeros(6)
     sgd({flat:narrow(1, 1, 3), flat:narrow(1, 4, 3)}, {h, h}, nil, {momentum = 0, lr = 1})
     assert.same({-1, -1, -1, -1, -1, -1}, flat:totable())
+    local matrix = lt.zeros(3, 5)
+    refuses("share memory", {matrix}, sgd, {matrix:narrow(2, 1, 3), matrix:narrow(2, 3, 3)},
+      {lt.ones(3, 3), lt.ones(3, 3)}, nil, {momentum = 0})
+    sgd({matrix:narrow(2, 1, 3), matrix:narrow(2, 4, 2)}, {lt.ones(3, 3), lt.full({3, 2}, 2.0)},
+      nil, {momentum = 0, lr = 1})
+    for i = 1, 3 do assert.same({-1, -1, -1, -2, -2}, matrix[i]:totable()) end
     sgd({q}, {q}, nil, {momentum = 0, lr = 0.5}) -- the same elements
     support.close(lt.full({3}, 0.45), q, 1e-6)
   end)
@@ -347,6 +353,18 @@ describe("a map on CUDA", function()
             ("%s, case %d, %s, parameter %d"):format(case.name, number, dtype, i))
         end
       end
+    end
+  end)
+
+  it("writes the columns of one matrix that are several parameters", function()
+    local matrix = lt.arange(0, 23, 1, {dtype = "float32", device = "cuda:0"}):view(4, 6)
+    local a, b = nn.Parameter(matrix:narrow(2, 1, 2)), nn.Parameter(matrix:narrow(2, 3, 4):t())
+    a.grad, b.grad = lt.ones_like(a), lt.full_like(b, 2.0)
+    optim.SGD({a, b}, {lr = 1}):step()
+    for i = 1, 4 do
+      local first = 6 * (i - 1)
+      assert.same({first - 1, first, first, first + 1, first + 2, first + 3},
+        matrix[i]:cpu():totable())
     end
   end)
 
