@@ -628,6 +628,10 @@ static bool check_in_place(const lt_Call *c) {
   if (lt_dtype_category(s->dtype) > lt_dtype_category(self->dtype))
     return lt_fail("the result is %s and cannot be stored in self, which is %s",
                    lt_dtype_name(s->dtype), lt_dtype_name(self->dtype));
+  if (lt_dtype_is_complex(self->dtype) && !lt_dtype_is_complex(s->dtype) && s->dtype != LT_bool)
+    return lt_fail("expected a real tensor for argument '%s', got %s: the result is %s",
+                   c->signature->param[0].name, lt_dtype_name(self->dtype),
+                   lt_dtype_name(s->dtype));
   if (!lt_device_equal(lt_tensor_device(self), s->device))
     return lt_fail("the result is on %s and cannot be stored in self, which is on %s",
                    lt_device_name(s->device), lt_device_name(lt_tensor_device(self)));

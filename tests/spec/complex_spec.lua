@@ -276,6 +276,9 @@ describe("what is defined for real numbers only", function()
       message_of(lt.linspace, 1, 2, 3, {dtype = "complex64"}))
     assert.matches("add_: the result is complex64 and cannot be stored in self, which is float32",
       message_of(x.add_, x, C(0, 1)), 1, true)
+    assert.equal("abs_: expected a real tensor for argument 'self', got complex64: the result is "
+      .. "float32", message_of(z.abs_, z))
+    check({{1, 2}, {3, 4}}, z, 0, "after a refused call")
     assert.matches("expected a real tensor for argument 'mat2', got complex64",
       message_of(lt.mm, lt.ones{1, 2, device = there}, z:reshape(2, 1)), 1, true)
     assert.matches("wants bool", message_of(function() return x[z] end), 1, true)
