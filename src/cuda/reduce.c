@@ -225,6 +225,10 @@ static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype) 
   /* reading as the working dtype is a cast too, and one is enough unless the first one rounds */
   bool as_it_is =
       any_dtype || self->dtype == dtype || (dtype == work && is_read_as(self->dtype, work));
+  if (any_dtype && lt_dtype_is_complex(dtype)) { /* kernels read real numbers */
+    as_it_is = false;
+    dtype = LT_bool;
+  }
   lt_Tensor *x = as_it_is ? lt_retain(self) : lt_as_contiguous(self, dtype);
   bool ok = x && launch(c, r, x, mask);
   lt_release(x);

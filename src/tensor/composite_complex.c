@@ -1,4 +1,5 @@
-/* composite_complex.c: complex tensors from real ones, and their parts. */
+/* composite_complex.c: complex tensors from real ones, and their parts; ops that compute complex
+ * tensors by their parts. */
 #include "infer.h"
 
 /* real (self): a view; self when it is real */
@@ -47,4 +48,64 @@ bool lt_composite_polar(lt_Call *c) {
   lt_Tensor *real = lt_do(mul, abs, LT_ARG(lt_do(cos, angle)));
   lt_Tensor *imag = lt_do(mul, abs, LT_ARG(lt_do(sin, angle)));
   return lt_give(c, lt_do(complex, LT_ARG(real), LT_ARG(imag)));
+}
+
+/* ---- ops by parts ---------------------------------------------------------------------------- */
+
+/* Is argument i a tensor of values, not of positions? */
+static bool is_value(const lt_Call *c, int i) {
+  return c->arg[i].kind == LT_ARG_TENSOR && c->signature->param[i].type == LT_PARAM_TENSOR;
+}
+
+/* Checks the complex arguments of an op by parts: tensors of one dtype, real indices and numbers.
+ * Converts the first of `args`, the call's, to the dtype that is asked for. */
+static bool check_parts(const lt_Call *c, lt_Arg *args) {
+  for (int i = 0; i < c->nargs; i++) {
+    if (is_value(c, i) && !lt_check_same_dtype(c, 0, i)) return false;
+    if (args[i].kind == LT_ARG_TENSOR && !is_value(c, i) &&
+        lt_dtype_is_complex(args[i].tensor->dtype))
+      return lt_fail("expected a real tensor for argument '%s', got %s", lt_arg_name(c, i),
+                     lt_dtype_name(args[i].tensor->dtype));
+    if (args[i].kind == LT_ARG_SCALAR && !lt_check_real_number(c, i)) return false;
+  }
+  int dtype = c->signature->dtype_param;
+  if (dtype < 0 || !lt_given(c, dtype)) return true;
+  args[0] = LT_ARG(lt_do(to, args[0], LT_NIL, args[dtype]));
+  if (lt_dtype_is_complex(args[dtype].dtype)) args[dtype] = LT_NIL;
+  return args[0].tensor != NULL;
+}
+
+/* The op of one part (0 or 1) of each of the tensors; of BILINEAR ops, `second` is the part of the
+ * second one. NULL on failure. */
+static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int second) {
+  lt_Arg own[LT_MAX_ARGS];
+  for (int i = 0; i < c->nargs; i++) {
+    own[i] = args[i];
+    if (!is_value(c, i)) continue;
+    int which = i == 1 ? second : part;
+    own[i] = LT_ARG(which ? lt_do(imag, args[i]) : lt_do(real, args[i]));
+  }
+  return lt_do_(c->op, false, own, c->nargs, 0);
+}
+
+/* An op with the trait PARTS, or (x + iy)(u + iv) = xu - yv + i(xv + yu) of one that is BILINEAR.
+ * In place the result is copied at the end, so that a failure changes nothing. */
+bool lt_form_by_parts(lt_Call *c) {
+  lt_Arg args[LT_MAX_ARGS];
+  memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
+  if (!check_parts(c, args) || !lt_autograd_check_complex(c)) return false;
+  if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* bool was asked for */
+    return lt_give(c, lt_do_(c->op, false, args, c->nargs, 0));
+  lt_Tensor *re, *im;
+  if (c->info->traits & LT_TRAIT_BILINEAR) {
+    re = lt_do(sub, LT_ARG(of_parts(c, args, 0, 0)), LT_ARG(of_parts(c, args, 1, 1)));
+    im = lt_do(add, LT_ARG(of_parts(c, args, 0, 1)), LT_ARG(of_parts(c, args, 1, 0)));
+  } else {
+    re = of_parts(c, args, 0, 0);
+    im = of_parts(c, args, 1, 1);
+  }
+  lt_Tensor *result = lt_do(complex, LT_ARG(re), LT_ARG(im));
+  if (!c->in_place) return lt_give(c, result);
+  bool ok = lt_do_in_place(_copy, c->arg[0], LT_ARG(result)) != NULL;
+  return lt_give(c, ok ? lt_in(c, 0) : NULL);
 }

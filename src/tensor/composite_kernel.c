@@ -10,9 +10,9 @@
 /* beta * self; with beta 0 the values of self do not matter, NaN neither: zeros, whose gradient is
  * 0. */
 static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
-  double factor = lt_scalar_to_double(beta->scalar);
-  if (factor == 1) return self->tensor;
-  if (factor != 0) return lt_do(mul, *self, *beta);
+  lt_Scalar factor = beta->scalar;
+  if (lt_scalar_is(factor, 1)) return self->tensor;
+  if (!lt_scalar_is(factor, 0)) return lt_do(mul, *self, *beta);
   lt_Tensor *all = lt_do(ones_like, *self, lt_arg_dtype(LT_bool));
   return lt_do(masked_fill, *self, LT_ARG(all), LT_ARG(0));
 }

@@ -45,10 +45,11 @@ bool lt_composite_baddbmm(lt_Call *c) {
   if (!product) return false;
   if (!lt_check_expands("self", self->ndim, self->shape, "the product", 3, product->shape))
     return false;
+  for (int i = 3; i < 5 && !lt_dtype_is_complex(product->dtype); i++)
+    if (!lt_check_real_number(c, i)) return false;
   lt_Scalar beta = c->arg[3].scalar, alpha = c->arg[4].scalar;
-  if (lt_scalar_to_double(beta) == 0) return lt_give(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
-  lt_Tensor *rest =
-      lt_scalar_to_double(beta) == 1 ? lt_in(c, 0) : lt_do(mul, c->arg[0], LT_ARG(beta));
+  if (lt_scalar_is(beta, 0)) return lt_give(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
+  lt_Tensor *rest = lt_scalar_is(beta, 1) ? lt_in(c, 0) : lt_do(mul, c->arg[0], LT_ARG(beta));
   return lt_give(c, lt_do(add, LT_ARG(rest), LT_ARG(product), LT_ARG(alpha)));
 }
 

@@ -76,6 +76,9 @@ enum {
   LT_TRAIT_LAYOUT = 64,
   LT_TRAIT_CORE = 128,
   LT_TRAIT_COMPLEX = 256,
+  LT_TRAIT_PARTS = 512,
+  LT_TRAIT_LINEAR = 1024,
+  LT_TRAIT_BILINEAR = 2048,
 };
 
 typedef enum lt_ParamType {
@@ -209,6 +212,8 @@ bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 /* The op written in other ops, for devices without a kernel for it; NULL: it has no such form. The
  * function is of the kind of a composite op's. */
 bool (*lt_composite_form(lt_OpId op))(lt_Call *call);
+/* How complex tensors are computed by an op with the trait PARTS or BILINEAR. */
+bool lt_form_by_parts(lt_Call *call);
 
 /* ---- maps (map.c) ---------------------------------------------------------------------------- */
 

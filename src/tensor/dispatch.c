@@ -283,11 +283,6 @@ static bool refuse_complex(const lt_Call *c) {
                  name, lt_dtype_name(t->dtype), name, name, name);
 }
 
-/* May the op be called with complex arguments, if it has some? Elementwise ops ask elsewhere. */
-static inline bool check_real(const lt_Call *c) {
-  return c->info->traits & LT_TRAIT_COMPLEX || !any_complex(c) || refuse_complex(c);
-}
-
 /* The result's dtype, and what is computed in, by the op's rule. */
 static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   const lt_OpInfo *info = c->info;
@@ -827,6 +822,17 @@ static bool lacks_kernel(const lt_Call *c) {
   return b && b->has_data && !b->kernels.table[c->op] && !c->in_place;
 }
 
+/* An op whose kernels take real tensors only, with complex arguments: in other ops, where it is
+ * linear or has a composite form. */
+static bool call_complex(lt_Call *c) {
+  const lt_Tensor *t;
+  bool by_parts = (c->info->traits & (LT_TRAIT_PARTS | LT_TRAIT_BILINEAR)) != 0, any = false;
+  lt_KernelFn form = by_parts ? lt_form_by_parts : c->in_place ? NULL : lt_composite_form(c->op);
+  for (int i = 0; i < c->nargs; i++) /* tensors, and the dtype of a result */
+    any |= c->arg[i].kind != LT_ARG_SCALAR && is_complex(&c->arg[i], &t);
+  return any && form ? call_composite(c, form) : refuse_complex(c);
+}
+
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
   if (t) return call_quick(c, args, t);
@@ -842,7 +848,7 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (!infer_elementwise(c)) return false;
     break;
   default:
-    if (!check_real(c)) return false;
+    if (!(c->info->traits & LT_TRAIT_COMPLEX) && any_complex(c)) return call_complex(c);
     if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
       return call_composite(c, lt_composite_form(c->op));
     if (c->device.type != LT_DEVICE_cpu && comes_from_elsewhere(c)) return call_brought(c);

@@ -17,6 +17,11 @@
 #include "ops.def"
 bool lt_infer_reduce(lt_Call *c);
 
+/* Is the number s exactly `value`? */
+static inline bool lt_scalar_is(lt_Scalar s, double value) {
+  return lt_scalar_to_double(s) == value && (s.kind != LT_COMPLEX || s.im == 0);
+}
+
 /* ---- checks (infer_check.c): false, with the message, when they do not hold ------------------ */
 
 /* Size of dim (0..ndim-1); a 0-d tensor counts as one dimension of size 1. */
@@ -33,6 +38,8 @@ static inline lt_Dtype lt_dtype_or(const lt_Call *c, int i, lt_Dtype otherwise) 
 bool lt_check_float(const lt_Call *c, int i);
 /* Argument i is a tensor of complex dtype. */
 bool lt_check_complex(const lt_Call *c, int i);
+/* Argument i, a number, is real. */
+bool lt_check_real_number(const lt_Call *c, int i);
 /* Argument i is a tensor of positions: an integer dtype with a sign. */
 bool lt_check_index(const lt_Call *c, int i);
 /* Argument i is a tensor of dtype bool. */

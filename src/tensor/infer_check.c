@@ -18,6 +18,12 @@ bool lt_check_complex(const lt_Call *c, int i) {
                                            lt_arg_name(c, i), lt_dtype_name(d));
 }
 
+bool lt_check_real_number(const lt_Call *c, int i) {
+  lt_Scalar s = c->arg[i].scalar;
+  return s.kind != LT_COMPLEX || lt_fail("expected a real number for argument '%s', got %s",
+                                         lt_arg_name(c, i), lt_scalar_text(s));
+}
+
 bool lt_check_index(const lt_Call *c, int i) {
   lt_Dtype d = lt_in(c, i)->dtype;
   if (d == LT_uint8)

@@ -14,9 +14,11 @@ static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = 
 static const struct {
   const char *name;
   unsigned flag;
-} traits[] = {{"copy", LT_TRAIT_COPY},       {"transfer", LT_TRAIT_TRANSFER},
-              {"builtin", LT_TRAIT_BUILTIN}, {"layout", LT_TRAIT_LAYOUT},
-              {"core", LT_TRAIT_CORE},       {"takes_complex", LT_TRAIT_COMPLEX}};
+} traits[] = {{"copy", LT_TRAIT_COPY},        {"transfer", LT_TRAIT_TRANSFER},
+              {"builtin", LT_TRAIT_BUILTIN},  {"layout", LT_TRAIT_LAYOUT},
+              {"core", LT_TRAIT_CORE},        {"takes_complex", LT_TRAIT_COMPLEX},
+              {"parts", LT_TRAIT_PARTS},      {"linear", LT_TRAIT_LINEAR},
+              {"bilinear", LT_TRAIT_BILINEAR}};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
