@@ -10,20 +10,23 @@
 --   with an id (`== LT_OP_x`, `case LT_OP_x`, `[LT_OP_x]`), also in inference, composites and
 --   gradients, where a function that serves several ops takes what differs as an argument; to
 --   compare a name with a string (`strcmp(name, "x")`); a table of names (`{"x", FLAG}`)
--- * in Lua: to compare a field `op`, `name` or `call` with a string, and a table of names
---   (`x = true`, `x = "moved"`)
+-- * in Lua: to compare `op`, or a field `name` or `call`, with a string, and a table of names
+--   (`x = true`, `x = "moved"`; of more than one op: `x = 2`, `x = function`, an array of strings)
 --
 -- Excepted are lines in which the word is another thing that has the name of an op.
 
 local except = {
   ["src/tensor/ops.c"] = {any = "a type"},
-  ["src/vm-bindings/describe.c"] = {copy = "a trait"},
+  ["src/vm-bindings/describe.c"] = {copy = "a trait", linear = "a trait"},
   ["src/vm-bindings/guard.c"] = {log = "a level of the guard"},
   ["src/vm-bindings/print.c"] = {full = "a profile of printing"},
   ["lib/lutra/internal/memory_summary.lua"] = {all = "a pool of memory"},
   ["lib/lutra/nn/losses.lua"] = {mean = "a value of `reduction`", sum = "a value of `reduction`"},
   ["lib/lutra/optim/optimizer.lua"] = {copy = "an argument of x:to"},
-  ["lib/lutra/placement/chrome.lua"] = {copy = "a kind of event"},
+  ["lib/lutra/nn/initializers.lua"] = {linear = "a nonlinearity", sigmoid = "a nonlinearity",
+    tanh = "a nonlinearity", relu = "a nonlinearity"},
+  ["lib/lutra/placement/chrome.lua"] = {copy = "a kind of event", to = "a field of an event",
+    where = "a field of an event"},
   ["lib/lutra/placement/listener.lua"] = {where = "an option of the recorder"},
   ["lib/lutra/repl/complete/names.lua"] = {any = "a variable"},
   ["lib/lutra/repl/complete/tokens.lua"] = {t = "a letter behind a backslash"},
@@ -65,10 +68,24 @@ end
 
 local function asked_in_lua(line)
   local found = {}
-  for _, pattern in ipairs {'[%.:]op%s*[=~]=%s*"([%w_]+)"', '[%.:]name%s*[=~]=%s*"([%w_]+)"',
+  for _, pattern in ipairs {'%f[%w_]op%s*[=~]=%s*"([%w_]+)"', '[%.:]name%s*[=~]=%s*"([%w_]+)"',
     '[%.:]call%s*[=~]=%s*"([%w_]+)"', "%f[%w_]([%a_][%w_]*)%s*=%s*true%f[^%w_]",
     '%[%s*"([%w_]+)"%s*%]%s*=%s*true', '[{,]%s*([%a_][%w_]*)%s*=%s*"'} do
     for name in line:gmatch(pattern) do found[#found + 1] = name end
+  end
+  return found
+end
+
+-- The words that a line of Lua lists: strings in an array, and keys of numbers or functions.
+local function listed_in_lua(line)
+  local found = {}
+  for list in (line:find '^%s*"' and "{" .. line or line):gmatch '{%s*("[^{}]*)' do
+    for word in (list .. ","):gmatch '"([%w_]+)"%s*,' do found[#found + 1] = word end
+  end
+  for _, value in ipairs {"%-?%.?%d", "function"} do
+    for word in ("," .. line):gmatch("[{,]%s*([%a_][%w_]*)%s*=%s*" .. value) do
+      found[#found + 1] = word
+    end
   end
   return found
 end
@@ -77,14 +94,27 @@ local function is_kernel(file)
   return (file:find "^src/cpu/" or file:find "^src/cuda/") and not file:find "/device%.c$"
 end
 
--- The op that a line asks for, or nil. `names` holds the ops.
-local function objection(file, line, names)
-  if is_kernel(file) then return nil end
-  local code = file:find "%.lua$" and line:gsub("%-%-.*", "") or line
-  for _, name in ipairs((file:find "%.lua$" and asked_in_lua or asked_in_c)(code)) do
-    local op = names[name] and name or file:find "%.lua$" and names[name:match "^(.-)_?$"] and name
-    if op and not (except[file] or {})[op] then return op end
+-- The ops among these words: the names that Lua has for them, in place too. `names` holds the ops.
+local function ops_among(words, file, names)
+  local found = {}
+  for _, word in ipairs(words) do
+    local op = names[word] or file:find "%.lua$" and names[word:match "^(.-)_?$"]
+    if op and not (except[file] or {})[word] then found[#found + 1] = word end
   end
+  return found
+end
+
+-- The op that a line asks for, or nil. One word in a list may be any word that an op has, too; two
+-- of a line, or one beside one of the line before, are a list of ops. `before` is the line before.
+local function objection(file, line, names, before)
+  if is_kernel(file) then return nil end
+  if not file:find "%.lua$" then return ops_among(asked_in_c(line), file, names)[1] end
+  local code, last = line:gsub("%-%-.*", ""), (before or ""):gsub("%-%-.*", "")
+  local asked = ops_among(asked_in_lua(code), file, names)[1]
+  if asked then return asked end
+  local listed = ops_among(listed_in_lua(code), file, names)
+  local beside = #ops_among(listed_in_lua(last), file, names) > 0
+  return (#listed > 1 or beside) and listed[1] or nil
 end
 
 local checks = dofile "tests/checks.lua"
@@ -98,10 +128,10 @@ LT_VIEW(detach, F | M, LT_SIG1, "The same memory, outside the graph.")
 LT_ELEMENTWISE(fill, 1, SELF, FI, a, a, I, "(Tensor self, Scalar value)",
 ]]
 check(some._norm and some.detach and some.fill and not some.name, "rows must be read")
-local function judge(refused, file, line)
+local function judge(refused, file, line, before)
   local names = {_norm = true, detach = true, to = true, fill = true, log = true, where = true}
-  check((objection(file, line, names) ~= nil) == refused, ("%s in %s must be %s"):format(line, file,
-    refused and "refused" or "allowed"))
+  check((objection(file, line, names, before) ~= nil) == refused,
+    ("%s in %s must be %s"):format(line, file, refused and "refused" or "allowed"))
 end
 judge(true, "src/tensor/a.c", "  if (c->op == LT_OP_detach) return true;")
 judge(true, "src/tensor/infer_a.c", "  return LT_OP__norm != c->op;")
@@ -122,6 +152,13 @@ judge(true, "lib/lutra/a.lua", '  if e.op == "to" then')
 judge(true, "lib/lutra/a.lua", '  if e.name == "fill_" then')
 judge(true, "lib/lutra/a.lua", "local scalar = {item = true, to = true}")
 judge(true, "lib/lutra/a.lua", '  ["to"] = true,')
+judge(true, "lib/lutra/a.lua", '  if op == "to" then')
+judge(true, "lib/lutra/a.lua", "local through = {fill = 1, to = 2}")
+judge(true, "lib/lutra/a.lua", '  for _, op in ipairs {"fill", "to"} do')
+judge(true, "lib/lutra/a.lua", '  "to"}', '  "fill",')
+judge(true, "lib/lutra/a.lua", "  to = function(x) return x end,", "  fill = function() end,")
+judge(false, "lib/lutra/a.lua", "  local lanes = {fill = 1, wait = 2}")
+judge(false, "lib/lutra/a.lua", '  f("fill", "to")')
 judge(false, "lib/lutra/a.lua", '  if e.kind == "to" then')
 judge(false, "lib/lutra/a.lua", "  x:to(device) -- to = true")
 judge(false, "lib/lutra/placement/listener.lua", "  record{where = true}")
@@ -132,10 +169,11 @@ local names = names_of(rows and rows:read "a" or "")
 check(next(names) ~= nil, "no ops in src/tensor/ops.def: run this from the repository's root")
 local used = {}
 for file in io.popen("find src lib/lutra -name '*.[ch]' -o -name '*.lua' | sort"):lines() do
-  local number, why = 0, {}
+  local number, why, before = 0, {}, nil
   for line in io.lines(file) do
     number = number + 1
-    local op = objection(file, line, names)
+    local op = objection(file, line, names, before)
+    before = line
     if op then
       why[#why + 1] = ("%s:%d: asks whether an op is \"%s\": let its row say what it is"):format(
         file, number, op)

@@ -23,6 +23,47 @@ describe("the record of an op", function()
     assert.same({builtin = true, takes_complex = true}, ops.empty.traits)
     assert.same({layout = true}, ops.as_strided.traits)
     assert.same({}, ops.add.traits)
+    assert.same({core = true, parts = true}, ops.sum.traits)
+    assert.same({linear = true}, ops.neg.traits)
+    assert.same({bilinear = true}, ops.mul.traits)
+  end)
+
+  -- f(2 u - 3 v) = 2 f(u) - 3 f(v), and f(2 u) = 2 f(u) for infinite u
+  local function is_linear(f, u, v)
+    local ok, sum = pcall(function()
+      local fu, fv = f(u), f(v)
+      return fu.dtype == "float64" and 2 * fu - 3 * fv
+    end)
+    if not ok or not sum then return nil end -- takes no such tensors, or gives no floats
+    local infinite = lt.tensor({math.huge, -math.huge}, {dtype = "float64"})
+    return lt.allclose(f(2 * u - 3 * v), sum, 1e-9, 1e-12) and lt.equal(f(2 * infinite),
+      2 * f(infinite))
+  end
+
+  it("holds in how many inputs an elementwise op is linear", function()
+    local u = lt.tensor({0.75, -0.5}, {dtype = "float64"})
+    local v = lt.tensor({-0.25, 0.125}, {dtype = "float64"})
+    local y = lt.tensor({0.5, 0.25}, {dtype = "float64"})
+    local seen = 0
+    for name, op in pairs(ops) do
+      local f, inputs = core._ops[name], 0
+      for _, p in ipairs(op.params) do
+        if p.type == "Tensor" or p.type == "Operand" then inputs = inputs + 1 end
+      end
+      for at = 1, op.kind == "elementwise" and f and math.min(inputs, 2) or 0 do
+        local linear = is_linear(function(x)
+          local list = {}
+          for i = 1, inputs do list[i] = i == at and x or y end
+          return f(table.unpack(list))
+        end, u, v)
+        if linear ~= nil then
+          local trait = at == 1 and op.traits.linear or op.traits.bilinear or false
+          assert.equal(linear, trait, name .. ", input " .. at)
+          seen = seen + 1
+        end
+      end
+    end
+    assert.truthy(seen > 80, seen)
   end)
 
   it("holds its signature's marks", function()

@@ -40,7 +40,7 @@ end
 local function describe(name)
   local op = ALIAS[name] or name
   if name == "where" then return {op = op, least = 3, most = 3} end
-  if operators[op] and op ~= "pow" then
+  if operators[op] and not operators[op].by_name then
     return nil, ('write it as the operator "%s"'):format(operators[op].symbol:match "%S+")
   end
   local info = core._op(op)
@@ -69,6 +69,17 @@ function calls.params(op)
   return params[op]
 end
 
+local linear = {}
+
+--- In how many of its first inputs an op is linear, so that a 0 there gives 0: 0, 1 or 2.
+function calls.linear(op)
+  if not linear[op] then
+    local traits = core._op(op).traits
+    linear[op] = traits.bilinear and 2 or traits.linear and 1 or 0
+  end
+  return linear[op]
+end
+
 --- The function of an op. A number in the place of a tensor becomes one beside the other tensors.
 function calls.run(op, list)
   local params_of, like = calls.params(op), nil
@@ -87,7 +98,11 @@ end
 
 --- The names that can be called, for messages.
 function calls.names()
-  local list = {"max", "min", "pow", "where"}
+  local list = {"where"}
+  for word in pairs(ALIAS) do list[#list + 1] = word end
+  for word, operator in pairs(operators) do
+    if operator.by_name then list[#list + 1] = word end
+  end
   calls.texts "exp"
   for op in pairs(texts) do
     if core[op] and not operators[op] and not SPELLED[op] and calls.find(op) then

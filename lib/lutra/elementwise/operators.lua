@@ -5,6 +5,8 @@
 --   number             of numbers; true and false count as 1 and 0, but for the logical ones
 --   tensor             of tensors and numbers; nil: the op of the operator's name
 --   test               gives true or false
+--   op                 the op that computes it, where that has another name
+--   by_name            can also be called by its name
 
 local args = require "lutra.internal.args"
 
@@ -45,8 +47,10 @@ arithmetic("add", "+", 4, 2, function(x, y) return x + y end)
 arithmetic("sub", "-", 4, 2, function(x, y) return x - y end)
 arithmetic("mul", "*", 5, 2, function(x, y) return x * y end)
 arithmetic("div", "/", 5, 2, function(x, y) return x / y end)
+operators.div.op = "_true_divide"
 arithmetic("neg", "-", 6, 1, function(x) return -x end)
 arithmetic("pow", "^", 7, 2, function(x, y) return x ^ y end)
+operators.pow.by_name = true
 
 local function division(op, symbol, f)
   arithmetic(op, symbol, 5, 2, f)

@@ -10,6 +10,7 @@
 local core = require "lutra.core"
 local calls = require "lutra.elementwise.calls"
 local evaluate = require "lutra.elementwise.evaluate"
+local operators = require "lutra.elementwise.operators"
 
 local program = {}
 
@@ -61,33 +62,34 @@ end
 -- Where a condition does not hold, a gradient is 0, which times an infinite slope would be NaN. So
 -- where(c, g, 0) * y is computed as where(c, g * y, 0): the slope counts only where g is.
 
--- Which operand of an op a 0 goes through: op(0, y) is 0.
-local THROUGH = {mul = 2, _true_divide = 1, neg = 1, _relu_backward = 1, _tanh_backward = 1,
-  _sigmoid_backward = 1, _silu_backward = 1, _gelu_erf_backward = 1, _gelu_tanh_backward = 1}
-
 local function is_zero(x) return type(x) == "number" and x == 0 end
+
+-- The operands of an op that chooses, in the order condition, x, y; nil of every other op.
+local function choice(op, list)
+  local rule = calls.texts(op).rule
+  if rule == "SELECT" then return list[1], list[2], list[3] end
+  if rule == "MASK" then return list[2], list[3], list[1] end
+end
 
 -- The choice that an op makes with a 0 in it: {condition, x, y}.
 local function choice_of(op, list)
-  local c, x, y
-  if op == "_where" then c, x, y = list[1], list[2], list[3] end
-  if op == "masked_fill" then c, x, y = list[2], list[3], list[1] end
+  local c, x, y = choice(op, list)
   return (is_zero(x) or is_zero(y)) and {c, x, y} or nil
 end
 
 local function choosing_run()
   local choices = {} -- by tensor
   local function run(op, list)
-    for k = 1, math.min(THROUGH[op] or 0, #list) do
-      local choice = choices[list[k]]
-      if choice then
+    for k = 1, math.min(calls.linear(op), #list) do
+      local made = choices[list[k]]
+      if made then
         local branches = {}
         for i = 2, 3 do
           local own = table.move(list, 1, #list, 1, {})
-          own[k] = choice[i]
-          branches[i] = is_zero(choice[i]) and 0 or run(op, own)
+          own[k] = made[i]
+          branches[i] = is_zero(made[i]) and 0 or run(op, own)
         end
-        op, list = "_where", {choice[1], branches[2], branches[3]}
+        op, list = "_where", {made[1], branches[2], branches[3]}
         break
       end
     end
@@ -161,25 +163,20 @@ end
 
 -- Programs as nodes ------------------------------------------------------------------------
 
-local NODES = {
-  add = function(arena, x, y, a) return arena:add(x, arena:mul(arena:number(a), y)) end,
-  sub = function(arena, x, y, a) return arena:sub(x, arena:mul(arena:number(a), y)) end,
-  mul = function(arena, x, y) return arena:mul(x, y) end,
-  neg = function(arena, x) return arena:neg(x) end,
-  pow = function(arena, x, y) return arena:pow(x, y) end,
-  _true_divide = function(arena, x, y) return arena:div(x, y) end,
-  _where = function(arena, c, x, y) return arena:where(c, x, y) end,
-  masked_fill = function(arena, x, c, y) return arena:where(c, y, x) end,
-}
+local operator_of = {} -- by the op that computes it
+for word, operator in pairs(operators) do operator_of[operator.op or word] = word end
 
 local function node_of(arena, step, list)
   if not step.op then return list[1] end
-  local make = NODES[step.op]
-  if make then
+  local condition, a, b = choice(step.op, list)
+  if condition then return arena:where(condition, a, b) end
+  local operator, extra = operator_of[step.op], #calls.params(step.op) - #step
+  local make = operator and arena[operator]
+  if make then -- x + y scaled by the number behind them
     local x, y = list[1], list[2]
-    return make(arena, x, y, #step == 3 and list[3] or step.a)
+    if extra > 0 then y = arena:mul(arena:number(step.a), y) end
+    return make(arena, x, y)
   end
-  local extra = #calls.params(step.op) - #step
   if extra > 0 then list[#list + 1] = arena:number(step.a) end
   if extra > 1 then list[#list + 1] = arena:number(step.b) end
   return arena:call(step.op, table.unpack(list))
