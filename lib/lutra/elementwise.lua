@@ -87,12 +87,14 @@ local function recorded(self)
   return op
 end
 
-local function wants_gradient(values)
-  if not core.is_grad_enabled() then return false end
-  for _, x in ipairs(values) do
-    if core.is_tensor(x) and x.requires_grad then return true end
+-- By place: does this argument require a gradient? nil where none does.
+local function wanted_gradients(values)
+  local wanted, any = {}, false
+  for i, x in ipairs(core.is_grad_enabled() and values or {}) do
+    wanted[i] = core.is_tensor(x) and x.requires_grad
+    any = any or wanted[i]
   end
-  return false
+  return any and wanted or nil
 end
 
 -- Ops say it of "self" and "other". One number on the CPU goes with tensors anywhere.
@@ -114,8 +116,11 @@ end
 
 local function run(self, values)
   local job = fused.prepare(self, values)
-  if job and wants_gradient(values) then
-    return (recorded(self)(table.unpack(values, 1, #self.names)))
+  local wanted = job and wanted_gradients(values)
+  if wanted then
+    local found, depends = pcall(fused.has_gradient, self, job, wanted)
+    if found and depends then return (recorded(self)(table.unpack(values, 1, #self.names))) end
+    job = found and job -- a gradient that cannot be recorded is left to the ops
   end
   local result = job and fused.run(job)
   if result then return result end

@@ -214,6 +214,26 @@ local function describe_mixed(device)
     for i, want in ipairs(results[2]) do alike(want, results[1][i], "gradient " .. i) end
   end)
 
+  it("requires a gradient where its value depends on one, as ops do", function()
+    local x = make(MANY, "float32", 7):requires_grad_()
+    local y = make(MANY, "float32", 8):requires_grad_()
+    local test, choice = lt.elementwise "(x > 0) + n", lt.elementwise "where(x > 0, n, 2 * n)"
+    for _, f in ipairs {test, choice} do
+      in_one_pass(f, x, 1.5)
+      assert.falsy(f(x, 1.5).requires_grad)
+    end
+    local steps = lt.elementwise "ceil(x) * y + floor(x)"
+    steps(x, y):sum():backward()
+    assert.equal(0, x.grad:count_nonzero():item())
+    alike(x:detach():ceil(), y.grad, "gradient beside a gradient of 0")
+    y.grad = nil
+    local flat = lt.elementwise "ceil(y) * 2 + 1"
+    assert.truthy(flat(y).requires_grad)
+    flat(y):sum():backward()
+    assert.equal(0, y.grad:count_nonzero():item())
+    assert.equal(MANY, y.grad:numel())
+  end)
+
   it("names the argument of an op that refuses it", function()
     fails({"bitwise_and", "integers"}, lt.elementwise "bitwise_and(x, 3) + x",
       make(MANY, "float32", 1))

@@ -260,22 +260,29 @@ local function gradient_plan(plan, wanted, chosen)
   for i in ipairs(plan.kinds) do key[i + 1] = wanted[i] and "1" or "0" end
   key = table.concat(key)
   if plan.gradients[key] == nil then
-    local made = program.gradients(plan.self, plan.kinds, wanted, chosen) or false
-    plan.gradients[key] = made and {made = made, numbers = plan.numbers, kernels = {},
-      fits = source.fits(made)}
+    local made, zeros = program.gradients(plan.self, plan.kinds, wanted, chosen)
+    plan.gradients[key] = {made = made, zeros = zeros, numbers = plan.numbers, kernels = {},
+      fits = made and source.fits(made)}
   end
   return plan.gradients[key]
 end
 
---- The gradients, by place, of the arguments in `wanted`, of the result's shape; `g` is that of the
--- result. On the tape where that is on.
+--- Returns whether the value of a job has a gradient by an argument in `wanted` (by place).
+function fused.has_gradient(self, job, wanted)
+  job.plan.self = self
+  return gradient_plan(job.plan, wanted, job.kernel ~= nil).zeros ~= nil
+end
+
+--- The gradients, by place, of the arguments in `wanted`, of the result's shape or the argument's
+-- own; `g` is that of the result. On the tape where that is on.
 function fused.gradients(self, values, wanted, g)
   local job = fused.prepare(self, values)
   local found = {}
   if not job then return found end
   job.plan.self = self
   local plan = gradient_plan(job.plan, wanted, job.kernel ~= nil)
-  if not plan then return found end
+  for _, place in ipairs(plan.zeros or {}) do found[place] = core.zeros_like(values[place]) end
+  if not plan.made then return found end
   local tensors = table.move(job.tensors, 1, #job.tensors, 1, {})
   tensors[#tensors + 1] = g
   local outputs

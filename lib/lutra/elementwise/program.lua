@@ -118,19 +118,25 @@ end
 
 local function is_wanted(tensor) return tensor and tensor.requires_grad end
 
--- Leaves out the gradients that are the number 0 everywhere, and their places.
+-- Leaves out the gradients that are the number 0 everywhere: the others, their places, and the
+-- places of those.
 local function without_zeros(recorder, strict, outputs, places)
-  local kept, at = {}, {}
+  local kept, at, zeros = {}, {}, {}
   for i, out in ipairs(recorder:program(strict, outputs):describe().outputs) do
-    if out.value then kept[#kept + 1], at[#at + 1] = outputs[i], places[i] end
+    if out.value then
+      kept[#kept + 1], at[#at + 1] = outputs[i], places[i]
+    else
+      zeros[#zeros + 1] = places[i]
+    end
   end
-  return kept, at
+  return kept, at, zeros
 end
 
 --- The program of the gradients of an expression: its inputs are the tensors among the arguments,
 -- and the gradient of the value; its outputs the gradients of those arguments that `wanted` (by
--- place) holds and that have one: `places` lists them. `chosen`: what was not chosen by a condition
--- is not multiplied, so that it can be infinite.
+-- place) holds and that have one: `places` lists them; nil where there is none. Also returns a list
+-- of the places whose gradient is 0 everywhere; nil where the value depends on no such argument.
+-- `chosen`: what was not chosen by a condition is not multiplied, so that it can be infinite.
 function program.gradients(self, kinds, wanted, chosen)
   return record(function(recorder)
     local values = make_inputs(recorder, kinds)
@@ -152,12 +158,13 @@ function program.gradients(self, kinds, wanted, chosen)
         found[#found + 1] = places[i]
       end
     end
-    outputs, found = without_zeros(recorder, strict, outputs, found)
-    if #outputs == 0 then return nil end
+    local zeros
+    outputs, found, zeros = without_zeros(recorder, strict, outputs, found)
+    if #outputs == 0 then return nil, zeros end
     local made = finish(recorder, strict, outputs)
     if chosen then made = choose_last(made, values, given) end
     made.places = found
-    return made
+    return made, zeros
   end)
 end
 
