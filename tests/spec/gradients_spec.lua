@@ -682,3 +682,16 @@ describe("gradients", function()
     assert.are.equal("", table.concat(missing, ", "))
   end)
 end)
+
+describe("the gradient of atan2", function()
+  it("is that of floats beside integers and bool", function()
+    for _, dtype in ipairs {"uint8", "int8", "int32", "int64"} do
+      local y = lt.tensor({3., 0.}, {requires_grad = true})
+      lt.atan2(y, lt.tensor({100, 16}):to(dtype)):sum():backward()
+      assert.truthy(lt.allclose(y.grad, lt.tensor{100 / 10009, 1 / 16}), dtype)
+    end
+    local y = lt.tensor({1., 0.}, {requires_grad = true})
+    lt.atan2(lt.tensor{true, true}, y):sum():backward()
+    assert.same({-0.5, -1.0}, y.grad:totable())
+  end)
+end)

@@ -98,8 +98,10 @@ void lt_grad_fmin(lt_Grad *g) {
   choose(g, lt_do(logical_or, LT_ARG(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
-/* The square of an operand, a tensor or a number. */
-static lt_Arg squared(lt_Arg x) {
+/* The square of an operand, a tensor or a number, in floats: integers could overflow. */
+static lt_Arg squared(const lt_Grad *g, lt_Arg x) {
+  if (x.kind == LT_ARG_TENSOR && x.tensor && !lt_dtype_is_float(x.tensor->dtype) && DY)
+    x = LT_ARG(lt_do(to, x, LT_NIL, lt_arg_dtype(DY->dtype)));
   if (x.kind == LT_ARG_TENSOR) return LT_ARG(UNARY(square, x));
   double v = lt_scalar_to_double(x.scalar);
   return lt_arg_scalar(lt_scalar_float(v * v));
@@ -108,7 +110,7 @@ static lt_Arg squared(lt_Arg x) {
 /* 0 at the origin. */
 void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
-  lt_Tensor *length = ADD(squared(y), squared(x));
+  lt_Tensor *length = ADD(squared(g, y), squared(g, x));
   lt_Tensor *slope = DIV(DY, FILL(length, lt_do(eq, LT_ARG(length), LT_ARG(0.0)), 1.0));
   if (wants(g, 0)) give(g, 0, MUL(slope, x));
   if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
