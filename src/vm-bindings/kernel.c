@@ -240,6 +240,13 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
   if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", lt_dtype_name(wanted)));
   bool fits =
       p->element == E_ANY || t->dtype == wanted || (wanted == LT_uint8 && t->dtype == LT_bool);
+  if (!fits && lt_dtype_is_complex(t->dtype))
+    lt_lua_error(
+        L,
+        "%s: argument %d \"%s\" is %s, the kernel's parameter is %s\nhint: pass its parts, "
+        "lt.view_as_real(x), to a pointer to %s",
+        name, i + 1, p->name, lt_dtype_name(t->dtype), p->type,
+        t->dtype == LT_complex64 ? "float or float2" : "double or double2");
   if (!fits)
     lt_lua_error(L,
                  "%s: argument %d \"%s\" is %s, the kernel's parameter is %s. Convert it: "

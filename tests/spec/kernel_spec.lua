@@ -33,6 +33,20 @@ describe("a kernel from source", function()
     assert.is_true(lt.equal(x * 2, y))
   end)
 
+  it("takes complex tensors as their parts", function()
+    local twice = lt.cuda.kernel [[
+      __global__ void twice(float2 *z, int n) {
+        if (threadIdx.x < n) { z[threadIdx.x].x *= 2; z[threadIdx.x].y *= 3; }
+      }]]
+    local z = lt.complex(lt.ones({3}, {device = device}), 2)
+    twice({1, 32}, lt.view_as_real(z), 3)
+    assert.is_true(lt.equal(z, lt.full({3}, lt.complex(2, 6), {device = device})))
+    fails({"argument 1 \"z\" is complex64, the kernel's parameter is float2 *\nhint: ",
+      "lt.view_as_real(x), to a pointer to float or float2"}, twice, {1, 32}, z, 3)
+    fails({"argument 2 \"n\" (int) is a complex number, it wants an integer"}, twice, {1, 32},
+      lt.view_as_real(z), lt.complex(1, 2))
+  end)
+
   it("takes grid and block as lists and by name", function()
     local where = lt.cuda.kernel [[
       __global__ void where(int *out) {
