@@ -130,23 +130,49 @@ local function run(self, values)
   return error(message, 0)
 end
 
+local function is_complex_number(x)
+  return type(x) == "userdata" and getmetatable(x) == "complex number"
+end
+
+-- The value of an expression for complex numbers among `values`: 0-d tensors stand for them.
+local function run_with_complex(self, values)
+  local tensors, wide = false, false
+  for _, x in ipairs(values) do
+    if core.is_tensor(x) then
+      tensors, wide = true, wide or x.dtype == "float64" or x.dtype == "complex128"
+    end
+  end
+  local dtype = (wide or not tensors) and "complex128" or "complex64"
+  for i, x in ipairs(values) do
+    if is_complex_number(x) then values[i] = core.tensor(x, {dtype = dtype, device = "cpu"}) end
+  end
+  local result = run(self, values)
+  return not tensors and core.is_tensor(result) and result:item() or result
+end
+
+-- Returns whether some of the values are complex numbers.
 local function check_arguments(self, count, values)
   if count ~= #self.names then
     args.fail("elementwise: %d argument%s given, %s takes %d: %s", count, count == 1 and "" or "s",
       self.expression, #self.names, table.concat(self.names, ", "))
   end
+  local has_complex = false
   for i, name in ipairs(self.names) do
     local x = values[i]
     if type(x) ~= "number" and not core.is_tensor(x) then
-      args.fail('elementwise: argument "%s" is %s, it wants a tensor or a number', name,
-        args.show(x))
+      if not is_complex_number(x) then
+        args.fail('elementwise: argument "%s" is %s, it wants a tensor or a number', name,
+          args.show(x))
+      end
+      has_complex = true
     end
   end
+  return has_complex
 end
 
 function Expression:__call(...)
   local values = {...}
-  check_arguments(self, select("#", ...), values)
+  if check_arguments(self, select("#", ...), values) then return run_with_complex(self, values) end
   return run(self, values)
 end
 

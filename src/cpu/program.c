@@ -89,6 +89,9 @@ static Port port_of(const Plan *p, int k) {
 }
 
 static int new_register(Plan *p, lt_Dtype type, bool fixed) {
+  if (lt_dtype_is_complex(type)) /* their loops have results of other sizes: abs, tests */
+    p->ok =
+        lt_error_set("program: complex numbers are not yet supported, got %s", lt_dtype_name(type));
   p->reg[p->nregisters] = (Register){type, fixed, -1, -1, -1};
   return p->nregisters++;
 }

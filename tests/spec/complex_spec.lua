@@ -346,6 +346,65 @@ describe("sums and products of complex tensors", function()
   end)
 end)
 
+describe("lt.elementwise of complex numbers", function()
+  local many = 10000 -- more than what is left to ops at once
+
+  it("computes as ops do", function()
+    local f = lt.elementwise "pow(x, 3) + conj(x) * abs(x) - exp(y) / x"
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      for _, n in ipairs {3, many} do
+        local x = tensor({{1, 2}, {-0.5, 0.25}, {0, -3}}, dtype):repeat_interleave(n // 3)
+        local y = lt.ones({1}, {device = there})
+        local result = f(x, y)
+        assert.equal(dtype, result.dtype)
+        assert.truthy(lt.allclose(x ^ 3 + x:conj() * x:abs() - y:exp() / x, result))
+      end
+    end
+    local x = lt.complex(lt.ones({many}, {device = there}), 2)
+    assert.equal("float32", lt.elementwise "abs(x) * 2 + 1"(x).dtype)
+    assert.truthy(lt.elementwise "x == y"(x, x):all():item())
+    check({{1, 2}}, lt.elementwise "where(x ~= 0, x, 1)"(x)[1], 0)
+  end)
+
+  it("takes complex numbers as arguments", function()
+    local f = lt.elementwise "a * x + b"
+    for _, n in ipairs {2, many} do
+      local x = lt.ones({n}, {device = there})
+      check({{2, 3}}, f(C(0, 3), x, 2)[n], 0)
+      assert.equal("complex64", f(C(0, 3), x, 2).dtype)
+      assert.equal("complex128", f(C(0, 3), x:double(), 2).dtype)
+      check({{0.1, 1}}, f(C(0.1, 0), x:double(), C(0, 1))[n], 0)
+    end
+    assert.equal("2 + 6i", tostring(f(C(0, 3), 2, 2)))
+    assert.equal("-1 + 0i", tostring(lt.elementwise "a * a"(C(0, 1))))
+  end)
+
+  it("refuses what ops refuse", function()
+    for _, n in ipairs {2, many} do
+      local x = lt.complex(lt.ones({n}, {device = there}), 2)
+      assert.matches("maximum: expected a real tensor for argument 'self', got complex64",
+        message_of(lt.elementwise "max(x, 1) + x", x), 1, true)
+      assert.matches("mul: the result is complex, and gradients of complex tensors are not yet "
+        .. "supported", message_of(lt.elementwise "x * y + 1", x,
+        lt.ones{n, requires_grad = true, device = there}), 1, true)
+    end
+    assert.matches("it wants a tensor or a number", message_of(lt.elementwise "x + 1", {}), 1, true)
+  end)
+
+  it("is no program of the recorder", function()
+    local core = require "lutra.core"
+    local recorder = core._recorder()
+    local x = recorder:input("complex64", {2})
+    local result = x:abs() + 1
+    recorder:stop()
+    local made = recorder:program(recorder:mark(), {result})
+    if there == "cpu" then
+      assert.equal("program: complex numbers are not yet supported, got complex64",
+        message_of(made.run, made, {tensor{{1, 2}, {3, 4}}}))
+    end
+  end)
+end)
+
 describe("what is defined for real numbers only", function()
   it("refuses complex tensors by name", function()
     local z = tensor{{1, 2}, {3, 4}}

@@ -79,12 +79,20 @@ local function kinds_of(self, values)
   return kinds
 end
 
+-- Is a part of the program computed in complex numbers?
+local function has_complex(made)
+  for _, step in ipairs(made) do
+    if step.compute:find "complex" then return true end
+  end
+  return false
+end
+
 -- What may be computed in one pass: {made, out = {dtype}, kernels, gradients, numbers}; false: it
 -- may not.
 local function make_plan(self, values, numbers)
   local kinds = kinds_of(self, values)
   local ok, made = pcall(program.of, self, kinds)
-  if not ok or not made or #made == 0 then return false end
+  if not ok or not made or #made == 0 or has_complex(made) then return false end
   return {made = made, kinds = kinds, numbers = numbers, out = {dtype = made.outputs[1].dtype},
     fits = source.fits(made), kernels = {}, gradients = {}}
 end

@@ -48,10 +48,14 @@ local function dtype_of(made, x)
   return made.inputs[x.value] or made[x.value - #made.inputs].result
 end
 
---- Can a kernel compute it? An integer divisor that is no number may be 0, which ops report; and
--- floats become integers by rules of the ops' own.
+--- Can a kernel compute it? There is no code for complex numbers. An integer divisor that is no
+-- number may be 0, which ops report; and floats become integers by rules of the ops' own.
 function source.fits(made)
+  for _, dtype in ipairs(made.inputs) do
+    if not DTYPES[dtype] then return false end
+  end
   for _, step in ipairs(made) do
+    if not (TYPES[step.compute] and DTYPES[step.result]) then return false end
     if step.op and INTEGER[step.compute] and calls.texts(step.op).rule == "DIVIDE"
       and (step[2].value or step[2].number == 0) then return false end
     for k = 1, #step do
