@@ -7,8 +7,8 @@
 -- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops, of
 -- which it can call all that are elementwise. It is computed in one pass over memory, and so are
 -- its gradients: on the CPU in blocks by the loops of the ops, on a CUDA device by a kernel that is
--- made from the formulas of the ops. What that is not worth, or is not made for, is computed by the
--- ops themselves.
+-- made from the formulas of the ops. Small tensors on the CPU, and what one pass cannot compute,
+-- are computed by the ops themselves.
 --
 -- Invariant: each way gives the same values within rounding, the same shapes and dtypes, and
 -- gradients of any order.
@@ -53,7 +53,7 @@ local function reduce_to(gradient, like)
   return gradient:reshape(to):to(like.dtype)
 end
 
--- The op on the tape that a computation in one pass is.
+-- The function with a gradient that runs an expression in one pass.
 local function recorded(self)
   if self._op then return self._op end
   local op = require("lutra.autograd").Function:extend "Elementwise"
@@ -219,8 +219,8 @@ local function check_names(names)
   return names
 end
 
--- A function may be composed of ops that are not elementwise: that shows in a record. An expression
--- that takes no such arguments, as integers or a number, tells nothing yet.
+-- A composite op may call ops that are not elementwise: a record shows it. Where the expression
+-- does not take arguments of a dtype, the record of another dtype decides.
 local function check_ops(self)
   for _, dtype in ipairs {"float32", "int64", "bool"} do
     local kinds = {}

@@ -184,7 +184,7 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
                 .block_size = (int64_t)lt_dtype_size(compute)};
 }
 
-/* x^2 is so common that it is worth a look at the exponent. The result is the same: see lt_pow. */
+/* x^2 is so common that checking the exponent pays. The result is the same: see lt_pow. */
 static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
   lt_Dtype d = l->operand[2].dtype;
   bool once = l->numel > 1 && exponent->place == CONSTANT;

@@ -9,7 +9,7 @@ static float largest_float(lt_Dtype result) {
   return half ? (float)lt_dtype_largest(result) : FLT_MAX;
 }
 
-/* One look at the type for all: this is a part of every call, however few its elements. */
+/* Checks the type once for all numbers: every call runs this, however few its elements. */
 void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
                     const lt_Scalar *b) {
   switch (compute) {

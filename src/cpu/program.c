@@ -147,7 +147,7 @@ static bool is_narrow(lt_Dtype d) {
   return lt_dtype_category(d) == LT_INTEGER && lt_dtype_compute(d) != d;
 }
 
-/* x^2 is so common that it is worth a look at the exponent; see lt_pow. */
+/* x^2 is so common that checking the exponent pays; see lt_pow. */
 static lt_OpId simpler(const lt_Step *s) {
   bool square =
       s->op == LT_OP_pow && s->input[1].value < 0 && lt_scalar_to_double(s->input[1].number) == 2;

@@ -150,8 +150,7 @@ static const char *status_text(cublasStatus_t status) {
   }
 }
 
-/* What lies behind a failure is often an error of an earlier kernel: that one's message says
- * more. */
+/* The cause of a failure is often an error of an earlier kernel, whose message says more. */
 static bool ran(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   if (!lt_cuda_ok(cudaGetLastError(), "multiplying matrices")) return false;

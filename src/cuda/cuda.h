@@ -28,8 +28,8 @@ extern lt_Backend lt_cuda_backend; /* device.c */
 bool lt_cuda_ok(cudaError_t status, const char *doing);
 /* The same for what a launcher returned. */
 bool lt_cuda_ran(cudaError_t status);
-/* Is every kernel waited for (CUDA_LAUNCH_BLOCKING)? Then bad values are told by the call
- * itself. */
+/* Returns true when the host blocks until each kernel is done (CUDA_LAUNCH_BLOCKING): then the
+ * call itself reports bad values. */
 bool lt_cuda_is_blocking(void);
 /* Makes the device current for this thread's calls of the runtime. False where it is lost: every
  * call on it leads through here, and fails at once. */

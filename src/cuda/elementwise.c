@@ -177,7 +177,7 @@ static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype
   }
 }
 
-/* x^2 is so common that it is worth a look at the exponent. The result is the same: see lt_pow. */
+/* x^2 is so common that checking the exponent pays. The result is the same: see lt_pow. */
 static lt_OpId simpler(const lt_Loop *l) {
   const lt_Operand *exponent = &l->operand[2];
   if (l->op != LT_OP_pow || !exponent->host) return l->op;

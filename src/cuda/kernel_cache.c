@@ -114,7 +114,7 @@ static Kept *list_files(DIR *directory, size_t *count) {
   return list;
 }
 
-/* Removes a quarter of the files where there are too many. A file that somebody reads just now
+/* Removes a quarter of the files where there are too many. A file that is being read
  * stays until it is closed. */
 static void remove_old(void) {
   char path[LONGEST];

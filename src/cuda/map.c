@@ -18,7 +18,7 @@ static bool open_tensors(const lt_Call *c, int lists, lt_Tensor **dense) {
   return true;
 }
 
-/* Copies what was written back where `ok`, and lets go of all. */
+/* Copies what was written back where `ok`, and releases all tensors. */
 static bool close_tensors(const lt_Call *c, int lists, lt_Tensor **dense, bool ok) {
   for (int i = 0; i < lt_map_count(c); i++)
     for (int k = 0; k < lists; k++) {

@@ -118,7 +118,7 @@ static bool jumps_here;   // `here` is valid
 static bool input_over;   // no more keys can be read for this line
 enum { IN_A_KEY = 0x70 }; // of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
 
-// Ctrl-C, heard also while keys never stop coming: pselect lets a signal in only when it has to
+// Ctrl-C, noticed also while keys keep arriving: pselect lets a signal in only when it has to
 // wait.
 static bool interrupted(void) {
   sigset_t blocked;

@@ -264,7 +264,7 @@ void lt_autograd_drop_in_place(void *state);
 /* After a view was made (recorded or not): remembers what it is a view of. */
 bool lt_autograd_note_view(lt_Call *c);
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
-/* The number of references to a tensor with owned hooks has changed: tells them whether they are
+/* Notifies the owned hooks of a tensor whose number of references has changed whether they are
  * held. */
 void lt_hooks_tell(lt_AutogradMeta *meta);
 

@@ -558,7 +558,7 @@ static void note_streams(const lt_Call *c) {
   }
 }
 
-/* A call is done: its device is told of its operands; one on meta may be recorded. */
+/* After a call: marks the streams that its operands are used on; records a call on meta. */
 static bool note_call(const lt_Call *c) {
   if (c->device.type == LT_DEVICE_meta) return lt_record_call(c);
   note_streams(c);
@@ -871,7 +871,7 @@ static const lt_Tensor *written_first(const lt_Call *c) {
   return c->nout ? c->out[0] : NULL;
 }
 
-/* What an op that has run tells of itself. */
+/* Fills the event of an op that has run. */
 static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   lt_Kind kind = c->info->kind;
   e->op = c->op;
@@ -894,7 +894,7 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   if (kind == LT_KIND_MAP) e->bytes = lt_map_bytes(c);
 }
 
-/* A call that somebody listens to. */
+/* A call while tracers are registered. */
 static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   lt_TraceSpan span;
   c->device = lt_cpu();

@@ -206,13 +206,13 @@ int lt_threads_start(int n);
 
 /* ---- Ctrl-C, and waiting for a device (wait.c) ----------------------------------------------- */
 
-/* Long loops ask this now and then, and give up; dispatch then makes their op fail with
+/* Long loops check this now and then, and end early; dispatch then makes their op fail with
  * "interrupted". */
 static inline bool lt_stopped(void) {
   return atomic_load_explicit(&lt_interrupt_flag, memory_order_relaxed);
 }
 
-/* Elements between two looks: less than a millisecond's work, and much more than the look. */
+/* Elements between two checks: less than a millisecond of work, and much more than the check. */
 #define LT_STRETCH ((int64_t)1 << 17)
 
 /* A loop over 0..n that can be stopped, in stretches that the compiler may make vectors of:
@@ -226,7 +226,7 @@ static inline int64_t lt_stretch(int64_t i, int64_t n) {
   if (lt_stopped()) return i;
   return n - i < LT_STRETCH ? n : i + LT_STRETCH;
 }
-/* For loops that are none of vectors: a look every 4096 steps. */
+/* For loops that are not vectorized: a check every 4096 steps. */
 static inline bool lt_stopped_at(int64_t i) { return (i & 4095) == 0 && lt_stopped(); }
 
 /* True; or false with that message. */

@@ -58,7 +58,7 @@ typedef struct lt_ProgramLoop {
 
 /* Runs it on inputs of its dtypes, which are all on one device, with one reference in out[i] for
  * each output. Returns false with the error. *refused: an integer divisor is 0, which the op itself
- * reports with its position; then there are no outputs. Does not look at the tape. */
+ * reports with its position; then there are no outputs. Records no gradients. */
 bool lt_program_run(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor **out, bool *refused);
 
 #endif

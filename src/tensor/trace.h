@@ -134,7 +134,7 @@ static inline void lt_trace_order(lt_TraceKind kind, const lt_Stream *stream,
   if (lt_tracing()) lt_trace_order_(kind, stream, event);
 }
 
-/* The host waits for an event. False with the reason. */
+/* Blocks the host until an event is done. Returns false with the reason. */
 bool lt_event_synchronize(lt_Event *event);
 
 /* Has the program used this device? Of devices with memory of their own; loads nothing. */

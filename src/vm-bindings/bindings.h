@@ -206,7 +206,7 @@ void lt_lua_open_memory(lua_State *L, lt_Lua *S);
 
 /* ---- who runs (state.c) ---------------------------------------------------------------------- */
 
-/* Tells the core that coroutine L calls it: callbacks run there, with its modes. Every function of
+/* Makes L the coroutine that calls the core: callbacks run there, with its modes. Every function of
  * the module has been through this when it begins (lt_lua_setfuncs); one that may have run Lua code
  * since calls it again before it calls the core. */
 void lt_lua_switch(lua_State *L, lt_Lua *S);

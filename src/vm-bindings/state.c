@@ -14,7 +14,7 @@
  *
  * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L is
  * alive. A coroutine in S->modes may have been collected since the last sweep, which looks for it
- * in a table with weak keys: no finalizer tells of it, for Lua runs those only where it has stack
+ * in a table with weak keys: no finalizer reports it, for Lua runs those only where it has stack
  * and memory. A Lua state is used and closed on one OS thread. */
 #include "bindings.h"
 

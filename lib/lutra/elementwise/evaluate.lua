@@ -8,7 +8,7 @@ local operators = require "lutra.elementwise.operators"
 
 local evaluate = {}
 
--- Ops on numbers alone calculate in the widest types.
+-- Ops on numbers alone are computed in the widest types.
 local FLOATS = {FLOAT = true, FLOATING = true}
 local function of_numbers(op, list)
   local text, float = calls.texts(op), false
@@ -19,7 +19,7 @@ local function of_numbers(op, list)
     if type(x) == "boolean" then x = x and 1 or 0 end
     list[i] = core.tensor(x, {dtype = float and "float64" or "int64"})
   end
-  -- what is no operand, but a number, stays one
+  -- an argument that is a number, not an operand, stays a number
   local info = calls.find(op)
   for i, p in ipairs(info and info.params or {}) do
     if list[i] and p.type ~= "Tensor" and p.type ~= "Operand" then list[i] = list[i]:item() end
@@ -64,8 +64,8 @@ local function call(f, list)
   return calls.run(f, list)
 end
 
--- The function for operands that are tensors, or numbers beside one, which is nearly always; nil
--- where these need a look.
+-- The function for the usual operands, tensors and numbers beside them; nil where the operands
+-- have to be checked first.
 local function quick_of(node)
   local operator = operators[node.f]
   if operator then return operator.tensor or core._ops[node.f] end

@@ -5,8 +5,8 @@
 -- (source.lua), for one layout: "flat" where all tensors lie as the result does, else a number of
 -- dimensions with strides (0 where a tensor is broadcast), as few as will do.
 --
--- Invariant: nil is given for what the ops had better compute: few elements on the CPU, other
--- devices, arguments that an op refuses, so that the op says why.
+-- Invariant: nil is returned for what is left to the ops: few elements on the CPU, other devices,
+-- and arguments that an op refuses, so that the op reports the error.
 
 local core = require "lutra.core"
 local evaluate = require "lutra.elementwise.evaluate"
@@ -38,7 +38,7 @@ local function places_of(self)
   return places
 end
 
--- Have they too few elements for one pass on the CPU? Asked first: for few, time counts.
+-- Returns true when they have too few elements for one pass on the CPU. Checked first: it is cheap.
 local function is_small(self, values)
   for _, place in ipairs(places_of(self)) do
     local x = values[place]
@@ -47,8 +47,8 @@ local function is_small(self, values)
   return true
 end
 
--- What the values are, as a text; their device, where one pass is worth it there; the tensors, and
--- whether there are numbers. nil where ops do it.
+-- Returns the kinds of the values as a string, their device, the tensors, and whether there are
+-- numbers; nil where ops compute it.
 local function classify(self, values)
   if is_small(self, values) then return nil end
   local words, tensors, device, numbers = {}, {}, nil, false
@@ -87,8 +87,8 @@ local function has_complex(made)
   return false
 end
 
--- What may be computed in one pass: {made, out = {dtype}, kernels, gradients, numbers}; false: it
--- may not.
+-- Returns how to compute it in one pass, {made, out = {dtype}, kernels, gradients, numbers}; false
+-- where that is not possible.
 local function make_plan(self, values, numbers)
   local kinds = kinds_of(self, values)
   local ok, made = pcall(program.of, self, kinds)
@@ -212,7 +212,7 @@ local function layout_of(tensors)
   return shape, rank, extra
 end
 
--- How a kernel computes the plan; nil: it does not.
+-- Returns the job of a kernel that computes the plan; nil where no kernel can.
 local function prepare_kernel(self, plan, device, tensors)
   if not plan.fits then return nil end
   local shape, rank, extra = nil, 0, nil
@@ -225,7 +225,7 @@ local function prepare_kernel(self, plan, device, tensors)
     device = device, shape = shape or tensors[1].shape, extra = extra}
 end
 
---- How these values are computed in one pass: a job; nil: they are not.
+--- Returns the job that computes these values in one pass; nil where ops compute them.
 function fused.prepare(self, values)
   local key, device, tensors, numbers = classify(self, values)
   local plan = key and plan_for(self, key, values, numbers)
@@ -249,13 +249,13 @@ local function run_kernel(job)
   return outputs
 end
 
--- The outputs of a job; nil where an integer divisor is 0, which the op itself reports.
+-- Returns the outputs of a job; nil where an integer divisor is 0, which the op itself reports.
 local function outputs_of(job)
   if job.kernel then return run_kernel(job) end
   return job.plan.made.program:run(job.tensors)
 end
 
---- The value of a job; nil where the op itself is to report an integer divisor that is 0.
+--- Returns the value of a job; nil where an integer divisor is 0, which the op itself reports.
 function fused.run(job)
   local outputs = outputs_of(job)
   return outputs and outputs[1]
@@ -282,7 +282,7 @@ function fused.has_gradient(self, job, wanted)
 end
 
 --- The gradients, by place, of the arguments in `wanted`, of the result's shape or the argument's
--- own; `g` is that of the result. On the tape where that is on.
+-- own; `g` is that of the result. They are recorded on the tape where gradients are enabled.
 function fused.gradients(self, values, wanted, g)
   local job = fused.prepare(self, values)
   local found = {}

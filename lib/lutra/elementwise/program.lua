@@ -3,7 +3,7 @@
 -- Idea: an expression is evaluated once on tensors of the recording device, which have a dtype and
 -- no memory. The calls that this makes are the program, whatever the expression is written in; and
 -- the calls that autograd makes there are the program of its gradients. So dtypes, gradients and
--- gradients of gradients are those of the ops' rows.
+-- second derivatives are those of the ops' rows.
 --
 -- A kind of arguments is a list of {dtype, zero_dim} for tensors and numbers for numbers.
 
@@ -25,7 +25,7 @@ local function record(f)
   return table.unpack(result, 2, result.n)
 end
 
--- Tensors with dimensions have two elements, so that one which is broadcast shows.
+-- Tensors with dimensions have two elements, so that the record shows which are broadcast.
 local function make_inputs(recorder, kinds)
   local values, tensors = {}, {}
   for i, kind in ipairs(kinds) do
@@ -100,7 +100,7 @@ local function choosing_run()
   return run
 end
 
--- The same program, with choices put behind what is computed of them.
+-- The same program, with each choice made after the values that are computed of it.
 local function choose_last(made, values, g)
   local function again(recorder)
     local tensors = {}

@@ -9,7 +9,7 @@ local calls = require "lutra.elementwise.calls"
 
 local source = {}
 
--- dtype -> what memory holds, what it is computed in, and the ways between.
+-- dtype -> what memory holds, what it is computed in, and the conversions between them.
 local DTYPES = {
   float32 = {memory = "float", compute = "float32"},
   float64 = {memory = "double", compute = "float64"},
@@ -49,7 +49,7 @@ local function dtype_of(made, x)
 end
 
 --- Can a kernel compute it? There is no code for complex numbers. An integer divisor that is no
--- number may be 0, which ops report; and floats become integers by rules of the ops' own.
+-- number may be 0, which ops report; and ops convert floats to integers by rules of their own.
 function source.fits(made)
   for _, dtype in ipairs(made.inputs) do
     if not DTYPES[dtype] then return false end
@@ -129,7 +129,7 @@ end
 
 -- Functions of the ops ----------------------------------------------------------------------
 
-local mathx -- without comments, and without the system's headers, which NVRTC has not
+local mathx -- without comments, and without the system's headers, which NVRTC does not have
 
 local function vocabulary()
   if not mathx then

@@ -46,9 +46,9 @@ inline void stack_entered(Stack *from, Stack *now) {
   (void)from, (void)now;
 #endif
 }
-/* Saves the running stack in `from` and goes on with `to`. Returns when someone goes on with
- * `from`. Inline: each call between here and the kernel is a return that the processor predicts
- * wrongly. */
+/* Saves the running stack in `from` and continues with `to`. Returns when another call continues
+ * with `from`. Inline: each call between here and the kernel is a return that the processor
+ * predicts wrongly. */
 inline __attribute__((always_inline)) void stack_switch(Stack *from, Stack *to) {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(&from->fake, to->low, (size_t)(to->top - to->low));

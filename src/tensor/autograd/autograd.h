@@ -204,7 +204,7 @@ void lt_hooks_free_of_node(lt_Hooks *hooks);
 /* The tensor of this meta is no longer the node's result: hooks that it added there stay there,
  * held. */
 void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta);
-/* The number of references to a node has changed: tells hooks that are owned whether they are
+/* Notifies the owned hooks of a node whose number of references has changed whether they are
  * held. */
 void lt_hooks_tell_node(lt_Node *node);
 /* Runs the hooks of output `output` on *grad, which has one reference and may be exchanged. */
