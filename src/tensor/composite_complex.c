@@ -1,6 +1,7 @@
 /* composite_complex.c: complex tensors from real ones, and their parts; ops that compute complex
  * tensors by their parts. */
 #include "infer.h"
+#include "reductions.h"
 
 /* real (self): a view; self when it is real */
 bool lt_composite_real(lt_Call *c) {
@@ -88,6 +89,20 @@ static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int s
   return lt_do_(c->op, false, own, c->nargs, 0);
 }
 
+/* A reduction of both parts at once: of the parts as a last dimension, which is not reduced. NULL on
+ * failure. */
+static lt_Tensor *reduced(const lt_Call *c, const lt_Arg *args, unsigned mask) {
+  lt_Arg own[LT_MAX_ARGS];
+  int64_t dims[LT_MAX_DIMS];
+  int n = 0;
+  memcpy(own, args, sizeof *own * (size_t)c->nargs);
+  for (int d = 0; d < args[0].tensor->ndim; d++)
+    if (mask >> d & 1) dims[n++] = d;
+  own[0] = LT_ARG(lt_do(view_as_real, args[0]));
+  own[1] = LT_INTS(dims, n);
+  return lt_do(view_as_complex, LT_ARG(lt_do_(c->op, false, own, c->nargs, 0)));
+}
+
 /* An op with the trait PARTS, or (x + iy)(u + iv) = xu - yv + i(xv + yu) of one that is BILINEAR.
  * In place the result is copied at the end, so that a failure changes nothing. */
 bool lt_form_by_parts(lt_Call *c) {
@@ -96,6 +111,11 @@ bool lt_form_by_parts(lt_Call *c) {
   if (!check_parts(c, args) || !lt_autograd_check_complex(c)) return false;
   if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* bool was asked for */
     return lt_give(c, lt_do_(c->op, false, args, c->nargs, 0));
+  int ndim = args[0].tensor->ndim;
+  if (c->info->kind == LT_KIND_REDUCE && ndim > 0 && ndim < LT_MAX_DIMS) {
+    unsigned mask;
+    return lt_reduced_dims(c, &mask) && lt_give(c, reduced(c, args, mask));
+  }
   lt_Tensor *re, *im;
   if (c->info->traits & LT_TRAIT_BILINEAR) {
     re = lt_do(sub, LT_ARG(of_parts(c, args, 0, 0)), LT_ARG(of_parts(c, args, 1, 1)));
