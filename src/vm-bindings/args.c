@@ -39,7 +39,7 @@ static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TABLE] = "a table",
     [LT_PARAM_FLOATS] = "a list of numbers",
     [LT_PARAM_FUNCTION] = "a function",
-    [LT_PARAM_INT_LISTS] = "a list of lists of whole numbers",
+    [LT_PARAM_INT_LISTS] = "a list of lists of integers",
     [LT_PARAM_DIM_LISTS] = "a list of lists of dims",
     [LT_PARAM_FLOAT_LISTS] = "a list of lists of numbers",
     [LT_PARAM_TENSOR_LISTS] = "a list of lists of tensors",
@@ -101,11 +101,16 @@ const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p) {
   return lua_tostring(L, -1);
 }
 
+/* Messages of all other types have the words of before, which programs may look for. */
+static bool says_expected(const lt_Param *p) {
+  return p->has_choices || p->dtypes || is(p, LISTS_OF_LISTS);
+}
+
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
   lt_lua_refuse_gone(L, i, a->name, param->name);
   const char *expected = lt_lua_push_wanted(L, param);
-  if (param->has_choices || param->dtypes)
+  if (says_expected(param))
     lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name, expected, param->name,
                  lt_lua_describe(L, i));
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name,
@@ -484,16 +489,29 @@ static void check_floats(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   }
 }
 
-/* Returns what is expected of an element of a list of lists, NULL where the value on the top of the
- * stack is that. */
-static const char *misfit(lua_State *L, const lt_Param *param, lt_ParamType type) {
+/* Does the value on the top of the stack fit in a list of lists? */
+static bool fits_in_lists(lua_State *L, const lt_Param *param, lt_ParamType type) {
   int64_t whole;
-  if (type == LT_PARAM_TENSOR_LISTS) return lt_lua_to_tensor(L, -1) ? NULL : "a tensor";
-  if (lua_type(L, -1) != LUA_TNUMBER) return "a number";
-  if (param->has_least && !(lua_tonumber(L, -1) >= param->least)) return "a larger number";
-  if (type == LT_PARAM_FLOAT_LISTS) return NULL;
-  if (!lt_lua_whole(L, -1, &whole)) return "an integer";
-  return type == LT_PARAM_DIM_LISTS && whole == 0 ? "a dim, counted from 1 or from -1" : NULL;
+  if (type == LT_PARAM_TENSOR_LISTS) return lt_lua_to_tensor(L, -1) != NULL;
+  if (lua_type(L, -1) != LUA_TNUMBER) return false;
+  if (param->has_least && !(lua_tonumber(L, -1) >= param->least)) return false;
+  if (type == LT_PARAM_FLOAT_LISTS) return true;
+  return lt_lua_whole(L, -1, &whole) && !(type == LT_PARAM_DIM_LISTS && whole == 0);
+}
+
+/* Raises that the value on the top of the stack, list[k][e], does not. */
+static void fail_in_lists(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type, int k,
+                          int e) {
+  static const char *const elements[LT_PARAM_TYPE_COUNT] = {[LT_PARAM_INT_LISTS] = "an integer",
+                                                            [LT_PARAM_DIM_LISTS] =
+                                                                "a dim, counted from 1 or from -1",
+                                                            [LT_PARAM_FLOAT_LISTS] = "a number",
+                                                            [LT_PARAM_TENSOR_LISTS] = "a tensor"};
+  const lt_Param *param = &a->signature->param[p];
+  char least[48] = "";
+  if (param->has_least) snprintf(least, sizeof least, " of at least %g", param->least);
+  lt_lua_error(L, "%s: expected %s%s for argument '%s[%d][%d]', got %s", a->name, elements[type],
+               least, param->name, k, e, lt_lua_describe(L, -1));
 }
 
 static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_ParamType type) {
@@ -507,10 +525,7 @@ static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_Para
     int list = lua_gettop(L), m = lt_lua_length(L, a->name, param->name, list);
     for (int e = 1; e <= m; e++) {
       lua_rawgeti(L, list, e);
-      const char *expected = misfit(L, param, type);
-      if (expected)
-        lt_lua_error(L, "%s: expected %s for argument '%s[%d][%d]', got %s", a->name, expected,
-                     param->name, k, e, lt_lua_describe(L, -1));
+      if (!fits_in_lists(L, param, type)) fail_in_lists(L, a, p, type, k, e);
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -621,8 +636,10 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
   const lt_Param *param = &a->signature->param[p];
   if (p == 0 && method)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
-  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name,
-               lt_lua_push_wanted(L, param));
+  const char *expected = lt_lua_push_wanted(L, param);
+  if (says_expected(param))
+    lt_lua_error(L, "%s: expected %s for argument '%s', got nil", a->name, expected, param->name);
+  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name, expected);
 }
 
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,

@@ -68,11 +68,14 @@ describe("a signature of a Lua function", function()
     fails("f: expected an integer for argument 'pairs[1][2]', got 0.5", parse,
       {pairs = {{1, 0.5}}})
     fails("f: expected a list for argument 'pairs[2]', got 3", parse, {pairs = {{1}, 3}})
-    fails("f: expected a larger number for argument 'limits[1][1]', got -1", parse,
+    fails("f: expected a number of at least 0 for argument 'limits[1][1]', got -1", parse,
       {limits = {{-1}}})
     fails("f: expected a tensor for argument 'rows[1][2]', got 1", parse, {rows = {{x, 1}}})
-    fails('f: argument "pairs" is 1, it wants a list of lists of whole numbers', parse, 2, 1)
+    fails("f: expected a list of lists of integers for argument 'pairs', got 1", parse, 2, 1)
+    fails("f: expected a whole number or a list of lists of dims for argument 'dims', got true",
+      parse, true)
     local list = args.signature("g", "ints[] pairs, bool flag = false")
+    fails("g: expected a list of lists of integers for argument 'pairs', got nil", list)
     assert.same({{1, 2}, {3}}, (list{{1, 2}, {3}, flag = true}))
     assert.is_true(select(2, list{{1, 2}, {3}, flag = true}))
     local described = args.describe(parse)
