@@ -67,11 +67,20 @@ function accelerator.with_device(device, f, ...)
   return f(...)
 end
 
+local parse_synchronize = args.signature("accelerator.synchronize", "data? device")
+
 --- Waits until a device has done its work, on all its streams.
-function accelerator.synchronize(device) core.synchronize(on(device, "synchronize")) end
+function accelerator.synchronize(...)
+  local device = parse_synchronize(...)
+  core.synchronize(on(device, "synchronize"))
+end
+
+local parse_get_device_capability = args.signature("accelerator.get_device_capability",
+  "data? device")
 
 --- What a device can do: {supported_dtypes = list of dtypes}.
-function accelerator.get_device_capability(device)
+function accelerator.get_device_capability(...)
+  local device = parse_get_device_capability(...)
   local name, list = on(device, "get_device_capability"), {}
   local no_double = name:find "^mps"
   for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16", "int64", "int32",
@@ -114,13 +123,19 @@ function accelerator.Event(...)
   return new_event(on(nil, "Event"):match "^%a+", ...)
 end
 
+local parse_current_stream = args.signature("accelerator.current_stream", "data? device")
+
 --- The stream that work of this thread on a device goes to now.
-function accelerator.current_stream(device)
+function accelerator.current_stream(...)
+  local device = parse_current_stream(...)
   return c.current_stream(on(device, "current_stream"))
 end
 
+local parse_default_stream = args.signature("accelerator.default_stream", "data? device")
+
 --- The stream that work on a device goes to when no other was chosen.
-function accelerator.default_stream(device)
+function accelerator.default_stream(...)
+  local device = parse_default_stream(...)
   return c.default_stream(on(device, "default_stream"))
 end
 
@@ -131,30 +146,48 @@ accelerator.with_stream = scopes.with_stream
 
 -- Memory ----------------------------------------------------------------------
 
+local parse_memory_allocated = args.signature("accelerator.memory_allocated", "data? device")
+
 --- Bytes of a device that tensors hold. This and the three below are 0 where there is none.
-function accelerator.memory_allocated(device)
+function accelerator.memory_allocated(...)
+  local device = parse_memory_allocated(...)
   return stat(device, "memory_allocated", "allocated_bytes")
 end
 
+local parse_max_memory_allocated = args.signature("accelerator.max_memory_allocated",
+  "data? device")
+
 --- The most bytes that tensors held since reset_peak_memory_stats.
-function accelerator.max_memory_allocated(device)
+function accelerator.max_memory_allocated(...)
+  local device = parse_max_memory_allocated(...)
   return stat(device, "max_memory_allocated", "allocated_bytes", true)
 end
 
+local parse_memory_reserved = args.signature("accelerator.memory_reserved", "data? device")
+
 --- Bytes had from the driver: what tensors hold and what is cached.
-function accelerator.memory_reserved(device)
+function accelerator.memory_reserved(...)
+  local device = parse_memory_reserved(...)
   return stat(device, "memory_reserved", "reserved_bytes")
 end
 
+local parse_max_memory_reserved = args.signature("accelerator.max_memory_reserved", "data? device")
+
 --- The most bytes had from the driver since reset_peak_memory_stats.
-function accelerator.max_memory_reserved(device)
+function accelerator.max_memory_reserved(...)
+  local device = parse_max_memory_reserved(...)
   return stat(device, "max_memory_reserved", "reserved_bytes", true)
 end
+
+local parse_memory_stats = args.signature("accelerator.memory_stats", "data? device")
 
 --- Everything the allocator of a device counts, by PyTorch's names:
 -- "allocated_bytes.all.current", "segment.large_pool.peak", ..., num_alloc_retries,
 -- num_ooms, num_device_alloc, num_device_free.
-function accelerator.memory_stats(device) return c.memory_stats(on(device, "memory_stats")) end
+function accelerator.memory_stats(...)
+  local device = parse_memory_stats(...)
+  return c.memory_stats(on(device, "memory_stats"))
+end
 
 --- The same as a text to read; with `abbreviated`, without the parts for each pool.
 function accelerator.memory_summary(device, abbreviated)
@@ -162,21 +195,31 @@ function accelerator.memory_summary(device, abbreviated)
   return summary(name, core.device_properties(name), c.memory_stats(name), abbreviated == true)
 end
 
+local parse_memory_snapshot = args.signature("accelerator.memory_snapshot", "data? device")
+
 --- Every segment of memory had from the driver and every block in it: a list of {device,
 -- address, total_size, allocated_size, active_size, requested_size, segment_type, stream,
 -- blocks = list of {address, size, requested_size, state, dtype, shape, where}}; `where`
 -- is the line of the program that asked for the block.
-function accelerator.memory_snapshot(device)
+function accelerator.memory_snapshot(...)
+  local device = parse_memory_snapshot(...)
   return c.memory_snapshot(on(device, "memory_snapshot"))
 end
 
+local parse_reset_peak_memory_stats = args.signature("accelerator.reset_peak_memory_stats",
+  "data? device")
+
 --- Starts the peaks again, from what is held now.
-function accelerator.reset_peak_memory_stats(device)
+function accelerator.reset_peak_memory_stats(...)
+  local device = parse_reset_peak_memory_stats(...)
   c.memory_reset_peak(on(device, "reset_peak_memory_stats"))
 end
 
+local parse_get_memory_info = args.signature("accelerator.get_memory_info", "data? device")
+
 --- Free and total bytes of a device, as its driver says.
-function accelerator.get_memory_info(device)
+function accelerator.get_memory_info(...)
+  local device = parse_get_memory_info(...)
   return c.memory_info(on(device, "get_memory_info"))
 end
 

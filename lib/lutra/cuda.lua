@@ -72,30 +72,43 @@ function properties_meta.__tostring(self)
   return "DeviceProperties {\n" .. table.concat(lines, "\n") .. "\n}"
 end
 
+local parse_get_device_properties = args.signature("cuda.get_device_properties", "data? device")
+
 --- What is known of a device: name, major, minor, total_memory, free_memory (bytes),
 -- multi_processor_count, warp_size, max_threads_per_block, shared_memory_per_block,
 -- L2_cache_size, ..., emulated.
-function cuda.get_device_properties(device)
+function cuda.get_device_properties(...)
+  local device = parse_get_device_properties(...)
   return setmetatable(core.device_properties(on(device, "get_device_properties")),
     properties_meta)
 end
 
+local parse_get_device_name = args.signature("cuda.get_device_name", "data? device")
+
 --- The name of the hardware.
-function cuda.get_device_name(device)
+function cuda.get_device_name(...)
+  local device = parse_get_device_name(...)
   return core.device_properties(on(device, "get_device_name")).name
 end
 
+local parse_get_device_capability = args.signature("cuda.get_device_capability", "data? device")
+
 --- The compute capability of a device: major, minor.
-function cuda.get_device_capability(device)
+function cuda.get_device_capability(...)
+  local device = parse_get_device_capability(...)
   local properties = core.device_properties(on(device, "get_device_capability"))
   return properties.major, properties.minor
 end
 
+local parse_is_bf16_supported = args.signature("cuda.is_bf16_supported",
+  "bool including_emulation = true")
+
 --- Can the current device compute in bfloat16? Every one can, older ones slowly, which
 -- `including_emulation = false` does not count.
-function cuda.is_bf16_supported(including_emulation)
+function cuda.is_bf16_supported(...)
+  local including_emulation = parse_is_bf16_supported(...)
   if not cuda.is_available() then return false end
-  return including_emulation ~= false or cuda.get_device_capability() >= 8
+  return including_emulation or cuda.get_device_capability() >= 8
 end
 
 local parse_peers = args.signature("cuda.can_device_access_peer",
@@ -114,34 +127,56 @@ function cuda.can_device_access_peer(...)
   return c.can_access_peer(on(device, "can_device_access_peer"), peer_named(peer))
 end
 
+local parse_synchronize = args.signature("cuda.synchronize", "data? device")
+
 --- Waits until a device has done its work, on all its streams.
-function cuda.synchronize(device) accelerator.synchronize(on(device, "synchronize")) end
+function cuda.synchronize(...)
+  local device = parse_synchronize(...)
+  accelerator.synchronize(on(device, "synchronize"))
+end
 
 -- Memory: see lt.accelerator ----------------------------------------------------
 
+local parse_memory_allocated = args.signature("cuda.memory_allocated", "data? device")
+
 --- Bytes of a device that tensors hold. This and the three below are 0 where there is no CUDA.
-function cuda.memory_allocated(device)
+function cuda.memory_allocated(...)
+  local device = parse_memory_allocated(...)
   return held(accelerator.memory_allocated, device, "memory_allocated")
 end
 
+local parse_max_memory_allocated = args.signature("cuda.max_memory_allocated", "data? device")
+
 --- The most bytes that tensors held since reset_peak_memory_stats.
-function cuda.max_memory_allocated(device)
+function cuda.max_memory_allocated(...)
+  local device = parse_max_memory_allocated(...)
   return held(accelerator.max_memory_allocated, device, "max_memory_allocated")
 end
 
+local parse_memory_reserved = args.signature("cuda.memory_reserved", "data? device")
+
 --- Bytes had from the driver: what tensors hold and what is cached.
-function cuda.memory_reserved(device)
+function cuda.memory_reserved(...)
+  local device = parse_memory_reserved(...)
   return held(accelerator.memory_reserved, device, "memory_reserved")
 end
 
+local parse_max_memory_reserved = args.signature("cuda.max_memory_reserved", "data? device")
+
 --- The most bytes had from the driver since reset_peak_memory_stats.
-function cuda.max_memory_reserved(device)
+function cuda.max_memory_reserved(...)
+  local device = parse_max_memory_reserved(...)
   return held(accelerator.max_memory_reserved, device, "max_memory_reserved")
 end
 
+local parse_memory_stats = args.signature("cuda.memory_stats", "data? device")
+
 --- Everything the allocator of a device counts, by PyTorch's names:
 -- "allocated_bytes.all.current" and so on.
-function cuda.memory_stats(device) return accelerator.memory_stats(on(device, "memory_stats")) end
+function cuda.memory_stats(...)
+  local device = parse_memory_stats(...)
+  return accelerator.memory_stats(on(device, "memory_stats"))
+end
 
 local parse_summary = args.signature("cuda.memory_summary",
   "any? device = nil, bool abbreviated = false")
@@ -152,9 +187,12 @@ function cuda.memory_summary(...)
   return accelerator.memory_summary(on(device, "memory_summary"), abbreviated)
 end
 
+local parse_memory_snapshot = args.signature("cuda.memory_snapshot", "data? device")
+
 --- Every segment of memory had from the driver, and every block in it, of one device or,
 -- without an argument, of all: a list.
-function cuda.memory_snapshot(device)
+function cuda.memory_snapshot(...)
+  local device = parse_memory_snapshot(...)
   if device ~= nil then return accelerator.memory_snapshot(on(device, "memory_snapshot")) end
   local all = {}
   for i = 0, cuda.device_count() - 1 do
@@ -164,13 +202,19 @@ function cuda.memory_snapshot(device)
   return all
 end
 
+local parse_reset_peak_memory_stats = args.signature("cuda.reset_peak_memory_stats", "data? device")
+
 --- Starts the peaks again, from what is held now.
-function cuda.reset_peak_memory_stats(device)
+function cuda.reset_peak_memory_stats(...)
+  local device = parse_reset_peak_memory_stats(...)
   accelerator.reset_peak_memory_stats(on(device, "reset_peak_memory_stats"))
 end
 
+local parse_mem_get_info = args.signature("cuda.mem_get_info", "data? device")
+
 --- Free and total bytes of a device, as its driver says.
-function cuda.mem_get_info(device)
+function cuda.mem_get_info(...)
+  local device = parse_mem_get_info(...)
   return accelerator.get_memory_info(on(device, "mem_get_info"))
 end
 
@@ -207,13 +251,19 @@ function cuda.Event(...)
   return accelerator._new_event("cuda", ...)
 end
 
+local parse_current_stream = args.signature("cuda.current_stream", "data? device")
+
 --- The stream that work of this thread on a device goes to now.
-function cuda.current_stream(device)
+function cuda.current_stream(...)
+  local device = parse_current_stream(...)
   return accelerator.current_stream(on(device, "current_stream"))
 end
 
+local parse_default_stream = args.signature("cuda.default_stream", "data? device")
+
 --- The stream that work on a device goes to when no other was chosen.
-function cuda.default_stream(device)
+function cuda.default_stream(...)
+  local device = parse_default_stream(...)
   return accelerator.default_stream(on(device, "default_stream"))
 end
 
@@ -233,20 +283,27 @@ function cuda.kernel(...) return require("lutra.internal.kernel").new(...) end
 
 --- Seeds the numbers that random functions draw. There is one default generator for all
 -- devices: the same seed gives the same numbers on each.
-function cuda.manual_seed(seed) core.manual_seed(seed) end
+function cuda.manual_seed(...) core.manual_seed(...) end
 
 --- The same: one generator serves all devices.
-function cuda.manual_seed_all(seed) core.manual_seed(seed) end
+function cuda.manual_seed_all(...) core.manual_seed(...) end
+
+local parse_get_rng_state = args.signature("cuda.get_rng_state", "data? device")
 
 --- The state of the default generator, which serves all devices, as a tensor of the CPU.
-function cuda.get_rng_state(device)
+function cuda.get_rng_state(...)
+  local device = parse_get_rng_state(...)
   on(device, "get_rng_state")
   return core.get_rng_state()
 end
 
+local parse_set_rng_state = args.signature("cuda.set_rng_state",
+  "Tensor state, any? device = nil")
+
 --- Puts the default generator, which serves all devices, back into a state that
 -- get_rng_state gave.
-function cuda.set_rng_state(state, device)
+function cuda.set_rng_state(...)
+  local state, device = parse_set_rng_state(...)
   on(device, "set_rng_state")
   core.set_rng_state(state)
 end

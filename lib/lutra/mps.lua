@@ -24,13 +24,13 @@ function mps.device_count() return (core._device_count "mps") end
 function mps.synchronize() accelerator.synchronize(on "synchronize") end
 
 --- Seeds the numbers that random functions draw: one generator serves all devices.
-function mps.manual_seed(seed) core.manual_seed(seed) end
+function mps.manual_seed(...) core.manual_seed(...) end
 
 --- The state of the default generator, which serves all devices.
 function mps.get_rng_state() return core.get_rng_state() end
 
 --- Puts the default generator back into a state that get_rng_state gave.
-function mps.set_rng_state(state) core.set_rng_state(state) end
+function mps.set_rng_state(...) core.set_rng_state(...) end
 
 --- Gives the memory that is cached back to the system.
 function mps.empty_cache() c.memory_release(on "empty_cache") end

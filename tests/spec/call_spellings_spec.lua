@@ -15,7 +15,7 @@ local function fails(text, f, ...)
   assert.is_truthy(got:find(text, 1, true), ("%q is not in: %s"):format(text, got))
 end
 
--- Each function with a signature: its name, is it a method, its parameters.
+-- Each function in C with a signature: its name, is it a method, its parameters.
 local function each(visit)
   local names = {}
   for _, t in ipairs {core._methods, core} do
@@ -24,7 +24,7 @@ local function each(visit)
   for f, text in next, core._signatures do
     local method, signature = text:match "^(:?)(.*)$"
     local _, params = core._signature("", signature)
-    visit(f, names[f] or "", method == ":", params)
+    if debug.getinfo(f, "S").what == "C" then visit(f, names[f] or "", method == ":", params) end
   end
 end
 
@@ -150,5 +150,38 @@ describe("a setting", function()
     fails("seed: 2 arguments given, it takes at most 1: self", g.seed, g, 1)
     fails("abs: 2 arguments given, it takes at most 1: self", lt.complex(1, 2).abs,
       lt.complex(1, 2), 3)
+  end)
+end)
+
+describe("a function of Lua", function()
+  it("reads its calls as one in C does", function()
+    local init, x = lt.nn.init, lt.ones(2, 2)
+    assert.equal(8, lt.iinfo{dtype = "int8"}.bits)
+    assert.equal("float64", lt.finfo{lt.float64}.dtype)
+    assert.equal(x, init.zeros_{tensor = x})
+    assert.same({{0, 0}, {0, 0}}, x:totable())
+    assert.same({{1, 1}, {1, 1}}, init.ones_{x}:totable())
+    assert.same({{1, 0}, {0, 1}}, init.eye_{tensor = x}:totable())
+    assert.equal(math.sqrt(2 / 1.25), init.calculate_gain{nonlinearity = "leaky_relu", param = 0.5})
+    fails("finfo: 2 arguments given, it takes at most 1: dtype", lt.finfo, "float32", 1)
+    fails('iinfo: no argument is called "dtyp" (did you mean "dtype"?)', lt.iinfo, {dtyp = 1})
+    fails('zeros_: argument "tensor" is 3, it wants a tensor', init.zeros_, 3)
+    fails("ones_: 2 arguments given, it takes at most 1: tensor", init.ones_, x, 1)
+    fails('calculate_gain: argument "param" is true, it wants a number', init.calculate_gain,
+      "leaky_relu", true)
+    for _, name in ipairs {"memory_allocated", "memory_stats", "synchronize"} do
+      fails("cuda." .. name .. ": 2 arguments given, it takes at most 1: device", lt.cuda[name], 0,
+        1)
+      fails('accelerator.' .. name .. ': no argument is called "dev"', lt.accelerator[name],
+        {dev = 0})
+    end
+  end)
+
+  it("tells completion its parameters", function()
+    local signatures = require "lutra.repl.complete.signatures"
+    for name, f in pairs {finfo = lt.finfo, load_npy = lt.load_npy, eye_ = lt.nn.init.eye_,
+      memory_stats = lt.cuda.memory_stats} do
+      assert.is_true(#signatures.of(f, name).params > 0)
+    end
   end)
 end)

@@ -32,11 +32,12 @@ function archive.save_safetensors(path, tensors, metadata)
   core._save_safetensors(path, names, values, keys, notes)
 end
 
+local load_signature = "(string path, device? device = nil)"
+
 -- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
 local function parse_load(title, path, device)
   local args = require "lutra.internal.args"
-  local parse = args.signature(title, "string path, device? device = nil")
-  if device == nil then path, device = parse(path) else path, device = parse(path, device) end
+  path, device = args.reader(title, load_signature)(path, device)
   if device == nil then return path, function(x) return x end end
   device = args.device(title, device)
   return path, function(x) return x:to(device) end
@@ -57,5 +58,8 @@ function archive.load_npy(path, device)
   local file, put = parse_load("load_npy", path, device)
   return put(core.load_npy(file))
 end
+
+core._signatures[archive.load_safetensors] = load_signature
+core._signatures[archive.load_npy] = load_signature
 
 return archive

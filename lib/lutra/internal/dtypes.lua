@@ -7,12 +7,16 @@ local dtypes = {}
 -- bits of the fraction and of the exponent
 local floats = {float16 = {10, 5}, bfloat16 = {7, 8}, float32 = {23, 8}, float64 = {52, 11}}
 
-local function check(name, dtype, category)
-  dtype = dtype == nil and core.get_default_dtype() or dtype
-  local facts = core._dtype(dtype)
+local signature = "(dtype? dtype = nil)"
+local parsers = {} -- by the function's name, each made at its first use
+
+local function check(name, category, ...)
+  local parse = parsers[name] or core._signature(name, signature)
+  parsers[name] = parse
+  local facts = core._dtype(parse(...) or core.get_default_dtype())
   if facts.category ~= category then
     local fail = require("lutra.internal.args").fail
-    fail('%s: argument "dtype" is %s, it wants %s dtype', name, dtype,
+    fail('%s: argument "dtype" is %s, it wants %s dtype', name, facts.name,
       category == "floating" and "a float" or "an integer")
   end
   return facts
@@ -20,8 +24,8 @@ end
 
 --- Range and precision of a float dtype: {bits, eps, max, min, tiny, dtype}.
 -- eps is the distance from 1 to the next number, tiny the smallest normal one.
-function dtypes.finfo(dtype)
-  local facts = check("finfo", dtype, "floating")
+function dtypes.finfo(...)
+  local facts = check("finfo", "floating", ...)
   local fraction, exponent = table.unpack(floats[facts.name])
   local bias = 2 ^ (exponent - 1) - 1
   local eps = 2.0 ^ -fraction
@@ -31,13 +35,15 @@ function dtypes.finfo(dtype)
 end
 
 --- Range of an integer dtype: {bits, min, max, dtype}.
-function dtypes.iinfo(dtype)
-  local facts = check("iinfo", dtype, "integer")
+function dtypes.iinfo(...)
+  local facts = check("iinfo", "integer", ...)
   local bits = 8 * facts.size
   local unsigned = facts.name == "uint8"
   local max = unsigned and (1 << bits) - 1 or bits == 64 and math.maxinteger
     or (1 << (bits - 1)) - 1
   return {bits = bits, min = unsigned and 0 or -max - 1, max = max, dtype = facts.name}
 end
+
+core._signatures[dtypes.finfo], core._signatures[dtypes.iinfo] = signature, signature
 
 return dtypes

@@ -40,9 +40,13 @@ end
 
 local gains = {linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4}
 
+local parse_gain = args.signature("calculate_gain",
+  "any? nonlinearity = nil, float? param = nil")
+
 --- The recommended gain of a nonlinearity: "linear", "sigmoid", "tanh", "relu",
 -- "selu" or "leaky_relu" (with its slope, 0.01 by default).
-function init.calculate_gain(nonlinearity, slope)
+function init.calculate_gain(...)
+  local nonlinearity, slope = parse_gain(...)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
   return args.check(gains[nonlinearity],
     'calculate_gain: no gain is known for "%s". It knows: leaky_relu, linear, relu, selu, sigmoid, '
@@ -69,14 +73,21 @@ function init.constant_(...)
   return filled(tensor, "fill_", value)
 end
 
+local parse_zeros = args.signature("zeros_", "Tensor tensor")
+
 --- Zeros.
-function init.zeros_(tensor) return init.constant_(tensor, 0) end
+function init.zeros_(...) return filled(parse_zeros(...), "fill_", 0) end
+
+local parse_ones = args.signature("ones_", "Tensor tensor")
 
 --- Ones.
-function init.ones_(tensor) return init.constant_(tensor, 1) end
+function init.ones_(...) return filled(parse_ones(...), "fill_", 1) end
+
+local parse_eye = args.signature("eye_", "any? tensor")
 
 --- The identity matrix in a tensor of 2 dimensions.
-function init.eye_(tensor)
+function init.eye_(...)
+  local tensor = parse_eye(...)
   args.check(lt.is_tensor(tensor) and tensor.ndim == 2,
     "eye_: it wants a tensor of 2 dimensions, got %s", args.show(tensor))
   return filled(tensor, "copy_",
