@@ -178,7 +178,7 @@ static int result_type(lua_State *L) {
   for (int i = 0; i < 2; i++) {
     lt_Scalar s;
     lt_Tensor *t = lt_lua_to_tensor(L, i + 1);
-    if (!t) lt_lua_scalar(L, i + 1, &s);
+    if (!t && !lt_lua_scalar(L, i + 1, &s)) t = lt_lua_check(L, i + 1, "result_type", "self");
     args[i] = t ? lt_arg_tensor(t) : lt_arg_scalar(s);
   }
   lua_pushstring(L, lt_dtype_name(lt_result_type(args, 2)));

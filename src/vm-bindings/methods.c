@@ -3,16 +3,19 @@
 #include "bindings.h"
 #include "opids.h"
 
+/* Reads a call by its signature and returns self, which a finalizer may have freed meanwhile. */
+static lt_Tensor *read_self(lua_State *L) {
+  const lt_Function *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
+  lt_lua_read(L);
+  return lt_lua_check(L, 1, f->name, "self");
+}
+
 /* The tensor of x:name(), without arguments; every other call is read by the signature. */
 static lt_Tensor *self_alone(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_enter(L, S);
   lt_Box *box = lua_gettop(L) == 1 ? lt_lua_box_at(L, S, 1) : NULL;
-  if (!box || lt_lua_is_gone(box)) {
-    lt_lua_read(L);
-    box = lt_lua_box_at(L, S, 1);
-  }
-  return box->tensor;
+  return !box || lt_lua_is_gone(box) ? read_self(L) : box->tensor;
 }
 
 /* ---- values and geometry --------------------------------------------------------------------- */
@@ -32,19 +35,15 @@ static lt_Tensor *self_and_dim(lua_State *L, const char *name, int *dim) {
   lt_lua_enter(L, S);
   lt_Box *box = top <= 2 ? lt_lua_box_at(L, S, 1) : NULL;
   bool plain = top == 1 || (top == 2 && lua_isinteger(L, 2) && lua_tointeger(L, 2) != 0);
-  if (!box || lt_lua_is_gone(box) || !plain) {
-    lt_lua_read(L);
-    box = lt_lua_box_at(L, S, 1);
-  }
+  lt_Tensor *t = !box || lt_lua_is_gone(box) || !plain ? read_self(L) : box->tensor;
   *dim = -1;
-  if (lua_isnoneornil(L, 2)) return box->tensor;
-  const lt_Tensor *t = box->tensor;
+  if (lua_isnoneornil(L, 2)) return t;
   lua_Integer d = lua_tointeger(L, 2);
   if (d > t->ndim || d < -t->ndim)
     lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name,
                  (long long)d, lt_shape_text(t->ndim, t->shape), t->ndim);
   *dim = (int)(d > 0 ? d - 1 : d + t->ndim);
-  return box->tensor;
+  return t;
 }
 
 static int method_size(lua_State *L) {
@@ -103,13 +102,14 @@ static int method_is_floating_point(lua_State *L) {
 }
 
 static int method_shares_storage(lua_State *L) {
-  lua_pushboolean(L, lt_lua_to_tensor(L, 1)->storage == lt_lua_to_tensor(L, 2)->storage);
+  const lt_Tensor *t = lt_lua_check(L, 1, "shares_storage", "self");
+  lua_pushboolean(L, t->storage == lt_lua_check(L, 2, "shares_storage", "other")->storage);
   return 1;
 }
 
 static int method_set_data(lua_State *L) {
-  if (!lt_tensor_set_data(lt_lua_to_tensor(L, 1), lt_lua_to_tensor(L, 2)))
-    lt_lua_fail(L, "set_data");
+  lt_Tensor *t = lt_lua_check(L, 1, "set_data", "self");
+  if (!lt_tensor_set_data(t, lt_lua_check(L, 2, "set_data", "data"))) lt_lua_fail(L, "set_data");
   lua_settop(L, 1);
   return 1;
 }
