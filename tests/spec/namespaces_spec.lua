@@ -84,7 +84,7 @@ lt.ops()[#lt.ops()].namespaces.fft
 ]])
     has(out.err .. out.out, 'lt has no field "fft"', "tensor{2., 3.}", "true", "Half of x.",
       "lt.fft.halve(x, {pairs = {{1, 2}}})", "lists of whole numbers", "lt.fft.halve",
-      "halve: expected a number for argument 'pairs[1][2]', got the string", '"halve"\n"halve"')
+      "halve: expected an integer for argument 'pairs[1][2]', got the string", '"halve"\n"halve"')
   end)
 
   it("may be a function of lt, and of no unknown namespace", function()
