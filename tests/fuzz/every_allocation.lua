@@ -352,7 +352,12 @@ local function library_steps()
       end
     end
   end
-  for _, name in ipairs{"SGD", "Adam", "AdamW"} do
+  local optimizers = {}
+  for name in pairs(lt.optim) do
+    if name ~= "Optimizer" then optimizers[#optimizers + 1] = name end
+  end
+  table.sort(optimizers)
+  for _, name in ipairs(optimizers) do
     step("optim." .. name, function()
       return function(p)
         local optimizer = lt.optim[name]({p}, {lr = 0.1})

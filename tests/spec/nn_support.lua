@@ -9,6 +9,16 @@ local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 support.root = root
 
+--- The names of all optimizers, sorted.
+function support.optimizers()
+  local names = {}
+  for name in pairs(lt.optim) do
+    if name ~= "Optimizer" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
 --- PyTorch's values (tools/golden/nn.py): "layers" or "optimizers".
 support.golden = require "tests.spec.golden_support".file
 
