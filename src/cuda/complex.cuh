@@ -92,26 +92,33 @@ LT_COMPLEX_MATHS m_log(Complex<R> z) {
 
 LT_COMPLEX_MATHS m_sqrt(Complex<R> z) {
   if (z.re == 0 && z.im == 0) return Complex<R>(0, z.im);
+  if (m_fabs(z.im) == (R)INFINITY) return Complex<R>((R)INFINITY, z.im);
   R t = m_sqrt((m_fabs(z.re) + m_hypot(z.re, z.im)) * (R)0.5);
   if (z.re >= 0) return Complex<R>(t, z.im / (2 * t));
   return Complex<R>(m_fabs(z.im) / (2 * t), m_copysign(t, z.im));
 }
 
+/* On the axes a part is 0, which is not multiplied by infinity. */
 LT_COMPLEX_MATHS m_sinh(Complex<R> z) {
+  if (z.im == 0) return Complex<R>(m_sinh(z.re), z.im);
+  if (z.re == 0) return Complex<R>(z.re, m_sin(z.im));
   return Complex<R>(m_sinh(z.re) * m_cos(z.im), m_cosh(z.re) * m_sin(z.im));
 }
 LT_COMPLEX_MATHS m_cosh(Complex<R> z) {
+  if (z.im == 0) return Complex<R>(m_cosh(z.re), z.re < 0 ? -z.im : z.im);
+  if (z.re == 0) return Complex<R>(m_cos(z.im), z.im < 0 ? -z.re : z.re);
   return Complex<R>(m_cosh(z.re) * m_cos(z.im), m_sinh(z.re) * m_sin(z.im));
 }
 LT_COMPLEX_MATHS m_sin(Complex<R> z) {
-  return Complex<R>(m_sin(z.re) * m_cosh(z.im), m_cos(z.re) * m_sinh(z.im));
+  Complex<R> w = m_sinh(Complex<R>(-z.im, z.re));
+  return Complex<R>(w.im, -w.re);
 }
-LT_COMPLEX_MATHS m_cos(Complex<R> z) {
-  return Complex<R>(m_cos(z.re) * m_cosh(z.im), -m_sin(z.re) * m_sinh(z.im));
-}
+LT_COMPLEX_MATHS m_cos(Complex<R> z) { return m_cosh(Complex<R>(-z.im, z.re)); }
 
 /* Kahan 1987, "Branch cuts for complex elementary functions", and so are those below. */
 LT_COMPLEX_MATHS m_tanh(Complex<R> z) {
+  if (z.im == 0) return Complex<R>(m_tanh(z.re), z.im);
+  if (z.re == 0) return Complex<R>(z.re, m_tan(z.im));
   if (m_fabs(z.re) > 20) {
     R rest = 4 * m_sin(z.im) * m_cos(z.im) * m_exp(-2 * m_fabs(z.re));
     return Complex<R>(m_copysign((R)1, z.re), rest);
@@ -145,7 +152,13 @@ LT_COMPLEX_MATHS m_asinh(Complex<R> z) {
 }
 LT_COMPLEX_MATHS m_atanh(Complex<R> z) {
   bool turned = z.re < 0;
-  R x = turned ? -z.re : z.re, y = turned ? -z.im : z.im, d = 1 - x;
+  R x = turned ? -z.re : z.re, y = turned ? -z.im : z.im, d = 1 - x, size = m_hypot(x, y);
+  if (size > (R)1e9 && x == x && y == y) { /* 1 / z + i pi / 2, without squares that overflow */
+    bool finite = size < (R)INFINITY;
+    R re = finite ? x / size / size : 0, im = m_copysign((R)1.57079632679489661923, y);
+    if (finite) im -= y / size / size;
+    return turned ? Complex<R>(-re, -im) : Complex<R>(re, im);
+  }
   R re = (R)0.25 * m_log1p(4 * x / (d * d + y * y));
   R im = (R)0.5 * m_atan2(2 * y, d * (1 + x) - y * y);
   return turned ? Complex<R>(-re, -im) : Complex<R>(re, im);
