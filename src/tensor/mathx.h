@@ -202,6 +202,8 @@ LT_MATHX_COMPLEX T lt_sigmoid(T x) { return lt_quotient(MAKE(1, 0), MAKE(1, 0) +
 
 LT_MATHX_COMPLEX T lt_pow(T x, T y) {
   if (y == MAKE(2, 0)) return x * x;
+  if (y == MAKE(3, 0)) return x * x * x;
+  if (y == MAKE((R)0.5, 0)) return M(sqrt)(x);
   if (y == MAKE(0, 0)) return MAKE(1, 0);
   return M(pow)(x, y);
 }

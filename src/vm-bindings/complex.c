@@ -56,6 +56,8 @@ static Number quotient(Number x, Number y) {
 
 static Number power(Number x, Number y) {
   if (y == 2) return product(x, x);
+  if (y == 3) return product(product(x, x), x);
+  if (y == 0.5) return csqrt(x);
   return y == 0 ? 1 : cpow(x, y);
 }
 

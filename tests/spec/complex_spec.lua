@@ -31,8 +31,8 @@ local function check(expected, t, tolerance, label)
     local want = type(expected[i]) == "table" and expected[i] or {expected[i], 0}
     local re, im = lt.is_complex(z) and z.re or z, lt.is_complex(z) and z.im or 0
     local size = math.max(1, math.abs(want[1] or 0), math.abs(want[2] or 0))
-    local near = not want[1] or (math.abs(re - want[1]) <= tolerance * size
-      and math.abs(im - want[2]) <= tolerance * size)
+    local function alike(a, b) return a == b or math.abs(a - b) <= tolerance * size end
+    local near = not want[1] or (alike(re, want[1]) and alike(im, want[2]))
     assert.truthy(near, ("%s, element %d: got %s, expected %s + %si"):format(label or "", i,
       tostring(z), want[1], want[2]))
   end
@@ -204,6 +204,39 @@ describe("arithmetic of complex tensors", function()
       assert.equal(32, seen)
     end)
   end
+
+  it("has exact small powers, and the root as a power", function()
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      local z = tensor({{0, 1}, {1, 2}, {-4, 0}, {0, math.huge}}, dtype)
+      check({{0, -1}, {-11, -2}}, (z ^ 3):narrow(1, 1, 2), 0)
+      check({{-1, 0}, {-3, 4}}, (z ^ 2):narrow(1, 1, 2), 0)
+      check({{0, 2}}, (z ^ 0.5):narrow(1, 3, 1), 0)
+      local root = (z ^ 0.5)[4]:item()
+      assert.equal("inf inf", root.re .. " " .. root.im)
+    end
+    assert.equal("-11 - 2i", tostring(C(1, 2) ^ 3))
+    assert.equal("0 + 2i", tostring(C(-4, 0) ^ 0.5))
+  end)
+
+  it("has functions of large and infinite numbers, as PyTorch", function()
+    local inf, half = math.huge, math.pi / 2
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      local axis = tensor({{0, inf}, {0, -inf}}, dtype)
+      check({{0, inf}, {0, -inf}}, axis:sin(), 0, "sin")
+      check({{inf, 0}, {inf, 0}}, axis:cos(), 0, "cos")
+      check({{0, 1}, {0, -1}}, axis:tan(), 0, "tan")
+      check({{inf, inf}, {inf, -inf}}, axis:sqrt(), 0, "sqrt")
+      check({{0, half}, {0, -half}}, axis:atanh(), 1e-6, "atanh")
+      check({{half, 0}, {half, 0}}, tensor({{inf, 0}, {1e30, 1}}, dtype):atan(), 1e-6, "atan")
+      local far = tensor({{1e30, 0}, {3e9, 4e9}, {0, 1e12}}, dtype):atanh()
+      check({{0, half}, {0, half}, {0, half}}, far, 1e-6, "atanh of large numbers")
+      assert.truthy(math.abs(far[2]:item().re * 25e18 / 3e9 - 1) < 1e-6)
+      local line = tensor({{inf, 0}, {-inf, 0}}, dtype)
+      check({{inf, 0}, {-inf, 0}}, line:sinh(), 0, "sinh")
+      check({{inf, 0}, {inf, 0}}, line:cosh(), 0, "cosh")
+      check({{1, 0}, {-1, 0}}, line:tanh(), 0, "tanh")
+    end
+  end)
 
   it("conjugates, and compares", function()
     local z = tensor{{1, 2}, {3, 0}}
