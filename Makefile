@@ -21,7 +21,8 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda fuzz fuzz-api fuzz-differential install uninstall clean env deps help FORCE
+.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda bundle fuzz \
+  fuzz-api fuzz-differential install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
 bare := demo test clean deps help uninstall lint format env fuzz-api fuzz-differential
@@ -328,6 +329,11 @@ bench: all
 bench-cuda: all
 	@bench/run-cuda
 
+# A portable archive for Linux machines without a network, a compiler or Lua.
+bundle: all ctests
+	@name=lutra-$$($(program) --version | sed -n 's/^Lutra \([^ ]*\).*/\1/p')-linux-$$(uname -m) && \
+	  LUA="$(LUA)" tools/build/bundle $(BUILD) $(BUILD)/bundle/$$name $(BUILD)/bundle/$$name.tar.xz
+
 fuzz: $(library) $(program)
 	@tests/fuzz/run
 
@@ -377,6 +383,7 @@ help:
 	@echo "make test-cuda    the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
+	@echo "make bundle       a portable archive for machines without compiler, Lua or network"
 	@echo "make fuzz         the readers of files against random bytes, a minute each (clang)"
 	@echo "make fuzz-api     random calls of the whole API in both builds: SECONDS=60 SEED="
 	@echo "make fuzz-differential  devices, layouts, spellings and threads against one another"
