@@ -103,6 +103,11 @@ cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaErr
   return status;
 }
 
+bool lt_cuda_make_room(void) {
+  cudaGetLastError();
+  return lt_cuda_backend.memory.retry(&lt_cuda_backend, selected < 0 ? 0 : selected);
+}
+
 /* "softmax (of softmax), scale, binary (of add_)": the last first; scale is a user's own kernel,
  * which stands in the op's place, too. Under the lock. */
 static void launches_text(const Watch *w, char *text, size_t size) {

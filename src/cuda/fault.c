@@ -45,15 +45,13 @@ static bool clear(Faults *f) {
 }
 
 /* What our caches hold is given back for it. */
-static cudaError_t allocate(int index, void **out) {
+static cudaError_t allocate(void **out) {
   cudaError_t status = cudaMalloc(out, ROOM);
-  if (status != cudaErrorMemoryAllocation) return status;
-  cudaGetLastError();
-  if (!lt_cuda_backend.memory.retry(&lt_cuda_backend, index)) return status;
+  if (status != cudaErrorMemoryAllocation || !lt_cuda_make_room()) return status;
   return cudaMalloc(out, ROOM);
 }
 
-static bool make(int index, Faults *f) {
+static bool make(Faults *f) {
   void *raised = NULL, *room = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail_memory();
@@ -61,7 +59,7 @@ static bool make(int index, Faults *f) {
                   "allocating pinned memory"))
     return false;
   *(int *)raised = 0;
-  cudaError_t status = allocate(index, &room);
+  cudaError_t status = allocate(&room);
   f->report = room;
   if (status == cudaSuccess) f->bad = (int *)(f->report + 1);
   if (!lt_cuda_ok(status, "allocating memory") || !clear(f)) {
@@ -78,7 +76,7 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
   lt_UserOp op = lt_user_op_now();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
-  bool ok = atomic_load(&f->raised) || make(c->device.index, f);
+  bool ok = atomic_load(&f->raised) || make(f);
   if (ok) {
     unsigned long long number = ++f->last;
     Ticket *ticket = &f->tickets[number % TICKETS];

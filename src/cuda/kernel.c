@@ -44,6 +44,13 @@ static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
   return fclose(f) == 0 ? key : NULL;
 }
 
+static cudaError_t load(const lt_CudaImage *image, void **function) {
+  cudaError_t status = lt_cuda_load(image, function);
+  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+    status = lt_cuda_load(image, function);
+  return status;
+}
+
 static lt_UserKernel *make(int index, const char *name, void *function) {
   lt_UserKernel *k = malloc(sizeof *k);
   char *copy = strdup(name);
@@ -67,13 +74,13 @@ lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char
   lt_CudaImage image = {NULL, NULL, 0};
   char *key = make_key(index, source, &key_size);
   bool found = key && lt_cuda_cache_find(key, key_size, &image);
-  bool loaded = found && lt_cuda_load(&image, &function) == cudaSuccess;
+  bool loaded = found && load(&image, &function) == cudaSuccess;
   if (!loaded) { /* nothing was kept, or what was is of no use any more */
     if (found) cudaGetLastError();
     lt_cuda_image_free(&image);
     if (lt_cuda_compile(index, source, &image, log)) {
       if (key) lt_cuda_cache_keep(key, key_size, &image);
-      loaded = lt_cuda_ok(lt_cuda_load(&image, &function), "loading a kernel");
+      loaded = lt_cuda_ok(load(&image, &function), "loading a kernel");
     }
   }
   lt_cuda_image_free(&image);
@@ -143,6 +150,8 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   }
   cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
   cudaError_t status = lt_cuda_launch_function(k->function, launch, native);
+  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+    status = lt_cuda_launch_function(k->function, launch, native);
   if (status == cudaSuccess && lt_cuda_is_blocking() && !lt_wait_stream(stream)) return false;
   return lt_cuda_ran(lt_cuda_note_launch(k->name, native, status));
 }

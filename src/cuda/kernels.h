@@ -47,4 +47,9 @@ typedef struct lt_CudaFault {
 LT_C_LINKAGE cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream,
                                              cudaError_t status);
 
+/* Gives back the memory that our cache holds on the selected device, after a status that says that
+ * the driver has none left, which it clears; false where that fails. A kernel's code is put on the
+ * device at its first launch: when memory is full then, the launch is worth a second try. */
+LT_C_LINKAGE bool lt_cuda_make_room(void);
+
 #endif

@@ -36,7 +36,10 @@ static inline cudaError_t launch(const char *name, void (*kernel)(P...), dim3 gr
   config.blockDim = block;
   config.dynamicSmemBytes = shared;
   config.stream = stream;
-  return lt_cuda_note_launch(name, stream, cudaLaunchKernelEx(&config, kernel, arguments...));
+  cudaError_t status = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+    status = cudaLaunchKernelEx(&config, kernel, arguments...);
+  return lt_cuda_note_launch(name, stream, status);
 }
 
 /* Blocks for n elements, `each` to a block; at least 1. */

@@ -269,8 +269,12 @@ static cudaError_t sort_pairs(void *room, size_t *room_size, const K *keys, K *k
                               cudaStream_t stream) {
   size_t size = room ? *room_size : 0;
   if (room && n == 0) return cudaSuccess;
-  cudaError_t status = cub::DeviceRadixSort::SortPairs(room, size, keys, keys_out, values,
-                                                       values_out, n, 0, bits, stream);
+  auto sort = [&] {
+    return cub::DeviceRadixSort::SortPairs(room, size, keys, keys_out, values, values_out, n, 0,
+                                           bits, stream);
+  };
+  cudaError_t status = sort();
+  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room()) status = sort();
   if (!room) *room_size = size > 0 ? size : 1;
   return room ? lt_cuda_note_launch("radix_sort", stream, status) : status;
 }

@@ -61,6 +61,7 @@ cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_Emulate
                launch,          d->index,         of_user ? user_turn(d->index) : 0};
   cudaError_t status = check(grid.grid, grid.block, grid.shared, kernel);
   if (status != cudaSuccess) return status;
+  LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   if (injected(Fault::LAUNCH)) {
     d->sticky = cudaErrorLaunchFailure;
     return failed(cudaErrorLaunchFailure);

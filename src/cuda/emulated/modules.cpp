@@ -31,6 +31,7 @@ void *load(const std::string &code) {
 int module_load(void **module, const void *image) {
   LT_ENTER();
   Mark found, wanted = mark();
+  LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   memcpy(&found, image, sizeof found);
   LT_NEED(memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 &&
               found.headers == wanted.headers,

@@ -21,8 +21,8 @@ struct Plan {
   std::atomic<unsigned long> calls[(int)Fault::KINDS];
 };
 
-const char *const fault_names[] = {"oom",   "launch", "illegal", "copy", "sync",
-                                   "event", "stream", "host",    "blas"};
+const char *const fault_names[] = {"oom",  "load",  "launch", "illegal", "copy",
+                                   "sync", "event", "stream", "host",    "blas"};
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
 
 void complain(const char *variable, const char *item, const char *wanted) {
@@ -184,9 +184,9 @@ Plan *read_plan() {
       plan.faults.push_back({(Fault)kind, n});
       return;
     }
-    complain(
-        "LUTRA_EMULATE_FAULT", item,
-        "kind@n, with a kind of oom launch illegal copy sync event stream host blas, n from 1");
+    complain("LUTRA_EMULATE_FAULT", item,
+             "kind@n, with a kind of oom load launch illegal copy sync event stream host blas, n "
+             "from 1");
   });
   return &plan;
 }

@@ -8,7 +8,8 @@
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
  *   LUTRA_EMULATE_ORDER=reverse        threads and blocks run last first: shows missing barriers
  *   LUTRA_EMULATE_DELAY=microseconds   a random delay up to that before each operation of a stream
- *   LUTRA_EMULATE_FAULT=oom@7,launch@12   the nth call of a kind fails
+ *   LUTRA_EMULATE_FAULT=oom@7,launch@12   the nth call of a kind fails; load: no memory for the
+ *                                      code of a kernel, at a launch or when it is loaded
  *   LUTRA_EMULATE_WORKERS=n            system threads that share the blocks of one grid
  *   LUTRA_EMULATE_TIMEOUT=seconds      a kernel that runs longer is stopped: error 702
  *   LUTRA_EMULATE_DRIVER=none, old     as on a machine without a driver, with too old a one
@@ -25,7 +26,7 @@ namespace emulated {
 
 enum { MAX_DEVICES = 8 };
 
-enum class Fault { OOM, LAUNCH, ILLEGAL, COPY, SYNC, EVENT, STREAM, HOST, BLAS, KINDS };
+enum class Fault { OOM, LOAD, LAUNCH, ILLEGAL, COPY, SYNC, EVENT, STREAM, HOST, BLAS, KINDS };
 enum class Driver { PRESENT, NONE, OLD };
 
 struct Options {
