@@ -5,6 +5,7 @@
  * for as out^T = b^T @ a^T: the factors change places and nothing is moved.
  */
 #include "blas.h"
+#include "libraries.h"
 
 #include <cublas_v2.h>
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ static struct {
   BatchFn batch;
   WideGemmFn wide_gemm; /* may be NULL */
   WideBatchFn wide_batch;
-  char name[64], why[256];
+  char name[64], path[1000], why[300];
 } blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -68,10 +69,7 @@ static void find_library(void) {
     memcpy(&blas.field, &symbol, sizeof symbol);                                                   \
   } while (0)
 
-static bool open_library(const char *path) {
-  cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return false;
+static bool takes(void *library) {
   FIND(create, "cublasCreate_v2");
   FIND(set_stream, "cublasSetStream_v2");
   FIND(set_math, "cublasSetMathMode");
@@ -79,36 +77,31 @@ static bool open_library(const char *path) {
   FIND(batch, "cublasGemmStridedBatchedEx");
   FIND(wide_gemm, "cublasGemmEx_64");
   FIND(wide_batch, "cublasGemmStridedBatchedEx_64");
-  void *symbol = dlsym(library, "cublasGetProperty");
-  memcpy(&property, &symbol, sizeof symbol);
-  if (!blas.create || !blas.set_stream || !blas.gemm || !blas.batch) {
-    memset(&blas, 0, sizeof blas);
-    dlclose(library);
-    return false;
-  }
-  int version[3] = {0, 0, 0};
-  for (int i = 0; property && i < 3; i++) property((libraryPropertyType)i, &version[i]);
-  snprintf(blas.name, sizeof blas.name, "cuBLAS %d.%d.%d", version[0], version[1], version[2]);
-  return true;
+  if (blas.create && blas.set_stream && blas.gemm && blas.batch) return true;
+  memset(&blas, 0, sizeof blas);
+  return false;
 }
 
 /* The toolkit's own version first; any other that the machine has will do. */
 static void find_library(void) {
-  static const int versions[] = {CUDART_VERSION / 1000, 13, 12, 11};
-  for (size_t i = 0; i < sizeof versions / sizeof *versions && !blas.gemm; i++) {
-    char path[64];
-    snprintf(path, sizeof path, "libcublas.so.%d", versions[i]);
-    if (open_library(path)) return;
-    snprintf(path, sizeof path, "/usr/local/cuda/lib64/libcublas.so.%d", versions[i]);
-    if (open_library(path)) return;
-    snprintf(path, sizeof path, "/usr/local/cuda-%d/lib64/libcublas.so.%d", versions[i],
-             versions[i]);
-    if (open_library(path)) return;
+  cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
+  int version[3] = {0, 0, 0};
+  char path[sizeof blas.path];
+  void *library =
+      lt_cuda_library_open(LT_LIBRARY_CUBLAS, CUDART_VERSION / 1000, takes, path, sizeof path);
+  if (!library) {
+    snprintf(blas.why, sizeof blas.why,
+             "cannot multiply matrices: NVIDIA's library cuBLAS (libcublas.so.%d) was not found\n"
+             "hint: pip install nvidia-cublas, or set CUDA_HOME to the toolkit's folder, or "
+             "LD_LIBRARY_PATH to the library's",
+             CUDART_VERSION / 1000);
+    return;
   }
-  snprintf(blas.why, sizeof blas.why,
-           "products of matrices need NVIDIA's library cuBLAS (libcublas.so.%d), which was not "
-           "found. Install it, or name its folder in LD_LIBRARY_PATH",
-           CUDART_VERSION / 1000);
+  void *symbol = dlsym(library, "cublasGetProperty");
+  memcpy(&property, &symbol, sizeof symbol);
+  for (int i = 0; property && i < 3; i++) property((libraryPropertyType)i, &version[i]);
+  snprintf(blas.name, sizeof blas.name, "cuBLAS %d.%d.%d", version[0], version[1], version[2]);
+  memcpy(blas.path, path, sizeof path);
 }
 #endif
 
@@ -172,14 +165,10 @@ static cublasStatus_t create(Handle *h) {
 }
 
 /* Its memory comes from the driver, which our caches may have emptied. */
-static bool prepare(Handle *h, int index, cudaStream_t stream) {
+static bool prepare(Handle *h, cudaStream_t stream) {
   if (!h->handle) {
     cublasStatus_t status = create(h);
-    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_backend.memory.retry &&
-        lt_cuda_backend.memory.retry(&lt_cuda_backend, index)) {
-      cudaGetLastError();
-      status = create(h);
-    }
+    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_make_room()) status = create(h);
     if (!ran(status)) return false;
   }
   return ran(blas.set_stream(h->handle, stream));
@@ -232,12 +221,28 @@ static cublasStatus_t multiply_some(cublasHandle_t h, const Product *p, int64_t 
                          each, count, p->compute, algo);
 }
 
+/* Up to BATCH_MAX of them, from number `first` on. */
+static cublasStatus_t multiply_part(cublasHandle_t h, const Product *p, int64_t batch,
+                                    int64_t first) {
+  int64_t left = batch - first;
+  return batch == 1 ? multiply(h, p)
+                    : multiply_some(h, p, first, (int)(left < BATCH_MAX ? left : BATCH_MAX));
+}
+
+/* The library's kernels are put on the device at their first launch, too; which status it has for
+ * memory that is full then is not documented. A second try with beta 0 gives what the first would
+ * have; with another beta, `out` may have been written, and the first status stands. */
 static bool run(Handle *h, const Product *p, int64_t batch) {
-  if (batch == 1) return ran(multiply(h->handle, p));
+  bool repeatable = p->compute == CUBLAS_COMPUTE_64F ? *(const double *)p->beta == 0
+                                                     : *(const float *)p->beta == 0;
   for (int64_t first = 0; first < batch; first += BATCH_MAX) {
-    int64_t left = batch - first;
-    if (!ran(multiply_some(h->handle, p, first, (int)(left < BATCH_MAX ? left : BATCH_MAX))))
-      return false;
+    cublasStatus_t status = multiply_part(h->handle, p, batch, first);
+    bool full =
+        status == CUBLAS_STATUS_ALLOC_FAILED ||
+        (status != CUBLAS_STATUS_SUCCESS && cudaPeekAtLastError() == cudaErrorMemoryAllocation);
+    if (full && repeatable && lt_cuda_make_room())
+      status = multiply_part(h->handle, p, batch, first);
+    if (!ran(status)) return false;
   }
   return true;
 }
@@ -291,7 +296,7 @@ bool lt_cuda_gemm(const lt_Call *c, lt_Dtype dtype, int64_t m, int64_t n, int64_
   Handle *h = &handles[index];
   pthread_mutex_lock(&h->lock);
   cudaStream_t stream = lt_cuda_stream(c);
-  bool ok = prepare(h, index, stream) && run(h, &p, batch) &&
+  bool ok = prepare(h, stream) && run(h, &p, batch) &&
             lt_cuda_ran(lt_cuda_note_launch("gemm", stream, cudaSuccess));
   pthread_mutex_unlock(&h->lock);
   return ok;

@@ -13,6 +13,8 @@
 #ifdef LT_CUDA_EMULATED
 #include <emulated/nvrtc.h>
 #else
+#include "libraries.h"
+
 #include <dlfcn.h>
 #endif
 
@@ -51,6 +53,9 @@ static struct {
 } f;
 static char why[600]; /* it is not there; "" where it is */
 static int version;
+#ifndef LT_CUDA_EMULATED
+static char headers[1000]; /* the folder of the toolkit's headers; "" where there is none */
+#endif
 
 /* A function's address in a variable of that function's type. */
 static bool take(void *function, void *address) {
@@ -75,35 +80,19 @@ static void find(void) {
 
 #else
 
-static void *open_compiler(void) {
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-  static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"};
-  char path[1000];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    for (size_t k = 0; k < 2 && !library; k++) {
-      const char *root = getenv(roots[k]);
-      if (!root) continue;
-      snprintf(path, sizeof path, "%s/lib64/%s", root, names[i]);
-      library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", names[i]);
-    if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library) return library;
-  }
-  return NULL;
-}
-
 static void find(void) {
-  void *compiler = open_compiler(), *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  char path[1000];
+  void *compiler = lt_cuda_library_open(LT_LIBRARY_NVRTC, 0, NULL, path, sizeof path);
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   const char *missing = NULL;
   if (!compiler) {
     snprintf(why, sizeof why,
              "NVIDIA's compiler for kernels is not on this machine: libnvrtc.so.13 or .12. It "
              "comes with the CUDA toolkit; set CUDA_HOME to the toolkit's folder, or "
-             "LD_LIBRARY_PATH to the library's");
+             "LD_LIBRARY_PATH to the library's; or pip install nvidia-cuda-nvrtc");
     return;
   }
+  lt_cuda_include_folder(path, headers, sizeof headers);
   if (!driver) {
     snprintf(why, sizeof why, "NVIDIA's driver is not on this machine: libcuda.so.1");
     return;
@@ -160,9 +149,8 @@ static const char *include_option(const char *folder, char *option, size_t size)
   (void)folder;
   snprintf(option, size, "--std=c++17");
 #else
-  const char *root = getenv("CUDA_HOME");
-  if (!root) root = getenv("CUDA_PATH");
-  snprintf(option, size, "--include-path=%s/include%s", root ? root : "/usr/local/cuda", folder);
+  snprintf(option, size, "--include-path=%s%s", headers[0] ? headers : "/usr/local/cuda/include",
+           folder);
 #endif
   return option;
 }

@@ -25,6 +25,7 @@ int cuFuncSetAttribute(void) { return 1; }
 int cuLaunchKernel(void) { return 1; }
 
 #define dlopen open_library
+#include "../../src/cuda/libraries.c"
 #include "../../src/cuda/nvrtc.c"
 
 #include "../../src/cuda/kernel_headers.c"
