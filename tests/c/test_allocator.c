@@ -504,7 +504,8 @@ static void without_a_cache(void) {
   begin(256 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   void *p = get(1000, NULL);
-  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 1024);
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 1000);
+  CHECK_INT(fake_used(0), 1000); /* a memory checker sees one byte past the end */
   use_on(p, 1000, 0, fake.streams.get_default(&fake, 0), s);
   memset(p, 0, 1000);
   put(p); /* waits for all work first */

@@ -303,7 +303,7 @@ static lt_Block *take(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStr
     no_memory(a, "no device has as much memory");
     return NULL;
   }
-  size_t size = (nbytes + LT_BLOCK_ROUND - 1) / LT_BLOCK_ROUND * LT_BLOCK_ROUND;
+  size_t size = a->debug ? nbytes : (nbytes + LT_BLOCK_ROUND - 1) / LT_BLOCK_ROUND * LT_BLOCK_ROUND;
   lt_BlockSet *set = &a->free_set[size <= LT_SMALL_LIMIT];
   lt_Block *b = lt_block_set_fit(set, pool, stream->id, size);
   bool was_split = b && is_split(b);

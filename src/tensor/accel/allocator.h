@@ -17,8 +17,8 @@ struct lt_Allocator {
   pthread_mutex_t lock; /* of all that follows */
   lt_Accel *accel;
   int index;
-  bool debug;              /* no cache, memory is poisoned */
-  size_t limit;            /* of reserved bytes; SIZE_MAX: none */
+  bool debug;   /* no cache, segments or rounding, for memory checkers; memory is poisoned */
+  size_t limit; /* of reserved bytes; SIZE_MAX: none */
   lt_BlockSet free_set[2]; /* large, small */
   lt_BlockMap held;        /* by tensors */
   lt_Block *waiting;       /* freed, with uses that have not happened yet; the oldest first */
