@@ -188,6 +188,9 @@ struct Result {
   std::string text;
 };
 
+/* This program, as it was called: in a bundle /proc/self/exe is the loader. */
+static const char *program;
+
 /* Settings are "NAME=value NAME=value ..."; those of the calling process do not count. */
 static Result in_process(const char *doing, const char *settings) {
   int pipes[2];
@@ -215,7 +218,7 @@ static Result in_process(const char *doing, const char *settings) {
     dup2(pipes[1], 2);
     close(pipes[0]);
     close(pipes[1]);
-    execl("/proc/self/exe", "test", doing, (char *)nullptr);
+    execl(program, "test", doing, (char *)nullptr);
     _exit(99);
   }
   close(pipes[1]);
@@ -366,6 +369,7 @@ static void leaving_with_work_queued() {
 }
 
 int main(int n, char **arguments) {
+  program = arguments[0];
   for (const auto &doing : doings)
     if (n == 2 && strcmp(arguments[1], doing.name) == 0) {
       doing.run();

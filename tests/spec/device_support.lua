@@ -19,6 +19,19 @@ function support.can_emulate()
   return can_emulate
 end
 
+local can_compile -- nil until somebody asks
+
+--- Can kernels be compiled from source: by NVRTC for a GPU, where LUTRA_TEST_GPU is set, by a C++
+-- compiler for emulated devices?
+function support.can_compile()
+  if can_compile == nil then
+    local on = os.getenv "LUTRA_TEST_GPU" and "" or "--emulate cuda:1 "
+    can_compile = program.run(on .. "-e 'lt.cuda.kernel(\"__global__ void k() {}\", \"k\")'").status
+      == 0
+  end
+  return can_compile
+end
+
 --- busted's `it` for tests that need emulated devices: without any they are skipped. busted's words
 -- are in the environment of the file that asks: devices.emulated_it(_ENV).
 function support.emulated_it(busted)
@@ -51,10 +64,16 @@ end
 -- emulate: a list of what the devices are, by default {"cuda:2"}: the spec runs on each
 -- reverse: again with threads and blocks in the reverse order: a result that depends on it is
 --   wrong, or is missing a barrier
+-- compiles: kernels from source are needed: skipped where none can be compiled
 -- bits: a script whose output is the same on every run and in any order of threads
 function support.elsewhere(name, busted, options)
-  if os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU" then return false end
   options = options or {}
+  if os.getenv "LUTRA_EMULATE" then return false end -- the outer process has asked
+  if os.getenv "LUTRA_TEST_GPU" then
+    if not options.compiles or support.can_compile() then return false end
+    busted.it(name .. " on a GPU", function() busted.pending "needs libnvrtc" end)
+    return true
+  end
   local debug_build = os.getenv "LUTRA_TEST_DEBUG" -- too slow to do everything twice
   local kinds = options.emulate or {"cuda:2"}
   local function run(kind, order, ...)
@@ -73,6 +92,9 @@ function support.elsewhere(name, busted, options)
       for _, kind in ipairs(kinds) do
         local which = options.emulate and " on " .. kind or ""
         test("passes, threads " .. order .. which, function()
+          if options.compiles and not support.can_compile() then
+            return busted.pending "needs a C++ compiler"
+          end
           local result = run(kind, order, root .. "tests/busted.lua",
             ("%stests/spec/%s_spec.lua"):format(root, name))
           assert.equal(0, result.status, "\n" .. result.out .. result.err)

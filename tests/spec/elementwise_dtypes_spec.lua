@@ -1,7 +1,7 @@
 -- lt.elementwise on tensors of several dtypes: of what dtype its kernels compute, beside the ops.
 
 local devices = require "device_support"
-if devices.elsewhere("elementwise_dtypes", _ENV) then return end
+if devices.elsewhere("elementwise_dtypes", _ENV, {compiles = true}) then return end
 
 local fused = require "lutra.elementwise.fused"
 local lt = require "lutra"

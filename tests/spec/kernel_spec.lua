@@ -3,7 +3,7 @@
 -- how it is compiled: kernel_source_spec.lua.
 
 local devices = require "device_support"
-if devices.elsewhere("kernel", _ENV, {reverse = true}) then return end
+if devices.elsewhere("kernel", _ENV, {compiles = true, reverse = true}) then return end
 
 local lt = require "lutra"
 local program = require "program_support"

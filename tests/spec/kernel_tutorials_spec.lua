@@ -2,7 +2,7 @@
 -- and sums; and, where NVIDIA's compiler is, each is compiled by it.
 
 local devices = require "device_support"
-if devices.elsewhere("kernel_tutorials", _ENV, {reverse = true}) then return end
+if devices.elsewhere("kernel_tutorials", _ENV, {compiles = true, reverse = true}) then return end
 
 local lt = require "lutra"
 local device = "cuda:0"

@@ -4,7 +4,7 @@
 -- no such error.
 
 local devices = require "device_support"
-devices.elsewhere("library_arguments", _ENV) -- and here
+devices.elsewhere("library_arguments", _ENV, {compiles = true}) -- and here
 local lt = require "lutra"
 local nn, optim, data = lt.nn, lt.optim, lt.data
 

@@ -54,6 +54,12 @@ local function run(name, environment, options)
   return out
 end
 
+-- What this machine lacks for a script on emulated devices, or nil.
+local function missing(name)
+  if not devices.can_emulate() then return "no emulated CUDA in this build" end
+  if name:find "custom_kernel" and not devices.can_compile() then return "needs a C++ compiler" end
+end
+
 describe("examples/placement", function()
   it("has scripts, which check what they claim", function()
     local names = scripts()
@@ -70,14 +76,14 @@ describe("examples/placement", function()
     it(name .. " on the CPU", function() run(name, "CUDA_VISIBLE_DEVICES=", "") end)
 
     it(name .. " on two emulated devices", function()
-      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      if missing(name) then return pending(missing(name)) end
       local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate cuda:2")
       assert.is_nil(out:find("skipped", 1, true), out)
     end)
 
     local rule = wrong_on_purpose[name]
     it(name .. " under the lint" .. (rule and ", which finds what it shows" or ""), function()
-      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      if missing(name) then return pending(missing(name)) end
       local result = lutra("-u CUDA_VISIBLE_DEVICES",
         "--emulate cuda:2 --lint " .. program.quote(folder .. name))
       assert.is_truthy(result.out:find("\nok: ", 1, true), result.all)
@@ -138,7 +144,7 @@ describe("a claim that is not true", function()
   if os.getenv "LUTRA_TEST_DEBUG" then return end -- what scripts check is the same in each build
   for _, name in ipairs(scripts()) do
     it("is found by " .. name, function()
-      if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
+      if missing(name) then return pending(missing(name)) end
       local text = replaced(text_of(name), table.unpack(broken[name]))
       assert(load(text))
       local path = program.file(text, name)
