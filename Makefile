@@ -147,6 +147,8 @@ archs := $(shell $(NVCC) --list-gpu-arch | sed -n 's/compute_//p' | sort -n | aw
 endif
 gencode := $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
   -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
+# What the backend says of itself, and holds against the GPU.
+cuda_defines := -DLT_CUDA_ARCHS='"$(archs)"'
 nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
 # A kernel's threads have small stacks with a guard page, which a large frame must not jump.
@@ -168,7 +170,7 @@ $(BUILD)/obj/emulated/link: FORCE
 $(BUILD)/obj/real/%.o: %.c $(BUILD)/obj/real/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$< (CUDA))
-	$(Q)$(call compile,$(optimize) -isystem $(CUDA_ROOT)/include)
+	$(Q)$(call compile,$(optimize) $(cuda_defines) -isystem $(CUDA_ROOT)/include)
 $(BUILD)/obj/real/%.cu.o: %.cu $(BUILD)/obj/real/flags
 	@mkdir -p $(@D)
 	$(call say,nvcc,$<)

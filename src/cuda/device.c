@@ -1,8 +1,11 @@
 /* device.c: NVIDIA's GPUs as devices: how many there are, what they are, what they can do. Nothing
  * here makes a context but lt_cuda_initialize, on the first use of a device. */
+#include "architectures.h"
 #include "blas.h"
 #include "cuda.h"
+#include "libraries.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -77,11 +80,24 @@ static bool ask(int index, struct cudaDeviceProp *p) {
   return lt_cuda_ok(cudaGetDeviceProperties(p, index), "asking for its properties");
 }
 
+static bool has_code(int index, const struct cudaDeviceProp *p) {
+  int sm = 10 * p->major + p->minor;
+  const char *archs = lt_cuda_archs();
+  char text[300];
+  if (!*archs || lt_cuda_code_for(archs, sm) != LT_CODE_NONE) return true;
+  lt_cuda_describe_code(archs, text, sizeof text);
+  return lt_fail("cannot use %s, %.100s (sm_%d): this build has code for %s\n"
+                 "hint: build Lutra with make CUDA_ARCHS=%d",
+                 lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}), p->name, sm, text,
+                 sm);
+}
+
 /* Leaves the device selected that was: it may be needed in the middle of another one's work. */
 bool lt_cuda_initialize(int index) {
   struct cudaDeviceProp p;
   int before = lt_cuda_selected(false);
-  bool ok = lt_cuda_select(index) && lt_cuda_ok(cudaFree(NULL), "starting") && ask(index, &p);
+  bool ok = ask(index, &p) && has_code(index, &p) && lt_cuda_select(index) &&
+            lt_cuda_ok(cudaFree(NULL), "starting");
   if (before >= 0 && before != index && !lt_cuda_is_lost(before)) lt_cuda_select(before);
   if (!ok) return false;
   facts[index] = (lt_CudaFacts){.multiprocessors = p.multiProcessorCount,
@@ -116,9 +132,51 @@ static bool properties(int index, lt_DeviceProperties *out) {
   return true;
 }
 
+#ifndef LT_CUDA_EMULATED
+static char library_text[LT_LIBRARIES * 1100];
+
+static void find_libraries(void) {
+  size_t used = 0;
+  for (int i = 0; i < LT_LIBRARIES; i++) {
+    char path[1000] = "";
+    bool toolkits = i == LT_LIBRARY_CUBLAS || i == LT_LIBRARY_CUBLASLT;
+    void *library = lt_cuda_library_open((lt_CudaLibrary)i, toolkits ? CUDART_VERSION / 1000 : 0,
+                                         NULL, path, sizeof path);
+    if (library) dlclose(library);
+    used += (size_t)snprintf(library_text + used, sizeof library_text - used, "%s\t%s\n",
+                             lt_cuda_library_name((lt_CudaLibrary)i), path);
+  }
+}
+#endif
+
+/* A line `name <tab> path` for each optional library; the path is empty where there is none. */
+static const char *libraries(void) {
+#ifdef LT_CUDA_EMULATED
+  return NULL;
+#else
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_libraries);
+  return library_text;
+#endif
+}
+
+/* What of this build runs on it: "native", "PTX" or "none". */
+static const char *code_of(int index) {
+  static const char *const names[] = {"none", "PTX", "native"};
+  struct cudaDeviceProp p;
+  if (!*lt_cuda_archs() || !ask(index, &p)) return NULL;
+  return names[lt_cuda_code_for(lt_cuda_archs(), 10 * p.major + p.minor)];
+}
+
 static const char *fact(int index, const char *what) {
-  static char driver[16], runtime[16];
+  static char driver[16], runtime[16], archs[300];
   int version = 0;
+  if (strcmp(what, "libraries") == 0) return libraries();
+  if (strcmp(what, "code") == 0) return code_of(index);
+  if (strcmp(what, "archs") == 0) {
+    lt_cuda_describe_code(lt_cuda_archs(), archs, sizeof archs);
+    return archs[0] ? archs : NULL;
+  }
   if (strcmp(what, "blas") == 0) return lt_cuda_blas_name();
   if (strcmp(what, "isa") == 0) {
     struct cudaDeviceProp p;

@@ -269,7 +269,10 @@ static void push_device_info(lua_State *L, int type) {
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     lt_Device d = {(uint8_t)type, (uint8_t)i};
-    if (!push_properties(L, d)) lua_newtable(L);
+    if (!push_properties(L, d)) {
+      lua_newtable(L);
+      set_string(L, "why", lt_error());
+    }
     set_string(L, "device", lt_device_name(d));
     lua_rawseti(L, -2, i + 1);
   }

@@ -246,6 +246,25 @@ describe("devices", function()
     local result = program.run "--info"
     assert.is_truthy(result.out:find("cuda:0 (emulated)", 1, true), result.out)
     assert.equal(two, result.out:find("cuda:1 (emulated)", 1, true) ~= nil, result.out)
+    assert.matches("\n    driver +[^\n]*for CUDA %d+%.%d+\n    toolkit +CUDA %d+%.%d+\n",
+      result.out)
+  end)
+end)
+
+describe("a build without code for the GPU", function()
+  it("says which it has, and how to build it for this one", function()
+    if not os.getenv "LUTRA_EMULATE" then return pending "needs emulated devices" end
+    local script = 'require("lutra").ones{3, device = "cuda"}'
+    local result = devices.script(script, "LUTRA_EMULATE_ARCHS=90")
+    program.has(result.err, "ones: cannot use cuda:0, Emulated GPU (sm_80): this build has code for "
+      .. "sm_90, PTX of compute_90\nhint: build Lutra with make CUDA_ARCHS=80")
+    result = program.shell("LUTRA_EMULATE_ARCHS=90 " .. program.quote(program.program) .. " --info")
+    assert.equal(0, result.status, result.err)
+    assert.matches("cuda:0 +cannot use cuda:0, Emulated GPU %(sm_80%)", result.out)
+    assert.matches("GPU +sm_80: no code for it here; build Lutra with make CUDA_ARCHS=80",
+      result.out)
+    -- the PTX of an older architecture will do
+    assert.equal(0, devices.script(script, "LUTRA_EMULATE_ARCHS=70").status)
   end)
 end)
 

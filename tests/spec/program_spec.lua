@@ -76,6 +76,35 @@ describe("arguments", function()
   end)
 end)
 
+describe("--info about a GPU", function()
+  local info = require "lutra.repl.info"
+  local function lines(facts, release)
+    local list = {}
+    for _, one in ipairs(info.device_lines(function(what) return facts[what] end, release)) do
+      list[#list + 1] = one[1]:match "%S+" .. ": " .. one[2]
+    end
+    return list
+  end
+
+  it("says what the driver, the toolkit and the code are, and where libraries are", function()
+    assert.same({"driver: 570.86.10, for CUDA 12.8", "toolkit: CUDA 13.0",
+      "code: sm_80, sm_90, PTX of compute_90", "GPU: sm_89", "cuBLAS: /opt/libcublas.so.13",
+      "NVRTC: not found (kernels from source text, lt.elementwise)"},
+      lines({driver = "12.8", runtime = "13.0", archs = "sm_80, sm_90, PTX of compute_90",
+        isa = "sm_89", code = "native", libraries = "cuBLAS\t/opt/libcublas.so.13\nNVRTC\t\n"},
+        "570.86.10"))
+  end)
+
+  it("says what code the GPU lacks", function()
+    local facts = {archs = "sm_90, PTX of compute_90", isa = "sm_75", code = "none"}
+    assert.equal("GPU: sm_75: no code for it here; build Lutra with make CUDA_ARCHS=75",
+      lines(facts)[2])
+    facts.isa, facts.code = "sm_120", "PTX"
+    assert.equal("GPU: sm_120, compiled from PTX by the driver at the first use", lines(facts)[2])
+    assert.same({}, lines {})
+  end)
+end)
+
 describe("the library", function()
   it("is found from the program's own place, also through a link", function()
     local dir = support.folder()

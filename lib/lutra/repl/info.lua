@@ -47,6 +47,46 @@ local function describe_properties(properties)
   }
 end
 
+-- What NVIDIA's optional libraries are for.
+local PURPOSES = {
+  cuBLAS = "products of matrices, convolutions", cuBLASLt = "cuBLAS loads it",
+  cuDNN = "not used by this version", NVRTC = "kernels from source text, lt.elementwise",
+  NCCL = "not used by this version",
+}
+
+-- The release of NVIDIA's driver, or nil.
+local function driver_release()
+  local file <close> = io.open "/proc/driver/nvidia/version"
+  return file and (file:read "l" or ""):match "%s(%d+%.%d+[%.%d]*)%s"
+end
+
+--- The lines about a CUDA device: a list of {name, text}. `fact(what)` is core.fact of the device,
+-- `release` that of the driver, or nil.
+function info.device_lines(fact, release)
+  local lines = {}
+  local function add(name, text) lines[#lines + 1] = {"    " .. name, text} end
+  local driver, toolkit, archs, code = fact "driver", fact "runtime", fact "archs", fact "code"
+  if driver then
+    add("driver", (release and release .. ", " or "") .. "for CUDA " .. driver)
+  end
+  if toolkit then add("toolkit", "CUDA " .. toolkit) end
+  if archs then
+    local isa = fact "isa" or "unknown"
+    local notes = {
+      native = "",
+      PTX = ", compiled from PTX by the driver at the first use",
+      none = (": no code for it here; build Lutra with make CUDA_ARCHS=%s"):format(isa:match "%d+"),
+    }
+    add("code", archs)
+    add("GPU", isa .. (notes[code] or ""))
+  end
+  for name, path in (fact "libraries" or ""):gmatch "([^\t\n]+)\t([^\n]*)" do
+    local purpose = PURPOSES[name] or ""
+    add(name, path ~= "" and path or ("not found (%s)"):format(purpose))
+  end
+  return lines
+end
+
 -- The devices of one type; or, when there is none, why.
 local function print_type(kind)
   if not kind.available then
@@ -56,9 +96,15 @@ local function print_type(kind)
   end
   for _, properties in ipairs(kind.list) do
     local emulated = properties.emulated and " (emulated)" or ""
-    line("  " .. properties.device .. emulated, "available")
+    local why = properties.why and properties.why:match("^[^\n]*"):gsub("^lutra: ", "")
+    line("  " .. properties.device .. emulated, why or "available")
     local text = describe_properties(properties)
     if text and text ~= "" then line("", text) end
+    if kind.name == "cuda" then
+      local core = require "lutra.core"
+      local function fact(what) return core._accelerator.fact(properties.device, what) end
+      for _, one in ipairs(info.device_lines(fact, driver_release())) do line(one[1], one[2]) end
+    end
   end
 end
 

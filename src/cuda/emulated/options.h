@@ -13,6 +13,7 @@
  *   LUTRA_EMULATE_WORKERS=n            system threads that share the blocks of one grid
  *   LUTRA_EMULATE_TIMEOUT=seconds      a kernel that runs longer is stopped: error 702
  *   LUTRA_EMULATE_DRIVER=none, old     as on a machine without a driver, with too old a one
+ *   LUTRA_EMULATE_ARCHS="90"           as a build with that CUDA_ARCHS (the devices are sm_80)
  *   CUDA_VISIBLE_DEVICES, CUDA_LAUNCH_BLOCKING   as the real runtime
  *
  * What cannot be read is told once on stderr, and ignored.
