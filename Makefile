@@ -328,11 +328,18 @@ format:
 bench: all
 	@bench/run
 
-bench-cuda: all
+# cuBLAS alone, for bench-cuda; left out where it does not link.
+cublas := $(if $(NVCC),$(BUILD)/bench/cublas)
+$(BUILD)/bench/cublas: bench/cublas.cu
+	@mkdir -p $(@D)
+	$(call say,nvcc,$<)
+	$(Q)$(NVCC) -O2 $(gencode) $< -lcublas -o $@ || echo "left out $@: it needs cuBLAS's own files"
+
+bench-cuda: all $(cublas)
 	@bench/run-cuda
 
 # A portable archive for Linux machines without a network, a compiler or Lua.
-bundle: all ctests
+bundle: all ctests $(cublas)
 	@name=lutra-$$($(program) --version | sed -n 's/^Lutra \([^ ]*\).*/\1/p')-linux-$$(uname -m) && \
 	  LUA="$(LUA)" tools/build/bundle $(BUILD) $(BUILD)/bundle/$$name $(BUILD)/bundle/$$name.tar.xz
 

@@ -1,7 +1,9 @@
 /* cublas.cu: the rate of cuBLAS itself, for the products of bench/cuda.lua: calls on memory that is
- * there already, nothing else. `name <tab> seconds`.
+ * there already, nothing else. `name <tab> seconds`. As in Lutra, the factors are random numbers of
+ * a normal distribution (a GPU is quicker with zeros, or with one number everywhere) and halves are
+ * added up in float32.
  *
- *   nvcc -O2 bench/cublas.cu -lcublas -o cublas && ./cublas [scale]
+ *   make build/bench/cublas && build/bench/cublas [scale]
  */
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
@@ -20,14 +22,34 @@ static void fail(const char *what) {
   exit(1);
 }
 
+/* The numbers are a hash of their place (splitmix64), made normal by Box and Muller's method. */
+template <class T> static __global__ void fill(T *out, size_t n, unsigned long long seed) {
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+       i += (size_t)gridDim.x * blockDim.x) {
+    unsigned long long h = (i + seed) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+    h ^= h >> 31;
+    float u = ((unsigned)h + 1.0f) * 0x1p-32f, v = (unsigned)(h >> 32) * 0x1p-31f;
+    out[i] = (T)(sqrtf(-2 * logf(u)) * cospif(v));
+  }
+}
+
+static void random(void *out, size_t n, size_t size, unsigned long long seed) {
+  if (size == 2)
+    fill<<<1024, 256>>>((__nv_bfloat16 *)out, n, seed);
+  else
+    fill<<<1024, 256>>>((float *)out, n, seed);
+  if (cudaDeviceSynchronize()) fail("filling with random numbers");
+}
+
 static void product(cublasHandle_t handle, const char *name, int n, cudaDataType type,
                     cublasComputeType_t compute) {
-  size_t size = type == CUDA_R_16BF ? 2 : 4, bytes = (size_t)n * (size_t)n * size;
+  size_t size = type == CUDA_R_16BF ? 2 : 4, count = (size_t)n * (size_t)n, bytes = count * size;
   void *a, *b, *c;
   if (cudaMalloc(&a, bytes) || cudaMalloc(&b, bytes) || cudaMalloc(&c, bytes)) fail("cudaMalloc");
-  /* Not zeros, with which a GPU is quicker. */
-  cudaMemset(a, 0x3c, bytes);
-  cudaMemset(b, 0x3c, bytes);
+  random(a, count, size, 1);
+  random(b, count, size, 1ull << 40);
   const float one = 1, none = 0;
   double best = 1e30;
   for (int run = 0; run < 8; run++) {
@@ -42,6 +64,7 @@ static void product(cublasHandle_t handle, const char *name, int n, cudaDataType
     if (run > 0 && took < best) best = took;
   }
   printf("matmul %s\t%.9g\n", name, best);
+  fflush(stdout);
   cudaFree(a);
   cudaFree(b);
   cudaFree(c);
@@ -52,6 +75,9 @@ int main(int argc, char **argv) {
   int n = (int)(8192 * scale) > 0 ? (int)(8192 * scale) : 1;
   cublasHandle_t handle;
   if (cublasCreate(&handle)) fail("cublasCreate");
+  if (cublasSetMathMode(handle, (cublasMath_t)(CUBLAS_DEFAULT_MATH |
+                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)))
+    fail("cublasSetMathMode");
   product(handle, "float32", n, CUDA_R_32F, CUBLAS_COMPUTE_32F);
   product(handle, "tf32", n, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
   product(handle, "bfloat16", n, CUDA_R_16BF, CUBLAS_COMPUTE_32F);
