@@ -1,6 +1,6 @@
 /* architectures.c: code of one architecture runs on those of the same major version with at least
- * its minor version; PTX, on all from its own on. With the suffix a (90a) code runs on that one only,
- * with f (100f) PTX, too, stays within the major version. */
+ * its minor version; PTX, on all from its own on. With the suffix a (90a) code runs on that one
+ * only, with f (100f) PTX, too, stays within the major version. */
 #include "architectures.h"
 
 #include <stdio.h>

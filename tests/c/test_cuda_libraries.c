@@ -1,5 +1,6 @@
-/* test_cuda_libraries.c: where src/cuda/libraries.c finds NVIDIA's libraries. The files that it finds
- * here are copies of a plugin of the tests; the loader's path and the system's folders are empty. */
+/* test_cuda_libraries.c: where src/cuda/libraries.c finds NVIDIA's libraries. The files that it
+ * finds here are copies of a plugin of the tests; the loader's path and the system's folders are
+ * empty. */
 #define _GNU_SOURCE
 #include "check.h"
 

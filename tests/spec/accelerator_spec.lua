@@ -256,8 +256,8 @@ describe("a build without code for the GPU", function()
     if not os.getenv "LUTRA_EMULATE" then return pending "needs emulated devices" end
     local script = 'require("lutra").ones{3, device = "cuda"}'
     local result = devices.script(script, "LUTRA_EMULATE_ARCHS=90")
-    program.has(result.err, "ones: cannot use cuda:0, Emulated GPU (sm_80): this build has code for "
-      .. "sm_90, PTX of compute_90\nhint: build Lutra with make CUDA_ARCHS=80")
+    program.has(result.err, "ones: cannot use cuda:0, Emulated GPU (sm_80): this build has code "
+      .. "for sm_90, PTX of compute_90\nhint: build Lutra with make CUDA_ARCHS=80")
     result = program.shell("LUTRA_EMULATE_ARCHS=90 " .. program.quote(program.program) .. " --info")
     assert.equal(0, result.status, result.err)
     assert.matches("cuda:0 +cannot use cuda:0, Emulated GPU %(sm_80%)", result.out)

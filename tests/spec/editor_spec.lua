@@ -603,7 +603,9 @@ describe("lutra --info", function()
   end
 
   it("says why the prompt is plain", function()
-    if info("TERM=xterm"):find "libreadline%S* not found" then return pending "needs libreadline" end
+    if info("TERM=xterm"):find "libreadline%S* not found" then
+      return pending "needs libreadline"
+    end
     assert.matches("line editor +none: stdin is no terminal", info "TERM=xterm")
     if not support.has_terminal() then return pending "needs python3" end
     assert.matches("line editor +readline [78]", info("TERM=xterm", true))
