@@ -141,6 +141,7 @@ describe("a launch that fails for want of memory", function()
 
   for _, code in ipairs {"x * 2", "x:sort()", USER} do
     it("is tried again when the cache is empty: " .. code:sub(1, 20), function()
+      if code == USER and not devices.can_compile() then return pending "needs a C++ compiler" end
       local n = first_after(code)
       assert.is_number(n, "no launch was tried again")
       -- Code from the cache of files is compiled anew before that: four tries.
@@ -174,8 +175,8 @@ describe("a device that is lost", function()
   ]]
 
   real_it("by an illegal address says so at every later call, and the CPU works on", function()
+    if not devices.can_compile() then return pending "needs a compiler for kernels" end
     local r = devices.script(LOST)
-    if r.err:find("NVIDIA's compiler for kernels", 1, true) then return pending "needs libnvrtc" end
     assert.equal(0, r.status, r.out .. r.err)
     local lines = {}
     for line in r.out:gmatch "[^\n]+" do lines[#lines + 1] = line end
