@@ -89,8 +89,8 @@ static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int s
   return lt_do_(c->op, false, own, c->nargs, 0);
 }
 
-/* A reduction of both parts at once: of the parts as a last dimension, which is not reduced. NULL on
- * failure. */
+/* A reduction of both parts at once: of the parts as a last dimension, which is not reduced. NULL
+ * on failure. */
 static lt_Tensor *reduced(const lt_Call *c, const lt_Arg *args, unsigned mask) {
   lt_Arg own[LT_MAX_ARGS];
   int64_t dims[LT_MAX_DIMS];

@@ -157,8 +157,8 @@ bool lt_number_store(lt_Scalar s, lt_Dtype compute, void *element);
 void lt_tensor_touch(lt_Tensor *t);
 /* Does some element of t lie on another of its elements? (expanded tensors cannot be written) */
 bool lt_tensor_overlaps_itself(const lt_Tensor *t);
-/* May the memory of the two overlap without being the very same elements in the same order? Boxes of
- * one array, as are columns of a matrix, are known apart. */
+/* May the memory of the two overlap without being the very same elements in the same order? Boxes
+ * of one array, as are columns of a matrix, are known apart. */
 bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b);
 /* The tensor as contiguous memory of the given dtype on its own device: itself (retained) if it is
  * that. No autograd. */
