@@ -346,6 +346,9 @@ int lt_lua_length(lua_State *L, const char *function, const char *argument, int 
  * the list, they stay alive. What is pushed: the array. */
 lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
                            bool gaps, int *n) {
+  if (lua_type(L, i) != LUA_TTABLE)
+    lt_lua_error(L, "%s: expected a list of tensors for argument '%s', got %s", function, argument,
+                 lt_lua_describe(L, i));
   *n = lt_lua_length(L, function, argument, i);
   luaL_checkstack(L, ROOM, "too many arguments");
   bool few = *n <= FEW;

@@ -185,3 +185,14 @@ describe("a function of Lua", function()
     end
   end)
 end)
+
+describe("a recorder", function()
+  it("refuses what is no list of tensors", function()
+    local recorder = core._recorder()
+    for _, value in ipairs {lt.ones(2), 3, "x", print} do
+      fails("expected a list of tensors for argument 'tensors', got", recorder.program, recorder, 1,
+        value)
+    end
+    recorder:stop()
+  end)
+end)
