@@ -191,6 +191,7 @@ describe("devices", function()
     assert.equal(cuda.can_device_access_peer(0, 0),
       cuda.can_device_access_peer{device = 0, peer_device = 0})
     cuda.set_per_process_memory_fraction{fraction = 1, device = 0}
+    collectgarbage() -- so that no tensor ends between the two
     assert.equal(cuda.memory_summary(0, true), cuda.memory_summary{abbreviated = true})
     fails('cuda.set_device: argument "device" is missing: it wants', cuda.set_device)
   end)
