@@ -215,6 +215,19 @@ describe("an optimizer", function()
     end
   end)
 
+  it("reads gradients and the device of a list at once", function()
+    local a, b = nn.Parameter(lt.ones(2)), nn.Parameter(lt.ones(2))
+    b.grad = lt.ones(2)
+    local grads, device = core._gradients({a, b}, "not read", {})
+    assert.is_false(grads[1])
+    assert.equal(b.grad, grads[2])
+    assert.equal("cpu", device)
+    assert.is_nil(select(2, core._gradients {a, lt.ones(2, {device = "meta"})}))
+    local ok, message = pcall(core._gradients, {a, 0.5})
+    assert.is_false(ok)
+    assert.matches("it wants a tensor", message, 1, true)
+  end)
+
   it("keeps no gradient and no parameter after its step", function()
     local kept = setmetatable({}, {__mode = "k"})
     do
