@@ -118,13 +118,21 @@ static int call_op(lua_State *L) {
   return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
 }
 
+/* The signature in an upvalue, which is its text before the first call. */
+static const lt_Signature *signature_at(lua_State *L, int upvalue) {
+  if (lua_type(L, upvalue) == LUA_TSTRING) {
+    lua_pushlightuserdata(L, (void *)lt_lua_signature(L, lua_tostring(L, upvalue)));
+    lua_replace(L, upvalue);
+  }
+  return lua_touserdata(L, upvalue);
+}
+
 /* The same with a third one: the op's signature with `inplace` at the end. */
 static int call_maybe_in_place(lua_State *L) {
   lt_OpId op = (lt_OpId)lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_LuaArgs a;
-  const char *text = lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 2));
   lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)),
-                   lt_lua_signature(L, text), false);
+                   signature_at(L, lua_upvalueindex(LT_UP_OWN + 2)), false);
   int last = a.signature->count - 1;
   bool in_place = a.arg[last].kind == LT_ARG_BOOL && a.arg[last].b;
   if (a.given > last) a.given = last;
