@@ -82,13 +82,23 @@ LT_MATHS float lt_if(bool condition, float x) {
 
 /* e^x = 2^n (1 + t). */
 typedef struct lt_Exp {
-  float t;        /* e^r - 1, |r| <= log(2) / 2 */
-  uint32_t power; /* n << 23 */
+  float t;     /* e^r - 1, |r| <= log(2) / 2 */
+  float power; /* 2^n */
 } lt_Exp;
+
+/* e^(r + low) - 1, |low| less than the last digits of r. */
+LT_MATHS float lt_exp_tail_sum(float r, float low) {
+  float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
+  q = MADD(q, r, 0.00836871937f);
+  q = MADD(q, r, 0.0416682921f);
+  q = MADD(q, r, 0.166665211f);
+  q = MADD(q, r, 0.49999994f);
+  return r + MADD(q, r * r, low);
+}
 
 /* Of r. */
 LT_MATHS float lt_exp_tail(float r) {
-  float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
+  float q = 0.00138187257f;
   q = MADD(q, r, 0.00836871937f);
   q = MADD(q, r, 0.0416682921f);
   q = MADD(q, r, 0.166665211f);
@@ -96,13 +106,18 @@ LT_MATHS float lt_exp_tail(float r) {
   return MADD(q, r * r, r);
 }
 
-/* Of x, |x| <= 130. */
-LT_MATHS lt_Exp lt_exp_split(float x) {
-  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+/* What is added to n so that its last bits, shifted, are the number 2^n. */
+#define LT_SHIFTER (0x1.8p23f + 127)
+
+/* Of x, |x| <= 87; else `power` is wrong, but its bits are those of 1 and n << 23 while |x| <= 130.
+ * As 2^n (1 + t) with `less` taken from n in `power`. */
+LT_MATHS lt_Exp lt_exp_split_less(float x, float less) {
+  float shifted = MADD(x, 1.44269504f, LT_SHIFTER - less), n = shifted - (LT_SHIFTER - less);
   float r = MADD(n, -0x1.62e4p-1f, x); /* n log(2), in two parts; the first product is exact */
-  lt_Exp e = {lt_exp_tail(MADD(n, -1.42860677e-6f, r)), lt_bits(shifted) << 23};
+  lt_Exp e = {lt_exp_tail(MADD(n, -1.42860677e-6f, r)), lt_float(lt_bits(shifted) << 23)};
   return e;
 }
+LT_MATHS lt_Exp lt_exp_split(float x) { return lt_exp_split_less(x, 0); }
 
 /* y 2^n, rounded once where that is a denormal number: y in [0.5, 2], -150 <= n < 128, and
  * n << 23 is `power`. `small`: n may be less than -125. */
@@ -113,9 +128,8 @@ LT_MATHS float lt_scale(float y, uint32_t power, bool small) {
 
 LT_MATHS float lt_expf(float x, bool near) {
   lt_Exp e = lt_exp_split(x);
-  float y = 1 + e.t;
-  if (near) return lt_float(lt_bits(y) + e.power);
-  y = lt_scale(y, e.power, x < -87.0f);
+  if (near) return MADD(e.power, e.t, e.power);
+  float y = lt_scale(1 + e.t, lt_bits(e.power) - LT_ONE_BITS, x < -87.0f);
   y = x <= 88.72283f ? y : x + INFINITY; /* NaN stays */
   return x < -104.0f ? 0.0f : y;
 }
@@ -139,7 +153,7 @@ LT_MATHS float lt_exp2f(float x, bool near) {
 /* 2^n (1 + t) - 1 = (2^n - 1) + 2^n t, where the first sum's rounding error is added to the
  * rest. */
 LT_MATHS float lt_expm1f(float x, bool near) {
-  float shifted = MADD(x, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float shifted = MADD(x, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float r = MADD(n, -0x1.62e4p-1f, x);
   r = MADD(n, -1.42860677e-6f, r);
   float q = 0.00139406777f; /* (e^r - 1 - r) / r^2, relative to r: 2^-26.1 */
@@ -147,7 +161,7 @@ LT_MATHS float lt_expm1f(float x, bool near) {
   q = MADD(q, r, 0.0416664034f);
   q = MADD(q, r, 0.166665435f);
   q = MADD(q, r, 0.5f);
-  float power = lt_float(LT_ONE_BITS + (lt_bits(shifted) << 23));
+  float power = lt_float(lt_bits(shifted) << 23);
   float lack = 1 - power, part = r * power, sum = part - lack, over = (sum + lack) - part;
   float y = sum - MADD(-(part * q), r, over); /* so that -0 stays */
   if (near) return y;
@@ -255,8 +269,22 @@ LT_MATHS float lt_lost(float y, float sum) {
   return (1 - (sum - part)) + (y - part);
 }
 
+/* 1 + x = 2^n (1 + f), of which 4 f is worked with, in two parts: 2^(2 - n) is a normal number. */
 LT_MATHS float lt_log1pf(float x, bool near) {
-  float sum = 1 + x, y = lt_log_sum(sum, lt_lost(x, sum));
+  uint32_t power = (lt_bits(1 + x) - LT_TWO_THIRDS_BITS) & LT_EXPONENTS;
+  float n = (float)(int32_t)power, scale = lt_float(LT_ONE_BITS + (2u << 23) - power);
+  float f = FUSED(x, scale, scale - 4), f_low = FUSED(x, scale, (scale - 4) - f);
+  float p = -0.128776997f * 0x1p-18f; /* 4 (log(1 + f / 4) - f / 4) / f^2: as in lt_log1p_tail */
+  p = MADD(p, f, 0.139859602f * 0x1p-16f);
+  p = MADD(p, f, -0.121877491f * 0x1p-14f);
+  p = MADD(p, f, 0.140054762f * 0x1p-12f);
+  p = MADD(p, f, -0.166802078f * 0x1p-10f);
+  p = MADD(p, f, 0.200104386f * 0x1p-8f);
+  p = MADD(p, f, -0.249998048f * 0x1p-6f);
+  p = MADD(p, f, 0.333332151f * 0x1p-4f);
+  p = MADD(p, f, -0.5f * 0x1p-2f);
+  float low = MADD(p, f * f, MADD(n, -2.12194440e-4f * 0x1p-21f, f_low));
+  float y = MADD(f + low, 0.25f, n * (0.693359375f * 0x1p-23f));
   y = y < x ? y : x; /* never more than x; -0, infinity and NaN stay */
   if (near) return y;
   y = x > -1 || x != x ? y : NAN;
@@ -383,17 +411,16 @@ LT_MATHS float lt_acosf(float x) {
   return base - (u + MADD(u, lt_asin_tail(z), base * 2.78275341e-8f)); /* what base lacks of pi */
 }
 
-/* (atan(a) - a) / a, 0 <= a <= 1, of z = a^2: 2^-28.5 */
+/* (atan(a) - a) / a, 0 <= a <= 1, of z = a^2: 2^-25.8 */
 LT_MATHS float lt_atan_tail(float z) {
-  float p = -0.00178217597f;
-  p = MADD(p, z, 0.0108663626f);
-  p = MADD(p, z, -0.0310936309f);
-  p = MADD(p, z, 0.0578789152f);
-  p = MADD(p, z, -0.0839920864f);
-  p = MADD(p, z, 0.109508611f);
-  p = MADD(p, z, -0.142640144f);
-  p = MADD(p, z, 0.199985296f);
-  p = MADD(p, z, -0.333332986f);
+  float p = 0.00291951792f;
+  p = MADD(p, z, -0.0163634513f);
+  p = MADD(p, z, 0.0432049856f);
+  p = MADD(p, z, -0.0755167082f);
+  p = MADD(p, z, 0.106657706f);
+  p = MADD(p, z, -0.14211002f);
+  p = MADD(p, z, 0.199937671f);
+  p = MADD(p, z, -0.333331525f);
   return p * z;
 }
 
@@ -429,8 +456,8 @@ LT_MATHS float lt_sinhf(float x) {
 /* Of numbers over 89.5 it is infinite; it is not less than |x|, and so NaN stays. */
 LT_MATHS float lt_coshf(float x) {
   float a = fabsf(x);
-  lt_Exp e = lt_exp_split(lt_at_most(a, 89.5f)); /* e^a = 4 up (1 + t), e^-a = 4 down */
-  float up = lt_float((125u << 23) + e.power), down = 0.0625f / MADD(up, e.t, up);
+  lt_Exp e = lt_exp_split_less(lt_at_most(a, 89.5f), 2); /* e^a = 4 up (1 + t), e^-a = 4 down */
+  float up = e.power, down = 0.0625f / MADD(up, e.t, up);
   float y = 2 * (up + MADD(up, e.t, down));
   return y > a ? y : a;
 }
@@ -446,8 +473,7 @@ LT_MATHS float lt_tanhf(float x) {
   bool large = a > 0.55f; /* not NaN */
   a = lt_at_most(a, 10);
   lt_Exp e = lt_exp_split(2 * a);
-  float power = lt_float(LT_ONE_BITS + e.power);
-  float outer = 1 - 2 / MADD(power, e.t, 1 + power);
+  float outer = 1 - 2 / MADD(e.power, e.t, 1 + e.power);
   return lt_signed(large ? outer : inner, x);
 }
 
@@ -564,22 +590,28 @@ LT_MATHS float lt_erff(float x) {
   g = MADD(g, a, 0.63814497f);
   g = MADD(g, a, 1.12708914f);
   g = MADD(g, a, 0.00034152274f);
-  float outer = 1 - lt_expf(-g, true);
+  float shifted = MADD(g, -1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
+  float r = MADD(n, -0.693147182f, -g), q = 0.00831262581f; /* at most 0.16 is left, so 2^-23 do */
+  q = MADD(q, r, 0.0418914855f);
+  q = MADD(q, r, 0.166671172f);
+  q = MADD(q, r, 0.499992222f);
+  float power = lt_float(lt_bits(shifted) << 23);
+  float outer = 1 - MADD(power, MADD(q, r * r, r), power);
   float y = z > 1 ? outer : inner;
   return lt_signed(y, x);
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* x / (1 + e^v) of the parts of e^v, |v| <= 87. What the sum lost is taken off with a reciprocal
- * that is good to one digit. */
-LT_MATHS float lt_divided(float x, lt_Exp e) {
-  uint32_t bits = LT_ONE_BITS + e.power;
-  float power = lt_float(bits), large = lt_float(bits > LT_ONE_BITS ? bits : LT_ONE_BITS);
-  float small = lt_float(bits > LT_ONE_BITS ? LT_ONE_BITS : bits);
-  float part = MADD(power, e.t, small), sum = large + part, low = (sum - large) - part;
-  float ratio = x / sum;
-  return MADD(ratio, low * lt_float(0x7ef311c3u - lt_bits(sum)), ratio);
+/* 1 + e^v of the parts of e^v, |v| <= 87: the sum, and what it has too much. Below, signs are such
+ * that of -0, -0 is left. */
+typedef struct lt_Sum {
+  float sum, over;
+} lt_Sum;
+
+LT_MATHS lt_Sum lt_one_plus(lt_Exp e) {
+  float sum = MADD(e.power, e.t, 1 + e.power);
+  return (lt_Sum){sum, MADD(-e.power, e.t, (sum - e.power) - 1)};
 }
 
 /* x e^v, of which little is left: v <= -80. */
@@ -588,14 +620,17 @@ LT_MATHS float lt_vanishing(double x, double v) {
 }
 
 LT_MATHS float lt_sigmoidf(float x, bool near) {
-  float y = lt_divided(1, lt_exp_split(-x));
+  lt_Sum s = lt_one_plus(lt_exp_split(-x));
+  float q = 1 / s.sum, y = MADD(q, s.over * q, q);
   if (near) return y;
   y = x > 80 ? 1.0f : y;
   return x < -80 ? lt_vanishing(1, (double)x) : y;
 }
 
 LT_MATHS float lt_siluf(float x, bool near) {
-  float y = lt_divided(x, lt_exp_split(-x));
+  lt_Sum s = lt_one_plus(lt_exp_split(-x));
+  float q = x / s.sum, inverse = lt_float(0x7ef311c3u - lt_bits(s.sum)); /* good to one digit */
+  float y = MADD(q, s.over * inverse, q);
   if (near) return y;
   y = x > 80 ? x : y;
   return x < -80 ? lt_vanishing((double)x, (double)x) : y;
@@ -604,7 +639,7 @@ LT_MATHS float lt_siluf(float x, bool near) {
 /* grad s (1 + x (1 - s)), s = sigmoid(x) */
 LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   lt_Exp e = lt_exp_split(-x);
-  float power = lt_float(lt_bits(1 + e.t) + e.power), s = 1 / (1 + power);
+  float power = MADD(e.power, e.t, e.power), s = 1 / (1 + power);
   float rest = x < 0 ? 1 - s : power * s, y = s * MADD(x, rest, 1.0f) * grad;
   if (near) return y;
   y = x > 80 ? grad * (1 + (x - x)) : y; /* NaN at infinity */
@@ -625,13 +660,16 @@ LT_MATHS lt_Exp lt_gelu_tanh_power(float x) {
       FUSED(0.0713548139f, z, 1.59570312f - p) + MADD(0.0713548139f, z_low, 6.59966057e-05f);
   p_low = MADD(2.3988324e-09f, z, p_low);
   float v = x * p, v_low = MADD(x, p_low, FUSED(x, p, -v));
-  float shifted = MADD(v, -1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float shifted = MADD(v, -1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float r = MADD(n, -0x1.62e4p-1f, -v) + MADD(n, -1.42860677e-6f, -v_low);
-  return (lt_Exp){lt_exp_tail(r), lt_bits(shifted) << 23};
+  return (lt_Exp){lt_exp_tail(r), lt_float(lt_bits(shifted) << 23)};
 }
 
 LT_MATHS float lt_gelu_tanhf(float x, bool near) {
-  float y = lt_divided(x, lt_gelu_tanh_power(x));
+  lt_Sum s = lt_one_plus(lt_gelu_tanh_power(x));
+  float inverse = 1 / s.sum, q = x * inverse;
+  float more = MADD(-q, s.over, FUSED(q, s.sum, -x)); /* what q has too much, times the sum */
+  float y = MADD(-more, inverse, q);
   if (near) return y;
   y = x > 8 ? x : y;
   return x < -8 ? lt_vanishing((double)x, lt_gelu_tanh_angle(x)) : y;
@@ -639,7 +677,7 @@ LT_MATHS float lt_gelu_tanhf(float x, bool near) {
 
 LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
   lt_Exp e = lt_gelu_tanh_power(x);
-  float power = lt_float(lt_bits(1 + e.t) + e.power), s = 1 / (1 + power);
+  float power = MADD(e.power, e.t, e.power), s = 1 / (1 + power);
   float rest = x < 0 ? 1 - s : power * s;
   float rise = x * MADD(0.214064449f, x * x, 1.59576917f); /* x dv/dx */
   float y = s * MADD(rise, rest, 1.0f) * grad;
@@ -652,7 +690,7 @@ LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
 LT_MATHS float lt_logsigmoidf(float x, bool near) {
   float a = fabsf(x), down = x < 0 ? x : 0.0f;
   lt_Exp e = lt_exp_split(-a);
-  float power = lt_float(LT_ONE_BITS + e.power), first = 1 + power, part = power * e.t;
+  float power = e.power, first = 1 + power, part = power * e.t;
   float sum = first + part, low = (part - (sum - first)) + (power - (first - 1));
   float y = down - lt_log_sum(sum, low);
   if (near) return y;
@@ -700,11 +738,10 @@ typedef struct lt_Tail {
 
 /* Of y and z + z_low, z <= 0. */
 LT_MATHS lt_Tail lt_tail(lt_Pair y, float z, float z_low) {
-  float shifted = MADD(z, 1.44269504f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float shifted = MADD(z, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float t = lt_exp_tail(MADD(n, -0x1.62e4p-1f, z) + MADD(n, -1.42860677e-6f, z_low));
   float more = FUSED(t, y.high, MADD(t, y.low, y.low)), sum = y.high + more;
-  uint32_t power = lt_bits(shifted) << 23;
-  float scale = lt_float(LT_ONE_BITS + power);
+  float scale = lt_float(lt_bits(shifted) << 23);
   lt_Tail tail = {sum * scale, (more - (sum - y.high)) * scale, (1 + t) * scale};
   return tail;
 }
@@ -792,6 +829,50 @@ LT_MATHS double lt_far_normal(float x) {
   return 0.5 * lt_erfcx_wide((x > -20 ? -(double)x : 20.0) * 0.70710678118654752);
 }
 
+#ifdef LT_HAS_FMA
+#define LT_GELU_NEAR 0x40900000u /* 4.5 */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(-a^2 / 2 - 7/16 a + g) with |g| < 1/4.
+ * From 4.5 on, a Phi(-a) = e^(-a^2 / 2 + g) / sqrt(2 pi). `low` is what the sum without g lacks. */
+LT_MATHS float lt_gelu_erff(float x, bool near) {
+  bool far = !near && x < -4.5f;
+  float a = near ? fabsf(x) : lt_at_most(fabsf(x), 15);
+  float half = -0.5f * a, z = half * a, sum = MADD(a, -0.4375f, z);
+  float low = FUSED(a, -0.4375f, z - sum);
+  float over = 1.53273704e-05f, under = 0.0269931555f, u = a - 1; /* g, a <= 4.5: 2^-27 */
+  over = MADD(over, u, 0.0107514039f);
+  over = MADD(over, u, 0.0687536746f);
+  over = MADD(over, u, 0.0965977684f);
+  over = MADD(over, u, -0.636848092f);
+  over = MADD(over, u, -0.675428271f);
+  under = MADD(under, a, 0.275192171f);
+  under = MADD(under, a, 1.0584147f);
+  float g = over / MADD(under, a, 1.85000014f);
+  if (!near) {
+    float v = 1 / (a * a), p = -236.817337f; /* g / v: 2^-26.2 */
+    p = MADD(p, v, 65.679512f);
+    p = MADD(p, v, -11.8580503f);
+    p = MADD(p, v, 2.49526095f);
+    p = MADD(p, v, -0.999983668f) * v;
+    float other = z - 0.22579135f; /* log(sqrt(2 / pi)) */
+    g = far ? p : g;
+    low = far ? (z - other) - 0.22579135f : low;
+    sum = far ? other : sum;
+  }
+  low += FUSED(half, a, -z);
+  float shifted = MADD(sum + g, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
+  float first = MADD(n, -0x1.62e4p-1f, sum), rest = g + MADD(n, -1.42860677e-6f, low);
+  float r = first + rest, t = lt_exp_tail_sum(r, rest - (r - first));
+  uint32_t power = lt_bits(shifted) << 23;
+  float part = half * lt_float(power); /* with 1 + t: -|x| Phi(-|x|) */
+  uint32_t most = lt_bits(x) < LT_SIGN_BIT ? lt_bits(x) : LT_SIGN_BIT; /* x, or -0 */
+  float y = lt_float(most) + MADD(part, t, part);
+  if (near) return y;
+  y = far ? -0.5f * lt_scale(1 + t, power - LT_ONE_BITS, true) : y;
+  y = x <= 5.3f ? y : x; /* NaN stays */
+  return x < -15 ? x * 0.0f : y;
+}
+#else
+#define LT_GELU_NEAR 0x41300000u /* 11 */
 LT_MATHS float lt_gelu_erff(float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
   float high = x * t.high, low = MADD(x, t.low, FUSED(x, t.high, -high));
@@ -800,8 +881,8 @@ LT_MATHS float lt_gelu_erff(float x, bool near) {
   y = x > 11.0f ? x : y;
   return x < -11.0f ? lt_vanishing((double)x * lt_far_normal(x), lt_half_square(x)) : y;
 }
+#endif
 
-/* Phi(x) + x phi(x) */
 /* grad (Phi(x) + x phi(x)) */
 LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
@@ -822,10 +903,10 @@ LT_MATHS float lt_atan2f(float y, float x) {
   float over = lt_float((uint32_t)lt_least(a, b)), under = lt_float((uint32_t)most);
   uint32_t equal = over == under ? ~0u : 0; /* infinity / infinity is 1 too */
   float t = lt_float((lt_bits(over / under) & ~equal) | (LT_ONE_BITS & equal));
-  /* What the division lost, by a reciprocal that is good to one digit; where `under` is of middle
-   * size, so that this one is a number. */
+  /* What the division lost, by a reciprocal that is good to one digit; of large numbers it is none,
+   * and the share that matters of small ones is 0. */
   float lost = FUSED(-t, under, over) * lt_float(0x7ef311c3u - (uint32_t)most);
-  lost = lt_if((uint32_t)most - 0x08800000u <= 0x73000000u, lost); /* 2^-110 to 2^120 */
+  lost = lt_if(most < 0x7e800000, lost); /* 2^126 */
   float tail = MADD(t, lt_atan_tail(t * t), lost);
   float base =
       lt_float((LT_HALF_PI_BITS & large) | ((LT_HALF_PI_BITS + 0x00800000u) & left & ~large));
@@ -851,9 +932,10 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("exp", "expm1", "elu", ""))
     return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
   if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid"))
-    return (lt_Range){magnitude, 0, 0x42a00000u};                               /* 80 */
+    return (lt_Range){magnitude, 0, 0x42a00000u}; /* 80 */
+  if (ANY_OF("_gelu_erf", "", "", "")) return (lt_Range){magnitude, 0, LT_GELU_NEAR};
   if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40900000u}; /* 4.5 */
-  if (ANY_OF("_gelu_erf", "_gelu_erf_backward", "", ""))
+  if (ANY_OF("_gelu_erf_backward", "", "", ""))
     return (lt_Range){magnitude, 0, 0x41300000u};                                    /* 11 */
   if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u};      /* 125 */
   if (ANY_OF("sin", "cos", "tan", "")) return (lt_Range){magnitude, 0, 0x45800000u}; /* 2^12 */
