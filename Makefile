@@ -26,7 +26,7 @@ Q       := $(if $(V),,@)
   fuzz-api fuzz-differential install uninstall clean env deps help FORCE
 
 # Goals that must work on a bare machine do not look for libraries; the others read what was found.
-bare := demo test clean deps help uninstall lint format env fuzz-api fuzz-differential
+bare := demo test test-package clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -303,6 +303,11 @@ test:
 	@+$(build) BUILD=build-debug DEBUG=1 all ctests fuzz-program
 	@tests/run
 
+# The Debian package from its sources, as dpkg-buildpackage builds it; `make test` packs the build.
+.PHONY: test-package
+test-package:
+	@tests/package --build
+
 # On a GPU: the op tests, whole; under NVIDIA's memory checker.
 test-cuda:
 	@tools/build/deps build test
@@ -390,6 +395,7 @@ help:
 	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
 	@echo "make lint         clang-format and luacheck"
 	@echo "make format       format all C, C++ and CUDA sources"
+	@echo "make test-package build the Debian package from its sources, install, run and remove it"
 	@echo "make test-cuda    the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
