@@ -170,7 +170,7 @@ static void complain_if_used(const Memory *m) {
 
 static Memory *memory_add(Memory **list, size_t nbytes) {
   Memory *m = malloc(sizeof *m);
-  *m = (Memory){*list, aligned_alloc(512, nbytes), nbytes};
+  *m = (Memory){*list, aligned_alloc(512, (nbytes + 511) / 512 * 512), nbytes};
   return *list = m;
 }
 

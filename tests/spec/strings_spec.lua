@@ -18,7 +18,7 @@ local cases = {
   {"dtype", function(s) return x:to{dtype = s} end, "float32"},
   {"dtype", function(s) return x:sum{dtype = s} end, "float32"},
   {"dtype", function(s) lt.set_default_dtype(s) end, "float32"},
-  {"dtype", function(s) return lt.promote_types("int8", s) end, "float32"},
+  {"type2", function(s) return lt.promote_types("int8", s) end, "float32"},
   {"device", function(s) return lt.zeros{2, device = s} end, "cpu"},
   {"device", function(s) return lt.tensor{2, device = s} end, "cpu"},
   {"device", function(s) return x:to(s) end, "cpu"},
