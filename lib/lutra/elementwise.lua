@@ -161,7 +161,7 @@ local function check_arguments(self, count, values)
     local x = values[i]
     if type(x) ~= "number" and not core.is_tensor(x) then
       if not is_complex_number(x) then
-        args.fail('elementwise: argument "%s" is %s, it wants a tensor or a number', name,
+        args.fail("elementwise: expected a tensor or a number for argument '%s', got %s", name,
           args.show(x))
       end
       has_complex = true

@@ -342,7 +342,7 @@ describe("an elementwise function", function()
   it("refuses other arguments", function()
     local f = lt.elementwise "x * x + y"
     fails({"1 argument given", "takes 2: x, y"}, f, 1)
-    fails({'argument "y"', "the string"}, f, 1, "a")
+    fails({"argument 'y'", "the string"}, f, 1, "a")
     fails({"broadcast", "{2}", "{3}"}, f, lt.ones{2}, lt.ones{3})
     fails({'argument "dtype"'}, f.source, f, "int64")
   end)
