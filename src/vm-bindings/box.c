@@ -141,13 +141,6 @@ static int shape_eq(lua_State *L) {
   return 1;
 }
 
-static int shape_concat(lua_State *L) {
-  luaL_tolstring(L, 1, NULL);
-  luaL_tolstring(L, 2, NULL);
-  lua_concat(L, 2);
-  return 1;
-}
-
 static int shape_numel(lua_State *L) {
   int64_t n = 1;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -159,9 +152,10 @@ static int shape_numel(lua_State *L) {
   return 1;
 }
 
+/* There is no __concat: where the stack grows in one, Debian's Lua 5.4.4 goes on with an address of
+ * the old stack, and the process crashes. */
 static void open_shape(lua_State *L, lt_Lua *S) {
-  static const luaL_Reg meta[] = {
-      {"__tostring", shape_tostring}, {"__eq", shape_eq}, {"__concat", shape_concat}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {{"__tostring", shape_tostring}, {"__eq", shape_eq}, {NULL, NULL}};
   static const lt_Function methods[] = {{"numel", shape_numel, "(any self) -> nil", true, false},
                                         {NULL, NULL, NULL, false, false}};
   lua_newtable(L);

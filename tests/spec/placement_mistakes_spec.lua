@@ -80,6 +80,7 @@ describe("at the prompt a beginner", function()
       {'("%.2f"):format(x:sum())', "number expected, got tensor", "hint: x:item() is the number"},
       {"for i = 1, x:sum() do end", "hint: x:item() is the number"},
       {'"loss " .. x:sum()', "concatenate a tensor value", "tostring(x) its text"},
+      {'"sizes " .. x.shape', "concatenate a Shape value", "tostring(x.shape) is its text"},
       {"lt.tensor(1, 2, 3)", "numbers go in braces: lt.tensor{1, 2, 3}"},
       {"Net = nn.Module:extend 'Net'; function Net:__init(n) end; Net(3)",
         "Net: takes no arguments, as it has no function Net:init(...)"},

@@ -35,7 +35,7 @@ describe("lt.tensor", function()
     assert.equal("int8", lt.tensor({1}, {dtype = "int8"}).dtype)
     assert.equal("int8", lt.tensor({1}, "int8").dtype)
     local meta = lt.tensor{{1, 2}, device = "meta"}
-    assert.equal("meta {1, 2}", meta.device .. " " .. meta.shape)
+    assert.equal("meta {1, 2}", meta.device .. " " .. tostring(meta.shape))
   end)
 
   it("takes tensors of one element in a table, and copies a tensor", function()

@@ -158,6 +158,7 @@ habits.messages = {
   {"number expected, got tensor", "x:item() is the number of a tensor of one element"},
   {"attempt to concatenate a tensor value", "x:item() is the number of a tensor of one element, "
     .. "tostring(x) its text"},
+  {"attempt to concatenate a Shape value", "tostring(x.shape) is its text"},
   {"attempt to perform arithmetic on a string value", "Lua writes a .. b to join strings"},
   {"attempt to add a 'string'", "Lua writes a .. b to join strings"},
   {"attempt to mod a 'string'", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
