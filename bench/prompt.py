@@ -251,7 +251,7 @@ INTERRUPTS = [
       "o = lt.optim.AdamW(p)"], "for _ = 1, 100 do o:step() end"),
     ("DataLoader", ["d = lt.data.TensorDataset(lt.rand(1000000, 4)); l = lt.data.DataLoader{d, batch_size = 2, shuffle = true}"],
      "while true do for a in l:iter() do end end"),
-    ("printing a huge table", ["t = {}; for i = 1, 3000000 do t[i] = {i} end"], "while true do local s = require('lutra.repl.show').values(t) end"),
+    ("printing a huge table", ["t = {}; for i = 1, 3000000 do t[i] = {i} end"], "while true do local s = require('lutra.repl.format_value').values(t) end"),
     ("a <close> handler", [], "do local x <close> = setmetatable({}, {__close = function() while true do end end}) end"),
     ("require", [], "package.preload.slow = function() while true do end end; require 'slow'"),
     ("os.execute", [], "os.execute 'sleep 20'"),

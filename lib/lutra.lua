@@ -75,7 +75,7 @@ require("lutra.internal.namespaces").announce(libraries)
 local function missing(self, name)
   local waiting = {}
   for library in pairs(libraries) do waiting[#waiting + 1] = library end
-  return require("lutra.internal.fields").fail(self, "lt", name, waiting)
+  return require("lutra.internal.strict_table").fail(self, "lt", name, waiting)
 end
 
 return setmetatable(lt, {

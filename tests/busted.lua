@@ -4,8 +4,8 @@
 
 local root = arg[0]:match("^(.*)/tests/[^/]*$") or "."
 local build = os.getenv "LUTRA_BUILD" or root .. "/build"
-package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;" .. root .. "/tests/spec/?.lua;"
-  .. package.path
+package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;"
+  .. root .. "/tests/spec/support/?.lua;" .. package.path
 package.cpath = build .. "/lib/?.so;" .. package.cpath
 -- In a bundle (tools/build/bundle) busted is there.
 local bundled = build .. "/bundle/lua/?"

@@ -172,7 +172,7 @@ for include, refused in pairs {
     end
   end
 end
-check(not is_device "src/cuda/emulated/a.cpp" and not is_device "src/tensor/loop.c",
+check(not is_device "src/cuda/emulated/a.cpp" and not is_device "src/tensor/elementwise_loop.c",
   "neither CUDA's emulation nor the core is a device")
 
 -- The sources.

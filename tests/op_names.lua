@@ -27,7 +27,7 @@ local except = {
     tanh = "a nonlinearity", relu = "a nonlinearity"},
   ["lib/lutra/placement/chrome.lua"] = {copy = "a kind of event", to = "a field of an event",
     where = "a field of an event"},
-  ["lib/lutra/placement/listener.lua"] = {where = "an option of the recorder"},
+  ["lib/lutra/placement/event_reader.lua"] = {where = "an option of the recorder"},
   ["lib/lutra/repl/complete/names.lua"] = {any = "a variable"},
   ["lib/lutra/repl/complete/tokens.lua"] = {t = "a letter behind a backslash"},
   ["lib/lutra/repl/workspace/format.lua"] = {view = "a field of a saved tensor"},
@@ -161,7 +161,7 @@ judge(false, "lib/lutra/a.lua", "  local lanes = {fill = 1, wait = 2}")
 judge(false, "lib/lutra/a.lua", '  f("fill", "to")')
 judge(false, "lib/lutra/a.lua", '  if e.kind == "to" then')
 judge(false, "lib/lutra/a.lua", "  x:to(device) -- to = true")
-judge(false, "lib/lutra/placement/listener.lua", "  record{where = true}")
+judge(false, "lib/lutra/placement/event_reader.lua", "  record{where = true}")
 
 -- The sources.
 local rows = io.open("src/tensor/ops.def")

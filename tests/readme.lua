@@ -1,6 +1,6 @@
 -- README.md's statements about the language, run: its Lua code and the code of its tables.
 -- `build/lutra tests/readme.lua`, from the repository's root. Its transcripts are replayed by
--- tests/spec/transcripts_spec.lua.
+-- tests/spec/repl/transcripts_spec.lua.
 
 local lt = require "lutra"
 local checks = dofile "tests/checks.lua"

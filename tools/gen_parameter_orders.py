@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/parameter_orders.lua: the parameters of PyTorch's functions, modules and
-optimizers in their order, of those that Lutra has too. tests/spec/parameter_orders_spec.lua compares
+optimizers in their order, of those that Lutra has too. tests/spec/core/parameter_orders_spec.lua compares
 Lutra's signatures with it and lists the differences.
 
     python3 tools/gen_parameter_orders.py      # needs a current PyTorch, and build/lutra

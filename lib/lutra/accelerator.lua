@@ -8,8 +8,8 @@
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
-local restore = require "lutra.internal.restore"
+local strict_table = require "lutra.internal.strict_table"
+local scope_guard = require "lutra.internal.scope_guard"
 local scopes = require "lutra.internal.scopes"
 local summary = require "lutra.internal.memory_summary"
 
@@ -62,7 +62,7 @@ function accelerator.with_device(device, f, ...)
     args.show(f))
   local name = on(device, "with_device")
   local old = c.device(name:match "^%a+", nil, "with_device")
-  local _ <close> = restore(c.set_index, old)
+  local _ <close> = scope_guard(c.set_index, old)
   c.set_index(name)
   return f(...)
 end
@@ -247,4 +247,4 @@ end
 
 accelerator._new_event, accelerator._device = new_event, named
 
-return fields.strict(accelerator, "lt.accelerator")
+return strict_table.strict(accelerator, "lt.accelerator")

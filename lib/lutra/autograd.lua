@@ -312,4 +312,4 @@ end
 
 autograd.Function = Function
 
-return require("lutra.internal.fields").strict(autograd, "lt.autograd")
+return require("lutra.internal.strict_table").strict(autograd, "lt.autograd")

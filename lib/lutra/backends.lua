@@ -3,7 +3,7 @@
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local cuda = require "lutra.cuda"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 local mps = require "lutra.mps"
 
 local c = core._accelerator
@@ -77,6 +77,6 @@ backends.openmp = {}
 --- Do the CPU's loops use several threads?
 function backends.openmp.is_available() return c.openmp() end
 
-for name, backend in pairs(backends) do fields.strict(backend, "lt.backends." .. name) end
+for name, backend in pairs(backends) do strict_table.strict(backend, "lt.backends." .. name) end
 
-return fields.strict(backends, "lt.backends")
+return strict_table.strict(backends, "lt.backends")

@@ -45,7 +45,7 @@ local stop_at
 -- Sets the hook that ends a :next (no deeper than `height`) or a :step (height nil) in `co`.
 local function go_to_line(co, height)
   local args = require "lutra.internal.args"
-  local last_level = require("lutra.repl.stack").last_level
+  local last_level = require("lutra.repl.call_frames").last_level
   debug.sethook(co, function()
     local info = debug.getinfo(2, "S")
     if args.is_library(info) then return end
@@ -74,7 +74,7 @@ end
 function stop_at(co)
   local session, why = get_session()
   if not session then return warn(why) end
-  local list = require("lutra.repl.frames").live(co, session.mains)
+  local list = require("lutra.repl.call_frames").live(co, session.mains)
   if #list == 0 then return end
   local d = require("lutra.repl.debugger").new(list,
     {session = session, prompt = "debug> ", live = true})

@@ -7,7 +7,7 @@
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 local scopes = require "lutra.internal.scopes"
 
 local c = core._accelerator
@@ -336,6 +336,6 @@ end
 --- Marks a moment. Does nothing yet.
 function nvtx.mark(msg) check_message("mark", msg) end
 
-cuda.nvtx = fields.strict(nvtx, "lt.cuda.nvtx")
+cuda.nvtx = strict_table.strict(nvtx, "lt.cuda.nvtx")
 
-return fields.strict(cuda, "lt.cuda")
+return strict_table.strict(cuda, "lt.cuda")

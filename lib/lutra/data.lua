@@ -3,7 +3,7 @@
 local lt = require "lutra"
 local subset = require "lutra.data.subset"
 
-return require("lutra.internal.fields").strict({
+return require("lutra.internal.strict_table").strict({
   Dataset = require "lutra.data.dataset",
   TensorDataset = require "lutra.data.tensor_dataset",
   Subset = subset.Subset,

@@ -3,7 +3,7 @@
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 
 local c = core._accelerator
 local mps = {}
@@ -73,4 +73,4 @@ function mps.unsupported_ops()
   return list
 end
 
-return fields.strict(mps, "lt.mps")
+return strict_table.strict(mps, "lt.mps")

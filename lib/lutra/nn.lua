@@ -2,7 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 local activations = require "lutra.nn.activations"
 local containers = require "lutra.nn.containers"
 local losses = require "lutra.nn.losses"
@@ -42,4 +42,4 @@ nn.is_module = nn.Module.is_module
 --- Is `x` an nn.Parameter?
 function nn.is_parameter(x) return lt.is_parameter(x) end
 
-return fields.strict(nn, "nn")
+return strict_table.strict(nn, "nn")

@@ -9,4 +9,4 @@ for _, module in ipairs(require("lutra.internal.folder").modules(...)) do
   optim[class.__name] = class
 end
 
-return require("lutra.internal.fields").strict(optim, "optim")
+return require("lutra.internal.strict_table").strict(optim, "optim")

@@ -107,4 +107,4 @@ end
 
 function Profile:__tostring() return self:table() end
 
-return require("lutra.internal.fields").strict(profiler, "lt.profiler")
+return require("lutra.internal.strict_table").strict(profiler, "lt.profiler")

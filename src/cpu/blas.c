@@ -9,7 +9,7 @@
 #include "blas.h"
 #include "cpu.h"
 #include "capability.h"
-#include "structured.h"
+#include "kernel_support.h"
 
 #include <dlfcn.h>
 #include <omp.h>

@@ -5,7 +5,7 @@
  * use whole cache lines; the rest goes row by row.
  */
 #include "cpu.h"
-#include "structured.h"
+#include "kernel_support.h"
 
 #define TILE 32 /* elements: a tile of either side stays in the first cache */
 
@@ -188,14 +188,14 @@ bool lt_cpu_copy_same(const lt_Loop *loop) {
   int64_t size = (int64_t)lt_dtype_size(loop->operand[0].dtype);
   if (loop->layout == LT_LAYOUT_CONTIGUOUS) {
     copy_dense(loop, size);
-    return lt_go_on();
+    return lt_check_interrupt();
   }
   int other = transposed_dim(loop, size);
   if (other >= 0)
     copy_transposed(loop, size, other);
   else
     copy_rows(loop, size);
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 bool lt_cpu_fill(const lt_Loop *loop) {
@@ -205,5 +205,5 @@ bool lt_cpu_fill(const lt_Loop *loop) {
   l.inputs = 1;
   l.operand[1] = (lt_Operand){.data = element, .dtype = l.operand[0].dtype};
   copy_rows(&l, (int64_t)lt_dtype_size(l.operand[0].dtype));
-  return lt_go_on();
+  return lt_check_interrupt();
 }

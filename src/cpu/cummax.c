@@ -1,6 +1,6 @@
 /* cummax.c: running maxima and minima along a dimension, with the index that each comes from: of
  * equal elements the last one, and a NaN wins over every number (PyTorch's rules). */
-#include "structured.h"
+#include "kernel_support.h"
 
 #define WIDTH 64 /* columns that run together */
 

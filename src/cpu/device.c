@@ -27,14 +27,14 @@ static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *sou
   }
   for (size_t i = 0; i < nbytes && !lt_stopped(); i += STEP)
     memcpy((char *)target + i, (const char *)source + i, nbytes - i < STEP ? nbytes - i : STEP);
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 static bool cpu_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
   (void)index, (void)stream;
   for (size_t i = 0; i < nbytes && !lt_stopped(); i += STEP)
     memset((char *)memory + i, 0, nbytes - i < STEP ? nbytes - i : STEP);
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */

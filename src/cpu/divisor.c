@@ -1,7 +1,7 @@
 /* divisor.c: looks for a 0 in the divisor of an integer division, before anything is written. */
 #include "cpu.h"
 #include "rows.h"
-#include "structured.h"
+#include "kernel_support.h"
 
 /* A tensor as rows along its longest dimension; what was expanded is looked at once. */
 typedef struct Search {
@@ -75,5 +75,5 @@ bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   int64_t first = atomic_load(&s.first);
   if (first < INT64_MAX)
     return lt_bad_divisor(name, divisor->ndim, divisor->shape, first, 0, c->compute);
-  return lt_go_on();
+  return lt_check_interrupt();
 }

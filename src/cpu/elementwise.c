@@ -9,7 +9,7 @@
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
-#include "structured.h"
+#include "kernel_support.h"
 #include "vector.h"
 
 #include <omp.h>
@@ -158,7 +158,7 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
       if (begin < n) part(p, begin, n - begin < share ? n : begin + share);
     }
   }
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 /* ---- planning -------------------------------------------------------------------------------- */

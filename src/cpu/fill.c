@@ -1,6 +1,6 @@
 /* fill.c: tensors made from a few numbers: _arange, linspace, eye, empty. Numbers are computed in
  * float64 (integers in int64) from their position alone and rounded once. */
-#include "structured.h"
+#include "kernel_support.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ bool lt_cpu__arange(lt_Call *c) {
     uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar),
              step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
     int64_t *to = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
       for (; i < end; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
   } else {
     double start = lt_scalar_to_double(c->arg[0].scalar),
@@ -25,7 +25,7 @@ bool lt_cpu__arange(lt_Call *c) {
     start /= scale;
     step /= scale;
     double *to = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_stretch(i, t->numel)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
       for (; i < end; i++) to[i] = scale * (start + (double)i * step);
   }
   return lt_output_close(out, t);
@@ -43,7 +43,7 @@ bool lt_cpu_linspace(lt_Call *c) {
   start /= scale;
   stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
-  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
     for (; i < end; i++)
       to[i] =
           scale * (i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step);

@@ -1,7 +1,7 @@
 /* index.c: reading by positions and masks: index_select, gather, _index, masked_select, nonzero,
  * embedding. Elements are moved by size, whatever the dtype. Every position is checked before
  * anything is written. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "index.h"
 #include "rows.h"
 
@@ -66,7 +66,7 @@ bool lt_cpu_gather(lt_Call *c) {
     const char *from = lt_tensor_data(self);
     char *to = lt_tensor_data(out);
     for (int64_t r = 0; r < out->numel / n && !lt_stopped(); r++) {
-      for (int64_t j = 0, end; (end = lt_stretch(j, n)) > j;)
+      for (int64_t j = 0, end; (end = lt_next_chunk(j, n)) > j;)
         for (; j < end; j++, at++, to += size)
           lt_move_one(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along,
                       (size_t)size);
@@ -99,7 +99,7 @@ static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const i
       return NULL;
     }
     const int64_t *at = lt_tensor_data(wide);
-    for (int64_t i = 0, end; (end = lt_stretch(i, sum->numel)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, sum->numel)) > i;)
       for (; i < end; i++) to[i] = (k ? to[i] : 0) + (at[i] - LT_INDEX_BASE) * stride;
     lt_release(wide);
   }

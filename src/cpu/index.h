@@ -3,7 +3,7 @@
 #ifndef LT_CPU_INDEX_H
 #define LT_CPU_INDEX_H
 
-#include "structured.h"
+#include "kernel_support.h"
 
 /* Where the result's elements lie in self, in the result's order: for each `lead` (dims before
  * neighbouring indices), each of `offsets`, each `mid` (dims between indices that are not

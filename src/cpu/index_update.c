@@ -6,7 +6,7 @@
  * sums come out the same every time. Sums of halves are kept in float32, of small integers in
  * int64.
  */
-#include "structured.h"
+#include "kernel_support.h"
 #include "index.h"
 
 /* to[i] += scale * from[i], elements of a working dtype `stride` elements apart in `to`. */
@@ -226,7 +226,7 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
   if (ok) {
     const uint8_t *take = lt_tensor_data(mask);
     int64_t count = 0;
-    for (int64_t i = 0, end; (end = lt_stretch(i, mask->numel)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, mask->numel)) > i;)
       for (; i < end; i++) count += take[i];
     if (count > from->numel) {
       ok = lt_fail("the mask is true %lld times, but source has only %lld element%s",
@@ -235,7 +235,7 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
       size_t size = lt_dtype_size(out->dtype);
       const char *next = lt_tensor_data(from);
       char *to = lt_tensor_data(out);
-      for (int64_t i = 0, end; (end = lt_stretch(i, mask->numel)) > i;)
+      for (int64_t i = 0, end; (end = lt_next_chunk(i, mask->numel)) > i;)
         for (; i < end; i++)
           if (take[i]) {
             lt_move_one(to + (size_t)i * size, next, size);

@@ -1,6 +1,6 @@
 /* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes count
  * from 1; rows whose class is ignore_index take no part. The sums are kept in float64. */
-#include "structured.h"
+#include "kernel_support.h"
 
 /* The arguments that forward and backward share, open as contiguous tensors of the working
  * dtype. */

@@ -7,7 +7,7 @@
  * shared out.
  */
 #include "cpu.h"
-#include "structured.h"
+#include "kernel_support.h"
 #include "vector.h"
 
 #define BLOCK 1024 /* elements of a block on the stack */

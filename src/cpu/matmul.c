@@ -6,7 +6,7 @@
  */
 #include "blas.h"
 #include "cpu.h"
-#include "structured.h"
+#include "kernel_support.h"
 
 /* The last two dimensions as a matrix, of batch entry `at` (0 where there are two dimensions). */
 static lt_Matrix matrix(const lt_Tensor *t, int64_t at) {

@@ -1,7 +1,7 @@
 /* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions;
  * halves are worked on in float32. The gradients of weight and bias are summed over fixed pieces
  * of rows, which are then added in order, so that they do not depend on the number of threads. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "rows.h"
 
 #define PIECES 16 /* at most, that the gradients of weight and bias are summed in */

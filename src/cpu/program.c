@@ -9,7 +9,7 @@
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
-#include "structured.h"
+#include "kernel_support.h"
 #include "vector.h"
 
 #include <float.h>
@@ -415,7 +415,7 @@ static bool run_all(Plan *p) {
   }
   free(scratch);
   p->loop->refused = p->refused;
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 bool lt_cpu_program(lt_ProgramLoop *loop) {

@@ -4,7 +4,7 @@
  *
  * Halves are drawn as float32, with no more bits than they hold, and rounded.
  */
-#include "structured.h"
+#include "kernel_support.h"
 #include "opids.h"
 #include "philox.h"
 #include "random_range.h"
@@ -246,10 +246,10 @@ bool lt_cpu_randperm(lt_Call *c) {
   lt_Tensor *t = items ? lt_output_open(c->out[0], LT_int64) : NULL;
   if (t) {
     int64_t *x = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
       for (; i < end; i++) items[i] = (lt_Keyed){lt_philox_wide(p, i), i};
     lt_keyed_sort(items, items + n, n);
-    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
       for (; i < end; i++) x[i] = items[i].at + LT_INDEX_BASE;
   }
   free(items);

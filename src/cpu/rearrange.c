@@ -1,6 +1,6 @@
 /* rearrange.c: elements moved, not computed: cat, triu, tril, flip, roll, and copies. By bytes,
  * whatever the dtype. */
-#include "structured.h"
+#include "kernel_support.h"
 
 /* ---- cat ------------------------------------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ bool lt_cpu_flip(lt_Call *c) {
   }
   int64_t step = self->ndim ? strides[self->ndim - 1] : 0;
   for (int64_t i = 0; i < out->numel / n && !lt_stopped(); i++) {
-    for (int64_t j = 0, end; (end = lt_stretch(j, n)) > j; j = end)
+    for (int64_t j = 0, end; (end = lt_next_chunk(j, n)) > j; j = end)
       lt_move(to + (i * n + j) * size, size, from + o.offset[0] + j * step, step, end - j,
               (size_t)size);
     lt_odometer_step(&o);

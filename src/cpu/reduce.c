@@ -6,7 +6,7 @@
  * alternates, kept x folded x kept ... Each stage removes the innermost folded group: rows when
  * nothing is inside it, else blocks of columns. A long fold with few results is cut in pieces of
  * a fixed size, whose results are folded again. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "opids.h"
 #include "rows.h"
 
@@ -92,7 +92,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     lt_share(outer * n, outer, fold_rows, &s);
   else
     lt_share(outer * n * inner, outer * ((inner + width - 1) / width), fold_columns, &s);
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 /* ---- all stages ------------------------------------------------------------------------------ */
@@ -200,7 +200,7 @@ static bool finish(const lt_Fold *f, lt_Tensor *t, int64_t n, double a) {
   if (!f->finish) return true;
   Finish s = {f, lt_tensor_data(t), (double)n, a};
   lt_share(t->numel, t->numel, finish_range, &s);
-  return lt_go_on();
+  return lt_check_interrupt();
 }
 
 /* How many elements each result is made of. */

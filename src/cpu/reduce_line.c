@@ -4,7 +4,7 @@
  * Their elements are brought into one line: a contiguous tensor outer x n x inner of the working
  * dtype, n the reduced dims in the user's order. That is self as it is where the reduced dims
  * are neighbours; else a copy with them last. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "opids.h"
 #include "rows.h"
 
@@ -180,5 +180,5 @@ bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *o
     ok = l.inner > 1 ? centered_columns(&c) : centered_rows(&c);
   }
   lt_release(x);
-  return lt_output_close(out, y) && ok && lt_go_on();
+  return lt_output_close(out, y) && ok && lt_check_interrupt();
 }

@@ -1,6 +1,6 @@
 /* scan.c: running sums and products along a dimension. Floats are kept in float64, integers
  * wrap. */
-#include "structured.h"
+#include "kernel_support.h"
 
 #define WIDTH 64 /* columns that run together */
 
@@ -16,7 +16,7 @@
   }                                                                                                \
   static void row_##NAME(const T *x, T *y, int64_t n) {                                            \
     ACC a = FIRST;                                                                                 \
-    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)                                        \
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)                                     \
       for (; i < end; i++) {                                                                       \
         a = JOIN(a, (ACC)x[i]);                                                                    \
         y[i] = (T)a;                                                                               \

@@ -1,6 +1,6 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients. Rows where the
  * dimension is the last, else blocks of columns; halves are worked on in float32. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "rows.h"
 
 #define WIDTH 128

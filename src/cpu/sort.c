@@ -2,7 +2,7 @@
  * complement) that are sorted together with where they came from: by insertion when few, else by
  * radix, digit by digit from the lowest, which is stable; digits that all keys share are skipped.
  * The values follow their positions, so they keep every bit. */
-#include "structured.h"
+#include "kernel_support.h"
 #include "sort.h"
 
 #define FEW 48
@@ -24,7 +24,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
     return;
   }
   uint64_t all = ~(uint64_t)0, some = 0;
-  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
     for (; i < end; i++) {
       all &= items[i].key;
       some |= items[i].key;
@@ -33,7 +33,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
   for (int shift = 0; shift < 64; shift += 8) {
     if (((all ^ some) >> shift & 255) == 0) continue;
     int64_t start[256] = {0}, sum = 0;
-    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
       for (; i < end; i++) start[from[i].key >> shift & 255]++;
     if (lt_stopped()) return; /* nothing has been counted that could be relied on */
     for (int k = 0; k < 256; k++) {
@@ -41,7 +41,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
       start[k] = sum;
       sum += count;
     }
-    for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
       for (; i < end; i++) to[start[from[i].key >> shift & 255]++] = from[i];
     lt_Keyed *swap = from;
     from = to;
@@ -107,7 +107,7 @@ static uint64_t float32_key(float f) {
  * order. */
 static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                       lt_Keyed *items) {
-  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
     for (; i < end; i++) {
       uint64_t key;
       if (work == LT_float32) {

@@ -41,7 +41,7 @@ static bool copy_and_wait(int index, void *target, const void *source, size_t nb
                           enum cudaMemcpyKind kind, lt_Stream *stream) {
   bool ok = lt_wait_stream(stream);
   for (size_t i = 0; ok && i < nbytes; i += PIECE)
-    ok = lt_go_on() &&
+    ok = lt_check_interrupt() &&
          put((char *)target + i, (const char *)source + i, nbytes - i < PIECE ? nbytes - i : PIECE,
              kind, stream) &&
          wait_for(index, stream);

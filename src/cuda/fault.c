@@ -96,7 +96,7 @@ static double as_double(long long bits) {
   return v;
 }
 
-/* In the words of the CPU (values.c). */
+/* In the words of the CPU (value_errors.c). */
 static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
   switch (n->kind) {
   case LT_FAULT_DIVISOR:

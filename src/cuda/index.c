@@ -1,5 +1,5 @@
 /* index.c: reading by positions: index_select, gather, _index, embedding. */
-#include "places.h"
+#include "index_regions.h"
 
 /* Reads self at the places into the first output, and closes x. A dimension without positions has
  * nothing to read: then every position was bad, and the call has failed already. */
@@ -9,8 +9,8 @@ static bool take(lt_Call *c, lt_Indexed *x, const lt_Tensor *self) {
   void *to = lt_tensor_data(out);
   bool ok = true;
   if (out->numel > 0 && self->numel > 0) {
-    lt_cuda_places_collapse(&x->p);
-    int unit = lt_cuda_places_widen(&x->p, lt_dtype_size(self->dtype), from, to);
+    lt_cuda_region_collapse(&x->p);
+    int unit = lt_cuda_region_widen(&x->p, lt_dtype_size(self->dtype), from, to);
     ok = lt_cuda_ran(lt_cuda_launch_take(&x->p, from, to, unit, lt_cuda_stream(c)));
   }
   lt_cuda_index_close(x);

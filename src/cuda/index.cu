@@ -1,8 +1,8 @@
 /* index.cu: reading at the places that index tensors name. Elements are moved as units of bytes,
  * whatever the dtype; rows as units of up to 16 bytes. */
-#include "places.cuh"
+#include "index_regions.cuh"
 
-static __global__ void add_positions_kernel(lt_CudaPlaces p, int64_t mult, bool first,
+static __global__ void add_positions_kernel(lt_IndexRegion p, int64_t mult, bool first,
                                             const int *bad, int *any, int64_t *sum) {
   if (blockIdx.x == 0 && threadIdx.x == 0 && *bad) *any = 1;
   LT_EACH(i, p.count) {
@@ -11,7 +11,7 @@ static __global__ void add_positions_kernel(lt_CudaPlaces p, int64_t mult, bool 
   }
 }
 
-cudaError_t lt_cuda_launch_add_positions(const lt_CudaPlaces *p, int64_t mult, bool first,
+cudaError_t lt_cuda_launch_add_positions(const lt_IndexRegion *p, int64_t mult, bool first,
                                          const int *bad, int *any, int64_t *sum,
                                          cudaStream_t stream) {
   return launch_each("add_positions", add_positions_kernel, p->count, stream, *p, mult, first, bad,
@@ -20,7 +20,7 @@ cudaError_t lt_cuda_launch_add_positions(const lt_CudaPlaces *p, int64_t mult, b
 
 template <class U>
 static __global__ void __launch_bounds__(LT_INDEX_THREADS)
-    take_kernel(lt_CudaPlaces p, const U *from, U *to) {
+    take_kernel(lt_IndexRegion p, const U *from, U *to) {
   LT_ROUND(p.count) {
     int64_t self[LT_STEPS], position[LT_STEPS];
     U v[LT_STEPS];
@@ -35,11 +35,11 @@ static __global__ void __launch_bounds__(LT_INDEX_THREADS)
 }
 
 template <class U>
-static cudaError_t take(const lt_CudaPlaces *p, const void *from, void *to, cudaStream_t stream) {
+static cudaError_t take(const lt_IndexRegion *p, const void *from, void *to, cudaStream_t stream) {
   return launch_each("index_take", take_kernel<U>, p->count, stream, *p, (const U *)from, (U *)to);
 }
 
-cudaError_t lt_cuda_launch_take(const lt_CudaPlaces *p, const void *from, void *to, int unit,
+cudaError_t lt_cuda_launch_take(const lt_IndexRegion *p, const void *from, void *to, int unit,
                                 cudaStream_t stream) {
   switch (unit) {
   case 1:

@@ -114,8 +114,8 @@ static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *va
     lt_CudaLines lines = lines_of(x);
     if (repeats) keep = last_of_cells(c, &lines);
     const void *source = from ? lt_tensor_data(from) : NULL;
-    lt_cuda_places_collapse(&x->p);
-    int unit = lt_cuda_places_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
+    lt_cuda_region_collapse(&x->p);
+    int unit = lt_cuda_region_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
     ok = (keep || !repeats) && lt_cuda_ran(lt_cuda_launch_put(
                                    &x->p, lt_tensor_data(to), source, value ? value : none, unit,
                                    keep ? lt_tensor_data(keep) : NULL, x->bad, lt_cuda_stream(c)));
@@ -155,8 +155,8 @@ bool lt_cuda_index_fill(lt_Call *c) {
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* The dimensions that the index has, or those that it has not. */
-static lt_CudaPair part_of(const lt_CudaPlaces *p, bool of_index) {
-  lt_CudaPlaces part = {.count = 1};
+static lt_CudaPair part_of(const lt_IndexRegion *p, bool of_index) {
+  lt_IndexRegion part = {.count = 1};
   for (int d = 0; d < p->ndim; d++) {
     if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
     part.shape[part.ndim] = p->shape[d];
@@ -164,7 +164,7 @@ static lt_CudaPair part_of(const lt_CudaPlaces *p, bool of_index) {
     part.other[part.ndim++] = p->other[d];
     part.count *= p->shape[d];
   }
-  lt_cuda_places_collapse(&part);
+  lt_cuda_region_collapse(&part);
   lt_CudaPair pair = {.ndim = part.ndim, .count = part.count};
   memcpy(pair.shape, part.shape, sizeof pair.shape);
   memcpy(pair.self, part.self, sizeof pair.self);
@@ -191,7 +191,7 @@ static bool group_columns(lt_CudaAdd *a) {
 }
 
 /* Do neighbouring elements of the region have neighbouring elements of the index? */
-static bool index_is_last(const lt_CudaPlaces *p) {
+static bool index_is_last(const lt_IndexRegion *p) {
   int last = p->ndim - 1;
   while (last > 0 && p->shape[last] == 1) last--;
   return last >= 0 && p->index[last] != 0;

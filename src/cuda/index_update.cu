@@ -4,7 +4,7 @@
  * the order of the index: the result is what a loop on the CPU gives, bit for bit.
  */
 #include "index_update.h"
-#include "places.cuh"
+#include "index_regions.cuh"
 
 /* ---- which elements share a cell ------------------------------------------------------------- */
 
@@ -96,7 +96,7 @@ cudaError_t lt_cuda_launch_cells(const lt_CudaLines *l, uint64_t *cells, int64_t
 
 template <class U>
 static __global__ void __launch_bounds__(LT_INDEX_THREADS)
-    put_kernel(lt_CudaPlaces p, U *to, const U *from, U value, const uint8_t *keep,
+    put_kernel(lt_IndexRegion p, U *to, const U *from, U value, const uint8_t *keep,
                const int *bad) {
   if (*bad) return;
   LT_ROUND(p.count) {
@@ -117,13 +117,13 @@ static __global__ void __launch_bounds__(LT_INDEX_THREADS)
 }
 
 template <class U>
-static cudaError_t put(const lt_CudaPlaces *p, void *to, const void *from, const void *value,
+static cudaError_t put(const lt_IndexRegion *p, void *to, const void *from, const void *value,
                        const uint8_t *keep, const int *bad, cudaStream_t stream) {
   return launch_each("index_put", put_kernel<U>, p->count, stream, *p, (U *)to, (const U *)from,
                      *(const U *)value, keep, bad);
 }
 
-cudaError_t lt_cuda_launch_put(const lt_CudaPlaces *p, void *to, const void *from,
+cudaError_t lt_cuda_launch_put(const lt_IndexRegion *p, void *to, const void *from,
                                const void *value, int unit, const uint8_t *keep, const int *bad,
                                cudaStream_t stream) {
   switch (unit) {

@@ -1,10 +1,10 @@
-/* index_update.h: writing at the places that index tensors name (places.h), the same on every run
- * where places repeat: the last write stays, and sums are added up in the order of the index.
- */
+/* index_update.h: writing at the places that index tensors name (index_regions.h), the same on
+ * every run where places repeat: the last write stays, and sums are added up in the order of the
+ * index. */
 #ifndef LT_CUDA_INDEX_UPDATE_H
 #define LT_CUDA_INDEX_UPDATE_H
 
-#include "places.h"
+#include "index_regions.h"
 
 /* The index as lines, see lt_Indexed. Element e of it names the cell line * n + at[e]; elements of
  * one cell name the same places. */
@@ -38,7 +38,7 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_cells(const lt_CudaLines *lines, uint64_
 
 /* to[place i] = from[other i], or the value (16 bytes: as many units as fit) where from is NULL.
  * `keep` may be NULL: no place is named twice. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_put(const lt_CudaPlaces *p, void *to, const void *from,
+LT_C_LINKAGE cudaError_t lt_cuda_launch_put(const lt_IndexRegion *p, void *to, const void *from,
                                             const void *value, int unit, const uint8_t *keep,
                                             const int *bad, cudaStream_t stream);
 

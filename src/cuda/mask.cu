@@ -1,6 +1,6 @@
 /* mask.cu: the kernels of mask.h. */
 #include "mask.h"
-#include "places.cuh"
+#include "index_regions.cuh"
 
 enum { WORD = 32 };
 

@@ -8,7 +8,7 @@
 #ifndef LT_CUDA_MASK_H
 #define LT_CUDA_MASK_H
 
-#include "places.h"
+#include "index_regions.h"
 
 /* n bytes as (n + 31) / 32 words, and how many bits of each are set. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_pack_mask(const uint8_t *mask, int64_t n, uint32_t *words,

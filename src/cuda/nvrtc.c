@@ -199,7 +199,7 @@ bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out
   bool ok = status == 0 && read_code(program, exact, source->expression, out);
   if (status != 0) {
     if (program) *log = read_log(program);
-    if (lt_go_on()) lt_error_set("the source does not compile (NVRTC error %d)", status);
+    if (lt_check_interrupt()) lt_error_set("the source does not compile (NVRTC error %d)", status);
   }
   if (program) f.nvrtcDestroyProgram(&program);
   return ok;

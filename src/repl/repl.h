@@ -2,7 +2,7 @@
 //
 //   main.c       arguments, and what they ask for: a script, code, stdin, the prompt
 //   paths.c      where the Lua half of Lutra lies, from where the program lies
-//   own.c        globals of Lutra's own, whatever a program does to its
+//   private_globals.c        globals of Lutra's own, whatever a program does to its
 //   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
 //   lineread.c   one cell from a person, or one line where the machine has no readline
 //   editor/      editing a cell: readline's own screen and keys, Lua's tokens and colours
@@ -24,7 +24,7 @@
 // is there `require` says what it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0);
 
-// ---- own.c
+// ---- private_globals.c
 
 // From now on modules called lutra or lutra.* are loaded with globals of their own, copies of what
 // the globals are now. Called once, after lt_repl_set_path and before any code of the user's.

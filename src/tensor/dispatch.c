@@ -535,7 +535,7 @@ static bool run_kernel(lt_Call *c) {
   }
   if (!b->kernels.table[c->op]) return lt_fallback_run(c, run_kernel);
   c->stream = b->streams.current ? b->streams.current(b, c->device.index) : NULL;
-  return b->kernels.table[c->op](c) && lt_go_on();
+  return b->kernels.table[c->op](c) && lt_check_interrupt();
 }
 
 /* Memory that was allocated on one stream and used on another must outlive that use. */

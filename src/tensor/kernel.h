@@ -57,8 +57,8 @@ bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with "out of memory", of kind LT_ERROR_MEMORY. */
 bool lt_fail_memory(void);
 
-/* The same for values that a kernel refuses (values.c), in the same words on every device. `at`
- * counts from 0, in the order of the argument's elements. */
+/* The same for values that a kernel refuses (value_errors.c), in the same words on every device.
+ * `at` counts from 0, in the order of the argument's elements. */
 bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
                   int64_t n, bool negative);
 bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore);
@@ -129,7 +129,7 @@ unsigned lt_map_written(const lt_Call *c);
 /* The tensors of a list. */
 static inline int lt_map_count(const lt_Call *c) { return c->arg[0].count; }
 
-/* ---- elementwise loops (loop.c) -------------------------------------------------------------- */
+/* ---- elementwise loops (elementwise_loop.c) -------------------------------------------------- */
 
 /* Builds and runs an elementwise op into `out`, whose shape the inputs (TENSOR or SCALAR
  * arguments) broadcast to. The inputs are on out's device, or 0-d on the CPU, or numbers. No
@@ -204,7 +204,7 @@ void lt_generator_reserve(lt_Generator *g, uint64_t n, uint64_t *seed, uint64_t 
  * inside of a parallel region. */
 int lt_threads_start(int n);
 
-/* ---- Ctrl-C, and waiting for a device (wait.c) ----------------------------------------------- */
+/* ---- Ctrl-C, and waiting for a device (device_wait.c) ---------------------------------------- */
 
 /* Long loops check this now and then, and end early; dispatch then makes their op fail with
  * "interrupted". */
@@ -217,12 +217,12 @@ static inline bool lt_stopped(void) {
 
 /* A loop over 0..n that can be stopped, in stretches that the compiler may make vectors of:
  *
- *     for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i;)
+ *     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
  *       for (; i < end; i++) ...
  *
  * Once it was stopped nothing that it should have written may be relied on: whoever takes places
  * in memory from that asks lt_stopped first. */
-static inline int64_t lt_stretch(int64_t i, int64_t n) {
+static inline int64_t lt_next_chunk(int64_t i, int64_t n) {
   if (lt_stopped()) return i;
   return n - i < LT_STRETCH ? n : i + LT_STRETCH;
 }
@@ -230,7 +230,7 @@ static inline int64_t lt_stretch(int64_t i, int64_t n) {
 static inline bool lt_stopped_at(int64_t i) { return (i & 4095) == 0 && lt_stopped(); }
 
 /* True; or false with that message. */
-static inline bool lt_go_on(void) { return !lt_stopped() || lt_fail("interrupted"); }
+static inline bool lt_check_interrupt(void) { return !lt_stopped() || lt_fail("interrupted"); }
 
 /* Wait until what is on a stream, before an event, or on a device's streams now is done. No call of
  * a vendor's can be broken off, so these ask again and again, and Ctrl-C ends them: false with

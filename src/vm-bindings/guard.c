@@ -56,10 +56,10 @@ bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *
 }
 
 /* JAX's levels: what is done with a copy that was not asked for, and with one that was. */
-typedef enum Deed { ALLOW, LOG, REFUSE } Deed;
+typedef enum Action { ALLOW, LOG, REFUSE } Action;
 static const struct Level {
   const char *name;
-  Deed implicit, explicit;
+  Action implicit, explicit;
 } levels[] = {
     {"allow", ALLOW, ALLOW},
     {"log", LOG, ALLOW},
@@ -109,11 +109,11 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   char call[48], from[32];
   lt_lua_called(g->lua, call, sizeof call);
   bool explicit = lt_lua_is_explicit(g->lua, e, call);
-  Deed deed = explicit ? g->level->explicit : g->level->implicit;
-  if (deed == ALLOW) return LT_TRACE_MAY;
+  Action action = explicit ? g->level->explicit : g->level->implicit;
+  if (action == ALLOW) return LT_TRACE_MAY;
   const char *name = *call ? call : lt_user_op(), *plural = e->bytes == 1 ? "" : "s";
   snprintf(from, sizeof from, "%s", lt_device_name(e->from));
-  if (deed == LOG) {
+  if (action == LOG) {
     char where[64] = "";
     lt_lua_where((void *)g->lua, where, sizeof where);
     fflush(stdout);

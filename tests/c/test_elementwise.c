@@ -314,7 +314,7 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
 }
 
 /* Ops whose results of real numbers are those of floats also where they are computed as complex
- * numbers: with every layout, and the larger elements. tests/spec/complex_spec.lua has the values
+ * numbers: with every layout, and the larger elements. core/complex_spec.lua has the values
  * of complex numbers. */
 static bool is_plain(lt_OpId op) {
   static const lt_OpId plain[] = {LT_OP_copy, LT_OP_fill, LT_OP_neg,    LT_OP_abs,

@@ -5,7 +5,7 @@ A case is a Lua expression on named inputs, and the same thing said to PyTorch:
     case("deg2rad", "lt.deg2rad(x)", lambda x: torch.deg2rad(x), x=f(3, 4))
 
 Ops of one kind share lines: a name in UNARY or BINARY is a case for each dtype, also strided, empty and broadcast.
-Index results of PyTorch, which count from 0, are moved by `ix` so that they count from 1. tests/spec/op_values_spec.lua
+Index results of PyTorch, which count from 0, are moved by `ix` so that they count from 1. tests/spec/core/op_values_spec.lua
 runs the cases and fails for an op that has none."""
 
 import math

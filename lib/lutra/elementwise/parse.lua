@@ -7,7 +7,7 @@
 
 local args = require "lutra.internal.args"
 local calls = require "lutra.elementwise.calls"
-local excerpt = require "lutra.internal.excerpt"
+local source_excerpt = require "lutra.internal.source_excerpt"
 local nearest = require "lutra.internal.nearest"
 local numbers = require "lutra.internal.numbers"
 local operators = require "lutra.elementwise.operators"
@@ -37,7 +37,7 @@ local function stop(state, at, message, ...)
   local column = #before:match "[^\n]*$" -- in its line
   args.fail("%s", ("elementwise: at character %d: %s\n%s"):format(
     (utf8.len(before) or at - 1) + 1, text,
-    excerpt(whole:match("^[^\n]*", at - column), column + 1, "  ")))
+    source_excerpt(whole:match("^[^\n]*", at - column), column + 1, "  ")))
 end
 
 local function read_number(text, at)

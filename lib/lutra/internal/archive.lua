@@ -1,7 +1,7 @@
 --- Saving and loading named tensors (safetensors files); tensors loaded to a device.
 
 local core = require "lutra.core"
-local ordered = require "lutra.internal.ordered"
+local ordered_map = require "lutra.internal.ordered_map"
 
 local archive = {}
 
@@ -19,14 +19,14 @@ end
 function archive.save_safetensors(path, tensors, metadata)
   check_table("tensors", tensors)
   if metadata ~= nil then check_table("metadata", metadata) end
-  local names, values, keys, notes = ordered.keys(tensors), {}, {}, {}
+  local names, values, keys, notes = ordered_map.keys(tensors), {}, {}, {}
   for i, name in ipairs(names) do
     if type(name) ~= "string" then
       fail("save_safetensors: a name is %s, it wants a string", show(name))
     end
     values[i] = tensors[name]
   end
-  for i, key in ipairs(ordered.keys(metadata or {})) do
+  for i, key in ipairs(ordered_map.keys(metadata or {})) do
     keys[i], notes[i] = key, metadata[key]
   end
   core._save_safetensors(path, names, values, keys, notes)
@@ -49,7 +49,7 @@ function archive.load_safetensors(path, device)
   local file, put = parse_load("load_safetensors", path, device)
   local tensors, notes = core._load_safetensors(file)
   for _, entry in ipairs(tensors) do entry[2] = put(entry[2]) end
-  return ordered.new(tensors), ordered.new(notes)
+  return ordered_map.new(tensors), ordered_map.new(notes)
 end
 
 --- Reads the tensor of a NumPy file (.npy): lt.load_npy(path, {device = }), on the CPU when no

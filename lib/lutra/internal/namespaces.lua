@@ -24,7 +24,7 @@ local function show(space)
   package.loaded[module] = setmetatable(space.ops, {
     __name = "lt." .. space.name,
     __index = function(self, key)
-      return require("lutra.internal.fields").fail(self, "lt." .. space.name, key)
+      return require("lutra.internal.strict_table").fail(self, "lt." .. space.name, key)
     end,
   })
 end

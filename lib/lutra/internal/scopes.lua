@@ -8,14 +8,14 @@
 -- yields, the others have theirs. The old value is nil in a coroutine that had none of its own.
 
 local core = require "lutra.core"
-local restore = require "lutra.internal.restore"
+local scope_guard = require "lutra.internal.scope_guard"
 
 local scopes = {}
 
 -- The restorers of a flag are made once: a scope makes no garbage.
 local function flag_scope(set)
-  local back = {[true] = restore(set, true), [false] = restore(set, false)}
-  local none = restore(set, nil)
+  local back = {[true] = scope_guard(set, true), [false] = scope_guard(set, false)}
+  local none = scope_guard(set, nil)
   return function(on, f, ...)
     local old = set(on)
     local _ <close> = old == nil and none or back[old]
@@ -64,7 +64,7 @@ function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   if select("#", ...) == 0 then check_not_made(f) end
   local old = core._scope_device(require("lutra.internal.args").device("with_device", device))
-  local _ <close> = restore(core._scope_device, old)
+  local _ <close> = scope_guard(core._scope_device, old)
   return f(...)
 end
 
@@ -74,7 +74,7 @@ function scopes.with_stream(stream, f, ...)
   check_function("with_stream", f)
   if stream == nil then return f(...) end
   local old_stream, old_device = core._accelerator.set_stream(stream, "with_stream")
-  local _ <close> = restore(core._accelerator.restore_stream, old_stream, old_device)
+  local _ <close> = scope_guard(core._accelerator.restore_stream, old_stream, old_device)
   return f(...)
 end
 

@@ -7,7 +7,7 @@
 
 local core = require "lutra.core"
 local numbers = require "lutra.internal.numbers"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local BINS = 5
 

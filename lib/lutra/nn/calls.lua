@@ -17,7 +17,7 @@ end
 
 -- The modules called in `co`, outermost first: a list of {module, level}.
 local function called(co)
-  local list, last = {}, require("lutra.repl.stack").last_level(co)
+  local list, last = {}, require("lutra.repl.call_frames").last_level(co)
   for level = last, 0, -1 do
     if level < FRAMES or level > last - FRAMES then
       local _, module = debug.getlocal(co, level, 1)

@@ -6,7 +6,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 local namespaces = require "lutra.internal.namespaces"
 
 local F = namespaces.ops "F"
@@ -55,4 +55,4 @@ lt._define{
   end,
 }
 
-return fields.strict(F, "F")
+return strict_table.strict(F, "F")

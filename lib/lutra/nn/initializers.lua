@@ -7,7 +7,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 
 local init = {}
 
@@ -179,4 +179,4 @@ function init.kaiming_normal_(...)
     generator)
 end
 
-return fields.strict(init, "nn.init")
+return strict_table.strict(init, "nn.init")

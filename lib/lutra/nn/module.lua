@@ -13,7 +13,7 @@ local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local calls = require "lutra.nn.calls"
-local ordered = require "lutra.internal.ordered"
+local ordered_map = require "lutra.internal.ordered_map"
 
 local fail = args.fail
 
@@ -419,7 +419,7 @@ local parse_state_dict = args.signature("state_dict",
 function Module:state_dict(...)
   local prefix, keep_vars, base = parse_state_dict(...)
   args.check(base == 0 or base == 1, "state_dict: base is %d, it wants 0 or 1", base)
-  local state = ordered.new()
+  local state = ordered_map.new()
   local function visit(module, path)
     local inner = state_of(module)
     for _, name in ipairs(inner.entries) do
@@ -501,7 +501,7 @@ function Module:load_state_dict(state, ...)
       if reason then wrong[#wrong + 1] = name .. " " .. reason end
     end
   end
-  for _, name in ipairs(ordered.keys(state)) do
+  for _, name in ipairs(ordered_map.keys(state)) do
     if mine[name] == nil then unexpected[#unexpected + 1] = tostring(name) end
   end
   local bad_names = strict and (#missing > 0 or #unexpected > 0)

@@ -2,7 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 
 local utils = {}
 
@@ -82,4 +82,4 @@ function utils.skip_init(class, ...)
   return module:to_empty(device)
 end
 
-return fields.strict(utils, "nn.utils")
+return strict_table.strict(utils, "nn.utils")

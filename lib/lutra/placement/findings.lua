@@ -1,9 +1,8 @@
 --- Findings of the lint: a list, and its text.
 
 local args = require "lutra.internal.args"
-local plain = require "lutra.profiler.plain"
 local rules = require "lutra.placement.rules"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local Finding = {__name = "finding"}
 Finding.__index = Finding
@@ -26,7 +25,7 @@ end
 function Finding:table(width)
   check_width(width)
   local cost = self.cost > 0
-    and (" [%s%s]"):format(plain.seconds(self.cost), self.link and " on " .. self.link or "") or ""
+    and (" [%s%s]"):format(texts.seconds(self.cost), self.link and " on " .. self.link or "") or ""
   return wrapped(("%s: %s: %s%s"):format(self.where, self.rule, self.message, cost), width, 2)
     .. "\n    fix: " .. wrapped(self.fix, width, 9)
 end

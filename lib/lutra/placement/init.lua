@@ -27,7 +27,7 @@ local trace_limit, lint_limit = 300000, 1000000
 --- Calls fn(...) and listens. Returns the trace, then what fn returned; an error of fn's goes on.
 function placement.trace(fn, ...)
   check_callable("placement.trace", fn)
-  local listener <close> = require("lutra.placement.listener").new(trace_limit)
+  local listener <close> = require("lutra.placement.event_reader").new(trace_limit)
   local results = table.pack(fn(...))
   return require("lutra.placement.trace").new(listener), table.unpack(results, 1, results.n)
 end
@@ -65,7 +65,7 @@ end
 -- fails, the list has the field `error`.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
-  local watch <close> = require("lutra.placement.watch").new(lint_limit)
+  local watch <close> = require("lutra.placement.lint_session").new(lint_limit)
   local results = table.pack(xpcall(fn, function(e) return e end, ...))
   local findings = watch:findings()
   if not results[1] then findings.error = results[2] end
@@ -81,4 +81,4 @@ function placement.rules()
   return list
 end
 
-return require("lutra.internal.fields").strict(placement, "lt.placement")
+return require("lutra.internal.strict_table").strict(placement, "lt.placement")

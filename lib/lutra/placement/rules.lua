@@ -5,7 +5,7 @@
 -- numbers at the top say how often is often.
 
 local core = require "lutra.core"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 -- Reads of a scalar and copies that nobody asked for, at one line, and how many kernels a device
 -- may run between two of them: more, and the waiting does not matter.

@@ -31,7 +31,7 @@ local function no_place(path)
     return ("%s would be written over; name a file for the trace, then the script: "
       .. "lutra --trace trace.json %s"):format(path, path)
   end
-  local ok, why = require("lutra.internal.replace").try(path)
+  local ok, why = require("lutra.internal.atomic_file").try(path)
   return not ok and "cannot write " .. why or nil
 end
 
@@ -45,7 +45,7 @@ function script.begin(options)
     end
   end
   running = {lint = options.lint, trace = options.trace, undo = hold_exit(),
-    watch = require("lutra.placement.watch").new()}
+    watch = require("lutra.placement.lint_session").new()}
   return 0
 end
 

@@ -1,8 +1,7 @@
 --- A trace: the copies, waits, ops and allocations of a piece of a program, in their order.
 
 local args = require "lutra.internal.args"
-local plain = require "lutra.profiler.plain"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local Trace = {__name = "trace"}
 Trace.__index = Trace
@@ -92,7 +91,7 @@ local function summary(self)
   local sum = self:totals()
   return ("%s, %s, %s waited for; %s; %s in sum%s%s"):format(
     sum.copies == 1 and "1 copy" or texts.count(sum.copies) .. " copies", texts.bytes(sum.bytes),
-    texts.count(sum.blocking), texts.plural(sum.syncs, "other wait"), plain.seconds(sum.time),
+    texts.count(sum.blocking), texts.plural(sum.syncs, "other wait"), texts.seconds(sum.time),
     self.link and (" on %s (virtual)"):format(self.link) or "", missing(self))
 end
 
@@ -122,14 +121,14 @@ function Trace:table(width)
     'trace:table: argument "width" is %s, it wants a number of columns', args.show(width))
   local rows = rows_of(self)
   if #rows == 0 then
-    return plain.wrap("no copies between devices, no waits" .. missing(self), width or 100)
+    return texts.wrap_sentence("no copies between devices, no waits" .. missing(self), width or 100)
   end
   for _, row in ipairs(rows) do
     row.count, row.bytes = texts.count(row.count), texts.bytes(row.bytes)
-    row.time = plain.seconds(row.time)
+    row.time = texts.seconds(row.time)
   end
   local lines = texts.table(columns, rows, width or 100)
-  lines[#lines + 1] = plain.wrap(summary(self), width or 100)
+  lines[#lines + 1] = texts.wrap_sentence(summary(self), width or 100)
   return table.concat(lines, "\n")
 end
 

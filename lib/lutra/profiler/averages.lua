@@ -4,10 +4,9 @@
 -- row holds what is inside it too, so those of an op and of its parts do not add up.
 
 local args = require "lutra.internal.args"
-local plain = require "lutra.profiler.plain"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
-local time_text = plain.seconds
+local time_text = texts.seconds
 
 local Averages = {__name = "averages"}
 Averages.__index = Averages
@@ -214,7 +213,7 @@ function Averages:table(options)
     or {"no ops were run"}
   if #rows < #sorted then lines[#lines + 1] = ("... %d more"):format(#sorted - #rows) end
   for _, note in ipairs(notes(self)) do
-    lines[#lines + 1] = plain.wrap(note, width)
+    lines[#lines + 1] = texts.wrap_sentence(note, width)
   end
   return table.concat(lines, "\n")
 end

@@ -1,7 +1,7 @@
 --- Strings of JSON, and files of it.
 
 local args = require "lutra.internal.args"
-local replace = require "lutra.internal.replace"
+local atomic_file = require "lutra.internal.atomic_file"
 
 local json = {}
 
@@ -30,7 +30,7 @@ function json.save(title, path, write, events)
   args.check(type(path) == "string",
     '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
   args.path(title, "path", path)
-  local ok, why = replace.write(path, function(put) write(events, put) end)
+  local ok, why = atomic_file.write(path, function(put) write(events, put) end)
   args.check(ok, "%s: cannot write %s", title, why)
 end
 

@@ -11,10 +11,10 @@
 local cell = require "lutra.repl.cell"
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
-local show = require "lutra.repl.show"
-local source = require "lutra.repl.source"
+local format_value = require "lutra.repl.format_value"
+local source_lines = require "lutra.repl.source_lines"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 local traceback = require "lutra.repl.traceback"
 
 local debugger = {}
@@ -131,7 +131,7 @@ local function evaluate(self, text)
   local ok, results = session:guard(f, nil, table.unpack(values, 1, values.n))
   if not ok or results.n == 0 or code.quiet then return end
   session:guard(function()
-    io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
+    io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
   end)
 end
 
@@ -177,7 +177,7 @@ end
 local function show_little(value)
   local depth, items = limits.depth, limits.items
   limits.depth, limits.items = 2, 8
-  local ok, text = pcall(show.value, value)
+  local ok, text = pcall(format_value.value, value)
   limits.depth, limits.items = depth, items
   return ok and text or ("(a %s that cannot be shown)"):format(type(value))
 end
@@ -207,8 +207,8 @@ end
 --- The lines of source around the place where the selected frame is.
 function debugger:source()
   local frame = self:frame()
-  local text = source.text(frame.chunk)
-  return text and source.block(text, frame.line, {}) or "  (no source)"
+  local text = source_lines.text(frame.chunk)
+  return text and source_lines.block(text, frame.line, {}) or "  (no source)"
 end
 
 --- All of the selected frame.

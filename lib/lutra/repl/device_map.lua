@@ -4,7 +4,7 @@
 -- lutra.repl.occupancy; a view is {width, utf8, paint} as pictures of lutra.internal.plot have it.
 
 local bars = require "lutra.internal.plot.bars"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local device_map = {}
 

@@ -1,6 +1,6 @@
 --- Whole files of text, read and written in one go.
 
-local replace = require "lutra.internal.replace"
+local atomic_file = require "lutra.internal.atomic_file"
 local native = require "lutra.files"
 
 local files = {}
@@ -48,7 +48,7 @@ files.list = native.list
 
 --- Writes a file. Returns true; or nil and "PATH: why".
 function files.write(path, text)
-  return replace.write(path, function(put) put(text) end)
+  return atomic_file.write(path, function(put) put(text) end)
 end
 
 return files

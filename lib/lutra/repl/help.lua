@@ -17,7 +17,7 @@ local lua = require "lutra.repl.help.lua"
 local nearest = require "lutra.internal.nearest"
 local style = require "lutra.repl.style"
 local subject = require "lutra.repl.help.subject"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local values = require "lutra.repl.help.values"
 local wrap = require "lutra.repl.help.wrap"
 
@@ -70,7 +70,7 @@ end
 -- The full name and the value of a bare name that is no variable, or nil.
 local function elsewhere(name)
   for _, place in ipairs(places()) do
-    local field = things.field({value = place[2]}, name)
+    local field = static_values.field({value = place[2]}, name)
     if field and field.value ~= nil and name:match "^[^_]" then
       return place[1] .. name, field.value
     end
@@ -83,7 +83,7 @@ local function near(found)
   local word = found.field or found.text:match "^[%a_][%w_]*$"
   if not word then return nil end
   if found.owner then
-    things.members(found.owner, function(name)
+    static_values.members(found.owner, function(name)
       if type(name) == "string" then names[#names + 1] = name end
     end)
     prefix = found.text:sub(1, -#word - 1)
@@ -129,7 +129,7 @@ function help.text(name, session, options)
   local keyword = lua.keywords[found.text]
   if keyword then return keyword_page(keyword, width, paint) end
   local owner = found.owner
-  if owner and (owner.like == "tensor" or things.is_tensor(owner.value))
+  if owner and (owner.like == "tensor" or static_values.is_tensor(owner.value))
       and builtin.fields[found.field] then
     return field_page(found.field, builtin.fields[found.field], width, paint)
   end

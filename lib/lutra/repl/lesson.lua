@@ -12,7 +12,7 @@ local page = require "lutra.repl.lesson.page"
 local progress = require "lutra.repl.lesson.progress"
 local scope = require "lutra.repl.lesson.scope"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 local traceback = require "lutra.repl.traceback"
 local variables = require "lutra.repl.lesson.variables"
 

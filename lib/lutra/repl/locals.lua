@@ -14,7 +14,7 @@
 -- value is used, and whether it is constant.
 
 local lexer = require "lutra.repl.lexer"
-local stack = require "lutra.repl.stack"
+local call_frames = require "lutra.repl.call_frames"
 
 local locals = {}
 locals.__index = locals
@@ -147,7 +147,7 @@ end
 
 -- The level of `f` in `co`: near the outermost, below it a command of the prompt may be.
 local function level_of(co, f)
-  local last = stack.last_level(co)
+  local last = call_frames.last_level(co)
   for level = last, math.max(0, last - 20), -1 do
     local info = debug.getinfo(co, level, "f")
     if info and info.func == f then return level end

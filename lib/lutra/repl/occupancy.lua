@@ -5,7 +5,7 @@
 -- Looking may set up a driver. One that fails is not left out: its entry says why.
 
 local core = require "lutra.core"
-local look = require "lutra.repl.look"
+local inspect = require "lutra.repl.inspect"
 
 local occupancy = {}
 
@@ -16,8 +16,8 @@ local function address_of(t) return t:data_ptr() - t:storage_offset() * t.itemsi
 -- first variable that holds it, the tensor itself before views of it.
 local function owners(session)
   local list, by_memory = {}, {}
-  for _, v in ipairs(look.variables(session)) do
-    look.tensors(v.value, v.name, function(path, t, is_grad)
+  for _, v in ipairs(inspect.variables(session)) do
+    inspect.tensors(v.value, v.name, function(path, t, is_grad)
       local memory, is_view = core._memory(t), core._base(t) ~= nil
       local owner = by_memory[memory]
       if owner and (is_view or not owner.is_view) then return end

@@ -7,14 +7,14 @@
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"
 local commands = require "lutra.repl.commands"
-local failure = require "lutra.repl.failure"
+local post_mortem = require "lutra.repl.post_mortem"
 local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
 local lexer = require "lutra.repl.lexer"
 local locals = require "lutra.repl.locals"
 local options = require "lutra.repl.options"
 local results_of = require "lutra.repl.results"
-local show = require "lutra.repl.show"
+local format_value = require "lutra.repl.format_value"
 local style = require "lutra.repl.style"
 local traceback = require "lutra.repl.traceback"
 
@@ -26,7 +26,7 @@ session.__index = session
 --   cells    {text, ok, gave = number of results} by number, those that were run
 --   locals   the local variables that live on (lutra.repl.locals)
 --   kept     the results in _ and _1 to _9 (lutra.repl.results)
---   failure  of the cell before (lutra.repl.failure), or nil
+--   failure  of the cell before (lutra.repl.post_mortem), or nil
 --   debugger that inputs are for (lutra.repl.debugger), or nil
 --   typed    a person types: stdin is a terminal
 function session.new()
@@ -59,7 +59,7 @@ function session:guard(f, on_failure, ...)
   local results = table.pack(host.resume(co, ...))
   if results[1] then return true, table.pack(table.unpack(results, 2, results.n)) end
   if not self.debugger then -- an error while one is looked into does not take its place
-    local took, failed = pcall(failure.take, results[2], co, mains)
+    local took, failed = pcall(post_mortem.take, results[2], co, mains)
     self.failure = took and failed or self.failure
   end
   local ok, text = pcall(traceback.format, results[2], co, mains)
@@ -102,7 +102,7 @@ function session:results(results, quiet, name)
   if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device that fails
   if quiet then return end
   local printed = self:guard(function() -- the user's __tostring runs here
-    io.stdout:write(show.values(table.unpack(results, 1, results.n)), "\n")
+    io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
     if note then io.stdout:write(style.paint("faint", note), "\n") end
   end)
   if not printed and name then

@@ -3,7 +3,7 @@
 -- Invariant: values do not change. A name that was ever assigned, nil too, is no stranger, and
 -- neither is what code reads by rawget.
 
-local stack = require "lutra.repl.stack"
+local call_frames = require "lutra.repl.call_frames"
 local suggest = require "lutra.repl.suggest"
 
 local strict = {}
@@ -33,7 +33,7 @@ function strict.install()
     end
     if value ~= nil or declared[name] or type(name) ~= "string" then return value end
     local info = debug.getinfo(2, "Sl")
-    if not info or info.currentline < 0 or stack.is_library(info.source) then return nil end
+    if not info or info.currentline < 0 or call_frames.is_library(info.source) then return nil end
     local place = info.short_src .. ":" .. info.currentline .. ":" .. name
     if not told[place] then
       told[place] = true

@@ -8,12 +8,12 @@
 local args = require "lutra.internal.args"
 local code = require "lutra.repl.suggest.code"
 local globals = require "lutra.repl.globals"
-local habits = require "lutra.repl.habits"
+local other_languages = require "lutra.repl.other_languages"
 local lexer = require "lutra.repl.lexer"
 local nearest = require "lutra.internal.nearest"
-local places = require "lutra.repl.place"
-local source = require "lutra.repl.source"
-local stack = require "lutra.repl.stack"
+local source_location = require "lutra.repl.source_location"
+local source_lines = require "lutra.repl.source_lines"
+local call_frames = require "lutra.repl.call_frames"
 local syntax = require "lutra.repl.suggest.syntax"
 
 local suggest = {}
@@ -75,7 +75,7 @@ local function all_names(variables, session)
 end
 
 local function about_global(name, variables, session)
-  if habits.globals[name] then return habits.globals[name] end
+  if other_languages.globals[name] then return other_languages.globals[name] end
   local declaration = not globals.installed and globals.declaration(name)
   if declaration then return "a script says first: " .. declaration end
   local first = in_tables(name, ours, variables)
@@ -97,7 +97,7 @@ end
 -- What is known of the frame at a level: {variables, session, view}.
 local function frame_at(co, level, info)
   local variables, session = frame_variables(co, level, info), session_here()
-  local text = source.text(info.source)
+  local text = source_lines.text(info.source)
   local nested = info.what ~= "main" and info.linedefined == info.currentline
   return {
     variables = variables, session = session, text = text, line = info.currentline,
@@ -107,15 +107,15 @@ end
 
 -- The same of a place whose frame is gone.
 local function frame_of_place(place)
-  local text = place and source.text(places.chunk(place))
+  local text = place and source_lines.text(source_location.chunk(place))
   return {variables = {}, view = text and code.view(text, place.number, {})}
 end
 
 local function about_nil(kind, name, frame)
   if kind == "global" then
-    local before_string = habits.prefixes[name] and frame.view
+    local before_string = other_languages.prefixes[name] and frame.view
       and frame.view.text:find("%f[%w_]" .. name .. "[\"']")
-    if before_string then return habits.prefixes[name] end
+    if before_string then return other_languages.prefixes[name] end
     return about_global(name, frame.variables, frame.session)
   end
   if kind ~= "field" and kind ~= "method" then return nil end
@@ -125,7 +125,7 @@ local function about_nil(kind, name, frame)
   if missing and kind == "field" and code.has_variable(frame.view, name) then
     return ("there is a variable %s, but %s was never set"):format(name, missing)
   end
-  return habits.methods[name]
+  return other_languages.methods[name]
 end
 
 local MOST_CALLERS = 30
@@ -140,8 +140,8 @@ local function about_calls(co, level, frame, message)
   for at = level, level + MOST_CALLERS do
     local info = debug.getinfo(co, at, "Slf")
     if not info or looked_at == 2 then return nil end
-    local users = info.currentline > 0 and stack.is_wanted(info)
-      and not stack.is_library(info.source)
+    local users = info.currentline > 0 and call_frames.is_wanted(info)
+      and not call_frames.is_library(info.source)
     local callee = users and at > 0 and debug.getinfo(co, at - 1, "n").name
     local view = callee and frame_at(co, at, info).view
     advice = view and code.call(view, callee)
@@ -153,24 +153,26 @@ end
 -- Advice about a message that names no variable.
 local function about_message(message)
   local missing = message:match '^a tensor has no field or method "(.-)"'
-  if missing then return habits.tensor_methods[missing] end
-  for _, row in ipairs(habits.messages) do
+  if missing then return other_languages.tensor_methods[missing] end
+  for _, row in ipairs(other_languages.messages) do
     if message:find(row[1]) then return row[2] end
   end
 end
 
 local function advise(message, co)
   if type(message) ~= "string" then return nil end
-  local place, rest = places.of(message)
+  local place, rest = source_location.of(message)
   local level, info
-  if co then level, info = stack.level_of(co, place, places.blames_library(message)) end
+  if co then
+    level, info = call_frames.level_of(co, place, source_location.blames_library(message))
+  end
   local frame = level and frame_at(co, level, info) or frame_of_place(place)
   local advice = level and about_calls(co, level, frame, rest)
   if message:find("call it as", 1, true) then return nil end
   if advice or message:find("did you mean", 1, true) then return advice or about_message(rest) end
   if frame.text and rest:find "^attempt to call a"
       and code.goes_on(frame.text, frame.line, rest:match "%(%a+ '(.-)'%)$") then
-    return habits.goes_on
+    return other_languages.goes_on
   end
   local kind, name = rest:match "a nil value %((%a+) '(.-)'%)"
   if kind and name ~= "?" and name ~= "integer index" then return about_nil(kind, name, frame) end
@@ -187,8 +189,8 @@ local function without_self(co)
   for level = 1, MOST_CALLERS do
     local info = debug.getinfo(co, level, "Slf")
     if not info then return nil end
-    local users = info.currentline > 0 and stack.is_wanted(info)
-      and not stack.is_library(info.source)
+    local users = info.currentline > 0 and call_frames.is_wanted(info)
+      and not call_frames.is_library(info.source)
     local first, value = debug.getlocal(co, level - 1, 1)
     local callee = users and first == "self" and type(value) ~= "table"
       and debug.getinfo(co, level - 1, "n").name

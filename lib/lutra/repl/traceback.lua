@@ -7,11 +7,11 @@
 -- done before there is an error.
 
 local host = require "lutra.repl.host"
-local caret = require "lutra.repl.caret"
-local places = require "lutra.repl.place"
-local show = require "lutra.repl.show"
-local source = require "lutra.repl.source"
-local stack = require "lutra.repl.stack"
+local error_span = require "lutra.repl.error_span"
+local source_location = require "lutra.repl.source_location"
+local format_value = require "lutra.repl.format_value"
+local source_lines = require "lutra.repl.source_lines"
+local call_frames = require "lutra.repl.call_frames"
 
 local traceback = {}
 
@@ -30,18 +30,19 @@ local inside = "  (calls inside lutra)"
 -- is about; options.level is its frame and options.block the source below it.
 local function add_frame(texts, co, level, options)
   local info = debug.getinfo(co, level, "Slntf")
-  if not info or not stack.is_wanted(info) then return end
-  local ours = stack.is_library(info.source)
+  if not info or not call_frames.is_wanted(info) then return end
+  local ours = call_frames.is_library(info.source)
   if options.brief and ours then
     local told = texts[#texts] == inside or #texts == 0 and level < options.level
     if not told then texts[#texts + 1] = inside end
     return
   end
   local place = info.source:match "^[@=](.*)$" or info.short_src
-  local text = ("  %s:%d: in %s"):format(place, info.currentline, stack.label(info, options.cells))
+  local label = call_frames.label(info, options.cells)
+  local text = ("  %s:%d: in %s"):format(place, info.currentline, label)
   local lines = level == options.level and options.block
   if not lines and not ours then
-    lines = attempt(source.quote, info.source, info.currentline)
+    lines = attempt(source_lines.quote, info.source, info.currentline)
   end
   if lines then text = text .. "\n" .. lines end
   if info.istailcall then text = text .. "\n  (tail calls)" end
@@ -63,7 +64,7 @@ end
 
 -- The frames of `co` from the innermost, as texts; of many the first and the last.
 local function frames(co, options)
-  local texts, last = {}, stack.last_level(co)
+  local texts, last = {}, call_frames.last_level(co)
   local level = 0
   while level <= last and #texts < most_frames // 2 do
     add_frame(texts, co, level, options)
@@ -84,9 +85,9 @@ end
 
 -- The lines around `number` of a chunk, marked by what the message says.
 local function block(chunk, number, message, frame)
-  local text = source.text(chunk)
+  local text = source_lines.text(chunk)
   if not text then return nil end
-  return source.block(text, caret.find(text, number, message, frame))
+  return source_lines.block(text, error_span.find(text, number, message, frame))
 end
 
 -- What the function of C at the top of `co` was called with: "{2, 3}, {3, 4}", tensors by shape.
@@ -143,7 +144,7 @@ function traceback.message(value)
     return guarded(tostring, value) or ("a %s was raised as an error"):format(type(value))
   end
   if value == nil then return "nil was raised as an error" end
-  local text = guarded(show.value, value)
+  local text = guarded(format_value.value, value)
   return ("a %s was raised as an error%s"):format(type(value), text and ": " .. text or "")
 end
 
@@ -160,20 +161,20 @@ end
 -- `cells` is a set of functions that are called "cell" in it.
 function traceback.format(value, co, cells)
   local message, hint = with_hint(once(traceback.message(value)), co)
-  local place, rest = places.of(message)
+  local place, rest = source_location.of(message)
   local parts = {message, hint}
   if not co then
-    parts[#parts + 1] = place and attempt(block, places.chunk(place), place.number, rest)
+    parts[#parts + 1] = place and attempt(block, source_location.chunk(place), place.number, rest)
     return table.concat(parts, "\n")
   end
   parts[#parts + 1] = attempt(module_chain, co, rest)
 
-  local library = places.blames_library(message)
-  local level, info = stack.level_of(co, place, library)
+  local library = source_location.blames_library(message)
+  local level, info = call_frames.level_of(co, place, library)
   if place and not level then -- in a coroutine that is gone, or in a file that did not load
-    local lines = attempt(block, places.chunk(place), place.number, rest)
+    local lines = attempt(block, source_location.chunk(place), place.number, rest)
     parts[#parts + 1] = lines
-    if not lines then level, info = stack.level_of(co, nil, library) end
+    if not lines then level, info = call_frames.level_of(co, nil, library) end
   end
   local options = {cells = cells, brief = not library, level = level or 0}
   options.block = level and attempt(block, info.source, info.currentline, rest, {

@@ -133,11 +133,12 @@ STATIC(void) FN(scale)(T *y, T factor, int64_t n) {
 
 static void FN(softmax)(const T *x, T *y, int64_t n) {
   T m = FN(largest)(x, n);
-  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i; i = end)
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)
     FN(exps)(x + i, &m, 0, y + i, end - i);
   if (lt_stopped()) return;
   T scale = 1 / FN(sum)(y, n);
-  for (int64_t i = 0, end; (end = lt_stretch(i, n)) > i; i = end) FN(scale)(y + i, scale, end - i);
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)
+    FN(scale)(y + i, scale, end - i);
 }
 
 static void FN(log_softmax)(const T *x, T *y, int64_t n) {

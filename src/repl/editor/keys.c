@@ -10,7 +10,7 @@
 #include "library.h"
 #include "paste.h"
 #include "screen.h"
-#include "walk.h"
+#include "history_walk.h"
 #include "width.h"
 
 #include <stdbool.h>

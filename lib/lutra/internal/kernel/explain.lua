@@ -3,7 +3,7 @@
 -- Idea: only errors in the source itself count. What compilers say besides, of headers and of lines
 -- that the library put there, is shown only where nothing else is.
 
-local excerpt = require "lutra.internal.excerpt"
+local source_excerpt = require "lutra.internal.source_excerpt"
 local parameters = require "lutra.internal.kernel.parameters"
 
 -- How compilers tell of an error, and of the bracket that was never closed: g++ and clang++, with a
@@ -86,7 +86,7 @@ local function explain_errors(errors, source, name)
         lines[#lines + 1] = "  at the end: " .. e.message
       else
         lines[#lines + 1] = ("  line %d: %s"):format(e.line, e.message)
-        lines[#lines + 1] = excerpt(text, place_of(e, text, blanks), "    ")
+        lines[#lines + 1] = source_excerpt(text, place_of(e, text, blanks), "    ")
       end
     end
   end

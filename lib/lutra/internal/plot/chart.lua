@@ -5,7 +5,7 @@
 
 local axes = require "lutra.internal.plot.axes"
 local canvas = require "lutra.internal.plot.canvas"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local chart = {}
 

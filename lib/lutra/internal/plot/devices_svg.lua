@@ -1,7 +1,7 @@
 --- Devices as an SVG picture: how full each is, the blocks of its allocator, what lives there.
 
 local svg = require "lutra.internal.plot.svg"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local devices_svg = {}
 

@@ -5,7 +5,7 @@
 -- the mean place of what leads to them.
 
 local escape = require("lutra.internal.plot.svg").escape
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local graph_svg = {}
 

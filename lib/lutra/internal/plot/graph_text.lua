@@ -4,7 +4,7 @@
 -- indented. A node to which several edges lead gets a number, is written where the last of them
 -- comes, and is referred to by the others: so each node stands once, below all that use it.
 
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local graph_text = {}
 

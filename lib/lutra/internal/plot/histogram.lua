@@ -1,7 +1,7 @@
 --- A histogram as lines of text: a row for each part of the range, a bar for how many lie in it.
 
 local axes = require "lutra.internal.plot.axes"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local histogram = {}
 

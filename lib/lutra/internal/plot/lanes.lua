@@ -9,8 +9,7 @@
 -- Without a link the times are those of the host's calls.
 
 local bars = require "lutra.internal.plot.bars"
-local plain = require "lutra.profiler.plain"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local lanes = {}
 
@@ -200,11 +199,11 @@ end
 --- "36 µs in all; the host waited 26 µs; cuda:0 was busy 22 µs (61%)"
 function lanes.totals(picture)
   local length = picture.finish - picture.begin
-  local parts = {plain.seconds(length * 1e-6) .. " in all"}
+  local parts = {texts.seconds(length * 1e-6) .. " in all"}
   for i, lane in ipairs(picture.lanes) do
     local busy = lanes.busy(lane, i == 1 and waiting or at_work)
     parts[#parts + 1] = ("%s %s %s (%.0f%%)"):format(i == 1 and "the host" or lane.name,
-      i == 1 and "waited" or "was busy", plain.seconds(busy * 1e-6),
+      i == 1 and "waited" or "was busy", texts.seconds(busy * 1e-6),
       length > 0 and busy / length * 100 or 0)
   end
   return table.concat(parts, "; ")
@@ -221,7 +220,7 @@ function lanes.lines(picture, options)
   local label = 0
   for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end
   local width = math.max(8, options.width - label - 8) -- "  ", "[", "]", " 100%"
-  local stop = plain.seconds((picture.finish - picture.begin) * 1e-6)
+  local stop = texts.seconds((picture.finish - picture.begin) * 1e-6)
   local lines = {(" "):rep(label + 2) .. "0" .. texts.pad(stop, width - 1, true) .. "  busy"}
   for i, lane in ipairs(picture.lanes) do
     lines[i + 1] = ("%s %s%4.0f%%"):format(paint("heading", texts.pad(lane.name, label)),

@@ -1,9 +1,8 @@
 --- Lanes (lutra.internal.plot.lanes) as an SVG picture, with lines of text below them.
 
 local axes = require "lutra.internal.plot.axes"
-local plain = require "lutra.profiler.plain"
 local svg = require "lutra.internal.plot.svg"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local lanes_svg = {}
 
@@ -21,7 +20,7 @@ local legend = {
 
 local function tip(span)
   local e = span.event
-  local parts = {e.op or e.name or e.kind, plain.seconds((span.finish - span.begin) * 1e-6)}
+  local parts = {e.op or e.name or e.kind, texts.seconds((span.finish - span.begin) * 1e-6)}
   if e.kind == "copy" then
     table.insert(parts, 2, ("%s -> %s, %s"):format(e.from, e.to, texts.bytes(e.bytes)))
   end
@@ -60,7 +59,7 @@ local function axis(picture, left, y, parts)
     local x = left + WIDTH * tick.value / length
     parts[#parts + 1] = svg.box(x, y, 1, 5, "#777777")
     parts[#parts + 1] = svg.text(x + 3, y + 11,
-      tick.value == 0 and "0" or plain.seconds(tick.value * 1e-6), "small")
+      tick.value == 0 and "0" or texts.seconds(tick.value * 1e-6), "small")
   end
 end
 

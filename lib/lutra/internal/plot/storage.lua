@@ -2,7 +2,7 @@
 --
 -- A view is {offset, shape, strides (elements), itemsize}; those of one storage may differ in all.
 
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local storage = {}
 

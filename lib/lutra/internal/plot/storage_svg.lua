@@ -2,7 +2,7 @@
 
 local storage = require "lutra.internal.plot.storage"
 local svg = require "lutra.internal.plot.svg"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local storage_svg = {}
 

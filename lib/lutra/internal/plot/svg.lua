@@ -3,7 +3,7 @@
 -- Invariant: nothing is told by colour alone. What colours stand for differs in lightness too, so
 -- that print and every eye tell it apart, and where there is room it is written beside or inside.
 
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local svg = {}
 

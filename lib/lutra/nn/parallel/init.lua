@@ -1,9 +1,9 @@
 --- nn.parallel: one module on several devices; nn.DataParallel is made of these functions.
 
-local fields = require "lutra.internal.fields"
+local strict_table = require "lutra.internal.strict_table"
 local data_parallel = require "lutra.nn.parallel.data_parallel"
 
-return fields.strict({
+return strict_table.strict({
   DataParallel = data_parallel.DataParallel,
   DistributedDataParallel = data_parallel.DistributedDataParallel,
   data_parallel = data_parallel.data_parallel,

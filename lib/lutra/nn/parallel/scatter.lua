@@ -44,7 +44,7 @@ local function count_pieces(title, value, count, dim, seen)
     local first = seen.first or {pieces, value}
     seen.first = first
     if pieces ~= first[1] then
-      local texts = require "lutra.internal.plot.texts"
+      local texts = require "lutra.internal.text"
       args.fail("%s: the tensors do not go together: cut for %d devices along dimension %d, one of "
         .. "size %d makes %s, another of size %d makes %s. Expand the smaller one, or make it a "
         .. "buffer of the module", title, count, dim, first[2]:size(dim),

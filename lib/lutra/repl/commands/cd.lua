@@ -1,7 +1,7 @@
 --- :cd and :pwd, the folder that relative paths start from.
 
 local host = require "lutra.repl.host"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local cd = {}
 
@@ -14,8 +14,8 @@ local function meant(text)
     local home = os.getenv "HOME"
     return home and home ~= "" and home or error("cd: HOME is not set, name a folder", 0)
   end
-  local list = words.split(text)
-  return list and #list == 1 and list[1] or words.home(text)
+  local list = command_line.split(text)
+  return list and #list == 1 and list[1] or command_line.home(text)
 end
 
 --- `:cd [FOLDER]`: goes there; without one home, with - back.

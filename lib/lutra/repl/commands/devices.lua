@@ -2,11 +2,11 @@
 
 local bars = require "lutra.internal.plot.bars"
 local device_map = require "lutra.repl.device_map"
-local flags = require "lutra.repl.flags"
+local command_line = require "lutra.repl.command_line"
 local memory_map = require "lutra.internal.plot.memory_map"
 local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local devices = {}
 
@@ -163,7 +163,8 @@ local usage = ":devices [--svg FILE]"
 -- largest first, the tensors that no variable holds, and what is lost because blocks are multiples
 -- of 512 bytes. Looking sets up the driver of an accelerator. --svg FILE writes a picture instead.
 function devices.devices(session, text)
-  local values, rest = flags.read("devices", text, {["--svg"] = flags.text}, usage, true)
+  local values, rest = command_line.leading_options("devices", text,
+    {["--svg"] = command_line.text}, usage, true)
   if rest:match "%S" then
     error(("devices: what is \"%s\"? usage: %s"):format(rest, usage), 0)
   end

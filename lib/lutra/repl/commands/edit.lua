@@ -5,14 +5,14 @@ local history = require "lutra.repl.history"
 local run = require "lutra.repl.commands.run"
 local shell = require "lutra.repl.commands.shell"
 local style = require "lutra.repl.style"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local edit = {}
 
 local usual = {"vi", "nano"}
 
 local function is_program(name)
-  return os.execute(("command -v %s >/dev/null 2>&1"):format(words.quote(name))) == true
+  return os.execute(("command -v %s >/dev/null 2>&1"):format(command_line.quote(name))) == true
 end
 
 -- The editor: a line of the shell, which may have arguments of its own.
@@ -30,7 +30,7 @@ end
 -- Opens a file in the editor; an error when that fails, so that nothing is run.
 local function visit(path)
   local line = editor()
-  local ok, why = shell.run(line .. " " .. words.quote(path))
+  local ok, why = shell.run(line .. " " .. command_line.quote(path))
   if not ok then error(("edit: %s: %s; nothing was run"):format(line, why), 0) end
 end
 
@@ -72,7 +72,7 @@ end
 -- was saved is run as a new cell. `:edit train.lua` edits that file, then runs it as :run does.
 -- Nothing is run when the editor fails or the text is empty.
 function edit.edit(session, text)
-  local list = words.arguments("edit", text, 1, "FILE or the number of a cell")
+  local list = command_line.arguments("edit", text, 1, "FILE or the number of a cell")
   local number = math.tointeger(tonumber(list[1]))
   if list[1] and not number then
     visit(list[1])

@@ -1,9 +1,10 @@
 --- :grad, the graph that backward would walk.
 
 local core = require "lutra.core"
-local look = require "lutra.repl.look"
+local command_line = require "lutra.repl.command_line"
+local inspect = require "lutra.repl.inspect"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local grad = {}
 
@@ -13,7 +14,7 @@ local function fail(message, ...) error("grad: " .. message:format(...), 0) end
 
 -- A function from a leaf to the shortest path that leads to it from the session's variables.
 local function namer(session)
-  local holders = look.holders(look.variables(session))
+  local holders = inspect.holders(inspect.variables(session))
   return function(leaf)
     local best
     for _, holder in ipairs(holders[core._memory(leaf)] or {}) do
@@ -57,11 +58,11 @@ end
 -- leaves by the names of variables. What is used twice is written once, with a number, and referred
 -- to. --lines N writes at most N lines (60); --svg FILE draws a picture.
 function grad.grad(session, text)
-  local expression, options = look.options("grad", text, {svg = "value", lines = "value"})
+  local expression, options = command_line.options("grad", text, {svg = "value", lines = "value"})
   local limit = options.lines and count_of(options.lines) or LINES
-  local values = look.values(session, "grad", expression)
+  local values = inspect.values(session, "grad", expression)
   local x = values[1]
-  if not core.is_tensor(x) then fail("%s is %s; it wants a tensor", expression, look.a(x)) end
+  if not core.is_tensor(x) then fail("%s is %s; it wants a tensor", expression, inspect.a(x)) end
   if core._is_freed(x) then
     io.stdout:write(expression, " was freed: there is no graph behind it\n")
     return

@@ -2,9 +2,10 @@
 
 local core = require "lutra.core"
 local host = require "lutra.repl.host"
-local look = require "lutra.repl.look"
+local command_line = require "lutra.repl.command_line"
+local inspect = require "lutra.repl.inspect"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local image = {}
 
@@ -79,7 +80,7 @@ local function write_file(list, lo, hi, path)
 end
 
 local function caption(t, shown, count, note)
-  local parts = {look.shape(t) .. " " .. t.dtype}
+  local parts = {inspect.shape(t) .. " " .. t.dtype}
   if shown < count then parts[#parts + 1] = ("%d of %s"):format(shown, texts.count(count)) end
   if note then parts[#parts + 1] = note end
   return texts.wrap(table.concat(parts, ", "), style.width() - 1, 0)
@@ -90,10 +91,10 @@ end
 -- pictures are scaled to the terminal. --out writes the picture, the first of a batch, to a
 -- file.
 function image.image(session, text)
-  local expression, options = look.options("image", text, {out = "value"})
-  local value = look.values(session, "image", expression)[1]
+  local expression, options = command_line.options("image", text, {out = "value"})
+  local value = inspect.values(session, "image", expression)[1]
   if not core.is_tensor(value) then
-    fail("%s is %s; it wants a tensor", expression, look.a(value))
+    fail("%s is %s; it wants a tensor", expression, inspect.a(value))
   end
   local t = require("lutra.internal.plot.data").tensor(value, "image")
   local pixels = require "lutra.internal.plot.pixels"

@@ -1,9 +1,10 @@
 --- :plot, curves, points and histograms in the terminal.
 
 local host = require "lutra.repl.host"
-local look = require "lutra.repl.look"
+local command_line = require "lutra.repl.command_line"
+local inspect = require "lutra.repl.inspect"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local plot = {}
 
@@ -71,8 +72,8 @@ end
 -- Two results: x and y.
 local function series_of_pair(x, y, options, width, height)
   if x.ndim ~= 1 or y.ndim ~= 1 or x:numel() ~= y:numel() then
-    fail("x has the shape %s and y %s; they want one dim and as many elements", look.shape(x),
-      look.shape(y))
+    fail("x has the shape %s and y %s; they want one dim and as many elements", inspect.shape(x),
+      inspect.shape(y))
   end
   local dots = texts.is_utf8() and 4 or 2
   local s = data().scatter(x, y, require("lutra.internal.plot.chart").dots(width, texts.is_utf8()),
@@ -130,9 +131,9 @@ end
 -- part of their range, --bins N of N equal parts. What is not finite is a gap. Of a long tensor
 -- each column shows the least and the largest value, found on its device.
 function plot.plot(session, text)
-  local expression, options = look.options("plot", text,
+  local expression, options = command_line.options("plot", text,
     {hist = "flag", bins = "value", points = "flag"})
-  local values = look.values(session, "plot", expression)
+  local values = inspect.values(session, "plot", expression)
   if values.n < 1 or values.n > 2 then
     fail("there are %s, it wants y, or x and y", texts.plural(values.n, "value"))
   end

@@ -1,6 +1,6 @@
 --- :prof, the ops of a piece of code.
 
-local flags = require "lutra.repl.flags"
+local command_line = require "lutra.repl.command_line"
 local style = require "lutra.repl.style"
 
 local prof = {}
@@ -8,17 +8,17 @@ local prof = {}
 local usage = ":prof [--sort KEY] [--by op|line] [--rows N] [--trace FILE] CODE"
 
 local known = {
-  ["--sort"] = flags.one_of("time", "total", "calls", "bytes", "name"),
-  ["--by"] = flags.one_of("op", "line"),
-  ["--rows"] = flags.count,
-  ["--trace"] = flags.text,
+  ["--sort"] = command_line.one_of("time", "total", "calls", "bytes", "name"),
+  ["--by"] = command_line.one_of("op", "line"),
+  ["--rows"] = command_line.count,
+  ["--trace"] = command_line.text,
 }
 
 --- `:prof CODE` runs it once, as a cell: its value is shown and in _. Then a table of the ops:
 -- calls, time, bytes, device, and what was copied. --trace FILE also writes the events for
 -- Perfetto.
 function prof.prof(session, text)
-  local values, code = flags.read("prof", text, known, usage)
+  local values, code = command_line.leading_options("prof", text, known, usage)
   local f, made = session:compile(code, "prof")
   if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
   local packed = table.pack(require("lutra.profiler").profile(f))

@@ -1,7 +1,7 @@
 --- :reload, a module of the user's read again (lutra.repl.reload).
 
 local reload_module = require "lutra.repl.reload"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local reload = {}
 
@@ -31,7 +31,7 @@ local function counted(n, what) return n > 0 and (", %d %s"):format(n, what) or 
 -- File-level variables keep their values; fields of the module get those of the file. When the file
 -- fails, nothing has changed. Without a name: the modules that can be read again.
 function reload.reload(session, text)
-  local name = words.arguments("reload", text, 1, "the name of one MODULE")[1]
+  local name = command_line.arguments("reload", text, 1, "the name of one MODULE")[1]
   if not name then
     io.stdout:write(list_text(), "\n")
     return

@@ -1,6 +1,6 @@
 --- :run, a script in the session.
 
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local run = {}
 
@@ -24,7 +24,7 @@ end
 --- `:run train.lua --epochs 3` runs the file; its locals and globals stay, also when it fails half
 -- way. The arguments are its `...` and its `arg`; quotes keep words together, ~ is the home folder.
 function run.run(session, text)
-  local list, why = words.split(text)
+  local list, why = command_line.split(text)
   if not list then error("run: " .. why, 0) end
   if not list[1] then error("run: no file; :run train.lua --epochs 3", 0) end
   run.file(session, list)

@@ -3,7 +3,7 @@
 local files = require "lutra.repl.files"
 local script = require "lutra.repl.script"
 local style = require "lutra.repl.style"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local save = {}
 
@@ -56,7 +56,7 @@ end
 -- failed is written, as a comment, only where its own number is given. A file that is there is
 -- overwritten with --force only. A script may have 200 locals.
 function save.save(session, text)
-  local list, why = words.split(text)
+  local list, why = command_line.split(text)
   if not list then error("save: " .. why, 0) end
   local force = false
   for i = #list, 1, -1 do

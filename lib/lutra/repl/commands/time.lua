@@ -4,12 +4,11 @@
 -- reading and before the last one they are synchronised, and the report says which.
 
 local cell = require "lutra.repl.cell"
-local flags = require "lutra.repl.flags"
+local command_line = require "lutra.repl.command_line"
 local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
-local plain = require "lutra.profiler.plain"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local time = {}
 
@@ -20,7 +19,7 @@ local function synchronize() return require("lutra.profiler").synchronize() end
 local function now() return core()._trace.now() * 1e-9 end
 
 local function report(text)
-  io.stdout:write(plain.wrap(text, style.width()), "\n")
+  io.stdout:write(texts.wrap_sentence(text, style.width()), "\n")
 end
 
 -- "; synchronised: cuda:0", or "" where no accelerator was used
@@ -40,7 +39,7 @@ local function held() return core().memory_live(), collectgarbage "count" * 1024
 --- `:time CODE` runs it once, as a cell: its value is shown and in _. Then how long it took, how
 -- much time of processors (of all threads), and by what the memory held has grown.
 function time.time(session, text)
-  local _, code = flags.read("time", text, {}, usage_time)
+  local _, code = command_line.leading_options("time", text, {}, usage_time)
   local f, made = session:compile(code, "time")
   if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
   synchronize()
@@ -52,8 +51,8 @@ function time.time(session, text)
   cpu = os.clock() - cpu
   local tensors_after, heap_after = held()
   session:results(results, made.quiet)
-  report(("%s (CPU %s, all threads); tensors %s, Lua %s%s"):format(plain.seconds(wall),
-    plain.seconds(cpu), signed_bytes(tensors_after - tensors),
+  report(("%s (CPU %s, all threads); tensors %s, Lua %s%s"):format(texts.seconds(wall),
+    texts.seconds(cpu), signed_bytes(tensors_after - tensors),
     signed_bytes(math.floor(heap_after - heap)), synchronized_text(devices)))
 end
 
@@ -136,9 +135,9 @@ end
 -- takes 0.2 s. Shows nothing of what the code gives. The collector works as it does in a program:
 -- its share is a part of the time.
 function time.timeit(session, text)
-  local known = {["-n"] = flags.count, ["-r"] = flags.count}
+  local known = {["-n"] = command_line.count, ["-r"] = command_line.count}
   known["--n"], known["--r"] = known["-n"], known["-r"]
-  local values, code = flags.read("timeit", text, known, usage_timeit)
+  local values, code = command_line.leading_options("timeit", text, known, usage_timeit)
   local n, runs = values["-n"] or values["--n"], values["-r"] or values["--r"] or 7
   local loop = compile(session, code)
   synchronize()
@@ -151,8 +150,8 @@ function time.timeit(session, text)
   end
   local mean, deviation = statistics(list)
   local devices = synchronize()
-  report(("%s ± %s per loop (mean ± std. dev. of %s, %s each)%s"):format(plain.seconds(mean),
-    plain.seconds(deviation), texts.plural(runs, "run"), texts.plural(n, "loop"),
+  report(("%s ± %s per loop (mean ± std. dev. of %s, %s each)%s"):format(texts.seconds(mean),
+    texts.seconds(deviation), texts.plural(runs, "run"), texts.plural(n, "loop"),
     #devices > 0 and "; synchronised after each run: " .. table.concat(devices, ", ") or ""))
 end
 

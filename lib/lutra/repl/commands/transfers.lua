@@ -1,10 +1,10 @@
 --- :transfers, what a piece of code copies between devices and waits for.
 
 local device_map = require "lutra.repl.device_map"
-local flags = require "lutra.repl.flags"
+local command_line = require "lutra.repl.command_line"
 local occupancy = require "lutra.repl.occupancy"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local transfers = {}
 
@@ -78,7 +78,7 @@ local function listen(session, f, code, path)
     seen.devices = what_is_left(session)
     last[session] = seen
   end
-  local listener <close> = require("lutra.placement.listener").new(EVENTS)
+  local listener <close> = require("lutra.placement.event_reader").new(EVENTS)
   local after <close> = setmetatable({}, {__close = function(_, failure) -- luacheck: ignore after
     if failure == nil then return end
     take(listener)
@@ -99,7 +99,8 @@ end
 -- (--emulate cuda:2,link=pcie4) times are that link's, the same on every run. Without code: the
 -- last one's again. --svg FILE writes it as a picture, too.
 function transfers.transfers(session, text)
-  local values, code = flags.read("transfers", text, {["--svg"] = flags.text}, usage, true)
+  local values, code = command_line.leading_options("transfers", text,
+    {["--svg"] = command_line.text}, usage, true)
   local path = values["--svg"]
   if code:match "%S" then
     local f, made = session:compile(code, "transfers")

@@ -1,9 +1,9 @@
 --- :tree, a module or nested tables of tensors as a tree.
 
 local core = require "lutra.core"
-local look = require "lutra.repl.look"
+local inspect = require "lutra.repl.inspect"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local tree = {}
 
@@ -22,16 +22,16 @@ end
 
 local function table_entries(t)
   local list = {}
-  for _, key in ipairs(look.sorted_keys(t)) do
-    list[#list + 1] = {look.key_text(key), rawget(t, key)}
+  for _, key in ipairs(inspect.sorted_keys(t)) do
+    list[#list + 1] = {inspect.key_text(key), rawget(t, key)}
   end
   return list
 end
 
 -- "1,234 elements, 4.8 KiB on cpu": each storage once.
 local function weight(value)
-  local counter, elements, seen = look.counter(), 0, {}
-  look.tensors(value, "", function(path, t)
+  local counter, elements, seen = inspect.counter(), 0, {}
+  inspect.tensors(value, "", function(path, t)
     if counter.add(t) and not path:find "%.grad$" then elements = elements + t:numel() end
     seen[#seen + 1] = t
   end, DEPTH)
@@ -46,7 +46,7 @@ end
 
 local function module_weight(module)
   local text = weight(module)
-  local n, trained = look.num_parameters(module), look.num_parameters(module, true)
+  local n, trained = inspect.num_parameters(module), inspect.num_parameters(module, true)
   local count = texts.plural(n, "param")
   if trained < n then count = count .. (" (%s trained)"):format(texts.count(trained)) end
   return (text:gsub("^[%d,]+ elements?", count))
@@ -54,7 +54,7 @@ end
 
 local function tensor_text(t, kind)
   if core._is_freed(t) then return "freed" end
-  local parts = {look.shape(t), t.dtype}
+  local parts = {inspect.shape(t), t.dtype}
   if t.device ~= "cpu" then parts[#parts + 1] = t.device end
   if kind == "buffer" then parts[#parts + 1] = "buffer" end
   if kind == "parameter" and not t.requires_grad then parts[#parts + 1] = "frozen" end
@@ -64,15 +64,15 @@ end
 -- One line's text about a value, and the entries below it.
 local function describe(value, kind, state)
   if core.is_tensor(value) then return tensor_text(value, kind), {} end
-  if type(value) ~= "table" then return look.brief(value), {} end
-  if state.seen[value] then return look.type_name(value) .. " (seen above)", {} end
+  if type(value) ~= "table" then return inspect.brief(value), {} end
+  if state.seen[value] then return inspect.type_name(value) .. " (seen above)", {} end
   state.seen[value] = true
-  if look.is_module(value) then
+  if inspect.is_module(value) then
     local extra = module_weight(value)
-    return look.type_name(value) .. (extra ~= "" and "  " .. extra or ""), module_entries(value)
+    return inspect.type_name(value) .. (extra ~= "" and "  " .. extra or ""), module_entries(value)
   end
   local extra = weight(value)
-  return look.type_name(value) .. "  " .. (extra ~= "" and extra or look.brief(value)),
+  return inspect.type_name(value) .. "  " .. (extra ~= "" and extra or inspect.brief(value)),
     table_entries(value)
 end
 
@@ -111,10 +111,10 @@ end
 --- Of a module: its modules, parameters and buffers, with the number of parameters and their bytes
 -- on each device, what is shared counted once. Of a table, such as a state dict: what it holds.
 function tree.tree(session, text)
-  local values = look.values(session, "tree", text)
+  local values = inspect.values(session, "tree", text)
   local value = values[1]
   if type(value) ~= "table" and not core.is_tensor(value) then
-    error(("tree: %s is %s; it wants a module or a table"):format(text, look.a(value)), 0)
+    error(("tree: %s is %s; it wants a module or a table"):format(text, inspect.a(value)), 0)
   end
   local branch = texts.is_utf8() and branches.utf8 or branches.ascii
   show(value, "", nil, "", "", 0, {seen = {}, left = LINES, branch = branch})

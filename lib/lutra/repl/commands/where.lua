@@ -3,11 +3,12 @@
 
 local bars = require "lutra.internal.plot.bars"
 local core = require "lutra.core"
-local look = require "lutra.repl.look"
+local command_line = require "lutra.repl.command_line"
+local inspect = require "lutra.repl.inspect"
 local nearest = require "lutra.internal.nearest"
 local storage = require "lutra.internal.plot.storage"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local where = {}
 
@@ -57,7 +58,7 @@ local function base_of(t, holders)
   for _, holder in ipairs(holders[core._memory(base)] or {}) do
     if holder.tensor == base then return holder.path end
   end
-  return ("a tensor %s that no variable holds"):format(look.shape(base))
+  return ("a tensor %s that no variable holds"):format(inspect.shape(base))
 end
 
 local function list(strides)
@@ -70,7 +71,7 @@ end
 
 -- What two tensors that see the same elements have in common.
 local function key_of(t)
-  return ("%d %s %s %s"):format(t:storage_offset(), look.shape(t), list(t:stride()), t.dtype)
+  return ("%d %s %s %s"):format(t:storage_offset(), inspect.shape(t), list(t:stride()), t.dtype)
 end
 
 -- The views on the storage of t, itself first: a list, see lutra.internal.plot.storage, each with
@@ -104,7 +105,7 @@ local function describe(t, holders)
   add("device", t.device .. (t:is_pinned() and ", pinned memory" or ""))
   add("storage", address(t, t:storage_offset()))
   add("offset", texts.plural(t:storage_offset(), "element"))
-  add("shape", look.shape(t) .. " " .. t.dtype)
+  add("shape", inspect.shape(t) .. " " .. t.dtype)
   add("strides", list(t:stride()) .. (t:is_contiguous() and ", contiguous" or ", not contiguous"))
   add("bytes", part_of(t))
   local extent = storage.extent(view_of(t), bytes)
@@ -193,13 +194,13 @@ local columns = {
 -- Every tensor of a module or a table, a line each.
 local function show_all(value, name)
   local rows, count = {}, 0
-  look.tensors(value, "", function(path, t)
+  inspect.tensors(value, "", function(path, t)
     count = count + 1
     if count > LISTED then return end
     rows[count] = {
-      path = path, shape = look.shape(t), dtype = t.dtype, device = t.device,
+      path = path, shape = inspect.shape(t), dtype = t.dtype, device = t.device,
       address = t.device == "meta" and "none" or ("0x%x"):format(t:data_ptr()),
-      bytes = texts.bytes(look.bytes(t)),
+      bytes = texts.bytes(inspect.bytes(t)),
     }
   end, nil, function(path)
     count = count + 1
@@ -216,7 +217,7 @@ end
 -- What cannot be shown, and what was meant perhaps.
 local function fail(session, expression, value, wanted)
   local text = expression == "nil" and "nil is no tensor"
-    or ("%s is %s"):format(expression, look.is_module(value) and "a module" or look.a(value))
+    or ("%s is %s"):format(expression, inspect.is_module(value) and "a module" or inspect.a(value))
   local near
   if value == nil and expression:match "^[%a_][%w_]*$" then
     local names = {}
@@ -230,7 +231,7 @@ local function show(session, value, expression)
   if core._is_freed(value) then
     io.stdout:write(expression, " was freed: it has no memory\n")
   elseif core.is_tensor(value) then
-    show_tensor(value, look.holders(look.variables(session)), expression)
+    show_tensor(value, inspect.holders(inspect.variables(session)), expression)
   elseif type(value) == "table" then
     show_all(value, expression)
   else
@@ -243,11 +244,12 @@ end
 -- of those that sees other elements of it. Of a module or a table: a line for each tensor that it
 -- holds. --svg FILE draws the bars of a tensor as a picture.
 function where.where(session, text)
-  local expression, options = look.options("where", text, {svg = "value"})
-  local values = look.values(session, "where", expression)
+  local expression, options = command_line.options("where", text, {svg = "value"})
+  local values = inspect.values(session, "where", expression)
   if options.svg then
     if values.n == 1 and core.is_tensor(values[1]) and not core._is_freed(values[1]) then
-      return write_svg(values[1], look.holders(look.variables(session)), expression, options.svg)
+      local holders = inspect.holders(inspect.variables(session))
+      return write_svg(values[1], holders, expression, options.svg)
     end
     fail(session, expression, values[1], "--svg draws one tensor, as in :where x --svg x.svg")
   end

@@ -1,9 +1,9 @@
 --- :whos, the variables of the session.
 
 local core = require "lutra.core"
-local look = require "lutra.repl.look"
+local inspect = require "lutra.repl.inspect"
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local whos = {}
 
@@ -23,7 +23,7 @@ local columns = {
 -- The other variables that hold a storage of this one's.
 local function sharing(name, value, holders)
   local names, seen = {}, {[name] = true}
-  look.tensors(value, "", function(_, t)
+  inspect.tensors(value, "", function(_, t)
     for _, holder in ipairs(holders[core._memory(t)]) do
       if not seen[holder.name] then names[#names + 1] = holder.name end
       seen[holder.name] = true
@@ -34,8 +34,8 @@ end
 
 -- Devices, bytes and the number of tensors that hang on a value.
 local function weigh(value)
-  local counter, grads = look.counter(), false
-  look.tensors(value, "", function(_, t)
+  local counter, grads = inspect.counter(), false
+  inspect.tensors(value, "", function(_, t)
     counter.add(t)
     grads = grads or t.requires_grad
   end)
@@ -44,21 +44,22 @@ end
 
 local function tensor_row(t)
   return {
-    shape = look.shape(t), dtype = t.dtype, device = t.device, bytes = texts.bytes(look.bytes(t)),
+    shape = inspect.shape(t), dtype = t.dtype, device = t.device,
+    bytes = texts.bytes(inspect.bytes(t)),
     grad = t.requires_grad and "requires_grad" or nil,
   }
 end
 
 local function module_text(module)
-  return texts.plural(look.num_parameters(module), "param")
+  return texts.plural(inspect.num_parameters(module), "param")
 end
 
 -- A module, an optimizer, a table: what it holds together.
 local function holder_row(value)
   local counter, grads = weigh(value)
-  local row = {shape = look.brief(value)}
-  if look.is_module(value) then row.shape = module_text(value) end
-  if look.is_optimizer(value) then
+  local row = {shape = inspect.brief(value)}
+  if inspect.is_module(value) then row.shape = module_text(value) end
+  if inspect.is_optimizer(value) then
     row.shape = texts.plural(#rawget(value, "param_groups"), "group")
   end
   if #counter.devices > 0 then
@@ -78,18 +79,18 @@ local function row_of(name, value, holders)
   elseif type(value) == "table" then
     row = holder_row(value)
   else
-    row = {shape = look.brief(value)}
+    row = {shape = inspect.brief(value)}
   end
-  row.name, row.type = name, look.type_name(value)
+  row.name, row.type = name, inspect.type_name(value)
   row.shares = sharing(name, value, holders)
   return row
 end
 
 -- "total on cpu: 96 B in 2 storages": storages count once, however many variables share them.
 local function totals(variables)
-  local counter, lines = look.counter(), {}
+  local counter, lines = inspect.counter(), {}
   for _, v in ipairs(variables) do
-    look.tensors(v.value, "", function(_, t) counter.add(t) end)
+    inspect.tensors(v.value, "", function(_, t) counter.add(t) end)
   end
   for _, device in ipairs(counter.devices) do
     local of = counter.by_device[device]
@@ -109,7 +110,7 @@ end
 -- what wants gradients and which variables hold the same memory; the totals count memory once.
 -- What modules, optimizers and tables hold is theirs.
 function whos.whos(session, text)
-  local all, chosen = look.variables(session), {}
+  local all, chosen = inspect.variables(session), {}
   local pattern = text ~= "" and pattern_of(text) or ""
   for _, v in ipairs(all) do
     if v.name:find(pattern) then chosen[#chosen + 1] = v end
@@ -118,7 +119,7 @@ function whos.whos(session, text)
     io.stdout:write(text == "" and "no variables\n" or ("no variable is called %s\n"):format(text))
     return
   end
-  local holders, rows = look.holders(all), {}
+  local holders, rows = inspect.holders(all), {}
   for i, v in ipairs(chosen) do rows[i] = row_of(v.name, v.value, holders) end
   local lines = texts.table(columns, rows, style.width() - 1)
   io.stdout:write(style.paint("heading", lines[1]), "\n", table.concat(lines, "\n", 2), "\n")

@@ -4,16 +4,16 @@
 -- variables. What they are (lutra.repl.workspace.format) stands in the metadata.
 
 local files = require "lutra.repl.files"
-local show = require "lutra.repl.show"
+local format_value = require "lutra.repl.format_value"
 local style = require "lutra.repl.style"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local workspace = {}
 
 local key = "lutra.workspace"
 
 local function path_of(name, text)
-  local path = words.arguments(name, text, 1, "one FILE")[1]
+  local path = command_line.arguments(name, text, 1, "one FILE")[1]
   return path or error(("%s: no file; :%s session.safetensors"):format(name, name), 0)
 end
 
@@ -99,7 +99,7 @@ local function placed(path, message)
   if type(message) ~= "string" or message == "not enough memory" or message == "interrupted" then
     return message
   end
-  message = message:gsub("^[^\n]-:%d+: ", "", 1):gsub('[^"\\\n]+', show.escape)
+  message = message:gsub("^[^\n]-:%d+: ", "", 1):gsub('[^"\\\n]+', format_value.escape)
   return message:find "^load: " and message or ("load: %s: %s"):format(path, message)
 end
 

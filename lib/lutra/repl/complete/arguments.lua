@@ -2,7 +2,7 @@
 
 local expression = require "lutra.repl.complete.expression"
 local signatures = require "lutra.repl.complete.signatures"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 
 local is = tokens.is
@@ -17,7 +17,7 @@ local function callee(place, at)
   local thing
   if name and is(list, at - 2, ":") then
     local self = expression.resolve(place, first, at - 3)
-    thing = self and things.field(self, name)
+    thing = self and static_values.field(self, name)
   else
     thing = expression.resolve(place, first, at - 1)
   end

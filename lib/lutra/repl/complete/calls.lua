@@ -6,7 +6,7 @@
 local args = require "lutra.internal.args"
 local namespaces = require "lutra.internal.namespaces"
 local signatures = require "lutra.repl.complete.signatures"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 
 local calls = {}
 
@@ -26,7 +26,7 @@ local function itself(_, self) return self end
 local function always(thing) return function() return thing end end
 
 local function state_dict(_, self)
-  if self and things.module_state(self.value) then return {state_of = self.value} end
+  if self and static_values.module_state(self.value) then return {state_of = self.value} end
 end
 
 -- Adds what is known by now; modules that are not loaded have no functions that could be called.
@@ -50,8 +50,8 @@ end
 
 -- A module's call is its forward; a layer of the library gives a tensor.
 local function of_module(callee)
-  if not callee.instance and not things.module_state(callee.value) then return nil end
-  local forward = things.field(callee, "forward")
+  if not callee.instance and not static_values.module_state(callee.value) then return nil end
+  local forward = static_values.field(callee, "forward")
   local f = forward and forward.value
   return type(f) == "function" and args.is_library(debug.getinfo(f, "S")) and tensor or nil
 end
@@ -61,7 +61,7 @@ end
 function calls.result(callee, self, given)
   local f = callee.value
   if f == nil or type(f) == "table" then
-    if f ~= nil and things.is_class(f) then return {instance = f} end
+    if f ~= nil and static_values.is_class(f) then return {instance = f} end
     return of_module(callee)
   end
   if type(f) ~= "function" then return nil end

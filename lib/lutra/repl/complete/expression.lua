@@ -5,7 +5,7 @@
 
 local calls = require "lutra.repl.complete.calls"
 local globals = require "lutra.repl.globals"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 
 local is = tokens.is
@@ -56,8 +56,8 @@ end
 
 local function index(place, thing, first, last)
   local key = resolve(place, first, last)
-  if key and key.value ~= nil then return things.field(thing, key.value) end
-  local tensor = thing.like == "tensor" or things.is_tensor(thing.value)
+  if key and key.value ~= nil then return static_values.field(thing, key.value) end
+  local tensor = thing.like == "tensor" or static_values.is_tensor(thing.value)
   return tensor and {like = "tensor"} or nil
 end
 
@@ -76,14 +76,14 @@ local function step(place, thing, i)
   local read = place.read
   local list = read.list
   if is(list, i, ".") and tokens.name(list, i + 1) then
-    return things.field(thing, list[i + 1][2]), i + 2
+    return static_values.field(thing, list[i + 1][2]), i + 2
   end
   if is(list, i, "[") and read.partner[i] then
     return index(place, thing, i + 1, read.partner[i] - 1), read.partner[i] + 1
   end
   local self
   if is(list, i, ":") and tokens.name(list, i + 1) then
-    self, thing = thing, things.field(thing, list[i + 1][2])
+    self, thing = thing, static_values.field(thing, list[i + 1][2])
     i = i + 2
   end
   local after, text = arguments(read, i)
@@ -137,7 +137,7 @@ function expression.resolve(place, first, last)
     local from = first
     for _, at in ipairs(found) do
       local operand = from < at and chain(place, from, at - 1)
-      if operand and (operand.like == "tensor" or things.is_tensor(operand.value)) then
+      if operand and (operand.like == "tensor" or static_values.is_tensor(operand.value)) then
         thing = {like = "tensor"}
         break
       end

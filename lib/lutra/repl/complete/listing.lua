@@ -4,7 +4,7 @@
 -- Invariant: no line is wider than the terminal, and there are at most one more than the rows that
 -- may be used.
 
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local listing = {}
 

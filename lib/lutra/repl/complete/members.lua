@@ -2,15 +2,15 @@
 
 local expression = require "lutra.repl.complete.expression"
 local names = require "lutra.repl.complete.names"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 
 local members = {}
 
 -- Can it be called as a method? A module in a field can be called, but wants no self.
 local function is_method(value)
-  return things.is_callable(value) and not things.module_state(value)
-    and not things.is_class(value)
+  return static_values.is_callable(value) and not static_values.module_state(value)
+    and not static_values.is_class(value)
 end
 
 --- The source of completions after a dot or a colon.
@@ -20,12 +20,12 @@ function members.source(place, add)
   local first = expression.start(place.read, #list - 1)
   local thing = first and expression.resolve(place, first, #list - 1)
   if not thing then return end
-  things.members(thing, function(name, value)
+  static_values.members(thing, function(name, value)
     if not names.is_identifier(name) then return end
     local method = is_method(value)
     if colon and not method then return end
     local kind = method and (colon and "method" or "function")
-    add(name, kind or things.is_class(value) and "class" or "field", nil, value)
+    add(name, kind or static_values.is_class(value) and "class" or "field", nil, value)
   end)
 end
 

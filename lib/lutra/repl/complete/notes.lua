@@ -2,7 +2,7 @@
 
 local core = require "lutra.core"
 local signatures = require "lutra.repl.complete.signatures"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 
 local notes = {}
 
@@ -15,14 +15,14 @@ local by_type = {
   ["function"] = function(f, name) return signatures.text(f, name) end,
   userdata = function(value)
     if core._is_freed(value) then return "freed" end
-    if things.is_tensor(value) then
+    if static_values.is_tensor(value) then
       return ("%s {%s} %s"):format(value.dtype, table.concat(value.shape, ", "), value.device)
     end
-    return things.metafield(value, "__name")
+    return static_values.metafield(value, "__name")
   end,
   table = function(t, name)
-    if things.is_class(t) then return signatures.text(t, name) or "class" end
-    local own = things.metafield(t, "__name")
+    if static_values.is_class(t) then return signatures.text(t, name) or "class" end
+    local own = static_values.metafield(t, "__name")
     return type(own) == "string" and own or "table"
   end,
 }

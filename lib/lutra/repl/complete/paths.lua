@@ -1,7 +1,7 @@
 --- Files and folders.
 
 local files = require "lutra.repl.files"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local paths = {}
 
@@ -11,7 +11,7 @@ local paths = {}
 function paths.add(typed, escape, add, only)
   local folder, base = typed:match "^(.*/)([^/]*)$"
   base = base or typed
-  local home = words.home(folder or typed)
+  local home = command_line.home(folder or typed)
   if home ~= (folder or typed) then folder = home:gsub("/?$", "/") end
   for _, name in ipairs(files.list(folder or ".") or {}) do
     local is_folder = name:sub(-1) == "/"

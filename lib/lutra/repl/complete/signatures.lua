@@ -7,7 +7,7 @@
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 
 local signatures = {}
 
@@ -71,15 +71,15 @@ end
 -- What a class's objects are made with: the parser of its init, or an optimizer's settings.
 local function of_class(class)
   local name = rawget(class, "__name")
-  local options = things.field({value = class}, "options")
+  local options = static_values.field({value = class}, "options")
   local optimizer = package.loaded["lutra.optim.optimizer"]
-  if optimizer and options and things.inherits(class, optimizer) then
+  if optimizer and options and static_values.inherits(class, optimizer) then
     local signature = from_row({params = options.value, results = {}}, false)
     table.insert(signature.params, 1, {name = "params", type = "Tensor[]", required = true,
       list = true})
     return signature
   end
-  local init = things.field({value = class}, "init")
+  local init = static_values.field({value = class}, "init")
   return init and type(init.value) == "function" and signatures.of(init.value, name) or nil
 end
 
@@ -91,7 +91,7 @@ function signatures.of(f, name)
     local parameters = parser_of(f, name)
     return parameters and from_row({params = parameters, results = {}}, false)
   end
-  if things.is_class(f) then return of_class(f) end
+  if static_values.is_class(f) then return of_class(f) end
 end
 
 local function lua_parameters(f)

@@ -5,7 +5,7 @@ local arguments = require "lutra.repl.complete.arguments"
 local expression = require "lutra.repl.complete.expression"
 local modules = require "lutra.repl.complete.modules"
 local paths = require "lutra.repl.complete.paths"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 local values = require "lutra.repl.complete.values"
 
@@ -26,9 +26,9 @@ end
 -- Adds the string keys of the thing that is indexed: its own, and fields that a metatable adds.
 local function add_keys(thing, escape, add)
   local own = type(thing.value) == "table" and thing.value or {}
-  things.members(thing, function(name, value)
+  static_values.members(thing, function(name, value)
     if type(name) ~= "string" then return end
-    local method = things.is_callable(value) and not things.module_state(value)
+    local method = static_values.is_callable(value) and not static_values.module_state(value)
     if rawget(own, name) == nil and method then return end
     add(escape(name), "key", nil, value, nil, name)
   end)

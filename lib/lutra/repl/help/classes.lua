@@ -3,7 +3,7 @@
 local core = require "lutra.core"
 local functions = require "lutra.repl.help.functions"
 local source = require "lutra.repl.help.source"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local wrap = require "lutra.repl.help.wrap"
 
 local classes = {}
@@ -11,13 +11,13 @@ local classes = {}
 --- Is a value a class: one made by extend, or one that has it?
 function classes.is_class(value)
   if type(value) ~= "table" then return false end
-  return things.is_class(value)
+  return static_values.is_class(value)
     or type(rawget(value, "__name")) == "string" and type(rawget(value, "extend")) == "function"
 end
 
 --- The class of an object of the library's, or nil.
 function classes.of(value)
-  local state = things.module_state(value)
+  local state = static_values.module_state(value)
   if state then return state.class end
   local meta = debug.getmetatable(value)
   return type(value) == "table" and classes.is_class(meta) and meta or nil
@@ -198,7 +198,7 @@ local function entry_rows(state)
     local text = class and classes.name(class) or kind
     if core._is_freed(value) then
       text = kind .. " that was freed"
-    elseif things.is_tensor(value) then
+    elseif static_values.is_tensor(value) then
       text = ("%s %s, %s on %s"):format(kind, tostring(value.shape), value.dtype, value.device)
     end
     rows[#rows + 1] = {name, text}
@@ -210,7 +210,7 @@ end
 function classes.object_page(name, value, class_name, width, paint)
   local class = classes.of(value)
   local out = {paint("heading", name) .. ": made by " .. class_name}
-  local state = things.module_state(value)
+  local state = static_values.module_state(value)
   if state and #state.entries > 0 then
     out[#out + 1] = ""
     out[#out + 1] = wrap.rows(entry_rows(state), width, 2)

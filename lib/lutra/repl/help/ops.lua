@@ -9,8 +9,8 @@ local core = require "lutra.core"
 local lt = require "lutra"
 local examples = require "lutra.repl.help.examples"
 local namespaces = require "lutra.internal.namespaces"
-local restore = require "lutra.internal.restore"
-local show = require "lutra.repl.show"
+local scope_guard = require "lutra.internal.scope_guard"
+local format_value = require "lutra.repl.format_value"
 local source = require "lutra.repl.help.source"
 local wrap = require "lutra.repl.help.wrap"
 
@@ -297,9 +297,9 @@ end
 -- afterwards.
 local function aside(width, f)
   local options = lt.get_printoptions()
-  local _ <close> = restore(lt.set_printoptions, options)
-  local _ <close> = restore(lt.set_rng_state, lt.get_rng_state())
-  local _ <close> = restore(lt.set_default_dtype, lt.get_default_dtype())
+  local _ <close> = scope_guard(lt.set_printoptions, options)
+  local _ <close> = scope_guard(lt.set_rng_state, lt.get_rng_state())
+  local _ <close> = scope_guard(lt.set_default_dtype, lt.get_default_dtype())
   lt.set_default_dtype "float32"
   lt.set_printoptions{linewidth = math.max(20, width)}
   return lt.with_device("cpu", f)
@@ -310,7 +310,7 @@ function ops.example(op, width)
   local text = examples.of(op)
   return aside(width, function()
     local results = evaluate(text)
-    return text, show.values(table.unpack(results, 1, results.n))
+    return text, format_value.values(table.unpack(results, 1, results.n))
   end)
 end
 

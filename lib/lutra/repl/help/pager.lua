@@ -3,7 +3,7 @@
 -- Invariant: what goes to a pipe or a file is written as it is.
 
 local host = require "lutra.repl.host"
-local words = require "lutra.repl.words"
+local command_line = require "lutra.repl.command_line"
 
 local pager = {}
 
@@ -30,7 +30,7 @@ local function page(program, text)
   if not file then return false end
   file:write(text, "\n")
   file:close()
-  os.execute(("%s <%s"):format(program, words.quote(path)))
+  os.execute(("%s <%s"):format(program, command_line.quote(path)))
   os.remove(path)
   return true
 end

@@ -3,7 +3,7 @@
 -- Nothing here runs the function. What cannot be found is nil.
 
 local args = require "lutra.internal.args"
-local texts = require "lutra.repl.source"
+local texts = require "lutra.repl.source_lines"
 
 local source = {}
 

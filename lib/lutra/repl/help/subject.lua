@@ -4,7 +4,7 @@
 
 local commands = require "lutra.repl.commands"
 local expression = require "lutra.repl.complete.expression"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 
 local subject = {}
@@ -49,9 +49,9 @@ function subject.read(text, session)
   if before and not tonumber(bare) then
     found.owner, found.field = resolve(before, session), field
     if not found.owner and before == "x" then found.owner = {like = "tensor"} end -- as help writes
-    if found.owner then found.thing = things.field(found.owner, field) end
+    if found.owner then found.thing = static_values.field(found.owner, field) end
     local of_tensor = found.owner
-      and (found.owner.like == "tensor" or things.is_tensor(found.owner.value))
+      and (found.owner.like == "tensor" or static_values.is_tensor(found.owner.value))
     if of_tensor and found.thing and found.thing.value == nil then
       found.thing = nil -- any string may index a tensor: this one is no method
     end

@@ -6,7 +6,7 @@
 local catalogue = require "lutra.repl.help.catalogue"
 local core = require "lutra.core"
 local numbers = require "lutra.internal.numbers"
-local things = require "lutra.repl.complete.things"
+local static_values = require "lutra.repl.complete.static_values"
 local wrap = require "lutra.repl.help.wrap"
 
 local values = {}
@@ -16,10 +16,10 @@ local most_read = 1 << 20 -- elements of a tensor that are read for its smallest
 --- What a value is, in a few words.
 function values.describe(value)
   if core._is_freed(value) then return "a tensor that was freed" end
-  if things.is_tensor(value) then
+  if static_values.is_tensor(value) then
     return ("tensor %s, %s on %s"):format(tostring(value.shape), value.dtype, value.device)
   end
-  local name = things.metafield(value, "__name")
+  local name = static_values.metafield(value, "__name")
   if type(value) == "table" and type(name) == "string" then return name end
   return type(value)
 end
@@ -60,7 +60,7 @@ local function library_page(name, doc, t, width, paint)
   for key in next, t do
     if type(key) == "string" and key:match "^[^_]" then names[#names + 1] = key end
   end
-  for key in next, things.metafield(t, "__libraries") or {} do
+  for key in next, static_values.metafield(t, "__libraries") or {} do
     if rawget(t, key) == nil then names[#names + 1] = key end
   end
   table.sort(names)
@@ -73,7 +73,7 @@ end
 local function table_page(name, t, width, paint)
   local count = 0
   for _ in next, t do count = count + 1 end
-  local kind = things.metafield(t, "__name")
+  local kind = static_values.metafield(t, "__name")
   local text = ("%s with %d field%s"):format(type(kind) == "string" and "a " .. kind or "a table",
     count, count == 1 and "" or "s")
   local rows = {}
@@ -116,7 +116,7 @@ function values.page(name, value, width, paint)
   if core._is_freed(value) then
     return paint("heading", name) .. ": " .. values.describe(value)
   end
-  if things.is_tensor(value) then return tensor_page(name, value, width, paint) end
+  if static_values.is_tensor(value) then return tensor_page(name, value, width, paint) end
   local library, doc = catalogue.library(value)
   if library then return library_page(name, doc, value, width, paint) end
   if type(value) == "table" then return table_page(name, value, width, paint) end

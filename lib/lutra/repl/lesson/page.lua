@@ -1,7 +1,7 @@
 --- How a lesson is printed: its page, verdicts and notes, broken to the width of the terminal.
 
 local style = require "lutra.repl.style"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local page = {}
 

@@ -5,7 +5,7 @@
 
 local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local progress = {}
 

@@ -3,7 +3,7 @@
 -- Each function may raise an error: its text is then what :check prints.
 
 local numbers = require "lutra.internal.numbers"
-local texts = require "lutra.internal.plot.texts"
+local texts = require "lutra.internal.text"
 
 local see = {}
 

@@ -5,13 +5,13 @@
 -- ones, while a bracket is open -- with the variables that its function sees. Invariant: nothing
 -- of the user's runs.
 
-local caret = require "lutra.repl.caret"
+local error_span = require "lutra.repl.error_span"
 local expression = require "lutra.repl.complete.expression"
 local globals = require "lutra.repl.globals"
 local namespaces = require "lutra.internal.namespaces"
 local nearest = require "lutra.internal.nearest"
-local source = require "lutra.repl.source"
-local things = require "lutra.repl.complete.things"
+local source_lines = require "lutra.repl.source_lines"
+local static_values = require "lutra.repl.complete.static_values"
 local tokens = require "lutra.repl.complete.tokens"
 
 local is, name_at = tokens.is, tokens.name
@@ -21,10 +21,10 @@ local MOST_LINES = 20
 
 -- Line `number` with those that its open brackets reach over.
 local function statement(text, number)
-  local line = source.line(text, number)
+  local line = source_lines.line(text, number)
   for n = number + 1, number + MOST_LINES do
     local read = line and tokens.read(line .. "\n")
-    local more = read and (#read.open > 0 or read.inside == "string") and source.line(text, n)
+    local more = read and (#read.open > 0 or read.inside == "string") and source_lines.line(text, n)
     if not more then break end
     line = line .. "\n" .. more
   end
@@ -67,7 +67,7 @@ end
 -- The field of `thing` nearest to `name`, or nil; and is there one of that name?
 local function near_field(thing, name)
   local names, there = {}, false
-  things.members(thing, function(field)
+  static_values.members(thing, function(field)
     if field == name then there = true end
     if type(field) == "string" and field:match "^[^_]" then names[#names + 1] = field end
   end)
@@ -140,7 +140,7 @@ end
 local function inner_functions(list)
   local plain = {}
   for i, token in ipairs(list) do plain[i] = {kind = token[1], text = token[2]} end
-  return caret.in_functions(plain, 1, #plain)
+  return error_span.in_functions(plain, 1, #plain)
 end
 
 -- The names that the function reads in these lines: a list of {place, name, member}.
@@ -193,7 +193,7 @@ end
 --- Does the line after `number` of `text`, which starts with a bracket, call what ends line
 -- `number`? `name` is what Lua calls that, or nil.
 function code.goes_on(text, number, name)
-  local line, after = source.line(text, number), source.line(text, number + 1)
+  local line, after = source_lines.line(text, number), source_lines.line(text, number + 1)
   if not after or not after:match "^%s*%(" then return false end
   local list = tokens.read(line .. " ").list
   return #list > 0 and (list[#list][2] == name or not name and is(list, #list, ")"))
@@ -245,15 +245,15 @@ end
 local function has_method(thing, name)
   local value = thing.value
   if type(value) == "table" then
-    local state = things.module_state(value)
-    if not debug.getmetatable(value) or things.is_class(value) or rawget(value, name) ~= nil
+    local state = static_values.module_state(value)
+    if not debug.getmetatable(value) or static_values.is_class(value) or rawget(value, name) ~= nil
         or state and rawget(state.fields, name) ~= nil then
       return false
     end
-  elseif not (thing.like or things.is_tensor(value) or type(value) == "string") then
+  elseif not (thing.like or static_values.is_tensor(value) or type(value) == "string") then
     return false
   end
-  local method = things.field(thing, name)
+  local method = static_values.field(thing, name)
   return method ~= nil and type(method.value) == "function"
 end
 

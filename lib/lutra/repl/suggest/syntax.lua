@@ -1,9 +1,9 @@
 --- Advice about code that is no Lua: what another language writes so, and which block has no end.
 
-local habits = require "lutra.repl.habits"
+local other_languages = require "lutra.repl.other_languages"
 local lexer = require "lutra.repl.lexer"
-local places = require "lutra.repl.place"
-local source = require "lutra.repl.source"
+local source_location = require "lutra.repl.source_location"
+local source_lines = require "lutra.repl.source_lines"
 
 local syntax = {}
 
@@ -21,14 +21,14 @@ end
 
 local function about_line(line)
   local code = bare(line)
-  for _, row in ipairs(habits.lines) do
+  for _, row in ipairs(other_languages.lines) do
     if code:find(row[1]) then return row[2] end
   end
 end
 
 local function about_lines(text, number)
   for n = number, math.max(1, number - LINES_ABOVE), -1 do
-    local line = source.line(text, n)
+    local line = source_lines.line(text, n)
     local advice = line and about_line(line)
     if advice then return advice end
   end
@@ -81,7 +81,7 @@ end
 local function about_end(text)
   if #text > LARGEST then return nil end
   local list = laid_out(text)
-  if has_else_if(list) then return habits.else_if end
+  if has_else_if(list) then return other_languages.else_if end
   local block = unclosed(list)
   return block and ("by the indentation, the '%s' of line %d has no end"):format(block.text,
     block.line)
@@ -93,14 +93,14 @@ local ends_block = {["end"] = true, ["else"] = true, ["elseif"] = true, ["until"
 function syntax.hint(message)
   local near = message:match " near '?(.-)'?$"
   if not near then return nil end
-  local place = places.of(message)
-  local text = place and source.text(places.chunk(place))
+  local place = source_location.of(message)
+  local text = place and source_lines.text(source_location.chunk(place))
   local advice = text and about_lines(text, place.number)
   if advice then return advice end
   if message:find "'end' expected" and near == "<eof>" then return text and about_end(text) end
   -- A block ends before its end only behind a return.
   local closes = message:find "<eof> expected" or message:find "'end' expected"
-  if closes and not ends_block[near] then return habits.after_return end
+  if closes and not ends_block[near] then return other_languages.after_return end
 end
 
 return syntax

@@ -18,7 +18,7 @@
 
 local locals = require "lutra.repl.locals"
 local lexer = require "lutra.repl.lexer"
-local show = require "lutra.repl.show"
+local format_value = require "lutra.repl.format_value"
 
 local format = {}
 
@@ -232,11 +232,11 @@ function format.read(text)
     if number == 1 then
       if line ~= title then
         return nil, ("it was written as \"%s\", this Lutra reads \"%s\""):format(
-          show.escape(line:sub(1, 40)), title)
+          format_value.escape(line:sub(1, 40)), title)
       end
     elseif not read_line(image, line) then
       return nil, ("line %d of its description makes no sense: %s"):format(number,
-        show.escape(line:sub(1, 60)))
+        format_value.escape(line:sub(1, 60)))
     end
   end
   if not is_whole(image) then return nil, "its description names what is not in it" end

@@ -8,11 +8,11 @@
 local core = require "lutra.core"
 local lexer = require "lutra.repl.lexer"
 local lt = require "lutra"
-local ordered = require "lutra.internal.ordered"
+local ordered_map = require "lutra.internal.ordered_map"
 
 local pack = {}
 
-local ordered_meta = getmetatable(ordered.new())
+local ordered_meta = getmetatable(ordered_map.new())
 
 -- ---- places: where a value is, {key, within = the place around it}
 
@@ -208,7 +208,7 @@ local function keys_of(state, t, place)
     end
   end
   if debug.getmetatable(t) == ordered_meta then
-    for _, key in ipairs(ordered.keys(t)) do add(key) end
+    for _, key in ipairs(ordered_map.keys(t)) do add(key) end
     return keys
   end
   for key in next, t do add(key) end

@@ -6,8 +6,8 @@
 
 local core = require "lutra.core"
 local lt = require "lutra"
-local ordered = require "lutra.internal.ordered"
-local show = require "lutra.repl.show"
+local ordered_map = require "lutra.internal.ordered_map"
+local format_value = require "lutra.repl.format_value"
 
 local unpack = {}
 
@@ -38,13 +38,13 @@ local function make_tensors(image, values, notes)
     else
       t = values[saved.name]
       if not t then
-        error(("the tensor \"%s\" is not in the file"):format(show.escape(saved.name)), 0)
+        error(("the tensor \"%s\" is not in the file"):format(format_value.escape(saved.name)), 0)
       end
       if is_here(saved.device) then
         t = t:to{device = saved.device}
       else
         table.insert(notes, ("%s was on %s, which is not here: it is on the cpu"):format(
-          show.escape(saved.name), saved.device))
+          format_value.escape(saved.name), saved.device))
       end
       t = with_role(t, saved.role)
     end
@@ -88,7 +88,7 @@ local function misfit(module, state)
   end
   for name in pairs(state) do
     if mine[name] == nil then
-      wrong[#wrong + 1] = show.escape(tostring(name)) .. " is not in the module"
+      wrong[#wrong + 1] = format_value.escape(tostring(name)) .. " is not in the module"
     end
   end
   return wrong[1] and table.concat(wrong, "; ")
@@ -96,7 +96,7 @@ end
 
 local function path_text(keys)
   local texts = {}
-  for i, key in ipairs(keys) do texts[i] = show.escape(tostring(key)) end
+  for i, key in ipairs(keys) do texts[i] = format_value.escape(tostring(key)) end
   return table.concat(texts, ".")
 end
 
@@ -106,7 +106,7 @@ local function find_objects(session, image, value, notes)
   local list = {}
   for id, saved in ipairs(image.objects) do
     local object, state = find(session, saved.path), value(saved.state)
-    local name, class = path_text(saved.path), show.escape(saved.class)
+    local name, class = path_text(saved.path), format_value.escape(saved.class)
     local is_module = object ~= nil and lt.nn.is_module(object)
     if is_module then
       local reason = misfit(object, state)
@@ -151,7 +151,7 @@ end
 local function make_tables(image)
   local tables = {}
   for id, saved in ipairs(image.tables) do
-    tables[id] = saved.kind == "ordered" and ordered.new() or {}
+    tables[id] = saved.kind == "ordered" and ordered_map.new() or {}
   end
   return tables
 end

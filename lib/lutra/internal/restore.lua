@@ -1,9 +1,0 @@
---- What puts a setting back when a scope ends.
-
---- An object that calls set(...) when it is closed: `local _ <close> = restore(set, old)`.
-local function restore(set, ...)
-  local values = table.pack(...)
-  return setmetatable({}, {__close = function() set(table.unpack(values, 1, values.n)) end})
-end
-
-return restore

@@ -1,0 +1,187 @@
+--- The argument of a command: its words, split as a shell splits a line, and its options.
+--
+-- Spaces separate; 'single' and "double" quotes keep a word together, a backslash keeps the next
+-- character (within double quotes only before " and \). A ~ at the start of a word, not quoted, is
+-- the home folder. Nothing else is expanded: no $NAME, no *.
+
+local command_line = {}
+
+-- One character after a backslash, or the end of a quoted part: -> text, place after it.
+local function escaped(text, at, quote)
+  local c = text:sub(at + 1, at + 1)
+  if c == "" then return "\\", at + 1 end
+  if quote and not c:match '["\\]' then return "\\" .. c, at + 2 end
+  return c, at + 2
+end
+
+-- A quoted part that opens at `at` -> its text, place after it; nil when it does not end.
+local function quoted(text, at)
+  local quote, parts = text:sub(at, at), {}
+  at = at + 1
+  while at <= #text do
+    local c = text:sub(at, at)
+    if c == quote then return table.concat(parts), at + 1 end
+    if c == "\\" and quote == '"' then
+      parts[#parts + 1], at = escaped(text, at, quote)
+    else
+      parts[#parts + 1], at = c, at + 1
+    end
+  end
+end
+
+-- One word that starts at `at` -> the word, place after it; or nil and why not.
+local function word_at(text, at)
+  local parts, first = {}, at
+  while at <= #text and not text:match("^%s", at) do
+    local c = text:sub(at, at)
+    local part, after
+    if c == "'" or c == '"' then
+      part, after = quoted(text, at)
+      if not part then return nil, ("a quote %s is not closed"):format(c) end
+    elseif c == "\\" then
+      part, after = escaped(text, at)
+    else
+      part, after = c, at + 1
+    end
+    parts[#parts + 1], at = part, after
+  end
+  local word = table.concat(parts)
+  if text:match("^~%f[/%s\0]", first) then word = command_line.home(word) end
+  return word, at
+end
+
+--- "~/x" as a path in the home folder; anything else as it is.
+function command_line.home(path)
+  local rest = path:match "^~(/.*)$" or path == "~" and ""
+  local home = os.getenv "HOME"
+  if not rest or not home or home == "" then return path end
+  return home .. rest
+end
+
+--- Splits `text`. Returns a list of words; or nil and why not.
+function command_line.split(text)
+  local list = {}
+  local at = text:match "^%s*()"
+  while at <= #text do
+    local word, after = word_at(text, at)
+    if not word then return nil, after end
+    list[#list + 1] = word
+    at = text:match("^%s*()", after)
+  end
+  return list
+end
+
+--- As split, for the command `name`, with the number of words that it takes at most: what does not
+-- fit is an error with `usage`.
+function command_line.arguments(name, text, most, usage)
+  local list, why = command_line.split(text)
+  if not list then error(("%s: %s"):format(name, why), 0) end
+  if #list > most then
+    error(("%s: %d words, it wants %s (a name with spaces goes in quotes)"):format(name, #list,
+      usage), 0)
+  end
+  return list
+end
+
+--- `text` as one word of sh.
+function command_line.quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+-- ---- options in front of code: `:prof --sort bytes step()`
+--
+-- Only the options that the command knows are taken; everything from the first other word on is the
+-- code, as it stands, so that code may begin with a minus or a comment. Where all of it would be a
+-- comment, it is an option that is misspelt.
+
+-- The word at `at`, which may be in quotes, and the place behind it and its spaces.
+local function option_value(text, at)
+  local word, after = text:match('^"([^"]*)"%s*()', at)
+  if not word then word, after = text:match("^'([^']*)'%s*()", at) end
+  if word then return word, after end
+  word, after = text:match("^(%S+)%s*()", at)
+  return word and command_line.home(word), after
+end
+
+--- Reads the options of the command `name`. `known` is {["--sort"] = read, ...}, where read(word)
+-- gives the option's value, or nil and what is wanted. Returns a table of values by option, and the
+-- code. Errors when there is no code, unless it is `optional`; `usage` is said then.
+function command_line.leading_options(name, text, known, usage, optional)
+  local values, at = {}, 1
+  while true do
+    local option, after = text:match("^(%-%-?%a+)%f[%s\0]%s*()", at)
+    local read = option and known[option]
+    if not read then break end
+    local word, behind = option_value(text, after)
+    if not word then error(("%s: %s wants a value; usage: %s"):format(name, option, usage), 0) end
+    local value, wanted = read(word)
+    if value == nil then
+      error(("%s: %s is \"%s\", it wants %s"):format(name, option, word, wanted), 0)
+    end
+    values[option], at = value, behind
+  end
+  local code = text:sub(at)
+  local unknown = code:match "^(%-%-%a%S*)[^\n]*$" -- as code it would be a comment and nothing else
+  if unknown then
+    error(("%s: %s is no option; usage: %s"):format(name, unknown, usage), 0)
+  end
+  if not optional and not code:match "%S" then
+    error(("%s: no code; usage: %s"):format(name, usage), 0)
+  end
+  return values, code
+end
+
+--- A reader of a whole number of at least 1.
+function command_line.count(word)
+  local n = math.tointeger(tonumber(word))
+  if n and n >= 1 then return n end
+  return nil, "a whole number of at least 1"
+end
+
+--- A reader of any word.
+function command_line.text(word) return word end
+
+--- A reader of one of these words.
+function command_line.one_of(...)
+  local allowed = {...}
+  return function(word)
+    for _, w in ipairs(allowed) do
+      if w == word then return w end
+    end
+    return nil, "one of " .. table.concat(allowed, ", ")
+  end
+end
+
+-- ---- options around an expression: `:plot --bins 5 x`, `:plot x --bins 5`
+
+-- What the value of an option may be: a word, or quoted.
+local values = {'"([^"]*)"', "'([^']*)'", "(%S+)"}
+
+-- Takes one option off the start or the end of `text`. Returns the rest, its name and its value.
+local function take_option(text, name, has_value)
+  for _, value_pattern in ipairs(has_value and values or {"()"}) do
+    local word = "%-%-" .. name .. (has_value and "%s+" or "") .. value_pattern
+    local value, rest = text:match("^" .. word .. "%s+(.*)$")
+    if not rest then rest, value = text:match("^(.-)%s+" .. word .. "$") end
+    if rest then return rest, has_value and command_line.home(value) or value end
+  end
+end
+
+--- "--bins 5 x" -> "x", {bins = "5"}. Options stand before the expression or behind it; `known` is
+-- a table from their names to "value" or "flag". One that is not known is an error.
+function command_line.options(command, text, known)
+  local found, again = {}, true
+  while again do
+    again = false
+    for name, kind in pairs(known) do
+      local rest, value = take_option(text, name, kind == "value")
+      if rest then text, found[name], again = rest, value, true end
+    end
+  end
+  local unknown = text:match "^%-%-(%S*)" or text:match "%s%-%-(%a%S*)$"
+  if unknown then
+    error(("%s: --%s %s"):format(command, unknown,
+      known[unknown] and "wants a value behind it" or "is no option"), 0)
+  end
+  return text, found
+end
+
+return command_line

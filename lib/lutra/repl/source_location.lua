@@ -1,0 +1,48 @@
+--- The place in a program that an error message names: "net.lua:12: text".
+
+local host = require "lutra.repl.host"
+local call_frames = require "lutra.repl.call_frames"
+
+local source_location = {}
+
+-- May a message's second place be one in a program? "a.lua:1: data.txt:2: ..." is about a.lua.
+local function is_program(name)
+  return host.sources[name] ~= nil or name:find "%.lua$" ~= nil or name:find "^%[string " ~= nil
+end
+
+--- "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message when it names none.
+-- Of several the last is where it began: coroutine.wrap puts its own in front. `file` is the path
+-- where that is known in full.
+function source_location.of(message)
+  local place, rest = nil, message
+  while true do
+    local file, inner = rest:match "^error loading module '[^\n]*' from file '([^\n]*)':\n\t(.*)$"
+    local text = inner or rest
+    local name, number, after = text:match "^(%[string \".-\"%]):(%d+): (.*)$"
+    if not name then name, number, after = text:match "^([^\n:]+):(%d+): (.*)$" end
+    if not name or place and not file and not is_program(name) then return place, rest end
+    place, rest = {name = name, number = tonumber(number), file = file}, after
+  end
+end
+
+--- The chunk of a place that no frame is at, for lutra.repl.source. Messages shorten a long path
+-- to its end.
+function source_location.chunk(place)
+  if place.file then return "@" .. place.file end
+  if host.sources[place.name] then return "=" .. place.name end
+  local script, ending = rawget(_G, "arg") and _G.arg[0], place.name:match "^%.%.%.(.*)$"
+  if ending and type(script) == "string" and script:sub(-#ending) == ending then
+    return "@" .. script
+  end
+  return "@" .. place.name
+end
+
+--- Is the message about a line of the library, not of its user?
+function source_location.blames_library(message)
+  local name = message:match "^([^:\n]+):%d+: "
+  local ending = name and name:match "^%.%.%.(.*)$"
+  if ending then return ending:find("lutra/", 1, true) ~= nil end
+  return name ~= nil and call_frames.is_library("@" .. name)
+end
+
+return source_location

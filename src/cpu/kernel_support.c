@@ -1,0 +1,102 @@
+/* kernel_support.c: working tensors, index tensors and geometry, shared by the structured kernels.
+ */
+#include "kernel_support.h"
+
+/* range(context, from, to), `step` at a time. */
+static void run_range(int64_t from, int64_t to, int64_t step, lt_RangeFn range, void *context) {
+  for (; from < to && !lt_stopped(); from += step)
+    range(context, from, to - from < step ? to : from + step);
+}
+
+void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context) {
+  if (n <= 0) return;
+  int team = lt_team(work, n);
+  int64_t step = LT_STRETCH / (work / n + 1); /* whole vectors, where pieces are elements */
+  step = step >= 64 ? step / 64 * 64 : step > 0 ? step : 1;
+  if (team == 1) {
+    run_range(0, n, step, range, context);
+    return;
+  }
+  int64_t each = n / team, more = n % team; /* the first `more` take one more */
+#pragma omp parallel for schedule(static) num_threads(team)
+  for (int k = 0; k < team; k++) {
+    int64_t from = each * k + (k < more ? k : more);
+    run_range(from, from + each + (k < more), step, range, context);
+  }
+}
+
+lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work) {
+  if (out->dtype == work) return lt_retain(out);
+  return lt_empty(work, lt_tensor_device(out), out->ndim, out->shape);
+}
+
+bool lt_output_close(lt_Tensor *out, lt_Tensor *written) {
+  if (!written) return false;
+  bool ok = written == out || lt_copy_into(out, written, false);
+  lt_release(written);
+  return ok;
+}
+
+lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work) { return lt_as_contiguous(out, work); }
+
+lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name) {
+  lt_Tensor *t = lt_as_contiguous(index, LT_int64);
+  if (!t) return NULL;
+  const int64_t *v = lt_tensor_data(t);
+  bool below = false;
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
+    for (; i < end; i++) {
+      if (v[i] >= 1 && v[i] <= n) continue;
+      if (negative && v[i] < 0 && v[i] >= -n) {
+        below = true;
+        continue;
+      }
+      int64_t value = v[i];
+      lt_release(t);
+      lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
+      return NULL;
+    }
+  if (lt_stopped()) { /* what was not looked at may be anything */
+    lt_release(t);
+    lt_fail("interrupted");
+    return NULL;
+  }
+  if (!below) return t;
+  lt_Tensor *u = lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape);
+  if (u) {
+    int64_t *w = lt_tensor_data(u);
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
+      for (; i < end; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
+  }
+  lt_release(t);
+  return u;
+}
+
+#define MOVE(T)                                                                                    \
+  for (int64_t i = 0; i < n; i++)                                                                  \
+  *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
+
+void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
+             size_t size) {
+  if (to_stride == (int64_t)size && from_stride == (int64_t)size) {
+    if (n > 0) memcpy(to, from, (size_t)n * size);
+    return;
+  }
+  switch (size) {
+  case 1:
+    MOVE(uint8_t);
+    break;
+  case 2:
+    MOVE(uint16_t);
+    break;
+  case 4:
+    MOVE(uint32_t);
+    break;
+  case 8:
+    MOVE(uint64_t);
+    break;
+  default:
+    MOVE(lt_complex128);
+    break;
+  }
+}

@@ -1,0 +1,227 @@
+/* index_regions.c: regions from index tensors; see index_regions.h.
+ *
+ * Invariant: of a region without elements nothing is asked but its count, and no position is read.
+ */
+#include "index_regions.h"
+
+/* Strides that hold for every dim, also for those of size 1, whose own may be anything. */
+static void strides_of(const lt_Tensor *t, int64_t *strides) {
+  if (lt_tensor_is_contiguous(t))
+    lt_shape_strides(t->ndim, t->shape, strides);
+  else
+    memcpy(strides, t->strides, sizeof *strides * (size_t)t->ndim);
+}
+
+static void add_dim(lt_IndexRegion *p, int64_t size, int64_t self, int64_t index) {
+  p->shape[p->ndim] = size;
+  p->self[p->ndim] = self;
+  p->index[p->ndim++] = index;
+  p->count *= size;
+}
+
+static bool open_positions(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t n, bool negative,
+                           const char *name) {
+  lt_CudaFault fault;
+  x->positions = lt_cuda_positions(c, index, n, negative, name, &fault);
+  if (!x->positions) return false;
+  x->p.at = lt_tensor_data(x->positions);
+  x->bad = fault.bad;
+  x->n = n;
+  return true;
+}
+
+/* The region is complete: `other` is its own order. */
+static bool finish(lt_Indexed *x) {
+  lt_shape_strides(x->p.ndim, x->p.shape, x->p.other);
+  return true;
+}
+
+bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim, lt_Tensor *index,
+                        const char *name) {
+  int64_t strides[LT_MAX_DIMS], k = index->numel;
+  *x = (lt_Indexed){.p.count = 1, .p.step = 0, .outer = 1, .length = k, .inner = 1};
+  if (!open_positions(c, x, index, self->ndim ? self->shape[dim] : 1, false, name)) return false;
+  strides_of(self, strides);
+  for (int d = 0; d < self->ndim; d++)
+    add_dim(&x->p, d == dim ? k : self->shape[d], d == dim ? 0 : strides[d], d == dim);
+  if (self->ndim == 0)
+    add_dim(&x->p, k, 0, 1);
+  else
+    x->p.step = strides[dim];
+  return finish(x);
+}
+
+bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim,
+                        lt_Tensor *index) {
+  int64_t strides[LT_MAX_DIMS] = {0}, along[LT_MAX_DIMS];
+  *x = (lt_Indexed){.p.count = 1, .outer = 1, .length = 1, .inner = 1};
+  if (!open_positions(c, x, index, self->ndim ? self->shape[dim] : 1, false, "index")) return false;
+  strides_of(self, strides);
+  lt_shape_strides(index->ndim, index->shape, along);
+  for (int d = 0; d < index->ndim; d++) {
+    add_dim(&x->p, index->shape[d], d == dim ? 0 : strides[d], along[d]);
+    *(d < dim ? &x->outer : d > dim ? &x->inner : &x->length) *= index->shape[d];
+  }
+  x->p.step = strides[dim];
+  return finish(x);
+}
+
+/* ---- several indices (NumPy's rules) --------------------------------------------------------- */
+
+/* One offset for each element of the indices' common shape, in units of x->p.step. */
+static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
+                          const int64_t *dims, const int64_t *strides) {
+  lt_IndexRegion common = {.count = 1};
+  for (int k = 0; k < indices->count; k++)
+    lt_shape_broadcast(&common.ndim, common.shape, indices->tensors[k]->ndim,
+                       indices->tensors[k]->shape);
+  for (int d = 0; d < common.ndim; d++) common.count *= common.shape[d];
+  int64_t one = 1;
+  cudaStream_t stream = lt_cuda_stream(c);
+  x->positions = lt_empty(LT_int64, c->device, common.ndim, common.shape);
+  x->flag = x->positions ? lt_empty(LT_int32, c->device, 1, &one) : NULL;
+  if (!x->flag) return false;
+  x->bad = lt_tensor_data(x->flag);
+  x->n = 1;
+  if (!lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(x->flag), 0, sizeof(int), stream),
+                  "clearing a flag"))
+    return false;
+  for (int k = 0; k < indices->count; k++) {
+    lt_Tensor *index = indices->tensors[k];
+    int64_t n = self->shape[dims[k]], along[LT_MAX_DIMS],
+            mult = n > 1 ? strides[dims[k]] / x->p.step : 0;
+    lt_IndexRegion p = common;
+    lt_CudaFault fault;
+    lt_Tensor *at = lt_cuda_positions(c, index, n, true, "index", &fault);
+    if (!at) return false;
+    lt_shape_strides(index->ndim, index->shape, along);
+    for (int d = 0; d < index->ndim; d++)
+      if (index->shape[d] > 1) p.index[common.ndim - index->ndim + d] = along[d];
+    p.at = lt_tensor_data(at);
+    lt_cuda_region_collapse(&p);
+    bool ok = p.count == 0 || lt_cuda_ran(lt_cuda_launch_add_positions(
+                                  &p, mult, k == 0, fault.bad, lt_tensor_data(x->flag),
+                                  lt_tensor_data(x->positions), stream));
+    lt_release(at);
+    if (!ok) return false;
+    x->n += (n - 1) * mult;
+  }
+  x->p.at = lt_tensor_data(x->positions);
+  return true;
+}
+
+/* The positions, in units of x->p.step. A bad one is told as the binding tells errors of x[index]:
+ * the user wrote no op's name. */
+static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
+                         const int64_t *dims, const int64_t *strides) {
+  lt_UserOp now = lt_user_op_now();
+  bool ok;
+  if (now.name && strncmp(now.name, "_index", 6) == 0) lt_user_op_set((lt_UserOp){"index", false});
+  if (indices->count == 1)
+    ok = open_positions(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
+  else
+    ok = sum_positions(c, x, self, indices, dims, strides);
+  lt_user_op_set(now);
+  if (!ok) lt_cuda_index_close(x);
+  return ok;
+}
+
+bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
+                           const int64_t *dims) {
+  int n = indices->count, first = (int)dims[0], last = (int)dims[n - 1];
+  bool neighbours = last - first == n - 1, dense = lt_tensor_is_contiguous(self);
+  int64_t strides[LT_MAX_DIMS], along[LT_MAX_DIMS];
+  *x = (lt_Indexed){.p.count = 1, .outer = 1, .inner = 1};
+  strides_of(self, strides);
+  /* In dense memory every stride is a multiple of the last one. */
+  x->p.step = n == 1 || (dense && self->numel > 0) ? strides[last] : 1;
+  if (!open_several(c, x, self, indices, dims, strides)) return false;
+  const lt_Tensor *at = x->positions;
+  x->length = at->numel;
+  lt_shape_strides(at->ndim, at->shape, along);
+  for (int d = 0, k = 0, place = neighbours ? first : 0; d <= self->ndim; d++) {
+    if (d == place)
+      for (int w = 0; w < at->ndim; w++) add_dim(&x->p, at->shape[w], 0, along[w]);
+    if (d == self->ndim) break;
+    if (k < n && dims[k] == d)
+      k++;
+    else
+      add_dim(&x->p, self->shape[d], strides[d], 0);
+  }
+  return finish(x);
+}
+
+void lt_cuda_index_close(lt_Indexed *x) {
+  lt_release(x->positions);
+  lt_release(x->flag);
+  x->positions = x->flag = NULL;
+}
+
+/* ---- geometry -------------------------------------------------------------------------------- */
+
+void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t) {
+  int64_t strides[LT_MAX_DIMS];
+  int missing = x->p.ndim - t->ndim; /* below 0 where a 0-d index counts as {1} */
+  strides_of(t, strides);
+  for (int d = 0; d < x->p.ndim; d++) {
+    int s = d - missing;
+    x->p.other[d] = s < 0 || t->shape[s] == 1 ? 0 : strides[s];
+  }
+}
+
+void lt_cuda_region_collapse(lt_IndexRegion *p) {
+  int n = 0; /* dimensions that are left; the last one may take in the next */
+  for (int d = 0; d < p->ndim; d++) {
+    int64_t size = p->shape[d];
+    if (size == 1) continue;
+    if (n > 0 && p->self[n - 1] == p->self[d] * size && p->index[n - 1] == p->index[d] * size &&
+        p->other[n - 1] == p->other[d] * size) {
+      size *= p->shape[--n];
+    }
+    p->shape[n] = size;
+    p->self[n] = p->self[d];
+    p->index[n] = p->index[d];
+    p->other[n++] = p->other[d];
+  }
+  p->ndim = n;
+}
+
+lt_CudaLayout lt_cuda_layout(const lt_Tensor *t, int ndim, const int64_t *shape) {
+  lt_Indexed x = {.p.ndim = ndim};
+  lt_CudaLayout layout;
+  memcpy(x.p.shape, shape, sizeof *shape * (size_t)ndim);
+  lt_cuda_index_other(&x, t);
+  lt_cuda_region_collapse(&x.p);
+  layout.ndim = x.p.ndim;
+  memcpy(layout.shape, x.p.shape, sizeof layout.shape);
+  memcpy(layout.strides, x.p.other, sizeof layout.strides);
+  return layout;
+}
+
+/* Do all offsets count in units of r elements? */
+static bool fits_unit(const lt_IndexRegion *p, int64_t r, bool other) {
+  int last = p->ndim - 1;
+  if (p->shape[last] % r || p->step % r) return false;
+  for (int d = 0; d < last; d++)
+    if (p->self[d] % r || (other && p->other[d] % r)) return false;
+  return true;
+}
+
+int lt_cuda_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void *other) {
+  int last = p->ndim - 1, unit = 16;
+  if (last < 0 || p->index[last] != 0 || p->self[last] != 1 || (other && p->other[last] != 1))
+    return (int)size;
+  uintptr_t address = (uintptr_t)self | (uintptr_t)other;
+  while (unit > (int)size &&
+         (address % (uintptr_t)unit || !fits_unit(p, unit / (int64_t)size, other)))
+    unit /= 2;
+  int64_t r = unit / (int64_t)size;
+  p->shape[last] /= r;
+  p->count /= r;
+  p->step /= r;
+  for (int d = 0; d < last; d++) {
+    p->self[d] /= r;
+    p->other[d] /= r;
+  }
+  return unit;
+}
