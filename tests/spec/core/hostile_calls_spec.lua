@@ -17,8 +17,8 @@ local function run(script, options)
 end
 
 local function path_of(name)
-  if root:sub(1, 1) == "/" then return support.quote(root .. "tests/spec/" .. name) end
-  return '"$here"/' .. root .. "tests/spec/" .. name
+  if root:sub(1, 1) == "/" then return support.quote(root .. "tests/spec/support/" .. name) end
+  return '"$here"/' .. root .. "tests/spec/support/" .. name
 end
 
 local function check(options)

@@ -1,8 +1,7 @@
 -- The host side of CUDA, by emulation: which devices there are and why not, copies of all kinds,
 -- bad values that only the device sees, devices that are lost, products of matrices. Each test runs
 -- the program, since a device is found, counted and lost once for each process.
-local source = debug.getinfo(1, "S").source:match "^@(.*)[^/]*$"
-local support = dofile((source:match "^(.*/)" or "./") .. "program_support.lua")
+local support = require "program_support"
 
 -- What runs before each script: helpers that compare tensors of two devices.
 local prelude = [==[

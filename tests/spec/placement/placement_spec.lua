@@ -136,7 +136,7 @@ describe("placement.trace", function()
       for _ = 1, 5 do local _ = x:to "cuda" end
     end)
     local text = trace:table()
-    assert.is_truthy(text:find("cpu %-> cuda:0 +5 +5.0 KiB"), text)
+    assert.is_truthy(text:find("cpu ?%-> ?cuda:0 +5 +5.0 KiB"), text)
     assert.is_truthy(text:find("5 copies, 5.0 KiB, 5 waited for", 1, true), text)
     for _, width in ipairs {40, 120} do
       for line in trace:table(width):gmatch "[^\n]+" do

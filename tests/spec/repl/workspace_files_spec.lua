@@ -149,9 +149,9 @@ describe("the library", function()
   -- Each of these compiles code that the user typed or runs as such, or Lutra's own. Files of
   -- values (workspaces, tensors, history, records) never come to them.
   local compilers = {
-    "lessons/03_count_the_transfers", "repl/caret", "repl/cell", "repl/check",
-    "repl/commands/time", "repl/debugger", "repl/help/ops", "repl/lesson/catalog", "repl/locals",
-    "repl/reload", "repl/script", "repl/session", "repl/startup",
+    "lessons/03_count_the_transfers", "repl/cell", "repl/check",
+    "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
+    "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session", "repl/startup",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}
