@@ -1,13 +1,13 @@
 # Lutra. `make` builds build/lutra; `make help` lists the rest.
 #
-# The idea: sources are found by wildcard, so a new file needs no line here; what the machine has is
-# found by tools/build/probe (once, kept in $(BUILD)/config.mk); objects remember the headers and
-# .def files that they read and the flags that they were built with. Two builds live side by side:
-# build/ and, with sanitizers, build-debug/.
+# Sources are found by wildcard, so a new file needs no line here. tools/build/probe detects the
+# machine's libraries and writes them to $(BUILD)/config.mk. An object is rebuilt when a header, a .def
+# file or a flag that it depends on changes. Two builds exist side by side: build/ and, with
+# sanitizers, build-debug/.
 #
-# Variables worth setting: CC, CFLAGS (added last), PREFIX, DESTDIR, V=1 (commands),
-# WERROR=-Werror (a warning ends the build: continuous integration; a user's compiler may be newer
-# than ours and warn of something new).
+# Variables: CC, CFLAGS (added last), PREFIX, DESTDIR, V=1 (print commands), WERROR=-Werror (a warning
+# ends the build, for continuous integration; the default is empty, because a newer compiler may have
+# new warnings).
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -25,13 +25,13 @@ Q       := $(if $(V),,@)
 .PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda bundle fuzz \
   fuzz-api fuzz-differential install uninstall clean env deps help FORCE
 
-# Goals that must work on a bare machine do not look for libraries; the others read what was found.
+# Goals that must work without any libraries do not include config.mk.
 bare := demo test test-package clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
 
-# The stamp says when the machine was looked at; config.mk changes only when what was found changed.
+# The stamp is newer than the probe; config.mk changes only when its contents change.
 $(BUILD)/config.stamp: tools/build/probe
 	@mkdir -p $(@D)
 	@CC="$(CC)" CXX="$(CXX)" LUA="$(LUA)" LUA_INCDIR="$(LUA_INCDIR)" OPENBLAS="$(OPENBLAS)" \
@@ -61,16 +61,15 @@ program := $(BUILD)/lutra
 module  := $(BUILD)/lib/lutra/core.so
 
 # ---- Flags ---------------------------------------------------------------------------------------
-# No fast-math, and no contraction: a sum is the same on every instruction set. errno and the
-# trapping of floating point exceptions are given up, which changes no result and lets loops become
-# vector code.
+# No fast-math and no contraction, so that a sum has the same result on every instruction set.
+# -fno-math-errno and -fno-trapping-math change no result and allow loops to be vectorized.
 
 warnings := -Wall -Wextra -Wpedantic -Wshadow $(WERROR)
 exact    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 ifdef DEBUG
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 optimize := -O1 -g -fno-omit-frame-pointer $(sanitize) -DLT_DEBUG=1
-# The checks that sanitizers add make gcc lose the ranges that these two warnings reason about.
+# With the checks of the sanitizers gcc cannot infer the ranges that these two warnings depend on.
 warnings += -Wno-format-truncation -Wno-maybe-uninitialized
 kernel_optimize := $(optimize)
 else
@@ -104,13 +103,12 @@ plugin := -shared
 export := -rdynamic
 endif
 
-# A file finds the headers of its own part (src/cpu, tests/c ...) from every folder of it.
+# The top folder of a source (src/cpu, tests/c ...) is on the include path of every file below it.
 part    = $(word 1,$(subst /, ,$<))/$(word 2,$(subst /, ,$<))
 compile = $(CC) $(1) $(common) -I$(part) $(CFLAGS) -c $< -o $@
 say     = $(if $(V),,@echo '  $(1)  $(patsubst $(BUILD)/%,%,$(2))')
 
-# What objects and links are made of, written only when it changes; they are made again when it
-# does.
+# The flags of objects and the objects of links, written only when they change, as a dependency.
 remember = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote    = '$(subst ','\'',$(1))'
 $(BUILD)/obj/flags: FORCE
@@ -119,12 +117,14 @@ $(BUILD)/obj/link: FORCE
 	$(call remember,$(call quote,$(core) $(bindings) $(repl) $(chelpers) $(ldflags) $(ldlibs) $(LUA_LIBS)))
 
 # ---- CUDA ----------------------------------------------------------------------------------------
-# Two shared objects from the same files of src/cuda, each loaded when a CUDA device is first asked
-# for: cuda.so by nvcc, cuda_emulated.so by the C++ compiler with the runtime of src/cuda/emulated in
-# NVIDIA's place; its streams are threads, which would outlive a dlclose (nodelete).
+# Two shared objects from the same files of src/cuda, each loaded when a CUDA device is first used:
+# cuda.so, built by nvcc, and cuda_emulated.so, built by the C++ compiler with the runtime of
+# src/cuda/emulated in place of NVIDIA's. The streams of the latter are threads, which would outlive a
+# dlclose (nodelete).
 #
-# CUDA_ARCHS: which GPUs to build for: "80 90" (the last one's PTX too, which later GPUs compile for
-# themselves), or all that nvcc knows. Without it: the GPUs of this machine, else 80 and 90.
+# CUDA_ARCHS: the GPU architectures to build for, such as "80 90" (with PTX of the last one, which the
+# driver compiles for later GPUs), or "all" that nvcc knows. The default: the GPUs of this machine, or
+# else 80 and 90.
 
 cuda_c    := $(sort $(wildcard src/cuda/*.c))
 cuda_cu   := $(sort $(wildcard src/cuda/*.cu))
@@ -137,7 +137,7 @@ emulated_objects := $(cuda_c:%.c=$(BUILD)/obj/emulated/%.o) \
 
 cuda_backend     := $(BUILD)/lib/lutra/cuda.so
 emulated_backend := $(BUILD)/lib/lutra/cuda_emulated.so
-# The sanitized build has the emulated one alone: sanitizers cannot look into a GPU.
+# The sanitized build has the emulated backend only: sanitizers do not check GPU code.
 backends := $(if $(NVCC),$(if $(DEBUG),,$(cuda_backend))) $(if $(CXX_FOUND),$(emulated_backend))
 emulated_tests := $(if $(CXX_FOUND),$(patsubst tests/cuda/%.cu,$(BUILD)/tests/%,\
   $(sort $(wildcard tests/cuda/test_*.cu))))
@@ -148,11 +148,11 @@ archs := $(shell $(NVCC) --list-gpu-arch | sed -n 's/compute_//p' | sort -n | aw
 endif
 gencode := $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
   -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
-# What the backend says of itself, and holds against the GPU.
+# The architectures that the backend reports, and compares with the GPU's.
 cuda_defines := -DLT_CUDA_ARCHS='"$(archs)"'
 nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
-# A kernel's threads have small stacks with a guard page, which a large frame must not jump.
+# A kernel's threads have small stacks with a guard page, which a large frame must not skip.
 stack_clash := -fstack-clash-protection
 emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
 emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
@@ -200,7 +200,7 @@ $(emulated_backend): $(emulated_objects) $(BUILD)/obj/emulated/link tools/build/
 	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
 	  -Wl,-Bsymbolic -Wl,-z,nodelete $(emulated_objects) -o $@ $(VECTOR_LIBS) -lpthread -ldl -lm
 
-# Tests of the emulated runtime itself: programs of CUDA that know nothing of Lutra.
+# Tests of the emulated runtime itself: CUDA programs that do not use Lutra.
 $(BUILD)/tests/%: $(BUILD)/obj/emulated/tests/cuda/%.cu.o $(emulation_runtime)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
@@ -241,7 +241,7 @@ $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(shared) $(bindings) $(core) -o $@ $(ldlibs)
 
-# All of the library goes into a test, since a backend that it loads may call any of it.
+# A test links the whole library, because a backend that it loads may call any function of it.
 .PHONY: ctests
 ctests: $(ctests) $(cplugins) $(emulated_tests)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
@@ -249,21 +249,21 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
 $(BUILD)/obj/tests/c/test_nvrtc.o: common += -Isrc/cuda/emulated/include
-# What embeds Lua has the bindings too.
+# Tests that embed Lua also link the bindings.
 $(BUILD)/tests/test_lua_%: $(BUILD)/obj/tests/c/test_lua_%.o $(chelpers) $(bindings) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(bindings) $(call whole,$(library)) -o $@ \
 	  $(LUA_LIBS) $(ldlibs)
-# A device's backend, loaded at run time; what it needs of the core it finds in the program.
+# A device's backend, loaded at run time; its undefined symbols are resolved in the program.
 $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 	@mkdir -p $(@D)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(plugin) $< -o $@
 
-# The program of the fuzzers in tests/fuzz. Allocations of the core and of the bindings are those of
-# tests/fuzz/allocations.c, which can fail; in the debug build Lua is one that checks itself
-# (tools/build/asserting-lua), where it can be had.
+# The program of the fuzzers in tests/fuzz. The core and the bindings allocate through
+# tests/fuzz/allocations.c, which can fail on request; the debug build uses a Lua with assertions
+# (tools/build/asserting-lua), if it is available.
 .PHONY: fuzz-program
 fuzz_program  := $(BUILD)/lutra-fuzz
 fuzz_objects  := $(addprefix $(BUILD)/obj/tests/fuzz/,program.o allocations.o)
@@ -287,7 +287,7 @@ $(fuzz_program): $(fuzz_objects) $(BUILD)/lib/liblutra-faults.a $(asserting_lua)
 
 # ---- Goals ---------------------------------------------------------------------------------------
 
-# The builds inside other goals use all cores, unless a number was given.
+# Builds inside other goals use all cores, unless -j is given.
 build = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(cores))
 cores := $(shell getconf _NPROCESSORS_ONLN)
 
@@ -303,12 +303,12 @@ test:
 	@+$(build) BUILD=build-debug DEBUG=1 all ctests fuzz-program
 	@tests/run
 
-# The Debian package from its sources, as dpkg-buildpackage builds it; `make test` packs the build.
+# Builds the Debian package from its sources with dpkg-buildpackage; `make test` packs the existing build.
 .PHONY: test-package
 test-package:
 	@tests/package --build
 
-# On a GPU: the op tests, whole; under NVIDIA's memory checker.
+# The op tests on a GPU: all of them; with NVIDIA's compute-sanitizer.
 test-cuda:
 	@tools/build/deps build test
 	@+$(build) all ctests
@@ -334,12 +334,12 @@ format:
 bench: all
 	@bench/run
 
-# cuBLAS alone, for bench-cuda; left out where it does not link.
+# cuBLAS alone, for bench-cuda; left out if it does not link.
 cublas := $(if $(NVCC),$(BUILD)/bench/cublas)
 $(BUILD)/bench/cublas: bench/cublas.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc,$<)
-	$(Q)$(NVCC) -O2 $(gencode) $< -lcublas -o $@ || echo "left out $@: it needs cuBLAS's own files"
+	$(Q)$(NVCC) -O2 $(gencode) $< -lcublas -o $@ || echo "left out $@: it needs the headers and libraries of cuBLAS"
 
 bench-cuda: all $(cublas)
 	@bench/run-cuda
@@ -352,7 +352,7 @@ bundle: all ctests $(cublas)
 fuzz: $(library) $(program)
 	@tests/fuzz/run
 
-# SECONDS: how long; SEED: the first of the seeds, or a new one each time.
+# SECONDS: the duration; SEED: the first seed, by default the time.
 fuzz-api fuzz-differential:
 	@CC="$(CC)" tools/build/asserting-lua build-debug/asserting-lua
 	@+$(build) all fuzz-program
@@ -366,7 +366,7 @@ env:
 	@echo "export LUA_PATH='$(CURDIR)/lib/?.lua;$(CURDIR)/lib/?/init.lua;;'"
 	@echo "export LUA_CPATH='$(abspath $(BUILD))/lib/?.so;;'"
 
-# Every folder is quoted: DESTDIR and PREFIX may hold blanks and quotes.
+# Every folder is quoted: DESTDIR and PREFIX may contain blanks and quotes.
 bin_to := $(call quote,$(DESTDIR)$(BINDIR))
 lib_to := $(call quote,$(DESTDIR)$(LIBDIR)/lutra)
 lua_to := $(call quote,$(DESTDIR)$(LUADIR))
@@ -388,23 +388,23 @@ clean:
 	rm -rf build build-debug
 
 help:
-	@echo "make              build/lutra, and a module for lua5.4"
-	@echo "make demo         build, then train a small language model on Lutra's sources"
-	@echo "make test         everything: both builds, all tests, lint"
-	@echo "make run          the prompt"
-	@echo "make debug        build-debug/lutra, with AddressSanitizer and UBSan"
-	@echo "make lint         clang-format and luacheck"
+	@echo "make              build build/lutra, and the module for lua5.4"
+	@echo "make demo         install what is missing, build, train a small language model"
+	@echo "make test         install what is missing, build both builds, run all tests"
+	@echo "make run          open the prompt"
+	@echo "make debug        build build-debug/lutra, with AddressSanitizer and UBSan"
+	@echo "make lint         run clang-format and luacheck"
 	@echo "make format       format all C, C++ and CUDA sources"
 	@echo "make test-package build the Debian package from its sources, install, run and remove it"
-	@echo "make test-cuda    the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
+	@echo "make test-cuda    run the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
-	@echo "make bench        measure, beside PyTorch and NumPy where they are installed"
-	@echo "make bundle       a portable archive for machines without compiler, Lua or network"
-	@echo "make fuzz         the readers of files against random bytes, a minute each (clang)"
-	@echo "make fuzz-api     random calls of the whole API in both builds: SECONDS=60 SEED="
-	@echo "make fuzz-differential  devices, layouts, spellings and threads against one another"
-	@echo "make install      PREFIX=$(PREFIX) DESTDIR="
-	@echo "make uninstall    from the same PREFIX and DESTDIR"
-	@echo "make env          LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"
-	@echo "make deps         install what is missing, or print how"
+	@echo "make bench        measure the CPU, beside PyTorch and NumPy if they are installed"
+	@echo "make bundle       build a portable archive for machines without compiler, Lua or network"
+	@echo "make fuzz         fuzz the readers of files, a minute each (needs clang)"
+	@echo "make fuzz-api     fuzz the whole API in both builds: SECONDS=60 SEED="
+	@echo "make fuzz-differential  compare devices, layouts, spellings and threads: SECONDS=60 SEED="
+	@echo "make install      install the program, the module and the Lua files: PREFIX=$(PREFIX) DESTDIR="
+	@echo "make uninstall    remove what make install installed: the same PREFIX and DESTDIR"
+	@echo "make env          print LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"
+	@echo "make deps         install what is missing, or print the command"
 	@echo "make clean        remove build and build-debug"

@@ -1,7 +1,6 @@
-/* cublas.cu: the rate of cuBLAS itself, for the products of bench/cuda.lua: calls on memory that is
- * there already, nothing else. `name <tab> seconds`. As in Lutra, the factors are random numbers of
- * a normal distribution (a GPU is quicker with zeros, or with one number everywhere) and halves are
- * added up in float32.
+/* cublas.cu: measures cuBLAS alone for the matrix products of bench/cuda.lua, without allocation.
+ * Prints `name <tab> seconds`. As in Lutra, the factors are normally distributed random numbers (a
+ * GPU is faster with zeros or with equal numbers) and float16 is accumulated in float32.
  *
  *   make build/bench/cublas && build/bench/cublas [scale]
  */
@@ -22,7 +21,7 @@ static void fail(const char *what) {
   exit(1);
 }
 
-/* The numbers are a hash of their place (splitmix64), made normal by Box and Muller's method. */
+/* Fills with hashes of the index (splitmix64), transformed by the Box-Muller method. */
 template <class T> static __global__ void fill(T *out, size_t n, unsigned long long seed) {
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
        i += (size_t)gridDim.x * blockDim.x) {

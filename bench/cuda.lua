@@ -1,9 +1,9 @@
--- Lutra's side of the benchmarks of a CUDA device: one line a measurement,
+-- Measures Lutra on a CUDA device. Prints one line per measurement,
 -- `name <tab> seconds <tab> work <tab> unit`; work is bytes moved ("B"), floating point
 -- operations ("F"), or 0 where the time itself is the result. bench/cuda_peers.py measures the same
--- in PyTorch, bench/cublas.cu the products in cuBLAS alone; bench/run-cuda puts them side by side.
+-- in PyTorch, bench/cublas.cu the matrix products in cuBLAS alone; bench/run-cuda prints one table.
 --
---   lutra bench/cuda.lua [device [scale]]      scale < 1 makes everything smaller: for a test
+--   lutra bench/cuda.lua [device [scale]]      scale < 1 reduces all sizes, for tests
 local lt = require "lutra"
 local core = require "lutra.core"
 local nn, F, optim = lt.nn, lt.F, lt.optim
@@ -15,7 +15,7 @@ lt.manual_seed(1)
 
 local function scaled(n) return math.max(1, math.floor(n * scale)) end
 
--- What fails (a library is missing, memory is too small) is told on stderr and left out.
+-- A measurement that fails (missing library, out of memory) is reported on stderr and left out.
 local function try(name, f)
   local ok, message = pcall(f)
   if not ok then
@@ -23,7 +23,7 @@ local function try(name, f)
   end
 end
 
--- The best of several runs of `f`, which does n pieces of work and is waited for.
+-- Measures `f`, which does n pieces of work, with synchronization: the minimum of several runs.
 local function measure(name, n, work, unit, f)
   try(name, function()
     f()
@@ -40,7 +40,7 @@ local function measure(name, n, work, unit, f)
   end)
 end
 
--- What it costs to hand over one op, not to run it: the device is not waited for inside.
+-- Measures the time to queue one op, without synchronization inside the loop.
 local a, b = lt.randn(1), lt.randn(1)
 local submits = scaled(2000)
 local best = math.huge
@@ -65,7 +65,7 @@ try("copies", function()
   measure("device to host, pinned", 1, 4 * n, "B", function() pinned:copy_(there, true) end)
 end)
 
--- Work that is bound by memory: bytes read and written at least.
+-- Memory-bound work: the minimum number of bytes read and written.
 try("work bound by memory", function()
   local n = scaled(1 << 27)
   local x, y, z = lt.randn(n), lt.randn(n), lt.empty(n)
@@ -99,7 +99,7 @@ try("work bound by memory", function()
   measure("AdamW step", 1, 28 * (n // 4), "B", function() opt:step() end)
 end)
 
--- Products.
+-- Matrix products.
 for _, kind in ipairs {"float32", "tf32", "bfloat16"} do try("matmul " .. kind, function()
   local n = scaled(8192)
   local dtype = kind == "tf32" and "float32" or kind

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's side of bench/cuda.lua: the same work on the same GPU, `name <tab> seconds`.
+"""Measures the work of bench/cuda.lua in PyTorch on the same GPU. Prints `name <tab> seconds`.
 
     python3 bench/cuda_peers.py [scale]"""
 
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 SCALE = float(sys.argv[1]) if len(sys.argv) > 1 else 1
 DEVICE = "cuda"
-# As Lutra: halves are added up in float32.
+# As in Lutra, float16 products are accumulated in float32.
 torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
 

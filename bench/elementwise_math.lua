@@ -1,12 +1,12 @@
--- The child of bench/elementwise_math.py: reads lines `op n threads` from standard input and
--- answers each with the seconds of one call, the mean over a short time.
+-- The child process of bench/elementwise_math.py: reads lines `op n threads` from standard input and
+-- prints for each the seconds of one call, the mean over a short time.
 local lt = require "lutra"
 local core = require "lutra.core"
 
 local FUNCTIONS = {gelu_tanh = function(x) return lt.F.gelu(x, "tanh") end}
 local inputs = {}
 
--- Numbers in the op's domain. The same in bench/elementwise_math.py.
+-- Returns numbers in the op's domain, the same as bench/elementwise_math.py.
 local function input(op, n)
   local x = inputs[n]
   if not x then

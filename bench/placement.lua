@@ -1,15 +1,15 @@
--- What lt.placement costs: one line a measurement, `name <tab> nanoseconds <tab> of the first`.
+-- Measures the cost of lt.placement: `name <tab> nanoseconds <tab> ratio to the first` per line.
 --
 --   lutra [--emulate cuda:1] bench/placement.lua
 --
--- The same piece of work before anybody has listened, after a guard and a lint that are over, in a
--- guard, and in a trace; each is the best of its rounds. The first two should be alike: off, there
--- is one branch in an op.
+-- The same piece of work before the first guard, after a guard and a lint have ended, in a guard, and in
+-- a trace; each is the minimum of several rounds. The first two should be equal: without a guard an op
+-- has one additional branch.
 local lt = require "lutra"
 
 local rounds = 25
 
--- What a round before has left is collected first.
+-- Collects the garbage of the previous round first.
 local function seconds(f)
   collectgarbage()
   local start = lt.clock()

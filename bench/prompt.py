@@ -1,4 +1,4 @@
-"""What a person at the prompt waits for: the program's start, a keystroke, completion, Ctrl-C.
+"""Measures the latency of the prompt: start of the program, a keystroke, completion, Ctrl-C.
 
 usage: prompt.py PROGRAM [start | keys | completion | interrupts [NAME...]]
 
@@ -26,7 +26,7 @@ LIMIT = 20.0
 
 
 class Terminal:
-    """A program on a terminal of 120 x 40."""
+    """A program in a terminal of 120 x 40."""
 
     def __init__(self, command, environment=None):
         self.started = time.perf_counter()
@@ -53,7 +53,7 @@ class Terminal:
         return data
 
     def expect(self, pattern, limit=LIMIT):
-        """The match, and what was seen before it; both are forgotten then."""
+        """Returns the match and the output before it, and removes both from the buffer."""
         end = time.perf_counter() + limit
         while True:
             found = re.search(pattern, self.seen)
@@ -65,7 +65,7 @@ class Terminal:
             self.read(0.05)
 
     def quiet(self, seconds):
-        """Reads until nothing has come for so long. Bytes that came, and when the last did."""
+        """Reads until the program is silent for so long. Returns the number of bytes and the time of the last."""
         count, last = 0, time.perf_counter()
         while True:
             data = self.read(seconds)
@@ -131,7 +131,7 @@ def start(program):
 # ---- keys
 
 def keys(program):
-    """A keystroke at the end of a cell of 200 lines: from the key to its last byte of output."""
+    """Measures a keystroke at the end of a cell of 200 lines, from the key to its last byte of output."""
     terminal = Terminal([program])
     terminal.expect(rb"\[1\]> ")
     terminal.quiet(0.3)

@@ -1,18 +1,19 @@
--- README.md's statements about the language, run: its Lua code and the code of its tables.
--- `build/lutra tests/readme.lua`, from the repository's root. Its transcripts are replayed by
--- tests/spec/repl/transcripts_spec.lua.
+-- Runs the Lua code of docs/pytorch.md: its blocks, as one script, and the code in the last column of
+-- its table. `build/lutra tests/readme.lua`, from the repository's root. tests/spec/repl/transcripts_spec.lua
+-- replays the transcripts of the documents.
 
 local lt = require "lutra"
 local checks = dofile "tests/checks.lua"
 local check = checks.check
 
-local file <close> = assert(io.open "README.md")
+local PATH = "docs/pytorch.md"
+local file <close> = assert(io.open(PATH))
 local text = file:read "a"
 
 -- The Lua blocks are one script.
 local script = {}
 for code in text:gmatch "\n```lua\n(.-)\n```" do script[#script + 1] = code end
-local chunk, problem = load(table.concat(script, "\n"), "=README.md", "t")
+local chunk, problem = load(table.concat(script, "\n"), "=" .. PATH, "t")
 local ok = chunk ~= nil
 if ok then ok, problem = xpcall(chunk, debug.traceback) end
 check(ok, "the Lua code: " .. tostring(problem))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/parameter_orders.lua: the parameters of PyTorch's functions, modules and
-optimizers in their order, of those that Lutra has too. tests/spec/core/parameter_orders_spec.lua compares
-Lutra's signatures with it and lists the differences.
+"""Writes tests/golden/parameter_orders.lua: the order of the parameters of PyTorch's functions, modules
+and optimizers that Lutra has too. tests/spec/core/parameter_orders_spec.lua compares Lutra's signatures with
+it and lists the differences.
 
     python3 tools/gen_parameter_orders.py      # needs a current PyTorch, and build/lutra
 """
@@ -37,7 +37,7 @@ def names():
 
 
 def of_schemas(name):
-    """An op's overloads, those in place and those with `out` left out."""
+    """Yields the parameters of an op's overloads, except those with `out`."""
     for schema in torch._C._jit_get_schemas_for_operator("aten::" + name):
         arguments = schema.arguments
         if any(a.name == "out" or a.is_out for a in arguments):
@@ -50,7 +50,7 @@ def of_schemas(name):
 
 
 def of_python(f):
-    """What Python's own signature says; a class's is that of its __init__."""
+    """Yields the parameters of Python's signature; for a class that of its __init__."""
     parameters = list(inspect.signature(f.__init__ if inspect.isclass(f) else f).parameters.values())
     if inspect.isclass(f):
         parameters = parameters[1:]
@@ -61,7 +61,7 @@ def of_python(f):
 
 
 def of_doc(f):
-    """The first line of a built-in function's text: gelu(input, approximate='none') -> Tensor."""
+    """Yields the parameters in the first line of a built-in function's docstring: gelu(input, approximate='none') -> Tensor."""
     found = re.match(r"\s*\w+\((.*?)\)\s*->", f.__doc__ or "", re.S)
     if found:
         text = re.sub(r"\([^()]*\)", "", found.group(1)).split("*")[0]

@@ -1,8 +1,8 @@
-"""Random programs of views and in-place writes, with the loss and the gradients that PyTorch computes for them.
+"""Random programs of views and in-place ops, with the loss and the gradients that PyTorch computes.
 
-A program starts from two leaves t[1], t[2] of shape {3, 4}, a constant and two results, and then makes results, views
-and in-place writes at random. Values that gradients need are cloned, so that no later write spoils them; programs that
-PyTorch refuses all the same are left out. The same seed gives the same file.
+A program starts from two leaf tensors t[1], t[2] of shape {3, 4}, a constant and two results, and then creates results,
+views and in-place ops at random. Saved tensors are clones, so that no later in-place op invalidates them; programs for
+which PyTorch raises an error nevertheless are left out. The same seed gives the same file.
 """
 import random
 import textwrap
@@ -13,7 +13,7 @@ COUNT, SEED = 60, 1
 
 
 class Program:
-    """The same program as Python and as Lua text, and the shape of every tensor in it."""
+    """The same program as Python code and as Lua code, and the shape of every tensor in it."""
 
     def __init__(self):
         self.python, self.lua, self.shapes = [], [], []
@@ -94,7 +94,7 @@ def make():
 
 
 def run(p):
-    """[loss, gradient of t1, gradient of t2], or None where PyTorch refuses."""
+    """[loss, gradient of t1, gradient of t2], or None where PyTorch raises an error."""
     names = {"torch": torch}
     try:
         for line in p.python:

@@ -1,7 +1,8 @@
-"""What PyTorch makes of complex numbers, elementwise.
+"""Results of PyTorch's elementwise ops for complex numbers.
 
 Each result is a list of parts, real and imaginary, of complex128 (or real) numbers. The points lie in every quadrant, on
-the axes and on branch cuts; results that are infinite or NaN are left out, for the standard leaves parts of them open."""
+the axes and on branch cuts; results that are infinite or NaN are left out, because the standard does not define all
+parts of them."""
 
 import math
 import torch

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/golden: what PyTorch computes, one file a family.
+"""Writes tests/golden: values computed by PyTorch, one file per family.
 
     python3 tools/golden/generate.py               all families
     python3 tools/golden/generate.py reductions    one of them
 
 The cases are in the modules beside this one: ops.py is the table of cases for each op, kinks.py has gradients where a
 function has no derivative, autograd_programs.py random programs of views and in-place writes, nn.py layers, losses and
-optimizers, complex_values.py elementwise ops of complex numbers. All files are made with the same PyTorch, whose version stands in their heads and here: another one is
-refused. Where a newer PyTorch is to be used, change PYTORCH and write all families. The same version gives the same
-files."""
+optimizers, complex_values.py elementwise ops of complex numbers. All files are made with the version of PyTorch in
+PYTORCH and in their first lines; any other version is an error. To use a newer PyTorch, change PYTORCH and write all
+families. The same version gives the same files."""
 
 import os
 import re

@@ -1,9 +1,9 @@
-"""Gradients where a function has no derivative, or where the formula for it meets 0 / 0, inf - inf or NaN.
+"""Gradients at points where a function has no derivative, or where its formula meets 0 / 0, inf - inf or NaN.
 
-A case is an expression of x, y and z in both languages, and the inputs. It is computed in float64 and once more in
-float32, and differentiated with weights 1, 2, 3, ... for the elements of the result. Of each, the file has the result
-and the gradients: lists of numbers, `false` where PyTorch gives none, "constant" where the result does not require
-grad. Cases of which Lutra's gradient is another one on purpose have a reason, and the gradients that are expected.
+A case is an expression of x, y and z in both languages, and the inputs. It is computed in float64 and in float32,
+and differentiated with weights 1, 2, 3, ... for the elements of the result. The file has for each the result and the
+gradients: lists of numbers, `false` where PyTorch returns none, "constant" where the result does not require
+grad. Cases in which Lutra's gradient differs on purpose have a reason and the expected gradients.
 """
 import math
 

@@ -1,8 +1,8 @@
 """Layers, losses and optimizers.
 
-Everything is float64, so that the specs can compare closely. Positions (labels, ids, dims) are
-written as Lutra counts them, from 1. The optimizers all minimise the same function of two
-parameters and the file holds the parameters after every step.
+All values are float64, so that the specs can compare closely. Indices (labels, ids, dims) are
+1-based as in Lutra. All optimizers minimize the same function of two parameters, and the file
+holds the parameters after every step.
 """
 
 import torch

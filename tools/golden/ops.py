@@ -1,4 +1,4 @@
-"""The table of values: for every public op, inputs and what PyTorch makes of them.
+"""The table of expected values: for every public op, inputs and the results of PyTorch.
 
 A case is a Lua expression on named inputs, and the same thing said to PyTorch:
 
@@ -35,7 +35,7 @@ def number(v, double=False):
 
 
 def wave(*shape):
-    """A large input that the Lua side makes by the same formula: (7919 k mod 1009) / 1009 - 0.5 for k = 1, 2, ..."""
+    """Returns a large input that the specs compute by the same formula: (7919 k mod 1009) / 1009 - 0.5 for k = 1, 2, ..."""
     k = torch.arange(1, math.prod(shape) + 1)
     t = ((7919 * k % 1009) / 1009.0 - 0.5).view(shape)
     t.is_wave = True
@@ -67,11 +67,11 @@ def family(name):
     """The cases from here on are in tests/golden/<name>.lua."""
     global CASES
     CASES = FAMILIES.setdefault(name, [])
-    torch.manual_seed(zlib.crc32(name.encode()))  # whatever the other families are
+    torch.manual_seed(zlib.crc32(name.encode()))  # independent of the other families
 
 
 def case(op, code, fn, **inputs):
-    """op: the row's name; code: Lua; fn: PyTorch's side, called with the inputs. Skipped where PyTorch refuses."""
+    """op: the row's name; code: Lua; fn: PyTorch's side, called with the inputs. Skipped if PyTorch raises an error."""
     try:
         result = fn(**{k: v.clone() if isinstance(v, torch.Tensor) and v.is_contiguous() else v for k, v in inputs.items()})
     except (RuntimeError, NotImplementedError, TypeError, IndexError) as reason:
@@ -79,11 +79,11 @@ def case(op, code, fn, **inputs):
             print("%s left out for %s: %s" % (op, [str(i.dtype) for i in inputs.values()], str(reason)[:90]))
         return
     CASES.append((op, code, inputs, outputs(result)))
-    torch.manual_seed(zlib.crc32(code.encode()))  # a new case changes no more than the next one's numbers
+    torch.manual_seed(zlib.crc32(code.encode()))  # independent of the other cases
 
 
 def ix(result):
-    """Positions from 0 to positions from 1: the integer part of (values, indices), or a tensor of positions."""
+    """Converts 0-based indices to 1-based: the integer part of (values, indices), or an index tensor."""
     if isinstance(result, torch.Tensor):
         return result + 1
     return (result[0], result[1] + 1)
@@ -98,7 +98,7 @@ def i(*shape, low=-5, high=6, dtype=torch.int64):
 
 
 def positions(n, *shape):
-    """Indices that count from 0, for PyTorch."""
+    """Returns 0-based indices, for PyTorch."""
     return torch.randint(0, n, shape)
 
 
@@ -129,7 +129,7 @@ def every_dtype(op, code, fn, half=True):
         case(op, code, fn, x=floats(d))
     for d in INTS:
         case(op, code, fn, x=ints(d))
-    if op != "square":  # PyTorch squares bool into int64; here it is refused
+    if op != "square":  # PyTorch squares bool into int64; in Lutra it is an error
         case(op, code, fn, x=BOOLS)
     case(op, code, fn, x=f(3, 4).t())           # other strides
     case(op, code, fn, x=torch.empty(0, 3))     # nothing
@@ -242,7 +242,7 @@ for code, fn in (("x:clamp(-0.5, 0.5)", lambda x: x.clamp(-0.5, 0.5)), ("x:clamp
 case("clamp", "x:clamp(y, z)", lambda x, y, z: torch.clamp(x, y, z), x=f(3, 4), y=f(4) - 1, z=f(4) + 1)
 case("clamp", "x:clamp(-2, 3)", lambda x: x.clamp(-2, 3), x=i(9))
 
-# Ranges include both ends here, so PyTorch is told other ends.
+# Ranges include both ends in Lutra, so PyTorch gets other ends.
 family("creation")
 case("arange", "lt.arange(5)", lambda: torch.arange(1, 6))
 case("arange", "lt.arange(0, 1, 0.25)", lambda: torch.arange(0, 1.1, 0.25))
@@ -304,7 +304,7 @@ for op in REDUCTIONS + ALONG:
             if op == "prod" and x.dtype in (torch.float16, torch.bfloat16):
                 continue
             if op in ("all", "any") and x.dtype == torch.uint8:
-                continue  # PyTorch gives uint8, a relic; here it is bool
+                continue  # PyTorch returns uint8 for historical reasons; Lutra returns bool
             case(op, code, go, x=x)
         with_nan = f(2, 3, 4)
         with_nan[1, 1, 2] = math.nan
@@ -409,7 +409,7 @@ case("cross_entropy", "lt.cross_entropy(x, y + 1)", lambda x, y: F.cross_entropy
 family("products")
 for d in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32):
     mk = (lambda *s, d=d: f(*s).to(d)) if d.is_floating_point else (lambda *s, d=d: i(*s).to(d))
-    if d == torch.bfloat16:  # PyTorch may sum bfloat16 in bfloat16; sums in float32 are expected
+    if d == torch.bfloat16:  # PyTorch may sum bfloat16 in bfloat16; Lutra sums in float32
         def case32(op, code, fn, **inputs):
             case(op, code, lambda fn=fn, **t: fn(**{k: v.float() for k, v in t.items()}).bfloat16(), **inputs)
     else:
