@@ -101,7 +101,7 @@ world.found = function(kind, key, text, program_text)
     program_text or fuzz.text()))
 end
 
--- What LeakSanitizer has told of. It tells of it again each time: one report is enough.
+-- What LeakSanitizer has reported. It reports it again each time: one report is enough.
 local function report_lost(where)
   if fuzz.starved() > 0 then return end
   world.found("leak", "LeakSanitizer", where, ("-- settings: %s\n-- seed %d, %s\n")

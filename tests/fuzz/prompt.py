@@ -154,7 +154,7 @@ class Session:
         self.end()
 
     def end(self):
-        """The prompt answers, or is told to end and does."""
+        """The prompt answers, or ends when it is asked to."""
         if self.rng.random() < 0.25:
             number = self.rng.choice((signal.SIGTERM, signal.SIGHUP))
             self.kill(number)

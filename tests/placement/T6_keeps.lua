@@ -1,4 +1,4 @@
--- The loader pins its batches, so that the copies need not be waited for.
+-- The loader pins its batches, so that the copies need not block the host.
 local lt = require "lutra"
 local device = "cuda"
 

@@ -10,7 +10,7 @@ local functions = {}
 
 -- Pattern of a name (the last part of its path) -> why it is not called.
 local left_out = {
-  {"^breakpoint$", "waits for somebody who types"},
+  {"^breakpoint$", "waits for input from the keyboard"},
   {"^set_num_threads$", "changes the threads of the whole process; differential.lua compares them"},
   {"^seed$", "takes a seed from the system, so that no run could be repeated"},
   {"^_library$", "says where the library's files are; errors are attributed by it"},

@@ -1,5 +1,5 @@
--- Texts of values for the lines of programs: tensors of all kinds, numbers, tables, functions... A
--- text is made from a template, in which $name stands for a text of that kind:
+-- Source code of values for the lines of programs: tensors of all kinds, numbers, tables,
+-- functions... A string is made from a template, in which $name stands for a string of that kind:
 -- fill "{$tensor, $number}" may be '{lt.ones(2, 2), 1/0}'.
 
 local random = require "random"
@@ -19,7 +19,7 @@ function values.begin(mode)
   device = percent(mode.elsewhere) and devices[#devices] or "cpu"
 end
 
-local kinds = {} -- name of a kind -> function that writes a text
+local kinds = {} -- name of a kind -> function that writes a string
 
 --- The template with its kinds replaced by texts.
 local function fill(template)

@@ -20,7 +20,8 @@ local P, T = {}, {}
 local touched = 0 -- how often a function of ours has changed tensors behind the library's back
 local is_tensor = core.is_tensor
 
--- What checks have found: called with a kind, a key by which equal findings are told, and a text.
+-- What checks have found: called with a kind, a key by which equal findings are recognized, and a
+-- message.
 world.found = function(kind, key, text) error(("%s: %s: %s"):format(kind, key, text)) end
 
 -- ---- functions that programs hand to the library ------------------------------------------------
@@ -116,7 +117,7 @@ local function freed(x)
   return x
 end
 
--- A table with every metamethod; __concat only where Lua's fault with it is mended
+-- A table with every metamethod; __concat only where Lua's fault with it is fixed
 -- (tools/build/asserting-lua).
 local function mt(f)
   local meta = {__name = 5, __metatable = false, __concat = fuzz.asserting and f or nil}
@@ -361,7 +362,7 @@ world.env, world.P = env, P
 -- ---- programs -----------------------------------------------------------------------------------
 
 -- backward with create_graph makes a cycle of gradients that only x.grad = nil breaks, as in
--- PyTorch: it would be told as a leak.
+-- PyTorch: it would be reported as a leak.
 local function without_graph(backward)
   return function(...)
     local list = table.pack(...)

@@ -348,7 +348,7 @@ describe("a function of one's own", function()
     assert.same({7, 7}, a.grad:totable())
   end)
 
-  it("tells of a changed argument what a changed tensor tells", function()
+  it("reports a changed argument as a changed tensor is reported", function()
     local Triple = Function:extend "Triple"
     function Triple.forward(ctx, x)
       ctx:mark_dirty(x:mul_(3))
@@ -457,7 +457,7 @@ describe("a function of one's own", function()
     assert.is_nil(x.grad)
   end)
 
-  it("is told what is wrong", function()
+  it("gets an error that says what is wrong", function()
     local Bad = Function:extend "Bad"
     local x = leaf{1, 2}
     assert.matches("has no forward", fails(Bad, x), 1, true)
@@ -489,7 +489,7 @@ describe("a function of one's own", function()
     assert.matches("save_for_backward got 3", fails(Bad, x), 1, true)
   end)
 
-  it("lets go of what it saved, and says so the second time", function()
+  it("frees its saved tensors, and reports that the second time", function()
     local x = leaf{1, 2}
     local y = Exp(x)
     y:sum():backward{retain_graph = true}

@@ -52,12 +52,12 @@ describe("a graph", function()
     assert.is_false(pcall(core._graph, 3, 10))
   end)
 
-  it("lets no gradient go to what wants none", function()
+  it("passes no gradient to what requires none", function()
     local nodes = core._graph(leaf{2} * lt.ones(2), 10)
     assert.equal(1, #nodes[1].inputs)
   end)
 
-  it("says what backward let go", function()
+  it("shows what backward freed", function()
     local x = leaf{2}
     local y = x:exp()
     y:sum():backward()
@@ -246,7 +246,7 @@ describe(":grad", function()
     assert.truthy(text:find(">w</text>", 1, true))
   end)
 
-  it("says what has no graph, and what it wants", function()
+  it("reports what has no graph, and what it expects", function()
     local out, err = look{":grad lt.ones{2, requires_grad = true}", ":grad lt.ones(2)", ":grad",
       ":grad 3", ":grad --lines x lt.ones(2)", ":grad --svg /no/x.svg lt.ones{1, " ..
         "requires_grad = true} * 2"}

@@ -187,7 +187,7 @@ describe("Hooks run", function()
     assert.same({{5, 6}, {5, 6}}, seen)
   end)
 
-  it("after a graph came and went", function()
+  it("after a graph was made and freed", function()
     local x, count = leaf(2), 0
     x:register_hook(function() count = count + 1 end)
     for i = 1, 3 do
@@ -278,7 +278,7 @@ describe("Hooks run", function()
     assert.equal(1, seen)
   end)
 
-  it("of functions of one's own whose results nobody holds", function()
+  it("of custom functions whose results are not referenced", function()
     local Triple = lt.autograd.Function:extend "Triple"
     local ran = 0
     function Triple.forward(ctx, x)
@@ -323,7 +323,7 @@ describe("Hooks that do harm while they run", function()
     assert.same({2, 2}, x.grad:totable())
   end)
 
-  it("let go of their own tensors and graphs", function()
+  it("release their own tensors and graphs", function()
     local x = leaf(2)
     local all = {h = x * 2}
     all.handle = all.h:register_hook(function()

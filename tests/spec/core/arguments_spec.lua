@@ -143,7 +143,7 @@ describe("a wrong call", function()
     assert.same({{4, 5, 6}, {1, 2, 3}}, row:roll{1, dims = 1}:totable())
   end)
 
-  it("names the wrong type: function, argument, what came, what was wanted", function()
+  it("names the wrong type: function, argument, expected and actual", function()
     assert.matches('sum: argument "keepdim" is the string "yes", it wants true or false',
       fails(x.sum, x, 1, "yes"), 1, true)
     assert.matches('matmul: argument "other" is 3, it wants a tensor',
@@ -207,7 +207,7 @@ end)
 describe("x:to", function()
   local x = lt.ones(2)
 
-  it("tells devices, dtypes and tensors apart", function()
+  it("distinguishes devices, dtypes and tensors", function()
     assert.equal("float64", x:to("float64").dtype)
     assert.equal("meta", x:to("meta").device)
     local y = x:to("meta", "int32")
@@ -228,7 +228,7 @@ describe("x:to", function()
     assert.is_false(rawequal(x, x:to{"float32", copy = true}))
   end)
 
-  it("says what it wants", function()
+  it("reports what it expects", function()
     assert.matches("to: a function; it wants a device, a dtype or a tensor",
       fails(x.to, x, print), 1, true)
     assert.matches("no device", fails(x.to, x, 99), 1, true)

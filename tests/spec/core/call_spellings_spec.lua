@@ -177,7 +177,7 @@ describe("a function of Lua", function()
     end
   end)
 
-  it("tells completion its parameters", function()
+  it("gives completion its parameters", function()
     local signatures = require "lutra.repl.complete.signatures"
     for name, f in pairs {finfo = lt.finfo, load_npy = lt.load_npy, eye_ = lt.nn.init.eye_,
       memory_stats = lt.cuda.memory_stats} do
@@ -187,7 +187,7 @@ describe("a function of Lua", function()
 end)
 
 describe("a recorder", function()
-  it("refuses what is no list of tensors", function()
+  it("refuses what is not a list of tensors", function()
     local recorder = core._recorder()
     for _, value in ipairs {lt.ones(2), 3, "x", print} do
       fails("expected a list of tensors for argument 'tensors', got", recorder.program, recorder, 1,

@@ -21,7 +21,7 @@ local function used_twice()
   y:backward()
 end
 
--- By name: what fails, and a text that the message of no other kind has.
+-- By name: what fails, and a string that the message of no other kind has.
 local kinds = {
   devices = {function() return host + device end, "add: tensors are on different devices"},
   devices_in_place = {function() host:mul_(device) end, "mul_: tensors are on different devices"},
@@ -85,7 +85,7 @@ describe("after any error", function()
   for name in pairs(kinds) do names[#names + 1] = name end
   table.sort(names)
 
-  it("each kind has a text of its own", function()
+  it("each kind has a message of its own", function()
     for _, name in ipairs(names) do
       alone[name] = message_of(name)
       assert.is_truthy(alone[name]:find(kinds[name][2], 1, true), name .. ": " .. alone[name])

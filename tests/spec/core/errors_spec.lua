@@ -1,5 +1,5 @@
--- Bad input: each a Lua error that names the function, what came and what was wanted; nothing is
--- half done and the session goes on. After every case the same tensor still works.
+-- Bad input: each a Lua error that names the function, the expected and the actual value; nothing
+-- is half done and the session continues. After every case the same tensor still works.
 local lt = require "lutra"
 local nn = lt.nn
 

@@ -42,7 +42,7 @@ describe("safetensors", function()
       fails(lt.save_safetensors, path, {x = lt.ones{1, device = "meta"}}), 1, true)
   end)
 
-  it("that are wrong are told so in one line with the path", function()
+  it("that are invalid are reported in one line with the path", function()
     local file = assert(io.open(path, "w"))
     file:write "this is no safetensors file"
     file:close()
@@ -65,7 +65,7 @@ describe("npy", function()
     end
   end)
 
-  it("goes to the device that is named", function()
+  it("is read to the given device", function()
     local shape = lt.ones(2)
     lt.save_npy(path, shape)
     for _, x in ipairs {lt.load_npy(path, {device = "meta"}), lt.load_npy{path, device = "meta"},

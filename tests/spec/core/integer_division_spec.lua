@@ -134,7 +134,7 @@ describe("on the CPU", function()
   end)
 end)
 
-describe("what is no division of integers by 0", function()
+describe("what is not a division of integers by 0", function()
   local device = accelerated and "cuda" or "cpu"
 
   it("has no elements", function()

@@ -194,7 +194,7 @@ describe("wrong arguments are named", function()
     end)
   end
 
-  it("with what was expected, and what came", function()
+  it("with what was expected, and what it got", function()
     local function says(text, f, ...)
       local ok, message = pcall(f, ...)
       assert.is_false(ok, "no error was raised")

@@ -66,7 +66,7 @@ describe("masked_scatter", function()
     assert.is_true(lt.equal(lt.tensor{1, 2}, x))
   end)
 
-  it("wants shapes that fit", function()
+  it("expects shapes that fit", function()
     local ok, message = pcall(lt.masked_scatter, lt.ones(3), lt.ones(2):bool(), lt.ones(3))
     assert.is_false(ok)
     local expected = "masked_scatter: mask {2} and self {3} cannot be broadcast to one shape"

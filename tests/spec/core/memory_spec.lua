@@ -135,7 +135,7 @@ describe("peak memory", function()
   end)
 end)
 
-describe("letting go", function()
+describe("freeing", function()
   -- A large tensor, so that nothing else that happens hides it.
   local size = 1 << 22
 
@@ -223,7 +223,7 @@ describe("too much memory", function()
     assert.matches("memory", text, 1, true)
   end)
 
-  it("is an error that names the function, and the session goes on", function()
+  it("is an error that names the function, and the session continues", function()
     local ok, message = pcall(lt.zeros, 1 << 50)
     assert.is_false(ok)
     assert.matches("zeros: ", message, 1, true)

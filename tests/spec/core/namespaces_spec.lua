@@ -83,7 +83,7 @@ table.concat((function(t) local o = {}; for i, v in ipairs(c.at(t, #t, {locals =
 lt.ops()[#lt.ops()].namespaces.fft
 ]])
     has(out.err .. out.out, 'lt has no field "fft"', "tensor{2., 3.}", "true", "Half of x.",
-      "lt.fft.halve(x, {pairs = {{1, 2}}})", "lists of whole numbers", "lt.fft.halve",
+      "lt.fft.halve(x, {pairs = {{1, 2}}})", "lists of integers", "lt.fft.halve",
       "halve: expected an integer for argument 'pairs[1][2]', got the string", '"halve"\n"halve"')
   end)
 

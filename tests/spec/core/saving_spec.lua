@@ -119,7 +119,7 @@ describe("every writer", function()
     assert.equal("x.npy\n", run("ls").out)
   end)
 
-  it("saves texts where the core does not load", function()
+  it("saves strings where the core does not load", function()
     local script = support.file "package.preload['lutra.core'] = function() error 'broken' end"
     local result = session("1 + 41\n:save " .. path "cells.lua" .. "\n", script)
     os.remove(script)

@@ -135,7 +135,7 @@ describe("a signature of a Lua function", function()
     end
   end)
 
-  it("tells help and completion what ops' signatures tell", function()
+  it("gives help and completion what ops' signatures give", function()
     local parse = args.signature("f", "int(>=0) n, 'a'|'b' mode = 'a', Tensor? x = nil")
     local list, title = args.describe(parse)
     assert.equal("f", title)
@@ -164,7 +164,7 @@ describe("an optimizer's settings", function()
     end
   end)
 
-  it("are refused in the words of every other call", function()
+  it("are refused with the message of every other call", function()
     fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: params, lr',
       optim.SGD, {p}, {mometum = 1})
     fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: lr, momentum',

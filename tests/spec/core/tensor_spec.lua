@@ -72,7 +72,7 @@ describe("lt.tensor", function()
     assert.equal("cpu", lt.tensor{1}.device)
   end)
 
-  it("refuses what is no tensor", function()
+  it("refuses what is not a tensor", function()
     local cyclic = {}
     cyclic[1] = cyclic
     local late = {{1}, {2}}
@@ -154,7 +154,7 @@ describe("fields and questions", function()
     assert.matches("mT", fails(function() return lt.zeros(2).mT end), 1, true)
   end)
 
-  it("are told apart from what does not exist, with the nearest name", function()
+  it("are distinguished from names that do not exist, with the nearest name", function()
     assert.matches('no field or method "shpae"; did you mean "shape"?',
       fails(function() return x.shpae end), 1, true)
     assert.matches('did you mean "softmax"', fails(function() return x:sofmax(1) end), 1, true)

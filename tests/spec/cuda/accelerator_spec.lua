@@ -109,7 +109,7 @@ describe("device arguments", function()
     assert.equal("cuda:0", lt.zeros{1, device = x}.device)
   end)
 
-  it("that make no sense are refused", function()
+  it("that are invalid are refused", function()
     fails({"cuda.synchronize", "cuda:9", "counted from 0", "Devices here"}, cuda.synchronize, 9)
     fails({"cuda.synchronize", "-1", "counted from 0"}, cuda.synchronize, -1)
     fails({"cuda.memory_stats", "a table"}, cuda.memory_stats, {})
@@ -204,7 +204,7 @@ describe("devices", function()
     assert.equal("boolean", type(cuda.can_device_access_peer(0, two and 1 or 0)))
   end)
 
-  it("are waited for", function()
+  it("block the host", function()
     lt.synchronize()
     lt.synchronize "cuda"
     lt.synchronize(0)
@@ -343,7 +343,7 @@ describe("memory", function()
     fails("get_memory_info", accelerator.get_memory_info, "cpu")
   end)
 
-  it("goes back to the driver when it is not needed", function()
+  it("is returned to the driver when it is not needed", function()
     collectgarbage()
     lt.empty{6 << 20, device = "cuda"}:free()
     cuda.synchronize()
@@ -405,7 +405,7 @@ describe("memory", function()
     for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 80, line) end
   end)
 
-  it("that runs out is told with who holds it, and where it was asked for", function()
+  it("that runs out is reported with its holders and the line of the request", function()
     local script = [[local lt = require "lutra"
       local held = lt.empty{5 << 20, device = "cuda"}
       print(pcall(lt.empty, {64 << 20, device = "cuda"}))
@@ -518,7 +518,7 @@ describe("lt.mps", function()
 end)
 
 describe("lt.backends", function()
-  it("tells what calculates", function()
+  it("names the device that computes", function()
     local backends = lt.backends
     assert.is_true(backends.cuda.is_built())
     assert.is_true(backends.cuda.is_available())
@@ -697,7 +697,7 @@ describe("what goes wrong", function()
     end)
   end)
 
-  it("when memory runs out, forward or backward, leaves a program that goes on", function()
+  it("when memory runs out, forward or backward, leaves a program that can continue", function()
     local result = devices.script([[local lt = require "lutra"
       local w = lt.ones{10 << 20, device = "cuda", requires_grad = true} -- 40 of 256 MiB
       local function fill()

@@ -8,9 +8,9 @@ local prelude = [==[
 local lt = require "lutra"
 function fails(text, f, ...)
   local ok, message = pcall(f, ...)
-  assert(not ok, "no error was raised; wanted: " .. text)
+  assert(not ok, "no error was raised; expected: " .. text)
   message = tostring(message)
-  assert(message:find(text, 1, true), "wanted: " .. text .. "\ngot: " .. message)
+  assert(message:find(text, 1, true), "expected: " .. text .. "\ngot: " .. message)
   return message
 end
 function same(a, b, what)
@@ -169,7 +169,7 @@ describe("cuda: copies", function()
         assert(y:eq(1):all():item(), n)
       end]], "LUTRA_EMULATE_DELAY=300")
   end)
-  test("that nobody waits for: pinned memory", function()
+  test("that are asynchronous: pinned memory", function()
     passes([[
       local x = lt.ones(100000):pin_memory()
       assert(x:is_pinned())
@@ -192,7 +192,7 @@ describe("cuda: copies", function()
 end)
 
 describe("cuda: bad values that the device finds", function()
-  test("name op, argument, value and place, and the session goes on", function()
+  test("name op, argument, value and index, and the session continues", function()
     passes [[
       local x = lt.arange(10):to "cuda"
       local index = lt.tensor{3, 11, 12}:to "cuda"
@@ -222,7 +222,7 @@ describe("cuda: bad values that the device finds", function()
       fails("index is 9", function() return x:cpu() end)
       assert(x.device == "cuda:0" and x:numel() == 4)]]
   end)
-  test("the first call's is told, and what was there is not written", function()
+  test("the first call's is reported, and the output is not written", function()
     passes([[
       local x = lt.zeros{4, device = "cuda"}
       local index = lt.tensor{1, 2, -9}:to "cuda"
@@ -321,7 +321,7 @@ describe("cuda: the end of the program", function()
         kept = host:to("cuda:1", {non_blocking = true})
       end]], "LUTRA_EMULATE_DELAY=2000")
   end)
-  test("with a bad value that nobody asked for", function()
+  test("with an invalid value that was not read", function()
     passes [[lt.ones{4, device = "cuda"}:index_select(1, lt.tensor{9}:to "cuda")]]
   end)
 end)

@@ -1,7 +1,7 @@
 -- Every call of the driver fails once: the nth allocation, launch, copy, event, stream, product...
--- A training program must meet it as a Lua error, or not notice, and go on: no crash, no hang, no
+-- A training program gets a Lua error, or does not notice, and continues: no crash, no hang, no
 -- grad half set. Errors after which the device is lost leave the CPU working. Emulated devices fail
--- where they are told to; a GPU is lost by a kernel that writes where there is no memory, in a
+-- where the test asks for it; a GPU is lost by a kernel that writes where there is no memory, in a
 -- process of its own.
 
 local devices = require "device_support"
@@ -65,7 +65,7 @@ end
 
 local real_it, it = it, devices.emulated_it(_ENV)
 if os.getenv "LUTRA_TEST_GPU" then
-  it = function(title) pending(title .. ": only emulated devices fail when they are told to") end
+  it = function(title) pending(title .. ": only emulated devices fail when asked to") end
 end
 
 describe("a training program", function()
@@ -87,7 +87,7 @@ describe("a training program", function()
   end
 
   -- A kernel's code is put on the device at its first launch, for which there may be no memory.
-  it("does not notice a launch that failed for want of memory", function()
+  it("is not affected by a launch that failed because memory ran out", function()
     for _, n in ipairs {1, 2, 3, 5, 20} do
       local fault = "load@" .. n
       local steps, errors = train(fault)
@@ -111,9 +111,9 @@ describe("a training program", function()
   end
 end)
 
-describe("a launch that fails for want of memory", function()
+describe("a launch that fails because memory runs out", function()
   -- The second try follows the release of the memory that the cache holds; a second failure is
-  -- told.
+  -- reported.
   local KEPT = [[
     local lt = require "lutra"
     local x = lt.ones{1000, device = "cuda"}

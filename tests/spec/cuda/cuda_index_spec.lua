@@ -53,7 +53,7 @@ end
 local function positions(n, ...) return lt.randint(n, {...}) end
 local function ints(...) return lt.tensor({...}, {dtype = "int64"}) end
 
--- The message with which f fails, at once or when the device is waited for.
+-- The message with which f fails, at once or when the host synchronizes.
 local function fails(text, f)
   local ok, message = pcall(function()
     f()
@@ -370,7 +370,7 @@ describe("masks on CUDA", function()
     end)
   end)
 
-  it("want enough elements, and change nothing without", function()
+  it("expect enough elements, and change nothing otherwise", function()
     local x = lt.arange(6):to(DEVICE)
     fails("masked_scatter_: the mask is true 4 times, but source has only 3 elements", function()
       x:masked_scatter_(x:gt(2), lt.zeros(3, {device = DEVICE, dtype = x.dtype}))
@@ -449,7 +449,7 @@ end)
 describe("bad positions on CUDA", function()
   local function index(...) return lt.tensor({...}, {dtype = "int64", device = DEVICE}) end
 
-  it("are told with op, value and place, and change nothing", function()
+  it("are reported with op, value and index, and change nothing", function()
     local x = lt.arange(12):view(3, 4):to "float32"
     local row, three = lt.zeros({2, 4}, {device = DEVICE}), lt.zeros({3, 4}, {device = DEVICE})
     local wide = index(1, 1, 2, 1, 1, 1, 7, 1, 1, 9, 1, 1):view(3, 4)
@@ -485,7 +485,7 @@ describe("bad positions on CUDA", function()
     end
   end)
 
-  it("are told by the first one of the first call, however many there are", function()
+  it("are reported by the first one of the first call, however many there are", function()
     local x = lt.arange(3):to(DEVICE)
     local many = lt.full({300000}, 4, {dtype = "int64", device = DEVICE})
     many[{{1, 1234}}] = 2
@@ -504,7 +504,7 @@ describe("bad positions on CUDA", function()
     end
   end)
 
-  it("are told for an empty dimension, and in a backward", function()
+  it("are reported for an empty dimension, and in a backward", function()
     local empty = lt.zeros({0, 3}, {device = DEVICE})
     fails("index_select: index is 1 at position {1}, but the dimension it counts in is empty",
       function() empty:index_select(1, index(1)) end)

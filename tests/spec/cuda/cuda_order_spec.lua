@@ -91,7 +91,7 @@ describe("backward", function()
     ]]
   end)
 
-  it("goes over two devices and two streams", function()
+  it("works on two devices and two streams", function()
     if lt.cuda.device_count() < 2 then return end
     delayed [[
       local a, b = lt.randn(30, 30), lt.randn(30, 30)
@@ -153,7 +153,7 @@ end)
 describe("the second device", function()
   it("is used without the first", function()
     if lt.cuda.device_count() < 2 then return end
-    for _ = 1, 25 do -- what went to the first device's stream came too late in one run of five
+    for _ = 1, 25 do -- what went to the first device's stream ended too late in one run of five
       local result = devices.script [[
         local lt = require "lutra"
         local x = lt.randn{3, 4, device = "cuda:1"}

@@ -1,5 +1,5 @@
--- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers, whole
--- numbers, coins, permutations and draws are the same bit for bit; normal and exponential ones go
+-- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers,
+-- integers, Bernoulli samples, permutations and multinomial samples are the same bit for bit; normal and exponential ones go
 -- through logarithms, whose last bits differ.
 
 local devices = require "device_support"
@@ -51,7 +51,7 @@ local function fills(label, dtype, n, tolerance, method, ...)
   end, tolerance)
 end
 
--- The message with which f fails, at once or when the device is waited for, is the CPU's.
+-- The message with which f fails, at once or when the host synchronizes, is the CPU's.
 local function fails_alike(f)
   local _, message = pcall(f, function(t) return t end)
   local ok, got = pcall(function()
@@ -82,7 +82,7 @@ describe("distributions on CUDA", function()
   end
 
   for _, dtype in ipairs(DTYPES) do
-    it("give the CPU's whole numbers and coins in " .. dtype, function()
+    it("give the CPU's integers and Bernoulli samples in " .. dtype, function()
       for _, n in ipairs(SIZES) do
         both(("random %s %d"):format(dtype, n), function(on, g)
           local x, y = on(lt.zeros({n}, {dtype = dtype})), on(lt.zeros({n, 3}, {dtype = dtype}))
@@ -98,7 +98,7 @@ describe("distributions on CUDA", function()
     end)
   end
 
-  it("hold the largest spans of whole numbers", function()
+  it("hold the largest ranges of integers", function()
     for _, dtype in ipairs {"int64", "float64", "float32", "bfloat16"} do
       fills("all", dtype, 100, nil, "random_", math.mininteger, math.maxinteger)
       fills("much", dtype, 100, nil, "random_", -5, 1 << 40)
@@ -145,7 +145,7 @@ describe("coins by a tensor of probabilities on CUDA", function()
     end
   end)
 
-  it("say what is no probability, and leave what they were to fill", function()
+  it("report what is not a probability, and leave the tensor unchanged", function()
     for _, bad in ipairs {1.5, -0.25, 0 / 0, math.huge} do
       local p = lt.rand(30, 50)
       p[{3, 7}], p[{20, 1}] = bad, 2

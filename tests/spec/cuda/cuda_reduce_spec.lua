@@ -375,7 +375,7 @@ describe("cumsum and cumprod on CUDA", function()
     end
   end)
 
-  it("cast first, take 0-d, and go on after NaN and infinities", function()
+  it("cast first, take 0-d, and continue after NaN and infinities", function()
     for _, to in ipairs(DTYPES) do
       compare(ops.cumsum, noise("float32", 5, 3), "as " .. to, 1, 1, to)
       compare(ops.cumprod, numbers("int16", 5, 3), "as " .. to, 1, 1, to)
@@ -413,7 +413,7 @@ describe("cummax and cummin on CUDA", function()
     end
   end)
 
-  it("go on after NaN and infinities, and find what is far before", function()
+  it("continue after NaN and infinities, and find what is far before", function()
     local x = lt.zeros(20000)
     x[3], x[9000] = 5, 5
     compare(ops.cummax, x, "few maxima", 1, 1)

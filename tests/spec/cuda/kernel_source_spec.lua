@@ -91,7 +91,7 @@ describe("what a compiler says is explained", function()
       "k.cu:3: error: 'e' was not declared in this scope\n"))
   end)
 
-  it("three errors at most, and what is in no known form as it came", function()
+  it("shows three errors at most, and unknown messages unchanged", function()
     local log = ("k.cu:3:1: error: no\n"):rep(5)
     assert.equal(("  line 3: no\n    d\n    ^\n"):rep(3) .. "  and 2 more", said(log))
     assert.equal("  ld: no space left", said "ld: no space left\n")

@@ -203,7 +203,7 @@ describe("a kernel of a tutorial:", function()
       4 + 2 - 15 + 13, 0x77006611, 3 + 2.5 + 0.5}, y)
   end)
 
-  it("which wants to know the threads of a warp that are active is told why not", function()
+  it("that asks for the active threads of a warp gets an error with the reason", function()
     if os.getenv "LUTRA_TEST_GPU" then return end
     devices.fails({"line 1", "__activemask", "0xffffffff"}, lt.cuda.kernel,
       "__global__ void f(unsigned *x) { x[0] = __activemask(); }")

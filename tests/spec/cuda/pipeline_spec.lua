@@ -45,7 +45,7 @@ local function describe_the_emulated()
         assert(e[4].begin == e[2].finish, "the source's stream waits until it was read")]])
     end)
 
-    test("has streams that work beside each other, but for what they are told", function()
+    test("has concurrent streams, except where they synchronize", function()
       on("link=pcie4", [[
         local side = cuda.Stream(0)
         local function beside(f) return cuda.with_stream(side, f) end

@@ -89,7 +89,7 @@ describe("streams", function()
     cuda.set_device(0)
   end)
 
-  it("run their work in order, and wait for each other when they are told to", function()
+  it("run their work in order, and wait for each other when asked to", function()
     local script = [[
       local s = cuda.Stream()
       for round = 1, 20 do
@@ -306,7 +306,7 @@ describe("pinned memory that is copied more than once", function()
     return count, result
   end
 
-  it("goes to several streams and devices, and the host waits for none", function()
+  it("is sent to several streams and devices without blocking the host", function()
     local x = lt.arange(1, 1000000):pin_memory()
     local others = {cuda.Stream(), two and cuda.current_stream(1)}
     local count, list = waits(function()
@@ -326,7 +326,7 @@ describe("pinned memory that is copied more than once", function()
     for _, y in ipairs(list) do assert.equal(1000000 * 1000001 / 2, y:to "int64":sum():item()) end
   end)
 
-  it("goes on to another stream when it has come from the first, in this order", function()
+  it("is handed to another stream after the first, in this order", function()
     local s, n = cuda.Stream(), 1000000
     for round = 1, 5 do
       local source = lt.full({n}, round, {device = "cuda:0"})

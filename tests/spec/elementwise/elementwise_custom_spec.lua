@@ -181,7 +181,7 @@ describe("an elementwise function", function()
     end
   end)
 
-  it("takes its arguments in the order of the text, or as it is told", function()
+  it("takes its arguments in the order of the expression, or as given", function()
     local x, a = lt.tensor{1.0, 2}, 10
     assert.same({"a", "x", "y"}, lt.elementwise("a * x + y").names)
     assert.same({11, 21}, lt.elementwise "a * x + y"(a, x, 1):totable())
@@ -276,7 +276,7 @@ describe("an elementwise function", function()
       lt.zeros({3}, {device = "meta"})).shape))
   end)
 
-  it("shows its text, and those of its derivatives", function()
+  it("shows its expression, and those of its derivatives", function()
     local f = lt.elementwise "x*x+(y)"
     assert.equal("elementwise(x, y) x * x + y", tostring(f))
     assert.equal("x + x", f:derivative("x").expression)
@@ -284,7 +284,7 @@ describe("an elementwise function", function()
     assert.equal("where(x > 0, 1, exp(x))",
       lt.elementwise("x > 0 ? x : exp(x)"):derivative("x").expression)
     fails({"derivative", '"z"', "x, y"}, f.derivative, f, "z")
-    -- a text that was written reads as the same
+    -- a string that was written reads as the same
     for _, case in ipairs(CASES) do
       local text = lt.elementwise(case[1]).expression
       assert.equal(text, lt.elementwise(text).expression)

@@ -102,7 +102,7 @@ describe("a loader with a device", function()
     end
   end)
 
-  it("raises an error when its batch's turn comes, and goes on", function()
+  it("raises an error when its batch is read, and continues", function()
     local set = Counted(9)
     set.bad = 5
     local next_batch = data.DataLoader(set, {batch_size = 3, device = "cuda"}):iter()

@@ -219,7 +219,7 @@ describe("starting values", function()
     assert.equal(1000, t:sum():item())
   end)
 
-  it("refuse what makes no sense", function()
+  it("refuse invalid settings", function()
     local t = lt.empty(3, 4)
     fails("2 dimensions", function() nn.init.xavier_uniform_(lt.empty(3)) end)
     fails("calculate_gain", function() nn.init.calculate_gain "softplus" end)
@@ -391,7 +391,7 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
     end)
   end
 
-  it("refuses what is no tensor", function()
+  it("refuses what is not a tensor", function()
     fails("expected a tensor for element 2 of argument 'parameters', got 5", function()
       nn.utils.clip_grad_norm_({lt.ones(2), 5}, 1)
     end)

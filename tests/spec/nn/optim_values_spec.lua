@@ -243,7 +243,7 @@ describe("an optimizer", function()
     end
   end)
 
-  it("goes on after the module moved to another dtype", function()
+  it("continues after the module moved to another dtype", function()
     local net = nn.Linear(2, 1)
     local optimizer = optim.SGD(net:parameters(), {lr = 0.1})
     net:double()
@@ -253,7 +253,7 @@ describe("an optimizer", function()
     assert.is_true(math.abs(before - 0.1 - net.bias:item()) < 1e-12)
   end)
 
-  it("goes on exactly from a state dict", function()
+  it("continues exactly from a state dict", function()
     for _, case in ipairs {{"SGD", {lr = 0.05, momentum = 0.9}}, {"Adam", {lr = 0.1}},
       {"AdamW", {lr = 0.1, amsgrad = true}}} do
       local p, q = start()

@@ -351,7 +351,7 @@ describe("nn.DataParallel", function()
     assert.is_true(4 * lt.cuda.max_memory_allocated(0) < taken() - before)
   end)
 
-  it("goes on after one device is out of memory", function()
+  it("continues after one device is out of memory", function()
     local size = lt.cuda.get_device_properties(1).total_memory
     local net = made_of(function(self, x)
       if self.greedy and x.device == "cuda:1" then lt.zeros{size, device = x.device} end

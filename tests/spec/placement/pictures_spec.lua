@@ -12,7 +12,7 @@ local is_closed, read_file = support.is_closed, support.read_file
 
 local test = devices.emulated_it(_ENV)
 
--- 100 us: a copy that is waited for, a kernel beside work of the host, a copy on another stream to
+-- 100 us: a blocking copy, a kernel beside work of the host, a copy on another stream to
 -- the other device, and a result that comes back.
 local events = {
   {kind = "alloc", to = "cuda:0", bytes = 4, begin = 0, finish = 0},
@@ -39,7 +39,7 @@ describe("lanes", function()
     assert.same({0, 100}, {picture.begin, picture.finish})
   end)
 
-  it("tell the default stream from the others, whichever comes first", function()
+  it("distinguish the default stream from the others, whichever is used first", function()
     local function names(list)
       for i, e in ipairs(list) do
         e.kind, e.to, e.begin, e.finish, e.virtual = "op", "cuda:0", i, i + 1, true
@@ -244,7 +244,7 @@ describe("the blocks of an allocator", function()
     assert.is_true(widest(out:match "\ncpu.*") <= 39, out)
   end)
 
-  it("are one box of its SVG where they are too narrow to be told apart", function()
+  it("are one box of its SVG where they are too narrow to be distinguished", function()
     local blocks = {}
     for i = 1, 2000 do blocks[i] = {size = 512, used = true} end
     for i = 2001, 3000 do blocks[i] = {size = 512, used = i % 2 == 0} end
@@ -324,21 +324,21 @@ describe("the blocks of an allocator", function()
     assert.is_nil(text:find("reserved", 1, true))
   end)
 
-  it("are refused where the words or the file make no sense", function()
+  it("are refused where the options or the file are invalid", function()
     local _, err = look({":devices all", ":devices --svg /nowhere/x.svg"}, {arguments = ""})
     assert.truthy(err:find('devices: what is "all"? usage: :devices [--svg FILE]', 1, true), err)
     assert.truthy(err:find("devices: cannot write /nowhere/x.svg: ", 1, true), err)
   end)
 end)
 
-describe("an SVG picture", function()
+describe("an SVG diagram", function()
   it("holds any text", function()
     assert.equal("größer &lt; &amp; &gt; &quot;", svg.escape 'größer < & > "')
     assert.equal("a?b??c", svg.escape "a\xffb\xc3\xc3c")
     assert.equal("?tab\t", svg.escape "\u{FFFE}\1tab\t")
   end)
 
-  it("tells kinds apart by lightness, not by colour alone", function()
+  it("distinguishes kinds by lightness, not by colour alone", function()
     -- relative luminance, and the contrast of two, by WCAG 2.2
     local function luminance(color)
       local sum = 0

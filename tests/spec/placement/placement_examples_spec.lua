@@ -104,7 +104,7 @@ describe("examples/placement", function()
   end
 end)
 
--- For each script, what breaks a claim of it: a text of it, and the text put in its place.
+-- For each script, what breaks a claim of it: a string of it, and the string put in its place.
 local broken = {
   ["01_devices.lua"] = {'lt.set_default_device "cpu"', ""},
   ["02_availability.lua"] = {"\n  lt.cuda.set_device(1)", ""},
@@ -221,7 +221,7 @@ describe("examples/placement/19_cpu_or_gpu.lua", function()
 end)
 
 describe("arguments of examples/placement", function()
-  it("that make no sense are told in one line", function()
+  it("that are invalid are reported in one line", function()
     for arguments, text in pairs {
       ["13_timing.lua --size 0"] = "--size and --repeats want numbers of at least 1",
       ["13_timing.lua --repeats many"] = "--repeats wants a number, got \"many\"",

@@ -1,5 +1,4 @@
--- What a beginner types about devices that is wrong, and what is said: what came, what was wanted,
--- and how it is mended.
+-- Beginners' errors about devices: each message names what was expected, what it got and the fix.
 
 local support = require "program_support"
 local has, has_not = support.has, support.has_not
@@ -29,7 +28,7 @@ local function check(rows, arguments)
 end
 
 describe("at the prompt a beginner", function()
-  it("who writes a device wrong is told the devices, and how it is written", function()
+  it("a misspelt device: the error lists the devices and shows the syntax", function()
     check({
       {"x = lt.ones(3)"},
       {'x:to("gpu")', 'to: no device "gpu". Devices here: cpu, cuda:0, cuda:1, meta'},
@@ -59,7 +58,7 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
-  it("who writes Python's words is told Lutra's", function()
+  it("Python's names: the hint gives Lutra's", function()
     check {
       {"net, x = nn.Linear(3, 2), lt.ones(3)"},
       {"next(net:parameters())", "net:parameters()() is the first"},
@@ -87,13 +86,13 @@ describe("at the prompt a beginner", function()
     }
   end)
 
-  it("who pipes commands of the prompt into a script is told how the prompt is had", function()
+  it("commands of the prompt in a script: the hint says how to start the prompt", function()
     local program = support.quote(support.program)
     local said = support.shell(program .. " 2>&1", ":lesson 3\n:check\n").out
     has(said, "hint: what begins with a colon is a command of the prompt: lutra -i")
   end)
 
-  it("who asks a loader as a list is told how batches are had", function()
+  it("a loader indexed as a list: the hint shows how to iterate", function()
     local way = "loader:iter() gives them in turn: for x, y in loader:iter() do"
     check {
       {"loader = data.DataLoader(data.TensorDataset(lt.ones(4, 2)), {batch_size = 2})"},
@@ -105,7 +104,7 @@ describe("at the prompt a beginner", function()
     }
   end)
 
-  it("who indexes with positions of another device is told where both are", function()
+  it("indices on another device: the error names both devices", function()
     check({
       {"x, i = lt.arange(5):cuda(), lt.tensor{1, 2}"},
       {"x[i]:add_(1)"},
@@ -122,7 +121,7 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
-  it("who writes a dot for a colon is told so in the first line", function()
+  it("a dot in place of a colon: the first line of the error says so", function()
     check {
       {"x, net = lt.ones(3), nn.Linear(3, 2)"},
       {"x.cuda()", "error: cell[2]:1: cuda: self is missing: call it as x:cuda(...)"},
@@ -138,7 +137,7 @@ describe("at the prompt a beginner", function()
     }
   end)
 
-  it("who moves a model behind its optimizer's back is told how the state follows", function()
+  it("a model moved after its optimizer was made: the hint says how to move the state", function()
     local step = "net(x):sum():backward(); opt:step()"
     check({
       {"net, x = nn.Linear(3, 2), lt.ones(3)"},
@@ -154,7 +153,7 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
-  it("who has no GPU is told how to practise without one", function()
+  it("no GPU: the hint says how to emulate one", function()
     for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.mem_get_info()",
       "lt.cuda.synchronize()", "lt.cuda.Stream()"}) do
       has(said, 'no device "cuda": ')
@@ -163,7 +162,7 @@ describe("at the prompt a beginner", function()
     end
   end)
 
-  it("who gives a trace, a guard or a lint something else is told what it wants", function()
+  it("a wrong argument of a trace, a guard or a lint: the error says what is expected", function()
     check {
       {"x = lt.ones(3)"},
       {"lt.placement.trace(x)", 'argument "fn" is a tensor of shape {3}, it wants a function: '
@@ -178,7 +177,7 @@ describe("at the prompt a beginner", function()
     }
   end)
 
-  it("who types help is helped", function()
+  it("help, typed as a word, shows help", function()
     local said = typed {"help", "help()", "help(lt.relu)", "help = 3", "help"}
     has(said[1], "Type Lua: ")
     has(said[1], ":devices")

@@ -36,7 +36,7 @@ describe("placement.trace", function()
     assert.equal("no copies between devices, no waits", tostring(trace))
   end)
 
-  it("knows each copy's way, bytes, line, and whether it was waited for", function()
+  it("knows each copy's direction, bytes, line, and whether it blocked the host", function()
     local x = lt.randn{10, 10}
     local up, down
     local trace = placement.trace(function()
@@ -65,7 +65,7 @@ describe("placement.trace", function()
     ends_with(of_kind(trace, "copy")[1].tensor, made)
   end)
 
-  it("tells what was asked for from what was not", function()
+  it("distinguishes explicit from implicit copies", function()
     local x = lt.randn({4}, {device = "cuda"})
     local calls = {
       {true, function() return x:sum():item() end}, {true, function() return x:totable() end},
@@ -89,7 +89,7 @@ describe("placement.trace", function()
     end
   end)
 
-  it("knows waits, pinned memory and copies that nobody waits for", function()
+  it("knows waits, pinned memory and asynchronous copies", function()
     local x = lt.randn{100}:pin_memory()
     local trace = placement.trace(function()
       local _ = x:to("cuda", {non_blocking = true})
@@ -101,7 +101,7 @@ describe("placement.trace", function()
     assert.same({"synchronize", "cuda:0"}, {sync.op, sync.to})
   end)
 
-  it("knows that the size of what a mask selects is waited for", function()
+  it("knows that the size of a mask's selection blocks the host", function()
     local x = lt.ones({4}, {device = "cuda"})
     for op, select in pairs {index = function() local y = x[x:gt(0)]; return y end,
       nonzero = function() local y = x:nonzero(); return y end} do
@@ -190,7 +190,7 @@ describe("an error about devices", function()
     return text
   end
 
-  it("names local variables, parameters, upvalues and globals, and how to mend it", function()
+  it("names local variables, parameters, upvalues and globals, and the fix", function()
     local x, w = lt.ones{2, 3}, lt.ones{2, 3, device = device}
     local text = says("x is on cpu, w is on cuda:0. Write x:to(w.device)",
       function() local y = x + w; return y end)
@@ -237,7 +237,7 @@ describe("an error about devices", function()
       function() local y = x:matmul(net[2].weight:t()); return y end)
   end)
 
-  it("inside forward says self and whose parameter it is, and what is no parameter", function()
+  it("inside forward names self and the parameter, or says that it is none", function()
     local Scaled = nn.Module:extend "Scaled"
     function Scaled:init()
       self.fc = nn.Linear(4, 4)
@@ -356,7 +356,7 @@ describe("the virtual clock", function()
     assert.is_true(copies.first < ops.last and ops.first < copies.last)
   end)
 
-  it("wants a link that there is", function()
+  it("expects a known link", function()
     local result = program.run "--emulate cuda:2,link=string -e 'x = 1'"
     assert.equal(2, result.status)
     assert.is_truthy(result.err:find('no link is called "string". There are: pcie3', 1, true))

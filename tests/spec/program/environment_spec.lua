@@ -87,7 +87,7 @@ describe("LUTRA_OPENBLAS_CORETYPE", function()
 end)
 
 describe("other variables", function()
-  it("with values that make no sense are errors", function()
+  it("with invalid values are errors", function()
     refuses("LUTRA_MEMORY_DEBUG=yes", 'LUTRA_MEMORY_DEBUG: expected 0 or 1, got "yes"')
     refuses("LUTRA_FALLBACK=maybe", 'LUTRA_FALLBACK: expected 0 or 1, got "maybe"')
     refuses("OMP_NUM_THREADS=5000", "OMP_NUM_THREADS: expected 1 to 1024, got 5000")
@@ -120,7 +120,7 @@ describe("other variables", function()
     has(load("LUTRA_EMULATE=").out, "true\t")
   end)
 
-  it("report a library for line editing that cannot be loaded, and the prompt goes on", function()
+  it("report a line-editing library that cannot be loaded, and the prompt works without", function()
     if not support.has_terminal() then return pending "there is no Python" end
     local result = support.terminal({"expect [1]>", "send 1 + 1\\r", "expect 2", "send \\x04"},
       "LUTRA_READLINE=/nonexistent/lib.so", "--no-init")

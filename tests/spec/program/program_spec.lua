@@ -24,7 +24,7 @@ describe("arguments", function()
     assert.equal("-e\t--version\n", (script("print(...)", "-e --version")).out)
   end)
 
-  it("put what came before the script at negative positions", function()
+  it("put what precedes the script at negative indices", function()
     local path = support.file "print(arg[-1])"
     local result = run("-- " .. quote(path))
     os.remove(path)
@@ -58,7 +58,7 @@ describe("arguments", function()
     assert.equal(0, run("--version").status)
   end)
 
-  it("that make no sense end with status 2 and the usage on stderr", function()
+  it("that are invalid end with status 2 and the usage on stderr", function()
     for _, wrong in ipairs {"--nonsense", "-x", "-e"} do
       local result = run(wrong)
       assert.equal(2, result.status, wrong)
@@ -68,7 +68,7 @@ describe("arguments", function()
     end
   end)
 
-  it("--info tells of the version, the threads and each device", function()
+  it("--info shows the version, the threads and each device", function()
     local result = run "--info"
     assert.equal(0, result.status)
     assert.matches("^Lutra %d+%.%d+%.%d+", result.out)
@@ -203,7 +203,7 @@ error "x"]]
     assert.equal(1, result.status)
   end)
 
-  it("may yield where nobody resumes it", function()
+  it("may yield where nothing resumes it", function()
     local result = script "print(1) coroutine.yield() print(2)"
     assert.equal(1, result.status)
     assert.equal("1\n", result.out)
@@ -321,7 +321,7 @@ describe("the prompt", function()
       session("{b = lt.eye(2), t = {lt.eye(2)}}\n").out)
   end)
 
-  it("goes on while a cell is not finished", function()
+  it("continues while a cell is not finished", function()
     assert.equal("3\n", session("1 +\n2\n").out)
     assert.equal("1\n2\n", session("for i = 1, 2 do\nprint(i)\nend\n").out)
     assert.equal('"a\\nb"\n', session("[[a\nb]]\n").out)
@@ -331,7 +331,7 @@ describe("the prompt", function()
     assert.equal("[1]> 3\n[2]> \n", session("1 +\n2\n").raw)
   end)
 
-  it("does not go on after an unfinished quoted string", function()
+  it("does not continue after an unfinished quoted string", function()
     local result = session("'abc\n1\n")
     assert.equal("1\n", result.out)
     has(result.err, "unfinished string")
@@ -356,7 +356,7 @@ describe("the prompt", function()
     assert.equal("9\n", session("local n = 0\nfor i = 2, 4 do n = n + i end\nn\n").out)
   end)
 
-  it("keeps what a cell had made when it failed", function()
+  it("keeps what a cell had assigned when it failed", function()
     local result = session("local a, b = 1, 2; error 'x'; local c = 3\na, b, c\n")
     assert.equal("1\t2\tnil\n", result.out)
   end)
@@ -391,7 +391,7 @@ describe("the prompt", function()
     assert.same({"error", "test:2: syntax error near '+'"}, {status, message})
   end)
 
-  it("tells of errors with the user's lines and goes on", function()
+  it("reports errors with the user's lines and continues", function()
     local result = session("local function f(x)\n  return x + q_q_q_q\nend\nf(1)\n1 + 1\n")
     assert.equal("2\n", result.out)
     assert.equal([[

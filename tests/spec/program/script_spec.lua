@@ -44,7 +44,7 @@ describe("the exit status", function()
     assert.equal(0, run("-e 'os.exit(true, true)'").status)
   end)
 
-  it("is 2 for arguments that make no sense", function()
+  it("is 2 for invalid arguments", function()
     for _, wrong in ipairs {"-l", "--check", "--emulate", "-z", "--lessons", "--lesson=x"} do
       local result = run(wrong)
       assert.equal(2, result.status, wrong)
@@ -52,7 +52,7 @@ describe("the exit status", function()
     end
   end)
 
-  it("tells that what was printed could not be written", function()
+  it("reports that the output could not be written", function()
     local full = io.open "/dev/full"
     if not full then
       pending "needs /dev/full"
@@ -204,7 +204,7 @@ describe("-W", function()
 end)
 
 describe("--check", function()
-  it("compiles all files, runs none, and tells of each that is wrong", function()
+  it("compiles all files, runs none, and reports each error", function()
     local files = {["a.lua"] = "print 'ran'", ["b.lua"] = "x = 1\nx = = 2\n", ["c.lua"] = "x = ("}
     local result = with_files(files, "cd $dir; $lutra --check a.lua b.lua c.lua none.lua")
     assert.equal(1, result.status)
@@ -228,7 +228,7 @@ describe("--check", function()
 end)
 
 describe("-i after code that fails", function()
-  it("comes to the prompt with what a script had made", function()
+  it("enters the prompt with the variables that a script has set", function()
     local path = support.file "local a = {1, 2}\nb = 3\nlocal c = a.x.y\nd = 4\n"
     local result = support.session("#a, b, d\n", quote(path) .. " --no-init")
     assert.equal("2\t3\tnil\n", result.out)
@@ -259,7 +259,7 @@ end)
 
 describe("on a terminal of", function()
   for _, columns in ipairs {40, 120} do
-    it(columns .. " columns -W warns, --check shows the place, the status is told", function()
+    it(columns .. " columns -W warns, --check shows the place, the status is reported", function()
       if not screen.available() then
         pending "needs tmux"
         return

@@ -5,7 +5,7 @@ local commands = require "lutra.repl.commands"
 local screen = require "screen_support"
 local support = require "program_support"
 
--- In their order: the command's row, then what is entered and a text that the screen then holds,
+-- In their order: the command's row, then what is entered and a string that the screen then holds,
 -- or nil.
 local steps = {
   {"help", ":help whos", ":whos [PATTERN]"},
@@ -61,7 +61,7 @@ local function wait_for(s, text)
   end, ("%q did not come"):format(text or "a prompt"))
 end
 
--- Enters a text on a screen that is cleared before.
+-- Enters a string on a screen that is cleared before.
 local function enter(s, text)
   s:key "C-l"
   s:wait(function() return (s:lines()[1] or ""):match "^%S+>$" and not s:lines()[2] end, "no clear")

@@ -1,5 +1,5 @@
--- Completion: what is offered for a text at the cursor. What is expected follows from the variables
--- that each test makes and from the signatures in lt.ops() and in lib/lutra.
+-- Completion: what is offered for a line and its cursor. The expected values follow from the
+-- variables that each test makes and from the signatures in lt.ops() and in lib/lutra.
 
 local lt = require "lutra"
 local nn = require "lutra.nn"
@@ -254,7 +254,7 @@ describe("completion of fields and methods", function()
     assert.is_nil(at "unknown(x):mat")
   end)
 
-  it("knows what locals and globals of the text were given", function()
+  it("knows what was assigned to locals and globals of the text", function()
     has("local y = lt.zeros(3)\ny:", "matmul")
     has("local a, b = 1, lt.zeros(3) print(a) b:", "matmul")
     has("local layer = nn.Linear(2, 3)\nlayer:", "parameters")
@@ -358,7 +358,7 @@ describe("completion of arguments", function()
     has("f{unrel", "unrelated_name")
   end)
 
-  it("offers dtypes and devices where they are wanted", function()
+  it("offers dtypes and devices where they are expected", function()
     local dtypes = {"bfloat16", "float16", "float32", "float64"}
     for _, text in ipairs {'lt.zeros{3, dtype = "', 'lt.zeros(3, {dtype="', 'x:to "', "x:to('",
       'x:to{dtype = "', 'lt.set_default_dtype "', 'lt.finfo("', 'if x.dtype == "', 'x:to [['} do

@@ -29,7 +29,7 @@ outer(10)
 ]]
 
 describe(":debug", function()
-  it("without an error says that there is none", function()
+  it("without an error reports that there is none", function()
     local result = session ":debug\n"
     holds(result.err, "debug: no error to look at; the last cell did not fail")
   end)
@@ -58,14 +58,14 @@ describe(":debug", function()
       "secret = 99")
   end)
 
-  it("goes up and down, and says where it ends", function()
+  it("moves up and down, and reports the ends", function()
     local result = session(failing .. ":debug\n:up\nkept\n:up\n:up\n:down 2\nsecret\n:down\n")
     holds(result.out, "cell[1]:1: in function 'outer'", "debug[3]> 20", "in cell",
       "in function 'inner'", "debug[3]> 21")
     holds(result.err, "up: this is the outermost frame", "down: this is the innermost frame")
   end)
 
-  it("goes to a frame by its number", function()
+  it("selects a frame by its number", function()
     local result = session(failing .. ":debug\n:frame 2\nx\n:frame 7\n:frame up\n")
     holds(result.out, "debug[3]> 10")
     holds(result.err, "frame: there is no frame \"7\"; they are 1 to 3", "no frame \"up\"")
@@ -103,7 +103,7 @@ type(t)
     end
   end)
 
-  it("cannot go on after an error", function()
+  it("cannot continue after an error", function()
     holds(session(failing .. ":debug\n:next\n").err, "next: the code has failed and cannot go on")
   end)
 
@@ -164,7 +164,7 @@ n
     holds(out, "stack overflow", "> 1  cell[1]:1", "more ...", "in cell", "true")
   end)
 
-  it("looks into an error that is no text, and into one of a command", function()
+  it("inspects an error that is not a string, and one of a command", function()
     holds(session "do local a = 3; error {code = 5} end\n:debug\na\n".out, "code = 5", "a = 3",
       "debug[1]> 3")
     holds(session ":time (function() local q = 8; error 'x' end)()\n:debug\nq\n".out, "debug> 8")
@@ -186,7 +186,7 @@ w
     holds(session(":next\n").err, ":lesson opens a lesson")
   end)
 
-  it("refuses arguments that make no sense", function()
+  it("refuses invalid arguments", function()
     local result = session(failing .. ":debug\n:up x\n:locals y\n:debug now\n:down 0\n")
     holds(result.err, 'up: "x" is no number of frames', "locals: takes no argument",
       "debug: takes no argument", 'down: "0" is no number')
@@ -205,7 +205,7 @@ end
 ]]
 
 describe("lt.breakpoint", function()
-  it("stops where it stands, shows variables, goes on", function()
+  it("stops at its line, shows variables, continues", function()
     local out = session(loop .. "f(3)\ntotal\ni\n:continue\n").raw
     holds(out, "stopped at cell[1]:4: in function 'f'", "lt.breakpoint(i == 2)", "n = 3",
       "total = 1", "i = 2", "debug> 1", "debug> 2", "debug> 6", "[3]> ")
@@ -266,7 +266,7 @@ g()
     holds(result.raw, "[3]> 2")
   end)
 
-  it("goes on at the end of input", function()
+  it("continues at the end of input", function()
     holds(session(loop .. "f(3)\n").raw, "debug> ", "6")
   end)
 
@@ -302,7 +302,7 @@ x.grad:tolist()
     holds(out, "total = 1", "debug> debug> 52", "debug> 1", "debug> 6")
   end)
 
-  it("in a script without a terminal warns once and goes on", function()
+  it("in a script without a terminal warns once and continues", function()
     local path = support.file [[
 local lt = require "lutra"
 for _ = 1, 3 do lt.breakpoint() end

@@ -66,7 +66,7 @@ local function color_of(s, text)
   return found
 end
 
--- Types lines, each with Enter, as a person does: the prompt is waited for in between.
+-- Types lines, each with Enter, as a person does: each waits for the prompt.
 local function types(s, lines)
   for i, line in ipairs(lines) do
     s:send(line)
@@ -311,7 +311,7 @@ for _, columns in ipairs {40, 120} do
       shows(s, "[4]>")
     end)
 
-    case("is searched by what was typed", function(s)
+    case("is searched by the input", function(s)
       filled(s)
       s:send "al"
       s:key "Up"
@@ -645,7 +645,7 @@ describe("lexer", function()
     assert.equal('string:"a\\z  \n  b" string:"a\\\nb"', kinds '"a\\z  \n  b" "a\\\nb"')
   end)
 
-  it("calls what is none bad, and goes on", function()
+  it("marks invalid input as such, and continues", function()
     assert.equal("name:x bad:? bad:@ name:y", kinds "x ?@ y")
     assert.equal("bad:'abc name:d", kinds "'abc\nd")
     assert.equal("bad:[[ abc", kinds "[[ abc")
@@ -660,7 +660,7 @@ describe("lexer", function()
       lexer.significant " a --[[]] = 1 -- c")
   end)
 
-  it("refuses what is no text", function()
+  it("refuses what is not text", function()
     assert.has_error(function() lexer.significant(nil) end)
   end)
 end)

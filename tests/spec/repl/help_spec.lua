@@ -61,7 +61,7 @@ describe("the page of an op", function()
     assert.falsy(dtypes("neg"):find "bool") -- -x of a truth value means nothing
   end)
 
-  it("says of each whether a gradient goes through", function()
+  it("shows for each whether it has a gradient", function()
     local expected = {sin = "yes", matmul = "yes", cat = "yes", embedding = "yes", sort = "yes",
       floor = "zero everywhere", sign = "zero everywhere", argmax = "no", eq = "no", zeros = "no",
       detach = "no", isnan = "no", scatter_add = "yes", cross_entropy = "yes"}
@@ -141,7 +141,7 @@ describe("every op", function()
 end)
 
 describe("every name of the library", function()
-  it("has a text", function()
+  it("has a description", function()
     for _, entry in ipairs(catalogue.library_names()) do
       assert.truthy(#entry[2] > 2, "nothing is written about " .. entry[1])
     end
@@ -226,7 +226,7 @@ describe("help about Lua code", function()
     has(result.out, "-- cell[1]:4\nfunction twice(n, ...) return 2 * n end")
   end)
 
-  it("tells about classes: how to make one, what is written, methods", function()
+  it("describes classes: construction, source, methods", function()
     local page = text "nn.Linear"
     has(page, "nn.Linear(in_features, out_features, {bias = true, device = nil, dtype = nil})")
     has(page, "class, based on Module, in lutra/nn/linear.lua:")
@@ -241,7 +241,7 @@ describe("help about Lua code", function()
     has(text "nn.Tanh", "nn.Tanh()")
   end)
 
-  it("tells about a class of the user's, and its source", function()
+  it("describes a class of the user's, and its source", function()
     local result = support.session(table.concat({
       "do",
       "  --- A net.",
@@ -257,7 +257,7 @@ describe("help about Lua code", function()
     assert.equal(2, count)
   end)
 
-  it("tells about a module: what it has", function()
+  it("describes a module and its parts", function()
     local net = lt.nn.Sequential(lt.nn.Linear(3, 4), lt.nn.ReLU())
     local session = session_of {net = net}
     has(text("net", session), "net: made by nn.Sequential")
@@ -285,7 +285,7 @@ describe("help about Lua code", function()
 end)
 
 describe("help about other things", function()
-  it("tells about tensors, fields, dtypes, devices, keywords, commands and values", function()
+  it("describes tensors, fields, dtypes, devices, keywords, commands and values", function()
     local session = session_of {x = lt.tensor{{1, 5}}, t = {a = 1}, n = 3, s = "cuda"}
     has(text("x", session), "shape   ")
     has(text("x", session), "from 1 to 5")
@@ -341,7 +341,7 @@ describe("help about other things", function()
     has(page, "<keyword>function</> scopes.no_grad(f, ...)")
   end)
 
-  it("searches names and texts", function()
+  it("searches names and descriptions", function()
     local page = help.apropos("softmax", none, {width = 80})
     assert.truthy(page:find "^lt%.log_softmax", page)
     has(page, "lt.scaled_dot_product_attention") -- its text speaks of softmax
@@ -394,7 +394,7 @@ describe("the commands", function()
     has(result.err, "no command :hlep")
   end)
 
-  it(":help lists every command by group; with a name it tells more", function()
+  it(":help lists every command by group; with a name it describes one", function()
     local result = support.session ":help\n:help :apropos\n:help lt.matmul\n:h quit\n"
     assert.equal("", result.err)
     for _, row in ipairs(require("lutra.repl.commands").rows) do

@@ -29,7 +29,7 @@ end
 local emulated = {arguments = "--emulate cuda:2,memory=256MiB"}
 
 describe(":whos", function()
-  it("says type, shape, dtype, device, bytes and what wants a gradient", function()
+  it("shows type, shape, dtype, device, bytes and what requires a gradient", function()
     local out = look{"x = lt.zeros(3, 4)", "local w = lt.ones{5, dtype = 'float64', " ..
       "requires_grad = true}", "n = 42", "s = 'a\\nb'", "f = print", "t = {1, 2, 3}", ":whos"}
     assert.equal("name type shape dtype device bytes grad", row(out, "name"))
@@ -125,7 +125,7 @@ describe(":whos", function()
 end)
 
 describe(":devices", function()
-  it("says who lives on each, the largest first", function()
+  it("lists the tensors of each, the largest first", function()
     if not devices.can_emulate() then return pending "no emulated CUDA in this build" end
     local out = look({"small = lt.zeros{256, device = 'cuda:1'}",
       "big = lt.zeros{1024, 1024, device = 'cuda:1'}", "view = big[1]",
@@ -221,7 +221,7 @@ describe(":where", function()
     assert.truthy(row(out, "a[1]"):find "^a%[1%] {2} float32 cpu 0x%x+ 8 B$")
   end)
 
-  it("says what it wants", function()
+  it("reports what it expects", function()
     local _, err = look{":where", ":where 3", ":where {}", ":where nothing", ":where x y"}
     assert.truthy(err:find("where: an expression is missing, as in :where x", 1, true))
     assert.truthy(err:find("where: 3 is a number; it wants a tensor, a module", 1, true))
@@ -267,7 +267,7 @@ table 6 elements, 24 B on cpu
     assert.truthy(out:find("Sequential 9 params, 36 B on cpu", 1, true), out)
   end)
 
-  it("ends, and says what it wants", function()
+  it("ends, and reports what it expects", function()
     local out, err = look{"t = {}; for i = 1, 5000 do t[i] = i end", ":tree t", ":tree 3", ":tree",
       "d = {}; local e = d; for i = 1, 100 do e[1] = {}; e = e[1] end", ":tree d"}
     local _, lines = out:gsub("\n", "")

@@ -148,7 +148,7 @@ describe("Without memory", function()
       input)
   end
 
-  it("for a string or a table the prompt goes on", function()
+  it("for a string or a table the prompt continues", function()
     if os.getenv "LUTRA_TEST_DEBUG" then return pending "sanitizers need address space" end
     local result = limited [[
 local s = ("x"):rep(1 << 20); while true do s = s .. s end
@@ -162,7 +162,7 @@ lt.ones(41):sum():item() + 1
     assert.equal(0, result.status)
   end)
 
-  it("for a tensor the prompt goes on, and the message names it", function()
+  it("for a tensor the prompt continues, and the message names it", function()
     if os.getenv "LUTRA_TEST_DEBUG" then return pending "sanitizers need address space" end
     local result = limited [[
 x = lt.ones(1 << 40)

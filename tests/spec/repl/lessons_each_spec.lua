@@ -1,5 +1,5 @@
 -- Each of the lessons that come with Lutra: what it starts with fails; what is right passes, in
--- whatever style; what is wrong, or only looks right, fails and is told what was seen.
+-- whatever style; what is wrong, or only looks right, fails, with a message about what was seen.
 
 local lessons = require "lessons_support"
 local support = require "program_support"

@@ -81,7 +81,7 @@ describe("see", function()
     assert.same({}, see.arrived(events, see.product "cuda:1"))
   end)
 
-  it("does not count in a trace that had no room for all", function()
+  it("does not count in a trace that dropped events", function()
     fails("it did so much that 7 events could not be traced; do less", see.count, trace({}, 7),
       see.copy)
   end)

@@ -38,7 +38,7 @@ local function own_lesson(fields)
 end
 
 describe(":lesson", function()
-  it("opens the first lesson: title, text, goal, the code to mend, which is entered", function()
+  it("opens the first lesson: title, text, goal, the code to fix, which is entered", function()
     local out = session(":lesson\nplace().device\n").out
     has(out, ("Lesson 1 of %d: Place it"):format(count), "Goal: place() gives",
       " function place()", ":check looks at what it does")
@@ -60,7 +60,7 @@ describe(":lesson", function()
     assert.equal("", result.err)
   end)
 
-  it("goes on to the next one also before it is done, and comes back", function()
+  it("opens the next lesson before this one is done, and returns", function()
     has(session(":lesson\n:next\n:lesson 1\n").out, "Lesson 1 is left half-way; :lesson 1 comes",
       "Lesson 2 of", "Lesson 2 is left half-way")
   end)
@@ -100,7 +100,7 @@ describe(":lesson", function()
     has(result.out, "2")
   end)
 
-  it("tells of an error in the user's code, with its line, and goes on", function()
+  it("reports an error in the user's code with its line, and continues", function()
     local result = session(":lesson\nfunction place()\n  error 'nothing'\nend\n:check\n1 + 1\n")
     has(result.out, "not yet: it stopped: cell[1]:2: nothing")
     has(result.out, "2")
@@ -192,7 +192,7 @@ describe("progress in the lessons", function()
     assert.equal("done 01_place_it\ndone 05_fit_in_memory\n", read(home .. record))
   end)
 
-  it("keeps what makes sense of a damaged record, and says what does not", function()
+  it("keeps the valid parts of a damaged record and reports the others", function()
     write(home .. record, "done 01_place_it\n\1\2 what\nfinished 2\n")
     local result = session ":lesson\n:lesson list\n"
     has(result.out, 'makes no sense at "?? what"; what does is kept', "Lesson 2 of",
@@ -200,7 +200,7 @@ describe("progress in the lessons", function()
     assert.equal("done 01_place_it\nopen 02_mend_the_mismatch\n", read(home .. record))
   end)
 
-  it("goes on without a record where none can be written", function()
+  it("continues without a record where none can be written", function()
     write(home .. "/state", "no folder")
     has(session(":lesson\n:lesson 2\n").out, "progress is not kept: ", "Lesson 2 of")
     has(session(":lesson\n" .. place .. ":check\n", nil, "HOME= XDG_STATE_HOME=").out,
@@ -254,7 +254,7 @@ describe("a teacher's lesson", function()
     return run((":lesson %d\n1 + 1\n"):format(count + 1)).err
   end
 
-  it("stands behind the others, and works as they do", function()
+  it("comes after the others and works as they do", function()
     own(own_lesson())
     local n = count + 1
     local result = run((":lesson %d\n:check\ntwice = function(x) return x + x end\n:check\n"
@@ -348,7 +348,7 @@ describe("a teacher's lesson", function()
       "Lesson 2 of 11", "hint 1")
   end)
 
-  it("whose checker or teardown raises an error is told of with the file's line", function()
+  it("reports an error in its checker or teardown with the file's line", function()
     own(own_lesson{check = "function()\nerror 'my fault' end",
       teardown = "function() error 'not now' end"})
     local result = run((":lesson %d\n:check\n:lesson 1\n"):format(count + 1))
@@ -375,7 +375,7 @@ describe("a teacher's lesson", function()
       "not yet: no reason", "done: it does what it should")
   end)
 
-  it("is not looked for in what is no folder", function()
+  it("is not searched for in a path that is not a folder", function()
     has(session(":lesson list\n", nil, "LUTRA_LESSONS=/nowhere").out,
       "LUTRA_LESSONS names /nowhere, which is no folder")
   end)
@@ -383,7 +383,7 @@ end)
 
 describe("a lesson on a terminal", function()
   for _, columns in ipairs {40, 120} do
-    it(("is shown, mended and checked at %d columns"):format(columns), function()
+    it(("is shown, fixed and checked at %d columns"):format(columns), function()
       if not screen.available() then return pending "needs tmux" end
       local s <close> = screen.open{columns = columns, rows = 70,
         arguments = "--emulate cuda:2,memory=256MiB --lesson"}

@@ -145,7 +145,7 @@ describe("a chart", function()
       whole = true})
   end
 
-  it("of four points is this picture", function()
+  it("of four points is this drawing", function()
     assert.same({
       "4+  .'",
       "2+.'",
@@ -287,7 +287,7 @@ describe("a histogram", function()
       {width = 20, utf8 = utf8_terminal, paint = function(text) return text end})
   end
 
-  it("is this picture", function()
+  it("is this drawing", function()
     -- 20 columns: two edges, a number and 6 around leave 11 for the bar
     assert.same({
       "0 .. 1 ########### 8",
@@ -299,7 +299,7 @@ describe("a histogram", function()
       draw({8, 4, 1, 0}, true))
   end)
 
-  it("tells edges apart that are close", function()
+  it("distinguishes edges that are close", function()
     local lines = histogram.lines(histogram.edges(1000, 1000.001, 2), {1, 1},
       {width = 60, utf8 = false, paint = function(text) return text end})
     assert.truthy(lines[1]:find("1000.0005", 1, true), lines[1])
@@ -432,7 +432,7 @@ describe(":plot", function()
     assert.truthy(out:find("1 value not finite\n", 1, true))
   end)
 
-  it("has a part for each whole number, where they are few", function()
+  it("has a bin for each integer, where they are few", function()
     local out = look{":plot --hist lt.tensor{1, 1, 3}", ":plot --hist lt.tensor{true, false}"}
     assert.truthy(out:find "^1 %.%. 2 [█]+ 2\n2 %.%. 3 0\n3 %.%. 4 [█]+ 1\n0 %.%. 1 [█]+ 1\n", out)
     assert.truthy(look{":plot --hist {5, 5.}"}:find "^5 %.%. 5 [█]+ 2\n")
@@ -457,7 +457,7 @@ describe(":plot", function()
     end
   end)
 
-  it("says what it wants", function()
+  it("reports what it expects", function()
     local cases = {
       {"", "an expression is missing"}, {"3", "plot: got a number, it wants a tensor or a list"},
       {"lt.zeros(0)", "plot: the tensor is empty"}, {"{'a'}", "the table is no list of numbers"},
@@ -523,7 +523,7 @@ describe(":image", function()
     program.remove(folder)
   end)
 
-  it("says what it wants", function()
+  it("reports what it expects", function()
     local _, err = look{":image", ":image {1}", ":image lt.zeros(3)", ":image lt.zeros(0, 2)",
       ":image lt.full({2, 2}, 0/0)", ":image lt.empty{2, 2, device = 'meta'}"}
     assert.truthy(err:find("image: an expression is missing", 1, true))

@@ -3,7 +3,7 @@
 
 local support = require "program_support"
 
--- Each line after `before`, and a text that it must give.
+-- Each line after `before`, and a string that it must give.
 local function script(folder)
   return {
     {"1 + 1", "2"}, {"t", "{1, 2, a = 3}"}, {"x", "tensor{1"}, {":whos x", "int64"},
@@ -48,7 +48,7 @@ describe("whatever a cell does to the globals", function()
       .. "for name in next, G do if not mine[name] then set(G, name, nil) end end end",
     "_G = nil",
   } do
-    it("goes on after " .. before, function()
+    it("continues after " .. before, function()
       local result, rows = session(before)
       assert.equal(0, result.status)
       for _, row in ipairs(rows) do

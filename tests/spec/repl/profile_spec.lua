@@ -19,7 +19,7 @@ local function holds(text, ...)
   end
 end
 
--- The seconds of a text such as "12.3 µs".
+-- The seconds of a string such as "12.3 µs".
 local function seconds_of(text)
   local number, unit = text:match "^([%d%.e+]+) (%S+)"
   local units = {s = 1, ms = 1e-3, ["µs"] = 1e-6, ns = 1e-9}
@@ -106,7 +106,7 @@ describe("lt.profiler.profile", function()
     assert.equal(1, by[line].count)
   end)
 
-  it("stops listening when the function fails, and lets the error go on", function()
+  it("stops recording when the function fails, and passes the error on", function()
     assert.error_matches(function() profile(function() error("as it is", 0) end) end, "^as it is$")
     local prof = profile(function() return lt.ones(1) end)
     local before = prof.event_count
@@ -115,7 +115,7 @@ describe("lt.profiler.profile", function()
     assert.equal(before, (prof.recorder:count()))
   end)
 
-  it("tells failed ops", function()
+  it("reports failed ops", function()
     local prof = profile(function() return pcall(function() return lt.ones(2) + lt.ones(3) end) end)
     local failed
     for e in prof:events() do failed = failed or e.failed and e.name end
@@ -309,7 +309,7 @@ describe(":time", function()
     assert.is_true(wall >= 0.049 and wall < 5, out)
   end)
 
-  it("tells of the memory that tensors take", function()
+  it("reports the memory that tensors take", function()
     holds(session ":time x = lt.zeros(1024 * 256)\n".out, "tensors +1.0 MiB")
   end)
 
@@ -317,7 +317,7 @@ describe(":time", function()
     holds(session "local a = 5\n:time local b = a + 1\nb\n".out, "CPU", "6")
   end)
 
-  it("tells errors in the code at the code's line, without code too", function()
+  it("reports errors in the code at the code's line, without code too", function()
     holds(session ":time error 'boom'\n".err, "time:1: boom")
     holds(session ":time 1 1\n".err, "time:1:", "near '1'")
     holds(session ":time\n".err, "time: no code; usage: :time ")
@@ -333,7 +333,7 @@ describe(":timeit", function()
     assert.is_true(seconds_of(out) < 1e-4, out)
   end)
 
-  it("runs the code as often as it is told", function()
+  it("runs the code the given number of times", function()
     local out = session "n = 0\n:timeit -n 10 -r 3 n = n + 1\nn\n".out
     holds(out, "3 runs, 10 loops each", "\n31") -- one more to warm up
   end)
@@ -361,7 +361,7 @@ describe(":timeit", function()
     assert.equal(4, count)
   end)
 
-  it("tells errors", function()
+  it("reports errors", function()
     holds(session ":timeit error 'boom'\n".err, "timeit:1: boom")
     holds(session ":timeit for\n".err, "timeit:1:", "near <eof>")
     holds(session ":timeit\n".err, "timeit: no code; usage: :timeit")
@@ -393,7 +393,7 @@ describe(":prof", function()
     os.remove(path)
   end)
 
-  it("tells errors", function()
+  it("reports errors", function()
     holds(session ":prof\n".err, "prof: no code; usage: :prof")
     holds(session ":prof --sort speed 1\n".err, '--sort is "speed", it wants one of time')
     holds(session ":prof --trace /no/such/x 1\n".err, "prof: ", "cannot write /no/such/x")
@@ -425,7 +425,7 @@ x = lt.ones{64, 64, device = "cuda:1"}
     assert.is_nil(result.out:find("synchronised", 1, true))
   end)
 
-  it("tells transfers and where ops ran", function()
+  it("reports transfers and the devices of ops", function()
     local result = emulated [[
 :set width 120
 x = lt.ones(256)
@@ -446,7 +446,7 @@ x = lt.ones(256)
     assert.is_truthy(result.out:match "\nmul +1 .- cuda:0\n", result.out)
   end)
 
-  it("tells waits, streams and pinned copies as events", function()
+  it("reports waits, streams and pinned copies as events", function()
     local script = [[
 local lt = require "lutra"
 local x = lt.ones(8):pin_memory()

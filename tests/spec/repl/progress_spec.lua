@@ -1,5 +1,5 @@
--- lt.progress. The texts wanted are tqdm's (format_meter, format_interval, format_num of tqdm 4.66,
--- worked out by hand), for a clock that the test moves.
+-- lt.progress. The expected texts are tqdm's (format_meter, format_interval, format_num of tqdm
+-- 4.66, worked out by hand), for a clock that the test moves.
 
 local lt = require "lutra"
 local support = require "program_support"
@@ -236,7 +236,7 @@ describe("progress, drawing", function()
     assert.is_nil(s.text:find "\n")
   end)
 
-  it("gives way to a line of text", function()
+  it("makes room for a line of output", function()
     local result = support.run("-e " .. support.quote [[
       local bar = lt.progress{total = 2, ncols = 30, disable = false}
       bar:write "a line"

@@ -7,7 +7,7 @@ local screen = require "screen_support"
 local session = support.session
 
 describe("results", function()
-  it("go on in _1 to _9, the newest first", function()
+  it("continue in _1 to _9, the newest first", function()
     assert.equal('1\n2\n"three"\n"three"\t"three"\t2\t1\tnil\n',
       session("1\n2\n'three'\n_, _1, _2, _3, _4\n").out)
   end)

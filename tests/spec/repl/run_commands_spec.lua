@@ -146,7 +146,7 @@ describe("!", function()
     assert.equal("hi\n", within(":shell echo hi\n").out)
   end)
 
-  it("tells a status that is not 0", function()
+  it("reports a status that is not 0", function()
     assert.equal("exit status 3\n", within("!exit 3\n").out)
     assert.equal("ended by signal 9\n", within("!kill -9 $$\n").out)
     has(within("!\n").err, "no command")
@@ -287,7 +287,7 @@ describe(":save", function()
 end)
 
 describe(":history", function()
-  it("lists the cells, the last of them, or those with a text", function()
+  it("lists all cells, the last ones, or those that contain a string", function()
     local input = "1\nfor i = 1, 2 do\nend\nerror 'x'\n"
     local first, loop = "[1]> 1\n", "[2]> for i = 1, 2 do\n     end\n"
     local failed = "[3]> error 'x'  -- failed\n"
@@ -320,7 +320,7 @@ describe("init.lua", function()
     has(with_init("mine = 5", "", "--no-init " .. quote(script)).out, "nil\n")
   end)
 
-  it("that fails is told of, and the session starts", function()
+  it("that fails is reported, and the session starts", function()
     local result = with_init("mine = 5\nerror 'oops'", "mine\n")
     has(result.err, "init.lua:2: oops")
     has(result.out, "5\n")

@@ -55,7 +55,7 @@ describe("nearest.find", function()
     assert.is_nil(nearest.find("sum", {"sum"}))
   end)
 
-  it("takes no other word for a misspelling", function()
+  it("does not take another word for a misspelling", function()
     local cases = {
       {"nothing", "string"}, {"numpy", "numel"}, {"load", "log"}, {"xy", "x"}, {"sum", "um_2"},
       {"a", "T"}, {"x", "X1"}, {"net", "next"},
@@ -66,7 +66,7 @@ describe("nearest.find", function()
     assert.truthy(message_of(function() return lt.ones(2).RELU end):find "did you mean \"relu\"")
   end)
 
-  it("wants words", function()
+  it("expects words", function()
     assert.has_error(function() nearest.find(nil, {"a"}) end)
   end)
 
@@ -99,14 +99,14 @@ describe("unknown fields of the library's tables", function()
     end
   end)
 
-  it("are told for arguments, too", function()
+  it("are given for arguments, too", function()
     local message = message_of(function() lt.data.DataLoader({1}, {batchsize = 2}) end)
     assert.truthy(message:find('"batchsize" (did you mean "batch_size"?). It takes:', 1, true))
     message = message_of(function() lt.nn.Linear(2, 3, {entirely = 1}) end)
     assert.truthy(message:find('"entirely". It takes:', 1, true), message)
   end)
 
-  it("are told for a class without forward", function()
+  it("are given for a class without forward", function()
     local Net = lt.nn.Module:extend "Net"
     local message = message_of(function() Net()(1) end)
     assert.truthy(message:find "Net: this class has no forward method$", message)
@@ -244,7 +244,7 @@ describe("advice about errors", function()
     assert.is_nil(hint "for x in y do local a b end")
   end)
 
-  it("tells by the indentation which block has no end", function()
+  it("finds by the indentation the block that has no end", function()
     local function of(text) return hint((text:gsub("\n *|", "\n"))) end
     assert.equal("by the indentation, the 'for' of line 3 has no end", of [[local function f(x)
       |  if x then
@@ -294,7 +294,7 @@ describe("advice about errors", function()
     for _, case in ipairs(cases) do assert.equal(case[2], hint(list .. case[1]), case[1]) end
   end)
 
-  it("knows a line that goes on the one before", function()
+  it("recognizes a line that continues the one before", function()
     local advice = "the bracket of the next line calls what this line gives: put a ; between them"
     assert.equal(advice, hint "local t = {f = function() return {} end}\nt.f()\n(t.f or t)()")
     assert.equal(advice, hint "local a = 1\nlocal b = a\n(print or 1)()")
@@ -340,7 +340,7 @@ describe("advice about errors", function()
     assert.is_nil(suggest.hint('lt has no field "foo"; did you mean "fmod"?'))
   end)
 
-  it("speaks of a name without an error", function()
+  it("explains a name without an error", function()
     assert.equal("did you mean 'print'?", suggest.global "prnt")
     assert.is_nil(suggest.global "entirely_unknown_word")
     assert.is_nil(suggest.global "e") -- lt.e is not meant

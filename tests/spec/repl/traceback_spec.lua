@@ -14,7 +14,7 @@ local function script(text, environment)
   return result.err, path
 end
 
--- The marks of an error, as a text as long as the line they are under. `line` is the whole program.
+-- The marks of an error, as a string as long as the line above them. `line` is the whole program.
 local function marks(line)
   local err = run("", line).err
   local shown, under = err:match "  >    1 | ([^\n]*)\n         | ([^\n]*)"
@@ -300,7 +300,7 @@ describe("a traceback", function()
     os.remove(path)
   end)
 
-  it("tells a function without a name by its place", function()
+  it("names a function without a name by its location", function()
     has(script "table.sort({3, 1, 2},\n  function(a, b) return a.x < b.x end)\n",
       ":2: in function <")
   end)
@@ -351,7 +351,7 @@ describe("a traceback", function()
     has_not(err, "Lua warning")
   end)
 
-  it("of a value whose text never comes can be interrupted", function()
+  it("of a value whose __tostring does not return can be interrupted", function()
     if not support.has_terminal() then
       pending "needs python3"
       return

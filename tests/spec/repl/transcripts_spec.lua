@@ -75,7 +75,7 @@ describe("the links of", function()
 end)
 
 describe("replaying", function()
-  it("tells what differs", function()
+  it("reports the differences", function()
     local problem = replay.check "[1]> 1 + 1\n3\n"
     assert.truthy(problem:find("printed\n2\nthe transcript says\n3", 1, true), problem)
     assert.truthy(replay.check "[1]> x = 1\n[3]> x\n1\n")
@@ -97,7 +97,7 @@ describe("replaying", function()
     assert.same({"[1]> 1\n", "make\n", "$ lutra a.lua\n"}, replay.blocks(text, true))
   end)
 
-  it("lets dots stand for anything", function()
+  it("matches anything where a transcript has dots", function()
     assert.truthy(replay.matches("took 12 ms.", "took ... ms."))
     assert.falsy(replay.matches("took 12\n ms.", "took ... ms."))
     assert.truthy(replay.matches("a\nb\nc\nd", "a\n...\nd"))

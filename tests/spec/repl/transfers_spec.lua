@@ -58,7 +58,7 @@ describe(":transfers", function()
     os.remove(path)
   end)
 
-  test("writes the picture, and goes on where it cannot", function()
+  test("writes the diagram, and continues where it cannot", function()
     local path = os.tmpname()
     local out, err = look({":transfers --svg /nowhere/x.svg lt.zeros(4):to 'cuda'",
       ":transfers --svg " .. path, "6 * 7"}, link)
@@ -137,7 +137,7 @@ describe(":transfers", function()
     assert.equal("no copies between devices, no waits" .. only, trace:table(200))
   end)
 
-  it("wants code the first time, and code that can be read", function()
+  it("expects code the first time, and code that compiles", function()
     local _, err = look({":transfers", ":transfers --svg", ":transfers x =",
       ":transfers --svgg x.svg 1 + 1", ":devices --svg=x.svg"}, {arguments = ""})
     assert.truthy(err:find('transfers: nothing was traced yet. Write code behind it, as :transfers '

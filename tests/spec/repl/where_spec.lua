@@ -24,7 +24,7 @@ describe("a storage", function()
     assert.equal("##..", row({offset = 0, shape = {4}, strides = {1}, itemsize = 2}, 16, 4))
     assert.equal("....", row({offset = 0, shape = {0}, strides = {1}, itemsize = 2}, 16, 4))
     assert.equal(("+"):rep(4), row({offset = 0, shape = {3000}, strides = {2}, itemsize = 4}, 24000,
-      4)) -- too many runs to be told apart
+      4)) -- too many runs to be distinguished
   end)
 
   it("has an extent of a view, counted from 1", function()
@@ -61,14 +61,14 @@ describe(":where", function()
     assert.is_true(widest(out:match "device.*") <= 39, out)
   end)
 
-  it("names no more views than can be told apart", function()
+  it("names no more views than can be distinguished", function()
     local out = look({"x = lt.zeros(20)", "v = {} for i = 1, 20 do v[i] = x:narrow(1, i, 1) end",
       ":where x"}, {arguments = ""})
     assert.truthy(out:find("\n  and 15 more views of it\n", 1, true), out)
     assert.truthy(out:find "v%[20%] and 1%s+more\n", out) -- twenty of the 21 names
   end)
 
-  it("goes on where names are many and long", function()
+  it("works where names are many and long", function()
     local path = os.tmpname()
     local out, err = look({"x = lt.zeros(20)", "v = {} for i = 1, 5000 do v[i] = x end",
       "v[('n'):rep(500)] = x", ":where x", ":where x --svg " .. path}, {arguments = ""})

@@ -151,7 +151,8 @@ describe("the library", function()
   local compilers = {
     "lessons/03_count_the_transfers", "repl/cell", "repl/check",
     "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
-    "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session", "repl/startup",
+    "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session",
+    "repl/startup",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}

@@ -125,7 +125,7 @@ describe(":keep and :load", function()
     assert.truthy(result.out:find "true\ttrue\t1\n$", result.out)
   end)
 
-  it("give the state of a model where there is none, until there is", function()
+  it("give the state of a model that does not exist yet, until it does", function()
     local make = "net = {body = nn.Linear(2, 1)}\n"
     session(make .. ":keep " .. path "w.st" .. "\n")
     local result = session(":load " .. path "w.st" .. "\nnet.body.weight.shape\n" .. make
@@ -214,7 +214,7 @@ describe(":reset", function()
     assert.equal('forgot 2 variables\nnil\tnil\t"function"\ttrue\tnil\n', result.out)
   end)
 
-  it("goes on counting, and takes no argument", function()
+  it("continues counting, and takes no argument", function()
     local result = support.run("-i --no-init", "1\n:reset\n2\n:reset hard\n")
     has(result.out, "[2]> forgot 0 variables\n[2]> 2\n")
     has(result.err, "reset: takes no argument")
@@ -289,7 +289,7 @@ return M
     has(values(result), '"new c"\t3\n{a = 1, b = 2, c = 3}\n')
   end)
 
-  it("takes the constants of the file as they stand there now", function()
+  it("takes the constants of the file as they are now", function()
     local text = before
       :gsub("local count = 0", "local count\ncount = 0\nlocal NAME, LIMIT = 'a', 10")
       :gsub("return helper%(x%), count", "return LIMIT, NAME, count")

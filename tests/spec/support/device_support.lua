@@ -9,7 +9,7 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
-local can_emulate -- nil until somebody asks
+local can_emulate -- nil until the first call
 
 --- Was this Lutra built with emulated CUDA devices?
 function support.can_emulate()
@@ -19,7 +19,7 @@ function support.can_emulate()
   return can_emulate
 end
 
-local can_compile -- nil until somebody asks
+local can_compile -- nil until the first call
 
 --- Can kernels be compiled from source: by NVRTC for a GPU, where LUTRA_TEST_GPU is set, by a C++
 -- compiler for emulated devices?

@@ -22,7 +22,7 @@ end
 --- PyTorch's values (tools/golden/nn.py): "layers" or "optimizers".
 support.golden = require "golden_support".file
 
---- A golden {shape, data} as a tensor; whole numbers give int64 indices.
+--- A golden {shape, data} as a tensor; integers give int64 indices.
 function support.tensor(golden, dtype)
   local kind = dtype or (math.type(golden.data[1]) == "integer" and "int64") or "float64"
   return lt.tensor(golden.data, {dtype = kind}):reshape(golden.shape)

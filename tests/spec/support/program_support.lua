@@ -21,9 +21,9 @@ support.program = find_program()
 function support.quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 local quote = support.quote
 
---- Fails, with the text, when it has no `wanted` in it, taken as it is.
-function support.has(text, wanted)
-  assert(text:find(wanted, 1, true), ("no %q in:\n%s"):format(wanted, text))
+--- Asserts that `text` contains the plain string `expected`; the failure shows both.
+function support.has(text, expected)
+  assert(text:find(expected, 1, true), ("no %q in:\n%s"):format(expected, text))
 end
 
 function support.has_not(text, unwanted)

@@ -16,7 +16,7 @@ local screen = {}
 screen.__index = screen
 screen.__close = function(self) self:close() end
 
-local LIMIT = 20 -- seconds until a text that does not come is a failure
+local LIMIT = 20 -- seconds after which a missing string is a failure
 
 --- Is there a tmux?
 function screen.available()
