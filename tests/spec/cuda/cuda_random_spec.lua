@@ -1,6 +1,6 @@
--- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers,
--- integers, Bernoulli samples, permutations and multinomial samples are the same bit for bit; normal and exponential ones go
--- through logarithms, whose last bits differ.
+-- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers, integers,
+-- Bernoulli samples, permutations and multinomial samples are the same bit for bit; normal and
+-- exponential ones go through logarithms, whose last bits differ.
 
 local devices = require "device_support"
 if devices.elsewhere("cuda/cuda_random", _ENV, {reverse = true}) then return end
