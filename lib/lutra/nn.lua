@@ -1,4 +1,5 @@
---- nn: networks as modules. See docs for each class; one layer or family a file.
+--- nn: layers, losses, containers, initializers and utilities for neural networks. Each layer, or
+-- family of layers, is a file of lutra/nn.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -28,8 +29,9 @@ for name, class in pairs(losses) do nn[name] = class end
 
 local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_grad = true")
 
---- nn.Parameter(tensor, requires_grad = true): a leaf tensor that shares the memory of
--- `tensor` and that a module registers when it is assigned to a field.
+--- nn.Parameter(tensor, requires_grad = true): returns a leaf tensor that shares the memory of
+-- `tensor`. A module registers it when it is assigned to one of its fields. Raises an error when
+-- `requires_grad` is true and the dtype is not a floating-point one.
 function nn.Parameter(...)
   local data, requires_grad = parse_parameter(...)
   return lt._parameter(data, requires_grad)
@@ -39,7 +41,7 @@ nn.skip_init = nn.utils.skip_init
 
 nn.is_module = nn.Module.is_module
 
---- Is `x` an nn.Parameter?
+--- Returns whether `x` is an nn.Parameter; `x` may be any value.
 function nn.is_parameter(x) return lt.is_parameter(x) end
 
 return strict_table.strict(nn, "nn")

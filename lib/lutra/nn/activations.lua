@@ -1,7 +1,8 @@
---- Activations: layers without parameters, one row each.
+--- Activations: elementwise layers without parameters.
 --
--- Idea: an activation is an op with its options, so a row of the table below is the
--- whole of it: the class's name, its signature, and the op that computes it.
+-- An activation is an op and its options. Each call of define() below gives the class's name, its
+-- signature, and the op that computes it. The input is a tensor of any shape and a floating-point
+-- dtype; the output has its shape, dtype and device.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -10,8 +11,8 @@ local numbers = require "lutra.internal.numbers"
 
 local activations = {}
 
--- Defines one activation; `names` are its options, in order, for printing. Behind them the
--- signature may have `inplace`: the activation overwrites its input.
+-- Defines the class `name`. `names` are its options in order, as they are printed. The signature
+-- may declare one more option, `inplace`: the activation overwrites its input and returns it.
 local function define(name, signature, names, compute)
   local class = Module:extend(name)
   local parse = signature and args.signature(name, signature)
@@ -37,35 +38,37 @@ local function define(name, signature, names, compute)
   activations[name] = class
 end
 
---- nn.Identity(): what comes in.
+--- nn.Identity(): returns its input unchanged.
 define("Identity", nil, {}, function(_, x) return x end)
---- nn.ReLU{inplace = false}: max(x, 0).
+--- nn.ReLU{inplace = false}: max(x, 0), elementwise. With `inplace`, overwrites its input.
 define("ReLU", "bool inplace = false", {}, function(self, x)
   return self.inplace and x:relu_() or lt.relu(x)
 end)
---- nn.Tanh(): the hyperbolic tangent.
+--- nn.Tanh(): the hyperbolic tangent, elementwise.
 define("Tanh", nil, {}, function(_, x) return lt.tanh(x) end)
---- nn.Sigmoid(): 1 / (1 + e^-x).
+--- nn.Sigmoid(): 1 / (1 + exp(-x)), elementwise.
 define("Sigmoid", nil, {}, function(_, x) return lt.sigmoid(x) end)
---- nn.SiLU{inplace = false}: x * sigmoid(x), also called swish.
+--- nn.SiLU{inplace = false}: x * sigmoid(x), elementwise, also called swish. With `inplace`,
+-- overwrites its input.
 define("SiLU", "bool inplace = false", {}, function(self, x)
   return self.inplace and x:silu_() or lt.silu(x)
 end)
---- nn.GELU{approximate = "none"}: x * Phi(x), Phi the normal distribution function; "tanh" is
--- faster.
+--- nn.GELU{approximate = "none"}: x * Phi(x), elementwise, where Phi is the cumulative distribution
+-- function of the standard normal distribution (Hendrycks and Gimpel 2016). "tanh" selects the
+-- faster tanh approximation.
 define("GELU", "'none'|'tanh' approximate = 'none'", {"approximate"}, function(self, x)
   return lt.gelu(x, {approximate = self.approximate})
 end)
---- nn.LeakyReLU{negative_slope = 0.01, inplace = false}: x, or x * negative_slope where x is
--- negative.
+--- nn.LeakyReLU{negative_slope = 0.01, inplace = false}: x where x >= 0, negative_slope * x
+-- elsewhere. With `inplace`, overwrites its input.
 define("LeakyReLU", "float negative_slope = 0.01, bool inplace = false", {"negative_slope"},
   function(self, x)
     local slope = self.negative_slope
     return self.inplace and x:leaky_relu_(slope) or lt.leaky_relu(x, slope)
   end)
---- nn.Softmax{dim = -1}: e^x / sum(e^x) along dim.
+--- nn.Softmax{dim = -1}: exp(x) / sum(exp(x)) along dimension `dim`; each slice sums to 1.
 define("Softmax", "dim dim = -1", {"dim"}, function(self, x) return lt.softmax(x, self.dim) end)
---- nn.LogSoftmax{dim = -1}: log(softmax(x)) along dim, without overflow.
+--- nn.LogSoftmax{dim = -1}: log(softmax(x)) along dimension `dim`, computed without overflow.
 define("LogSoftmax", "dim dim = -1", {"dim"}, function(self, x)
   return lt.log_softmax(x, self.dim)
 end)

@@ -1,13 +1,15 @@
---- The modules that are being called, read from a call stack when an error wants to name them.
+--- The modules that are being called, read from a call stack for error messages.
 --
--- Nothing is recorded while modules run: a call of one is a frame whose function is the __call of
--- its first argument. Invariant: reads tables raw and calls nothing of the user's.
+-- Nothing is recorded while modules run: a frame is the call of a module when its function is the
+-- __call of its first argument. Invariant: tables are read with rawget, and no user code runs.
 
 local names = require "lutra.internal.names"
 
 local calls = {}
 
-local FRAMES = 400 -- of a deeper stack, as many at each end are looked at: each look walks to it
+-- The number of frames that are examined at each end of a stack: each access to a frame walks the
+-- stack, so that all frames of a deep stack take quadratic time.
+local FRAMES = 400
 
 local function state_of(x)
   if type(x) ~= "table" then return nil end
@@ -15,7 +17,7 @@ local function state_of(x)
   return type(meta) == "table" and rawget(meta, "__state") or nil
 end
 
--- The modules called in `co`, outermost first: a list of {module, level}.
+-- Returns the modules called in coroutine `co`, outermost first: a list of {module, level}.
 local function called(co)
   local list, last = {}, require("lutra.repl.call_frames").last_level(co)
   for level = last, 0, -1 do
@@ -32,7 +34,7 @@ local function called(co)
   return list
 end
 
--- The path of a module below another one; nil when it is not there.
+-- Returns the path of module `inner` below `outer`, or nil. `seen` is the set of visited modules.
 local function path_below(outer, inner, seen)
   local state = state_of(outer)
   seen[outer] = true
@@ -46,10 +48,11 @@ local function path_below(outer, inner, seen)
   end
 end
 
--- A replica (lutra.nn.parallel) has the places of the module that it was made from.
+-- Returns the module that a replica (lutra.nn.parallel) was made from, or the module itself.
 local function original(module) return state_of(module).origin or module end
 
---- The path of module `inner` below `outer`, "layers.2"; nil when it is not there.
+--- Returns the path of module `inner` below `outer`, such as "layers.2"; nil when `outer` does not
+-- contain it. A replica stands for the module that it was made from.
 function calls.path(outer, inner) return path_below(original(outer), original(inner), {}) end
 
 local function chain(co)
@@ -68,12 +71,13 @@ local function chain(co)
   return result
 end
 
---- The modules being called in coroutine `co` (nil: the running one), outermost first: a list of
--- {module, name, class, place}. A name is a variable's for the first, a path below the one before
--- for the others, and nil when there is none. A place is a replica's: "replica 2 of 4, on cuda:1".
+--- Returns the modules being called in coroutine `co` (nil: the running one), outermost first: a
+-- list of {module, name, class, place}. `name` is a variable's name for the first module, its path
+-- below the module before it for the others, or nil. `place` describes a replica ("replica 2 of 4,
+-- on cuda:1"), or is nil.
 function calls.chain(co)
   if co then return chain(co) end
-  -- From a coroutine of its own the levels of the stack are those of the stack looked at.
+  -- In a coroutine of its own, chain() adds no frames to the stack that it examines.
   return coroutine.wrap(chain)((coroutine.running()))
 end
 

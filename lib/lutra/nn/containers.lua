@@ -1,22 +1,23 @@
---- Sequential and ModuleList: modules in a row, named "1", "2"...
+--- nn.Sequential and nn.ModuleList: containers of modules in order, named "1", "2"...
 --
--- Invariant: child i is registered under the name tostring(i), unless a name was given,
--- and is the field of the integer i as well, so that list[i], #list and ipairs(list)
--- work as on a Lua list. list[-1] is the last module, list[-2] the one before it.
+-- Invariant: child i is registered under the name tostring(i), unless it was given a name, and is
+-- also the value of the integer field i, so that list[i], #list and ipairs(list) work as on a Lua
+-- list. list[-1] is the last module, list[-2] the one before it.
 
 local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
 
--- Makes module (or nil) what self[i] reads, beside its registered name.
-local function place(self, i, module) getmetatable(self).__state.fields[i] = module end
+-- Sets the integer field i to `module` (or nil), without registering it.
+local function set_index(self, i, module) getmetatable(self).__state.fields[i] = module end
 
--- The place that a negative index i counts from the end of n modules; others as they are.
+-- Converts a negative index, which counts from the end of n modules, to a positive one; returns any
+-- other value unchanged.
 local function from_end(i, n)
   if math.type(i) == "integer" and i < 0 then return n + 1 + i end
   return i
 end
 
--- What both containers share.
+-- The base class of both containers.
 local List = Module:extend "List"
 List.__numbered = true
 
@@ -26,7 +27,8 @@ function List:__len()
   return count
 end
 
--- list[i] where no module is: nil after the last, as in a Lua list, so that ipairs ends.
+-- Reads list[i] when the integer field i is not set. Returns nil after the last module, as in a
+-- Lua list, so that ipairs ends; raises an error for an index below -n.
 function List.__get_item(class, fields, i)
   local n = #fields
   if i >= 0 then return nil end
@@ -34,8 +36,8 @@ function List.__get_item(class, fields, i)
   return fields[from_end(i, n)]
 end
 
--- The modules among the arguments: spread, or as one list. An entry may be
--- {name, module} where `named`.
+-- Returns the modules among the arguments, which are the modules themselves or one list of them.
+-- With `named`, an entry may be {name, module}. Raises an error for any other value.
 local function entries(title, named, ...)
   local list = table.pack(...)
   local only = list.n == 1 and list[1]
@@ -57,15 +59,15 @@ local function entries(title, named, ...)
   return list
 end
 
--- Adds a module at the end under a name of its own, or its number.
+-- Appends a module under `name`, or under its number when the name is nil or a number.
 local function add(self, name, module)
   local i = #self + 1
   if name == nil or name:match "^%d+$" then name = tostring(i) end
   self:register_module(name, module)
-  place(self, i, module)
+  set_index(self, i, module)
 end
 
--- The registered names in order: that of list[i] is names(list)[i].
+-- Returns the registered names in order: that of list[i] is names(list)[i].
 local function names(self)
   local list = {}
   for name in self:named_children() do list[#list + 1] = name end
@@ -78,14 +80,14 @@ local function check_module(self, method, module)
   end
 end
 
---- Adds a module at the end; returns the container.
+--- Appends `module`; returns the container. Raises an error for a value that is no module.
 function List:append(module)
   check_module(self, "append", module)
   add(self, nil, module)
   return self
 end
 
--- list[i] = module: another module in place i, or a new one after the last.
+-- list[i] = module: replaces module i, or appends when i is n + 1.
 function List:__set_item(i, module)
   local n = #self
   local at = from_end(i, n)
@@ -94,10 +96,11 @@ function List:__set_item(i, module)
     i, n)
   if at == n + 1 then return add(self, nil, module) end
   self:register_module(names(self)[at], module)
-  place(self, at, module)
+  set_index(self, at, module)
 end
 
---- Adds the modules of a list at the end; returns the container.
+--- Appends the modules of a list; returns the container. Raises an error, and appends nothing, when
+-- one of them is no module.
 function List:extend(modules)
   -- On a class, extend makes a subclass.
   if not Module.is_module(self) then return Module.extend(self, modules) end
@@ -105,8 +108,8 @@ function List:extend(modules)
   return self
 end
 
---- Puts a module before place i (1 to n + 1; -1 is the last), moving the rest; returns the
--- container.
+--- Inserts `module` before index i (1 to n + 1; -1 is the last module) and shifts the modules
+-- behind it; returns the container. Raises an error for an index outside this range.
 function List:insert(i, module)
   local n, given = #self, i
   i = from_end(i, n)
@@ -117,18 +120,19 @@ function List:insert(i, module)
   for k = i, n do
     tail[#tail + 1] = {called[k], self[k]}
     self[called[k]] = nil
-    place(self, k, nil)
+    set_index(self, k, nil)
   end
   add(self, nil, module)
   for _, entry in ipairs(tail) do add(self, entry[1], entry[2]) end
   return self
 end
 
---- Sequential: each module's output is the next one's input.
+--- nn.Sequential: a module that passes each module's output to the next.
 local Sequential = List:extend "Sequential"
 
---- nn.Sequential(a, b, c), nn.Sequential{a, b, c}, or with names of your own:
--- nn.Sequential{{"encoder", a}, {"head", b}}, which are then fields.
+--- nn.Sequential(a, b, c), nn.Sequential{a, b, c}, or with names: nn.Sequential{{"encoder", a},
+-- {"head", b}}, whose modules are also the fields `encoder` and `head`. Raises an error for an
+-- argument that is no module.
 function Sequential:init(...)
   local list = entries("Sequential", true, ...)
   for _, entry in ipairs(list) do
@@ -140,7 +144,8 @@ function Sequential:init(...)
   end
 end
 
---- What the modules compute one after the other; any arguments go to the first.
+--- Calls the modules in order, each with the output of the one before it; the first gets all
+-- arguments. Returns the last output; without modules, the arguments.
 function Sequential:forward(...)
   local first = self[1]
   if first == nil then return ... end
@@ -150,10 +155,11 @@ function Sequential:forward(...)
   return x
 end
 
---- ModuleList: a list whose modules are registered.
+--- nn.ModuleList: a list of modules that are registered with their parent. It has no forward.
 local ModuleList = List:extend "ModuleList"
 
---- nn.ModuleList{a, b, c}, nn.ModuleList(a, b, c) or nn.ModuleList().
+--- nn.ModuleList{a, b, c}, nn.ModuleList(a, b, c) or nn.ModuleList(). Raises an error for an
+-- argument that is no module.
 function ModuleList:init(...)
   for _, module in ipairs(entries("ModuleList", false, ...)) do self:append(module) end
 end

@@ -1,4 +1,4 @@
---- Embedding: a table of vectors, looked up by ids that count from 1.
+--- nn.Embedding: a table of vectors, looked up by integer ids from 1.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -12,8 +12,8 @@ local parse = args.signature("Embedding", "int(>=1) num_embeddings, int(>=0) emb
   .. "bool scale_grad_by_freq = false, bool sparse = false, Tensor? _weight = nil, "
   .. "bool _freeze = false, device? device = nil, dtype? dtype = nil")
 
--- 1..n from 1..n or -n..-1; 0 is an error that says so.
-local function position(index, n)
+-- Converts padding_idx, 1 to n or -n to -1, to a row from 1 to n; raises an error for any other.
+local function to_row(index, n)
   args.check(index ~= 0, "Embedding: padding_idx is 0, ids count from 1")
   local id = index < 0 and n + 1 + index or index
   args.check(id >= 1 and id <= n, "Embedding: padding_idx is %d, it wants 1..%d or -%d..-1", index,
@@ -21,16 +21,18 @@ local function position(index, n)
   return id
 end
 
---- nn.Embedding(num_embeddings, embedding_dim, {padding_idx}).
--- weight {num_embeddings, embedding_dim} starts standard normal. The row padding_idx
--- starts at zero and gets no gradient. `sparse` has no effect: gradients are dense.
+--- nn.Embedding(num_embeddings, embedding_dim, {padding_idx}): a table `weight` {num_embeddings,
+-- embedding_dim} that starts from the standard normal distribution. The row padding_idx (1-based;
+-- a negative one counts from the end) starts at zero and gets no gradient. `_weight` is a tensor
+-- of this shape to start from, `_freeze` excludes it from training. `sparse` has no effect:
+-- gradients are dense. max_norm and scale_grad_by_freq are not yet supported and raise an error.
 function Embedding:init(...)
   local count, dim, padding, max_norm, _, by_frequency, _, weight, freeze, device, dtype =
     parse(...)
   args.check(not max_norm, "Embedding: cannot use max_norm: it is not yet supported")
   args.check(not by_frequency, "Embedding: cannot use scale_grad_by_freq: it is not yet supported")
   self.num_embeddings, self.embedding_dim = count, dim
-  self.padding_idx = padding and position(padding, count)
+  self.padding_idx = padding and to_row(padding, count)
   if weight then
     args.check(weight.ndim == 2 and weight:size(1) == count and weight:size(2) == dim,
       "Embedding: expected a tensor of shape {%d, %d} for argument '_weight', got one of shape %s",
@@ -43,7 +45,7 @@ function Embedding:init(...)
   self:reset_parameters()
 end
 
---- Draws the vectors anew.
+--- Draws new vectors from the standard normal distribution; the row padding_idx becomes zero.
 function Embedding:reset_parameters()
   init.normal_(self.weight)
   if self.padding_idx then
@@ -51,7 +53,8 @@ function Embedding:reset_parameters()
   end
 end
 
---- Ids {*} of an integer dtype, from 1 to num_embeddings, to {*, embedding_dim}.
+--- Maps ids {*} of dtype int64 or int32, from 1 to num_embeddings, to vectors {*, embedding_dim}.
+-- Raises an error for another dtype or an id outside this range.
 function Embedding:forward(ids)
   self:check_tensor(ids)
   if ids.dtype ~= "int64" and ids.dtype ~= "int32" then

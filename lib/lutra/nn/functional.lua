@@ -1,8 +1,7 @@
---- F: what layers and losses compute, as functions.
+--- F (nn.functional): the computations of layers and losses, as functions.
 --
--- Idea: nearly all of these are ops of the runtime under PyTorch's names, whose rows say that they
--- belong here (NN in src/tensor/ops.def), so this file has only the few composites that are written
--- in Lua.
+-- Nearly all of these are ops of the runtime under PyTorch's names: those that src/tensor/ops.def
+-- marks with NN. This file defines only the composites that are written in Lua.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"

@@ -1,9 +1,9 @@
---- nn.init: fills a tensor in place with starting values, and returns it.
+--- nn.init: functions that fill a tensor in place with initial values, and return it.
 --
--- Idea: the width of the distribution follows from how many inputs and outputs each
--- unit has, so that signals keep their size from layer to layer.
--- Invariant: nothing here is recorded by autograd, and the same generator (or seed)
--- gives the same values on every device.
+-- The scaled initializers derive the distribution's width from the number of inputs and outputs of
+-- each unit (fan_in, fan_out), so that activations keep their scale from layer to layer.
+-- Invariant: nothing here is recorded by autograd, and the same generator (or seed) gives the same
+-- values on every device.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -11,7 +11,7 @@ local strict_table = require "lutra.internal.strict_table"
 
 local init = {}
 
--- Runs tensor[method](tensor, ...) outside the tape and returns the tensor.
+-- Calls tensor[method](tensor, ...) under lt.no_grad and returns the tensor.
 local function filled(tensor, method, ...)
   local arguments = table.pack(...)
   lt.no_grad(function()
@@ -28,7 +28,8 @@ local function normal(tensor, mean, std, generator)
   return filled(tensor, "normal_", mean, std, generator and {generator = generator})
 end
 
--- The number of inputs and of outputs of each unit: {out, in, kernel...}.
+-- Returns fan_in and fan_out of a weight {out, in, kernel...}; raises an error for fewer than 2
+-- dimensions.
 local function fans(title, tensor)
   local shape = tensor.shape
   args.check(#shape >= 2, "%s: the tensor must have at least 2 dimensions, it is %s", title,
@@ -43,8 +44,9 @@ local gains = {linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu 
 local parse_gain = args.signature("calculate_gain",
   "any? nonlinearity = nil, float? param = nil")
 
---- The recommended gain of a nonlinearity: "linear", "sigmoid", "tanh", "relu",
--- "selu" or "leaky_relu" (with its slope, 0.01 by default).
+--- nn.init.calculate_gain(nonlinearity, param): returns the recommended gain of a nonlinearity:
+-- "linear", "sigmoid", "tanh", "relu", "selu" or "leaky_relu" (`param` is its negative slope, 0.01
+-- by default). Raises an error for any other.
 function init.calculate_gain(...)
   local nonlinearity, slope = parse_gain(...)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
@@ -56,18 +58,20 @@ end
 local parse_uniform = args.signature("uniform_",
   "Tensor tensor, float a = 0, float b = 1, Generator? generator = nil")
 
---- Uniform between a and b.
+--- nn.init.uniform_(tensor, a = 0, b = 1, {generator}): fills a tensor from the uniform
+-- distribution between a and b; returns it.
 function init.uniform_(...) return uniform(parse_uniform(...)) end
 
 local parse_normal = args.signature("normal_",
   "Tensor tensor, float mean = 0, float std = 1, Generator? generator = nil")
 
---- Normal with a mean and a standard deviation.
+--- nn.init.normal_(tensor, mean = 0, std = 1, {generator}): fills a tensor from the normal
+-- distribution; returns it.
 function init.normal_(...) return normal(parse_normal(...)) end
 
 local parse_constant = args.signature("constant_", "Tensor tensor, float val")
 
---- One value everywhere.
+--- nn.init.constant_(tensor, val): fills a tensor with one value; returns it.
 function init.constant_(...)
   local tensor, value = parse_constant(...)
   return filled(tensor, "fill_", value)
@@ -75,17 +79,18 @@ end
 
 local parse_zeros = args.signature("zeros_", "Tensor tensor")
 
---- Zeros.
+--- nn.init.zeros_(tensor): fills a tensor with 0; returns it.
 function init.zeros_(...) return filled(parse_zeros(...), "fill_", 0) end
 
 local parse_ones = args.signature("ones_", "Tensor tensor")
 
---- Ones.
+--- nn.init.ones_(tensor): fills a tensor with 1; returns it.
 function init.ones_(...) return filled(parse_ones(...), "fill_", 1) end
 
 local parse_eye = args.signature("eye_", "any? tensor")
 
---- The identity matrix in a tensor of 2 dimensions.
+--- nn.init.eye_(tensor): fills a matrix with ones on the diagonal and zeros elsewhere; returns it.
+-- Raises an error unless the tensor has 2 dimensions.
 function init.eye_(...)
   local tensor = parse_eye(...)
   args.check(lt.is_tensor(tensor) and tensor.ndim == 2,
@@ -98,9 +103,11 @@ local parse_trunc = args.signature("trunc_normal_",
   "Tensor tensor, float mean = 0, float std = 1, float a = -2, float b = 2, "
   .. "Generator? generator = nil")
 
--- Numbers in [a, b] of which one is kept as often as its density says: for an interval that is
--- narrow, where few numbers of the whole distribution fall into it. `kept` is true where one is.
-local function in_narrow(like, mean, std, a, b, generator)
+-- Both draw like `like` and return the numbers and a bool tensor that is true where a number is
+-- accepted. draw_narrow is for an interval that few numbers of the normal distribution fall into:
+-- it draws uniformly from [a, b] and accepts each number with a probability proportional to its
+-- density (rejection sampling). draw_wide draws from the normal distribution itself.
+local function draw_narrow(like, mean, std, a, b, generator)
   local x = uniform(lt.empty_like(like), a, b, generator)
   local nearest = math.min(math.max(mean, a), b)
   local density = (((nearest - mean) / std) ^ 2 - ((x - mean) / std):square()) / 2
@@ -108,19 +115,20 @@ local function in_narrow(like, mean, std, a, b, generator)
   return x, kept:logical_and(x:ge(a)):logical_and(x:le(b))
 end
 
-local function in_wide(like, mean, std, a, b, generator)
+local function draw_wide(like, mean, std, a, b, generator)
   local x = normal(lt.empty_like(like), mean, std, generator)
   return x, x:ge(a):logical_and(x:le(b))
 end
 
---- Normal, but drawn again where it falls outside [a, b]. The interval must come within three
--- deviations of the mean. What does not fall inside in a thousand rounds, as where the dtype has no
--- number inside, becomes the nearest end.
+--- nn.init.trunc_normal_(tensor, mean = 0, std = 1, a = -2, b = 2, {generator}): fills a tensor
+-- from the normal distribution truncated to [a, b]; returns it. Numbers outside the interval are
+-- drawn again, at most a thousand times (the dtype may have no number inside it), then clamped.
+-- Raises an error unless a < b and [a, b] reaches to within three deviations of the mean.
 function init.trunc_normal_(...)
   local tensor, mean, std, a, b, generator = parse_trunc(...)
   args.check(a < b and a <= mean + 3 * std and b >= mean - 3 * std,
     "trunc_normal_: [%g, %g] is empty or more than 3 deviations from the mean %g", a, b, mean)
-  local draw = b - a < std and in_narrow or in_wide
+  local draw = b - a < std and draw_narrow or draw_wide
   lt.no_grad(function()
     local x, inside = draw(tensor, mean, std, a, b, generator)
     local rounds = tensor.device == "meta" and 1000 or 0
@@ -129,7 +137,7 @@ function init.trunc_normal_(...)
       x = lt.where(inside, x, again)
       inside, rounds = inside:logical_or(now), rounds + 1
     end
-    tensor:copy_(x:clamp_(a, b)) -- in one step: a failure before it leaves tensor as it was
+    tensor:copy_(x:clamp_(a, b)) -- the only write: a failure before it leaves tensor unchanged
   end)
   return tensor
 end
@@ -138,7 +146,9 @@ local parse_xavier = "Tensor tensor, float gain = 1, Generator? generator = nil"
 local parse_xavier_uniform = args.signature("xavier_uniform_", parse_xavier)
 local parse_xavier_normal = args.signature("xavier_normal_", parse_xavier)
 
---- Glorot and Bengio 2010: uniform within gain * sqrt(6 / (fan_in + fan_out)).
+--- nn.init.xavier_uniform_(tensor, gain = 1, {generator}): fills a tensor {out, in, ...} from the
+-- uniform distribution between -b and b, b = gain * sqrt(6 / (fan_in + fan_out)); returns it
+-- (Glorot and Bengio 2010).
 function init.xavier_uniform_(...)
   local tensor, gain, generator = parse_xavier_uniform(...)
   local fan_in, fan_out = fans("xavier_uniform_", tensor)
@@ -146,7 +156,9 @@ function init.xavier_uniform_(...)
   return uniform(tensor, -bound, bound, generator)
 end
 
---- Glorot and Bengio 2010: normal with deviation gain * sqrt(2 / (fan_in + fan_out)).
+--- nn.init.xavier_normal_(tensor, gain = 1, {generator}): fills a tensor {out, in, ...} from the
+-- normal distribution with deviation gain * sqrt(2 / (fan_in + fan_out)); returns it (Glorot and
+-- Bengio 2010).
 function init.xavier_normal_(...)
   local tensor, gain, generator = parse_xavier_normal(...)
   local fan_in, fan_out = fans("xavier_normal_", tensor)
@@ -158,21 +170,25 @@ local kaiming = "Tensor tensor, float a = 0, 'fan_in'|'fan_out' mode = 'fan_in',
 local parse_kaiming_uniform = args.signature("kaiming_uniform_", kaiming)
 local parse_kaiming_normal = args.signature("kaiming_normal_", kaiming)
 
--- The standard deviation gain / sqrt(fan) of He et al. 2015.
+-- Returns the standard deviation gain / sqrt(fan) of He et al. 2015.
 local function kaiming_std(title, tensor, a, mode, nonlinearity)
   local fan_in, fan_out = fans(title, tensor)
   return init.calculate_gain(nonlinearity, a) / math.sqrt(mode == "fan_in" and fan_in or fan_out)
 end
 
---- He et al. 2015: uniform within sqrt(3) * gain / sqrt(fan); `a` is the slope of the
--- leaky ReLU that follows.
+--- nn.init.kaiming_uniform_(tensor, {a = 0, mode = "fan_in", nonlinearity = "leaky_relu",
+-- generator}): fills a tensor {out, in, ...} from the uniform distribution between -b and b, b =
+-- gain * sqrt(3 / fan); returns it (He et al. 2015). `mode` selects fan_in or fan_out, `a` is the
+-- negative slope of the leaky ReLU that follows.
 function init.kaiming_uniform_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_uniform(...)
   local bound = math.sqrt(3) * kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
   return uniform(tensor, -bound, bound, generator)
 end
 
---- He et al. 2015: normal with deviation gain / sqrt(fan).
+--- nn.init.kaiming_normal_(tensor, {a = 0, mode = "fan_in", nonlinearity = "leaky_relu",
+-- generator}): fills a tensor {out, in, ...} from the normal distribution with deviation gain /
+-- sqrt(fan); returns it (He et al. 2015). The options are those of kaiming_uniform_.
 function init.kaiming_normal_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_normal(...)
   return normal(tensor, 0, kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity),

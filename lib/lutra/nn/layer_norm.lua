@@ -1,4 +1,4 @@
---- LayerNorm: Ba, Kiros, Hinton 2016.
+--- nn.LayerNorm: normalization over the last dimensions (Ba, Kiros, Hinton 2016).
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -11,23 +11,25 @@ local LayerNorm = Module:extend "LayerNorm"
 local parse = args.signature("LayerNorm", "sizes(>=0) normalized_shape, float eps = 1e-5, "
   .. "bool elementwise_affine = true, bool bias = true, device? device = nil, dtype? dtype = nil")
 
---- nn.LayerNorm(normalized_shape, {eps = 1e-5, elementwise_affine = true, bias = true}).
--- Normalises over the last dimensions, which must be `normalized_shape` (an integer or
--- a list); weight starts at one and bias at zero.
+--- nn.LayerNorm(normalized_shape, {eps = 1e-5, elementwise_affine = true, bias = true, device,
+-- dtype}): (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over
+-- the last dimensions, whose sizes must be `normalized_shape` (an integer or a list). weight and
+-- bias have this shape; without elementwise_affine, both are nil. Raises an error for an empty
+-- list.
 function LayerNorm:init(...)
   local shape, eps, affine, bias, device, dtype = parse(...)
   args.check(#shape > 0, "LayerNorm: normalized_shape is empty, it wants at least one size")
   local options = {device = device, dtype = dtype}
   self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
-  local function parameter(wanted)
-    return wanted and lt.nn.Parameter(lt.empty(shape, options)) or nil
+  local function parameter(enabled)
+    return enabled and lt.nn.Parameter(lt.empty(shape, options)) or nil
   end
   self:register_parameter("weight", parameter(affine))
   self:register_parameter("bias", parameter(affine and bias))
   self:reset_parameters()
 end
 
---- Weight one, bias zero.
+--- Sets weight to ones and bias to zeros.
 function LayerNorm:reset_parameters()
   if self.weight then init.ones_(self.weight) end
   if self.bias then init.zeros_(self.bias) end
@@ -35,7 +37,7 @@ end
 
 local function text(sizes) return table.concat(sizes, ", ") end
 
--- Do the last sizes of `x` equal `sizes`?
+-- Returns whether the last sizes of `x` equal `sizes`.
 local function ends_with(x, sizes)
   local offset = x.ndim - #sizes
   if offset < 0 then return false end
@@ -45,7 +47,7 @@ local function ends_with(x, sizes)
   return true
 end
 
---- {*, normalized_shape} to the same shape.
+--- Maps {*, normalized_shape} to the same shape. Raises an error for any other shape.
 function LayerNorm:forward(x)
   self:check_tensor(x)
   if not ends_with(x, self.normalized_shape) then

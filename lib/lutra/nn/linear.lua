@@ -1,4 +1,4 @@
---- Linear: y = x W' + b.
+--- nn.Linear: the affine map y = x W' + b, where W' is the transposed weight.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -11,8 +11,9 @@ local parse = args.signature("Linear",
   "int(>=0) in_features, int(>=0) out_features, bool bias = true, device? device = nil, "
   .. "dtype? dtype = nil")
 
---- nn.Linear(in_features, out_features, {bias = true, device, dtype}).
--- weight {out, in} and bias {out} start uniform within 1 / sqrt(in), which is
+--- nn.Linear(in_features, out_features, {bias = true, device, dtype}): a layer with `weight`
+-- {out_features, in_features} and `bias` {out_features} (nil with bias = false). Both start from
+-- the uniform distribution between -b and b, b = 1 / sqrt(in_features), which for weight is
 -- kaiming_uniform_ with a = sqrt(5), as in PyTorch.
 function Linear:init(...)
   local n_in, n_out, bias, device, dtype = parse(...)
@@ -23,7 +24,7 @@ function Linear:init(...)
   self:reset_parameters()
 end
 
---- Draws weight and bias anew.
+--- Draws new values for weight and bias from their initial distributions.
 function Linear:reset_parameters()
   if self.weight:numel() > 0 then init.kaiming_uniform_(self.weight, math.sqrt(5)) end
   if self.bias then
@@ -32,7 +33,8 @@ function Linear:reset_parameters()
   end
 end
 
---- {*, in} to {*, out}.
+--- Maps {*, in_features} to {*, out_features}. Raises an error when the last dimension has another
+-- size.
 function Linear:forward(x)
   self:check_tensor(x)
   if x.ndim == 0 or x:size(-1) ~= self.in_features then

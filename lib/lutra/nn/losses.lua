@@ -1,6 +1,8 @@
---- Losses as modules: how far an output is from a target.
+--- Losses: modules that measure the difference between an output and a target.
 --
--- Idea: a loss is a function of lutra.nn.functional with its options kept.
+-- A loss is a function of nn.functional with its options stored. `reduction` is "mean", "sum" or
+-- "none" (one value per element or sample). The older options `size_average` and `reduce` of
+-- PyTorch are accepted and take precedence.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -13,22 +15,23 @@ local REDUCTION = "'mean'|'sum'|'none' reduction = 'mean'"
 local LEGACY = "bool? size_average = nil, "
 local REDUCE = "bool? reduce = nil, " .. REDUCTION
 
--- What PyTorch's older options say where one of them is given, else `reduction`.
-local function settled(size_average, reduce, reduction)
+-- Returns the reduction: that of PyTorch's older options when one of them is given, else
+-- `reduction`.
+local function resolve_reduction(size_average, reduce, reduction)
   if size_average == nil and reduce == nil then return reduction end
   if reduce == false then return "none" end
   return size_average == false and "sum" or "mean"
 end
 
--- A loss of an output and a target of the same shape. A loss with one more parameter, `option`,
--- declared by `declared`, has none of the older options.
+-- Defines a loss of an input and a target of the same shape. `option` is the name of one more
+-- option, `declared` its declaration; such a loss has none of the older options.
 local function define_elementwise(name, op, option, declared)
   local class = Module:extend(name)
   local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or LEGACY .. REDUCE)
 
   function class:init(...)
     if not option then
-      self.reduction = settled(parse(...))
+      self.reduction = resolve_reduction(parse(...))
       return
     end
     self.reduction, self[option] = parse(...)
@@ -49,21 +52,23 @@ local function define_elementwise(name, op, option, declared)
   losses[name] = class
 end
 
---- nn.MSELoss{reduction = "mean"}: (input - target)^2, as a mean, a sum or one by one ("none").
+--- nn.MSELoss{reduction = "mean"}: the squared error (input - target)^2. input and target have the
+-- same shape; the result is a scalar, or has this shape with "none".
 define_elementwise("MSELoss", "mse_loss")
---- nn.L1Loss{reduction = "mean"}: |input - target|, as a mean, a sum or one by one ("none").
+--- nn.L1Loss{reduction = "mean"}: the absolute error |input - target|. Shapes as for nn.MSELoss.
 define_elementwise("L1Loss", "l1_loss")
---- nn.HuberLoss{reduction = "mean", delta = 1}: squares of differences up to delta, lines beyond.
+--- nn.HuberLoss{reduction = "mean", delta = 1}: d^2 / 2 for an absolute error d up to delta, delta
+-- * (d - delta / 2) beyond (Huber 1964). Shapes as for nn.MSELoss.
 define_elementwise("HuberLoss", "huber_loss", "delta", "float delta = 1")
 
--- A loss of class scores {N, C} and labels 1..C {N}.
+-- Defines a loss of class scores {N, C} and labels {N} from 1 to C.
 local function define_classes(name, op, signature, options)
   local class = Module:extend(name)
   local parse = args.signature(name, signature)
 
   function class:init(...)
     local weight, size_average, ignore_index, reduce, reduction, smoothing = parse(...)
-    self.reduction = settled(size_average, reduce, reduction)
+    self.reduction = resolve_reduction(size_average, reduce, reduction)
     self:register_buffer("weight", weight)
     self.ignore_index, self.label_smoothing = ignore_index, smoothing
     smoothing = smoothing or 0
@@ -84,12 +89,17 @@ end
 
 local CLASSES = "Tensor? weight = nil, " .. LEGACY .. "int ignore_index = -100, " .. REDUCE
 
---- nn.CrossEntropyLoss{weight, ignore_index, reduction, label_smoothing}: of scores
--- {N, C} (or {N, C, d...}, {C}) and labels 1..C, or of class probabilities.
+--- nn.CrossEntropyLoss{weight, ignore_index = -100, reduction = "mean", label_smoothing = 0}: the
+-- cross entropy of unnormalized scores {N, C} (or {C}, {N, C, d...}) and a target: integer labels
+-- {N} (or {}, {N, d...}) from 1 to C, or class probabilities of the scores' shape. `weight` {C}
+-- scales each class; the label ignore_index contributes nothing. Raises an error unless 0 <=
+-- label_smoothing <= 1.
 define_classes("CrossEntropyLoss", "cross_entropy", CLASSES .. ", float label_smoothing = 0",
   {"ignore_index", "label_smoothing"})
 
---- nn.NLLLoss{weight, ignore_index, reduction}: the same of log-probabilities.
+--- nn.NLLLoss{weight, ignore_index = -100, reduction = "mean"}: the negative log-likelihood of
+-- log-probabilities {N, C} (or {C}, {N, C, d...}) and integer labels from 1 to C. Options as for
+-- nn.CrossEntropyLoss.
 define_classes("NLLLoss", "nll_loss", CLASSES, {"ignore_index"})
 
 return losses

@@ -1,13 +1,12 @@
---- Module: the base of every layer and network.
+--- nn.Module: the base class of every layer and network.
 --
--- Idea: a module is a proxy over a table of its fields. Reading a field is a plain
--- table lookup that goes on to the class; writing one looks at the value, and a
--- parameter, a module or a new value of a registered buffer is registered under its
--- name, in order. A field that was never set is nil, as in any Lua table.
+-- A module is a proxy over a table of its fields. Reading a field is a plain table lookup that
+-- continues in the class. Assigning a parameter, a module, or a new value of a registered buffer
+-- registers it under its name, in order. A field that was never set is nil, as in any Lua table.
 --
--- Invariant: `entries` of a module's state lists the registered names once each, in
--- order of registration, and `kinds` says of each whether it is a "parameter", a
--- "buffer" or a "module"; the values themselves live in `fields`.
+-- Invariant: `entries` of a module's state lists the registered names once each, in order of
+-- registration, and `kinds` maps each to "parameter", "buffer" or "module"; the values themselves
+-- are in `fields`.
 
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -22,7 +21,7 @@ local Module = {__name = "Module"}
 -- The state of a module: {class, fields, entries, kinds, transient, hooks, pre_hooks}.
 local function state_of(module) return getmetatable(module).__state end
 
---- Is `x` a module?
+--- nn.is_module(x): returns whether `x`, any value, is a module (an instance, not a class).
 local function is_module(x)
   if type(x) ~= "table" then return false end
   local meta = getmetatable(x)
@@ -42,7 +41,7 @@ local function check_name(self, name, what)
   end
 end
 
-local function forget(state, name)
+local function unregister(state, name)
   if not state.kinds[name] then return end
   state.kinds[name], state.transient[name] = nil, nil
   for i, entry in ipairs(state.entries) do
@@ -64,14 +63,14 @@ local function register(self, name, value, kind)
   check_name(self, name, kind)
   if kind == "module" then check_no_cycle(self, name, value) end
   if state.kinds[name] ~= kind then
-    forget(state, name)
+    unregister(state, name)
     state.kinds[name] = kind
     state.entries[#state.entries + 1] = name
   end
   state.fields[name] = value
 end
 
--- What `self.name = value` does.
+-- Implements `self.name = value` (__newindex).
 local function assign(self, name, value)
   local state = state_of(self)
   local kind = state.kinds[name]
@@ -85,8 +84,8 @@ local function assign(self, name, value)
   elseif kind == nil then
     state.fields[name] = value
   elseif value == nil then
-    -- A parameter or buffer keeps its place, empty; a module leaves.
-    if kind == "module" then forget(state, name) end
+    -- A parameter or buffer stays registered without a value; a module is unregistered.
+    if kind == "module" then unregister(state, name) end
     state.fields[name] = nil
   elseif kind == "buffer" and lt.is_tensor(value) then
     state.fields[name] = value
@@ -96,7 +95,9 @@ local function assign(self, name, value)
   end
 end
 
---- Registers tensor `value` (or nil: a place without a parameter) under `name`.
+--- m:register_parameter(name, value): registers the nn.Parameter `value` under `name`, which
+-- becomes a field; nil registers the name without a parameter. Raises an error for another value,
+-- for a name with a dot, and for the name of a method.
 function Module:register_parameter(name, value)
   if value ~= nil and not lt.is_parameter(value) then
     fail('register_parameter: "%s" is %s, it wants an nn.Parameter or nil', tostring(name),
@@ -108,15 +109,19 @@ end
 local parse_buffer = args.signature("register_buffer",
   "string name, Tensor? tensor = nil, bool persistent = true")
 
---- Registers a tensor that is state but not trained. It moves with the module, and is
--- part of its state dict when `persistent`.
+--- m:register_buffer(name, tensor, persistent = true): registers a tensor that belongs to the
+-- module's state and is not trained, such as a running mean. It moves with the module, and is part
+-- of the state dict when `persistent`. nil registers the name without a tensor. Raises an error
+-- for a name with a dot and for the name of a method.
 function Module:register_buffer(...)
   local name, tensor, persistent = parse_buffer(...)
   register(self, name, tensor, "buffer")
   state_of(self).transient[name] = not persistent or nil
 end
 
---- Registers a child; the same as `self[name] = module`.
+--- m:register_module(name, module), m:add_module(name, module): registers a child; the same as
+-- `m[name] = module`. Raises an error for a value that is no module, for a module that contains
+-- this one, for a name with a dot, and for the name of a method.
 function Module:register_module(name, module)
   if not is_module(module) then
     fail('register_module: "%s" is %s, it wants a module', tostring(name), args.show(module))
@@ -127,7 +132,7 @@ Module.add_module = Module.register_module
 
 -- Walking --------------------------------------------------------------------
 
--- Iterates over the registered values of one kind of this module alone.
+-- Iterates over name and value of the registered values of one kind, of this module alone.
 local function own(self, kind)
   local state, i = state_of(self), 0
   return function()
@@ -144,7 +149,8 @@ end
 
 local function join(prefix, name) return prefix == "" and name or prefix .. "." .. name end
 
--- How a child's name reads in a state dict; base = 0 counts as PyTorch does.
+-- Returns the name of a child in a state dict; with base = 0, numbered children count from 0, as
+-- in PyTorch.
 local function spelled(self, name, base)
   if base == 0 and state_of(self).class.__numbered and name:match("^%d+$") then
     return tostring(math.tointeger(name) - 1)
@@ -152,7 +158,7 @@ local function spelled(self, name, base)
   return name
 end
 
--- Lists {path, module} of a module and everything below it, each module once.
+-- Appends {path, module} of a module and of all modules below it to `list`, each module once.
 local function walk(self, prefix, base, list, seen)
   if seen[self] then return list end
   seen[self] = true
@@ -163,8 +169,8 @@ local function walk(self, prefix, base, list, seen)
   return list
 end
 
--- Lists {path, value, owner, name} of every registered value of one kind. A shared
--- value is listed once unless `every`; a shared module likewise.
+-- Returns a list of {path, value, owner, name} of every registered value of one kind. `options`
+-- are prefix, recurse, base, and every: true lists a value again under each of its names.
 local function collect(self, kind, options)
   local list, seen = {}, {}
   local function visit(module, prefix)
@@ -183,7 +189,8 @@ local function collect(self, kind, options)
   return list
 end
 
--- An iterator over a list made now, so that the module may change meanwhile.
+-- Returns an iterator over one or two fields of the entries of a list; the module may change while
+-- it runs.
 local function each(list, first, second)
   local i = 0
   return function()
@@ -198,53 +205,57 @@ end
 local parse_walk = args.signature("parameters", "bool recurse = true")
 local parse_named = args.signature("named_parameters", "string prefix = '', bool recurse = true")
 
---- Iterates over the parameters, each once: `for p in m:parameters() do`. Calling the
+--- m:parameters{recurse = true}: iterates over the parameters, each once, in order of registration:
+-- `for p in m:parameters() do`. Without `recurse`, only those of this module itself. Calling the
 -- iterator gives the first: `m:parameters()().device`.
 function Module:parameters(...)
   return each(collect(self, "parameter", {recurse = parse_walk(...)}), 2)
 end
 
---- Iterates over names and parameters: `for name, p in m:named_parameters() do`.
+--- m:named_parameters{prefix = "", recurse = true}: iterates over names and parameters, each
+-- parameter once: `for name, p in m:named_parameters() do`. A name is a path such as
+-- "layers.1.weight".
 function Module:named_parameters(...)
   local prefix, recurse = parse_named(...)
   return each(collect(self, "parameter", {prefix = prefix, recurse = recurse}), 1, 2)
 end
 
---- Iterates over the buffers, each once.
+--- m:buffers{recurse = true}: iterates over the buffers, each once.
 function Module:buffers(...)
   return each(collect(self, "buffer", {recurse = parse_walk(...)}), 2)
 end
 
---- Iterates over names and buffers.
+--- m:named_buffers{prefix = "", recurse = true}: iterates over names and buffers, each buffer once.
 function Module:named_buffers(...)
   local prefix, recurse = parse_named(...)
   return each(collect(self, "buffer", {prefix = prefix, recurse = recurse}), 1, 2)
 end
 
---- Iterates over the direct children in order.
+--- m:children(): iterates over the direct children in order of registration.
 function Module:children()
   local list = {}
   for _, child in own(self, "module") do list[#list + 1] = {child} end
   return each(list, 1)
 end
 
---- Iterates over names and direct children in order.
+--- m:named_children(): iterates over names and direct children in order of registration.
 function Module:named_children()
   local list = {}
   for name, child in own(self, "module") do list[#list + 1] = {name, child} end
   return each(list, 1, 2)
 end
 
---- Iterates over this module and every one below it, each once, parents first.
+--- m:modules(): iterates over this module and all modules below it, each once, parents first.
 function Module:modules() return each(walk(self, "", 1, {}, {}), 2) end
 
---- Iterates over paths ("" for this module, "layers.2" below) and modules.
+--- m:named_modules(): iterates over paths ("" for this module, "layers.2" for one below it) and
+-- modules, each module once, parents first.
 function Module:named_modules() return each(walk(self, "", 1, {}, {}), 1, 2) end
 
 local parse_count = args.signature("num_parameters", "bool trainable = false")
 
---- The number of elements of all parameters, shared ones counted once; with
--- `trainable`, of those that require a gradient.
+--- m:num_parameters{trainable = false}: returns the number of elements of all parameters, shared
+-- ones counted once; with `trainable`, of those that require grad.
 function Module:num_parameters(...)
   local trainable, total = parse_count(...), 0
   for p in self:parameters() do
@@ -253,7 +264,8 @@ function Module:num_parameters(...)
   return total
 end
 
---- The devices that hold parameters or buffers, each once, in order of appearance.
+--- m:devices(): returns a list of the devices of all parameters and buffers, each once, in order of
+-- appearance.
 function Module:devices()
   local list, seen = {}, {}
   for _, kind in ipairs {"parameter", "buffer"} do
@@ -265,8 +277,8 @@ function Module:devices()
   return list
 end
 
---- The device that all parameters and buffers are on; nil for a module that holds no
--- tensor. An error, which names two of them, when they are on different ones: see devices().
+--- m:device(): returns the device of all parameters and buffers, nil for a module without any.
+-- Raises an error that names two tensors when they are on different devices: see m:devices().
 function Module:device()
   local first
   for _, kind in ipairs {"parameter", "buffer"} do
@@ -282,9 +294,10 @@ function Module:device()
   return first and first[2].device
 end
 
--- Changing everything below --------------------------------------------------
+-- Changing all modules below ------------------------------------------------
 
---- Calls fn(module) on every module below, children first, then on this one.
+--- m:apply(fn): calls fn(module) on every module below, children first, then on this one; returns
+-- the module.
 function Module:apply(fn)
   args.expect(args.is_callable(fn), "apply", "a function", "fn", fn)
   for child in self:children() do child:apply(fn) end
@@ -292,7 +305,8 @@ function Module:apply(fn)
   return self
 end
 
---- Sets training mode (dropout drops) here and below; returns the module.
+--- m:train(mode = true): sets training mode, which Dropout reads, here and below; returns the
+-- module.
 function Module:train(mode)
   if mode == nil then mode = true end
   args.check(type(mode) == "boolean", "train: mode is %s, it wants true or false",
@@ -301,24 +315,26 @@ function Module:train(mode)
   return self
 end
 
---- Sets evaluation mode here and below; returns the module.
+--- m:eval(): sets evaluation mode here and below; returns the module.
 function Module:eval() return self:train(false) end
 
---- Says whether the parameters below take part in autograd; returns the module.
+--- m:requires_grad_(flag = true): sets whether the parameters here and below require grad; returns
+-- the module.
 function Module:requires_grad_(flag)
   if flag == nil then flag = true end
   for p in self:parameters() do p:requires_grad_(flag) end
   return self
 end
 
---- Forgets the gradients of the parameters: each p.grad becomes nil.
+--- m:zero_grad(): sets p.grad of every parameter to nil, which frees the gradients; returns the
+-- module.
 function Module:zero_grad()
   for p in self:parameters() do p.grad = nil end
   return self
 end
 
--- Converts every parameter, gradient and buffer by convert(tensor, path). All are converted
--- before the first is replaced, so that a failure leaves the module as it was.
+-- Replaces every parameter, gradient and buffer by convert(tensor, path); returns the module. All
+-- are converted before the first is replaced, so that a failure leaves the module unchanged.
 local function convert_all(self, convert, options)
   local changes, done = {}, {}
   lt.no_grad(function()
@@ -354,9 +370,11 @@ local dtypes = {
 local parse_to = args.signature("to",
   "device? device = nil, dtype? dtype = nil, bool non_blocking = false")
 
---- Moves parameters and buffers to a device, and those of a floating dtype to a dtype.
--- The parameters keep their identity, so an optimizer made before goes on working.
--- m:to "cuda", m:to "float64", m:to{device = d, dtype = t}, m:to(tensor) all work.
+--- m:to(device, dtype, {non_blocking = false}): moves parameters and buffers to a device, and
+-- converts those of a floating-point dtype to `dtype`, a floating-point one; returns the module.
+-- m:to "cuda", m:to "float64", m:to{device = d, dtype = t} and m:to(tensor), which gives both, are
+-- accepted. The parameters keep their identity, so an optimizer made before remains valid. Raises
+-- an error for tensors without data (meta), and then leaves the module unchanged.
 function Module:to(...)
   local device, dtype, non_blocking = parse_to(...)
   if lt.is_tensor(device) then device, dtype = device.device, dtype or device.dtype end
@@ -377,30 +395,35 @@ function Module:to(...)
   end)
 end
 
---- Moves to the host; the same as m:to "cpu".
+--- m:cpu(): moves parameters and buffers to the host; the same as m:to "cpu".
 function Module:cpu() return self:to "cpu" end
 
 local parse_cuda = args.signature("cuda", "device? device = nil")
 
---- Moves to a CUDA device, by number or name, or to the current one.
+--- m:cuda(device): moves parameters and buffers to a CUDA device, given by number (from 0) or name,
+-- by default the current one; returns the module.
 function Module:cuda(...)
   local device = parse_cuda(...)
   return self:to(core._accelerator.device("cuda", device, "cuda"))
 end
 
---- Moves to Apple's GPU; the same as m:to "mps".
+--- m:mps(): moves parameters and buffers to Apple's GPU; the same as m:to "mps".
 function Module:mps() return self:to "mps" end
 
---- Converts floating parameters and buffers to a dtype.
+--- m:float(): converts floating-point parameters and buffers to "float32"; returns the module.
 function Module:float() return self:to{dtype = "float32"} end
+--- m:double(): converts floating-point parameters and buffers to "float64"; returns the module.
 function Module:double() return self:to{dtype = "float64"} end
+--- m:half(): converts floating-point parameters and buffers to "float16"; returns the module.
 function Module:half() return self:to{dtype = "float16"} end
+--- m:bfloat16(): converts floating-point parameters and buffers to "bfloat16"; returns the module.
 function Module:bfloat16() return self:to{dtype = "bfloat16"} end
 
 local parse_to_empty = args.signature("to_empty", "device device, bool recurse = true")
 
---- Gives every parameter and buffer uninitialised memory on a device: the way from a
--- model built on meta to one that can be loaded. Returns the module.
+--- m:to_empty(device, {recurse = true}): replaces the memory of every parameter and buffer by
+-- uninitialized memory on `device`, for a module that was built on "meta"; load or initialize its
+-- values afterwards. Returns the module.
 function Module:to_empty(...)
   local device, recurse = parse_to_empty(...)
   device = args.device("to_empty", device)
@@ -413,9 +436,9 @@ end
 local parse_state_dict = args.signature("state_dict",
   "string prefix = '', bool keep_vars = false, int base = 1")
 
---- An ordered table from names to the parameters and persistent buffers. The tensors
--- share memory with the module and are detached, unless `keep_vars`. `base = 0` names
--- numbered children from 0, as PyTorch does.
+--- m:state_dict{prefix = "", keep_vars = false, base = 1}: returns an ordered table from names to
+-- the parameters and persistent buffers. The tensors share memory with the module and are
+-- detached, unless `keep_vars`. With base = 0, numbered children count from 0, as in PyTorch.
 function Module:state_dict(...)
   local prefix, keep_vars, base = parse_state_dict(...)
   args.check(base == 0 or base == 1, "state_dict: base is %d, it wants 0 or 1", base)
@@ -441,7 +464,7 @@ local function list_names(what, names)
   return ("\n  %s: %s"):format(what, table.concat(names, ", "))
 end
 
--- Why tensor `given` cannot become the value of `own_value`, or nil.
+-- Returns why `given` cannot become the value of `own_value`, or nil when it can.
 local function mismatch(own_value, given, assigning)
   if not lt.is_tensor(given) then return "is " .. args.show(given) end
   if tostring(own_value.shape) ~= tostring(given.shape) then
@@ -452,7 +475,7 @@ local function mismatch(own_value, given, assigning)
   end
 end
 
--- Has each name of `longer` one of `shorter` behind "module."?
+-- Returns whether the names of `longer` are those of `shorter` with the prefix "module.".
 local function are_wrapped(longer, shorter)
   local known = {}
   for _, name in ipairs(shorter) do known["module." .. name] = true end
@@ -462,8 +485,8 @@ local function are_wrapped(longer, shorter)
   return #longer > 0 and #longer == #shorter
 end
 
--- The advice where names differ by what nn.DataParallel puts in front of them.
-local function wrapping(missing, unexpected)
+-- Returns a hint when the names differ by the prefix "module." of nn.DataParallel, else "".
+local function prefix_hint(missing, unexpected)
   if are_wrapped(missing, unexpected) then
     return '\n  the names lack "module.", which a DataParallel puts in front: load them into what '
       .. "it wraps, m.module:load_state_dict(state)"
@@ -477,10 +500,11 @@ end
 local parse_load = args.signature("load_state_dict",
   "table state_dict, bool strict = true, bool assign = false, int base = 1")
 
---- Loads values by name. Every name and shape is checked before the first value is
--- changed, so that an error leaves the module as it was. With strict = false, missing
--- and unexpected names are allowed. With assign = true, the module takes the given
--- tensors themselves, with their dtype and device, instead of copying their values.
+--- m:load_state_dict(state_dict, {strict = true, assign = false, base = 1}): copies the values of a
+-- state dict into the parameters and buffers of the same names. With strict = false, missing and
+-- unexpected names are allowed. With assign = true, the module takes the given tensors themselves,
+-- with their dtype and device. With base = 0, numbered children count from 0, as in PyTorch. Every
+-- name and shape is checked first: an error lists all differences and leaves the module unchanged.
 -- Returns {missing_keys = {...}, unexpected_keys = {...}}.
 function Module:load_state_dict(state, ...)
   local strict, assigning, base
@@ -510,7 +534,7 @@ function Module:load_state_dict(state, ...)
       self:type_name(), strict and list_names("missing", missing) or "",
       strict and list_names("unexpected", unexpected) or "",
       #wrong > 0 and "\n  mismatched: " .. table.concat(wrong, "; ") or "",
-      strict and wrapping(missing, unexpected) or "")
+      strict and prefix_hint(missing, unexpected) or "")
   end
   lt.no_grad(function()
     for name, value in pairs(mine) do
@@ -528,7 +552,7 @@ end
 
 local function pass(...) return ... end
 
--- Calls hook(module, inputs, output) for each hook; a result replaces the output.
+-- Calls hook(module, inputs, output...) for each hook; a non-nil result replaces the output.
 local function run_hooks(self, inputs, ...)
   local output, count = table.pack(...), select("#", ...)
   for _, hook in ipairs(state_of(self).hooks) do
@@ -538,8 +562,8 @@ local function run_hooks(self, inputs, ...)
   return table.unpack(output, 1, count)
 end
 
--- m(...): forward with its hooks. No tail call: the frame with `self` in it is what
--- an error's module path is read from (lutra.nn.calls).
+-- Implements m(...): calls forward and the hooks. This must not be a tail call: errors read the
+-- module's path from the frame that has `self` (lutra.nn.calls).
 local function call(self, ...)
   local state = getmetatable(self).__state
   if not state.hooked then return pass(self:forward(...)) end
@@ -569,19 +593,21 @@ local function add_hook(self, list, fn, title)
   end}
 end
 
---- Calls fn(module, inputs, output...) after each forward; what it returns, if
--- anything, replaces the output. Returns a handle with :remove().
+--- m:register_forward_hook(fn): calls fn(module, inputs, output...) after each forward; a non-nil
+-- result replaces the output. `inputs` is a packed list of the arguments. Returns a handle with
+-- :remove().
 function Module:register_forward_hook(fn)
   return add_hook(self, "hooks", fn, "register_forward_hook")
 end
 
---- Calls fn(module, inputs) before each forward; what it returns, if anything,
--- replaces the inputs. Returns a handle with :remove().
+--- m:register_forward_pre_hook(fn): calls fn(module, inputs) before each forward; non-nil results
+-- replace the inputs. Returns a handle with :remove().
 function Module:register_forward_pre_hook(fn)
   return add_hook(self, "pre_hooks", fn, "register_forward_pre_hook")
 end
 
---- What a module computes; every class defines its own.
+--- m:forward(...): computes the module's output; every class defines its own. Call m(...) instead,
+-- which also runs the hooks. Raises an error in a class without one.
 function Module:forward()
   local nearest = require "lutra.internal.nearest"
   local near = nearest.find("forward", nearest.names(state_of(self).class))
@@ -589,9 +615,9 @@ function Module:forward()
     near and ("; it has '%s'"):format(near) or "")
 end
 
--- What an error about tensors on different devices says more, inside a call of a module:
--- the paths of those of its parameters and buffers that it is about and does not name so, and that
--- the module is what to move.
+-- Adds to an error about tensors on different devices, raised inside the call of a module: the
+-- paths of the module's parameters and buffers that it is about, unless it names them already, and
+-- the fix (move the module).
 require("lutra.internal.explain").add(function(a, b)
   local first = calls.chain()[1]
   if not first then return nil end
@@ -617,7 +643,7 @@ require("lutra.internal.explain").add(function(a, b)
   return table.concat(lines)
 end)
 
--- Where `self` is among the modules being called: ' (module "mlp.1" of GPT)' or "".
+-- Returns the path of `self` among the modules being called, as ' (module "mlp.1" of GPT)', or "".
 local function where_called(self)
   local first = calls.chain()[1]
   local path = first and calls.path(first.module, self)
@@ -625,14 +651,15 @@ local function where_called(self)
   return (' (module "%s" of %s)'):format(path, first.class)
 end
 
---- Raises an error about a call of this module at the user's line; the message names
--- the class and the module's place in the network being called.
+--- m:fail(message, ...): raises an error about a call of this module at the user's line. `message`
+-- is a format of string.format; the class and the module's path in the network being called are
+-- put in front of it. For use in forward.
 function Module:fail(message, ...)
   args.expect(type(message) == "string", "fail", "a string", "message", message)
   fail("%s%s: " .. message, self:type_name(), where_called(self), ...)
 end
 
---- Raises an error unless `x` is a tensor.
+--- m:check_tensor(x): returns `x`; raises an error unless it is a tensor. For use in forward.
 function Module:check_tensor(x)
   if not lt.is_tensor(x) then self:fail("the input is %s, it wants a tensor", args.show(x)) end
   return x
@@ -640,10 +667,11 @@ end
 
 -- Printing -------------------------------------------------------------------
 
---- The class's name.
+--- m:type_name(): returns the class's name.
 function Module:type_name() return getmetatable(self).__name end
 
---- What stands between the brackets when the module prints; "" by default.
+--- m:extra_repr(): returns the text between the brackets when the module is printed, "" by default;
+-- a class may define its own.
 function Module.extra_repr() return "" end
 
 local function indented(text) return (text:gsub("\n", "\n  ")) end
@@ -660,9 +688,9 @@ end
 
 -- Classes --------------------------------------------------------------------
 
--- The metatable of an instance's fields. Those that it has not set are the class's; where
--- the class has a parent with a function __get_item(class, fields, i), an integer i is read
--- by that. __names is for completion and help, which do not call functions.
+-- Returns the metatable of an instance's fields. A field that is not set is looked up in the
+-- class; where a parent class has a function __get_item(class, fields, i), that reads integer
+-- fields. __names is the class, for completion and help, which call no functions.
 local function metatable_of_fields(class, get_item)
   if not get_item then return {__index = class} end
   return {__names = class, __index = function(fields, key)
@@ -688,7 +716,7 @@ local function construct(class, ...)
   return self
 end
 
--- Is it Module, or made from it by extend?
+-- Returns whether a value is Module or a class made from it by extend.
 local function is_class(class)
   for _ = 1, 100 do -- other tables may be their own metatable
     if type(class) ~= "table" then return false end
@@ -699,9 +727,10 @@ local function is_class(class)
   return false
 end
 
---- Makes a subclass: `local Net = nn.Module:extend "Net"`. Define Net:init(...) and
--- Net:forward(...), then Net(...) makes an instance. A class that has an init of its
--- own over another layer's calls it by name: `nn.Linear.init(self, 3, 4)`.
+--- nn.Module:extend(name): returns a subclass: `local Net = nn.Module:extend "Net"`. Define
+-- Net:init(...) and Net:forward(...); Net(...) then makes an instance. An init that overrides that
+-- of another layer calls it by name: `nn.Linear.init(self, 3, 4)`. Raises an error unless `name`
+-- is a string.
 function Module:extend(name)
   args.check(type(name) == "string", "extend: the class's name is %s, it wants a string",
     args.show(name))
@@ -716,7 +745,8 @@ function Module:extend(name)
   })
 end
 
---- Called by the class with its arguments; a class without one takes none.
+--- m:init(...): initializes an instance; the class calls it with the arguments of the constructor.
+-- This default accepts no arguments.
 function Module:init(...)
   if select("#", ...) == 0 then return end
   local name = self:type_name()

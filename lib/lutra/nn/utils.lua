@@ -1,4 +1,4 @@
---- nn.utils: small functions on the parameters of a module.
+--- nn.utils: gradient clipping, and construction without initialization.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -6,7 +6,8 @@ local strict_table = require "lutra.internal.strict_table"
 
 local utils = {}
 
--- A list of tensors from a tensor, a list, or an iterator such as m:parameters().
+-- Returns a list of tensors from a tensor, a list, or an iterator such as m:parameters(). Raises
+-- an error for any other value.
 local function to_list(title, parameters)
   if lt.is_tensor(parameters) then return {parameters} end
   local list = {}
@@ -29,9 +30,11 @@ end
 local parse_clip = args.signature("clip_grad_norm_",
   "any parameters, float max_norm, float norm_type = 2")
 
---- Scales the gradients together so that their norm, taken as of one long vector, is
--- at most max_norm. Returns the norm before, a tensor of 0 dimensions.
--- Pascanu, Mikolov, Bengio 2013.
+--- nn.utils.clip_grad_norm_(parameters, max_norm, norm_type = 2): scales the gradients of
+-- `parameters` (a tensor, a list, or an iterator such as m:parameters()) in place so that the norm
+-- of all of them together is at most max_norm. Returns the norm before scaling, a tensor of 0
+-- dimensions on the first gradient's device. Parameters without a gradient are skipped. (Pascanu,
+-- Mikolov, Bengio 2013)
 function utils.clip_grad_norm_(...)
   local parameters, max_norm, norm_type = parse_clip(...)
   local gradients = {}
@@ -44,7 +47,7 @@ function utils.clip_grad_norm_(...)
     local first = gradients[1].device -- a model may be spread over several
     for i, g in ipairs(gradients) do norms[i] = g:norm(norm_type):to(first) end
     local total = lt.stack(norms):norm(norm_type)
-    -- Multiplying by at most one, always: no branch, so no wait for a device.
+    -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
     for _, g in ipairs(gradients) do g:mul_(scale:to(g.device)) end
     return total
@@ -53,7 +56,8 @@ end
 
 local parse_value = args.signature("clip_grad_value_", "any parameters, float clip_value")
 
---- Cuts every element of the gradients to within -clip_value..clip_value.
+--- nn.utils.clip_grad_value_(parameters, clip_value): clamps every element of the gradients of
+-- `parameters` in place to -clip_value..clip_value. Parameters without a gradient are skipped.
 function utils.clip_grad_value_(...)
   local parameters, limit = parse_value(...)
   for _, p in ipairs(to_list("clip_grad_value_", parameters)) do
@@ -61,9 +65,10 @@ function utils.clip_grad_value_(...)
   end
 end
 
---- Makes a module without the work of its initialisation: built on meta, then given
--- uninitialised memory on the device asked for (or the default one).
--- `nn.skip_init(nn.Linear, 4096, 4096, {device = "cuda"})`
+--- nn.skip_init(class, ...), nn.utils.skip_init: makes a module of `class` without initializing its
+-- parameters: builds it on "meta" with the other arguments, then gives it uninitialized memory on
+-- the device among them (or the default one): `nn.skip_init(nn.Linear, 4096, 4096, {device =
+-- "cuda"})`. Raises an error when `class` is no module class.
 function utils.skip_init(class, ...)
   args.check(type(class) == "table" and args.is_callable(class),
     'skip_init: argument "class" is %s, it wants a class of modules', args.show(class))

@@ -1,27 +1,27 @@
---- nn.parallel.parallel_apply: several modules, each on its device, at the same time.
+--- nn.parallel.parallel_apply: calls of several modules, each on its device, that run concurrently.
 --
--- Idea: one thread calls them one after the other. A call on an accelerator only puts work into
--- the device's queue and returns, so that the second device starts while the first one works. A
--- module that waits for a result (x:item(), print) makes all later ones wait too.
+-- One thread calls the modules in order. A call on an accelerator only queues work on the device
+-- and returns, so that the devices run at the same time. A module that synchronizes (x:item(),
+-- print) delays all modules behind it.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 
 local apply = {}
 
--- Closed by an error that somebody catches, it says in which of the calls that was. One that
--- nobody catches keeps its stack, and its traceback tells the same.
-local Place = {}
-function Place:__close(message)
+-- A to-be-closed value that appends the replica to the message of an error that is caught. An error
+-- that is not caught keeps its stack, and its traceback shows the replica.
+local ErrorContext = {}
+function ErrorContext:__close(message)
   if type(message) == "string" then error(message .. "\n  in " .. self.text, 0) end
 end
 
---- "replica 2 of 4, on cuda:1"
+--- Returns the description of replica i: "replica 2 of 4, on cuda:1".
 function apply.place(i, count, device)
   return ("replica %d of %d%s"):format(i, count, device and ", on " .. device or "")
 end
 
--- Calls a module with a device as the current one of its type.
+-- Calls a module while `device` is the current device of its type; returns the packed results.
 local function call_on(device, module, packed)
   if device == nil or not device:find ":" then
     return table.pack(module(table.unpack(packed, 1, packed.n)))
@@ -30,18 +30,19 @@ local function call_on(device, module, packed)
     table.unpack(packed, 1, packed.n)))
 end
 
---- Calls modules[i] with the packed arguments inputs[i], on devices[i] (a full name, or nil).
--- Returns the packed results.
+--- Calls modules[i] with the packed arguments inputs[i], while devices[i] (a full name, or nil) is
+-- the current device. Returns a list of the packed results.
 function apply.packed(modules, inputs, devices)
   local outputs = {}
   for i, module in ipairs(modules) do
-    local _ <close> = setmetatable({text = apply.place(i, #modules, devices[i])}, Place)
+    local _ <close> = setmetatable({text = apply.place(i, #modules, devices[i])}, ErrorContext)
     outputs[i] = call_on(devices[i], module, inputs[i])
   end
   return outputs
 end
 
--- The arguments of one call: a plain list is spread, any other value is the only one.
+-- Packs the arguments of one call: the elements of a plain list, or any other value alone; then
+-- `named`.
 local function packed(input, named)
   local list = {n = 1, input}
   if args.is_plain(input) then
@@ -55,8 +56,9 @@ local parse = args.signature("parallel_apply",
   "list modules, list inputs, list? kwargs_tup = nil, list? devices = nil")
 
 --- nn.parallel.parallel_apply(modules, inputs, kwargs_tup, devices): calls modules[i] with
--- inputs[i], one value or a list of arguments, behind which comes the table kwargs_tup[i]. Returns
--- a list of what each gave: a value, or a list where there are several.
+-- inputs[i], one value or a list of arguments, followed by the table kwargs_tup[i]. devices[i] is
+-- the current device during the call. Returns a list of the results: a value, or a list when a
+-- module returns several. Raises an error when the lists differ in length.
 function apply.parallel_apply(...)
   local modules, inputs, named, devices = parse(...)
   for title, list in pairs {inputs = inputs, kwargs_tup = named, devices = devices} do

@@ -1,12 +1,12 @@
---- DataParallel: one batch on several devices.
+--- nn.DataParallel: data parallelism: each device computes a part of the batch.
 --
--- Idea: the batch is cut into pieces, the module is replicated, each replica computes its piece on
--- its device, and the results are put together: scatter, replicate, parallel_apply, gather.
--- Backward takes the same way back, and leaves in each parameter of the module the gradient that
--- one device would have computed, but for rounding. So a training loop stays as it is.
+-- A call splits the batch (scatter), copies the module to each device (replicate), computes each
+-- part on its device (parallel_apply), and joins the results (gather). Backward runs through the
+-- same steps in reverse and leaves in each parameter the gradient that one device would have
+-- computed, up to rounding. The training loop does not change.
 --
--- Invariant: the parameters are on the first device, which is where they are updated. Everything
--- is put into the queues of the devices by one thread, and added in the order of the devices.
+-- Invariant: the parameters are on the first device, where they are updated. One thread queues all
+-- work, and gradients are added in the order of the devices.
 
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -20,14 +20,15 @@ local scatter = require "lutra.nn.parallel.scatter"
 local DataParallel = Module:extend "DataParallel"
 DataParallel.__parallel = true
 
--- All devices of the accelerator: none where there is no accelerator.
+-- Returns the devices of the accelerator; an empty list without one.
 local function every_device()
   local list = {}
   for i = 1, lt.accelerator.device_count() do list[i] = lt.device(i - 1) end
   return list
 end
 
--- Full names of accelerators' devices, each once.
+-- Returns the full names of a list of devices. Raises an error for cpu, meta, and a device listed
+-- twice.
 local function check_devices(title, list)
   local names, seen = {}, {}
   for i, device in ipairs(list) do
@@ -45,7 +46,8 @@ local function check_devices(title, list)
   return names
 end
 
--- The full name of the device that results are gathered on.
+-- Returns the full name of the device that results are gathered on, by default the first device.
+-- Raises an error for meta.
 local function check_output(title, device, devices)
   if device == nil then return devices[1] end
   local name = lt.device(device)
@@ -69,8 +71,8 @@ local function check_module(title, module)
   end
 end
 
--- Raises an error unless everything in the module is on that device.
-local function check_home(title, module, device)
+-- Raises an error unless all parameters and buffers are on the first device.
+local function check_module_device(title, module, device)
   for _, kind in ipairs {"parameters", "buffers"} do
     for name, tensor in module["named_" .. kind](module) do
       if tensor.device ~= device then
@@ -82,7 +84,8 @@ local function check_home(title, module, device)
   end
 end
 
--- Results of the same place from every replica.
+-- Joins the results of the replicas, result k of each to one, and returns them. Raises an error
+-- when the replicas return different numbers of results.
 local function gather_results(title, outputs, device, dim)
   local count, results = #outputs, {n = outputs[1].n}
   for i = 2, count do
@@ -100,9 +103,9 @@ local function gather_results(title, outputs, device, dim)
   return table.unpack(results, 1, results.n)
 end
 
--- Calls a module with packed arguments on several devices.
+-- Calls a module with packed arguments on several devices; returns its gathered results.
 local function run(title, module, packed, devices, output_device, dim)
-  check_home(title, module, devices[1])
+  check_module_device(title, module, devices[1])
   local pieces = scatter.pieces(title, packed, devices, dim, packed.n == 0 and 1 or #devices)
   if #devices == 1 and output_device == devices[1] then
     return module(table.unpack(pieces[1], 1, packed.n))
@@ -125,20 +128,22 @@ local function construct(self, title, parser, ...)
   self.output_device = check_output(title, output_device, device_ids)
 end
 
---- nn.DataParallel(module, {device_ids = , output_device = , dim = 1}): computes what `module`
--- does, each device a part of the batch. `device_ids` are numbers (from 0) or names, by default all
--- devices of the accelerator. When it is called the module must be on the first of them; results
--- are gathered on `output_device`, by default the first. Arguments are cut along `dim`: tensors,
--- also in tables; other values go to every device. Scalar results become a vector. Without an
--- accelerator, or with an empty list, the module is called as it is.
+--- nn.DataParallel(module, {device_ids, output_device, dim = 1}): computes what `module` does, with
+-- each device computing a part of the batch. `device_ids` are numbers (from 0) or names, by
+-- default all devices of the accelerator. During a call the module must be on the first of them;
+-- results are gathered on `output_device`, by default the first. Tensor arguments, also those in
+-- tables, are split along `dim`; other values are passed to every device. Scalar results become a
+-- vector. Without an accelerator, or with an empty list, the module is called directly.
 --
--- Parameters and their names are those of the module, below "module.". Each call replicates the
--- module: what forward assigns to fields is lost, and so are changes of buffers in place, but for
--- those of the first replica. Hooks run in every replica. Random numbers (dropout) come from the
--- one default generator, replica by replica: other ones than one device draws, the same each run.
+-- Parameters have the names of the module's with the prefix "module.". Each call replicates the
+-- module: what forward assigns to fields is lost, and so are in-place changes of buffers, except
+-- those of the first replica. Hooks run in every replica. Random numbers (dropout) are drawn from
+-- the one default generator, replica by replica: they differ from those of one device and are the
+-- same on each run.
 function DataParallel:init(...) construct(self, "DataParallel", parse, ...) end
 
---- What the module computes for the whole batch.
+--- Returns the module's results for the whole batch. Raises an error when the module is not on the
+-- first device, and when the arguments cannot be split.
 function DataParallel:forward(...)
   local devices = self.device_ids
   if #devices == 0 then return self.module(...) end
@@ -154,9 +159,9 @@ end
 local parse_function = args.signature("data_parallel", "any? module = nil, any? inputs = nil, "
   .. "list? device_ids = nil, device? output_device = nil, int dim = 1, table? module_kwargs = nil")
 
---- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim, module_kwargs}): one
--- call of a module on several devices. `inputs` is an argument or a list of them, behind which
--- comes the table `module_kwargs`.
+--- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim = 1, module_kwargs}):
+-- calls a module once on several devices, as nn.DataParallel does. `inputs` is one argument or a
+-- list of them, followed by the table `module_kwargs`. Returns the gathered results.
 local function data_parallel(...)
   local module, inputs, device_ids, output_device, dim, named = parse_function(...)
   check_module("data_parallel", module)
@@ -172,25 +177,26 @@ local function data_parallel(...)
   return run("data_parallel", module, packed, devices, output_device, dim)
 end
 
---- DistributedDataParallel: DataParallel under the name that PyTorch has for several processes.
+--- nn.parallel.DistributedDataParallel: nn.DataParallel under the name of PyTorch's class for
+-- several processes.
 --
--- Lutra has one process for all devices of a machine. So there is nothing to set up: the batch is
--- the whole one, which is cut for the devices, and the gradient is that of the loss over all of it,
--- which is what the mean over processes with equal parts comes to.
+-- Lutra has one process for all devices of a machine, so there is nothing to set up. The batch is
+-- the whole batch, which is split over the devices, and the gradient is that of its loss, which
+-- equals PyTorch's mean over processes with equal parts.
 local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
 
 local parse_distributed = args.signature("DistributedDataParallel",
   "any? module = nil, list? device_ids = nil, device? output_device = nil, int dim = 1")
 
--- PyTorch's options about what processes tell each other.
+-- PyTorch's options for communication between processes, which raise an error here.
 local of_processes = {process_group = true, bucket_cap_mb = true, broadcast_buffers = true,
   find_unused_parameters = true, gradient_as_bucket_view = true, static_graph = true,
   init_sync = true}
 
---- nn.parallel.DistributedDataParallel(module, {device_ids = , output_device = , dim = 1}): as
--- nn.DataParallel: one call of the program, no init_process_group, no sampler for each rank. In
--- PyTorch device_ids = {rank} is one process's device; here it is one device for all of the batch,
--- so leave it out.
+--- nn.parallel.DistributedDataParallel(module, {device_ids, output_device, dim = 1}): the same as
+-- nn.DataParallel. It needs one process, no init_process_group, and no sampler per rank. PyTorch's
+-- device_ids = {rank} is the device of one process; here it would be the only device of the batch,
+-- so omit it. Raises an error for PyTorch's options about processes.
 function DistributedDataParallel:init(...)
   local options = select(select("#", ...) > 0 and -1 or 1, ...)
   for name in pairs(args.is_plain(options) and options or {}) do
@@ -200,8 +206,9 @@ function DistributedDataParallel:init(...)
   construct(self, "DistributedDataParallel", parse_distributed, ...)
 end
 
---- Calls f(...); returns what it returns. In PyTorch, gradients are not exchanged between processes
--- meanwhile; here there are none, and p.grad adds up what each backward gives, as always.
+--- m:no_sync(f, ...): calls f(...) and returns its results. PyTorch does not exchange gradients
+-- between processes meanwhile; with one process nothing is exchanged, and p.grad accumulates as
+-- usual.
 function DistributedDataParallel:no_sync(f, ...) -- luacheck: ignore self
   args.check(args.is_callable(f), "no_sync: argument \"f\" is %s, it wants a function",
     args.show(f))

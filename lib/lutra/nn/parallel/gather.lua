@@ -1,7 +1,7 @@
---- nn.parallel.gather: what several devices computed, on one of them.
+--- nn.parallel.gather: joins the results of several devices on one device; the reverse of scatter.
 --
--- Idea: the reverse of scatter. Tensors are put together along one dimension, in the order of the
--- devices; tables value by value; what is no tensor must be the same from each device.
+-- Tensors are concatenated along one dimension in the order of the devices, tables value by value;
+-- any other value must be equal on all devices.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -24,7 +24,8 @@ end
 
 local function has_no_dims(x) return x.ndim == 0 end
 
--- Tensors of 0 dimensions become a vector, one element for each device.
+-- Concatenates tensors along `dim`; tensors of 0 dimensions become a vector with one element per
+-- device.
 local function join(title, tensors, count, device, dim, path)
   local moved = {}
   for i = 1, count do moved[i] = tensors[i]:to{device = device, non_blocking = true} end
@@ -45,7 +46,7 @@ local function join(title, tensors, count, device, dim, path)
   return lt.cat(moved, dim)
 end
 
--- Every key that a table of the list has must be in all of them.
+-- Raises an error unless all tables have the same keys.
 local function check_keys(title, tables, count, path)
   for i = 2, count do
     for _, pair in ipairs {{tables[1], tables[i]}, {tables[i], tables[1]}} do
@@ -62,8 +63,9 @@ local function inside(path, key)
   return path .. (math.type(key) == "integer" and "[%d]" or ".%s"):format(key)
 end
 
--- values[1..count] as one value; some may be nil.
-local function put_together(title, values, count, device, dim, path, made)
+-- Joins values[1..count], some of which may be nil, to one value. `made` maps a table to its
+-- result, for tables that occur more than once.
+local function merge(title, values, count, device, dim, path, made)
   local first = values[1]
   if all_are(values, count, lt.is_tensor) then
     return join(title, values, count, device, dim, path)
@@ -75,7 +77,7 @@ local function put_together(title, values, count, device, dim, path, made)
     for key in pairs(first) do
       local inner = {}
       for i = 1, count do inner[i] = values[i][key] end
-      result[key] = put_together(title, inner, count, device, dim, inside(path, key), made)
+      result[key] = merge(title, inner, count, device, dim, inside(path, key), made)
     end
     return result
   end
@@ -85,17 +87,18 @@ local function put_together(title, values, count, device, dim, path, made)
   return first
 end
 
---- One value of values[1..count], with its tensors on a device whose full name is given. An error
--- says where it is below `path`.
+--- Joins values[1..count] to one value, with its tensors on `device` (a full name). Errors name the
+-- value's path below `path`.
 function gather.value(title, values, count, device, dim, path)
-  return put_together(title, values, count, device, dim, path, {})
+  return merge(title, values, count, device, dim, path, {})
 end
 
 local parse = args.signature("gather", "list outputs, device target_device, int dim = 1")
 
---- nn.parallel.gather(outputs, target_device, dim = 1): one value of a list of them, one from each
--- device: tensors put together along `dim`, scalars as a vector, tables value by value. Gradients
--- flow back to `outputs`.
+--- nn.parallel.gather(outputs, target_device, dim = 1): joins a list of outputs, one per device, to
+-- one value on `target_device`: tensors are concatenated along `dim`, scalars become a vector,
+-- tables are joined value by value. Gradients flow back to `outputs`. Raises an error for an empty
+-- list, for outputs of different structure, and for unequal values that are no tensors.
 function gather.gather(...)
   local outputs, device, dim = parse(...)
   args.check(#outputs > 0, "gather: there are no outputs")

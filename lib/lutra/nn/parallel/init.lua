@@ -1,4 +1,4 @@
---- nn.parallel: one module on several devices; nn.DataParallel is made of these functions.
+--- nn.parallel: one module on several devices. nn.DataParallel is composed of these functions.
 
 local strict_table = require "lutra.internal.strict_table"
 local data_parallel = require "lutra.nn.parallel.data_parallel"

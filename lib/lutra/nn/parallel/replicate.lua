@@ -1,13 +1,13 @@
---- nn.parallel.replicate: a module once more on each of several devices.
+--- nn.parallel.replicate: copies of a module on several devices.
 --
--- Idea: a replica has the classes, hooks and plain fields of the module, and in the place of each
--- parameter a copy of it that was broadcast from it, an ordinary result of an op. So backward
--- through a replica reaches the parameters of the module itself, and nothing needs to be gathered.
+-- A replica has the classes, hooks and plain fields of the module, and for each parameter a copy
+-- that a differentiable broadcast returned. Backward through a replica therefore accumulates into
+-- the parameters of the module itself.
 --
--- Invariant: the gradients of a parameter's copies are added in the order of the devices, whatever
--- order they were computed in: the same bits on every run. On the parameter's own device a replica
--- shares memory with the module, buffers included; elsewhere what a replica does to its buffers
--- is lost with it.
+-- Invariant: the gradients of a parameter's copies are added in the order of the devices,
+-- independent of the order in which they were computed, so that runs are reproducible bit for bit.
+-- On the parameter's own device a replica shares memory with the module, buffers included; on
+-- other devices changes of a replica's buffers are lost with it.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -16,7 +16,7 @@ local scatter = require "lutra.nn.parallel.scatter"
 
 local replicate = {}
 
--- A tensor on each of several devices; on its own it shares memory.
+-- Copies a tensor to each device; on its own device the copy shares memory.
 local function send(x, devices)
   local copies = {}
   for i, device in ipairs(devices) do
@@ -45,7 +45,7 @@ function Broadcast.backward(ctx, ...)
   return total
 end
 
--- tensor -> its copies, one for each device, for what stands in the modules of `network`.
+-- Returns a map from each parameter and buffer of `network` to its copies, one per device.
 local function broadcast_all(network, devices, detach)
   local copies = {}
   for p in network:parameters() do
@@ -63,7 +63,8 @@ local function copy(t)
   return new
 end
 
--- A module like `module`, whose fields are yet the same.
+-- Returns a copy of `module` without its children's copies (its fields are those of `module`), and
+-- its table of fields.
 local function shell(module)
   local meta = copy(getmetatable(module))
   local state = copy(meta.__state)
@@ -75,8 +76,8 @@ local function shell(module)
   return setmetatable({}, meta), fields
 end
 
--- The replica on device i: all its modules first, then what their fields hold. `place` is what an
--- error calls it.
+-- Makes the replica on device i: copies all modules first, then replaces the tensors and modules
+-- in their fields. `place` describes the replica in errors.
 local function replica(network, copies, i, place)
   local new, fields_of = {}, {}
   for module in network:modules() do new[module], fields_of[module] = shell(module) end
@@ -90,7 +91,7 @@ local function replica(network, copies, i, place)
   return new[network]
 end
 
---- The replicas of a module on devices whose full names are given.
+--- Returns a list of replicas of a module on devices whose full names are given.
 function replicate.on(network, devices, detach)
   local copies, list = broadcast_all(network, devices, detach), {}
   for i, device in ipairs(devices) do
@@ -101,9 +102,9 @@ end
 
 local parse = args.signature("replicate", "any network, list devices, bool detach = false")
 
---- nn.parallel.replicate(network, devices, detach = false): a list of modules that compute what
--- `network` does, one for each device. Their parameters lead gradients back to those of `network`,
--- unless `detach`.
+--- nn.parallel.replicate(network, devices, detach = false): returns a list of modules that compute
+-- what `network` does, one per device. Gradients flow to the parameters of `network`, unless
+-- `detach`. Raises an error when `network` is no module and when the list is empty.
 function replicate.replicate(...)
   local network, list, detach = parse(...)
   args.check(lt.nn.is_module(network), 'replicate: argument "network" is %s, it wants a module',

@@ -1,19 +1,20 @@
---- nn.parallel.scatter: a batch in pieces, one for each device.
+--- nn.parallel.scatter: splits a batch into pieces, one per device.
 --
--- Idea: a tensor is cut along one dimension and each piece goes to its device; a plain table is
--- taken apart value by value; anything else (numbers, strings, functions, objects) goes to every
--- device as it is.
+-- A tensor is split along one dimension and each piece is copied to its device; a plain table is
+-- split value by value; any other value (numbers, strings, functions, objects) is passed to every
+-- device.
 --
--- Invariant: the pieces of all tensors of one call are as many, so that no row of any of them is
--- left out. There are fewer pieces than devices when the batch has fewer rows; an empty batch is
--- one empty piece.
+-- Invariant: all tensors of one call give the same number of pieces, so that no row is left out.
+-- There are fewer pieces than devices when the batch has fewer rows; an empty batch is one empty
+-- piece.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 
 local scatter = {}
 
---- The full names of a list of devices, for the function `title`.
+--- Returns the full names of a list of devices; `title` is the function's name in errors. Raises an
+-- error for an empty list.
 function scatter.devices(title, list)
   args.check(#list > 0, "%s: the list of devices is empty", title)
   local names = {}
@@ -21,7 +22,8 @@ function scatter.devices(title, list)
   return names
 end
 
--- The pieces of a tensor, at most `count`.
+-- Splits a tensor into at most `count` pieces. Raises an error for a tensor without that
+-- dimension.
 local function cut(title, x, count, dim)
   if count == 1 then return {x} end
   if x.ndim == 0 then
@@ -36,8 +38,9 @@ local function cut(title, x, count, dim)
   return x:chunk(count, dim)
 end
 
--- How many pieces the tensors in `value` make; nil when there are none. `seen` holds the tables
--- that were looked at, and the first tensor.
+-- Returns the number of pieces of the tensors in `value`, nil without tensors; raises an error
+-- when they differ. `seen` holds the visited tables, and in `first` the first tensor and its
+-- number.
 local function count_pieces(title, value, count, dim, seen)
   if lt.is_tensor(value) then
     local pieces = #cut(title, value, count, dim)
@@ -57,8 +60,9 @@ local function count_pieces(title, value, count, dim, seen)
   return seen.first and seen.first[1]
 end
 
--- Pieces 1 to `count` of any value. `made` finds the copies of a table that occurs again.
-local function take_apart(title, value, devices, count, dim, made)
+-- Splits any value into pieces 1 to `count`. `made` maps a table to its pieces, for tables that
+-- occur more than once.
+local function split(title, value, devices, count, dim, made)
   local pieces = {}
   if lt.is_tensor(value) then
     for i, piece in ipairs(cut(title, value, #devices, dim)) do
@@ -69,7 +73,7 @@ local function take_apart(title, value, devices, count, dim, made)
     made[value] = pieces
     for i = 1, count do pieces[i] = {} end
     for key, inner in pairs(value) do
-      local parts = take_apart(title, inner, devices, count, dim, made)
+      local parts = split(title, inner, devices, count, dim, made)
       for i = 1, count do pieces[i][key] = parts[i] end
     end
   else
@@ -78,17 +82,18 @@ local function take_apart(title, value, devices, count, dim, made)
   return pieces
 end
 
---- A list with the part of `value` for each device: see the top of this file. `count` pieces are
--- made when it holds no tensor.
+--- Returns a list of the parts of `value`, one per device, as described at the top of this file;
+-- `count` of them when `value` holds no tensor.
 function scatter.pieces(title, value, devices, dim, count)
   count = count_pieces(title, value, #devices, dim, {}) or count
-  return take_apart(title, value, devices, count, dim, {})
+  return split(title, value, devices, count, dim, {})
 end
 
 local parse = args.signature("scatter", "any inputs, list target_devices, int dim = 1")
 
---- nn.parallel.scatter(inputs, target_devices, dim = 1): a list with the part of `inputs`, a tensor
--- or a table that holds some, for each device. Gradients flow back to `inputs`.
+--- nn.parallel.scatter(inputs, target_devices, dim = 1): splits `inputs`, a tensor or a table that
+-- contains tensors, along `dim` and returns a list of parts, one per device. Gradients flow back
+-- to `inputs`. Raises an error for tensors that cannot be split into the same number of parts.
 function scatter.scatter(...)
   local inputs, list, dim = parse(...)
   return scatter.pieces("scatter", inputs, scatter.devices("scatter", list), dim, #list)
