@@ -1,6 +1,6 @@
--- Runs the Lua code of docs/pytorch.md: its blocks, as one script, and the code in the last column of
--- its table. `build/lutra tests/readme.lua`, from the repository's root. tests/spec/repl/transcripts_spec.lua
--- replays the transcripts of the documents.
+-- Runs the Lua code of docs/pytorch.md: its blocks, as one script, and the code in the last column
+-- of its table. `build/lutra tests/readme.lua`, from the repository's root.
+-- tests/spec/repl/transcripts_spec.lua replays the transcripts of the documents.
 
 local lt = require "lutra"
 local checks = dofile "tests/checks.lua"
