@@ -5,8 +5,9 @@
 --     (x * x):sum():backward()
 --     print(x.grad)
 --
--- Idea: the ops, the tensors and their methods come from C (lutra.core); this file
--- adds what is better said in Lua, and the libraries, each loaded when first used.
+-- The ops, the tensors and their methods are written in C (lutra.core). This file adds the
+-- functions that are written in Lua, and the libraries, each of which is loaded when it is first
+-- used.
 
 local core = require "lutra.core"
 core._library(debug.getinfo(1, "S").source)
@@ -35,23 +36,24 @@ for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
 for name, value in pairs(require "lutra.internal.archive") do lt[name] = value end
 
---- The tensor on one line: dtype, shape, range and histogram of its values, mean, standard
--- deviation, how many are NaN and infinite, device.
+--- x:summary(): returns one line about a tensor: dtype, shape, range and histogram of its values,
+-- mean, standard deviation, numbers of NaN and infinite values, device. Synchronizes with the
+-- device.
 function core._methods.summary(x) return require "lutra.internal.summary"(x) end
 core._summarise(core._methods.summary)
 
---- The device to calculate on: "cuda:0" (the current GPU) where there is one, else "mps", else
--- "cpu".
+--- lt.best_device(): returns the name of the device to compute on: "cuda:0" (the current GPU) when
+-- there is one, else "mps", else "cpu".
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
 
---- The op table as data: a list of {name, signature, doc, kind, variants, namespaces, params,
--- results, has_gradient, composite, support}, those written in Lua last.
+--- lt.ops(): returns the table of ops: a list of {name, signature, doc, kind, variants, namespaces,
+-- params, results, has_gradient, composite, support}, the ops written in Lua last.
 function lt.ops() return require "lutra.internal.composites".ops() end
 
---- Registers a composite written in Lua, {signature, doc, fn}, and returns its function.
+--- Registers a composite op written in Lua, {signature, doc, fn}, and returns its function.
 function lt._define(row) return require "lutra.internal.composites".define(row) end
 
--- Libraries, by the name they have in lt.
+-- The libraries that are loaded when first used: field of lt -> module.
 local libraries = {
   accelerator = "lutra.accelerator",
   autograd = "lutra.autograd",
@@ -71,11 +73,12 @@ local libraries = {
 
 require("lutra.internal.namespaces").announce(libraries)
 
--- A field that is not there: an error. The names of libraries that wait are among the near ones.
+-- Raises the error for a missing field. The libraries that are not loaded yet are among the names
+-- that it suggests.
 local function missing(self, name)
-  local waiting = {}
-  for library in pairs(libraries) do waiting[#waiting + 1] = library end
-  return require("lutra.internal.strict_table").fail(self, "lt", name, waiting)
+  local names = {}
+  for library in pairs(libraries) do names[#names + 1] = library end
+  return require("lutra.internal.strict_table").fail(self, "lt", name, names)
 end
 
 return setmetatable(lt, {

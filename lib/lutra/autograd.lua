@@ -1,4 +1,4 @@
---- Automatic differentiation: gradients as values, and functions of your own.
+--- lt.autograd: gradients of tensors, and custom differentiable functions.
 --
 --     local Exp = lt.autograd.Function:extend "Exp"
 --     function Exp.forward(ctx, x)
@@ -12,44 +12,48 @@
 --     end
 --     local y = Exp(x)
 --
--- Invariant: what a node of the graph saves never holds on to the node itself. A
--- saved result is kept as its bare values; its own tensor is remembered weakly, and
--- recorded anew where it is gone and second derivatives are asked for.
+-- Invariant: the tensors that a node of the graph saves never reference the node itself. A saved
+-- result is stored detached. The result tensor is referenced weakly; if it has been collected when
+-- second derivatives are required, the detached tensor is recorded in the graph again.
 
 local core = require "lutra.core"
 
 local autograd = {}
 
---- Gradients of sum(outputs * grad_outputs) with respect to inputs, without touching
--- any `.grad`. A tensor for a tensor, a list for a list.
--- Arguments: outputs, inputs, grad_outputs = nil, retain_graph = create_graph,
--- create_graph = false, allow_unused = false.
+--- lt.autograd.grad(outputs, inputs, {grad_outputs, retain_graph = create_graph, create_graph =
+-- false, allow_unused = false}): returns the gradients of sum(outputs * grad_outputs) with respect
+-- to `inputs`, without changing any `.grad`: a tensor for a tensor, a list for a list. The
+-- gradient of an input that the outputs do not depend on is an error, or nil with allow_unused.
 autograd.grad = core._grad
 
---- x:backward for several tensors: tensors, grad_tensors = nil, retain_graph,
--- create_graph = false, inputs = nil.
+--- lt.autograd.backward(tensors, {grad_tensors, retain_graph = create_graph, create_graph = false,
+-- inputs}): accumulates the gradients of several tensors into the `.grad` of leaf tensors, as
+-- x:backward does for one; with `inputs`, into those only.
 autograd.backward = core._backward
 
 local function fail(...) return require("lutra.internal.args").fail(...) end
 local function show(x) return require("lutra.internal.args").show(x) end
 
--- ---- the context that forward and backward share -----------------------------------
+-- ---- the context of forward and backward --------------------------------------------
 
 local Context = {}
 Context.__name = "autograd context"
 
---- ctx.saved_tensors is the list of what ctx:saved() returns.
+--- ctx.saved_tensors: the list of what ctx:saved() returns.
 function Context:__index(key)
   if key == "saved_tensors" then return {self:saved()} end
   return Context[key]
 end
 
---- Keeps tensors for backward: inputs, results, or anything else; nil is kept too.
+--- ctx:save_for_backward(...): saves tensors or nil for backward; call it once, in forward. Other
+-- values may be assigned to fields of ctx. A tensor that is changed in place afterwards is an
+-- error in backward.
 function Context:save_for_backward(...)
   self._to_save = table.pack(...)
 end
 
---- What save_for_backward kept, in that order. ctx.saved_tensors is the same as a list.
+--- ctx:saved(): returns the tensors of save_for_backward in their order. Raises an error in a
+-- second backward through a graph that was not retained.
 function Context:saved()
   local node = self._node
   if not node then
@@ -63,8 +67,9 @@ function Context:saved()
   return node.unpack()
 end
 
---- Says in forward which of its results have no gradient: they do not require grad, and
--- backward gets zeros for them (nil after set_materialize_grads(false)). To be called once.
+--- ctx:mark_non_differentiable(...): declares, in forward, results without a gradient: they do not
+-- require grad, and backward gets zeros for them (nil after set_materialize_grads(false)). Call it
+-- once. Raises an error for a value that is no tensor.
 function Context:mark_non_differentiable(...)
   local marked = {}
   for i = 1, select("#", ...) do
@@ -77,9 +82,10 @@ function Context:mark_non_differentiable(...)
   self._non_differentiable = marked
 end
 
---- Says in forward which of its arguments it has changed in place. Each must be a result too: it
--- stays the same tensor, and its gradient goes through backward. It must be no view, and no leaf
--- that requires grad. To be called once.
+--- ctx:mark_dirty(...): declares, in forward, arguments that it has changed in place. Each must
+-- also be a result: it stays the same tensor, and its gradient passes through backward. It must
+-- not be a view, nor a leaf tensor that requires grad. Call it once. Raises an error for a value
+-- that is no tensor.
 function Context:mark_dirty(...)
   local marked = {}
   for i = 1, select("#", ...) do
@@ -92,7 +98,7 @@ function Context:mark_dirty(...)
   self._dirty = marked
 end
 
--- An entry of the saved list: {tensor or alias, version, position among the results}.
+-- Returns an entry of the saved list: {tensor, version, its index among the results or nil}.
 local function save_one(t, outputs, name)
   if t == nil then return {} end
   if not core.is_tensor(t) then
@@ -116,9 +122,9 @@ end
 
 -- ---- functions -----------------------------------------------------------------------
 
---- lt.autograd.Function: an op of your own with a gradient of its own. Make a class,
--- `local Exp = lt.autograd.Function:extend "Exp"`, define Exp.forward(ctx, ...) and
--- Exp.backward(ctx, grad, ...), and call Exp(x).
+--- lt.autograd.Function: the base class of custom ops with a custom gradient. Make a class, `local
+-- Exp = lt.autograd.Function:extend "Exp"`, define Exp.forward(ctx, ...) and Exp.backward(ctx,
+-- grad, ...), and call Exp(x).
 local Function = {__name = "autograd.Function"}
 Function.__index = Function
 
@@ -126,7 +132,7 @@ local function zeros_of(spec)
   return core._ops.zeros(spec.shape, {dtype = spec.dtype, device = spec.device})
 end
 
--- grads from C (false where none came) -> what the user's backward gets.
+-- Converts the gradients from C, in which false marks a missing one, to those that backward gets.
 local function fill_in(grads, specs, materialize)
   for i = 1, #specs do
     if not grads[i] then grads[i] = materialize and zeros_of(specs[i]) or nil end
@@ -134,8 +140,9 @@ local function fill_in(grads, specs, materialize)
   return grads
 end
 
--- Gradients of the user's backward, one for each argument -> one for each input of the node.
-local function by_input(class, places, count, ...)
+-- Converts the gradients that the user's backward returned, one per argument, to one per input of
+-- the node (the arguments that are tensors). Raises an error for too many and for no tensor.
+local function by_input(class, positions, count, ...)
   local given = select("#", ...)
   if given > count then
     for i = count + 1, given do
@@ -146,10 +153,10 @@ local function by_input(class, places, count, ...)
     end
   end
   local list, all = {}, {...}
-  for i, place in ipairs(places) do
-    local g = all[place]
+  for i, position in ipairs(positions) do
+    local g = all[position]
     if g ~= nil and not core.is_tensor(g) then
-      fail("%s: gradient %d of backward is %s, it wants a tensor or nil", class._name, place,
+      fail("%s: gradient %d of backward is %s, it wants a tensor or nil", class._name, position,
         show(g))
     end
     list[i] = g or false
@@ -161,15 +168,15 @@ local function spec_of(t)
   return {shape = t.shape, dtype = t.dtype, device = t.device}
 end
 
--- Joins the results to the graph; returns the tensors that are now its results. Results that
--- are not differentiable (false in outputs) stay out of it.
+-- Records the results in the graph; returns the tensors that take their place. Results that are
+-- not differentiable (false in `outputs`) are not recorded.
 local function record(class, ctx, call, outputs)
   local node = call.node
   local changed, dirty = {}, ctx._dirty or {}
   for i, t in ipairs(outputs) do changed[i] = t and dirty[t] or false end
   local joined = core._custom(class._name, node, call.inputs, outputs, changed)
-  -- A result that was saved and is gone is recorded again from the inputs (record_again), which a
-  -- changed input is no longer: then the results stay.
+  -- The reference to a saved result is weak, as record_again can record it from the inputs. After
+  -- an in-place change the inputs are no longer available, so then the reference is strong.
   local weak = setmetatable({}, {__mode = not ctx._dirty and "v" or nil})
   for i, t in ipairs(joined) do weak[i] = outputs[i] and t or nil end
   call.results = weak
@@ -177,14 +184,14 @@ local function record(class, ctx, call, outputs)
   return joined
 end
 
--- The results that are differentiable, false in place of the others.
+-- Returns the results, with false in place of those that are not differentiable.
 local function differentiable(ctx, outputs)
   local marked, list = ctx._non_differentiable or {}, {}
   for i, t in ipairs(outputs) do list[i] = not marked[t] and t end
   return list
 end
 
--- A saved result whose tensor is gone, as a result of the function once more.
+-- Records a saved result whose tensor has been collected as a result of the function again.
 local function record_again(class, call, entry)
   local alias = entry[1]:detach()
   if not core.is_grad_enabled() then return alias end
@@ -194,18 +201,20 @@ local function record_again(class, call, entry)
   return core._custom(class._name, call.node, call.inputs, outputs)[entry[3]]
 end
 
+-- Returns the record of one call: its inputs, their positions among the arguments, and the graph
+-- node, whose functions backward and unpack are called by C and by ctx:saved().
 local function make_call(class, ctx, arguments)
-  local call = {inputs = {}, places = {}, count = arguments.n, node = {}}
+  local call = {inputs = {}, positions = {}, count = arguments.n, node = {}}
   for i = 1, arguments.n do
     local x = arguments[i]
     if core.is_tensor(x) then
-      call.inputs[#call.inputs + 1], call.places[#call.places + 1] = x, i
+      call.inputs[#call.inputs + 1], call.positions[#call.positions + 1] = x, i
     end
     ctx.needs_input_grad[i] = core.is_tensor(x) and x.requires_grad or false
   end
   function call.node.backward(grads)
     fill_in(grads, call.specs, ctx._materialize)
-    return by_input(class, call.places, call.count,
+    return by_input(class, call.positions, call.count,
       class.backward(ctx, table.unpack(grads, 1, #call.specs)))
   end
   function call.node.unpack()
@@ -221,7 +230,7 @@ local function make_call(class, ctx, arguments)
   return call
 end
 
--- Turns what save_for_backward was given into entries that hold no node.
+-- Converts the arguments of save_for_backward to entries that do not reference the node.
 local function save_all(class, ctx, call, outputs)
   local saved = ctx._to_save or {n = 0}
   local entries = {n = saved.n}
@@ -244,7 +253,7 @@ local function check_dirty(class, ctx, results)
   end
 end
 
-local function any_wants_grad(inputs)
+local function any_requires_grad(inputs)
   if not core.is_grad_enabled() then return false end
   for _, t in ipairs(inputs) do
     if t.requires_grad then return true end
@@ -254,15 +263,15 @@ end
 
 local function no_grad(f, ...) return require("lutra.internal.scopes").no_grad(f, ...) end
 
---- Runs forward without recording and joins its tensors to the graph. Exp(x) is
--- Exp.apply(x).
+--- Calls forward under no_grad and records its results in the graph when an input requires grad.
+-- Exp(x) is Exp.apply(x).
 local function apply(class, ...)
   local ctx = setmetatable({needs_input_grad = {}, _materialize = true, _name = class._name},
     Context)
   local call = make_call(class, ctx, table.pack(...))
   local results = table.pack(no_grad(class.forward, ctx, ...))
   check_dirty(class, ctx, results)
-  if not any_wants_grad(call.inputs) then
+  if not any_requires_grad(call.inputs) then
     return table.unpack(results, 1, results.n)
   end
   local outputs, at = {}, {}
@@ -283,11 +292,13 @@ local function apply(class, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- Whether backward gets zeros (the default) or nil for results that got no gradient.
+--- ctx:set_materialize_grads(on): sets whether backward gets zeros (the default) or nil for results
+-- without a gradient.
 function Context:set_materialize_grads(on) self._materialize = on and true or false end
 
---- A new kind of function; give it `forward(ctx, ...)` and `backward(ctx, ...)`.
--- backward returns one gradient (or nil) for each argument of forward.
+--- lt.autograd.Function:extend(name): returns a subclass; define forward(ctx, ...) and
+-- backward(ctx, grad, ...) in it. backward returns one gradient (or nil) for each argument of
+-- forward. Raises an error unless `name` is a string.
 function Function:extend(name)
   if type(name) ~= "string" then
     fail('extend: argument "name" is %s, it wants a string', show(name))

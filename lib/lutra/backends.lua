@@ -1,4 +1,4 @@
---- lt.backends: what calculates, and its switches.
+--- lt.backends: the libraries and instruction sets that compute, and their settings.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -8,11 +8,11 @@ local mps = require "lutra.mps"
 
 local c = core._accelerator
 
--- A table whose fields are switches of a backend: name of the field -> name of the switch.
--- Where there is no such backend, a switch keeps what it is given, so that programs that
--- set it run everywhere.
-local function switches(kind, title, names)
-  local kept = {}
+-- Returns a table whose fields are settings of a backend. `names` maps each field to the name of
+-- the setting. Without this backend a setting stores its value and has no effect, so that programs
+-- that set it run everywhere.
+local function settings(kind, title, names)
+  local stored = {}
   local function check(field)
     return args.check(names[field], "%s: there is no switch %s", title, args.show(field))
   end
@@ -20,7 +20,7 @@ local function switches(kind, title, names)
     local name = names[field]
     if not name then return nil end
     local value = c.option(kind, name)
-    if value == nil then return kept[field] or false end
+    if value == nil then return stored[field] or false end
     return value
   end
   return setmetatable({}, {
@@ -31,7 +31,7 @@ local function switches(kind, title, names)
       local name = check(field)
       args.check(type(value) == "boolean", "%s.%s: the value is %s, it wants true or false",
         title, field, args.show(value))
-      if c.option(kind, name, value) == nil then kept[field] = value end
+      if c.option(kind, name, value) == nil then stored[field] = value end
     end,
     __pairs = function(self)
       return function(_, field)
@@ -44,19 +44,20 @@ end
 
 local backends = {}
 
---- cuda.matmul.allow_tf32: may products of float32 matrices be computed in TF32 (10 bits of
--- mantissa, faster)? false unless set.
+--- lt.backends.cuda.matmul.allow_tf32: whether products of float32 matrices may be computed in TF32
+-- (10 bits of mantissa, faster). false by default.
 backends.cuda = {
   is_available = cuda.is_available,
   is_built = cuda.is_built,
-  matmul = switches("cuda", "backends.cuda.matmul", {allow_tf32 = "matmul.allow_tf32"}),
+  matmul = settings("cuda", "backends.cuda.matmul", {allow_tf32 = "matmul.allow_tf32"}),
 }
 
 backends.mps = {is_available = mps.is_available, is_built = mps.is_built}
 
 backends.cpu = {}
 
---- The instruction set that the CPU's loops use: "AVX512", "AVX2", "DEFAULT".
+--- lt.backends.cpu.capability(): returns the instruction set of the CPU's kernels: "AVX512", "AVX2"
+-- or "DEFAULT".
 function backends.cpu.capability()
   local isa = c.fact("cpu", "isa")
   if not isa or isa == "base" then return "DEFAULT" end
@@ -66,15 +67,16 @@ backends.cpu.get_cpu_capability = backends.cpu.capability
 
 backends.openblas = {}
 
---- What calculates matrix products on the CPU, or nil where no library was found.
+--- lt.backends.openblas.info(): returns the name of the BLAS library that computes matrix products
+-- on the CPU, or nil when none was found.
 function backends.openblas.info() return c.fact("cpu", "blas") end
 
---- Was a BLAS library found?
+--- lt.backends.openblas.is_available(): returns whether a BLAS library was found.
 function backends.openblas.is_available() return backends.openblas.info() ~= nil end
 
 backends.openmp = {}
 
---- Do the CPU's loops use several threads?
+--- lt.backends.openmp.is_available(): returns whether the CPU's kernels use several threads.
 function backends.openmp.is_available() return c.openmp() end
 
 for name, backend in pairs(backends) do strict_table.strict(backend, "lt.backends." .. name) end

@@ -1,11 +1,12 @@
---- lt.breakpoint([condition]): stops here and asks what to do.
+--- lt.breakpoint([condition]): opens the debugger at the line of the call.
 --
--- At the prompt, and in a script that was started from a terminal: shows the place, and reads
--- inputs that are evaluated with the variables of the running function; assignments change them.
--- :continue (:c) goes on, :next and :step to another line, :quit ends what runs with an error.
+-- At the prompt, and in a script that was started from a terminal, it shows the source location
+-- and reads inputs, which are evaluated with the local variables of the running function;
+-- assignments change them. :continue (:c) resumes, :next and :step run to the next line, :quit
+-- ends the program with an error.
 --
--- Invariant: where nobody can answer (a script whose stdin is no terminal), nothing is read: a
--- warning is said once, and the program goes on.
+-- Invariant: without a terminal to read from (a script whose stdin is redirected) nothing is read:
+-- it prints one warning, and the program continues.
 
 local warned = false
 
@@ -16,7 +17,8 @@ local function warn(why)
   io.stderr:write("warning: lt.breakpoint: ", why, "; the program goes on\n")
 end
 
--- The session to read inputs with: the prompt's, or a new one; nil and why not.
+-- Returns the session to read inputs with: that of the prompt, or a new one; nil and a reason
+-- without a terminal.
 local function find_session()
   local ok, host = pcall(require, "lutra.repl.host")
   if not ok then return nil, "it works in the program `lutra`, not in a bare Lua" end
@@ -30,19 +32,20 @@ local function find_session()
   return session
 end
 
-local own -- of a script: made at its first breakpoint
+local script_session -- made at a script's first breakpoint
 
 local function get_session()
-  if own then return own end
+  if script_session then return script_session end
   local session, why = find_session()
   local repl = package.loaded["lutra.repl"]
-  if session and not (repl and repl.session == session) then own = session end
+  if session and not (repl and repl.session == session) then script_session = session end
   return session, why
 end
 
 local stop_at
 
--- Sets the hook that ends a :next (no deeper than `height`) or a :step (height nil) in `co`.
+-- Sets a hook in coroutine `co` that stops at the next line of user code: for :next no deeper in
+-- the stack than `height`, for :step (height nil) at any depth.
 local function go_to_line(co, height)
   local args = require "lutra.internal.args"
   local last_level = require("lutra.repl.call_frames").last_level
@@ -56,8 +59,9 @@ local function go_to_line(co, height)
   end, "l")
 end
 
--- Reads and runs inputs until the debugger is left. Ctrl-C is for them.
-local function converse(session, d)
+-- Reads and runs inputs until the user resumes or quits. Meanwhile Ctrl-C interrupts an input, not
+-- the program.
+local function run_debugger(session, d)
   local host = require "lutra.repl.host"
   local kept = host.keep(true)
   local _ <close> = setmetatable({}, {__close = function()
@@ -70,7 +74,7 @@ local function converse(session, d)
   host.clear_interrupts()
 end
 
--- Stops the code of coroutine `co`, which calls this.
+-- Opens the debugger on the code of coroutine `co`, which calls this.
 function stop_at(co)
   local session, why = get_session()
   if not session then return warn(why) end
@@ -78,13 +82,13 @@ function stop_at(co)
   if #list == 0 then return end
   local d = require("lutra.repl.debugger").new(list,
     {session = session, prompt = "debug> ", live = true})
-  converse(session, d)
+  run_debugger(session, d)
   if d.verdict == "quit" then error("stopped in the debugger", 0) end
   if d.verdict == "step" then go_to_line(co) end
   if d.verdict == "next" then go_to_line(co, d:frame().height) end
 end
 
---- Stops when the condition holds, or when there is none.
+--- lt.breakpoint([condition]): opens the debugger when the condition is true or missing.
 return function(...)
   if select("#", ...) > 0 and not ... then return end
   stop_at((coroutine.running()))

@@ -1,8 +1,8 @@
---- lt.cuda: NVIDIA GPUs, real or emulated. A face of lt.accelerator that takes CUDA devices
--- only, and what CUDA alone has.
+--- lt.cuda: NVIDIA GPUs, real or emulated: the functions of lt.accelerator restricted to CUDA
+-- devices, and those that only CUDA has.
 --
--- A `device` argument may be a number (from 0), a full name ("cuda:1"), a tensor that is
--- there, or nil for the current device.
+-- A `device` argument is a number (from 0), a full name ("cuda:1"), a tensor on that device, or nil
+-- for the current device. A device that does not exist raises an error.
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
@@ -13,10 +13,10 @@ local scopes = require "lutra.internal.scopes"
 local c = core._accelerator
 local cuda = {}
 
--- The full name of a CUDA device.
+-- Returns the full name of a CUDA device; `name` is the function's name in errors.
 local function on(device, name) return accelerator._device("cuda", device, "cuda." .. name) end
 
--- A count of the allocator's: where there is no CUDA device nothing is held.
+-- Returns a counter of the allocator, 0 without a CUDA device.
 local function held(count, device, name)
   if device == nil and not cuda.is_available() then return 0 end
   return count(on(device, name))
@@ -24,29 +24,34 @@ end
 
 -- Devices ---------------------------------------------------------------------
 
---- Is there a CUDA device, real or emulated?
+--- lt.cuda.is_available(): returns whether there is a CUDA device, real or emulated.
 function cuda.is_available() return core._device_count "cuda" > 0 end
 
---- Was a CUDA device used already? Devices are set up when they are first used.
+--- lt.cuda.is_initialized(): returns whether a CUDA device has been used; devices are initialized
+-- on first use.
 function cuda.is_initialized() return c.is_ready "cuda" end
 
---- Was this Lutra built with CUDA (for the emulation, where that was asked for)?
+--- lt.cuda.is_built(): returns whether this build of Lutra includes CUDA (or its emulation, when
+-- that is selected).
 function cuda.is_built() return c.is_built "cuda" end
 
---- How many CUDA devices there are.
+--- lt.cuda.device_count(): returns the number of CUDA devices.
 function cuda.device_count() return (core._device_count "cuda") end
 
---- The number of the device that a bare "cuda" means now.
+--- lt.cuda.current_device(): returns the number of the current device, which "cuda" without a
+-- number refers to.
 function cuda.current_device() return c.index(on(nil, "current_device")) end
 
---- Makes a device the current one: what a bare "cuda" means from now on.
+--- lt.cuda.set_device(device): makes a device the current one, which "cuda" without a number refers
+-- to.
 function cuda.set_device(device)
   args.check(device ~= nil, 'cuda.set_device: argument "device" is missing: it wants a device, as '
     .. '1 or "cuda:1"')
   accelerator.set_device_index(on(device, "set_device"))
 end
 
---- Calls f(...) with a device as the current one; returns what f returns.
+--- lt.cuda.with_device(device, f, ...): calls f(...) while `device` is the current one, restores
+-- the previous device, also after an error, and returns what f returns.
 function cuda.with_device(device, f, ...)
   return accelerator.with_device(on(device, "with_device"), f, ...)
 end
@@ -74,9 +79,9 @@ end
 
 local parse_get_device_properties = args.signature("cuda.get_device_properties", "data? device")
 
---- What is known of a device: name, major, minor, total_memory, free_memory (bytes),
--- multi_processor_count, warp_size, max_threads_per_block, shared_memory_per_block,
--- L2_cache_size, ..., emulated.
+--- lt.cuda.get_device_properties(device): returns the properties of a device: name, major, minor,
+-- total_memory, free_memory (bytes), multi_processor_count, warp_size, max_threads_per_block,
+-- shared_memory_per_block, L2_cache_size, ..., emulated.
 function cuda.get_device_properties(...)
   local device = parse_get_device_properties(...)
   return setmetatable(core.device_properties(on(device, "get_device_properties")),
@@ -85,7 +90,7 @@ end
 
 local parse_get_device_name = args.signature("cuda.get_device_name", "data? device")
 
---- The name of the hardware.
+--- lt.cuda.get_device_name(device): returns the name of the hardware.
 function cuda.get_device_name(...)
   local device = parse_get_device_name(...)
   return core.device_properties(on(device, "get_device_name")).name
@@ -93,7 +98,7 @@ end
 
 local parse_get_device_capability = args.signature("cuda.get_device_capability", "data? device")
 
---- The compute capability of a device: major, minor.
+--- lt.cuda.get_device_capability(device): returns the compute capability of a device: major, minor.
 function cuda.get_device_capability(...)
   local device = parse_get_device_capability(...)
   local properties = core.device_properties(on(device, "get_device_capability"))
@@ -103,8 +108,9 @@ end
 local parse_is_bf16_supported = args.signature("cuda.is_bf16_supported",
   "bool including_emulation = true")
 
---- Can the current device compute in bfloat16? Every one can, older ones slowly, which
--- `including_emulation = false` does not count.
+--- lt.cuda.is_bf16_supported{including_emulation = true}: returns whether the current device can
+-- compute in bfloat16. All devices can; with including_emulation = false, only those with hardware
+-- support (compute capability 8.0) count.
 function cuda.is_bf16_supported(...)
   local including_emulation = parse_is_bf16_supported(...)
   if not cuda.is_available() then return false end
@@ -114,14 +120,15 @@ end
 local parse_peers = args.signature("cuda.can_device_access_peer",
   "device device, device peer_device")
 
--- The full name of the second device; an error speaks of it.
+-- Returns the full name of the second device; its errors name the argument `peer_device`.
 local function peer_named(peer)
   local ok, name = pcall(on, peer, "can_device_access_peer")
   if ok then return name end
   return args.fail((name:gsub("^.-: ", "", 1):gsub('"device"', '"peer_device"', 1)))
 end
 
---- Can `device` read the memory of `peer_device` by itself?
+--- lt.cuda.can_device_access_peer(device, peer_device): returns whether `device` can access the
+-- memory of `peer_device` directly.
 function cuda.can_device_access_peer(...)
   local device, peer = parse_peers(...)
   return c.can_access_peer(on(device, "can_device_access_peer"), peer_named(peer))
@@ -129,7 +136,7 @@ end
 
 local parse_synchronize = args.signature("cuda.synchronize", "data? device")
 
---- Waits until a device has done its work, on all its streams.
+--- lt.cuda.synchronize(device): blocks until all work on all streams of a device has completed.
 function cuda.synchronize(...)
   local device = parse_synchronize(...)
   accelerator.synchronize(on(device, "synchronize"))
@@ -139,7 +146,8 @@ end
 
 local parse_memory_allocated = args.signature("cuda.memory_allocated", "data? device")
 
---- Bytes of a device that tensors hold. This and the three below are 0 where there is no CUDA.
+--- lt.cuda.memory_allocated(device): returns the number of bytes of a device allocated to tensors;
+-- 0 without a CUDA device.
 function cuda.memory_allocated(...)
   local device = parse_memory_allocated(...)
   return held(accelerator.memory_allocated, device, "memory_allocated")
@@ -147,7 +155,8 @@ end
 
 local parse_max_memory_allocated = args.signature("cuda.max_memory_allocated", "data? device")
 
---- The most bytes that tensors held since reset_peak_memory_stats.
+--- lt.cuda.max_memory_allocated(device): returns the peak of memory_allocated since
+-- reset_peak_memory_stats; 0 without a CUDA device.
 function cuda.max_memory_allocated(...)
   local device = parse_max_memory_allocated(...)
   return held(accelerator.max_memory_allocated, device, "max_memory_allocated")
@@ -155,7 +164,8 @@ end
 
 local parse_memory_reserved = args.signature("cuda.memory_reserved", "data? device")
 
---- Bytes had from the driver: what tensors hold and what is cached.
+--- lt.cuda.memory_reserved(device): returns the number of bytes reserved from the driver: allocated
+-- to tensors, or cached; 0 without a CUDA device.
 function cuda.memory_reserved(...)
   local device = parse_memory_reserved(...)
   return held(accelerator.memory_reserved, device, "memory_reserved")
@@ -163,7 +173,8 @@ end
 
 local parse_max_memory_reserved = args.signature("cuda.max_memory_reserved", "data? device")
 
---- The most bytes had from the driver since reset_peak_memory_stats.
+--- lt.cuda.max_memory_reserved(device): returns the peak of memory_reserved since
+-- reset_peak_memory_stats; 0 without a CUDA device.
 function cuda.max_memory_reserved(...)
   local device = parse_max_memory_reserved(...)
   return held(accelerator.max_memory_reserved, device, "max_memory_reserved")
@@ -171,8 +182,8 @@ end
 
 local parse_memory_stats = args.signature("cuda.memory_stats", "data? device")
 
---- Everything the allocator of a device counts, by PyTorch's names:
--- "allocated_bytes.all.current" and so on.
+--- lt.cuda.memory_stats(device): returns a table of all counters of a device's allocator, under
+-- PyTorch's names: "allocated_bytes.all.current" and so on.
 function cuda.memory_stats(...)
   local device = parse_memory_stats(...)
   return accelerator.memory_stats(on(device, "memory_stats"))
@@ -181,7 +192,8 @@ end
 local parse_summary = args.signature("cuda.memory_summary",
   "any? device = nil, bool abbreviated = false")
 
---- The same as a text to read; with `abbreviated`, without the parts for each pool.
+--- lt.cuda.memory_summary(device, {abbreviated = false}): returns the counters of memory_stats as a
+-- readable string; with `abbreviated`, without the sections per pool.
 function cuda.memory_summary(...)
   local device, abbreviated = parse_summary(...)
   return accelerator.memory_summary(on(device, "memory_summary"), abbreviated)
@@ -189,8 +201,9 @@ end
 
 local parse_memory_snapshot = args.signature("cuda.memory_snapshot", "data? device")
 
---- Every segment of memory had from the driver, and every block in it, of one device or,
--- without an argument, of all: a list.
+--- lt.cuda.memory_snapshot(device): returns a list of all segments reserved from the driver and
+-- their blocks, of one device or, without an argument, of all. lt.accelerator.memory_snapshot
+-- lists the fields.
 function cuda.memory_snapshot(...)
   local device = parse_memory_snapshot(...)
   if device ~= nil then return accelerator.memory_snapshot(on(device, "memory_snapshot")) end
@@ -204,7 +217,7 @@ end
 
 local parse_reset_peak_memory_stats = args.signature("cuda.reset_peak_memory_stats", "data? device")
 
---- Starts the peaks again, from what is held now.
+--- lt.cuda.reset_peak_memory_stats(device): sets the peaks to the current values.
 function cuda.reset_peak_memory_stats(...)
   local device = parse_reset_peak_memory_stats(...)
   accelerator.reset_peak_memory_stats(on(device, "reset_peak_memory_stats"))
@@ -212,23 +225,25 @@ end
 
 local parse_mem_get_info = args.signature("cuda.mem_get_info", "data? device")
 
---- Free and total bytes of a device, as its driver says.
+--- lt.cuda.mem_get_info(device): returns the free and the total bytes of a device, as its driver
+-- reports them.
 function cuda.mem_get_info(...)
   local device = parse_mem_get_info(...)
   return accelerator.get_memory_info(on(device, "mem_get_info"))
 end
 
---- Gives the memory that is cached and whole back to the driver, on every device. Frees
--- nothing that a tensor holds.
+--- lt.cuda.empty_cache(): releases cached segments without a live tensor to the driver, on every
+-- device. Memory of live tensors is not affected.
 function cuda.empty_cache() accelerator.empty_cache() end
 
---- Gives pinned memory of the host that is cached back to the system.
+--- lt.cuda.empty_host_cache(): releases cached pinned host memory to the system.
 function cuda.empty_host_cache() accelerator.empty_host_cache() end
 
 local parse_fraction = args.signature("cuda.set_per_process_memory_fraction",
   "any? fraction = nil, any? device = nil")
 
---- Lets this program use at most a fraction (0 to 1) of a device's memory.
+--- lt.cuda.set_per_process_memory_fraction(fraction, device): limits this program to a fraction (0
+-- to 1) of a device's memory; an allocation beyond it raises an out-of-memory error.
 function cuda.set_per_process_memory_fraction(...)
   local fraction, device = parse_fraction(...)
   accelerator.set_per_process_memory_fraction(fraction,
@@ -239,13 +254,14 @@ end
 
 local parse_stream = args.signature("cuda.Stream", "any? device = nil, int priority = 0")
 
---- A new stream of a CUDA device: see lt.accelerator.Stream.
+--- lt.cuda.Stream(device, priority = 0): returns a new stream of a CUDA device; see
+-- lt.accelerator.Stream.
 function cuda.Stream(...)
   local device, priority = parse_stream(...)
   return accelerator.Stream(on(device, "Stream"), priority)
 end
 
---- A new event: see lt.accelerator.Event.
+--- lt.cuda.Event{enable_timing = false}: returns a new event; see lt.accelerator.Event.
 function cuda.Event(...)
   on(nil, "Event")
   return accelerator._new_event("cuda", ...)
@@ -253,7 +269,8 @@ end
 
 local parse_current_stream = args.signature("cuda.current_stream", "data? device")
 
---- The stream that work of this thread on a device goes to now.
+--- lt.cuda.current_stream(device): returns the stream on which this thread queues work for a
+-- device.
 function cuda.current_stream(...)
   local device = parse_current_stream(...)
   return accelerator.current_stream(on(device, "current_stream"))
@@ -261,7 +278,7 @@ end
 
 local parse_default_stream = args.signature("cuda.default_stream", "data? device")
 
---- The stream that work on a device goes to when no other was chosen.
+--- lt.cuda.default_stream(device): returns the stream that is current unless another is selected.
 function cuda.default_stream(...)
   local device = parse_default_stream(...)
   return accelerator.default_stream(on(device, "default_stream"))
@@ -272,25 +289,27 @@ cuda.with_stream = scopes.with_stream
 
 -- Kernels -------------------------------------------------------------------------
 
---- A kernel from its source text, in CUDA C++: lt.cuda.kernel(source, name, options). Call it as
--- kernel({grid, block, shared_bytes}, arguments...) with tensors for pointers and numbers for the
--- rest; grid and block are numbers or lists of up to three. `options`: a list of options of the
--- compiler, NVRTC's on every device ("-DN=16"). The source may include <stdint.h>, <math.h> and
--- others of C's headers, <cuda_fp16.h> and <cuda_bf16.h>.
+--- lt.cuda.kernel(source, name, options): compiles a kernel from CUDA C++ source and returns it.
+-- Call it as kernel({grid, block, shared_bytes}, arguments...), with tensors for pointer
+-- parameters and numbers for the others; grid and block are numbers or lists of up to three.
+-- `options` is a list of options of the compiler NVRTC ("-DN=16"). The source may include
+-- <stdint.h>, <math.h> and other C headers, <cuda_fp16.h> and <cuda_bf16.h>. Raises an error with
+-- the compiler's messages when compilation fails.
 function cuda.kernel(...) return require("lutra.internal.kernel").new(...) end
 
 -- Random numbers ----------------------------------------------------------------
 
---- Seeds the numbers that random functions draw. There is one default generator for all
--- devices: the same seed gives the same numbers on each.
+--- lt.cuda.manual_seed(seed): seeds the default generator, which serves all devices: the same seed
+-- gives the same numbers on each.
 function cuda.manual_seed(...) core.manual_seed(...) end
 
---- The same: one generator serves all devices.
+--- lt.cuda.manual_seed_all(seed): the same as manual_seed, as one generator serves all devices.
 function cuda.manual_seed_all(...) core.manual_seed(...) end
 
 local parse_get_rng_state = args.signature("cuda.get_rng_state", "data? device")
 
---- The state of the default generator, which serves all devices, as a tensor of the CPU.
+--- lt.cuda.get_rng_state(device): returns the state of the default generator, which serves all
+-- devices, as a tensor on the CPU.
 function cuda.get_rng_state(...)
   local device = parse_get_rng_state(...)
   on(device, "get_rng_state")
@@ -300,8 +319,8 @@ end
 local parse_set_rng_state = args.signature("cuda.set_rng_state",
   "Tensor state, any? device = nil")
 
---- Puts the default generator, which serves all devices, back into a state that
--- get_rng_state gave.
+--- lt.cuda.set_rng_state(state, device): restores a state of the default generator, which serves
+-- all devices, that get_rng_state returned.
 function cuda.set_rng_state(...)
   local state, device = parse_set_rng_state(...)
   on(device, "set_rng_state")
@@ -310,7 +329,7 @@ end
 
 -- Ranges for profilers ------------------------------------------------------------
 
--- Ranges are counted, not yet shown to NVIDIA's tools.
+-- The number of open ranges. Ranges are counted but not yet passed to NVIDIA's tools.
 local nvtx, depth = {}, 0
 
 local function check_message(name, message)
@@ -318,22 +337,23 @@ local function check_message(name, message)
     name, args.show(message))
 end
 
---- Opens a named range; returns how many are open around it. Nothing looks at ranges
--- yet: the call is there so that programs that mark them run.
+--- lt.cuda.nvtx.range_push(msg): opens a named range; returns the number of ranges that were open.
+-- Not yet supported by profilers: programs with ranges run, and nothing displays them.
 function nvtx.range_push(msg)
   check_message("range_push", msg)
   depth = depth + 1
   return depth - 1
 end
 
---- Closes the range that was opened last; returns how many are open around it.
+--- lt.cuda.nvtx.range_pop(): closes the range that was opened last; returns the number of ranges
+-- that are still open. Raises an error when none is open.
 function nvtx.range_pop()
   args.check(depth > 0, "nvtx.range_pop: no range is open")
   depth = depth - 1
   return depth
 end
 
---- Marks a moment. Does nothing yet.
+--- lt.cuda.nvtx.mark(msg): marks an instant. It has no effect yet.
 function nvtx.mark(msg) check_message("mark", msg) end
 
 cuda.nvtx = strict_table.strict(nvtx, "lt.cuda.nvtx")

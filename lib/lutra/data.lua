@@ -1,4 +1,4 @@
---- data: samples, batches and the files they come from.
+--- data: datasets, loaders of batches, and readers of data files.
 
 local lt = require "lutra"
 local subset = require "lutra.data.subset"
@@ -11,6 +11,7 @@ return require("lutra.internal.strict_table").strict({
   DataLoader = require "lutra.data.loader",
   default_collate = require "lutra.data.collate",
   mnist = require "lutra.data.mnist",
-  --- data.idx(path): the tensor in an IDX file, packed with gzip or not.
+  --- data.idx(path): returns the tensor of an IDX file, gzip-compressed or not. Raises an error for
+  -- a file that cannot be read.
   idx = function(path) return lt.load_idx(path) end,
 }, "data")

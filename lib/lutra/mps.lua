@@ -1,5 +1,5 @@
---- lt.mps: Apple's GPUs. A face of lt.accelerator; functions that need a device say so where
--- there is none.
+--- lt.mps: Apple's GPUs. These functions are those of lt.accelerator for this kind of device. Those
+-- that need a device raise an error without one.
 
 local core = require "lutra.core"
 local accelerator = require "lutra.accelerator"
@@ -8,61 +8,67 @@ local strict_table = require "lutra.internal.strict_table"
 local c = core._accelerator
 local mps = {}
 
--- The name of the device; an error, in the name of the function, where there is none.
+-- Returns the device's name; raises an error that names the function when there is no device.
 local function on(name) return c.device("mps", nil, "mps." .. name) end
 
---- Is there an Apple GPU?
+--- lt.mps.is_available(): returns whether there is an Apple GPU.
 function mps.is_available() return core._device_count "mps" > 0 end
 
---- Was this Lutra built with Metal?
+--- lt.mps.is_built(): returns whether this build of Lutra includes Metal.
 function mps.is_built() return c.is_built "mps" end
 
---- How many there are: 1 or 0.
+--- lt.mps.device_count(): returns the number of devices, 1 or 0.
 function mps.device_count() return (core._device_count "mps") end
 
---- Waits until the device has done its work.
+--- lt.mps.synchronize(): blocks until all work on the device has completed.
 function mps.synchronize() accelerator.synchronize(on "synchronize") end
 
---- Seeds the numbers that random functions draw: one generator serves all devices.
+--- lt.mps.manual_seed(seed): seeds the default generator, which serves all devices.
 function mps.manual_seed(...) core.manual_seed(...) end
 
---- The state of the default generator, which serves all devices.
+--- lt.mps.get_rng_state(): returns the state of the default generator, which serves all devices, as
+-- a tensor on the CPU.
 function mps.get_rng_state() return core.get_rng_state() end
 
---- Puts the default generator back into a state that get_rng_state gave.
+--- lt.mps.set_rng_state(state): restores a state of the default generator that get_rng_state
+-- returned.
 function mps.set_rng_state(...) core.set_rng_state(...) end
 
---- Gives the memory that is cached back to the system.
+--- lt.mps.empty_cache(): releases cached memory to the system. Memory of live tensors is not
+-- affected.
 function mps.empty_cache() c.memory_release(on "empty_cache") end
 
---- Bytes that tensors hold.
+--- lt.mps.current_allocated_memory(): returns the number of bytes allocated to tensors.
 function mps.current_allocated_memory()
   return accelerator.memory_allocated(on "current_allocated_memory")
 end
 
---- Bytes had from the driver: what tensors hold and what is cached.
+--- lt.mps.driver_allocated_memory(): returns the number of bytes reserved from the driver:
+-- allocated to tensors, or cached.
 function mps.driver_allocated_memory()
   return accelerator.memory_reserved(on "driver_allocated_memory")
 end
 
---- Bytes that a program should not go beyond.
+--- lt.mps.recommended_max_memory(): returns the number of bytes that a program should not exceed.
 function mps.recommended_max_memory()
   local _, total = accelerator.get_memory_info(on "recommended_max_memory")
   return total
 end
 
---- Lets this program use at most a fraction (0 to 1) of the device's memory.
+--- lt.mps.set_per_process_memory_fraction(fraction): limits this program to a fraction (0 to 1) of
+-- the device's memory; an allocation beyond it raises an out-of-memory error.
 function mps.set_per_process_memory_fraction(fraction)
   accelerator.set_per_process_memory_fraction(fraction, on "set_per_process_memory_fraction")
 end
 
---- A new event: see lt.accelerator.Event.
+--- lt.mps.Event{enable_timing = false}: returns a new event; see lt.accelerator.Event.
 function mps.Event(...)
   on "Event"
   return accelerator._new_event("mps", ...)
 end
 
---- The names of the ops that the device cannot run, sorted.
+--- lt.mps.unsupported_ops(): returns a sorted list of the names of the ops that the device cannot
+-- run.
 function mps.unsupported_ops()
   on "unsupported_ops"
   local list = {}

@@ -1,6 +1,6 @@
---- optim: algorithms that change parameters by their gradients; one a file.
+--- optim: optimizers, which update parameters by their gradients.
 --
--- Each file in the folder lutra/optim returns a class, which is a field here by its name.
+-- Each file of the folder lutra/optim returns a class, which becomes a field here by its name.
 
 local optim = {}
 

@@ -1,15 +1,16 @@
---- lt.profiler: which ops a piece of code runs, how long they take, what they copy and allocate.
+--- lt.profiler: the ops that a function runs, their times, copies and allocations.
 --
 --     local prof, loss = lt.profiler.profile(function() return step(x, y) end)
 --     print(prof:table{sort_by = "bytes"})
 --     prof:export_chrome_trace "step.json" -- for ui.perfetto.dev and chrome://tracing
 --
--- Idea: the core tells of ops, copies, waits and memory while they happen (src/tensor/trace.h); a
--- profile holds those events and counts them when it is asked.
+-- The core reports ops, copies, synchronizations and allocations as events (src/tensor/trace.h). A
+-- profile stores these events and aggregates them on request.
 --
--- Invariant: unless `synchronize = false` is given, each op and copy on an accelerator is waited
--- for, so that a time is that of the work and not of putting it into a queue. That makes a program
--- slower: a profile says where time goes, :time and :timeit how much there is.
+-- Invariant: unless `synchronize = false` is given, the profiler synchronizes after each op and
+-- copy on an accelerator, so that a time is that of the work and not of queueing it. This makes
+-- the program slower: use a profile to see where time is spent, :time and :timeit to measure how
+-- much.
 
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
@@ -22,19 +23,23 @@ Profile.__index = Profile
 local parse = args.signature("profiler.profile",
   "function fn, bool synchronize = true, bool lines = true, int(>=1) limit = 1000000")
 
---- The accelerators' devices that the program has used, by name.
+--- lt.profiler.devices(): returns a list of the names of the accelerator devices that the program
+-- has used.
 function profiler.devices() return core._trace.devices() end
 
---- Waits until the devices have done their work. Returns their names.
+--- lt.profiler.synchronize(): blocks until all work on these devices has completed; returns their
+-- names.
 function profiler.synchronize()
   local names = core._trace.devices()
   for _, name in ipairs(names) do core.synchronize(name) end
   return names
 end
 
---- Calls fn() and listens. Returns the profile, then what fn returned; an error of fn's goes on.
--- Options: synchronize (true) waits for each op and copy; lines (true) keeps the line of the
--- program that each is of; limit (1000000) is how many events are kept.
+--- lt.profiler.profile(fn, {synchronize = true, lines = true, limit = 1000000}): calls fn() and
+-- records its events. Returns the profile, then what fn returned; an error in fn is passed on.
+-- `synchronize` blocks until each op and copy has completed; `lines` records the line of the
+-- program that caused each event; `limit` is the maximum number of events, further ones are
+-- dropped and counted (prof.dropped).
 function profiler.profile(...)
   local fn, synchronize, lines, limit = parse(...)
   profiler.synchronize()
@@ -53,8 +58,8 @@ function profiler.profile(...)
   return self, table.unpack(results, 1, results.n)
 end
 
---- Calls fn(...) as a part of the program with a name of its own in profiles. Returns what it
--- returns.
+--- lt.profiler.record_function(name, fn, ...): calls fn(...) as a region that profiles show under
+-- `name`; returns what fn returns.
 function profiler.record_function(name, fn, ...)
   args.check(type(name) == "string", 'record_function: argument "name" is %s, it wants a string',
     args.show(name))
@@ -64,10 +69,11 @@ function profiler.record_function(name, fn, ...)
   return fn(...)
 end
 
---- Iterates over the events, as tables; the same table each time. Fields: kind ("op", "region",
--- "copy", "wait", "alloc", "free"), name, device, from, bytes, in_place, kernel, failed, blocking,
--- pinned, dtype, shape, first and last (nanoseconds since the start), own (nanoseconds that no
--- event inside took), depth, where. What is inside an event comes before it.
+--- prof:events(): iterates over the events as tables; each step reuses the same table. Fields: kind
+-- ("op", "region", "copy", "wait", "alloc", "free"), name, device, from, bytes, in_place, kernel,
+-- failed, blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own
+-- (nanoseconds not spent in nested events), depth, where. Nested events come before the event that
+-- contains them.
 function Profile:events()
   local recorder, i, n, event = self.recorder, 0, self.event_count, {}
   return function()
@@ -76,30 +82,33 @@ function Profile:events()
   end
 end
 
---- The events added up by op and device, or by line (group_by = "line"): a list of rows {key,
--- device, count, self_time, total_time (seconds), bytes, copies, kind}, with a method `table`.
+--- prof:key_averages{group_by = "op"}: returns the events aggregated by op and device, or by line
+-- (group_by = "line"): a list of rows {key, device, count, self_time, total_time (seconds), bytes,
+-- copies, kind}, with a method `table`.
 function Profile:key_averages(options)
   args.expect(options == nil or type(options) == "table", "key_averages", "a table", "options",
     options)
   return require("lutra.profiler.averages")(self, options)
 end
 
---- The text of a table of them. Options: sort_by ("time", "total", "calls", "bytes", "name"),
--- row_limit (all), group_by ("op", "line"), width (columns; 80).
+--- prof:table{sort_by = "time", row_limit, group_by = "op", width = 80}: returns the aggregated
+-- events as a printable table. sort_by: "time", "total", "calls", "bytes" or "name"; row_limit:
+-- the number of rows, by default all; width: in columns.
 function Profile:table(options)
   args.expect(options == nil or type(options) == "table", "table", "a table", "options", options)
   local by = options and options.group_by
   return self:key_averages{group_by = by}:table(options)
 end
 
---- Writes the events as JSON of the Trace Event Format, which Perfetto and chrome://tracing read.
+--- prof:export_chrome_trace(path): writes the events as JSON in the Trace Event Format, which
+-- Perfetto and chrome://tracing read. Raises an error when the file cannot be written.
 function Profile:export_chrome_trace(path)
   local json = require "lutra.profiler.json"
   json.save("export_chrome_trace", path, require "lutra.profiler.chrome", self)
 end
 
---- Gives the memory of the events back at once, which the collector does not see; the profile is
--- empty then.
+--- prof:close(): frees the memory of the events, which the garbage collector does not account for;
+-- the profile is empty afterwards.
 function Profile:close()
   self.recorder:release()
   self.event_count = 0

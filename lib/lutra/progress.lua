@@ -1,4 +1,4 @@
---- progress: a bar on stderr, by the conventions of tqdm (github.com/tqdm/tqdm).
+--- lt.progress: a progress bar on stderr, in the format of tqdm (github.com/tqdm/tqdm).
 --
 --     for x, y in lt.progress(loader, {desc = "epoch 1"}) do ... end
 --
@@ -7,9 +7,9 @@
 --
 -- draws `epoch 1:  76%|███▌ | 7568/10000 [00:33<00:10, 229.00it/s, loss=0.12]`.
 --
--- Invariant: nothing is written unless the file is a terminal (or disable = false is given), and a
--- tensor given as postfix is read only when the bar is drawn, at most every `mininterval` seconds:
--- a bar makes no device wait at every step.
+-- Invariant: nothing is written unless the file is a terminal (or disable = false is given). A
+-- tensor in the postfix is read only when the bar is drawn, at most every `mininterval` seconds,
+-- so that a bar does not synchronize with a device at every step.
 
 local args = require "lutra.internal.args"
 local numbers = require "lutra.internal.numbers"
@@ -21,10 +21,10 @@ local EIGHTHS = {[0] = " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "�
 local TENTHS = {[0] = " ", "1", "2", "3", "4", "5", "6", "7", "8", "9", "#"}
 
 local SMOOTHING = 0.3 -- tqdm's: the weight of the newest interval in the shown rate
-local FAST = 1e5      -- steps a second from which the clock is read at every CHUNK-th only
+local FAST = 1e5      -- steps per second above which only every CHUNK-th step reads the clock
 local CHUNK = 8
 
--- ---- what the machine tells: seconds, a terminal, its width
+-- ---- clock, terminal, terminal width
 
 local function of_core(name)
   local ok, core = pcall(require, "lutra.core")
@@ -38,7 +38,7 @@ local function is_terminal(file)
   return fd and isatty and isatty(fd) or false
 end
 
--- One column is left free, so that no terminal starts a new line.
+-- Returns the width of the line. One column stays free, so that no terminal wraps the line.
 local function columns(self)
   if self.ncols then return self.ncols end
   local width = self.terminal_width and self.terminal_width(2)
@@ -63,7 +63,7 @@ local function cut(text, width)
   return utf8.len(text) and text:sub(1, utf8.offset(text, width + 1) - 1) or text:sub(1, width)
 end
 
--- 00:33, or 1:02:03 from an hour on.
+-- Formats seconds as 00:33, or from an hour on as 1:02:03.
 local function interval(seconds)
   local s = math.max(0, math.floor(seconds))
   local h, m = s // 3600, s // 60 % 60
@@ -77,7 +77,8 @@ local function rate_text(rate, unit)
   return ("%5.2f%s/s"):format(rate, unit)
 end
 
--- `width` cells, of which the part `done` is filled; the last one in steps.
+-- Returns a bar of `width` cells, of which the fraction `done` (0 to 1) is filled; the last filled
+-- cell has eighths (ASCII: tenths).
 local function draw_bar(done, width, ascii)
   local glyphs = ascii and TENTHS or EIGHTHS
   local steps = #glyphs
@@ -87,14 +88,15 @@ local function draw_bar(done, width, ascii)
   return glyphs[steps]:rep(full) .. glyphs[rest] .. (" "):rep(width - full - 1)
 end
 
--- tqdm's format_num: three digits where that is shorter.
+-- Formats a number as tqdm's format_num does: three digits when that is shorter.
 local function number_text(value)
   local short = numbers.text(value, "%.3g"):gsub("e([+-])0", "e%1")
   local long = numbers.text(value)
   return #short < #long and short or long
 end
 
--- Also a tensor's number. What cannot be read must not stop what is being watched.
+-- Formats a value; a tensor of one element as its number. A value that cannot be read must not end
+-- the loop, so errors are ignored.
 local function value_text(value)
   if type(value) == "userdata" then
     local ok, item = pcall(function() return value:item() end)
@@ -114,7 +116,8 @@ local function postfix_text(postfix)
   return table.concat(parts, ", ")
 end
 
--- The line of `self` (tqdm's format_meter), for `elapsed` seconds at `rate` steps a second.
+-- Returns the line of the bar (tqdm's format_meter) after `elapsed` seconds at `rate` steps per
+-- second.
 local function meter(self, elapsed, rate)
   local title = self.desc and self.desc ~= "" and self.desc:gsub(": $", "") .. ": " or ""
   local postfix = postfix_text(self.postfix)
@@ -135,7 +138,7 @@ end
 
 -- ---- drawing
 
-local function put(self, text)
+local function write_line(self, text)
   local width = width_of(text)
   self.file:write("\r", text, (" "):rep(self.drawn_width - width))
   self.file:flush()
@@ -148,8 +151,8 @@ local function wipe(self)
   self.drawn_width = 0
 end
 
--- Takes what came since the last drawing into the smoothed rate: two exponential means, of steps
--- and of seconds, whose common start-up bias cancels in their quotient.
+-- Updates the smoothed rate with the steps since the last drawing. It is a quotient of two
+-- exponential means, of steps and of seconds, whose equal start-up biases cancel.
 local function measure(self, now)
   local dt, dn = now - self.drawn_at, self.n - self.drawn_n
   if dt > 0 and dn > 0 then
@@ -167,37 +170,38 @@ local function draw(self, now)
   measure(self, now)
   local rate = smoothed_rate(self)
   self.skip = rate and rate > FAST and CHUNK or 1
-  put(self, meter(self, now - self.started, rate))
+  write_line(self, meter(self, now - self.started, rate))
 end
 
--- Looks at the clock, and draws when the last time is `mininterval` ago.
-local function look(self, n)
+-- Reads the clock and draws when the last drawing was at least `mininterval` seconds ago.
+local function check_clock(self, n)
   local now = self.clock()
   if now - self.drawn_at >= self.mininterval then draw(self, now) end
-  self.look_at = n + self.skip
+  self.check_at = n + self.skip
 end
 
---- Counts `count` more (default 1), and draws now and then.
+--- bar:update(count = 1): advances the bar by `count` steps and redraws it when it is due.
 function Bar:update(count)
   args.expect(count == nil or type(count) == "number", "update", "a number", "count", count)
   local n = self.n + (count or 1)
   self.n = n
-  if n >= self.look_at then look(self, n) end
+  if n >= self.check_at then check_clock(self, n) end
 end
 
---- Shows values at the end of the bar from the next drawing on: bar:set_postfix{loss = loss}. A
--- tensor of one element is read then, not now. A string is shown as it is, nil removes.
+--- bar:set_postfix(values): shows values at the end of the bar from the next drawing on:
+-- bar:set_postfix{loss = loss}. A tensor of one element is read when it is drawn, not now. A
+-- string is shown unchanged; nil removes the postfix.
 function Bar:set_postfix(values) self.postfix = values end
 
---- Changes the text before the bar, from the next drawing on.
+--- bar:set_description(text): changes the text in front of the bar from the next drawing on.
 function Bar:set_description(text) self.desc = text end
 
---- Draws now.
+--- bar:refresh(): draws the bar now.
 function Bar:refresh()
   if not self.disable and not self.closed then draw(self, self.clock()) end
 end
 
---- Prints a line on stdout; the bar stays below it.
+--- bar:write(text): prints a line on stdout above the bar.
 function Bar:write(text)
   local shown = not self.disable and not self.closed
   if shown then wipe(self) end
@@ -206,15 +210,16 @@ function Bar:write(text)
   if shown then draw(self, self.clock()) end
 end
 
---- Draws for the last time, with the rate over the whole time; without `leave` wipes the bar away.
+--- bar:close(): draws the bar for the last time, with the average rate; with leave = false, erases
+-- it. Further calls have no effect.
 function Bar:close()
   if self.closed then return end
   self.closed = true
-  self.look_at = math.huge
+  self.check_at = math.huge
   if self.disable then return end
   if not self.leave then return wipe(self) end
   local elapsed = self.clock() - self.started
-  put(self, meter(self, elapsed, elapsed > 0 and (self.n - self.initial) / elapsed or nil))
+  write_line(self, meter(self, elapsed, elapsed > 0 and (self.n - self.initial) / elapsed or nil))
   self.file:write "\n"
   self.file:flush()
 end
@@ -222,29 +227,31 @@ Bar.__close = Bar.close
 
 -- ---- looping
 
-local function give(self, ...)
+-- Passes the values of an iteration on, and closes the bar after the last.
+local function finish_step(self, ...)
   if (...) == nil then self:close() end
   return ...
 end
 
--- One step of a `for`: the body before it is done, so it counts now.
+-- Implements the iteration of a `for` loop. The body of the previous iteration has completed, so
+-- its step counts now.
 function Bar:__call(_, control)
   if self.looping then
     local n = self.n + 1
     self.n = n
-    if n >= self.look_at then look(self, n) end
+    if n >= self.check_at then check_clock(self, n) end
   else
     self.looping = true
     control = self.control
   end
-  return give(self, self.next(self.state, control))
+  return finish_step(self, self.next(self.state, control))
 end
 
 local function count_up(last, i)
   if i < last then return i + 1 end
 end
 
--- What a `for` gets from a list: its values alone.
+-- Returns an iterator over the values of a list.
 local function values(list)
   local i = 0
   return function()
@@ -258,7 +265,8 @@ local function length(x)
   if type(meta) == "table" and meta.__len or type(x) == "table" and meta == nil then return #x end
 end
 
--- The iterator triple of what may be looped over, and how many steps it has when that is known.
+-- Returns the iterator triple of an iterable, and its number of steps when that is known. Raises
+-- an error for a value that cannot be iterated.
 local function iterate(x)
   local kind = math.type(x) or type(x)
   if kind == "integer" then return count_up, x, 0, x end
@@ -275,7 +283,7 @@ local function iterate(x)
     .. "whole number", args.show(x))
 end
 
--- {loader, desc = "..."}: the one-table spelling of lt.progress(loader, {desc = "..."}).
+-- Returns the iterable of the one-table form {loader, desc = "..."}, or `x` itself.
 local function unwrap(x)
   local only = type(x) == "table" and getmetatable(x) == nil and #x == 1 and x[1]
   local wrapped = type(only) == "function" or type(only) == "table" and args.is_callable(only.iter)
@@ -287,20 +295,24 @@ local parse = args.signature("progress", "data? iterable = nil, string? desc = n
   .. "any? file = nil, int(>=1)? ncols = nil, "
   .. "bool? ascii = nil, string unit = 'it', int(>=0) initial = 0, function? clock = nil")
 
--- Can text be written to it, as to a file?
+-- Returns whether `file` can be written to like a file.
 local function has_write(file)
   if io.type(file) then return io.type(file) == "file" end
   return type(file) == "table" and args.is_callable(file.write) and args.is_callable(file.flush)
 end
 
---- lt.progress(iterable, desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,
--- ncols, ascii, unit = "it", initial = 0): a bar for a `for` loop over `iterable`: an iterator
--- function, an object with iter() such as a DataLoader, a list, a tensor's rows, or n for 1..n. Its
--- length is `total` where `#iterable` does not tell. Without an iterable: a bar moved by update.
+--- lt.progress(iterable, {desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,
+-- ncols, ascii, unit = "it", initial = 0, clock}): returns the iterator of a `for` loop over
+-- `iterable` that draws a progress bar: an iterator function, an object with iter() such as a
+-- DataLoader, a list, a tensor (its rows), or n for 1 to n. `total` is the number of steps,
+-- required where `#iterable` is unknown. Without an iterable, returns a bar that bar:update
+-- advances.
 --
--- disable: nil = silent unless `file` is a terminal. ncols: the width, nil = the terminal's.
--- ascii: nil = unless the locale is UTF-8. clock: a function that gives seconds.
--- In a `for` the bar is closed also by break and by errors.
+-- desc is the text in front of the bar; leave = false erases the bar at the end; disable = nil
+-- shows it only when `file` is a terminal; mininterval is the least number of seconds between
+-- drawings; ncols is the width in columns, by default that of the terminal; ascii = nil uses block
+-- characters in a UTF-8 locale; clock is a function that returns seconds. The bar is also closed
+-- when the loop ends by break or by an error.
 local function progress(...)
   local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial,
     clock = parse(...)
@@ -309,7 +321,7 @@ local function progress(...)
   local bar = setmetatable({
     desc = desc, leave = leave, mininterval = mininterval, ncols = ncols, unit = unit,
     initial = initial, n = initial, postfix = nil, file = file or io.stderr,
-    drawn_n = initial, drawn_width = 0, mean_dn = 0, mean_dt = 0, skip = 1, look_at = 0,
+    drawn_n = initial, drawn_width = 0, mean_dn = 0, mean_dt = 0, skip = 1, check_at = 0,
   }, Bar)
   local known
   if iterable ~= nil then
@@ -329,7 +341,7 @@ local function progress(...)
   bar.ascii = ascii
   if disable == nil then disable = not is_terminal(bar.file) end
   bar.disable = disable
-  if disable then bar.look_at = math.huge else draw(bar, bar.started) end
+  if disable then bar.check_at = math.huge else draw(bar, bar.started) end
   if iterable == nil then return bar end
   return bar, nil, nil, bar
 end

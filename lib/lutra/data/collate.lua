@@ -1,14 +1,14 @@
---- collate: samples into a batch.
+--- data.default_collate: joins samples to a batch.
 --
--- Tensors are stacked, numbers and booleans become a tensor, strings stay a list, and
--- tables are collated field by field.
+-- Tensors are stacked, numbers and booleans become a tensor, strings become a list, and tables are
+-- collated field by field.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 
 local collate
 
--- The fields `key` of every value.
+-- Returns the list of the fields `key` of all values. Raises an error when one lacks it.
 local function column(values, key)
   local list = {}
   for i, value in ipairs(values) do
@@ -37,7 +37,7 @@ local function same_kind(values, kind)
   return values
 end
 
--- int64 of integers; float64 when any is a float, as PyTorch does.
+-- Returns a tensor of the numbers: int64, or float64 when any is a float, as in PyTorch.
 local function numbers(values)
   local dtype = "int64"
   for _, value in ipairs(same_kind(values, "number")) do
@@ -46,7 +46,7 @@ local function numbers(values)
   return lt.tensor(values, {dtype = dtype})
 end
 
---- One value of the batch from the values of its samples.
+--- Returns one value of the batch from the list of this value in every sample.
 function collate(values)
   local first = values[1]
   if lt.is_tensor(first) then return lt.stack(same_shape(values)) end
@@ -58,7 +58,9 @@ function collate(values)
   return batch
 end
 
---- A batch from a list of samples, each a list {n = count, ...} of its values.
+--- data.default_collate(samples): returns the values of a batch from a list of samples, each a list
+-- {n = count, ...} of values. Raises an error when the samples differ in structure, or their
+-- tensors in shape.
 return function(samples)
   args.expect(type(samples) == "table", "default_collate", "a list of samples", "samples", samples)
   args.expect(samples[1] ~= nil, "default_collate", "at least one sample", "samples", samples)

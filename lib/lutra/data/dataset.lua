@@ -1,14 +1,15 @@
---- Dataset: samples by position, counted from 1.
+--- data.Dataset: the base class of datasets: samples by a 1-based index.
 --
--- Idea: a dataset is a class with get(i), which returns the values of sample i, and a
--- length. One that can fetch many samples at once also has get_batch(positions), which
--- the loader uses instead of collating samples one by one.
+-- A dataset is a class with get(i), which returns the values of sample i, and __len. One that can
+-- fetch many samples at once also has get_batch(indices), which the loader then calls instead of
+-- collating single samples.
 
 local args = require "lutra.internal.args"
 
 local Dataset = {__name = "Dataset"}
 
--- dataset.name is a method or field; dataset[i] is the list of sample i's values.
+-- Returns the __index of a class: dataset.name is a method or field; dataset[i] is the list of the
+-- values of sample i.
 local function index_by(class)
   return function(self, key)
     if math.type(key) == "integer" then return {self:get(key)} end
@@ -22,8 +23,9 @@ local function construct(class, ...)
   return self
 end
 
---- Makes a subclass: `local Squares = data.Dataset:extend "Squares"`. Define
--- Squares:init(...), Squares:get(i) and Squares:__len().
+--- data.Dataset:extend(name): returns a subclass: `local Squares = data.Dataset:extend "Squares"`.
+-- Define Squares:init(...), Squares:get(i) and Squares:__len(). Raises an error unless `name` is a
+-- string.
 function Dataset:extend(name)
   args.check(type(name) == "string", "extend: the class's name is %s, it wants a string",
     args.show(name))
@@ -36,15 +38,16 @@ function Dataset:extend(name)
   })
 end
 
---- Called with the class's arguments.
+--- dataset:init(...): initializes an instance; the class calls it with the arguments of the
+-- constructor.
 function Dataset.init() end
 
---- The values of sample i; every class defines its own.
+--- dataset:get(i): returns the values of sample i; every class defines its own.
 function Dataset:get()
   args.fail("%s: this class has no get method", getmetatable(self).__name)
 end
 
---- The number of samples; every class defines its own.
+--- #dataset: returns the number of samples; every class defines its own.
 function Dataset:__len()
   args.fail("%s: this class has no __len method", getmetatable(self).__name)
 end
@@ -53,7 +56,8 @@ function Dataset:__tostring()
   return ("%s of %d samples"):format(getmetatable(self).__name, #self)
 end
 
---- Checks that i is a position of the dataset and returns it as 1..n.
+--- dataset:check_position(i): returns the index i as 1 to n; a negative one counts from the end.
+-- Raises an error unless i is an integer of -n to -1 or 1 to n.
 function Dataset:check_position(i)
   local n, name = #self, getmetatable(self).__name
   args.check(math.type(i) == "integer", "%s: a position is an integer, got %s", name, args.show(i))

@@ -1,11 +1,12 @@
---- DataLoader: a dataset in batches.
+--- data.DataLoader: iterates over a dataset in batches.
 --
--- Idea: one pass is an order of positions, cut into runs. A dataset with get_batch
--- serves a run by one gather per tensor; any other by get and a collate function.
--- A loader with a device keeps one batch ahead: the next batch is copied there, from
--- pinned memory and on a stream of its own, while the program works on the current one.
--- Invariants: each call of iter() is a pass of its own, with an order of its own. A batch
--- is handed out only after the stream of the program was told to wait for its copy.
+-- A pass is a sequence of sample indices that is cut into batches. A dataset with get_batch serves
+-- a batch by one gather per tensor, any other by get and a collate function. A loader with a GPU
+-- as its device prefetches one batch: the next batch is copied from pinned memory on a separate
+-- stream while the program uses the current one.
+--
+-- Invariants: each call of iter() is an independent pass with its own order. A batch is returned
+-- only after the program's stream has been made to wait for its copy.
 
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -28,13 +29,15 @@ local function check_dataset(dataset)
     args.show(dataset))
 end
 
---- data.DataLoader(dataset, {batch_size = 1, shuffle = false, generator, drop_last =
--- false, collate_fn, sampler, device, pin_memory = false}).
--- `sampler` gives the positions of a pass: a list, an integer tensor, or a function that
--- returns an iterator. `collate_fn` makes the batch's values from a list of samples,
--- each the list of what get returned. With `pin_memory` batches are in memory that a GPU
--- copies from by itself (where there is a GPU). `device` is where batches are moved to; to
--- a GPU, the next batch is fetched and copied while the current one is worked on.
+--- data.DataLoader(dataset, {batch_size = 1, shuffle = false, generator, drop_last = false,
+-- collate_fn, sampler, device, pin_memory = false}): a loader, over which `for x, y in
+-- loader:iter() do` iterates. `shuffle` draws a new order for each pass, from `generator`.
+-- `sampler` gives the indices of a pass: a list, an integer tensor, or a function that returns an
+-- iterator. `drop_last` omits an incomplete last batch. `collate_fn` returns the values of a batch
+-- from a list of samples, each the list of what get returned. With `pin_memory`, batches are in
+-- page-locked memory when there is an accelerator. `device` is the device that batches are moved
+-- to; for a GPU, the next batch is fetched and copied while the current one is used. num_workers
+-- must be 0. Raises an error for a value that is no dataset.
 function DataLoader:init(...)
   local dataset, batch_size, shuffle, sampler, workers, collate_fn, pin, drop_last, generator,
     device = parse(...)
@@ -47,7 +50,7 @@ function DataLoader:init(...)
   self.device = device and args.device("DataLoader", device)
 end
 
--- The positions of one pass, as an int64 tensor.
+-- Returns the indices of one pass as an integer tensor.
 local function order_of(self)
   local sampler = self.sampler
   if self.shuffle then return lt.randperm(#self.dataset, {generator = self.generator}) end
@@ -55,7 +58,7 @@ local function order_of(self)
   if lt.is_tensor(sampler) then return sampler end
   if args.is_callable(sampler) then
     local list = {}
-    for position in sampler() do list[#list + 1] = position end
+    for index in sampler() do list[#list + 1] = index end
     sampler = list
   end
   return lt.tensor(sampler, {dtype = "int64"})
@@ -76,10 +79,11 @@ local function count_batches(self, samples)
   return (samples + self.batch_size - 1) // self.batch_size
 end
 
---- The number of batches of a pass.
+--- #loader: returns the number of batches of a pass. Raises an error when the sampler is a
+-- function.
 function DataLoader:__len() return count_batches(self, count_samples(self)) end
 
--- Replaces the tensors among a batch's values, also in tables, by fn(tensor).
+-- Returns a value with each tensor in it, also in tables, replaced by fn(tensor).
 local function map(value, fn)
   if lt.is_tensor(value) then return fn(value) end
   if not args.is_plain(value) then return value end
@@ -95,17 +99,17 @@ end
 
 local function pinned(x) return x.is_cpu and x:pin_memory() or x end
 
-local function fetch(self, positions)
+local function fetch(self, indices)
   local dataset = self.dataset
   if args.is_callable(dataset.get_batch) and not self.collate_fn then
-    return dataset:get_batch(positions)
+    return dataset:get_batch(indices)
   end
-  local samples = positions:totable()
+  local samples = indices:totable()
   for k, i in ipairs(samples) do samples[k] = table.pack(dataset:get(i)) end
   return (self.collate_fn or collate)(samples)
 end
 
--- A function that gives the next batch of a pass as a packed list, at the end nil.
+-- Returns a function that returns the next batch of a pass as a packed list, nil at the end.
 local function fetcher(self)
   local order = order_of(self)
   local samples, batch = order:numel(), 0
@@ -119,8 +123,8 @@ local function fetcher(self)
   end
 end
 
--- Batches as they come, pinned or moved.
-local function plain_pass(self, next_batch)
+-- Returns an iterator over batches without prefetching; they are pinned or moved as required.
+local function direct_pass(self, next_batch)
   local device = self.device
   local pin = self.pin_memory and lt.accelerator.is_available()
   return function()
@@ -132,9 +136,10 @@ local function plain_pass(self, next_batch)
   end
 end
 
--- Batches copied ahead. `ahead` is the batch that is under way: {values, event, moved}; an
--- error in making it waits for the turn of its batch.
-local function ahead_pass(self, next_batch)
+-- Returns an iterator that prefetches one batch. `ahead` is the batch that is being copied,
+-- {values, event, moved}, or {failure}: an error while preparing a batch is raised when that batch
+-- is due.
+local function prefetching_pass(self, next_batch)
   local device = self.device
   local stream = lt.accelerator.Stream(device)
   local ahead
@@ -142,7 +147,7 @@ local function ahead_pass(self, next_batch)
   local function send(values)
     local moved = {}
     local function move(x)
-      if not x.is_cpu then return x:to(device) end -- no way around the program's stream
+      if not x.is_cpu then return x:to(device) end -- must run on the program's stream
       local source = pinned(x)
       local copy = lt.accelerator.with_stream(stream, function()
         return source:to{device = device, non_blocking = true}
@@ -176,11 +181,12 @@ local function ahead_pass(self, next_batch)
   end
 end
 
---- A pass over the data: `for x, y in loader:iter() do`.
+--- loader:iter(): returns an iterator over the batches of a new pass: `for x, y in loader:iter()
+-- do`.
 function DataLoader:iter()
   local next_batch = fetcher(self)
   local ahead = self.device and core._accelerator.has_streams(self.device)
-  return (ahead and ahead_pass or plain_pass)(self, next_batch)
+  return (ahead and prefetching_pass or direct_pass)(self, next_batch)
 end
 
 function DataLoader:__tostring()

@@ -1,10 +1,11 @@
---- MNIST: LeCun, Cortes and Burges's handwritten digits, from their IDX files.
+--- data.mnist: the MNIST database of handwritten digits (LeCun, Cortes, Burges 1998), from its IDX
+-- files.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local files = require "lutra.files"
 
--- The path of an IDX file, packed or not.
+-- Returns the path of an IDX file, compressed or not. Raises an error when there is neither.
 local function find(dir, name)
   local path = dir .. "/" .. name
   if files.kind(path .. ".gz") then return path .. ".gz" end
@@ -15,10 +16,9 @@ end
 
 local parse = args.signature("mnist", "string dir, string part = 'train'")
 
---- data.mnist(dir, part): the images and labels of part "train" or "t10k".
--- Returns images {n, 28, 28} of uint8 and labels {n} of int64, where digit d has the
--- label d + 1 (labels count from 1). Files that cannot be read, or do not hold digits,
--- are errors.
+--- data.mnist(dir, part = "train"): returns the images and labels of the part "train" or "t10k":
+-- images {n, 28, 28} of dtype uint8 and labels {n} of dtype int64, where digit d has the label d +
+-- 1 (labels count from 1). Raises an error for files that cannot be read or contain other data.
 return function(...)
   local dir, part = parse(...)
   args.path("mnist", "dir", dir)

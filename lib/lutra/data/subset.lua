@@ -1,4 +1,4 @@
---- Subset and random_split: part of a dataset.
+--- data.Subset and data.random_split: parts of a dataset.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -14,8 +14,9 @@ local function length_of(title, dataset)
   return n
 end
 
---- data.Subset(dataset, positions): positions is a list or an integer tensor; sample i
--- is the dataset's sample positions[i].
+--- data.Subset(dataset, indices): the dataset whose sample i is sample indices[i] of `dataset`.
+-- `indices` is a list or an integer tensor of values from 1 to #dataset; any other value raises an
+-- error.
 function Subset:init(dataset, positions)
   local is_table = type(dataset) == "table"
   local n = is_table and length_of("Subset", dataset)
@@ -31,18 +32,18 @@ function Subset:init(dataset, positions)
   self.dataset, self.positions = dataset, positions
   if args.is_callable(dataset.get_batch) then
     self.index = lt.tensor(positions, {dtype = "int64"})
-    self.get_batch = function(subset, wanted)
-      return subset.dataset:get_batch(subset.index:index_select(1, wanted))
+    self.get_batch = function(subset, indices)
+      return subset.dataset:get_batch(subset.index:index_select(1, indices))
     end
   end
 end
 
 function Subset:__len() return #self.positions end
 
---- Sample positions[i] of the dataset.
+--- Returns the values of sample i of the subset.
 function Subset:get(i) return self.dataset:get(self.positions[self:check_position(i)]) end
 
--- Lengths from lengths, or from fractions that add up to 1.
+-- Converts lengths, or fractions that add up to 1, to lengths. Raises an error for other sums.
 local function to_lengths(n, parts)
   local sum, whole = 0.0, true -- a float: a sum of integers could wrap around
   for i, part in ipairs(parts) do
@@ -59,7 +60,7 @@ local function to_lengths(n, parts)
     lengths[i] = math.floor(n * part + 1e-9)
     total = total + lengths[i]
   end
-  for i = 1, n - total do -- what rounding left goes to the first parts
+  for i = 1, n - total do -- the first parts get the samples that rounding left over
     local k = (i - 1) % #lengths + 1
     lengths[k] = lengths[k] + 1
   end
@@ -69,8 +70,9 @@ end
 local parse_split = args.signature("random_split",
   "table dataset, list lengths, Generator? generator = nil")
 
---- data.random_split(dataset, lengths, {generator}): disjoint random subsets of the
--- given lengths, or fractions that add up to 1. Returns a list of Subsets.
+--- data.random_split(dataset, lengths, {generator}): returns a list of data.Subset: disjoint random
+-- parts of the given lengths, or fractions that add up to 1. Raises an error when they do not add
+-- up to #dataset or 1.
 local function random_split(...)
   local dataset, parts, generator = parse_split(...)
   local n = length_of("random_split", dataset)

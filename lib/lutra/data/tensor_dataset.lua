@@ -1,4 +1,4 @@
---- TensorDataset: rows of tensors, side by side.
+--- data.TensorDataset: a dataset of the rows of tensors.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -6,8 +6,8 @@ local Dataset = require "lutra.data.dataset"
 
 local TensorDataset = Dataset:extend "TensorDataset"
 
---- data.TensorDataset(X, Y, ...): sample i is X[i], Y[i], ... All tensors must have the
--- same first size.
+--- data.TensorDataset(X, Y, ...): the dataset whose sample i is X[i], Y[i], ... Raises an error
+-- unless all arguments are tensors of the same first size, with at least one dimension.
 function TensorDataset:init(...)
   local tensors = table.pack(...)
   if tensors.n == 1 and args.is_plain(tensors[1]) then
@@ -27,7 +27,7 @@ end
 
 function TensorDataset:__len() return self.tensors[1]:size(1) end
 
---- Row i of each tensor: views.
+--- Returns row i of each tensor, as views.
 function TensorDataset:get(i)
   i = self:check_position(i)
   local row = {}
@@ -35,8 +35,8 @@ function TensorDataset:get(i)
   return table.unpack(row, 1, self.tensors.n)
 end
 
---- The rows at `positions`, an int64 tensor: one gather per tensor. The positions are sent to each
--- device once.
+--- dataset:get_batch(positions): returns, for each tensor, its rows at `positions`, an integer
+-- tensor, as a new tensor (one gather per tensor). The indices are copied to each device once.
 function TensorDataset:get_batch(positions)
   args.expect(lt.is_tensor(positions), "get_batch", "an integer tensor", "positions", positions)
   local columns, positions_on = {}, {}

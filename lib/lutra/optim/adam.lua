@@ -1,20 +1,22 @@
---- Adam: Kingma and Ba 2015, Algorithm 1.
+--- Adam: stochastic optimization with adaptive moment estimates (Kingma and Ba 2015, Algorithm 1).
 
 local Optimizer = require "lutra.optim.optimizer"
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
---- optim.Adam(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8, weight_decay = 0,
--- amsgrad = false, maximize = false}). weight_decay is added to the gradient (L2); AdamW
--- decays the weights themselves. foreach, capturable and fused have no effect here: a step is one
--- call; differentiable may only be false.
+--- optim.Adam(params, {lr = 1e-3, betas = {0.9, 0.999}, eps = 1e-8, weight_decay = 0, amsgrad =
+-- false, maximize = false}): m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p = p -
+-- lr * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps). With amsgrad, v is replaced by its
+-- maximum so far. weight_decay * p is added to the gradient (L2 penalty); optim.AdamW decays the
+-- weights themselves. foreach, capturable and fused have no effect: a step is one call.
+-- differentiable must be false.
 local Adam = Optimizer:extend("Adam",
   "float(>=0) lr = 0.001, floats(>=0) betas = {0.9, 0.999}, float(>=0) eps = 1e-8, "
   .. "float(>=0) weight_decay = 0, bool amsgrad = false, bool maximize = false, "
   .. "bool? foreach = nil, bool capturable = false, bool differentiable = false, "
   .. "bool? fused = nil")
 
---- Does weight decay leave the gradient alone? AdamW says yes.
+--- True when weight decay acts on the weights instead of the gradient, as in AdamW.
 Adam.decoupled = false
 
 function Adam.check_group(self, group)

@@ -1,22 +1,23 @@
---- Optimizer: what all optimizers share.
+--- Optimizer: the base class of all optimizers.
 --
--- Idea: an optimizer is a list of parameter groups, each with its own settings, and a
--- state per parameter. A class gives the signature of its settings and the algorithm, in
--- one of two forms:
+-- An optimizer is a list of parameter groups, each with its own settings, and a state per
+-- parameter. A subclass declares the signature of its settings and defines the algorithm in one of
+-- two forms:
 --
---   update(self, p, grad, state, group)   for one parameter, in any ops
+--   update(self, p, grad, state, group)   for one parameter, with any ops
 --   apply(self, params, grads, buffers, group, step, fresh)
---                                         for lists of parameters, by one op of the kind
+--                                         for lists of parameters, with one op of the kind
 --                                         "map" (LT_MAP in ops.def)
 --
--- With `apply`, `buffers(self, group)` returns the names of the tensors in a parameter's state that
--- these settings need. They begin as zeros; `buffers[name]` is the list of them. Parameters that
--- have the same `step` (calls so far, this one included), `fresh` (was the first of their buffers
--- made for this call?) and device go in one call. `counts` says whether the state holds `step`. The
--- lists are the call's: they are filled again by another one.
+-- With `apply`, the class also defines `buffers(self, group)`, which returns the names of the
+-- tensors that a parameter's state needs under these settings. They start as zeros, and
+-- `buffers[name]` is the list of them. One call gets the parameters that agree in `step` (the
+-- number of steps, including this one), `fresh` (true when the first of their buffers was created
+-- for this call) and device. `counts` is true when the state holds `step`. The lists are reused by
+-- the next call, so `apply` must not keep them.
 --
--- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter
--- itself, whose identity module:to and load_state_dict keep.
+-- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter itself, whose
+-- identity module:to and load_state_dict preserve.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -29,7 +30,8 @@ local fail, check = args.fail, args.check
 local Optimizer = {__name = "Optimizer"}
 Optimizer.__index = Optimizer
 
--- A list of parameters from a tensor, a list, or an iterator (net:parameters()).
+-- Returns a list of parameters from a tensor, a list, or an iterator such as net:parameters().
+-- Raises an error for any other value.
 local function to_list(title, given)
   if lt.is_tensor(given) then return {given} end
   local list = {}
@@ -57,11 +59,11 @@ local function copy(t)
   return new
 end
 
--- All optimizers that are still in use.
+-- The set of all optimizers that have not been collected.
 local optimizers = setmetatable({}, {__mode = "k"})
 
--- What an error about tensors on different devices says more, when one is the state of an optimizer
--- whose parameters were moved.
+-- Adds to an error about tensors on different devices: that one is the state of an optimizer whose
+-- parameters were moved, and the fix.
 explain.add(function(a, b)
   for optimizer in pairs(optimizers) do
     for p, state in pairs(optimizer.state) do
@@ -77,8 +79,9 @@ explain.add(function(a, b)
   end
 end)
 
---- Makes a subclass. `settings` is the signature of its settings, each with a default, as
--- args.signature takes it: "float(>=0) lr = 0.001, bool maximize = false".
+--- Optimizer:extend(name, settings): returns a subclass. `settings` is the signature of its
+-- settings, each with a default, as args.signature takes it: "float(>=0) lr = 0.001, bool maximize
+-- = false".
 function Optimizer:extend(name, settings)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
   args.expect(type(settings) == "string", "extend", 'a signature such as "float lr = 0.1"',
@@ -100,7 +103,8 @@ function Optimizer:extend(name, settings)
   })
 end
 
--- The values that a parser gave, by the names of the settings.
+-- Returns a table of the settings from the values of a parser. Raises an error for nan and for
+-- differentiable = true.
 local function by_name(self, ...)
   local settings = {}
   for i, option in ipairs(self.options) do
@@ -120,23 +124,26 @@ local function is_groups(params)
   return args.is_plain(params) and args.is_plain(params[1])
 end
 
---- optim.X(params, {lr = ...}): params is net:parameters(), a list of tensors, or a list
--- of groups {params = ..., lr = ...}; one table optim.X{net:parameters(), lr = ...} too.
+--- optim.X(params, {lr = ...}): `params` is net:parameters(), a list of tensors, or a list of
+-- groups {params = ..., lr = ...}; one table, optim.X{net:parameters(), lr = ...}, is accepted
+-- too. Raises an error for a tensor that is no leaf, for one that is listed twice, and for an
+-- empty list.
 function Optimizer:init(...)
-  local function take(params, ...)
+  local function read_defaults(params, ...)
     check(params ~= nil, '%s: argument "params" is missing: it wants net:parameters(), a list of '
       .. "tensors, or a list of groups", self.__name)
     self.defaults = by_name(self, ...)
     return params
   end
-  local params = take(self.read(...))
+  local params = read_defaults(self.read(...))
   if not is_groups(params) then
     params = {{params = params}}
   end
   for _, group in ipairs(params) do self:add_param_group(group) end
 end
 
---- Adds a group {params = ..., lr = ...}; settings not given are the defaults.
+--- opt:add_param_group(group): adds a group {params = ..., lr = ...}. Settings that it lacks have
+-- the defaults of the optimizer. Raises an error as the constructor does, and then adds nothing.
 function Optimizer:add_param_group(group)
   local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
@@ -162,10 +169,11 @@ function Optimizer:add_param_group(group)
   table.insert(self.param_groups, new)
 end
 
---- What must hold between the settings of a group; classes override it.
+--- opt:check_group(group): raises an error when the settings of a group contradict each other; a
+-- class may define its own.
 function Optimizer.check_group() end
 
---- Forgets the gradients: each p.grad becomes nil.
+--- opt:zero_grad(): sets p.grad of every parameter to nil, which frees the gradients.
 function Optimizer:zero_grad()
   for _, group in ipairs(self.param_groups) do
     for _, p in ipairs(group.params) do p.grad = nil end
@@ -189,14 +197,15 @@ local function update_each(self, group)
   end
 end
 
--- Batches that no step uses, linked by `next`. What a step of a small model costs is mostly its
--- tables, so they are filled again.
-local spare = nil
+-- The list of unused batches, linked by `next`. Most of the cost of a step of a small model is the
+-- allocation of these tables, so they are reused.
+local unused = nil
 
--- An empty batch in front of `next`.
+-- Returns an empty batch, linked in front of `next`.
 local function new_batch(names, step, fresh, device, next)
-  local batch = spare or {count = 0, params = {}, grads = {}, states = {}, lists = {}, buffers = {}}
-  spare = batch.next
+  local batch = unused or
+    {count = 0, params = {}, grads = {}, states = {}, lists = {}, buffers = {}}
+  unused = batch.next
   batch.step, batch.fresh, batch.device, batch.next = step, fresh, device, next
   for k = 1, #names do
     local list = batch.lists[k] or {}
@@ -205,7 +214,7 @@ local function new_batch(names, step, fresh, device, next)
   return batch
 end
 
--- Gives the batch's tables back, empty.
+-- Clears a batch and adds it to the unused ones.
 local function free_batch(batch, names)
   local params, grads, states, lists = batch.params, batch.grads, batch.states, batch.lists
   for i = 1, batch.count do params[i], grads[i], states[i] = nil, nil, nil end
@@ -214,10 +223,10 @@ local function free_batch(batch, names)
     batch.buffers[names[k]] = nil
     for i = 1, batch.count do list[i] = nil end
   end
-  batch.count, batch.made, batch.next, spare = 0, false, spare, batch
+  batch.count, batch.made, batch.next, unused = 0, false, unused, batch
 end
 
--- The batch behind `batch` that these belong to, or nil.
+-- Returns the batch with these properties, searched from `batch` on, or nil.
 local function find_batch(batch, step, fresh, device)
   while batch do
     if batch.step == step and batch.fresh == fresh and batch.device == device then return batch end
@@ -225,8 +234,8 @@ local function find_batch(batch, step, fresh, device)
   end
 end
 
--- The parameters of a group that have a gradient, in batches of what goes in one call, linked by
--- `next`; or nil. This loop is what a step of a small model costs.
+-- Returns the parameters of a group that have a gradient as batches, one per call of apply, linked
+-- by `next`; nil without any. This loop dominates a step of a small model.
 local function batches_of(self, group, names)
   local first, last = nil, nil
   local counts, count, states = self.counts, #names, self.state
@@ -256,7 +265,7 @@ local function batches_of(self, group, names)
   return first
 end
 
--- The state of a parameter changes when its step has been made.
+-- Updates the parameters of a batch. Their state changes only after the op has succeeded.
 local function apply(self, batch, group)
   local states, step = batch.states, batch.step
   self:apply(batch.params, batch.grads, batch.buffers, group, step, batch.fresh)
@@ -286,9 +295,9 @@ local function update_all(self)
   end
 end
 
---- One step for every parameter that has a gradient. `closure`, if given, is called
--- first with gradients enabled: it computes the loss and calls backward. Returns what
--- the closure returned.
+--- opt:step(closure): updates every parameter that has a gradient, in place and without recording.
+-- `closure`, if given, is called first with gradients enabled: it computes the loss and calls
+-- backward. Returns what the closure returned.
 function Optimizer:step(closure)
   if closure == nil then
     lt.no_grad(update_all, self)
@@ -301,7 +310,7 @@ function Optimizer:step(closure)
   return loss
 end
 
--- Parameters numbered from 1 over all groups.
+-- Returns the list of the parameters of all groups, in order.
 local function numbered(self)
   local list = {}
   for _, group in ipairs(self.param_groups) do
@@ -310,8 +319,9 @@ local function numbered(self)
   return list
 end
 
---- The state as plain tables: state[i] of parameter i, counted from 1 over all groups,
--- and param_groups with the numbers in place of the parameters.
+--- opt:state_dict(): returns the state as plain tables {state, param_groups}: state[i] is that of
+-- parameter i, counted from 1 over all groups, and each group lists these numbers instead of the
+-- parameters. The tensors are shared with the optimizer.
 function Optimizer:state_dict()
   local state, groups, i = {}, {}, 0
   for k, group in ipairs(self.param_groups) do
@@ -326,14 +336,14 @@ function Optimizer:state_dict()
   return {state = state, param_groups = groups}
 end
 
--- A tensor of the state as parameter `p` wants it: a copy on p's device.
+-- Returns a value of the state for parameter `p`: a tensor as a copy on the device of p.
 local function adopt(p, value)
   if not lt.is_tensor(value) then return value end
   return value:detach():to{device = p.device, copy = true}
 end
 
--- Why the settings of a saved group do not go together, or nil.
-local function discord(self, given)
+-- Returns why the settings of a saved group contradict each other, or nil.
+local function group_conflict(self, given)
   local settings = {}
   for _, option in ipairs(self.options) do settings[option.name] = given[option.name] end
   settings = read_settings(self, settings)
@@ -341,8 +351,8 @@ local function discord(self, given)
   return not ok and tostring(message):gsub("^.-" .. self.__name .. ": ", "", 1) or nil
 end
 
--- Why `saved` does not fit the optimizer, or nil.
-local function misfit(self, saved)
+-- Returns why `saved` does not match the optimizer, or nil.
+local function mismatch(self, saved)
   if type(saved) ~= "table" or type(saved.state) ~= "table"
     or type(saved.param_groups) ~= "table" then
     return "it wants a table {state = ..., param_groups = ...}"
@@ -366,7 +376,7 @@ local function misfit(self, saved)
           args.show(value))
       end
     end
-    local reason = discord(self, given)
+    local reason = group_conflict(self, given)
     if reason then return reason end
   end
   for i, p in ipairs(numbered(self)) do
@@ -381,10 +391,11 @@ local function misfit(self, saved)
   end
 end
 
---- Takes over a state made by state_dict of an optimizer of the same class with groups
--- of the same sizes. It is checked first: an error leaves the optimizer as it was.
+--- opt:load_state_dict(state): loads the result of state_dict of an optimizer of the same class
+-- with groups of the same sizes; tensors are copied to the devices of the parameters. All of it is
+-- checked first: an error leaves the optimizer unchanged.
 function Optimizer:load_state_dict(saved)
-  local reason = misfit(self, saved)
+  local reason = mismatch(self, saved)
   check(not reason, "%s: load_state_dict: %s", self.__name, reason)
   local state = {}
   for i, p in ipairs(numbered(self)) do
@@ -401,7 +412,7 @@ function Optimizer:load_state_dict(saved)
   self.state = state
 end
 
---- The class and each group with its settings, a line each.
+--- Returns the class and each group with its settings, one line each.
 function Optimizer:__tostring()
   local lines = {self.__name .. " ("}
   for k, group in ipairs(self.param_groups) do

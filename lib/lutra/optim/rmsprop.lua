@@ -1,11 +1,14 @@
---- RMSprop: Tieleman and Hinton 2012, lecture 6.5; centered: Graves 2013.
+--- RMSprop: gradients divided by a running root mean square (Tieleman and Hinton 2012, lecture 6.5;
+-- centered: Graves 2013).
 
 local Optimizer = require "lutra.optim.optimizer"
 local core = require "lutra.core"
 
 --- optim.RMSprop(params, {lr = 0.01, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0,
--- centered = false, maximize = false}). capturable and foreach have no effect here: a step is one
--- call; differentiable may only be false.
+-- centered = false, maximize = false}): v = alpha v + (1 - alpha) g^2, p = p - lr * g / (sqrt(v) +
+-- eps). With `centered`, the squared running mean of g is subtracted from v; with `momentum`, a
+-- velocity accumulates the quotients. weight_decay * p is added to the gradient. capturable and
+-- foreach have no effect: a step is one call. differentiable must be false.
 local RMSprop = Optimizer:extend("RMSprop",
   "float(>=0) lr = 0.01, float(>=0) alpha = 0.99, float(>=0) eps = 1e-8, "
   .. "float(>=0) weight_decay = 0, float(>=0) momentum = 0, bool centered = false, "

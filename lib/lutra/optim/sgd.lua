@@ -1,14 +1,15 @@
---- SGD: stochastic gradient descent with momentum.
--- Sutskever, Martens, Dahl, Hinton 2013, in PyTorch's form (the learning rate stays
--- outside the velocity).
+--- SGD: stochastic gradient descent with momentum (Sutskever, Martens, Dahl, Hinton 2013, in
+-- PyTorch's form, in which the learning rate is outside the velocity).
 
 local Optimizer = require "lutra.optim.optimizer"
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
 
---- optim.SGD(params, {lr, momentum = 0, dampening = 0, weight_decay = 0,
--- nesterov = false, maximize = false}). foreach and fused have no effect here: a step is one call;
--- differentiable may only be false.
+--- optim.SGD(params, {lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0, nesterov = false,
+-- maximize = false}): v = momentum v + (1 - dampening) g, where the first v is g, and p = p - lr *
+-- v; with `nesterov`, p = p - lr * (g + momentum v). weight_decay * p is added to the gradient.
+-- nesterov requires momentum > 0 and dampening = 0. foreach and fused have no effect: a step is
+-- one call. differentiable must be false.
 local SGD = Optimizer:extend("SGD",
   "float(>=0) lr = 0.001, float(>=0) momentum = 0, float dampening = 0, "
   .. "float(>=0) weight_decay = 0, bool nesterov = false, bool maximize = false, "
