@@ -1,5 +1,5 @@
--- The child process of bench/elementwise_math.py: reads lines `op n threads` from standard input and
--- prints for each the seconds of one call, the mean over a short time.
+-- The child process of bench/elementwise_math.py: reads lines `op n threads` from standard input
+-- and prints for each the seconds of one call, the mean over a short time.
 local lt = require "lutra"
 local core = require "lutra.core"
 

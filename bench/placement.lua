@@ -2,9 +2,9 @@
 --
 --   lutra [--emulate cuda:1] bench/placement.lua
 --
--- The same piece of work before the first guard, after a guard and a lint have ended, in a guard, and in
--- a trace; each is the minimum of several rounds. The first two should be equal: without a guard an op
--- has one additional branch.
+-- The same piece of work before the first guard, after a guard and a lint have ended, in a guard,
+-- and in a trace; each is the minimum of several rounds. The first two should be equal: without a
+-- guard an op has one additional branch.
 local lt = require "lutra"
 
 local rounds = 25

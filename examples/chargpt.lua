@@ -1,13 +1,14 @@
--- A small GPT learns to write text, character by character.
+-- Trains a small GPT on text, character by character, and lets it write.
 --
 --   lutra examples/chargpt.lua [--text FILE] [--steps 2000] [--out FILE] [--resume FILE]
 --
--- Without --text it reads Lutra's own Lua sources and documents, and learns to write
--- something that looks like Lua. The model is nanoGPT's for a CPU: 4 layers of 4 heads,
--- 128 wide, that see 64 characters. On the tinyshakespeare text its known loss after 2,000
--- steps is 1.88; with twice the learning rate, as here, it comes to 1.82.
+-- Without --text it trains on Lutra's own Lua sources and documents, and learns to write
+-- something that looks like Lua. The model is nanoGPT's for a CPU: 4 layers with 4 heads, a
+-- width of 128 and a context of 64 characters. On tinyshakespeare nanoGPT's validation loss
+-- after 2,000 steps is 1.88; with twice the learning rate, as here, it is 1.82.
 --
--- It ends in a checkpoint, from which --resume goes on as if it had never stopped.
+-- It writes a checkpoint, from which --resume continues with the same results as without a
+-- stop.
 --
 -- test: --steps 60 --sample 50 --out $TMP/chargpt.safetensors
 -- test: --steps 70 --sample 50 --out $TMP/chargpt.safetensors --resume $TMP/chargpt.safetensors
@@ -18,23 +19,25 @@ local cli = require "lutra.cli"
 local nn, F, optim = lt.nn, lt.F, lt.optim
 
 local options = cli.parse(arg, {
-  {"text", "", "file to learn from; Lutra's own sources when not given"},
-  {"steps", 0, "step to train to: 2000, or when resuming the end of the plan"},
-  {"out", "chargpt.safetensors", "file the checkpoint is written to"},
-  {"resume", "", "checkpoint to go on from"},
-  {"stop", 0, "step to stop at early, as if interrupted (0: do not)"},
-  {"sample", 500, "characters to write at the end"},
-  {"temperature", 0.8, "how bold the writing is; 0 takes the likeliest character"},
+  {"text", "", "file to train on; Lutra's own sources by default"},
+  {"steps", 0, "last step: by default 2000, or when resuming the end of the plan"},
+  {"out", "chargpt.safetensors", "file for the checkpoint"},
+  {"resume", "", "checkpoint to continue from"},
+  {"stop", 0, "step at which to stop early, as if interrupted (0: none)"},
+  {"sample", 500, "number of characters to write at the end"},
+  {"temperature", 0.8, "temperature of the sampling; 0 chooses the most likely character"},
   {"lr", 2e-3, "learning rate after the warmup"},
-  {"seed", 1, "of the random numbers"},
-  {"device", "cpu", "where to train"},
+  {"seed", 1, "seed of the random numbers"},
+  {"device", "cpu", "device to train on"},
 })
 local device = cli.try(lt.device, options.device)
-if device == "meta" then cli.fail("a meta device computes nothing: give --device cpu or cuda") end
+if device == "meta" then
+  cli.fail '--device: expected "cpu" or "cuda", got "meta", which computes nothing'
+end
 
 -- The model ---------------------------------------------------------------------------
 
--- Every character looks back at those before it: Vaswani et al. 2017.
+-- Causal self-attention (Vaswani et al. 2017): a character attends to those before it.
 local Attention = nn.Module:extend "Attention"
 
 function Attention:init(width, heads)
@@ -43,7 +46,7 @@ function Attention:init(width, heads)
   self.proj = nn.Linear(width, width, {bias = false})
 end
 
--- {batch, time, width} to the same.
+-- x and the result: {batch, time, width}.
 function Attention:forward(x)
   local batch, time = x:size(1), x:size(2)
   local function split_heads(t)
@@ -81,7 +84,7 @@ function GPT:init(config)
   self.norm = nn.LayerNorm(config.width, {bias = false})
   self.head = nn.Linear(config.width, config.vocabulary, {bias = false})
 
-  -- Small weights at the start, smaller where a block adds to the stream (GPT-2).
+  -- Initialize as GPT-2: small weights, smaller in the projections of residual blocks.
   for name, p in self:named_parameters() do
     if name:find "proj" then
       nn.init.normal_(p, 0, 0.02 / math.sqrt(2 * config.layers))
@@ -89,11 +92,11 @@ function GPT:init(config)
       nn.init.normal_(p, 0, 0.02)
     end
   end
-  -- Reading and writing a character share one table.
+  -- The embedding and the output layer share one weight (weight tying).
   self.head.weight = self.characters.weight
 end
 
--- Ids {batch, time} to scores {batch, time, vocabulary} of the character that follows.
+-- ids: {batch, time}. Returns logits {batch, time, vocabulary} of the next character.
 function GPT:forward(ids)
   local time = ids:size(2)
   local x = self.characters(ids) + self.positions(lt.arange(time, {device = ids.device}))
@@ -107,10 +110,10 @@ local function read(path)
   local file = assert(io.open(path, "rb"))
   local text = file:read "a"
   file:close()
-  return text or error(path .. ": cannot be read (is it a folder?)", 0)
+  return text or error(("cannot read %s: is it a folder?"):format(path), 0)
 end
 
--- Lutra's Lua sources and documents, one after the other.
+-- Returns Lutra's Lua sources and documents as one string.
 local function own_sources()
   local root = arg[0]:match "^(.*)/[^/]*/[^/]*$" or (arg[0]:find "/" and "." or "..")
   local quoted = "'" .. root:gsub("'", [['\'']]) .. "'"
@@ -122,10 +125,10 @@ local function own_sources()
   return table.concat(texts, "\n")
 end
 
--- The characters of a text: of UTF-8 where it is valid, else bytes.
+-- Iterates over the characters of a string: UTF-8 if it is valid, else bytes.
 local function characters(text) return text:gmatch(utf8.len(text) and utf8.charpattern or ".") end
 
--- Each character that occurs, in order, and the id of each.
+-- Returns the sorted list of the characters that occur.
 local function make_vocabulary(text)
   local list, seen = {}, {}
   for c in characters(text) do
@@ -140,12 +143,12 @@ local function encode(text, vocabulary)
   for id, c in ipairs(vocabulary) do id_of[c] = id end
   for c in characters(text) do
     ids[#ids + 1] = id_of[c]
-      or error(("the text has the character %q, which the checkpoint does not know"):format(c), 0)
+      or error(("cannot encode the text: the checkpoint lacks the character %q"):format(c), 0)
   end
   return lt.tensor(ids, {dtype = "int64"})
 end
 
--- In a checkpoint a character is its bytes in hexadecimal.
+-- A checkpoint stores characters as bytes in hexadecimal.
 local function pack_vocabulary(vocabulary)
   local words = {}
   for i, c in ipairs(vocabulary) do
@@ -166,9 +169,8 @@ end
 
 -- Checkpoints -----------------------------------------------------------------------------
 
--- Everything a run needs to go on: parameters, AdamW's moments, and in the metadata where
--- it stands. The writer uses a temporary file and renames it, so that a checkpoint is
--- always whole.
+-- Saves everything that a run needs to continue: parameters, AdamW's moments, and in the
+-- metadata its position. The write is atomic, so that a checkpoint is always complete.
 local function save(run)
   local tensors = {}
   for name, p in run.model:named_parameters() do
@@ -191,7 +193,7 @@ local function load_metadata(path)
   for _, field in ipairs {"step", "plan", "seed", "lr"} do
     whole = whole and tonumber(metadata[field])
   end
-  if not whole then error(path .. ": this is no checkpoint of chargpt", 0) end
+  if not whole then error(("cannot load %s: expected a checkpoint of chargpt"):format(path), 0) end
   return tensors, metadata
 end
 
@@ -204,11 +206,11 @@ local function restore(run, tensors)
       run.optimizer.state[p] = {step = run.step, exp_avg = m:to(device), exp_avg_sq = v:to(device)}
     end
   end
-  state["head.weight"] = state["characters.weight"] -- they are one
+  state["head.weight"] = state["characters.weight"] -- the same tensor
   run.model:load_state_dict(state)
 end
 
--- Setting up --------------------------------------------------------------------------------
+-- Setup -------------------------------------------------------------------------------------
 
 local BATCH, WARMUP, PLAN = 12, 100, 2000
 
@@ -223,22 +225,21 @@ local run = {
   lr = metadata and tonumber(metadata.lr) or options.lr,
   vocabulary = metadata and unpack_vocabulary(metadata.vocabulary) or make_vocabulary(text),
 }
--- The plan is the step at which the learning rate is lowest. A finished run that is
--- resumed goes on at that rate.
+-- The plan is the step at which the learning rate reaches its minimum. A finished run that
+-- is resumed keeps this rate.
 if run.plan == 0 then run.plan = options.steps > 0 and options.steps or PLAN end
 local last = options.steps
 if last == 0 then last = run.step < run.plan and run.plan or run.step + 500 end
 if last <= run.step then
-  cli.fail(("%s is at step %d already: give --steps a higher number"):format(options.resume,
-    run.step))
+  cli.fail(("--steps: expected more than %d, the step of %s"):format(run.step, options.resume))
 end
 local stop = options.stop > 0 and math.min(options.stop, last) or last
 
 local config = {vocabulary = #run.vocabulary, block_size = 64, layers = 4, heads = 4, width = 128}
 local ids = cli.try(encode, text, run.vocabulary)
 if ids:numel() < 20 * config.block_size then
-  cli.fail(("the text has %d characters, it should have at least %d"):format(ids:numel(),
-    20 * config.block_size))
+  cli.fail(("--text: expected at least %d characters, got %d"):format(20 * config.block_size,
+    ids:numel()))
 end
 ids = ids:to(device)
 local cut = ids:numel() * 9 // 10
@@ -247,7 +248,7 @@ local train, valid = ids[{{1, cut}}], ids[{{cut + 1, -1}}]
 lt.manual_seed(run.seed)
 run.model = GPT(config):to(device)
 
--- Matrices are decayed, gains are not.
+-- Weight decay applies to matrices, not to gains.
 local matrices, gains = {}, {}
 for p in run.model:parameters() do table.insert(p.ndim >= 2 and matrices or gains, p) end
 run.optimizer = optim.AdamW({
@@ -264,14 +265,14 @@ print(("%d characters, %d different; a GPT of %d parameters; steps %d to %d"):fo
 
 -- Training ----------------------------------------------------------------------------------
 
--- Random numbers are a function of the seed, what they are for and the step, so that a
--- resumed run draws what it would have drawn.
+-- Random numbers depend only on the seed, their purpose and the step, so that a resumed run
+-- draws the same numbers.
 local generator = lt.Generator()
 local function reseed(purpose, step)
   generator:manual_seed(run.seed * 1000003 + purpose * 100000007 + step)
 end
 
--- Random pieces of a text and, one to the right, what follows each character.
+-- Returns random sequences of the source, and the same shifted by one character as targets.
 local within = lt.arange(0, config.block_size - 1, {device = device})
 local function batch_of(source)
   local starts = lt.randint(1, source:numel() - config.block_size, {BATCH, 1},
@@ -297,7 +298,7 @@ local function validation_loss(batches)
   return (total / batches):item()
 end
 
--- Up in a straight line, then down half a cosine to a tenth.
+-- Linear warmup, then cosine decay to a tenth.
 local function learning_rate(step)
   if step <= WARMUP then return run.lr * step / WARMUP end
   local done = math.min((step - WARMUP) / math.max(run.plan - WARMUP, 1), 1)
@@ -336,7 +337,7 @@ print(("step %5d: validation loss %.4f; saved %s"):format(run.step, final_loss, 
 
 -- Writing -------------------------------------------------------------------------------------
 
--- Continues with `count` characters, from a line's start.
+-- Prints `count` characters, starting at the beginning of a line.
 local function write(count)
   local context = lt.full({1, 1}, encode("\n", run.vocabulary):item(), {dtype = "int64"})
   context = context:to(device)
@@ -354,17 +355,17 @@ local function write(count)
     end
     context = lt.cat({context, id}, 2)
   end
-  local written = context[1]:totable() -- read once: each reading would wait for the device
+  local written = context[1]:totable() -- one copy: each item() would block the host
   for i = 2, #written do io.write(run.vocabulary[written[i]]) end
   io.write "\n"
 end
 
 if options.sample > 0 then lt.no_grad(write, options.sample) end
 
--- The example checks itself: better than guessing by far, and the better the longer.
+-- Check the result: the loss must be far below that of guessing.
 local guessing = math.log(config.vocabulary)
 local bound = run.step >= 1000 and 0.55 * guessing or guessing
-local learnt = final_loss < bound and (metadata or final_loss < first_loss)
-if not learnt then
-  cli.fail(("the loss is %.3f, it should be below %.3f"):format(final_loss, bound))
+local has_learned = final_loss < bound and (metadata or final_loss < first_loss)
+if not has_learned then
+  cli.fail(("expected a loss below %.3f, got %.3f"):format(bound, final_loss))
 end

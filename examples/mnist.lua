@@ -1,10 +1,10 @@
--- A network of 784-256-10 units learns to read handwritten digits.
+-- Trains a network of 784-256-10 units to classify handwritten digits.
 --
 --   lutra examples/mnist.lua --data DIR [--device cpu] [--epochs 10]
 --
 -- DIR holds t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz. The first 9,000
--- images are for learning, the last 1,000 for testing. With `--device meta` nothing is
--- read or computed: the script shows the shapes and the memory that training would take.
+-- images are for training, the last 1,000 for testing. With `--device meta` nothing is
+-- read or computed: the script prints the shapes and the memory that training needs.
 --
 -- test: --data $DATA/mnist
 -- test: --data $DATA/mnist --device cuda
@@ -18,14 +18,14 @@ local TRAINED_ON, GOAL, GOAL_EPOCHS = 9000, 0.95, 10
 
 local options = cli.parse(arg, {
   {"data", nil, "folder with the t10k IDX files of MNIST"},
-  {"device", "cpu", "where to train: cpu, cuda, mps, or meta to only see the sizes"},
+  {"device", "cpu", "device to train on: cpu, cuda, mps; meta prints only the sizes"},
   {"epochs", GOAL_EPOCHS, "passes over the training images"},
-  {"batch-size", 64, "images in a step"},
-  {"lr", 3e-3, "learning rate at the start; it falls to 0"},
-  {"seed", 1, "of the random numbers"},
+  {"batch-size", 64, "images per step"},
+  {"lr", 3e-3, "initial learning rate; it decays to 0"},
+  {"seed", 1, "seed of the random numbers"},
 })
 if options.epochs < 1 or options["batch-size"] < 1 then
-  cli.fail("--epochs and --batch-size want numbers of at least 1")
+  cli.fail("--epochs and --batch-size: expected at least 1")
 end
 local device = cli.try(lt.device, options.device)
 lt.manual_seed(options.seed)
@@ -38,7 +38,7 @@ local function make_network()
     nn.Linear(256, 10))
 end
 
--- Only sizes ------------------------------------------------------------------------
+-- Sizes only ------------------------------------------------------------------------
 
 local function megabytes(count) return ("%8.2f MB"):format(count * 4 / 1e6) end
 
@@ -61,16 +61,16 @@ if device == "meta" then
   print("AdamW's moments " .. megabytes(2 * parameters))
   print("activations     " .. megabytes(activations))
   print("images          " .. megabytes(10000 * 784))
-  print("all together    " .. megabytes(4 * parameters + activations + 10000 * 784))
+  print("total           " .. megabytes(4 * parameters + activations + 10000 * 784))
   return
 end
 
 -- Data --------------------------------------------------------------------------------
 
-if not options.data then cli.fail("--data DIR is missing: the folder with MNIST's t10k files") end
+if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images, labels = cli.try(data.mnist, options.data, "t10k")
 if images:size(1) ~= 10000 or images:size(2) ~= 28 or images:size(3) ~= 28 then
-  cli.fail(("%s: the images are %s, they should be {10000, 28, 28}"):format(options.data,
+  cli.fail(("--data: expected images of shape {10000, 28, 28} in %s, got %s"):format(options.data,
     tostring(images.shape)))
 end
 images = images:to(device):to "float32" / 255
@@ -80,8 +80,8 @@ local train = data.TensorDataset(images[{{1, TRAINED_ON}}], labels[{{1, TRAINED_
 local test_images, test_labels = images[{{TRAINED_ON + 1, -1}}], labels[{{TRAINED_ON + 1, -1}}]
 local loader = data.DataLoader(train, {batch_size = options["batch-size"], shuffle = true})
 
--- A digit moved by a pixel is the same digit: each batch is shifted at random, which
--- makes more of few images.
+-- Data augmentation: a digit moved by a pixel is the same digit, so each batch is shifted at
+-- random.
 local function shifted(batch)
   local by = lt.randint(-1, 1, {2}):totable()
   return batch:roll(by, {2, 3})
@@ -122,7 +122,8 @@ for epoch = 1, options.epochs do
     100 * reached))
 end
 
--- The example checks itself: ten epochs are enough for 95 %.
+-- Check the result: ten epochs are enough for 95 %.
 if options.epochs >= GOAL_EPOCHS and reached < GOAL then
-  cli.fail(("the accuracy is %.1f %%, below %g %%"):format(100 * reached, 100 * GOAL))
+  cli.fail(("expected an accuracy of at least %g %%, got %.1f %%"):format(100 * GOAL,
+    100 * reached))
 end

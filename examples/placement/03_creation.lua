@@ -1,9 +1,9 @@
--- Creation: make a tensor where it is needed, not somewhere else.
+-- Creation: create a tensor on the device where it is needed.
 --
 --   lutra [--emulate cuda:2] examples/placement/03_creation.lua
 --
--- Every function that makes a tensor takes `device`. What is made on the card never crosses the
--- cable between the computer and the card. What is made on the CPU and moved has to.
+-- Every function that creates a tensor takes `device`. A tensor that is created on the GPU needs no
+-- copy between the host and the GPU. A tensor that is created on the CPU and moved needs one.
 --
 -- test:
 
@@ -22,7 +22,7 @@ for name, x in pairs {
 end
 print(lt.tensor{1, 2, 3, device = device})
 
--- How many copies between devices does a function make? A trace writes them down.
+-- A trace counts the copies between devices that a function makes.
 local function copies(fn)
   local trace, x = lt.placement.trace(fn)
   assert(x.device == device and x:sum():item() == 0)
@@ -30,26 +30,26 @@ local function copies(fn)
 end
 local direct = copies(function() return lt.zeros{500, 500, device = device} end)
 local moved = copies(function() return lt.zeros(500, 500):to(device) end)
-print(("made there: %d copies; made here and moved: %d"):format(direct, moved))
+print(("created on the device: %d copies; created on the CPU and moved: %d"):format(direct, moved))
 assert(direct == 0)
 assert(moved == (device == "cpu" and 0 or 1))
 
--- The same seed gives the same numbers, whichever device draws them.
+-- The same seed gives the same random numbers on every device.
 lt.manual_seed(7)
 local there = lt.randn{4, device = device}
 lt.manual_seed(7)
 local here = lt.randn(4)
-print("drawn there:", there)
-print("drawn here: ", here)
+print("on the device:", there)
+print("on the CPU:   ", here)
 assert(there.device == device and lt.allclose(there:cpu(), here))
 
 if device == "cpu" then
   print "skipped: on one device there is nothing to copy (--emulate cuda:2)"
 else
-  -- PyTorch: torch.randn(3, 4, device="cuda:1"). A certain card, by its number.
+  -- PyTorch: torch.randn(3, 4, device="cuda:1"). A particular GPU, by its number.
   local last = lt.device(device):gsub("%d+$", tostring(lt.accelerator.device_count() - 1))
   local x = lt.randn{3, 4, device = last}
-  print("on the last card of this machine: " .. x.device)
+  print("on the last GPU of this machine: " .. x.device)
   assert(x.device == last)
 end
-print "ok: tensors made with `device` are there from the start"
+print "ok: tensors created with `device` need no copy"

@@ -1,9 +1,9 @@
--- Moving is copying: the original stays where it was.
+-- Moving a tensor copies it: the original stays on its device.
 --
 --   lutra [--emulate cuda:2] examples/placement/04_moving.lua
 --
--- x:to(device) does not carry x away. It gives a second tensor with the same numbers, and x is
--- still what it was. A program that goes on with x after x:to(device) works with the old one.
+-- x:to(device) does not change x. It returns a second tensor with the same values. A program that
+-- uses x after x:to(device) uses the old tensor.
 --
 -- test:
 
@@ -16,12 +16,12 @@ local moved = original:to(device)
 print(("the original is on %s, the copy on %s"):format(original.device, moved.device))
 assert(original.device == "cpu" and moved.device == device)
 
--- Forgetting the assignment is the usual mistake: this line does nothing that lasts.
+-- The usual mistake is to forget the assignment: this line has no effect.
 original:to(device)
 assert(original.device == "cpu")
 
 if device ~= "cpu" then
-  -- They are two tensors: a change of one is not seen in the other.
+  -- They are two tensors: a change of one does not change the other.
   moved:add_(10)
   print("the copy, after add_(10): ", moved)
   print("the original, as before:  ", original)
@@ -33,25 +33,25 @@ if device ~= "cpu" then
   assert(back.device == "cpu" and moved.device == device)
   if lt.cuda.is_available() then assert(original:cuda().device == lt.device "cuda") end
 else
-  print "skipped: with one device there is nowhere to move to (--emulate cuda:2)"
+  print "skipped: moving needs a second device (--emulate cuda:2)"
 end
 
--- A tensor that is there already is not copied: the same tensor comes back.
+-- A tensor that is already on the device is not copied: `to` returns the same tensor.
 local same = moved:to(device)
-assert(same == moved, "to() made a copy that nobody needs")
+assert(same == moved, "to() made an unnecessary copy")
 
--- PyTorch: x.to(device, copy=True). Who wants a second one all the same says so.
+-- PyTorch: x.to(device, copy=True). Always copies.
 local second = moved:to{device, copy = true}
 assert(second ~= moved and not second:shares_storage(moved) and lt.equal(second, moved))
 
--- PyTorch: x.to(device=device, dtype=torch.float16). Device and number type in one go.
+-- PyTorch: x.to(device=device, dtype=torch.float16). Device and dtype in one call.
 local half = original:to{device = device, dtype = "float16"}
 print(("both at once: %s %s"):format(half.device, half.dtype))
 assert(half.device == device and half.dtype == "float16" and original.dtype == "float32")
 
--- So the line to remember is the one with an assignment.
+-- Remember the line with the assignment.
 local x = original
 x = x:to(device)
 assert(x.device == device and lt.equal(x:cpu(), original))
 
-print "ok: x = x:to(device) is how a tensor is moved; x:to(device) alone is not"
+print "ok: x = x:to(device) moves a tensor; x:to(device) alone does not"

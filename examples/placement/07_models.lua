@@ -1,9 +1,9 @@
--- Models: the parameters and what comes in must be on one device.
+-- Models: the parameters and the input must be on the same device.
 --
 --   lutra [--emulate cuda:2] examples/placement/07_models.lua
 --
 -- model:to(device) moves every parameter and registered buffer. Unlike a tensor's `to` it changes
--- the model itself and gives the same model back, so that an assignment is not needed.
+-- the model itself and returns it, so that no assignment is needed.
 --
 -- test:
 
@@ -12,7 +12,7 @@ local nn = lt.nn
 local device = lt.best_device()
 
 local model = nn.Sequential(nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10))
-print("the model is made on " .. model:device())
+print("the model is created on " .. model:device())
 assert(model:device() == "cpu")
 
 -- PyTorch: model = model.to(device)
@@ -22,14 +22,14 @@ for name, p in model:named_parameters() do
   print(("  %-9s %-9s %s"):format(name, tostring(p.shape), p.device))
   assert(p.device == device)
 end
--- PyTorch: next(model.parameters()).device. The iterator, called once, gives the first parameter.
+-- PyTorch: next(model.parameters()).device. The iterator, called once, returns the first parameter.
 assert(model:parameters()().device == device and model:device() == device)
 
--- The input goes where the model is. Where it does not, nothing is computed in secret elsewhere.
+-- The input must be on the model's device. Lutra does not move it implicitly.
 local x = lt.randn(4, 128)
 if device ~= "cpu" then
   local ok, message = pcall(model, x)
-  print("an input that stayed on the cpu:\n  " .. message)
+  print("an input on the cpu:\n  " .. message)
   assert(not ok and message:find("is on cpu", 1, true))
   assert(message:find("is on " .. device, 1, true))
 end
@@ -37,7 +37,7 @@ local logits = model(x:to(device))
 print(("the output for x:to(device): %s on %s"):format(logits.shape, logits.device))
 assert(logits.device == device and logits.shape == lt.empty(4, 10).shape)
 
--- Make the optimizer after the move: what it keeps for each parameter is then beside it.
+-- Create the optimizer after the move: its state is then on the device of the parameters.
 local optimizer = lt.optim.AdamW(model:parameters(), {lr = 1e-3})
 logits:sum():backward()
 optimizer:step()
@@ -45,18 +45,18 @@ for _, p in model:named_parameters() do
   assert(p.grad.device == device and optimizer.state[p].exp_avg.device == device)
 end
 
--- A tensor in a plain field is neither a parameter nor a buffer: it stays behind.
+-- A tensor in a plain field is neither a parameter nor a buffer: `to` does not move it.
 local Scaled = nn.Module:extend "Scaled"
 function Scaled:init()
   self.layer = nn.Linear(2, 2)
   self.scale = lt.ones(2) -- a plain field
 end
 local scaled = Scaled():to(device)
-print(("a layer went to %s, a plain field is on %s"):format(scaled.layer.weight.device,
+print(("a layer is on %s, a plain field on %s"):format(scaled.layer.weight.device,
   scaled.scale.device))
 assert(scaled.layer.weight.device == device and scaled.scale.device == "cpu")
 
 if device == "cpu" then
-  print "skipped: what stays behind shows with a second device only (--emulate cuda:2)"
+  print "skipped: the difference is visible only with a second device (--emulate cuda:2)"
 end
-print "ok: model:to(device) took the parameters along, and nothing else"
+print "ok: model:to(device) moved the parameters, and not the plain field"

@@ -1,10 +1,10 @@
--- Buffers: tensors that belong to a model but are not learnt.
+-- Buffers: tensors of a model that are not trained.
 --
 --   lutra [--emulate cuda:2] examples/placement/08_buffers.lua
 --
--- A mask, a running mean, a table of positions: no training changes them, and yet they have to be
--- where the model is. Registered as a buffer, such a tensor moves with the model and is saved
--- with it. In a plain field it stays on the CPU.
+-- A mask, a running mean, a table of positions: training does not change them, but they must be on
+-- the model's device. A registered buffer moves with the model and is saved with it. In a plain
+-- field the tensor stays on the CPU.
 --
 -- test:
 
@@ -13,7 +13,7 @@ local nn = lt.nn
 local device = lt.best_device()
 
 -- PyTorch: self.register_buffer("mask", torch.triu(torch.ones(n, n, dtype=torch.bool), diagonal=1))
--- true above the diagonal: a word may not look at the words that come after it.
+-- true above the diagonal: a token must not attend to later tokens.
 local CausalMask = nn.Module:extend "CausalMask"
 function CausalMask:init(max_length)
   self:register_buffer("mask", lt.ones{max_length, max_length, dtype = "bool"}:triu(1))
@@ -34,25 +34,25 @@ print(("after to(%q): the buffer is on %s, the plain field on %s"):format(device
   right.mask.device, wrong.mask.device))
 assert(right.mask.device == device and wrong.mask.device == "cpu")
 
-local x = lt.randn{2, 4, 8, device = device} -- 2 texts of 4 words
+local x = lt.randn{2, 4, 8, device = device} -- 2 sequences of 4 tokens
 local mask = right(x)
-print("\nthe mask for 4 words:\n" .. tostring(mask))
+print("\nthe mask for 4 tokens:\n" .. tostring(mask))
 assert(mask.device == device and mask.dtype == "bool")
-assert(mask:sum():item() == 6) -- 3 + 2 + 1 places above the diagonal of 4 x 4
+assert(mask:sum():item() == 6) -- 3 + 2 + 1 elements above the diagonal of 4 x 4
 
--- Attention scores with the future hidden. The forgotten mask is in the wrong place for it.
+-- Masked attention scores. The mask in the plain field is on the wrong device.
 local scores = lt.randn{2, 4, 4, device = device}
 local hidden = scores:masked_fill(mask, -lt.inf):softmax(-1)
-assert(hidden[{1, 1, 1}]:item() == 1, "the first word sees only itself")
+assert(hidden[{1, 1, 1}]:item() == 1, "the first token attends only to itself")
 if device == "cpu" then
-  print "skipped: on one device the plain field does no harm yet (--emulate cuda:2)"
+  print "skipped: the plain field fails only with a second device (--emulate cuda:2)"
 else
   local ok, message = pcall(function() return scores:masked_fill(wrong(x), -lt.inf) end)
-  print("\nthe plain field in use:\n  " .. message)
+  print("\nwith the plain field:\n  " .. message)
   assert(not ok and message:find("is on cpu", 1, true), message)
 end
 
--- A buffer is no parameter, but it is listed and saved. PyTorch: model.named_buffers()
+-- A buffer is not a parameter, but it is listed and saved. PyTorch: model.named_buffers()
 for name, buffer in right:named_buffers() do
   print(("\nbuffer %q: %s %s on %s"):format(name, buffer.shape, buffer.dtype, buffer.device))
   assert(buffer == right.mask)
@@ -60,4 +60,4 @@ end
 assert(right:num_parameters() == 0)
 assert(right:state_dict().mask and not wrong:state_dict().mask)
 
-print "ok: what is registered as a buffer goes where the model goes"
+print "ok: a registered buffer moves with the model"

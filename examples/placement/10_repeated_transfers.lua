@@ -1,11 +1,11 @@
--- Repeated transfers: what is sent back and forth for nothing.
+-- Repeated transfers: unnecessary copies between devices.
 --
 --   lutra [--emulate cuda:2,link=pcie4] examples/placement/10_repeated_transfers.lua
 --
--- A card computes faster than its cable brings data. A result that is taken home and sent out
--- again in every step costs two journeys and gains nothing. Here the journeys of a poor loop and
--- of a better one are counted; `link=pcie4` says what they would cost on such a cable. The poor
--- loop is wrong on purpose: `lutra --lint` finds it by rule T2.
+-- A GPU computes faster than the bus transfers data. A result that is copied to the host and back
+-- in every step costs two copies and gains nothing. This script counts the copies of a poor loop
+-- and of a better one; `link=pcie4` shows what they cost on such a bus. The poor loop is wrong on
+-- purpose: `lutra --lint` finds it by rule T2.
 --
 -- test:
 
@@ -22,8 +22,8 @@ local function poor()
   for _, x in ipairs(batches) do
     x = x:to(device)
     local output = model(x)
-    local output_cpu = output:cpu() -- home, for no reason
-    output = output_cpu:to(device) -- and out again
+    local output_cpu = output:cpu() -- to the host, for no reason
+    output = output_cpu:to(device) -- and back
     total = total + output
   end
   return total
@@ -35,7 +35,7 @@ local function better()
   return total
 end
 
--- A trace knows every copy between devices, and the line that made it.
+-- A trace has every copy between devices, and the line that made it.
 local poor_trace, poor_result = lt.placement.trace(lt.no_grad, poor)
 local better_trace, better_result = lt.placement.trace(lt.no_grad, better)
 print(("the poor loop:\n%s\n\nthe better loop:\n%s"):format(poor_trace, better_trace))
@@ -43,22 +43,22 @@ print(("the poor loop:\n%s\n\nthe better loop:\n%s"):format(poor_trace, better_t
 assert(lt.equal(poor_result, better_result), "the results are the same")
 local poorer, best = poor_trace:totals(), better_trace:totals()
 if device == "cpu" then
-  print "skipped: on one device nothing crosses a cable, in neither loop (--emulate cuda:2)"
+  print "skipped: on one device neither loop copies (--emulate cuda:2)"
   assert(poorer.copies == 0 and best.copies == 0)
 else
-  -- Per batch: one copy against three.
+  -- Per batch: one copy and three copies.
   assert(best.copies == #batches and poorer.copies == 3 * #batches)
   assert(best.bytes == 5 * 32 * 64 * 4 and poorer.bytes == 3 * best.bytes)
 
-  -- The lint finds the poor line by itself, and has nothing to say of the better loop.
+  -- The lint finds the poor line, and has no findings for the better loop.
   local findings = lt.placement.lint(lt.no_grad, poor)
   print(("\nthe lint of the poor loop:\n%s"):format(findings))
   assert(#findings == 1 and findings[1].rule == "T2")
   assert(#lt.placement.lint(lt.no_grad, better) == 0)
 end
 
--- Home once, at the end, for a file, a picture or another library: that is what cpu() is for.
+-- Copy to the host once, at the end, for a file, a plot or another library: use cpu().
 local home = better_result:cpu()
 assert(home.device == "cpu" and better_result.device == device)
 
-print "ok: send each batch once, leave results where the next step needs them"
+print "ok: copy each batch once, and keep results on the device of the next step"

@@ -1,11 +1,11 @@
--- item: one number, and why it is dear.
+-- The cost of item(): reading one number synchronizes the device.
 --
 --   lutra [--emulate cuda:2,link=pcie4] examples/placement/11_item.lua
 --
--- A program puts work into the card's queue and goes on at once. loss:item() asks for a number of
--- Lua's: the program has to wait until the card has done everything before it, and then for the
--- number's journey. Once in an epoch is nothing; in every step it makes card and program take
--- turns in sleeping. The first loop here is wrong on purpose: `lutra --lint` finds it by rule T1.
+-- Operations on a GPU are queued and return at once. loss:item() returns a Lua number: it blocks
+-- the host until the GPU has finished all queued work and has copied the number. Once per epoch
+-- this costs nothing; in every step host and GPU block each other. The first loop is wrong on
+-- purpose: `lutra --lint` finds it by rule T1.
 --
 -- test:
 
@@ -33,7 +33,7 @@ local function at_the_end()
   return (total / STEPS):item()
 end
 
--- A trace tells how often the program had to wait for a copy.
+-- Returns the number of copies that blocked the host, and the result of fn.
 local function readings(what, fn)
   local trace, result = lt.placement.trace(fn)
   print(what .. ":\n" .. tostring(trace) .. "\n")
@@ -42,10 +42,10 @@ end
 
 local many, mean_1 = readings("item in each step", each_step)
 local few, mean_2 = readings("item at the end", at_the_end)
-print(("the mean loss, read so and so: %.4f, %.4f"):format(mean_1, mean_2))
+print(("the mean loss of both: %.4f, %.4f"):format(mean_1, mean_2))
 assert(math.abs(mean_1 - mean_2) < 1e-5)
 if device == "cpu" then
-  print "skipped: on the CPU a number is already at home; a card makes you wait (--emulate cuda:2)"
+  print "skipped: on the CPU item() copies nothing (--emulate cuda:2)"
   assert(many == 0 and few == 0)
 else
   assert(many == STEPS and few == 1)
@@ -54,14 +54,14 @@ else
   assert(#findings == 1 and findings[1].rule == "T1" and #lt.placement.lint(at_the_end) == 0)
 end
 
--- detach matters, too: without it the sum would keep every step's history for backward.
+-- detach is necessary, too: without it the sum would hold the autograd graph of every step.
 local loss = F.cross_entropy(model(x), y)
 assert(loss.requires_grad and not loss:detach().requires_grad)
-assert(math.type(loss:item()) == "float", "item gives a plain number")
+assert(math.type(loss:item()) == "float", "item returns a Lua number")
 
--- item wants one element. Many come by totable, in one journey. PyTorch: x.tolist()
+-- item requires one element. totable copies many elements at once. PyTorch: x.tolist()
 local ok, message = pcall(function() return x:item() end)
-print("\nitem of a whole table:\n  " .. message .. "\n")
+print("\nitem of many elements:\n  " .. message .. "\n")
 assert(not ok and message:find("one element", 1, true))
 local count, list = readings("totable of the same", function() return x:totable() end)
 assert(#list == 16 and #list[1] == 8 and count == (device == "cpu" and 0 or 1))

@@ -1,28 +1,28 @@
--- Memory of a card: allocated, reserved, and what clearing the cache does.
+-- GPU memory: allocated, reserved, and the cache.
 --
 --   lutra [--emulate cuda:2] examples/placement/14_memory.lua
 --
--- Asking the driver for memory is slow. So Lutra keeps what a tensor gives back, for the next
--- one. "Allocated" is what tensors hold now; "reserved" is that and the cache. A tool of the
--- system shows the reserved memory: it looks full although nothing holds it.
+-- Allocating memory from the driver is slow, so Lutra caches the memory that a tensor frees for
+-- later tensors. "Allocated" is the memory of tensors; "reserved" includes the cache. System tools
+-- show the reserved memory, which may be large although no tensor uses it.
 --
 -- test:
 
 local lt = require "lutra"
 local accelerator = lt.accelerator
 
--- On every device a tensor takes its elements times their size.
+-- The memory of a tensor is the number of its elements times their size.
 local mebibyte = lt.zeros(256, 1024) -- of float32: 4 bytes each
 assert(mebibyte:numel() * mebibyte:element_size() == 2^20)
 
 if not accelerator.is_available() then
-  print "skipped: the CPU's memory is the system's business; a card's is counted (--emulate cuda:2)"
-  print "ok: 256 * 1024 numbers of 4 bytes are a MiB, on every device"
+  print "skipped: memory is counted per GPU, not for the CPU (--emulate cuda:2)"
+  print "ok: 256 * 1024 elements of 4 bytes are a MiB, on every device"
   return
 end
 
 -- PyTorch: torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), in bytes. lt.cuda has them,
--- too; those of lt.accelerator work for every kind of card.
+-- too; those of lt.accelerator work for every accelerator.
 local device = lt.best_device()
 local function show(when)
   local allocated = accelerator.memory_allocated(device)
@@ -42,31 +42,32 @@ local large = lt.zeros{4096, 2048, device = device} -- 32 MiB
 local most, with_large = show "with two tensors"
 assert(most - nothing == 4 * (small:numel() + large:numel()) and with_large >= most)
 
--- PyTorch: del large. A tensor is gone when nothing names it and Lua's collector has been there.
+-- PyTorch: del large. A tensor is freed when nothing refers to it and the garbage collector has
+-- run.
 large = nil -- luacheck: ignore
 collectgarbage()
-local held, cached = show "nothing names the large one"
-assert(held - nothing == 4 * small:numel(), "its memory is free again")
-assert(cached == with_large, "but it is kept for the next one")
+local held, cached = show "without the large one"
+assert(held - nothing == 4 * small:numel(), "its memory is no longer allocated")
+assert(cached == with_large, "but it is cached")
 
--- The next tensor of this size takes it from the cache: the driver is not asked.
+-- The next tensor of this size uses the cache: the driver is not called.
 local asked = accelerator.memory_stats(device).num_device_alloc
 local again = lt.zeros{4096, 2048, device = device}
 assert(show "another of that size" == most)
 assert(accelerator.memory_stats(device).num_device_alloc == asked)
-again:free() -- at once, without the collector: for large tensors
+again:free() -- at once, without the garbage collector: for large tensors
 
--- PyTorch: torch.cuda.empty_cache(). It gives back what no tensor holds, and nothing else. Not for
--- training loops: the next tensor would have to ask the driver again.
+-- PyTorch: torch.cuda.empty_cache(). It returns the cache to the driver. Do not call it in training
+-- loops: the next tensor would have to allocate from the driver again.
 accelerator.empty_cache()
 local live, left = show "freed, cache emptied"
 assert(live == held and left <= cached - 32 * 2^20 and left >= live)
 
--- The most that was ever needed, and a table of everything.
+-- The peak, and a summary of all statistics.
 assert(accelerator.max_memory_allocated(device) == most)
 accelerator.reset_peak_memory_stats(device)
 assert(accelerator.max_memory_allocated(device) == live)
 print()
 print(accelerator.memory_summary(device, true))
 
-print "ok: free memory is kept for the next tensor; empty_cache is for guests, not for loops"
+print "ok: free memory is cached for the next tensor; do not call empty_cache in loops"

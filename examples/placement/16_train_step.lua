@@ -1,16 +1,16 @@
--- A training step that runs anywhere.
+-- A training step for any device.
 --
 --   lutra [--emulate cuda:2] examples/placement/16_train_step.lua
 --
--- The step gets the device as an argument. It moves the batch, nothing else: the model was moved
--- once, before the optimizer was made, and the loss stays where it is until somebody reads it.
+-- The step has the device as an argument. It moves only the batch: the model was moved once, before
+-- the optimizer was created, and the loss stays on the device until the program reads it.
 --
 -- test:
 
 local lt = require "lutra"
 local nn, F, optim = lt.nn, lt.F, lt.optim
 
--- As in PyTorch, line by line.
+-- Each line is as in PyTorch.
 local function train_step(model, batch, optimizer, device)
   model:train()
   local x, y = batch[1]:to(device), batch[2]:to(device)
@@ -24,12 +24,12 @@ local function train_step(model, batch, optimizer, device)
   return loss:detach()
 end
 
--- What is to be learnt: which of the first ten of 128 numbers is the largest.
+-- The task: find the largest of the first ten of 128 numbers.
 lt.manual_seed(4)
 local x = lt.randn(640, 128)
 local set = lt.data.TensorDataset(x, x[{{}, {1, 10}}]:argmax(2))
 
--- Trains a fresh model on a device. Returns its losses, as a table of numbers.
+-- Trains a new model on a device. Returns its losses, as a table of numbers.
 local function train(device)
   lt.manual_seed(5)
   local model = nn.Linear(128, 10):to(device)
@@ -42,8 +42,8 @@ local function train(device)
     end
   end
   assert(model:device() == device and losses[1].device == device)
-  assert(not losses[1].requires_grad, "a loss that is kept has no history")
-  return lt.stack(losses):totable() -- all numbers in one journey
+  assert(not losses[1].requires_grad, "a stored loss has no autograd graph")
+  return lt.stack(losses):totable() -- all numbers in one copy
 end
 
 local device = lt.best_device()
@@ -53,9 +53,9 @@ for _, step in ipairs {1, 20, 50, 100} do
   print(("step %d"):format(step), ("%.5f"):format(here[step]), ("%.5f"):format(there[step]))
 end
 
--- The same function learnt the same on both.
+-- The losses on both devices are equal.
 for step = 1, 100 do assert(math.abs(here[step] - there[step]) < 1e-2) end
-assert(#there == 100 and there[100] < there[1] / 2, "it has not learnt")
+assert(#there == 100 and there[100] < there[1] / 2, "the loss did not decrease")
 
-if device == "cpu" then print "skipped: both columns are the CPU's (--emulate cuda:2 has two)" end
-print "ok: one step, any device, the same losses"
+if device == "cpu" then print "skipped: both columns are the CPU's (--emulate cuda:2)" end
+print "ok: one step for any device, with the same losses"

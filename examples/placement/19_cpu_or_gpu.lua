@@ -1,16 +1,16 @@
--- CPU or GPU? It depends on the size.
+-- CPU or GPU: measure from which size on the GPU is faster.
 --
 --   lutra [--emulate cuda:2] examples/placement/19_cpu_or_gpu.lua [--largest 512] [--transfers]
 --   lutra examples/placement/19_cpu_or_gpu.lua --example
 --
--- A card needs a few microseconds to be told of an operation, however small, and then computes
--- fast. A processor starts at once and computes slower. So small products are the CPU's and large
--- ones the card's; somewhere between them the two curves cross. Where, depends on the machine:
--- this script measures and draws it. An emulated card is your own processor with more to do, so do
--- not expect that it wins; `--example` draws a processor and a card that are made up.
+-- Launching an operation on a GPU takes a few microseconds, however small it is; then the GPU
+-- computes fast. The CPU starts at once and computes more slowly. Small products are therefore
+-- faster on the CPU and large ones on the GPU; where the curves cross depends on the machine. This
+-- script measures and draws them. An emulated GPU runs on your CPU and is slower; `--example` draws
+-- made-up times.
 --
--- So a card pays when operations are large and batched, data stays on it (try --transfers), Lua's
--- loops are few (each call is an order of some microseconds) and the work is done by good kernels.
+-- A GPU is faster when operations are large and batched, data stays on it (try --transfers) and Lua
+-- makes few calls (each costs some microseconds).
 --
 -- test: --largest 64 --repeats 2
 -- test: --largest 16 --transfers
@@ -21,13 +21,13 @@ local cli = require "lutra.cli"
 
 local options = cli.parse(arg, {
   {"largest", 256, "rows of the largest matrix; the smallest has 2"},
-  {"repeats", 5, "how often each size is measured; the least time counts"},
-  {"transfers", false, "count the way to the device and back, too"},
+  {"repeats", 5, "measurements of each size; the minimum counts"},
+  {"transfers", false, "include the copies to the device and back"},
   {"example", false, "draw made-up times: 1 us and 100 GFLOP/s against 10 us and 10 TFLOP/s"},
-  {"width", math.max(30, math.min(lt.terminal_width(1) or 78, 100)), "columns of the picture"},
+  {"width", math.max(30, math.min(lt.terminal_width(1) or 78, 100)), "columns of the plot"},
 })
 if options.largest < 4 or options.repeats < 1 or options.width < 30 then
-  cli.fail "--largest wants at least 4, --repeats at least 1, --width at least 30"
+  cli.fail "expected --largest of at least 4, --repeats of at least 1, --width of at least 30"
 end
 local device = options.example and "cuda:0" or lt.best_device()
 
@@ -35,11 +35,11 @@ local function synchronize()
   if lt.accelerator.is_available() then lt.accelerator.synchronize(device) end
 end
 
--- Seconds of a product of n x n matrices, the work alone or with its transfers.
+-- Returns the seconds of a product of n x n matrices, with or without transfers.
 local function measure(where, n)
   local a = lt.ones(n, n)
   local there = a:to(where)
-  local product = there:matmul(there) -- the first one also loads what the work needs
+  local product = there:matmul(there) -- the first one includes initialization
   assert(product[{1, 1}]:item() == n, "a row of ones times a column of ones")
   local best = math.huge
   for _ = 1, options.repeats do
@@ -55,12 +55,12 @@ local function measure(where, n)
   return best
 end
 
--- The same, made up. A product of n x n matrices is 2 n^3 sums and products.
+-- Returns made-up seconds: a product of n x n matrices has 2 n^3 floating point operations.
 local function example(where, n)
   return where == "cpu" and 1e-6 + 2 * n^3 / 100e9 or 10e-6 + 2 * n^3 / 10e12
 end
 
--- A table: the seconds of each size on each device.
+-- Print a table: the seconds of each size on each device.
 local places = device == "cpu" and {"cpu"} or {"cpu", device}
 local rows = {}
 print(("  rows" .. ("%13s"):rep(#places)):format(table.unpack(places)))
@@ -73,14 +73,14 @@ while n <= options.largest do
   n = 2 * n
 end
 
--- The size from which the card is ahead, and stays ahead.
+-- Find the size from which on the GPU is faster.
 local crossing
 for i = #rows, 1, -1 do
   if not rows[i][2] or rows[i][2] >= rows[i][1] then break end
   crossing = i
 end
 
--- A picture: a line for each size, fast to the left; from + to + it is ten times the time.
+-- Draw a plot: one line per size, faster to the left; from + to + is a factor of ten.
 local least, most = math.huge, 0
 for _, row in ipairs(rows) do
   least, most = math.min(least, table.unpack(row)), math.max(most, table.unpack(row))
@@ -116,4 +116,4 @@ elseif crossing then
 else
   print(("no crossing: up to %d rows, %s is not faster"):format(rows[#rows].rows, device))
 end
-print "ok: measure your own sizes before you decide where they are computed"
+print "ok: measure your own sizes before you choose a device"

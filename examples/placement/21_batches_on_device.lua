@@ -1,10 +1,10 @@
--- Batches that arrive on the device.
+-- Data loading: batches on the device.
 --
 --   lutra [--emulate cuda:2] examples/placement/21_batches_on_device.lua
 --
--- Two ways to have no `to` in the training loop. A set that fits in the card's memory is put there
--- whole, once. A larger one stays on the CPU, and the loader is told the device: it pins the next
--- batch and sends it while the program works on this one.
+-- Two alternatives to `to` in the training loop. A data set that fits in the GPU's memory is copied
+-- there once. A larger one stays on the CPU, and the loader has the option `device`: it pins the
+-- next batch and copies it while the program uses the current one.
 --
 -- test:
 
@@ -12,17 +12,17 @@ local lt = require "lutra"
 local data = lt.data
 local device = lt.best_device()
 
--- 400 rows of 50 numbers: a row's number, fifty times.
+-- 400 rows of 50 elements, which are the row's number.
 local x = lt.arange(400):float():unsqueeze(2):tile(1, 50)
 local y = lt.randint(1, 2, {400})
 
--- What is copied between devices in one pass.
+-- Returns the copies between devices of one pass.
 local function transfers(loader)
   local trace = lt.placement.trace(function() for _ in loader:iter() do end end)
   return trace:totals()
 end
 
--- One pass; every row must come exactly once, on the device.
+-- Checks one pass: it has every row exactly once, on the device.
 local function check_pass(loader)
   local rows, sum = 0, lt.zeros{1, device = device}
   for a, b in loader:iter() do
@@ -32,34 +32,34 @@ local function check_pass(loader)
   assert(rows == 400 and sum:item() == 400 * 401 / 2)
 end
 
--- 1. The loader sends: in each pass all bytes once more, two tensors a batch. (PyTorch's has no
--- such option; there one writes x = x.to(device, non_blocking=True) in the loop.)
+-- 1. The loader copies: all bytes in each pass, two tensors per batch. (PyTorch's loader has no
+-- such option; there write x = x.to(device, non_blocking=True) in the loop.)
 local sending = data.DataLoader(data.TensorDataset(x, y), {batch_size = 50, device = device})
 check_pass(sending)
 local sent = transfers(sending)
-print(("the loader sends:  %2d copies, %5d bytes in each pass, %d of them waited for"):format(
-  sent.copies, sent.bytes, sent.blocking))
+print(("the loader copies:  %2d copies, %5d bytes in each pass, %d of them blocking")
+  :format(sent.copies, sent.bytes, sent.blocking))
 
--- 2. The whole set lives there: loaded straight onto the device, cut into batches there.
+-- 2. The whole set is on the device and divided into batches there.
 -- PyTorch: TensorDataset(x.to(device), y.to(device))
 local resident = data.TensorDataset(x:to(device), y:to(device))
 local there = data.DataLoader(resident, {batch_size = 50})
 check_pass(there)
 local cut = transfers(there)
-print(("the set is there:  %2d copies, %5d bytes in each pass"):format(cut.copies, cut.bytes))
+print(("the set is on the device:  %2d copies, %5d bytes in each pass"):format(cut.copies, cut.bytes))
 
 if device == "cpu" then
   assert(sent.copies == 0 and cut.copies == 0)
-  print "skipped: where there is one device, nothing is sent (--emulate cuda:2)"
+  print "skipped: with one device nothing is copied (--emulate cuda:2)"
 else
   local set_bytes = x:numel() * x:element_size() + y:numel() * y:element_size()
   assert(sent.copies == 2 * #sending and sent.bytes == set_bytes)
-  assert(sent.blocking == 0, "the program waits for a batch")
-  -- Which rows a batch has is sent, not the rows.
+  assert(sent.blocking == 0, "a copy of a batch blocked the host")
+  -- Only the indices of a batch are copied, not its rows.
   assert(cut.copies == #there and cut.bytes == 8 * #x)
 end
 
--- From a file, with nothing in between but the one copy.
+-- From a file, with one copy.
 local path = os.tmpname()
 lt.save_npy(path, x)
 local trace, loaded = lt.placement.trace(function() return lt.load_npy(path):to(device) end)
@@ -67,4 +67,4 @@ os.remove(path)
 assert(loaded.device == device and lt.equal(loaded:cpu(), x))
 assert(trace:totals().copies == (device == "cpu" and 0 or 1))
 
-print "ok: tell the loader the device, or put the set there once"
+print "ok: pass `device` to the loader, or copy the data set once"

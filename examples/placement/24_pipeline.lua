@@ -1,13 +1,13 @@
--- Pipeline: one model over two devices, both at work at the same time.
+-- Pipeline parallelism: one model on two devices that run at the same time.
 --
 --   lutra [--emulate cuda:2,link=pcie4] examples/placement/24_pipeline.lua
 --
--- A model that is too large for one device is cut in two: the first half on cuda:0, the second on
--- cuda:1. Done simply, one of the two always waits for the other. So the batch is cut as well:
--- while the second half computes piece 1, the first half computes piece 2.
+-- A model that is too large for one device is split: the first half on cuda:0, the second on
+-- cuda:1. In the simple version one of the two is always idle. Therefore the batch is split as
+-- well: while the second half computes piece 1, the first half computes piece 2.
 --
--- The host only puts work into queues, which are called streams. What must happen after what is
--- said with events: marks in one stream that another one waits for.
+-- The host only queues work on streams. Events define the order between streams: one stream records
+-- an event, another one waits for it.
 --
 -- test:
 -- test on cuda:2:
@@ -20,37 +20,38 @@ local nn, cuda = lt.nn, lt.cuda
 local PIECES, IN_FLIGHT = 4, 2
 
 if cuda.device_count() < 2 then
-  print "skipped: this needs two GPUs. Two to practise on: lutra --emulate cuda:2"
+  print "skipped: this needs two GPUs (lutra --emulate cuda:2)"
   os.exit(true, true)
 end
 
 lt.manual_seed(1)
--- Cut where little is handed over: 32 numbers a row.
+-- Split where little data is passed on: 32 elements per row.
 local first = nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 32)):to "cuda:0"
--- The second half has more to do: cuda:0 would run far ahead if nothing held it back.
+-- The second half is slower: without a limit cuda:0 would queue all pieces.
 local second = nn.Sequential(nn.Linear(32, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(),
   nn.Linear(256, 8)):to "cuda:1"
 local x = lt.randn{256, 128, device = "cuda:0"}
 
--- The simple way: the batch goes through the first half, then through the second. Right, and half
--- of the time each device does nothing.
+-- The simple version: the whole batch through the first half, then through the second. Each device
+-- is idle half of the time.
 local function simple(input) return second(first(input):to "cuda:1") end
 
--- The streams that copies run on, so that a device copies and computes at the same time. A copy
--- between devices is ordered on both: its source's stream and its target's.
+-- Streams for copies, so that a device copies and computes at the same time. A copy between devices
+-- is ordered on two streams: the current stream of its source and that of its target.
 local work = {cuda.current_stream(0), cuda.current_stream(1)}
 local copying = {cuda.Stream(0), cuda.Stream(1)}
 
--- h on cuda:1, by the copying streams. Nobody waits here but the streams for each other.
+-- Returns a copy of h on cuda:1, made on the copying streams. Does not block the host.
 local function send(h)
-  copying[1]:wait_event(work[1]:record_event()) -- h must have been computed
+  copying[1]:wait_event(work[1]:record_event()) -- after h was computed
   local there = cuda.with_stream(copying[1], function()
     return cuda.with_stream(copying[2], function()
       return h:to{device = "cuda:1", non_blocking = true}
     end)
   end)
-  work[2]:wait_event(copying[2]:record_event()) -- and must have arrived
-  -- The memory is the copying stream's; it must not be given away while the other reads it.
+  work[2]:wait_event(copying[2]:record_event()) -- after the copy
+  -- The memory belongs to the copying stream; it must not be reused while the other stream reads
+  -- it.
   there:record_stream(work[2])
   return there
 end
@@ -58,7 +59,7 @@ end
 local function pipeline(input)
   local results, done = {}, {}
   for k, piece in ipairs(input:chunk(PIECES)) do
-    -- Not more than two pieces between the halves: it bounds the memory that waits on cuda:1.
+    -- At most two pieces between the halves: this limits the memory of queued pieces on cuda:1.
     if k > IN_FLIGHT then work[1]:wait_event(done[k - IN_FLIGHT]) end
     local h = send(first(piece))
     results[k] = second(h)
@@ -67,13 +68,13 @@ local function pipeline(input)
   return lt.cat(results)
 end
 
--- 1. The values are those of the model that is not cut.
+-- 1. The values are those of the whole model.
 local whole = nn.Sequential(first, second) -- modules are shared, not copied
 local y = pipeline(x)
 assert(y.device == "cuda:1" and y:allclose(simple(x), {atol = 1e-5}))
 assert(whole:num_parameters() == first:num_parameters() + second:num_parameters())
 
--- 2. So are the gradients: backward takes the same way back, each op on the stream it ran on.
+-- 2. So are the gradients: backward runs each op on the stream of its forward.
 local function gradients(f) -- as one vector
   whole:zero_grad()
   f(x):pow(2):mean():backward()
@@ -84,11 +85,11 @@ local function gradients(f) -- as one vector
   end
   return lt.cat(list)
 end
-local wanted = gradients(simple)
-assert(#wanted == whole:num_parameters() and wanted:abs():sum():item() > 0)
-assert(gradients(pipeline):allclose(wanted, {atol = 1e-6}))
+local expected = gradients(simple)
+assert(#expected == whole:num_parameters() and expected:abs():sum():item() > 0)
+assert(gradients(pipeline):allclose(expected, {atol = 1e-6}))
 
--- 3. The host waited for nothing: it had queued the last piece long before the first was done.
+-- 3. Nothing blocked the host: it queued the last piece before the first was done.
 local profile = lt.profiler.profile(function() pipeline(x) end, {synchronize = false})
 local copies = 0
 for event in profile:events() do
@@ -100,8 +101,8 @@ for event in profile:events() do
 end
 assert(copies == PIECES)
 
--- 4. The devices worked side by side. With a link (lutra --emulate cuda:2,link=pcie4) a trace knows
--- what all of it would take on real hardware, the same on every run.
+-- 4. The devices ran at the same time. With a link (lutra --emulate cuda:2,link=pcie4) a trace has
+-- the times of a model of the hardware, the same on every run.
 local WIDTH = 60
 local function draw(name, f, input)
   local trace = lt.placement.trace(f, input)
@@ -129,7 +130,7 @@ local function draw(name, f, input)
   return total, sum, work_of
 end
 
--- The ops of one device, in the order of their queue.
+-- Returns the ops of one device, in the order of their stream.
 local function ops(list)
   local found = {}
   for _, e in ipairs(list) do
@@ -139,19 +140,19 @@ local function ops(list)
 end
 
 if lt.placement.trace(simple, x).link then
-  local large = lt.randn{2^14, 128, device = "cuda:0"} -- more work than giving the orders for it
+  local large = lt.randn{2^14, 128, device = "cuda:0"} -- more time to compute than to queue
   local alone = draw("one device after the other", simple, large)
   local total, sum, work_of = draw("pipeline", pipeline, large)
-  assert(total < sum, "nothing went on beside anything else")
+  assert(total < sum, "no work overlapped")
   assert(total < alone)
-  -- cuda:0 began a piece when cuda:1 was done with the one two before it, not earlier: of three and
-  -- five ops a piece.
+  -- cuda:0 started a piece only after cuda:1 had finished the one two before it. A piece has three
+  -- ops on cuda:0 and five on cuda:1.
   local here, there = ops(work_of["cuda:0"]), ops(work_of["cuda:1"])
   for k = IN_FLIGHT + 1, PIECES do
     assert(here[3 * (k - 1) + 1].begin >= there[5 * (k - IN_FLIGHT)].finish)
   end
 else
-  print "for a picture of the two at work: lutra --emulate cuda:2,link=pcie4"
+  print "for a timeline of both devices: lutra --emulate cuda:2,link=pcie4"
 end
 
-print "ok: one model over two devices, the same values, and neither waits for the whole batch"
+print "ok: one model on two devices, the same values, and both run at the same time"

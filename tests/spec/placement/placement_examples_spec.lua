@@ -223,10 +223,10 @@ end)
 describe("arguments of examples/placement", function()
   it("that are invalid are reported in one line", function()
     for arguments, text in pairs {
-      ["13_timing.lua --size 0"] = "--size and --repeats want numbers of at least 1",
+      ["13_timing.lua --size 0"] = "--size and --repeats: expected at least 1",
       ["13_timing.lua --repeats many"] = "--repeats wants a number, got \"many\"",
-      ["19_cpu_or_gpu.lua --largest 3"] = "--largest wants at least 4",
-      ["19_cpu_or_gpu.lua --width 8"] = "--width at least 30",
+      ["19_cpu_or_gpu.lua --largest 3"] = "expected --largest of at least 4",
+      ["19_cpu_or_gpu.lua --width 8"] = "--width of at least 30",
       ["19_cpu_or_gpu.lua --wide"] = "no option --wide",
     } do
       local result = lutra("", folder .. arguments)

@@ -1,5 +1,6 @@
--- Tests the pictures of the prompt in docs/images, and tools/docs/record, which makes them: each has
--- the text of a new session. After a change of the prompt's output run `tools/docs/record`.
+-- Tests the pictures of the prompt in docs/images, and tools/docs/record, which makes them: a
+-- picture has the text of a new session. After a change of the prompt's output run
+-- `tools/docs/record`.
 
 local support = require "program_support"
 local devices = require "device_support"
