@@ -1,11 +1,11 @@
-/* accelerator.c: streams, events and the memory of accelerators, as Lua sees them. What users call
- * stands in lib/lutra/accelerator.lua; here is what only C can do, on devices whose names are
- * already complete ("cuda:0").
+/* accelerator.c: streams, events and pinned memory of accelerators for Lua. The public functions
+ * are in lib/lutra/accelerator.lua; this file has what only C can do, on devices with complete
+ * names ("cuda:0").
  *
- * A stream's userdata owns the stream, or stands for a default stream, which lives as long as its
- * backend. There is one userdata for a stream, found again in a weak table; while its stream is
- * current it is anchored, so that it is not collected under the work that goes there. An event's
- * userdata has no event before it is recorded, since the stream then says on which device. */
+ * A stream's userdata owns the stream, or refers to a default stream, which lives as long as its
+ * backend. There is one userdata for each stream, found in a weak table. While its stream is
+ * current the userdata is anchored, so the collector does not end a stream that receives work. An
+ * event's userdata has no event before it is recorded, since the stream determines the device. */
 #include "accelerator.h"
 #include "trace.h"
 
@@ -64,7 +64,7 @@ static const lt_Backend *backend_at(lua_State *L, int i) {
   return b;
 }
 
-/* kind() -> the type of the first accelerator that is here, or nil */
+/* kind() -> the type of the first accelerator with a device, or nil */
 static int kind(lua_State *L) {
   int type = lt_lua_accelerator();
   if (type < 0)
@@ -75,7 +75,7 @@ static int kind(lua_State *L) {
 }
 
 /* device(kind | nil, device | nil, function) -> the full name. kind nil: any accelerator; device
- * nil: the current one. */
+ * nil: the current one. Raises an error in the name of `function`. */
 static int device(lua_State *L) {
   lt_Device d;
   const char *name = luaL_checkstring(L, 3);
@@ -93,7 +93,7 @@ static int device(lua_State *L) {
   return 1;
 }
 
-/* index(device) -> its number; nothing else is asked */
+/* index(device) -> its index; accepts only a full name */
 static int device_index(lua_State *L) {
   lua_pushinteger(L, lt_lua_full_device(L, 1).index);
   return 1;
@@ -108,13 +108,14 @@ static void set_index(lua_State *L, lt_Device d) {
   }
 }
 
-/* set_index(device): what the bare name of its type means from now on */
+/* set_index(device): makes it the current device of its type, which the type's name alone refers
+ * to */
 static int set_current_index(lua_State *L) {
   set_index(L, lt_lua_full_device(L, 1));
   return 0;
 }
 
-/* is_ready(kind): has a device of this type been used? */
+/* is_ready(kind) -> whether a device of this type has been used */
 static int is_ready(lua_State *L) {
   int type = lt_lua_device_type(L, 1), n = lt_device_count(type, NULL, 0);
   const lt_Backend *b = n ? lt_device_backend(type) : NULL;
@@ -124,13 +125,13 @@ static int is_ready(lua_State *L) {
   return 1;
 }
 
-/* is_built(kind): is there code for it, whether or not there is a device? */
+/* is_built(kind) -> whether this build supports it, with or without a device */
 static int is_built(lua_State *L) {
   lua_pushboolean(L, lt_device_is_built(lt_lua_device_type(L, 1)));
   return 1;
 }
 
-/* can_access_peer(device, peer) */
+/* can_access_peer(device, peer) -> boolean */
 static int can_access_peer(lua_State *L) {
   lt_Device a = lt_lua_full_device(L, 1), b = lt_lua_full_device(L, 2);
   const lt_Backend *backend = lt_device_backend(a.type);
@@ -139,7 +140,8 @@ static int can_access_peer(lua_State *L) {
   return 1;
 }
 
-/* option(kind, name [, value]) -> what it was; nil where there is no such switch or no backend */
+/* option(kind, name [, value]) -> the former value; nil when there is no such option or no
+ * backend */
 static int option(lua_State *L) {
   const lt_Backend *b = lt_device_backend(lt_lua_device_type(L, 1));
   int value = lua_isnoneornil(L, 3) ? -1 : lua_toboolean(L, 3);
@@ -151,7 +153,7 @@ static int option(lua_State *L) {
   return 1;
 }
 
-/* fact(device, what) -> a text, or nil where it is not known */
+/* fact(device, what) -> a string, or nil when it is not known */
 static int fact(lua_State *L) {
   lt_Device d = lt_lua_full_device(L, 1);
   const lt_Backend *b = lt_device_backend(d.type);
@@ -159,7 +161,7 @@ static int fact(lua_State *L) {
   return 1;
 }
 
-/* openmp() -> were the CPU's loops built with it? */
+/* openmp() -> whether the CPU's loops were built with OpenMP */
 static int openmp(lua_State *L) {
 #ifdef _OPENMP
   lua_pushboolean(L, true);
@@ -176,7 +178,7 @@ typedef struct StreamBox {
   bool owned;
 } StreamBox;
 
-/* The userdata at i if it has this metatable. */
+/* Returns the userdata at i if it has this metatable, else NULL. */
 static void *object_at(lua_State *L, int i, const void *meta) {
   if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
   bool is = lua_topointer(L, -1) == meta;
@@ -213,7 +215,7 @@ static void *push_object(lua_State *L, size_t size, int meta_ref) {
   return box;
 }
 
-/* Pushes the userdata of a stream; one that is not known here is not owned either. */
+/* Pushes the userdata of a stream; a new one does not own the stream. */
 static void push_stream(lua_State *L, lt_Stream *s) {
   lt_Lua *S = lt_lua_state(L);
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->streams_ref);
@@ -236,13 +238,13 @@ static const lt_Backend *streams_of(lua_State *L, lt_Device d, const char *funct
   return b;
 }
 
-/* has_streams(device): can work be put on streams of one's own there? */
+/* has_streams(device) -> whether streams can be created there */
 static int has_streams(lua_State *L) {
   lua_pushboolean(L, lt_device_backend(lt_lua_full_device(L, 1).type)->streams.create != NULL);
   return 1;
 }
 
-/* stream(device, priority) */
+/* stream(device, priority) -> a new stream */
 static int stream_new(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_Device d = lt_lua_full_device(L, 1);
@@ -275,7 +277,7 @@ static int stream_default(lua_State *L) {
   return 1;
 }
 
-/* Makes the stream at i current on its device, and keeps it. */
+/* Makes stream s, whose userdata is at i, current on its device, and anchors the userdata. */
 static void make_current(lua_State *L, int i, lt_Stream *s) {
   i = lua_absindex(L, i);
   if (!s->backend->streams.set_current(s->backend, s->index, s)) lt_lua_fail(L, "set_stream");
@@ -286,7 +288,7 @@ static void make_current(lua_State *L, int i, lt_Stream *s) {
 }
 
 /* set_stream(stream [, function]) -> the stream that was current on its device, and the device of
- * this type that was current. */
+ * this type that was current. Makes both the stream and its device current. */
 static int stream_set(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, luaL_optstring(L, 2, "set_stream"), "stream")->stream;
   const lt_Backend *b = s->backend;
@@ -301,8 +303,8 @@ static int stream_set(lua_State *L) {
   return 2;
 }
 
-/* restore_stream(stream, device): what set_stream gave back; a stream that was closed meanwhile has
- * left its place to the default one. */
+/* restore_stream(stream, device): undoes set_stream, whose results are the arguments. If the stream
+ * was closed in the meantime, the default stream stays current. */
 static int stream_restore(lua_State *L) {
   StreamBox *box = object_at(L, 1, lt_lua_state(L)->stream_meta);
   if (box && box->stream) make_current(L, 1, box->stream);
@@ -310,8 +312,8 @@ static int stream_restore(lua_State *L) {
   return 0;
 }
 
-/* The end of a userdata, by the collector or `<close>`. Work that was put on the stream is done all
- * the same. */
+/* Ends the userdata of a stream, by the collector or `<close>`. Work queued on the stream still
+ * runs. */
 static void stream_end(StreamBox *box) {
   lt_Stream *s = box->stream;
   box->stream = NULL;
@@ -343,7 +345,7 @@ static int stream_query(lua_State *L) {
   return 1;
 }
 
-/* A wait that Ctrl-C came into is an error once it is over. */
+/* Raises an error after a blocking wait that failed or during which Ctrl-C was pressed. */
 static void after_wait(lua_State *L, bool ok) {
   if (!ok || atomic_load(&lt_interrupt_flag)) lt_lua_fail(L, "synchronize");
 }
@@ -355,7 +357,8 @@ static int stream_synchronize(lua_State *L) {
   return 0;
 }
 
-/* s:wait_stream(other): work put on s from now on starts after what is on `other` now. */
+/* s:wait_stream(other): work queued on s from now on starts after the work queued on `other` so
+ * far */
 static int stream_wait_stream(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, "wait_stream", "self")->stream;
   lt_Stream *other = stream_at(L, 2, "wait_stream", "stream")->stream;
@@ -395,7 +398,7 @@ static int stream_tostring(lua_State *L) {
   return 1;
 }
 
-/* Fields, else methods, which are the table at LT_UP_OWN. */
+/* Returns a field or a method; the table of methods is the upvalue LT_UP_OWN. */
 static int stream_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
@@ -438,7 +441,7 @@ static EventBox *push_event(lua_State *L, const lt_Backend *b, bool timing) {
   return box;
 }
 
-/* event(kind, timing) */
+/* event(kind, timing) -> a new event, not recorded */
 static int event_new(lua_State *L) {
   const lt_Backend *b = backend_at(L, 1);
   if (!b->streams.event_create) lt_lua_error(L, "Event: %s has no events", b->name);
@@ -446,7 +449,7 @@ static int event_new(lua_State *L) {
   return 1;
 }
 
-/* The stream at i, or where work of the event's type goes to now. */
+/* Returns the stream at i, by default the current stream of the backend. */
 static lt_Stream *stream_or_current(lua_State *L, int i, const lt_Backend *b,
                                     const char *function) {
   if (!lua_isnoneornil(L, i)) {
@@ -501,21 +504,22 @@ static void wait_event(lua_State *L, lt_Stream *s, EventBox *box, const char *fu
   if (box->event && !s->backend->streams.wait_event(s, box->event)) lt_lua_fail(L, function);
 }
 
-/* s:wait_event(event): work put on s from now on starts after the event. */
+/* s:wait_event(event): work queued on s from now on starts after the event */
 static int stream_wait_event(lua_State *L) {
   lt_Stream *s = stream_at(L, 1, "wait_event", "self")->stream;
   wait_event(L, s, event_at(L, 2, "wait_event", "event"), "wait_event");
   return 0;
 }
 
-/* e:wait([stream]): the same, said of the event. */
+/* e:wait([stream]): the same as stream:wait_event(e), by default for the current stream */
 static int event_wait(lua_State *L) {
   EventBox *box = event_at(L, 1, "wait", "self");
   wait_event(L, stream_or_current(L, 2, box->backend, "wait"), box, "wait");
   return 0;
 }
 
-/* e:query(): has everything before it happened? True for one that was never recorded. */
+/* e:query() -> whether all work before it has finished; true for an event that was never
+ * recorded */
 static int event_query(lua_State *L) {
   EventBox *box = event_at(L, 1, "query", "self");
   lua_pushboolean(L, !box->event || box->backend->streams.event_query(box->event));
@@ -591,7 +595,7 @@ static int event_index(lua_State *L) {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A copy of t in pinned memory; NULL with the reason. A tracer hears of an op. */
+/* Returns a copy of t in pinned memory, NULL with the reason. It is traced as an op. */
 static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
   int64_t strides[LT_MAX_DIMS];
   lt_TraceSpan span;
@@ -619,8 +623,8 @@ static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
   return NULL;
 }
 
-/* x:pin_memory([device type]): a copy in memory that devices can copy from by themselves; x itself
- * if it is there already. */
+/* x:pin_memory([device type]) -> a copy in page-locked memory, from which devices copy
+ * asynchronously; x itself if it is there already */
 static int method_pin_memory(lua_State *L) {
   lt_Device d;
   lt_Tensor *t = lt_lua_check(L, 1, "pin_memory", "self");
@@ -652,14 +656,14 @@ static int method_pin_memory(lua_State *L) {
   return 1;
 }
 
-/* x:is_pinned() */
+/* x:is_pinned() -> boolean */
 static int method_is_pinned(lua_State *L) {
   lua_pushboolean(L, lt_lua_check(L, 1, "is_pinned", "self")->storage->pinned);
   return 1;
 }
 
-/* x:record_stream(stream): x's memory is not given to others before what is on the stream now is
- * done. Ops see to it themselves; this is for other work. */
+/* x:record_stream(stream): x's memory is not reused before the work queued on the stream so far is
+ * done. Ops call this themselves; it is for other work. */
 static int method_record_stream(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "record_stream", "self");
   lt_Stream *s = stream_at(L, 2, "record_stream", "stream")->stream;
@@ -675,8 +679,9 @@ static int method_record_stream(lua_State *L) {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* A metatable: the metamethods, with __index over methods, and the names of all that __index knows
- * in __names, for completion; its pointer and its reference. */
+/* Creates the metatable of a class: the metamethods, __index over the methods, and in __names all
+ * names that __index knows, for completion. Returns its address, by which objects are recognized,
+ * and stores its registry reference. */
 static const void *open_class(lua_State *L, const char *name, const luaL_Reg *meta,
                               const lt_Function *methods, const char *const *fields,
                               lua_CFunction index, int *ref) {
@@ -735,13 +740,13 @@ static void open_classes(lua_State *L, lt_Lua *S) {
                               &S->stream_meta_ref);
   S->event_meta = open_class(L, "Event", event_meta, event_methods, event_fields, event_index,
                              &S->event_meta_ref);
-  lua_newtable(L); /* lightuserdata lt_Stream* -> its userdata, weak */
+  lua_newtable(L); /* weak table: lightuserdata lt_Stream* -> its userdata */
   lua_newtable(L);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
   S->streams_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  lua_newtable(L); /* device -> the userdata of the stream that was made current there */
+  lua_newtable(L); /* device -> userdata of its current stream */
   S->current_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 

@@ -1,14 +1,15 @@
-/* accelerator.h: what accelerator.c and device_memory.c share, beside bindings.h. */
+/* accelerator.h: functions shared by accelerator.c and device_memory.c, in addition to
+ * bindings.h. */
 #ifndef LT_BINDINGS_ACCELERATOR_H
 #define LT_BINDINGS_ACCELERATOR_H
 
 #include "bindings.h"
 
-/* The type whose name is at i; an error when there is none. */
+/* Returns the device type whose name is at index i; raises an error for an unknown name. */
 int lt_lua_device_type(lua_State *L, int i);
-/* The device whose full name is at i. */
+/* Returns the device whose name ("cuda:0") is at index i; raises an error for an unknown name. */
 lt_Device lt_lua_full_device(lua_State *L, int i);
-/* Puts the functions about memory into the table on top (device_memory.c). */
+/* Adds the functions about device memory to the table on top of the stack (device_memory.c). */
 void lt_lua_set_memory(lua_State *L);
 
 #endif

@@ -1,19 +1,20 @@
-/* args.c: the arguments of a call, in the three spellings of one call, by the op's signature.
+/* args.c: reads the arguments of a call by the op's signature, in three spellings.
  *
  *   x:sum(1, true)              by position
  *   x:sum(1, {keepdim = true})  a trailing table of names
  *   x:sum{1, keepdim = true}    one table: positions in the array part, names in the hash part
  *
- * First every parameter gets a slot: the place on the Lua stack where its value lies. Then slots
- * are read by type. Values taken out of tables are left on the stack, which keeps what they hold
- * alive for the length of the call. Dims and positions are counted from 1 by the user and from 0
- * in C: the change is made here and nowhere else. */
+ * First every parameter is assigned a slot: the stack index of its value. Then the slots are read
+ * by type. Values taken out of tables are left on the stack, which keeps what they refer to alive
+ * during the call. Users count dims and indices from 1, C counts from 0: args.c is the only place
+ * that converts them. */
 #include "bindings.h"
 
-/* Slots of Lua's stack that stay free for the call's results and messages, beside its arguments. */
+/* Free slots of Lua's stack for the results and messages of a call, in addition to its
+ * arguments. */
 enum { ROOM = 12 };
 
-enum { FEW = 64 }; /* tensors of a list that become user values */
+enum { FEW = 64 }; /* lists of up to this many tensors are kept in user values */
 
 static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
@@ -51,7 +52,7 @@ enum {
   NUMBER_LISTS = BIT(SIZES) | BIT(INTS) | BIT(DIMS),
   LISTS_OF_LISTS = BIT(INT_LISTS) | BIT(DIM_LISTS) | BIT(FLOAT_LISTS) | BIT(TENSOR_LISTS),
   LISTS = NUMBER_LISTS | BIT(TENSORS) | BIT(FLOATS) | BIT(LIST) | BIT(DATA) | LISTS_OF_LISTS,
-  /* of which an element may be a table: */
+  /* types of lists whose elements may be tables: */
   WHOLE_LISTS = BIT(LIST) | BIT(DATA) | LISTS_OF_LISTS,
   NUMBERS =
       NUMBER_LISTS | BIT(OPERAND) | BIT(SCALAR) | BIT(INT) | BIT(FLOAT) | BIT(DIM) | BIT(POSITION)
@@ -59,8 +60,8 @@ enum {
 
 static bool is(const lt_Param *p, uint32_t types) { return (p->types & types) != 0; }
 
-/* May the numbers of list p be given one after the other? Only if no later parameter wants a
- * number. */
+/* Returns whether the numbers of list p may be given one after the other: only if no later
+ * parameter accepts a number. */
 static bool may_spread(const lt_Signature *g, int p) {
   for (int i = p + 1; i < g->count; i++)
     if (is(&g->param[i], NUMBERS)) return false;
@@ -125,7 +126,7 @@ static void fill_slot(lt_LuaArgs *a, int p, int i, int span) {
   if (p >= a->given) a->given = p + 1;
 }
 
-/* Values first..last of the stack, from parameter p on. */
+/* Assigns the stack values first..last to the parameters from p on. */
 static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int last) {
   const lt_Signature *g = a->signature;
   for (int i = first; i <= last; p++) {
@@ -145,7 +146,7 @@ static int find_param(const lt_Signature *g, const char *name) {
   for (int i = 0; i < g->count; i++)
     if (strcmp(g->param[i].name, name) == 0) return i;
   return strcmp(name, "input") == 0 && g->takes_tensor ? 0
-                                                       : -1; /* PyTorch's name of the first one */
+                                                       : -1; /* PyTorch's name of it */
 }
 
 static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bool method) {
@@ -166,7 +167,7 @@ static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bo
                lua_tostring(L, -1));
 }
 
-/* The named arguments of the table at t. */
+/* Assigns the named arguments of the table at t; leaves their values on the stack. */
 static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
   lua_pushnil(L);
   while (lua_next(L, t)) {
@@ -191,14 +192,14 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
   }
 }
 
-/* One table: positions and names; where the first parameter is a list, the array part is that
- * list. */
+/* Assigns the arguments of a call with one table. Where the first parameter is a list, the array
+ * part is that list; otherwise its entries are positional arguments. */
 static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
   const lt_Signature *g = a->signature;
   int n = lt_lua_length(L, a->name, NULL, t);
   bool any = p < g->count && is(&g->param[p], WHOLE_LISTS);
   bool list = p < g->count && is(&g->param[p], LISTS);
-  if (list && !any && n > 0) { /* {{2, 3}, 7}: a table in the first place is the list itself */
+  if (list && !any && n > 0) { /* {{2, 3}, 7}: a table as first entry is the list itself */
     lua_rawgeti(L, t, 1);
     list = lua_type(L, -1) != LUA_TTABLE;
     lua_pop(L, 1);
@@ -233,6 +234,8 @@ static bool has_names(lua_State *L, int t) {
   return false;
 }
 
+/* Assigns all arguments of the call. Only a plain table can hold names: one with a metatable is a
+ * value, as a shape is. */
 static void take_all(lua_State *L, lt_LuaArgs *a, bool method) {
   int top = lua_gettop(L), first = method ? 2 : 1, p = method;
   if (method) fill_slot(a, 0, 1, 1);
@@ -282,7 +285,8 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
   }
 }
 
-/* A dim or position as the user counts it, as C does. */
+/* Converts a dim or index from counting from 1 to counting from 0; negative values count from the
+ * end in both. Raises an error for 0. */
 static int64_t from_one(lua_State *L, const lt_LuaArgs *a, int p, int64_t value) {
   const lt_Param *param = &a->signature->param[p];
   if (value == 0 && param->type == LT_PARAM_POSITION)
@@ -300,7 +304,7 @@ static int64_t read_int(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   return value;
 }
 
-/* Room for n numbers: in the arguments, or in a userdata on the stack. */
+/* Returns room for n integers: in `a` while that has any, else in a userdata that is pushed. */
 static int64_t *room(lua_State *L, lt_LuaArgs *a, int n) {
   int most = (int)(sizeof a->ints / sizeof *a->ints);
   if (n > most - a->ints_used) return lua_newuserdatauv(L, (size_t)n * sizeof(int64_t), 0);
@@ -342,8 +346,8 @@ int lt_lua_length(lua_State *L, const char *function, const char *argument, int 
   return (int)n;
 }
 
-/* The values become user values of the array, or go into a table that is one: whatever becomes of
- * the list, they stay alive. What is pushed: the array. */
+/* Small lists are kept in user values of the array, which needs no table; longer ones in a table
+ * that is its user value. The user's list may change, so it keeps nothing alive. */
 lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argument, int i,
                            bool gaps, int *n) {
   if (lua_type(L, i) != LUA_TTABLE)
@@ -426,8 +430,8 @@ static int push_length(lua_State *L) {
   return 1;
 }
 
-/* A table. The length of an object may be an error, which is raised where it is needed, but nothing
- * else than an integer. */
+/* Returns whether the value at i can be read as a list: a table whose length is an integer. An
+ * error raised by __len is ignored here, since it is raised again where the length is read. */
 static bool is_list(lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE || lt_lua_is_plain(L, i)) return lua_type(L, i) == LUA_TTABLE;
   luaL_checkstack(L, ROOM, "too many arguments");
@@ -438,7 +442,8 @@ static bool is_list(lua_State *L, int i) {
   return fits;
 }
 
-/* Is the value at i of this type, as far as one sees it from outside? */
+/* Returns whether the value at i has this type, judged without reading elements or converting
+ * it. */
 static bool looks_like(lua_State *L, int i, lt_ParamType type) {
   int64_t whole;
   int is_a = lua_type(L, i);
@@ -502,7 +507,7 @@ static bool fits_in_lists(lua_State *L, const lt_Param *param, lt_ParamType type
   return lt_lua_whole(L, -1, &whole) && !(type == LT_PARAM_DIM_LISTS && whole == 0);
 }
 
-/* Raises that the value on the top of the stack, list[k][e], does not. */
+/* Raises the error that list[k][e], on top of the stack, has the wrong type. */
 static void fail_in_lists(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type, int k,
                           int e) {
   static const char *const elements[LT_PARAM_TYPE_COUNT] = {[LT_PARAM_INT_LISTS] = "an integer",
@@ -535,7 +540,8 @@ static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_Para
   }
 }
 
-/* What only functions of Lua take is left to them, who find it in its slot. */
+/* Checks the type of a value that only functions written in Lua accept. They find it in its slot,
+ * so no lt_Arg is returned. */
 static lt_Arg read_lua_value(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type) {
   int i = a->slot[p];
   if (!looks_like(L, i, type)) fail_type(L, a, p, i);
@@ -544,7 +550,7 @@ static lt_Arg read_lua_value(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamT
   return LT_NIL;
 }
 
-/* Is the value at i a table that begins with a table? */
+/* Returns whether the value at i is a table whose first element is a table. */
 static bool is_nested(lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE) return false;
   bool nested = lua_rawgeti(L, i, 1) == LUA_TTABLE;
@@ -552,6 +558,8 @@ static bool is_nested(lua_State *L, int i) {
   return nested;
 }
 
+/* Returns the first type of the union that the value fits; a nested table is tried as a list of
+ * lists first. Raises an error if none fits. */
 static lt_ParamType type_in_union(lua_State *L, const lt_LuaArgs *a, int p) {
   uint32_t nested = a->signature->param[p].types & LISTS_OF_LISTS;
   for (int t = 0; nested && t < LT_PARAM_TYPE_COUNT && is_nested(L, a->slot[p]); t++)
@@ -563,6 +571,7 @@ static lt_ParamType type_in_union(lua_State *L, const lt_LuaArgs *a, int p) {
   return LT_PARAM_UNION;
 }
 
+/* Raises an error if a number of v is below the parameter's limit. */
 static void check_least(lua_State *L, const lt_LuaArgs *a, int p, lt_Arg v) {
   double least = a->signature->param[p].least;
   bool fits = true;
@@ -573,6 +582,7 @@ static void check_least(lua_State *L, const lt_LuaArgs *a, int p, lt_Arg v) {
   if (!fits) fail_type(L, a, p, a->slot[p]);
 }
 
+/* Returns the value of parameter p, read as this type; raises an error if it does not fit. */
 static lt_Arg read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
   int i = a->slot[p], n;
   lt_Scalar s;

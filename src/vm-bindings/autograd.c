@@ -1,11 +1,9 @@
-/* autograd.c: backward, grad and what a tensor can be asked about its part in them. */
+/* autograd.c: backward, grad, and the autograd flags of a tensor. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list of tensors at i, or one tensor, or nil (NULL, and *n is 0; so is index 0, a value that was
- * not given). With `gaps`, false stands for none. */
 lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argument, int i,
                                bool gaps, int *n) {
   *n = 0;
@@ -22,7 +20,8 @@ lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argum
   return lt_lua_tensors(L, name, argument, i, gaps, n);
 }
 
-/* Gradients given for n tensors: as many, or none (NULL). */
+/* Returns the gradients given for n tensors, NULL if none are given; raises an error for another
+ * number of them. */
 static lt_Tensor **read_grads(lua_State *L, const char *name, const char *argument, int i, int n) {
   int given;
   lt_Tensor **grads = lt_lua_tensor_list(L, name, argument, i, true, &given);
@@ -32,6 +31,7 @@ static lt_Tensor **read_grads(lua_State *L, const char *name, const char *argume
   return grads;
 }
 
+/* Returns boolean argument p, or `otherwise` if it was not given. */
 static bool flag(const lt_LuaArgs *a, int p, bool otherwise) {
   return a->arg[p].kind == LT_ARG_BOOL ? a->arg[p].b : otherwise;
 }
@@ -80,8 +80,9 @@ static int backward_many(lua_State *L) {
   return 0;
 }
 
-/* autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused): a
- * tensor for a tensor, a list (with nil where an input was not used) for a list. */
+/* autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused) -> a
+ * tensor for a single input, a list for a list, with nil for an unused input. The boxes of the
+ * results are on the stack before the gradients are computed. */
 static int grad(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
@@ -129,7 +130,7 @@ static int retain_grad(lua_State *L) {
   return 0;
 }
 
-/* x:detach_(): x leaves the graph that made it. */
+/* x:detach_(): removes x from the graph that produced it */
 static int detach_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "detach_", "self");
   if (lt_view_base(t))
@@ -146,8 +147,8 @@ static int version(lua_State *L) {
   return 1;
 }
 
-/* _gradients(list) -> the gradient of each tensor, false for none; the device of all of them, nil
- * where they have several. For loops over many parameters. */
+/* _gradients(list) -> list of the tensors' gradients, false for none, and the device of all
+ * tensors, nil if they have several. One call for loops over many parameters. */
 static int gradients(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);

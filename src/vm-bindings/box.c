@@ -1,9 +1,9 @@
-/* box.c: a tensor as Lua sees it: the userdata, its fields, its end.
+/* box.c: the userdata of a tensor: its fields, shapes, and its finalizer.
  *
- * A box owns one reference. Several boxes may hold one tensor; `==` compares the tensors. Where
- * it matters that the same object comes back (x.grad), the box is remembered in a weak table.
- * The collector clears entries of weak tables before it calls finalizers, so an entry never
- * outlives its tensor. */
+ * A box owns one reference. Several boxes may hold one tensor; `==` compares the tensors. Where the
+ * same object must be returned each time (x.grad), the box is remembered in a weak table. The
+ * collector clears entries of weak tables before it calls finalizers, so an entry never outlives
+ * its tensor. */
 #include "bindings.h"
 #include "opids.h"
 
@@ -89,7 +89,7 @@ bool lt_lua_is_plain(lua_State *L, int i) {
 
 void lt_lua_push_scalar(lua_State *L, lt_Scalar s) {
   if (s.kind == LT_FLOATING)
-    lua_pushnumber(L, isnan(s.f) ? (double)NAN : s.f); /* tostring would show its sign */
+    lua_pushnumber(L, isnan(s.f) ? (double)NAN : s.f); /* tostring would show NaN's sign */
   else if (s.kind == LT_COMPLEX)
     lt_lua_push_complex(L, s);
   else if (s.kind == LT_BOOL)
@@ -152,8 +152,8 @@ static int shape_numel(lua_State *L) {
   return 1;
 }
 
-/* There is no __concat: where the stack grows in one, Debian's Lua 5.4.4 goes on with an address of
- * the old stack, and the process crashes. */
+/* Shapes have no __concat: if the stack is reallocated inside one, Debian's Lua 5.4.4 continues
+ * with the old stack, and the process crashes. */
 static void open_shape(lua_State *L, lt_Lua *S) {
   static const luaL_Reg meta[] = {{"__tostring", shape_tostring}, {"__eq", shape_eq}, {NULL, NULL}};
   static const lt_Function methods[] = {{"numel", shape_numel, "(any self) -> nil", true, false},
@@ -190,7 +190,7 @@ enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
 
 static bool is_on(const lt_Tensor *t, int type) { return lt_tensor_device(t).type == type; }
 
-/* The transpose: all dimensions in reverse. */
+/* Pushes the transpose of t: all dimensions in reverse. */
 static void push_reversed(lua_State *L, lt_Tensor *t) {
   int64_t dims[LT_MAX_DIMS];
   for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
@@ -261,7 +261,8 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
   return 1;
 }
 
-/* No such field: names the nearest one. `methods` is the table at the upvalue. */
+/* Raises the error for an unknown field and suggests the nearest one. The table of methods is the
+ * function's first own upvalue. */
 static int unknown_field(lua_State *L, const char *name) {
   lt_Nearest n = {.word = name};
   for (int i = 0; i < FIELD_COUNT; i++) lt_lua_nearest(&n, field_names[i]);
@@ -274,9 +275,10 @@ static int unknown_field(lua_State *L, const char *name) {
   lt_lua_error(L, "a tensor has no field or method \"%s\"", name);
 }
 
-/* Methods are found also in a tensor that was freed: each refuses it by itself, but free. */
+/* Implements x[key] and x.name. Methods are also found on a freed tensor: each method refuses it
+ * itself, and free() must be callable again. */
 static int box_index(lua_State *L) {
-  lua_settop(L, 2); /* called by hand it may have been given less, or more */
+  lua_settop(L, 2); /* a direct call may pass fewer or more arguments */
   if (lua_type(L, 2) != LUA_TSTRING)
     return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
   lua_pushvalue(L, 2);
@@ -291,6 +293,8 @@ static int box_index(lua_State *L) {
   return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
 }
 
+/* Assigns the value at index 3 to the field `key`; raises an error for a field that cannot be
+ * assigned. */
 static void set_field(lua_State *L, const char *key) {
   lt_Tensor *t = lt_lua_check(L, 1, key, "self");
   bool ok = true;
@@ -332,9 +336,10 @@ static int box_newindex(lua_State *L) {
   return 0;
 }
 
-/* ---- the end of a box ------------------------------------------------------------------------ */
+/* ---- finalization ---------------------------------------------------------------------------- */
 
-/* Called by hand it leaves an empty box, which every function refuses; the second time nothing. */
+/* Releases the box's reference. A box finalized by a direct call is empty, and every function
+ * refuses it; later calls do nothing. */
 static int box_gc(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_Box *box = lt_lua_box_at(L, S, 1);
@@ -344,7 +349,7 @@ static int box_gc(lua_State *L) {
   box->finalized = true;
   S->boxes--;
   S->ended++;
-  lt_lua_enter(L, S); /* a wait for a copy may ask for the line */
+  lt_lua_enter(L, S); /* a blocking copy may ask for the running line */
   if (box->owner && t) lt_tensor_disown_hooks(t);
   lt_release(t);
   int64_t weight = lt_lua_weight(S);
@@ -352,8 +357,8 @@ static int box_gc(lua_State *L) {
   return 0;
 }
 
-/* x:free(), and the end of `local x <close>`: the memory is freed now, or at the end of the call
- * that uses it. A second time it does nothing. */
+/* x:free(), and the end of `local x <close>`: frees the memory now, or at the end of the call that
+ * uses it. A second call does nothing. */
 static int box_free(lua_State *L) {
   lt_Box *box = lt_lua_to_box(L, 1);
   if (!box) lt_lua_check(L, 1, "free", "self");
@@ -377,11 +382,11 @@ static int box_len(lua_State *L) {
 
 static int is_tensor(lua_State *L) {
   const lt_Box *box = lt_lua_to_box(L, 1);
-  lua_pushboolean(L, box && box->tensor); /* a box may still await its tensor */
+  lua_pushboolean(L, box && box->tensor); /* a box may not have its tensor yet */
   return 1;
 }
 
-/* _is_freed(x): is x a tensor that was freed? */
+/* _is_freed(x) -> whether x is a tensor that was freed */
 static int is_freed(lua_State *L) {
   const lt_Box *box = lt_lua_to_box(L, 1);
   lua_pushboolean(L, box && lt_lua_is_gone(box));
@@ -394,7 +399,8 @@ static int is_parameter(lua_State *L) {
   return 1;
 }
 
-/* _parameter(t, requires_grad): a leaf on t's memory, marked. */
+/* _parameter(t, requires_grad = true) -> a leaf tensor that shares t's memory, marked as a
+ * parameter */
 static int make_parameter(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "Parameter", "data");
   bool wanted = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
@@ -404,7 +410,7 @@ static int make_parameter(lua_State *L) {
   return 1;
 }
 
-/* The door of most functions: LT_UP_OWN is the entry of the function behind it. */
+/* Enters the core and calls the function whose luaL_Reg is the upvalue LT_UP_OWN. */
 static int enter_and_call(lua_State *L) {
   const luaL_Reg *function = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
   lt_lua_enter(L, lt_lua_state(L));
@@ -431,7 +437,7 @@ void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions) {
   luaL_setfuncs(L, functions, 2);
 }
 
-/* A closure that also knows the methods and the fields. */
+/* Adds a closure with two more upvalues, the tables of methods and fields, to the table on top. */
 static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int methods,
                             int fields) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));

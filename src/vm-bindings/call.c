@@ -1,7 +1,7 @@
-/* call.c: ops as Lua functions, methods and operators, all made from the op table.
+/* call.c: ops as Lua functions, methods and operators, all generated from the op table.
  *
- * One C function serves every op: its op and variant are an upvalue. Operators take a shorter
- * way, since `a + b` is what programs do most: two operands, no parser. */
+ * One C function serves every op; the op and its variant are an upvalue. Operators have a shorter
+ * path, since `a + b` is the most frequent call: two operands, no parsing of arguments. */
 #include "bindings.h"
 #include "opids.h"
 
@@ -9,7 +9,7 @@
 
 #define RESULTS "lutra.results"
 
-/* Lists, whose length is not known before, are held by a userdata until they are in boxes. */
+/* Results whose number is not known in advance are owned by a userdata until they are in boxes. */
 static int results_gc(lua_State *L) {
   lt_Results *r = luaL_checkudata(L, 1, RESULTS);
   lt_results_release(r);
@@ -35,13 +35,15 @@ static int push_list(lua_State *L, lt_Results *r) {
   return 1;
 }
 
-/* The argument that this result is, if it is one (contiguous, to, in-place ops give self back). */
+/* Returns the stack index of the argument that is the tensor t, 0 if none is: contiguous, to and
+ * in-place ops return self. */
 static int same_argument(const lt_LuaArgs *a, const lt_Tensor *t) {
   for (int p = 0; p < a->given; p++)
     if (a->slot[p] && a->arg[p].kind == LT_ARG_TENSOR && a->arg[p].tensor == t) return a->slot[p];
   return 0;
 }
 
+/* Runs an op with several results, a list or a flag; pushes them and returns how many. */
 static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Lua *S = lt_lua_state(L);
   lt_Results *r = push_guard(L);
@@ -64,6 +66,7 @@ static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *
   return n;
 }
 
+/* Runs an op with one tensor as result and pushes it. The box exists before the op runs. */
 static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Results r;
   lt_Lua *S = lt_lua_state(L);
@@ -108,7 +111,8 @@ lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *
 
 enum { LT_CODE_METHOD = 1 << 16, LT_CODE_IN_PLACE = 1 << 17 };
 
-/* Upvalues: the op with its variant, and its name as the user writes it. */
+/* Calls an op as a function or method. Upvalues: the op with its variant, and its name as the user
+ * writes it. */
 static int call_op(lua_State *L) {
   lua_Integer code = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_OpId op = (lt_OpId)(code & 0xffff);
@@ -118,7 +122,7 @@ static int call_op(lua_State *L) {
   return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
 }
 
-/* The signature in an upvalue, which is its text before the first call. */
+/* Returns the signature in an upvalue, which is its source text until the first call. */
 static const lt_Signature *signature_at(lua_State *L, int upvalue) {
   if (lua_type(L, upvalue) == LUA_TSTRING) {
     lua_pushlightuserdata(L, (void *)lt_lua_signature(L, lua_tostring(L, upvalue)));
@@ -127,7 +131,8 @@ static const lt_Signature *signature_at(lua_State *L, int upvalue) {
   return lua_touserdata(L, upvalue);
 }
 
-/* The same with a third one: the op's signature with `inplace` at the end. */
+/* Calls an op of F that takes `inplace`. The third upvalue is the op's signature with `inplace` as
+ * last parameter. */
 static int call_maybe_in_place(lua_State *L) {
   lt_OpId op = (lt_OpId)lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_LuaArgs a;
@@ -140,11 +145,11 @@ static int call_maybe_in_place(lua_State *L) {
   return lt_lua_call(L, op, in_place, &a);
 }
 
-/* A function that takes `inplace`. Its signature's text stays where it is, as lt_lua_signature
- * demands: the registry holds it, too. */
+/* Adds a function that takes `inplace` to the table. The registry keeps the text of its signature
+ * at one address, as lt_lua_signature requires. */
 static void set_maybe_in_place(lua_State *L, int table, int op, const char *name) {
   const char *text = lt_ops[op].signature, *results = strstr(text, " -> ");
-  size_t n = (results ? (size_t)(results - text) : strlen(text)) - 1; /* to the last ')' */
+  size_t n = (results ? (size_t)(results - text) : strlen(text)) - 1; /* without ')' */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_pushinteger(L, op);
@@ -169,14 +174,15 @@ static void set_op(lua_State *L, int table, int op, lua_Integer variant, const c
   lua_setfield(L, table, name);
 }
 
-/* Pushes the table of a namespace's functions; the list of namespaces is on the top. */
+/* Pushes the table of a namespace's functions; the list of namespaces is on top of the stack. */
 static void push_space(lua_State *L, int space) {
   lua_rawgeti(L, -1, space + 1);
   lua_getfield(L, -1, "ops");
   lua_remove(L, -2);
 }
 
-/* The op in each of its namespaces: the function of `functions` where it has the same name. */
+/* Adds the op to each of its namespaces; where the name is the same, as the same function object
+ * that `functions` has. */
 static void set_in_spaces(lua_State *L, int functions, int op) {
   const lt_OpInfo *info = &lt_ops[op];
   char full[64];
@@ -191,7 +197,7 @@ static void set_in_spaces(lua_State *L, int functions, int op) {
       lua_setfield(L, -2, name);
     } else if (name == info->name) {
       set_op(L, lua_gettop(L), op, 0, name);
-    } else { /* not to be mistaken for the op of that name */
+    } else { /* qualified, so that messages do not name another op */
       snprintf(full, sizeof full, "%s.%s", lt_namespaces[s].name, name);
       set_op(L, lua_gettop(L), op, 0, full);
       lua_getfield(L, -1, full);
@@ -203,7 +209,7 @@ static void set_in_spaces(lua_State *L, int functions, int op) {
   }
 }
 
-/* _namespaces: a list of {name, flag, doc, ops}, ops a table of functions. */
+/* Pushes the list `_namespaces` of {name, flag, doc, ops}; ops is an empty table of functions. */
 static void push_namespaces(lua_State *L) {
   lua_createtable(L, LT_SPACE_COUNT, 0);
   for (int s = 0; s < LT_SPACE_COUNT; s++) {
@@ -236,7 +242,7 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
     set_in_spaces(L, functions, op);
   }
   lua_setfield(L, functions, "_namespaces");
-  lua_getfield(L, methods, "tile"); /* `repeat` is a word of Lua's */
+  lua_getfield(L, methods, "tile"); /* `repeat` is a keyword of Lua */
   lua_setfield(L, methods, "repeat");
 }
 
@@ -271,6 +277,7 @@ static void take_operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i, lt_Ar
   *arg = lt_arg_scalar(s);
 }
 
+/* Runs an op on its n operands at 1..n and pushes the result. */
 static int operate(lua_State *L, lt_OpId op, int n) {
   lt_Results r;
   lt_Arg args[2];
@@ -297,7 +304,8 @@ static int operate(lua_State *L, lt_OpId op, int n) {
 OPERATORS(ONE)
 #undef ONE
 
-/* `<` and `<=`: Lua makes one boolean of them, so they are for single elements. */
+/* Implements `<` and `<=`. Lua converts their result to one boolean, so they accept only tensors
+ * with one element. */
 static int compare(lua_State *L, lt_OpId op, const char *sign) {
   lt_Lua *S = lt_lua_state(L);
   lt_Arg args[2];

@@ -1,6 +1,6 @@
-/* complex.c: complex numbers as Lua values: what item() gives for a complex tensor, and
- * lt.complex(1, 2). A userdata that never changes, with the fields re and im, arithmetic with
- * numbers and tensors, and equality. */
+/* complex.c: complex numbers as Lua values, the result of item() on a complex tensor and of
+ * lt.complex(1, 2). An immutable userdata with the fields re and im, arithmetic with numbers and
+ * tensors, and equality. */
 #include "bindings.h"
 #include "opids.h"
 
@@ -31,6 +31,8 @@ bool lt_lua_is_complex(lua_State *L, int i, lt_Scalar *out) {
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
+/* Returns the number at i, real or complex; raises an error otherwise. `what` is the verb of the
+ * message. */
 static Number check(lua_State *L, int i, const char *what) {
   lt_Scalar s = {0};
   bool number = lua_type(L, i) == LUA_TNUMBER;
@@ -39,7 +41,7 @@ static Number check(lua_State *L, int i, const char *what) {
   return number ? CMPLX(lua_tonumber(L, i), 0) : CMPLX(s.f, s.im);
 }
 
-/* Products and quotients as those of tensors: see mathx.h. */
+/* Multiplication and division round as those of tensors do: see mathx.h. */
 static Number product(Number x, Number y) {
   double a = creal(x), b = cimag(x), c = creal(y), d = cimag(y);
   return CMPLX(a * c - b * d, a * d + b * c);
@@ -61,7 +63,8 @@ static Number power(Number x, Number y) {
   return y == 0 ? 1 : cpow(x, y);
 }
 
-/* Calls the tensor's own operator where an operand is a tensor; pushes its result. */
+/* Calls the tensor's operator if an operand is a tensor, and pushes its result; returns false if
+ * none is. */
 static bool by_tensor(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
     if (!lt_lua_to_box(L, i) || luaL_getmetafield(L, i, event) == LUA_TNIL) continue;
@@ -100,7 +103,7 @@ static int number_eq(lua_State *L) {
 
 /* ---- text and parts -------------------------------------------------------------------------- */
 
-/* A part as tostring writes a number, but 1 for 1.0. */
+/* Appends a part as tostring writes a number, but 1 for 1.0. */
 static void add_part(luaL_Buffer *b, double v) {
   char text[40];
   if (isnan(v))
@@ -142,7 +145,7 @@ static const lt_Function methods_of_numbers[] = {
     {"conj", number_conj, "(any self) -> nil", true, false},
     {NULL, NULL, NULL, false, false}};
 
-/* z.re, z.im, and the methods; the methods are at the function's upvalue. */
+/* z.re, z.im, and the methods, which are in the field `methods` of the metatable */
 static int number_index(lua_State *L) {
   Number z = check(L, 1, "index");
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -151,7 +154,8 @@ static int number_index(lua_State *L) {
   else if (strcmp(key, "im") == 0 || strcmp(key, "imag") == 0)
     lua_pushnumber(L, cimag(z));
   else {
-    luaL_getmetatable(L, NAME); /* not the value's own: the function may be called with a number */
+    /* not the value's own metatable: the function may be called with a number */
+    luaL_getmetatable(L, NAME);
     lua_getfield(L, -1, "methods");
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
@@ -170,7 +174,7 @@ static int number_newindex(lua_State *L) {
 
 /* ---- lt.complex, lt.is_complex --------------------------------------------------------------- */
 
-/* complex(real, imag): of two numbers a number, else the op */
+/* complex(real, imag) -> a complex number if both are numbers, else the result of the op */
 static int make(lua_State *L) {
   lt_LuaArgs a;
   const lt_Signature *g = lt_op_signature(LT_OP_complex);
@@ -186,7 +190,7 @@ static int make(lua_State *L) {
   return 1;
 }
 
-/* is_complex(x): of a tensor, a complex number, and a number */
+/* is_complex(x) -> boolean, for a tensor, a complex number or a number */
 static int is_complex(lua_State *L) {
   lt_Scalar s;
   lt_Tensor *t = lt_lua_to_tensor(L, 1);
@@ -212,7 +216,7 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"complex", make}, {"is_complex", is_complex}, {NULL, NULL}};
   static const lt_Function own[] = {{"is_complex", is_complex, "(Tensor self) -> nil", true, false},
                                     {NULL, NULL, NULL, false, false}};
-  luaL_newmetatable(L, NAME); /* sets __name */
+  luaL_newmetatable(L, NAME); /* also sets __name */
   lt_lua_setfuncs(L, events);
   lua_newtable(L);
   lt_lua_set_read(L, methods_of_numbers);

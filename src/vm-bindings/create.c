@@ -1,28 +1,31 @@
-/* create.c: tensors from Lua values and back.
+/* create.c: creates tensors from Lua values, and Lua tables from tensors.
  *
- * A nested table is walked twice: first its shape and the kind of its numbers are found and
- * checked, then the elements are written. Nothing is made before the table is known to be right. In
- * between memory is allocated, and a finalizer may change the table: the second walk checks all of
+ * A nested table is traversed twice: first its shape and the kind of its numbers are determined and
+ * checked, then the elements are written, so nothing is allocated for an invalid table. The
+ * allocation in between may run a finalizer that changes the table: the second pass checks all of
  * it again. */
 #include "bindings.h"
 #include "opids.h"
 
+/* State of the two passes. */
 typedef struct {
-  const char *name; /* of the function, for messages */
+  const char *name; /* name of the function, for messages */
   int ndim;
   int64_t shape[LT_MAX_DIMS];
-  lt_Category kind;              /* the highest seen */
-  bool any;                      /* was there an element */
-  lt_Dtype tensor_dtype;         /* of tensors among the elements */
-  const void *open[LT_MAX_DIMS]; /* tables being read, to see cycles */
-  int64_t at[LT_MAX_DIMS];       /* where we are, for messages */
+  lt_Category kind;              /* the highest category found */
+  bool any;                      /* whether an element was found */
+  lt_Dtype tensor_dtype;         /* promoted dtype of tensors among the elements */
+  const void *open[LT_MAX_DIMS]; /* tables on the path to this element, to detect cycles */
+  int64_t at[LT_MAX_DIMS];       /* index of the current element, for messages */
 } Walk;
 
-/* "element {2, 1}", or "the data" at the top. */
+/* Pushes and returns the name of the current element, "element {2, 1}", or "the data" at the
+ * top. */
 static const char *place(lua_State *L, const Walk *w, int depth) {
   return depth ? lua_pushfstring(L, "element %s", lt_shape_text(depth, w->at)) : "the data";
 }
 
+/* Checks the element at i and records its kind; raises an error if it is no number or boolean. */
 static void see_leaf(lua_State *L, Walk *w, int i, int depth) {
   lt_Scalar s = {0};
   lt_Tensor *t = lt_lua_to_tensor(L, i);
@@ -47,8 +50,8 @@ static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
                w->name, place(L, w, depth), (long long)n, (long long)w->shape[depth]);
 }
 
-/* The shape of the table at i; `first` while every index before this one is 1, so that it sets
- * the sizes. */
+/* Checks the table at i and determines its shape. `first`: all indices before this one are 1, so
+ * this table sets the size of its dim. */
 static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   bool table = lua_type(L, i) == LUA_TTABLE;
   if (first) w->ndim = depth + (table && 1);
@@ -91,7 +94,7 @@ static void fail_changed(lua_State *L, const Walk *w) {
   lt_lua_error(L, "%s: the table changed while it was read", w->name);
 }
 
-/* Writes the leaves of the table at i, in order. */
+/* Writes the elements of the table at i to `out`, in order; returns the end. */
 static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char *out) {
   if (depth == w->ndim) {
     lt_Scalar s = {0};
@@ -115,6 +118,8 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
   return out;
 }
 
+/* Returns the dtype of the elements: that of tensors among them, promoted with the kind of the
+ * numbers. */
 static lt_Dtype inferred(const Walk *w) {
   lt_Scalar one = {.kind = w->kind};
   lt_Dtype d = lt_result_type((lt_Arg[]){LT_ARG(one)}, 1);
@@ -151,8 +156,8 @@ lt_Tensor *lt_lua_from_value(lua_State *L, const char *name, int i, lt_Dtype dty
 static const char tensor_signature[] = "(" LT_SIG_DATA ")";
 static const char new_tensor_signature[] = "(Tensor self, " LT_SIG_DATA ")";
 
-/* A copy of the tensor at i with other dtype or device, outside the graph; with `share` the
- * tensor itself if it fits. */
+/* Pushes a copy of t with this dtype and device, outside the autograd graph; with `share`, t itself
+ * if it has them already. */
 static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg dtype,
                            lt_Arg device, bool share) {
   lt_Results r = {0};
@@ -167,7 +172,7 @@ static void push_converted(lua_State *L, const char *name, lt_Tensor *t, lt_Arg 
   box->tensor = r.few[0];
 }
 
-/* Makes the tensor of parameters p.. (data, dtype, device, requires_grad). */
+/* Creates the tensor described by the parameters from p on (data, dtype, device, requires_grad). */
 static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device device) {
   lt_Tensor *data = lt_lua_to_tensor(L, a->slot[p]);
   if (a->arg[p + 1].kind == LT_ARG_DTYPE) dtype = a->arg[p + 1].dtype;
@@ -185,14 +190,15 @@ static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device de
   return 1;
 }
 
-/* tensor(data, dtype, device, requires_grad): always a copy. */
+/* tensor(data, dtype, device, requires_grad) -> a tensor with a copy of the data */
 static int create_tensor(lua_State *L) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "tensor", lt_lua_signature(L, tensor_signature), false);
   return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
 }
 
-/* as_tensor(data, dtype, device): a tensor that fits already is given back as it is. */
+/* as_tensor(data, dtype, device) -> the tensor itself if it has this dtype and device, else a
+ * copy */
 static int create_as_tensor(lua_State *L) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "as_tensor", lt_lua_signature(L, tensor_signature), false);
@@ -203,15 +209,17 @@ static int create_as_tensor(lua_State *L) {
   return 1;
 }
 
-/* x:new_tensor(data): of x's dtype and device. */
+/* x:new_tensor(data) -> a tensor with x's dtype and device by default */
 static int create_new_tensor(lua_State *L) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "new_tensor", lt_lua_signature(L, new_tensor_signature), true);
   return make(L, &a, 1, a.arg[0].tensor->dtype, lt_tensor_device(a.arg[0].tensor));
 }
 
-/* ---- back to Lua ----------------------------------------------------------------------------- */
+/* ---- tensors as Lua tables ------------------------------------------------------------------- */
 
+/* Pushes the elements from dim on as nested tables; `data` is the first one in the host's
+ * memory. */
 static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *data, size_t size) {
   if (dim == t->ndim) {
     lt_lua_push_scalar(L, lt_scalar_load(t->dtype, data));

@@ -1,5 +1,5 @@
-/* describe.c: the op table as Lua data, for help, documentation and the tests that hold the
- * tables complete. */
+/* describe.c: the op table as Lua tables, for help, documentation, and the tests of
+ * completeness. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 #include "opids.h"
@@ -30,7 +30,7 @@ static void set_flag(lua_State *L, const char *key, bool value) {
   lua_setfield(L, -2, key);
 }
 
-/* The types without their limits: "Tensor|int". */
+/* Sets the field `type`, without limits: "Tensor|int". */
 static void set_type(lua_State *L, const lt_Param *p) {
   luaL_Buffer b;
   if (p->type != LT_PARAM_UNION) {
@@ -47,7 +47,7 @@ static void set_type(lua_State *L, const lt_Param *p) {
   lua_setfield(L, -2, "type");
 }
 
-/* The words that a string may be. */
+/* Sets the field `choices`: the strings that the parameter accepts. */
 static void set_choices(lua_State *L, const lt_Param *p) {
   const char *s = p->spelling, *end = s + p->spelling_length, *close;
   int n = 0;
@@ -102,7 +102,7 @@ static void push_traits(lua_State *L, unsigned flags) {
     if (flags & traits[i].flag) set_flag(L, traits[i].name, true);
 }
 
-/* {special = "erf"}: what it is called in each of its namespaces. */
+/* Pushes the op's name in each of its namespaces: {special = "erf"}. */
 static void push_spaces(lua_State *L, const lt_OpInfo *info) {
   lua_newtable(L);
   for (int s = 0; s < LT_SPACE_COUNT; s++)
@@ -146,7 +146,7 @@ static void set_support(lua_State *L, lt_OpId op) {
 
 /* ops() -> list of {name, signature, doc, kind, variants, namespaces, traits, params, results,
  * inplace, has_gradient, composite, support}; a param is {name, type, optional, default, written,
- * shape_only, place}. inplace: F's function takes it behind the params */
+ * shape_only, place}. inplace: the function in F accepts it after the params */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {
@@ -157,8 +157,8 @@ static int ops(lua_State *L) {
   return 1;
 }
 
-/* _op(name) -> what ops() lists of that op, without `support`, which loads devices; nil when there
- * is none */
+/* _op(name) -> the entry of that op in ops(), without `support`, which would load devices; nil when
+ * there is none */
 static int op_of(lua_State *L) {
   int op = lua_type(L, 1) == LUA_TSTRING ? lt_op_find(lua_tostring(L, 1)) : -1;
   if (op < 0) return 0;
@@ -166,7 +166,7 @@ static int op_of(lua_State *L) {
   return 1;
 }
 
-/* In the registry: function -> text, of functions that are no ops. */
+/* Registry key of a table: function -> signature, of functions that are not ops. */
 static const char signatures = 0;
 
 static void push_signatures(lua_State *L) {

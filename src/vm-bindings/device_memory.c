@@ -1,17 +1,19 @@
-/* device_memory.c: the memory of accelerators as Lua tables: statistics, and every block.
+/* device_memory.c: memory statistics of accelerators as Lua tables, and a snapshot of all blocks.
  *
- * An allocator shows its blocks under its lock, and nothing of Lua may run there: a collection
- * would free tensors. So they are copied first, and become tables afterwards. */
+ * An allocator reports its blocks while it holds its lock, and no Lua code may run then: a
+ * collection would free tensors. So the blocks are copied first and converted to tables
+ * afterwards. */
 #include "accelerator.h"
 
-/* The backend of the device at 1; an error when a function that `what` needs is missing. */
+/* Declares d, the device at index 1, and b, its backend; raises an error if the backend lacks a
+ * function that `what` requires. */
 #define BACKEND_WITH(member, what)                                                                 \
   lt_Device d = lt_lua_full_device(L, 1);                                                          \
   const lt_Backend *b = lt_device_backend(d.type);                                                 \
   if (!b->memory.member)                                                                           \
   lt_lua_error(L, "%s: %s has no allocator of its own", what, lt_device_name(d))
 
-/* info(device) -> free, total */
+/* info(device) -> free bytes, total bytes */
 static int info(lua_State *L) {
   int64_t available, total;
   BACKEND_WITH(info, "mem_get_info");
@@ -31,7 +33,7 @@ static void set_text(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
-/* "allocated_bytes.all.current" and its three sisters, in each pool */
+/* Sets the fields "allocated_bytes.all.current", .peak, .allocated and .freed, for each pool. */
 static void set_stat(lua_State *L, const char *name, const lt_Stat *pools) {
   static const char *const pool_names[LT_MEMORY_POOLS] = {
       [LT_POOL_ALL] = "all", [LT_SMALL_POOL] = "small_pool", [LT_LARGE_POOL] = "large_pool"};
@@ -51,7 +53,7 @@ static void set_stat(lua_State *L, const char *name, const lt_Stat *pools) {
   }
 }
 
-/* stats(device) -> a table with PyTorch's keys */
+/* stats(device) -> a table with the keys of PyTorch's memory_stats */
 static int stats(lua_State *L) {
   lt_MemoryStats s;
   BACKEND_WITH(stats, "memory_stats");
@@ -68,7 +70,7 @@ static int stats(lua_State *L) {
   return 1;
 }
 
-/* stat(device, name) -> current, peak of one quantity over all pools */
+/* stat(device, name) -> current and peak value of one statistic over all pools */
 static int stat(lua_State *L) {
   lt_MemoryStats s;
   const char *name = lt_lua_text(L, 2, "memory_stats", "name");
@@ -91,7 +93,7 @@ static int reset_peak(lua_State *L) {
   return 0;
 }
 
-/* limit(device, fraction) */
+/* limit(device, fraction): limits the process to this fraction of the device's memory */
 static int limit(lua_State *L) {
   BACKEND_WITH(limit, "set_per_process_memory_fraction");
   if (!b->memory.limit(b, d.index, luaL_checknumber(L, 2)))
@@ -99,14 +101,14 @@ static int limit(lua_State *L) {
   return 0;
 }
 
-/* release(device): what is cached and whole goes back to the driver */
+/* release(device): returns cached segments without a used block to the driver */
 static int release(lua_State *L) {
   BACKEND_WITH(release, "empty_cache");
   if (!b->memory.release(b, d.index)) lt_lua_fail(L, "empty_cache");
   return 0;
 }
 
-/* host_release(kind): the same of pinned memory */
+/* host_release(kind): does the same for pinned memory */
 static int host_release(lua_State *L) {
   const lt_Backend *b = lt_device_backend(lt_lua_device_type(L, 1));
   if (b && b->memory.host_release && !b->memory.host_release(b)) lt_lua_fail(L, "empty_host_cache");
@@ -122,9 +124,10 @@ typedef struct Block {
 
 typedef struct Blocks {
   size_t count, room;
-  Block *block; /* NULL: only counted */
+  Block *block; /* NULL: blocks are only counted */
 } Blocks;
 
+/* Counts a block, and copies it if there is room; called under the allocator's lock. */
 static void take_block(void *context, const lt_MemoryBlock *block) {
   Blocks *all = context;
   if (all->block && all->count < all->room) {
@@ -154,7 +157,7 @@ static void push_block(lua_State *L, const Block *from) {
   lua_setfield(L, -2, "shape");
 }
 
-/* A new segment, with its empty list of blocks above it. */
+/* Pushes the table of a segment, and above it its empty list of blocks. */
 static void push_segment(lua_State *L, lt_Device d, const lt_MemoryBlock *b) {
   lua_createtable(L, 0, 9);
   set_text(L, "device", lt_device_name(d));
@@ -176,7 +179,7 @@ static int snapshot(lua_State *L) {
   Blocks all = {0};
   BACKEND_WITH(each, "memory_snapshot");
   if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
-  all.room = all.count + 64; /* other threads allocate meanwhile */
+  all.room = all.count + 64; /* other threads may allocate in between */
   all.count = 0;
   all.block = lua_newuserdatauv(L, all.room * sizeof *all.block, 0);
   if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");

@@ -1,5 +1,5 @@
-/* devices.c: names of devices and dtypes, the defaults, threads, and the facts that `lutra
- * --info` shows. */
+/* devices.c: names of devices and dtypes, defaults, threads, and the facts that `lutra --info`
+ * prints. */
 #include "bindings.h"
 
 #include <limits.h>
@@ -26,7 +26,8 @@ static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* device(name) -> its full form; an error that names the devices here when there is none. */
+/* device(name) -> its full name; raises an error that lists the available devices when there is
+ * none */
 static int device(lua_State *L) {
   lua_pushstring(L, lt_device_name(device_at(L, 1, "device")));
   return 1;
@@ -39,7 +40,7 @@ static int type_at(lua_State *L, int i) {
   return -1;
 }
 
-/* _device_count(type) -> how many there are, and why there is none */
+/* _device_count(type) -> the number of devices, and the reason when it is 0 */
 static int device_count(lua_State *L) {
   char why[256] = "no such type of device";
   int type = type_at(L, 1);
@@ -48,7 +49,7 @@ static int device_count(lua_State *L) {
   return 2;
 }
 
-/* _devices_here() -> list of the full names of the devices that are known without waking a driver:
+/* _devices_here() -> list of the full names of the devices known without starting a driver: those
  * of backends in use, and emulated ones */
 static int devices_here(lua_State *L) {
   const char *emulate = getenv("LUTRA_EMULATE");
@@ -76,6 +77,8 @@ static void set_integer(lua_State *L, const char *key, int64_t value) {
   lua_setfield(L, -2, key);
 }
 
+/* Pushes the table of a device's properties; returns false with the reason when they are not
+ * known. */
 static bool push_properties(lua_State *L, lt_Device d) {
   lt_DeviceProperties p = {0};
   const lt_Backend *b = lt_device_backend(d.type);
@@ -103,15 +106,16 @@ static bool push_properties(lua_State *L, lt_Device d) {
   return true;
 }
 
-/* device_properties(name) -> what is known of: name, total_memory, free_memory (bytes),
- * multi_processor_count, major, minor, ..., emulated */
+/* device_properties(name) -> {name, total_memory, free_memory (bytes), multi_processor_count,
+ * major, minor, ..., emulated}, without those that are not known */
 static int device_properties(lua_State *L) {
   if (!push_properties(L, device_at(L, 1, "device_properties")))
     lt_lua_fail(L, "device_properties");
   return 1;
 }
 
-/* Where synchronize() looks when it is not told: at the accelerator, if there is one. */
+/* Returns the device that synchronize() means without an argument: the current accelerator, if
+ * any. */
 static lt_Device current_device(lua_State *L) {
   lt_Device d;
   int type = lt_lua_accelerator();
@@ -120,7 +124,7 @@ static lt_Device current_device(lua_State *L) {
   return d;
 }
 
-/* synchronize([device]): waits until its work is done. */
+/* synchronize([device]): blocks until all work queued on the device is done */
 static int synchronize(lua_State *L) {
   lt_Device d = lua_isnoneornil(L, 1) ? current_device(L) : device_at(L, 1, "synchronize");
   lt_lua_enter(L, lt_lua_state(L));
@@ -172,7 +176,7 @@ static int promote_types(lua_State *L) {
   return 1;
 }
 
-/* result_type(tensor1, tensor2): of an op on tensors or numbers */
+/* result_type(tensor1, tensor2) -> the dtype of an op on these tensors or numbers */
 static int result_type(lua_State *L) {
   lt_Arg args[2];
   for (int i = 0; i < 2; i++) {
@@ -216,13 +220,13 @@ static int set_num_threads(lua_State *L) {
   return 0;
 }
 
-/* memory_live() -> bytes that tensors hold, over all devices */
+/* memory_live() -> bytes held by tensors on all devices */
 static int memory_live(lua_State *L) {
   lua_pushinteger(L, lt_memory_live());
   return 1;
 }
 
-/* clock() -> seconds of a clock that never goes back */
+/* clock() -> seconds of a monotonic clock */
 static int seconds(lua_State *L) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -239,13 +243,13 @@ static int file_at(lua_State *L, int i, const char *name) {
   return (int)fd;
 }
 
-/* isatty(fd) */
+/* isatty(fd) -> whether this file is a terminal */
 static int is_terminal(lua_State *L) {
   lua_pushboolean(L, isatty(file_at(L, 1, "isatty")));
   return 1;
 }
 
-/* terminal_width(fd) -> columns, or nil when it is no terminal */
+/* terminal_width(fd) -> columns, or nil when the file is no terminal */
 static int terminal_width(lua_State *L) {
   struct winsize size;
   if (ioctl(file_at(L, 1, "terminal_width"), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -286,7 +290,7 @@ static int info(lua_State *L) {
   backend->properties(0, &cpu);
   lua_createtable(L, 0, 10);
   set_string(L, "version", LT_VERSION);
-  const char *compiler = __VERSION__; /* clang says its name, gcc its number only */
+  const char *compiler = __VERSION__; /* clang includes its name, gcc only its version */
   lua_pushfstring(L, "%s%s", compiler[0] >= '0' && compiler[0] <= '9' ? "gcc " : "", compiler);
   lua_setfield(L, -2, "compiler");
 #ifdef LT_DEBUG

@@ -1,4 +1,5 @@
-/* errors.c: how a failure becomes a Lua error: at the user's line, in the user's words. */
+/* errors.c: converts failures of the core to Lua errors, positioned at the user's line, and
+ * describes Lua values for messages. */
 #include "bindings.h"
 
 #include <ctype.h>
@@ -6,7 +7,8 @@
 
 const char lt_lua_methods_key = 0;
 
-/* Is this a function of the library itself: in C, or in a file under lib/lutra? */
+/* Returns whether this function belongs to the library: it is in C, or in a file under
+ * lib/lutra. */
 static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   if (ar->what[0] == 'C') return true;
   size_t n = strlen(S->root);
@@ -14,7 +16,7 @@ static bool is_library(const lt_Lua *S, const lua_Debug *ar) {
   return ar->source[n] == '/' || strcmp(ar->source + n, ".lua") == 0;
 }
 
-/* The nearest Lua function outside the library: its level, or 0 when there is none. */
+/* Finds the nearest Lua function outside the library; returns its level, 0 when there is none. */
 static int find_user(lua_State *L, const lt_Lua *S, lua_Debug *ar) {
   for (int level = 1; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -23,7 +25,7 @@ static int find_user(lua_State *L, const lt_Lua *S, lua_Debug *ar) {
   return 0;
 }
 
-/* Pushes "file:line: " of that function, else of the nearest one. */
+/* Pushes "file:line: " of that function; without one, of the nearest function. */
 static void push_where(lua_State *L) {
   lua_Debug ar;
   if (find_user(L, lt_lua_state(L), &ar))
@@ -39,8 +41,8 @@ void lt_lua_where(void *state, char *text, size_t size) {
     snprintf(text, size, "%s:%d", ar.short_src, ar.currentline);
 }
 
-/* A function that was called by another in C has no name: that of the method it is, NULL if
- * none. */
+/* Returns the name of the tensor method that this function is, NULL if none. Lua knows no name for
+ * a function called from C. */
 static const char *method_name(lua_State *L, lua_Debug *ar) {
   const char *name = NULL;
   if (!lua_checkstack(L, 6)) return NULL;
@@ -50,7 +52,7 @@ static const char *method_name(lua_State *L, lua_Debug *ar) {
     for (lua_pushnil(L); !name && lua_next(L, -2); lua_pop(L, 1))
       if (lua_rawequal(L, -1, top + 1) && lua_type(L, -2) == LUA_TSTRING)
         name = lua_tostring(L, -2);
-  lua_settop(L, top); /* the table keeps the name */
+  lua_settop(L, top); /* the table keeps the name alive */
   return name;
 }
 
@@ -58,8 +60,9 @@ static bool is_pcall(const char *name) {
   return strcmp(name, "pcall") == 0 || strcmp(name, "xpcall") == 0;
 }
 
-/* A function behind a tail call or a pcall has no name: then it is the innermost's. So it is for a
- * method that was handed to a function of the library as a value, which calls its parameter. */
+/* After a tail call or a pcall Lua knows no name, so the name of the innermost function is used.
+ * That also holds for a method passed as a value to a library function, which calls its
+ * parameter. */
 bool lt_lua_called(const lt_Lua *S, char *text, size_t size) {
   lua_Debug ar;
   lua_State *L = S->L;
@@ -100,13 +103,13 @@ int lt_lua_error(lua_State *L, const char *format, ...) {
   lua_pushstring(L, text);
   lua_concat(L, 2);
   lua_error(L);
-  abort(); /* lua_error does not return */
+  abort(); /* not reached */
 }
 
 static const char *text_field(lua_State *L, int i, const char *key) {
   lua_getfield(L, i, key);
   const char *text = lua_tostring(L, -1);
-  lua_pop(L, 1); /* the table keeps it */
+  lua_pop(L, 1); /* the table keeps it alive */
   return text;
 }
 
@@ -115,8 +118,8 @@ static lt_Known known_at(lua_State *L, int i) {
                     text_field(L, i, "move")};
 }
 
-/* Pushes the reason. Of one about two tensors the Lua half knows more: what the program calls them,
- * where they were made, and lines to follow. */
+/* Pushes the reason of the failure. If it is about two tensors, the function registered by _explain
+ * adds their names, where they were created, and further lines. */
 static void push_reason(lua_State *L, const lt_Lua *S) {
   const lt_Tensor *tensor[2];
   const lt_Storage *memory[2];
@@ -125,7 +128,7 @@ static void push_reason(lua_State *L, const lt_Lua *S) {
     lua_pushstring(L, lt_error());
     return;
   }
-  lt_ErrorSlot kept; /* what is called may fail for reasons of its own */
+  lt_ErrorSlot kept; /* the call below may set another error */
   lt_error_keep(&kept);
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->explain_ref);
   for (int i = 0; i < 2; i++) {
@@ -209,8 +212,8 @@ const char *lt_lua_describe(lua_State *L, int i) {
   return lua_pushfstring(L, "a %s", luaL_typename(L, i));
 }
 
-/* Letters to insert, remove, replace or swap to get from a to b (Damerau 1964), for words up to
- * 39 letters. */
+/* Returns the edit distance between a and b: letters to insert, remove, replace or swap (Damerau
+ * 1964). 99 for words of more than 39 letters. */
 static int distance(const char *a, const char *b) {
   int n = (int)strlen(a), m = (int)strlen(b), d[3][41];
   if (n > 39 || m > 39) return 99;
@@ -230,7 +233,7 @@ static int distance(const char *a, const char *b) {
   return d[n % 3][m];
 }
 
-/* Are they the same but for the case of letters and for underscores? */
+/* Returns whether the words differ only in case and underscores. */
 static bool same_letters(const char *a, const char *b) {
   do {
     while (*a == '_') a++;
@@ -240,9 +243,9 @@ static bool same_letters(const char *a, const char *b) {
   return true;
 }
 
-/* A third of the letters may be wrong, of three none: else the name found is another word, as next
- * is for net.
- * Of names equally near it is the first in the alphabet, in whatever order they come. */
+/* A third of the letters may differ, in words of up to three letters none: a closer match there is
+ * another word, as next is for net. Among names at the same distance the first in alphabetical
+ * order wins, whatever the order of the calls. */
 void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
   int letters = (int)strlen(n->word), limit = letters < 4 ? 0 : letters / 3;
   int d = same_letters(n->word, candidate) ? 0 : distance(n->word, candidate);
@@ -253,7 +256,7 @@ void lt_lua_nearest(lt_Nearest *n, const char *candidate) {
   memcpy(n->best, candidate, strlen(candidate) + 1);
 }
 
-/* _nearest(word, list) -> the word of the list that is nearest by spelling, or nil. */
+/* _nearest(word, list) -> the word of the list that is nearest by spelling, or nil */
 static int nearest(lua_State *L) {
   lt_Nearest n = {.word = luaL_checkstring(L, 1)};
   luaL_checktype(L, 2, LUA_TTABLE);

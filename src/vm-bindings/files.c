@@ -1,4 +1,5 @@
-/* files.c: tensor files, for Lua. The readers and writers are src/tensor/io. */
+/* files.c: reading and writing of tensor files for Lua. The formats are implemented in
+ * src/tensor/io. */
 #include "bindings.h"
 #include "io/io.h"
 
@@ -22,12 +23,12 @@ static int push_read(lua_State *L, lt_Tensor *(*read)(const char *), const char 
   return 1;
 }
 
-/* load_idx(path): an IDX file (MNIST), also compressed with gzip. */
+/* load_idx(path) -> the tensor of an IDX file (MNIST), which may be compressed with gzip */
 static int load_idx(lua_State *L) { return push_read(L, lt_idx_load, "load_idx"); }
-/* load_npy(path) */
+/* load_npy(path) -> the tensor of a NumPy file */
 static int load_npy(lua_State *L) { return push_read(L, lt_npy_load, "load_npy"); }
 
-/* save_npy(path, tensor) */
+/* save_npy(path, tensor): writes a NumPy file */
 static int save_npy(lua_State *L) {
   const char *path = path_at(L, "save_npy");
   if (!lt_npy_save(path, lt_lua_check(L, 2, "save_npy", "tensor"))) lt_lua_fail(L, "save_npy");
@@ -78,7 +79,7 @@ static int load_safetensors(lua_State *L) {
   return 2;
 }
 
-/* The strings of the list at i, which a table of our own keeps on the stack. */
+/* Returns the *n strings of the list at i; pushes a table that keeps them alive, and the array. */
 static const char **read_strings(lua_State *L, int i, int *n) {
   luaL_checktype(L, i, LUA_TTABLE);
   *n = lt_lua_length(L, "save_safetensors", NULL, i);

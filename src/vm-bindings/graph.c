@@ -1,21 +1,22 @@
-/* graph.c: the graph behind a tensor as Lua data, for those who draw it; and what it is a view of.
+/* graph.c: the autograd graph of a tensor as Lua tables, for drawing, and the base of a view.
  *
- * Nodes are numbered in the order in which they are found, breadth first, so the first ones are
- * the nearest to the tensor; a table maps a node's address to its number. There is no recursion:
- * a graph may be as deep as memory allows. What is drawn holds none of the graph's memory but its
- * leaves. While it is read, an alias of the tensor holds the graph: a finalizer may free the
- * tensor, or run a backward that lets the saved values go. */
+ * Nodes are numbered in breadth-first order, so the first ones are the nearest to the tensor; a
+ * table maps a node's address to its number. There is no recursion: the depth of a graph is limited
+ * by memory only. The tables keep none of the graph's memory alive except leaf tensors. While the
+ * graph is read, an alias of the tensor keeps it alive: a finalizer may free the tensor, or run a
+ * backward pass that releases saved tensors. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
-/* Stack: the list of nodes, node address -> number. */
+/* Stack indices; NUMBERS maps the address of a node to its number. */
 enum { TENSOR = 1, LIMIT, NODES, NUMBERS };
 
-/* Nodes found so far, by number - 1; grows as userdata, so that a Lua error loses nothing. */
+/* Nodes found so far, by number - 1. The array is a userdata, so that a Lua error does not leak
+ * it. */
 typedef struct Found {
   lt_Node **node;
   size_t count, room;
-  int slot; /* of the stack, where the userdata is */
+  int slot; /* stack index of the userdata */
 } Found;
 
 static void set_string(lua_State *L, const char *key, const char *value) {
@@ -43,7 +44,7 @@ static void make_room(lua_State *L, Found *f) {
   f->room = room;
 }
 
-/* The number of a node, a new one when it was not seen before. */
+/* Returns the number of a node; assigns the next one to a new node. */
 static lua_Integer number_of(lua_State *L, Found *f, lt_Node *n) {
   lua_Integer number = (lua_Integer)f->count + 1;
   if (lua_rawgetp(L, NUMBERS, n) == LUA_TNUMBER) {
@@ -58,7 +59,7 @@ static lua_Integer number_of(lua_State *L, Found *f, lt_Node *n) {
   return number;
 }
 
-/* {what, shape, dtype, bytes} of each value that the node keeps. */
+/* Pushes a list of {what, shape, dtype, bytes}, one for each tensor that the node saves. */
 static void push_saved(lua_State *L, const lt_Node *n) {
   lua_newtable(L);
   for (int i = 0, k = 0; i < n->nsaved; i++) {
@@ -75,7 +76,8 @@ static void push_saved(lua_State *L, const lt_Node *n) {
 
 static lt_Tensor *itself(lt_Tensor *t) { return t; }
 
-/* {shape, dtype, node = number or leaf = tensor} of each input that a gradient goes to. */
+/* Pushes a list of {shape, dtype, node = number or leaf = tensor}, one for each input that receives
+ * a gradient. */
 static void push_inputs(lua_State *L, Found *f, const lt_Node *n) {
   lua_newtable(L);
   for (int i = 0, k = 0; i < n->ninputs; i++) {
@@ -107,15 +109,15 @@ static void push_node(lua_State *L, Found *f, lt_Node *n) {
   lua_setfield(L, -2, "inputs");
 }
 
-/* Only gives numbers to what the node leads to, to count the graph. */
+/* Numbers the nodes that this node leads to without describing them, to count the whole graph. */
 static void follow(lua_State *L, Found *f, const lt_Node *n) {
   for (int i = 0; i < n->ninputs; i++)
     if (n->input[i].edge.node) (void)number_of(L, f, n->input[i].edge.node);
 }
 
-/* _graph(x, limit) -> a list of at most `limit` nodes, the one that made x first, and how many
- * there are; of a leaf: an empty list, 0. A node is {name, sequence (larger than those of the nodes
- * it leads to), freed, saved, inputs}. */
+/* _graph(x, limit) -> a list of at most `limit` nodes, starting with the one that produced x, and
+ * the number of all nodes; for a leaf an empty list and 0. A node is {name, sequence (larger than
+ * those of the nodes it leads to), freed, saved, inputs}. */
 static int graph(lua_State *L) {
   Found f = {.slot = NUMBERS + 1};
   lua_settop(L, LIMIT);
@@ -147,8 +149,8 @@ static int graph(lua_State *L) {
 
 static lt_Tensor *base_of(lt_Tensor *t) { return lt_view_base(t); }
 
-/* _base(x) -> the tensor that x is, in the end, a view of, or nil. Only views that a gradient can
- * reach know it: of a float dtype, not made in inference mode. */
+/* _base(x) -> the tensor whose view x is, directly or through other views, or nil. Only views that
+ * a gradient can reach record it: of a float dtype, not created in inference mode. */
 static int base(lua_State *L) {
   lt_lua_push_same(L, base_of, lt_lua_check(L, 1, "_base", "x"));
   return 1;

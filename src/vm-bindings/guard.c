@@ -1,14 +1,15 @@
-/* guard.c: copies between devices that a piece of the program must not make: `_trace.guard`.
+/* guard.c: implements `_trace.guard`, which logs or refuses copies between devices.
  *
- * A guard is asked before each copy of its thread. It knows a level for each of three directions,
- * and of a copy whether the program asked for it: what the user's line called (x:to, x:item) is
- * an op whose row says so, or in a table here. So are the gradient of such a copy, which goes the
- * same way back, and what nn.parallel sends, which is there for it. All else, such as printing or
- * indexing by a tensor, copies on its own, also where a module of the user's does it inside of
- * nn.DataParallel.
+ * The core asks a guard before each copy of its thread. A guard has a level for some of the three
+ * directions, and distinguishes explicit from implicit copies. A copy is explicit if the op that
+ * the user's line called (x:to, x:item) says so in its row, or is in the table below; so are the
+ * gradient of such a copy, and the copies of nn.parallel, whose purpose they are. All other copies
+ * are implicit, such as those of printing or of indexing by a tensor, also where a module of the
+ * user's makes them inside nn.DataParallel.
  *
- * The invariant: what a guard refuses has not begun, and a guard that is closed asks nothing. Nor
- * does one whose coroutine has yielded or has died by an error: what runs then is not its. */
+ * Invariants: a copy that a guard refuses has not begun. A closed guard is not asked, nor is one
+ * whose coroutine has yielded or ended with an error, since the code that runs then is not its
+ * own. */
 #include "bindings.h"
 #include "trace.h"
 
@@ -16,7 +17,8 @@
 
 enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, ANY = 7 };
 
-/* The calls that say that they copy, and where to, beside the ops with the trait TRANSFER. */
+/* Functions that copy explicitly, and in which directions, in addition to the ops with the trait
+ * TRANSFER. */
 static const struct {
   const char *name;
   int directions;
@@ -34,7 +36,7 @@ static const struct {
     {"tensor", HOST_TO_DEVICE},
     {"as_tensor", HOST_TO_DEVICE},
     {"new_tensor", HOST_TO_DEVICE},
-    {"for iterator", HOST_TO_DEVICE}, /* DataLoader{device = } */
+    {"for iterator", HOST_TO_DEVICE}, /* DataLoader{device = ...} */
 };
 
 static int direction_of(const lt_TraceEvent *e) {
@@ -55,7 +57,7 @@ bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *
          is_explicit(call, direction_of(copy));
 }
 
-/* JAX's levels: what is done with a copy that was not asked for, and with one that was. */
+/* JAX's levels: the action for an implicit copy, and for an explicit one. */
 typedef enum Action { ALLOW, LOG, REFUSE } Action;
 static const struct Level {
   const char *name;
@@ -71,12 +73,13 @@ static const struct Level {
 typedef struct Guard {
   lt_Tracer tracer;
   const lt_Lua *lua;
-  lua_State *owner; /* the coroutine that it is in: a user value, so that it stays */
+  lua_State *owner; /* coroutine of the guard, kept alive by a user value */
   const struct Level *level;
   int directions;
   bool on;
 } Guard;
 
+/* Returns the suggestion that a message about a refused copy ends with. */
 static const char *advice(int direction, bool explicit) {
   if (explicit && direction == DEVICE_TO_HOST)
     return "Add up on the device and read once, outside of the guard";
@@ -87,11 +90,12 @@ static const char *advice(int direction, bool explicit) {
   return "Say that the copy is meant: x:to(device)";
 }
 
-/* The key in the registry of a table with weak values: the address of a guard -> its coroutine. */
+/* Registry key of a table with weak values: address of a guard -> its coroutine. */
 static const char owners = 0;
 
-/* A guard that Lua could not finalize, because its stack or memory was short, is still asked when
- * its coroutine, or its Lua state, is gone. */
+/* Returns whether the guard's coroutine is still running. If Lua could not finalize a guard,
+ * because its stack or memory was short, the core still asks it after its coroutine, or its Lua
+ * state, ended. */
 static bool is_in_use(const Guard *g) {
   if (lt_thread()->host != g->lua || !lt_lua_is_running(g->lua)) return false;
   lua_State *L = g->lua->desk;
@@ -102,6 +106,7 @@ static bool is_in_use(const Guard *g) {
   return there && lt_lua_is_active(g->owner);
 }
 
+/* Answers the core's question whether this copy may be made; sets the error where it may not. */
 static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   const Guard *g = context;
   int direction = direction_of(e);
@@ -138,8 +143,8 @@ static int guard_close(lua_State *L) {
   return 0;
 }
 
-/* guard(level, direction) -> an object that asks until it is closed; nil when there is no such
- * level or direction (nil: all) */
+/* guard(level, direction) -> a guard, active until it is closed; nil when there is no such level or
+ * direction. direction nil: all three */
 static int guard(lua_State *L) {
   static const char *const names[] = {"host_to_device", "device_to_host", "device_to_device"};
   const char *name = lt_lua_text(L, 1, "guard", "level");

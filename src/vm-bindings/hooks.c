@@ -1,30 +1,31 @@
-/* hooks.c: Lua functions that the engine calls: hooks, and functions with a gradient of their own.
+/* hooks.c: Lua functions that the autograd engine calls: hooks, and functions with custom
+ * gradients.
  *
- * They are called in the middle of a backward pass, under C frames that a Lua error must not jump
- * over. So every such call is protected; its error object waits in the state, and the binding that
- * started the pass raises that very object when the engine has cleaned up.
+ * They are called during a backward pass, above C frames that a Lua error must not jump over. So
+ * each call is protected; its error object waits in the state (pending_ref), and the binding that
+ * started the pass raises the same object when the engine has cleaned up.
  *
- * A hook may hold its own tensor: tensor -> hook -> function -> tensor. So that the collector sees
- * this cycle, what C holds is only a number. It stands for an entry, a table with the function,
- * which three other tables know:
+ * A hook may refer to its own tensor: tensor -> hook -> function -> tensor. So that the collector
+ * can see this cycle, C holds only a number. The number identifies an entry, a table with the
+ * function, which three other tables refer to:
  *
  *   entries  weak values: number -> entry; where a call finds it
- *   owned    weak keys: box -> {number -> entry}; while the box is there, so is the entry
- *   held     number -> entry, or false; while something that the collector cannot see may call it:
- *            a graph that leads to the tensor (lt_tensor_add_owned_hook says when)
+ *   owned    weak keys: box -> {number -> entry}; keeps the entry alive while the box is
+ *   held     number -> entry, or false; keeps the entry alive while something invisible to the
+ *            collector may call it: a graph that leads to the tensor (lt_tensor_add_owned_hook)
  *
- * A function with a gradient of its own belongs to the boxes of its results in the same way: each
- * has a hook without a function, whose entry holds that of the function.
+ * A function with a custom gradient belongs to the boxes of its results in the same way: each of
+ * them has a hook without a function, whose entry refers to the entry of the function.
  *
- * The invariant: what C calls when graphs change (tell_held, forget, release_saved) allocates
- * nothing and runs no code of Lua's: it sets fields that are there already, on the stack of a
- * coroutine that runs nothing. */
+ * Invariant: callbacks that the core makes when graphs change (set_held, forget, release_saved)
+ * allocate nothing and run no Lua code: they set fields that already exist, on the stack of a
+ * coroutine that runs no code. */
 #include "autograd/autograd.h"
 #include "bindings.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* What C holds of an entry. */
+/* A reference to an entry, owned by the core: the context of its callbacks. */
 typedef struct {
   lt_Lua *S;
   lua_Integer number;
@@ -34,9 +35,9 @@ enum {
   FUNCTION = 1,
   LIST,
   BEHIND
-}; /* of an entry: its list in `owned`, and an entry that it holds */
+}; /* fields of an entry: the function, its list in `owned`, and the entry of a node */
 
-/* Pushes the entry; nil, and false, when it was collected. */
+/* Pushes the entry and returns true; pushes nil and returns false when it was collected. */
 static bool push_entry(lua_State *L, const lt_Lua *S, lua_Integer number) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->entries_ref);
   bool is = lua_rawgeti(L, -1, number) == LUA_TTABLE;
@@ -44,7 +45,7 @@ static bool push_entry(lua_State *L, const lt_Lua *S, lua_Integer number) {
   return is;
 }
 
-/* Sets field `number` of a table in the registry to the value at i. */
+/* Sets field `number` of the table with the registry reference `ref` to the value at i. */
 static void set_number(lua_State *L, int ref, lua_Integer number, int i) {
   i = lua_absindex(L, i);
   lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
@@ -53,7 +54,7 @@ static void set_number(lua_State *L, int ref, lua_Integer number, int i) {
   lua_pop(L, 1);
 }
 
-/* Pushes the list of entries that belong to the box at i. */
+/* Pushes the list of entries that belong to the box at i; creates it if needed. */
 static void push_owned(lua_State *L, const lt_Lua *S, int i) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->owned_ref);
   lua_pushvalue(L, i);
@@ -67,6 +68,7 @@ static void push_owned(lua_State *L, const lt_Lua *S, int i) {
   lua_remove(L, -2);
 }
 
+/* Removes an entry from all tables. */
 static void forget_entry(lt_Lua *S, lua_Integer number) {
   lua_State *L = S->desk;
   lua_settop(L, 0);
@@ -84,14 +86,15 @@ static void forget_entry(lt_Lua *S, lua_Integer number) {
   lua_settop(L, 0);
 }
 
+/* Frees a Held and its entry; called by the core, or where the core did not take it over. */
 static void forget(void *context) {
   Held *h = context;
   forget_entry(h->S, h->number);
   free(h);
 }
 
-/* Where the entry is gone there is nothing to hold: its box was unreachable when nothing else could
- * call it. */
+/* Records whether the core may call the entry. An entry that was collected stays so: its box was
+ * unreachable while nothing else could call it. */
 static void tell_held(void *context, bool held) {
   const Held *h = context;
   lua_State *L = h->S->desk;
@@ -101,8 +104,9 @@ static void tell_held(void *context, bool held) {
   lua_settop(L, 0);
 }
 
-/* An entry for the function at `function`. It belongs to the box at `box`, or is held (box 0).
- * `behind` is an entry that it holds too, or NULL. May raise. */
+/* Creates an entry for the function at `function`, owned by the box at `box`, or held (box 0), and
+ * returns a reference to it, which `forget` frees. The entry keeps that of `behind` (may be NULL)
+ * alive. May raise an error. */
 static Held *hold(lua_State *L, int function, int box, const Held *behind) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checkstack(L, 8, NULL);
@@ -123,7 +127,7 @@ static Held *hold(lua_State *L, int function, int box, const Held *behind) {
     lua_pushvalue(L, entry);
     lua_rawseti(L, list, number);
   }
-  lua_pushboolean(L, 0); /* in any case makes the place in `held` */
+  lua_pushboolean(L, 0); /* reserves the field in `held` in every case */
   set_number(L, S->held_ref, number, box ? -1 : entry);
   Held *h = malloc(sizeof *h);
   if (!h) {
@@ -137,15 +141,17 @@ static Held *hold(lua_State *L, int function, int box, const Held *behind) {
 
 /* ---- calls from the engine ------------------------------------------------------------------- */
 
-/* A call of a held function with gradients, run protected by `run_job`. */
+/* One call of a function with gradients, made by run_job in protected mode. */
 typedef struct {
-  lua_Integer number; /* of its entry */
+  lua_Integer number; /* number of the entry */
   int nin, nout;
   lt_Tensor *const *in;
-  lt_Tensor **out; /* each gets one reference or NULL */
-  bool list;       /* a custom function: lists come and go; else a hook: one tensor */
+  lt_Tensor **out; /* results: one reference or NULL each */
+  /* true: a custom function, called with a list and returning one; false: a hook with one tensor */
+  bool list;
 } Job;
 
+/* Pushes a gradient in a new box, false for none. */
 static void push_gradient(lua_State *L, lt_Tensor *t) {
   if (!t) {
     lua_pushboolean(L, 0);
@@ -154,6 +160,8 @@ static void push_gradient(lua_State *L, lt_Tensor *t) {
   lt_lua_box(L)->tensor = lt_retain(t);
 }
 
+/* Returns a new reference to the tensor at i, NULL for nil or false; raises an error for other
+ * values. `number`: of the gradient in a list, 0 for the result of a hook. */
 static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (!t && lua_toboolean(L, i) && number && lt_lua_to_box(L, i))
@@ -184,7 +192,7 @@ static void run_list(lua_State *L, Job *job) {
   }
 }
 
-/* Only `protect` has a job to give. */
+/* Runs S->job, which only `protect` sets; does nothing when a program calls it directly. */
 static int run_job(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   Job *job = S->job;
@@ -201,7 +209,8 @@ static int run_job(lua_State *L) {
   return 0;
 }
 
-/* Runs the job; false when Lua failed, with the error object in the state. */
+/* Runs the job. Returns false when Lua failed, with the error object in pending_ref; the job's
+ * results are released then. */
 static bool protect(lt_Lua *S, Job *job) {
   lua_State *L = S->L;
   if (!lt_lua_is_running(S)) return lt_error_set("backward: its Lua state does not run");
@@ -239,7 +248,7 @@ static int handle_remove(lua_State *L) {
   lt_Tensor *t = lt_lua_to_tensor(L, -2);
   if (t && lua_isinteger(L, -1)) lt_tensor_remove_hook(t, (int)lua_tointeger(L, -1));
   lua_pushnil(L);
-  lua_setfield(L, 1, "tensor"); /* a second time does nothing */
+  lua_setfield(L, 1, "tensor"); /* a second call does nothing */
   return 0;
 }
 
@@ -256,7 +265,7 @@ static int register_hook(lua_State *L) {
   lua_setfield(L, -2, "id");
   lt_lua_to_box(L, 1)->owner = true;
   lt_lua_remember(L, 1);
-  Held *h = hold(L, 2, 1, NULL); /* from here on nothing raises an error before it has an owner */
+  Held *h = hold(L, 2, 1, NULL); /* no error may be raised before it has an owner */
   int id = lt_tensor_add_owned_hook(t, run_hook, h, forget, tell_held);
   if (!id) {
     forget(h);
@@ -267,7 +276,8 @@ static int register_hook(lua_State *L) {
   return 1;
 }
 
-/* ---- functions of the user's own ------------------------------------------------------------- */
+/* ---- functions with custom gradients
+ * ------------------------------------------------------------ */
 
 static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
                        lt_Tensor **input_grads) {
@@ -282,7 +292,7 @@ static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int
   return protect(h->S, &job);
 }
 
-/* The graph was used up: what was saved for it goes. */
+/* Drops the saved values of a node whose graph was freed by a backward pass. */
 static void release_saved(void *context) {
   Held *h = context;
   lua_State *L = h->S->desk;
@@ -295,8 +305,8 @@ static void release_saved(void *context) {
   lua_settop(L, 0);
 }
 
-/* give(node, list): makes the node's entry belong to its results, whose boxes are in the list.
- * Until all of them have a hook it is held. Only `give_to_results` has an entry to give. */
+/* attach_entry(node, list): makes the boxes of a node's results, in the list, own the node's entry.
+ * Until all of them have a hook the entry is held. Does nothing unless give_to_results calls it. */
 static int give(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   const Held *h = S->given;
@@ -321,7 +331,8 @@ static int give(lua_State *L) {
   return 0;
 }
 
-/* Calls `give`; where it fails, the results leave the graph again, which forgets h. */
+/* Calls attach_entry. If it fails, removes the results from the graph, which frees h, and raises
+ * the error. */
 static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt_Tensor **results) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, h->S->giver_ref);
   lua_pushvalue(L, node);
@@ -334,8 +345,8 @@ static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt
   lua_error(L);
 }
 
-/* Puts the results into the list: the box that a result came in, or, of one that was exchanged, the
- * new one that holds it already. */
+/* Stores the boxes of the results in the list: the box in which the user returned a result, or the
+ * new box where the engine replaced the tensor. */
 static void set_results(lua_State *L, int given, int list, int n, lt_Tensor *const *before) {
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);
@@ -360,8 +371,8 @@ static bool any_wants_grad(int n, lt_Tensor *const *inputs) {
   return any;
 }
 
-/* For each of n outputs, whether the list at i says that it is an input that was changed in
- * place. */
+/* Returns for each of n outputs whether the list at i marks it as an input changed in place. Pushes
+ * the array. */
 static bool *read_changed(lua_State *L, int i, int n) {
   bool *changed = lua_newuserdatauv(L, (size_t)n + 1, 0);
   for (int k = 0; k < n; k++) {
@@ -375,7 +386,7 @@ static bool *read_changed(lua_State *L, int i, int n) {
   return changed;
 }
 
-/* Puts a copy of the list in its place at i: nobody else changes that. */
+/* Replaces the list at i by a copy, which only this function can change. */
 static void own_list(lua_State *L, const char *function, const char *argument, int i) {
   int n = lt_lua_length(L, function, argument, i);
   lua_createtable(L, n, 0);
@@ -386,9 +397,9 @@ static void own_list(lua_State *L, const char *function, const char *argument, i
   lua_replace(L, i);
 }
 
-/* _custom(name, node, inputs, outputs, changed?) -> list of outputs joined to the graph.
- * node.backward(grads) gives a list of gradients by input; node[1] (what was saved) becomes
- * false when the graph is used up. inputs: tensors, false for none. */
+/* _custom(name, node, inputs, outputs, changed?) -> list of outputs connected to the graph.
+ * node.backward(grads) returns a list of gradients, one for each input; node[1], the saved values,
+ * becomes false when the graph is freed. inputs: tensors, false for none. */
 static int custom(lua_State *L) {
   int nin, nout;
   const char *name = lt_lua_text(L, 1, "Function", "name");
@@ -408,10 +419,11 @@ static int custom(lua_State *L) {
   }
   lt_CustomFunction f = {name, run_custom, forget, release_saved, hold(L, 2, 0, NULL)};
   lt_lua_enter(L, lt_lua_state(L));
-  bool wanted = any_wants_grad(nin, inputs), joined = false; /* else the core forgets f at once */
+  /* otherwise the core frees f in this call */
+  bool wanted = any_wants_grad(nin, inputs), joined = false;
   bool ok = lt_autograd_custom_changed(&f, nin, inputs, nout, outputs, changed);
   for (int i = 0; i < nout;
-       i++) { /* an output may have been exchanged; its reference went with it */
+       i++) { /* the engine may have replaced an output and its reference */
     lua_rawgeti(L, list, i + 1);
     lt_lua_to_box(L, -1)->tensor = outputs[i];
     joined = joined || (wanted && outputs[i] && lt_dtype_is_float(outputs[i]->dtype));
@@ -429,6 +441,7 @@ static int custom(lua_State *L) {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
+/* Creates a table with weak keys ("k") or values ("v") and returns its registry reference. */
 static int new_weak(lua_State *L, const char *mode) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);

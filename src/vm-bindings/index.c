@@ -3,10 +3,10 @@
  *   2   -1   {2, 3}   {{1, 5}, {}}   {{1, -1, 2}, "...", newaxis}   "2:5, :, -1"
  *   a mask   an index tensor
  *
- * A key is read into items, one for each dimension it speaks of; then the items are applied:
- * whole numbers select, ranges slice (views both), and what index tensors are left go to one
- * gather or scatter. Reading raises Lua errors; applying runs under a scope and fails as the
- * core does, so that nothing leaks. */
+ * A key is parsed into items, one for each dimension that it indexes. Then the items are applied:
+ * integers select and ranges slice, both as views; the remaining index tensors go to one gather or
+ * scatter. Parsing raises Lua errors; applying runs in a scope of the core and fails as the core
+ * does, so that nothing leaks. */
 #include "bindings.h"
 #include "opids.h"
 
@@ -17,7 +17,7 @@ typedef enum { ITEM_POSITION, ITEM_RANGE, ITEM_NEWAXIS, ITEM_ELLIPSIS, ITEM_TENS
 
 typedef struct {
   ItemKind kind;
-  int64_t first, last, step; /* as the user counts; a position is in `first` */
+  int64_t first, last, step; /* counted from 1; an integer is in `first` */
   lt_Tensor *tensor;
 } Item;
 
@@ -28,17 +28,18 @@ typedef struct {
   Item item[MAX_ITEMS];
 } Key;
 
-/* What is left after views were made: index tensors and the dims they stand for. */
+/* The result of applying integers and ranges: a view, and index tensors with their dims. */
 typedef struct {
   lt_Tensor *view;
   int count;
   lt_Tensor *index[LT_MAX_DIMS];
   int64_t dim[LT_MAX_DIMS];
-  lt_Tensor *mask; /* the only one, if it is a mask over all of view */
+  lt_Tensor *mask; /* the key's only index tensor, if it is a mask over all of `view` */
 } Plan;
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
+/* Appends an item, by default the whole dimension, and returns it. */
 static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
   if (key->count == MAX_ITEMS) lt_lua_error(L, "index: more than %d entries", MAX_ITEMS);
   Item *item = &key->item[key->count++];
@@ -65,7 +66,7 @@ static void check_range(lua_State *L, const Item *item) {
         (long long)item->step);
 }
 
-/* {}, {k}, {first, last}, {first, last, step} */
+/* Adds a range: {}, {k}, {first, last} or {first, last, step}. */
 static void read_range(lua_State *L, Key *key, int t) {
   Item *item = add_item(L, key, ITEM_RANGE);
   lua_Unsigned n = lua_rawlen(L, t);
@@ -114,6 +115,7 @@ static void fail_text(lua_State *L, const char *text) {
                text);
 }
 
+/* Moves s behind the word and returns true if s starts with it. */
 static bool read_word(const char **s, const char *word) {
   size_t n = strlen(word);
   if (strncmp(*s, word, n) != 0) return false;
@@ -121,7 +123,7 @@ static bool read_word(const char **s, const char *word) {
   return true;
 }
 
-/* A number at s; false when there is none. */
+/* Parses an integer at s and moves s behind it; returns false when there is none. */
 static bool read_number(lua_State *L, const char **s, int64_t *out) {
   char *end;
   const char *digits = **s == '-' ? *s + 1 : *s;
@@ -199,6 +201,7 @@ static void read_entry(lua_State *L, Key *key, int i) {
   read_tensor(L, key, t);
 }
 
+/* Parses the key at index 2. A table is a list of entries, never a single range. */
 static void read_key(lua_State *L, Key *key) {
   key->count = 0;
   if (lua_type(L, 2) != LUA_TTABLE) {
@@ -213,17 +216,18 @@ static void read_key(lua_State *L, Key *key) {
   luaL_checkstack(L, MAX_ITEMS + 8, "too many entries");
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
-    read_entry(L, key, lua_gettop(L)); /* tensors stay on the stack: the table may change */
+    read_entry(L, key, lua_gettop(L)); /* keeps tensors alive on the stack: the table may change */
   }
 }
 
-/* The tensors of x[key] = value are in use while it is carried out, which is more than one op. */
+/* Keeps the tensors of x[key] = value in use during the assignment, which may be several ops. */
 typedef struct {
   lt_Use use;
   lt_Arg operand[2 + MAX_ITEMS];
 } Operands;
 
-/* False with the reason when one of them was freed. */
+/* Starts the use of all operands. Returns false with the reason when one of them was freed; the
+ * caller ends the use in either case. */
 static bool enter_use(Operands *o, lt_Tensor *t, const Key *key, lt_Tensor *value) {
   static const char *const names[] = {"self", "value", "index"};
   bool ok = true;
@@ -238,7 +242,8 @@ static bool enter_use(Operands *o, lt_Tensor *t, const Key *key, lt_Tensor *valu
   return ok;
 }
 
-/* The ops that do the work speak of themselves ("fill_: ..."); the user wrote an index. */
+/* Raises the core's reason under the name "index": the ops used here name themselves ("fill_:
+ * ..."), but the user wrote an index. */
 static void fail_index(lua_State *L) {
   const char *reason = lt_error(), *colon = strstr(reason, ": ");
   lt_Lua *S = lt_lua_state(L);
@@ -250,12 +255,14 @@ static void fail_index(lua_State *L) {
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
-/* How many dimensions an item speaks of. */
+/* Returns how many dimensions of the tensor an item indexes. */
 static int item_dims(const Item *item) {
   if (item->kind == ITEM_NEWAXIS || item->kind == ITEM_ELLIPSIS) return 0;
   return item->kind == ITEM_TENSOR && item->tensor->dtype == LT_bool ? item->tensor->ndim : 1;
 }
 
+/* Selects index i of dim; `said` is the dim's number in messages, since earlier items removed
+ * dims. */
 static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
   int64_t n = t->shape[dim];
   if (i > n || i < -n)
@@ -264,6 +271,7 @@ static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
   return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(i > 0 ? i - 1 : i));
 }
 
+/* Slices dim. Ends beyond the tensor are clipped, as in Python. */
 static lt_Tensor *apply_range(lt_Tensor *t, int dim, const Item *item) {
   int64_t n = t->shape[dim], first = item->first, last = item->last;
   if (first < 0) first += n + 1;
@@ -281,7 +289,8 @@ static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
   return lt_device_equal(lt_tensor_device(t), device) ? t : lt_do(to, LT_ARG(t), LT_ARG(device));
 }
 
-/* An index tensor on the device of what it indexes. Only the CPU's are copied there unasked. */
+/* Returns an index tensor on the device of the tensor that it indexes. Only a tensor on the CPU is
+ * copied there implicitly; for any other returns NULL with the reason. */
 static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
   lt_Device from = lt_tensor_device(index), to = lt_tensor_device(like);
   if (lt_device_equal(from, to) || from.type == LT_DEVICE_cpu) return to_device_of(index, like);
@@ -292,7 +301,7 @@ static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
   return NULL;
 }
 
-/* A mask is the positions at which it holds, one index tensor for each of its dims. */
+/* Checks the shape of a mask over the dims from `dim` on. */
 static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
   for (int i = 0; i < mask->ndim; i++) {
     if (mask->shape[i] == p->view->shape[dim + i]) continue;
@@ -307,6 +316,7 @@ static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
   return true;
 }
 
+/* Converts a mask to the indices of its true elements: one index tensor for each of its dims. */
 static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
   lt_Tensor *found = lt_do(nonzero, LT_ARG(mask));
   if (!found) return false;
@@ -318,6 +328,7 @@ static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
   return true;
 }
 
+/* Adds an index tensor to the plan. `alone`: it is the whole key. */
 static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone) {
   index = index_on(index, p->view);
   if (!index) return false;
@@ -332,7 +343,8 @@ static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone
   return true;
 }
 
-/* The views that a key asks for, and its index tensors. False with the reason. */
+/* Applies the integers and ranges of a key to t and collects its index tensors. Returns false with
+ * the reason when the key does not fit t. */
 static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
   int dims = 0, ellipses = 0, dim = 0, said = 1;
   *p = (Plan){.view = t};
@@ -379,7 +391,7 @@ static lt_Tensor *get(lt_Tensor *t, const Key *key) {
   return p.view == t ? lt_do(_alias, LT_ARG(t)) : p.view;
 }
 
-/* Is the function that asked ipairs' iterator? It may read one past the end, which ends the
+/* Returns whether the caller is the iterator of ipairs. It reads one past the end, which ends the
  * loop. */
 static bool asked_by_ipairs(lua_State *L) {
   lua_Debug ar;
@@ -391,6 +403,7 @@ static bool asked_by_ipairs(lua_State *L) {
   return is;
 }
 
+/* Pushes t[i], the most frequent form, without parsing a key. */
 static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
   check_position(L, i);
   if (t->ndim == 0)
@@ -426,13 +439,14 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
 
 /* ---- assignment ------------------------------------------------------------------------------ */
 
-/* Leading dims of size 1 may be too many in a value, as in PyTorch. */
+/* Removes leading dims of size 1 that the value has in excess, as PyTorch does. */
 static lt_Tensor *fit(lt_Tensor *value, int ndim) {
   while (value && value->ndim > ndim && value->shape[0] == 1)
     value = lt_do(select, LT_ARG(value), LT_ARG(0), LT_ARG(0));
   return value;
 }
 
+/* Scatters the value, or the scalar s if value is NULL, to the indexed elements. */
 static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
   if (!value) value = lt_scope_own(lt_scalar_tensor(s, p->view->dtype));
   if (value && value->ndim > 0) value = to_device_of(value, p->view);

@@ -1,11 +1,11 @@
-/* kernel.c: launches of kernels that users write. lib/lutra/internal/kernel.lua reads a kernel's
- * parameters from its source; here the arguments of a call are held against them, packed, and
- * launched.
+/* kernel.c: launches kernels written by users. lib/lutra/internal/kernel.lua parses a kernel's
+ * parameters from its source; this file checks the arguments of a call against them, packs them,
+ * and launches the kernel.
  *
  * Invariant: a kernel is launched only with arguments that fit its declaration: each pointer has a
- * contiguous tensor of its dtype on the device, which holds whole vectors where it points to them;
- * each number fits its type. What a kernel does behind a pointer nobody can check.
- */
+ * contiguous tensor of its dtype on the device, aligned and sized for whole vectors where it points
+ * to them; each number fits its type. Accesses out of bounds inside the kernel cannot be
+ * checked. */
 #include "bindings.h"
 #include "trace.h"
 
@@ -13,7 +13,7 @@
 
 #define KERNEL "lutra.kernel"
 
-typedef enum Element { /* what a parameter is, or points to: see element_dtype */
+typedef enum Element { /* type of a parameter, or of what it points to: see element_dtype */
                        E_DTYPE,
                        E_UINT16,
                        E_UINT32,
@@ -22,8 +22,8 @@ typedef enum Element { /* what a parameter is, or points to: see element_dtype *
 } Element;
 
 typedef struct Param {
-  char name[40], type[48]; /* as the source has them: "x", "const float *" */
-  bool pointer, written;   /* written: a pointer to what is not const */
+  char name[40], type[48]; /* as written in the source: "x", "const float *" */
+  bool pointer, written;   /* written: a pointer to non-const */
   Element element;
   lt_Dtype dtype; /* of E_DTYPE */
   int lanes;      /* 4 of float4 *, else 1 */
@@ -31,12 +31,12 @@ typedef struct Param {
 
 enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, MAX_DEVICES = UINT8_MAX + 1, SLOT = 8 };
 
-/* Its strings are kept by its user value. */
+/* A kernel. Its strings are kept alive by its user values. */
 typedef struct Kernel {
   lt_KernelSource source;
   const char *option[MAX_OPTIONS];
-  lt_UserKernel *built[MAX_DEVICES]; /* by the index of the device */
-  bool any_layout; /* tensors need not be contiguous: the library's own, which pass strides */
+  lt_UserKernel *built[MAX_DEVICES]; /* compiled kernels by device index */
+  bool any_layout; /* tensors may be strided: kernels of the library, which receive strides */
   int count;
   Param param[];
 } Kernel;
@@ -48,7 +48,7 @@ static Kernel *kernel_at(lua_State *L) { return luaL_checkudata(L, 1, KERNEL); }
 static const char *text_field(lua_State *L, int i, const char *field) {
   lua_getfield(L, i, field);
   const char *text = lt_lua_text(L, -1, "cuda.kernel", field);
-  lua_pop(L, 1); /* the table keeps it */
+  lua_pop(L, 1); /* the table keeps it alive */
   return text;
 }
 
@@ -100,7 +100,7 @@ static int kernel_new(lua_State *L) {
     lua_pushvalue(L, (const int[]){1, 2, 6}[i]);
     lua_setiuservalue(L, -2, i + 1);
   }
-  lua_createtable(L, options, 0); /* keeps the options' strings */
+  lua_createtable(L, options, 0); /* keeps the strings of the options alive */
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, -3, 4);
   k->source = (lt_KernelSource){source, name, expression, k->option, options};
@@ -122,7 +122,8 @@ static int kernel_new(lua_State *L) {
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* Makes it ready on a device: true. False: the compiler refused it, and what it said is pushed. */
+/* Compiles the kernel for a device unless it is compiled already. Returns false when the compiler
+ * rejects it, and pushes the compiler's log. Raises an error for any other failure. */
 static bool build(lua_State *L, Kernel *k, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (k->built[d.index]) return true;
@@ -142,7 +143,7 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
   return false;
 }
 
-/* k:build(device) -> true; or nil and what the compiler said */
+/* k:build(device) -> true; nil and the compiler's log when it rejects the source */
 static int kernel_build(lua_State *L) {
   Kernel *k = kernel_at(L);
   lt_Device d;
@@ -158,9 +159,10 @@ static int kernel_build(lua_State *L) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Argument i + 1 of a call. */
-enum { FIRST = 3 }; /* its place on the stack */
+/* Stack index of a call's first argument; argument i + 1 is at FIRST + i. */
+enum { FIRST = 3 };
 
+/* Raises the error that argument i + 1 has the wrong type. */
 static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
   bool read_it = !k->param[i].pointer && lt_lua_to_tensor(L, FIRST + i);
   lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s%s", k->source.name, i + 1,
@@ -168,14 +170,16 @@ static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
                read_it ? ": x:item()" : "");
 }
 
-/* Of tensors for it. Of the wide unsigned types there is none: those of the signed ones lie the
- * same way, bit for bit. */
+/* Returns the dtype of tensors for this parameter. There are no dtypes for the wide unsigned types;
+ * tensors of the signed ones have the same layout. */
 static lt_Dtype element_dtype(const Param *p) {
   static const lt_Dtype same_bits[] = {
       [E_UINT16] = LT_int16, [E_UINT32] = LT_int32, [E_UINT64] = LT_int64, [E_ANY] = LT_DTYPE_NONE};
   return p->element == E_DTYPE ? p->dtype : same_bits[p->element];
 }
 
+/* Writes argument i + 1 to its slot as an unsigned integer; raises an error if it is out of
+ * range. */
 static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
   const Param *p = &k->param[i];
   static const struct {
@@ -187,10 +191,11 @@ static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
   int64_t n;
   if (!lt_lua_whole(L, FIRST + i, &n) || n < range[p->element].from || n > range[p->element].to)
     refuse(L, k, i, range[p->element].wanted);
-  memcpy(slot, &n, sizeof n); /* little-endian, as every device's host */
+  memcpy(slot, &n, sizeof n); /* little-endian, as all supported hosts are */
   return slot;
 }
 
+/* Writes argument i + 1 to its slot; raises an error if it does not fit the parameter's type. */
 static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
   const Param *p = &k->param[i];
   int64_t n;
@@ -211,7 +216,8 @@ static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
   return slot;
 }
 
-/* Of a pointer to vectors: whole ones, that begin where the device can read them at once. */
+/* Checks the tensor of a pointer to vectors: a multiple of their size, and aligned for them.
+ * Vectors of 3 elements are aligned to one element. */
 static void check_vectors(lua_State *L, const Kernel *k, int i, const lt_Tensor *t) {
   const Param *p = &k->param[i];
   const char *name = k->source.name;
@@ -231,6 +237,8 @@ static void check_vectors(lua_State *L, const Kernel *k, int i, const lt_Tensor 
                  name, i + 1, p->name, (int)off, (int)align, p->type);
 }
 
+/* Raises an error unless argument i + 1 is a tensor that the kernel may access through this
+ * parameter. */
 static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device) {
   const Param *p = &k->param[i];
   lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
@@ -270,7 +278,8 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
                  name, i + 1, p->name);
 }
 
-/* The first tensor's device, where a kernel can run; without tensors the current one. */
+/* Returns the device of the first tensor, which must be able to run kernels; without tensors the
+ * current CUDA device. */
 static lt_Device place(lua_State *L, const Kernel *k) {
   lt_Device d;
   for (int i = 0; i < k->count; i++) {
@@ -306,7 +315,8 @@ static void check_count(lua_State *L, const Kernel *k) {
 
 /* ---- grid, block, shared_bytes --------------------------------------------------------------- */
 
-/* Pushes the value at a position, or under a name, of the table at 2. */
+/* Pushes a launch setting from the table at index 2, by position or by name; nil if it is optional
+ * and absent. */
 static void push_setting(lua_State *L, const Kernel *k, int position, const char *name) {
   if (lua_rawgeti(L, 2, position) != LUA_TNIL) return;
   lua_pop(L, 1);
@@ -315,7 +325,7 @@ static void push_setting(lua_State *L, const Kernel *k, int position, const char
                  k->source.name, name);
 }
 
-/* A number, or up to three of them; what is not given is 1. */
+/* Reads an integer or a list of up to three; missing axes are 1. */
 static void read_axes(lua_State *L, const Kernel *k, int position, const char *name,
                       int64_t out[3]) {
   push_setting(L, k, position, name);
@@ -338,7 +348,7 @@ static void read_axes(lua_State *L, const Kernel *k, int position, const char *n
   lua_pop(L, 1);
 }
 
-/* A setting by another name would count for nothing. */
+/* Raises an error for an unknown name among the settings, which would have no effect. */
 static void check_settings(lua_State *L, const Kernel *k) {
   static const char *const names[] = {"grid", "block", "shared_bytes"};
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
@@ -373,8 +383,8 @@ static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
-/* What a launch leaves behind: writes that the tape can see, and memory that stays until they are
- * done. */
+/* Records the effects of a launch: the version of tensors that it writes, and the stream on which
+ * their memory must stay allocated. */
 static void note_tensors(lua_State *L, const Kernel *k, const lt_Backend *b, lt_Stream *stream) {
   for (int i = 0; i < k->count; i++) {
     lt_Tensor *t = k->param[i].pointer ? lt_lua_to_tensor(L, FIRST + i) : NULL;
@@ -386,6 +396,7 @@ static void note_tensors(lua_State *L, const Kernel *k, const lt_Backend *b, lt_
   }
 }
 
+/* Launches the kernel as one traced op; returns false with the reason. */
 static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_KernelLaunch *launch,
                 lt_Stream *stream) {
   lt_TraceSpan span;
@@ -401,8 +412,8 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
   return lt_trace_end(&span, ok);
 }
 
-/* k:launch({grid, block, shared_bytes}, arguments...) -> true; or nil and what the compiler said,
- * where it was not compiled for this device yet */
+/* k:launch({grid, block, shared_bytes}, arguments...) -> true; nil and the compiler's log if it was
+ * not compiled for this device yet and the compiler rejects it */
 static int kernel_launch(lua_State *L) {
   Kernel *k = kernel_at(L);
   lt_KernelLaunch launch;
@@ -431,7 +442,7 @@ static int kernel_launch(lua_State *L) {
   for (int i = 0; i < k->count; i++) {
     if (!k->param[i].pointer) continue;
     const lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
-    if (!t) refuse(L, k, i, "a tensor"); /* freed while the kernel was compiled */
+    if (!t) refuse(L, k, i, "a tensor"); /* a finalizer freed it during compilation */
     void *data = lt_tensor_data(t);
     memcpy(values[i], &data, sizeof data);
   }
@@ -442,7 +453,7 @@ static int kernel_launch(lua_State *L) {
   return 1;
 }
 
-/* _same_layout(...): are the tensors among the values contiguous and of one shape? */
+/* _same_layout(...) -> whether the tensors among the values are contiguous and have one shape */
 static int same_layout(lua_State *L) {
   const lt_Tensor *first = NULL;
   bool same = true;

@@ -1,23 +1,24 @@
-/* memory.c: Lua's collector knows what tensors weigh.
+/* memory.c: makes Lua's collector account for the memory of tensors.
  *
- * Lua sees a box of a few bytes where a gigabyte may hang on it. So the weight (bytes of live
- * storages, and half a kilobyte of headers a tensor) is watched: every batch of growth is
- * charged to the collector as if Lua had allocated it, and when the weight has grown by a budget
- * since the last complete collection, there is another one. The budget grows with what stays
- * alive and with Lua's own heap, as the pause of Lua's collector does, so that the cost of
+ * Lua sees a box of a few bytes where a gigabyte may be attached. So this file tracks the weight of
+ * all tensors: the bytes of live storages, and half a kilobyte of headers for each tensor. Each
+ * batch of growth is charged to the collector as if Lua had allocated it, and when the weight has
+ * grown by a budget since the last complete collection, there is another one. The budget grows with
+ * the memory that stays alive and with Lua's own heap, as the pause of Lua's collector does, so
  * collecting stays a small part of the cost of allocating.
  *
- * What was freed stays with the process, for the next tensors; after a cycle of the collector that
- * ended very many it goes back to the system.
+ * Freed memory stays with the process for later tensors; after a cycle of the collector that
+ * finalized very many boxes it is returned to the system.
  *
- * The invariant: weight <= what is reachable + budget + one batch, whatever the collector's
- * mode. */
+ * Invariant: weight <= reachable weight + budget + one batch, in every mode of the collector. */
 #include "bindings.h"
 
 enum { SMALLEST_BUDGET = 64 << 20 };
 
 static int64_t heap_bytes(lua_State *L) { return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024; }
 
+/* Starts a new budget: at least SMALLEST_BUDGET, half of the live weight, and four times Lua's
+ * heap. */
 static void set_base(lua_State *L, lt_Lua *S, int64_t weight) {
   S->base = weight;
   S->budget = SMALLEST_BUDGET;
@@ -26,7 +27,7 @@ static void set_base(lua_State *L, lt_Lua *S, int64_t weight) {
 }
 
 void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
-  if (S->collecting) return; /* a finalizer made a tensor */
+  if (S->collecting) return; /* called again by a finalizer that creates a tensor */
   S->collecting = true;
   if (weight < S->base) set_base(L, S, weight);
   int64_t grown = weight - S->base;
@@ -34,8 +35,8 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
     lua_gc(L, LUA_GCCOLLECT);
     set_base(L, S, lt_lua_weight(S));
   } else {
-    /* The share of the budget that was used, in bytes of Lua's heap: a whole budget is a whole
-     * heap. */
+    /* The share of the budget that was used, as a share of Lua's heap: a whole budget pays for a
+     * pass over the whole heap. */
     int64_t share = heap_bytes(L) / 1024 * (weight - S->mark) / S->budget;
     lua_gc(L, LUA_GCSTEP, (int)(share > INT32_MAX / 2048 ? INT32_MAX / 2048 : share + 1));
   }
@@ -43,7 +44,8 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
   S->collecting = false;
 }
 
-/* The core ran out of memory: what only the collector holds on to may make room. */
+/* Called by the core when it is out of memory: frees tensors that only the collector still refers
+ * to. */
 bool lt_lua_under_pressure(void *context, size_t wanted) {
   lt_Lua *S = context;
   (void)wanted;
@@ -61,14 +63,15 @@ bool lt_lua_under_pressure(void *context, size_t wanted) {
 
 /* ---- free memory ----------------------------------------------------------------------------- */
 
-/* Small tensors are collected sooner than that by what they weigh (SMALLEST_BUDGET), unless the
- * program keeps very many. */
+/* Boxes that a cycle must finalize before memory is returned. Fewer small tensors reach the budget
+ * first (SMALLEST_BUDGET), unless the program keeps very many. */
 enum { TRIM_LEAST = 1 << 18 };
 
-/* Called in each cycle of the collector, after its sweep: the finalizer of an object that nothing
- * refers to, which makes the next one; with any other object it does nothing. A program that ends
- * as many tensors in every cycle needs the memory again at once: after a trim it takes twice as
- * many, and less from cycle to cycle. */
+/* Called once in each cycle of the collector, after its sweep, as the finalizer of an unreachable
+ * object, and creates the next such object; with any other object it does nothing. Trimming costs
+ * time in a program that finalizes as many tensors in every cycle and needs the memory again at
+ * once: so a trim doubles the number required for the next one, and each cycle without one lowers
+ * it by an eighth. */
 static int cycle_ended(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   if (!S->watcher || lua_touserdata(L, 1) != S->watcher || !lua_getmetatable(L, 1)) return 0;
@@ -84,6 +87,7 @@ static int cycle_ended(lua_State *L) {
   return 0;
 }
 
+/* Creates the first of the objects whose finalizer is cycle_ended. */
 static void watch_cycles(lua_State *L, lt_Lua *S) {
   static const luaL_Reg finalizer = {"__gc", cycle_ended};
   S->watcher = lua_newuserdatauv(L, 0, 0);

@@ -1,16 +1,17 @@
-/* methods.c: what a tensor answers about itself, and conversions whose arguments no signature
- * can say. */
+/* methods.c: tensor methods that return properties, and conversions whose arguments no signature
+ * can describe. */
 #include "bindings.h"
 #include "opids.h"
 
-/* Reads a call by its signature and returns self, which a finalizer may have freed meanwhile. */
+/* Reads the call by its signature and returns self, checked again: a finalizer may have freed
+ * it. */
 static lt_Tensor *read_self(lua_State *L) {
   const lt_Function *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
   lt_lua_read(L);
   return lt_lua_check(L, 1, f->name, "self");
 }
 
-/* The tensor of x:name(), without arguments; every other call is read by the signature. */
+/* Returns self of a call without further arguments; reads every other form by the signature. */
 static lt_Tensor *self_alone(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_enter(L, S);
@@ -28,7 +29,8 @@ static int method_item(lua_State *L) {
   return 1;
 }
 
-/* The tensor of size and stride, and the dim, counted from 0; -1 when none was given. */
+/* Returns self of size and stride, and stores the dim, counted from 0, or -1 when none was
+ * given. */
 static lt_Tensor *self_and_dim(lua_State *L, const char *name, int *dim) {
   lt_Lua *S = lt_lua_state(L);
   int top = lua_gettop(L);
@@ -118,8 +120,8 @@ static int method_set_data(lua_State *L) {
 
 static const char nonzero_signature[] = "(Tensor self, bool as_tuple = false) -> Index";
 
-/* nonzero(self, as_tuple = false): positions as one tensor {n, ndim}, or a list of one for each
- * dim, which is what where(condition) gives. */
+/* nonzero(self, as_tuple = false) -> indices as one tensor {n, ndim}, or a list with one for each
+ * dim, as where(condition) returns */
 static int nonzero(lua_State *L, bool method) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "nonzero", lt_lua_signature(L, nonzero_signature), method);
@@ -145,8 +147,8 @@ static bool is_dtype_name(const char *s) {
   return false;
 }
 
-/* Moves positions into a table of names, told apart by what they are: x:to("cuda"),
- * x:to("float32"), x:to(other). */
+/* Stores a positional argument of x:to under its name, which follows from its type: x:to("cuda"),
+ * x:to("float32"), x:to(other). `flags` counts the booleans so far. */
 static void name_position(lua_State *L, int names, int i, int *flags) {
   lt_Tensor *other = lt_lua_to_tensor(L, i);
   if (other) {
@@ -172,6 +174,7 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
   lua_setfield(L, names, name);
 }
 
+/* Replaces all arguments of x:to behind self by one table of named arguments. */
 static void name_positions(lua_State *L) {
   int top = lua_gettop(L), flags = 0;
   bool table = top > 1 && lt_lua_is_plain(L, top);
@@ -211,7 +214,7 @@ static int method_to(lua_State *L) {
 
 static const char cast_signature[] = "(Tensor self)";
 
-/* The op `to` on self, all that `a` holds, with more arguments; the same box where nothing
+/* Runs the op `to` on self, the only argument that `a` holds; returns the same box if nothing
  * changes. */
 static int convert(lua_State *L, lt_LuaArgs *a, lt_Arg device, lt_Arg dtype, bool non_blocking) {
   a->arg[1] = device;

@@ -1,5 +1,5 @@
-/* module.c: "lutra.core": opens the state and puts the parts together. lib/lutra.lua makes the
- * module that users see. */
+/* module.c: opens the module "lutra.core": creates the state and calls the open function of each
+ * part. lib/lutra.lua builds the module that users see from it. */
 #define _GNU_SOURCE
 #include "bindings.h"
 
@@ -9,12 +9,12 @@
 
 static int state_gc(lua_State *L) {
   lt_Lua *S = luaL_checkudata(L, 1, STATE);
-  /* By a program's hand it does nothing: then the collector is not at work. */
+  /* A direct call by a program does nothing: the collector is not running finalizers then. */
   if (lua_gc(L, LUA_GCISRUNNING) != 1) lt_lua_end_state(S);
   return 0;
 }
 
-/* A weak table for the boxes that must be found again. */
+/* Creates the weak table of the boxes that lt_lua_push_same returns again. */
 static void open_cache(lua_State *L, lt_Lua *S) {
   lua_newtable(L);
   lua_newtable(L);
@@ -24,7 +24,7 @@ static void open_cache(lua_State *L, lt_Lua *S) {
   S->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* ipairs' iterator is the function that may read one past the end of a tensor. */
+/* Records the iterator of ipairs, the only function that may read one past the end of a tensor. */
 static void find_ipairs(lua_State *L, lt_Lua *S) {
   lua_getglobal(L, "ipairs");
   if (lua_isfunction(L, -1)) {
@@ -34,8 +34,8 @@ static void find_ipairs(lua_State *L, lt_Lua *S) {
   S->ipairs_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* _library(source): where the Lua half lies, as debug.getinfo(1, "S").source of lutra.lua says
- * it: errors are raised at the line outside of it. */
+/* _library(source): sets the location of the library's Lua files, from debug.getinfo(1, "S").source
+ * of lutra.lua. Errors are raised at the nearest line outside of these files. */
 static int set_library(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   const char *source = luaL_checkstring(L, 1), *end = strrchr(source, '.');
@@ -47,9 +47,10 @@ static int set_library(lua_State *L) {
   return 0;
 }
 
-/* _explain(f): f is called when an error is about two tensors on different devices, with what
- * stands for each and for its memory (see _identity): f(a, memory of a, b, memory of b). It returns
- * a table for each with fields of lt_Known, and lines to put behind the error. */
+/* _explain(f): registers the function that is called when an error is about two tensors on
+ * different devices: f(a, memory of a, b, memory of b), identities as _identity and _memory return
+ * them. It returns a table with the fields of lt_Known for each, and lines to append to the
+ * message. */
 static int set_explain(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -59,7 +60,7 @@ static int set_explain(lua_State *L) {
   return 0;
 }
 
-/* _identity(x): what stands for x itself, as a lightuserdata; nil when it is no tensor. */
+/* _identity(x) -> a lightuserdata that identifies the tensor x; nil when x is no tensor */
 static int identity_of(lua_State *L) {
   lua_settop(L, 1);
   const lt_Box *box = lt_lua_to_box(L, 1);
@@ -70,7 +71,8 @@ static int identity_of(lua_State *L) {
   return 1;
 }
 
-/* _memory(x): what stands for x's memory, and the bytes of it; nil and 0 when x was freed. */
+/* _memory(x) -> a lightuserdata that identifies x's storage, and its size in bytes; nil and 0 when
+ * x was freed */
 static int memory_of(lua_State *L) {
   const lt_Box *box = lt_lua_to_box(L, 1);
   if (box && lt_lua_is_gone(box)) {
@@ -84,16 +86,16 @@ static int memory_of(lua_State *L) {
   return 2;
 }
 
-/* Runs as a closure with the two common upvalues, like every function of the module; the module
- * is at index 1. */
+/* Opens all parts. Runs as a closure with the two common upvalues, like every function of the
+ * module; the table of the module is at index 1. */
 static int open_parts(lua_State *L) {
   static const luaL_Reg own[] = {{"_library", set_library},
                                  {"_explain", set_explain},
                                  {"_identity", identity_of},
                                  {"_memory", memory_of},
                                  {NULL, NULL}};
-  lua_newtable(L); /* methods */
-  lua_newtable(L); /* every op by its own name, internal ones too */
+  lua_newtable(L); /* the table of methods */
+  lua_newtable(L); /* the table of every op by its own name, internal ones included */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lt_lua_enter(L, lt_lua_state(L));
   lt_lua_open_state(L, 1, 2);
@@ -127,8 +129,8 @@ static int open_parts(lua_State *L) {
   return 1;
 }
 
-/* Lua unloads modules when a state is closed. This one may not go: threads of OpenMP and of the
- * BLAS library wait in code that would go with it. */
+/* Prevents unloading. Lua unloads C modules when a state is closed, but threads of OpenMP and of
+ * the BLAS library may still wait in code of this one. */
 static void stay_loaded(void) {
   Dl_info info;
   union {
@@ -140,7 +142,7 @@ static void stay_loaded(void) {
 }
 
 int luaopen_lutra_core(lua_State *L) {
-  static const char key = 0; /* one state for a Lua state, however often it is opened */
+  static const char key = 0; /* key of the module: opened once for each Lua state */
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return 1;
   stay_loaded();
   if (!lt_environment_check()) return luaL_error(L, "%s", lt_error());

@@ -1,35 +1,34 @@
-/* print.c: a tensor prints as the call that would make it, laid out by PyTorch's rules.
+/* print.c: prints a tensor as the call that would create it, with PyTorch's layout.
  *
- * Only the elements that will be shown are looked at: they decide the width of the columns and
- * whether numbers are written as 1.0000e+05, and only they are copied from a device. One format
- * is used for all elements. The profile "summary" is another text, made by
- * lutra/internal/summary.lua. */
+ * Only the elements that are shown are read: they determine the width of the columns and whether
+ * numbers are written as 1.0000e+05, and only they are copied from a device. All elements have the
+ * same format. The profile "summary" is a different text, made by lutra/internal/summary.lua. */
 #include "bindings.h"
 #include "opids.h"
 
 #include <math.h>
 
-/* How numbers are written. */
+/* The format of all numbers of a tensor. */
 typedef struct {
   int width;
-  bool sci, whole;  /* of floats: exponents; no fractions */
-  double low, high; /* |smallest|, |largest| of the finite, nonzero elements */
-  bool finite;      /* is there one */
+  bool sci, whole;  /* for floats: scientific notation; all values are integers */
+  double low, high; /* smallest and largest magnitude of the finite, nonzero elements */
+  bool finite;      /* whether there is such an element */
 } Format;
 
 typedef struct {
   lua_State *L;
   lt_PrintOptions opt;
   const lt_Tensor *t;        /* in the host's memory */
-  int64_t full[LT_MAX_DIMS]; /* sizes before a corner was cut out */
+  int64_t full[LT_MAX_DIMS]; /* sizes of the printed tensor */
   bool summary;
-  Format format[2]; /* of the elements; of complex ones, of the parts */
-  int parts;        /* of an element: 2 of a complex one */
+  Format format[2]; /* for elements; for complex ones, of the real and the imaginary part */
+  int parts;        /* parts of an element: 2 if it is complex, else 1 */
   int width;        /* of an element */
   luaL_Buffer b;
 } Printer;
 
-/* Is dim d shown by its ends only? */
+/* Returns whether only the two ends of dim d are shown. */
 static bool is_cut(const Printer *p, int d) {
   return p->summary && p->full[d] > 2 * p->opt.edgeitems;
 }
@@ -54,7 +53,7 @@ static int number_text(const Printer *p, const Format *f, lt_Scalar s, char *out
   return snprintf(out, size, "%.*f", p->opt.precision, s.f);
 }
 
-/* The number, or one part (0 or 1) of a complex number. */
+/* Returns an element, or one part (0 or 1) of a complex element. */
 static lt_Scalar part_of(const Printer *p, const char *data, int part) {
   lt_Scalar s = lt_scalar_load(p->t->dtype, data);
   return s.kind == LT_COMPLEX ? lt_scalar_float(part ? s.im : s.f) : s;
@@ -62,6 +61,7 @@ static lt_Scalar part_of(const Printer *p, const char *data, int part) {
 
 typedef void Visit(Printer *p, const char *data);
 
+/* Calls f for each shown element from dim d on. */
 static void visit(Printer *p, const char *data, int d, Visit *f) {
   if (d == p->t->ndim) {
     f(p, data);
@@ -85,7 +85,7 @@ static void see_range(Printer *p, const char *data) {
   }
 }
 
-/* NaN and infinities do not widen columns; zeros are as wide as what is around them. */
+/* Widens the column for an element. NaN, infinities and zeros do not widen it. */
 static void see_width(Printer *p, const char *data) {
   char text[512];
   for (int part = 0; part < p->parts; part++) {
@@ -97,6 +97,7 @@ static void see_width(Printer *p, const char *data) {
   }
 }
 
+/* Determines the format from the shown elements, by PyTorch's rules. */
 static void find_format(Printer *p) {
   const char *data = lt_tensor_data(p->t);
   p->parts = lt_dtype_is_complex(p->t->dtype) ? 2 : 1;
@@ -111,7 +112,7 @@ static void find_format(Printer *p) {
   }
   visit(p, data, 0, see_width);
   p->width = p->format[0].width;
-  if (p->parts == 2) p->width += p->format[1].width + 2; /* the sign and the unit */
+  if (p->parts == 2) p->width += p->format[1].width + 2; /* for the sign and the unit */
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -120,7 +121,8 @@ static void add_spaces(Printer *p, int n) {
   while (n-- > 0) luaL_addchar(&p->b, ' ');
 }
 
-/* 1.5000-2.i: the sign of the imaginary part stands between the parts. */
+/* Appends an element; between the parts of a complex one is the sign of the imaginary part:
+ * 1.5000-2.i. */
 static void add_element(Printer *p, const char *data) {
   char text[512];
   int n = number_text(p, &p->format[0], part_of(p, data, 0), text, sizeof text);
@@ -134,7 +136,7 @@ static void add_element(Printer *p, const char *data) {
   luaL_addchar(&p->b, 'i');
 }
 
-/* A row: items with commas between, broken into lines. */
+/* Appends the innermost dim: elements separated by commas, broken into lines. */
 static void add_row(Printer *p, const char *data, int indent) {
   int d = p->t->ndim - 1, item = 0;
   int per_line = (p->opt.linewidth - indent) / (p->width + 2);
@@ -180,7 +182,7 @@ static void add_block(Printer *p, const char *data, int d, int indent) {
   luaL_addchar(&p->b, '}');
 }
 
-/* ---- what follows the elements --------------------------------------------------------------- */
+/* ---- suffixes: dtype, device, grad_fn -------------------------------------------------------- */
 
 enum { INDENT = 6, MAX_SUFFIXES = 4 }; /* "tensor" */
 
@@ -189,8 +191,10 @@ typedef struct {
   char text[MAX_SUFFIXES][160];
 } Suffixes;
 
+/* Collects the suffixes: each property that the printed elements do not imply. */
 static void find_suffixes(Suffixes *s, const lt_Tensor *t, bool shape) {
-  bool bare = t->numel == 0 || lt_tensor_is_meta(t); /* the elements do not tell the dtype */
+  /* no elements from which the dtype could be inferred */
+  bool bare = t->numel == 0 || lt_tensor_is_meta(t);
   bool plain = t->dtype == lt_dtype_default() ||
                (!bare && (t->dtype == LT_int64 || t->dtype == LT_bool ||
                           t->dtype == lt_dtype_complex(lt_dtype_default())));
@@ -207,7 +211,7 @@ static void find_suffixes(Suffixes *s, const lt_Tensor *t, bool shape) {
     snprintf(s->text[s->count++], size, "requires_grad = true");
 }
 
-/* Pushes `text` (at the top), the suffixes and the end. */
+/* Pushes the text on top of the stack followed by the suffixes and the closing bracket. */
 static int finish(lua_State *L, const lt_PrintOptions *opt, const Suffixes *s, bool scalar,
                   bool empty) {
   size_t n;
@@ -234,7 +238,8 @@ static int finish(lua_State *L, const lt_PrintOptions *opt, const Suffixes *s, b
   return 1;
 }
 
-/* The corner of t that will be shown, in the host's memory; pushed where it is a copy. */
+/* Returns the shown elements of t in the host's memory: t itself, or a copy of them, which is
+ * pushed. */
 static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
   int e = p->opt.edgeitems;
   if (lt_backend_of(t)->host_memory) return t;
@@ -256,8 +261,8 @@ static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
   return box->tensor;
 }
 
-/* The tensor at 1, from an alias. What the alias does not know, its part in the graph, is asked for
- * first. */
+/* Pushes the text of the tensor at index 1, read from an alias. Its autograd properties, which an
+ * alias does not have, are read from the tensor first. */
 static int print_tensor(lua_State *L, lt_PrintOptions opt) {
   Suffixes s = {0};
   lt_Tensor *t = lt_lua_pin(L, 1, "tostring", "self"), *of = lt_lua_to_tensor(L, 1);
@@ -282,7 +287,7 @@ static int print_tensor(lua_State *L, lt_PrintOptions opt) {
     add_element(&p, lt_tensor_data(p.t));
   else
     add_block(&p, lt_tensor_data(p.t), 0, INDENT);
-  if (t->ndim > 0) luaL_buffsub(&p.b, 1); /* the last brace comes after the suffixes */
+  if (t->ndim > 0) luaL_buffsub(&p.b, 1); /* the last brace follows the suffixes */
   luaL_pushresult(&p.b);
   return finish(L, &opt, &s, t->ndim == 0, false);
 }
@@ -331,7 +336,7 @@ static bool set_profile(lt_PrintOptions *o, const char *name) {
   return false;
 }
 
-/* true, false or "auto" */
+/* Returns the value of sci_mode, given as true, false or "auto". */
 static int read_sci_mode(lua_State *L, const lt_LuaArgs *a, int p, int old) {
   int i = a->slot[p];
   if (i == 0 || lua_isnoneornil(L, i)) return old;
@@ -350,8 +355,8 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
   return (int)n;
 }
 
-/* set_printoptions{precision, threshold, edgeitems, linewidth, profile, sci_mode}: a profile first
- * sets them all. */
+/* set_printoptions{precision, threshold, edgeitems, linewidth, profile, sci_mode}: a profile sets
+ * all of them, the other options change its values. */
 static int set_print_options(lua_State *L) {
   lt_LuaArgs a;
   lt_lua_arguments(L, &a, "set_printoptions", lt_lua_signature(L, options_signature), false);
@@ -373,7 +378,7 @@ static int set_print_options(lua_State *L) {
   return 0;
 }
 
-/* get_printoptions() -> the table that set_printoptions takes */
+/* get_printoptions() -> a table that set_printoptions accepts */
 static int get_print_options(lua_State *L) {
   const lt_PrintOptions *o = &lt_lua_state(L)->print;
   lua_createtable(L, 0, 6);
@@ -395,7 +400,7 @@ static int get_print_options(lua_State *L) {
   return 1;
 }
 
-/* _summarise(f): f(x) gives the text of the profile "summary". */
+/* _summarise(f): registers f, which returns the text of a tensor in the profile "summary" */
 static int set_summary(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);

@@ -1,20 +1,18 @@
-/* program.c: records of calls and elementwise programs for Lua, which lib/lutra/elementwise is made
- * of; and the texts of ops.def with the vocabulary that they are written in, for who makes source
- * code of a program.
+/* program.c: recorded calls and elementwise programs for lib/lutra/elementwise, and the expressions
+ * of ops.def with the vocabulary that they use, for the generation of source code from a program.
  *
  *   r = _recorder()                     starts to record
  *   r:input(dtype, shape)               an input, a tensor of the recording device
  *   r:mark()                            how many calls there are so far
  *   r:stop()                            ends the recording
  *   r:program(strict, tensors)          the program that computes them; see lt_program_new
- *   p:describe()                        what it consists of
- *   p:run(tensors)                      its outputs; nil where an integer divisor is 0
- */
+ *   p:describe()                        its inputs, outputs and steps
+ *   p:run(tensors)                      its outputs; nil where an integer divisor is 0 */
 #include "program.h"
 #include "bindings.h"
 #include "recorder.h"
 #include "trace.h"
-#include "mathx.h" /* its text is embedded below; so this file is made again when it changes */
+#include "mathx.h" /* embedded below; the include makes this file depend on it */
 
 #define RECORDER "lutra.call_recorder"
 #define PROGRAM  "lutra.elementwise_program"
@@ -63,7 +61,7 @@ static int recorder_mark(lua_State *L) {
 
 static int recorder_stop(lua_State *L) {
   lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (*r) lt_recorder_end(*r); /* a finalizer may come later than the recorder's own */
+  if (*r) lt_recorder_end(*r); /* a finalizer may call this after the recorder was finalized */
   return 0;
 }
 
@@ -114,7 +112,7 @@ static void set_scalar(lua_State *L, const char *key, lt_Scalar s) {
   lua_setfield(L, -2, key);
 }
 
-/* {value = n}, which counts from 1, or {number = x} */
+/* Pushes {value = n}, counted from 1, or {number = x}. */
 static void push_input(lua_State *L, const lt_StepInput *in) {
   lua_createtable(L, 0, 1);
   if (in->value < 0) {
@@ -138,8 +136,9 @@ static void push_step(lua_State *L, const lt_Step *s) {
   }
 }
 
-/* {inputs = {dtype ...}, outputs = {{value or number, dtype} ...}, steps...}; a step is {op (nil: a
- * conversion), compute, result, a, b, inputs...}; values are the inputs, then the steps */
+/* p:describe() -> {inputs = {dtype ...}, outputs = {{value or number, dtype} ...}, steps ...}. A
+ * step is {op (nil: a conversion), compute, result, a, b, inputs ...}; values are numbered from the
+ * inputs on, then the steps */
 static int program_describe(lua_State *L) {
   const lt_Program *p = program_at(L);
   lua_createtable(L, p->nsteps, 2);
@@ -163,6 +162,8 @@ static int program_describe(lua_State *L) {
   return 1;
 }
 
+/* Runs the program as one traced op. Returns false with the reason, or with *refused when an
+ * integer divisor is 0. */
 static bool run(lua_State *L, const lt_Program *p, int n, lt_Tensor **in, lt_Tensor **out,
                 bool *refused) {
   lt_Use use;
@@ -210,7 +211,8 @@ static int program_run(lua_State *L) {
   return 1;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- expressions of ops
+ * ------------------------------------------------------------------------ */
 
 #ifdef __APPLE__
 #define SECTION ".section __TEXT,__const\n"
@@ -231,7 +233,8 @@ static const struct {
 #include "ops.def"
 };
 
-/* _elementwise_texts() -> mathx.h; {op = {rule, float, integer}} */
+/* _elementwise_texts() -> the contents of mathx.h; a table {op = {rule, float, integer}} of
+ * expressions */
 static int elementwise_texts(lua_State *L) {
   lua_pushstring(L, lt_text_mathx);
   lua_newtable(L);
@@ -259,7 +262,7 @@ void lt_lua_open_program(lua_State *L, int functions, int methods) {
   for (int i = 0; i < 2; i++) {
     luaL_newmetatable(L, i ? PROGRAM : RECORDER);
     lt_lua_setfuncs(L, i ? program : recorder);
-    lua_pushcfunction(L, i ? program_gc : recorder_gc); /* enters nothing */
+    lua_pushcfunction(L, i ? program_gc : recorder_gc); /* a finalizer does not enter the core */
     lua_setfield(L, -2, "__gc");
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");

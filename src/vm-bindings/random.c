@@ -1,4 +1,4 @@
-/* random.c: generators of random numbers as Lua objects. A state is an int64 tensor {seed,
+/* random.c: random number generators as Lua objects. A generator's state is an int64 tensor {seed,
  * position}, which can be saved like any other tensor. */
 #include "bindings.h"
 
@@ -49,7 +49,7 @@ static int manual_seed(lua_State *L) {
 }
 
 static int push_new_seed(lua_State *L, lt_Generator *g) {
-  uint64_t seed = lt_random_seed() >> 1; /* as a Lua integer it is not negative */
+  uint64_t seed = lt_random_seed() >> 1; /* not negative as a Lua integer */
   lt_generator_seed(g, seed);
   lua_pushinteger(L, (lua_Integer)seed);
   return 1;

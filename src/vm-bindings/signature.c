@@ -1,17 +1,19 @@
-/* signature.c: signatures of functions that are no ops, in the grammar of ops.def: those of the
- * library's functions in C, and those of functions written in Lua, whose calls are read here by the
- * reader that ops have.
+/* signature.c: signatures of functions that are not ops, in the grammar of ops.def: of the
+ * library's functions in C, and of functions written in Lua, whose calls are parsed by the same
+ * code as calls of ops.
  *
- * Invariant: a signature stays where it is while the Lua state is open (C's), or while its reader
- * is there (Lua's). */
+ * Lifetime: a signature of a C function stays at its address while the Lua state is open; that of a
+ * Lua function, while its reader is alive. */
 #include "bindings.h"
 
 /* ---- of functions in C ----------------------------------------------------------------------- */
 
+/* Returns the parsed signature cached in the registry under the address of `text`; parses it at the
+ * first call. `of_host` applies to that first call only. */
 static const lt_Signature *find_signature(lua_State *L, const char *text, bool of_host) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, text) == LUA_TUSERDATA) {
     const lt_Signature *g = lua_touserdata(L, -1);
-    lua_pop(L, 1); /* the registry keeps it */
+    lua_pop(L, 1); /* the registry keeps it alive */
     return g;
   }
   lua_pop(L, 1);
@@ -30,9 +32,10 @@ const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
 
 typedef struct Reader {
   lt_Signature signature;
-  char text[]; /* that the signature was parsed from, and points to */
+  char text[]; /* the source of the signature, which points into it */
 } Reader;
 
+/* Pushes an integer; dims and indices are converted back to count from 1. */
 static void push_counted(lua_State *L, lt_ParamType type, int64_t i) {
   bool counted = type == LT_PARAM_DIM || type == LT_PARAM_DIMS || type == LT_PARAM_POSITION;
   lua_pushinteger(L, counted && i >= 0 ? i + 1 : i);
@@ -47,8 +50,8 @@ static void push_list(lua_State *L, const lt_Param *p, const lt_Arg *list) {
   }
 }
 
-/* "{0.9, 0.999}" or "{{1, 2}, {3}}"; `floats` makes floats of all numbers. Returns what is behind
- * it. */
+/* Pushes a list written in a signature, "{0.9, 0.999}" or "{{1, 2}, {3}}", and returns the text
+ * after it. `floats`: all numbers become floats. */
 static const char *push_written_list(lua_State *L, const char *text, bool floats) {
   int n = 0;
   lua_newtable(L);
@@ -76,7 +79,8 @@ static bool is_of_floats(const lt_Param *p) {
   return (p->types >> LT_PARAM_FLOATS | p->types >> LT_PARAM_FLOAT_LISTS) & 1;
 }
 
-/* A number keeps the subtype that its text has. */
+/* Pushes the default value of a parameter, nil for none. A number is an integer or a float as it is
+ * written in the signature. */
 static void push_default(lua_State *L, const lt_Param *p) {
   if (p->value.kind == LT_ARG_BOOL)
     lua_pushboolean(L, p->value.b);
@@ -92,7 +96,7 @@ static void push_default(lua_State *L, const lt_Param *p) {
     lua_pushnil(L);
 }
 
-/* The array part of the table at i, whose other fields are names of arguments. */
+/* Pushes a copy of the array part of the table at i, whose other fields are names of arguments. */
 static void push_array_part(lua_State *L, int i) {
   int n = (int)lua_rawlen(L, i);
   lua_createtable(L, n, 0);
@@ -102,8 +106,8 @@ static void push_array_part(lua_State *L, int i) {
   }
 }
 
-/* Pushes an argument as the function is to have it: checked, a whole float as an integer, numbers
- * that were spread as a list. `single`: one table holds all arguments. */
+/* Pushes argument p as the function receives it: checked, a float with an integral value as an
+ * integer, numbers given one after the other as a list. `single`: one table holds all arguments. */
 static void push_argument(lua_State *L, const lt_LuaArgs *a, int p, bool single) {
   const lt_Param *param = &a->signature->param[p];
   const lt_Arg *value = &a->arg[p];
@@ -119,13 +123,14 @@ static void push_argument(lua_State *L, const lt_LuaArgs *a, int p, bool single)
     lua_pushvalue(L, a->slot[p]);
 }
 
-/* Pushes the value of every parameter. `single`: one table held all arguments. */
+/* Pushes the value of every parameter, in order. `single`: one table holds all arguments. */
 static void push_arguments(lua_State *L, const lt_LuaArgs *a, bool single) {
   luaL_checkstack(L, a->signature->count + 8, "too many arguments");
   for (int p = 0; p < a->signature->count; p++) push_argument(L, a, p, single);
 }
 
-/* Upvalues: the Reader, and the function's name as the user writes it. */
+/* Reads one call; the upvalues are the Reader and the function's name as the user writes it.
+ * Returns the value of every parameter. */
 static int read_call(lua_State *L) {
   lt_LuaArgs a;
   const Reader *r = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
@@ -137,9 +142,10 @@ static int read_call(lua_State *L) {
   return r->signature.count;
 }
 
-/* _signature(name, text): the reader of a signature's calls, a function that takes the arguments of
- * one and returns the value of each parameter; and the parameters, a list of {name, type, optional,
- * default, choices, least, wanted}; and the results, a list of {name, type}. */
+/* _signature(name, text) -> reader, parameters, results. The reader is a function that takes the
+ * arguments of one call and returns the value of each parameter, or raises an error. The parameters
+ * are a list of {name, type, optional, default, choices, least, wanted}, the results a list of
+ * {name, type}. */
 static int signature(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   size_t n;
@@ -165,7 +171,8 @@ static int signature(lua_State *L) {
   return 3;
 }
 
-/* ---- functions in C that are called with what was read --------------------------------------- */
+/* ---- functions in C with arguments read in advance
+ * -------------------------------------------- */
 
 void lt_lua_read(lua_State *L) {
   lt_LuaArgs a;
@@ -185,7 +192,7 @@ void lt_lua_read_named(lua_State *L) {
   bool table = lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
   if (table) {
     lua_pushnil(L);
-    table = lua_next(L, 1) != 0; /* not empty */
+    table = lua_next(L, 1) != 0; /* the table is not empty */
     lua_settop(L, 1);
   }
   if (lua_gettop(L) > 1 || table) lt_lua_read(L);

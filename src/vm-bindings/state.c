@@ -1,28 +1,28 @@
-/* state.c: which coroutine of which Lua state calls the core, and the modes that belong to it.
+/* state.c: tracks which coroutine of which Lua state calls the core, and switches modes with it.
  *
- * The core has one set of modes for each OS thread (gradients on or off, inference mode, the
- * default dtype and device) and one host to call back. Several Lua states may share an OS thread,
- * and a coroutine may be abandoned in the middle of lt.no_grad. So modes have an owner: a Lua state
- * (lt_Lua.program), or a coroutine that is inside a scope of its own (an lt_Modes in a list). When
- * the coroutine that calls changes, what the core has goes back to its owners, and the modes of the
- * new one are set. A coroutine has each mode from itself, else from the nearest of those that wait
- * for it and have it, else from the program.
+ * The core has one set of modes for each OS thread (gradients on or off, inference mode, default
+ * dtype and device) and one host to call back. Several Lua states may share an OS thread, and a
+ * coroutine may be abandoned inside lt.no_grad. So every mode has an owner: a Lua state
+ * (lt_Lua.program), or a coroutine inside a scope of its own (an lt_Modes in a list). When the
+ * calling coroutine changes, the core's modes are stored with their owners and those of the new
+ * coroutine are loaded. A coroutine has each mode from itself, else from the nearest coroutine that
+ * waits for it and has the mode, else from the program.
  *
- * A coroutine may stand in for another, whose modes are then its own: so do those in which the
- * program lutra runs a script and the cells of its prompt. They are in a table of the registry
- * (lt_lua_stand_ins): stand-in -> the other.
+ * A coroutine may stand in for another one and use its modes: the coroutines in which the program
+ * lutra runs a script and the cells of its prompt do. The registry has them in a table under the
+ * key lt_lua_stand_ins: stand-in -> represented coroutine.
  *
- * The invariants: the core calls back only a Lua state that is running (lt_lua_is_running); S->L is
- * alive. A coroutine in S->modes may have been collected since the last sweep, which looks for it
- * in a table with weak keys: no finalizer reports it, for Lua runs those only where it has stack
- * and memory. A Lua state is used and closed on one OS thread. */
+ * Invariants: the core calls back only a Lua state that is running (lt_lua_is_running), and S->L is
+ * alive. A coroutine in S->modes may have been collected since the last sweep, which looks it up in
+ * a table with weak keys; no finalizer reports it, because Lua skips finalizers when it has no
+ * stack or memory. A Lua state is used and closed on one OS thread. */
 #include "bindings.h"
 
 #include <stdlib.h>
 
 const char lt_lua_stand_ins = 0;
 
-/* ---- who runs -------------------------------------------------------------------------------- */
+/* ---- running coroutine ----------------------------------------------------------------------- */
 
 bool lt_lua_is_active(lua_State *L) {
   lua_Debug ar;
@@ -35,7 +35,7 @@ bool lt_lua_is_running(const lt_Lua *S) {
 
 /* ---- the core's modes ------------------------------------------------------------------------ */
 
-/* Gives the modes that the core has back to their owners, if S is its host. */
+/* Stores the core's modes with their owners, if S is its host. */
 static void store_modes(lt_Lua *S) {
   const lt_Thread *th = lt_thread();
   if (th->host != S) return;
@@ -46,6 +46,7 @@ static void store_modes(lt_Lua *S) {
   S->fallback = th->fallback;
 }
 
+/* Sets the core's modes from their owners, if S is its host. */
 static void load_modes(const lt_Lua *S) {
   lt_Thread *th = lt_thread();
   if (th->host != S) return;
@@ -56,8 +57,7 @@ static void load_modes(const lt_Lua *S) {
   th->fallback = S->fallback;
 }
 
-/* The core's host becomes S, whose modes are loaded next; one that was there gets its modes
- * back. */
+/* Makes S the core's host; the modes of the host before are stored. The caller loads those of S. */
 static void attach(lt_Lua *S) {
   lt_Thread *th = lt_thread();
   if (th->host) {
@@ -92,11 +92,13 @@ void lt_lua_end_state(lt_Lua *S) {
   lt_memory_on_where(NULL, NULL);
 }
 
-/* ---- whose modes a coroutine has ------------------------------------------------------------- */
+/* ---- owners of modes
+ * -------------------------------------------------------------------------- */
 
-enum { LONGEST_CHAIN = 200 }; /* of coroutines; Lua's own limit of C calls is as large */
+/* limit of coroutines in a chain, as large as Lua's limit of nested C calls */
+enum { LONGEST_CHAIN = 200 };
 
-/* The coroutine for which L stands in, in the end; L itself for any other. */
+/* Returns the coroutine that L stands in for, through all stand-ins; L itself if it is none. */
 static lua_State *principal(lua_State *L) {
   lua_State *found = L;
   int top = lua_gettop(L);
@@ -110,7 +112,7 @@ static lua_State *principal(lua_State *L) {
   return found;
 }
 
-/* Keeps L alive while it is S->L. Where its stack is full it is not remembered. */
+/* Sets S->L and keeps it alive. With a full stack S->L is NULL, so callbacks are refused. */
 static void anchor(lua_State *L, lt_Lua *S) {
   S->L = NULL;
   S->who = principal(L);
@@ -120,14 +122,15 @@ static void anchor(lua_State *L, lt_Lua *S) {
   S->L = L;
 }
 
+/* Returns the modes owned by coroutine L, NULL if it owns none. */
 static lt_Modes *own_modes(const lt_Lua *S, const lua_State *L) {
   for (lt_Modes *m = S->modes; m; m = m->next)
     if (m->owner == L) return m;
   return NULL;
 }
 
-/* The active coroutine among the values of the function that P waits in: coroutine.resume has it as
- * an argument, what coroutine.wrap made as an upvalue. NULL where none is found. */
+/* Returns the coroutine that P has resumed, NULL if it is not found. It is a local value of the
+ * function that P waits in (an argument of coroutine.resume) or its upvalue (coroutine.wrap). */
 static lua_State *resumed_by(lua_State *P) {
   lua_Debug ar;
   lua_State *found = NULL;
@@ -148,12 +151,14 @@ static lua_State *resumed_by(lua_State *P) {
   return found;
 }
 
+/* Returns whether m sets the mode and its owner waits for another coroutine than itself. */
 static bool waits(const lt_Modes *m, lt_Mode mode, const lua_State *L) {
   return m->own[mode] && m->owner != L && lt_lua_is_active(m->owner);
 }
 
-/* Of those that wait for L and have a mode of their own, the nearest. One alone is it. Several are
- * looked for from the main coroutine on; where that way is lost, the last that made one counts. */
+/* Returns the modes of the nearest coroutine that waits for L and sets this mode. A single
+ * candidate is returned at once. Among several, the chain of resumes is followed from the main
+ * coroutine; where the chain cannot be followed, the newest owner wins. */
 static lt_Modes *nearest(const lt_Lua *S, const lua_State *L, lt_Mode mode) {
   lt_Modes *found = NULL;
   int count = 0;
@@ -168,8 +173,8 @@ static lt_Modes *nearest(const lt_Lua *S, const lua_State *L, lt_Mode mode) {
   return found;
 }
 
-/* Finds the owner of each mode of S->who. Returns whether it stays so until another coroutine
- * calls. */
+/* Finds the owner of each mode of S->who. Returns whether the result holds until another coroutine
+ * calls, so that lt_lua_enter may skip the search. */
 static bool find_modes(lt_Lua *S) {
   for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
   if (!S->modes) return true;
@@ -183,7 +188,7 @@ static bool find_modes(lt_Lua *S) {
   return own && own == S->modes && !own->next;
 }
 
-/* Removes m from the list and frees it; the core gets the modes that stand behind it. */
+/* Removes m from the list and frees it; the program's modes replace those of m in the core. */
 static void forget_modes(lt_Lua *S, lt_Modes *m) {
   lt_Modes **place = &S->modes;
   while (*place && *place != m) place = &(*place)->next;
@@ -195,10 +200,10 @@ static void forget_modes(lt_Lua *S, lt_Modes *m) {
   free(m);
   load_modes(S);
   if (lt_thread()->host == S)
-    lt_thread()->host_coroutine = NULL; /* the next call finds them anew */
+    lt_thread()->host_coroutine = NULL; /* the next call searches the owners again */
 }
 
-/* Forgets the modes of coroutines that have been collected. Allocates nothing and cannot fail. */
+/* Frees the modes of coroutines that were collected. Allocates nothing and cannot fail. */
 static void sweep(lt_Lua *S) {
   if (!S->modes) return;
   lua_State *L = S->desk;
@@ -214,6 +219,8 @@ static void sweep(lt_Lua *S) {
   }
 }
 
+/* Finds the modes of S->who and loads them into the core; remembers L as the last caller if that is
+ * safe. */
 static void use_modes(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
   sweep(S);
@@ -224,7 +231,8 @@ static void use_modes(lua_State *L, lt_Lua *S) {
 
 void lt_lua_switch(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
-  if (S->closed) /* by a finalizer of what is older than Lutra: none runs for new tensors */
+  /* a finalizer of an object older than the module: new tensors would not be finalized */
+  if (S->closed)
     luaL_error(L, "lutra: cannot call its functions any more: the Lua state is being closed");
   if (th->host == S)
     store_modes(S);
@@ -234,10 +242,11 @@ void lt_lua_switch(lua_State *L, lt_Lua *S) {
   use_modes(L, S);
 }
 
-/* ---- modes of a coroutine's own -------------------------------------------------------------- */
+/* ---- modes of a coroutine
+ * ----------------------------------------------------------------------- */
 
-/* Where L's modes of its own are: the program's for its main coroutine, else made, which may raise;
- * NULL when there are none and they are not to be made. */
+/* Returns the modes that S->who owns: the program's for the main coroutine. `make`: creates them if
+ * there are none, which may raise an error; otherwise returns NULL then. */
 static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
   lua_State *who = S->who;
   if (who == S->main) return &S->program;
@@ -248,7 +257,7 @@ static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
   m = malloc(sizeof *m);
   if (!m) lt_lua_error(L, "out of memory: no room for the modes of a coroutine");
   *m = (lt_Modes){.owner = who, .next = S->modes};
-  S->modes = m; /* the next sweep frees it where the table cannot take it */
+  S->modes = m; /* the next sweep frees it if the table cannot be extended */
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
   lua_pushthread(who);
   if (who != L) lua_xmove(who, L, 1);
@@ -258,7 +267,7 @@ static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
   return m;
 }
 
-/* Nothing is its own any more: the coroutine has the modes of those that resume it again. */
+/* Removes the modes of a coroutine: it inherits all modes again. */
 static void drop_modes(lua_State *L, lt_Lua *S, lt_Modes *m) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
   lua_pushthread(m->owner);
@@ -269,6 +278,7 @@ static void drop_modes(lua_State *L, lt_Lua *S, lt_Modes *m) {
   forget_modes(S, m);
 }
 
+/* Pushes the value that m sets for the mode; nil if it sets none. */
 static void push_mode(lua_State *L, const lt_Modes *m, lt_Mode mode) {
   if (!m || !m->own[mode])
     lua_pushnil(L);
@@ -291,8 +301,9 @@ static bool has_any(const lt_Modes *m) {
   return false;
 }
 
-/* Gives the running coroutine the mode as in `from`, where it may be none of its own: it has then
- * that of the others again. Pushes what it was, nil for none. The program's own are always set. */
+/* Sets the mode of the running coroutine as in `from`, where "not set" means that it inherits the
+ * mode again; the program's modes are always set. Pushes the former value, nil for "not set", and
+ * returns 1. */
 static int change(lua_State *L, lt_Mode mode, const lt_Modes *from) {
   lt_Lua *S = lt_lua_state(L);
   lt_Modes *m = modes_of(L, S, from->own[mode]);
@@ -305,22 +316,21 @@ static int change(lua_State *L, lt_Mode mode, const lt_Modes *from) {
   return 1;
 }
 
-/* _scope_grad(on | nil): sets the coroutine's own mode; returns what it was, which the end of the
- * scope sets again. nil: none of its own. */
+/* _scope_grad(on | nil) -> the former value, which the end of the scope sets again. nil: inherit */
 static int scope_grad(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_GRAD] = !lua_isnoneornil(L, 1)}};
   from.grad_off = !lua_toboolean(L, 1);
   return change(L, LT_MODE_GRAD, &from);
 }
 
-/* _scope_inference(on | nil) */
+/* _scope_inference(on | nil) -> the former value */
 static int scope_inference(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_INFERENCE] = !lua_isnoneornil(L, 1)}};
   from.inference_on = lua_toboolean(L, 1);
   return change(L, LT_MODE_INFERENCE, &from);
 }
 
-/* _scope_device(device | nil): the device of new tensors */
+/* _scope_device(device | nil) -> the former device of new tensors */
 static int scope_device(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_DEVICE] = !lua_isnoneornil(L, 1)}};
   if (from.own[LT_MODE_DEVICE] && !lt_lua_device(L, 1, -1, &from.device))
@@ -335,7 +345,7 @@ static int is_grad_enabled(lua_State *L) {
   return 1;
 }
 
-/* set_grad_enabled(on) -> what it was */
+/* set_grad_enabled(on) -> the former value */
 static int set_grad_enabled(lua_State *L) {
   lt_Modes from = {.own = {[LT_MODE_GRAD] = true}};
   from.grad_off = !lua_toboolean(L, 1);
@@ -352,22 +362,22 @@ static int is_inference(lua_State *L) {
   return 1;
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- opening
+ * ------------------------------------------------------------------------------------ */
 
 void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
   const lt_Thread *th = lt_thread();
   bool first = th->host == NULL;
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   S->main = lua_tothread(L, -1);
-  S->running_ref = luaL_ref(L, LUA_REGISTRYINDEX); /* any value that is not nil makes the place */
+  S->running_ref = luaL_ref(L, LUA_REGISTRYINDEX); /* any value but nil reserves the reference */
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
   S->modes_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  /* The program begins with what the embedding program has set, if no other Lua state came
-   * before. */
+  /* The first Lua state on this thread starts with the modes that the embedding program has set. */
   S->program = (lt_Modes){.own = {true, true, true},
                           .grad_off = first && th->grad_off,
                           .inference_on = first && th->inference_on,

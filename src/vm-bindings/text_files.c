@@ -1,8 +1,8 @@
-/* text_files.c: "lutra.files", for Lua code that saves texts: src/tensor/io/replace.h, and what
- * there is at a path or in a folder. The functions raise no error for a file: they return nil and
- * "PATH: why".
+/* text_files.c: the module "lutra.files", for Lua code that saves text files: atomic replacement of
+ * a file (src/tensor/io/replace.h), and queries about paths and folders. The functions raise no
+ * error about a file: they return nil and "PATH: why".
  *
- * The module is apart from "lutra.core", since the prompt saves its files without that, too. */
+ * It is separate from "lutra.core" because the prompt also saves its files without that. */
 #define _GNU_SOURCE
 #include "core.h"
 #include "io/replace.h"
@@ -16,7 +16,7 @@
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Pushes a string as Lua would write it, a long one cut. */
+/* Pushes a string of n bytes in quotes, escaped as in Lua source; cut after 60 bytes. */
 static void push_quoted(lua_State *L, const char *s, size_t n) {
   enum { MOST = 60 };
   luaL_Buffer text;
@@ -58,15 +58,15 @@ static int push_error(lua_State *L) {
   return 2;
 }
 
-/* path(text) -> text | nil, reason: may it be given to io.open? */
+/* path(text) -> text | nil, reason: checks that it can be passed to io.open */
 static int check_path(lua_State *L) {
   if (!lt_lua_to_path(L, 1)) return lt_lua_no_path(L);
   lua_settop(L, 1);
   return 1;
 }
 
-/* kind(path) -> what is there, through links: "file", "folder", "other" (a device, a pipe, a
- * socket); nil for nothing, also where that cannot be known */
+/* kind(path) -> "file", "folder" or "other" (a device, a pipe, a socket), after following links;
+ * nil for nothing, also where that cannot be determined */
 static int kind_of(lua_State *L) {
   struct stat s;
   const char *path = lt_lua_to_path(L, 1);
@@ -81,7 +81,7 @@ static int kind_of(lua_State *L) {
 
 static const char folder_name[] = "lutra.folder";
 
-/* A userdata of an open folder is a DIR *, or NULL. */
+/* Closes a folder; its userdata holds a DIR *, or NULL when closed. */
 static int folder_close(lua_State *L) {
   DIR **folder = luaL_checkudata(L, 1, folder_name);
   if (*folder) closedir(*folder);
@@ -96,7 +96,7 @@ static bool is_folder(const char *base, const char *name) {
          stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-/* list(folder) -> list of names, not sorted, folders with a / at their end; without . and .. |
+/* list(folder) -> list of names, not sorted, with a / after those of folders; without . and .. |
  * nil, reason */
 static int list(lua_State *L) {
   const char *path = lt_lua_to_path(L, 1);
@@ -132,7 +132,7 @@ static lt_Replacement *replacement_at_1(lua_State *L) {
   return r;
 }
 
-/* replace(path) -> a replacement | nil, reason */
+/* replace(path) -> a replacement, which writes to a temporary file | nil, reason */
 static int replace(lua_State *L) {
   const char *path = lt_lua_to_path(L, 1);
   if (!path) return lt_lua_no_path(L);
@@ -142,7 +142,7 @@ static int replace(lua_State *L) {
   return lt_replace_open(r, NULL, path) ? 1 : push_error(L);
 }
 
-/* check(path) -> true | nil, reason: could replace start? Changes nothing there. */
+/* check(path) -> true | nil, reason: checks that replace could start; changes nothing */
 static int check(lua_State *L) {
   const char *path = lt_lua_to_path(L, 1);
   if (!path) return lt_lua_no_path(L);
@@ -151,7 +151,7 @@ static int check(lua_State *L) {
   return 1;
 }
 
-/* replacement:write(text...) -> false when it failed; commit says why */
+/* replacement:write(text...) -> false when it failed; commit returns the reason */
 static int replacement_write(lua_State *L) {
   lt_Replacement *r = replacement_at_1(L);
   for (int i = 2; i <= lua_gettop(L); i++) {
@@ -163,14 +163,14 @@ static int replacement_write(lua_State *L) {
   return 1;
 }
 
-/* replacement:commit() -> true | nil, reason */
+/* replacement:commit() -> true | nil, reason. Replaces the file atomically. */
 static int replacement_commit(lua_State *L) {
   if (!lt_replace_commit(replacement_at_1(L), true)) return push_error(L);
   lua_pushboolean(L, 1);
   return 1;
 }
 
-/* The end of a replacement that was not committed: the file stays as it was. */
+/* Ends a replacement that was not committed: the file stays unchanged. */
 static int replacement_abandon(lua_State *L) {
   lt_Replacement *r = luaL_checkudata(L, 1, type_name);
   if (r->file) (void)lt_replace_commit(r, false);

@@ -1,8 +1,9 @@
-/* trace.c: what the core did, kept for Lua: `_trace`, which lib/lutra/profiler.lua is made of.
+/* trace.c: records the core's trace events for Lua: `_trace`, on which lib/lutra/profiler.lua is
+ * built.
  *
- * A recorder copies the events that it is told of into memory of its own (nothing of Lua may run
- * there) and gives them to Lua afterwards, by number. Its texts are kept once each, since an op is
- * called and a line is run by the thousand. */
+ * A recorder copies the events that the core reports into memory of its own (no Lua code may run
+ * there) and returns them to Lua later, by number. Each distinct string is stored once, since the
+ * same op is called and the same line is run thousands of times. */
 #include "bindings.h"
 #include "trace.h"
 
@@ -14,12 +15,12 @@ typedef struct Text {
   char *text;
 } Text;
 
-/* An event and what the user's line called. */
+/* A recorded event, and the function that the user's line called. */
 typedef struct Kept {
-  lt_TraceEvent event; /* its texts are the set's */
+  lt_TraceEvent event; /* its strings belong to the recorder's set */
   const char *call;
-  bool direct;   /* that is a function in C, such as x:to, and not one of the library's in Lua */
-  bool explicit; /* a copy that the program asked for */
+  bool direct;   /* `call` is a function in C, such as x:to, not one of the library's in Lua */
+  bool explicit; /* an explicit copy (guard.c) */
 } Kept;
 
 typedef struct Recorder {
@@ -29,11 +30,11 @@ typedef struct Recorder {
   int64_t start;
   size_t count, room, limit, dropped;
   Kept *event;
-  Text *text; /* a set: open addressing; twice as much room as texts at least */
+  Text *text; /* hash set of strings with open addressing, at most half full */
   size_t texts, text_room;
 } Recorder;
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const char *s) { /* FNV-1a */
   uint32_t h = 2166136261u;
@@ -41,6 +42,7 @@ static uint32_t hash_of(const char *s) { /* FNV-1a */
   return h;
 }
 
+/* Returns the slot of s, or the empty slot where it belongs. `room` is a power of 2. */
 static Text *place_of(Text *set, size_t room, uint32_t hash, const char *s) {
   size_t i = hash & (room - 1);
   while (set[i].text && (set[i].hash != hash || strcmp(set[i].text, s) != 0))
@@ -60,7 +62,7 @@ static bool grow_texts(Recorder *r) {
   return true;
 }
 
-/* The recorder's own copy; NULL when memory is out, and for NULL. */
+/* Returns the recorder's copy of s; NULL for NULL, and when out of memory. */
 static const char *keep(Recorder *r, const char *s) {
   if (!s || (2 * r->texts >= r->text_room && !grow_texts(r))) return NULL;
   uint32_t hash = hash_of(s);
@@ -74,6 +76,7 @@ static const char *keep(Recorder *r, const char *s) {
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
+/* Makes room for one event; false at the limit or when out of memory. */
 static bool has_room(Recorder *r) {
   if (r->count < r->room) return true;
   if (r->room >= r->limit) return false;
@@ -86,9 +89,10 @@ static bool has_room(Recorder *r) {
   return true;
 }
 
+/* Records an event; the core calls it. Counts those that find no room. */
 static void take(void *context, const lt_TraceEvent *event) {
   Recorder *r = context;
-  if (lt_thread()->host != r->lua) return; /* of another program on this thread */
+  if (lt_thread()->host != r->lua) return; /* an event of another Lua state on this thread */
   bool ordering = event->kind == LT_TRACE_MARK || event->kind == LT_TRACE_AFTER;
   if (ordering && !r->order) return;
   if (!has_room(r)) {
@@ -114,8 +118,8 @@ static void stop(Recorder *r) {
   r->on = false;
 }
 
-/* What a userdata stands for is memory of its own: where Lua runs no finalizer (its stack or memory
- * is short), it is lost, but nothing of the core points to memory that was freed. */
+/* Returns the recorder at index 1. A userdata holds a pointer to separate memory: if Lua skips its
+ * finalizer (no stack or memory), that memory leaks, but the core never points to freed memory. */
 static Recorder *recorder_at(lua_State *L) {
   Recorder **r = luaL_checkudata(L, 1, RECORDER);
   if (!*r) luaL_error(L, "the recorder was finalized");
@@ -129,11 +133,11 @@ static bool flag(lua_State *L, const char *name) {
   return on;
 }
 
-/* record{wait = bool, where = bool, digest = bool, order = bool, limit = n} -> a recorder, which
- * listens from now on. With `order` it hears of the order of streams: an event of kind "mark" when
- * an event was put on a stream, "after" when a stream goes on after it; both, and waits, have the
- * field mark, which tells events apart. A copy between devices has the field theirs: the source's
- * stream, which it comes after and holds up. */
+/* record{wait = bool, where = bool, digest = bool, order = bool, limit = n} -> a recorder, active
+ * from now on. With `order` it records the order of streams: an event of kind "mark" when an event
+ * was recorded on a stream, "after" when a stream waits for it; both, and waits, have the field
+ * mark, which identifies the event. A copy between devices has the field theirs: the source's
+ * stream, which it waits for and blocks. */
 static int record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "limit");
@@ -157,7 +161,7 @@ static int record(lua_State *L) {
   return 1;
 }
 
-/* r:stop(): listens no longer. May be called again. */
+/* r:stop(): stops recording. Later calls do nothing. */
 static int recorder_stop(lua_State *L) {
   Recorder **r = luaL_checkudata(L, 1, RECORDER);
   if (*r) stop(*r);
@@ -174,10 +178,10 @@ static void clear(Recorder *r) {
   r->texts = r->text_room = r->count = r->room = r->limit = 0;
 }
 
-/* r:release(): stops, and gives the events' memory back; there are none any more. */
+/* r:release(): stops recording and frees all events */
 static int recorder_release(lua_State *L) {
   Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (*r) clear(*r); /* a finalizer may come later than the recorder's own */
+  if (*r) clear(*r); /* a finalizer may call this after the recorder was finalized */
   return 0;
 }
 
@@ -189,7 +193,7 @@ static int recorder_gc(lua_State *L) {
   return 0;
 }
 
-/* r:count() -> events, and how many there was no room for */
+/* r:count() -> the number of events, and of those dropped for lack of room */
 static int recorder_count(lua_State *L) {
   const Recorder *r = recorder_at(L);
   lua_pushinteger(L, (lua_Integer)r->count);
@@ -212,7 +216,7 @@ static void set_integer(lua_State *L, const char *key, int64_t value) {
   lua_setfield(L, 2, key);
 }
 
-/* To tell things apart; nil for NULL. */
+/* Sets a field to a lightuserdata that identifies an object; nil for NULL. */
 static void set_address(lua_State *L, const char *key, const void *p) {
   if (p)
     lua_pushlightuserdata(L, (void *)p);
@@ -229,12 +233,12 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 static void set_name(lua_State *L, const lt_TraceEvent *e) {
   const char *name = e->name ? e->name : "";
   if (e->kind == LT_TRACE_OP && name[0] == '_')
-    name++; /* internal ops are the public ones' parts */
+    name++; /* internal ops are parts of public ones */
   lua_pushfstring(L, "%s%s", name, e->in_place ? "_" : "");
   lua_setfield(L, 2, "name");
 }
 
-/* What the row of the op says of an event; a user's kernel has no row. */
+/* Sets the fields that follow from the traits of the event's op; a user's kernel has none. */
 static void set_traits(lua_State *L, const lt_TraceEvent *e) {
   bool has_row = (e->kind == LT_TRACE_OP || e->kind == LT_TRACE_ALLOC) && e->op != LT_NO_OP;
   unsigned traits = has_row ? lt_ops[e->op].traits : 0;
@@ -243,7 +247,8 @@ static void set_traits(lua_State *L, const lt_TraceEvent *e) {
   set_flag(L, "computes", e->kernel && !(traits & (LT_TRAIT_COPY | LT_TRAIT_BUILTIN)));
 }
 
-/* Only compares: the stream may be gone. */
+/* Returns whether the stream is the device's default one. Only compares addresses: the stream may
+ * have been destroyed. */
 static bool is_default_of(lt_Device d, const lt_Stream *stream) {
   const lt_Backend *b = lt_device_loaded(d.type);
   return b && b->streams.get_default && b->streams.get_default(b, d.index) == stream;
@@ -263,8 +268,9 @@ static const char *move_text(char **to, const char *text) {
   return copy;
 }
 
-/* Event i of the recorder at 1, copied with its texts into a userdata that is pushed: a finalizer
- * that runs while Lua makes a table of it may add events, or release the recorder. */
+/* Pushes a userdata with a copy of event i of the recorder at index 1 and of its strings, and
+ * returns it. A finalizer that runs while Lua builds a table may add events, or release the
+ * recorder. */
 static const Kept *push_copy(lua_State *L, lua_Integer i) {
   const Recorder *r = recorder_at(L);
   luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
@@ -284,13 +290,13 @@ static const Kept *push_copy(lua_State *L, lua_Integer i) {
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
- * theirs, mark (what tells those apart, or nil), default_stream (that is its device's own), bytes,
- * in_place, kernel, copies, transfers (traits of the op, or of the op that allocates), computes (a
- * kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of a copy),
- * dtype, shape (text), first, last (nanoseconds from the start of the recorder), own (nanoseconds
- * not spent in events inside), depth, where; storage, target (what tells memory apart), offset,
- * digest; of copies and waits: call (what that line called), direct (that is a function in C),
- * explicit (the program asked for it) */
+ * theirs, mark (identities, or nil), default_stream (whether it is the device's default one),
+ * bytes, in_place, kernel, copies, transfers (traits of the op, or of the op that allocates),
+ * computes (a kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of
+ * a copy), dtype, shape (string), first, last (nanoseconds from the start of the recorder), own
+ * (nanoseconds not spent in nested events), depth, where; storage, target (identities of memory),
+ * offset, digest; for copies and waits: call (the function that the user's line called), direct
+ * (whether that is a function in C), explicit (whether the program asked for the copy) */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
@@ -345,8 +351,8 @@ typedef struct Region {
   bool open;
 } Region;
 
-/* region(name) -> an object whose close (`<close>`, or :close()) is its end; nil when nobody
- * listens */
+/* region(name) -> an object that ends the region when it is closed (`<close>`, or :close()); nil
+ * when no tracer is active */
 static int region(lua_State *L) {
   lt_lua_text(L, 1, "record_function", "name");
   if (!lt_tracing()) return 0;
@@ -362,7 +368,7 @@ static int region(lua_State *L) {
   return 1;
 }
 
-/* close(self, error) */
+/* close(self, error): ends the region; it failed if there is an error */
 static int region_close(lua_State *L) {
   Region *g = *(Region **)luaL_checkudata(L, 1, REGION);
   if (!g || !g->open) return 0;
@@ -381,15 +387,15 @@ static int region_gc(lua_State *L) {
   return 0;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- clock, devices, links ------------------------------------------------------------------- */
 
-/* now() -> nanoseconds of the clock of events */
+/* now() -> nanoseconds of the clock that events use */
 static int now(lua_State *L) {
   lua_pushinteger(L, lt_trace_now());
   return 1;
 }
 
-/* devices() -> list of the accelerators' devices that the program has used */
+/* devices() -> list of the accelerator devices that the program has used */
 static int devices(lua_State *L) {
   int n = 0;
   lua_newtable(L);
