@@ -79,16 +79,16 @@ static int kind(lua_State *L) {
 static int device(lua_State *L) {
   lt_Device d;
   const char *name = luaL_checkstring(L, 3);
-  int wanted = lua_isnil(L, 1) ? -1 : lt_lua_device_type(L, 1);
-  int type = wanted < 0 ? lt_lua_accelerator() : wanted;
+  int expected = lua_isnil(L, 1) ? -1 : lt_lua_device_type(L, 1);
+  int type = expected < 0 ? lt_lua_accelerator() : expected;
   bool ok = lua_isnil(L, 2)
                 ? lt_device_parse(lt_device_type_name(type < 0 ? LT_DEVICE_cuda : type), &d)
-                : lt_lua_device(L, 2, wanted, &d);
+                : lt_lua_device(L, 2, expected, &d);
   if (!ok) lt_lua_error(L, "%s: %s", name, lt_error());
-  if (wanted >= 0 ? d.type != wanted : !lt_lua_is_accelerator(d.type))
+  if (expected >= 0 ? d.type != expected : !lt_lua_is_accelerator(d.type))
     lt_lua_error(L, "%s: argument \"device\" is %s, it wants %s%s", name, lt_device_name(d),
-                 wanted >= 0 ? "a device of type " : "an accelerator",
-                 wanted >= 0 ? lt_device_type_name(wanted) : "");
+                 expected >= 0 ? "a device of type " : "an accelerator",
+                 expected >= 0 ? lt_device_type_name(expected) : "");
   lua_pushstring(L, lt_device_name(d));
   return 1;
 }

@@ -16,7 +16,7 @@ enum { ROOM = 12 };
 
 enum { FEW = 64 }; /* lists of up to this many tensors are kept in user values */
 
-static const char *const wanted[LT_PARAM_TYPE_COUNT] = {
+static const char *const expected_types[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
     [LT_PARAM_TENSORS] = "a list of tensors",
     [LT_PARAM_OPERAND] = "a tensor or a number",
@@ -80,7 +80,7 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
                a->signature->count, lua_tostring(L, -1));
 }
 
-const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p) {
+const char *lt_lua_push_expected(lua_State *L, const lt_Param *p) {
   char choices[160];
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -92,7 +92,7 @@ const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p) {
     else if (t == LT_PARAM_DTYPE && p->dtypes)
       luaL_addlstring(&b, p->spelling, (size_t)p->spelling_length);
     else
-      luaL_addstring(&b, wanted[t]);
+      luaL_addstring(&b, expected_types[t]);
   }
   if (p->has_least) {
     snprintf(choices, sizeof choices, " of at least %g", p->least);
@@ -109,8 +109,8 @@ static bool says_expected(const lt_Param *p) {
 
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
-  lt_lua_refuse_gone(L, i, a->name, param->name);
-  const char *expected = lt_lua_push_wanted(L, param);
+  lt_lua_refuse_freed(L, i, a->name, param->name);
+  const char *expected = lt_lua_push_expected(L, param);
   if (says_expected(param))
     lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name, expected, param->name,
                  lt_lua_describe(L, i));
@@ -145,8 +145,7 @@ static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int la
 static int find_param(const lt_Signature *g, const char *name) {
   for (int i = 0; i < g->count; i++)
     if (strcmp(g->param[i].name, name) == 0) return i;
-  return strcmp(name, "input") == 0 && g->takes_tensor ? 0
-                                                       : -1; /* PyTorch's name of it */
+  return strcmp(name, "input") == 0 && g->takes_tensor ? 0 : -1; /* PyTorch's name of it */
 }
 
 static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bool method) {
@@ -649,7 +648,7 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
   const lt_Param *param = &a->signature->param[p];
   if (p == 0 && method)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
-  const char *expected = lt_lua_push_wanted(L, param);
+  const char *expected = lt_lua_push_expected(L, param);
   if (says_expected(param))
     lt_lua_error(L, "%s: expected %s for argument '%s', got nil", a->name, expected, param->name);
   lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name, expected);

@@ -11,9 +11,9 @@
  * Garbage collection: any allocation in Lua may run the collector, and the collector runs
  * finalizers of the user, which may free a tensor, clear its grad, or change a table that is being
  * read. So no function of this folder reads a tensor of the user's, or anything reachable from it,
- * across an allocation: it reads from an alias of its own (lt_lua_pin), copies the geometry first,
- * and keeps values taken from a table where the user cannot reach them. Core functions protect
- * their operands themselves.
+ * across an allocation: it reads from an alias of its own (lt_lua_push_alias), copies the geometry
+ * first, and keeps values taken from a table where the user cannot reach them. Core functions
+ * protect their operands themselves.
  *
  * Conventions: functions that push say so; all others leave the stack as it was. Functions that
  * allocate or run Lua code may raise an error. Parameters named `function` and `argument` are used
@@ -51,11 +51,11 @@ typedef struct lt_Modes {
 
 /* The module's data of one Lua state. A `_ref` is a reference in Lua's registry. */
 typedef struct lt_Lua {
-  lua_State *L;     /* coroutine that called the core last (see running_ref); NULL: none */
-  lua_State *main;  /* the main coroutine, which outlives all others */
-  lua_State *who;   /* the coroutine whose modes L uses: L, or the one that L stands in for */
-  lt_Modes program; /* modes of the main coroutine, and of all coroutines without their own */
-  lt_Dtype dtype;   /* saved default dtype, while another Lua state runs on this OS thread */
+  lua_State *L;          /* coroutine that called the core last (see running_ref); NULL: none */
+  lua_State *main;       /* the main coroutine, which outlives all others */
+  lua_State *mode_owner; /* the coroutine whose modes L uses: L, or the one that L stands in for */
+  lt_Modes program;      /* modes of the main coroutine, and of all coroutines without their own */
+  lt_Dtype dtype;        /* saved default dtype, while another Lua state runs on this OS thread */
   lt_FallbackMode fallback;        /* saved fallback mode, likewise */
   lt_Modes *modes;                 /* those of coroutines that have their own, newest first */
   lt_Modes *in_use[LT_MODE_COUNT]; /* owners of the modes that the core uses now */
@@ -64,22 +64,22 @@ typedef struct lt_Lua {
   int running_ref;                 /* anchors L */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;
-  int streams_ref; /* weak table: lightuserdata lt_Stream* -> its userdata */
-  int current_ref; /* device -> userdata of its current stream */
-  int explain_ref; /* function that names the tensors of an error, or LUA_NOREF */
-  int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
-  int shape_ref;   /* metatable of shapes */
-  int runner_ref;  /* the function run_job, which runs callbacks (hooks.c) */
-  int giver_ref;   /* the function attach_entry (hooks.c) */
-  lua_State *desk; /* a coroutine that runs no code: its stack is always free to use */
-  int desk_ref;
-  int entries_ref; /* weak values: number -> entry of a function that C calls (hooks.c) */
-  int held_ref;    /* number -> entry while a graph may call it, else false */
-  int owned_ref;   /* weak keys: box -> {number -> entry} */
+  int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
+  int current_ref;    /* device -> userdata of its current stream */
+  int explain_ref;    /* function that names the tensors of an error, or LUA_NOREF */
+  int cache_ref;      /* weak table: lightuserdata lt_Tensor* -> its box */
+  int shape_ref;      /* metatable of shapes */
+  int runner_ref;     /* the function run_job, which runs callbacks (hooks.c) */
+  int attach_ref;     /* the function attach_entry (hooks.c) */
+  lua_State *scratch; /* a coroutine that runs no code: its stack is always free to use */
+  int scratch_ref;
+  int entries_ref;        /* weak values: number -> entry of a function that C calls (hooks.c) */
+  int held_ref;           /* number -> entry while a graph may call it, else false */
+  int owned_ref;          /* weak keys: box -> {number -> entry} */
   lua_Integer last_entry; /* last number assigned to an entry */
   int summary_ref;        /* function that returns a one-line summary of a tensor, or LUA_NOREF */
   void *job;              /* argument of run_job while it is called, or NULL */
-  void *given;            /* argument of attach_entry while it is called, or NULL */
+  void *attaching;        /* argument of attach_entry while it is called, or NULL */
   int pending_ref;        /* error object of a Lua callback that failed, or LUA_NOREF */
   int ipairs_ref;         /* the iterator of ipairs, which may read one past the end */
   int64_t boxes;          /* boxes not yet finalized */
@@ -87,7 +87,7 @@ typedef struct lt_Lua {
   int64_t base;           /* weight after the last complete collection */
   int64_t budget;         /* growth of the weight that triggers the next complete collection */
   bool collecting;        /* a collection started by this module is running */
-  int64_t ended;          /* boxes finalized since the last cycle of the collector */
+  int64_t finalized;      /* boxes finalized since the last cycle of the collector */
   int64_t trim_least;     /* boxes ended in a cycle from which free memory is returned */
   bool trim_again;        /* also trim in the next cycle, which frees the boxes' own memory */
   const void *watcher;    /* object whose finalizer marks the end of a cycle */
@@ -123,7 +123,7 @@ int lt_lua_error(lua_State *L, const char *format, ...) __attribute__((noreturn)
 int lt_lua_fail(lua_State *L, const char *name) __attribute__((noreturn));
 /* Checks for Ctrl-C every 4096 steps of a long loop; raises "interrupted". i: number of the
  * step. */
-static inline void lt_lua_go_on(lua_State *L, int64_t i) {
+static inline void lt_lua_check_interrupt(lua_State *L, int64_t i) {
   if (lt_stopped_at(i)) lt_lua_fail(L, NULL);
 }
 /* Writes the position of the running line outside the library ("train.lua:12") for messages about
@@ -180,19 +180,19 @@ static inline lt_Box *lt_lua_to_box(lua_State *L, int i) {
 }
 /* Returns whether the tensor was freed (x:free()) or the box was finalized. Every function refuses
  * such a tensor, except tostring and comparison. */
-static inline bool lt_lua_is_gone(const lt_Box *box) { return !box->tensor || box->tensor->freed; }
+static inline bool lt_lua_is_freed(const lt_Box *box) { return !box->tensor || box->tensor->freed; }
 /* Returns the tensor at i, borrowed from its box; NULL when the value is no tensor or was freed. */
 static inline lt_Tensor *lt_lua_to_tensor(lua_State *L, int i) {
   lt_Box *box = lt_lua_to_box(L, i);
-  return box && !lt_lua_is_gone(box) ? box->tensor : NULL;
+  return box && !lt_lua_is_freed(box) ? box->tensor : NULL;
 }
 /* Returns the tensor at i, borrowed from its box; raises an error otherwise. */
 lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *argument);
 /* Raises an error when the value at i is a tensor that was freed. */
-void lt_lua_refuse_gone(lua_State *L, int i, const char *function, const char *argument);
+void lt_lua_refuse_freed(lua_State *L, int i, const char *function, const char *argument);
 /* Pushes a new box with an alias of the tensor at i and returns the alias; raises an error if there
  * is no tensor. Data and geometry of the alias stay, whatever finalizers do to the tensor. */
-lt_Tensor *lt_lua_pin(lua_State *L, int i, const char *function, const char *argument);
+lt_Tensor *lt_lua_push_alias(lua_State *L, int i, const char *function, const char *argument);
 /* Pushes a table of n sizes that prints and compares as a shape. */
 void lt_lua_push_shape(lua_State *L, int n, const int64_t *sizes);
 /* Pushes a number, boolean or complex number. */
@@ -223,7 +223,7 @@ static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
 }
 /* Runs a complete collection on the running coroutine; returns whether that freed tensor memory. An
  * lt_PressureFn, called by the core when it is out of memory. */
-bool lt_lua_under_pressure(void *state, size_t wanted);
+bool lt_lua_under_pressure(void *state, size_t requested);
 /* Starts the accounting of tensor memory; call it last, when the module is open. */
 void lt_lua_open_memory(lua_State *L, lt_Lua *S);
 
@@ -273,7 +273,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
                       bool method);
 /* Pushes and returns a description of what a parameter accepts, for messages: "a tensor or a
  * number". */
-const char *lt_lua_push_wanted(lua_State *L, const lt_Param *p);
+const char *lt_lua_push_expected(lua_State *L, const lt_Param *p);
 /* Returns the *n integers of parameter p, from a table or from consecutive stack values at i;
  * raises an error if they are no integers. The array belongs to `a` or to a userdata that is
  * pushed. Dims are converted to count from 0. */

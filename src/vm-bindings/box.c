@@ -24,12 +24,12 @@ lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *a
   if (t) return t;
   if (lua_isnoneornil(L, i) && strcmp(argument, "self") == 0)
     lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", function, function);
-  lt_lua_refuse_gone(L, i, function, argument);
+  lt_lua_refuse_freed(L, i, function, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument,
                lt_lua_describe(L, i));
 }
 
-void lt_lua_refuse_gone(lua_State *L, int i, const char *function, const char *argument) {
+void lt_lua_refuse_freed(lua_State *L, int i, const char *function, const char *argument) {
   const lt_Box *box = lt_lua_to_box(L, i);
   if (box && !box->tensor)
     lt_lua_error(L,
@@ -40,7 +40,7 @@ void lt_lua_refuse_gone(lua_State *L, int i, const char *function, const char *a
     lt_lua_error(L, "%s: argument '%s' was freed (x:free())", function, argument);
 }
 
-lt_Tensor *lt_lua_pin(lua_State *L, int i, const char *function, const char *argument) {
+lt_Tensor *lt_lua_push_alias(lua_State *L, int i, const char *function, const char *argument) {
   i = lua_absindex(L, i);
   lt_Box *box = lt_lua_box(L);
   box->tensor = lt_alias(lt_lua_check(L, i, function, argument));
@@ -348,7 +348,7 @@ static int box_gc(lua_State *L) {
   box->tensor = NULL;
   box->finalized = true;
   S->boxes--;
-  S->ended++;
+  S->finalized++;
   lt_lua_enter(L, S); /* a blocking copy may ask for the running line */
   if (box->owner && t) lt_tensor_disown_hooks(t);
   lt_release(t);
@@ -389,7 +389,7 @@ static int is_tensor(lua_State *L) {
 /* _is_freed(x) -> whether x is a tensor that was freed */
 static int is_freed(lua_State *L) {
   const lt_Box *box = lt_lua_to_box(L, 1);
-  lua_pushboolean(L, box && lt_lua_is_gone(box));
+  lua_pushboolean(L, box && lt_lua_is_freed(box));
   return 1;
 }
 
@@ -403,9 +403,9 @@ static int is_parameter(lua_State *L) {
  * parameter */
 static int make_parameter(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "Parameter", "data");
-  bool wanted = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
+  bool requires_grad = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
   lt_Tensor *p = lt_lua_op1(L, "Parameter", LT_OP_detach, (lt_Arg[]){LT_ARG(t)}, 1);
-  if (!lt_tensor_set_requires_grad(p, wanted)) lt_lua_fail(L, "Parameter");
+  if (!lt_tensor_set_requires_grad(p, requires_grad)) lt_lua_fail(L, "Parameter");
   lt_lua_to_box(L, -1)->parameter = true;
   return 1;
 }

@@ -250,14 +250,14 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
 
 static _Noreturn void refuse_operand(lua_State *L, lt_OpId op, int i) {
   const char *argument = lt_op_signature(op)->param[i - 1].name;
-  lt_lua_refuse_gone(L, i, lt_ops[op].name, argument);
+  lt_lua_refuse_freed(L, i, lt_ops[op].name, argument);
   lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
                argument, lt_lua_describe(L, i));
 }
 
 static void take_operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i, lt_Arg *arg) {
   lt_Box *box = lt_lua_box_at(L, S, i);
-  if (box && !lt_lua_is_gone(box)) {
+  if (box && !lt_lua_is_freed(box)) {
     arg->kind = LT_ARG_TENSOR;
     arg->tensor = box->tensor;
     return;

@@ -26,7 +26,7 @@ static const char *place(lua_State *L, const Walk *w, int depth) {
 }
 
 /* Checks the element at i and records its kind; raises an error if it is no number or boolean. */
-static void see_leaf(lua_State *L, Walk *w, int i, int depth) {
+static void check_leaf(lua_State *L, Walk *w, int i, int depth) {
   lt_Scalar s = {0};
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (lua_type(L, i) == LUA_TNIL) lt_lua_error(L, "%s: %s is nil", w->name, place(L, w, depth));
@@ -59,7 +59,7 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
     if (depth != w->ndim)
       lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name,
                    place(L, w, depth), lt_lua_describe(L, i));
-    see_leaf(L, w, i, depth);
+    check_leaf(L, w, i, depth);
     return;
   }
   if (depth >= w->ndim)
@@ -77,7 +77,7 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   w->open[depth] = self;
   luaL_checkstack(L, 6, "nested tables");
   for (int64_t k = 1; k <= n; k++) {
-    lt_lua_go_on(L, k);
+    lt_lua_check_interrupt(L, k);
     w->at[depth] = k;
     lua_rawgeti(L, i, k);
     walk(L, w, lua_gettop(L), depth + 1, first && k == 1);
@@ -109,7 +109,7 @@ static char *store(lua_State *L, Walk *w, int i, int depth, lt_Dtype dtype, char
     fail_changed(L, w);
   luaL_checkstack(L, 6, "nested tables");
   for (int64_t k = 1; k <= w->shape[depth]; k++) {
-    lt_lua_go_on(L, k);
+    lt_lua_check_interrupt(L, k);
     w->at[depth] = k;
     lua_rawgeti(L, i, k);
     out = store(L, w, lua_gettop(L), depth + 1, dtype, out);
@@ -229,14 +229,14 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   luaL_checkstack(L, 3, "nested tables");
   lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
   for (int64_t k = 0; k < n; k++) {
-    lt_lua_go_on(L, k);
+    lt_lua_check_interrupt(L, k);
     push_level(L, t, dim + 1, data + k * t->strides[dim] * (int64_t)size, size);
     lua_rawseti(L, -2, k + 1);
   }
 }
 
 static int create_totable(lua_State *L) {
-  lt_Tensor *t = lt_lua_pin(L, 1, "totable", "self");
+  lt_Tensor *t = lt_lua_push_alias(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);
   if (!b->has_data) lt_lua_error(L, "totable: a %s tensor has no data", b->name);
   if (!b->host_memory) {

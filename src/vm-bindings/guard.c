@@ -22,7 +22,7 @@ enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, ANY = 7 };
 static const struct {
   const char *name;
   int directions;
-} asked_for[] = {
+} explicit_calls[] = {
     {"cpu", ANY},
     {"cuda", ANY},
     {"mps", ANY},
@@ -47,8 +47,8 @@ static int direction_of(const lt_TraceEvent *e) {
 static bool is_explicit(const char *call, int direction) {
   int op = lt_op_find(call);
   if (op >= 0 && lt_ops[op].traits & LT_TRAIT_TRANSFER) return true;
-  for (size_t i = 0; i < sizeof asked_for / sizeof *asked_for; i++)
-    if (strcmp(asked_for[i].name, call) == 0) return asked_for[i].directions & direction;
+  for (size_t i = 0; i < sizeof explicit_calls / sizeof *explicit_calls; i++)
+    if (strcmp(explicit_calls[i].name, call) == 0) return explicit_calls[i].directions & direction;
   return false;
 }
 
@@ -98,7 +98,7 @@ static const char owners = 0;
  * state, ended. */
 static bool is_in_use(const Guard *g) {
   if (lt_thread()->host != g->lua || !lt_lua_is_running(g->lua)) return false;
-  lua_State *L = g->lua->desk;
+  lua_State *L = g->lua->scratch;
   int top = lua_gettop(L);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &owners);
   bool there = lua_rawgetp(L, -1, g) == LUA_TTHREAD;

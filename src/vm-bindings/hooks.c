@@ -29,12 +29,12 @@
 typedef struct {
   lt_Lua *S;
   lua_Integer number;
-} Held;
+} EntryRef;
 
 enum {
   FUNCTION = 1,
   LIST,
-  BEHIND
+  NODE_ENTRY
 }; /* fields of an entry: the function, its list in `owned`, and the entry of a node */
 
 /* Pushes the entry and returns true; pushes nil and returns false when it was collected. */
@@ -70,7 +70,7 @@ static void push_owned(lua_State *L, const lt_Lua *S, int i) {
 
 /* Removes an entry from all tables. */
 static void forget_entry(lt_Lua *S, lua_Integer number) {
-  lua_State *L = S->desk;
+  lua_State *L = S->scratch;
   lua_settop(L, 0);
   if (push_entry(L, S, number)) {
     lua_pushboolean(L, 0);
@@ -86,18 +86,18 @@ static void forget_entry(lt_Lua *S, lua_Integer number) {
   lua_settop(L, 0);
 }
 
-/* Frees a Held and its entry; called by the core, or where the core did not take it over. */
+/* Frees an EntryRef and its entry; called by the core, or where the core did not take it over. */
 static void forget(void *context) {
-  Held *h = context;
+  EntryRef *h = context;
   forget_entry(h->S, h->number);
   free(h);
 }
 
 /* Records whether the core may call the entry. An entry that was collected stays so: its box was
  * unreachable while nothing else could call it. */
-static void tell_held(void *context, bool held) {
-  const Held *h = context;
-  lua_State *L = h->S->desk;
+static void set_held(void *context, bool held) {
+  const EntryRef *h = context;
+  lua_State *L = h->S->scratch;
   lua_settop(L, 0);
   if (!held || !push_entry(L, h->S, h->number)) lua_pushboolean(L, 0);
   set_number(L, h->S->held_ref, h->number, -1);
@@ -105,9 +105,9 @@ static void tell_held(void *context, bool held) {
 }
 
 /* Creates an entry for the function at `function`, owned by the box at `box`, or held (box 0), and
- * returns a reference to it, which `forget` frees. The entry keeps that of `behind` (may be NULL)
+ * returns a reference to it, which `forget` frees. The entry keeps that of `node` (may be NULL)
  * alive. May raise an error. */
-static Held *hold(lua_State *L, int function, int box, const Held *behind) {
+static EntryRef *new_entry(lua_State *L, int function, int box, const EntryRef *node) {
   lt_Lua *S = lt_lua_state(L);
   luaL_checkstack(L, 8, NULL);
   int top = lua_gettop(L), entry = top + 1, list = top + 2;
@@ -120,7 +120,7 @@ static Held *hold(lua_State *L, int function, int box, const Held *behind) {
   lua_rawseti(L, entry, FUNCTION);
   lua_pushvalue(L, list);
   lua_rawseti(L, entry, LIST);
-  if (behind && push_entry(L, S, behind->number)) lua_rawseti(L, entry, BEHIND);
+  if (node && push_entry(L, S, node->number)) lua_rawseti(L, entry, NODE_ENTRY);
   lua_Integer number = ++S->last_entry;
   set_number(L, S->entries_ref, number, entry);
   if (box) {
@@ -129,12 +129,12 @@ static Held *hold(lua_State *L, int function, int box, const Held *behind) {
   }
   lua_pushboolean(L, 0); /* reserves the field in `held` in every case */
   set_number(L, S->held_ref, number, box ? -1 : entry);
-  Held *h = malloc(sizeof *h);
+  EntryRef *h = malloc(sizeof *h);
   if (!h) {
     forget_entry(S, number);
     lt_lua_error(L, "out of memory");
   }
-  *h = (Held){S, number};
+  *h = (EntryRef){S, number};
   lua_settop(L, top);
   return h;
 }
@@ -192,7 +192,7 @@ static void run_list(lua_State *L, Job *job) {
   }
 }
 
-/* Runs S->job, which only `protect` sets; does nothing when a program calls it directly. */
+/* Runs S->job, which only `run_protected` sets; does nothing when a program calls it directly. */
 static int run_job(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   Job *job = S->job;
@@ -211,7 +211,7 @@ static int run_job(lua_State *L) {
 
 /* Runs the job. Returns false when Lua failed, with the error object in pending_ref; the job's
  * results are released then. */
-static bool protect(lt_Lua *S, Job *job) {
+static bool run_protected(lt_Lua *S, Job *job) {
   lua_State *L = S->L;
   if (!lt_lua_is_running(S)) return lt_error_set("backward: its Lua state does not run");
   if (!lua_checkstack(L, 8)) return lt_error_set("backward: out of Lua's stack");
@@ -234,10 +234,10 @@ static bool protect(lt_Lua *S, Job *job) {
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
 static bool run_hook(void *context, lt_Tensor *gradient, lt_Tensor **replacement) {
-  Held *h = context;
+  EntryRef *h = context;
   *replacement = NULL;
   Job job = {.number = h->number, .nin = 1, .nout = 1, .in = &gradient, .out = replacement};
-  return protect(h->S, &job);
+  return run_protected(h->S, &job);
 }
 
 static int handle_remove(lua_State *L) {
@@ -265,8 +265,8 @@ static int register_hook(lua_State *L) {
   lua_setfield(L, -2, "id");
   lt_lua_to_box(L, 1)->owner = true;
   lt_lua_remember(L, 1);
-  Held *h = hold(L, 2, 1, NULL); /* no error may be raised before it has an owner */
-  int id = lt_tensor_add_owned_hook(t, run_hook, h, forget, tell_held);
+  EntryRef *h = new_entry(L, 2, 1, NULL); /* no error may be raised before it has an owner */
+  int id = lt_tensor_add_owned_hook(t, run_hook, h, forget, set_held);
   if (!id) {
     forget(h);
     lt_lua_fail(L, "register_hook");
@@ -281,7 +281,7 @@ static int register_hook(lua_State *L) {
 
 static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
                        lt_Tensor **input_grads) {
-  Held *h = context;
+  EntryRef *h = context;
   Job job = {.number = h->number,
              .nin = noutputs,
              .nout = ninputs,
@@ -289,13 +289,13 @@ static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int
              .out = input_grads,
              .list = true};
   for (int i = 0; i < ninputs; i++) input_grads[i] = NULL;
-  return protect(h->S, &job);
+  return run_protected(h->S, &job);
 }
 
 /* Drops the saved values of a node whose graph was freed by a backward pass. */
 static void release_saved(void *context) {
-  Held *h = context;
-  lua_State *L = h->S->desk;
+  EntryRef *h = context;
+  lua_State *L = h->S->scratch;
   lua_settop(L, 0);
   if (push_entry(L, h->S, h->number) && lua_rawgeti(L, 1, FUNCTION) == LUA_TTABLE &&
       lua_rawgeti(L, 2, 1) != LUA_TNIL) {
@@ -305,21 +305,22 @@ static void release_saved(void *context) {
   lua_settop(L, 0);
 }
 
-/* attach_entry(node, list): makes the boxes of a node's results, in the list, own the node's entry.
- * Until all of them have a hook the entry is held. Does nothing unless give_to_results calls it. */
-static int give(lua_State *L) {
+/* attach_entry(node, list): makes the boxes of a node's results, in the list, own the node's
+ * entry. Until all of them have a hook the entry is held. Does nothing unless attach_to_results
+ * calls it. */
+static int attach_entry(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
-  const Held *h = S->given;
-  S->given = NULL;
+  const EntryRef *h = S->attaching;
+  S->attaching = NULL;
   if (!h) return 0;
   int n = (int)lua_rawlen(L, 2);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
     lt_Box *box = lt_lua_to_box(L, -1);
     if (box && box->tensor && !lt_tensor_is_leaf(box->tensor)) {
-      Held *own = hold(L, 1, lua_gettop(L), h);
+      EntryRef *own = new_entry(L, 1, lua_gettop(L), h);
       box->owner = true;
-      if (!lt_tensor_add_owned_hook(box->tensor, NULL, own, forget, tell_held)) {
+      if (!lt_tensor_add_owned_hook(box->tensor, NULL, own, forget, set_held)) {
         forget(own);
         lt_lua_fail(L, NULL);
       }
@@ -333,13 +334,14 @@ static int give(lua_State *L) {
 
 /* Calls attach_entry. If it fails, removes the results from the graph, which frees h, and raises
  * the error. */
-static void give_to_results(lua_State *L, Held *h, int node, int list, int n, lt_Tensor **results) {
-  lua_rawgeti(L, LUA_REGISTRYINDEX, h->S->giver_ref);
+static void attach_to_results(lua_State *L, EntryRef *h, int node, int list, int n,
+                              lt_Tensor **results) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, h->S->attach_ref);
   lua_pushvalue(L, node);
   lua_pushvalue(L, list);
-  h->S->given = h;
+  h->S->attaching = h;
   int status = lua_pcall(L, 2, 0, 0);
-  h->S->given = NULL;
+  h->S->attaching = NULL;
   if (status == LUA_OK) return;
   lt_autograd_custom_undo(h, n, results);
   lua_error(L);
@@ -364,7 +366,7 @@ static void set_results(lua_State *L, int given, int list, int n, lt_Tensor *con
   }
 }
 
-static bool any_wants_grad(int n, lt_Tensor *const *inputs) {
+static bool any_requires_grad(int n, lt_Tensor *const *inputs) {
   bool any = false;
   for (int i = 0; lt_grad_enabled() && !lt_inference_enabled() && i < n; i++)
     any = any || (inputs[i] && lt_tensor_requires_grad(inputs[i]));
@@ -387,7 +389,7 @@ static bool *read_changed(lua_State *L, int i, int n) {
 }
 
 /* Replaces the list at i by a copy, which only this function can change. */
-static void own_list(lua_State *L, const char *function, const char *argument, int i) {
+static void copy_list(lua_State *L, const char *function, const char *argument, int i) {
   int n = lt_lua_length(L, function, argument, i);
   lua_createtable(L, n, 0);
   for (int k = 1; k <= n; k++) {
@@ -405,7 +407,7 @@ static int custom(lua_State *L) {
   const char *name = lt_lua_text(L, 1, "Function", "name");
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 5);
-  if (lua_istable(L, 4)) own_list(L, name, "results", 4);
+  if (lua_istable(L, 4)) copy_list(L, name, "results", 4);
   lt_Tensor **inputs = lt_lua_tensor_list(L, name, "inputs", 3, true, &nin);
   lt_Tensor **outputs = lt_lua_tensor_list(L, name, "results", 4, true, &nout);
   const bool *changed = read_changed(L, 5, nout);
@@ -417,16 +419,15 @@ static int custom(lua_State *L) {
     lt_lua_box(L)->tensor = lt_retain(outputs[i]);
     lua_rawseti(L, list, i + 1);
   }
-  lt_CustomFunction f = {name, run_custom, forget, release_saved, hold(L, 2, 0, NULL)};
+  lt_CustomFunction f = {name, run_custom, forget, release_saved, new_entry(L, 2, 0, NULL)};
   lt_lua_enter(L, lt_lua_state(L));
   /* otherwise the core frees f in this call */
-  bool wanted = any_wants_grad(nin, inputs), joined = false;
+  bool requires_grad = any_requires_grad(nin, inputs), connected = false;
   bool ok = lt_autograd_custom_changed(&f, nin, inputs, nout, outputs, changed);
-  for (int i = 0; i < nout;
-       i++) { /* the engine may have replaced an output and its reference */
+  for (int i = 0; i < nout; i++) { /* the engine may have replaced an output and its reference */
     lua_rawgeti(L, list, i + 1);
     lt_lua_to_box(L, -1)->tensor = outputs[i];
-    joined = joined || (wanted && outputs[i] && lt_dtype_is_float(outputs[i]->dtype));
+    connected = connected || (requires_grad && outputs[i] && lt_dtype_is_float(outputs[i]->dtype));
     lua_pop(L, 1);
   }
   if (!ok) {
@@ -434,7 +435,7 @@ static int custom(lua_State *L) {
     lt_lua_fail(L, name);
   }
   set_results(L, 4, list, nout, before);
-  if (joined) give_to_results(L, f.context, 2, list, nout, outputs);
+  if (connected) attach_to_results(L, f.context, 2, list, nout, outputs);
   lua_settop(L, list);
   return 1;
 }
@@ -452,22 +453,22 @@ static int new_weak(lua_State *L, const char *mode) {
 }
 
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
-  static const luaL_Reg runner = {"run_job", run_job}, giver = {"give", give};
+  static const luaL_Reg runner = {"run_job", run_job}, attacher = {"attach_entry", attach_entry};
   static const luaL_Reg module[] = {{"_custom", custom}, {NULL, NULL}};
   static const lt_Function own[] = {
       {"register_hook", register_hook, "(Tensor self, function hook) -> nil", true, false},
       {NULL, NULL, NULL, false, false}};
   lt_Lua *S = lt_lua_state(L);
-  S->desk = lua_newthread(L);
-  S->desk_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  S->scratch = lua_newthread(L);
+  S->scratch_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   S->entries_ref = new_weak(L, "v");
   S->owned_ref = new_weak(L, "k");
   lua_newtable(L);
   S->held_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lt_lua_function(L, &runner);
   S->runner_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  lt_lua_function(L, &giver);
-  S->giver_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lt_lua_function(L, &attacher);
+  S->attach_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pushvalue(L, methods);

@@ -261,13 +261,13 @@ static int item_dims(const Item *item) {
   return item->kind == ITEM_TENSOR && item->tensor->dtype == LT_bool ? item->tensor->ndim : 1;
 }
 
-/* Selects index i of dim; `said` is the dim's number in messages, since earlier items removed
+/* Selects index i of dim; `user_dim` is the dim's number in messages, since earlier items removed
  * dims. */
-static lt_Tensor *apply_position(lt_Tensor *t, int dim, int said, int64_t i) {
+static lt_Tensor *apply_position(lt_Tensor *t, int dim, int user_dim, int64_t i) {
   int64_t n = t->shape[dim];
   if (i > n || i < -n)
-    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i, said,
-                        (long long)n);
+    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i,
+                        user_dim, (long long)n);
   return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(i > 0 ? i - 1 : i));
 }
 
@@ -302,13 +302,13 @@ static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
 }
 
 /* Checks the shape of a mask over the dims from `dim` on. */
-static bool plan_mask(Plan *p, int dim, int said, lt_Tensor *mask) {
+static bool plan_mask(Plan *p, int dim, int user_dim, lt_Tensor *mask) {
   for (int i = 0; i < mask->ndim; i++) {
     if (mask->shape[i] == p->view->shape[dim + i]) continue;
     lt_error_set("index: the mask of shape %s does not fit the tensor of shape %s: dim %d has "
                  "%lld, the mask's %lld",
                  lt_shape_text(mask->ndim, mask->shape),
-                 lt_shape_text(p->view->ndim, p->view->shape), said + i,
+                 lt_shape_text(p->view->ndim, p->view->shape), user_dim + i,
                  (long long)p->view->shape[dim + i], (long long)mask->shape[i]);
     return false;
   }
@@ -329,11 +329,11 @@ static bool expand_mask(Plan *p, int dim, lt_Tensor *mask) {
 }
 
 /* Adds an index tensor to the plan. `alone`: it is the whole key. */
-static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone) {
+static bool plan_tensor(Plan *p, int dim, int user_dim, lt_Tensor *index, bool alone) {
   index = index_on(index, p->view);
   if (!index) return false;
   if (index->dtype == LT_bool) {
-    if (!plan_mask(p, dim, said, index)) return false;
+    if (!plan_mask(p, dim, user_dim, index)) return false;
     if (alone && index->ndim == p->view->ndim) return true;
     p->mask = NULL;
     return expand_mask(p, dim, index);
@@ -346,7 +346,7 @@ static bool plan_tensor(Plan *p, int dim, int said, lt_Tensor *index, bool alone
 /* Applies the integers and ranges of a key to t and collects its index tensors. Returns false with
  * the reason when the key does not fit t. */
 static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
-  int dims = 0, ellipses = 0, dim = 0, said = 1;
+  int dims = 0, ellipses = 0, dim = 0, user_dim = 1;
   *p = (Plan){.view = t};
   for (int i = 0; i < key->count; i++) {
     dims += item_dims(&key->item[i]);
@@ -361,23 +361,23 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
     switch (item->kind) {
     case ITEM_ELLIPSIS:
       dim += t->ndim - dims;
-      said += t->ndim - dims;
+      user_dim += t->ndim - dims;
       continue;
     case ITEM_NEWAXIS:
       p->view = lt_do(unsqueeze, LT_ARG(p->view), LT_ARG(dim++));
       continue;
     case ITEM_POSITION:
-      p->view = apply_position(p->view, dim, said, item->first);
+      p->view = apply_position(p->view, dim, user_dim, item->first);
       break;
     case ITEM_RANGE:
       p->view = apply_range(p->view, dim++, item);
       break;
     case ITEM_TENSOR:
-      if (!plan_tensor(p, dim, said, item->tensor, key->count == 1)) return false;
+      if (!plan_tensor(p, dim, user_dim, item->tensor, key->count == 1)) return false;
       dim += item_dims(item);
       break;
     }
-    said += item_dims(item);
+    user_dim += item_dims(item);
   }
   return p->view != NULL;
 }
@@ -393,7 +393,7 @@ static lt_Tensor *get(lt_Tensor *t, const Key *key) {
 
 /* Returns whether the caller is the iterator of ipairs. It reads one past the end, which ends the
  * loop. */
-static bool asked_by_ipairs(lua_State *L) {
+static bool called_by_ipairs(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return false;
   lua_getinfo(L, "f", &ar);
@@ -409,7 +409,7 @@ static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
   if (t->ndim == 0)
     lt_lua_error(L, "index: a tensor of 0 dims has no positions; its value is x:item()");
   int64_t n = t->shape[0];
-  if (i == n + 1 && asked_by_ipairs(L)) {
+  if (i == n + 1 && called_by_ipairs(L)) {
     lua_pushnil(L);
     return 1;
   }

@@ -163,10 +163,10 @@ static int kernel_build(lua_State *L) {
 enum { FIRST = 3 };
 
 /* Raises the error that argument i + 1 has the wrong type. */
-static void refuse(lua_State *L, const Kernel *k, int i, const char *wanted) {
+static void refuse(lua_State *L, const Kernel *k, int i, const char *expected) {
   bool read_it = !k->param[i].pointer && lt_lua_to_tensor(L, FIRST + i);
   lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s%s", k->source.name, i + 1,
-               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), wanted,
+               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), expected,
                read_it ? ": x:item()" : "");
 }
 
@@ -184,13 +184,13 @@ static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
   const Param *p = &k->param[i];
   static const struct {
     int64_t from, to;
-    const char *wanted;
+    const char *expected;
   } range[] = {[E_UINT16] = {0, 65535, "an integer of 0 to 65535"},
                [E_UINT32] = {0, 4294967295, "an integer of 0 to 4294967295"},
                [E_UINT64] = {0, INT64_MAX, "an integer of at least 0"}};
   int64_t n;
   if (!lt_lua_whole(L, FIRST + i, &n) || n < range[p->element].from || n > range[p->element].to)
-    refuse(L, k, i, range[p->element].wanted);
+    refuse(L, k, i, range[p->element].expected);
   memcpy(slot, &n, sizeof n); /* little-endian, as all supported hosts are */
   return slot;
 }
@@ -243,11 +243,11 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
   const Param *p = &k->param[i];
   lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
   const char *name = k->source.name;
-  lt_Dtype wanted = element_dtype(p);
+  lt_Dtype expected = element_dtype(p);
   if (!t && p->element == E_ANY) refuse(L, k, i, "a tensor");
-  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", lt_dtype_name(wanted)));
+  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", lt_dtype_name(expected)));
   bool fits =
-      p->element == E_ANY || t->dtype == wanted || (wanted == LT_uint8 && t->dtype == LT_bool);
+      p->element == E_ANY || t->dtype == expected || (expected == LT_uint8 && t->dtype == LT_bool);
   if (!fits && lt_dtype_is_complex(t->dtype))
     lt_lua_error(
         L,
@@ -259,7 +259,7 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
     lt_lua_error(L,
                  "%s: argument %d \"%s\" is %s, the kernel's parameter is %s. Convert it: "
                  "x:to \"%s\"",
-                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, lt_dtype_name(wanted));
+                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, lt_dtype_name(expected));
   if (!lt_device_equal(lt_tensor_device(t), device))
     lt_lua_error(L, "%s: argument %d \"%s\" is on %s, the kernel runs on %s. Move it: x:to \"%s\"",
                  name, i + 1, p->name, lt_device_name(lt_tensor_device(t)), lt_device_name(device),

@@ -46,9 +46,9 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
 
 /* Called by the core when it is out of memory: frees tensors that only the collector still refers
  * to. */
-bool lt_lua_under_pressure(void *context, size_t wanted) {
+bool lt_lua_under_pressure(void *context, size_t requested) {
   lt_Lua *S = context;
-  (void)wanted;
+  (void)requested;
   if (S->collecting || !lt_lua_is_running(S)) return false;
   int64_t before = lt_memory_live();
   S->collecting = true;
@@ -75,12 +75,12 @@ enum { TRIM_LEAST = 1 << 18 };
 static int cycle_ended(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   if (!S->watcher || lua_touserdata(L, 1) != S->watcher || !lua_getmetatable(L, 1)) return 0;
-  bool many = S->ended >= S->trim_least;
+  bool many = S->finalized >= S->trim_least;
   if (many || S->trim_again) lt_memory_trim();
-  S->trim_least = many ? 2 * S->ended : S->trim_least - S->trim_least / 8;
+  S->trim_least = many ? 2 * S->finalized : S->trim_least - S->trim_least / 8;
   if (S->trim_least < TRIM_LEAST) S->trim_least = TRIM_LEAST;
   S->trim_again = many;
-  S->ended = 0;
+  S->finalized = 0;
   S->watcher = lua_newuserdatauv(L, 0, 0);
   lua_insert(L, -2);
   lua_setmetatable(L, -2);

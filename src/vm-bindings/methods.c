@@ -16,7 +16,7 @@ static lt_Tensor *self_alone(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_enter(L, S);
   lt_Box *box = lua_gettop(L) == 1 ? lt_lua_box_at(L, S, 1) : NULL;
-  return !box || lt_lua_is_gone(box) ? read_self(L) : box->tensor;
+  return !box || lt_lua_is_freed(box) ? read_self(L) : box->tensor;
 }
 
 /* ---- values and geometry --------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static lt_Tensor *self_and_dim(lua_State *L, const char *name, int *dim) {
   lt_lua_enter(L, S);
   lt_Box *box = top <= 2 ? lt_lua_box_at(L, S, 1) : NULL;
   bool plain = top == 1 || (top == 2 && lua_isinteger(L, 2) && lua_tointeger(L, 2) != 0);
-  lt_Tensor *t = !box || lt_lua_is_gone(box) || !plain ? read_self(L) : box->tensor;
+  lt_Tensor *t = !box || lt_lua_is_freed(box) || !plain ? read_self(L) : box->tensor;
   *dim = -1;
   if (lua_isnoneornil(L, 2)) return t;
   lua_Integer d = lua_tointeger(L, 2);

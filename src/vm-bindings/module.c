@@ -75,7 +75,7 @@ static int identity_of(lua_State *L) {
  * x was freed */
 static int memory_of(lua_State *L) {
   const lt_Box *box = lt_lua_to_box(L, 1);
-  if (box && lt_lua_is_gone(box)) {
+  if (box && lt_lua_is_freed(box)) {
     lua_pushnil(L);
     lua_pushinteger(L, 0);
     return 2;

@@ -68,12 +68,12 @@ static void visit(Printer *p, const char *data, int d, Visit *f) {
     return;
   }
   for (int64_t k = 0; k < shown(p, d); k++) {
-    lt_lua_go_on(p->L, k);
+    lt_lua_check_interrupt(p->L, k);
     visit(p, step_to(p, data, d, k), d + 1, f);
   }
 }
 
-static void see_range(Printer *p, const char *data) {
+static void visit_range(Printer *p, const char *data) {
   for (int part = 0; part < p->parts; part++) {
     Format *f = &p->format[part];
     double x = fabs(lt_scalar_to_double(part_of(p, data, part)));
@@ -86,7 +86,7 @@ static void see_range(Printer *p, const char *data) {
 }
 
 /* Widens the column for an element. NaN, infinities and zeros do not widen it. */
-static void see_width(Printer *p, const char *data) {
+static void visit_width(Printer *p, const char *data) {
   char text[512];
   for (int part = 0; part < p->parts; part++) {
     Format *f = &p->format[part];
@@ -103,14 +103,14 @@ static void find_format(Printer *p) {
   p->parts = lt_dtype_is_complex(p->t->dtype) ? 2 : 1;
   for (int part = 0; part < 2; part++) p->format[part] = (Format){.width = 1, .whole = true};
   if (lt_dtype_category(p->t->dtype) >= LT_FLOATING) {
-    visit(p, data, 0, see_range);
+    visit(p, data, 0, visit_range);
     for (int part = 0; part < p->parts; part++) {
       Format *f = &p->format[part];
       f->sci = f->finite && (f->high / f->low > 1000 || f->high > 1e8 || f->low < 1e-4);
       if (p->opt.sci_mode >= 0) f->sci = p->opt.sci_mode;
     }
   }
-  visit(p, data, 0, see_width);
+  visit(p, data, 0, visit_width);
   p->width = p->format[0].width;
   if (p->parts == 2) p->width += p->format[1].width + 2; /* for the sign and the unit */
 }
@@ -142,7 +142,7 @@ static void add_row(Printer *p, const char *data, int indent) {
   int per_line = (p->opt.linewidth - indent) / (p->width + 2);
   if (per_line < 1) per_line = 1;
   for (int64_t k = 0; k < shown(p, d); k++) {
-    lt_lua_go_on(p->L, k);
+    lt_lua_check_interrupt(p->L, k);
     for (int dots = is_cut(p, d) && k == p->opt.edgeitems; dots >= 0; dots--, item++) {
       if (item) luaL_addstring(&p->b, item % per_line ? ", " : ",\n");
       if (item && item % per_line == 0) add_spaces(p, indent + 1);
@@ -265,7 +265,7 @@ static lt_Tensor *push_corner(lua_State *L, const Printer *p, lt_Tensor *t) {
  * alias does not have, are read from the tensor first. */
 static int print_tensor(lua_State *L, lt_PrintOptions opt) {
   Suffixes s = {0};
-  lt_Tensor *t = lt_lua_pin(L, 1, "tostring", "self"), *of = lt_lua_to_tensor(L, 1);
+  lt_Tensor *t = lt_lua_push_alias(L, 1, "tostring", "self"), *of = lt_lua_to_tensor(L, 1);
   bool summary = (double)t->numel > opt.threshold, empty = t->numel == 0;
   find_suffixes(&s, of,
                 !lt_backend_of(t)->has_data || (empty ? t->ndim != 1 : summary || t->ndim >= 2));
@@ -298,7 +298,7 @@ int lt_lua_tostring(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   const lt_Box *box = lt_lua_to_box(L, 1);
   if (!box) lt_lua_check(L, 1, "tostring", "self");
-  if (lt_lua_is_gone(box)) {
+  if (lt_lua_is_freed(box)) {
     lua_pushliteral(L, "tensor (freed)");
     return 1;
   }

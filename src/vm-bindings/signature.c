@@ -163,7 +163,7 @@ static int signature(lua_State *L) {
   lt_lua_push_params(L, &r->signature);
   for (int p = 0; p < r->signature.count; p++) {
     lua_rawgeti(L, -1, p + 1);
-    lt_lua_push_wanted(L, &r->signature.param[p]);
+    lt_lua_push_expected(L, &r->signature.param[p]);
     lua_setfield(L, -2, "wanted");
     lua_pop(L, 1);
   }

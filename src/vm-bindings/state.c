@@ -115,7 +115,7 @@ static lua_State *principal(lua_State *L) {
 /* Sets S->L and keeps it alive. With a full stack S->L is NULL, so callbacks are refused. */
 static void anchor(lua_State *L, lt_Lua *S) {
   S->L = NULL;
-  S->who = principal(L);
+  S->mode_owner = principal(L);
   if (!lua_checkstack(L, 1)) return;
   lua_pushthread(L);
   lua_rawseti(L, LUA_REGISTRYINDEX, S->running_ref);
@@ -173,12 +173,12 @@ static lt_Modes *nearest(const lt_Lua *S, const lua_State *L, lt_Mode mode) {
   return found;
 }
 
-/* Finds the owner of each mode of S->who. Returns whether the result holds until another coroutine
- * calls, so that lt_lua_enter may skip the search. */
+/* Finds the owner of each mode of S->mode_owner. Returns whether the result holds until another
+ * coroutine calls, so that lt_lua_enter may skip the search. */
 static bool find_modes(lt_Lua *S) {
   for (int mode = 0; mode < LT_MODE_COUNT; mode++) S->in_use[mode] = &S->program;
   if (!S->modes) return true;
-  const lua_State *who = S->who;
+  const lua_State *who = S->mode_owner;
   lt_Modes *own = own_modes(S, who);
   if (who == S->main) return true;
   for (int mode = 0; mode < LT_MODE_COUNT; mode++) {
@@ -206,7 +206,7 @@ static void forget_modes(lt_Lua *S, lt_Modes *m) {
 /* Frees the modes of coroutines that were collected. Allocates nothing and cannot fail. */
 static void sweep(lt_Lua *S) {
   if (!S->modes) return;
-  lua_State *L = S->desk;
+  lua_State *L = S->scratch;
   int top = lua_gettop(L);
   for (lt_Modes *m = S->modes; m; m = m->next) m->seen = false;
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->modes_ref);
@@ -219,8 +219,8 @@ static void sweep(lt_Lua *S) {
   }
 }
 
-/* Finds the modes of S->who and loads them into the core; remembers L as the last caller if that is
- * safe. */
+/* Finds the modes of S->mode_owner and loads them into the core; remembers L as the last caller if
+ * that is safe. */
 static void use_modes(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
   sweep(S);
@@ -245,10 +245,10 @@ void lt_lua_switch(lua_State *L, lt_Lua *S) {
 /* ---- modes of a coroutine
  * ----------------------------------------------------------------------- */
 
-/* Returns the modes that S->who owns: the program's for the main coroutine. `make`: creates them if
- * there are none, which may raise an error; otherwise returns NULL then. */
+/* Returns the modes that S->mode_owner owns: the program's for the main coroutine. `make`: creates
+ * them if there are none, which may raise an error; otherwise returns NULL then. */
 static lt_Modes *modes_of(lua_State *L, lt_Lua *S, bool make) {
-  lua_State *who = S->who;
+  lua_State *who = S->mode_owner;
   if (who == S->main) return &S->program;
   lt_Modes *m = own_modes(S, who);
   if (m || !make) return m;

@@ -16,12 +16,12 @@ typedef struct Text {
 } Text;
 
 /* A recorded event, and the function that the user's line called. */
-typedef struct Kept {
+typedef struct Record {
   lt_TraceEvent event; /* its strings belong to the recorder's set */
   const char *call;
   bool direct;   /* `call` is a function in C, such as x:to, not one of the library's in Lua */
   bool explicit; /* an explicit copy (guard.c) */
-} Kept;
+} Record;
 
 typedef struct Recorder {
   lt_Tracer tracer;
@@ -29,7 +29,7 @@ typedef struct Recorder {
   bool on, order;
   int64_t start;
   size_t count, room, limit, dropped;
-  Kept *event;
+  Record *event;
   Text *text; /* hash set of strings with open addressing, at most half full */
   size_t texts, text_room;
 } Recorder;
@@ -82,7 +82,7 @@ static bool has_room(Recorder *r) {
   if (r->room >= r->limit) return false;
   size_t room = r->room ? 2 * r->room : 256;
   if (room > r->limit) room = r->limit;
-  Kept *bigger = realloc(r->event, room * sizeof *bigger);
+  Record *bigger = realloc(r->event, room * sizeof *bigger);
   if (!bigger) return false;
   r->event = bigger;
   r->room = room;
@@ -90,7 +90,7 @@ static bool has_room(Recorder *r) {
 }
 
 /* Records an event; the core calls it. Counts those that find no room. */
-static void take(void *context, const lt_TraceEvent *event) {
+static void record_event(void *context, const lt_TraceEvent *event) {
   Recorder *r = context;
   if (lt_thread()->host != r->lua) return; /* an event of another Lua state on this thread */
   bool ordering = event->kind == LT_TRACE_MARK || event->kind == LT_TRACE_AFTER;
@@ -99,7 +99,7 @@ static void take(void *context, const lt_TraceEvent *event) {
     r->dropped++;
     return;
   }
-  Kept *k = &r->event[r->count++];
+  Record *k = &r->event[r->count++];
   k->event = *event;
   k->event.name = keep(r, event->name);
   k->event.where = keep(r, event->where);
@@ -152,8 +152,11 @@ static int record(lua_State *L) {
   r->limit = (size_t)limit;
   r->order = flag(L, "order");
   r->lua = lt_lua_state(L);
-  r->tracer = (lt_Tracer){
-      .tell = take, .context = r, .wait = wait, .where = where, .digest = flag(L, "digest")};
+  r->tracer = (lt_Tracer){.tell = record_event,
+                          .context = r,
+                          .wait = wait,
+                          .where = where,
+                          .digest = flag(L, "digest")};
   lt_lua_enter(L, lt_lua_state(L));
   r->start = lt_trace_now();
   lt_trace_add(&r->tracer);
@@ -232,8 +235,7 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 
 static void set_name(lua_State *L, const lt_TraceEvent *e) {
   const char *name = e->name ? e->name : "";
-  if (e->kind == LT_TRACE_OP && name[0] == '_')
-    name++; /* internal ops are parts of public ones */
+  if (e->kind == LT_TRACE_OP && name[0] == '_') name++; /* internal ops are parts of public ones */
   lua_pushfstring(L, "%s%s", name, e->in_place ? "_" : "");
   lua_setfield(L, 2, "name");
 }
@@ -271,13 +273,13 @@ static const char *move_text(char **to, const char *text) {
 /* Pushes a userdata with a copy of event i of the recorder at index 1 and of its strings, and
  * returns it. A finalizer that runs while Lua builds a table may add events, or release the
  * recorder. */
-static const Kept *push_copy(lua_State *L, lua_Integer i) {
+static const Record *push_copy(lua_State *L, lua_Integer i) {
   const Recorder *r = recorder_at(L);
   luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
-  const Kept *k = &r->event[i - 1];
+  const Record *k = &r->event[i - 1];
   size_t size =
       sizeof *k + text_size(k->event.name) + text_size(k->event.where) + text_size(k->call);
-  Kept *copy = lua_newuserdatauv(L, size, 0);
+  Record *copy = lua_newuserdatauv(L, size, 0);
   r = recorder_at(L);
   luaL_argcheck(L, (size_t)i <= r->count, 2, "the recorder was released meanwhile");
   char *texts = (char *)(copy + 1);
@@ -305,7 +307,7 @@ static int recorder_event(lua_State *L) {
   lua_Integer i = luaL_checkinteger(L, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
-  const Kept *k = push_copy(L, i);
+  const Record *k = push_copy(L, i);
   const lt_TraceEvent *e = &k->event;
   int64_t start = recorder_at(L)->start;
   lua_remove(L, 2);
