@@ -7,9 +7,9 @@ source = {
 description = {
   summary = "Tensors, automatic differentiation and neural networks",
   detailed = [[
-PyTorch's programming model told in Lua 5.4: tensors with views and broadcasting, automatic
-differentiation, modules, optimizers and data loaders, on a C11 core with kernels for AVX-512, AVX2
-and NEON. Comes with a program, `lutra`, that is a prompt and runs scripts.]],
+A tensor library for Lua 5.4 with PyTorch's functions and defaults: tensors with views and
+broadcasting, automatic differentiation, modules, optimizers and data loaders, on a C11 core with
+kernels for AVX-512, AVX2 and NEON. The program `lutra` is an interactive prompt and runs scripts.]],
   license = "MIT",
   labels = {"machine-learning", "tensor", "autograd", "math"},
 }

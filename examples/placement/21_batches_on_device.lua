@@ -37,7 +37,7 @@ end
 local sending = data.DataLoader(data.TensorDataset(x, y), {batch_size = 50, device = device})
 check_pass(sending)
 local sent = transfers(sending)
-print(("the loader copies:  %2d copies, %5d bytes in each pass, %d of them blocking")
+print(("the loader copies:        %2d copies, %5d bytes in each pass, %d of them blocking")
   :format(sent.copies, sent.bytes, sent.blocking))
 
 -- 2. The whole set is on the device and divided into batches there.
@@ -46,7 +46,8 @@ local resident = data.TensorDataset(x:to(device), y:to(device))
 local there = data.DataLoader(resident, {batch_size = 50})
 check_pass(there)
 local cut = transfers(there)
-print(("the set is on the device:  %2d copies, %5d bytes in each pass"):format(cut.copies, cut.bytes))
+print(("the set is on the device: %2d copies, %5d bytes in each pass"):format(cut.copies,
+  cut.bytes))
 
 if device == "cpu" then
   assert(sent.copies == 0 and cut.copies == 0)
