@@ -1,6 +1,7 @@
-/* architectures.c: code of one architecture runs on those of the same major version with at least
- * its minor version; PTX, on all from its own on. With the suffix a (90a) code runs on that one
- * only, with f (100f) PTX, too, stays within the major version. */
+/* architectures.c: which GPUs can run which code. Machine code of one architecture runs on GPUs of
+ * the same major version with at least its minor version; PTX runs on every architecture from its
+ * own on. With the suffix a (90a) code runs on that architecture only; with f (100f) PTX, too, is
+ * limited to the major version. */
 #include "architectures.h"
 
 #include <stdio.h>
@@ -13,13 +14,14 @@
 
 const char *lt_cuda_archs(void) {
 #ifdef LT_CUDA_EMULATED
-  const char *told = getenv("LUTRA_EMULATE_ARCHS");
-  if (told) return told;
+  const char *override = getenv("LUTRA_EMULATE_ARCHS");
+  if (override) return override;
 #endif
   return LT_CUDA_ARCHS;
 }
 
-/* Reads the next architecture of a list; NULL at its end. */
+/* Reads one architecture of a list and its suffix (0 for none). Returns the rest of the list, or
+ * NULL at its end. */
 static const char *next_arch(const char *archs, int *sm, char *suffix) {
   char *end;
   *sm = (int)strtol(archs, &end, 10);

@@ -1,8 +1,8 @@
-/* blas.c: cuBLAS, loaded at the first product: it is half a gigabyte that many programs never need.
- * Two of its functions do all we ask for, GemmEx and its batched form.
+/* blas.c: cuBLAS, loaded at the first product, since it is half a gigabyte that many programs never
+ * need. Only GemmEx and its batched form are used.
  *
- * cuBLAS is column-major. A dense matrix of ours is its transpose there, so out = a @ b is asked
- * for as out^T = b^T @ a^T: the factors change places and nothing is moved.
+ * cuBLAS is column-major: a row-major matrix is its transpose there. So out = a @ b is computed as
+ * out^T = b^T @ a^T: the factors are exchanged and no data is moved.
  */
 #include "blas.h"
 #include "libraries.h"
@@ -11,9 +11,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#define BATCH_MAX 65535 /* of one call: blocks of a grid's third dimension */
+#define BATCH_MAX 65535 /* matrices in one call: the limit of a grid's third dimension */
 
-/* Without its own names for sizes past 2^31 a library is of a toolkit before 12. */
+/* The functions for sizes past 2^31 are missing in libraries of toolkits before 12. */
 typedef cublasStatus_t (*GemmFn)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                  int, const void *, const void *, cudaDataType, int, const void *,
                                  cudaDataType, int, const void *, void *, cudaDataType, int,
@@ -49,8 +49,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* ---- loading --------------------------------------------------------------------------------- */
 
 #ifdef LT_CUDA_EMULATED
-/* The emulation calculates by the host's BLAS. The CPU's device, which chooses what is best for
- * this processor when it loads its own, goes first: the library is then the same. */
+/* The emulation computes with the host's BLAS. The CPU backend goes first, since it chooses the
+ * library that is best for this processor: both then use the same one. */
 static void find_library(void) {
   const lt_Backend *cpu = lt_device_backend(LT_DEVICE_cpu);
   if (cpu) cpu->fact(0, "blas");
@@ -62,14 +62,15 @@ static void find_library(void) {
   snprintf(blas.name, sizeof blas.name, "cuBLAS, emulated");
 }
 #else
-/* ISO C does not turn a pointer to data into one to a function by a cast. */
+/* ISO C does not allow the cast of a data pointer to a function pointer. */
 #define FIND(field, symbol_name)                                                                   \
   do {                                                                                             \
     void *symbol = dlsym(library, symbol_name);                                                    \
     memcpy(&blas.field, &symbol, sizeof symbol);                                                   \
   } while (0)
 
-static bool takes(void *library) {
+/* Reads the library's functions; false when one that is required is missing. */
+static bool load_functions(void *library) {
   FIND(create, "cublasCreate_v2");
   FIND(set_stream, "cublasSetStream_v2");
   FIND(set_math, "cublasSetMathMode");
@@ -82,13 +83,13 @@ static bool takes(void *library) {
   return false;
 }
 
-/* The toolkit's own version first; any other that the machine has will do. */
+/* Loads the toolkit's own version, or else any other that the machine has. */
 static void find_library(void) {
   cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
   int version[3] = {0, 0, 0};
   char path[sizeof blas.path];
-  void *library =
-      lt_cuda_library_open(LT_LIBRARY_CUBLAS, CUDART_VERSION / 1000, takes, path, sizeof path);
+  void *library = lt_cuda_library_open(LT_LIBRARY_CUBLAS, CUDART_VERSION / 1000, load_functions,
+                                       path, sizeof path);
   if (!library) {
     snprintf(blas.why, sizeof blas.why,
              "cannot multiply matrices: NVIDIA's library cuBLAS (libcublas.so.%d) was not found\n"
@@ -107,10 +108,10 @@ static void find_library(void) {
 
 /* ---- handles --------------------------------------------------------------------------------- */
 
-/* One a device; who uses it holds the lock, since a handle's stream is a part of its state. */
+/* The handle of a device. Its user holds the lock, since a handle's stream is part of its state. */
 typedef struct Handle {
   pthread_mutex_t lock;
-  cublasHandle_t handle; /* NULL until it is needed */
+  cublasHandle_t handle; /* NULL until first used */
 } Handle;
 static Handle handles[LT_ACCEL_MAX];
 
@@ -143,15 +144,16 @@ static const char *status_text(cublasStatus_t status) {
   }
 }
 
-/* The cause of a failure is often an error of an earlier kernel, whose message says more. */
-static bool ran(cublasStatus_t status) {
+/* Checks a status. A failure is often caused by an error of an earlier kernel, whose message says
+ * more. */
+static bool check_status(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   if (!lt_cuda_ok(cudaGetLastError(), "multiplying matrices")) return false;
   lt_fail("cuBLAS error %d, %s", (int)status, status_text(status));
   return false;
 }
 
-/* Products of halves that are made in parts are to be added up in float32 too. */
+/* Creates the handle. Products of halves must be summed in float32 also when they are split. */
 static cublasStatus_t create(Handle *h) {
   cublasStatus_t status = blas.create(&h->handle);
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -164,14 +166,15 @@ static cublasStatus_t create(Handle *h) {
   return status;
 }
 
-/* Its memory comes from the driver, which our caches may have emptied. */
+/* Creates the handle where needed and sets its stream. cuBLAS allocates from the driver, so cached
+ * memory is freed when that fails. */
 static bool prepare(Handle *h, cudaStream_t stream) {
   if (!h->handle) {
     cublasStatus_t status = create(h);
     if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_make_room()) status = create(h);
-    if (!ran(status)) return false;
+    if (!check_status(status)) return false;
   }
-  return ran(blas.set_stream(h->handle, stream));
+  return check_status(blas.set_stream(h->handle, stream));
 }
 
 /* ---- one product, or many -------------------------------------------------------------------- */
@@ -179,7 +182,7 @@ static bool prepare(Handle *h, cudaStream_t stream) {
 typedef struct Product {
   cudaDataType type;
   cublasComputeType_t compute;
-  int64_t m, n, k; /* as cuBLAS counts: of the transposes */
+  int64_t m, n, k; /* in cuBLAS's order: of the transposes */
   cublasOperation_t a_op, b_op;
   lt_CudaMatrix a, b;
   size_t size;              /* of an element */
@@ -187,6 +190,7 @@ typedef struct Product {
   char *out;
 } Product;
 
+/* Returns true when all sizes fit in an int. */
 static bool is_narrow(const Product *p) {
   return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.lead <= INT32_MAX &&
          p->b.lead <= INT32_MAX;
@@ -204,7 +208,7 @@ static cublasStatus_t multiply(cublasHandle_t h, const Product *p) {
                         p->compute, algo);
 }
 
-/* `count` of them from number `first` on. */
+/* Multiplies `count` matrices of the batch from number `first` on. */
 static cublasStatus_t multiply_some(cublasHandle_t h, const Product *p, int64_t first, int count) {
   cublasGemmAlgo_t algo = CUBLAS_GEMM_DEFAULT;
   const char *a = (const char *)p->a.data + first * p->a.step * (int64_t)p->size;
@@ -221,7 +225,7 @@ static cublasStatus_t multiply_some(cublasHandle_t h, const Product *p, int64_t 
                          each, count, p->compute, algo);
 }
 
-/* Up to BATCH_MAX of them, from number `first` on. */
+/* Multiplies up to BATCH_MAX matrices of the batch from number `first` on. */
 static cublasStatus_t multiply_part(cublasHandle_t h, const Product *p, int64_t batch,
                                     int64_t first) {
   int64_t left = batch - first;
@@ -229,9 +233,10 @@ static cublasStatus_t multiply_part(cublasHandle_t h, const Product *p, int64_t 
                     : multiply_some(h, p, first, (int)(left < BATCH_MAX ? left : BATCH_MAX));
 }
 
-/* The library's kernels are put on the device at their first launch, too; which status it has for
- * memory that is full then is not documented. A second try with beta 0 gives what the first would
- * have; with another beta, `out` may have been written, and the first status stands. */
+/* Multiplies the whole batch. The library's kernels, too, are loaded on the device at their first
+ * launch, and its status when the device is out of memory is not documented. After freeing cached
+ * memory a second try with beta 0 gives the result that the first would have; with another beta,
+ * `out` may already have been written, and the first status is reported. */
 static bool run(Handle *h, const Product *p, int64_t batch) {
   bool repeatable = p->compute == CUBLAS_COMPUTE_64F ? *(const double *)p->beta == 0
                                                      : *(const float *)p->beta == 0;
@@ -242,7 +247,7 @@ static bool run(Handle *h, const Product *p, int64_t batch) {
         (status != CUBLAS_STATUS_SUCCESS && cudaPeekAtLastError() == cudaErrorMemoryAllocation);
     if (full && repeatable && lt_cuda_make_room())
       status = multiply_part(h->handle, p, batch, first);
-    if (!ran(status)) return false;
+    if (!check_status(status)) return false;
   }
   return true;
 }

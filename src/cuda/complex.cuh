@@ -1,5 +1,6 @@
 /* complex.cuh: complex numbers for kernels: a type with C's operators, loads and stores, and the
- * maths functions of mathx.h's texts. Results are those of the CPU's loops, up to rounding. */
+ * math functions used in the expressions of mathx.h. Results agree with the CPU's up to
+ * rounding. */
 #ifndef LT_CUDA_COMPLEX_CUH
 #define LT_CUDA_COMPLEX_CUH
 
@@ -31,14 +32,14 @@ template <class R> struct alignas(2 * sizeof(R)) Complex {
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* Element i of memory of any dtype. */
+/* Returns element i of memory of any dtype. */
 template <class R>
 LT_COMPLEX_INLINE Complex<R> load_complex(const void *memory, int dtype, int64_t i) {
   if (dtype == LT_complex64) return Complex<R>(((const lt_complex64 *)memory)[i]);
   if (dtype == LT_complex128) return Complex<R>(((const lt_complex128 *)memory)[i]);
   return Complex<R>(load<R>(memory, dtype, i));
 }
-/* Real dtypes but bool get the real part. */
+/* Stores z as element i of memory of any dtype. Real dtypes except bool get the real part. */
 template <class R>
 LT_COMPLEX_INLINE void store_complex(void *memory, int dtype, int64_t i, Complex<R> z) {
   if (dtype == LT_complex64) {
@@ -81,7 +82,8 @@ LT_COMPLEX_MATHS m_exp(Complex<R> z) {
   return Complex<R>(size * m_cos(z.im), size * m_sin(z.im));
 }
 
-/* Near the unit circle log |z| comes from |z|^2 - 1, which is exact to the last bits there. */
+/* Near the unit circle, log |z| is computed from |z|^2 - 1, which is accurate to the last bits
+ * there. */
 LT_COMPLEX_MATHS m_log(Complex<R> z) {
   R size = m_hypot(z.re, z.im), angle = m_atan2(z.im, z.re), a = m_fabs(z.re), b = m_fabs(z.im);
   R large = a > b ? a : b, small = a > b ? b : a;
@@ -98,7 +100,7 @@ LT_COMPLEX_MATHS m_sqrt(Complex<R> z) {
   return Complex<R>(m_fabs(z.im) / (2 * t), m_copysign(t, z.im));
 }
 
-/* On the axes a part is 0, which is not multiplied by infinity. */
+/* On the axes one factor is 0; it is not multiplied, because 0 times infinity would be NaN. */
 LT_COMPLEX_MATHS m_sinh(Complex<R> z) {
   if (z.im == 0) return Complex<R>(m_sinh(z.re), z.im);
   if (z.re == 0) return Complex<R>(z.re, m_sin(z.im));
@@ -115,7 +117,8 @@ LT_COMPLEX_MATHS m_sin(Complex<R> z) {
 }
 LT_COMPLEX_MATHS m_cos(Complex<R> z) { return m_cosh(Complex<R>(-z.im, z.re)); }
 
-/* Kahan 1987, "Branch cuts for complex elementary functions", and so are those below. */
+/* This and the functions below follow Kahan 1987, "Branch cuts for complex elementary
+ * functions". */
 LT_COMPLEX_MATHS m_tanh(Complex<R> z) {
   if (z.im == 0) return Complex<R>(m_tanh(z.re), z.im);
   if (z.re == 0) return Complex<R>(z.re, m_tan(z.im));

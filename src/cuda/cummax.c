@@ -1,4 +1,4 @@
-/* cummax.c: running maxima and minima along a dimension, with the index that each comes from. */
+/* cummax.c: running maxima and minima along a dimension, with the index of each. */
 #include "cuda.h"
 #include "scan.h"
 

@@ -1,54 +1,56 @@
-/* cummax.cu: running maxima and minima, with the index that each comes from.
+/* cummax.cu: running maxima and minima, with the index of each.
  *
- * A block goes through a line tile by tile and carries the extreme along. Long lines are cut in
- * pieces for several blocks: first the extreme of each piece, then the pieces, each of which starts
- * from the extreme of those before it. Of many lines, and of short ones, each is one thread's.
+ * A block processes a line tile by tile and carries the extreme along. Long lines are divided into
+ * pieces for several blocks: first the extreme of each piece is computed, then the pieces, each of
+ * which starts from the extreme of those before it. Where there are many lines, or they are short,
+ * each is processed by one thread.
  */
 #include "launch.cuh"
 #include "packs.cuh"
 #include "scan.h"
 
 #define THREADS 256
-#define EACH    4     /* neighbouring elements of a thread in a tile */
-#define MANY    16384 /* lines that keep a device busy with a thread for each */
+#define EACH    4     /* consecutive elements for each thread of a tile */
+#define MANY    16384 /* the number of lines that keeps a device busy with a thread for each */
 #define SHORT   64
 #define ENOUGH  1024 /* pieces that keep the largest devices busy */
 
-/* An element and its place in the line, from 0; -1: none. */
-template <class T> struct Place {
+/* An element and its index in the line, from 0; -1: none. */
+template <class T> struct ValueIndex {
   T value;
   int64_t at;
 };
 
-/* Is v the extreme after `best`? A NaN is, and of equals the last one. */
-template <class T> LT_DEVICE_INLINE bool takes(T v, T best, bool largest) {
+/* Returns true when v replaces `best`, which is before it: NaN does, and an equal element. */
+template <class T> LT_DEVICE_INLINE bool replaces(T v, T best, bool largest) {
   return (largest ? v >= best : v <= best) || v != v;
 }
 
-/* `b` comes after `a`. */
-template <class T> LT_DEVICE_INLINE Place<T> join(Place<T> a, Place<T> b, bool largest) {
-  return b.at >= 0 && (a.at < 0 || takes(b.value, a.value, largest)) ? b : a;
+/* Returns the extreme of two; `b` is after `a` in the line. */
+template <class T>
+LT_DEVICE_INLINE ValueIndex<T> join(ValueIndex<T> a, ValueIndex<T> b, bool largest) {
+  return b.at >= 0 && (a.at < 0 || replaces(b.value, a.value, largest)) ? b : a;
 }
 
-/* The place as the lane `step` before has it. */
-template <class T> LT_DEVICE_INLINE Place<T> from_lane_before(Place<T> p, int step) {
+/* Returns the value that the lane `step` before this one holds. */
+template <class T> LT_DEVICE_INLINE ValueIndex<T> from_lane_before(ValueIndex<T> p, int step) {
   p.value = __shfl_up_sync(LT_FULL, p.value, step);
   p.at = __shfl_up_sync(LT_FULL, p.at, step);
   return p;
 }
 
-/* Joins what the threads have, in their order: returns what those before this one give; `all`
- * becomes that of all. */
+/* Combines the values of the threads in their order. Returns the extreme of the threads before this
+ * one, and writes that of all to *all. */
 template <class T>
-LT_DEVICE_INLINE Place<T> joined_before(Place<T> mine, Place<T> *all, bool largest,
-                                        Place<T> (&room)[THREADS / LT_WARP]) {
+LT_DEVICE_INLINE ValueIndex<T> exclusive_scan(ValueIndex<T> mine, ValueIndex<T> *all, bool largest,
+                                              ValueIndex<T> (&room)[THREADS / LT_WARP]) {
   int lane = (int)threadIdx.x % LT_WARP, warp = (int)threadIdx.x / LT_WARP;
-  Place<T> upto = mine, nothing = {T(), -1};
+  ValueIndex<T> upto = mine, nothing = {T(), -1};
   for (int step = 1; step < LT_WARP; step *= 2) {
-    Place<T> other = from_lane_before(upto, step);
+    ValueIndex<T> other = from_lane_before(upto, step);
     if (lane >= step) upto = join(other, upto, largest);
   }
-  Place<T> before = from_lane_before(upto, 1);
+  ValueIndex<T> before = from_lane_before(upto, 1);
   if (lane == 0) before = nothing;
   if (lane == LT_WARP - 1) room[warp] = upto;
   __syncthreads();
@@ -61,29 +63,30 @@ LT_DEVICE_INLINE Place<T> joined_before(Place<T> mine, Place<T> *all, bool large
   return before;
 }
 
-/* Where a line begins. */
+/* Returns the offset of a line's first element. */
 LT_DEVICE_INLINE int64_t line_start(const lt_CudaExtremes &s, int64_t line) {
   return line / s.inner * s.n * s.inner + line % s.inner;
 }
 
-/* totals: writes the place of each piece's extreme into s.room, and nothing else. */
+/* Computes the extremes of lines. With `totals`, only writes the index of each piece's extreme to
+ * s.room. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
     extremes_of_lines(const lt_CudaExtremes s, bool totals) {
-  __shared__ Place<T> room[THREADS / LT_WARP];
+  __shared__ ValueIndex<T> room[THREADS / LT_WARP];
   int tid = (int)threadIdx.x;
   for (int64_t b = blockIdx.x; b < s.outer * s.inner * s.pieces; b += gridDim.x) {
     int64_t piece = b % s.pieces, start = line_start(s, b / s.pieces), from = piece * s.size,
             to = from + s.size < s.n ? from + s.size : s.n;
-    Place<T> carry = {T(), -1}, v[EACH];
+    ValueIndex<T> carry = {T(), -1}, v[EACH];
     if (!totals && tid < piece) { /* there are no more pieces than threads */
       carry.at = s.room[b - piece + tid];
       carry.value = read_one<T>(s.x, s.dtype, start + carry.at * s.inner);
     }
-    joined_before(carry, &carry, s.largest, room);
+    exclusive_scan(carry, &carry, s.largest, room);
     for (int64_t tile = from; tile < to; tile += THREADS * EACH) {
       int64_t first = tile + tid * EACH;
-      Place<T> mine = {T(), -1}, all;
+      ValueIndex<T> mine = {T(), -1}, all;
       for (int k = 0; k < EACH; k++) {
         v[k].at = -1;
         if (first + k >= to) continue;
@@ -91,7 +94,7 @@ static __global__ void __launch_bounds__(THREADS)
         v[k].at = first + k;
         mine = join(mine, v[k], s.largest);
       }
-      Place<T> best = join(carry, joined_before(mine, &all, s.largest, room), s.largest);
+      ValueIndex<T> best = join(carry, exclusive_scan(mine, &all, s.largest, room), s.largest);
       for (int k = 0; k < EACH && first + k < to && !totals; k++) {
         int64_t i = start + (first + k) * s.inner;
         best = join(best, v[k], s.largest);
@@ -109,9 +112,9 @@ static __global__ void __launch_bounds__(THREADS) extremes_of_columns(const lt_C
   int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   for (; line < s.outer * s.inner; line += (int64_t)gridDim.x * blockDim.x) {
     int64_t at = line_start(s, line);
-    Place<T> best = {T(), -1};
+    ValueIndex<T> best = {T(), -1};
     for (int64_t i = 0; i < s.n; i++, at += s.inner) {
-      Place<T> v = {read_one<T>(s.x, s.dtype, at), i};
+      ValueIndex<T> v = {read_one<T>(s.x, s.dtype, at), i};
       best = join(best, v, s.largest);
       write_one(s.values, s.dtype, at, best.value);
       s.indices[at] = best.at + LT_INDEX_BASE;
@@ -137,7 +140,7 @@ template <class T> static cudaError_t run(const lt_CudaExtremes &s, cudaStream_t
 void lt_cuda_extremes_plan(lt_CudaExtremes *s) {
   int64_t tiles = blocks_for(s->n, THREADS * EACH), lines = s->outer * s->inner;
   int64_t pieces = lines < ENOUGH ? ENOUGH / lines : 1;
-  if (tiles < 8) pieces = 1; /* two launches must be worth it */
+  if (tiles < 8) pieces = 1; /* otherwise two launches do not pay */
   if (pieces > THREADS) pieces = THREADS;
   if (pieces > tiles) pieces = tiles;
   s->size = blocks_for(tiles, pieces) * THREADS * EACH;

@@ -1,5 +1,5 @@
-/* device.c: NVIDIA's GPUs as devices: how many there are, what they are, what they can do. Nothing
- * here makes a context but lt_cuda_initialize, on the first use of a device. */
+/* device.c: the backend of NVIDIA's GPUs: their number, properties and table of functions. Only
+ * lt_cuda_initialize, on the first use of a device, creates a context. */
 #include "architectures.h"
 #include "blas.h"
 #include "cuda.h"
@@ -15,7 +15,7 @@
 #define LT_KERNEL_OF_REDUCTIONS lt_cuda_reduce
 #include "kernel_table.def"
 
-/* ---- how many -------------------------------------------------------------------------------- */
+/* ---- number of devices ----------------------------------------------------------------------- */
 
 static struct {
   int count;
@@ -23,16 +23,16 @@ static struct {
 } found;
 static pthread_once_t found_once = PTHREAD_ONCE_INIT;
 
-/* "13.0" of 13000 */
+/* Returns "13.0" for 13000. */
 static const char *version_text(int version, char text[16]) {
   snprintf(text, 16, "%d.%d", version / 1000, version % 1000 / 10);
   return text;
 }
 
-/* Why there is none, for people. */
-static void explain(cudaError_t status) {
+/* Writes to found.why why no GPU can be used. */
+static void explain_none(cudaError_t status) {
   int driver = 0, runtime = 0;
-  char has[16], wants[16];
+  char installed[16], required[16];
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
@@ -43,7 +43,7 @@ static void explain(cudaError_t status) {
     snprintf(found.why, sizeof found.why,
              "the NVIDIA driver is too old: it knows CUDA %s, this Lutra was built with CUDA %s. "
              "Update the driver",
-             version_text(driver, has), version_text(runtime, wants));
+             version_text(driver, installed), version_text(runtime, required));
   else if ((status == cudaErrorNoDevice || status == cudaSuccess) && visible)
     snprintf(found.why, sizeof found.why,
              "CUDA_VISIBLE_DEVICES is \"%.60s\" in the environment, which hides every GPU",
@@ -58,7 +58,7 @@ static void explain(cudaError_t status) {
 static void find(void) {
   cudaError_t status = cudaGetDeviceCount(&found.count);
   if (status != cudaSuccess) found.count = 0;
-  if (found.count == 0) explain(status);
+  if (found.count == 0) explain_none(status);
   if (found.count > LT_ACCEL_MAX) found.count = LT_ACCEL_MAX;
 }
 
@@ -68,18 +68,20 @@ int lt_cuda_count(char *why, size_t why_size) {
   return found.count;
 }
 
-/* ---- what they are --------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static lt_CudaFacts facts[LT_ACCEL_MAX];
 static char isa[LT_ACCEL_MAX][16];
 
 const lt_CudaFacts *lt_cuda_facts(int index) { return &facts[index]; }
 
-/* Of the hardware; makes no context. */
-static bool ask(int index, struct cudaDeviceProp *p) {
+/* Reads the hardware's properties without creating a context. */
+static bool query_properties(int index, struct cudaDeviceProp *p) {
   return lt_cuda_ok(cudaGetDeviceProperties(p, index), "asking for its properties");
 }
 
+/* Returns true when this build has code for the GPU; otherwise fails with a hint how to build
+ * it. */
 static bool has_code(int index, const struct cudaDeviceProp *p) {
   int sm = 10 * p->major + p->minor;
   const char *archs = lt_cuda_archs();
@@ -92,11 +94,12 @@ static bool has_code(int index, const struct cudaDeviceProp *p) {
                  sm);
 }
 
-/* Leaves the device selected that was: it may be needed in the middle of another one's work. */
+/* The device that was selected before stays selected: a device may be initialized in the middle of
+ * another one's work. */
 bool lt_cuda_initialize(int index) {
   struct cudaDeviceProp p;
   int before = lt_cuda_selected(false);
-  bool ok = ask(index, &p) && has_code(index, &p) && lt_cuda_select(index) &&
+  bool ok = query_properties(index, &p) && has_code(index, &p) && lt_cuda_select(index) &&
             lt_cuda_ok(cudaFree(NULL), "starting");
   if (before >= 0 && before != index && !lt_cuda_is_lost(before)) lt_cuda_select(before);
   if (!ok) return false;
@@ -113,7 +116,8 @@ bool lt_cuda_initialize(int index) {
 static bool properties(int index, lt_DeviceProperties *out) {
   struct cudaDeviceProp p;
   size_t left = 0, total = 0;
-  if (!lt_accel_ready(&lt_cuda_backend, index) || !lt_cuda_select(index) || !ask(index, &p) ||
+  if (!lt_accel_ready(&lt_cuda_backend, index) || !lt_cuda_select(index) ||
+      !query_properties(index, &p) ||
       !lt_cuda_ok(cudaMemGetInfo(&left, &total), "asking for its memory"))
     return false;
   *out = (lt_DeviceProperties){.total_memory = (int64_t)p.totalGlobalMem,
@@ -149,7 +153,8 @@ static void find_libraries(void) {
 }
 #endif
 
-/* A line `name <tab> path` for each optional library; the path is empty where there is none. */
+/* Returns a line `name <tab> path` for each optional library, with an empty path where it is not
+ * found. The libraries are searched for once. */
 static const char *libraries(void) {
 #ifdef LT_CUDA_EMULATED
   return NULL;
@@ -160,14 +165,17 @@ static const char *libraries(void) {
 #endif
 }
 
-/* What of this build runs on it: "native", "PTX" or "none". */
+/* Returns which code of this build runs on the device: "native", "PTX" or "none"; NULL when
+ * unknown. */
 static const char *code_of(int index) {
   static const char *const names[] = {"none", "PTX", "native"};
   struct cudaDeviceProp p;
-  if (!*lt_cuda_archs() || !ask(index, &p)) return NULL;
+  if (!*lt_cuda_archs() || !query_properties(index, &p)) return NULL;
   return names[lt_cuda_code_for(lt_cuda_archs(), 10 * p.major + p.minor)];
 }
 
+/* lt_Backend's `fact`. Returns NULL for a fact that is unknown. Strings live as long as the
+ * program. */
 static const char *fact(int index, const char *what) {
   static char driver[16], runtime[16], archs[300];
   int version = 0;
@@ -180,7 +188,7 @@ static const char *fact(int index, const char *what) {
   if (strcmp(what, "blas") == 0) return lt_cuda_blas_name();
   if (strcmp(what, "isa") == 0) {
     struct cudaDeviceProp p;
-    if (!isa[index][0] && ask(index, &p))
+    if (!isa[index][0] && query_properties(index, &p))
       snprintf(isa[index], sizeof *isa, "sm_%d", 10 * p.major + p.minor);
     return isa[index][0] ? isa[index] : NULL;
   }
@@ -199,20 +207,20 @@ static bool can_access_peer(const lt_Backend *self, int index, int peer) {
   return status == cudaSuccess && can;
 }
 
-/* ---- waits, which also tell of bad values ---------------------------------------------------- */
+/* ---- synchronization, which also raises the faults of kernels -------------------------------- */
 
-static bool (*wait_device)(const lt_Backend *self, int index);
-static bool (*wait_stream)(lt_Stream *stream);
+static bool (*base_device_synchronize)(const lt_Backend *self, int index);
+static bool (*base_stream_synchronize)(lt_Stream *stream);
 
 static bool synchronize(const lt_Backend *self, int index) {
-  return wait_device(self, index) && lt_cuda_fault_check(index);
+  return base_device_synchronize(self, index) && lt_cuda_fault_check(index);
 }
 
 static bool stream_synchronize(lt_Stream *stream) {
-  return wait_stream(stream) && lt_cuda_fault_check(stream->index);
+  return base_stream_synchronize(stream) && lt_cuda_fault_check(stream->index);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- table of functions ---------------------------------------------------------------------- */
 
 lt_Backend lt_cuda_backend = {
     .abi = LT_BACKEND_ABI,
@@ -238,8 +246,8 @@ lt_Backend lt_cuda_backend = {
 const lt_Backend *lt_backend(void);
 const lt_Backend *lt_backend(void) {
   if (!lt_accel_attach(&lt_cuda_backend, &lt_cuda_driver)) return NULL;
-  wait_device = lt_cuda_backend.streams.device_synchronize;
-  wait_stream = lt_cuda_backend.streams.synchronize;
+  base_device_synchronize = lt_cuda_backend.streams.device_synchronize;
+  base_stream_synchronize = lt_cuda_backend.streams.synchronize;
   lt_cuda_backend.streams.device_synchronize = synchronize;
   lt_cuda_backend.streams.synchronize = stream_synchronize;
   return &lt_cuda_backend;

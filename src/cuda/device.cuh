@@ -1,9 +1,9 @@
-/* device.cuh: what kernels share: elements of any dtype as numbers of a work type and back, sums
- * over warps and blocks, positions in strided tensors, reports of bad values.
+/* device.cuh: device functions that kernels share: loads and stores that convert elements of any
+ * dtype, reductions over warps and blocks, offsets in strided tensors, reports of bad values.
  *
- * A kernel is instantiated for the type it works in (float for the floats up to float32, double,
- * int64_t), not for the type in memory: load and store switch on the dtype, which is the same for
- * all threads, so the branch costs next to nothing.
+ * A kernel is instantiated for the type that it computes in (float for the floats up to float32,
+ * double, int64_t), not for the type in memory: load and store switch on the dtype, which is the
+ * same for all threads, so the branch costs next to nothing.
  */
 #ifndef LT_CUDA_DEVICE_CUH
 #define LT_CUDA_DEVICE_CUH
@@ -16,11 +16,11 @@
 #include <math.h>
 
 #define LT_WARP 32
-#define LT_FULL 0xffffffffu /* every lane */
+#define LT_FULL 0xffffffffu /* the mask of all lanes of a warp */
 
-/* Work is done in T. */
 #define LT_DEVICE_INLINE static __device__ __forceinline__
 
+/* Returns the size of an element in bytes. */
 static __host__ __device__ __forceinline__ int dtype_size(int dtype) {
   switch (dtype) {
 #define LT_DTYPE(name, storage, ...)                                                               \
@@ -34,7 +34,8 @@ static __host__ __device__ __forceinline__ int dtype_size(int dtype) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A float as an integer: truncated; NaN is 0, the rest saturates, as on every device. */
+/* Converts a float to an integer: truncates; NaN becomes 0, and numbers out of range become the
+ * smallest or largest integer, as on every device. */
 template <class I> LT_DEVICE_INLINE I clip(double v, double low, double high, I lowest, I highest) {
   if (v != v) return 0;
   if (v >= high) return highest;
@@ -58,7 +59,7 @@ template <> __device__ __forceinline__ int64_t to_integer<int64_t>(double v) {
   return clip<int64_t>(v, -9223372036854775808.0, 9223372036854775808.0, INT64_MIN, INT64_MAX);
 }
 
-/* One number as another type: C's conversion, but for floats to integers. */
+/* Converts one number to another type: as C does, except for floats to integers. */
 template <class To, class From> struct Converted {
   static __device__ __forceinline__ To of(From v) { return (To)v; }
 };
@@ -78,7 +79,7 @@ template <class To, class From> LT_DEVICE_INLINE To convert(From v) {
   return Converted<To, From>::of(v);
 }
 
-/* Rounded once, to the nearest, ties to even, also from double. */
+/* Convert to float16 and bfloat16, rounding once, to nearest, ties to even, also from double. */
 LT_DEVICE_INLINE __half half_of(float v) { return __float2half_rn(v); }
 LT_DEVICE_INLINE __half half_of(double v) { return __double2half(v); }
 LT_DEVICE_INLINE __nv_bfloat16 bfloat16_of(float v) { return __float2bfloat16_rn(v); }
@@ -86,7 +87,7 @@ LT_DEVICE_INLINE __nv_bfloat16 bfloat16_of(double v) { return __double2bfloat16(
 template <class T> LT_DEVICE_INLINE __half half_of(T v) { return half_of((float)v); }
 template <class T> LT_DEVICE_INLINE __nv_bfloat16 bfloat16_of(T v) { return bfloat16_of((float)v); }
 
-/* Element i of memory of a dtype, as a T. */
+/* Returns element i of memory of any real dtype, converted to T. */
 template <class T> LT_DEVICE_INLINE T load(const void *memory, int dtype, int64_t i) {
   switch (dtype) {
   case LT_bool:
@@ -112,6 +113,7 @@ template <class T> LT_DEVICE_INLINE T load(const void *memory, int dtype, int64_
   }
 }
 
+/* Converts v to the dtype and stores it as element i. */
 template <class T> LT_DEVICE_INLINE void store(void *memory, int dtype, int64_t i, T v) {
   switch (dtype) {
   case LT_bool:
@@ -147,7 +149,7 @@ template <class T> LT_DEVICE_INLINE void store(void *memory, int dtype, int64_t 
   }
 }
 
-/* The same for floating dtypes alone, where T is float or double: less code. */
+/* The same for floating dtypes only, where T is float or double: less code. */
 template <class T> LT_DEVICE_INLINE T load_float(const void *memory, int dtype, int64_t i) {
   switch (dtype) {
   case LT_float16:
@@ -177,8 +179,8 @@ template <class T> LT_DEVICE_INLINE void store_float(void *memory, int dtype, in
   }
 }
 
-/* Four neighbouring floats, from element i on, which is a multiple of 4 in memory that is aligned
- * to 16 bytes: one transaction. Floating dtypes alone. */
+/* Loads or stores four consecutive elements of a floating dtype from element i on. i is a multiple
+ * of 4 and memory is aligned to 16 bytes: the elements are one memory transaction. */
 LT_DEVICE_INLINE void load_four(float (&v)[4], const void *memory, int dtype, int64_t i) {
   if (dtype == LT_float32) {
     float4 w = *(const float4 *)((const float *)memory + i);
@@ -216,9 +218,9 @@ LT_DEVICE_INLINE void store_four(void *memory, int dtype, int64_t i, const float
   }
 }
 
-/* ---- maths, by type: M(f) of mathx.h's texts is m_##f ---------------------------------------- */
+/* ---- math functions by type: M(f) in the expressions of mathx.h is m_##f --------------------- */
 
-/* Overloads, so that templates can name one function for float and double. Floats never go through
+/* Overloads, so that templates can use one name for float and double. Floats are never computed in
  * double. */
 #define LT_MATHS_1(name)                                                                           \
   LT_DEVICE_INLINE float m_##name(float x) { return name##f(x); }                                  \
@@ -261,17 +263,18 @@ LT_MATHS_2(copysign)
 LT_MATHS_2(fmax)
 LT_MATHS_2(fmin)
 
-/* ---- sums and the like over a warp and a block ----------------------------------------------- */
+/* ---- reductions over a warp and a block ------------------------------------------------------ */
 
-/* `join` is a function object: T operator()(T, T). Lanes are joined in a fixed order, so results
- * are the same on every run. Every lane gets the result. */
+/* Reduces over the lanes of a warp; every lane gets the result. `join` is a function object, T
+ * operator()(T, T). Lanes are joined in a fixed order, so results are the same on every run. */
 template <class T, class Join> LT_DEVICE_INLINE T warp_all(T v, Join join) {
   for (int step = LT_WARP / 2; step > 0; step /= 2) v = join(v, __shfl_xor_sync(LT_FULL, v, step));
   return v;
 }
 
-/* Over a block whose size is a multiple of 32, up to 1024 threads, one-dimensional; `room` is
- * shared memory for 32 T. Every thread gets the result; the room may be used again at once. */
+/* Reduces over a one-dimensional block whose size is a multiple of 32, up to 1024 threads.
+ * `nothing` is the identity of `join`, and `room` is shared memory for 32 T. Every thread gets the
+ * result; `room` may be reused at once. */
 template <class T, class Join> LT_DEVICE_INLINE T block_all(T v, T nothing, Join join, T *room) {
   int lane = (int)(threadIdx.x % LT_WARP), warp = (int)(threadIdx.x / LT_WARP),
       warps = (int)(blockDim.x / LT_WARP);
@@ -287,7 +290,7 @@ template <class T, class Join> LT_DEVICE_INLINE T block_all(T v, T nothing, Join
 struct Sum {
   template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a + b; }
 };
-/* NaN wins. */
+/* The maximum, where NaN is larger than any number. */
 struct Largest {
   template <class T> __device__ __forceinline__ T operator()(T a, T b) const {
     return a > b || a != a ? a : b;
@@ -296,14 +299,14 @@ struct Largest {
 
 /* ---- strided tensors ------------------------------------------------------------------------- */
 
-/* A shape with the strides of up to N operands, in elements, by value to kernels. */
+/* A shape and the strides of up to N operands, in elements. Passed to kernels by value. */
 template <int N> struct Geometry {
   int ndim;
   int64_t shape[LT_MAX_DIMS];
   int64_t strides[N][LT_MAX_DIMS];
 };
 
-/* The offsets of element i (in the shape's order) in each operand. */
+/* Computes the offsets of element i (in row-major order of the shape) in each operand. */
 template <int N>
 LT_DEVICE_INLINE void offsets_at(const Geometry<N> &g, int64_t i, int64_t (&offset)[N]) {
   for (int k = 0; k < N; k++) offset[k] = 0;
@@ -312,7 +315,7 @@ LT_DEVICE_INLINE void offsets_at(const Geometry<N> &g, int64_t i, int64_t (&offs
     if (((uint64_t)i | (uint64_t)g.shape[d]) >> 32) {
       at = i % g.shape[d];
       i /= g.shape[d];
-    } else { /* 32-bit division is several times quicker */
+    } else { /* 32-bit division is several times faster */
       unsigned n = (unsigned)i, m = (unsigned)g.shape[d];
       at = n % m;
       i = n / m;
@@ -323,8 +326,9 @@ LT_DEVICE_INLINE void offsets_at(const Geometry<N> &g, int64_t i, int64_t (&offs
 
 /* ---- bad values ------------------------------------------------------------------------------ */
 
-/* Is what is reported no later than this position of that ticket? Read without the lock: the
- * position is written before its ticket, and of one ticket it only falls. */
+/* Returns true when a bad value is already reported that is no later than this one: of an earlier
+ * ticket, or of the same ticket at the same or an earlier position. It reads without the lock: the
+ * position is written before its ticket, and decreases for a given ticket. */
 LT_DEVICE_INLINE bool is_reported(const lt_CudaReport *report, unsigned long long ticket,
                                   long long position) {
   const volatile lt_CudaReport *r = report;
@@ -333,10 +337,10 @@ LT_DEVICE_INLINE bool is_reported(const lt_CudaReport *report, unsigned long lon
   return reported != 0 && (reported < ticket || (reported == ticket && r->position <= position));
 }
 
-/* Tells the host that `value`, at `position` of the argument that this ticket checks, is bad. The
- * first position of the first ticket is kept. Rare, so a lock is good enough: it is taken and
- * released within one turn of the loop, so that lanes of a warp do not wait for each other, and who
- * waits looks whether there is still something to tell. */
+/* Reports to the host that `value`, at `position` of the argument that this ticket checks, is bad.
+ * The first position of the first ticket is kept. Reports are rare, so a lock is fast enough. It is
+ * taken and released within one iteration of the loop, so that lanes of one warp cannot deadlock; a
+ * thread that waits for it stops as soon as its report is no longer needed. */
 LT_DEVICE_INLINE void report_fault(const lt_CudaFault &fault, int64_t position, int64_t value) {
   volatile lt_CudaReport *r = fault.report;
   *(volatile int *)fault.bad = 1;

@@ -1,11 +1,12 @@
-/* driver.c: the calls of the CUDA runtime that src/tensor/accel makes. On a device that is lost,
- * what is asked for fails at once, and what is given back is given back to nobody.
+/* driver.c: the CUDA runtime's functions as the operations that src/tensor/accel calls. On a lost
+ * device every operation fails at once, except that freeing succeeds and does nothing.
  *
- * Each leaves the device selected that was: an allocation in the middle of a kernel function may
- * look at events, or free memory, of another device.
+ * Each operation leaves the selected device as it was: an allocation in the middle of a kernel
+ * function may query events, or free memory, of another device.
  */
 #include "cuda.h"
 
+/* Selects a device and saves the one selected before for leave(). */
 static bool enter(int index, int *before) {
   *before = lt_cuda_selected(false);
   return lt_cuda_select(index);
@@ -16,8 +17,9 @@ static void leave(int before) {
     lt_cuda_select(before);
 }
 
-/* A status as accel knows it; `doing` is for the message. */
-static lt_DriverStatus judge(cudaError_t status, const char *doing) {
+/* Converts a status for accel. `doing` describes the call for the message of an unexpected
+ * error. */
+static lt_DriverStatus driver_status(cudaError_t status, const char *doing) {
   switch (status) {
   case cudaSuccess:
     return LT_DRIVER_OK;
@@ -33,9 +35,9 @@ static lt_DriverStatus judge(cudaError_t status, const char *doing) {
   }
 }
 
-/* The same, and the device from before is selected again. */
-static lt_DriverStatus told(int before, cudaError_t status, const char *doing) {
-  lt_DriverStatus s = judge(status, doing);
+/* Converts a status as driver_status does, and selects the previous device again. */
+static lt_DriverStatus finish(int before, cudaError_t status, const char *doing) {
+  lt_DriverStatus s = driver_status(status, doing);
   leave(before);
   return s;
 }
@@ -45,44 +47,46 @@ static lt_DriverStatus told(int before, cudaError_t status, const char *doing) {
 static lt_DriverStatus memory_new(int index, size_t nbytes, void **out) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaMalloc(out, nbytes), "allocating memory");
+  return finish(before, cudaMalloc(out, nbytes), "allocating memory");
 }
 
 static lt_DriverStatus memory_free(int index, void *memory) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaFree(memory), "freeing memory");
+  return finish(before, cudaFree(memory), "freeing memory");
 }
 
 static lt_DriverStatus memory_info(int index, size_t *left, size_t *total) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaMemGetInfo(left, total), "asking for its memory");
+  return finish(before, cudaMemGetInfo(left, total), "asking for its memory");
 }
 
 static lt_DriverStatus memory_fill(int index, void *memory, int byte, size_t nbytes, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaMemsetAsync(memory, byte, nbytes, (cudaStream_t)stream),
-              "filling memory");
+  return finish(before, cudaMemsetAsync(memory, byte, nbytes, (cudaStream_t)stream),
+                "filling memory");
 }
 
 /* Portable: every device can copy from and to it. */
 static lt_DriverStatus host_new(size_t nbytes, void **out) {
   if (lt_cuda_selected(true) < 0) return LT_DRIVER_FAILED;
-  return judge(cudaHostAlloc(out, nbytes, cudaHostAllocPortable), "allocating pinned memory");
+  return driver_status(cudaHostAlloc(out, nbytes, cudaHostAllocPortable),
+                       "allocating pinned memory");
 }
 
 static lt_DriverStatus host_free(void *memory) {
   int index = lt_cuda_selected(true);
   if (index < 0 || lt_cuda_is_lost(index)) return LT_DRIVER_OK;
-  return judge(cudaFreeHost(memory), "freeing pinned memory");
+  return driver_status(cudaFreeHost(memory), "freeing pinned memory");
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* They do not wait for the default stream, nor it for them: order comes from events alone. */
+/* Streams are non-blocking: they are not ordered with the default stream. Only events order them.
+ * `priority` is clamped to the device's range, and *given is the result. */
 static lt_DriverStatus stream_new(int index, int priority, void **out, int *given) {
   int lowest = 0, highest = 0;
   cudaStream_t stream = NULL;
@@ -93,43 +97,43 @@ static lt_DriverStatus stream_new(int index, int priority, void **out, int *give
   if (status == cudaSuccess)
     status = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, *given);
   *out = stream;
-  return told(before, status, "making a stream");
+  return finish(before, status, "making a stream");
 }
 
 static lt_DriverStatus stream_free(int index, void *stream) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaStreamDestroy((cudaStream_t)stream), "ending a stream");
+  return finish(before, cudaStreamDestroy((cudaStream_t)stream), "ending a stream");
 }
 
 static lt_DriverStatus stream_query(int index, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaStreamQuery((cudaStream_t)stream), "looking at a stream");
+  return finish(before, cudaStreamQuery((cudaStream_t)stream), "looking at a stream");
 }
 
 static lt_DriverStatus stream_synchronize(int index, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
   lt_DriverStatus s =
-      told(before, cudaStreamSynchronize((cudaStream_t)stream), "waiting for a stream");
-  if (s == LT_DRIVER_OK) lt_cuda_waited(index, (cudaStream_t)stream, false);
+      finish(before, cudaStreamSynchronize((cudaStream_t)stream), "waiting for a stream");
+  if (s == LT_DRIVER_OK) lt_cuda_note_completed(index, (cudaStream_t)stream, false);
   return s;
 }
 
 static lt_DriverStatus stream_wait_event(int index, void *stream, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0),
-              "making a stream wait for an event");
+  return finish(before, cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0),
+                "making a stream wait for an event");
 }
 
 static lt_DriverStatus synchronize(int index) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  lt_DriverStatus s = told(before, cudaDeviceSynchronize(), "waiting for the device");
-  if (s == LT_DRIVER_OK) lt_cuda_waited(index, NULL, true);
+  lt_DriverStatus s = finish(before, cudaDeviceSynchronize(), "waiting for the device");
+  if (s == LT_DRIVER_OK) lt_cuda_note_completed(index, NULL, true);
   return s;
 }
 
@@ -142,44 +146,44 @@ static lt_DriverStatus event_new(int index, bool timing, void **out) {
   cudaError_t status =
       cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming);
   *out = event;
-  return told(before, status, "making an event");
+  return finish(before, status, "making an event");
 }
 
 static lt_DriverStatus event_free(int index, void *event) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaEventDestroy((cudaEvent_t)event), "ending an event");
+  return finish(before, cudaEventDestroy((cudaEvent_t)event), "ending an event");
 }
 
 static lt_DriverStatus event_record(int index, void *event, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream),
-              "recording an event");
+  return finish(before, cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream),
+                "recording an event");
 }
 
 static lt_DriverStatus event_query(int index, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaEventQuery((cudaEvent_t)event), "looking at an event");
+  return finish(before, cudaEventQuery((cudaEvent_t)event), "looking at an event");
 }
 
 static lt_DriverStatus event_synchronize(int index, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return told(before, cudaEventSynchronize((cudaEvent_t)event), "waiting for an event");
+  return finish(before, cudaEventSynchronize((cudaEvent_t)event), "waiting for an event");
 }
 
 static lt_DriverStatus event_elapsed(void *from, void *to, double *milliseconds) {
   float ms = 0;
-  lt_DriverStatus s = judge(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to),
-                            "reading the time between events");
+  lt_DriverStatus s = driver_status(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to),
+                                    "reading the time between events");
   *milliseconds = (double)ms;
   return s;
 }
 
-/* At the end of the program the runtime may go before us, and then says so. */
+/* Returns false when the runtime has already been unloaded, as happens at the end of a program. */
 static bool alive(void) {
   int index;
   return cudaGetDevice(&index) != cudaErrorCudartUnloading;

@@ -1,7 +1,6 @@
-/* elementwise.c: elementwise loops on the device: which kernel a loop goes to (elementwise.h), and
- * its operands in that kernel's words.
+/* elementwise.c: chooses the kernel of an elementwise loop (elementwise.h) and fills its struct.
  *
- * A value that lies in the host's memory is read here and travels with the launch.
+ * An operand in host memory is a single number: it is read here and passed with the launch.
  */
 #include "cuda.h"
 #include "elementwise.h"
@@ -13,7 +12,7 @@ bool lt_cuda_elementwise(const lt_Loop *loop);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* As the CPU's loops read it. */
+/* Converts a scalar to the type that is computed in, as the CPU's loops do. */
 static lt_CudaNumber number(lt_Dtype compute, lt_Scalar s) {
   switch (compute) {
   case LT_float32:
@@ -36,6 +35,7 @@ static lt_CudaNumber number(lt_Dtype compute, lt_Scalar s) {
   }
 }
 
+/* Returns the largest finite number of a result: ops that limit their values use it. */
 static lt_CudaNumber largest(lt_Dtype compute, lt_Dtype result) {
   if (compute == LT_float64) return (lt_CudaNumber){.float64 = DBL_MAX};
   return (lt_CudaNumber){.float32 = result == LT_float16    ? 65504.0f
@@ -47,8 +47,10 @@ static lt_CudaNumber host_value(const lt_Operand *o, lt_Dtype compute) {
   return number(compute, lt_scalar_load(o->dtype, o->data));
 }
 
-/* ---- elements moved -------------------------------------------------------------------------- */
+/* ---- copies and fills ------------------------------------------------------------------------ */
 
+/* Returns the loop's shape and the strides of its first operands, converted from bytes to
+ * elements. */
 static lt_CudaShape shape_of(const lt_Loop *l, int operands) {
   lt_CudaShape s = {.ndim = l->ndim};
   memcpy(s.shape, l->shape, sizeof *s.shape * (size_t)l->ndim);
@@ -59,7 +61,9 @@ static lt_CudaShape shape_of(const lt_Loop *l, int operands) {
   return s;
 }
 
-static bool move(const lt_Loop *l, const void *from, const void *element, cudaStream_t stream) {
+/* Launches a copy, or, with `from` NULL, a fill with the bytes of `element`. */
+static bool copy_elements(const lt_Loop *l, const void *from, const void *element,
+                          cudaStream_t stream) {
   lt_CudaMove m = {.to = l->operand[0].data,
                    .from = from,
                    .size = (int)lt_dtype_size(l->operand[0].dtype),
@@ -71,16 +75,18 @@ static bool move(const lt_Loop *l, const void *from, const void *element, cudaSt
 
 static bool fill(const lt_Loop *l, cudaStream_t stream) {
   _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT] = {0};
-  return lt_scalar_store(l->a, l->operand[0].dtype, element) && move(l, NULL, element, stream);
+  return lt_scalar_store(l->a, l->operand[0].dtype, element) &&
+         copy_elements(l, NULL, element, stream);
 }
 
 /* ---- dense rows ------------------------------------------------------------------------------ */
 
-static bool in_groups(lt_Dtype d) {
+/* Returns true for the dtypes that elementwise_rows.cu supports. */
+static bool is_rows_dtype(lt_Dtype d) {
   return d == LT_bool || d == LT_uint8 || (lt_dtype_is_float(d) && d != LT_float64);
 }
 
-/* Can groups of this operand be read at once, wherever they begin in a row? */
+/* Returns true when groups of this operand can be loaded at once, wherever they begin in a row. */
 static bool aligned(const lt_Loop *l, int k) {
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype);
@@ -91,7 +97,7 @@ static bool aligned(const lt_Loop *l, int k) {
   return fits;
 }
 
-/* Fills r where the loop is floats in rows that are dense; false: it is not. */
+/* Fills r and returns true when the loop is one that elementwise_rows.cu supports. */
 static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
   int last = l->ndim - 1;
   if (l->layout == LT_LAYOUT_GENERAL || last > LT_CUDA_OUTER_DIMS) return false;
@@ -101,10 +107,10 @@ static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
     const lt_Operand *o = &l->operand[k];
     int64_t size = (int64_t)lt_dtype_size(o->dtype);
     bool single = k > 0 && (o->host || (o->strides[last] == 0 && l->numel > 1));
-    if (!o->host && !in_groups(o->dtype)) return false;
+    if (!o->host && !is_rows_dtype(o->dtype)) return false;
     r->data[k] = o->data;
     r->dtype[k] = (uint8_t)o->dtype;
-    r->place[k] = (uint8_t)(o->host ? LT_CUDA_VALUE : single ? LT_CUDA_SINGLE : LT_CUDA_DENSE);
+    r->source[k] = (uint8_t)(o->host ? LT_CUDA_VALUE : single ? LT_CUDA_SINGLE : LT_CUDA_DENSE);
     r->aligned &= aligned(l, k);
     if (o->host) r->value[k] = host_value(o, LT_float32).float32;
     for (int d = 0; d < last; d++) r->strides[k][d] = o->host ? 0 : o->strides[d] / size;
@@ -116,7 +122,8 @@ static bool rows_of(const lt_Loop *l, int inputs, lt_CudaRows *r) {
   return last == 0 || r->aligned;
 }
 
-/* Fills f where these rows are float32 without gaps; false: they are not. */
+/* Fills f and returns true when these rows are contiguous float32, as elementwise_flat.cu
+ * requires. */
 static bool flat_of(const lt_CudaRows *r, lt_OpId op, int inputs, lt_CudaFlat *f) {
   bool test = lt_op_is_test(op) && r->dtype[0] == LT_bool;
   if (r->outer || (r->dtype[0] != LT_float32 && !test)) return false;
@@ -129,10 +136,10 @@ static bool flat_of(const lt_CudaRows *r, lt_OpId op, int inputs, lt_CudaFlat *f
   bool fits = (uintptr_t)r->data[0] % (test ? 4 : 16) == 0;
   for (int k = 0; k < inputs; k++) {
     f->in[k] = r->data[k + 1];
-    f->place[k] = r->place[k + 1];
+    f->source[k] = r->source[k + 1];
     f->value[k] = r->value[k + 1];
-    fits &= f->place[k] == LT_CUDA_VALUE || r->dtype[k + 1] == LT_float32;
-    fits &= f->place[k] != LT_CUDA_DENSE || (uintptr_t)f->in[k] % 16 == 0;
+    fits &= f->source[k] == LT_CUDA_VALUE || r->dtype[k + 1] == LT_float32;
+    fits &= f->source[k] != LT_CUDA_DENSE || (uintptr_t)f->in[k] % 16 == 0;
   }
   return fits;
 }
@@ -177,8 +184,9 @@ static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype
   }
 }
 
-/* x^2 is so common that checking the exponent pays. The result is the same: see lt_pow. */
-static lt_OpId simpler(const lt_Loop *l) {
+/* Returns the op to run: x^2 is so common that the check of the exponent pays. The result is the
+ * same: see lt_pow. */
+static lt_OpId simplified_op(const lt_Loop *l) {
   const lt_Operand *exponent = &l->operand[2];
   if (l->op != LT_OP_pow || !exponent->host) return l->op;
   lt_Scalar s = lt_scalar_load(exponent->dtype, exponent->data);
@@ -193,10 +201,10 @@ bool lt_cuda_elementwise(const lt_Loop *l) {
   const lt_Operand *from = &l->operand[1];
   bool copy = l->op == LT_OP_copy;
   if (copy && !from->host && from->dtype == l->operand[0].dtype)
-    return move(l, from->data, NULL, stream);
+    return copy_elements(l, from->data, NULL, stream);
   lt_Dtype compute =
       copy ? lt_copy_compute(l->operand[0].dtype, from->dtype) : lt_dtype_compute(l->compute);
-  lt_OpId op = simpler(l);
+  lt_OpId op = simplified_op(l);
   int inputs = op == l->op ? l->inputs : 1;
   lt_CudaRows rows;
   if (compute == LT_float32 && rows_of(l, inputs, &rows))

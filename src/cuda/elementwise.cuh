@@ -1,24 +1,24 @@
 /* elementwise.cuh: any elementwise op, on any dtypes and layout, computed in one type: one kernel
- * with the op as an argument. A file defines
+ * with the op as an argument. A .cu file includes elementwise_begin.cuh, then defines
  *
  *   T, U                                        the type, and of integers its unsigned counterpart
- *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX  what kind it is
+ *   LT_IS_FLOAT, LT_IS_INTEGER, LT_IS_BOOL or LT_IS_COMPLEX      its kind
  *   R                                           of complex numbers, the type of their parts
- *   FIELD                                       where lt_CudaNumber holds it
- *   LAUNCHER, NAME                              what it exports, and the kernel's name in messages
+ *   FIELD                                       the field of lt_CudaNumber that holds it
+ *   LAUNCHER, NAME                              the exported launcher; the kernel's name
  *   OWN                                         its dtype
- *   NO_PACKS                                    memory without gaps has a file of its own
+ *   NO_PACKS                                    where another file handles contiguous memory
  *
- * after it has included elementwise_begin.cuh, and then includes this file.
+ * and then includes this file.
  */
 #include "elementwise_texts.cuh"
 
-#define EACH    4 /* elements of a thread */
+#define EACH    4 /* elements for each thread */
 #define THREADS 128
 
 /* ---- the op ---------------------------------------------------------------------------------- */
 
-/* One element. A function of its own, so that the kernels stay small. */
+/* Returns the op's result for one element. Not inlined, so that the kernels stay small. */
 static __device__ __noinline__ T apply(int op, T x, T y, T z, T a, T b, T MAXFINITE) {
   (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;
   switch (op) {
@@ -35,6 +35,8 @@ static __device__ __noinline__ T apply(int op, T x, T y, T z, T a, T b, T MAXFIN
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+/* Returns an input's element at an offset, converted to T; 0 for inputs that the op does not
+ * have. */
 LT_DEVICE_INLINE T get(const lt_CudaOperands &l, int k, int64_t offset) {
   if (k > l.inputs) return (T)0;
   if (!l.data[k]) return T(l.value[k].FIELD);
@@ -54,7 +56,7 @@ LT_DEVICE_INLINE T get(const lt_CudaOperands &l, int k, int64_t offset) {
 #endif
 }
 
-/* As much of a shape as is used: kernels take it by value. */
+/* The part of a shape that a kernel uses, passed by value. */
 namespace {
 template <int DIMS> struct Part {
   int ndim;
@@ -74,7 +76,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (i >= l.numel) return;
 #pragma unroll 1
     for (int d = DIMS > 1 ? part.ndim - 1 : 0; d > 0; d--) {
-      int64_t at = rest_of(left, part.shape[d]);
+      int64_t at = divmod(left, part.shape[d]);
       for (int k = 0; k < 4; k++) offset[k] += at * part.strides[k][d];
     }
     for (int k = 0; k < 4; k++) offset[k] += left * part.strides[k][0];
@@ -100,12 +102,12 @@ static cudaError_t run(const lt_CudaOperands *l, const lt_CudaShape *shape, cuda
                 dim3(THREADS), 0, stream, *l, part_of<DIMS>(shape));
 }
 
-/* ---- transposed operands --------------------------------------------------------------------- */
+/* ---- tiles, for transposed operands ---------------------------------------------------------- */
 
-/* A block takes a tile of the last two dimensions, so that what it reads of a transposed operand's
- * cache line, it reads while the line is near. A warp has a row of the tile's columns. */
+/* A block processes a tile of the last two dimensions, so that all elements of a transposed
+ * operand's cache line are read while the line is cached. A warp processes consecutive columns. */
 #define TILE_COLUMNS LT_WARP
-#define TILE_EACH    8 /* rows of a thread */
+#define TILE_EACH    8 /* rows for each thread */
 #define TILE_ROWS    (THREADS / LT_WARP * TILE_EACH)
 
 static __device__ __noinline__ T get_any(const lt_CudaOperands &l, int k, int64_t offset) {
@@ -115,7 +117,7 @@ static __device__ __noinline__ void put_any(const lt_CudaOperands &l, int64_t of
   store<T>(l.data[0], l.dtype[0], offset, v);
 }
 
-/* n elements of operand k, each `down` after the one before; the last one again up to TILE_EACH. */
+/* Loads n elements of operand k, `down` apart; repeats the last one up to TILE_EACH. */
 LT_DEVICE_INLINE void get_column(T (&v)[TILE_EACH], const lt_CudaOperands &l, int k, int64_t offset,
                                  int64_t down, int n) {
   if (k > l.inputs || !l.data[k]) {
@@ -136,16 +138,16 @@ static __global__ void __launch_bounds__(THREADS)
   int last = part.ndim - 1;
   int64_t rows = part.shape[last - 1], columns = part.shape[last], left = blockIdx.x;
   int64_t column =
-      rest_of(left, (columns - 1) / TILE_COLUMNS + 1) * TILE_COLUMNS + threadIdx.x % TILE_COLUMNS;
-  int64_t row = rest_of(left, (rows - 1) / TILE_ROWS + 1) * TILE_ROWS +
-                threadIdx.x / TILE_COLUMNS * TILE_EACH;
+      divmod(left, (columns - 1) / TILE_COLUMNS + 1) * TILE_COLUMNS + threadIdx.x % TILE_COLUMNS;
+  int64_t row =
+      divmod(left, (rows - 1) / TILE_ROWS + 1) * TILE_ROWS + threadIdx.x / TILE_COLUMNS * TILE_EACH;
   if (column >= columns) return;
   int64_t offset[4];
   for (int k = 0; k < 4; k++)
     offset[k] = row * part.strides[k][last - 1] + column * part.strides[k][last];
 #pragma unroll 1
   for (int d = last - 2; d >= 0; d--) {
-    int64_t at = rest_of(left, part.shape[d]);
+    int64_t at = divmod(left, part.shape[d]);
     for (int k = 0; k < 4; k++) offset[k] += at * part.strides[k][d];
   }
   int n = rows - row < TILE_EACH ? (int)(rows - row) : TILE_EACH;
@@ -166,7 +168,7 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Is there an operand whose neighbours lie in a column, and are there enough of them for tiles? */
+/* Returns true when an operand is dense along a column and the shape is large enough for tiles. */
 static bool in_tiles(const lt_CudaOperands *l, const lt_CudaShape *shape) {
   int last = shape->ndim - 1;
   if (last < 1 || shape->shape[last] < TILE_COLUMNS || shape->shape[last - 1] < TILE_ROWS)
@@ -188,21 +190,21 @@ static cudaError_t run_tiles(const lt_CudaOperands *l, const lt_CudaShape *shape
                 part_of<DIMS>(shape));
 }
 
-/* ---- memory without gaps --------------------------------------------------------------------- */
+/* ---- contiguous memory ----------------------------------------------------------------------- */
 
 #ifndef NO_PACKS
-/* 16 bytes of an operand, or 32, and what a test gives for them. */
+/* 16 or 32 bytes of an operand, and the bools that a test gives for them. */
 #define PACK (sizeof(T) == 8 ? 4 : (int)(16 / sizeof(T)))
 namespace {
 struct alignas(16) Pack {
   T v[PACK];
 };
-struct alignas(PACK) Truths {
+struct alignas(PACK) Bools {
   uint8_t v[PACK];
 };
 } // namespace
 
-/* Pack i of operand k; of an operand that is always the same, which `step` 0 says, its element. */
+/* Returns pack i of operand k; where `step` is 0, its only element, repeated. */
 LT_DEVICE_INLINE Pack get_pack(const lt_CudaOperands &l, int k, int64_t step, int64_t i) {
   Pack p;
   if (k <= l.inputs && l.data[k] && step) return ((const Pack *)l.data[k])[i];
@@ -223,9 +225,9 @@ static __global__ void __launch_bounds__(THREADS)
     if (l.dtype[0] == OWN) {
       ((Pack *)l.data[0])[i] = x;
     } else {
-      Truths t;
+      Bools t;
       for (int e = 0; e < PACK; e++) t.v[e] = x.v[e] != 0;
-      ((Truths *)l.data[0])[i] = t;
+      ((Bools *)l.data[0])[i] = t;
     }
   } else if (i == packs) { /* the last elements, fewer than a pack */
     for (int64_t n = packs * PACK; n < l.numel; n++)
@@ -235,13 +237,14 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Dense, aligned, and of dtype OWN? The output of a test may be bool. */
+/* Returns true when every operand is contiguous, aligned and of dtype OWN, or a single element. The
+ * output of a test may be bool. */
 static bool in_packs(const lt_CudaOperands *l, const lt_CudaShape *shape) {
   if (shape->ndim != 1) return false;
   for (int k = 0; k <= l->inputs; k++) {
-    bool truths = k == 0 && l->dtype[0] == LT_bool;
+    bool bools = k == 0 && l->dtype[0] == LT_bool;
     if (!l->data[k]) continue;
-    if (l->dtype[k] != OWN && !truths) return false;
+    if (l->dtype[k] != OWN && !bools) return false;
     if (k > 0 && shape->strides[k][0] == 0) continue;
     if (shape->strides[k][0] != 1 || (uintptr_t)l->data[k] % (l->dtype[k] == OWN ? 16 : PACK))
       return false;

@@ -1,6 +1,6 @@
-/* elementwise_begin.cuh: what files of elementwise kernels include before they say what T is, so
- * that no other header meets it. */
+/* elementwise_begin.cuh: the headers that files of elementwise kernels include before they define
+ * T, so that no other header sees it. */
 #include "elementwise.h"
 #include "device.cuh"
 #include "launch.cuh"
-#include "positions.cuh"
+#include "index_math.cuh"

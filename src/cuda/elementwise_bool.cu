@@ -1,8 +1,8 @@
-/* Elementwise ops computed in bool. */
+/* elementwise_bool.cu: elementwise ops computed in bool. */
 #include "elementwise_begin.cuh"
 
 #if defined __CUDACC__
-#pragma nv_diag_suppress 186, 514 /* the texts of integers ask for x < 0 */
+#pragma nv_diag_suppress 186, 514 /* the expressions for integers contain x < 0 */
 #else
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #endif

@@ -1,4 +1,4 @@
-/* Elementwise ops computed in complex128. */
+/* elementwise_complex128.cu: elementwise ops computed in complex128. */
 #include "elementwise_begin.cuh"
 #include "complex.cuh"
 

@@ -1,4 +1,4 @@
-/* Elementwise ops computed in complex64. */
+/* elementwise_complex64.cu: elementwise ops computed in complex64. */
 #include "elementwise_begin.cuh"
 #include "complex.cuh"
 

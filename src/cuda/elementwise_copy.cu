@@ -1,15 +1,15 @@
-/* elementwise_copy.cu: elements moved without a change, or all made the same: bytes, whatever the
- * dtype.
+/* elementwise_copy.cu: copies of elements without conversion, and fills. They treat elements as
+ * bytes, whatever the dtype.
  *
- * Transposed copies (dense in one dimension there, in another here) go through tiles in shared
- * memory, so that both sides are read and written in runs.
+ * Transposed copies (source and target are dense in different dimensions) go through tiles in
+ * shared memory, so that both sides are accessed in consecutive runs.
  */
 #include "elementwise_begin.cuh"
 
 #define THREADS 128
-#define EACH    4 /* elements of a thread */
+#define EACH    4 /* elements for each thread */
 #define TILE    32
-#define ROWS    8 /* of a tile, at a time: a block is TILE x ROWS threads */
+#define ROWS    8 /* rows of a tile at a time: a block is TILE x ROWS threads */
 
 namespace {
 template <int DIMS> struct Part {
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (left >= numel) return;
 #pragma unroll 1
     for (int d = DIMS > 1 ? part.ndim - 1 : 0; d > 0; d--) {
-      int64_t at = rest_of(left, part.shape[d]);
+      int64_t at = divmod(left, part.shape[d]);
       t += at * part.to[d];
       f += at * part.from[d];
     }
@@ -69,8 +69,8 @@ static cudaError_t move_any(const lt_CudaMove *m, const lt_CudaShape *s, cudaStr
 
 /* ---- dense memory ---------------------------------------------------------------------------- */
 
-/* 16 bytes at a time; the last and the first few one by one. `head` is whole elements, after which
- * the pattern begins anew. */
+/* Fills with a pattern of 16 bytes, 16 bytes at a time; the first `head` and the last few bytes one
+ * by one. `head` is a multiple of the element's size, so that the pattern stays aligned with it. */
 static __global__ void __launch_bounds__(THREADS)
     fill_bytes(uint8_t *to, uint64_t low, uint64_t high, int64_t head, int64_t quads,
                int64_t nbytes) {
@@ -104,10 +104,10 @@ static cudaError_t fill_dense(const lt_CudaMove *m, cudaStream_t stream) {
 
 /* ---- transposes ------------------------------------------------------------------------------ */
 
-/* Dimension `across` is dense in `from`, the last one in `to`. */
+/* A transpose: dimension `across` is dense in `from`, the last one in `to`. */
 namespace {
 struct Tiles {
-  int64_t across, tiles_across, tiles_last; /* sizes: of the dimension, and in tiles */
+  int64_t across, tiles_across, tiles_last; /* sizes: of the dimensions, and in tiles */
   int64_t last;
   int64_t to_across, from_last; /* strides */
 };
@@ -119,10 +119,10 @@ static __global__ void __launch_bounds__(TILE *ROWS)
                const __grid_constant__ Part<DIMS> outer) {
   __shared__ E tile[TILE][TILE + (sizeof(E) < 4 ? 4 / sizeof(E) : 1)];
   int64_t left = (int64_t)blockIdx.x;
-  int64_t last = rest_of(left, t.tiles_last) * TILE, across = rest_of(left, t.tiles_across) * TILE;
+  int64_t last = divmod(left, t.tiles_last) * TILE, across = divmod(left, t.tiles_across) * TILE;
 #pragma unroll 1
   for (int d = outer.ndim - 1; d >= 0; d--) {
-    int64_t at = rest_of(left, outer.shape[d]);
+    int64_t at = divmod(left, outer.shape[d]);
     to += at * outer.to[d];
     from += at * outer.from[d];
   }
@@ -136,12 +136,12 @@ static __global__ void __launch_bounds__(TILE *ROWS)
       to[(across + r) * t.to_across + last + x] = tile[x][r];
 }
 
-/* The dimension that is dense in `from` while the last one is dense in `to`; -1: it is not such a
- * copy, or not worth tiles. */
+/* Returns the dimension that is dense in `from` while the last one is dense in `to`; -1 for other
+ * copies, and where tiles do not pay. */
 static int transposed(const lt_CudaMove *m, const lt_CudaShape *s) {
   int last = s->ndim - 1;
   if (!m->from || s->strides[0][last] != 1 || s->strides[1][last] == 1) return -1;
-  if (m->numel >= (int64_t)1 << 36) return -1; /* tiles may be more than a grid has blocks */
+  if (m->numel >= (int64_t)1 << 36) return -1; /* there may be more tiles than blocks in a grid */
   for (int d = 0; d < last; d++)
     if (s->strides[1][d] == 1 && s->shape[d] >= 8 && s->shape[last] >= 8) return d;
   return -1;
@@ -192,8 +192,8 @@ static cudaError_t move_transposed(const lt_CudaMove *m, const lt_CudaShape *s, 
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows that are dense on both sides are moved as rows of elements twice as large, as often as that
- * fits, up to 16 bytes. */
+/* Treats elements as half as many of twice the size, as often as alignment and strides allow, up to
+ * 16 bytes. */
 static void widen(lt_CudaMove *m, lt_CudaShape *s) {
   int last = s->ndim - 1, operands = m->from ? 2 : 1;
   int64_t largest = m->from ? 16 : 8;
@@ -214,7 +214,7 @@ static void widen(lt_CudaMove *m, lt_CudaShape *s) {
   }
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- choice of the kernel -------------------------------------------------------------------- */
 
 template <class E>
 static cudaError_t move_rows(const lt_CudaMove *m, const lt_CudaShape *s, cudaStream_t stream) {

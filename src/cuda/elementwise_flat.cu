@@ -1,8 +1,8 @@
-/* elementwise_flat.cu: a kernel for each op, for float32 without gaps: the most frequent case, and
- * bound by memory alone.
+/* elementwise_flat.cu: a kernel for each op, for contiguous float32: the most frequent case,
+ * limited by the memory's bandwidth alone.
  *
- * A thread takes two quads of four elements; neighbouring threads have neighbouring quads. Both are
- * read from all inputs before anything is written, so that the reads are under way together.
+ * A thread processes two quads of four elements; neighbouring threads have neighbouring quads. Both
+ * are loaded from all inputs before anything is stored, so that the loads are issued together.
  */
 #include "elementwise_begin.cuh"
 
@@ -12,15 +12,15 @@
 
 #define THREADS 128
 
-/* Quad i of input k. */
+/* Returns quad i of input k. */
 LT_DEVICE_INLINE float4 read(const lt_CudaFlat &l, int k, int64_t i) {
-  if (l.place[k] == LT_CUDA_DENSE) return ((const float4 *)l.in[k])[i];
-  float v = l.place[k] == LT_CUDA_VALUE ? l.value[k] : *l.in[k];
+  if (l.source[k] == LT_CUDA_DENSE) return ((const float4 *)l.in[k])[i];
+  float v = l.source[k] == LT_CUDA_VALUE ? l.value[k] : *l.in[k];
   return make_float4(v, v, v, v);
 }
 
 template <class Op>
-LT_DEVICE_INLINE float4 of_quads(const lt_CudaFlat &l, float4 x, float4 y, float4 z) {
+LT_DEVICE_INLINE float4 compute_quad(const lt_CudaFlat &l, float4 x, float4 y, float4 z) {
   const float a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w}, c[4] = {z.x, z.y, z.z, z.w};
   float r[4];
   LT_VECTOR_LOOP
@@ -30,29 +30,29 @@ LT_DEVICE_INLINE float4 of_quads(const lt_CudaFlat &l, float4 x, float4 y, float
 
 template <class Op>
 LT_DEVICE_INLINE void write(const lt_CudaFlat &l, int64_t i, float4 x, float4 y, float4 z) {
-  float4 v = of_quads<Op>(l, x, y, z);
+  float4 v = compute_quad<Op>(l, x, y, z);
   if (Op::test && l.gives_bool)
     ((uchar4 *)l.out)[i] = make_uchar4(v.x != 0, v.y != 0, v.z != 0, v.w != 0);
   else
     ((float4 *)l.out)[i] = v;
 }
 
-/* The last elements of input k from i on, the very last repeated. */
+/* Returns the last elements of input k, from i on; the last one is repeated. */
 LT_DEVICE_INLINE float4 read_rest(const lt_CudaFlat &l, int k, int64_t i) {
-  if (l.place[k] != LT_CUDA_DENSE) return read(l, k, 0);
+  if (l.source[k] != LT_CUDA_DENSE) return read(l, k, 0);
   int64_t last = l.numel - 1;
   const float *in = l.in[k];
   return make_float4(in[i], in[i + 1 < last ? i + 1 : last], in[i + 2 < last ? i + 2 : last],
                      in[last]);
 }
 
-/* The last elements, fewer than four; in the way of the others, so that an element's result does
- * not depend on its place. */
+/* Processes the last elements, fewer than four. They are computed in the same way as the others, so
+ * that an element's result does not depend on its index. */
 template <class Op> LT_DEVICE_INLINE void rest(const lt_CudaFlat &l, int64_t i) {
   if (i >= l.numel) return;
   float4 none = make_float4(0, 0, 0, 0);
-  float4 v = of_quads<Op>(l, read_rest(l, 0, i), Op::inputs > 1 ? read_rest(l, 1, i) : none,
-                          Op::inputs > 2 ? read_rest(l, 2, i) : none);
+  float4 v = compute_quad<Op>(l, read_rest(l, 0, i), Op::inputs > 1 ? read_rest(l, 1, i) : none,
+                              Op::inputs > 2 ? read_rest(l, 2, i) : none);
   const float r[4] = {v.x, v.y, v.z, v.w};
   for (int k = 0; k < 3; k++) {
     if (i + k >= l.numel) break;

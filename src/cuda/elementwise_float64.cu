@@ -1,4 +1,4 @@
-/* Elementwise ops computed in float64. */
+/* elementwise_float64.cu: elementwise ops computed in float64. */
 #include "elementwise_begin.cuh"
 
 #define T        double

@@ -1,4 +1,4 @@
-/* Elementwise ops computed in int32. */
+/* elementwise_int32.cu: elementwise ops computed in int32. */
 #include "elementwise_begin.cuh"
 
 #define T        int32_t

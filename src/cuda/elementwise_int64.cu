@@ -1,4 +1,4 @@
-/* Elementwise ops computed in int64. */
+/* elementwise_int64.cu: elementwise ops computed in int64. */
 #include "elementwise_begin.cuh"
 
 #define T        int64_t

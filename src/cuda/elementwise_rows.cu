@@ -1,9 +1,9 @@
-/* elementwise_rows.cu: a kernel for each op, for floats and bytes in rows that are dense: a thread
- * takes LT_CUDA_GROUP neighbouring elements, and reads and writes them 16 bytes at a time.
+/* elementwise_rows.cu: a kernel for each op, for floats and bytes in dense rows: a thread processes
+ * LT_CUDA_GROUP consecutive elements, and loads and stores them 16 bytes at a time.
  *
- * Elements are fetched from all operands before any of them is looked at, so that the reads are
- * under way together. What cannot be read like that (the last block, memory that is not aligned)
- * goes one element at a time, neighbouring threads on neighbouring elements.
+ * Elements are fetched from all operands before any of them is converted, so that the loads are
+ * issued together. Where that is not possible (the last block, memory that is not aligned),
+ * elements are processed one at a time, neighbouring threads on neighbouring elements.
  */
 #include "elementwise_begin.cuh"
 
@@ -16,7 +16,7 @@
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* The bytes of a group, whatever its dtype: 8 words of float32, 4 of halves, 2 of bytes. */
+/* Loads the bytes of a group: 8 words of float32, 4 of halves, 2 of bytes. */
 LT_DEVICE_INLINE void fetch(uint32_t (&w)[GROUP], const void *memory, int dtype, int64_t i) {
   if (dtype == LT_float32) {
     uint4 low = ((const uint4 *)memory)[i / 4], high = ((const uint4 *)memory)[i / 4 + 1];
@@ -31,6 +31,7 @@ LT_DEVICE_INLINE void fetch(uint32_t (&w)[GROUP], const void *memory, int dtype,
   }
 }
 
+/* Converts the bytes of a group to floats. */
 LT_DEVICE_INLINE void unpack(float (&v)[GROUP], const uint32_t (&w)[GROUP], int dtype) {
   if (dtype == LT_float32) {
     for (int e = 0; e < GROUP; e++) v[e] = __uint_as_float(w[e]);
@@ -51,7 +52,7 @@ LT_DEVICE_INLINE void unpack(float (&v)[GROUP], const uint32_t (&w)[GROUP], int 
   }
 }
 
-/* Neighbours share a word, the first one lowest. */
+/* Stores a group of 16-bit numbers, two to a word, the first in the low half. */
 LT_DEVICE_INLINE void put_halves(void *memory, int64_t i, const uint32_t (&h)[GROUP]) {
   uint32_t w[GROUP / 2];
   LT_VECTOR_LOOP
@@ -67,6 +68,7 @@ LT_DEVICE_INLINE uint32_t four(const float *v, int dtype) {
          byte_of(v[3], dtype) << 24;
 }
 
+/* Converts a group to the dtype and stores it. */
 LT_DEVICE_INLINE void put(void *memory, int dtype, int64_t i, const float (&v)[GROUP]) {
   if (dtype == LT_float32) {
     float4 *to = (float4 *)memory + i / 4;
@@ -100,9 +102,9 @@ static __device__ __noinline__ void put_one(void *memory, int dtype, int64_t i, 
     ((uint8_t *)memory)[i] = dtype == LT_bool ? v != 0 : convert<uint8_t>(v);
 }
 
-/* Operand k's value where it is the same in the whole row. */
+/* Returns the value of operand k, which is the same in the whole row. */
 LT_DEVICE_INLINE float single(const lt_CudaRows &l, int k, int64_t row) {
-  return l.place[k] == LT_CUDA_VALUE ? l.value[k] : get_one(l.data[k], l.dtype[k], row);
+  return l.source[k] == LT_CUDA_VALUE ? l.value[k] : get_one(l.data[k], l.dtype[k], row);
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -112,10 +114,10 @@ LT_DEVICE_INLINE void do_group(const lt_CudaRows &l, int64_t at, const int64_t (
   uint32_t w[Op::inputs][GROUP];
   float v[3][GROUP], result[GROUP];
   for (int k = 0; k < Op::inputs; k++)
-    if (l.place[k + 1] == LT_CUDA_DENSE)
+    if (l.source[k + 1] == LT_CUDA_DENSE)
       fetch(w[k], l.data[k + 1], l.dtype[k + 1], row[k + 1] + at);
   for (int k = 0; k < Op::inputs; k++) {
-    if (l.place[k + 1] == LT_CUDA_DENSE) {
+    if (l.source[k + 1] == LT_CUDA_DENSE) {
       unpack(v[k], w[k], l.dtype[k + 1]);
     } else {
       float same = single(l, k + 1, row[k + 1]);
@@ -132,8 +134,8 @@ LT_DEVICE_INLINE void do_group(const lt_CudaRows &l, int64_t at, const int64_t (
 template <class Op> LT_DEVICE_INLINE void do_one(const lt_CudaRows &l, int64_t i) {
   float v[3] = {0, 0, 0};
   for (int k = 0; k < Op::inputs; k++)
-    v[k] = l.place[k + 1] == LT_CUDA_DENSE ? get_one(l.data[k + 1], l.dtype[k + 1], i)
-                                           : single(l, k + 1, 0);
+    v[k] = l.source[k + 1] == LT_CUDA_DENSE ? get_one(l.data[k + 1], l.dtype[k + 1], i)
+                                            : single(l, k + 1, 0);
   put_one(l.data[0], l.dtype[0], i, Op::of(v[0], v[1], v[2], l.a, l.b, l.limit));
 }
 
@@ -145,9 +147,9 @@ static __global__ void __launch_bounds__(THREADS) in_rows(const __grid_constant_
     if (l.outer) {
       if (at >= l.numel) return;
       int64_t left = at;
-      at = rest_of(left, l.length);
+      at = divmod(left, l.length);
       for (int d = l.outer - 1; d >= 0; d--) {
-        int64_t position = d ? rest_of(left, l.shape[d]) : left;
+        int64_t position = d ? divmod(left, l.shape[d]) : left;
         for (int k = 0; k <= Op::inputs; k++) row[k] += position * l.strides[k][d];
       }
     }

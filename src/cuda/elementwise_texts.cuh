@@ -1,11 +1,11 @@
-/* elementwise_texts.cuh: the vocabulary of ops.def's texts for the type T. A file defines T, U and
- * its kind (see elementwise.cuh), with LT_ELEMENTWISE as
+/* elementwise_texts.cuh: the macros used in the expressions of ops.def, for the type T. A file
+ * defines T, U and its kind (see elementwise.cuh), and LT_ELEMENTWISE as
  *
  *   #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)
  *     TEXT_##types(name, inputs, rule, ftext, itext)
  *
- * and gets LT_TEXT(name, inputs, result, text) for each op that is made for T; result(text) is its
- * value, a T.
+ * Then LT_TEXT(name, inputs, result, text) is expanded for each op that supports T; result(text) is
+ * the op's value, a T.
  */
 #define M(f) m_##f
 #ifdef LT_IS_FLOAT
@@ -67,7 +67,8 @@
 
 /* ---- ops as types ---------------------------------------------------------------------------- */
 
-/* For kernels that are made for each op: what LT_TEXT is to be for a struct Op_<name> of it. */
+/* For files with a kernel for each op: with LT_OP_STRUCT as LT_TEXT, each op is a struct
+ * Op_<name>. */
 #define TEST_VALUE       0
 #define TEST_TRUTH_VALUE 1
 #define LT_OP_STRUCT(name, count, result, text)                                                    \

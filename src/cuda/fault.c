@@ -1,33 +1,34 @@
-/* fault.c: values that only the device can see. A call that checks some takes a ticket, and what
- * its message will say is kept under that ticket; the kernel that finds a bad value writes ticket,
- * position and value into a report in the device's memory, and raises a flag in memory of the host.
- * One report a device: the earliest call's first bad value is kept, since what came after it worked
- * with harmless values in place of bad ones.
+/* fault.c: bad values that only the device can see. A call that checks values takes a ticket, and
+ * the parts of its message are kept under that ticket. The kernel that finds a bad value writes the
+ * ticket, the position and the value into a report in device memory, and sets a flag in host
+ * memory. There is one report for each device: it keeps the first bad value of the earliest call,
+ * since later calls work with the harmless replacements of bad values.
  *
- * Every ticket has an int of the device's memory, which is 0 except between a bad value and its
- * message; so no call has to clear its own.
+ * Every ticket has an int in device memory, `bad`, which is 0 except between a bad value and its
+ * message. So no call has to clear its own.
  */
 #include "fault.h"
 #include "cuda.h"
 
 #include <pthread.h>
 
-#define TICKETS 1024 /* that are remembered: more than a device's queue holds calls */
+#define TICKETS 1024 /* tickets that are kept: more than the calls that a device's queue holds */
 
 typedef struct Ticket {
   unsigned long long number;
   lt_FaultNote note;
   const char *op; /* lives as long as the program */
   bool in_place;
-  char where[64]; /* the line of the call, or "" */
+  char where[64]; /* the line of the call in the user's program, or "" */
 } Ticket;
 
-/* Of one device; made when it is first needed. */
+/* The faults of one device; allocated at its first check. */
 typedef struct Faults {
-  volatile int *_Atomic raised; /* the host's memory; NULL until it is made */
-  lt_CudaReport *report;        /* the device's: one, and behind it what is bad */
-  int *bad;                     /* TICKETS of them */
+  volatile int *_Atomic raised; /* mapped host memory; NULL until it is allocated */
+  lt_CudaReport *report;        /* device memory: the report, and behind it `bad` */
+  int *bad;                     /* TICKETS ints */
   Ticket *tickets;
+  /* the number of the last ticket; the first is 1 */
   unsigned long long last;
 } Faults;
 
@@ -38,19 +39,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define ROOM (sizeof(lt_CudaReport) + TICKETS * sizeof(int))
 
-/* Waits: streams of other calls do not wait for what is on NULL. */
+/* Clears report and `bad`. The host blocks, because other streams are not ordered with the NULL
+ * stream. */
 static bool clear(Faults *f) {
   return lt_cuda_ok(cudaMemsetAsync(f->report, 0, ROOM, NULL), "clearing what was wrong") &&
          lt_cuda_ok(cudaStreamSynchronize(NULL), "clearing what was wrong");
 }
 
-/* What our caches hold is given back for it. */
+/* Frees the unused memory of the caching allocator when the device is out of memory. */
 static cudaError_t allocate(void **out) {
   cudaError_t status = cudaMalloc(out, ROOM);
   if (status != cudaErrorMemoryAllocation || !lt_cuda_make_room()) return status;
   return cudaMalloc(out, ROOM);
 }
 
+/* Allocates the memory of a device's faults. On failure nothing is kept and a later call tries
+ * again. Requires the lock. */
 static bool make(Faults *f) {
   void *raised = NULL, *room = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
@@ -96,8 +100,8 @@ static double as_double(long long bits) {
   return v;
 }
 
-/* In the words of the CPU (value_errors.c). */
-static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
+/* Sets the error message, the same as on the CPU (value_errors.c). */
+static void set_message(const lt_FaultNote *n, const lt_CudaReport *r) {
   switch (n->kind) {
   case LT_FAULT_DIVISOR:
     lt_bad_divisor(n->argument, n->ndim, n->shape, r->position, r->value, n->compute);
@@ -119,11 +123,12 @@ static void say(const lt_FaultNote *n, const lt_CudaReport *r) {
   }
 }
 
-/* As the message of the call that has the ticket, whatever runs now. */
+/* Raises the error as that of the call that has the ticket, whichever call runs now. Returns
+ * false. */
 static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r) {
   if (ticket->number == r->ticket) {
     lt_UserOp now = lt_user_op_set((lt_UserOp){ticket->op, ticket->in_place});
-    say(&ticket->note, r);
+    set_message(&ticket->note, r);
     lt_user_op_set(now);
   } else {
     lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
@@ -136,13 +141,13 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
   return false;
 }
 
-/* The report, once all are in: the first of the earliest call is the same in every run. Then there
- * is none; or, where the device could not be asked, still the one. */
+/* Reads and clears the report. The host blocks until the device is done, so that the report is the
+ * first bad value of the earliest call in every run. On failure the report stays pending. */
 static bool take_report(int index, Faults *f, lt_CudaReport *report) {
   volatile int *raised = atomic_load(&f->raised);
   if (!lt_wait_device(&lt_cuda_backend, index)) return false;
   if (!lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device")) return false;
-  lt_cuda_waited(index, NULL, true);
+  lt_cuda_note_completed(index, NULL, true);
   *raised = 0;
   bool ok = lt_cuda_ok(cudaMemcpy(report, f->report, sizeof *report, cudaMemcpyDeviceToHost),
                        "reading what was wrong") &&
@@ -155,7 +160,7 @@ static bool raise_fault(int index, Faults *f) {
   lt_CudaReport report = {0};
   if (!lt_cuda_select(index)) return false;
   pthread_mutex_lock(&lock);
-  if (!*atomic_load(&f->raised)) { /* another thread was sooner */
+  if (!*atomic_load(&f->raised)) { /* another thread has raised it */
     pthread_mutex_unlock(&lock);
     return true;
   }
@@ -190,8 +195,8 @@ lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negat
 
 /* ---- divisors -------------------------------------------------------------------------------- */
 
-/* A division in place blocks the host until the divisor is known to be good: after it, self's
- * values would be lost. */
+/* The host blocks for a division in place, until the divisor is known to be valid: the division
+ * would overwrite the values of self. */
 bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   lt_FaultNote note = {.kind = LT_FAULT_DIVISOR,
                        .argument = lt_arg_name(c, 1),

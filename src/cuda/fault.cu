@@ -1,4 +1,4 @@
-/* fault.cu: index tensors as positions, checked; divisors, checked. */
+/* fault.cu: kernels that check index tensors and divisors. */
 #include "device.cuh"
 #include "fault.h"
 #include "launch.cuh"
@@ -19,7 +19,8 @@ static __global__ void positions_kernel(const void *index, int dtype, Geometry<1
   }
 }
 
-/* Neighbouring threads read neighbouring elements where the tensor is dense. */
+/* Returns the tensor's geometry, as one dimension where it is contiguous, so that neighbouring
+ * threads read neighbouring elements. */
 static Geometry<1> geometry_of(int ndim, const int64_t *shape, const int64_t *strides,
                                int64_t count) {
   Geometry<1> g = {};

@@ -1,5 +1,5 @@
-/* fill.c: tensors made from a few numbers: _arange, linspace, eye. Numbers are computed in float64
- * (integers in int64) from their position alone and rounded once, as on the CPU. */
+/* fill.c: the ops _arange, linspace and eye. Each number is computed in float64 (integers in int64)
+ * from its index alone and rounded once, as on the CPU. */
 #include "cuda.h"
 #include "fill.h"
 
@@ -13,7 +13,7 @@ bool lt_cuda__arange(lt_Call *c) {
   lt_Scalar start = c->arg[0].scalar, step = c->arg[2].scalar;
   if (lt_dtype_is_float(out->dtype)) {
     double first = lt_scalar_to_double(start), each = lt_scalar_to_double(step);
-    double scale = isinf((double)out->numel * each) ? 2 : 1; /* as in linspace */
+    double scale = isinf((double)out->numel * each) ? 2 : 1; /* avoids overflow, as in linspace */
     return lt_cuda_ran(lt_cuda_launch_arange_float(to, (int)out->dtype, out->numel, first / scale,
                                                    each / scale, scale, lt_cuda_stream(c)));
   }
@@ -22,7 +22,7 @@ bool lt_cuda__arange(lt_Call *c) {
                                                lt_cuda_stream(c)));
 }
 
-/* Both halves count from their own end, so that both ends are exact and the numbers are
+/* Both halves are computed from their own end, so that both ends are exact and the numbers are
  * symmetric. */
 bool lt_cuda_linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0];
@@ -31,7 +31,8 @@ bool lt_cuda_linspace(lt_Call *c) {
   if (!lt_cuda_begin(c)) return false;
   double start = lt_scalar_to_double(c->arg[0].scalar),
          stop = lt_scalar_to_double(c->arg[1].scalar);
-  double scale = isinf(stop - start) ? 2 : 1; /* halves of what lies too far apart do not */
+  double scale = isinf(stop - start) ? 2 : 1; /* where stop - start overflows, half of it does not
+                                               */
   start /= scale;
   stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0;

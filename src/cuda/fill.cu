@@ -1,26 +1,27 @@
-/* fill.cu: each number is computed from its position alone and rounded once. Products and sums are
- * rounded one after the other, as on the CPU: no fused operations. */
+/* fill.cu: each number is computed from its index alone and rounded once. Products and sums are
+ * rounded separately, as on the CPU: no fused operations. */
 #include "fill.h"
 #include "device.cuh"
 #include "launch.cuh"
 
 #define THREADS 128
-#define EACH    4 /* elements of a thread */
+#define EACH    4 /* elements for each thread */
 
 namespace {
-struct Whole {
+/* The elements of an arange or linspace as function objects of the index. */
+struct IntegerSequence {
   int64_t start, step;
   __device__ __forceinline__ int64_t operator()(int64_t i) const {
     return (int64_t)((uint64_t)start + (uint64_t)i * (uint64_t)step);
   }
 };
-struct Real {
+struct FloatSequence {
   double start, step, scale;
   __device__ __forceinline__ double operator()(int64_t i) const {
     return scale * __dadd_rn(start, __dmul_rn((double)i, step));
   }
 };
-struct Ends {
+struct Linspace {
   double start, stop, step, scale;
   int64_t n;
   __device__ __forceinline__ double operator()(int64_t i) const {
@@ -47,19 +48,19 @@ static cudaError_t run(const char *name, void *to, int dtype, int64_t n, Number 
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_int(void *to, int dtype, int64_t n, int64_t start,
                                                    int64_t step, cudaStream_t stream) {
-  return run<int64_t>("arange", to, dtype, n, Whole{start, step}, stream);
+  return run<int64_t>("arange", to, dtype, n, IntegerSequence{start, step}, stream);
 }
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_arange_float(void *to, int dtype, int64_t n, double start,
                                                      double step, double scale,
                                                      cudaStream_t stream) {
-  return run<double>("arange", to, dtype, n, Real{start, step, scale}, stream);
+  return run<double>("arange", to, dtype, n, FloatSequence{start, step, scale}, stream);
 }
 
 LT_C_LINKAGE cudaError_t lt_cuda_launch_linspace(void *to, int dtype, int64_t n, double start,
                                                  double stop, double step, double scale,
                                                  cudaStream_t stream) {
-  return run<double>("linspace", to, dtype, n, Ends{start, stop, step, scale, n}, stream);
+  return run<double>("linspace", to, dtype, n, Linspace{start, stop, step, scale, n}, stream);
 }
 
 static __global__ void __launch_bounds__(THREADS)

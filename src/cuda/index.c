@@ -1,8 +1,8 @@
-/* index.c: reading by positions: index_select, gather, _index, embedding. */
+/* index.c: ops that read by index: index_select, gather, _index, embedding. */
 #include "index_regions.h"
 
-/* Reads self at the places into the first output, and closes x. A dimension without positions has
- * nothing to read: then every position was bad, and the call has failed already. */
+/* Reads the region of self into the first output and closes x. Where self has no elements, every
+ * index was out of range, and the call has already failed. */
 static bool take(lt_Call *c, lt_Indexed *x, const lt_Tensor *self) {
   lt_Tensor *out = c->out[0];
   const void *from = lt_tensor_data(self);

@@ -1,12 +1,12 @@
-/* index.cu: reading at the places that index tensors name. Elements are moved as units of bytes,
- * whatever the dtype; rows as units of up to 16 bytes. */
+/* index.cu: kernels that read the elements selected by index tensors. They copy bytes, whatever the
+ * dtype; rows in units of up to 16 bytes. */
 #include "index_regions.cuh"
 
 static __global__ void add_positions_kernel(lt_IndexRegion p, int64_t mult, bool first,
                                             const int *bad, int *any, int64_t *sum) {
   if (blockIdx.x == 0 && threadIdx.x == 0 && *bad) *any = 1;
   LT_EACH(i, p.count) {
-    int64_t v = p.at[place_of(p, i).index] * mult;
+    int64_t v = p.at[region_offsets(p, i).index] * mult;
     sum[i] = first ? v : sum[i] + v;
   }
 }
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(LT_INDEX_THREADS)
     int64_t self[LT_STEPS], position[LT_STEPS];
     U v[LT_STEPS];
     LT_STEP(k, i, p.count) {
-      Place at = place_of(p, i);
+      RegionOffsets at = region_offsets(p, i);
       self[k] = at.self;
       position[k] = p.at[at.index];
     }

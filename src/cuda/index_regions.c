@@ -1,10 +1,10 @@
-/* index_regions.c: regions from index tensors; see index_regions.h.
+/* index_regions.c: builds regions from index tensors; see index_regions.h.
  *
- * Invariant: of a region without elements nothing is asked but its count, and no position is read.
+ * Invariant: of a region without elements only the count is used, and its indices are not read.
  */
 #include "index_regions.h"
 
-/* Strides that hold for every dim, also for those of size 1, whose own may be anything. */
+/* Writes strides that are valid for every dim, also for dims of size 1, whose own are arbitrary. */
 static void strides_of(const lt_Tensor *t, int64_t *strides) {
   if (lt_tensor_is_contiguous(t))
     lt_shape_strides(t->ndim, t->shape, strides);
@@ -12,6 +12,7 @@ static void strides_of(const lt_Tensor *t, int64_t *strides) {
     memcpy(strides, t->strides, sizeof *strides * (size_t)t->ndim);
 }
 
+/* Adds a dimension to the region: its size, and its strides in self and in the index. */
 static void add_dim(lt_IndexRegion *p, int64_t size, int64_t self, int64_t index) {
   p->shape[p->ndim] = size;
   p->self[p->ndim] = self;
@@ -19,6 +20,7 @@ static void add_dim(lt_IndexRegion *p, int64_t size, int64_t self, int64_t index
   p->count *= size;
 }
 
+/* Converts the index tensor to checked indices and stores them, and their flag, in x. */
 static bool open_positions(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t n, bool negative,
                            const char *name) {
   lt_CudaFault fault;
@@ -30,7 +32,7 @@ static bool open_positions(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t 
   return true;
 }
 
-/* The region is complete: `other` is its own order. */
+/* Completes a region: `other` becomes contiguous, in the region's own order. */
 static bool finish(lt_Indexed *x) {
   lt_shape_strides(x->p.ndim, x->p.shape, x->p.other);
   return true;
@@ -68,7 +70,8 @@ bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int di
 
 /* ---- several indices (NumPy's rules) --------------------------------------------------------- */
 
-/* One offset for each element of the indices' common shape, in units of x->p.step. */
+/* Adds up several index tensors to one offset for each element of their common shape, in units of
+ * x->p.step. The flags of all checks are joined in x->flag. */
 static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                           const int64_t *dims, const int64_t *strides) {
   lt_IndexRegion common = {.count = 1};
@@ -110,8 +113,8 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
   return true;
 }
 
-/* The positions, in units of x->p.step. A bad one is told as the binding tells errors of x[index]:
- * the user wrote no op's name. */
+/* Computes the indices, in units of x->p.step. The error of a bad index is reported as that of
+ * x[index], since the user called no op by name. */
 static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                          const int64_t *dims, const int64_t *strides) {
   lt_UserOp now = lt_user_op_now();
@@ -133,7 +136,7 @@ bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, con
   int64_t strides[LT_MAX_DIMS], along[LT_MAX_DIMS];
   *x = (lt_Indexed){.p.count = 1, .outer = 1, .inner = 1};
   strides_of(self, strides);
-  /* In dense memory every stride is a multiple of the last one. */
+  /* In contiguous memory every stride is a multiple of the last one. */
   x->p.step = n == 1 || (dense && self->numel > 0) ? strides[last] : 1;
   if (!open_several(c, x, self, indices, dims, strides)) return false;
   const lt_Tensor *at = x->positions;
@@ -161,7 +164,7 @@ void lt_cuda_index_close(lt_Indexed *x) {
 
 void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t) {
   int64_t strides[LT_MAX_DIMS];
-  int missing = x->p.ndim - t->ndim; /* below 0 where a 0-d index counts as {1} */
+  int missing = x->p.ndim - t->ndim; /* negative where a 0-d index counts as {1} */
   strides_of(t, strides);
   for (int d = 0; d < x->p.ndim; d++) {
     int s = d - missing;
@@ -170,7 +173,7 @@ void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t) {
 }
 
 void lt_cuda_region_collapse(lt_IndexRegion *p) {
-  int n = 0; /* dimensions that are left; the last one may take in the next */
+  int n = 0; /* dimensions that are left; the next one may be merged into the last of them */
   for (int d = 0; d < p->ndim; d++) {
     int64_t size = p->shape[d];
     if (size == 1) continue;
@@ -198,7 +201,7 @@ lt_CudaLayout lt_cuda_layout(const lt_Tensor *t, int ndim, const int64_t *shape)
   return layout;
 }
 
-/* Do all offsets count in units of r elements? */
+/* Returns true when all offsets are multiples of r elements. */
 static bool fits_unit(const lt_IndexRegion *p, int64_t r, bool other) {
   int last = p->ndim - 1;
   if (p->shape[last] % r || p->step % r) return false;

@@ -1,74 +1,82 @@
-/* index_regions.h: the places in a tensor that index tensors name: for reading (index.c) and
- * writing (index_update.c, embedding.c).
+/* index_regions.h: the elements of a tensor that index tensors select, for reading (index.c) and
+ * writing (index_update.c).
  *
- * The region is what the named places look like: the shape of x[index]. Each of its elements has a
- * place in self, which is an offset by its coordinates plus `step` times the position that one
- * element of the index holds. All three ways of indexing are that: positions of one dimension, a
- * position for every element (gather), and several index tensors (their positions are added up to
- * one offset first). */
+ * The region is the selection: it has the shape of x[index]. Each of its elements corresponds to an
+ * element of self, at an offset given by its coordinates plus `step` times the index that one
+ * element of the index tensor holds. All three kinds of indexing have this form: indices along one
+ * dimension, an index for each element (gather), and several index tensors (which are first added
+ * up to one offset).
+ */
 #ifndef LT_CUDA_INDEX_REGIONS_H
 #define LT_CUDA_INDEX_REGIONS_H
 
 #include "kernels.h"
 
-/* To kernels by value. Element i of the region (row by row) at coordinates c, all in elements:
+/* A region, passed to kernels by value. The offsets of the element at coordinates c, in elements:
  *   self   sum c[d] * self[d] + at[sum c[d] * index[d]] * step
- *   other  sum c[d] * other[d]     the tensor that is read from, or written from */
+ *   other  sum c[d] * other[d]     in the tensor that is written to, or read from
+ * Elements are numbered in row-major order. */
 typedef struct lt_IndexRegion {
   int ndim;
-  int64_t count; /* elements of the region */
+  int64_t count; /* number of elements */
   int64_t shape[LT_MAX_DIMS], self[LT_MAX_DIMS], index[LT_MAX_DIMS], other[LT_MAX_DIMS];
-  const int64_t *at; /* positions, from 0 */
+  const int64_t *at; /* the indices, from 0 */
   int64_t step;
 } lt_IndexRegion;
 
-/* A tensor's shape and strides, in elements, by value to kernels. */
+/* A tensor's shape and strides, in elements. Passed to kernels by value. */
 typedef struct lt_CudaLayout {
   int ndim;
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
 } lt_CudaLayout;
 
-/* sum[i] (+)= mult * the position of an index tensor that is broadcast to the sum's shape: `p` has
- * the sum's shape, index its strides. `*any` becomes 1 where *bad is. first: sum[i] =. */
+/* Computes sum[i] += mult * index, or, with `first`, sum[i] = mult * index, of an index tensor
+ * broadcast to the sum's shape: `p` has the sum's shape and the index's strides. Sets *any to 1
+ * where *bad is set. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_add_positions(const lt_IndexRegion *p, int64_t mult,
                                                       bool first, const int *bad, int *any,
                                                       int64_t *sum, cudaStream_t stream);
-/* to[i] = from[place i], elements of `unit` bytes: 1, 2, 4, 8, 16. */
+/* Reads the region: to[i] = from[self offset of i], in elements of `unit` bytes: 1, 2, 4, 8, 16. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_take(const lt_IndexRegion *p, const void *from, void *to,
                                              int unit, cudaStream_t stream);
 
 #ifndef __cplusplus
 #include "cuda.h"
 
+/* A region and the tensors that it uses, which lt_cuda_index_close releases. */
 typedef struct lt_Indexed {
   lt_IndexRegion p;
-  lt_Tensor *positions; /* p.at's */
-  lt_Tensor *flag;      /* of several: memory of `bad` */
-  const int *bad;       /* the device's: set when a position was out of range */
-  /* The index seen as outer x length x inner: only positions of one line (all lengths of an outer
-   * and inner) may name the same place, where they are the same number, below n. */
+  lt_Tensor *positions; /* the memory of p.at */
+  lt_Tensor *flag;      /* with several index tensors, the memory of `bad` */
+  const int *bad;       /* device memory: set when an index was out of range */
+  /* The index seen as outer x length x inner: only elements of one line (all of `length` for an
+   * outer and an inner) can select the same element of self; they do where they hold the same
+   * number, which is below n. */
   int64_t outer, length, inner, n;
 } lt_Indexed;
 
-/* The three ways. Positions are checked by the device. False with the reason; else the caller
- * closes. */
+/* Build the region of one index tensor along `dim` (index_select), of an index for each element
+ * (gather), and of several index tensors for `dims`, by NumPy's rules. Indices are checked on the
+ * device. Return false with a message; else the caller closes x. */
 bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim, lt_Tensor *index,
                         const char *name);
 bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim,
                         lt_Tensor *index);
 bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                            const int64_t *dims);
+/* Releases the region's tensors. May be called twice. */
 void lt_cuda_index_close(lt_Indexed *x);
 
-/* What is written: t broadcast to the region. Without it `other` is the region's own order, dense:
- * what is read into. */
+/* Sets the strides of `other` to those of t broadcast to the region, to write from t. Without this
+ * call, `other` is contiguous in the region's order, to read into. */
 void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t);
-/* Merges dimensions where the places allow it. */
+/* Merges neighbouring dimensions where the strides allow it. */
 void lt_cuda_region_collapse(lt_IndexRegion *p);
-/* t broadcast to a shape, its dimensions merged where they can be. */
+/* Returns the layout of t broadcast to a shape, with its dimensions merged where possible. */
 lt_CudaLayout lt_cuda_layout(const lt_Tensor *t, int ndim, const int64_t *shape);
-/* After it: rows become rows of larger units where all fits; returns the unit's bytes. `other` may
- * be NULL: there is none. */
+/* Combines elements of dense rows into units of up to 16 bytes, where sizes, strides and addresses
+ * allow it. Returns the unit's size in bytes. Call it after lt_cuda_region_collapse. `other` may be
+ * NULL: there is none. */
 int lt_cuda_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void *other);
 #endif
 

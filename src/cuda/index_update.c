@@ -1,10 +1,11 @@
-/* index_update.c: writing by positions: scatter, scatter_add, index_add, index_copy, index_fill,
- * _index_put, _embedding_backward. The output is dense and holds self's values; a call with a bad
- * position changes nothing, because the kernels that write see the flag of the check before them.
+/* index_update.c: ops that write by index: scatter, scatter_add, index_add, index_copy, index_fill,
+ * _index_put, _embedding_backward. The output is contiguous and holds self's values. A call with an
+ * index out of range changes nothing, because the kernels that write read the flag of the check
+ * before them.
  *
- * Where places repeat, the last one stays and sums come out the same every time (index_update.h).
- * The elements of the index that share a cell are found by looking at all of the line when that is
- * short, else by a note in each cell or by sorting.
+ * Where several elements of the index select the same element (a cell, see index_update.h), the
+ * last write wins, and sums have the same rounding on every run. Such elements are found by
+ * comparing all elements of a line where it is short, else by a mark in each cell or by sorting.
  */
 #include "index_update.h"
 #include "sort.h"
@@ -14,7 +15,7 @@ static lt_CudaLines lines_of(const lt_Indexed *x) {
 }
 static int64_t count_of(const lt_CudaLines *l) { return l->outer * l->length * l->inner; }
 
-/* Is it cheap that every element looks at all of its line? */
+/* Returns true when it is cheap to compare every element of the index with all of its line. */
 static bool is_near(const lt_CudaLines *l) {
   int64_t count = count_of(l);
   return l->length <= 32 || (count <= 1 << 20 && l->length * count <= 1 << 20);
@@ -26,8 +27,7 @@ static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
 
 /* ---- which elements share a cell ------------------------------------------------------------- */
 
-/* The elements of the index ordered by cell, in `order`, and their cells; int64, the caller
- * releases both. */
+/* Sorts the elements of the index by cell, in `order`, with their cells. Both are int64. */
 static bool sort_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor *cells, lt_Tensor *order) {
   int64_t count = count_of(l), most = l->outer * l->inner * l->n - 1;
   int bits = most > 1 ? 64 - __builtin_clzll((unsigned long long)most) : 1;
@@ -48,6 +48,8 @@ static bool sort_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor *cells, lt_T
   return ok;
 }
 
+/* Allocates and fills `cells` and `order`, as sort_cells does. The caller releases both, also on
+ * failure. */
 static bool order_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor **cells, lt_Tensor **order) {
   *cells = scratch(c, LT_int64, count_of(l));
   *order = scratch(c, LT_int64, count_of(l));
@@ -58,7 +60,8 @@ static bool order_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor **cells, lt
   return sort_cells(c, l, *cells, *order);
 }
 
-/* Which elements of the index are the last of their cell: a byte each; one reference. */
+/* Sets keep[e] to 1 for the elements of the index that are the last of their cell, by marks in the
+ * cells. */
 static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
   lt_Tensor *notes = scratch(c, LT_int64, l->outer * l->inner * l->n);
   bool ok =
@@ -71,6 +74,8 @@ static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
   return ok;
 }
 
+/* Returns a byte for each element of the index, 1 where it is the last of its cell, in the way that
+ * is fastest for its size. One reference; NULL on failure. */
 static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
   int64_t count = count_of(l);
   lt_Tensor *keep = scratch(c, LT_uint8, count), *cells = NULL, *order = NULL;
@@ -93,9 +98,9 @@ static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
   return NULL;
 }
 
-/* ---- replacing ------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* A number's bytes, again and again. */
+/* Fills 16 bytes with a number's bytes, repeated. */
 static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
   _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
   size_t size = lt_dtype_size(dtype);
@@ -104,7 +109,7 @@ static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
   return true;
 }
 
-/* Writes `from` (or the value, where it is NULL) at x's places. Closes x. */
+/* Writes `from` (or the value, where it is NULL) to the region x. Closes x. */
 static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *value) {
   static const _Alignas(16) char none[16];
   lt_Tensor *to = c->out[0], *keep = NULL;
@@ -154,7 +159,7 @@ bool lt_cuda_index_fill(lt_Call *c) {
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* The dimensions that the index has, or those that it has not. */
+/* Returns the region's dimensions that the index has, or those that it does not have. */
 static lt_CudaPair part_of(const lt_IndexRegion *p, bool of_index) {
   lt_IndexRegion part = {.count = 1};
   for (int d = 0; d < p->ndim; d++) {
@@ -172,7 +177,8 @@ static lt_CudaPair part_of(const lt_IndexRegion *p, bool of_index) {
   return pair;
 }
 
-/* Can columns be taken four at a time, dense and aligned in both tensors? Makes them so. */
+/* Groups columns by four elements where they are dense and aligned in both tensors. Returns false,
+ * with nothing changed, where they are not. */
 static bool group_columns(lt_CudaAdd *a) {
   lt_CudaPair *c = &a->columns;
   int last = c->ndim - 1;
@@ -190,7 +196,7 @@ static bool group_columns(lt_CudaAdd *a) {
   return true;
 }
 
-/* Do neighbouring elements of the region have neighbouring elements of the index? */
+/* Returns true when neighbouring elements of the region have neighbouring elements of the index. */
 static bool index_is_last(const lt_IndexRegion *p) {
   int last = p->ndim - 1;
   while (last > 0 && p->shape[last] == 1) last--;
@@ -256,7 +262,7 @@ bool lt_cuda__index_put(lt_Call *c) {
   return c->arg[4].b ? add(c, &x, lt_in(c, 3), lt_scalar_int(1)) : put(c, &x, lt_in(c, 3), NULL);
 }
 
-/* The rows of grad added up by index into zeros. */
+/* Adds the rows of grad, selected by index, to zeros. */
 bool lt_cuda__embedding_backward(lt_Call *c) {
   lt_Tensor *grad = lt_in(c, 0), *out = c->out[0];
   int64_t n = out->shape[1], k = lt_in(c, 1)->numel, shape[2] = {k, n};

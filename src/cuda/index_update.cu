@@ -1,19 +1,19 @@
 /* index_update.cu: the kernels of index_update.h.
  *
- * Sums of halves are kept in float32, of integers in int64, and each is added up by one thread in
- * the order of the index: the result is what a loop on the CPU gives, bit for bit.
+ * Sums of halves are computed in float32, of integers in int64, and each one by a single thread in
+ * the order of the index: the result is the same as that of a loop on the CPU, bit for bit.
  */
 #include "index_update.h"
 #include "index_regions.cuh"
 
 /* ---- which elements share a cell ------------------------------------------------------------- */
 
-/* Where element e of the index lies: in its line, and the line's first element and step. */
-struct Spot {
+/* The line of element e of the index, its index in the line, and the line's first element. */
+struct LinePosition {
   int64_t line, j, first;
 };
-LT_DEVICE_INLINE Spot spot_of(const lt_CudaLines &l, int64_t e) {
-  Spot s = {0, e, 0};
+LT_DEVICE_INLINE LinePosition line_position(const lt_CudaLines &l, int64_t e) {
+  LinePosition s = {0, e, 0};
   if (l.outer == 1 && l.inner == 1) return s;
   int64_t in, outer = divide(divide(e, l.inner, &in), l.length, &s.j);
   s.line = outer * l.inner + in;
@@ -24,7 +24,7 @@ LT_DEVICE_INLINE int64_t elements(const lt_CudaLines &l) { return l.outer * l.le
 
 static __global__ void keep_near_kernel(lt_CudaLines l, uint8_t *keep) {
   LT_EACH_ALONE(e, elements(l)) {
-    Spot s = spot_of(l, e);
+    LinePosition s = line_position(l, e);
     int64_t v = l.at[e];
     bool last = true;
     for (int64_t j = s.j + 1; j < l.length && last; j++) last = l.at[s.first + j * l.inner] != v;
@@ -34,12 +34,12 @@ static __global__ void keep_near_kernel(lt_CudaLines l, uint8_t *keep) {
 
 static __global__ void note_kernel(lt_CudaLines l, unsigned long long *notes) {
   LT_EACH(e, elements(l))
-  atomicMax(&notes[spot_of(l, e).line * l.n + l.at[e]], (unsigned long long)e + 1);
+  atomicMax(&notes[line_position(l, e).line * l.n + l.at[e]], (unsigned long long)e + 1);
 }
 static __global__ void keep_noted_kernel(lt_CudaLines l, const unsigned long long *notes,
                                          uint8_t *keep) {
   LT_EACH(e, elements(l))
-  keep[e] = notes[spot_of(l, e).line * l.n + l.at[e]] == (unsigned long long)e + 1;
+  keep[e] = notes[line_position(l, e).line * l.n + l.at[e]] == (unsigned long long)e + 1;
 }
 
 static __global__ void keep_ordered_kernel(const uint64_t *cells, const int64_t *order,
@@ -49,7 +49,7 @@ static __global__ void keep_ordered_kernel(const uint64_t *cells, const int64_t 
 
 static __global__ void order_near_kernel(lt_CudaLines l, uint64_t *cells, int64_t *order) {
   LT_EACH_ALONE(e, elements(l)) {
-    Spot s = spot_of(l, e);
+    LinePosition s = line_position(l, e);
     int64_t v = l.at[e], rank = s.line * l.length;
     for (int64_t j = 0; j < l.length; j++) {
       int64_t w = l.at[s.first + j * l.inner];
@@ -62,7 +62,7 @@ static __global__ void order_near_kernel(lt_CudaLines l, uint64_t *cells, int64_
 
 static __global__ void cells_kernel(lt_CudaLines l, uint64_t *cells, int64_t *number) {
   LT_EACH(e, elements(l)) {
-    cells[e] = (uint64_t)(spot_of(l, e).line * l.n + l.at[e]);
+    cells[e] = (uint64_t)(line_position(l, e).line * l.n + l.at[e]);
     number[e] = e;
   }
 }
@@ -104,7 +104,7 @@ static __global__ void __launch_bounds__(LT_INDEX_THREADS)
     U v[LT_STEPS];
     bool kept[LT_STEPS];
     LT_STEP(k, i, p.count) {
-      Place at = place_of(p, i);
+      RegionOffsets at = region_offsets(p, i);
       self[k] = at.self;
       position[k] = p.at[at.index];
       kept[k] = !keep || keep[at.index];
@@ -140,7 +140,7 @@ cudaError_t lt_cuda_launch_put(const lt_IndexRegion *p, void *to, const void *fr
   }
 }
 
-/* Each operation is rounded by itself, as on the CPU. */
+/* Each operation is rounded separately, as on the CPU. */
 LT_DEVICE_INLINE float add_scaled(float sum, float scale, float v) {
   return __fadd_rn(sum, __fmul_rn(scale, v));
 }
@@ -151,10 +151,10 @@ LT_DEVICE_INLINE int64_t add_scaled(int64_t sum, int64_t scale, int64_t v) {
   return (int64_t)((uint64_t)sum + (uint64_t)scale * (uint64_t)v);
 }
 
-/* A storage dtype that is known when the kernel is compiled takes the switch out of its loop. */
+/* A storage dtype that is known at compile time removes the switch from the kernel's loop. */
 enum { ANY_DTYPE = -1 };
 
-/* W elements side by side. */
+/* W consecutive elements. */
 template <class T, int W> struct Group { T v[W]; };
 template <class T, int DTYPE, int W>
 LT_DEVICE_INLINE Group<T, W> load_group(const void *p, int dtype, int64_t i) {
@@ -192,12 +192,13 @@ LT_DEVICE_INLINE Offsets pair_of(const lt_CudaPair &p, int64_t i) {
   return at;
 }
 
-/* The column k of the run that begins with the sorted line e. */
+/* Adds up column k of the run of equal cells that begins with the sorted line e. Does nothing where
+ * the line is not the first of its run. */
 template <class T, int DTYPE, int W>
 LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k) {
   enum { AHEAD = W == 4 ? 4 : 8 };
   uint64_t cell = a.order ? a.cells[e] : 0;
-  if (a.order && e > 0 && a.cells[e - 1] == cell) return; /* another thread's */
+  if (a.order && e > 0 && a.cells[e - 1] == cell) return; /* another thread's run */
   int64_t line = a.order ? a.order[e] : e, position = a.at[line];
   if (position == a.skip) return;
   Offsets own = pair_of(a.lines, line), column = pair_of(a.columns, k);
@@ -205,7 +206,7 @@ LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k
   Group<T, W> sum = load_group<T, DTYPE, W>(a.to, a.dtype, place);
   add_group(sum, scale, load_group<T, DTYPE, W>(a.from, a.dtype, own.other + column.other));
   while (a.order && e + 1 < a.lines.count && a.cells[e + 1] == cell) {
-    Group<T, W> g[AHEAD]; /* loads ahead, adds in order */
+    Group<T, W> g[AHEAD]; /* loads several elements ahead, adds them in order */
     bool same[AHEAD];
 #pragma unroll
     for (int j = 0; j < AHEAD; j++) {
@@ -222,7 +223,7 @@ LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k
   store_group<T, DTYPE, W>(a.to, a.dtype, place, sum);
 }
 
-/* One column to a thread: runs may be long. */
+/* One column to a thread, since runs may be long. */
 template <class T, int DTYPE, int W> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
   if (*a.bad) return;
   LT_EACH_ALONE(i, a.lines.count * a.columns.count) {

@@ -1,13 +1,13 @@
-/* index_update.h: writing at the places that index tensors name (index_regions.h), the same on
- * every run where places repeat: the last write stays, and sums are added up in the order of the
- * index. */
+/* index_update.h: launchers that write to the elements selected by index tensors (index_regions.h).
+ * Results are the same on every run where an element is selected more than once: the last write
+ * wins, and sums are added in the order of the index. */
 #ifndef LT_CUDA_INDEX_UPDATE_H
 #define LT_CUDA_INDEX_UPDATE_H
 
 #include "index_regions.h"
 
-/* The index as lines, see lt_Indexed. Element e of it names the cell line * n + at[e]; elements of
- * one cell name the same places. */
+/* The index as lines, see lt_Indexed. Element e of the index selects the cell line * n + at[e];
+ * elements with the same cell select the same elements of self. */
 typedef struct lt_CudaLines {
   int64_t outer, length, inner, n;
   const int64_t *at;
@@ -15,63 +15,65 @@ typedef struct lt_CudaLines {
 
 /* ---- which elements share a cell ------------------------------------------------------------- */
 
-/* keep[e] = 1 where no later element has e's cell. By looking at all of the line. */
+/* Sets keep[e] = 1 where no later element of the index has e's cell, else 0. Compares all elements
+ * of a line. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_keep_near(const lt_CudaLines *lines, uint8_t *keep,
                                                   cudaStream_t stream);
-/* The same by a note in each cell: `notes` has lines * n of them, all 0. */
+/* Does the same by a mark in each cell: `notes` has lines * n of them, all 0. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_keep_noted(const lt_CudaLines *lines,
                                                    unsigned long long *notes, uint8_t *keep,
                                                    cudaStream_t stream);
-/* The same from the order. */
+/* Does the same from elements sorted by cell. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_keep_ordered(const uint64_t *cells, const int64_t *order,
                                                      int64_t count, uint8_t *keep,
                                                      cudaStream_t stream);
-/* The elements ordered by cell, those of one cell as they came, and their cells. By looking at all
- * of the line. */
+/* Sorts the elements of the index by cell, stably, and writes their cells. Compares all elements of
+ * a line. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_order_near(const lt_CudaLines *lines, uint64_t *cells,
                                                    int64_t *order, cudaStream_t stream);
-/* The cells of the elements as they come, and their numbers 0, 1, ...: what is to be sorted. */
+/* Writes the cells of the elements in their order, and their numbers 0, 1, ...: the keys and values
+ * to sort. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_cells(const lt_CudaLines *lines, uint64_t *cells,
                                               int64_t *number, cudaStream_t stream);
 
-/* ---- writing: nothing happens where *bad is set ---------------------------------------------- */
+/* ---- writing: does nothing where *bad is set ------------------------------------------------- */
 
-/* to[place i] = from[other i], or the value (16 bytes: as many units as fit) where from is NULL.
- * `keep` may be NULL: no place is named twice. */
+/* Writes from[other offset of i] to element i of the region, or the value (16 bytes: as many units
+ * as fit) where from is NULL. `keep` may be NULL: no element is selected twice. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_put(const lt_IndexRegion *p, void *to, const void *from,
                                             const void *value, int unit, const uint8_t *keep,
                                             const int *bad, cudaStream_t stream);
 
-/* Offsets of two tensors by the same coordinates, in elements. */
+/* The offsets of two tensors at the same coordinates, in elements. */
 typedef struct lt_CudaPair {
   int ndim;
   int64_t count, shape[LT_MAX_DIMS], self[LT_MAX_DIMS], other[LT_MAX_DIMS];
 } lt_CudaPair;
 
-/* to[place] += scale * from[other], for elements of a dtype. The dimensions of the index (its
- * elements: lines) and the rest (columns) are apart: every column of every run of equal cells has a
+/* Adds scale * from to the region of `to`. The dimensions of the index (its elements are the lines)
+ * are separate from the others (the columns): every column of every run of equal cells has a
  * thread. */
 typedef struct lt_CudaAdd {
   lt_CudaPair lines, columns;
-  const int64_t *at; /* of each line; its place is that times the step */
+  const int64_t *at; /* the index of each line; its offset is that times `step` */
   int64_t step;
   void *to;
   const void *from;
   int dtype;
-  const uint64_t *cells; /* with order; both NULL: no place is named twice */
+  const uint64_t *cells; /* with `order`; both NULL: no element is selected twice */
   const int64_t *order;
-  int64_t skip;      /* this position is left out; -1: none */
+  int64_t skip;      /* the index that is ignored; -1: none */
   bool lines_inside; /* neighbouring threads have neighbouring lines, not columns */
-  bool by_four;      /* a column is four elements side by side, aligned; floats up to float32 */
-  double scale;      /* of floats */
-  int64_t scale_int; /* of integers */
+  bool by_four;      /* a column is four consecutive elements, aligned; floats up to float32 */
+  double scale;      /* for floats */
+  int64_t scale_int; /* for integers */
   const int *bad;
 } lt_CudaAdd;
 LT_C_LINKAGE cudaError_t lt_cuda_launch_add(const lt_CudaAdd *a, cudaStream_t stream);
 
 #ifndef __cplusplus
-/* to += scale * from at x's places, `from` broadcast to the region (index_update.c). Does not
- * close x. */
+/* Adds scale * from to the region x of `to`, with `from` broadcast to the region. `skip` is an
+ * index that is ignored, or -1. Does not close x. */
 bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
                           lt_Scalar scale, int64_t skip);
 #endif

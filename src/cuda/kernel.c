@@ -1,9 +1,9 @@
-/* kernel.c: kernels that users write: compiled once, kept in a file, checked against the device at
- * each launch.
+/* kernel.c: kernels that users write. They are compiled once, cached in files, and checked against
+ * the device's limits at each launch.
  *
- * The code on a device stays there until the program ends: a kernel may still be running when the
- * last that knew it has gone. So a kernel is never freed, and whoever makes many keeps them (as
- * lib/lutra/internal/kernel.lua does, by source).
+ * A kernel and its code are never freed: a kernel may still be running when the last reference to
+ * it is released. So a caller that creates many keeps them by source, as
+ * lib/lutra/internal/kernel.lua does.
  */
 #define _GNU_SOURCE
 #include "user_kernel.h"
@@ -12,10 +12,10 @@ struct lt_UserKernel {
   int index;
   char *name;
   void *function;
-  int64_t shared; /* dynamic shared memory that it has been allowed */
+  int64_t shared; /* dynamic shared memory that the driver has been asked to allow */
   lt_UserKernel *next;
 };
-static lt_UserKernel *_Atomic all; /* a list: they are nobody's, and not lost */
+static lt_UserKernel *_Atomic all; /* keeps them reachable, so that leak checkers report nothing */
 
 void lt_cuda_image_free(lt_CudaImage *image) {
   free(image->symbol);
@@ -25,7 +25,8 @@ void lt_cuda_image_free(lt_CudaImage *image) {
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* All that the code depends on; *size bytes, malloc'ed. */
+/* Returns everything that the compiled code depends on, as the key of the cache: *size bytes,
+ * malloc'ed; NULL when out of memory. */
 static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
   const lt_CudaFacts *facts = lt_cuda_facts(index);
   char *key = NULL;
@@ -44,6 +45,7 @@ static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
   return fclose(f) == 0 ? key : NULL;
 }
 
+/* Loads the code; when the device is out of memory, frees cached memory and tries once more. */
 static cudaError_t load(const lt_CudaImage *image, void **function) {
   cudaError_t status = lt_cuda_load(image, function);
   if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
@@ -51,6 +53,7 @@ static cudaError_t load(const lt_CudaImage *image, void **function) {
   return status;
 }
 
+/* Returns a new kernel; NULL with a message when out of memory. */
 static lt_UserKernel *make(int index, const char *name, void *function) {
   lt_UserKernel *k = malloc(sizeof *k);
   char *copy = strdup(name);
@@ -75,7 +78,7 @@ lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char
   char *key = make_key(index, source, &key_size);
   bool found = key && lt_cuda_cache_find(key, key_size, &image);
   bool loaded = found && load(&image, &function) == cudaSuccess;
-  if (!loaded) { /* nothing was kept, or what was is of no use any more */
+  if (!loaded) { /* not in the cache, or the cached code does not load */
     if (found) cudaGetLastError();
     lt_cuda_image_free(&image);
     if (lt_cuda_compile(index, source, &image, log)) {
@@ -90,7 +93,7 @@ lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* What a launch may ask of a device, by axis: found at its first launch. */
+/* The device's limits for launches, by axis; read at the first launch. */
 typedef struct Limits {
   int grid[3], block[3], threads, shared;
 } Limits;
@@ -113,6 +116,7 @@ static const Limits *limits_of(int index) {
   return ok ? l : NULL;
 }
 
+/* Checks the sizes of a grid or block; `what` names the argument. */
 static bool check_axes(const char *what, const int64_t size[3], const int limit[3]) {
   for (int i = 0; i < 3; i++)
     if (size[i] < 1 || size[i] > limit[i])
@@ -138,11 +142,13 @@ static bool check(const lt_UserKernel *k, const lt_KernelLaunch *l) {
   return true;
 }
 
+/* Shared memory above the default limit of 48 KiB must be requested from the driver before a
+ * launch. */
 static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_Stream *stream) {
   if (!lt_cuda_select(k->index) || !lt_cuda_fault_check(k->index) || !check(k, launch))
     return false;
-  enum { WITHOUT_ASKING = 48 << 10 };
-  if (launch->shared > WITHOUT_ASKING && launch->shared > k->shared) {
+  enum { DEFAULT_LIMIT = 48 << 10 };
+  if (launch->shared > DEFAULT_LIMIT && launch->shared > k->shared) {
     if (!lt_cuda_ok(lt_cuda_allow_shared(k->function, (size_t)launch->shared),
                     "asking for shared memory"))
       return false;
@@ -156,7 +162,7 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   return lt_cuda_ran(lt_cuda_note_launch(k->name, native, status));
 }
 
-/* In messages, now and later, the kernel's name stands where an op's does. */
+/* Error messages, now and later, show the kernel's name where they show an op's. */
 bool lt_cuda_kernel_launch(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_Stream *stream) {
   lt_UserOp now = lt_user_op_set((lt_UserOp){k->name, false});
   bool ok = launch_kernel(k, launch, stream);

@@ -1,9 +1,10 @@
-/* kernel_cache.c: compiled kernels in files, $XDG_CACHE_HOME/lutra/kernels, one a kernel.
+/* kernel_cache.c: compiled kernels in files, one for each, in $XDG_CACHE_HOME/lutra/kernels or
+ * ~/.cache/lutra/kernels.
  *
- * A file is named by a hash of its key and holds the key itself, so that two keys never share one;
- * and a sum of all its bytes, so that one that was damaged is as good as none. It is saved as a
- * whole or not at all, so that nobody reads half of it. Where there are too many, those go that
- * were not used for longest. Errors are not told: without a cache everything works, only later.
+ * A file's name is a hash of its key. The file holds the whole key, so that keys with the same hash
+ * are distinguished, and a checksum, so that a damaged file is ignored. It is replaced atomically,
+ * so that no reader sees half a file. When there are too many files, the least recently used ones
+ * are removed. Errors are not reported: without a cache everything works, only slower.
  */
 #define _GNU_SOURCE
 #include "user_kernel.h"
@@ -19,8 +20,8 @@
 
 typedef struct Head {
   char magic[8];
-  uint64_t key, symbol, code; /* sizes of what follows */
-  uint64_t sum;               /* of what follows */
+  uint64_t key, symbol, code; /* sizes of the parts that follow */
+  uint64_t sum;               /* checksum of the parts that follow */
 } Head;
 static const char magic[8] = "lutrak1";
 
@@ -35,7 +36,8 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n) {
 #define SEED       0xcbf29ce484222325ull
 #define OTHER_SEED 0x9ae16a3b2f90404full
 
-/* The folder's name; false where there is no place for one. `make`: makes the folders. */
+/* Writes the cache's folder and, with `make`, creates it. Returns false where there is none (no
+ * home folder) or it cannot be created. */
 static bool folder(char *path, size_t size, bool make) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int n = cache && cache[0] == '/' ? snprintf(path, size, "%s/lutra/kernels", cache)
@@ -51,6 +53,7 @@ static bool folder(char *path, size_t size, bool make) {
   return !make || mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/* Writes the name of the key's file; false where there is no folder. */
 static bool file_name(char *path, size_t size, const char *key, size_t key_size, bool make) {
   if (!folder(path, size, make)) return false;
   size_t used = strlen(path);
@@ -60,7 +63,8 @@ static bool file_name(char *path, size_t size, const char *key, size_t key_size,
   return n > 0 && (size_t)n < size - used;
 }
 
-/* Does the file hold what its head says, for this key? Fills `body`, malloc'ed. */
+/* Reads a cache file. Returns true when it is intact and belongs to the key. *body, malloc'ed, is
+ * set even when false is returned; the caller frees it. */
 static bool read_file(FILE *f, const char *key, size_t key_size, Head *head, char **body) {
   struct stat s;
   if (fread(head, sizeof *head, 1, f) != 1 || memcmp(head->magic, magic, sizeof magic) != 0 ||
@@ -86,14 +90,14 @@ static int by_age(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Is it named as file_name does, or as one that is being written? */
+/* Returns true for the names that file_name makes, and for temporary files beside them. */
 static bool is_ours(const char *name) {
   for (int i = 0; i < HASH_DIGITS; i++)
     if (!isxdigit((unsigned char)name[i])) return false;
   return strncmp(name + HASH_DIGITS, ".bin", 4) == 0;
 }
 
-/* The files of a folder, malloc'ed. */
+/* Returns the cache files of a folder, malloc'ed, without those that do not fit in memory. */
 static Kept *list_files(DIR *directory, size_t *count) {
   Kept *list = NULL;
   size_t room = 0;
@@ -114,8 +118,8 @@ static Kept *list_files(DIR *directory, size_t *count) {
   return list;
 }
 
-/* Removes a quarter of the files where there are too many. A file that is being read
- * stays until it is closed. */
+/* Removes the least recently used files when there are more than MOST_FILES, so that three quarters
+ * of that are left. A file that is open for reading stays readable until it is closed. */
 static void remove_old(void) {
   char path[LONGEST];
   DIR *directory = folder(path, sizeof path, false) ? opendir(path) : NULL;
@@ -131,7 +135,7 @@ static void remove_old(void) {
   closedir(directory);
 }
 
-/* ---- finding and keeping --------------------------------------------------------------------- */
+/* ---- lookup and storage ---------------------------------------------------------------------- */
 
 bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
   char path[LONGEST], *body = NULL;
@@ -140,7 +144,7 @@ bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
   FILE *f = fopen(path, "rb");
   if (!f) return false;
   bool ok = read_file(f, key, key_size, &head, &body);
-  if (ok) futimens(fileno(f), NULL); /* it was used now */
+  if (ok) futimens(fileno(f), NULL); /* marks it as recently used */
   fclose(f);
   *out = (lt_CudaImage){NULL, NULL, ok ? head.code : 0};
   if (ok) {

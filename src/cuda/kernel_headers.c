@@ -1,7 +1,6 @@
-/* kernel_headers.c: C's headers for kernels from source. NVRTC reads none of a machine, and knows
- * the functions that kernels may call without being told; what it lacks are the types and constants
- * below. Emulated devices have the same ones and no others, so that a source is the same for both.
- */
+/* kernel_headers.c: the C headers that kernels from source may include. NVRTC reads no headers of
+ * the machine and declares the math functions itself; what is missing are the types and constants
+ * below. Emulated devices have the same headers and no others, so that a source works on both. */
 #include "user_kernel.h"
 
 #define INTEGERS(X)                                                                                \

@@ -1,6 +1,6 @@
-/* libraries.c: where NVIDIA's shared libraries are: libraries.h has the order of the search. A
- * folder of a package of Python is found by its name, site-packages/nvidia/<package>/lib; Python is
- * not run. */
+/* libraries.c: finds NVIDIA's shared libraries; libraries.h has the order of the search. The folder
+ * of a Python package is found by its name, site-packages/nvidia/<package>/lib, without running
+ * Python. */
 #define _GNU_SOURCE
 #include "libraries.h"
 
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef LT_CUDA_SYSTEM /* tests put a folder of their own here */
+#ifndef LT_CUDA_SYSTEM /* tests replace the root folder */
 #define LT_CUDA_SYSTEM ""
 #endif
 
 static const struct {
   const char *name, *file;
-  int versions[4]; /* major ones, the newest first; 0 ends them */
+  int versions[4]; /* major versions, the newest first; 0 ends the list */
 } libraries[LT_LIBRARIES] = {
     [LT_LIBRARY_CUBLAS] = {"cuBLAS", "libcublas.so", {13, 12, 11}},
     [LT_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so", {13, 12, 11}},
@@ -32,19 +32,22 @@ const char *lt_cuda_library_name(lt_CudaLibrary library) { return libraries[libr
 typedef struct Search {
   char file[64]; /* "libcublas.so.13" */
   int version;
-  bool (*takes)(void *handle);
-  void *handle; /* what was found */
+  bool (*accepts)(void *handle);
+  void *handle; /* NULL until the library is found */
   char *path;
   size_t size;
+  /* where the library's path is written */
 } Search;
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
+/* Loads the file. Returns true, with its handle and real path in *s, when it loads and is
+ * accepted. */
 static bool try_file(Search *s, const char *path) {
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   struct link_map *map = NULL;
   if (!handle) return false;
-  if (s->takes && !s->takes(handle)) {
+  if (s->accepts && !s->accepts(handle)) {
     dlclose(handle);
     return false;
   }
@@ -55,7 +58,8 @@ static bool try_file(Search *s, const char *path) {
   return true;
 }
 
-/* Tries the file in every folder that <root><below> matches; a root is no pattern. */
+/* Tries the file in every folder that matches the pattern <root><below>. Characters of `root` that
+ * are special in a pattern are escaped. */
 static bool try_folders(Search *s, const char *root, const char *below) {
   char pattern[4096];
   size_t used = 0;
@@ -84,13 +88,14 @@ static bool try_toolkits(Search *s) {
          try_folders(s, getenv("CONDA_PREFIX"), "/lib");
 }
 
-/* The folders of packages below the prefix of an interpreter. */
+/* Tries the nvidia-* packages below the prefix of a Python interpreter. */
 static bool try_prefix(Search *s, const char *prefix) {
   return try_folders(s, prefix, "/lib/python3*/site-packages/nvidia/*/lib") ||
          try_folders(s, prefix, "/lib/python3*/dist-packages/nvidia/*/lib");
 }
 
-/* The prefix of a python3: the folder above bin, of the name as found and of what it links to. */
+/* Tries the prefix of `folder`/python3, which is the folder above bin: of the path itself and of
+ * the file that it links to. */
 static bool try_interpreter(Search *s, const char *folder, size_t length) {
   char path[2048];
   int n = snprintf(path, sizeof path, "%.*s/python3", (int)length, folder);
@@ -106,7 +111,7 @@ static bool try_interpreter(Search *s, const char *folder, size_t length) {
   return found;
 }
 
-/* Calls try(s, folder, length) for each folder of a list like PATH until one returns true. */
+/* Calls try(s, folder, length) for each folder of a list like PATH, until one call returns true. */
 static bool try_list(Search *s, const char *list, bool (*try)(Search *, const char *, size_t)) {
   while (list && *list) {
     size_t length = strcspn(list, ":");
@@ -141,9 +146,9 @@ static bool try_version(Search *s, lt_CudaLibrary library, int version) {
   return try_file(s, s->file) || try_toolkits(s) || try_python(s);
 }
 
-void *lt_cuda_library_open(lt_CudaLibrary library, int first, bool (*takes)(void *handle),
+void *lt_cuda_library_open(lt_CudaLibrary library, int first, bool (*accepts)(void *handle),
                            char *path, size_t size) {
-  Search s = {.takes = takes, .path = path, .size = size};
+  Search s = {.accepts = accepts, .path = path, .size = size};
   const int *versions = libraries[library].versions;
   for (int i = 0; i < 4 && versions[i]; i++)
     if (versions[i] == first && try_version(&s, library, first)) return s.handle;

@@ -1,4 +1,4 @@
-/* libraries.h: NVIDIA's shared libraries, which are looked for when they are needed. */
+/* libraries.h: the search for NVIDIA's shared libraries, which are loaded when first used. */
 #ifndef LT_CUDA_LIBRARIES_H
 #define LT_CUDA_LIBRARIES_H
 
@@ -14,23 +14,27 @@ typedef enum lt_CudaLibrary {
   LT_LIBRARIES
 } lt_CudaLibrary;
 
-/* Its usual name ("cuBLAS"). */
+/* Returns the library's usual name ("cuBLAS"). */
 const char *lt_cuda_library_name(lt_CudaLibrary library);
 
-/* Loads a library and writes its file's path; NULL where there is none, or none for which `takes`
- * (unless it is NULL) returns true. `first`: the major version to look for first, or 0. Looks in:
+/* Loads a library with dlopen and writes the path of its file. Returns its handle, which is the
+ * caller's, or NULL where no library is found for which `accepts` returns true (NULL accepts all).
+ * `first` is the major version to search for first, or 0. Searches in:
  *
- *   1. the loader's path, LD_LIBRARY_PATH with it;
- *   2. the toolkit: CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-<version>;
- *   3. packages of Python named nvidia-*, in VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, the folders of
+ *   1. the loader's path, including LD_LIBRARY_PATH;
+ *   2. the toolkit: CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-<version>, /opt/cuda,
+ *      CONDA_PREFIX;
+ *   3. Python packages named nvidia-*, in VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, the prefixes of
  *      the python3 in PATH, the user's and the system's.
  *
- * One version is looked for everywhere before the next. */
-void *lt_cuda_library_open(lt_CudaLibrary library, int first, bool (*takes)(void *handle),
+ * All of these are searched for one version before the next version.
+ */
+void *lt_cuda_library_open(lt_CudaLibrary library, int first, bool (*accepts)(void *handle),
                            char *path, size_t size);
 
-/* The toolkit's folder of headers, where there is one: in the environment, at /usr/local/cuda, or
- * beside the library at `path` in a package of Python; "" elsewhere. */
+/* Writes the toolkit's folder of headers (the one with cuda_fp16.h): of CUDA_HOME, CUDA_PATH or
+ * /usr/local/cuda, or the one beside the library at `path` in a Python package; "" if there is
+ * none. */
 void lt_cuda_include_folder(const char *path, char *folder, size_t size);
 
 #endif

@@ -1,12 +1,11 @@
-/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes count
- * from 1; rows whose class is ignore_index take no part. A class out of range is found by the
- * device.
- */
+/* loss.c: the negative log likelihood of rows of log probabilities, and its gradient. Classes count
+ * from 1; rows whose class is ignore_index do not contribute. A class out of range is found by the
+ * device. */
 #include "cuda.h"
 #include "loss.h"
 #include "operand.h"
 
-/* What forward and backward share; `first` is where self is among the arguments. */
+/* The tensors that forward and backward share. */
 typedef struct Rows {
   lt_Tensor *target, *weight, *part;
 } Rows;
@@ -17,6 +16,8 @@ static void rows_close(Rows *r) {
   lt_release(r->part);
 }
 
+/* Fills *k from the arguments; argument `first` is self. Returns false on failure, with nothing to
+ * release; else the caller calls rows_close. */
 static bool rows_open(lt_Call *c, int first, Rows *r, lt_CudaNll *k) {
   const lt_Tensor *self = lt_in(c, first);
   lt_Tensor *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);

@@ -1,14 +1,14 @@
-/* loss.cu: the kernels of the negative log likelihood. Sums are kept in float64: a block adds up
- * ROWS rows, then one block adds the blocks' sums, both in a fixed order.
- */
+/* loss.cu: the kernels of the negative log likelihood. Sums are computed in float64: a block adds
+ * ROWS rows, then one block adds the blocks' sums, both in a fixed order. */
 #include "device.cuh"
 #include "launch.cuh"
 #include "loss.h"
 
 #define THREADS 256
-#define ROWS    1024 /* of a block */
+#define ROWS    1024 /* rows for each block */
 
-/* The weight of row i, and its class from 0 in *at; 0 and -1 for a row that takes no part. */
+/* Returns the weight of row i, and writes its class, from 0, to *at; 0 and -1 for a row that does
+ * not contribute. With `check`, reports a class out of range. */
 LT_DEVICE_INLINE double weight_of(const lt_CudaNll &k, int64_t i, bool check, int64_t *at) {
   int64_t t = load<int64_t>(k.target, k.target_dtype, i);
   *at = -1;
@@ -21,7 +21,7 @@ LT_DEVICE_INLINE double weight_of(const lt_CudaNll &k, int64_t i, bool check, in
   return k.weight ? load_float<double>(k.weight, k.weight_dtype, *at) : 1;
 }
 
-/* One block: the sums of the blocks' sums, and what becomes of them. */
+/* Stores the result from the total sums. Called by all threads of one block. */
 LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
   if (threadIdx.x > 0) return;
   if (!k.total) { /* backward reads this */
@@ -33,8 +33,8 @@ LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
   store_float(k.total, k.dtype, 0, all);
 }
 
-/* Without a total, the weights alone are added up: as a half, the total of forward has been
- * rounded. */
+/* Sums the losses and weights of a block's rows. Without `total` (backward), only the weights:
+ * forward's total may have been rounded to a half. */
 __global__ void nll_rows(lt_CudaNll k) {
   __shared__ double room[LT_WARP];
   double sum = 0, all = 0;
@@ -57,6 +57,7 @@ __global__ void nll_rows(lt_CudaNll k) {
   }
 }
 
+/* Adds the blocks' sums. */
 __global__ void nll_join(lt_CudaNll k, int64_t parts) {
   __shared__ double room[LT_WARP];
   double sum = 0, all = 0;
@@ -69,7 +70,8 @@ __global__ void nll_join(lt_CudaNll k, int64_t parts) {
   finish(k, sum, all);
 }
 
-/* A row's gradient at its class, in T as on the CPU; elsewhere it is 0 and stands there already. */
+/* Stores the gradient of a row at its class, computed in T as on the CPU. The other elements are
+ * already 0. */
 template <class T> __global__ void nll_gradient(lt_CudaNll k) {
   int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x, at;
   if (i >= k.n) return;

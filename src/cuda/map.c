@@ -1,14 +1,16 @@
-/* map.c: maps on the device: one launch for all tensors that are computed in one type. A table
- * says where they are: a few are an argument of the kernel, more are sent to the device's memory.
- * Tensors that are not contiguous go through contiguous copies. */
+/* map.c: maps (ops over lists of tensors, such as optimizer steps): one launch for all tensors that
+ * are computed in one type. A table holds their addresses: a short one is an argument of the
+ * kernel, a longer one is copied to the device. Tensors that are not contiguous are replaced by
+ * contiguous copies. */
 #include "cuda.h"
 #include "map.h"
 
 _Static_assert(LT_MAP_TENSORS == LT_CUDA_MAP_TENSORS && LT_MAP_NUMBERS == LT_CUDA_MAP_NUMBERS,
                "map.h and core.h must agree");
 
-/* The tensors of all lists as contiguous memory, tensor i of list k at dense[i * lists + k]; NULL
- * where the list is not given. False when memory runs out: nothing has been written. */
+/* Makes the tensors of all lists contiguous: tensor i of list k is dense[i * lists + k], NULL where
+ * the list is not given. Returns false on failure: nothing has been written. The caller calls
+ * close_tensors in both cases. */
 static bool open_tensors(const lt_Call *c, int lists, lt_Tensor **dense) {
   for (int i = 0; i < lt_map_count(c); i++)
     for (int k = 0; k < lists; k++) {
@@ -18,7 +20,7 @@ static bool open_tensors(const lt_Call *c, int lists, lt_Tensor **dense) {
   return true;
 }
 
-/* Copies what was written back where `ok`, and releases all tensors. */
+/* Copies results back to tensors that are not contiguous, if `ok`, and releases all tensors. */
 static bool close_tensors(const lt_Call *c, int lists, lt_Tensor **dense, bool ok) {
   for (int i = 0; i < lt_map_count(c); i++)
     for (int k = 0; k < lists; k++) {
@@ -29,12 +31,13 @@ static bool close_tensors(const lt_Call *c, int lists, lt_Tensor **dense, bool o
   return ok;
 }
 
-/* Does the place that begins at dense[at] belong to a launch in this compute type? */
+/* Returns true when the item of the tensor `first` is computed in this type: double if `wide`. */
 static bool belongs(const lt_Tensor *first, bool wide) {
   return first->numel > 0 && (first->dtype == LT_float64) == wide;
 }
 
-/* Adds the tensors of one place. The blocks of all memory there is fit a grid: 2^40 elements. */
+/* Adds the tensors of one item. The number of blocks cannot exceed a grid's limit, which is reached
+ * at 2^40 elements. */
 static void add_item(lt_CudaMap *m, lt_CudaMapItem *item, lt_Tensor *const *at, int lists) {
   uintptr_t bits = 0;
   *item = (lt_CudaMapItem){
@@ -47,8 +50,8 @@ static void add_item(lt_CudaMap *m, lt_CudaMapItem *item, lt_Tensor *const *at, 
   m->blocks += (unsigned)((item->n - 1) / LT_CUDA_MAP_SPAN + 1);
 }
 
-/* Fills in the launch for one compute type, with its table, which is one reference. False when
- * memory runs out. */
+/* Fills the launch for one compute type. *table is one reference, or NULL for a short table.
+ * Returns false on failure. */
 static bool prepare(const lt_Call *c, int lists, lt_Tensor *const *dense, bool wide, lt_CudaMap *m,
                     lt_Tensor **table) {
   lt_CudaMapItem *many = NULL, *item = m->item;
@@ -67,7 +70,7 @@ static bool prepare(const lt_Call *c, int lists, lt_Tensor *const *dense, bool w
   return m->items <= LT_CUDA_MAP_ITEMS || *table;
 }
 
-/* Nothing is launched before there is memory for all. */
+/* Launches nothing before memory for both launches is allocated. */
 static bool run(const lt_Call *c, int lists, lt_Tensor *const *dense) {
   lt_CudaMap m[2] = {{.written = lt_map_written(c)}, {.written = lt_map_written(c)}};
   lt_Tensor *table[2] = {NULL, NULL};

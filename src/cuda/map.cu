@@ -1,7 +1,6 @@
-/* map.cu: a kernel for each row LT_MAP. The blocks of a launch are shared out among its items: a
- * block belongs to one of them, and each thread works on four neighbouring elements, which it reads
- * and writes once.
- */
+/* map.cu: a kernel for each LT_MAP row of ops.def. The blocks of a launch are divided among its
+ * items: a block belongs to one item, and each thread processes four consecutive elements, which it
+ * loads and stores once. */
 #include "map.h"
 #include "maps.h"
 #include "mathx.h"
@@ -13,7 +12,7 @@
 
 /* ---- the rows as types ----------------------------------------------------------------------- */
 
-/* of: the text for element j of all tensors. */
+/* of() computes the row's expressions for element j of all tensors. */
 #define GIVEN(x)                                                                                   \
   const T x = (T)numbers_.x;                                                                       \
   (void)x;
@@ -46,7 +45,7 @@ namespace {
 #undef LET
 #undef SET
 
-/* The numbers in the compute type, by their names. */
+/* The numbers in the compute type, by name. */
 #define GIVEN(x)     T x;
 #define ONCE(x, ...) T x;
 #define LT_MAP(name, tensors, numbers, ...)                                                        \
@@ -59,7 +58,7 @@ namespace {
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* The item that a block belongs to: the last that does not begin behind it. */
+/* Returns the item that a block belongs to: the last one whose first block is not after it. */
 LT_DEVICE_INLINE const lt_CudaMapItem &item_of(const lt_CudaMapItem *items, int count,
                                                uint32_t block) {
   int low = 0, high = count - 1;

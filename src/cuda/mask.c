@@ -1,12 +1,12 @@
-/* mask.c: masked_select, nonzero, masked_scatter. All three need the number of true ones before
- * they can go on: they wait for the device.
- */
+/* mask.c: masked_select, nonzero and masked_scatter. All three block the host until the device has
+ * counted the mask's true elements. */
 #include "mask.h"
 #include "scan.h"
 
 typedef struct Mask {
-  lt_Tensor *words, *before; /* packed; and true ones before each word, and of all at the end */
-  int64_t n, count;          /* elements, and true ones */
+  lt_Tensor *words, *before; /* the packed mask; and the number of true elements before each word,
+                              * with their total at the end */
+  int64_t n, count;          /* elements, and true elements */
 } Mask;
 
 static void close_mask(Mask *m) {
@@ -22,7 +22,7 @@ static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
   return lt_empty(dtype, c->device, 1, &n);
 }
 
-/* The running sum of the counts, and its last value. */
+/* Computes the running sum of the words' counts, and reads the total. */
 static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
   int64_t n = counts->numel, *sums = lt_tensor_data(m->before);
   cudaStream_t stream = lt_cuda_stream(c);
@@ -37,6 +37,7 @@ static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
   return ok && lt_fetch_count(c, &m->count, sums + n);
 }
 
+/* Packs a mask of at least one element. */
 static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {
   int64_t words = (m->n - 1) / 32 + 1;
   m->words = scratch(c, LT_int32, words);
@@ -51,7 +52,8 @@ static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {
   return ok;
 }
 
-/* The mask t broadcast to a shape. Waits. The caller closes it, unless it is false. */
+/* Broadcasts the mask t to a shape and packs it. Blocks the host. The caller closes it, unless
+ * false is returned. */
 static bool open_mask(lt_Call *c, Mask *m, lt_Tensor *t, int ndim, const int64_t *shape) {
   lt_Tensor *bytes = lt_expanded_contiguous(t, LT_bool, ndim, shape);
   *m = (Mask){.n = bytes ? bytes->numel : 0};
@@ -61,8 +63,8 @@ static bool open_mask(lt_Call *c, Mask *m, lt_Tensor *t, int ndim, const int64_t
   return ok;
 }
 
-/* Gives the result, which the kernel made itself, and closes the mask. */
-static bool give(lt_Call *c, Mask *m, lt_Tensor *out, bool ok) {
+/* Makes `out`, which the kernel allocated itself, the call's result, and closes the mask. */
+static bool finish(lt_Call *c, Mask *m, lt_Tensor *out, bool ok) {
   close_mask(m);
   if (!ok) {
     lt_release(out);
@@ -90,7 +92,7 @@ bool lt_cuda_masked_select(lt_Call *c) {
                                            lt_tensor_data(out), (int)lt_dtype_size(self->dtype),
                                            lt_cuda_stream(c)));
   }
-  return give(c, &m, out, ok);
+  return finish(c, &m, out, ok);
 }
 
 bool lt_cuda_nonzero(lt_Call *c) {
@@ -107,7 +109,7 @@ bool lt_cuda_nonzero(lt_Call *c) {
     ok = lt_cuda_ran(
         lt_cuda_launch_true_positions(&words, &layout, lt_tensor_data(out), lt_cuda_stream(c)));
   }
-  return give(c, &m, out, ok);
+  return finish(c, &m, out, ok);
 }
 
 bool lt_cuda_masked_scatter(lt_Call *c) {

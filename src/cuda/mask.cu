@@ -4,7 +4,7 @@
 
 enum { WORD = 32 };
 
-/* The lowest bit of each of four bytes, together. */
+/* Packs the lowest bit of each of four bytes into four bits. */
 LT_DEVICE_INLINE uint32_t pack_four(uint32_t v) {
   v = (v | v >> 7) & 0x00030003u;
   return (v | v >> 14) & 0xfu;
@@ -38,7 +38,7 @@ cudaError_t lt_cuda_launch_pack_mask(const uint8_t *mask, int64_t n, uint32_t *w
                      (uintptr_t)mask % 16 == 0, words, counts);
 }
 
-/* Calls each(i, k) where element i is true, the k-th. */
+/* Calls each(i, k) for each true element i; it is number k, from 0, of the true elements. */
 template <class F> LT_DEVICE_INLINE void each_true(const lt_CudaMask &m, F each) {
   LT_EACH(i, m.n) {
     uint32_t bits = m.words[i / WORD], own = 1u << i % WORD;

@@ -1,16 +1,16 @@
-/* mask.h: the elements where a mask is true, in their order: masked_select, nonzero,
+/* mask.h: launchers for the true elements of a mask, in their order: masked_select, nonzero,
  * masked_scatter.
  *
- * A mask is dense bytes, 0 or 1. It is packed into words of 32 bits; the number of true ones before
- * each word, and the bits below an element's own, tell where the element stands among all that are
- * true.
+ * A mask is contiguous bytes, 0 or 1. It is packed into words of 32 bits. The number of true
+ * elements before each word, and the bits below an element's own, give its rank among the true
+ * elements.
  */
 #ifndef LT_CUDA_MASK_H
 #define LT_CUDA_MASK_H
 
 #include "index_regions.h"
 
-/* n bytes as (n + 31) / 32 words, and how many bits of each are set. */
+/* Packs n bytes into (n + 31) / 32 words, and counts the bits that are set in each. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_pack_mask(const uint8_t *mask, int64_t n, uint32_t *words,
                                                   uint8_t *counts, cudaStream_t stream);
 
@@ -21,15 +21,16 @@ typedef struct lt_CudaMask {
   int64_t n;
 } lt_CudaMask;
 
-/* to[k] = from[the k-th true one], elements of `size` bytes; `from` has that layout. */
+/* Copies the true elements: to[k] = from[the k-th true element], in elements of `size` bytes;
+ * `from` has that layout. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_select(const lt_CudaMask *mask, const lt_CudaLayout *layout,
                                                const void *from, void *to, int size,
                                                cudaStream_t stream);
-/* The k-th true one of `to` becomes from[k]; `from` has that layout. */
+/* Sets the k-th true element of `to` to from[k]; `from` has that layout. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *mask,
                                                 const lt_CudaLayout *layout, const void *from,
                                                 void *to, int size, cudaStream_t stream);
-/* to[k][d] = the position, from 1, of the k-th true one in dimension d. */
+/* Writes to[k][d] = the index, from 1, of the k-th true element in dimension d. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_true_positions(const lt_CudaMask *mask,
                                                        const lt_CudaLayout *shape, int64_t *to,
                                                        cudaStream_t stream);

@@ -1,12 +1,13 @@
-/* matmul.c: mm, bmm and addmm. Floats go to cuBLAS with the strides they have, as long as one of a
- * matrix's dimensions is dense; integers to a kernel of our own, with any strides. */
+/* matmul.c: the ops mm, bmm and addmm. Float matrices are passed to cuBLAS with the strides they
+ * have, if one of their dimensions is dense; integer matrices to a kernel here, with any
+ * strides. */
 #include "matmul.h"
 #include "blas.h"
 #include "cuda.h"
 #include "opids.h"
 
-/* The last two dimensions as a matrix that cuBLAS can take. A stride along a single element means
- * nothing. False: it must be made contiguous. */
+/* Describes the last two dimensions as a matrix that cuBLAS accepts. The stride of a dimension of
+ * size 1 is ignored. Returns false when the tensor must be made contiguous first. */
 static bool as_matrix(const lt_Tensor *t, lt_CudaMatrix *out) {
   const int64_t *shape = t->shape + t->ndim - 2, *strides = t->strides + t->ndim - 2;
   int64_t r = shape[0], c = shape[1];
@@ -20,7 +21,8 @@ static bool as_matrix(const lt_Tensor *t, lt_CudaMatrix *out) {
   return (strides[0] == 1 || r == 1) && (c == 1 || strides[1] >= r);
 }
 
-/* t as a matrix, from a contiguous copy where it must be; `held` is one reference. */
+/* Describes t as a matrix, from a contiguous copy where cuBLAS requires it. *held is one reference
+ * to the tensor that owns the memory; NULL on failure. */
 static bool factor(lt_Tensor *t, lt_Tensor **held, lt_CudaMatrix *out) {
   bool fits = as_matrix(t, out);
   *held = fits ? lt_retain(t) : lt_as_contiguous(t, t->dtype);
@@ -35,7 +37,7 @@ static lt_IntegerFactor integer_factor(const lt_Tensor *t) {
                             .column = t->strides[d - 1]};
 }
 
-/* The sum of no products: what is left is beta * out. */
+/* Computes beta * out: the product when the inner dimension is 0. */
 static bool scale(lt_Call *c, lt_Tensor *out, lt_Scalar beta) {
   if (lt_scalar_to_double(beta) == 0)
     return lt_cuda_fill_zero(c->device.index, lt_tensor_data(out),
@@ -67,7 +69,7 @@ static bool integer_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Tensor *o
       integer_factor(b), lt_scalar_to_int(beta), lt_tensor_data(out), lt_cuda_stream(c)));
 }
 
-/* out = alpha * a @ b + beta * out; with beta 0, out is not read. */
+/* Computes out = alpha * a @ b + beta * out; with beta 0, out is not read. */
 static bool product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Scalar alpha, lt_Scalar beta) {
   lt_Tensor *out = c->out[0];
   if (out->numel == 0) return true;
@@ -83,8 +85,8 @@ bool lt_cuda_mm(lt_Call *c) {
 
 bool lt_cuda_bmm(lt_Call *c) { return lt_cuda_mm(c); }
 
-/* beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta is 0:
- * then it is not read, and its NaN does not count. */
+/* Computes beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta
+ * is 0: then it is not read, and NaN in it has no effect. */
 bool lt_cuda_addmm(lt_Call *c) {
   lt_Scalar beta = c->arg[3].scalar;
   if (!lt_cuda_begin(c)) return false;

@@ -1,5 +1,5 @@
-/* matmul.cu: products of integer matrices, which cuBLAS does not have. A block makes a square tile
- * of the result, going along the inner dimension tile by tile. */
+/* matmul.cu: products of integer matrices, which cuBLAS does not have. A block computes a square
+ * tile of the result, tile by tile along the inner dimension. */
 #include "device.cuh"
 #include "launch.cuh"
 #include "matmul.h"
@@ -16,7 +16,7 @@ static __global__ void integer_matmul_kernel(int dtype, int64_t blocks, int64_t 
     int64_t matrix = at / (across * down), tile = at % (across * down);
     int64_t i = tile / across * TILE + y, j = tile % across * TILE + x;
     int64_t row = matrix * a.step + i * a.row, column = matrix * b.step + j * b.column;
-    uint64_t sum = 0; /* unsigned numbers may wrap */
+    uint64_t sum = 0; /* unsigned: wrapping is defined */
     for (int64_t from = 0; from < k; from += TILE) {
       left[y][x] =
           i < m && from + x < k ? load<int64_t>(a.data, dtype, row + (from + x) * a.column) : 0;

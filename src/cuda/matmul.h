@@ -4,15 +4,15 @@
 
 #include "kernels.h"
 
-/* Integer factors of one dtype, by strides in elements. */
+/* A batch of integer matrices of one dtype, by strides in elements. */
 typedef struct lt_IntegerFactor {
   const void *data;
-  int64_t step, row,
-      column; /* from a matrix of the batch to the next, from a row to the next ... */
+  int64_t step;        /* from one matrix of the batch to the next */
+  int64_t row, column; /* from one row or column to the next */
 } lt_IntegerFactor;
 
-/* out = alpha * a @ b + beta * out, in int64, which wraps as out's dtype does. a {batch, m, k},
- * b {batch, k, n}; out dense. With beta 0, out is not read. k may be 0. */
+/* Computes out = alpha * a @ b + beta * out in int64, which wraps as out's dtype does. a is {batch,
+ * m, k}, b {batch, k, n}, out contiguous. With beta 0, out is not read. k may be 0. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_integer_matmul(int dtype, int64_t batch, int64_t m,
                                                        int64_t n, int64_t k, int64_t alpha,
                                                        lt_IntegerFactor a, lt_IntegerFactor b,

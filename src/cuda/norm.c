@@ -3,7 +3,7 @@
 #include "norm.h"
 #include "operand.h"
 
-/* Elements of the last `normalized` dims. */
+/* Returns the number of elements of the last `normalized` dims. */
 static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
   int64_t n = 1;
   for (int d = t->ndim - (int)normalized; d < t->ndim; d++) n *= t->shape[d];
@@ -38,7 +38,7 @@ bool lt_cuda__layer_norm(lt_Call *c) {
   return ok;
 }
 
-/* Of contiguous tensors, and scratch memory for the sums of the pieces. */
+/* Allocates scratch memory for the sums of the pieces, and launches. The tensors are contiguous. */
 static bool run_backward(const lt_Call *c, lt_CudaNormBackward *k) {
   k->pieces = lt_cuda_norm_pieces(k->rows, k->n);
   int64_t sums = 2 * k->pieces * k->n;

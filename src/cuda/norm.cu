@@ -1,24 +1,26 @@
 /* norm.cu: the kernels of layer norm: x^ = (x - mean) rstd, y = x^ weight + bias. Rows that fit the
- * registers of a group of threads (slots.cuh) are read once.
+ * registers of a group of threads (slots.cuh) are loaded once.
  *
- * The gradients of weight and bias are sums over rows. The rows are cut into pieces by their number
- * and size alone, a group of threads keeps the sums of its piece in registers while it goes over
- * its rows, and a second kernel adds the pieces in order: the same bits on every run and every GPU.
+ * The gradients of weight and bias are sums over rows. The rows are divided into pieces by their
+ * number and size alone. A group of threads keeps the sums of its piece in registers while it loops
+ * over the rows, and a second kernel adds the pieces in order: the same bits on every run and every
+ * GPU.
  */
 #include "norm.h"
 #include "slots.cuh"
 
-#define FITS 8192 /* the longest row that is read once */
-/* Slots of a thread, and threads of a group at most: forward, and backward, which holds more. */
+#define FITS 8192 /* the longest row that is loaded once */
+/* The slots of a thread, and the most threads of a group: in forward, and in backward, which holds
+ * more values. */
 #define FORWARD_SLOTS 16
 #define FORWARD_MOST  (FITS / FORWARD_SLOTS)
 #define SLOTS         8
 #define MOST          (FITS / SLOTS)
 #define MOST_PIECES   1024
 #define FEW_PIECES    128           /* as many as there should be, if pieces can be short */
-#define SHARED_SUMS   (128 * SLOTS) /* slots of a block of several groups */
+#define SHARED_SUMS   (128 * SLOTS) /* the slots of a block with several groups */
 
-/* Times weight, plus bias. */
+/* Multiplies by weight and adds bias. */
 template <class T>
 LT_DEVICE_INLINE void affine(T (&v)[FORWARD_SLOTS], const lt_CudaNorm &k, int64_t from, int count) {
   T w[FORWARD_SLOTS];
@@ -34,7 +36,7 @@ LT_DEVICE_INLINE void affine(T (&v)[FORWARD_SLOTS], const lt_CudaNorm &k, int64_
   }
 }
 
-/* The sum of (x - mean)^2 over the slots that hold elements. */
+/* Returns the sum of (x - mean)^2 over the slots that hold elements. */
 template <class T>
 LT_DEVICE_INLINE T squares(const T (&v)[FORWARD_SLOTS], T mean, int count, bool vector) {
   T sum = 0;
@@ -73,7 +75,7 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_
   }
 }
 
-/* Three readings, of which caches may serve the later ones. */
+/* Long rows are loaded three times; caches may serve the later loads. */
 template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_rows(lt_CudaNorm k) {
   __shared__ T room[LT_WARP];
   const int64_t span = (int64_t)FORWARD_SLOTS * blockDim.x;
@@ -109,7 +111,7 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_row
 
 /* ---- backward: with h = g weight: dx = rstd (h - mean(h) - x^ mean(h x^)) -------------------- */
 
-/* A window's g and x - mean; h, and what it adds to the sums of h and h (x - mean). */
+/* A window's g and x - mean, and h. add_sums adds the window to the sums of h and h (x - mean). */
 template <class T> struct Window {
   T g[SLOTS], x[SLOTS], h[SLOTS];
   int count;
@@ -134,7 +136,7 @@ template <class T> LT_DEVICE_INLINE void add_sums(const Window<T> &w, T &h, T &h
     hx += w.h[i] * w.x[i];
   }
 }
-/* a is mean(h), b is mean(h x^) rstd. */
+/* Stores dx; a is mean(h), b is mean(h x^) rstd. */
 template <class T>
 LT_DEVICE_INLINE void store_gradient(Window<T> &w, const lt_CudaNormBackward &k, int64_t row,
                                      int64_t from, T rstd, T a, T b) {
@@ -143,8 +145,8 @@ LT_DEVICE_INLINE void store_gradient(Window<T> &w, const lt_CudaNormBackward &k,
   store_slots(k.dx, k.dtype, row * k.n + from, w.count, k.vector, w.h);
 }
 
-/* The sums that the groups of a block hold, added in order into to[0..n). `room` is shared memory
- * for SHARED_SUMS T, and blocks of several groups are small enough for it. */
+/* Adds the sums that the groups of a block hold, in order, and stores them in to[0..n). `room` is
+ * shared memory for SHARED_SUMS T, enough for blocks of several groups. */
 template <class T>
 LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector, T *room) {
   const int dtype = sizeof(T) == sizeof(double) ? LT_float64 : LT_float32;
@@ -164,8 +166,8 @@ LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector,
   __syncthreads();
 }
 
-/* A block has a piece of the rows, which its groups take in turns; all go round equally often,
- * since they meet in shuffles. */
+/* A block processes a piece of the rows, which its groups take in turns. All groups run the same
+ * number of iterations, since they synchronize in shuffles. */
 template <class T>
 __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k) {
   __shared__ T room[SHARED_SUMS];
@@ -213,7 +215,7 @@ __global__ void __launch_bounds__(MOST) norm_backward_long_rows(lt_CudaNormBackw
   }
 }
 
-/* The sums of one piece (blockIdx.y) for long rows: a thread a column. */
+/* Computes the sums of one piece (blockIdx.y) for long rows, one column to a thread. */
 template <class T> __global__ void norm_backward_columns(lt_CudaNormBackward k) {
   int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, p = blockIdx.y;
   if (j >= k.n) return;
@@ -228,7 +230,8 @@ template <class T> __global__ void norm_backward_columns(lt_CudaNormBackward k) 
   ((T *)k.part)[(2 * p + 1) * k.n + j] = dbias;
 }
 
-/* Adds the pieces: columns along x; along y, stretches of pieces, whose sums are added in order. */
+/* Adds the pieces. Threads along x have columns; along y, ranges of pieces, whose sums are then
+ * added in order. */
 template <class T> __global__ void norm_join(lt_CudaNormBackward k) {
   __shared__ T room[2][256];
   const T *part = (const T *)k.part;
@@ -268,10 +271,11 @@ cudaError_t lt_cuda_launch_layer_norm(const lt_CudaNorm *given, cudaStream_t str
   return k.dtype == LT_float64 ? launch_norm<double>(k, stream) : launch_norm<float>(k, stream);
 }
 
-/* The block that takes one piece. */
+/* Returns the block size for one piece. */
 static dim3 piece_block(int64_t n) { return groups_for(INT64_MAX, n, SLOTS, MOST).block; }
 
-/* A piece has several rows for each of its groups, so that the sums are little beside the data. */
+/* A piece has several rows for each group of its block, so that the memory for sums is small
+ * compared with the data. */
 int64_t lt_cuda_norm_pieces(int64_t rows, int64_t n) {
   int64_t groups = n <= FITS ? piece_block(n).y : 1;
   int64_t pieces = rows / (16 * groups), few = rows / (2 * groups);

@@ -1,9 +1,10 @@
-/* nvrtc.c: NVIDIA's compiler for source texts, and what of the driver runs the code that it makes.
+/* nvrtc.c: NVRTC, NVIDIA's run-time compiler, and the driver's functions that load and launch its
+ * code.
  *
- * Lutra is not linked with either: a program that compiles no kernel needs no compiler on its
- * machine. Both are looked for when the first kernel is compiled. The emulated runtime has
- * functions of the same names, so that this file is the same for both. Types are void * and int, as
- * the libraries' handles and statuses are.
+ * Lutra is linked with neither: a program that compiles no kernel does not need a compiler on its
+ * machine. Both libraries are loaded when the first kernel is compiled. The emulated runtime
+ * defines functions of the same names, so that this file works with both. Handles are void * and
+ * statuses int, as the libraries define them.
  */
 #define _GNU_SOURCE
 #include "user_kernel.h"
@@ -18,7 +19,7 @@
 #include <dlfcn.h>
 #endif
 
-/* ---- finding them ---------------------------------------------------------------------------- */
+/* ---- loading the libraries ------------------------------------------------------------------- */
 
 #define COMPILER(X)                                                                                \
   X(nvrtcVersion, (int *major, int *minor))                                                        \
@@ -49,16 +50,17 @@ static struct {
   COMPILER(X)
   DRIVER(X)
 #undef X
-  void (*stop)(int index); /* emulated devices only */
+  void (*stop)(int index); /* emulated devices only; else NULL */
 } f;
-static char why[600]; /* it is not there; "" where it is */
+static char why[600]; /* why there is no compiler; "" where there is one */
+/* major * 100 + minor of the compiler; 0 if there is none */
 static int version;
 #ifndef LT_CUDA_EMULATED
-static char headers[1000]; /* the folder of the toolkit's headers; "" where there is none */
+static char headers[1000]; /* the folder of the toolkit's headers; "" where it is not found */
 #endif
 
-/* A function's address in a variable of that function's type. */
-static bool take(void *function, void *address) {
+/* Stores an address in a function pointer of any type. Returns false for NULL. */
+static bool set_function(void *function, void *address) {
   memcpy(function, &address, sizeof address);
   return address != NULL;
 }
@@ -67,13 +69,14 @@ static bool take(void *function, void *address) {
 
 static bool stopped(void) { return lt_stopped(); }
 
+/* Loads the compiler and the driver's functions; sets `why` on failure. */
 static void find(void) {
   bool ok = true;
-#define X(name, parameters) ok = take(&f.name, lt_emulated_symbol(#name)) && ok;
+#define X(name, parameters) ok = set_function(&f.name, lt_emulated_symbol(#name)) && ok;
   COMPILER(X)
   DRIVER(X)
 #undef X
-  ok = take(&f.stop, lt_emulated_symbol("lt_emulated_stop")) && ok;
+  ok = set_function(&f.stop, lt_emulated_symbol("lt_emulated_stop")) && ok;
   if (!ok) snprintf(why, sizeof why, "this build has no compiler for emulated devices");
   lt_emulated_ask(stopped);
 }
@@ -98,11 +101,11 @@ static void find(void) {
     return;
   }
 #define X(name, parameters)                                                                        \
-  if (!take(&f.name, dlsym(compiler, #name))) missing = #name;
+  if (!set_function(&f.name, dlsym(compiler, #name))) missing = #name;
   COMPILER(X)
 #undef X
 #define X(name, parameters)                                                                        \
-  if (!take(&f.name, dlsym(driver, #name))) missing = #name;
+  if (!set_function(&f.name, dlsym(driver, #name))) missing = #name;
   DRIVER(X)
 #undef X
   if (missing)
@@ -127,23 +130,24 @@ int lt_cuda_compiler_version(void) { return version; }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* The compiler's option for the device: code for it, or, where the compiler does not know it yet,
- * the newest that it knows in a form that the driver finishes. */
+/* Writes the compiler's option for the device's architecture. Returns true for machine code.
+ * Returns false where the compiler does not know the architecture: then the option asks for PTX of
+ * the newest one that it knows, which the driver compiles. */
 static bool choose_arch(int index, char *option, size_t size) {
   const lt_CudaFacts *facts = lt_cuda_facts(index);
-  int wanted = facts->major * 10 + facts->minor, best = 0, count = 0, archs[64];
+  int required = facts->major * 10 + facts->minor, best = 0, count = 0, archs[64];
   if (f.nvrtcGetNumSupportedArchs(&count) == 0 && count <= 64 &&
       f.nvrtcGetSupportedArchs(archs) == 0)
     for (int i = 0; i < count; i++)
-      if (archs[i] <= wanted && archs[i] > best) best = archs[i];
-  bool exact = best == wanted || best == 0;
+      if (archs[i] <= required && archs[i] > best) best = archs[i];
+  bool exact = best == required || best == 0;
   snprintf(option, size, "--gpu-architecture=%s_%d", exact ? "sm" : "compute",
-           best ? best : wanted);
+           best ? best : required);
   return exact;
 }
 
-/* Where the toolkit's headers are (cuda_fp16.h), which NVRTC does not know by itself; those of C++
- * for devices are in a folder of their own since CUDA 13. */
+/* Writes the option for the toolkit's headers (cuda_fp16.h), which NVRTC does not find itself.
+ * `folder` is "" or a folder below: since CUDA 13 the C++ headers for devices are in /cccl. */
 static const char *include_option(const char *folder, char *option, size_t size) {
 #ifdef LT_CUDA_EMULATED
   (void)folder;
@@ -155,6 +159,7 @@ static const char *include_option(const char *folder, char *option, size_t size)
   return option;
 }
 
+/* Returns the compiler's output, malloc'ed, or NULL. */
 static char *read_log(void *program) {
   size_t size = 0;
   if (f.nvrtcGetProgramLogSize(program, &size) != 0) return NULL;
@@ -163,6 +168,7 @@ static char *read_log(void *program) {
   return log;
 }
 
+/* Reads machine code (`exact`) or PTX and the kernel's symbol into *out; false with a message. */
 static bool read_code(void *program, bool exact, const char *expression, lt_CudaImage *out) {
   const char *symbol = NULL;
   size_t size = 0;
@@ -188,7 +194,8 @@ bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out
   options[0] = arch;
   options[1] = include_option("", include, sizeof include);
   options[2] = include_option("/cccl", own_include, sizeof own_include);
-  options[3] = "--device-as-default-execution-space"; /* of functions without __device__ */
+  options[3] = "--device-as-default-execution-space"; /* functions without __device__ are device
+                                                       * functions */
   for (int i = OWN; i < count; i++) options[i] = source->options[i - OWN];
   snprintf(file, sizeof file, "%.100s.cu", source->name);
   int status = f.nvrtcCreateProgram(&program, source->text, file, LT_CUDA_HEADERS,
@@ -207,10 +214,10 @@ bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The driver's statuses are the runtime's numbers. */
+/* The driver's statuses have the same numbers as the runtime's. */
 cudaError_t lt_cuda_load(const lt_CudaImage *image, void **function) {
   void *module = NULL;
-  cudaFree(NULL); /* the device's context is this thread's from here on */
+  cudaFree(NULL); /* makes the selected device's context current for the driver's functions */
   int status = f.cuModuleLoadData(&module, image->bytes);
   return (cudaError_t)(status ? status : f.cuModuleGetFunction(function, module, image->symbol));
 }

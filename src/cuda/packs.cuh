@@ -1,6 +1,6 @@
-/* packs.cuh: elements of several dtypes, read and written one by one or some at a time. The dtype
- * is looked at once for all that are moved together, so that their loads are under way together.
- */
+/* packs.cuh: loads and stores of elements of several dtypes, one at a time or several at once.
+ * There is one branch on the dtype for all elements of a call, so that their loads are issued
+ * together. */
 #ifndef LT_CUDA_PACKS_CUH
 #define LT_CUDA_PACKS_CUH
 
@@ -8,11 +8,13 @@
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
-struct Truth {
+/* The type of the elements of a mask: whether an element is not 0. */
+struct Nonzero {
   int is; /* 1: the element is not 0 */
 };
 
-/* What lies in memory, as a number, and back. */
+/* Classes for the formats in memory: Storage is the type in memory, of() converts to a number, to()
+ * converts back. */
 struct HalfBits {
   typedef uint16_t Storage;
   static __device__ __forceinline__ float of(Storage b) {
@@ -41,18 +43,18 @@ struct Boolean {
   static __device__ __forceinline__ int of(Storage v) { return v != 0; }
   template <class T> static __device__ __forceinline__ Storage to(T v) { return v != 0; }
 };
-/* `shift` 1: a float's bits, whose sign does not count. */
+/* An element as Nonzero. `shift` is 1 for the bits of a float, whose sign bit is ignored. */
 template <class S, int shift> struct NotZero {
   typedef S Storage;
-  static __device__ __forceinline__ Truth of(S v) {
-    Truth t = {(S)(v << shift) != 0};
+  static __device__ __forceinline__ Nonzero of(S v) {
+    Nonzero t = {(S)(v << shift) != 0};
     return t;
   }
 };
 
-/* Calls f with how elements of the dtype are read and written, for those dtypes that are numbers of
- * the first argument's type: float is for halves and float32, double for all floats, int64_t for
- * integers and bool, Truth for all. */
+/* Calls f with the class that reads and writes elements of the dtype. The first argument's type is
+ * the type of the numbers and decides which dtypes are allowed: float for halves and float32,
+ * double for all floats, int64_t for integers and bool, Nonzero for all. */
 template <class F> LT_DEVICE_INLINE void reading(float, int dtype, F f) {
   if (dtype == LT_float32)
     f(Plain<float>());
@@ -89,7 +91,7 @@ template <class F> LT_DEVICE_INLINE void reading(int64_t, int dtype, F f) {
     break;
   }
 }
-template <class F> LT_DEVICE_INLINE void reading(Truth, int dtype, F f) {
+template <class F> LT_DEVICE_INLINE void reading(Nonzero, int dtype, F f) {
   switch (dtype) {
   case LT_float16:
   case LT_bfloat16:
@@ -118,10 +120,10 @@ template <class F> LT_DEVICE_INLINE void reading(Truth, int dtype, F f) {
 
 /* ---- several elements ------------------------------------------------------------------------ */
 
-/* Four elements that lie together and are read at once. */
+/* Four consecutive elements that are loaded at once. */
 template <class S> struct __align__(sizeof(S) * 4 < 16 ? sizeof(S) * 4 : 16) Pack { S v[4]; };
 
-/* The packs from elements i and j on. */
+/* Loads the packs from elements i and j on. */
 template <class In>
 LT_DEVICE_INLINE void read_packs(In (&v)[8], const void *x, int dtype, int64_t i, int64_t j) {
   reading(In(), dtype, [&](auto how) {
@@ -130,7 +132,7 @@ LT_DEVICE_INLINE void read_packs(In (&v)[8], const void *x, int dtype, int64_t i
     for (int k = 0; k < 4; k++) v[k] = (In)how.of(a.v[k]), v[k + 4] = (In)how.of(b.v[k]);
   });
 }
-/* Elements i, i + step, i + 2 step ... */
+/* Loads the elements i, i + step, i + 2 step ... */
 template <class In>
 LT_DEVICE_INLINE void read_eight(In (&v)[8], const void *x, int dtype, int64_t i, int64_t step) {
   reading(In(), dtype, [&](auto how) {
@@ -140,7 +142,7 @@ LT_DEVICE_INLINE void read_eight(In (&v)[8], const void *x, int dtype, int64_t i
     for (int k = 0; k < 8; k++) v[k] = (In)how.of(s[k]);
   });
 }
-/* The same places, written. */
+/* Stores to the elements i, i + step, i + 2 step ... */
 template <class T>
 LT_DEVICE_INLINE void write_eight(void *x, int dtype, int64_t i, int64_t step, const T (&v)[8]) {
   reading(T(), dtype, [&](auto how) {
@@ -148,6 +150,7 @@ LT_DEVICE_INLINE void write_eight(void *x, int dtype, int64_t i, int64_t step, c
     for (int k = 0; k < 8; k++) ((S *)x)[i + k * step] = how.to(v[k]);
   });
 }
+/* Loads element i. */
 template <class In> LT_DEVICE_INLINE In read_one(const void *x, int dtype, int64_t i) {
   In v;
   reading(In(), dtype, [&](auto how) {
@@ -156,7 +159,7 @@ template <class In> LT_DEVICE_INLINE In read_one(const void *x, int dtype, int64
   });
   return v;
 }
-/* Four elements from i on, a pack. */
+/* Loads or stores the pack from element i on. */
 template <class T> LT_DEVICE_INLINE void read_pack(T (&v)[4], const void *x, int dtype, int64_t i) {
   reading(T(), dtype, [&](auto how) {
     typedef typename decltype(how)::Storage S;

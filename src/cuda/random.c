@@ -1,8 +1,8 @@
-/* random.c: random numbers by Philox, the CPU's: generators give the same stretches of the sequence
- * to the same calls, and philox.h says which of its numbers an element takes.
+/* random.c: random numbers by Philox, equal to the CPU's: generators reserve the same part of the
+ * sequence for the same calls, and philox.h defines which of its numbers an element uses.
  *
- * Probabilities and weights are checked by the device. A call that fails there has moved its
- * generator on, unlike the CPU's.
+ * Probabilities and weights are checked on the device. A call that fails there has already advanced
+ * its generator, unlike on the CPU.
  */
 #include "random.h"
 #include "cuda.h"
@@ -11,14 +11,16 @@
 
 #include "random_range.h"
 
-/* Reserves the numbers of n elements of the generator argument i. */
+/* Reserves the random numbers of n elements from the generator that is argument i, or the default
+ * generator. With `wide`, an element uses 64 bits. */
 static void reserve(const lt_Call *c, int i, int64_t n, bool wide, uint64_t *seed,
                     uint64_t *position) {
   lt_Generator *g = c->arg[i].kind == LT_ARG_GENERATOR ? c->arg[i].generator : NULL;
   lt_generator_reserve(g, (uint64_t)n * (wide ? 2 : 1), seed, position);
 }
 
-/* Fills c->out[0]; `generator` is the place of that argument. */
+/* Reserves numbers and launches the kernel that fills c->out[0]. `generator` is the number of that
+ * argument. */
 static bool draw(const lt_Call *c, int generator, bool wide, lt_CudaDistribution which,
                  lt_CudaDraw *d) {
   lt_Tensor *out = c->out[0];
@@ -54,22 +56,24 @@ bool lt_cuda_random(lt_Call *c) {
   int64_t from = lt_given(c, 1) ? c->arg[1].i : 0,
           to = lt_given(c, 2) ? c->arg[2].i : lt_random_whole(c->out[0]->dtype);
   lt_CudaDraw d = {.from = from, .span = (uint64_t)to - (uint64_t)from + 1};
-  return lt_cuda_begin(c) && draw(c, 3, true, LT_CUDA_WHOLE, &d);
+  return lt_cuda_begin(c) && draw(c, 3, true, LT_CUDA_INTEGERS, &d);
 }
 
-/* A coin for each probability. They are checked first: where one is bad, nothing is written. */
-static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
+/* Draws from Bernoulli distributions, one probability for each element. Probabilities are checked
+ * first: where one is invalid, nothing is written. */
+static bool bernoulli_each(lt_Call *c, int generator, lt_Tensor *probabilities) {
   lt_Tensor *out = c->out[0],
-            *p = lt_expanded_contiguous(chances, chances->dtype, out->ndim, out->shape);
-  lt_FaultNote note = {.kind = LT_FAULT_PROBABILITY, .argument = "p", .ndim = chances->ndim};
-  memcpy(note.shape, chances->shape, sizeof *note.shape * (size_t)chances->ndim);
+            *p = lt_expanded_contiguous(probabilities, probabilities->dtype, out->ndim, out->shape);
+  lt_FaultNote note = {.kind = LT_FAULT_PROBABILITY, .argument = "p", .ndim = probabilities->ndim};
+  memcpy(note.shape, probabilities->shape, sizeof *note.shape * (size_t)probabilities->ndim);
   lt_CudaFault fault;
   bool ok = p && lt_cuda_fault_open(c, &note, &fault);
   if (ok && p->numel > 0) {
-    lt_CudaDraw d = {.chance = lt_tensor_data(p), .chance_dtype = p->dtype, .bad = fault.bad};
-    ok = lt_cuda_ran(lt_cuda_launch_check_chances(d.chance, d.chance_dtype, p->numel, fault,
-                                                  lt_cuda_stream(c))) &&
-         draw(c, generator, false, LT_CUDA_COINS, &d);
+    lt_CudaDraw d = {
+        .probability = lt_tensor_data(p), .probability_dtype = p->dtype, .bad = fault.bad};
+    ok = lt_cuda_ran(lt_cuda_launch_check_probabilities(d.probability, d.probability_dtype,
+                                                        p->numel, fault, lt_cuda_stream(c))) &&
+         draw(c, generator, false, LT_CUDA_BERNOULLI, &d);
   }
   lt_release(p);
   return ok;
@@ -77,16 +81,18 @@ static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
 
 bool lt_cuda__bernoulli(lt_Call *c) {
   if (!lt_cuda_begin(c)) return false;
-  if (lt_in(c, 1)) return flip_by(c, 2, lt_in(c, 1));
+  if (lt_in(c, 1)) return bernoulli_each(c, 2, lt_in(c, 1));
   lt_CudaDraw d = {.a = lt_scalar_to_double(c->arg[1].scalar)};
-  return draw(c, 2, false, LT_CUDA_COINS, &d);
+  return draw(c, 2, false, LT_CUDA_BERNOULLI, &d);
 }
 
-bool lt_cuda__bernoulli_of(lt_Call *c) { return lt_cuda_begin(c) && flip_by(c, 1, lt_in(c, 0)); }
+bool lt_cuda__bernoulli_of(lt_Call *c) {
+  return lt_cuda_begin(c) && bernoulli_each(c, 1, lt_in(c, 0));
+}
 
 /* ---- sorting by random keys ------------------------------------------------------------------ */
 
-/* Memory for pairs before and after a sort. */
+/* The keys and values of a sort, before and after it. */
 typedef struct Pairs {
   lt_Tensor *keys, *sorted_keys, *values, *sorted;
 } Pairs;
@@ -98,7 +104,7 @@ static void pairs_close(Pairs *p) {
   lt_release(p->sorted);
 }
 
-/* p->sorted may be given. */
+/* Allocates what is still NULL. p->sorted may be given; it is released on failure, too. */
 static bool pairs_open(const lt_Call *c, int64_t n, Pairs *p) {
   p->keys = lt_empty(LT_int64, c->device, 1, &n);
   p->sorted_keys = p->keys ? lt_empty(LT_int64, c->device, 1, &n) : NULL;
@@ -109,6 +115,7 @@ static bool pairs_open(const lt_Call *c, int64_t n, Pairs *p) {
   return false;
 }
 
+/* Sorts p->values by p->keys into p->sorted. Only the low `bits` bits of the keys are compared. */
 static bool sort_pairs(const lt_Call *c, Pairs *p, int bits) {
   int64_t n = p->keys->numel, bytes;
   size_t size = 0;
@@ -144,32 +151,34 @@ bool lt_cuda_randperm(lt_Call *c) {
   return ok;
 }
 
-/* ---- draws by weight ------------------------------------------------------------------------- */
+/* ---- draws by weight (multinomial) ----------------------------------------------------------- */
 
-static bool weigh(lt_Call *c, lt_CudaWeights *w) {
+/* Checks and sums the weights. */
+static bool sum_weights(lt_Call *c, lt_CudaWeights *w) {
   lt_FaultNote one = {.kind = LT_FAULT_WEIGHT, .argument = "self", .n = w->n},
                all = {.kind = LT_FAULT_WEIGHTS, .argument = "self", .n = w->n, .ignore = w->least};
   return lt_cuda_fault_open(c, &one, &w->one) && lt_cuda_fault_open(c, &all, &w->all) &&
-         lt_cuda_ran(lt_cuda_launch_weigh(w, lt_cuda_stream(c)));
+         lt_cuda_ran(lt_cuda_launch_sum_weights(w, lt_cuda_stream(c)));
 }
 
-/* With replacement: the inverse of the running sum. */
-static bool draw_again(lt_Call *c, lt_CudaWeights *w) {
+/* Draws with replacement: by the inverse of the running sum of the weights. */
+static bool draw_with_replacement(lt_Call *c, lt_CudaWeights *w) {
   lt_Tensor *sums = lt_empty(LT_float64, c->device, 2, (int64_t[]){w->rows, w->n});
   bool ok = sums != NULL;
   if (ok) {
     w->sums = lt_tensor_data(sums);
-    ok = weigh(c, w);
+    ok = sum_weights(c, w);
   }
   if (ok) {
     reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position);
-    ok = lt_cuda_ran(lt_cuda_launch_draw_again(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
+    ok = lt_cuda_ran(
+        lt_cuda_launch_draw_with_replacement(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
   }
   lt_release(sums);
   return ok;
 }
 
-/* Puts the sorted pairs of all rows together again, row by row; within one they stay in order. */
+/* Sorts the sorted pairs of all rows by row, stably. */
 static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
   int bits = 1;
   while (bits < 63 && (int64_t)1 << bits < w->rows) bits++;
@@ -181,10 +190,11 @@ static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
          sort_pairs(c, p, bits);
 }
 
-/* Without: the k first to arrive when i arrives after an exponential time of rate weight[i]. */
-static bool draw_once(lt_Call *c, lt_CudaWeights *w) {
+/* Draws without replacement: the first k arrivals, where i arrives after an exponential time of
+ * rate weight[i]. */
+static bool draw_without_replacement(lt_Call *c, lt_CudaWeights *w) {
   Pairs p = {NULL};
-  if (!weigh(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
+  if (!sum_weights(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
   reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position);
   bool ok = lt_cuda_ran(lt_cuda_launch_arrivals(w, lt_tensor_data(p.keys), lt_tensor_data(p.values),
                                                 lt_cuda_stream(c))) &&
@@ -197,7 +207,7 @@ static bool draw_once(lt_Call *c, lt_CudaWeights *w) {
 
 bool lt_cuda_multinomial(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
-  bool again = c->arg[2].b;
+  bool replacement = c->arg[2].b;
   if (!lt_cuda_begin(c)) return false;
   if (c->out[0]->numel == 0) return true;
   lt_Tensor *weights = lt_as_contiguous(self, self->dtype);
@@ -206,11 +216,11 @@ bool lt_cuda_multinomial(lt_Call *c) {
                       .dtype = self->dtype,
                       .n = self->shape[self->ndim - 1],
                       .k = c->arg[1].i,
-                      .least = again ? 1 : c->arg[1].i};
+                      .least = replacement ? 1 : c->arg[1].i};
   w.rows = self->numel / w.n;
   lt_Tensor *last = lt_empty(LT_int64, c->device, 1, &w.rows);
   w.last = lt_cuda_data(last);
-  bool ok = last && (again ? draw_again(c, &w) : draw_once(c, &w));
+  bool ok = last && (replacement ? draw_with_replacement(c, &w) : draw_without_replacement(c, &w));
   lt_release(last);
   lt_release(weights);
   return ok;

@@ -1,10 +1,10 @@
-/* random.cu: the kernels of random numbers. They are the CPU's numbers: philox.h says which words
- * an element takes, and a thread makes the elements of one block of Philox: four of 32 bits, or two
- * of 64.
+/* random.cu: the kernels of random numbers. They give the CPU's numbers: philox.h defines which
+ * words an element uses, and a thread computes the elements of one block of Philox: four of 32
+ * bits, or two of 64.
  *
- * Invariant: where the CPU rounds a product before it adds, so does the device (times, plus):
- * uniform numbers, whole numbers and coins have the same bits; those that go through a logarithm or
- * a sine differ in the last ones at most.
+ * Invariant: where the CPU rounds a product before it adds, so does the device (times, plus).
+ * Uniform numbers, random integers and Bernoulli draws are equal bit for bit; numbers computed by a
+ * logarithm or a sine may differ in the last bits.
  */
 #include "random.h"
 #include "device.cuh"
@@ -30,7 +30,7 @@ LT_DEVICE_INLINE uint64_t wide(const uint32_t (&w)[4], int i) {
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-/* What the elements of a block are made of: fractions in [0, 1) and in (0, 1]. */
+/* Converts the words of a block to numbers: fractions in [0, 1), positive ones in (0, 1]. */
 template <class T> struct Source;
 template <> struct Source<float> {
   enum { EACH = 4 };
@@ -67,7 +67,7 @@ LT_DEVICE_INLINE void uniform(T (&v)[Source<T>::EACH], const uint32_t (&w)[4],
   }
 }
 
-/* Box and Muller (1958): two numbers from two, cosine first. */
+/* Box and Muller (1958): two normal numbers from two uniform ones, cosine first. */
 template <class T>
 LT_DEVICE_INLINE void normal(T (&v)[Source<T>::EACH], const uint32_t (&w)[4],
                              const lt_CudaDraw &d) {
@@ -117,9 +117,9 @@ __global__ void draw_floats(lt_CudaDraw d, bool vector) {
   store_all(d, i, v, vector);
 }
 
-/* ---- whole numbers and coins ----------------------------------------------------------------- */
+/* ---- integers and Bernoulli draws ------------------------------------------------------------ */
 
-__global__ void draw_whole(lt_CudaDraw d) {
+__global__ void draw_integers(lt_CudaDraw d) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (2 * t >= d.n) return;
@@ -129,7 +129,7 @@ __global__ void draw_whole(lt_CudaDraw d) {
       store(d.out, d.dtype, 2 * t + k, (int64_t)((uint64_t)d.from + lt_below(wide(w, k), d.span)));
 }
 
-__global__ void draw_coins(lt_CudaDraw d) {
+__global__ void draw_bernoulli(lt_CudaDraw d) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (4 * t >= d.n || (d.bad && *d.bad)) return;
@@ -137,19 +137,21 @@ __global__ void draw_coins(lt_CudaDraw d) {
   for (int k = 0; k < 4; k++) {
     int64_t i = 4 * t + k;
     if (i >= d.n) break;
-    double chance = d.chance ? load_float<double>(d.chance, d.chance_dtype, i) : d.a;
-    store(d.out, d.dtype, i, (int32_t)((double)w[k] * 0x1p-32 < chance));
+    double probability =
+        d.probability ? load_float<double>(d.probability, d.probability_dtype, i) : d.a;
+    store(d.out, d.dtype, i, (int32_t)((double)w[k] * 0x1p-32 < probability));
   }
 }
 
-__global__ void check_chances(const void *chance, int dtype, int64_t n, lt_CudaFault fault) {
+__global__ void check_probabilities(const void *probability, int dtype, int64_t n,
+                                    lt_CudaFault fault) {
   int64_t i = thread_number();
   if (i >= n) return;
-  double p = load_float<double>(chance, dtype, i);
+  double p = load_float<double>(probability, dtype, i);
   if (!(p >= 0 && p <= 1)) report_fault(fault, i, __double_as_longlong(p));
 }
 
-/* ---- permutations and draws ------------------------------------------------------------------ */
+/* ---- permutations and draws by weight -------------------------------------------------------- */
 
 __global__ void random_keys(lt_Philox p, int64_t n, uint64_t *keys, int64_t *values) {
   int64_t t = thread_number();
@@ -164,11 +166,11 @@ __global__ void random_keys(lt_Philox p, int64_t n, uint64_t *keys, int64_t *val
   }
 }
 
-#define CHUNK 128 /* weights that a warp reads before one lane adds them up */
+#define CHUNK 128 /* weights that a warp loads before one lane adds them up */
 
-/* A warp a row. A sum in another order than the CPU's would now and then give another draw, so one
- * lane adds; the others bring it the weights. */
-__global__ void weigh_rows(lt_CudaWeights s) {
+/* Sums and checks the weights, one row to a warp. A sum in another order than the CPU's could lead
+ * to another draw, so one lane adds; the others load the weights for it. */
+__global__ void sum_weights_of_rows(lt_CudaWeights s) {
   __shared__ double room[CHUNK];
   int lane = (int)threadIdx.x;
   for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
@@ -205,8 +207,8 @@ __global__ void weigh_rows(lt_CudaWeights s) {
   }
 }
 
-/* The first place whose running sum is above u. */
-LT_DEVICE_INLINE int64_t place_of(const double *sums, int64_t last, double u) {
+/* Returns the first index whose running sum is above u. */
+LT_DEVICE_INLINE int64_t find_sum(const double *sums, int64_t last, double u) {
   int64_t low = 0, high = last;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
@@ -218,8 +220,8 @@ LT_DEVICE_INLINE int64_t place_of(const double *sums, int64_t last, double u) {
   return low;
 }
 
-/* Draw j of row r is element r k + j. */
-__global__ void draw_again(lt_CudaWeights s, int64_t *out) {
+/* Draws with replacement: draw j of row r is element r k + j. */
+__global__ void draw_with_replacement(lt_CudaWeights s, int64_t *out) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (2 * t >= s.rows * s.k) return;
@@ -230,12 +232,12 @@ __global__ void draw_again(lt_CudaWeights s, int64_t *out) {
     int64_t row = i / s.k;
     const double *sums = s.sums + row * s.n;
     double u = times(lt_fraction64(wide(w, k)), sums[s.n - 1]);
-    out[i] = place_of(sums, s.last[row], u) + LT_INDEX_BASE;
+    out[i] = find_sum(sums, s.last[row], u) + LT_INDEX_BASE;
   }
 }
 
-/* Weight i arrives after an exponential time of that rate; a weight of 0 never. Positive doubles
- * sort as their bits do. */
+/* Computes arrival times as sort keys: weight i arrives after an exponential time of that rate, a
+ * weight of 0 never. Positive doubles have the same order as their bits. */
 __global__ void arrivals(lt_CudaWeights s, uint64_t *keys, int64_t *values) {
   int64_t t = thread_number(), n = s.rows * s.n;
   uint32_t bits[4];
@@ -265,7 +267,7 @@ __global__ void first_of_rows(lt_CudaWeights s, const int64_t *values, int64_t *
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A grid for n elements, `each` to a thread. */
+/* Returns a grid for n elements, `each` to a thread. */
 static dim3 threads_for(int64_t n, int64_t each) { return grid_for(blocks_for(n, each * THREADS)); }
 
 template <class T>
@@ -286,18 +288,18 @@ static cudaError_t launch_floats(lt_CudaDistribution which, const lt_CudaDraw *d
 
 cudaError_t lt_cuda_launch_draw(lt_CudaDistribution which, const lt_CudaDraw *d,
                                 cudaStream_t stream) {
-  if (which == LT_CUDA_WHOLE)
-    return launch("random", draw_whole, threads_for(d->n, 2), dim3(THREADS), 0, stream, *d);
-  if (which == LT_CUDA_COINS)
-    return launch("bernoulli", draw_coins, threads_for(d->n, 4), dim3(THREADS), 0, stream, *d);
+  if (which == LT_CUDA_INTEGERS)
+    return launch("random", draw_integers, threads_for(d->n, 2), dim3(THREADS), 0, stream, *d);
+  if (which == LT_CUDA_BERNOULLI)
+    return launch("bernoulli", draw_bernoulli, threads_for(d->n, 4), dim3(THREADS), 0, stream, *d);
   return d->dtype == LT_float64 ? launch_floats<double>(which, d, stream)
                                 : launch_floats<float>(which, d, stream);
 }
 
-cudaError_t lt_cuda_launch_check_chances(const void *chance, int dtype, int64_t n,
-                                         lt_CudaFault fault, cudaStream_t stream) {
-  return launch("check_probabilities", check_chances, threads_for(n, 1), dim3(THREADS), 0, stream,
-                chance, dtype, n, fault);
+cudaError_t lt_cuda_launch_check_probabilities(const void *probability, int dtype, int64_t n,
+                                               lt_CudaFault fault, cudaStream_t stream) {
+  return launch("check_probabilities", check_probabilities, threads_for(n, 1), dim3(THREADS), 0,
+                stream, probability, dtype, n, fault);
 }
 
 cudaError_t lt_cuda_launch_keys(uint64_t seed, uint64_t position, int64_t n, uint64_t *keys,
@@ -307,13 +309,14 @@ cudaError_t lt_cuda_launch_keys(uint64_t seed, uint64_t position, int64_t n, uin
                 values);
 }
 
-cudaError_t lt_cuda_launch_weigh(const lt_CudaWeights *w, cudaStream_t stream) {
-  return launch("weigh_rows", weigh_rows, grid_for(w->rows), dim3(LT_WARP), 0, stream, *w);
+cudaError_t lt_cuda_launch_sum_weights(const lt_CudaWeights *w, cudaStream_t stream) {
+  return launch("weigh_rows", sum_weights_of_rows, grid_for(w->rows), dim3(LT_WARP), 0, stream, *w);
 }
 
-cudaError_t lt_cuda_launch_draw_again(const lt_CudaWeights *w, int64_t *out, cudaStream_t stream) {
-  return launch("multinomial", draw_again, threads_for(w->rows * w->k, 2), dim3(THREADS), 0, stream,
-                *w, out);
+cudaError_t lt_cuda_launch_draw_with_replacement(const lt_CudaWeights *w, int64_t *out,
+                                                 cudaStream_t stream) {
+  return launch("multinomial", draw_with_replacement, threads_for(w->rows * w->k, 2), dim3(THREADS),
+                0, stream, *w, out);
 }
 
 cudaError_t lt_cuda_launch_arrivals(const lt_CudaWeights *w, uint64_t *keys, int64_t *values,

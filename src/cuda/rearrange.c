@@ -1,5 +1,5 @@
-/* rearrange.c: elements moved, not computed: cat, triu, tril, flip, roll. By bytes, whatever the
- * dtype. */
+/* rearrange.c: ops that move elements without computing: cat, triu, tril, flip, roll. Elements are
+ * copied as bytes, whatever the dtype. */
 #include "cuda.h"
 #include "elementwise.h"
 #include "rearrange.h"
@@ -14,7 +14,7 @@ bool lt_cuda_cat(lt_Call *c) {
   bool ok = true;
   for (int k = 0; k < c->arg[0].count && ok; k++) {
     lt_Tensor *t = c->arg[0].tensors[k];
-    if (t->ndim != out->ndim) continue; /* {0}, which cat lets stand among any */
+    if (t->ndim != out->ndim) continue; /* an empty tensor of shape {0}, which cat ignores */
     lt_Tensor *place =
         lt_tensor_on(out->storage, out->dtype, out->offset + first * out->strides[dim], t->ndim,
                      t->shape, out->strides);
@@ -33,7 +33,7 @@ static bool triangle(lt_Call *c, bool upper) {
   lt_Tensor *x = lt_cuda_begin(c) ? lt_as_contiguous(lt_in(c, 0), out->dtype) : NULL;
   if (!x) return false;
   int64_t diagonal = c->arg[1].i, n = out->shape[out->ndim - 2], m = out->shape[out->ndim - 1];
-  /* past the corners, further makes no difference */
+  /* past the corners the result is the same */
   if (diagonal > m) diagonal = m;
   if (diagonal < -n) diagonal = -n;
   lt_CudaTriangle t = {.to = lt_tensor_data(out),
@@ -75,7 +75,7 @@ bool lt_cuda_flip(lt_Call *c) {
   return lt_cuda_ran(lt_cuda_launch_move(&m, &s, lt_cuda_stream(c)));
 }
 
-/* Shifts around the ends add up where a dimension is named twice. */
+/* Adds to the shift of a dimension, modulo its size: a dimension may be given more than once. */
 static void add_shift(lt_CudaRoll *r, int dim, int64_t shift) {
   int64_t n = r->shape[dim];
   shift = shift % n + r->shift[dim];

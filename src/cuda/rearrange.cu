@@ -1,22 +1,24 @@
-/* rearrange.cu: elements moved by a rule: triangles, rolls. By bytes, whatever the dtype. */
+/* rearrange.cu: kernels that move elements: triangles, rolls. They copy bytes, whatever the
+ * dtype. */
 #include "rearrange.h"
 #include "launch.cuh"
-#include "positions.cuh"
+#include "index_math.cuh"
 
 #define THREADS 128
-#define EACH    4 /* elements of a thread */
+#define EACH    4 /* elements for each thread */
 
 template <class E>
 static __global__ void __launch_bounds__(THREADS)
     triangle(const __grid_constant__ lt_CudaTriangle t) {
   int64_t i = (int64_t)blockIdx.x * (THREADS * EACH) + threadIdx.x;
   const E *from = (const E *)t.from;
-  E *to = (E *)t.to, v[EACH]; /* all are read before any is written, so the reads are together */
+  E *to = (E *)t.to, v[EACH]; /* all are loaded before any is stored, so that the loads are issued
+                               * together */
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
     if (i + e * THREADS >= t.numel) break;
-    int64_t row = i + e * THREADS, column = rest_of(row, t.columns);
-    row = rest_of(row, t.rows);
+    int64_t row = i + e * THREADS, column = divmod(row, t.columns);
+    row = divmod(row, t.rows);
     bool kept = t.upper ? column >= row + t.diagonal : column <= row + t.diagonal;
     v[e] = kept ? from[i + e * THREADS] : E();
   }
@@ -35,14 +37,14 @@ static __global__ void __launch_bounds__(THREADS) roll(const __grid_constant__ l
     int64_t left = i, offset = 0;
 #pragma unroll 1
     for (int d = r.ndim - 1; d >= 0; d--) {
-      int64_t at = rest_of(left, r.shape[d]) - r.shift[d];
+      int64_t at = divmod(left, r.shape[d]) - r.shift[d];
       offset += (at < 0 ? at + r.shape[d] : at) * r.strides[d];
     }
     to[i] = from[offset];
   }
 }
 
-/* kernel<E> for elements of `size` bytes. */
+/* Launches kernel<E>, where E is a type of `size` bytes. */
 #define BY_SIZE(size, name, kernel, numel, argument)                                               \
   switch (size) {                                                                                  \
   case 1:                                                                                          \

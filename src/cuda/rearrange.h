@@ -1,12 +1,12 @@
-/* rearrange.h: launchers of rearrange.cu: elements moved by a rule, `size` bytes each (1, 2, 4, 8),
- * into dense memory. */
+/* rearrange.h: the launchers of rearrange.cu, which move elements of `size` bytes (1, 2, 4, 8, 16)
+ * into contiguous memory. */
 #ifndef LT_CUDA_REARRANGE_H
 #define LT_CUDA_REARRANGE_H
 
 #include "kernels.h"
 
-/* Matrices of rows x columns, one after the other: what lies on and above the diagonal (or on and
- * below it) stays, the rest becomes 0. `to` may be `from`. */
+/* A batch of matrices of rows x columns. The elements on and above the diagonal (`upper`), or on
+ * and below it, are kept, the others become 0. `to` may be `from`. */
 typedef struct lt_CudaTriangle {
   void *to;
   const void *from;
@@ -16,8 +16,8 @@ typedef struct lt_CudaTriangle {
 } lt_CudaTriangle;
 LT_C_LINKAGE cudaError_t lt_cuda_launch_triangle(const lt_CudaTriangle *t, cudaStream_t stream);
 
-/* Position i of dimension d comes from position i - shift[d], around the ends; 0 <= shift < size of
- * the dimension. Strides of `from` in elements. */
+/* Element i of dimension d comes from element i - shift[d], modulo the dimension's size, with 0 <=
+ * shift < size. The strides of `from` are in elements. */
 typedef struct lt_CudaRoll {
   void *to;
   const void *from;

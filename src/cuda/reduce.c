@@ -1,12 +1,13 @@
-/* reduce.c: reductions: brings the dims of the input into an order that suits the kernels, and
- * decides how threads share the work.
+/* reduce.c: reductions: orders the dims of the input for the kernels and decides how threads share
+ * the work.
  *
- * A reduction reads its input where it lies, whatever its strides: kept dims and reduced dims are
- * ordered by stride and merged where memory allows. Where a reduced dim is the innermost, threads
- * that are neighbours share a result (rows); else neighbours work on neighbouring results
- * (columns). Few results of many elements are cut in pieces, which a second launch joins.
+ * A reduction reads its input in place, whatever its strides: kept dims and reduced dims are
+ * ordered by stride and merged where possible. Where a reduced dim is the innermost, neighbouring
+ * threads share a result (rows); else neighbouring threads compute neighbouring results (columns).
+ * Few results of many elements are divided into pieces, which a second launch combines.
  *
- * Only a cast that changes numbers before they are reduced (sum of floats as int64) copies.
+ * The input is copied only for a cast that changes numbers before they are reduced (sum of floats
+ * as int64).
  */
 #include "cuda.h"
 #include "opids.h"
@@ -15,12 +16,13 @@
 #include <math.h>
 
 #define ENOUGH    131072 /* threads that keep the largest devices busy */
-#define PIECE     32     /* elements that are worth a thread of their own */
-#define MOST      1024   /* pieces of a result */
+#define PIECE     32     /* elements that justify another thread */
+#define MOST      1024   /* the most pieces of a result */
 #define ALIGNMENT 16
 
 /* ---- dims ------------------------------------------------------------------------------------ */
 
+/* Dimensions, outermost first: their sizes, and their strides in the input and in the result. */
 typedef struct Dims {
   int count;
   int64_t size[LT_MAX_DIMS], x[LT_MAX_DIMS], out[LT_MAX_DIMS];
@@ -33,8 +35,8 @@ static void append(Dims *dims, int64_t size, int64_t x, int64_t out) {
   dims->out[i] = out;
 }
 
-/* Is dim i to stand outside dim j? What is broadcast stands outside all, for nothing lies beside
- * it. */
+/* Returns true when dim i belongs outside dim j. Broadcast dims are outermost, since they have no
+ * neighbouring elements. */
 static bool outside(const Dims *dims, int i, int j) {
   if (dims->x[i] == 0 || dims->x[j] == 0) return dims->x[i] == 0 && dims->x[j] != 0;
   return dims->x[i] > dims->x[j];
@@ -46,6 +48,7 @@ static void exchange(int64_t *a, int64_t *b) {
   *b = old;
 }
 
+/* Sorts the dims by their stride in the input, stably. */
 static void order(Dims *dims) {
   for (int i = 1; i < dims->count; i++)
     for (int j = i; j > 0 && outside(dims, j, j - 1); j--) {
@@ -55,7 +58,7 @@ static void order(Dims *dims) {
     }
 }
 
-/* Merges neighbours that are one stretch in both tensors. */
+/* Merges neighbouring dims that are contiguous in both tensors. */
 static void merge(Dims *dims) {
   int n = 0;
   for (int i = 0; i < dims->count; i++) {
@@ -72,8 +75,8 @@ static void merge(Dims *dims) {
   dims->count = n;
 }
 
-/* The dims of x, those of `mask` reduced, into r. in_order: elements are to be met as the user
- * counts them. */
+/* Writes the dims of x to r; those of `mask` are reduced. With `in_order`, reduced elements keep
+ * their order in the tensor, as required for the index of a result. */
 static void describe(lt_CudaReduce *r, const lt_Tensor *x, unsigned mask, bool in_order) {
   Dims kept = {0}, reduced = {0};
   int64_t stride_of[LT_MAX_DIMS], stride = 1;
@@ -106,7 +109,7 @@ static void describe(lt_CudaReduce *r, const lt_Tensor *x, unsigned mask, bool i
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Can four elements be read at once, wherever a multiple of 4 is? */
+/* Returns true when four elements can be loaded at once from every multiple of 4. */
 static bool in_packs(const lt_CudaReduce *r) {
   int inner = r->reduced_ndim - 1;
   size_t pack = 4 * lt_dtype_size((lt_Dtype)r->dtype);
@@ -122,14 +125,15 @@ static bool in_packs(const lt_CudaReduce *r) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The next power of 2 from n on, at most `most`. */
+/* Returns the smallest power of 2 that is at least n, at most `most`. */
 static int power_of_2(int64_t n, int most) {
   int p = 1;
   while (p < n && p < most) p *= 2;
   return p;
 }
 
-/* A warp or less for each result; a block where they are long, or few and not short. */
+/* Chooses the threads for rows: a warp or less for each result; a block where results are long, or
+ * few and not short. */
 static void share_rows(lt_CudaReduce *r) {
   int most = LT_CUDA_WARP, block = power_of_2(r->n / 16, LT_CUDA_REDUCE_BLOCK);
   if (block > most && (r->n > 4096 || r->results * LT_CUDA_WARP < ENOUGH / 2)) most = block;
@@ -140,7 +144,7 @@ static void share_rows(lt_CudaReduce *r) {
   if (r->width > LT_CUDA_WARP) r->threads = r->width;
 }
 
-/* A thread for each result; more where results are few. */
+/* Chooses the threads for columns: one for each result; more where results are few. */
 static void share_columns(lt_CudaReduce *r) {
   int inner = r->kept_ndim - 1;
   int64_t together = inner >= 0 ? r->kept_shape[inner] : 1;
@@ -154,17 +158,18 @@ static void share_columns(lt_CudaReduce *r) {
                             LT_CUDA_REDUCE_BLOCK);
 }
 
-/* Cuts long results in pieces, if that puts more threads to work. */
+/* Divides long results into pieces, if that puts more threads to work. */
 static void split(lt_CudaReduce *r) {
-  int64_t batch = 8 * (int64_t)r->width, wanted = ENOUGH * 2 / (r->results * r->width);
+  int64_t batch = 8 * (int64_t)r->width, splits = ENOUGH * 2 / (r->results * r->width);
   int64_t n = r->n > 0 ? r->n : 1;
-  wanted = least(wanted, MOST);
-  r->splits = least(wanted, n / (PIECE * (int64_t)r->width));
+  splits = least(splits, MOST);
+  r->splits = least(splits, n / (PIECE * (int64_t)r->width));
   if (r->splits < 2) r->splits = 1;
   r->piece = ((n + r->splits - 1) / r->splits + batch - 1) / batch * batch;
   r->splits = (n + r->piece - 1) / r->piece;
 }
 
+/* Decides how threads share the work: the fields of r from `threads` on. */
 static void share(lt_CudaReduce *r) {
   int inner = r->kept_ndim - 1;
   int64_t beside = r->reduced_x[r->reduced_ndim - 1];
@@ -180,7 +185,7 @@ static void share(lt_CudaReduce *r) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* What an element may be for a reducer that works in `work`. */
+/* Returns true when kernels that compute in `work` can load this dtype. */
 static bool is_read_as(lt_Dtype dtype, lt_Dtype work) {
   if (work == LT_float32) return lt_dtype_is_float(dtype) && dtype != LT_float64;
   return lt_dtype_is_float(dtype) == (work == LT_float64);
@@ -190,6 +195,7 @@ static lt_FormKind kind_of(int reduction) {
   return reduction == LT_CUDA_POWERS ? LT_FORM_FOLD_WIDE : lt_reductions[reduction].kind;
 }
 
+/* Describes the input, allocates scratch memory and launches the kernels. */
 static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
   describe(r, x, mask, kind_of(r->reduction) == LT_FORM_BEST);
   r->x = lt_tensor_data(x);
@@ -207,7 +213,7 @@ static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
   return ok;
 }
 
-/* Reduces argument 0 over the dims of the mask. `dtype`: what it is cast to before. */
+/* Reduces argument 0 over the dims of the mask, cast to `dtype`. */
 static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype) {
   lt_Tensor *self = lt_in(c, 0), *result = c->out[0];
   if (!lt_cuda_begin(c)) return false;
@@ -222,10 +228,11 @@ static bool reduce(lt_Call *c, lt_CudaReduce *r, unsigned mask, lt_Dtype dtype) 
     r->out = lt_tensor_data(result);
     r->out_dtype = result->dtype;
   }
-  /* reading as the working dtype is a cast too, and one is enough unless the first one rounds */
+  /* Loading in the working dtype is a cast, too, which is enough unless the cast to `dtype`
+   * rounds. */
   bool as_it_is =
       any_dtype || self->dtype == dtype || (dtype == work && is_read_as(self->dtype, work));
-  if (any_dtype && lt_dtype_is_complex(dtype)) { /* kernels read real numbers */
+  if (any_dtype && lt_dtype_is_complex(dtype)) { /* kernels load real numbers */
     as_it_is = false;
     dtype = LT_bool;
   }

@@ -1,12 +1,12 @@
-/* reduce.cu: reductions with a state of one number: the folds of ops.def, and norms of any
- * order. */
+/* reduce.cu: reductions with a state of one number: those that ops.def defines as a FOLD, and norms
+ * of any order. */
 #include "reduce.cuh"
 
 #define FORM_CENTERED      NOTHING
 #define FORM_CENTERED_WIDE NOTHING
 #define FORM_BEST          NOTHING
 
-/* ---- the texts ------------------------------------------------------------------------------- */
+/* ---- the expressions ------------------------------------------------------------------------- */
 
 #define FORM_FOLD(name, rule, identity_, element_, combine_, finish_)                              \
   struct Form_##name {                                                                             \
@@ -27,10 +27,10 @@
 
 /* ---- folds ----------------------------------------------------------------------------------- */
 
-/* What eight elements are folded in, what the eights are, and what the result is made in. So the
- * error of a sum does not grow with the number of elements, and devices that are slow in double
- * do little of it; a sum that does not fit float is infinite before it is divided, as on the
- * CPU. */
+/* The types in which eight elements are combined, in which these partial results are combined, and
+ * in which the result is computed. So the error of a sum does not grow with the number of elements,
+ * and GPUs that are slow in double do little work in it. A sum that does not fit in a float is
+ * infinite before it is divided, as on the CPU. */
 template <class In> struct Types;
 template <> struct Types<float> {
   typedef float Few, Result;
@@ -38,13 +38,13 @@ template <> struct Types<float> {
 };
 template <> struct Types<double> { typedef double Few, Many, Result; };
 template <> struct Types<int64_t> { typedef int64_t Few, Many, Result; };
-template <> struct Types<Truth> {
+template <> struct Types<Nonzero> {
   typedef int Few;
   typedef int64_t Many, Result;
 };
 
 template <class T> LT_DEVICE_INLINE T number_of(T v) { return v; }
-LT_DEVICE_INLINE int number_of(Truth v) { return v.is; }
+LT_DEVICE_INLINE int number_of(Nonzero v) { return v.is; }
 
 LT_DEVICE_INLINE void store_result(const Reduction &p, int64_t i, float v) {
   store_float(p.out, p.out_dtype, i, v);
@@ -71,7 +71,7 @@ template <class Form, class In_> struct FoldOf {
   __device__ __forceinline__ Acc join(Acc x, Acc y) const {
     return Form::template combine<Acc>(x, y);
   }
-  __device__ __forceinline__ void take(Acc &s, const In (&v)[8], Places) const {
+  __device__ __forceinline__ void take(Acc &s, const In (&v)[8], PackIndices) const {
     Few e[8];
     for (int k = 0; k < 8; k++) e[k] = lifted(v[k]);
     s = join(s, (Acc)both(both(both(e[0], e[1]), both(e[2], e[3])),
@@ -90,7 +90,7 @@ struct PowersOf {
   typedef double In, Acc;
   double power;
   __device__ __forceinline__ double nothing() const { return 0; }
-  __device__ __forceinline__ void take(double &s, const double (&v)[8], Places) const {
+  __device__ __forceinline__ void take(double &s, const double (&v)[8], PackIndices) const {
 #pragma unroll 1
     for (int k = 0; k < 8; k++) one(s, v[k], 0);
   }
@@ -112,7 +112,7 @@ struct PowersOf {
 #define LAUNCH_ORDERED(name)                                                                       \
   if (r->work == LT_int64) return reduce_by(#name, FoldOf<Form_##name, int64_t>{r->a}, r, stream); \
   LAUNCH_FLOATING(name)
-#define LAUNCH_BOOL(name) return reduce_by(#name, FoldOf<Form_##name, Truth>{r->a}, r, stream);
+#define LAUNCH_BOOL(name) return reduce_by(#name, FoldOf<Form_##name, Nonzero>{r->a}, r, stream);
 #define LAUNCH_SUM        LAUNCH_ORDERED
 #define LAUNCH_FLOAT      LAUNCH_FLOATING
 #define LAUNCH_COUNT      LAUNCH_BOOL

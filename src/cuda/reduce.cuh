@@ -1,12 +1,16 @@
-/* reduce.cuh: the kernels of all reductions; what differs is a function object, the reducer:
+/* reduce.cuh: the kernels of all reductions. They differ in a function object, the reducer:
  *
- *   In        what elements are read as: float, double, int64_t or Truth
- *   Acc       what a thread keeps, and threads join
- *   nothing, take (eight elements), one, join, finish (stores a result)
+ *   In        the type as which elements are loaded: float, double, int64_t or Nonzero
+ *   Acc       the state of a thread
+ *   nothing() the initial state
+ *   take      adds eight elements to a state, one() adds one
+ *   join      combines two states
+ *   finish    stores the result
  *
- * A thread takes elements eight at a time, so that enough loads are under way at once and what a
- * reducer does once for eight of them costs little. How elements are dealt out depends on sizes
- * alone, and joins follow a fixed tree: results are the same on every run and every device.
+ * A thread loads eight elements at a time, so that enough loads are in flight, and work that a
+ * reducer does once for eight of them costs little. Which thread gets which elements depends on
+ * sizes alone, and states are combined in a fixed tree: results are the same on every run and every
+ * device.
  */
 #ifndef LT_CUDA_REDUCE_CUH
 #define LT_CUDA_REDUCE_CUH
@@ -19,14 +23,15 @@
 
 /* ---- one result, by the threads of a block --------------------------------------------------- */
 
-/* Positions, within the result's elements, of eight that were read together. */
-struct Places {
+/* The indices, among the result's elements, of eight elements that were loaded together. */
+struct PackIndices {
   int64_t first, far, near;
   __device__ __forceinline__ int64_t at(int k) const {
     return first + (k >> 2) * far + (k & 3) * near;
   }
 };
 
+/* The arguments of the kernels; see lt_CudaReduce. */
 struct Reduction {
   const void *x;
   int dtype;
@@ -41,6 +46,7 @@ struct Reduction {
   void *room;
 };
 
+/* Returns the offset of the result's element i. */
 LT_DEVICE_INLINE int64_t element(const Reduction &p, int64_t i) {
   if (p.reduced.ndim == 1) return i * p.reduced.strides[0][0];
   int64_t offset[1];
@@ -48,8 +54,8 @@ LT_DEVICE_INLINE int64_t element(const Reduction &p, int64_t i) {
   return offset[0];
 }
 
-/* What this thread, number `lane` of the width, takes of elements from .. to of the result whose
- * first element is x[base]. */
+/* Reduces this thread's elements of from..to to a state. `lane` is the thread's number among the
+ * `width` threads of the result, whose first element is x[base]. */
 template <class R>
 LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p, int64_t base,
                                             int lane, int64_t from, int64_t to) {
@@ -61,7 +67,7 @@ LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p
     int64_t end = to - (to - from) % 4;
     for (i = from + 4 * lane; i + 4 * width < end; i += 8 * width) {
       read_packs(v, p.x, p.dtype, base + element(p, i), base + element(p, i + 4 * width));
-      reducer.take(state, v, Places{i, 4 * width, 1});
+      reducer.take(state, v, PackIndices{i, 4 * width, 1});
     }
     if (i < end) {
       int64_t at = base + element(p, i);
@@ -72,7 +78,7 @@ LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p
     int64_t stride = p.reduced.strides[0][0];
     for (; i + 7 * width < to; i += 8 * width) {
       read_eight(v, p.x, p.dtype, base + i * stride, width * stride);
-      reducer.take(state, v, Places{i, 4 * width, width});
+      reducer.take(state, v, PackIndices{i, 4 * width, width});
     }
   }
   for (; i < to; i += width)
@@ -89,7 +95,7 @@ template <class R, class Acc> LT_DEVICE_INLINE Acc join_warp(const R &reducer, A
   return acc;
 }
 
-/* Joins what the threads of each result have; lane 0 gets it. */
+/* Combines the states of the threads of each result; lane 0 gets the result's. */
 template <class R, class Acc>
 LT_DEVICE_INLINE Acc join_block(const R &reducer, const Reduction &p, Acc acc, int lane, int mine,
                                 Acc *room) {
@@ -135,7 +141,7 @@ static __global__ void __launch_bounds__(LT_CUDA_REDUCE_BLOCK)
   }
 }
 
-/* The second stage: a warp joins the pieces of a result. */
+/* The second stage: a warp combines the pieces of a result. */
 template <class R>
 static __global__ void __launch_bounds__(LT_WARP)
     reduce_pieces_kernel(const R reducer, const Reduction p) {
@@ -154,8 +160,8 @@ static __global__ void __launch_bounds__(LT_WARP)
 
 /* ---- the forms of ops.def -------------------------------------------------------------------- */
 
-/* A form is a struct of the texts, as functions of the type T that is worked in. FORM(name, rule,
- * form) is FORM_<kind>(name, rule, texts). */
+/* A form is a struct of a reduction's expressions, as functions of the type T that is computed in.
+ * FORM(name, rule, form) expands to FORM_<kind>(name, rule, expressions). */
 #define FORM(name, rule, ...)        FORM_(name, rule, __VA_ARGS__)
 #define FORM_(name, rule, kind, ...) kind(name, rule, __VA_ARGS__)
 #define FOLD(...)                    FORM_FOLD, __VA_ARGS__
@@ -189,6 +195,7 @@ LT_DEVICE_INLINE int64_t times(int64_t x, int64_t y) {
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
+/* Converts the launcher's arguments to the kernels'. */
 static inline Reduction reduction_of(const lt_CudaReduce *r) {
   Reduction p = {};
   p.x = r->x, p.dtype = r->dtype, p.out = r->out, p.out_dtype = r->out_dtype, p.at = r->at;
@@ -209,6 +216,7 @@ static inline Reduction reduction_of(const lt_CudaReduce *r) {
   return p;
 }
 
+/* Launches a reduction, and its second stage where results are divided into pieces. */
 template <class R>
 static cudaError_t reduce_by(const char *name, const R &reducer, const lt_CudaReduce *r,
                              cudaStream_t stream) {

@@ -4,7 +4,7 @@
 #define FORM_FOLD      NOTHING
 #define FORM_FOLD_WIDE NOTHING
 
-/* ---- the texts ------------------------------------------------------------------------------- */
+/* ---- the expressions ------------------------------------------------------------------------- */
 
 #define FORM_BEST(name, rule, better_)                                                             \
   struct Form_##name {                                                                             \
@@ -39,27 +39,27 @@
 #undef FORM_CENTERED
 #undef FORM_CENTERED_WIDE
 
-/* ---- the best and where it is ---------------------------------------------------------------- */
+/* ---- an extreme value and its index ---------------------------------------------------------- */
 
-template <class T> struct Placed {
+template <class T> struct ValueIndex {
   T value;
-  int64_t at; /* -1: nothing yet */
+  int64_t at; /* -1: no element yet */
 };
-template <class T> LT_DEVICE_INLINE Placed<T> shuffled(Placed<T> v, int step) {
-  return Placed<T>{shuffled(v.value, step), shuffled(v.at, step)};
+template <class T> LT_DEVICE_INLINE ValueIndex<T> shuffled(ValueIndex<T> v, int step) {
+  return ValueIndex<T>{shuffled(v.value, step), shuffled(v.at, step)};
 }
 
 template <class Form, class T> struct BestOf {
   typedef T In;
-  typedef Placed<T> Acc;
+  typedef ValueIndex<T> Acc;
   __device__ __forceinline__ Acc nothing() const { return Acc{0, -1}; }
-  /* A thread meets its elements in order, so the first of equals is the one it has. */
+  /* A thread gets its elements in order, so that of equal elements it keeps the first. */
   __device__ __forceinline__ void one(Acc &s, T v, int64_t i) const {
     if (s.at < 0 || (s.value == s.value && (Form::template better<T>(v, s.value) || v != v)))
       s = Acc{v, i};
   }
-  __device__ __forceinline__ void take(Acc &s, const T (&v)[8], Places places) const {
-    for (int k = 0; k < 8; k++) one(s, v[k], places.at(k));
+  __device__ __forceinline__ void take(Acc &s, const T (&v)[8], PackIndices indices) const {
+    for (int k = 0; k < 8; k++) one(s, v[k], indices.at(k));
   }
   __device__ __forceinline__ Acc join(Acc a, Acc b) const {
     if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
@@ -95,7 +95,7 @@ template <class Form, class T> struct CenteredOf {
                Form::template moved<T>(a.n, a.p, a.s, r) +
                    Form::template moved<T>(b.n, b.p, b.s, r)};
   }
-  __device__ __forceinline__ void take(Acc &s, const T (&v)[8], Places) const {
+  __device__ __forceinline__ void take(Acc &s, const T (&v)[8], PackIndices) const {
     T x = both(both(both(v[0], v[1]), both(v[2], v[3])), both(both(v[4], v[5]), both(v[6], v[7])));
     T p = Form::template center<T>(x, (T)8), sum = 0;
     for (int k = 0; k < 8; k++) sum += Form::template term<T>(v[k], p);

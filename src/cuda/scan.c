@@ -1,11 +1,11 @@
-/* scan.c: cumsum and cumprod. Floats are kept in float64, integers wrap. */
+/* scan.c: cumsum and cumprod. Floats are summed in float64; integers wrap. */
 #include "cuda.h"
 #include "scan.h"
 
-#define COLUMNS 16384 /* enough of them to keep a device busy with a thread for each */
+#define COLUMNS 16384 /* the number of columns that keeps a device busy with a thread for each */
 #define SHORT   64
 
-/* Along the rows or columns of dense tensors of the same shape. */
+/* Scans along the middle dim of contiguous tensors of the same shape, outer x n x inner. */
 static bool scan_lines(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *out, int64_t outer,
                        int64_t n, int64_t inner) {
   lt_CudaScan s = {.product = product,
@@ -30,9 +30,9 @@ static bool scan_lines(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *out, i
   return ok;
 }
 
-/* Few long columns: turned into rows and back. */
-static bool scan_turned(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *out, int64_t outer,
-                        int64_t n, int64_t inner) {
+/* Scans few long columns by transposing them to rows and back. */
+static bool scan_transposed(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *out, int64_t outer,
+                            int64_t n, int64_t inner) {
   int64_t shape[3] = {outer, inner, n}, strides[3] = {n * inner, 1, inner};
   lt_Tensor *from = lt_tensor_on(x->storage, x->dtype, x->offset, 3, shape, strides),
             *to = lt_tensor_on(out->storage, out->dtype, out->offset, 3, shape, strides),
@@ -52,14 +52,14 @@ static bool scan(lt_Call *c, bool product) {
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
-  /* a dtype that was asked for is cast to before anything is summed */
+  /* the input is cast to a dtype argument before anything is summed */
   lt_Tensor *x = lt_as_contiguous(self, lt_given(c, 2) ? c->arg[2].dtype : self->dtype);
   if (!x) return false;
   int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
   for (int d = 0; d < dim; d++) outer *= x->shape[d];
   for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
   bool turn = inner > 1 && n > SHORT && outer * inner < COLUMNS;
-  bool ok = (turn ? scan_turned : scan_lines)(c, product, x, out, outer, n, inner);
+  bool ok = (turn ? scan_transposed : scan_lines)(c, product, x, out, outer, n, inner);
   lt_release(x);
   return ok;
 }

@@ -1,33 +1,36 @@
 /* scan.cu: running sums and products.
  *
- * A block goes through a row tile by tile and carries the total along. Long rows are cut in pieces
- * for several blocks: the totals of the pieces first, then their running totals, then the pieces,
- * each of which starts from the total before it. So the order of additions depends on sizes alone.
- * Columns take a thread each.
+ * A block processes a row tile by tile and carries the total along. Long rows are divided into
+ * pieces for several blocks: first the totals of the pieces are computed, then their running
+ * totals, then the pieces, each of which starts from the total before it. So the order of additions
+ * depends on sizes alone. A column is processed by one thread.
  */
 #include "device.cuh"
 #include "launch.cuh"
 #include "packs.cuh"
 #include "scan.h"
 
-#define THREADS       256
-#define PACKS         (LT_CUDA_SCAN_TILE / THREADS / 4) /* of 4 elements, per thread of a tile */
+#define THREADS 256
+#define PACKS                                                                                      \
+  (LT_CUDA_SCAN_TILE / THREADS / 4) /* packs of 4 elements for each thread of a
+                                                         * tile */
 #define PACKS_OF_LANE (PACKS * THREADS / LT_WARP)
 #define ENOUGH        1024 /* pieces that keep the largest devices busy */
-#define BATCH         8    /* rows that a column's thread reads and writes together: read_eight */
+#define BATCH         8    /* rows that a column's thread loads and stores together: read_eight */
 
+/* The arguments of the kernels; see lt_CudaScan. */
 struct Scan {
   const void *x;
   int dtype;
   void *out;
   int out_dtype;
   int64_t outer, n, inner, pieces, tiles;
-  void *room; /* totals of pieces: T */
+  void *room; /* the totals of the pieces, of the type T */
   int room_dtype;
   bool product;
-  bool exclusive; /* out[i] is of what is before i */
+  bool exclusive; /* out[i] is the total of the elements before i */
   bool packs;     /* multiples of four elements are aligned */
-  bool total;     /* exclusive, and out has one more: the whole */
+  bool total;     /* exclusive only: out has one more element, the total of all */
 };
 
 LT_DEVICE_INLINE double join(double a, double b, bool product) { return product ? a * b : a + b; }
@@ -42,19 +45,19 @@ struct Join {
   }
 };
 
-/* Where entry i of a block's list lies: lanes that walk through stretches of it do not meet in a
- * bank. */
-LT_DEVICE_INLINE int apart(int i) { return i + i / PACKS_OF_LANE; }
+/* Returns where entry i of a block's list is stored. The padding avoids bank conflicts between
+ * lanes that process consecutive ranges. */
+LT_DEVICE_INLINE int padded(int i) { return i + i / PACKS_OF_LANE; }
 
-/* Makes of each entry the total of those before it; `all` becomes that of all. There are PACKS for
- * each thread. The first warp does it, a stretch in each lane. */
+/* Replaces each entry by the total of the entries before it, and writes the total of all to *all.
+ * There are PACKS entries for each thread. The first warp does the work, one range to each lane. */
 template <class T>
-LT_DEVICE_INLINE void totals_before(T nothing, bool product, T *entries, T *all) {
+LT_DEVICE_INLINE void exclusive_totals(T nothing, bool product, T *entries, T *all) {
   int lane = (int)threadIdx.x, each = PACKS * (int)blockDim.x / LT_WARP;
   __syncthreads();
   if (lane < LT_WARP) {
     T sum = nothing;
-    for (int k = 0; k < each; k++) sum = join(sum, entries[apart(lane * each + k)], product);
+    for (int k = 0; k < each; k++) sum = join(sum, entries[padded(lane * each + k)], product);
     T upto = sum;
     for (int step = 1; step < LT_WARP; step *= 2) {
       T other = __shfl_up_sync(LT_FULL, upto, step);
@@ -63,8 +66,8 @@ LT_DEVICE_INLINE void totals_before(T nothing, bool product, T *entries, T *all)
     T start = __shfl_up_sync(LT_FULL, upto, 1);
     if (lane == 0) start = nothing;
     for (int k = 0; k < each; k++) {
-      T v = entries[apart(lane * each + k)];
-      entries[apart(lane * each + k)] = start;
+      T v = entries[padded(lane * each + k)];
+      entries[padded(lane * each + k)] = start;
       start = join(start, v, product);
     }
     if (lane == LT_WARP - 1) *all = start;
@@ -72,7 +75,7 @@ LT_DEVICE_INLINE void totals_before(T nothing, bool product, T *entries, T *all)
   __syncthreads();
 }
 
-/* Four elements of a row, from `first` on; `nothing` past its end. */
+/* Loads four elements of a row, from `first` on; `nothing` past its end. */
 template <class T>
 LT_DEVICE_INLINE void read_four(T (&v)[4], const Scan &s, int64_t row, int64_t first, T nothing) {
   if (s.packs && first + 4 <= s.n) {
@@ -92,7 +95,7 @@ LT_DEVICE_INLINE void write_four(const Scan &s, int64_t row, int64_t first, cons
     write_one(s.out, s.out_dtype, row * s.n + first + k, v[k]);
 }
 
-/* The total of each piece. */
+/* Computes the total of each piece. */
 template <class T> static __global__ void __launch_bounds__(THREADS) scan_totals(const Scan s) {
   __shared__ T entries[LT_WARP];
   T nothing = s.product ? 1 : 0, v[PACKS][4];
@@ -126,13 +129,13 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(c
       for (int p = 0; p < PACKS; p++) read_four(v[p], s, row, t + (p * threads + tid) * 4, nothing);
 #pragma unroll
       for (int p = 0; p < PACKS; p++)
-        entries[apart(p * threads + tid)] =
+        entries[padded(p * threads + tid)] =
             join(join(v[p][0], v[p][1], s.product), join(v[p][2], v[p][3], s.product), s.product);
-      totals_before(nothing, s.product, entries, &all);
+      exclusive_totals(nothing, s.product, entries, &all);
 #pragma unroll
       for (int p = 0; p < PACKS; p++) {
         int64_t first = t + (p * threads + tid) * 4;
-        T sum = join(carry, entries[apart(p * threads + tid)], s.product);
+        T sum = join(carry, entries[padded(p * threads + tid)], s.product);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
           T next = join(sum, v[p][k], s.product);
@@ -198,7 +201,7 @@ template <class T> static cudaError_t run(const Scan &s, cudaStream_t stream) {
 void lt_cuda_scan_plan(lt_CudaScan *s) {
   int64_t tiles = blocks_for(s->n, LT_CUDA_SCAN_TILE);
   int64_t pieces = s->outer < ENOUGH ? ENOUGH / s->outer : 1;
-  if (s->inner > 1 || tiles < 8) pieces = 1; /* three launches must be worth it */
+  if (s->inner > 1 || tiles < 8) pieces = 1; /* otherwise three launches do not pay */
   if (pieces > tiles) pieces = tiles;
   s->tiles = blocks_for(tiles, pieces);
   s->pieces = blocks_for(tiles, s->tiles);

@@ -1,15 +1,15 @@
-/* slots.cuh: a row of numbers in the registers of a group of threads, so that a kernel that goes
- * over its row several times reads it from memory once.
+/* slots.cuh: rows of numbers kept in the registers of a group of threads, so that a kernel that
+ * makes several passes over a row loads it once.
  *
- * A group is the blockDim.x threads that share threadIdx.y: a power of two. Up to a warp's 32,
- * there are blockDim.y groups to a block, each with a row of its own; larger groups are a whole
- * block (blockDim.y is 1). Thread i of a group holds PER elements, its slots: where memory is
- * aligned, elements 4 i ... 4 i + 3 of each 4 * blockDim.x, so that the threads of a warp read
- * neighbouring pieces of 16 bytes; else element i of each blockDim.x. Rows that do not fit are
- * worked on in windows of PER * blockDim.x elements.
+ * A group is the blockDim.x threads with the same threadIdx.y; blockDim.x is a power of two. Up to
+ * a warp's 32 threads, a block has blockDim.y groups, each with its own row; larger groups are a
+ * whole block (blockDim.y is 1). Thread i of a group holds PER elements, its slots: where memory is
+ * aligned, elements 4 i ... 4 i + 3 of each 4 * blockDim.x, so that the threads of a warp load
+ * neighbouring vectors of 16 bytes; else element i of each blockDim.x. Rows that do not fit are
+ * processed in windows of PER * blockDim.x elements.
  *
- * T is float for dtypes up to float32, and double for float64 alone: operands of a kernel in double
- * are float64.
+ * T is float for dtypes up to float32, and double for float64 only: the operands of a kernel in
+ * double are float64.
  */
 #ifndef LT_CUDA_SLOTS_CUH
 #define LT_CUDA_SLOTS_CUH
@@ -17,12 +17,13 @@
 #include "device.cuh"
 #include "launch.cuh"
 
-/* The element of its window that slot k of this thread holds. */
+/* Returns the element of the window that slot k of this thread holds. */
 LT_DEVICE_INLINE int slot_element(int k, bool vector) {
   int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
   return vector ? (k / 4 * lanes + lane) * 4 + k % 4 : k * lanes + lane;
 }
 
+/* Load and store four consecutive elements of aligned memory. */
 LT_DEVICE_INLINE void load_some(float (&v)[4], const void *memory, int dtype, int64_t i) {
   load_four(v, memory, dtype, i);
 }
@@ -40,7 +41,7 @@ LT_DEVICE_INLINE void store_some(void *memory, int, int64_t i, const double (&v)
   p[1] = make_double2(v[2], v[3]);
 }
 
-/* With the dtype known to the compiler, so that no branch stands between the loads. */
+/* The dtype D is known at compile time, so that no branch separates the loads. */
 template <int D, class T, int PER>
 LT_DEVICE_INLINE void load_slots_of(T (&v)[PER], const void *memory, int64_t from, int count,
                                     bool vector, T nothing) {
@@ -79,9 +80,9 @@ LT_DEVICE_INLINE void store_slots_of(void *memory, int64_t from, int count, bool
   }
 }
 
-/* The first `count` elements of a window that begins at element `from` of memory; slots past them
- * hold `nothing`. With `vector`, `from` and `count` are multiples of 4 and memory is aligned to 16
- * bytes. */
+/* load_slots loads the first `count` elements of a window that begins at element `from` of memory;
+ * slots past them get `nothing`. store_slots stores them. With `vector`, `from` and `count` are
+ * multiples of 4 and memory is aligned to 16 bytes. */
 template <int PER>
 LT_DEVICE_INLINE void load_slots(float (&v)[PER], const void *memory, int dtype, int64_t from,
                                  int count, bool vector, float nothing) {
@@ -113,13 +114,14 @@ LT_DEVICE_INLINE void store_slots(void *memory, int, int64_t from, int count, bo
   store_slots_of<LT_float64>(memory, from, count, vector, v);
 }
 
-/* Elements of a row of n in the window that begins at `from`. */
+/* Returns the number of elements of a row of n in the window that begins at `from`. */
 template <int PER> LT_DEVICE_INLINE int window_count(int64_t n, int64_t from) {
   int64_t left = n - from, span = (int64_t)PER * blockDim.x;
   return (int)(left < 0 ? 0 : left < span ? left : span);
 }
 
-/* The same number for every thread of a group. `room` is shared memory for 32 T. */
+/* Reduces over the threads of a group; each of them gets the result. `room` is shared memory for 32
+ * T. */
 template <class T, class Join> LT_DEVICE_INLINE T group_all(T v, T nothing, Join join, T *room) {
   if (blockDim.x > LT_WARP) return block_all(v, nothing, join, room);
   for (int step = (int)blockDim.x / 2; step > 0; step /= 2)
@@ -129,8 +131,8 @@ template <class T, class Join> LT_DEVICE_INLINE T group_all(T v, T nothing, Join
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* How `rows` rows of n elements are shared out with `per` slots a thread, at most `most` threads to
- * a group. */
+/* The launch for `rows` rows of n elements with `per` slots for each thread and at most `most`
+ * threads in a group. */
 typedef struct Groups {
   dim3 grid, block;
 } Groups;
@@ -143,7 +145,8 @@ static inline Groups groups_for(int64_t rows, int64_t n, int per, int most) {
   return g;
 }
 
-/* May rows of n elements at these addresses be read four elements at a time? NULL may. */
+/* Returns true when rows of n elements at these addresses can be loaded four elements at a time.
+ * NULL stands for no operand. */
 static inline bool rows_align(int64_t n, const void *a, const void *b, const void *c,
                               const void *d) {
   uintptr_t bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d;

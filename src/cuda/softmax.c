@@ -3,7 +3,7 @@
 #include "operand.h"
 #include "softmax.h"
 
-/* x (and g, unless NULL) into y, along `dim`; takes over x and g, which may be NULL after a
+/* Computes y from x (and g, in backward) along `dim`. Releases x and g, which may be NULL after a
  * failure. */
 static bool run(const lt_Call *c, lt_Tensor *x, lt_Tensor *g, bool with_grad, int dim, bool log) {
   lt_Tensor *y = c->out[0];

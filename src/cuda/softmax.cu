@@ -1,24 +1,25 @@
-/* softmax.cu: softmax's kernels. A row that fits the registers of a group of threads (slots.cuh) is
- * read once; longer rows, and columns, are read twice: once for the largest and the sum, which are
- * kept up to date together (Milakov and Gimelshein 2018), once for the results.
+/* softmax.cu: the kernels of softmax. A row that fits the registers of a group of threads
+ * (slots.cuh) is loaded once. Longer rows, and columns, are loaded twice: once for the maximum and
+ * the sum, which are updated together (Milakov and Gimelshein 2018), once for the results.
  *
- * As everywhere, a row with a NaN or +inf, or of nothing but -inf, becomes NaN.
+ * A row with a NaN or +inf, or of nothing but -inf, becomes NaN, as on the CPU.
  */
 #include "slots.cuh"
 #include "softmax.h"
 
 #define LONG     8   /* slots of a thread, where a row does not fit */
 #define LONG_LOT 512 /* threads of a group there */
-#define COLUMN   8   /* elements of a column that a thread reads before it uses them */
+#define COLUMN   8   /* elements of a column that a thread loads at once */
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* The largest so far, and the sum of e^(x - largest). */
+/* The maximum so far, and the sum of e^(x - maximum). */
 template <class T> struct Partial { T largest, sum; };
 template <class T> LT_DEVICE_INLINE T rescaled(T sum, T from, T to) {
   return from == to ? sum : sum * m_exp(from - to);
 }
-/* -inf adds nothing, and must not: -inf - -inf is NaN. */
+/* Adds elements to a partial result. -inf adds nothing, and is skipped, because -inf - -inf is
+ * NaN. */
 template <class T, int PER> LT_DEVICE_INLINE void take(Partial<T> &p, const T (&v)[PER]) {
   T top = p.largest;
 #pragma unroll
@@ -31,7 +32,7 @@ template <class T, int PER> LT_DEVICE_INLINE void take(Partial<T> &p, const T (&
   p.sum = sum;
 }
 
-/* With softmax, scale is 1 / sum; with log_softmax, it is log(sum). */
+/* Returns 1 / sum for softmax, log(sum) for log_softmax. */
 template <class T> LT_DEVICE_INLINE T scale_of(T sum, bool log) {
   return log ? m_log(sum) : 1 / sum;
 }
@@ -54,7 +55,8 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
     top = group_all(top, nothing, Largest(), room);
 #pragma unroll
     for (int k = 0; k < PER; k++) {
-      T x = v[k] - top, e = m_exp(x); /* 0 past the row's end, or NaN where all of it is -inf */
+      T x = v[k] - top, e = m_exp(x); /* 0 past the row's end, or NaN where all of the row is
+                                       * -inf */
       sum += e;
       v[k] = s.log ? x : e;
     }
@@ -140,8 +142,8 @@ template <class T> __global__ void softmax_backward_long_rows(lt_CudaSoftmax s) 
 
 /* ---- along columns --------------------------------------------------------------------------- */
 
-/* Joins what the threads of one column (those that share threadIdx.x) hold. `room` is shared memory
- * for the block's threads. */
+/* Reduces over the threads of one column (those with the same threadIdx.x). `room` is shared memory
+ * for one T for each thread of the block. */
 template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *room) {
   if (blockDim.y == 1) return v;
   room[threadIdx.y * blockDim.x + threadIdx.x] = v;
@@ -152,18 +154,20 @@ template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *
   return v;
 }
 
-/* A block has columns along x, which are neighbours in memory, and parts of them along y. */
+/* Loops over columns: threads along x have neighbouring columns, threads along y parts of a
+ * column. */
 #define FOR_COLUMNS(s)                                                                             \
   int64_t across = ((s).inner - 1) / blockDim.x + 1, step = (int64_t)blockDim.y * (s).inner;       \
   for (int64_t b = blockIdx.x; b < (s).outer * across; b += gridDim.x)
-/* The first element of this thread's column, and how many elements of it are this thread's. */
+/* Computes the first element of this thread's column, and the number of its elements that are this
+ * thread's. */
 #define COLUMN_OF(s)                                                                               \
   int64_t j = b % across * blockDim.x + threadIdx.x;                                               \
   int64_t at = b / across * (s).n * (s).inner + threadIdx.y * (s).inner + j;                       \
   int64_t mine =                                                                                   \
       j < (s).inner && threadIdx.y < (s).n ? ((s).n - threadIdx.y - 1) / blockDim.y + 1 : 0
 
-/* The next elements of a thread's column, in one go; past its end they are `nothing`. */
+/* Loads the next elements of a thread's column; past its end they are `nothing`. */
 template <int D, class T>
 LT_DEVICE_INLINE void load_column_of(T (&v)[COLUMN], const void *memory, int64_t at, int64_t step,
                                      int64_t left, T nothing) {
@@ -251,8 +255,7 @@ template <class T> static cudaError_t launch_columns(const lt_CudaSoftmax &s, cu
   return launch("softmax_columns", softmax_columns<T>, grid, block, 0, stream, s);
 }
 
-/* Up to a warp's work rows go to as few threads as hold them: the fewer, the less they wait for
- * each other. */
+/* Short rows are processed by as few threads as hold them: fewer threads synchronize less. */
 template <class T> static cudaError_t launch_forward(const lt_CudaSoftmax &s, cudaStream_t stream) {
   if (s.n <= 16 * LT_WARP) {
     Groups g = groups_for(s.outer, s.n, 16, LT_WARP);

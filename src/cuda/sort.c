@@ -1,34 +1,37 @@
-/* sort.c: sort and topk along a dim, which is brought to be the last. Short rows are sorted by a
- * block each; of long ones a few elements are chosen stretch by stretch, or whole rows are sorted
- * by radix, all in one go: by the elements' keys, and then, stably, by their rows. */
+/* sort.c: sort and topk along a dim. Another dim than the last is transposed first. A short row is
+ * sorted by one block. For a small k, segments of a long row are sorted and their first k kept.
+ * Otherwise all rows are sorted together by radix sort: by the elements' keys, and then, stably, by
+ * row. */
 #include "cuda.h"
 #include "sort.h"
 
-#define FEW 256 /* so many of a long row are chosen without sorting it */
+#define FEW 256 /* the largest k for which a long row is not sorted as a whole */
 
 static lt_Tensor *bytes(lt_Call *c, int64_t size) {
   return lt_empty(LT_uint8, c->device, 1, &size);
 }
 
-/* The first k of rows, of which a stretch gives k candidates for the next round. */
-static bool choose(lt_Call *c, const lt_CudaOrder *o) {
+/* Computes the first k elements of each row. Each round sorts segments and keeps k candidates of
+ * each for the next round. */
+static bool select_first(lt_Call *c, const lt_CudaOrder *o) {
   lt_Tensor *from = NULL;
   bool ok = true;
   for (int64_t count = o->n; ok && count > 0;) {
-    int64_t stretches = (count - 1) / LT_CUDA_STRETCH + 1;
+    int64_t segments = (count - 1) / LT_CUDA_SEGMENT + 1;
     lt_Tensor *to = NULL;
-    if (stretches > 1) to = bytes(c, o->rows * stretches * o->k * LT_CUDA_CANDIDATE);
-    ok = (to || stretches == 1) &&
-         lt_cuda_ran(lt_cuda_order_stretches(o, from ? lt_tensor_data(from) : NULL, count,
-                                             to ? lt_tensor_data(to) : NULL, lt_cuda_stream(c)));
+    if (segments > 1) to = bytes(c, o->rows * segments * o->k * LT_CUDA_CANDIDATE);
+    ok = (to || segments == 1) &&
+         lt_cuda_ran(lt_cuda_order_segments(o, from ? lt_tensor_data(from) : NULL, count,
+                                            to ? lt_tensor_data(to) : NULL, lt_cuda_stream(c)));
     lt_release(from);
     from = to;
-    count = stretches > 1 ? stretches * o->k : 0;
+    count = segments > 1 ? segments * o->k : 0;
   }
   lt_release(from);
   return ok;
 }
 
+/* Returns the number of bits of n. */
 static int bits_of(int64_t n) {
   int bits = 0;
   while (n > 0) {
@@ -38,7 +41,7 @@ static int bits_of(int64_t n) {
   return bits;
 }
 
-/* What a sort by radix works on; each but room is of all elements. */
+/* The memory of a radix sort; each tensor but `room` has an entry for every element. */
 typedef struct Radix {
   lt_Tensor *keys, *numbers, *keys_out, *numbers_out, *room;
   size_t room_size;
@@ -56,6 +59,7 @@ static cudaError_t sort_pairs(const Radix *r, void *room, size_t *size, int64_t 
                                 stream);
 }
 
+/* Allocates the memory. Returns false on failure; the caller calls close_radix in both cases. */
 static bool open_radix(lt_Call *c, Radix *r, int64_t n) {
   int64_t size = n * (r->wide ? 8 : 4);
   r->keys = bytes(c, size);
@@ -83,6 +87,7 @@ static bool sort_by(lt_Call *c, Radix *r, int64_t n, int bits) {
   return lt_cuda_ran(sort_pairs(r, lt_tensor_data(r->room), &size, n, bits, lt_cuda_stream(c)));
 }
 
+/* Sorts whole rows: in one sort where key and row fit into one number, else in two. */
 static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
   int64_t n = o->rows * o->n;
   int key_bits = lt_cuda_key_bits(o->dtype), row_bits = bits_of(o->rows - 1);
@@ -107,34 +112,34 @@ static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
   return ok;
 }
 
-/* The first k of each row of dense x into dense values and positions. */
+/* Writes the first k of each row of contiguous x to contiguous values and positions. */
 static bool order_rows(lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool descending,
                        lt_Tensor *values, lt_Tensor *positions) {
   lt_CudaOrder o = {
       lt_tensor_data(x),        x->dtype, x->numel / n, n, k, descending, lt_tensor_data(values),
       lt_tensor_data(positions)};
-  return n <= LT_CUDA_STRETCH || k <= FEW ? choose(c, &o) : sort_whole(c, &o);
+  return n <= LT_CUDA_SEGMENT || k <= FEW ? select_first(c, &o) : sort_whole(c, &o);
 }
 
-/* x's memory, dense, as outer x inner x m where it is outer x m x inner. */
-static lt_Tensor *turned(lt_Tensor *x, int64_t outer, int64_t m, int64_t inner) {
+/* Returns a view of x's memory, contiguous outer x m x inner, as outer x inner x m. */
+static lt_Tensor *transposed(lt_Tensor *x, int64_t outer, int64_t m, int64_t inner) {
   return lt_tensor_on(x->storage, x->dtype, x->offset, 3, (int64_t[]){outer, inner, m},
                       (int64_t[]){m * inner, 1, inner});
 }
 
-/* The same along another dim: there and back through copies. */
+/* Does the same along another dim, through transposed copies. */
 static bool order_columns(lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, int64_t inner,
                           int64_t k, bool descending) {
   int64_t shape[3] = {outer, inner, k};
-  lt_Tensor *seen = turned(x, outer, n, inner),
-            *rows = seen ? lt_as_contiguous(seen, x->dtype) : NULL,
+  lt_Tensor *view = transposed(x, outer, n, inner),
+            *rows = view ? lt_as_contiguous(view, x->dtype) : NULL,
             *values = rows ? lt_empty(x->dtype, c->device, 3, shape) : NULL,
             *positions = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
-            *to = positions ? turned(c->out[0], outer, k, inner) : NULL,
-            *to_positions = to ? turned(c->out[1], outer, k, inner) : NULL;
+            *to = positions ? transposed(c->out[0], outer, k, inner) : NULL,
+            *to_positions = to ? transposed(c->out[1], outer, k, inner) : NULL;
   bool ok = to_positions && order_rows(c, rows, n, k, descending, values, positions) &&
             lt_copy_into(to, values, false) && lt_copy_into(to_positions, positions, false);
-  lt_release(seen);
+  lt_release(view);
   lt_release(rows);
   lt_release(values);
   lt_release(positions);
@@ -153,7 +158,7 @@ static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descen
   int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
   for (int d = 0; d < dim; d++) outer *= x->shape[d];
   for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
-  if (!top || x->ndim == 0) k = n; /* the one element of a 0-d tensor, however many are wanted */
+  if (!top || x->ndim == 0) k = n; /* a 0-d tensor has one element, whatever k is */
   bool ok = inner == 1 ? order_rows(c, x, n, k, descending, c->out[0], c->out[1])
                        : order_columns(c, x, outer, n, inner, k, descending);
   lt_release(x);
@@ -161,7 +166,7 @@ static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descen
 }
 
 bool lt_cuda_sort(lt_Call *c) { return order(c, 1, false, 0, c->arg[2].b); }
-/* The result of a 0-d tensor is one, whatever k is. */
+/* The result of a 0-d tensor is its one element, whatever k is. */
 bool lt_cuda_topk(lt_Call *c) {
   return order(c, 2, true, lt_in(c, 0)->ndim ? c->arg[1].i : 1, c->arg[3].b);
 }

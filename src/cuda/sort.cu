@@ -1,8 +1,7 @@
-/* sort.cu: sorting. Elements become unsigned integers in the same order (NaN the largest, -0 equal
- * to 0, descending by complement). Short rows are sorted by blocks in shared memory; long ones by
- * CUB's radix sort of keys with the elements' numbers, which is stable. Values are fetched by
- * number, so they keep every bit.
- */
+/* sort.cu: sorting. Elements are converted to unsigned integers with the same order (NaN is the
+ * largest, -0 equals 0; complemented when descending). Short rows are sorted by blocks in shared
+ * memory; long ones by CUB's radix sort of the keys together with the elements' numbers, which is
+ * stable. Values are copied by number, so they keep every bit. */
 #include "device.cuh"
 #include "launch.cuh"
 #include "sort.h"
@@ -31,7 +30,7 @@ int lt_cuda_key_bits(int dtype) {
   }
 }
 
-/* The bits of a float, `infinity` those of infinity. */
+/* Converts the bits of a float to a key. `infinity` is the bits of infinity. */
 template <class U> LT_DEVICE_INLINE U float_key(U u, U infinity) {
   U sign = (U)((U)1 << (sizeof(U) * 8 - 1)), all = (U) ~(U)0;
   if ((u & (U)~sign) > infinity) return all;
@@ -76,8 +75,9 @@ LT_DEVICE_INLINE uint64_t key_of(const void *x, int dtype, int64_t i, bool desce
   return descending ? key ^ all : key;
 }
 
-/* Result number `to` is element number `from`. */
-LT_DEVICE_INLINE void give(const lt_CudaOrder &o, int64_t to, int64_t from, int64_t position) {
+/* Stores element number `from` as result number `to`, and its index. */
+LT_DEVICE_INLINE void store_element(const lt_CudaOrder &o, int64_t to, int64_t from,
+                                    int64_t position) {
   switch (dtype_size(o.dtype)) {
   case 1:
     ((uint8_t *)o.values)[to] = ((const uint8_t *)o.x)[from];
@@ -95,9 +95,9 @@ LT_DEVICE_INLINE void give(const lt_CudaOrder &o, int64_t to, int64_t from, int6
   o.positions[to] = position + LT_INDEX_BASE;
 }
 
-/* ---- stretches, in shared memory ------------------------------------------------------------- */
+/* ---- segments, in shared memory -------------------------------------------------------------- */
 
-/* A key and a position, which decides among equal keys; none is past all that are real. */
+/* A key and an index, which orders equal keys. set_none() makes an item that follows all others. */
 struct Narrow { /* keys up to 32 bits, rows below 2^32 - 1 elements */
   uint64_t both;
   __device__ __forceinline__ void set(uint64_t key, int64_t at) { both = key << 32 | (uint32_t)at; }
@@ -118,16 +118,17 @@ struct Wide {
   }
 };
 
-struct Stretches {
+/* The arguments of the kernel: the segments of all rows. */
+struct Segments {
   const void *from;
   void *to;
-  int64_t count, each, blocks; /* candidates and stretches of a row */
-  int size, together;          /* elements of a stretch, a power of 2; stretches of a block */
+  int64_t count, each, blocks; /* elements to sort and segments of a row */
+  int size, together;          /* elements of a segment, a power of 2; segments of a block */
 };
 
-/* Each of the block's stretches, by Batcher's bitonic sort. Items up to 32 apart are exchanged
- * within groups of 64, which belong to a warp each: only it must wait. */
-template <class Item> LT_DEVICE_INLINE void sort_stretches(Item *items, int size, int total) {
+/* Sorts each of the block's segments by Batcher's bitonic sort. Items up to 32 apart are exchanged
+ * within groups of 64, each of which belongs to a warp: only the warp must synchronize. */
+template <class Item> LT_DEVICE_INLINE void sort_segments(Item *items, int size, int total) {
   for (int run = 2; run <= size; run *= 2)
     for (int step = run / 2; step > 0; step /= 2) {
       for (int i = (int)threadIdx.x; i < total / 2; i += (int)blockDim.x) {
@@ -149,13 +150,13 @@ template <class Item> LT_DEVICE_INLINE void sort_stretches(Item *items, int size
 
 template <class Item>
 static __global__ void __launch_bounds__(THREADS)
-    order_stretches(const lt_CudaOrder o, const Stretches s) {
-  __shared__ Item items[LT_CUDA_STRETCH];
+    order_segments(const lt_CudaOrder o, const Segments s) {
+  __shared__ Item items[LT_CUDA_SEGMENT];
   int total = s.size * s.together;
   for (int64_t b = blockIdx.x; b < s.blocks; b += gridDim.x) {
     for (int i = (int)threadIdx.x; i < total; i += (int)blockDim.x) {
-      int64_t stretch = b * s.together + i / s.size, row = stretch / s.each;
-      int64_t at = stretch % s.each * s.size + i % s.size;
+      int64_t segment = b * s.together + i / s.size, row = segment / s.each;
+      int64_t at = segment % s.each * s.size + i % s.size;
       if (row >= o.rows || at >= s.count)
         items[i].set_none();
       else if (s.from)
@@ -164,34 +165,34 @@ static __global__ void __launch_bounds__(THREADS)
         items[i].set(key_of(o.x, o.dtype, row * o.n + at, o.descending), at);
     }
     __syncthreads();
-    sort_stretches(items, s.size, total);
+    sort_segments(items, s.size, total);
     for (int i = (int)threadIdx.x; i < total; i += (int)blockDim.x) {
-      int64_t stretch = b * s.together + i / s.size, row = stretch / s.each;
+      int64_t segment = b * s.together + i / s.size, row = segment / s.each;
       int j = i % s.size;
       if (row >= o.rows || j >= o.k) continue;
       if (s.each > 1)
-        ((Item *)s.to)[stretch * o.k + j] = items[i];
+        ((Item *)s.to)[segment * o.k + j] = items[i];
       else
-        give(o, row * o.k + j, row * o.n + items[i].at(), items[i].at());
+        store_element(o, row * o.k + j, row * o.n + items[i].at(), items[i].at());
     }
     __syncthreads();
   }
 }
 
-cudaError_t lt_cuda_order_stretches(const lt_CudaOrder *o, const void *from, int64_t count,
-                                    void *to, cudaStream_t stream) {
+cudaError_t lt_cuda_order_segments(const lt_CudaOrder *o, const void *from, int64_t count, void *to,
+                                   cudaStream_t stream) {
   static_assert(sizeof(Wide) <= LT_CUDA_CANDIDATE, "candidates have room in the scratch");
-  Stretches s = {from, to, count, blocks_for(count, LT_CUDA_STRETCH), 0, 1, 1};
-  while (s.size < count && s.size < LT_CUDA_STRETCH) s.size *= 2;
+  Segments s = {from, to, count, blocks_for(count, LT_CUDA_SEGMENT), 0, 1, 1};
+  while (s.size < count && s.size < LT_CUDA_SEGMENT) s.size *= 2;
   while (s.size * s.together < THREADS && s.together < o->rows) s.together *= 2;
   s.blocks = blocks_for(o->rows * s.each, s.together);
   int threads = s.size * s.together / 2;
   if (threads < LT_WARP) threads = LT_WARP;
   if (threads > THREADS) threads = THREADS;
   if (lt_cuda_key_bits(o->dtype) <= 32 && o->n < (int64_t)0xffffffff)
-    return launch("order_stretches", order_stretches<Narrow>, grid_for(s.blocks), dim3(threads), 0,
+    return launch("order_stretches", order_segments<Narrow>, grid_for(s.blocks), dim3(threads), 0,
                   stream, *o, s);
-  return launch("order_stretches", order_stretches<Wide>, grid_for(s.blocks), dim3(threads), 0,
+  return launch("order_stretches", order_segments<Wide>, grid_for(s.blocks), dim3(threads), 0,
                 stream, *o, s);
 }
 
@@ -219,7 +220,7 @@ static __global__ void order_rows(const lt_CudaOrder o, const U *numbers, U *key
 template <class U> static __global__ void order_gather(const lt_CudaOrder o, const U *numbers) {
   EACH_ELEMENT(i, o.rows * o.k) {
     int64_t row = i / o.k, from = (int64_t)numbers[row * o.n + i % o.k];
-    give(o, i, from, from - row * o.n);
+    store_element(o, i, from, from - row * o.n);
   }
 }
 
@@ -262,7 +263,7 @@ cudaError_t lt_cuda_order_gather(const lt_CudaOrder *o, bool wide, const void *n
 
 /* ---- radix sort ------------------------------------------------------------------------------ */
 
-/* `room` with its size, as CUB has it: a call without memory only asks. */
+/* Calls CUB's sort, which without memory only computes the size that is required. */
 template <class K, class V>
 static cudaError_t sort_pairs(void *room, size_t *room_size, const K *keys, K *keys_out,
                               const V *values, V *values_out, int64_t n, int bits,

@@ -1,26 +1,27 @@
-/* sort.h: sorting by keys that are unsigned integers. */
+/* sort.h: the launchers of sorting by keys that are unsigned integers. */
 #ifndef LT_CUDA_SORT_H
 #define LT_CUDA_SORT_H
 
 #include "kernels.h"
 
-/* Sorts n keys upwards, with a value each; equal keys stay in the order they came in. The inputs
- * are only read; inputs and outputs do not overlap. Bits of the keys from `bits` (1 to 64) on are
- * taken to be equal in all. `room` is scratch memory of *room_size bytes; with room NULL, nothing
- * runs and *room_size becomes what is needed (at least 1). n may be 0. The scratch may be released
- * (on the same stream) at once. */
+/* Sorts n keys, with a value each, in ascending order, stably. The inputs are not changed; inputs
+ * and outputs do not overlap. Only the low `bits` (1 to 64) bits of the keys are compared; the
+ * others must be equal in all keys. `room` is scratch memory of *room_size bytes. With room NULL,
+ * nothing runs and *room_size becomes the size that is required (at least 1). n may be 0. The
+ * scratch memory may be released at once, on the same stream. */
 LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u64(void *room, size_t *room_size, const uint64_t *keys,
                                                 uint64_t *keys_out, const int64_t *values,
                                                 int64_t *values_out, int64_t n, int bits,
                                                 cudaStream_t stream);
-/* The same for 32-bit keys and values. */
+/* Does the same for 32-bit keys and values. */
 LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u32(void *room, size_t *room_size, const uint32_t *keys,
                                                 uint32_t *keys_out, const uint32_t *values,
                                                 uint32_t *values_out, int64_t n, int bits,
                                                 cudaStream_t stream);
 
-/* The first k of each of `rows` dense rows of n elements in order (of equal ones the one that came
- * first; NaN the largest), their values and their positions from LT_INDEX_BASE: rows x k each. */
+/* A sort of each of `rows` contiguous rows of n elements: the first k in order (of equal elements
+ * the first in the row; NaN is the largest), as values and as indices from LT_INDEX_BASE: rows x k
+ * each. */
 typedef struct lt_CudaOrder {
   const void *x;
   int dtype;
@@ -30,27 +31,28 @@ typedef struct lt_CudaOrder {
   int64_t *positions;
 } lt_CudaOrder;
 
-/* Keys of a dtype have so many bits (8 to 64). */
+/* Returns the number of bits of a dtype's keys (8 to 64). */
 LT_C_LINKAGE int lt_cuda_key_bits(int dtype);
 
-/* Blocks sort stretches of LT_CUDA_STRETCH elements in shared memory, and keep the first k of each
- * as candidates: `to` holds k for each stretch of each row, of LT_CUDA_CANDIDATE bytes. `count`
- * candidates for each row come from `from`, or are the elements of x where that is NULL (count is n
- * then). Where count is no more than a stretch, values and positions are written, and `to` is not
- * used. */
-#define LT_CUDA_STRETCH   2048
+/* Sorts segments of LT_CUDA_SEGMENT elements in shared memory, and keeps the first k of each as
+ * candidates: `to` gets k candidates of LT_CUDA_CANDIDATE bytes for each segment of each row. The
+ * input is `from`, with `count` candidates for each row, or, where that is NULL, the elements of x
+ * (then count is n). Where count is at most one segment, values and indices are written, and `to`
+ * is not used. */
+#define LT_CUDA_SEGMENT   2048
 #define LT_CUDA_CANDIDATE 16
-LT_C_LINKAGE cudaError_t lt_cuda_order_stretches(const lt_CudaOrder *o, const void *from,
-                                                 int64_t count, void *to, cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_order_segments(const lt_CudaOrder *o, const void *from,
+                                                int64_t count, void *to, cudaStream_t stream);
 
-/* Of whole rows. Elements are numbered, row after row; wide: their numbers and the keys have 64
- * bits, else 32. The key of element i: its own, and above it its row where with_rows. */
+/* Writes the keys and numbers of all elements of whole rows. Elements are numbered row by row. With
+ * `wide`, numbers and keys have 64 bits, else 32. With `with_rows`, the row is above the element's
+ * key. */
 LT_C_LINKAGE cudaError_t lt_cuda_order_keys(const lt_CudaOrder *o, bool wide, bool with_rows,
                                             void *keys, void *numbers, cudaStream_t stream);
-/* The rows of the elements of these numbers, as keys. */
+/* Writes the rows of the elements with these numbers, as keys. */
 LT_C_LINKAGE cudaError_t lt_cuda_order_rows(const lt_CudaOrder *o, bool wide, const void *numbers,
                                             void *keys, cudaStream_t stream);
-/* Values and positions from the numbers of all elements, sorted. */
+/* Writes values and indices from the numbers of all elements, sorted. */
 LT_C_LINKAGE cudaError_t lt_cuda_order_gather(const lt_CudaOrder *o, bool wide, const void *numbers,
                                               cudaStream_t stream);
 
