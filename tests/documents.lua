@@ -2,17 +2,36 @@
 -- a table:
 --
 --   read(path)          the text of a file
---   run(path, names)    runs the ```lua blocks of a Markdown file as one script, in which the
---                       global variables `names` are defined; nil and the error where it fails
+--   run(path, names)    runs the ```lua blocks of a Markdown file, or the paragraphs of a Lua file,
+--                       as one script in which the global variables `names` are defined. Returns
+--                       whether it succeeded, the error or nil, and how many blocks there were
 --
 -- A comment `--> text` in a block states what the block prints: all lines after such an arrow are
--- what `print` writes in that block, in order.
+-- what `print` writes in that block, in order. `...` in such a text stands for anything.
 
 local documents = {}
 
 function documents.read(path)
   local file <close> = assert(io.open(path))
   return file:read "a"
+end
+
+-- The paragraphs of a Lua file, in the form of lua_blocks.
+local function paragraphs(text)
+  local blocks, block, number = {}, nil, 0
+  for line in (text .. "\n"):gmatch "(.-)\n" do
+    number = number + 1
+    if line:find "^%s*$" then
+      block = nil
+    else
+      if not block then
+        block = {line = number, lines = {}}
+        blocks[#blocks + 1] = block
+      end
+      block.lines[#block.lines + 1] = line
+    end
+  end
+  return blocks
 end
 
 -- The blocks of a document: a list of {line = number of its first line, lines}.
@@ -52,7 +71,8 @@ local function script(blocks)
     while at < block.line do
       lines[at], at = "", at + 1
     end
-    lines[block.line - 1] = ("__block(%d)"):format(i)
+    local mark = ("__block(%d) "):format(i)
+    if block.line > 1 then lines[block.line - 1] = mark else block.lines[1] = mark .. block.lines[1] end
     for _, line in ipairs(block.lines) do lines[at], at = line, at + 1 end
   end
   lines[at] = ("__block(%d)"):format(#blocks + 1)
@@ -62,15 +82,16 @@ end
 local function compare(block, printed, path)
   local expected = expected_output(block)
   if #expected == 0 then return end
-  local got = table.concat(printed, "\n")
-  local wanted = table.concat(expected, "\n")
-  if got ~= wanted then
-    error(("%s:%d: expected the output\n%s\ngot\n%s"):format(path, block.line, wanted, got), 0)
+  local text, got = table.concat(expected, "\n"), table.concat(printed, "\n")
+  local pattern = text:gsub("%p", "%%%0"):gsub("%%%.%%%.%%%.", "[^\n]*")
+  if not got:find("^" .. pattern .. "$") then
+    error(("%s:%d: expected the output\n%s\ngot\n%s"):format(path, block.line, text, got), 0)
   end
 end
 
 function documents.run(path, names)
-  local blocks = lua_blocks(documents.read(path))
+  local text = documents.read(path)
+  local blocks = path:find "%.lua$" and paragraphs(text) or lua_blocks(text)
   local environment = setmetatable({}, {__index = _G})
   for name, value in pairs(names or {}) do environment[name] = value end
   local printed, current = {}, nil

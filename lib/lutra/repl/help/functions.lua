@@ -126,4 +126,14 @@ function functions.source(name, f, paint)
   return nil, ("%s is written in C"):format(name)
 end
 
+--- How a function is called, and what is written about it: a text, or the lines of the comment
+-- above it; nil where nothing is. For the reference.
+function functions.describe(name, f)
+  local row = find_builtin(f)
+  if row then return name .. row[2], row[3] end
+  local op = ops.find(f)
+  if op then return table.concat(ops.signatures(op), "\n"), op.doc end
+  return source.call(name, source.signature(f)), source.doc(f)
+end
+
 return functions

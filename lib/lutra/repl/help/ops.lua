@@ -408,4 +408,80 @@ function ops.source_text(op)
     op.kind)
 end
 
+-- ---- for the reference (tools/docs/reference.lua)
+
+ops.dtypes_text, ops.devices_text, ops.results = dtypes_text, devices_text, results_text
+
+--- The arguments of an op: a list of {name, text}.
+function ops.arguments(op)
+  local list = {}
+  for i, row in ipairs(arguments_rows(op)) do list[i] = {name = row[1], text = row[2]} end
+  return list
+end
+
+--- The spelling of a call with one table: positions, then names.
+function ops.named_call(op)
+  local parts = {}
+  for _, p in ipairs(op.params) do
+    parts[#parts + 1] = p.optional and ("%s = %s"):format(p.name, p.default or "nil") or p.name
+  end
+  local name, space = op.name, next(op.namespaces)
+  if op.variants["function"] then
+    name = "lt." .. name
+  elseif space then
+    name = (space == "F" and "F." or "lt." .. space .. ".") .. op.namespaces[space]
+  else
+    table.remove(parts, 1)
+    name = "x:" .. name .. (op.variants.method and "" or "_")
+  end
+  return name .. "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local function message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  return not ok and type(message) == "string" and message:gsub("^[^\n:]+:%d+: ", "") or nil
+end
+
+-- The message for the first dtype that an op does not accept.
+local function dtype_error(op, example)
+  if #subjects(op, evaluate(example.arguments)) == 0 then return nil end
+  for i = #dtypes, 1, -1 do
+    if dtypes[i] ~= "complex128" and not takes(op, example, dtypes[i]) then
+      local convert = function(x) return lt.real(x):to(dtypes[i]) end
+      local result = try(op, example, convert)
+      return dtypes[i], message_of(error, result[2], 0)
+    end
+  end
+end
+
+-- The message where the last tensor of several has another shape.
+local function shape_error(op, example)
+  local values, last = evaluate(example.arguments), nil
+  for i = 2, values.n do
+    if lt.is_tensor(values[i]) then last = i end
+  end
+  if not last then return nil end
+  values[last] = lt.ones{3, 7, 11, dtype = values[last].dtype}
+  return message_of(example.f, table.unpack(values, 1, values.n))
+end
+
+--- Messages of common mistakes, found by making them: a list of {mistake, message}.
+function ops.errors(op)
+  return aside(80, function()
+    local example, list = read_example(examples.of(op)), {}
+    local function add(mistake, message)
+      if message then list[#list + 1] = {mistake, message} end
+    end
+    local values = evaluate(example.arguments)
+    if lt.is_tensor(values[1]) then
+      values[1] = "x"
+      add("a string as the first argument", message_of(example.f, table.unpack(values, 1, values.n)))
+    end
+    local dtype, message = dtype_error(op, example)
+    add(dtype and "dtype " .. dtype, message)
+    add("a tensor of shape {3, 7, 11} as the last one", shape_error(op, example))
+    return list
+  end)
+end
+
 return ops

@@ -1,0 +1,123 @@
+-- Examples of the functions and values of lt.
+local lt = require "lutra"
+local nn = lt.nn
+
+-- Make tensors from Lua values
+print(lt.tensor{{1, 2}, {3, 4}})
+--> tensor{{1, 2},
+-->        {3, 4}, shape = {2, 2}}
+print(lt.tensor({1, 2}, {dtype = lt.float64}))  --> tensor{1., 2., dtype = "float64"}
+local a = lt.tensor{1., 2.}
+print(lt.as_tensor(a) == a)  --> true
+
+-- Ask about values
+print(lt.is_tensor(a), lt.is_parameter(a), lt.is_floating_point(a), lt.is_complex(a), lt.numel(a))  --> true	false	true	false	2
+
+-- Constants
+print(lt.pi, lt.e)                 --> 3.1415926535898	2.718281828459
+print(lt.tensor{lt.inf, lt.nan})   --> tensor{inf, nan}
+print(a[{lt.newaxis, {}}].shape)   --> {1, 2}
+
+-- Dtypes are strings
+print(lt.float64, lt.float32, lt.float16, lt.bfloat16)         --> float64	float32	float16	bfloat16
+print(lt.int64, lt.int32, lt.int16, lt.int8, lt.uint8, lt.bool) --> int64	int32	int16	int8	uint8	bool
+print(lt.complex64, lt.complex128)                              --> complex64	complex128
+print(lt.finfo("float32").eps, lt.iinfo("int8").max)            --> 1.1920928955078e-07	127
+print(lt.promote_types("int64", "float16"), lt.result_type(a, 2))  --> float16	float32
+
+-- The default dtype and device
+lt.set_default_dtype "float64"
+print(lt.get_default_dtype(), lt.zeros(1).dtype)  --> float64	float64
+lt.set_default_dtype "float32"
+lt.set_default_device "meta"
+print(lt.get_default_device(), lt.zeros(1).device)  --> meta	meta
+lt.set_default_device "cpu"
+
+-- Devices
+print(lt.device "cpu", lt.device_properties("cpu").name ~= nil)  --> cpu	true
+local device = lt.best_device()
+print(lt.with_device("meta", function() return nn.Linear(4096, 4096).weight.device end))  --> meta
+if lt.cuda.is_available() then lt.synchronize(device) end
+
+-- A stream as the current one
+if lt.cuda.is_available() then
+  lt.with_stream(lt.cuda.Stream(), function() return lt.ones{2, device = "cuda"} end)
+end
+
+-- Ops without a kernel on their device run on the CPU
+lt.set_fallback(true)
+print(lt.get_fallback())  --> true
+lt.set_fallback(false)
+
+-- Gradients on and off
+local w = lt.ones{2, requires_grad = true}
+print(lt.no_grad(function() return (w * 2).requires_grad end))       --> false
+print(lt.inference_mode(function() return lt.is_inference_mode_enabled() end))  --> true
+lt.no_grad(function()
+  print(lt.is_grad_enabled())                                         --> false
+  print(lt.enable_grad(function() return (w * 2).requires_grad end))  --> true
+end)
+
+-- Turn gradients off until they are turned on again
+local before = lt.set_grad_enabled(false)
+print((w * 2).requires_grad)  --> false
+lt.set_grad_enabled(before)
+
+-- Random numbers
+lt.manual_seed(7)
+print(lt.initial_seed())  --> 7
+local state = lt.get_rng_state()
+local first = lt.rand(3)
+lt.set_rng_state(state)
+print(lt.equal(first, lt.rand(3)))  --> true
+
+-- A generator of its own
+local g = lt.Generator()
+g:manual_seed(1)
+local r = lt.rand{3, generator = g}
+
+-- A seed from the system
+print(math.type(lt.seed()))  --> integer
+
+-- Threads of the CPU
+local threads = lt.get_num_threads()
+lt.set_num_threads(1)
+print(lt.get_num_threads())  --> 1
+lt.set_num_threads(threads)
+
+-- How tensors print
+lt.set_printoptions{precision = 2}
+print(lt.tensor{lt.pi}, lt.get_printoptions().precision)  --> tensor{3.14}	2
+lt.set_printoptions{profile = "default"}
+
+-- Files
+local path = os.tmpname()
+lt.save_npy(path, lt.tensor{1., 2.})
+print(lt.load_npy(path))  --> tensor{1., 2.}
+lt.save_safetensors(path, {weight = lt.ones(2, 2), bias = lt.zeros(2)})
+print(lt.load_safetensors(path).bias)  --> tensor{0., 0.}
+
+-- An IDX file, as MNIST's
+local file <close> = assert(io.open(path, "wb"))
+file:write("\0\0\8\1\0\0\0\3abc")
+file:close()
+print(lt.load_idx(path))  --> tensor{97, 98, 99, dtype = "uint8"}
+os.remove(path)
+
+-- An elementwise function from an expression: one kernel, with its gradient
+local swish = lt.elementwise "x / (1 + exp(-x))"
+print(swish(lt.tensor{0., 1.}))  --> tensor{0.0000, 0.7311}
+
+-- A progress bar
+for i in lt.progress{{1, 2, 3}, desc = "epochs"} do assert(i) end
+
+-- Time and memory
+local start = lt.clock()
+print(lt.clock() - start < 10, lt.memory_live() > 0)  --> true	true
+
+-- Facts about this build and its ops
+print(type(lt.info()), #lt.ops() > 200)  --> table	true
+print(lt.terminal_width(1) == nil or lt.isatty(1))  --> true
+
+-- Stop at a line and look at its variables; here the condition is false
+lt.breakpoint(false)

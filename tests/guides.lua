@@ -1,0 +1,25 @@
+-- The guides and the examples of the reference, run: the Lua code of docs/guide/*.md and of
+-- docs/reference/*.lua, with what they say that it prints.
+-- `build/lutra --emulate cuda:2,memory=1GiB tests/guides.lua [FILE...]`, from the repository's root.
+
+local lt = require "lutra"
+local documents = dofile "tests/documents.lua"
+local checks = dofile "tests/checks.lua"
+
+local function files(pattern)
+  local listing <close> = assert(io.popen("ls " .. pattern))
+  local list = {}
+  for path in listing:lines() do list[#list + 1] = path end
+  return list
+end
+
+local paths = #arg > 0 and arg or files "docs/guide/*.md docs/reference/*.lua"
+local state = lt.get_rng_state()
+for _, path in ipairs(paths) do
+  lt.set_rng_state(state)
+  local ok, why = documents.run(path, {lt = lt, nn = lt.nn, F = lt.F, optim = lt.optim,
+    data = lt.data})
+  checks.check(ok, ("%s: %s"):format(path, tostring(why)))
+end
+
+checks.finish()
