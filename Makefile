@@ -15,6 +15,7 @@ BINDIR  ?= $(PREFIX)/bin
 LUADIR  ?= $(PREFIX)/share/lua/5.4
 OBJCOPY ?= objcopy
 LIBDIR  ?= $(PREFIX)/lib/lua/5.4
+MANDIR  ?= $(PREFIX)/share/man
 WERROR  ?=
 Q       := $(if $(V),,@)
 
@@ -23,7 +24,7 @@ Q       := $(if $(V),,@)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda bundle fuzz \
-  fuzz-api fuzz-differential install uninstall clean env deps help FORCE
+  fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
 bare := demo test test-package clean deps help uninstall lint format env fuzz-api fuzz-differential
@@ -359,6 +360,14 @@ fuzz-api fuzz-differential:
 	@+$(build) BUILD=build-debug DEBUG=1 all fuzz-program
 	@tests/fuzz/campaign $(@:fuzz-%=%) both $(or $(SECONDS),60) $(or $(SEED),$(shell date +%s))
 
+# The site of the documentation, and annotations for editors; needs MkDocs with the theme Material.
+docs: all
+	@tools/docs/build $(program)
+
+# The manual page, from what --help prints.
+man: all
+	$(LUA) tools/docs/man.lua $(program) >docs/lutra.1
+
 deps:
 	@tools/build/deps build test
 
@@ -370,10 +379,12 @@ env:
 bin_to := $(call quote,$(DESTDIR)$(BINDIR))
 lib_to := $(call quote,$(DESTDIR)$(LIBDIR)/lutra)
 lua_to := $(call quote,$(DESTDIR)$(LUADIR))
+man_to := $(call quote,$(DESTDIR)$(MANDIR)/man1)
 
 install: all
-	install -d $(bin_to) $(lib_to) $(lua_to)
+	install -d $(bin_to) $(lib_to) $(lua_to) $(man_to)
 	install -m 755 $(program) $(bin_to)/lutra
+	install -m 644 docs/lutra.1 $(man_to)
 	install -m 644 $(module) $(lib_to)/core.so
 	$(if $(strip $(backends)),install -m 644 $(backends) $(lib_to))
 	@to=$(lua_to); for file in $$(cd lib && find . -name '*.lua' | sed 's|^\./||' | sort); do \
@@ -381,7 +392,7 @@ install: all
 	done; echo "installed lib/**.lua in $$to"
 
 uninstall:
-	rm -f $(bin_to)/lutra $(lua_to)/lutra.lua
+	rm -f $(bin_to)/lutra $(lua_to)/lutra.lua $(man_to)/lutra.1
 	rm -rf $(lua_to)/lutra $(lib_to)
 
 clean:
@@ -403,6 +414,8 @@ help:
 	@echo "make fuzz         fuzz the readers of files, a minute each (needs clang)"
 	@echo "make fuzz-api     fuzz the whole API in both builds: SECONDS=60 SEED="
 	@echo "make fuzz-differential  compare devices, layouts, spellings and threads: SECONDS=60 SEED="
+	@echo "make docs         build the documentation as a site, docs/site (needs MkDocs with Material)"
+	@echo "make man          write docs/lutra.1 from lutra --help"
 	@echo "make install      install the program, the module and the Lua files: PREFIX=$(PREFIX) DESTDIR="
 	@echo "make uninstall    remove what make install installed: the same PREFIX and DESTDIR"
 	@echo "make env          print LUA_PATH and LUA_CPATH for lua5.4 with this folder's build"

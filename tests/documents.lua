@@ -1,5 +1,5 @@
--- Runs the Lua code of a document. `dofile "tests/documents.lua"`, from the repository's root, gives
--- a table:
+-- Runs the Lua code of a document. `dofile "tests/documents.lua"`, from the repository's root,
+-- returns a table:
 --
 --   read(path)          the text of a file
 --   run(path, names)    runs the ```lua blocks of a Markdown file, or the paragraphs of a Lua file,
@@ -7,7 +7,7 @@
 --                       whether it succeeded, the error or nil, and how many blocks there were
 --
 -- A comment `--> text` in a block states what the block prints: all lines after such an arrow are
--- what `print` writes in that block, in order. `...` in such a text stands for anything.
+-- what `print` writes in that block, in order. `...` in an expected line matches anything.
 
 local documents = {}
 
@@ -72,7 +72,11 @@ local function script(blocks)
       lines[at], at = "", at + 1
     end
     local mark = ("__block(%d) "):format(i)
-    if block.line > 1 then lines[block.line - 1] = mark else block.lines[1] = mark .. block.lines[1] end
+    if block.line > 1 then
+      lines[block.line - 1] = mark
+    else
+      block.lines[1] = mark .. block.lines[1]
+    end
     for _, line in ipairs(block.lines) do lines[at], at = line, at + 1 end
   end
   lines[at] = ("__block(%d)"):format(#blocks + 1)

@@ -1,6 +1,6 @@
--- The guides and the examples of the reference, run: the Lua code of docs/guide/*.md and of
--- docs/reference/*.lua, with what they say that it prints.
--- `build/lutra --emulate cuda:2,memory=1GiB tests/guides.lua [FILE...]`, from the repository's root.
+-- Runs the guides and the examples of the reference: the Lua code of docs/guide/*.md and of
+-- docs/reference/*.lua, and compares the output that they state. From the repository's root:
+-- `build/lutra --emulate cuda:2,memory=1GiB tests/guides.lua [FILE...]`.
 
 local lt = require "lutra"
 local documents = dofile "tests/documents.lua"

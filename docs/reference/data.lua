@@ -38,5 +38,5 @@ os.remove(path)
 local folder = os.getenv "LUTRA_TEST_DATA"
 if folder then
   local images, labels = data.mnist(folder .. "/mnist", "t10k")
-  print(images.shape, labels.shape)
+  assert(#images == #labels)
 end

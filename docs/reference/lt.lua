@@ -108,8 +108,22 @@ os.remove(path)
 local swish = lt.elementwise "x / (1 + exp(-x))"
 print(swish(lt.tensor{0., 1.}))  --> tensor{0.0000, 0.7311}
 
+-- Its derivative, and its source for a GPU
+local square = lt.elementwise "x * x"
+print(square:derivative "x"(lt.tensor{3.}))       --> tensor{6.}
+print(square:source("float32"):find "float" ~= nil)  --> true
+
 -- A progress bar
 for i in lt.progress{{1, 2, 3}, desc = "epochs"} do assert(i) end
+
+-- A progress bar that is moved by hand
+local bar = lt.progress{total = 10, desc = "steps"}
+bar:update(5)
+bar:set_description "half"
+bar:set_postfix{loss = 0.5}
+bar:write "a line above the bar"
+bar:refresh()
+bar:close()
 
 -- Time and memory
 local start = lt.clock()

@@ -13,11 +13,15 @@ linear:reset_parameters() -- of nn.Linear
 -- Layers one after another
 local net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
 print(net(x).shape)  --> {1, 2}
+net:append(nn.ReLU()):insert(1, nn.Flatten())
+net:extend{nn.Identity()}
 
 -- A list of modules
 local blocks = nn.ModuleList{nn.Linear(3, 3), nn.Linear(3, 3)}
 local y = x
 for _, block in ipairs(blocks) do y = block(y) end
+blocks:append(nn.ReLU())
+blocks:insert(1, nn.Flatten())
 
 -- Vectors by number, from 1
 local embedding = nn.Embedding(10, 4)

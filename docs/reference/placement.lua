@@ -21,3 +21,20 @@ end)
 print(#profile:table() > 0)  --> true
 lt.profiler.synchronize()
 print(#lt.profiler.devices() >= 0)  --> true
+
+-- Read a trace: totals, a table, a file for ui.perfetto.dev
+local totals = lt.placement.trace(step):totals()
+print(type(totals), #lt.placement.trace(step):table() > 0)  --> table	true
+local path = os.tmpname()
+lt.placement.trace(step):export(path)
+
+-- Read findings as a table of text
+print(lt.placement.lint(step):table(80) ~= nil)  --> true
+
+-- Read a profile: by op, event by event, as a file for ui.perfetto.dev
+local averages = profile:key_averages()
+print(averages:table{sort_by = "total"} ~= nil)  --> true
+for event in profile:events() do assert(event.name) end
+profile:export_chrome_trace(path)
+profile:close()
+os.remove(path)

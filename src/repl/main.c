@@ -34,7 +34,8 @@ struct request {
   bool no_init;
   const char *trace; // where to write a trace, or NULL
   bool lint;
-  int lesson; // to open at the prompt; 0 the next one, -1 none
+  int lesson;        // to open at the prompt; 0 the next one, -1 none
+  const char *stubs; // where to write annotations for editors, or NULL
   bool help, version, info, check;
   int status; // out: the exit status
 };
@@ -58,6 +59,7 @@ static const char usage[] =
     "               GPU is, with --emulate cuda:2,memory=256MiB\n"
     "  --emulate D  devices that this machine need not have: cuda:2, or cuda:2,memory=1GiB;\n"
     "               with link=pcie4 (pcie3, pcie5, nvlink) --lint and --trace count its times\n"
+    "  --stubs DIR  write annotations for LuaLS (completion in editors) to DIR/library/lutra.lua\n"
     "  --info       what this program was built with, the CPU, threads, BLAS and devices\n"
     "  --version    the versions of Lutra and Lua\n"
     "  --help       this text\n"
@@ -91,7 +93,8 @@ static bool is(const char *arg, const char *option) { return strcmp(arg, option)
 
 // Is the argument after this option its value?
 static bool takes_value(const char *option) {
-  return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace");
+  return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace") ||
+         is(option, "--stubs");
 }
 
 // Is the text the number of a lesson: 1 to 9999?
@@ -130,6 +133,8 @@ static const char *parse(struct request *r) {
       r->emulate = arg[9] ? arg + 10 : r->argv[++i];
     } else if (is(arg, "--trace") || strncmp(arg, "--trace=", 8) == 0) {
       r->trace = arg[7] ? arg + 8 : r->argv[++i];
+    } else if (is(arg, "--stubs") || strncmp(arg, "--stubs=", 8) == 0) {
+      r->stubs = arg[7] ? arg + 8 : r->argv[++i];
     } else if (is(arg, "--lint")) {
       r->lint = true;
     } else if (is(arg, "--lesson")) { // argv ends with NULL
@@ -404,6 +409,8 @@ static void push_options(lua_State *L, const struct request *r) {
   }
   lua_pushstring(L, r->trace);
   lua_setfield(L, -2, "trace");
+  lua_pushstring(L, r->stubs);
+  lua_setfield(L, -2, "stubs");
 }
 
 // Calls a function of the Lua half that takes a table of options and returns the exit status.
@@ -474,6 +481,10 @@ static int serve(lua_State *L) {
   open_state(L, r);
   if (r->info) {
     call_module(L, r, "lutra.repl.info", "print");
+    return 0;
+  }
+  if (r->stubs) {
+    call_module(L, r, "lutra.repl.stubs", "run");
     return 0;
   }
   if (r->check) {

@@ -49,7 +49,7 @@ function examples.find(entry)
     return search("%." .. escaped(entry.key) .. "%f[^%w_]", folder .. "tensor.lua")
   end
   if entry.kind == "method" then
-    local where = entry.class or folder .. "tensor.lua"
+    local where = entry.made_by or entry.class or folder .. "tensor.lua"
     return search("[:.]" .. escaped(entry.key) .. "%f[^%w_]", where)
   end
   return named(entry.name) or entry.alias_of and named(entry.alias_of)

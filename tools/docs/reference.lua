@@ -1,5 +1,5 @@
--- Writes the reference as Markdown: a page for each family of ops, each class and each table of the
--- library, and one for tensors.
+-- Writes the reference as Markdown: a page for each family of ops, each class and each table of
+-- the library, and one for tensors.
 --
 --   lutra [--emulate cuda:2] tools/docs/reference.lua FOLDER
 --
@@ -81,6 +81,12 @@ local function index_addresses(tables)
       end
     end
   end
+  for _, object in ipairs(public.objects()) do
+    address[object.name] = object.name .. ".md"
+    for _, method in ipairs(object.methods) do
+      address[method.name] = object.name .. ".md#" .. anchor(method.name)
+    end
+  end
   for _, entry in ipairs(public.tensor()) do
     address[entry.name] = entry.op and family_of[entry.op.name].file .. ".md#"
       .. anchor(entry.op.name) or "tensor.md#" .. anchor(entry.name)
@@ -90,7 +96,9 @@ end
 --- The address of a public name's entry, "nn.Linear.md", or nil.
 function reference.address(name) return address[name] end
 
-local function link(name) return address[name] and ("[%s](%s)"):format(code(name), address[name]) end
+local function link(name)
+  return address[name] and ("[%s](%s)"):format(code(name), address[name])
+end
 
 -- ---- pieces of an entry
 
@@ -240,6 +248,12 @@ local function class_page(entry)
   return table.concat(out, "\n\n") .. "\n"
 end
 
+local function object_page(entry)
+  local out = {"# " .. entry.name, ("What %s returns."):format(link(entry.made_by))}
+  for _, method in ipairs(entry.methods) do out[#out + 1] = function_entry(2, method) end
+  return table.concat(out, "\n\n") .. "\n"
+end
+
 local function tensor_page()
   local out = {"# Tensor", "Methods and fields of tensors, where `x` is one. Every op that has a "
     .. "method is described on the page of its family."}
@@ -285,6 +299,9 @@ function reference.pages()
         add("Classes", entry.name, entry.name, class_page(entry))
       end
     end
+  end
+  for _, entry in ipairs(public.objects()) do
+    add("Objects", entry.name, entry.name, object_page(entry))
   end
   return list
 end

@@ -7,8 +7,9 @@
 local builtin = require "lutra.repl.help.builtin"
 local catalogue = require "lutra.repl.help.catalogue"
 local classes = require "lutra.repl.help.classes"
+local command_line = require "lutra.repl.command_line"
+local files = require "lutra.repl.files"
 local functions = require "lutra.repl.help.functions"
-local ops = require "lutra.repl.help.ops"
 local public = require "lutra.repl.help.public"
 local signatures = require "lutra.repl.complete.signatures"
 
@@ -50,25 +51,46 @@ local function text_of(doc)
   return doc
 end
 
--- Adds the parameters of a signature (complete/signatures.lua); returns their names.
-local function add_parameters(out, params)
-  local names, open = {}, nil
+-- The parameters of a signature (complete/signatures.lua) as a list of {name, optional, type,
+-- default}. Options may be given as one table behind the required arguments. Anything may
+-- follow an argument that may be spread.
+local function declared(params)
+  local list = {}
   for _, param in ipairs(params) do
-    local name = keywords[param.name] and param.name .. "_" or param.name
-    local kind = type_of(param)
+    local reserved = keywords[param.name] or param.name == "self"
+    local name = reserved and param.name .. "_" or param.name
+    local kind, open = type_of(param), false
     for word in param.type:gmatch "[^|]+" do open = open or spread[word] end
-    -- Options may come as one table behind the arguments that must be given.
-    if not param.required or open then kind = kind .. "|table" end
-    local default = param.default and param.default ~= "nil" and " default " .. param.default or ""
-    out[#out + 1] = ("---@param %s%s %s%s"):format(name, param.required and not open and "" or "?",
-      kind, default)
-    names[#names + 1] = name
+    list[#list + 1] = {name = name, optional = not param.required or open,
+      type = (param.required and not open) and kind or kind .. "|table",
+      default = param.default ~= "nil" and param.default or nil}
+    if open then
+      list[#list + 1] = {name = "...", type = "any"}
+      break
+    end
   end
-  if open then
-    out[#out + 1] = "---@param ... any"
-    names[#names + 1] = "..."
+  return list
+end
+
+-- Adds the lines of parameters; returns their names.
+local function add_parameters(out, params)
+  local names = {}
+  for _, p in ipairs(declared(params)) do
+    out[#out + 1] = ("---@param %s%s %s%s"):format(p.name, p.optional and "?" or "", p.type,
+      p.default and " default " .. p.default or "")
+    names[#names + 1] = p.name
   end
   return names
+end
+
+-- The type of a function that makes objects of a class.
+local function maker_type(class, result)
+  local signature = signatures.of(class, classes.name(class))
+  local parts = {}
+  for i, p in ipairs(signature and declared(signature.params) or {{name = "...", type = "any"}}) do
+    parts[i] = ("%s%s: %s"):format(p.name, p.optional and "?" or "", p.type)
+  end
+  return ("fun(%s): %s"):format(table.concat(parts, ", "), result)
 end
 
 local function add_results(out, results)
@@ -84,9 +106,9 @@ local function lua_names(f)
   return names
 end
 
--- The declaration of a function, or of what makes an object of a class: `call` is how it is written,
--- "lt.matmul" or "Tensor:matmul".
-local function declare(out, call, f, doc, extra)
+-- Adds the declaration of a function. `call` is how it is written: "lt.matmul" or "Tensor:matmul".
+-- `extra`: further lines; `returns`: the type of the result where the signature has none.
+local function declare(out, call, f, doc, extra, returns)
   comment(out, doc)
   local signature = signatures.of(f, call:match "[%w_]+$")
   local names
@@ -99,8 +121,9 @@ local function declare(out, call, f, doc, extra)
   else
     names = type(f) == "function" and lua_names(f) or {"..."}
     for _, name in ipairs(names) do out[#out + 1] = ("---@param %s any"):format(name) end
-    out[#out + 1] = "---@return any ..."
+    if not returns then out[#out + 1] = "---@return any ..." end
   end
+  if returns then out[#out + 1] = ("---@return %s"):format(returns) end
   for _, line in ipairs(extra or {}) do out[#out + 1] = line end
   local owner, mark, key = call:match "^(.*)([.:])([%w_]+)$"
   if keywords[key] then
@@ -128,8 +151,8 @@ local function add_tensor(out)
   out[#out + 1] = "---@class lt.Tensor"
   for _, entry in ipairs(public.tensor()) do
     if entry.kind == "field" then
-      out[#out + 1] = ("---@field %s %s %s"):format(entry.key, field_types[entry.key] or "lt.Tensor",
-        entry.text)
+      local kind = field_types[entry.key] or "lt.Tensor"
+      out[#out + 1] = ("---@field %s %s %s"):format(entry.key, kind, entry.text)
     end
   end
   for _, name in ipairs(operators) do
@@ -166,21 +189,41 @@ local function class_type(class)
   end
 end
 
-local function add_class(out, entry)
-  local class, above = entry.value, nil
-  for _, ancestor in ipairs(public.ancestors(class)) do above = above or class_type(ancestor) end
-  comment(out, classes.summary(class))
-  out[#out + 1] = ("---@class %s%s"):format(entry.name, above and ": " .. above or "")
-  out[#out + 1] = "---@field [any] any"
-  out[#out + 1] = ("---@overload fun(...: any): %s"):format(entry.name)
-  out[#out + 1] = ("local %s = {}"):format(variable(entry.name))
-  out[#out + 1] = ""
+local function add_methods(out, entry)
   for _, method in ipairs(entry.methods) do
     local extra = method.key == "extend" and {"---@return " .. entry.name} or nil
     declare(out, variable(entry.name) .. ":" .. method.key, method.value,
       functions.summary(method.value), extra)
   end
 end
+
+-- An object of a class that has no public name.
+local function add_object(out, entry)
+  out[#out + 1] = ("---What %s returns."):format(entry.made_by)
+  out[#out + 1] = "---@class lt." .. entry.name
+  out[#out + 1] = "---@field [any] any"
+  out[#out + 1] = ("local %s = {}"):format(entry.name)
+  out[#out + 1] = ""
+  add_methods(out, entry)
+end
+
+local function add_class(out, entry)
+  local class, above = entry.value, nil
+  for _, ancestor in ipairs(public.ancestors(class)) do above = above or class_type(ancestor) end
+  comment(out, classes.summary(class))
+  out[#out + 1] = ("---@class %s%s"):format(entry.name, above and ": " .. above or "")
+  out[#out + 1] = "---@field [any] any"
+  local makers = {maker_type(class, entry.name), "fun(named: table): " .. entry.name}
+  for i, maker in ipairs(makers) do
+    if i == 1 or maker ~= makers[1] then out[#out + 1] = "---@overload " .. maker end
+  end
+  out[#out + 1] = ("local %s = {}"):format(variable(entry.name))
+  out[#out + 1] = ""
+  add_methods(out, entry)
+end
+
+-- What functions return that make objects: name -> type.
+local made = {["lt.Generator"] = "lt.Generator"}
 
 -- Declares a table: classes first, then the table with its fields, then its functions.
 local function add_table(out, record, children)
@@ -195,8 +238,9 @@ local function add_table(out, record, children)
     elseif entry.kind == "table" then
       out[#out + 1] = ("---@field %s %s"):format(entry.key, entry.alias_of)
     elseif entry.kind == "value" then
-      out[#out + 1] = ("---@field %s %s %s"):format(entry.key, type(entry.value),
-        builtin.values[entry.key] or "")
+      local text = builtin.values[entry.key]
+      out[#out + 1] = ("---@field %s %s%s"):format(entry.key, type(entry.value),
+        text and " " .. text or "")
     end
   end
   for _, child in ipairs(children) do
@@ -207,7 +251,7 @@ local function add_table(out, record, children)
   for _, entry in ipairs(record.entries) do
     if entry.kind == "function" or entry.kind == "op" then
       declare(out, variable(record.name) .. "." .. entry.key, entry.value,
-        entry.op and entry.op.doc or functions.summary(entry.value))
+        entry.op and entry.op.doc or functions.summary(entry.value), nil, made[entry.name])
     end
   end
 end
@@ -216,16 +260,19 @@ local aliases = [[
 ---@meta lutra
 
 ---A dtype's name.
----@alias lt.Dtype "float64"|"float32"|"float16"|"bfloat16"|"int64"|"int32"|"int16"|"int8"|"uint8"|"bool"|"complex64"|"complex128"|string
+---@alias lt.Dtype %s|string
 ---A device's name: "cpu", "cuda:0", "mps", "meta".
 ---@alias lt.Device string
 ---A complex number.
 ---@class lt.Complex
 ---@field re number
 ---@field im number
+local Complex = {}
+
 ---A generator of random numbers.
 ---@class lt.Generator
 ---@field [any] any
+local Generator = {}
 ]]
 
 -- The tables directly inside a table: a list of {key, name}.
@@ -245,19 +292,30 @@ end
 
 --- The annotations as text.
 function stubs.text()
-  local out = {aliases}
+  local tables, dtypes = public.tables(), {}
+  for _, entry in ipairs(tables[1].entries) do -- lt.float32 == "float32"
+    if entry.value == entry.key and entry.key ~= "newaxis" then
+      dtypes[#dtypes + 1] = ("%q"):format(entry.key)
+    end
+  end
+  local out = {aliases:format(table.concat(dtypes, "|"))}
   add_tensor(out)
-  local tables = public.tables()
+  for _, object in ipairs(public.objects()) do
+    made[object.made_by] = made[object.made_by] or "lt." .. object.name
+    add_object(out, object)
+  end
   for i = #tables, 1, -1 do add_table(out, tables[i], children_of(tables[i], tables)) end
   out[#out + 1] = "return lt"
   return table.concat(out, "\n") .. "\n"
 end
 
---- Writes folder/library/lutra.lua; an error where that fails. Returns the path.
-function stubs.write(folder)
-  local files = require "lutra.files"
-  local path = folder .. "/library/lutra.lua"
-  return path, files
+--- Writes the file below options.stubs, for the program's --stubs. Returns the exit status.
+function stubs.run(options)
+  local folder = options.stubs .. "/library"
+  os.execute("mkdir -p " .. command_line.quote(folder))
+  local ok, why = files.write(folder .. "/lutra.lua", stubs.text())
+  if not ok then error(why, 0) end
+  return 0
 end
 
 return stubs

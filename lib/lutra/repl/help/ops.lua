@@ -455,7 +455,7 @@ local function dtype_error(op, example)
 end
 
 -- The message where the last tensor of several has another shape.
-local function shape_error(op, example)
+local function shape_error(example)
   local values, last = evaluate(example.arguments), nil
   for i = 2, values.n do
     if lt.is_tensor(values[i]) then last = i end
@@ -475,11 +475,12 @@ function ops.errors(op)
     local values = evaluate(example.arguments)
     if lt.is_tensor(values[1]) then
       values[1] = "x"
-      add("a string as the first argument", message_of(example.f, table.unpack(values, 1, values.n)))
+      local message = message_of(example.f, table.unpack(values, 1, values.n))
+      add("a string as the first argument", message)
     end
     local dtype, message = dtype_error(op, example)
     add(dtype and "dtype " .. dtype, message)
-    add("a tensor of shape {3, 7, 11} as the last one", shape_error(op, example))
+    add("a tensor of shape {3, 7, 11} as the last one", shape_error(example))
     return list
   end)
 end

@@ -2,8 +2,8 @@
 -- (tools/docs/reference.lua), the annotations for editors (lutra.repl.stubs) and the test that both
 -- are complete read this list.
 --
--- A name is public when it is reachable from lt and does not begin with `_`. Methods of a class that
--- only override a documented method of its parent are not listed again.
+-- A name is public when it is reachable from lt and does not begin with `_`. A method that
+-- overrides one of a public class above is not listed again.
 
 local builtin = require "lutra.repl.help.builtin"
 local classes = require "lutra.repl.help.classes"
@@ -16,9 +16,12 @@ local public = {}
 -- What programs call the tables that have a short name.
 local short = {["lt.nn"] = "nn", ["lt.F"] = "F", ["lt.optim"] = "optim", ["lt.data"] = "data"}
 
--- Fields of classes that are there for subclasses inside the library.
-local internal = {read = true, read_settings = true, options = true, buffers = true, apply = true,
-  update = true}
+-- Fields that are there for the library: of optimizers (subclasses define some of them, which the
+-- page of optim.Optimizer describes) and of classes without a public name.
+local internal = {
+  optim = {read = true, read_settings = true, buffers = true, update = true, apply = true},
+  [""] = {new = true, of = true},
+}
 
 local function sorted_names(t)
   local names = {}
@@ -43,21 +46,29 @@ function public.ancestors(class)
   return list
 end
 
-local function is_override(class, name)
-  for _, above in ipairs(public.ancestors(class)) do
-    if rawget(above, name) ~= nil then return true end
+-- The methods of a class, and of the classes above it that have no public name: entries. A method
+-- that a public class above has is left out. `names` has the public classes.
+local function class_methods(name, class, names)
+  local found, hidden = {}, {}
+  local function add(from)
+    for _, key in ipairs(sorted_names(from)) do
+      if type(rawget(from, key)) == "function" then found[key] = found[key] or rawget(from, key) end
+    end
   end
-  return false
-end
-
-local function class_methods(name, class)
-  local list = {}
-  for _, key in ipairs(sorted_names(class)) do
-    local value = rawget(class, key)
-    local own = key ~= "init" and not internal[key]
-      and not (key == "extend" and parent(class) ~= nil)
-    if type(value) == "function" and own and not is_override(class, key) then
-      list[#list + 1] = {name = name .. ":" .. key, key = key, kind = "method", value = value,
+  add(class)
+  local is_hidden = true
+  for _, above in ipairs(public.ancestors(class)) do
+    is_hidden = is_hidden and not names[above]
+    if is_hidden then
+      add(above)
+    else
+      for _, key in ipairs(sorted_names(above)) do hidden[key] = true end
+    end
+  end
+  local list, left_out = {}, internal[name:match "^(.-)%.?%w+$"] or {}
+  for _, key in ipairs(sorted_names(found)) do
+    if key ~= "init" and not left_out[key] and not hidden[key] then
+      list[#list + 1] = {name = name .. ":" .. key, key = key, kind = "method", value = found[key],
         class = name}
     end
   end
@@ -89,9 +100,6 @@ local function entry_of(path, key, value, seen)
   if entry.kind ~= "value" and not entry.op then
     entry.alias_of = seen[value]
     seen[value] = seen[value] or entry.name
-  end
-  if entry.kind == "class" and not entry.alias_of then
-    entry.methods = class_methods(entry.name, value)
   end
   return entry
 end
@@ -133,8 +141,48 @@ end
 --   methods   of a class: entries of kind "method" with the field `class`
 function public.tables()
   load_libraries()
-  local list, seen = {}, {}
+  local list, seen, names = {}, {}, {}
   add_table(list, seen, "lt", lt)
+  for _, record in ipairs(list) do
+    for _, entry in ipairs(record.entries) do
+      if entry.kind == "class" then names[entry.value] = true end
+    end
+  end
+  for _, record in ipairs(list) do
+    for _, entry in ipairs(record.entries) do
+      if entry.kind == "class" and not entry.alias_of then
+        entry.methods = class_methods(entry.name, entry.value, names)
+      end
+    end
+  end
+  return list
+end
+
+-- Objects whose class has no public name: {title, what makes them, an object}.
+local objects = {
+  {"Trace", "lt.placement.trace", function() return (lt.placement.trace(type, 1)) end},
+  {"Findings", "lt.placement.lint", function() return lt.placement.lint(type, 1) end},
+  {"Profile", "lt.profiler.profile", function()
+    return (lt.profiler.profile(function() end))
+  end},
+  {"Averages", "lt.profiler.profile", function()
+    return lt.profiler.profile(function() end):key_averages()
+  end},
+  {"Progress", "lt.progress", function() return lt.progress{disable = true} end},
+  {"Expression", "lt.elementwise", function() return lt.elementwise "x" end},
+}
+
+--- Classes that only functions make objects of: a list of entries {name = "Trace", kind = "object",
+-- value, made_by, methods}.
+function public.objects()
+  local list = {}
+  for i, row in ipairs(objects) do
+    local class = getmetatable(row[3]())
+    local methods = class_methods(row[1], class, {})
+    for _, method in ipairs(methods) do method.made_by = row[2] end
+    list[i] = {name = row[1], key = row[1], kind = "object", value = class, made_by = row[2],
+      methods = methods}
+  end
   return list
 end
 
@@ -154,7 +202,8 @@ function public.tensor()
   return list
 end
 
---- All entries of public.tables, methods of classes among them, then those of public.tensor.
+--- All entries of public.tables and public.objects, methods among them, then those of
+-- public.tensor.
 function public.entries()
   local list = {}
   for _, record in ipairs(public.tables()) do
@@ -162,6 +211,9 @@ function public.entries()
       list[#list + 1] = entry
       table.move(entry.methods or {}, 1, #(entry.methods or {}), #list + 1, list)
     end
+  end
+  for _, object in ipairs(public.objects()) do
+    table.move(object.methods, 1, #object.methods, #list + 1, list)
   end
   local tensor = public.tensor()
   return table.move(tensor, 1, #tensor, #list + 1, list)
