@@ -14,10 +14,12 @@ local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
 local guides = {
   "guide/quickstart.md", "guide/tensors.md", "guide/indexing.md", "guide/autograd.md",
   "guide/training.md", "guide/saving.md", "guide/devices.md", "guide/kernels.md",
-  "guide/prompt.md", "guide/pytorch.md", "guide/torch7.md", "guide/performance.md",
+  "prompt.md", "pytorch.md", "guide/torch7.md", "guide/performance.md",
   "guide/extending.md", "architecture.md",
 }
-local documents = {"placement.md", "devices.md", "prompt.md", "lessons.md", "gpu-testing.md"}
+local documents = {
+  "placement.md", "lessons.md", "install.md", "command-line.md", "devices.md", "gpu-testing.md",
+}
 
 local function read(path)
   local file <close> = assert(io.open(path))
@@ -96,6 +98,7 @@ nav:
 %s
 ]]
 
+assert(os.execute(("mkdir -p '%s/docs' && cp -r docs/images '%s/docs'"):format(out, out)))
 local guide_nav, reference_nav = {}, {'    - "All names": "reference/index.md"'}
 front_page()
 for _, path in ipairs(guides) do page(guide_nav, path, "    ") end
