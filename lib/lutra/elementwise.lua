@@ -1,16 +1,16 @@
---- lt.elementwise(expression, names): a function of tensors from one line.
+--- lt.elementwise(expression, names): compiles an expression to an elementwise function of tensors.
 --
---     local f = lt.elementwise "x * x + y"          -- names in the order in which they come
+--     local f = lt.elementwise "x * x + y"          -- arguments in order of appearance: x, y
 --     local g = lt.elementwise("a * x + y", {"x", "y", "a"})
 --     print(f(x, y), f:derivative "x")
 --
--- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as by the ops, of
--- which it can call all that are elementwise. It is computed in one pass over memory, and so are
--- its gradients: on the CPU in blocks by the loops of the ops, on a CUDA device by a kernel that is
--- made from the formulas of the ops. Small tensors on the CPU, and what one pass cannot compute,
--- are computed by the ops themselves.
+-- Arguments are tensors and numbers; shapes broadcast and dtypes are promoted as in the ops. An
+-- expression can call every elementwise op. The function and its gradients are computed in one pass
+-- over memory: on the CPU in blocks by the kernels of the ops, on a CUDA device by a kernel that is
+-- generated from the formulas of the ops. Small tensors on the CPU, and expressions that one pass
+-- cannot compute, are computed by a sequence of ops.
 --
--- Invariant: each way gives the same values within rounding, the same shapes and dtypes, and
+-- Invariant: all of these give the same values up to rounding, the same shapes and dtypes, and
 -- gradients of any order.
 
 local core = require "lutra.core"
@@ -23,14 +23,14 @@ local fused = require "lutra.elementwise.fused"
 
 local Expression = {__name = "function of lt.elementwise"}
 
--- The text is made when it is asked for: that of a derivative may be long.
+-- The field `expression` is formatted on first use, as the expression of a derivative may be long.
 function Expression:__index(key)
   if key ~= "expression" then return Expression[key] end
   self.expression = parse.write(self._root)
   return self.expression
 end
 
--- A function of `names`; of them only those in the expression count.
+-- Returns a function with the arguments `names`; those not in the expression are ignored.
 local function make(arena, root, names)
   local self = setmetatable({_arena = arena, _root = root, names = names}, Expression)
   self._order = nodes.order(root)
@@ -41,7 +41,8 @@ local function make(arena, root, names)
   return self
 end
 
--- Sums what broadcasting repeated, and undoes the promotion.
+-- Reverses broadcasting (by sums) and type promotion: returns a gradient of the shape and dtype of
+-- `like`.
 local function reduce_to(gradient, like)
   local from, to = gradient.shape, like.shape
   local dims = {}
@@ -53,7 +54,7 @@ local function reduce_to(gradient, like)
   return gradient:reshape(to):to(like.dtype)
 end
 
--- The function with a gradient that runs an expression in one pass.
+-- Returns the autograd.Function that computes the expression in one pass, made on first use.
 local function recorded(self)
   if self._op then return self._op end
   local op = require("lutra.autograd").Function:extend "Elementwise"
@@ -87,17 +88,19 @@ local function recorded(self)
   return op
 end
 
--- By place: does this argument require a gradient? nil where none does.
-local function wanted_gradients(values)
-  local wanted, any = {}, false
+-- Returns a list that is true for each argument that requires grad; nil when none does.
+local function required_gradients(values)
+  local required, any = {}, false
   for i, x in ipairs(core.is_grad_enabled() and values or {}) do
-    wanted[i] = core.is_tensor(x) and x.requires_grad
-    any = any or wanted[i]
+    required[i] = core.is_tensor(x) and x.requires_grad
+    any = any or required[i]
   end
-  return any and wanted or nil
+  return any and required or nil
 end
 
--- Ops say it of "self" and "other". One number on the CPU goes with tensors anywhere.
+-- Raises the error for tensors on different devices with the names of the expression, as the ops
+-- would name "self" and "other". A tensor of 0 dimensions on the CPU is accepted beside tensors on
+-- any device.
 local function check_devices(self, values)
   local first, device
   for i, name in ipairs(self.names) do
@@ -116,11 +119,11 @@ end
 
 local function run(self, values)
   local job = fused.prepare(self, values)
-  local wanted = job and wanted_gradients(values)
-  if wanted then
-    local found, depends = pcall(fused.has_gradient, self, job, wanted)
+  local required = job and required_gradients(values)
+  if required then
+    local found, depends = pcall(fused.has_gradient, self, job, required)
     if found and depends then return (recorded(self)(table.unpack(values, 1, #self.names))) end
-    job = found and job -- a gradient that cannot be recorded is left to the ops
+    job = found and job -- a gradient that cannot be recorded is computed by the ops
   end
   local result = job and fused.run(job)
   if result then return result end
@@ -134,7 +137,8 @@ local function is_complex_number(x)
   return type(x) == "userdata" and getmetatable(x) == "complex number"
 end
 
--- The value of an expression for complex numbers among `values`: 0-d tensors stand for them.
+-- Evaluates an expression with complex numbers among `values`, which become tensors of 0
+-- dimensions.
 local function run_with_complex(self, values)
   local tensors, wide = false, false
   for _, x in ipairs(values) do
@@ -150,7 +154,8 @@ local function run_with_complex(self, values)
   return not tensors and core.is_tensor(result) and result:item() or result
 end
 
--- Returns whether some of the values are complex numbers.
+-- Raises an error for a wrong number or type of arguments. Returns whether any is a complex
+-- number.
 local function check_arguments(self, count, values)
   if count ~= #self.names then
     args.fail("elementwise: %d argument%s given, %s takes %d: %s", count, count == 1 and "" or "s",
@@ -180,24 +185,26 @@ function Expression:__tostring()
   return ("elementwise(%s) %s"):format(table.concat(self.names, ", "), self.expression)
 end
 
---- The derivative by one of its names: a function of the same names. One that is the same number
--- everywhere gives that number.
+--- f:derivative(name): returns the derivative with respect to an argument, as a function of the
+-- same arguments. A constant derivative is a function that returns that number. Raises an error
+-- when `name` is no argument.
 function Expression:derivative(name)
   local known = false
   for _, own in ipairs(self.names) do known = known or own == name end
   args.check(known, 'derivative: argument "name" is %s, %s has %s', args.show(name),
     self.expression, table.concat(self.names, ", "))
-  local arena, kinds, wanted, inputs = self._arena, {}, {}, {}
+  local arena, kinds, required, inputs = self._arena, {}, {}, {}
   for i, own in ipairs(self.names) do
-    kinds[i], wanted[i] = {dtype = "float64"}, own == name
+    kinds[i], required[i] = {dtype = "float64"}, own == name
     inputs[i] = arena:name(own)
   end
   inputs[#inputs + 1] = arena:number(1) -- the gradient of the value
-  local made = program.gradients(self, kinds, wanted)
+  local made = program.gradients(self, kinds, required)
   return make(arena, made and program.nodes(arena, made, inputs)[1] or arena:number(0), self.names)
 end
 
---- The kernel that tensors of `dtype` ("float32") that lie as one are computed by: CUDA C++.
+--- f:source(dtype = "float32"): returns the CUDA C++ source of the kernel for contiguous tensors of
+-- a floating-point dtype.
 function Expression:source(dtype)
   dtype = dtype or "float32"
   args.check(fused.is_dtype(dtype), "source: argument \"dtype\" is %s, it wants a float dtype",
@@ -219,8 +226,9 @@ local function check_names(names)
   return names
 end
 
--- A composite op may call ops that are not elementwise: a record shows it. Where the expression
--- does not take arguments of a dtype, the record of another dtype decides.
+-- Raises an error when the expression calls a composite op that is not elementwise, which a
+-- recording shows. When the expression does not accept arguments of one dtype, another dtype is
+-- recorded.
 local function check_ops(self)
   for _, dtype in ipairs {"float32", "int64", "bool"} do
     local kinds = {}
@@ -234,10 +242,12 @@ end
 
 local signature = args.signature("elementwise", "string expression, table? names = nil")
 
---- A function from an expression: + - * / // % ^ as in Lua, comparisons; and, or, not of them,
--- which give true or false; where(c, a, b) or c ? a : b; max min; and every elementwise op by its
--- name: exp(x), atan2(y, x), clamp(x, 0, 1), bitwise_and(i, 3) ... pi, inf and nan are numbers.
--- `names` gives the order of its arguments; without it, they come as in the text.
+--- lt.elementwise(expression, names): returns a callable function. The expression has the operators
+-- + - * / // % ^ as in Lua; comparisons; and, or, not of these, which return booleans; where(c, a,
+-- b) or c ? a : b; max, min; and every elementwise op by name: exp(x), atan2(y, x), clamp(x, 0,
+-- 1), bitwise_and(i, 3)... pi, inf and nan are numbers. `names` is the order of the arguments, by
+-- default that of their first appearance. Raises an error with the position in the expression for
+-- a syntax error and for an op that is not elementwise.
 return function(...)
   local expression, names = signature(...)
   local arena = nodes.arena()

@@ -1,7 +1,7 @@
---- What an elementwise expression can call: rows of the op table, by name.
+--- The functions that an elementwise expression can call.
 --
--- Every op that has a formula of its own in the table, and every function that is composed of such
--- ops, but those that have an operator: x + y, not add(x, y).
+-- These are the ops with a formula in the op table, and the composite ops of them, except those
+-- with an operator: x + y, not add(x, y).
 
 local core = require "lutra.core"
 local operators = require "lutra.elementwise.operators"
@@ -17,15 +17,16 @@ local TENSORS = {Tensor = true, Operand = true}
 local NUMBERS = {Scalar = true, float = true, int = true, bool = true}
 
 local known = {}
-local texts -- by op: its formulas, and the rule for its dtype
+local formulas -- by op: its formulas, and the rule for its dtype
 
---- The formulas of an elementwise op: {rule, float, integer}; nil of every other name.
-function calls.texts(op)
-  if not texts then texts = select(2, core._elementwise_texts()) end
-  return texts[op]
+--- Returns the formulas of an elementwise op, {rule, float, integer}; nil for any other name.
+function calls.formulas(op)
+  if not formulas then formulas = select(2, core._elementwise_texts()) end
+  return formulas[op]
 end
 
--- How many arguments may be given: those at the front that are tensors or numbers.
+-- Returns the least and the largest number of arguments that are tensors or numbers, counted from
+-- the front, and the number of leading tensors.
 local function count(params)
   local least, most, tensors = 0, 0, 0
   for i, p in ipairs(params) do
@@ -49,13 +50,13 @@ local function describe(name)
   if info.kind ~= "elementwise" and info.kind ~= "composite" or least > most or tensors == 0 then
     return nil, ('"%s" is not an elementwise op'):format(name)
   end
-  local text = calls.texts(op)
+  local text = calls.formulas(op)
   return {op = op, least = least, most = most, test = text ~= nil and text.rule == "TEST",
     params = info.params}
 end
 
---- {op, least, most, test}: the op of that name, how many arguments it takes, and whether it gives
--- true or false; nil when it cannot be called, and why, where that is known.
+--- Returns {op, least, most, test, params} of a function: its op, how many arguments it takes, and
+-- whether it returns a boolean; nil when there is none, and the reason when it is known.
 function calls.find(name)
   if not known[name] then known[name] = table.pack(describe(name)) end
   return known[name][1], known[name][2]
@@ -63,7 +64,7 @@ end
 
 local params = {}
 
---- The parameters of an op.
+--- Returns the parameters of an op.
 function calls.params(op)
   params[op] = params[op] or core._op(op).params
   return params[op]
@@ -71,7 +72,8 @@ end
 
 local linear = {}
 
---- In how many of its first inputs an op is linear, so that a 0 there gives 0: 0, 1 or 2.
+--- Returns the number of leading inputs (0, 1 or 2) in which an op is linear, so that 0 there gives
+-- 0.
 function calls.linear(op)
   if not linear[op] then
     local traits = core._op(op).traits
@@ -80,7 +82,8 @@ function calls.linear(op)
   return linear[op]
 end
 
---- The function of an op. A number in the place of a tensor becomes one beside the other tensors.
+--- Runs an op on a list of arguments. A number given for a tensor parameter becomes a tensor of the
+-- dtype of the other tensors.
 function calls.run(op, list)
   local params_of, like = calls.params(op), nil
   for i = 1, #list do
@@ -96,15 +99,15 @@ function calls.run(op, list)
   return core._ops[op](table.unpack(list))
 end
 
---- The names that can be called, for messages.
+--- Returns the sorted list of names that can be called, for messages.
 function calls.names()
   local list = {"where"}
   for word in pairs(ALIAS) do list[#list + 1] = word end
   for word, operator in pairs(operators) do
     if operator.by_name then list[#list + 1] = word end
   end
-  calls.texts "exp"
-  for op in pairs(texts) do
+  calls.formulas "exp"
+  for op in pairs(formulas) do
     if core[op] and not operators[op] and not SPELLED[op] and calls.find(op) then
       list[#list + 1] = op
     end
@@ -113,7 +116,7 @@ function calls.names()
   return list
 end
 
---- An op as it is written in an expression.
+--- Returns the name of an op in expressions.
 function calls.spelled(op) return SPELLED[op] or op end
 
 return calls

@@ -1,6 +1,8 @@
---- An expression's value, by ops, one after the other: on every device, with every dtype, and on
--- the tape. Of tensors of the recording device it is a record, from which one pass over memory is
--- made (program.lua).
+--- Evaluation of an expression by a sequence of ops: for every device and dtype, and recorded by
+-- autograd.
+--
+-- On tensors of the recording device this produces the program that one pass computes
+-- (program.lua).
 
 local core = require "lutra.core"
 local calls = require "lutra.elementwise.calls"
@@ -8,10 +10,10 @@ local operators = require "lutra.elementwise.operators"
 
 local evaluate = {}
 
--- Ops on numbers alone are computed in the widest types.
+-- Ops on numbers alone are computed in float64 or int64.
 local FLOATS = {FLOAT = true, FLOATING = true}
 local function of_numbers(op, list)
-  local text, float = calls.texts(op), false
+  local text, float = calls.formulas(op), false
   for i = 1, #list do float = float or math.type(list[i]) == "float" end
   float = float or not text or FLOATS[text.rule]
   for i = 1, #list do
@@ -19,7 +21,7 @@ local function of_numbers(op, list)
     if type(x) == "boolean" then x = x and 1 or 0 end
     list[i] = core.tensor(x, {dtype = float and "float64" or "int64"})
   end
-  -- an argument that is a number, not an operand, stays a number
+  -- arguments for number parameters are passed as numbers
   local info = calls.find(op)
   for i, p in ipairs(info and info.params or {}) do
     if list[i] and p.type ~= "Tensor" and p.type ~= "Operand" then list[i] = list[i]:item() end
@@ -27,7 +29,7 @@ local function of_numbers(op, list)
   return core._ops[op](table.unpack(list)):item()
 end
 
--- A condition as a bool tensor.
+-- Returns a condition as a bool tensor.
 local function as_test(c)
   if type(c) == "boolean" then return core.tensor(c) end
   return c.dtype == "bool" and c or core.ne(c, 0)
@@ -49,7 +51,7 @@ local function any_tensor(list)
   return false
 end
 
--- The op `f` of these operands: tensors, numbers, true and false.
+-- Calls the op `f` with a list of tensors, numbers and booleans.
 local function call(f, list)
   if f == "where" then return choose(list[1], list[2], list[3]) end
   local operator = operators[f]
@@ -64,22 +66,22 @@ local function call(f, list)
   return calls.run(f, list)
 end
 
--- The function for the usual operands, tensors and numbers beside them; nil where the operands
--- have to be checked first.
+-- Returns the function for a node whose operands are tensors, and numbers beside them; nil when
+-- the operands must be checked first.
 local function quick_of(node)
   local operator = operators[node.f]
   if operator then return operator.tensor or core._ops[node.f] end
   return #node == 1 and core._ops[node.f] or nil
 end
 
--- Steps, once for each expression: {f, value, place, operands..., done}: `done` are results that no
--- later step needs.
+-- Returns the steps of an expression: {f, value, position, quick, operands..., done}. `done` lists
+-- the results that no later step uses, so that their memory can be reused.
 local function make_steps(self)
-  local steps, at, place, last = {}, {}, {}, {}
-  for i, name in ipairs(self.names) do place[name] = i end
+  local steps, at, position, last = {}, {}, {}, {}
+  for i, name in ipairs(self.names) do position[name] = i end
   for i, node in ipairs(self._order) do
     at[node] = i
-    local step = {f = node.f, value = node.value, place = place[node.name], done = {}}
+    local step = {f = node.f, value = node.value, position = position[node.name], done = {}}
     step.quick = quick_of(node)
     for k, part in ipairs(node) do
       step[k] = at[part]
@@ -91,13 +93,13 @@ local function make_steps(self)
   return steps
 end
 
---- The value of an expression, `values` being those of its names.
+--- Returns the value of an expression for a list of arguments.
 function evaluate.run(self, values)
   self._steps = self._steps or make_steps(self)
   local results = {}
   for i, step in ipairs(self._steps) do
-    if step.place then
-      results[i] = values[step.place]
+    if step.position then
+      results[i] = values[step.position]
     elseif step.f == "number" then
       results[i] = step.value
     else
@@ -111,14 +113,15 @@ function evaluate.run(self, values)
         for k = 1, #step do list[k] = results[step[k]] end
         results[i] = call(step.f, list)
       end
-      for k = 1, #step.done do results[step.done[k]] = nil end -- its memory may be used again
+      for k = 1, #step.done do results[step.done[k]] = nil end
     end
   end
   local result = results[#self._steps]
   return self._root.f == "name" and core.is_tensor(result) and result:clone() or result
 end
 
---- The outputs of a program (program.lua) by ops, from its inputs; run(op, list) runs an op.
+--- Computes the outputs of a program (program.lua) from its inputs by run(op, list), by default
+-- calls.run.
 function evaluate.replay(program, inputs, run)
   run = run or calls.run
   local values = table.move(inputs, 1, #program.inputs, 1, {})

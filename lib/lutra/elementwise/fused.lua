@@ -1,12 +1,12 @@
---- Expressions, and their gradients, computed in one pass over memory.
+--- Fused computation of expressions and their gradients, in one pass over memory.
 --
--- Idea: for arguments of one kind (dtypes, numbers, which tensors have dimensions) the program is
--- made once (program.lua). The CPU runs it as it is; for a CUDA device a kernel is made from it
--- (source.lua), for one layout: "flat" where all tensors lie as the result does, else a number of
--- dimensions with strides (0 where a tensor is broadcast), as few as will do.
+-- A program (program.lua) is recorded once per kind of arguments (dtypes, numbers, which tensors
+-- have dimensions). The CPU interprets it; for a CUDA device a kernel is generated from it
+-- (source.lua) for one layout: "flat" when all tensors have the layout of the result, else for the
+-- least number of dimensions with strides (0 where a tensor is broadcast).
 --
--- Invariant: nil is returned for what is left to the ops: few elements on the CPU, other devices,
--- and arguments that an op refuses, so that the op reports the error.
+-- Invariant: functions return nil for work that is left to the ops: few elements on the CPU, other
+-- devices, and arguments that an op rejects, so that the op reports the error.
 
 local core = require "lutra.core"
 local evaluate = require "lutra.elementwise.evaluate"
@@ -17,43 +17,43 @@ local source = require "lutra.elementwise.source"
 local fused = {}
 
 local THREADS, MOST_PARAMETERS, MOST_OF_TEXT = 256, 100, 200
-local LEAST = 8192     -- elements on the CPU: fewer are in the cache between ops, too
-local MOST_PLANS = 200 -- of one expression: numbers that differ in each call make as many
+local LEAST = 8192     -- elements on the CPU: fewer stay in the cache between ops
+local MOST_PLANS = 200 -- of one expression, as each different number argument needs its own plan
 
-local unavailable = false -- no compiler is on this machine
+local unavailable = false -- true when there is no compiler on this machine
 
---- Is there a kernel for tensors of this dtype alone?
+--- Returns whether a kernel can compute with tensors of this dtype alone.
 fused.is_dtype = source.is_float
 
 -- Plans -----------------------------------------------------------------------------------
 
--- Places of the names that the expression has.
-local function places_of(self)
+-- Returns the positions of the arguments that occur in the expression.
+local function positions_of(self)
   if self._places then return self._places end
-  local places = {}
+  local positions = {}
   for i, name in ipairs(self.names) do
-    if self._used[name] then places[#places + 1] = i end
+    if self._used[name] then positions[#positions + 1] = i end
   end
-  self._places = places
-  return places
+  self._places = positions
+  return positions
 end
 
--- Returns true when they have too few elements for one pass on the CPU. Checked first: it is cheap.
+-- Returns whether the arguments have too few elements for one pass on the CPU; a cheap check.
 local function is_small(self, values)
-  for _, place in ipairs(places_of(self)) do
-    local x = values[place]
+  for _, position in ipairs(positions_of(self)) do
+    local x = values[position]
     if type(x) ~= "number" and (x.is_cuda or x:numel() >= LEAST) then return false end
   end
   return true
 end
 
 -- Returns the kinds of the values as a string, their device, the tensors, and whether there are
--- numbers; nil where ops compute it.
+-- numbers; nil when ops compute the expression.
 local function classify(self, values)
   if is_small(self, values) then return nil end
   local words, tensors, device, numbers = {}, {}, nil, false
-  for _, place in ipairs(places_of(self)) do
-    local x = values[place]
+  for _, position in ipairs(positions_of(self)) do
+    local x = values[position]
     if type(x) == "number" then
       words[#words + 1] = math.type(x) == "integer" and ("%d"):format(x) or ("%a"):format(x)
       numbers = true
@@ -72,14 +72,14 @@ end
 local function kinds_of(self, values)
   local kinds = {}
   for i in ipairs(self.names) do kinds[i] = false end
-  for _, place in ipairs(places_of(self)) do
-    local x = values[place]
-    kinds[place] = type(x) == "number" and x or {dtype = x.dtype, zero_dim = x.ndim == 0}
+  for _, position in ipairs(positions_of(self)) do
+    local x = values[position]
+    kinds[position] = type(x) == "number" and x or {dtype = x.dtype, zero_dim = x.ndim == 0}
   end
   return kinds
 end
 
--- Is a part of the program computed in complex numbers?
+-- Returns whether a step of the program computes with complex numbers.
 local function has_complex(made)
   for _, step in ipairs(made) do
     if step.compute:find "complex" then return true end
@@ -87,8 +87,8 @@ local function has_complex(made)
   return false
 end
 
--- Returns how to compute it in one pass, {made, out = {dtype}, kernels, gradients, numbers}; false
--- where that is not possible.
+-- Returns the plan of a computation in one pass, {made, out = {dtype}, kernels, gradients,
+-- numbers}; false when that is not possible.
 local function make_plan(self, values, numbers)
   local kinds = kinds_of(self, values)
   local ok, made = pcall(program.of, self, kinds)
@@ -108,7 +108,8 @@ local function plan_for(self, key, values, numbers)
   return self._plans[key]
 end
 
---- The kernel for tensors of `dtype` and no numbers, that lie flat, or have `rank` dimensions.
+--- Returns the source of the kernel for tensors of `dtype`, without number parameters, that are
+-- contiguous, or have `rank` dimensions with strides.
 function fused.source(self, dtype, rank)
   local kinds = {}
   for i, name in ipairs(self.names) do kinds[i] = self._used[name] and {dtype = dtype} end
@@ -118,7 +119,7 @@ end
 
 -- Layouts ---------------------------------------------------------------------------------
 
--- The shape that the tensors broadcast to; nil where they do not, which ops say.
+-- Returns the shape that the tensors broadcast to; nil when they do not, which the ops report.
 local function broadcast(tensors)
   local shape, rank = {}, 0
   for _, t in ipairs(tensors) do rank = math.max(rank, #t.shape) end
@@ -136,7 +137,7 @@ local function broadcast(tensors)
   return shape
 end
 
--- Strides of t for the shape: 0 where it is repeated.
+-- Returns the strides of t in the shape, 0 where it is broadcast.
 local function strides_for(t, shape)
   local own, strides, out = t.shape, t:stride(), {}
   local skip = #shape - #own
@@ -146,8 +147,8 @@ local function strides_for(t, shape)
   return out
 end
 
--- Joins neighbouring dimensions that every tensor goes through as through one. Returns sizes, and
--- a list of strides for each tensor.
+-- Merges adjacent dimensions that are contiguous in every tensor. Returns the sizes, and a list of
+-- strides for each tensor.
 local function collapse(tensors, shape)
   local sizes, all, from = {}, {}, {}
   for i, t in ipairs(tensors) do all[i], from[i] = {}, strides_for(t, shape) end
@@ -171,14 +172,14 @@ end
 
 -- Running ----------------------------------------------------------------------------------
 
--- Is a failure to compile about what is not installed, so that ops must do?
+-- Returns whether compilation failed because a component is not installed; then ops are used.
 local function is_missing(message)
   return message:find("on this machine", 1, true) or message:find("cuda_fp16.h", 1, true)
     or message:find("cuda_bf16.h", 1, true)
 end
 
-
--- The kernel of a plan, and the numbers that it takes.
+-- Returns the kernel of a plan, compiled on first use, and the numbers that it takes; nil when it
+-- needs too many parameters or there is no compiler.
 local function kernel_for(self, plan, rank)
   local found = plan.kernels[rank]
   if found then return found.kernel, found.numbers end
@@ -201,8 +202,8 @@ local function kernel_for(self, plan, rank)
   return made, numbers
 end
 
--- For tensors that do not lie as one: the result's shape, the number of dimensions to go through,
--- and their sizes and strides; nil where there is none.
+-- Returns, for tensors of different layouts, the result's shape, the number of dimensions to
+-- iterate over, and their sizes and strides; nil when the tensors do not broadcast.
 local function layout_of(tensors)
   local shape = broadcast(tensors)
   if not shape then return nil end
@@ -212,7 +213,7 @@ local function layout_of(tensors)
   return shape, rank, extra
 end
 
--- Returns the job of a kernel that computes the plan; nil where no kernel can.
+-- Returns the job of a kernel that computes the plan; nil when no kernel can.
 local function prepare_kernel(self, plan, device, tensors)
   if not plan.fits then return nil end
   local shape, rank, extra = nil, 0, nil
@@ -225,7 +226,8 @@ local function prepare_kernel(self, plan, device, tensors)
     device = device, shape = shape or tensors[1].shape, extra = extra}
 end
 
---- Returns the job that computes these values in one pass; nil where ops compute them.
+--- Returns the job that computes the expression for these values in one pass; nil when ops compute
+-- it.
 function fused.prepare(self, values)
   local key, device, tensors, numbers = classify(self, values)
   local plan = key and plan_for(self, key, values, numbers)
@@ -249,13 +251,13 @@ local function run_kernel(job)
   return outputs
 end
 
--- Returns the outputs of a job; nil where an integer divisor is 0, which the op itself reports.
+-- Returns the outputs of a job; nil when an integer divisor is 0, which the op reports.
 local function outputs_of(job)
   if job.kernel then return run_kernel(job) end
   return job.plan.made.program:run(job.tensors)
 end
 
---- Returns the value of a job; nil where an integer divisor is 0, which the op itself reports.
+--- Returns the value of a job; nil when an integer divisor is 0, which the op reports.
 function fused.run(job)
   local outputs = outputs_of(job)
   return outputs and outputs[1]
@@ -263,33 +265,37 @@ end
 
 -- Gradients ---------------------------------------------------------------------------------
 
-local function gradient_plan(plan, wanted, chosen)
+local function gradient_plan(plan, required, chosen)
   local key = {chosen and "chosen" or ""}
-  for i in ipairs(plan.kinds) do key[i + 1] = wanted[i] and "1" or "0" end
+  for i in ipairs(plan.kinds) do key[i + 1] = required[i] and "1" or "0" end
   key = table.concat(key)
   if plan.gradients[key] == nil then
-    local made, zeros = program.gradients(plan.self, plan.kinds, wanted, chosen)
+    local made, zeros = program.gradients(plan.self, plan.kinds, required, chosen)
     plan.gradients[key] = {made = made, zeros = zeros, numbers = plan.numbers, kernels = {},
       fits = made and source.fits(made)}
   end
   return plan.gradients[key]
 end
 
---- Returns whether the value of a job has a gradient by an argument in `wanted` (by place).
-function fused.has_gradient(self, job, wanted)
+--- Returns whether the value of a job has a gradient with respect to an argument that is true in
+-- `required`.
+function fused.has_gradient(self, job, required)
   job.plan.self = self
-  return gradient_plan(job.plan, wanted, job.kernel ~= nil).zeros ~= nil
+  return gradient_plan(job.plan, required, job.kernel ~= nil).zeros ~= nil
 end
 
---- The gradients, by place, of the arguments in `wanted`, of the result's shape or the argument's
--- own; `g` is that of the result. They are recorded on the tape where gradients are enabled.
-function fused.gradients(self, values, wanted, g)
+--- Returns the gradients by position of the arguments that are true in `required`, of the result's
+-- shape or the argument's own; `g` is the gradient of the result. They are recorded by autograd
+-- when gradients are enabled.
+function fused.gradients(self, values, required, g)
   local job = fused.prepare(self, values)
   local found = {}
   if not job then return found end
   job.plan.self = self
-  local plan = gradient_plan(job.plan, wanted, job.kernel ~= nil)
-  for _, place in ipairs(plan.zeros or {}) do found[place] = core.zeros_like(values[place]) end
+  local plan = gradient_plan(job.plan, required, job.kernel ~= nil)
+  for _, position in ipairs(plan.zeros or {}) do
+    found[position] = core.zeros_like(values[position])
+  end
   if not plan.made then return found end
   local tensors = table.move(job.tensors, 1, #job.tensors, 1, {})
   tensors[#tensors + 1] = g
@@ -300,7 +306,7 @@ function fused.gradients(self, values, wanted, g)
     outputs = own and outputs_of(own)
   end
   outputs = outputs or evaluate.replay(plan.made, tensors)
-  for i, place in ipairs(plan.made.places) do found[place] = outputs[i] end
+  for i, position in ipairs(plan.made.positions) do found[position] = outputs[i] end
   return found
 end
 

@@ -1,18 +1,18 @@
---- Expressions as graphs: what elementwise expressions are parsed into and derived in.
+--- Expression graphs, which elementwise expressions are parsed into and differentiated in.
 --
--- Idea: a node is a function of nodes ({f = "mul", x, y}), a number ({f = "number", value = 2}) or
--- a name ({f = "name", name = "x"}). Equal nodes of one arena are one object, so what occurs twice
--- is computed once, wherever it came from.
+-- A node is a function of nodes ({f = "mul", x, y}), a number ({f = "number", value = 2}) or a
+-- name ({f = "name", name = "x"}). Equal nodes of one arena are the same object, so that common
+-- subexpressions are computed once.
 --
--- Invariant: a node's id is above the ids of its parts: going through nodes by id meets each after
--- its parts.
+-- Invariant: the id of a node is greater than the ids of its operands, so that nodes sorted by id
+-- are in topological order.
 
 local nodes = {}
 
 local Arena = {}
 Arena.__index = Arena
 
---- A new arena: nodes of one are never mixed with those of another.
+--- Returns a new arena. Nodes of different arenas must not be mixed.
 function nodes.arena() return setmetatable({count = 0, known = {}}, Arena) end
 
 local function intern(arena, key, node)
@@ -24,34 +24,35 @@ local function intern(arena, key, node)
   return node
 end
 
---- A number; 2 and 2.0 are different ones, as they are in Lua.
+--- Returns the node of a number; 2 and 2.0 are different, as in Lua.
 function Arena:number(value)
   if value ~= value then value = 0 / 0 end
   local key = math.type(value) == "integer" and ("i%d"):format(value) or ("f%a"):format(value)
   return intern(self, key, {f = "number", value = value})
 end
 
+--- Returns the node of a name.
 function Arena:name(name) return intern(self, "n" .. name, {f = "name", name = name}) end
 
---- The function `f` of nodes, as it stands.
+--- Returns the node of function `f` of nodes, without simplification.
 function Arena:call(f, ...)
   local node, key = {f = f, ...}, {f}
   for i, part in ipairs(node) do key[i + 1] = part.id end
   return intern(self, table.concat(key, ","), node)
 end
 
--- Derivatives are made by these: the same functions, less what says nothing -----------
+-- Arithmetic with simplification, for derivatives --------------------------------------
 
 local function is(node, value) return node.f == "number" and node.value == value end
 
--- A fold of two numbers, or nil.
+-- Returns the constant f(x, y) of two numbers, or nil.
 local function fold(arena, x, y, f)
   if x.f == "number" and y.f == "number" then return arena:number(f(x.value, y.value)) end
 end
 
--- f(where(c, x, y)) with a 0 in it is where(c, f(x), f(y)): so a 0 that stands for "not chosen" is
--- never multiplied by an infinity.
-local function into(arena, node, f)
+-- Returns where(c, f(x), f(y)) for f(where(c, x, y)) when x or y is 0, else nil. So a 0 for a
+-- branch that is not selected is never multiplied by infinity.
+local function distribute(arena, node, f)
   if node.f == "where" and (is(node[2], 0) or is(node[3], 0)) then
     return arena:where(node[1], f(node[2]), f(node[3]))
   end
@@ -60,7 +61,7 @@ end
 function Arena:neg(x)
   if x.f == "neg" then return x[1] end
   if x.f == "number" then return self:number(-x.value) end
-  return into(self, x, function(part) return self:neg(part) end) or self:call("neg", x)
+  return distribute(self, x, function(part) return self:neg(part) end) or self:call("neg", x)
 end
 
 function Arena:add(x, y)
@@ -87,15 +88,15 @@ function Arena:mul(x, y)
   if is(x, -1) then return self:neg(y) end
   if is(y, -1) then return self:neg(x) end
   return fold(self, x, y, function(a, b) return a * b end)
-    or into(self, x, function(part) return self:mul(part, y) end)
-    or into(self, y, function(part) return self:mul(x, part) end)
+    or distribute(self, x, function(part) return self:mul(part, y) end)
+    or distribute(self, y, function(part) return self:mul(x, part) end)
     or self:call("mul", x, y)
 end
 
 function Arena:div(x, y)
   if is(x, 0) then return self:number(0) end
   if is(y, 1) then return x end
-  return into(self, x, function(part) return self:div(part, y) end) or self:call("div", x, y)
+  return distribute(self, x, function(part) return self:div(part, y) end) or self:call("div", x, y)
 end
 
 function Arena:pow(x, y)
@@ -108,7 +109,7 @@ function Arena:where(condition, x, y)
   return self:call("where", condition, x, y)
 end
 
---- The nodes that `root` is made of, itself the last, each after its parts.
+--- Returns the nodes of the graph of `root` in topological order; `root` is the last.
 function nodes.order(root)
   local found, list, stack = {}, {}, {root}
   while #stack > 0 do

@@ -1,12 +1,12 @@
---- Operators of elementwise expressions: the op that each is, how it is written, how strongly it
--- binds (parse.lua), and what it gives for numbers alone, which are Lua's.
+--- The operators of elementwise expressions, by the name of their op.
 --
---   symbol, level, n   how it is written, how strongly it binds, how many operands it has
---   number             of numbers; true and false count as 1 and 0, but for the logical ones
---   tensor             of tensors and numbers; nil: the op of the operator's name
---   test               gives true or false
---   op                 the op that computes it, where that has another name
---   by_name            can also be called by its name
+--   symbol, level, n   symbol, precedence (parse.lua), number of operands
+--   number             function of numbers with Lua's semantics; true and false count as 1 and 0,
+--                      except in logical operators
+--   tensor             function of tensors and numbers; nil: the op of the operator's name
+--   test               true when the result is a boolean
+--   op                 the op that computes it, when that has another name
+--   by_name            true when it can also be called by its name
 
 local args = require "lutra.internal.args"
 
@@ -38,7 +38,7 @@ comparison("ge", ">=", function(x, y) return x >= y end)
 comparison("eq", "==", function(x, y) return x == y end)
 comparison("ne", "~=", function(x, y) return x ~= y end)
 
--- f is Lua's operator, which tensors have, too.
+-- `f` applies Lua's operator, which tensors overload.
 local function arithmetic(op, symbol, level, n, f)
   operators[op] = {symbol = symbol, level = level, n = n, tensor = f,
     number = function(x, y) return f(digit(x), digit(y)) end}

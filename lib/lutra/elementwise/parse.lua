@@ -1,9 +1,8 @@
---- Elementwise expressions: text to nodes, and back.
+--- Parser and formatter of elementwise expressions.
 --
--- Idea: a Pratt parser over operators.lua; what is called by its name is an op's row (calls.lua).
--- Lua's operators, with C's spellings of the
--- same (!=, &&, ||, !, c ? a : b) and ** for ^. ^ binds most, and to the right; then unary - and
--- not; * / // %; + -; comparisons; and; or; ? :.
+-- This is a Pratt parser over operators.lua; functions are those of calls.lua. Operators are those
+-- of Lua, with C's spellings of the same (!=, &&, ||, !, c ? a : b) and ** for ^. In decreasing
+-- precedence: ^ (right-associative); unary - and not; * / // %; + -; comparisons; and; or; ? :.
 
 local args = require "lutra.internal.args"
 local calls = require "lutra.elementwise.calls"
@@ -18,23 +17,23 @@ local SPELLED = {["!="] = "~=", ["&&"] = "and", ["||"] = "or", ["**"] = "^", ["!
 local SYMBOLS = {"**", "//", "<=", ">=", "==", "~=", "!=", "&&", "||", "<", ">", "+", "-", "*", "/",
   "%", "^", "(", ")", ",", "?", ":", "!"}
 local CONSTANTS = {pi = math.pi, inf = math.huge, nan = 0 / 0}
-local WORDS = {["and"] = true, ["or"] = true, ["not"] = true} -- that are operators
-local NO_NAMES = {["true"] = "1", ["false"] = "0", ["nil"] = "a number"} -- and what is wanted
+local WORDS = {["and"] = true, ["or"] = true, ["not"] = true} -- operators that are words
+local RESERVED = {["true"] = "1", ["false"] = "0", ["nil"] = "a number"} -- and the alternative
 local DEEPEST = 200
 local UNARY_LEVEL, CHOICE_LEVEL = 6, 0
 
--- Operators between two operands, by symbol.
+-- The binary operators, by symbol.
 local binary = {}
 for op, row in pairs(operators) do
   if row.n == 2 then binary[row.symbol] = {name = op, level = row.level} end
 end
 
--- Raises a message with the place in the text, and a picture of it.
-local function stop(state, at, message, ...)
+-- Raises an error with the position in the expression and an excerpt that marks it.
+local function fail(state, at, message, ...)
   local whole = state.text
   local text = select("#", ...) > 0 and message:format(...) or message
   local before = whole:sub(1, at - 1)
-  local column = #before:match "[^\n]*$" -- in its line
+  local column = #before:match "[^\n]*$" -- within its line
   args.fail("%s", ("elementwise: at character %d: %s\n%s"):format(
     (utf8.len(before) or at - 1) + 1, text,
     source_excerpt(whole:match("^[^\n]*", at - column), column + 1, "  ")))
@@ -47,13 +46,13 @@ local function read_number(text, at)
   return word, word and tonumber(word)
 end
 
--- What stands at a place where nothing known does.
+-- Returns the unexpected character at a position, printable.
 local function unknown(text, at)
   local character = text:match("^[%z\1-\127\194-\244][\128-\191]*", at)
   return character and not character:find "%c" and character or ("\\x%02x"):format(text:byte(at))
 end
 
--- The tokens: a list of {kind, text or value, at}; the last one's kind is "end".
+-- Returns the list of tokens {kind, text or value, at}; the kind of the last one is "end".
 local function scan(state)
   local text, at, tokens = state.text, 1, {}
   while true do
@@ -70,7 +69,7 @@ local function scan(state)
       end
     end
     if text:find("^%-%-", at) then
-      stop(state, at, '"--" begins a comment in Lua, "- -" is two signs')
+      fail(state, at, '"--" begins a comment in Lua, "- -" is two signs')
     end
     for _, symbol in ipairs(token and {} or SYMBOLS) do
       if text:sub(at, at + #symbol - 1) == symbol then
@@ -79,7 +78,7 @@ local function scan(state)
       end
     end
     if not token then
-      stop(state, at, 'unexpected "%s"', unknown(text, at))
+      fail(state, at, 'unexpected "%s"', unknown(text, at))
     end
     tokens[#tokens + 1] = token
     at = at + #word
@@ -90,10 +89,10 @@ end
 
 local function peek(state) return state.tokens[state.next] end
 
-local function take(state, symbol)
+local function consume(state, symbol)
   local token = peek(state)
   if symbol and not (token.kind == "symbol" and token.text == symbol) then
-    stop(state, token.at, token.kind == "end" and "%q is missing" or "%q is wanted, not %q", symbol,
+    fail(state, token.at, token.kind == "end" and "%q is missing" or "%q is wanted, not %q", symbol,
       token.text)
   end
   state.next = state.next + 1
@@ -107,14 +106,14 @@ end
 
 local expression
 
-local function no_function(state, token, why)
+local function fail_unknown_function(state, token, why)
   local names = calls.names()
   local near = not why and nearest.find(token.text, names)
-  stop(state, token.at, 'no function "%s"; %s', token.text, why
+  fail(state, token.at, 'no function "%s"; %s', token.text, why
     or near and ('did you mean "%s"?'):format(near) or "there are " .. table.concat(names, " "))
 end
 
-local function takes(found)
+local function arity_text(found)
   if found.least == found.most then
     return ("%d argument%s"):format(found.most, found.most == 1 and "" or "s")
   end
@@ -123,16 +122,16 @@ end
 
 local function read_call(state, token)
   local found, why = calls.find(token.text)
-  if not found then no_function(state, token, why) end
-  take(state, "(")
+  if not found then fail_unknown_function(state, token, why) end
+  consume(state, "(")
   local list = {}
   if not at_symbol(state, ")") then
     repeat list[#list + 1] = expression(state, CHOICE_LEVEL)
-    until not (at_symbol(state, ",") and take(state))
+    until not (at_symbol(state, ",") and consume(state))
   end
-  take(state, ")")
+  consume(state, ")")
   if #list < found.least or #list > found.most then
-    stop(state, token.at, "%s takes %s, not %d", token.text, takes(found), #list)
+    fail(state, token.at, "%s takes %s, not %d", token.text, arity_text(found), #list)
   end
   return state.arena:call(found.op, table.unpack(list))
 end
@@ -142,12 +141,12 @@ local function read_name(state, token)
   if at_symbol(state, "(") then return read_call(state, token) end
   local given = state.allowed and state.allowed[name]
   if not given and CONSTANTS[name] then return state.arena:number(CONSTANTS[name]) end
-  if NO_NAMES[name] then
-    stop(state, token.at, '"%s" is no name; %s is wanted', name, NO_NAMES[name])
+  if RESERVED[name] then
+    fail(state, token.at, '"%s" is no name; %s is wanted', name, RESERVED[name])
   elseif state.allowed and not given then
-    stop(state, token.at, '"%s" is none of the names', name)
+    fail(state, token.at, '"%s" is none of the names', name)
   elseif not given and calls.find(name) then
-    stop(state, token.at, '"%s" is a function, which wants its arguments in brackets', name)
+    fail(state, token.at, '"%s" is a function, which wants its arguments in brackets', name)
   elseif not state.found[name] and not state.allowed then
     state.names[#state.names + 1] = name
   end
@@ -155,8 +154,8 @@ local function read_name(state, token)
   return state.arena:name(name)
 end
 
--- and, or, not ask whether something holds. Of `x > 0 and 1 or 2`, which chooses in Lua, nothing of
--- the kind would come.
+-- Returns whether a node may be an operand of and, or, not, which accept only conditions: the Lua
+-- idiom `x > 0 and 1 or 2` would not select a value here.
 local function is_test(node)
   local operator = operators[node.f]
   if operator then return operator.test end
@@ -166,14 +165,14 @@ end
 
 local function check_test(state, at, node)
   if not is_test(node) then
-    stop(state, at, "and, or and not combine tests such as x > 0; what chooses is "
+    fail(state, at, "and, or and not combine tests such as x > 0; what chooses is "
       .. "where(x > 0, 1, 2), or x > 0 ? 1 : 2")
   end
   return node
 end
 
 local function operand(state)
-  local token = take(state)
+  local token = consume(state)
   if token.kind == "number" then return state.arena:number(token.value) end
   if token.kind == "name" then return read_name(state, token) end
   if token.text == "-" then
@@ -187,23 +186,23 @@ local function operand(state)
   if token.text == "+" then return expression(state, UNARY_LEVEL) end
   if token.text == "(" then
     local x = expression(state, CHOICE_LEVEL)
-    take(state, ")")
+    consume(state, ")")
     return x
   end
-  return stop(state, token.at, token.kind == "end" and "an operand is missing" or "unexpected %q",
+  return fail(state, token.at, token.kind == "end" and "an operand is missing" or "unexpected %q",
     token.text)
 end
 
---- An operand and the operators behind it that bind more than `level`.
+-- Parses an operand and the operators behind it with a precedence above `level`.
 function expression(state, level)
   state.depth = state.depth + 1
-  if state.depth > DEEPEST then stop(state, peek(state).at, "more than 200 levels") end
+  if state.depth > DEEPEST then fail(state, peek(state).at, "more than 200 levels") end
   local left = operand(state)
   while true do
     local token = peek(state)
     local found = token.kind == "symbol" and binary[token.text]
     if found and found.level > level then
-      take(state)
+      consume(state)
       local right = expression(state, token.text == "^" and UNARY_LEVEL - 1 or found.level)
       if WORDS[token.text] then
         check_test(state, token.at, left)
@@ -211,9 +210,9 @@ function expression(state, level)
       end
       left = state.arena:call(found.name, left, right)
     elseif at_symbol(state, "?") and level == CHOICE_LEVEL then
-      take(state)
+      consume(state)
       local yes = expression(state, CHOICE_LEVEL)
-      take(state, ":")
+      consume(state, ":")
       left = state.arena:call("where", left, yes, expression(state, CHOICE_LEVEL))
     else
       break
@@ -223,8 +222,8 @@ function expression(state, level)
   return left
 end
 
---- The node of a text in an arena, and its names: `names`, or those in the text in the order in
--- which they come.
+--- Parses an expression into an arena. Returns its node and the names of its arguments: `names`, or
+-- those in the expression in order of appearance. Raises an error for a syntax error.
 function parse.read(arena, text, names)
   local state = {arena = arena, text = text, next = 1, depth = 0, names = {}, found = {}}
   if names then
@@ -234,14 +233,14 @@ function parse.read(arena, text, names)
   state.tokens = scan(state)
   local root = expression(state, CHOICE_LEVEL)
   local rest = peek(state)
-  if rest.kind ~= "end" then stop(state, rest.at, "unexpected %q", rest.text) end
+  if rest.kind ~= "end" then fail(state, rest.at, "unexpected %q", rest.text) end
   for _, name in ipairs(names or {}) do
     args.check(state.found[name], 'elementwise: the name "%s" is not in "%s"', name, text)
   end
   return root, names or state.names
 end
 
--- Back to text ---------------------------------------------------------------------------
+-- Formatting -----------------------------------------------------------------------------
 
 local function number_text(value)
   if value ~= value or value == math.huge or value == -math.huge then return numbers.text(value) end
@@ -251,8 +250,8 @@ local function number_text(value)
   return short:find "[%.en]" and short or short .. ".0"
 end
 
--- `most` is {how many nodes may still be written}: what is derived shares its parts, and would be
--- much longer as a text.
+-- Formats a node. `most` is {the number of nodes that may still be written}: the nodes of a
+-- derivative share operands, which the text would repeat.
 local function write(node, level, most)
   local row = operators[node.f]
   most[1] = most[1] - 1
@@ -278,8 +277,8 @@ local function write(node, level, most)
   return row.level < level and "(" .. text .. ")" or text
 end
 
---- The text of a node, which reads as that node; of one of more than `most` parts (by default
--- 10000) dots stand for the rest.
+--- Returns the expression of a node, which parses to the same node; "..." replaces the rest after
+-- `most` nodes (10000 by default).
 function parse.write(node, most) return write(node, 0, {most or 10000}) end
 
 return parse

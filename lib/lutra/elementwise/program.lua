@@ -1,9 +1,9 @@
---- Elementwise programs: expressions, and their gradients, recorded for arguments of one kind.
+--- Elementwise programs: expressions and their gradients, recorded for one kind of arguments.
 --
--- Idea: an expression is evaluated once on tensors of the recording device, which have a dtype and
--- no memory. The calls that this makes are the program, whatever the expression is written in; and
--- the calls that autograd makes there are the program of its gradients. So dtypes, gradients and
--- second derivatives are those of the ops' rows.
+-- An expression is evaluated once on tensors of the recording device, which have a dtype and no
+-- memory. The ops that this calls are the program; the ops that autograd calls there are the
+-- program of its gradients. Dtypes, gradients and second derivatives are therefore those of the
+-- ops.
 --
 -- A kind of arguments is a list of {dtype, zero_dim} for tensors and numbers for numbers.
 
@@ -14,7 +14,7 @@ local operators = require "lutra.elementwise.operators"
 
 local program = {}
 
--- Runs f(recorder) while it records; a failure is f's error.
+-- Calls f(recorder) while it records and gradients are enabled; an error in f is passed on.
 local function record(f)
   local recorder = core._recorder()
   local was = core.set_grad_enabled(true)
@@ -25,7 +25,8 @@ local function record(f)
   return table.unpack(result, 2, result.n)
 end
 
--- Tensors with dimensions have two elements, so that the record shows which are broadcast.
+-- Returns the arguments for a recording, and the tensors among them. A tensor with dimensions has
+-- two elements, so that the record shows which are broadcast.
 local function make_inputs(recorder, kinds)
   local values, tensors = {}, {}
   for i, kind in ipairs(kinds) do
@@ -47,9 +48,10 @@ local function finish(recorder, strict, outputs)
   return description
 end
 
---- The program of an expression for arguments of these kinds: what _program:describe() gives, with
--- the program itself in the field `program`. nil where its value is a number. Raises the error of
--- the op that does not take such arguments, and of one that is not elementwise.
+--- Returns the program of an expression for arguments of these kinds: the result of
+-- _program:describe() with the program itself in the field `program`; nil when the value is a
+-- number. Raises the error of an op that does not accept such arguments, and an error for an op
+-- that is not elementwise.
 function program.of(self, kinds)
   return record(function(recorder)
     local values = make_inputs(recorder, kinds)
@@ -58,25 +60,26 @@ function program.of(self, kinds)
   end)
 end
 
--- What was not chosen ----------------------------------------------------------------------
--- Where a condition does not hold, a gradient is 0, which times an infinite slope would be NaN. So
--- where(c, g, 0) * y is computed as where(c, g * y, 0): the slope counts only where g is.
+-- Branches that are not selected ----------------------------------------------------------- Where
+-- a condition is false, a gradient is 0, and 0 times an infinite slope would be NaN. Therefore
+-- where(c, g, 0) * y is computed as where(c, g * y, 0).
 
 local function is_zero(x) return type(x) == "number" and x == 0 end
 
--- The operands of an op that chooses, in the order condition, x, y; nil of every other op.
+-- Returns the operands condition, x, y of an op that selects; nil for every other op.
 local function choice(op, list)
-  local rule = calls.texts(op).rule
+  local rule = calls.formulas(op).rule
   if rule == "SELECT" then return list[1], list[2], list[3] end
   if rule == "MASK" then return list[2], list[3], list[1] end
 end
 
--- The choice that an op makes with a 0 in it: {condition, x, y}.
+-- Returns the operands {condition, x, y} of an op that selects between a value and 0, or nil.
 local function choice_of(op, list)
   local c, x, y = choice(op, list)
   return (is_zero(x) or is_zero(y)) and {c, x, y} or nil
 end
 
+-- Returns a function like calls.run that applies linear ops inside the branches of a selection.
 local function choosing_run()
   local choices = {} -- by tensor
   local function run(op, list)
@@ -100,7 +103,7 @@ local function choosing_run()
   return run
 end
 
--- The same program, with each choice made after the values that are computed of it.
+-- Returns the same program with each selection moved behind the linear ops that use its result.
 local function choose_last(made, values, g)
   local function again(recorder)
     local tensors = {}
@@ -116,46 +119,47 @@ local function choose_last(made, values, g)
   return record(again)
 end
 
-local function is_wanted(tensor) return tensor and tensor.requires_grad end
+local function requires_grad(tensor) return tensor and tensor.requires_grad end
 
--- Leaves out the gradients that are the number 0 everywhere: the others, their places, and the
--- places of those.
-local function without_zeros(recorder, strict, outputs, places)
+-- Removes the gradients that are the number 0 everywhere. Returns the others, their positions, and
+-- the positions of those removed.
+local function without_zeros(recorder, strict, outputs, positions)
   local kept, at, zeros = {}, {}, {}
   for i, out in ipairs(recorder:program(strict, outputs):describe().outputs) do
     if out.value then
-      kept[#kept + 1], at[#at + 1] = outputs[i], places[i]
+      kept[#kept + 1], at[#at + 1] = outputs[i], positions[i]
     else
-      zeros[#zeros + 1] = places[i]
+      zeros[#zeros + 1] = positions[i]
     end
   end
   return kept, at, zeros
 end
 
---- The program of the gradients of an expression: its inputs are the tensors among the arguments,
--- and the gradient of the value; its outputs the gradients of those arguments that `wanted` (by
--- place) holds and that have one: `places` lists them; nil where there is none. Also returns a list
--- of the places whose gradient is 0 everywhere; nil where the value depends on no such argument.
--- `chosen`: what was not chosen by a condition is not multiplied, so that it can be infinite.
-function program.gradients(self, kinds, wanted, chosen)
+--- Returns the program of the gradients of an expression. Its inputs are the tensors among the
+-- arguments, and the gradient of the value; its outputs are the gradients of the arguments that
+-- are true in `required` and have one, whose positions are in the field `positions`; nil when
+-- there are none. Also returns the list of positions whose gradient is 0 everywhere, or nil when
+-- the value does not depend on these arguments. `chosen`: branches that are not selected are not
+-- multiplied, so that they may be infinite.
+function program.gradients(self, kinds, required, chosen)
   return record(function(recorder)
     local values = make_inputs(recorder, kinds)
-    local inputs, places, outputs, found = {}, {}, {}, {}
+    local inputs, positions, outputs, found = {}, {}, {}, {}
     for i, x in ipairs(values) do
-      if wanted[i] and core.is_tensor(x) and x.dtype:find "float" then
+      if required[i] and core.is_tensor(x) and x.dtype:find "float" then
         inputs[#inputs + 1] = x:requires_grad_()
-        places[#places + 1] = i
+        positions[#positions + 1] = i
       end
     end
     local result = evaluate.run(self, values)
     local strict = recorder:mark()
-    if not is_wanted(result) or #inputs == 0 then return nil end
+    if not requires_grad(result) or #inputs == 0 then return nil end
     local given = recorder:input(result.dtype, result.shape)
     local list = core._grad({result}, inputs, {given}, nil, false, true)
     for i = 1, #inputs do
       if list[i] then
         outputs[#outputs + 1] = list[i]
-        found[#found + 1] = places[i]
+        found[#found + 1] = positions[i]
       end
     end
     local zeros
@@ -163,14 +167,14 @@ function program.gradients(self, kinds, wanted, chosen)
     if #outputs == 0 then return nil, zeros end
     local made = finish(recorder, strict, outputs)
     if chosen then made = choose_last(made, values, given) end
-    made.places = found
+    made.positions = found
     return made, zeros
   end)
 end
 
 -- Programs as nodes ------------------------------------------------------------------------
 
-local operator_of = {} -- by the op that computes it
+local operator_of = {} -- op -> operator
 for word, operator in pairs(operators) do operator_of[operator.op or word] = word end
 
 local function node_of(arena, step, list)
@@ -179,7 +183,7 @@ local function node_of(arena, step, list)
   if condition then return arena:where(condition, a, b) end
   local operator, extra = operator_of[step.op], #calls.params(step.op) - #step
   local make = operator and arena[operator]
-  if make then -- x + y scaled by the number behind them
+  if make then -- for example add, which scales y by a number
     local x, y = list[1], list[2]
     if extra > 0 then y = arena:mul(arena:number(step.a), y) end
     return make(arena, x, y)
@@ -189,7 +193,7 @@ local function node_of(arena, step, list)
   return arena:call(step.op, table.unpack(list))
 end
 
---- The outputs of a program as nodes, the nodes `inputs` being its inputs.
+--- Returns the outputs of a program as nodes, for the nodes `inputs`.
 function program.nodes(arena, made, inputs)
   local values = table.move(inputs, 1, #made.inputs, 1, {})
   local function get(x)

@@ -1,15 +1,15 @@
---- The source of a CUDA kernel that computes an elementwise program: the formulas of the ops' rows,
--- in the vocabulary of mathx.h, as a function for each op and type that it computes in.
+--- CUDA source of the kernel for an elementwise program.
 --
--- The kernel's parameters: the outputs, the inputs, numbers, the count of elements and, of a rank
--- above 0, the sizes of the dimensions, and the strides of each input.
+-- The formulas of the ops, written with the macros of mathx.h, become a function for each op and
+-- compute type. The kernel's parameters are the outputs, the inputs, numbers, the number of
+-- elements and, for a rank above 0, the sizes of the dimensions and the strides of each input.
 
 local core = require "lutra.core"
 local calls = require "lutra.elementwise.calls"
 
 local source = {}
 
--- dtype -> what memory holds, what it is computed in, and the conversions between them.
+-- dtype -> the type in memory, the compute type, and the conversions between them.
 local DTYPES = {
   float32 = {memory = "float", compute = "float32"},
   float64 = {memory = "double", compute = "float64"},
@@ -24,7 +24,7 @@ local DTYPES = {
   int32 = {memory = "int", compute = "int32"},
   int64 = {memory = "long long", compute = "int64"},
 }
--- What is computed in: T, its unsigned counterpart, a maths function, the largest number.
+-- Compute types: T, its unsigned counterpart U, the spelling M of a math function.
 local TYPES = {
   float32 = {T = "float", M = "name##f", float = true},
   float64 = {T = "double", M = "name", float = true},
@@ -36,27 +36,29 @@ local LARGEST = {float32 = "3.40282346638528859812e+38f", float16 = "65504.0f",
   bfloat16 = "3.38953138925153547590e+38f", float64 = "1.79769313486231570815e+308"}
 local INTEGER = {int32 = true, int64 = true}
 
---- Is there code for tensors of this dtype?
+--- Returns whether kernels support tensors of this dtype.
 function source.is_dtype(dtype) return DTYPES[dtype] ~= nil end
+--- Returns whether this is a floating-point dtype that kernels support.
 function source.is_float(dtype) return LARGEST[dtype] ~= nil end
 
 local function compute_of(dtype) return DTYPES[dtype].compute end
 
--- The dtype of a value of the program; nil of a number.
+-- Returns the dtype of a value of the program; nil for a number.
 local function dtype_of(made, x)
   if not x.value then return nil end
   return made.inputs[x.value] or made[x.value - #made.inputs].result
 end
 
---- Can a kernel compute it? There is no code for complex numbers. An integer divisor that is no
--- number may be 0, which ops report; and ops convert floats to integers by rules of their own.
+--- Returns whether a kernel can compute the program. Excluded are complex numbers, integer division
+-- by a tensor or by 0, as the ops report a divisor of 0, and the conversion of floats to integers,
+-- for which the ops have their own rules.
 function source.fits(made)
   for _, dtype in ipairs(made.inputs) do
     if not DTYPES[dtype] then return false end
   end
   for _, step in ipairs(made) do
     if not (TYPES[step.compute] and DTYPES[step.result]) then return false end
-    if step.op and INTEGER[step.compute] and calls.texts(step.op).rule == "DIVIDE"
+    if step.op and INTEGER[step.compute] and calls.formulas(step.op).rule == "DIVIDE"
       and (step[2].value or step[2].number == 0) then return false end
     for k = 1, #step do
       local from = dtype_of(made, step[k])
@@ -81,7 +83,7 @@ local function integer_text(value)
   return ("%dLL"):format(value)
 end
 
--- A number in a compute type: a literal, or a parameter of the kernel.
+-- Returns a number in a compute type: a literal, or a parameter of the kernel.
 local function number_text(state, value, compute)
   if type(value) == "boolean" then value = value and 1 or 0 end
   if compute == "bool" then return value ~= 0 and "1" or "0" end
@@ -129,7 +131,7 @@ end
 
 -- Functions of the ops ----------------------------------------------------------------------
 
-local mathx -- without comments, and without the system's headers, which NVRTC does not have
+local mathx -- without comments and system headers, which NVRTC lacks
 
 local function vocabulary()
   if not mathx then
@@ -139,11 +141,11 @@ local function vocabulary()
   return mathx
 end
 
--- `names`: a sorted list of ops that are computed in this type.
+-- Appends the functions of one compute type. `names`: the sorted list of ops computed in it.
 local function write_functions(lines, compute, names)
   local types, body, words = TYPES[compute], {}, false
   for _, op in ipairs(names) do
-    local row = calls.texts(op)
+    local row = calls.formulas(op)
     local text = types.float and row.float or row.integer
     words = words or text:gsub("M%b()", ""):find "%u%u" ~= nil or text:find "WRAP" ~= nil
     local test = row.rule == "TEST"
@@ -204,7 +206,7 @@ local function declare(state, rank)
   return table.concat(words, ", ")
 end
 
--- Lines that find each input's element.
+-- Returns the lines that compute the offset of each input's element.
 local function find_elements(made, rank)
   local lines, starts = {}, {}
   if rank == 0 then return lines end
@@ -245,9 +247,10 @@ local function includes(made)
   return lines
 end
 
---- The kernel "elementwise" for a program on inputs that lie flat, or have `rank` dimensions.
--- `pass_numbers`: numbers are parameters, so that it serves others; else they are in the text.
--- Returns the text, and the list of these numbers.
+--- Returns the source of the kernel "elementwise" for a program with contiguous inputs, or with
+-- inputs of `rank` dimensions with strides, and the list of number parameters. With
+-- `pass_numbers`, numbers are parameters, so that the kernel serves other values; otherwise they
+-- are literals.
 function source.write(made, rank, comment, pass_numbers)
   local state = {made = made, numbers = pass_numbers and {} or nil}
   local lines, body = includes(made), {}
@@ -260,8 +263,8 @@ function source.write(made, rank, comment, pass_numbers)
     "  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
     "  if (i >= n) return;",
   }, 1, 3, #lines + 1, lines)
-  local places = find_elements(made, rank)
-  table.move(places, 1, #places, #lines + 1, lines)
+  local offsets = find_elements(made, rank)
+  table.move(offsets, 1, #offsets, #lines + 1, lines)
   table.move(body, 1, #body, #lines + 1, lines)
   lines[#lines + 1] = "}\n"
   local numbers = {}

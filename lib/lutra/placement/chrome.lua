@@ -1,9 +1,9 @@
---- A trace in the Trace Event Format.
+--- Export of a placement trace to the Trace Event Format.
 --
--- Each device is a process with a lane of ops and one of copies for each of its streams, which work
--- at the same time; the host has one of waits as well. A copy is drawn where its work is: on the
--- device's side. Times are microseconds, in whole nanoseconds, so that the spans of a lane are
--- nested or apart, as the format wants it.
+-- Each device is a process with one lane of ops and one of copies per stream, as streams run
+-- concurrently; the host also has a lane of waits. A copy is drawn on the device's side. Times are
+-- microseconds, rounded to nanoseconds, so that the spans of a lane are nested or disjoint, as the
+-- format requires.
 
 local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
@@ -11,7 +11,7 @@ local quoted = require("lutra.profiler.json").quoted
 local lane_names = {op = "ops", region = "regions", copy = "copies", sync = "waits"}
 local lane_order = {op = 1, region = 2, copy = 3, sync = 4}
 
-local function place_of(e)
+local function device_of(e)
   if e.kind == "copy" then return e.to == "cpu" and e.from or e.to end
   return e.kind == "sync" and "cpu" or e.to
 end
@@ -32,10 +32,11 @@ local function title(e)
   return e.kind == "sync" and "wait for " .. e.to or e.name
 end
 
--- Microseconds as whole nanoseconds.
+-- Converts microseconds to an integer number of nanoseconds.
 local function nanoseconds(time) return math.floor(time * 1000 + 0.5) end
 
--- The lanes of a trace, which are named by put(line) when they are first asked for.
+-- Returns a function that maps an event to the numbers of its process and thread. A lane's name is
+-- written with put(line) on first use.
 local function new_lanes(put)
   local processes, count = {}, 0
   local function process_of(device)
@@ -46,7 +47,7 @@ local function new_lanes(put)
     end
     return processes[device]
   end
-  -- 0 for the device's own stream, and for none.
+  -- Returns the number of an event's stream: 0 for the default stream and for none.
   local function stream_of(process, e)
     if not e.stream or e.default_stream or e.kind == "sync" then return 0 end
     if not process.streams[e.stream] then
@@ -55,9 +56,8 @@ local function new_lanes(put)
     end
     return process.streams[e.stream]
   end
-  -- The numbers of an event's process and thread.
   return function(e)
-    local process = process_of(place_of(e))
+    local process = process_of(device_of(e))
     local stream = stream_of(process, e)
     local lane = stream * 4 + lane_order[e.kind]
     if not process.lanes[lane] then
@@ -69,7 +69,7 @@ local function new_lanes(put)
   end
 end
 
---- Writes the events that an iterator gives: write(text...) does it, as often as it is called.
+--- Writes the events of an iterator by write(text...), which is called repeatedly.
 return function(events, write)
   format.write(write, function(put)
     local lane_of = new_lanes(put)

@@ -1,26 +1,26 @@
---- The virtual clock: what a sequence of events would take on hardware with a given link.
+--- The virtual clock: the time that a sequence of events takes on hardware with a given link.
 --
--- The host and each device's streams have a time of their own. The host puts work into a stream's
--- queue and goes on; a blocking copy, one from memory that is not pinned, and a wait take it to the
--- end of the stream. A stream that is told to wait for an event goes on at the time of that; a copy
--- between two devices comes after what is on both their streams, and holds up both; where they
--- cannot reach each other's memory, its bytes travel twice. The numbers of the link are those of
--- src/tensor/links.def; the device's and the host's own work is counted roughly, by the bytes of
--- results, since a trace is about the copies.
+-- The host and each stream of a device have a time. The host queues work on a stream and
+-- continues; a blocking copy, a copy of pageable (not pinned) memory, and a synchronization
+-- advance it to the end of the stream. A stream that waits for an event continues at the event's
+-- time. A copy between two devices starts when both their streams are free and occupies both; if
+-- they cannot access each other's memory, its bytes are transferred twice. The numbers of the link
+-- are those of src/tensor/links.def. The work of devices and of the host is estimated from the
+-- bytes of the results, as a trace is about the copies.
 --
--- Invariant: times follow from the sequence of events alone, so they are the same on every run.
+-- Invariant: times depend only on the sequence of events, so they are the same on every run.
 
 local core = require "lutra.core"
 
 local clock = {}
 
--- Bytes a microsecond of a device's memory and of the host's, and what a kernel and an op of the
--- host take at least.
+-- Memory bandwidths of a device and of the host in bytes per microsecond, and the minimum times of
+-- a kernel and of an op on the host in microseconds.
 local device_memory, host_memory, kernel_least, host_least = 1e6, 1e4, 2, 1
--- Memory that is not pinned is copied twice: once by the host.
+-- The factor on the bandwidth of pageable memory, which the host copies to pinned memory first.
 local pageable = 0.5
 
---- The link that was asked for with --emulate, or nil: a row of links.def, with its name.
+--- Returns the link selected with --emulate, a row of links.def with its name, or nil.
 function clock.link()
   local name = (os.getenv "LUTRA_EMULATE" or ""):match "link=([%w_]+)"
   local link = name and core._trace.links()[name]
@@ -36,9 +36,10 @@ local function rate_of(link, e)
   return link.host * (e.pinned and 1 or pageable)
 end
 
---- A function that gives the events of one sequence, in their order, their virtual times; to what
--- runs on a device also when the host began and ended to put it into its queue (called, issued).
--- Without a link it leaves them as they are.
+--- Returns a function that sets the virtual times `begin` and `finish` of the events of one
+-- sequence, which must be passed in order. Work on a device also gets `called` and `issued`, the
+-- times at which the host started and finished queueing it. Without a link the events are not
+-- changed.
 function clock.new(link)
   if not link then return function() end end
   local host, streams, marks, copied = 0, {}, {}, nil
@@ -49,7 +50,7 @@ function clock.new(link)
     return streams[key]
   end
   local function queue_of(e) return queue(is_host(e.to) and e.from or e.to, e.stream) end
-  -- Work of that length in the stream, after `host`.
+  -- Queues work of `length` microseconds on the event's stream, not before the host's time.
   local function enqueue(e, length)
     local own = queue_of(e)
     local theirs = e.theirs and queue(e.from, e.theirs) or own
@@ -57,7 +58,7 @@ function clock.new(link)
     e.finish = e.begin + length
     own.time, theirs.time = e.finish, e.finish
   end
-  -- The host's part of a copy or a kernel.
+  -- Advances the host by the time that queueing a copy or a kernel takes.
   local function launch(e)
     e.called = host
     host = host + link.launch
@@ -71,7 +72,7 @@ function clock.new(link)
     copied = e.depth
   end
   local function op(e)
-    if copied and copied > e.depth then -- its work was the copy
+    if copied and copied > e.depth then -- the op only copied, which has been counted
       e.begin, e.finish = host, host
     elseif is_host(e.to) then
       e.begin = host

@@ -1,23 +1,24 @@
---- Single elements of devices' tensors that a program calculates with, one at a time.
+--- Detection of loops that compute with single elements of a device's tensor.
 --
--- Idea: x[i] of a tensor with one dim is a view of one number, and the kernel after it that gives
--- one number is its use; a kernel in place says itself what it writes. Between two elements of one
--- loop nothing larger is calculated: a number that is kept in each step of a training, as in
--- losses[step] = loss, is no such loop. So the run is cut into parts by what is larger, and only
--- elements of one part count together.
+-- x[i] of a tensor with one dimension is a view of one element. The next kernel with a result of
+-- one element is its use; an in-place kernel reports itself what it writes. A loop over elements
+-- computes nothing larger between two elements: a number stored in each step of a training, as in
+-- losses[step] = loss, is no such loop. The run is therefore divided into parts at each larger
+-- computation, and only elements of one part are counted together.
 
-local Elements = {}
-Elements.__index = Elements
+local ElementLoops = {}
+ElementLoops.__index = ElementLoops
 
---- Hears events with :view, :kernel and :copy. Its list part is the elements: {where, memory,
--- offset, part (a number), written (or read), number (what is written is a number of the host's),
--- kernel (what used it: {to, begin, finish}; an event has more, and there may be many)}.
-function Elements.new() return setmetatable({part = 1, views = {}}, Elements) end
+--- Returns an empty list of elements, to be passed events with :view, :kernel and :copy. An entry
+-- is {where, memory, offset, part (a number), written (false when read), number (true when the
+-- value written is a number of the host), kernel (the kernel that uses it: {to, begin, finish})}.
+-- Entries hold these tables instead of events, as there may be many.
+function ElementLoops.new() return setmetatable({part = 1, views = {}}, ElementLoops) end
 
 local function is_element(e) return e.shape == "{}" and e.target end
 
---- A view was made: of those at one line, the newest is kept.
-function Elements:view(e)
+--- Processes a view; of the views made at one line, the newest is kept.
+function ElementLoops:view(e)
   if not is_element(e) then return end
   for i, view in ipairs(self.views) do
     if view.where == e.where then table.remove(self.views, i) end
@@ -31,14 +32,14 @@ local function add(self, e, kernel, written)
     written = written, number = written and e.copies and not e.source, kernel = kernel})
 end
 
--- More than one number was calculated or copied.
-local function cut(self)
+-- Starts a new part: more than one number was computed or copied.
+local function start_part(self)
   self.part, self.views = self.part + 1, {}
 end
 
---- A kernel ran on a device.
-function Elements:kernel(e)
-  if not (e.shape and e.shape:find "^{[1, ]*}$") then return cut(self) end
+--- Processes a kernel that ran on a device.
+function ElementLoops:kernel(e)
+  if not (e.shape and e.shape:find "^{[1, ]*}$") then return start_part(self) end
   local kernel = {to = e.to, begin = e.begin, finish = e.finish}
   if e.in_place and is_element(e) then add(self, e, kernel, true) end
   for _, view in ipairs(self.views) do
@@ -48,13 +49,13 @@ function Elements:kernel(e)
   self.views = {}
 end
 
---- Something was copied: an element that the host reads is used by that.
-function Elements:copy(e)
-  if e.bytes > 8 then return cut(self) end
+--- Processes a copy, which may be the use of an element that the host reads.
+function ElementLoops:copy(e)
+  if e.bytes > 8 then return start_part(self) end
   for i = #self.views, 1, -1 do
     local view = self.views[i]
     if view.target == e.source and view.offset == e.offset then table.remove(self.views, i) end
   end
 end
 
-return Elements
+return ElementLoops

@@ -1,22 +1,24 @@
---- A recorder of the core's events, given out as lt.placement names them.
+--- A reader of the core's events, which converts them to those of lt.placement.
 --
--- Memory is named by numbers here: the core's addresses come again after a free. What was there
--- before the listener has a number too, from its first copy on, but no birth.
+-- Memory is identified by numbers, as the core's addresses are reused after a free. Memory that
+-- was allocated before the reader was opened gets a number at its first copy, but has no recorded
+-- origin.
 
 local clock = require "lutra.placement.clock"
 local core = require "lutra.core"
 local explain = require "lutra.internal.explain"
 
-local Listener = {}
-Listener.__index = Listener
+local EventReader = {}
+EventReader.__index = EventReader
 
--- The listeners that are open, by when they were opened: an error asks the newest where a tensor
--- was made. One in a coroutine that was abandoned ends with it, so none is held here.
+-- The open readers by the order in which they were opened: an error asks the newest where a tensor
+-- was made. The references are weak, so that a reader in an abandoned coroutine is collected.
 local open, opened = setmetatable({}, {__mode = "v"}), 0
 
---- A listener, which must be closed (`<close>`, or :close()). It keeps `limit` events.
-function Listener.new(limit)
-  local self = setmetatable({}, Listener)
+--- Returns a reader, which records until it is closed (`<close>` or :close()). It keeps the first
+-- `limit` events.
+function EventReader.new(limit)
+  local self = setmetatable({}, EventReader)
   self.recorder = core._trace.record{where = true, digest = true, order = true, limit = limit}
   self.link, self.by_host = clock.link(), {}
   opened = opened + 1
@@ -24,19 +26,20 @@ function Listener.new(limit)
   return self
 end
 
-function Listener:close()
+function EventReader:close()
   self.recorder:release()
   open[self.number] = nil
 end
-Listener.__close = Listener.close
+EventReader.__close = EventReader.close
 
--- "made" or "moved", by the op that allocated.
+-- Returns the origin {where, how} of the memory that an event allocates; `how` is "made" or
+-- "moved".
 local function birth_of(e)
   return e.where and {where = e.where, how = e.transfers and "moved" or "made"}
 end
 
--- The memory that an address stands for now.
-local function known(self, memory, address)
+-- Returns the memory that an address refers to at this event, or nil without an address.
+local function memory_at(self, memory, address)
   if not address then return nil end
   if not memory[address] then
     self.memories = self.memories + 1
@@ -47,20 +50,22 @@ end
 
 local kinds = {wait = "sync"}
 
--- Is an event a copy between two devices that cannot reach each other's memory?
-function Listener:goes_by_host(e)
+-- Returns whether an event is a copy between two devices that cannot access each other's memory,
+-- which is staged through the host.
+function EventReader:is_staged(e)
   if not e.theirs then return false end
-  local way = e.device .. " " .. e.from
-  if self.by_host[way] == nil then
-    self.by_host[way] = not core._accelerator.can_access_peer(e.device, e.from)
+  local pair = e.device .. " " .. e.from
+  if self.by_host[pair] == nil then
+    self.by_host[pair] = not core._accelerator.can_access_peer(e.device, e.from)
   end
-  return self.by_host[way]
+  return self.by_host[pair]
 end
 
---- Iterates over the events up to now: a new table for each. See placement.trace for the fields;
--- beside them: source, target (the memory's numbers), offset, digest, kernel, direct, depth,
--- way_back (is it the gradient of a copy?), copies, computes (see `_trace.record`'s events).
-function Listener:events()
+--- Iterates over the events so far: a new table for each. lutra.placement.trace documents the
+-- fields; further ones are: source, target (the numbers of the memory), offset, digest, kernel,
+-- direct, depth, way_back (true for the gradient of a copy), copies, computes (see the events of
+-- core._trace.record).
+function EventReader:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)
   local count = recorder:count()
@@ -69,7 +74,7 @@ function Listener:events()
     if i >= count then return nil end
     i = i + 1
     recorder:event(i, e)
-    local source = known(self, memory, e.storage)
+    local source = memory_at(self, memory, e.storage)
     local made = source and source.birth
     if e.kind == "alloc" then
       self.memories = self.memories + 1
@@ -78,11 +83,11 @@ function Listener:events()
     elseif e.kind == "free" then
       memory[e.storage] = nil
     end
-    local target = known(self, memory, e.target)
+    local target = memory_at(self, memory, e.target)
     local event = {
       kind = kinds[e.kind] or e.kind, op = e.call or e.name, name = e.name, from = e.from,
       to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
-      theirs = e.theirs, mark = e.mark, by_host = self:goes_by_host(e),
+      theirs = e.theirs, mark = e.mark, by_host = self:is_staged(e),
       pinned = e.pinned, way_back = e.way_back, explicit = e.explicit, where = e.where,
       tensor = e.kind ~= "op" and made and made.where or nil,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
@@ -96,15 +101,15 @@ function Listener:events()
   end
 end
 
---- Has there been an event?
-function Listener:heard() return self.recorder:count() > 0 end
+--- Returns whether there has been an event.
+function EventReader:has_events() return self.recorder:count() > 0 end
 
---- How many events there was no room for.
-function Listener:dropped() return (select(2, self.recorder:count())) end
+--- Returns the number of events that were dropped because the limit was reached.
+function EventReader:dropped() return (select(2, self.recorder:count())) end
 
--- Where the memory at an address was made, as a recorder knows it: " (made at train.lua:12)", or
--- nil.
-local function origin(recorder, address)
+-- Returns where the memory at an address was allocated, as a recorder knows it: " (made at
+-- train.lua:12)", or nil.
+local function describe_origin(recorder, address)
   local e = {}
   for i = recorder:count(), 1, -1 do
     recorder:event(i, e)
@@ -122,7 +127,8 @@ explain.add(function(a, b)
     if not newest or event_reader.number > newest.number then newest = event_reader end
   end
   if not newest then return nil end
-  a.note, b.note = origin(newest.recorder, a.memory), origin(newest.recorder, b.memory)
+  a.note = describe_origin(newest.recorder, a.memory)
+  b.note = describe_origin(newest.recorder, b.memory)
 end)
 
-return Listener
+return EventReader

@@ -1,4 +1,4 @@
---- Findings of the lint: a list, and its text.
+--- The findings of the lint: a list, and its formatting.
 
 local args = require "lutra.internal.args"
 local rules = require "lutra.placement.rules"
@@ -15,13 +15,13 @@ local function check_width(width)
     'findings:table: argument "width" is %s, it wants a number of columns', args.show(width))
 end
 
--- Each line of a text in lines of at most `width` columns; as it is without `width`.
+-- Wraps each line of a text to at most `width` columns; returns it unchanged without `width`.
 local function wrapped(text, width, indent)
   if not width then return text end
   return (text:gsub("[^\n]+", function(line) return texts.wrap(line, width, indent) end))
 end
 
---- Two lines, or as many as it takes where `width` is given.
+--- finding:table(width): returns the finding as text: two lines, or more when `width` is given.
 function Finding:table(width)
   check_width(width)
   local cost = self.cost > 0
@@ -33,37 +33,37 @@ end
 function Finding:__tostring() return self:table() end
 Finding.__in_columns = Finding.table
 
--- "train.lua:12" -> "train.lua", 12
-local function place(where)
+-- Splits "train.lua:12" into "train.lua" and 12.
+local function split_line(where)
   local file, line = where:match "^(.*):(%d+)$"
   return file or where, tonumber(line) or 0
 end
 
 local function comes_before(a, b)
-  local file_a, line_a = place(a.where)
-  local file_b, line_b = place(b.where)
+  local file_a, line_a = split_line(a.where)
+  local file_b, line_b = split_line(b.where)
   if file_a ~= file_b then return file_a < file_b end
   if line_a ~= line_b then return line_a < line_b end
   return a.rule < b.rule
 end
 
---- What the rules find in a story, in the order of lines.
-function Findings.of(story)
+--- Returns the findings of all rules in the record of a run (lint_session.lua), sorted by line.
+function Findings.of(record)
   local self = setmetatable({}, Findings)
   for _, rule in ipairs(rules) do
-    rule.check(story, function(where, count, cost, message, fix)
+    rule.check(record, function(where, count, cost, message, fix)
       self[#self + 1] = setmetatable({rule = rule.name, where = where, count = count,
         cost = cost, message = message, fix = fix or rule.advice,
-        link = story.link and story.link.name}, Finding)
+        link = record.link and record.link.name}, Finding)
     end)
   end
   table.sort(self, comes_before)
-  if story.dropped > 0 then self.dropped = story.dropped end
+  if record.dropped > 0 then self.dropped = record.dropped end
   return self
 end
 
---- All of them as text, of at most `width` columns where that is given: else each is two lines,
--- which other programs can read.
+--- findings:table(width): returns all findings as text of at most `width` columns. Without `width`,
+-- each finding is two lines, which other programs can parse.
 function Findings:table(width)
   check_width(width)
   local lines = {}

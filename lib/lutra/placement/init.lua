@@ -1,13 +1,14 @@
---- lt.placement: where tensors live, what is copied between devices, and what that costs.
+--- lt.placement: traces, guards and lint rules for copies of tensors between devices.
 --
 --     local trace = lt.placement.trace(step, x, y)
 --     print(trace)                                   -- each copy and each wait, with its line
---     lt.placement.guard("disallow", step, x, y)     -- an unasked-for copy is an error
---     print(lt.placement.lint(train))                -- what could be better, and how
+--     lt.placement.guard("disallow", step, x, y)     -- an implicit copy is an error
+--     print(lt.placement.lint(train))                -- inefficient copies, and how to fix them
 --
--- Idea: the core tells of copies, waits, ops and memory (src/tensor/trace.h). A trace keeps them, a
--- guard refuses, a lint looks for the patterns of rules.lua. With a link (--emulate
--- cuda:2,link=pcie4) times are those of clock.lua, the same on every run.
+-- The core reports copies, synchronizations, ops and allocations (src/tensor/trace.h). A trace
+-- stores them, a guard forbids copies, the lint searches for the patterns of rules.lua. With a link
+-- (--emulate cuda:2,link=pcie4) times are those of the virtual clock (clock.lua), the same on every
+-- run.
 
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
@@ -21,26 +22,28 @@ local function check_callable(name, fn)
     name, args.show(fn))
 end
 
--- Events of a trace, each a table of about a kilobyte, and of a lint, which looks at them in turn.
+-- The limits of events: a trace stores a table of about a kilobyte for each; the lint processes
+-- them one at a time.
 local trace_limit, lint_limit = 300000, 1000000
 
---- Calls fn(...) and listens. Returns the trace, then what fn returned; an error of fn's goes on.
+--- lt.placement.trace(fn, ...): calls fn(...) and records its copies, synchronizations, ops and
+-- allocations. Returns the trace, then what fn returned; an error in fn is passed on.
 function placement.trace(fn, ...)
   check_callable("placement.trace", fn)
-  local listener <close> = require("lutra.placement.event_reader").new(trace_limit)
+  local reader <close> = require("lutra.placement.event_reader").new(trace_limit)
   local results = table.pack(fn(...))
-  return require("lutra.placement.trace").new(listener), table.unpack(results, 1, results.n)
+  return require("lutra.placement.trace").new(reader), table.unpack(results, 1, results.n)
 end
 
 local levels = "allow, log, disallow, log_explicit, disallow_explicit"
 local directions = {host_to_device = true, device_to_host = true, device_to_device = true}
 
---- Calls fn(...) while copies between devices are looked at: placement.guard(level[, direction],
--- fn, ...). Returns what it returns. The levels are JAX's: "disallow" makes a copy that nobody
--- asked for an error (by printing, by indexing...), "log" says it on stderr; the same with
--- "_explicit" is for those that are asked for too: x:to and its gradient, x:item, what nn.parallel
--- sends...; "allow" inside another guard lifts it. Directions: "host_to_device",
--- "device_to_host", "device_to_device"; all when left out.
+--- lt.placement.guard(level[, direction], fn, ...): calls fn(...) while copies between devices are
+-- checked; returns what it returns. The levels are those of JAX's transfer guard: "disallow"
+-- raises an error for an implicit copy (by printing, by indexing...), "log" prints it on stderr;
+-- with the suffix "_explicit" the same applies to explicit copies (x:to and its gradient, x:item,
+-- the copies of nn.parallel...); "allow" permits copies inside another guard. Directions:
+-- "host_to_device", "device_to_host", "device_to_device"; by default all.
 function placement.guard(level, ...)
   check(type(level) == "string", 'placement.guard: argument "level" is %s, it wants one of %s',
     args.show(level), levels)
@@ -59,20 +62,20 @@ function placement.guard(level, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- Calls fn(...) and looks for what the rules T1 to T9 are about. Returns the list of findings
--- {rule, where, count, cost (seconds), message, fix}, in the order of lines; tostring of it, and of
--- a finding, is text to read, and :table(width) the same in lines of so many columns. Where fn
--- fails, the list has the field `error`.
+--- lt.placement.lint(fn, ...): calls fn(...) and checks its copies by the rules T1 to T9. Returns
+-- the list of findings {rule, where, count, cost (seconds), message, fix}, sorted by line.
+-- tostring of the list or of a finding is readable text, :table(width) wraps it to a number of
+-- columns. An error in fn is not raised but stored in the field `error` of the list.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
-  local watch <close> = require("lutra.placement.lint_session").new(lint_limit)
+  local session <close> = require("lutra.placement.lint_session").new(lint_limit)
   local results = table.pack(xpcall(fn, function(e) return e end, ...))
-  local findings = watch:findings()
+  local findings = session:findings()
   if not results[1] then findings.error = results[2] end
   return findings
 end
 
---- The rules: a list of {name, title, advice}.
+--- lt.placement.rules(): returns the list of rules {name, title, advice}.
 function placement.rules()
   local list = {}
   for i, rule in ipairs(require "lutra.placement.rules") do

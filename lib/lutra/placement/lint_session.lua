@@ -1,8 +1,9 @@
---- What a lint knows of a run: the story that the rules read.
+--- The record of a run, which the lint's rules read.
 --
--- A listener hears the core. Two things that the core does not see are watched here, as long as the
--- watch is open: reads of lt.clock and os.clock, for a timing needs a wait before it, and steps of
--- optimizers, whose state may be left behind on another device.
+-- The core's events come from a reader (event_reader.lua). Two things that the core does not
+-- report are observed while the session is open: reads of lt.clock and os.clock, as a timing
+-- requires a synchronization before it, and steps of optimizers, whose state may be on another
+-- device than the parameters.
 
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
@@ -10,10 +11,10 @@ local element_loops = require "lutra.placement.element_loops"
 local event_reader = require "lutra.placement.event_reader"
 local provenance = require "lutra.placement.provenance"
 
-local Watch = {}
-Watch.__index = Watch
+local LintSession = {}
+LintSession.__index = LintSession
 
--- The user's line that is running.
+-- Returns the line of the user's program that is running, "train.lua:12", or nil.
 local function user_line()
   for level = 2, math.huge do
     local info = debug.getinfo(level, "Sl")
@@ -22,7 +23,7 @@ local function user_line()
   end
 end
 
--- Puts a function in the place of t[name]; undone by what is in self.undo.
+-- Replaces the function t[name] by wrap(original), and adds the restoration to self.undo.
 local function replace(self, t, name, wrap)
   local original = rawget(t, name)
   if type(original) ~= "function" then return end
@@ -47,102 +48,107 @@ local function watch_clocks(self)
   replace(self, require "lutra", "clock", marked)
 end
 
--- Notes the parameters of an optimizer whose state is elsewhere in the list `strays`.
-local function look_at_state(strays, optimizer)
+-- Adds the state tensors of an optimizer that are on another device than their parameter to a
+-- list.
+local function check_state(misplaced_states, optimizer)
   local is_tensor = require("lutra").is_tensor
   for p, state in pairs(optimizer.state) do
     for key, value in pairs(state) do
       if is_tensor(value) and value.ndim > 0 and value.device ~= p.device then
-        table.insert(strays, {where = user_line(), name = optimizer.__name, key = key,
+        table.insert(misplaced_states, {where = user_line(), name = optimizer.__name, key = key,
           bytes = value.nbytes, from = value.device, to = p.device})
       end
     end
   end
 end
 
--- What is put in the place of other functions does not hold the watch: one in a coroutine that was
--- abandoned is collected, which undoes it.
+-- The replacement functions do not reference the session, so that one in an abandoned coroutine is
+-- collected, which restores the originals.
 local function watch_optimizers(self)
-  local strays = self.strays
+  local misplaced_states = self.misplaced_states
   replace(self, require "lutra.optim.optimizer", "step", function(original)
     return function(optimizer, ...)
-      look_at_state(strays, optimizer)
+      check_state(misplaced_states, optimizer)
       return original(optimizer, ...)
     end
   end)
 end
 
---- A watch, which must be closed (`<close>`, or :close()). It keeps `limit` events.
-function Watch.new(limit)
-  local self = setmetatable({undo = {}, strays = {}}, Watch)
+--- Returns a session, which observes until it is closed (`<close>` or :close()). It keeps the first
+-- `limit` events.
+function LintSession.new(limit)
+  local self = setmetatable({undo = {}, misplaced_states = {}}, LintSession)
   watch_clocks(self)
   watch_optimizers(self)
-  self.listener = event_reader.new(limit)
+  self.reader = event_reader.new(limit)
   return self
 end
 
-function Watch:close()
+function LintSession:close()
   for i = #self.undo, 1, -1 do self.undo[i]() end
   self.undo = {}
-  if self.listener then self.listener:close() end
+  if self.reader then self.reader:close() end
 end
-Watch.__close, Watch.__gc = Watch.close, Watch.close
+LintSession.__close, LintSession.__gc = LintSession.close, LintSession.close
 
 local function is_accelerator(device) return device ~= "cpu" and device ~= "meta" end
 
--- Counts the kernels of devices, and those that nobody has waited for since a read of the clock.
-local function count_kernel(story, launched, e)
-  story.kernels = story.kernels + 1
+-- Counts the kernels of devices, in total and those not synchronized with since the last read of
+-- the clock (`launched`, by device).
+local function count_kernel(record, launched, e)
+  record.kernels = record.kernels + 1
   launched[e.to] = (launched[e.to] or 0) + 1
-  story.elements:kernel(e)
+  record.elements:kernel(e)
 end
 
--- Hears of a copy: a row of story.copies.
-local function add_copy(story, came, e)
-  e.kernels, e.first = story.kernels, came:of(e)
-  came:copy(e)
-  story.elements:copy(e)
-  table.insert(story.copies, e)
+-- Adds a copy to record.copies.
+local function add_copy(record, downloads, e)
+  e.kernels, e.first = record.kernels, downloads:of(e)
+  downloads:copy(e)
+  record.elements:copy(e)
+  table.insert(record.copies, e)
 end
 
---- The story: {copies, elements, clocks, strays, link}. A copy is an event with the fields
--- `kernels`, how many the devices ran before it, and `first`: the copy that brought the same bytes
--- from a device, or nil. For elements see elements.lua. A clock is a read {where, launched = how
--- many kernels were started since the read before, and not waited for}.
-function Watch:story()
-  local story = {copies = {}, elements = element_loops.new(), clocks = {}, strays = self.strays,
-    kernels = 0, link = self.listener.link, dropped = self.listener:dropped()}
-  local came = provenance.new()
-  local launched = nil -- until the clock is read
-  local copied = nil -- the depth of the copy that an op around it did
-  for e in self.listener:events() do
+--- Returns the record {copies, elements, clocks, misplaced_states, link, dropped}. A copy is an
+-- event with two more fields: `kernels`, the number of kernels that the devices ran before it, and
+-- `first`, the copy that transferred the same bytes from a device, or nil. `elements` is described
+-- in element_loops.lua. A clock is a read {where, launched = the number of kernels launched since
+-- the previous read and not synchronized with, device}.
+function LintSession:record()
+  local record = {copies = {}, elements = element_loops.new(), clocks = {},
+    misplaced_states = self.misplaced_states, kernels = 0, link = self.reader.link,
+    dropped = self.reader:dropped()}
+  local downloads = provenance.new()
+  local launched = nil -- nil until the clock is first read
+  local copied = nil -- the depth of the last copy, which belongs to an op of lower depth
+  for e in self.reader:events() do
     if e.kind == "op" and is_accelerator(e.to) then
       if not e.kernel then
-        story.elements:view(e)
+        record.elements:view(e)
       elseif not (copied and copied > e.depth) then
-        count_kernel(story, launched or {}, e)
+        count_kernel(record, launched or {}, e)
       end
     elseif e.kind == "op" then
-      came:op(e)
+      downloads:op(e)
     elseif e.kind == "copy" then
       copied = e.depth
-      add_copy(story, came, e)
+      add_copy(record, downloads, e)
       if launched and e.blocking then launched[e.from], launched[e.to] = nil, nil end
     elseif e.kind == "sync" then
       if launched then launched[e.to] = nil end
     elseif e.kind == "region" and e.name == "clock" then
       local device, count = next(launched or {})
-      table.insert(story.clocks, {where = e.where, launched = count or 0, device = device})
+      table.insert(record.clocks, {where = e.where, launched = count or 0, device = device})
       launched = {}
     end
     if e.depth == 0 then copied = nil end
   end
-  return story
+  return record
 end
 
---- What the rules find, up to now: see placement.lint.
-function Watch:findings()
-  return require("lutra.placement.findings").of(self:story())
+--- Returns the findings so far; see lt.placement.lint.
+function LintSession:findings()
+  return require("lutra.placement.findings").of(self:record())
 end
 
-return Watch
+return LintSession

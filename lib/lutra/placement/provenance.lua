@@ -1,30 +1,30 @@
---- Which copy brought to the host what is in its memory now, also by way of copies on the host:
--- x:cpu():pin_memory(), x:cpu():clone().
+--- Provenance of host memory: the copy from a device that its contents came from, also through
+-- copies on the host (x:cpu():pin_memory(), x:cpu():clone()).
 --
--- What was calculated with it in between shows in the bytes: who asks compares digests.
+-- Contents that were changed in between have another digest, which :of compares.
 
-local Origin = {}
-Origin.__index = Origin
+local Provenance = {}
+Provenance.__index = Provenance
 
---- Hears events with :copy and :op.
-function Origin.new() return setmetatable({brought = {}}, Origin) end
+--- Returns an empty map, to be passed events with :copy and :op.
+function Provenance.new() return setmetatable({downloads = {}}, Provenance) end
 
---- Something was copied between devices.
-function Origin:copy(e)
-  if e.to == "cpu" and e.target then self.brought[e.target] = e end
+--- Processes a copy between devices.
+function Provenance:copy(e)
+  if e.to == "cpu" and e.target then self.downloads[e.target] = e end
 end
 
---- An op ran on the host.
-function Origin:op(e)
+--- Processes an op that ran on the host.
+function Provenance:op(e)
   local is_copy = e.copies or e.name == "pin_memory"
-  local first = is_copy and e.target and self.brought[e.source]
-  if first and first.bytes == e.bytes then self.brought[e.target] = first end
+  local first = is_copy and e.target and self.downloads[e.source]
+  if first and first.bytes == e.bytes then self.downloads[e.target] = first end
 end
 
---- The copy that brought what an upload sends, or nil.
-function Origin:of(e)
-  local first = e.from == "cpu" and e.to ~= "cpu" and self.brought[e.source]
+--- Returns the copy from a device whose unchanged bytes an upload sends, or nil.
+function Provenance:of(e)
+  local first = e.from == "cpu" and e.to ~= "cpu" and self.downloads[e.source]
   return first and first.digest == e.digest and e.digest ~= 0 and first or nil
 end
 
-return Origin
+return Provenance

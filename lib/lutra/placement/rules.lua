@@ -1,37 +1,39 @@
---- The rules of the lint, in one table.
+--- The rules of the lint (T1 to T9).
 --
--- A rule looks at the story of a run (watch.lua) and reports what it finds. What makes a pattern a
--- fault is that it comes again: a single printed tensor is none, one in each step of a loop is. The
--- numbers at the top say how often is often.
+-- A rule reads the record of a run (lint_session.lua) and reports its findings. A pattern counts
+-- as a fault when it repeats: printing one tensor is fine, printing one in each step of a loop is
+-- not. The constants at the top set how many repetitions count.
 
 local core = require "lutra.core"
 local texts = require "lutra.internal.text"
 
--- Reads of a scalar and copies that nobody asked for, at one line, and how many kernels a device
--- may run between two of them: more, and the waiting does not matter.
+-- The least number of scalar reads and of implicit copies at one line, and how many kernels a
+-- device may run on average between two of them; with more, the synchronization costs little.
 local reads, unasked, between = 10, 8, 100
--- Elements of one tensor that are read or written at one line, one at a time.
+-- The least number of elements of one tensor that are read or written at one line, one at a time.
 local elements = 8
--- Uploads of one unchanged tensor: at one line, and at several, each of which does it again.
+-- The least number of uploads of one unchanged tensor: at one line, and in total over several
+-- lines, each of which repeats it.
 local uploads, uploads_of_lines = 3, 5
--- Small copies one after another, and what is small (bytes).
+-- The least number of consecutive small copies, and the size (bytes) below which a copy is small.
 local small_copies, small = 8, 65536
--- A copy that holds one number, of the largest dtype.
+-- The largest size of a copy of one number, in bytes: that of the largest dtype.
 local scalar = 8
 
--- Calls that are no ops.
+-- Names of calls that are not ops.
 local calls = {
   scalar = {item = true, totable = true, tolist = true, cpu = true},
   reading = {print = true, tostring = true, format = true, write = true, concat = true,
     index = true, newindex = true, error = true, assert = true},
 }
 
--- What a metamethod is called in a program.
+-- How a metamethod is called in messages.
 local comparison = "a comparison"
 local operators = {lt = comparison, le = comparison, eq = comparison, index = "x[i]",
   newindex = "assigning to x[i]"}
 
--- Is it an op that gives the host a value: a boolean, or a tensor that it was asked to copy?
+-- Returns whether an op gives the host a value: a boolean, or a tensor that it was explicitly
+-- asked to copy.
 local function gives_value(name)
   local op = core._op(name)
   return op and (op.results[1].type == "bool" or op.traits.transfer and not op.params[1].written)
@@ -39,7 +41,8 @@ end
 
 local function call_of(group) return operators[group[1].op] or group[1].op end
 
--- The copies that pass a test, by line: a list of {where, ...copies}, in the order of first ones.
+-- Returns the copies that pass a test, grouped by line: a list of {where, ...copies} in the order
+-- of their first copies.
 local function by_line(list, test)
   local groups, by_where = {}, {}
   for _, e in ipairs(list) do
@@ -69,7 +72,7 @@ local function is_scalar_read(e)
     and (calls.scalar[e.op] or operators[e.op] == comparison or gives_value(e.op)) and true or false
 end
 
--- Are there so many, with little calculated between two of them?
+-- Returns whether a group has at least `least` copies with few kernels between them.
 local function is_often(group, least)
   local n = #group
   return n >= least and (group[n].kernels - group[1].kernels) / math.max(1, n - 1) <= between
@@ -77,9 +80,9 @@ end
 
 local function memory_of(e) return e.memory or e.source end
 
--- How many places of one memory are in the list, by the memory that has most, in one part of the
--- run where the list tells parts; and the counts of all.
-local function most_places(list)
+-- Returns the largest number of different elements of one memory in the list (within one part of
+-- the run, where entries have a part), and these numbers by memory.
+local function most_elements(list)
   local most, counts, seen = 0, {}, {}
   for _, e in ipairs(list) do
     local memory = memory_of(e)
@@ -95,7 +98,7 @@ local function most_places(list)
   return most, counts
 end
 
--- The kernels that elements were used by, each once, and the device.
+-- Returns the list of kernels that use the elements, each once, and their device.
 local function kernels_of(group)
   local list, seen = {}, {}
   for _, e in ipairs(group) do
@@ -107,24 +110,25 @@ local function kernels_of(group)
   return list, list[1].to
 end
 
--- Lines that use single elements of a device's tensor, often: a list of {where, count, device, what
--- is done, the events that it costs, whether the host writes numbers, the counts of places where
--- the host reads}; the same by line.
-local function element_lines(story)
-  if story.element_lines then return story.element_lines end
+-- Returns the lines that often use single elements of a device's tensor, as a list and by line:
+-- {where, count, device, done = how the elements are used, events = the events whose time counts,
+-- numbers = true when the host writes numbers, counts = the number of elements by memory that the
+-- host reads}. The result is cached in the record.
+local function element_lines(record)
+  if record.element_lines then return record.element_lines end
   local lines = {}
   local function add(group, device, done, events, numbers)
-    local count, counts = most_places(group)
+    local count, counts = most_elements(group)
     if count < elements or lines[group.where] then return end
     local line = {where = group.where, count = count, device = device, done = done,
       events = events, numbers = numbers, counts = events == group and counts or nil}
     lines[line.where], lines[#lines + 1] = line, line
   end
   local function is_small(e) return is_down(e) and e.bytes <= scalar end
-  for _, group in ipairs(by_line(story.copies, is_small)) do
+  for _, group in ipairs(by_line(record.copies, is_small)) do
     if is_often(group, elements) then add(group, group[1].from, "read from", group) end
   end
-  for _, group in ipairs(by_line(story.elements, function() return true end)) do
+  for _, group in ipairs(by_line(record.elements, function() return true end)) do
     local written, numbers = false, true
     for _, e in ipairs(group) do
       written, numbers = written or e.written, numbers and e.number
@@ -132,29 +136,29 @@ local function element_lines(story)
     local kernels, device = kernels_of(group)
     add(group, device, written and "written on" or "read on", kernels, numbers)
   end
-  story.element_lines = lines
+  record.element_lines = lines
   return lines
 end
 
--- Is a copy a part of such a loop? Then that is what to say (T9).
-local function is_of_elements(story, e)
-  local line = element_lines(story)[e.where]
+-- Returns whether a copy is part of such a loop, which rule T9 reports instead.
+local function is_of_elements(record, e)
+  local line = element_lines(record)[e.where]
   return line and (not line.counts or (line.counts[e.source] or 0) >= elements)
 end
 
 local rules = {}
 
--- Adds a rule. check(story, report) calls report(where, count, cost in seconds, message, and a fix
--- that is nearer than the rule's advice, or nil).
+-- Adds a rule. check(record, report) calls report(where, count, cost in seconds, message, fix) for
+-- each finding; `fix` is more specific than the rule's advice, or nil.
 local function rule(name, title, advice, check)
   rules[#rules + 1] = {name = name, title = title, advice = advice, check = check}
 end
 
 rule("T1", "a scalar is read again and again at one line",
   "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
-  function(story, report)
-    local function is_read(e) return is_scalar_read(e) and not is_of_elements(story, e) end
-    for _, group in ipairs(by_line(story.copies, is_read)) do
+  function(record, report)
+    local function is_read(e) return is_scalar_read(e) and not is_of_elements(record, e) end
+    for _, group in ipairs(by_line(record.copies, is_read)) do
       if is_often(group, reads) then
         report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
           .. "time the host waits for the device"):format(call_of(group), group[1].from, #group))
@@ -162,8 +166,8 @@ rule("T1", "a scalar is read again and again at one line",
     end
   end)
 
--- Does an upload bring back to a device what came from there, unchanged? A state that was kept and
--- is restored is no such: what is put back where it came from, or given to a model.
+-- Returns whether an upload sends unchanged data back to the device that it came from. Restoring a
+-- saved state is not counted: a copy into the original memory, or by load_state_dict.
 local function is_round_trip(e)
   return is_up(e) and e.first and e.to == e.first.from and e.target ~= e.first.source
     and e.op ~= "load_state_dict"
@@ -171,16 +175,16 @@ end
 
 rule("T2", "a round trip of unchanged data",
   "keep the tensor on the device: it came back as it went",
-  function(story, report)
-    for _, group in ipairs(by_line(story.copies, is_round_trip)) do
+  function(record, report)
+    for _, group in ipairs(by_line(record.copies, is_round_trip)) do
       local first = group[1].first
       report(group.where, #group, 2 * time_of(group), ("%s went from %s to cpu at %s and came back "
         .. "unchanged"):format(texts.bytes(first.bytes), first.from, first.where or "?"))
     end
   end)
 
--- The uploads of a list at lines that do it again: a list with the fields where, the line of most
--- of them, and others, the other lines; nil where that is not often.
+-- Returns the uploads of a list at lines that repeat them: a list with the fields `where`, the
+-- line with most of them, and `others`, the other lines; nil when there are too few.
 local function repeated(same)
   local groups = by_line(same, function() return true end)
   local most, list = groups[1], {others = {}}
@@ -195,8 +199,8 @@ local function repeated(same)
   return (#most >= uploads or #list >= uploads_of_lines) and list or nil
 end
 
--- Of uploads, those of the same memory that holds the same, to one device, again and again: a list
--- of lists as `repeated` gives them, of a line the longest.
+-- Groups uploads of the same unchanged memory to one device: a list of lists as `repeated` returns
+-- them, the longest for each line.
 local function same_uploads(all)
   local found, by_key, best, lists = {}, {}, {}, {}
   for _, e in ipairs(all) do
@@ -217,9 +221,9 @@ local function same_uploads(all)
   return lists
 end
 
--- Of the uploads of a line, those of equal bytes, more than a number, that are made anew each time:
--- a list. What has no kernel between it is of one time, so that a line may send several tensors,
--- always as many.
+-- Returns, of the uploads of a line, those of equal bytes (more than one number) whose tensor is
+-- created again each time. A line may send several tensors in each step of a loop: uploads without
+-- a kernel between them belong to one step, and `period` is their number.
 local function made_anew(group)
   local period, list = 1, {}
   while group[period + 1] and group[period + 1].kernels == group[1].kernels do
@@ -238,7 +242,7 @@ local function made_anew(group)
   return list
 end
 
--- "512 B each", or where they differ "1.5 KiB in all".
+-- Returns "512 B each", or "1.5 KiB in all" when the sizes differ.
 local function sizes_of(list)
   local sum, is_alike = 0, true
   for _, e in ipairs(list) do
@@ -249,8 +253,8 @@ end
 
 rule("T3", "an unchanged tensor is sent to the device again",
   "send it once, before the loop: x = x:to(device)",
-  function(story, report)
-    local function tell(where, list, what, fix)
+  function(record, report)
+    local function report_uploads(where, list, what, fix)
       report(where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s%s"):format(
         what, list[1].to, #list, sizes_of(list), list.others and #list.others > 0
           and ", also at " .. table.concat(list.others, ", ") or ""), fix)
@@ -259,29 +263,29 @@ rule("T3", "an unchanged tensor is sent to the device again",
     local function is_upload(e)
       return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not is_round_trip(e)
     end
-    for _, group in ipairs(by_line(story.copies, is_upload)) do
+    for _, group in ipairs(by_line(record.copies, is_upload)) do
       local anew = made_anew(group)
       for _, e in ipairs(anew) do is_anew[e] = true end
       if #anew > 0 then
-        tell(group.where, anew, "equal bytes are made on the host and sent",
+        report_uploads(group.where, anew, "equal bytes are made on the host and sent",
           "make it on the device, {device = x.device}, or once: self:register_buffer(...)")
       end
     end
-    for _, e in ipairs(story.copies) do
+    for _, e in ipairs(record.copies) do
       if e.where and is_upload(e) and not is_anew[e] then rest[#rest + 1] = e end
     end
     for _, list in ipairs(same_uploads(rest)) do
-      tell(list.where, list, "the same unchanged tensor is sent")
+      report_uploads(list.where, list, "the same unchanged tensor is sent")
     end
   end)
 
 rule("T4", "a copy that nobody asked for, by printing or indexing",
   "print x:item() or x:cpu() once; put indices and values on the device before the loop",
-  function(story, report)
+  function(record, report)
     local function is_unasked(e)
-      return not e.explicit and calls.reading[e.op] and not is_of_elements(story, e)
+      return not e.explicit and calls.reading[e.op] and not is_of_elements(record, e)
     end
-    for _, group in ipairs(by_line(story.copies, is_unasked)) do
+    for _, group in ipairs(by_line(record.copies, is_unasked)) do
       if is_often(group, unasked) then
         report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
           .. "being asked to"):format(call_of(group), group[1].from, group[1].to, #group))
@@ -289,8 +293,8 @@ rule("T4", "a copy that nobody asked for, by printing or indexing",
     end
   end)
 
--- Runs of small copies at one line that could be one: alike in size and way, and nothing is
--- calculated between them. A list of lists.
+-- Returns a list of runs of small copies that could be one copy: at one line, equal in size and
+-- direction, and without a kernel between them.
 local function small_runs(copies)
   local runs, run = {}, {}
   for _, e in ipairs(copies) do
@@ -309,12 +313,12 @@ end
 
 rule("T5", "many small copies that could be one",
   "join first, then copy once: lt.stack(list):to(device); slice it there",
-  function(story, report)
+  function(record, report)
     local in_a_run = {}
-    for _, run in ipairs(small_runs(story.copies)) do
+    for _, run in ipairs(small_runs(record.copies)) do
       for _, e in ipairs(run) do in_a_run[e] = #run >= small_copies end
     end
-    for _, group in ipairs(by_line(story.copies, function(e) return in_a_run[e] end)) do
+    for _, group in ipairs(by_line(record.copies, function(e) return in_a_run[e] end)) do
       report(group.where, #group, time_of(group), ("%d copies from %s to %s of %s each, one after "
         .. "another"):format(#group, group[1].from, group[1].to, texts.bytes(group[1].bytes)))
     end
@@ -322,19 +326,19 @@ rule("T5", "many small copies that could be one",
 
 rule("T6", "an asynchronous copy of memory that is not pinned",
   "pin it: x = x:pin_memory(), or DataLoader{..., pin_memory = true}",
-  function(story, report)
+  function(record, report)
     local function waits_anyway(e)
       return e.direct and not e.blocking and not e.pinned and (is_up(e) or is_down(e))
     end
-    for _, group in ipairs(by_line(story.copies, waits_anyway)) do
+    for _, group in ipairs(by_line(record.copies, waits_anyway)) do
       report(group.where, #group, time_of(group), ("non_blocking = true does not help: the host's "
         .. "memory is not pinned, so it is copied once more (%s)"):format(
         texts.bytes(group[1].bytes)))
     end
   end)
 
--- The reads of the clock at which a time may end: not those at the line of the first, where it
--- begins, unless there is no other line.
+-- Returns the reads of the clock that may end a measurement: those at other lines than the first,
+-- where it starts; all of them when there is one line only.
 local function time_ends(clocks)
   local first, ends = clocks[1] and clocks[1].where, {}
   for _, c in ipairs(clocks) do
@@ -345,9 +349,9 @@ end
 
 rule("T7", "a time is taken while the device still works",
   "wait before the clock is read: lt.cuda.synchronize(); local t = lt.clock()",
-  function(story, report)
+  function(record, report)
     local function too_early(c) return c.launched > 0 end
-    for _, group in ipairs(by_line(time_ends(story.clocks), too_early)) do
+    for _, group in ipairs(by_line(time_ends(record.clocks), too_early)) do
       report(group.where, #group, 0, ("the clock is read, and nobody has waited for the %s that %s "
         .. "was given since the read before"):format(texts.plural(group[1].launched, "kernel"),
         group[1].device))
@@ -356,8 +360,8 @@ rule("T7", "a time is taken while the device still works",
 
 rule("T8", "the state of an optimizer is on another device than its parameter",
   "move the model first, make the optimizer then: net:to(device); opt = optim.X(net:parameters())",
-  function(story, report)
-    for _, group in ipairs(by_line(story.strays, function() return true end)) do
+  function(record, report)
+    for _, group in ipairs(by_line(record.misplaced_states, function() return true end)) do
       local s = group[1]
       report(group.where, #group, 0, ("%s's %s is on %s, its parameter on %s"):format(s.name, s.key,
         s.from, s.to))
@@ -367,8 +371,8 @@ rule("T8", "the state of an optimizer is on another device than its parameter",
 rule("T9", "a loop over the elements of a device's tensor",
   "work on the whole tensor (x * 2, x:sum()), or take it to the host once: for _, v in "
     .. "ipairs(x:totable()) do",
-  function(story, report)
-    for _, line in ipairs(element_lines(story)) do
+  function(record, report)
+    for _, line in ipairs(element_lines(record)) do
       report(line.where, line.count, time_of(line.events), ("%d elements of one tensor are %s %s, "
         .. "one at a time"):format(line.count, line.done, line.device), line.numbers
         and "write all at once: x[{{1, n}}] = 0, or from a table: lt.tensor(t, {device = device})")

@@ -1,16 +1,17 @@
---- `lutra --lint script.lua` and `lutra --trace file.json script.lua`: listening from before the
--- program starts until it ends, also when it ends by an error or os.exit.
+--- `lutra --lint script.lua` and `lutra --trace file.json script.lua`: observes a program from
+-- before its first line until it ends, also by an error or os.exit.
 
 local script = {}
 
 local chrome = require "lutra.placement.chrome"
 local json = require "lutra.profiler.json"
 
--- What is going on: {watch, lint, trace (a path), undo}; nil before and after.
+-- The observation that is active: {session, lint, trace (a path), undo}, or nil.
 local running = nil
 
--- os.exit ends the program before `finish` can be called: then it is called from there.
-local function hold_exit()
+-- Replaces os.exit, which ends the program without returning, by a function that calls `finish`
+-- first. Returns a function that restores it.
+local function replace_exit()
   local program_os = rawget(_G, "os")
   local original = type(program_os) == "table" and rawget(program_os, "exit")
   if type(original) ~= "function" then return function() end end
@@ -25,8 +26,8 @@ local function hold_exit()
   end
 end
 
--- Why a trace cannot be written to `path`, or nil.
-local function no_place(path)
+-- Returns why a trace cannot be written to `path`, or nil.
+local function path_problem(path)
   if path:find "%.lua$" then
     return ("%s would be written over; name a file for the trace, then the script: "
       .. "lutra --trace trace.json %s"):format(path, path)
@@ -35,53 +36,55 @@ local function no_place(path)
   return not ok and "cannot write " .. why or nil
 end
 
---- Starts to listen. options: {lint = true, trace = path}. Returns the exit status.
+--- Starts the observation. options: {lint = true, trace = path}. Returns the exit status: 1, after
+-- a message on stderr, when the trace cannot be written.
 function script.begin(options)
   if options.trace then
-    local why = no_place(options.trace) -- better now than after an hour
+    local why = path_problem(options.trace) -- checked before the program runs
     if why then
       io.stderr:write("lutra: --trace: ", why, "\n")
       return 1
     end
   end
-  running = {lint = options.lint, trace = options.trace, undo = hold_exit(),
-    watch = require("lutra.placement.lint_session").new()}
+  running = {lint = options.lint, trace = options.trace, undo = replace_exit(),
+    session = require("lutra.placement.lint_session").new()}
   return 0
 end
 
--- Event by event: all of a long run together would be a gigabyte.
-local function write_trace(path, listener)
-  local ok, message = pcall(json.save, "--trace", path, chrome, listener:events())
+-- Writes the trace event by event: all events of a long run at once would take a gigabyte.
+local function write_trace(path, reader)
+  local ok, message = pcall(json.save, "--trace", path, chrome, reader:events())
   if not ok then io.stderr:write("lutra: ", tostring(message), "\n") end
   return ok
 end
 
--- Says what was found. Of a script that failed nothing more is said when that is nothing: the
--- reason of its failure may be that it was never read.
-local function say(findings, failed)
+-- Prints the findings on stderr. After a failed script without findings nothing is printed: it may
+-- have failed before it ran, as by a syntax error.
+local function print_findings(findings, failed)
   if failed and #findings == 0 then return end
   io.stderr:write(tostring(findings), "\n",
     failed and "the script failed, so this is up to there\n" or "")
 end
 
---- Ends it: findings are said on stderr, the trace is written. options: {failed = did the script
--- fail?}, or nil. Returns the exit status: 1 when there are findings, or when the trace cannot be
--- written.
+--- Ends the observation: prints the findings on stderr and writes the trace. options: {failed =
+-- true when the script failed}, or nil. Returns the exit status: 1 when there are findings, or
+-- when the trace cannot be written.
 function script.finish(options)
   local run = running
   if not run then return 0 end
   running = nil
   run.undo()
-  local watch <close> = run.watch
+  local session <close> = run.session
   local status, failed = 0, options and options.failed
-  if failed and not watch.listener:heard() then return 0 end -- an earlier trace is worth more
+  -- Nothing ran: the file of an earlier trace is kept.
+  if failed and not session.reader:has_events() then return 0 end
   if io.type(io.stdout) == "file" then io.stdout:flush() end
   if run.lint then
-    local findings = watch:findings()
-    say(findings, failed)
+    local findings = session:findings()
+    print_findings(findings, failed)
     if #findings > 0 then status = 1 end
   end
-  if run.trace and not write_trace(run.trace, watch.listener) then status = 1 end
+  if run.trace and not write_trace(run.trace, session.reader) then status = 1 end
   return status
 end
 

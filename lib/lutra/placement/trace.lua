@@ -1,4 +1,4 @@
---- A trace: the copies, waits, ops and allocations of a piece of a program, in their order.
+--- A trace: the copies, synchronizations, ops and allocations of a function call, in order.
 
 local args = require "lutra.internal.args"
 local texts = require "lutra.internal.text"
@@ -6,33 +6,34 @@ local texts = require "lutra.internal.text"
 local Trace = {__name = "trace"}
 Trace.__index = Trace
 
--- The events that a reader of trace.events sees.
+-- Returns whether an event is listed in trace.events.
 local function is_shown(e)
   return e.kind ~= "op" or e.kernel
 end
 
---- The trace of what an open listener has heard. Fields: events, a list of {kind ("copy", "sync",
--- "op", "alloc", "free", "region"; "mark": an event was recorded in a stream, "after": a stream was
--- told to wait for one), op (what the line called), from, to (devices), stream, mark (what tells
--- streams and events apart, or nil), bytes, blocking, pinned, explicit (was the copy asked for?),
--- by_host (do devices that cannot reach each other's memory copy by way of the host?), begin,
--- finish (microseconds), virtual (true where those are of a link's clock), where (the line), tensor
--- (where what is copied was made, or nil)}; link, its name or nil; dropped, how many events there
--- was no room for.
-function Trace.new(listener)
-  local self = setmetatable({events = {}, dropped = listener:dropped()}, Trace)
-  self.link = listener.link and listener.link.name
-  for e in listener:events() do
+--- Returns the trace of the events that an open reader (event_reader.lua) has recorded. Fields:
+-- events, a list of {kind ("copy", "sync", "op", "alloc", "free", "region"; "mark": an event was
+-- recorded in a stream, "after": a stream waits for an event), op (the name of the call at the
+-- line), from, to (devices), stream, mark (identify streams and events, or nil), bytes, blocking,
+-- pinned, explicit (false for an implicit copy), by_host (true for a copy between devices that
+-- cannot access each other's memory, which is staged through the host), begin, finish
+-- (microseconds), virtual (true when these are times of the virtual clock), where (the line),
+-- tensor (the line where the copied tensor was made, or nil)}; link, its name or nil; dropped, the
+-- number of events beyond the limit.
+function Trace.new(reader)
+  local self = setmetatable({events = {}, dropped = reader:dropped()}, Trace)
+  self.link = reader.link and reader.link.name
+  for e in reader:events() do
     if is_shown(e) then self.events[#self.events + 1] = e end
   end
   return self
 end
 
-local function way(e)
+local function direction(e)
   return e.kind == "copy" and e.from .. " -> " .. e.to or "wait for " .. e.to
 end
 
--- What is to be known of a copy beside its numbers.
+-- Returns the remarks on a copy, such as "pinned", separated by commas.
 local function remarks(e)
   local list = {}
   if e.kind == "copy" then
@@ -43,7 +44,8 @@ local function remarks(e)
   return table.concat(list, ", ")
 end
 
---- Copies and waits added up: {copies, bytes, blocking, implicit, syncs, time (seconds of both)}.
+--- trace:totals(): returns the totals of copies and synchronizations: {copies, bytes, blocking,
+-- implicit, syncs, time (seconds, of both)}.
 function Trace:totals()
   local sum = {copies = 0, bytes = 0, blocking = 0, implicit = 0, syncs = 0, time = 0}
   for _, e in ipairs(self.events) do
@@ -61,16 +63,16 @@ function Trace:totals()
   return sum
 end
 
--- Copies and waits that are alike, at one line, as one row.
+-- Groups equal copies and synchronizations of one line to rows.
 local function rows_of(self)
   local rows, by_key = {}, {}
   for _, e in ipairs(self.events) do
     if e.kind == "copy" or e.kind == "sync" then
-      local key = table.concat({e.where or "", e.op, way(e), remarks(e)}, "\0")
+      local key = table.concat({e.where or "", e.op, direction(e), remarks(e)}, "\0")
       local row = by_key[key]
       if not row then
-        row = {where = e.where or "", op = e.op, way = way(e), remarks = remarks(e), count = 0,
-          bytes = 0, time = 0}
+        row = {where = e.where or "", op = e.op, way = direction(e), remarks = remarks(e),
+          count = 0, bytes = 0, time = 0}
         by_key[key], rows[#rows + 1] = row, row
       end
       row.count, row.bytes = row.count + 1, row.bytes + e.bytes
@@ -80,7 +82,7 @@ local function rows_of(self)
   return rows
 end
 
--- What is not in the table, for its end.
+-- Returns the note about dropped events, or "".
 local function missing(self)
   if self.dropped == 0 then return "" end
   return ("; only the beginning: for %s after it there was no room"):format(
@@ -95,11 +97,12 @@ local function summary(self)
     self.link and (" on %s (virtual)"):format(self.link) or "", missing(self))
 end
 
--- "dir/train.lua:12" -> "train.lua:12"
+-- Converts "dir/train.lua:12" to "train.lua:12".
 local function no_folder(where) return where:match "[^/]*$" end
 
--- "cpu -> cuda:0" -> "cpu->cuda:0", "cuda:0 -> cuda:1" -> "cuda:0->1", "wait for mps" -> "wait mps"
-local function closer(text)
+-- Shortens "cpu -> cuda:0" to "cpu->cuda:0", "cuda:0 -> cuda:1" to "cuda:0->1", and "wait for mps"
+-- to "wait mps".
+local function shorten(text)
   text = text:gsub("^(%a+)(:%d+) %-> %1:(%d+)$", "%1%2->%3"):gsub(" %-> ", "->")
   return (text:gsub("^wait for ", "wait "))
 end
@@ -107,15 +110,15 @@ end
 local columns = {
   {key = "where", title = "line", rank = 1, least = 9, short = no_folder},
   {key = "op", title = "call", rank = 3, least = 4},
-  {key = "way", title = "way", rank = 1, least = 11, short = closer},
+  {key = "way", title = "way", rank = 1, least = 11, short = shorten},
   {key = "count", title = "count", rank = 1, least = 5, right = true},
   {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
   {key = "time", title = "time", rank = 1, least = 7, right = true},
   {key = "remarks", title = "", rank = 4, least = 8},
 }
 
---- The copies and waits as text of at most `width` (100) columns, those that are alike at one line
--- in one row.
+--- trace:table(width = 100): returns the copies and synchronizations as a table of at most `width`
+-- columns; equal ones at one line share a row.
 function Trace:table(width)
   args.check(width == nil or type(width) == "number",
     'trace:table: argument "width" is %s, it wants a number of columns', args.show(width))
@@ -132,8 +135,9 @@ function Trace:table(width)
   return table.concat(lines, "\n")
 end
 
---- Writes the events as JSON of the Trace Event Format, which Perfetto and chrome://tracing read:
--- a lane of the host, one of each device and one of each way of copying.
+--- trace:export(path): writes the events as JSON in the Trace Event Format, which Perfetto and
+-- chrome://tracing read, with lanes for the host and for the ops and copies of each device. Raises
+-- an error when the file cannot be written.
 function Trace:export(path)
   local json = require "lutra.profiler.json"
   local i = 0

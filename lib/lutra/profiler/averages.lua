@@ -1,7 +1,7 @@
---- Events of a profile added up: by op and device, or by the line of the program.
+--- Aggregation of a profile's events by op and device, or by line of the program.
 --
--- Own times ("self") of all rows add up to the time that was spent in the core; the total time of a
--- row holds what is inside it too, so those of an op and of its parts do not add up.
+-- The own times ("self") of all rows add up to the time spent in the core. The total time of a row
+-- includes nested events, so the total times of an op and of its parts overlap.
 
 local args = require "lutra.internal.args"
 local texts = require "lutra.internal.text"
@@ -34,7 +34,7 @@ local function row_of(self, key, device, kind)
   return row
 end
 
--- Adds an event to the sums over all of them.
+-- Adds an event to the totals.
 local function add_to_sums(sums, e)
   local seconds = (e.last - e.first) * 1e-9
   if e.depth == 0 and e.last > e.first then sums.core_time = sums.core_time + seconds end
@@ -70,7 +70,8 @@ local function add_memory(memory, e)
   end
 end
 
--- Copies inside this event: those of the events one deeper that ended since the last one here.
+-- Returns the number of copies inside an event: those of the events one level deeper that ended
+-- since the previous event of this level, and itself.
 local function take_copies(pending, e)
   local inside = (pending[e.depth + 1] or 0) + (e.kind == "copy" and 1 or 0)
   pending[e.depth + 1] = 0
@@ -113,7 +114,7 @@ local orders = {
   name = function(a, b) return a.key < b.key end,
 }
 
--- Columns by the least width of the whole table that shows them.
+-- The columns of the table; `from` is the table width from which a column is shown.
 local columns = {
   {key = "key", title = "op", rank = 1, least = 8, from = 0},
   {key = "calls", title = "calls", rank = 5, least = 99, right = true, from = 0},
@@ -126,10 +127,10 @@ local columns = {
   {key = "device", title = "device", rank = 3, least = 99, from = 0},
 }
 
--- A name of the user's may hold anything.
+-- Replaces control characters, which names given by the user may contain.
 local function clean(name) return (name:gsub("%c", " ")) end
 
--- The texts of a row; on a narrow terminal without spaces before units.
+-- Returns the cells of a row as strings; in a narrow table without spaces in front of units.
 local function cells(row, whole, narrow)
   local function short(text) return narrow and text:gsub(" ", "") or text end
   return {
@@ -156,7 +157,7 @@ local function memory_text(m)
     texts.plural(m.count, "allocation"), texts.bytes(m.bytes), texts.bytes(m.most))
 end
 
--- The lines under the table.
+-- Returns the lines below the table.
 local function notes(self)
   local profile, sums = self.profile, self.sums
   local outside = math.max(0, profile.seconds - sums.core_time)
@@ -193,7 +194,7 @@ local function chosen_columns(self, width)
   return chosen
 end
 
---- The text of the table. Options: sort_by ("time"), row_limit, width (80).
+--- averages:table{sort_by = "time", row_limit, width = 80}: returns the rows as a printable table.
 function Averages:table(options)
   options = options or {}
   check_choice("sort_by", options.sort_by, orders)
@@ -220,7 +221,7 @@ end
 
 Averages.__tostring = Averages.table
 
---- The rows of a profile. options.group_by: "op" (and device), or "line".
+--- Returns the aggregated rows of a profile. options.group_by: "op" (op and device) or "line".
 return function(profile, options)
   local by = options and options.group_by
   check_choice("group_by", by, group_names)

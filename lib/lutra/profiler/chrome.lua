@@ -1,9 +1,8 @@
---- A profile in the Trace Event Format.
+--- Export of a profile to the Trace Event Format.
 --
--- A device is a process, its ops, copies and waits are threads of it: so they are lanes one above
--- the other. An event is a complete one ("X"), times are microseconds. Since events are nested or
--- apart, those of a lane are too, as the format wants it. The bytes that live on a device are a
--- counter ("C").
+-- Each device is a process; its ops, regions, copies and waits are threads of it, shown as lanes.
+-- Events are complete events ("X") with times in microseconds; they are nested or disjoint, as the
+-- format requires of a lane. The memory allocated on a device is a counter ("C").
 
 local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
@@ -16,7 +15,7 @@ local function title(e)
   return e.name ~= "" and e.name or e.kind
 end
 
--- What is shown of a selected event.
+-- Returns the details that a viewer shows for a selected event.
 local function details(e)
   local list = {('"self_us":%.3f'):format(e.own / 1000)}
   local function add(key, value) list[#list + 1] = ('"%s":%s'):format(key, value) end
@@ -41,7 +40,8 @@ local function counter(e, process, bytes)
     .. '"args":{"bytes":%d}}'):format(process, e.first / 1000, bytes)
 end
 
--- Gives the number of a device's process, which is named by put(event) when it is first asked for.
+-- Returns a function that maps a device to the number of its process, whose names are written by
+-- put(event) on first use.
 local function new_processes(put)
   local processes, count = {}, 0
   return function(device)
@@ -57,7 +57,7 @@ local function new_processes(put)
   end
 end
 
---- Writes the profile's events: write(text...) does it, as often as it is called.
+--- Writes the events of a profile by write(text...), which is called repeatedly.
 return function(profile, write)
   format.write(write, function(put)
     local process_of, live = new_processes(put), {}

@@ -1,4 +1,4 @@
---- Strings of JSON, and files of it.
+--- JSON strings and files.
 
 local args = require "lutra.internal.args"
 local atomic_file = require "lutra.internal.atomic_file"
@@ -7,7 +7,7 @@ local json = {}
 
 local escapes = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r"}
 
--- A string of JSON; what is no UTF-8 is read as Latin-1.
+-- Returns a string as JSON; bytes that are not UTF-8 are read as Latin-1.
 local function quote(s)
   if not utf8.len(s) then
     s = s:gsub("[\x80-\xff]", function(c) return utf8.char(c:byte()) end)
@@ -17,15 +17,16 @@ local function quote(s)
   end) .. '"'
 end
 
---- json.quoted[s] is the string s as JSON; it is kept, since few different ones come many times.
+--- json.quoted[s] is the string s as JSON. Results are cached, as few different strings occur many
+-- times.
 json.quoted = setmetatable({}, {__index = function(t, s)
   local text = quote(s)
   t[s] = text
   return text
 end})
 
---- Writes a file: write(events, put) does it, which calls put(text...). `title` begins the message
--- when that fails.
+--- Writes a file: calls write(events, put), which calls put(text...). Raises an error that starts
+-- with `title` when the file cannot be written.
 function json.save(title, path, write, events)
   args.check(type(path) == "string",
     '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
