@@ -1,20 +1,24 @@
 /* lutra.h: the public header of the tensor runtime.
  *
- * The runtime knows no Lua and no vendor. Any C program can embed it:
+ * The runtime depends neither on Lua nor on any vendor's library. Any C program can embed it:
  *
  *   lt_Tensor *x = lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 4});
  *   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1);
  *
- * Errors: a function that can fail returns NULL or false and leaves the reason in the thread's
- * error slot (lt_error). Nothing is half done. A NULL tensor given to an op passes through as NULL
- * without touching the slot, so that a chain of ops needs one check, at its end.
+ * Errors: a function that can fail returns NULL or false and stores the message in the thread's
+ * error slot (lt_error). A call that fails changes nothing. A NULL tensor given to an op is
+ * returned as NULL without touching the slot, so that a chain of ops needs one check, at its end.
  *
- * Ownership: tensors are reference counted (atomically). A function that returns a tensor gives
- * the caller one reference, except where it says 'borrowed', and except lt_do, whose results
- * belong to the open scope.
+ * Ownership: tensors are reference counted. A function that returns a tensor gives the caller one
+ * reference, except where it says 'borrowed', and except lt_do, whose results belong to the open
+ * scope.
  *
- * Counting: int dims and positions in C count from 0; in messages, and inside index tensors, from
- * LT_INDEX_BASE.
+ * Indices: dims and indices in C are 0-based. In messages, and as the values of index tensors, they
+ * start at LT_INDEX_BASE.
+ *
+ * Threads: reference counts are atomic, so tensors can be shared between threads that only read
+ * them. A tensor that one thread writes, and an autograd graph, belong to one thread at a time. The
+ * error slot, the gradient modes and the callbacks of lt_memory_on_* are per thread.
  */
 #ifndef LUTRA_H
 #define LUTRA_H
@@ -32,30 +36,37 @@
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
+/* Facts about a dtype: its name ("float32"), safetensors' short name ("F32"), the bytes of an
+ * element, its category. The names are static. */
 const char *lt_dtype_name(lt_Dtype d);
-const char *lt_dtype_code(lt_Dtype d); /* safetensors' short name */
-size_t lt_dtype_size(lt_Dtype d);      /* bytes */
+const char *lt_dtype_code(lt_Dtype d);
+size_t lt_dtype_size(lt_Dtype d);
 lt_Category lt_dtype_category(lt_Dtype d);
 static inline bool lt_dtype_is_float(lt_Dtype d) { return d >= LT_float16 && d <= LT_float64; }
 static inline bool lt_dtype_is_complex(lt_Dtype d) {
   return d == LT_complex64 || d == LT_complex128;
 }
-/* The dtype of the parts of a complex dtype; other dtypes as they are. */
+/* Returns the dtype of the real part of a complex dtype, and any other dtype unchanged. */
 lt_Dtype lt_dtype_real(lt_Dtype d);
-/* The complex dtype whose parts hold numbers of d: complex128 for float64, else complex64. */
+/* Returns the complex dtype whose parts hold numbers of d: complex128 for float64, otherwise
+ * complex64. */
 lt_Dtype lt_dtype_complex(lt_Dtype d);
-lt_Dtype lt_dtype_compute(lt_Dtype d);    /* what the CPU's elementwise loops compute in */
-lt_Dtype lt_dtype_accumulate(lt_Dtype d); /* what sums are kept in */
+/* Returns the dtype in which the CPU's elementwise loops compute values of d. */
+lt_Dtype lt_dtype_compute(lt_Dtype d);
+/* Returns the dtype in which sums of values of d are accumulated. */
+lt_Dtype lt_dtype_accumulate(lt_Dtype d);
+/* Returns the dtype that an op on tensors of a and b has, by PyTorch's promotion rules. */
 lt_Dtype lt_dtype_promote(lt_Dtype a, lt_Dtype b);
-/* By name; LT_DTYPE_NONE and an error that lists the dtypes when there is none of that name. */
+/* Returns the dtype of this name, or LT_DTYPE_NONE with an error that lists the dtypes. */
 lt_Dtype lt_dtype_from_name(const char *name);
-/* The dtype of new float tensors: float32 unless set. One for the process; a host with programs of
- * its own (a Lua state) has one for each. */
+/* Returns and sets the dtype of new float tensors: float32 unless set. There is one for the
+ * process, and one for each program of a host that has several (a Lua state). Setting a dtype that
+ * is no float fails. */
 lt_Dtype lt_dtype_default(void);
 bool lt_dtype_set_default(lt_Dtype d);
 
-/* A number together with its kind: kinds take part in promotion as Python's int, float, complex and
- * bool do. */
+/* A number and its kind. Kinds take part in type promotion as Python's bool, int, float and complex
+ * do. */
 typedef struct lt_Scalar {
   lt_Category kind;
   union {
@@ -76,27 +87,31 @@ static inline lt_Scalar lt_scalar_complex(double re, double im) {
   s.f = re;
   return s;
 }
-/* Of a complex number the real part, here and in lt_scalar_to_int. */
+/* Returns the number as a double; of a complex number the real part. */
 static inline double lt_scalar_to_double(lt_Scalar s) {
   return s.kind >= LT_FLOATING ? s.f : (double)s.i;
 }
-int64_t lt_scalar_to_int(lt_Scalar s); /* truncates, NaN is 0, the rest saturates */
-/* The number as messages write it: "1.5", "1 + 2i". */
+/* Returns the number truncated to an integer: 0 for NaN, the nearest int64 for values out of range.
+ * Of a complex number the real part. */
+int64_t lt_scalar_to_int(lt_Scalar s);
+/* Formats the number for a message: "1.5", "1 + 2i". Valid until the message is complete (see
+ * lt_shape_text). */
 const char *lt_scalar_text(lt_Scalar s);
-/* The most bytes of an element, and the alignment of memory for one. */
+/* The largest size of an element in bytes, and the alignment of memory for one. */
 #define LT_MAX_ELEMENT 16
-/* Writes s as one element of dtype d. A number that does not fit an integer dtype is an error, and
- * so is one with an imaginary part for a dtype that is not complex. */
+/* Writes s as one element of dtype d. Fails, and writes nothing, when s does not fit an integer
+ * dtype, or when it has an imaginary part and d is not complex. */
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element);
-/* The largest finite number of a float dtype. */
+/* Returns the largest finite number of a float dtype. */
 double lt_dtype_largest(lt_Dtype d);
+/* Reads one element of dtype d. */
 lt_Scalar lt_scalar_load(lt_Dtype d, const void *element);
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
 typedef struct lt_Device {
   uint8_t type;  /* row of the device table */
-  uint8_t index; /* hardware number, from 0 */
+  uint8_t index; /* 0-based: cuda:1 has index 1 */
 } lt_Device;
 
 #define LT_MAX_DEVICE_TYPES 12
@@ -111,26 +126,27 @@ static inline lt_Device lt_meta(void) { return (lt_Device){LT_DEVICE_meta, 0}; }
 static inline bool lt_device_equal(lt_Device a, lt_Device b) {
   return a.type == b.type && a.index == b.index;
 }
-/* The full form ("cpu", "cuda:0"); lives as long as the program. */
+/* Returns the full name ("cpu", "cuda:0"), which is valid as long as the program runs. */
 const char *lt_device_name(lt_Device d);
-/* Checks a name and fills the number in; on failure an error that says why and names the devices
- * here. */
+/* Parses a device name; a name without a number ("cuda") means the current device of that type.
+ * Fails, with an error that lists the devices of this machine, when there is no such device. */
 bool lt_device_parse(const char *name, lt_Device *out);
+/* Returns the number of known device types, and the name of one of them. */
 int lt_device_type_count(void);
 const char *lt_device_type_name(int type);
-/* Devices of a type on this machine: 0 with the reason in `why` (if not NULL) when there is
- * none. */
+/* Returns the number of devices of a type on this machine. When it is 0, `why` (if not NULL) is
+ * filled with the reason; the error slot is not touched. */
 int lt_device_count(int type, char *why, size_t why_size);
-/* Is there code for a type, whether or not there is a device? */
+/* Returns true when Lutra was built with support for a type, whether or not there is a device. */
 bool lt_device_is_built(int type);
-/* Where factory functions create tensors; as lt_dtype_default, one for the process or the
- * program. */
+/* Returns and sets the device on which factory functions create tensors: the CPU unless set. One
+ * for the process or the program, as lt_dtype_default. */
 lt_Device lt_device_default(void);
 bool lt_device_set_default(lt_Device d);
-/* May an op that its device has no kernel for run on the CPU, with copies of its operands? (It
- * writes one warning for each op to stderr. Otherwise such an op is an error.) One mode for the
- * process or the program, as lt_dtype_default; until it is set, LUTRA_FALLBACK in the environment
- * decides: 1 is yes. */
+/* Whether an op for which its device has no kernel runs on the CPU, on copies of its operands, with
+ * one warning for each op on stderr. Otherwise such an op is an error. One mode for the process or
+ * the program, as lt_dtype_default; until it is set, the environment variable LUTRA_FALLBACK
+ * decides: 1 turns it on. */
 typedef enum lt_FallbackMode {
   LT_FALLBACK_BY_ENVIRONMENT,
   LT_FALLBACK_OFF,
@@ -139,65 +155,68 @@ typedef enum lt_FallbackMode {
 lt_FallbackMode lt_fallback_mode(void);
 bool lt_fallback_enabled(void);
 void lt_fallback_set_enabled(bool on);
-/* Asks, before a device of such a type has been asked for, that it be emulated: "cuda:2", or a list
- * with options, "cuda:2,memory=1GiB". False with the reason. LUTRA_EMULATE in the environment does
- * the same. */
+/* Requests emulated devices: "cuda:2", or a list with options, "cuda:2,memory=1GiB". Must be called
+ * before a device of that type is used; fails afterwards, and when `what` does not parse. The
+ * environment variable LUTRA_EMULATE does the same. */
 bool lt_device_emulate(const char *what);
-/* Waits until all work on the device is done. */
+/* Blocks until all work on the device is done. Fails when that work failed, and on Ctrl-C. */
 bool lt_device_synchronize(lt_Device d);
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-const char *lt_error(void); /* the thread's last reason */
-/* Fills the slot; returns NULL so that a function can `return lt_error_set(...)`. */
+/* Returns the message of this thread's last failure; valid until the next failure. */
+const char *lt_error(void);
+/* Formats a message into the slot. Returns NULL, so that a function can
+ * `return lt_error_set(...)`. */
 void *lt_error_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* True when the slot's reason is that memory ran out. */
+/* Returns true when the error in the slot is that memory could not be allocated. */
 bool lt_error_is_memory(void);
-/* The two tensors of which the slot's reason says that they are on different devices, and their
- * memory: fills both and returns true. Addresses to compare, no more: they may have been
- * temporaries. */
+/* Returns true when the error in the slot is that two tensors are on different devices, and fills
+ * in their addresses and those of their storages. The addresses may only be compared: the tensors
+ * may have been temporaries that are freed by now. */
 struct lt_Storage;
 struct lt_Tensor;
 bool lt_error_tensors(const struct lt_Tensor *tensor[2], const struct lt_Storage *memory[2]);
-/* What a program knows of such a tensor; NULL: it does not. */
-typedef struct lt_Known {
+/* How the host's program refers to such a tensor. A member that the host does not know is NULL. */
+typedef struct lt_TensorLabel {
   const char *name;   /* "x", "a view of x" */
-  const char *note;   /* to follow its device: " (made at train.lua:12)" */
-  const char *device; /* how the device is written: "x.device" */
-  const char *move;   /* what to move for it: "net", whose parameter it is */
-} lt_Known;
-/* Says that reason again, in the words of the program. */
-void lt_error_name(const lt_Known known[2]);
+  const char *note;   /* appended to its device: " (made at train.lua:12)" */
+  const char *device; /* an expression for its device: "x.device" */
+  const char *move;   /* what to move instead of it: "net", whose parameter it is */
+} lt_TensorLabel;
+/* Formats that error again, with the names that the host's program uses. */
+void lt_error_name(const lt_TensorLabel label[2]);
 
 /* ---- storages and tensors -------------------------------------------------------------------- */
 
 typedef struct lt_Stream lt_Stream; /* device.h */
 struct lt_Event;
 
-/* Memory on a device, shared by the views on it. */
+/* Memory on a device, shared by the tensors that are views of it. */
 typedef struct lt_Storage {
   atomic_int refs;
-  atomic_uint version; /* counts writes: autograd compares */
+  atomic_uint version; /* number of in-place writes; autograd compares it */
   lt_Device device;
   size_t nbytes;
   void *data;                               /* NULL on meta and when empty */
-  lt_Stream *stream;                        /* where it was allocated; NULL: the device's default */
-  void (*release)(struct lt_Storage *self); /* gives `data` back; NULL: nothing to give back */
-  void *owner;                              /* release's own */
-  const char *writer; /* the op that last wrote in place, for messages; NULL: none has */
-  /* Of the host's memory: a copy from or to it that may still be under way. lt_tensor_data waits
-   * for it, so nobody sees half a copy and nobody changes its source. */
+  lt_Stream *stream;                        /* that it was allocated on; NULL: the default one */
+  void (*release)(struct lt_Storage *self); /* frees `data`; NULL: nothing to free */
+  void *owner;                              /* for use by `release` */
+  const char *writer; /* the op that last wrote in place, for messages; NULL: none */
+  /* Of host memory: an asynchronous copy from or to it that may still be running. lt_tensor_data
+   * blocks until it is done, so the host never reads a half-written copy and never changes the
+   * source of one. */
   struct lt_Event *_Atomic pending;
-  bool pinned; /* the host's memory that devices can copy from and to by themselves */
-  atomic_bool pending_writes; /* the copy that is under way, if one is, may change this memory */
+  bool pinned;                /* page-locked host memory, for asynchronous copies */
+  atomic_bool pending_writes; /* the pending copy, if any, writes this memory */
 } lt_Storage;
 
 typedef struct lt_AutogradMeta lt_AutogradMeta; /* autograd/autograd.h */
 
-/* Has lt_tensor_free been called on a tensor? */
+/* Whether lt_tensor_free has been called on a tensor. */
 typedef enum lt_FreeState {
   LT_LIVE,
-  LT_FREED,        /* it is empty, and no function takes it any more */
+  LT_FREED,        /* it is empty, and every function refuses it */
   LT_FREED_AT_EXIT /* a running call uses it; its memory is freed at the end of that call */
 } lt_FreeState;
 
@@ -205,10 +224,10 @@ typedef struct lt_Tensor {
   atomic_int refs;
   lt_Dtype dtype;
   int ndim;
-  bool requires_grad; /* a leaf that asks for it, or a result with a grad_fn */
-  bool inference;     /* made under inference mode */
+  bool requires_grad; /* a leaf for which it was set, or a result with a grad_fn */
+  bool inference;     /* created under inference mode */
   uint8_t freed;      /* lt_FreeState */
-  bool hooked;        /* has hooks that are told whether they are held */
+  bool hooked;        /* has owned hooks: reference count changes are reported to them */
   lt_Storage *storage;
   int64_t offset; /* of the first element in the storage, in elements */
   int64_t numel;
@@ -217,77 +236,93 @@ typedef struct lt_Tensor {
   int64_t strides[LT_MAX_DIMS]; /* in elements */
 } lt_Tensor;
 
-/* A new contiguous tensor, uninitialised; on meta without memory. */
+/* Creates a contiguous tensor with uninitialized memory; on meta without memory. Fails on a
+ * negative size, too many dimensions, a size that overflows, and when memory is out. */
 lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *shape);
-/* One element, of the CPU. */
+/* Creates a 0-d tensor on the CPU with this value. Fails as lt_scalar_store does. */
 lt_Tensor *lt_scalar_tensor(lt_Scalar s, lt_Dtype dtype);
-/* A tensor of the given geometry on an existing storage, which gets one more reference. */
+/* Creates a tensor of this geometry on an existing storage, and retains the storage. The caller
+ * guarantees that every element lies inside it. */
 lt_Tensor *lt_tensor_on(lt_Storage *storage, lt_Dtype dtype, int64_t offset, int ndim,
                         const int64_t *shape, const int64_t *strides);
-lt_Tensor *lt_retain(lt_Tensor *t); /* NULL stays NULL */
-void lt_release(lt_Tensor *t);      /* NULL is fine */
+/* Adds a reference and returns t. NULL is allowed. */
+lt_Tensor *lt_retain(lt_Tensor *t);
+/* Removes a reference; the last one frees the tensor. NULL is allowed. Never fails. */
+void lt_release(lt_Tensor *t);
 static inline lt_Device lt_tensor_device(const lt_Tensor *t) { return t->storage->device; }
 static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
   return t->storage->device.type == LT_DEVICE_meta;
 }
-/* Waits for a copy that is under way; see lt_Storage.pending. */
+/* Blocks until the pending copy from or to this host memory is done; see lt_Storage.pending. */
 void lt_storage_settle(lt_Storage *s);
-/* Where the first element is, on t's device; NULL when there is no memory. Waits for nothing. */
+/* Returns the address of the first element on t's device, NULL when there is no memory. Never
+ * blocks, so a pending copy may still read or write there. */
 static inline void *lt_tensor_place(const lt_Tensor *t) {
   return t->storage->data ? (char *)t->storage->data + (size_t)t->offset * lt_dtype_size(t->dtype)
                           : NULL;
 }
-/* The same, to read and write there now. */
+/* Returns the same address; blocks first until no pending copy uses the memory. */
 static inline void *lt_tensor_data(const lt_Tensor *t) {
   if (atomic_load_explicit(&t->storage->pending, memory_order_acquire))
     lt_storage_settle(t->storage);
   return lt_tensor_place(t);
 }
 bool lt_tensor_is_contiguous(const lt_Tensor *t);
-/* The value of a tensor of one element, read from any device (waits for it). */
+/* Reads the value of a tensor of one element; blocks until its device has computed it. Fails when t
+ * has another number of elements or no data. */
 bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out);
-/* Gives t the storage, geometry and dtype of another tensor; identity, grad and hooks stay. Fails
- * while a running call of this thread uses t. */
+/* Gives t the storage, geometry and dtype of another tensor; its identity, grad and hooks stay.
+ * Fails while a running call of this thread uses t. */
 bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data);
-/* Frees t's memory (views on it keep it) and takes t out of the graph. Every function refuses t
- * from then on; a second call does nothing. Returns false when a running call of this thread uses
- * t: its memory is freed at the end of that call. Allocates nothing. */
+/* Frees t's memory (other views keep it) and removes t from the autograd graph. Every function
+ * refuses t from then on; a second call does nothing. Returns false, without an error, when a
+ * running call of this thread uses t: its memory is freed at the end of that call. Allocates
+ * nothing. */
 bool lt_tensor_free(lt_Tensor *t);
-/* Returns true when t may be used, also when it is NULL; false, with an error of `op` that names
- * the argument, when it was freed. op NULL: the one that the user called. */
+/* Returns true when t may be used, also when it is NULL. Returns false, with an error of `op` that
+ * names the argument, when t was freed. op NULL: the op that the user called. */
 bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument);
 
+/* Allocates uninitialized memory, with one reference. NULL with the error when memory is out. */
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes);
-/* Of the host's memory that devices of this type can copy from and to by themselves. */
+/* The same in pinned host memory, which devices of this type copy from and to asynchronously. */
 lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes);
+/* Adds a reference and returns s. */
 lt_Storage *lt_storage_retain(lt_Storage *s);
+/* Removes a reference; the last one frees the memory. */
 void lt_storage_release(lt_Storage *s);
 
-/* Bytes that live storages hold, over all devices. A host with a garbage collector watches it. */
+/* Returns the bytes that all storages hold, over all devices. A host with a garbage collector
+ * charges them to it. */
 int64_t lt_memory_live(void);
-/* Gives the host's free memory back to the system, as far as its allocator can (glibc's); takes
- * milliseconds, and new tensors are slower at first. */
+/* Returns free host memory to the system where the allocator can do so (glibc's can). Takes
+ * milliseconds, and the next allocations are slower. */
 void lt_memory_trim(void);
-/* Called before that, on the thread that set it: gives the host's own caches to free. */
+/* Sets a callback that lt_memory_trim invokes first, on the thread that set it: it frees the host's
+ * own caches. */
 typedef void (*lt_TrimFn)(void *context);
 void lt_memory_on_trim(lt_TrimFn fn, void *context);
-/* Called when an allocation fails: frees what it can, returns whether to try again. Per thread. */
-typedef bool (*lt_PressureFn)(void *context, size_t wanted);
+/* Sets this thread's callback for failed allocations of `nbytes`: it frees what it can and returns
+ * true when the allocation should be tried again. */
+typedef bool (*lt_PressureFn)(void *context, size_t nbytes);
 void lt_memory_on_pressure(lt_PressureFn fn, void *context);
-/* Called when memory of an accelerator is allocated: writes the line of the host's program that
- * asks for it ("train.lua:12"), for messages about memory. Per thread. */
+/* Sets this thread's callback that writes the current line of the host's program ("train.lua:12")
+ * into `text`. Invoked for allocations on an accelerator, for reports about memory. */
 typedef void (*lt_WhereFn)(void *context, char *text, size_t size);
 void lt_memory_on_where(lt_WhereFn fn, void *context);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* "{3, 4}", for messages: in a ring of buffers, good for the message that is being made. */
+/* Formats a shape, "{3, 4}", for a message. The text lies in a ring of per-thread buffers: it is
+ * valid for the message that is being formatted, no longer. */
 const char *lt_shape_text(int ndim, const int64_t *shape);
-/* A number for messages, likewise: printf's %g, but NaN never has a sign. */
+/* Formats a number for a message in the same way: printf's %g, but NaN never has a sign. */
 const char *lt_number_text(double v);
-/* Product of sizes; false on a negative size (named `op: ...`) or on overflow of int64. */
+/* Computes the product of the sizes. Fails, with an error of `op`, on a negative size and when the
+ * product overflows int64. */
 bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *numel);
-void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides); /* contiguous ones */
+/* Computes the strides of a contiguous tensor of this shape. */
+void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides);
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
@@ -296,7 +331,7 @@ typedef struct lt_Generator lt_Generator; /* random.c */
 typedef enum lt_ArgKind {
   LT_ARG_NIL, /* not given */
   LT_ARG_TENSOR,
-  LT_ARG_TENSORS, /* a list, entries may be NULL where the op says so */
+  LT_ARG_TENSORS, /* a list; entries may be NULL where the op allows it */
   LT_ARG_SCALAR,
   LT_ARG_INT,
   LT_ARG_FLOAT,
@@ -308,7 +343,7 @@ typedef enum lt_ArgKind {
   LT_ARG_GENERATOR
 } lt_ArgKind;
 
-/* One argument of an op. Lists and strings are borrowed for the length of the call. */
+/* One argument of an op. Tensors, lists and strings are borrowed for the duration of the call. */
 typedef struct lt_Arg {
   lt_ArgKind kind;
   int count; /* of a list */
@@ -357,7 +392,8 @@ static inline lt_Arg lt_arg_same(lt_Arg a) { return a; }
 #define LT_INTS(p, n)    lt_arg_ints(p, n)
 #define LT_TENSORS(p, n) lt_arg_tensors(p, n)
 
-/* An lt_Arg from a C value of any of the plain types (enum lt_Dtype: use lt_arg_dtype). */
+/* Makes an lt_Arg from a C value of one of these types. A dtype is an integer to the compiler: use
+ * lt_arg_dtype. */
 #define LT_ARG(value)                                                                              \
   _Generic((value),                                                                                \
       lt_Tensor *: lt_arg_tensor,                                                                  \
@@ -373,8 +409,8 @@ static inline lt_Arg lt_arg_same(lt_Arg a) { return a; }
       lt_Generator *: lt_arg_generator,                                                            \
       lt_Arg: lt_arg_same)(value)
 
-/* What an op gave: `count` tensors at `items`, each one reference of the caller's; or a number (->
- * bool). */
+/* The results of an op: `count` tensors at lt_results_items, each with one reference that the
+ * caller owns; or a boolean. */
 typedef struct lt_Results {
   int count;
   bool is_list; /* the signature says Tensor[] */
@@ -384,92 +420,117 @@ typedef struct lt_Results {
   lt_Tensor **many; /* malloc'ed when is_list */
 } lt_Results;
 static inline lt_Tensor **lt_results_items(lt_Results *r) { return r->is_list ? r->many : r->few; }
+/* Releases the tensors and the list, and leaves r empty. */
 void lt_results_release(lt_Results *r);
 
-/* Runs an op. Missing trailing arguments and LT_NIL take the signature's defaults. On failure
- * false, nothing is changed, and r is empty. `in_place`: the op's in-place variant, args[0] is
- * written and is the result. */
+/* Runs an op and fills r. Missing trailing arguments and LT_NIL take the signature's defaults.
+ * `in_place`: the op's in-place variant, which writes args[0] and returns it. On failure returns
+ * false, changes no tensor and leaves r empty. */
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r);
-/* The first result of an op, owned by the caller. */
+/* Runs an op and returns its first result, with one reference; NULL on failure. */
 lt_Tensor *lt_op1(lt_OpId op, const lt_Arg *args, int nargs);
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
+/* A sequence of random numbers: Philox 4x32-10 with a seed and a position (philox.h). The same seed
+ * gives the same numbers on every device. Thread safe. */
+
+/* Creates a generator; NULL with the error when memory is out. The caller frees it. */
 lt_Generator *lt_generator_new(uint64_t seed);
 void lt_generator_free(lt_Generator *g);
+/* Returns the generator that random ops use when none is given; it is never freed. */
 lt_Generator *lt_generator_default(void);
-void lt_generator_seed(lt_Generator *g, uint64_t seed); /* and starts the sequence again */
-void lt_generator_get_state(const lt_Generator *g, uint64_t state[2]); /* seed, position */
+/* Sets the seed and starts the sequence again at position 0. */
+void lt_generator_seed(lt_Generator *g, uint64_t seed);
+/* Reads and sets the state: seed and position. */
+void lt_generator_get_state(const lt_Generator *g, uint64_t state[2]);
 void lt_generator_set_state(lt_Generator *g, const uint64_t state[2]);
-uint64_t lt_random_seed(void); /* from the system's entropy */
+/* Returns a seed from the system's entropy source. */
+uint64_t lt_random_seed(void);
 
 /* ---- autograd -------------------------------------------------------------------------------- */
 
+/* Whether ops are recorded for gradients on this thread (on by default), and whether inference mode
+ * is on. The setters return the previous mode. */
 bool lt_grad_enabled(void);
-bool lt_grad_set_enabled(bool on); /* returns what it was */
+bool lt_grad_set_enabled(bool on);
 bool lt_inference_enabled(void);
-bool lt_inference_set_enabled(bool on); /* returns what it was */
+bool lt_inference_set_enabled(bool on);
+/* Returns true when t was not made by a recorded op: it has no grad_fn. */
 bool lt_tensor_is_leaf(const lt_Tensor *t);
-/* Hosts ask this and not the field, which lags behind on a view whose base was changed in place on
- * the tape. */
+/* Returns true when t requires grad. Use it in place of the field, which is out of date on a view
+ * whose base was changed in place since. */
 bool lt_tensor_requires_grad(lt_Tensor *t);
-bool lt_op_has_gradient(lt_OpId op);                     /* composites: false, their parts have */
-bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on); /* leaves of float dtype only */
-lt_Tensor *lt_tensor_grad(lt_Tensor *t);                 /* borrowed, NULL when there is none */
-bool lt_tensor_set_grad(lt_Tensor *t,
-                        lt_Tensor *grad); /* NULL clears; shape, dtype, device are checked */
+/* Returns true when the op's row has a gradient. Composite ops have none of their own: the ops that
+ * they run are recorded. */
+bool lt_op_has_gradient(lt_OpId op);
+/* Sets requires_grad of a leaf. Fails for other tensors and for dtypes that are not floats. */
+bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on);
+/* Returns t's grad, borrowed; NULL when there is none. */
+lt_Tensor *lt_tensor_grad(lt_Tensor *t);
+/* Sets t's grad; NULL clears it. Fails when shape, dtype or device differ from t's. */
+bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad);
+/* Makes backward store the gradient of t, which is no leaf, in its grad. */
 bool lt_tensor_retain_grad(lt_Tensor *t);
-const char *lt_tensor_grad_fn_name(const lt_Tensor *t); /* "MulBackward", NULL for leaves */
+/* Returns "MulBackward", owned by t's graph; NULL for leaves. */
+const char *lt_tensor_grad_fn_name(const lt_Tensor *t);
 
-/* d sum(tensors * grads) into the leaves' grad. grads[i] NULL: ones, for tensors of one element.
- * inputs: only into these (NULL: all leaves). A failure leaves every grad as it was; without
- * retain_graph a part of the graph may be gone. With create_graph a leaf's grad holds the graph,
- * and the graph the leaf: clear the grad when done with it. */
+/* Computes the gradient of sum(tensors * grads) and adds it to the grad of `inputs` (NULL: of all
+ * leaves). grads[i] NULL: ones, for tensors of one element. The saved tensors are freed unless
+ * retain_graph is set. On failure every grad is unchanged, but without retain_graph a part of the
+ * graph may have been freed. With create_graph a leaf's grad refers to the graph, and the graph to
+ * the leaf: clear the grad when it is no longer needed, or neither is freed. */
 bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
                  bool create_graph, int ninputs, lt_Tensor *const *inputs);
-/* The same, returned in out[0..ninputs), one reference each; unused inputs are an error unless
- * allowed (then NULL). */
+/* The same, but returns the gradients in out[0..ninputs), one reference each, and changes no grad.
+ * An input that the tensors do not depend on is an error, or with allow_unused gives NULL. */
 bool lt_grad(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool retain_graph,
              bool create_graph, bool allow_unused, int ninputs, lt_Tensor *const *inputs,
              lt_Tensor **out);
 
-/* A hook sees a tensor's gradient and may give another (one reference) in *replacement; false
- * stops with the slot's error. `forget` is called when the hook goes away. Returns an id > 0, or 0
- * on failure. */
+/* A hook: backward invokes it with the gradient of a tensor. It may store another gradient (one
+ * reference) in *replacement. Returning false stops backward with the error in the slot. */
 typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacement);
+/* Adds a hook to t. `forget` (may be NULL) is invoked when the hook is removed or freed. Returns an
+ * id above 0, or 0 on failure; then `forget` is not invoked. */
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
+/* Removes the hook with this id; false when t has none. */
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
-/* A hook for a host with a garbage collector, where an object that holds one reference to the
- * tensor owns what `context` stands for. `held` is told whether something else could run the hook:
- * a graph that leads to the tensor, a view, another reference. While it is not held, the object is
- * all that needs what the context stands for, so that the collector sees a cycle through it. Hooks
- * begin as not held. `held` calls no function of the core. fn may be NULL: then only `held` is of
- * interest. */
+/* Adds a hook for a host with a garbage collector, where an object of the host holds one reference
+ * to the tensor and owns what `context` refers to. `held` is notified whether anything else could
+ * run the hook: a graph that leads to the tensor, a view, another reference. While it is not held,
+ * only that object needs the context, so the collector can free a cycle through both. A hook starts
+ * as not held. `held` must call no function of the core. fn may be NULL: then there is no hook, and
+ * only `held` is notified. */
 typedef void (*lt_HeldFn)(void *context, bool held);
 int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
                              void (*forget)(void *context), lt_HeldFn held);
-/* The object that owns these hooks goes away, before it releases t: from now on they are held. */
+/* Ends the ownership of t's hooks by the host's object, which calls this before it releases t: from
+ * now on they count as held. */
 void lt_tensor_disown_hooks(lt_Tensor *t);
 
-/* A function of the host's own. The outputs, made under no_grad from the inputs, are joined to the
- * graph; backward is given one gradient per output (NULL where none came, or zeros if it asks) and
- * fills one per input (NULL: none). */
+/* A differentiable function that the host defines. The host computes the outputs under no_grad;
+ * lt_autograd_custom connects them to the inputs in the graph. */
 typedef struct lt_CustomFunction {
   const char *name; /* copied */
+  /* Gets the gradient of each output (NULL where there is none) and stores that of each input, one
+   * reference each (NULL: none). False with the error. */
   bool (*backward)(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
                    lt_Tensor **input_grads);
-  void (*forget)(void *context); /* the node goes away */
-  void (*release)(
-      void *context); /* saved values go away after backward without retain_graph; may be NULL */
+  void (*forget)(void *context); /* the node is freed, and nothing refers to the context */
+  /* Saved values are freed, after a backward without retain_graph. May be NULL. */
+  void (*release)(void *context);
   void *context;
 } lt_CustomFunction;
+/* Makes f the grad_fn of the outputs when an input requires grad. On failure nothing has changed
+ * and `forget` is not invoked. */
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs);
-/* For the host that saves tensors itself: the version to remember, and the check when it is used
- * again. */
+/* Returns the version of t's storage. A host that saves tensors itself compares it to find those
+ * that were changed in place since. */
 unsigned lt_tensor_version(const lt_Tensor *t);
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- environment, threads, interrupts -------------------------------------------------------- */
 
 /* Checks the environment variables that Lutra reads when it starts (LUTRA_CPU_CAPABILITY,
  * LUTRA_OPENBLAS_CORETYPE, LUTRA_EMULATE, LUTRA_FALLBACK, LUTRA_MEMORY_DEBUG, OMP_NUM_THREADS).
@@ -478,10 +539,12 @@ unsigned lt_tensor_version(const lt_Tensor *t);
  * loaded. */
 bool lt_environment_check(void);
 
+/* Returns and sets the number of threads that ops on the CPU use. Setting fails for n < 1 and for
+ * more than LT_MAX_THREADS. */
 int lt_num_threads(void);
 bool lt_set_num_threads(int64_t n);
-/* Asked by long loops; set from a signal handler: the running op stops with an error
- * "interrupted". */
+/* Set by a signal handler: the running op stops and fails with "interrupted". Who sets it clears
+ * it. */
 extern atomic_bool lt_interrupt_flag;
 
 #endif
