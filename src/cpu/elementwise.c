@@ -116,7 +116,7 @@ static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
 static void run(Plan *p, int64_t begin, int64_t end) {
   _Alignas(64) char block[4][BLOCK * 8];
   const lt_Loop *l = p->loop;
-  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_STRETCH;
+  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_CHUNK;
   int64_t size = p->rows ? p->block : p->block / row * row;
   prepare(p, end - begin < size ? end - begin : size, block);
   lt_position_at(l->ndim, l->shape, begin, at);
@@ -126,7 +126,7 @@ static void run(Plan *p, int64_t begin, int64_t end) {
     run_block(p, position, at, n, block);
     lt_position_advance(l->ndim, l->shape, at, n);
     if ((left -= n) > 0) continue;
-    left = LT_STRETCH;
+    left = LT_CHUNK;
     if (lt_stopped()) return;
   }
 }
@@ -134,12 +134,12 @@ static void run(Plan *p, int64_t begin, int64_t end) {
 /* All operands dense and of the loop's type: no blocks. */
 static void run_dense(Plan *p, int64_t begin, int64_t end) {
   const Port *port = p->port;
-  for (int64_t i = begin; i < end; i += LT_STRETCH) {
+  for (int64_t i = begin; i < end; i += LT_CHUNK) {
     if (i > begin && lt_stopped()) return;
     char *in[3] = {NULL, NULL, NULL};
     for (int k = 1; k <= p->inputs; k++) in[k - 1] = port[k].operand->data + i * port[k].size;
-    p->fn(end - i < LT_STRETCH ? end - i : LT_STRETCH, port[0].operand->data + i * port[0].size,
-          in[0], in[1], in[2], &p->numbers);
+    p->fn(end - i < LT_CHUNK ? end - i : LT_CHUNK, port[0].operand->data + i * port[0].size, in[0],
+          in[1], in[2], &p->numbers);
   }
 }
 

@@ -199,7 +199,7 @@ static int64_t count_true(const uint8_t *mask, int64_t n) {
     const T *x = from;                                                                             \
     T *y = to;                                                                                     \
     for (int64_t i = 0, k = 0; k < count && !lt_stopped();)                                        \
-      for (int64_t end = i + LT_STRETCH; i < end && k < count; i++) {                              \
+      for (int64_t end = i + LT_CHUNK; i < end && k < count; i++) {                                \
         y[k] = x[i];                                                                               \
         k += take[i];                                                                              \
       }                                                                                            \

@@ -11,7 +11,7 @@ static void run_range(int64_t from, int64_t to, int64_t step, lt_RangeFn range, 
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context) {
   if (n <= 0) return;
   int team = lt_team(work, n);
-  int64_t step = LT_STRETCH / (work / n + 1); /* whole vectors, where pieces are elements */
+  int64_t step = LT_CHUNK / (work / n + 1); /* whole vectors, where pieces are elements */
   step = step >= 64 ? step / 64 * 64 : step > 0 ? step : 1;
   if (team == 1) {
     run_range(0, n, step, range, context);

@@ -375,7 +375,7 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
             .where = (char **)(void *)(scratch + p->slots * p->slot_size),
             .position = begin,
             .n = end - begin < p->block ? end - begin : p->block};
-  int64_t row = l->shape[p->last], left = LT_STRETCH;
+  int64_t row = l->shape[p->last], left = LT_CHUNK;
   for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
   for (int i = 0; i < p->ninstructions; i++)
     if (is_fixed(p, &p->code[i])) carry_out(&w, &p->code[i]);
@@ -389,7 +389,7 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
     lt_position_advance(l->ndim, l->shape, w.at, w.n);
     if (p->refused) return;
     if ((left -= w.n) > 0) continue;
-    left = LT_STRETCH;
+    left = LT_CHUNK;
     if (lt_stopped()) return;
   }
 }

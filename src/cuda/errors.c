@@ -73,7 +73,7 @@ static bool is_fatal(cudaError_t status) {
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static void record_launch(DeviceState *w, const char *kernel, cudaStream_t stream) {
-  lt_UserOp op = lt_user_op_now();
+  lt_UserOp op = lt_user_op_get();
   pthread_mutex_lock(&w->lock);
   if (w->launched == w->completed)
     w->mixed = false;

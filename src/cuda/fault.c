@@ -77,7 +77,7 @@ static bool make(Faults *f) {
 
 bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out) {
   Faults *f = &all[c->device.index];
-  lt_UserOp op = lt_user_op_now();
+  lt_UserOp op = lt_user_op_get();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
   bool ok = atomic_load(&f->raised) || make(f);

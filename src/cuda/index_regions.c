@@ -117,7 +117,7 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
  * x[index], since the user called no op by name. */
 static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                          const int64_t *dims, const int64_t *strides) {
-  lt_UserOp now = lt_user_op_now();
+  lt_UserOp now = lt_user_op_get();
   bool ok;
   if (now.name && strncmp(now.name, "_index", 6) == 0) lt_user_op_set((lt_UserOp){"index", false});
   if (indices->count == 1)

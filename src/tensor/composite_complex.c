@@ -5,14 +5,16 @@
 
 /* real (self): a view; self when it is real */
 bool lt_composite_real(lt_Call *c) {
-  if (!lt_dtype_is_complex(lt_in(c, 0)->dtype)) return lt_give(c, lt_in(c, 0));
-  return lt_give(c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(0)));
+  if (!lt_dtype_is_complex(lt_in(c, 0)->dtype)) return lt_result_set(c, lt_in(c, 0));
+  return lt_result_set(
+      c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(0)));
 }
 
 /* imag (self): a view */
 bool lt_composite_imag(lt_Call *c) {
   if (!lt_check_complex(c, 0)) return false;
-  return lt_give(c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(1)));
+  return lt_result_set(
+      c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(1)));
 }
 
 /* Writes an operand into one part (0 or 1) of z; NULL on failure. */
@@ -40,7 +42,7 @@ bool lt_composite_complex(lt_Call *c) {
   lt_Tensor *z =
       lt_do(empty, LT_INTS(shape, ndim), lt_arg_dtype(lt_dtype_complex(dtype)), LT_ARG(c->device));
   bool ok = z && put_part(z, 0, c->arg[0]) && put_part(z, 1, c->arg[1]);
-  return lt_give(c, ok ? z : NULL);
+  return lt_result_set(c, ok ? z : NULL);
 }
 
 /* polar (abs, angle) */
@@ -48,7 +50,7 @@ bool lt_composite_polar(lt_Call *c) {
   lt_Arg abs = c->arg[0], angle = c->arg[1];
   lt_Tensor *real = lt_do(mul, abs, LT_ARG(lt_do(cos, angle)));
   lt_Tensor *imag = lt_do(mul, abs, LT_ARG(lt_do(sin, angle)));
-  return lt_give(c, lt_do(complex, LT_ARG(real), LT_ARG(imag)));
+  return lt_result_set(c, lt_do(complex, LT_ARG(real), LT_ARG(imag)));
 }
 
 /* ---- ops by parts ---------------------------------------------------------------------------- */
@@ -110,11 +112,11 @@ bool lt_form_by_parts(lt_Call *c) {
   memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
   if (!check_parts(c, args) || !lt_autograd_check_complex(c)) return false;
   if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* bool was asked for */
-    return lt_give(c, lt_do_(c->op, false, args, c->nargs, 0));
+    return lt_result_set(c, lt_do_(c->op, false, args, c->nargs, 0));
   int ndim = args[0].tensor->ndim;
   if (c->info->kind == LT_KIND_REDUCE && ndim > 0 && ndim < LT_MAX_DIMS) {
     unsigned mask;
-    return lt_reduced_dims(c, &mask) && lt_give(c, reduced(c, args, mask));
+    return lt_reduced_dims(c, &mask) && lt_result_set(c, reduced(c, args, mask));
   }
   lt_Tensor *re, *im;
   if (c->info->traits & LT_TRAIT_BILINEAR) {
@@ -125,7 +127,7 @@ bool lt_form_by_parts(lt_Call *c) {
     im = of_parts(c, args, 1, 1);
   }
   lt_Tensor *result = lt_do(complex, LT_ARG(re), LT_ARG(im));
-  if (!c->in_place) return lt_give(c, result);
+  if (!c->in_place) return lt_result_set(c, result);
   bool ok = lt_do_in_place(_copy, c->arg[0], LT_ARG(result)) != NULL;
-  return lt_give(c, ok ? lt_in(c, 0) : NULL);
+  return lt_result_set(c, ok ? lt_in(c, 0) : NULL);
 }

@@ -30,7 +30,7 @@ static bool made(lt_Call *c, lt_Tensor *t) {
                      lt_dtype_name(t->dtype));
     if (!lt_tensor_set_requires_grad(t, true)) return false;
   }
-  return lt_give(c, t);
+  return lt_result_set(c, t);
 }
 
 static lt_Arg shape_of(const lt_Call *c) { return LT_INTS(lt_in(c, 0)->shape, lt_in(c, 0)->ndim); }
@@ -181,10 +181,10 @@ bool lt_composite_randint_like(lt_Call *c) {
 /* bernoulli (self, p?, generator?): self holds the probabilities where p does not say them */
 bool lt_composite_bernoulli(lt_Call *c) {
   lt_Arg p = lt_given(c, 1) ? c->arg[1] : LT_ARG(0.5);
-  if (c->in_place) return lt_give(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));
-  if (!lt_given(c, 1)) return lt_give(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
+  if (c->in_place) return lt_result_set(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));
+  if (!lt_given(c, 1)) return lt_result_set(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
   lt_Tensor *t = lt_do(empty_like, c->arg[0]);
-  return lt_give(c, lt_do_in_place(_bernoulli, LT_ARG(t), p, c->arg[2]));
+  return lt_result_set(c, lt_do_in_place(_bernoulli, LT_ARG(t), p, c->arg[2]));
 }
 
 /* dropout (self, p, training): Srivastava et al. 2014; the scaling makes the expected value
@@ -194,11 +194,11 @@ bool lt_composite_dropout(lt_Call *c) {
   if (!(p >= 0 && p <= 1))
     return lt_fail("p is %s, wants a probability from 0 to 1", lt_number_text(p));
   if (!lt_check_float(c, 0)) return false;
-  if (!c->arg[2].b || p == 0) return lt_give(c, lt_in(c, 0));
+  if (!c->arg[2].b || p == 0) return lt_result_set(c, lt_in(c, 0));
   lt_Tensor *kept = lt_do(empty_like, c->arg[0]);
   kept = p == 1 ? lt_do_in_place(fill, LT_ARG(kept), LT_ARG(0))
                 : lt_do_in_place(_bernoulli, LT_ARG(kept), LT_ARG(1 - p));
   if (p < 1) kept = lt_do_in_place(mul, LT_ARG(kept), LT_ARG(1 / (1 - p)));
-  if (c->in_place) return lt_give(c, lt_do_in_place(mul, c->arg[0], LT_ARG(kept)));
-  return lt_give(c, lt_do(mul, c->arg[0], LT_ARG(kept)));
+  if (c->in_place) return lt_result_set(c, lt_do_in_place(mul, c->arg[0], LT_ARG(kept)));
+  return lt_result_set(c, lt_do(mul, c->arg[0], LT_ARG(kept)));
 }

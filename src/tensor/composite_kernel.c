@@ -21,7 +21,8 @@ static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
 bool lt_form_addmm(lt_Call *c) {
   if (!c->info->infer(c)) return false;
   lt_Tensor *product = lt_do(mm, c->arg[1], c->arg[2]);
-  return lt_give(c, lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]));
+  return lt_result_set(
+      c, lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]));
 }
 
 /* mean (self, dim?, keepdim, dtype?). Sums of 16-bit floats are too large for their dtype. */
@@ -34,9 +35,9 @@ bool lt_form_mean(lt_Call *c) {
   double each = left ? (double)n / (double)left : 1;
   lt_Tensor *sum = lt_do(sum, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(wide));
   lt_Tensor *quotient = lt_do(_true_divide, LT_ARG(sum), LT_ARG(each));
-  return lt_give(c, wide == result.dtype
-                        ? quotient
-                        : lt_do(to, LT_ARG(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
+  return lt_result_set(c, wide == result.dtype
+                              ? quotient
+                              : lt_do(to, LT_ARG(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
 }
 
 lt_KernelFn lt_composite_form(lt_OpId op) { return kernels[op]; }

@@ -29,13 +29,14 @@ bool lt_composite_layer_norm(lt_Call *c) {
   if (lead < 0 || !lt_shape_equal(n, c->arg[1].ints, n, self->shape + lead))
     return lt_fail("self is %s, whose last dimensions are not normalized_shape %s", lt_text(self),
                    lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints));
-  return lt_give(c, lt_do(_layer_norm, c->arg[0], LT_ARG(n), c->arg[2], c->arg[3], c->arg[4]));
+  return lt_result_set(c,
+                       lt_do(_layer_norm, c->arg[0], LT_ARG(n), c->arg[2], c->arg[3], c->arg[4]));
 }
 
 /* gelu (self, approximate) */
 bool lt_composite_gelu(lt_Call *c) {
-  if (!strcmp(c->arg[1].string, "tanh")) return lt_give(c, lt_do(_gelu_tanh, c->arg[0]));
-  return lt_give(c, lt_do(_gelu_erf, c->arg[0]));
+  if (!strcmp(c->arg[1].string, "tanh")) return lt_result_set(c, lt_do(_gelu_tanh, c->arg[0]));
+  return lt_result_set(c, lt_do(_gelu_erf, c->arg[0]));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ bool lt_composite_nll_loss(lt_Call *c) {
   lt_Tensor *loss =
       lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]);
   /* {C} gives one number, whatever the reduction */
-  return lt_give(c, by_place(loss, self));
+  return lt_result_set(c, by_place(loss, self));
 }
 
 /* The part of label smoothing: every class of a row is a target a little (Szegedy et al. 2016). */
@@ -132,7 +133,7 @@ static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
     lt_Tensor *sharp = lt_do(mul, LT_ARG(loss[0]), LT_ARG(1 - smoothing));
     loss[0] = lt_do(add, LT_ARG(sharp), LT_ARG(smooth), LT_ARG(smoothing / (double)r.classes));
   }
-  return lt_give(c, by_place(loss[0], self));
+  return lt_result_set(c, by_place(loss[0], self));
 }
 
 static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
@@ -158,7 +159,7 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
   lt_Tensor *product = lt_do(mul, LT_ARG(logp), LT_ARG(wanted));
   if (lt_in(c, 2)) product = lt_do(mul, LT_ARG(product), c->arg[2]);
   lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(product), LT_ARG(-1))));
-  return lt_give(c, by_place(reduced(each, reduction), self));
+  return lt_result_set(c, by_place(reduced(each, reduction), self));
 }
 
 /* cross_entropy (self, target, weight?, size_average?, ignore_index, reduce?, reduction,
@@ -182,12 +183,12 @@ bool lt_composite_cross_entropy(lt_Call *c) {
 
 bool lt_composite_mse_loss(lt_Call *c) {
   lt_Tensor *each = lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_give(c, reduced(each, settle(c, 2, 3, 4)));
+  return lt_result_set(c, reduced(each, settle(c, 2, 3, 4)));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
   lt_Tensor *each = lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_give(c, reduced(each, settle(c, 2, 3, 4)));
+  return lt_result_set(c, reduced(each, settle(c, 2, 3, 4)));
 }
 
 /* (1 - t) x - (1 + (pos_weight - 1) t) log s(x), which is the formula with log s(-x) = log s(x)
@@ -203,5 +204,5 @@ bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   lt_Tensor *loss = lt_do(sub, LT_ARG(lt_do(mul, LT_ARG(lt_do(sub, LT_ARG(1), target)), self)),
                           LT_ARG(log_sigmoid));
   if (lt_in(c, 2)) loss = lt_do(mul, LT_ARG(loss), c->arg[2]);
-  return lt_give(c, reduced(loss, settle(c, 3, 4, 5)));
+  return lt_result_set(c, reduced(loss, settle(c, 3, 4, 5)));
 }

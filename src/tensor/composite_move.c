@@ -5,10 +5,11 @@
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-bool lt_composite_clone(lt_Call *c) { return lt_give(c, lt_do(copy, c->arg[0])); }
+bool lt_composite_clone(lt_Call *c) { return lt_result_set(c, lt_do(copy, c->arg[0])); }
 
 bool lt_composite_contiguous(lt_Call *c) {
-  return lt_give(c, lt_tensor_is_contiguous(lt_in(c, 0)) ? lt_in(c, 0) : lt_do(copy, c->arg[0]));
+  return lt_result_set(c,
+                       lt_tensor_is_contiguous(lt_in(c, 0)) ? lt_in(c, 0) : lt_do(copy, c->arg[0]));
 }
 
 /* to (self, device?, dtype?, non_blocking, copy) */
@@ -17,17 +18,19 @@ bool lt_composite_to(lt_Call *c) {
   lt_Device device = lt_given(c, 1) ? c->arg[1].device : lt_tensor_device(self);
   lt_Dtype dtype = lt_dtype_or(c, 2, self->dtype);
   bool same = dtype == self->dtype && lt_device_equal(device, lt_tensor_device(self));
-  if (same && !c->arg[4].b) return lt_give(c, self);
-  return lt_give(c, lt_do(_to_copy, c->arg[0], LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
+  if (same && !c->arg[4].b) return lt_result_set(c, self);
+  return lt_result_set(c,
+                       lt_do(_to_copy, c->arg[0], LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
 }
 
 /* copy_ (self, source, non_blocking) */
 bool lt_composite_copy_(lt_Call *c) {
-  return lt_give(c, lt_do_in_place(_copy, c->arg[0], c->arg[1], c->arg[2]) ? lt_in(c, 0) : NULL);
+  return lt_result_set(c,
+                       lt_do_in_place(_copy, c->arg[0], c->arg[1], c->arg[2]) ? lt_in(c, 0) : NULL);
 }
 
 bool lt_composite_zero_(lt_Call *c) {
-  return lt_give(c, lt_do_in_place(fill, c->arg[0], LT_ARG(0)) ? lt_in(c, 0) : NULL);
+  return lt_result_set(c, lt_do_in_place(fill, c->arg[0], LT_ARG(0)) ? lt_in(c, 0) : NULL);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -55,7 +58,7 @@ bool lt_composite_stack(lt_Call *c) {
     made++;
   if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), LT_ARG(dim));
   free(list);
-  return lt_give(c, joined);
+  return lt_result_set(c, joined);
 }
 
 /* ---- arithmetic that chooses its op ---------------------------------------------------------- */
@@ -65,7 +68,7 @@ bool lt_composite_div(lt_Call *c) {
   lt_OpId op = LT_OP__true_divide;
   if (lt_given(c, 2))
     op = !strcmp(c->arg[2].string, "floor") ? LT_OP_floor_divide : LT_OP__trunc_divide;
-  return lt_give(c, lt_do_(op, c->in_place, c->arg, 2, 0));
+  return lt_result_set(c, lt_do_(op, c->in_place, c->arg, 2, 0));
 }
 
 /* The end of a dtype, as a bound that bounds nothing. */
@@ -86,7 +89,7 @@ bool lt_composite_clamp(lt_Call *c) {
   if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("wants min, max or both");
   if (!lt_given(c, 1)) low = no_bound(lt_result_type((lt_Arg[]){c->arg[0], high}, 2), false);
   if (!lt_given(c, 2)) high = no_bound(lt_result_type((lt_Arg[]){c->arg[0], low}, 2), true);
-  return lt_give(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
+  return lt_result_set(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
 }
 
 /* The positions where the condition holds, a tensor for each dimension. */
@@ -95,9 +98,9 @@ static bool where_it_holds(lt_Call *c) {
   if (condition->ndim == 0) condition = lt_do(unsqueeze, LT_ARG(condition), LT_ARG(0));
   lt_Tensor *table = lt_do(nonzero, LT_ARG(condition));
   if (!table) return false;
-  if (!lt_give_room(c, condition->ndim)) return false;
+  if (!lt_result_list_open(c, condition->ndim)) return false;
   for (int d = 0; d < condition->ndim; d++)
-    if (!lt_give_next(c, lt_do(select, LT_ARG(table), LT_ARG(1), LT_ARG(d)))) return false;
+    if (!lt_result_list_add(c, lt_do(select, LT_ARG(table), LT_ARG(1), LT_ARG(d)))) return false;
   return true;
 }
 
@@ -108,7 +111,7 @@ bool lt_composite_where(lt_Call *c) {
     return lt_fail("wants self and other, or the condition alone");
   lt_Arg condition = c->arg[0];
   if (lt_in(c, 0)->dtype == LT_uint8) condition = LT_ARG(lt_do(ne, condition, LT_ARG(0)));
-  return lt_give(c, lt_do(_where, condition, c->arg[1], c->arg[2]));
+  return lt_result_set(c, lt_do(_where, condition, c->arg[1], c->arg[2]));
 }
 
 /* ---- repetition ------------------------------------------------------------------------------ */
@@ -138,7 +141,7 @@ bool lt_composite_tile(lt_Call *c) {
   if (!lt_check_rank(room)) return false;
   lt_Tensor *seen = lt_do_reshape(self, room, wide);
   if (changed) seen = lt_do(expand, LT_ARG(seen), LT_INTS(repeated, room));
-  return lt_give(c, lt_do_view(lt_do(copy, LT_ARG(seen)), ndim, shape));
+  return lt_result_set(c, lt_do_view(lt_do(copy, LT_ARG(seen)), ndim, shape));
 }
 
 /* repeat_interleave (self, repeats, dim?) */
@@ -154,7 +157,7 @@ bool lt_composite_repeat_interleave(lt_Call *c) {
   for (int d = (int)dim + 1; d < self->ndim; d++) shape[d + 1] = self->shape[d];
   lt_Tensor *seen = lt_do(unsqueeze, LT_ARG(self), LT_ARG(dim + 1));
   seen = lt_do(copy, LT_ARG(lt_do(expand, LT_ARG(seen), LT_INTS(shape, self->ndim + 1))));
-  return lt_give(c, lt_do(flatten, LT_ARG(seen), LT_ARG(dim), LT_ARG(dim + 1)));
+  return lt_result_set(c, lt_do(flatten, LT_ARG(seen), LT_ARG(dim), LT_ARG(dim + 1)));
 }
 
 /* ---- diagonals ------------------------------------------------------------------------------- */
@@ -181,13 +184,13 @@ static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
 /* diag (self, diagonal) */
 bool lt_composite_diag(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 2)) return false;
-  if (lt_in(c, 0)->ndim == 1) return lt_give(c, diagonal_matrix(lt_in(c, 0), c->arg[1].i));
-  return lt_give(c, lt_do(copy, LT_ARG(lt_do(diagonal, c->arg[0], c->arg[1]))));
+  if (lt_in(c, 0)->ndim == 1) return lt_result_set(c, diagonal_matrix(lt_in(c, 0), c->arg[1].i));
+  return lt_result_set(c, lt_do(copy, LT_ARG(lt_do(diagonal, c->arg[0], c->arg[1]))));
 }
 
 bool lt_composite_trace(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 2, 2)) return false;
-  return lt_give(c, lt_do(sum, LT_ARG(lt_do(diagonal, c->arg[0]))));
+  return lt_result_set(c, lt_do(sum, LT_ARG(lt_do(diagonal, c->arg[0]))));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -215,6 +218,7 @@ bool lt_composite_one_hot(lt_Call *c) {
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
                            LT_ARG(lt_tensor_device(self)));
-  return lt_give(c, lt_do_in_place(scatter, LT_ARG(zeros), LT_ARG(-1),
-                                   LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))), LT_ARG(1)));
+  return lt_result_set(c, lt_do_in_place(scatter, LT_ARG(zeros), LT_ARG(-1),
+                                         LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))),
+                                         LT_ARG(1)));
 }

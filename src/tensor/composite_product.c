@@ -14,7 +14,7 @@ bool lt_composite_dot(lt_Call *c) {
   if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;
   lt_Tensor *row = lt_do(unsqueeze, c->arg[0], LT_ARG(0)),
             *column = lt_do(unsqueeze, c->arg[1], LT_ARG(1));
-  return lt_give(c, lt_do_view(lt_do(mm, LT_ARG(row), LT_ARG(column)), 0, NULL));
+  return lt_result_set(c, lt_do_view(lt_do(mm, LT_ARG(row), LT_ARG(column)), 0, NULL));
 }
 
 /* mv (self, vec) */
@@ -26,13 +26,13 @@ bool lt_composite_mv(lt_Call *c) {
                    lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
   if (!lt_check_factors(c, 0, 1)) return false;
   lt_Tensor *product = lt_do(mm, c->arg[0], LT_ARG(lt_do(unsqueeze, c->arg[1], LT_ARG(1))));
-  return lt_give(c, lt_do_view(product, 1, self->shape));
+  return lt_result_set(c, lt_do_view(product, 1, self->shape));
 }
 
 /* outer (self, vec2) */
 bool lt_composite_outer(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
-  return lt_give(c, lt_do(mul, LT_ARG(lt_do(unsqueeze, c->arg[0], LT_ARG(1))), c->arg[1]));
+  return lt_result_set(c, lt_do(mul, LT_ARG(lt_do(unsqueeze, c->arg[0], LT_ARG(1))), c->arg[1]));
 }
 
 /* baddbmm (self, batch1, batch2, beta, alpha): beta 0 means that self's values, NaN too, do not
@@ -48,9 +48,9 @@ bool lt_composite_baddbmm(lt_Call *c) {
   for (int i = 3; i < 5 && !lt_dtype_is_complex(product->dtype); i++)
     if (!lt_check_real_number(c, i)) return false;
   lt_Scalar beta = c->arg[3].scalar, alpha = c->arg[4].scalar;
-  if (lt_scalar_is(beta, 0)) return lt_give(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
+  if (lt_scalar_is(beta, 0)) return lt_result_set(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
   lt_Tensor *rest = lt_scalar_is(beta, 1) ? lt_in(c, 0) : lt_do(mul, c->arg[0], LT_ARG(beta));
-  return lt_give(c, lt_do(add, LT_ARG(rest), LT_ARG(product), LT_ARG(alpha)));
+  return lt_result_set(c, lt_do(add, LT_ARG(rest), LT_ARG(product), LT_ARG(alpha)));
 }
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ bool lt_composite_matmul(lt_Call *c) {
   lt_Tensor *product = multiply(a, b);
   if (column) product = lt_do(squeeze, LT_ARG(product), LT_ARG(-1));
   if (row) product = lt_do(squeeze, LT_ARG(product), LT_ARG(column ? -1 : -2));
-  return lt_give(c, product);
+  return lt_result_set(c, product);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ bool lt_composite_linear(lt_Call *c) {
   lt_Tensor *turned = lt_do(transpose, LT_ARG(weight), LT_ARG(0), LT_ARG(1));
   lt_Tensor *out = lt_given(c, 2) ? lt_do(addmm, c->arg[2], LT_ARG(flat), LT_ARG(turned))
                                   : lt_do(mm, LT_ARG(flat), LT_ARG(turned));
-  return lt_give(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
+  return lt_result_set(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
 }
 
 /* The scores of keys that a query may not look at become -inf. */
@@ -224,5 +224,6 @@ bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   lt_Tensor *weights = lt_do(softmax, LT_ARG(scores), LT_ARG(-1));
   if (c->arg[4].f > 0) weights = lt_do(dropout, LT_ARG(weights), c->arg[4]);
   lt_Tensor *out = lt_do(matmul, LT_ARG(weights), c->arg[2]);
-  return lt_give(c, mask ? lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0)) : out);
+  return lt_result_set(c,
+                       mask ? lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0)) : out);
 }

@@ -19,12 +19,13 @@ static bool dim_from_one(int64_t *dim) {
 static bool extreme(lt_Call *c, Extreme ops) {
   lt_Tensor *found[2];
   if (!lt_given(c, 1))
-    return lt_give(c, lt_do_(ops.all, false, LT_ARGS_(c->arg[0], LT_NIL, c->arg[2]), 0));
-  if (lt_in(c, 1)) return lt_give(c, lt_do_(ops.pairs, false, LT_ARGS_(c->arg[0], c->arg[1]), 0));
+    return lt_result_set(c, lt_do_(ops.all, false, LT_ARGS_(c->arg[0], LT_NIL, c->arg[2]), 0));
+  if (lt_in(c, 1))
+    return lt_result_set(c, lt_do_(ops.pairs, false, LT_ARGS_(c->arg[0], c->arg[1]), 0));
   int64_t dim = c->arg[1].i;
   if (!dim_from_one(&dim)) return false;
   if (!lt_do_all(ops.along, LT_ARGS_(c->arg[0], LT_ARG(dim), c->arg[2]), 2, found)) return false;
-  return lt_give_two(c, found[0], found[1]);
+  return lt_result_set_two(c, found[0], found[1]);
 }
 
 bool lt_composite_max(lt_Call *c) {
@@ -36,7 +37,7 @@ bool lt_composite_min(lt_Call *c) {
 
 /* argsort (self, dim, descending, stable) */
 bool lt_composite_argsort(lt_Call *c) {
-  return lt_give(c, lt_do_(LT_OP_sort, false, c->arg, c->nargs, 1));
+  return lt_result_set(c, lt_do_(LT_OP_sort, false, c->arg, c->nargs, 1));
 }
 
 /* ---- spread and length ----------------------------------------------------------------------- */
@@ -47,23 +48,23 @@ static lt_Tensor *variance(const lt_Call *c) {
   return lt_do(_var, c->arg[0], c->arg[1], c->arg[3], LT_ARG(correction));
 }
 
-bool lt_composite_var(lt_Call *c) { return lt_give(c, variance(c)); }
+bool lt_composite_var(lt_Call *c) { return lt_result_set(c, variance(c)); }
 
 /* The slope of the root is infinite at 0, where all elements are equal and the gradient of the
  * variance is 0: their product is taken as 0, not as NaN, by keeping the root away from 0. */
 bool lt_composite_std(lt_Call *c) {
   lt_Tensor *v = variance(c);
-  if (!v || !v->requires_grad) return lt_give(c, lt_do(sqrt, LT_ARG(v)));
+  if (!v || !v->requires_grad) return lt_result_set(c, lt_do(sqrt, LT_ARG(v)));
   lt_Tensor *flat = lt_do(eq, LT_ARG(v), LT_ARG(0));
   lt_Tensor *root = lt_do(sqrt, LT_ARG(lt_do(masked_fill, LT_ARG(v), LT_ARG(flat), LT_ARG(1))));
-  return lt_give(c, lt_do(masked_fill, LT_ARG(root), LT_ARG(flat), LT_ARG(0)));
+  return lt_result_set(c, lt_do(masked_fill, LT_ARG(root), LT_ARG(flat), LT_ARG(0)));
 }
 
 /* norm (self, p, dim?, keepdim, dtype?) */
 bool lt_composite_norm(lt_Call *c) {
   lt_Arg self = c->arg[0];
   if (lt_given(c, 4)) self = LT_ARG(lt_do(to, self, LT_NIL, c->arg[4]));
-  return lt_give(
+  return lt_result_set(
       c, lt_do(_norm, self, c->arg[2], c->arg[3], LT_ARG(lt_scalar_to_double(c->arg[1].scalar))));
 }
 
@@ -74,13 +75,13 @@ static bool give_truth(lt_Call *c, lt_Tensor *t) {
   lt_Scalar truth;
   if (!t) return false;
   if (lt_tensor_is_meta(t)) return lt_fail("a meta tensor has no data to compare");
-  return lt_tensor_item(t, &truth) && lt_give_flag(c, lt_scalar_to_int(truth) != 0);
+  return lt_tensor_item(t, &truth) && lt_result_set_flag(c, lt_scalar_to_int(truth) != 0);
 }
 
 /* equal (self, other) */
 bool lt_composite_equal(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
-  if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_give_flag(c, false);
+  if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_result_set_flag(c, false);
   return give_truth(c, lt_do(all, LT_ARG(lt_do(eq, c->arg[0], c->arg[1]))));
 }
 
@@ -109,5 +110,5 @@ static lt_Tensor *closeness(const lt_Call *c) {
   return lt_do(logical_or, LT_ARG(near), LT_ARG(inside));
 }
 
-bool lt_composite_isclose(lt_Call *c) { return lt_give(c, closeness(c)); }
+bool lt_composite_isclose(lt_Call *c) { return lt_result_set(c, closeness(c)); }
 bool lt_composite_allclose(lt_Call *c) { return give_truth(c, lt_do(all, LT_ARG(closeness(c)))); }

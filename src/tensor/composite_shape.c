@@ -8,7 +8,7 @@ bool lt_composite_reshape(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
   if (!lt_view_strides(self, ndim, shape, strides)) self = lt_do(copy, LT_ARG(self));
-  return lt_give(c, lt_do_view(self, ndim, shape));
+  return lt_result_set(c, lt_do_view(self, ndim, shape));
 }
 
 /* flatten (self, start_dim, end_dim) */
@@ -18,14 +18,14 @@ bool lt_composite_flatten(lt_Call *c) {
       last = first < 0 ? -1 : lt_dim(c->arg[2].i, self->ndim);
   if (first < 0 || last < 0) return false;
   if (first > last) return lt_fail("start_dim %d comes after end_dim %d", first + 1, last + 1);
-  if (self->ndim == 0) return lt_give(c, lt_do_view(self, 1, (int64_t[]){1}));
-  if (first == last) return lt_give(c, self);
+  if (self->ndim == 0) return lt_result_set(c, lt_do_view(self, 1, (int64_t[]){1}));
+  if (first == last) return lt_result_set(c, self);
   int64_t shape[LT_MAX_DIMS], merged;
   if (!lt_shape_numel(lt_user_op(), last - first + 1, self->shape + first, &merged)) return false;
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++)
     if (d <= first || d > last) shape[ndim++] = d == first ? merged : self->shape[d];
-  return lt_give(c, lt_do_reshape(self, ndim, shape));
+  return lt_result_set(c, lt_do_reshape(self, ndim, shape));
 }
 
 /* unflatten (self, dim, sizes) */
@@ -43,18 +43,18 @@ bool lt_composite_unflatten(lt_Call *c) {
     if (d != dim) shape[ndim++] = self->shape[d];
     for (int k = 0; d == dim && k < n; k++) shape[ndim++] = parts[k];
   }
-  return lt_give(c, lt_do_view(self, ndim, shape));
+  return lt_result_set(c, lt_do_view(self, ndim, shape));
 }
 
 /* t (self) */
 bool lt_composite_t(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 0, 2)) return false;
-  if (lt_in(c, 0)->ndim < 2) return lt_give(c, lt_in(c, 0));
-  return lt_give(c, lt_do(transpose, c->arg[0], LT_ARG(0), LT_ARG(1)));
+  if (lt_in(c, 0)->ndim < 2) return lt_result_set(c, lt_in(c, 0));
+  return lt_result_set(c, lt_do(transpose, c->arg[0], LT_ARG(0), LT_ARG(1)));
 }
 
 bool lt_composite_swapaxes(lt_Call *c) {
-  return lt_give(c, lt_do_(LT_OP_transpose, false, c->arg, 3, 0));
+  return lt_result_set(c, lt_do_(LT_OP_transpose, false, c->arg, 3, 0));
 }
 
 /* movedim (self, source, destination): the named dims go to their places, the others fill the
@@ -66,7 +66,7 @@ bool lt_composite_movedim(lt_Call *c) {
   if (c->arg[2].count != n)
     return lt_fail("got %d dim%s to move and %d place%s, wants as many", n, n == 1 ? "" : "s",
                    c->arg[2].count, c->arg[2].count == 1 ? "" : "s");
-  if (n == 0 || ndim == 0) return lt_give(c, lt_in(c, 0));
+  if (n == 0 || ndim == 0) return lt_result_set(c, lt_in(c, 0));
   if (!lt_dims(&c->arg[1], ndim, &taken) || !lt_dims(&c->arg[2], ndim, &placed)) return false;
   int64_t order[LT_MAX_DIMS] = {0};
   for (int k = 0; k < n; k++)
@@ -76,23 +76,23 @@ bool lt_composite_movedim(lt_Call *c) {
     while (taken >> from & 1) from++;
     order[to] = from++;
   }
-  return lt_give(c, lt_do(permute, c->arg[0], LT_INTS(order, ndim)));
+  return lt_result_set(c, lt_do(permute, c->arg[0], LT_INTS(order, ndim)));
 }
 
 bool lt_composite_expand_as(lt_Call *c) {
-  return lt_give(c, lt_do(expand, c->arg[0], LT_INTS(lt_in(c, 1)->shape, lt_in(c, 1)->ndim)));
+  return lt_result_set(c, lt_do(expand, c->arg[0], LT_INTS(lt_in(c, 1)->shape, lt_in(c, 1)->ndim)));
 }
 
 bool lt_composite_view_as(lt_Call *c) {
-  return lt_give(c, lt_do_view(lt_in(c, 0), lt_in(c, 1)->ndim, lt_in(c, 1)->shape));
+  return lt_result_set(c, lt_do_view(lt_in(c, 0), lt_in(c, 1)->ndim, lt_in(c, 1)->shape));
 }
 
 bool lt_composite_reshape_as(lt_Call *c) {
-  return lt_give(c, lt_do_reshape(lt_in(c, 0), lt_in(c, 1)->ndim, lt_in(c, 1)->shape));
+  return lt_result_set(c, lt_do_reshape(lt_in(c, 0), lt_in(c, 1)->ndim, lt_in(c, 1)->shape));
 }
 
 bool lt_composite_broadcast_to(lt_Call *c) {
-  return lt_give(c, lt_do(expand, c->arg[0], c->arg[1]));
+  return lt_result_set(c, lt_do(expand, c->arg[0], c->arg[1]));
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -114,8 +114,8 @@ bool lt_composite_narrow(lt_Call *c) {
   int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size || length > size - first)
     return lt_fail("%lld position%s from %lld go past dim %d of %s", (long long)length,
-                   length == 1 ? "" : "s", lt_dim_said(start), dim + 1, lt_text(self));
-  return lt_give(c, lt_do_slice(lt_in(c, 0), dim, first, length));
+                   length == 1 ? "" : "s", lt_dim_shown(start), dim + 1, lt_text(self));
+  return lt_result_set(c, lt_do_slice(lt_in(c, 0), dim, first, length));
 }
 
 static bool split_by_sizes(lt_Call *c, int dim) {
@@ -134,7 +134,7 @@ static bool split_by_sizes(lt_Call *c, int dim) {
   if (sum != size)
     return lt_fail("the sizes of the pieces do not add up to %lld, the size of dim %d of %s",
                    (long long)size, dim + 1, lt_text(self));
-  return lt_give_pieces(c, lt_in(c, 0), dim, c->arg[1].count, c->arg[1].ints, 0);
+  return lt_result_set_pieces(c, lt_in(c, 0), dim, c->arg[1].count, c->arg[1].ints, 0);
 }
 
 /* split (self, split_size, dim): one number is the size of each piece, several are the sizes of
@@ -147,7 +147,7 @@ bool lt_composite_split(lt_Call *c) {
   if (each < 0 || (each == 0 && size != 0))
     return lt_fail("split_size is %lld, wants 1 or more", (long long)each);
   int64_t n = size == 0 ? 1 : (size - 1) / each + 1;
-  return lt_give_pieces(c, lt_in(c, 0), dim, n, NULL, each);
+  return lt_result_set_pieces(c, lt_in(c, 0), dim, n, NULL, each);
 }
 
 /* chunk (self, chunks, dim) */
@@ -157,9 +157,9 @@ bool lt_composite_chunk(lt_Call *c) {
   if (dim < 0) return false;
   if (chunks < 1) return lt_fail("chunks is %lld, wants 1 or more", (long long)chunks);
   int64_t size = lt_in(c, 0)->shape[dim];
-  if (size == 0) return lt_give_pieces(c, lt_in(c, 0), dim, chunks, NULL, 0);
+  if (size == 0) return lt_result_set_pieces(c, lt_in(c, 0), dim, chunks, NULL, 0);
   int64_t each = (size - 1) / chunks + 1;
-  return lt_give_pieces(c, lt_in(c, 0), dim, (size - 1) / each + 1, NULL, each);
+  return lt_result_set_pieces(c, lt_in(c, 0), dim, (size - 1) / each + 1, NULL, each);
 }
 
 /* unbind (self, dim) */
@@ -167,8 +167,8 @@ bool lt_composite_unbind(lt_Call *c) {
   int dim = parted_dim(c, 1);
   if (dim < 0) return false;
   int64_t n = lt_in(c, 0)->shape[dim];
-  if (!lt_give_room(c, n)) return false;
+  if (!lt_result_list_open(c, n)) return false;
   for (int64_t i = 0; i < n; i++)
-    if (!lt_give_next(c, lt_do(select, c->arg[0], LT_ARG(dim), LT_ARG(i)))) return false;
+    if (!lt_result_list_add(c, lt_do(select, c->arg[0], LT_ARG(dim), LT_ARG(i)))) return false;
   return true;
 }

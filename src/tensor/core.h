@@ -1,14 +1,17 @@
-/* core.h: what the files of src/tensor share and neither an embedding program nor a device needs;
- * kernel.h has what devices use of it.
+/* core.h: the private interface between the files of src/tensor. Neither an embedding program nor a
+ * device includes it: kernel.h is the part that devices use.
  *
- * The way of a call, in dispatch.c: arguments get their defaults -> devices are checked -> kinds
- * part:
- *   composite   composite_<name>(call) is written in other ops; nothing else happens here
- *   view        view_<name>(call) sets call->out[0] on self's storage
- *   the others  infer_<...>(call) fills call->spec: dtype, device and shape of each result; outputs
- *               are made from the specs; on meta that is all; else the elementwise loop or the
- *               kernel runs
- * and the autograd tape records (views and kernels; composites record through their parts).
+ * How a call runs, in dispatch.c: missing arguments get their defaults, the devices of the tensors
+ * are checked, and then it depends on the op's kind:
+ *   composite   composite_<name>(call) runs other ops; autograd records those
+ *   view        view_<name>(call) sets call->out[0] to a tensor on self's storage
+ *   the others  infer_<...>(call) fills call->spec with dtype, device and shape of each result; the
+ *               results are allocated; then the elementwise loop or the kernel runs (on meta, which
+ *               has no memory, nothing runs)
+ * At the end autograd records the call.
+ *
+ * Invariant: infer checks everything before memory is written, so a call that fails changes
+ * nothing.
  */
 #ifndef LT_CORE_H
 #define LT_CORE_H
@@ -27,7 +30,7 @@ typedef enum lt_Kind {
   LT_KIND_COMPOSITE
 } lt_Kind;
 
-typedef enum lt_Rule { /* see ops.def; the last ones are of reductions: infer_reduce.c */
+typedef enum lt_Rule { /* see ops.def; from LT_RULE_SUM on: of reductions, infer_reduce.c */
                        LT_RULE_NONE,
                        LT_RULE_SAME,
                        LT_RULE_NUMBER,
@@ -57,7 +60,8 @@ enum {
   LT_SPACE_COUNT
 };
 
-/* A function, a method, an in-place method; then a bit for each namespace that has the op. */
+/* The variants of an op: function, method, in-place method, then one bit for each namespace that
+ * has it. They share a mask with the traits. */
 enum {
   LT_VARIANT_FUNCTION = 1,
   LT_VARIANT_METHOD = 2,
@@ -68,7 +72,7 @@ enum {
   LT_VARIANTS = 7 | ((1 << LT_SPACE_COUNT) - 1) << 16
 };
 
-/* See ops.def. */
+/* The traits of an op, described in ops.def. */
 enum {
   LT_TRAIT_COPY = 8,
   LT_TRAIT_TRANSFER = 16,
@@ -81,6 +85,7 @@ enum {
   LT_TRAIT_BILINEAR = 2048,
 };
 
+/* The types of signatures, described in ops.def. */
 typedef enum lt_ParamType {
   LT_PARAM_TENSOR,
   LT_PARAM_TENSORS,
@@ -99,14 +104,14 @@ typedef enum lt_ParamType {
   LT_PARAM_DIM,
   LT_PARAM_DIMS,
   LT_PARAM_POSITION,
-  LT_PARAM_UNION, /* `string|ints`: of any type in lt_Param.types */
-  /* Of functions that the host language brings; no row of ops.def has them. */
+  LT_PARAM_UNION, /* `string|ints`: any of the types in lt_Param.types */
+  /* Only of functions that the host language defines; no row of ops.def has them. */
   LT_PARAM_ANY,       /* any value */
   LT_PARAM_DATA,      /* any value; as the first parameter, the array part of a single table */
-  LT_PARAM_LIST,      /* a table in the role of a list; as the first parameter likewise */
+  LT_PARAM_LIST,      /* a table used as a list; as the first parameter likewise */
   LT_PARAM_TABLE,     /* any table */
   LT_PARAM_FLOATS,    /* a list of numbers */
-  LT_PARAM_FUNCTION,  /* whatever can be called */
+  LT_PARAM_FUNCTION,  /* anything that can be called */
   LT_PARAM_INT_LISTS, /* lists of lists: `ints[]` */
   LT_PARAM_DIM_LISTS,
   LT_PARAM_FLOAT_LISTS,
@@ -114,86 +119,91 @@ typedef enum lt_ParamType {
   LT_PARAM_TYPE_COUNT
 } lt_ParamType;
 
-/* Where a tensor may be when the call runs on another device. */
+/* On which devices a tensor argument may be, relative to the device on which the call runs. */
 typedef enum lt_Place {
-  LT_PLACE_DEVICE, /* nowhere else, except that a 0-d tensor may be on the CPU */
-  LT_PLACE_HOST,   /* `@host`: on the CPU too */
+  LT_PLACE_DEVICE, /* only there, except that a 0-d tensor may be on the CPU */
+  LT_PLACE_HOST,   /* `@host`: there or on the CPU */
   LT_PLACE_ANY     /* `@any`: on any device; it does not decide where the call runs */
 } lt_Place;
 
+/* One parameter of a signature. */
 typedef struct lt_Param {
   char name[24];
   lt_ParamType type;
-  bool optional;    /* `?`: nil is a value */
+  bool optional;    /* `?`: nil is allowed */
   bool has_default; /* may be left out */
   bool written;     /* `!`: the op writes it */
   bool shape_only;  /* `~`: only its shape and dtype are read */
   lt_Place place;   /* of a tensor */
-  bool has_choices; /* a string is one of those that `spelling` quotes */
-  bool has_least;   /* a number is not below `least` */
+  bool has_choices; /* a string must be one of those that `spelling` quotes */
+  bool has_least;   /* a number must be at least `least` */
   double least;
-  uint32_t types;       /* all types of a union, or the one: a bit for each lt_ParamType */
-  uint32_t dtypes;      /* the dtypes that may be given, a bit for each; 0: every one */
-  const char *spelling; /* the type in the signature's text, of this length */
+  uint32_t types;       /* the type, or all types of a union: a bit for each lt_ParamType */
+  uint32_t dtypes;      /* the dtypes that are allowed, a bit for each; 0: all */
+  const char *spelling; /* the type as the signature writes it; not NUL-terminated */
   int spelling_length;
-  char text[24]; /* the default as code writes it, for help */
-  union {        /* what `value` points to */
+  char text[24]; /* the default as code, for help */
+  union {        /* memory for the string or list that `value` points to */
     char word[24];
     int64_t list[4];
   };
-  lt_Arg value; /* the default (LT_NIL where there is none); dims already count from 0 */
+  lt_Arg value; /* the default (LT_NIL where there is none); dims are 0-based */
 } lt_Param;
 
-/* A signature, parsed once, on first use. */
+/* A parsed signature. */
 struct lt_Signature {
   int count;
   lt_Param param[LT_MAX_ARGS];
   int results;
-  bool result_is_list; /* or may be one */
-  bool result_is_flag;
+  bool result_is_list; /* the result is a list, or may be one */
+  bool result_is_flag; /* the result is a boolean */
   bool result_is_index[LT_MAX_OUT];
-  char result_name[LT_MAX_OUT][16]; /* "" where the signature names none */
+  char result_name[LT_MAX_OUT][16]; /* "" where the signature gives no name */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */
-  bool of_host; /* of a function that the host language brings, which looks at values by itself */
+  bool of_host;     /* of a function that the host language defines, which checks values itself */
   unsigned written; /* bit i: parameter i has the mark `!` */
   int device_param, dtype_param, requires_grad_param,
-      non_blocking_param; /* places of the parameters of these names, or -1 */
+      non_blocking_param; /* 0-based indices of the parameters of these names, or -1 */
 };
 
+/* What an op's row in ops.def says. */
 struct lt_OpInfo {
   const char *name; /* without the `_` of internal ops' in-place variants */
   lt_Kind kind;
   lt_Rule rule;
-  int inputs;                   /* of an elementwise op */
+  int inputs;                   /* number of inputs of an elementwise op */
   unsigned variants;            /* LT_VARIANT_ flags */
   unsigned traits;              /* LT_TRAIT_ flags */
   bool (*infer)(lt_Call *call); /* infer_, view_ or composite_ function */
   const char *signature, *doc;
-  bool has_float, has_integer; /* which texts of an elementwise op are real */
-  bool has_complex;            /* the float text of an elementwise op holds for complex numbers */
+  bool has_float, has_integer; /* which expressions an elementwise op has */
+  bool has_complex;            /* its float expression is valid for complex numbers */
 };
 
+/* The op table, indexed by lt_OpId. */
 extern const lt_OpInfo lt_ops[];
-/* Never NULL: a signature that does not parse is found by a test. Thread safe. */
+/* Returns the parsed signature of an op, which is parsed on first use. Never NULL (a test parses
+ * every signature). Thread safe. */
 const lt_Signature *lt_op_signature(lt_OpId op);
-/* Parses a signature in ops.def's grammar; false when it has an error. `text` must stay as long as
- * the result is used. */
+/* Parses a signature in ops.def's grammar; false when it has an error. `text` must live as long as
+ * the result. */
 bool lt_signature_parse(lt_Signature *g, const char *text);
-/* A type as signatures write it: "Tensor"; NULL of a union. */
+/* Returns a type's name in signatures ("Tensor"), NULL for LT_PARAM_UNION. */
 const char *lt_param_type_name(lt_ParamType type);
-/* May a string parameter be this word? */
+/* Returns true when `word` is a valid value of a string parameter. */
 bool lt_param_allows(const lt_Param *p, const char *word);
-/* The words that it may be, "'mean', 'sum' or 'none'", for messages; returns `out`. */
+/* Formats the valid strings for a message, "'mean', 'sum' or 'none'". Returns `out`. */
 const char *lt_param_choices(const lt_Param *p, char *out, size_t size);
-/* By name, -1 when there is none. */
+/* Returns the op with this name, -1 when there is none. */
 int lt_op_find(const char *name);
 
+/* A row of namespaces.def. */
 typedef struct lt_Namespace {
   const char *flag, *name, *doc;
 } lt_Namespace;
 
 extern const lt_Namespace lt_namespaces[LT_SPACE_COUNT];
-/* What an op of this name is called in the namespace: "norm" of "linalg_norm" in linalg. */
+/* Returns an op's name inside a namespace: "norm" for "linalg_norm" in linalg. */
 const char *lt_namespace_op_name(int space, const char *op);
 
 /* Returns true when the kernel of an in-place op writes argument i, a tensor, besides self. */
@@ -203,76 +213,84 @@ static inline bool lt_call_writes(const lt_Call *c, int i) {
 
 /* ---- ops without a kernel (fallback.c, composite_kernel.c) ----------------------------------- */
 
-/* Runs a call whose device has no kernel for it on the CPU: with copies of its operands, through
- * `run`, and copies the results, and what the op writes, back. Random ops draw the numbers that the
- * device would have drawn. The host is blocked until the operands have been copied. Returns false
- * with the error, which is about the missing kernel where lt_fallback_enabled() does not hold. */
+/* Runs a call on the CPU whose device has no kernel for it: copies its operands to the CPU, invokes
+ * `run` there, and copies the results, and the operands that the op writes, back. Random ops draw
+ * the numbers that the device would have drawn. The host is blocked until the operands have been
+ * copied. Fails, with an error about the missing kernel, unless lt_fallback_enabled(). */
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
-/* The op written in other ops, for devices without a kernel for it; NULL: it has no such form. The
- * function is of the kind of a composite op's. */
+/* Returns the function that computes the op by other ops, as a composite op does, for devices
+ * without a kernel for it; NULL when there is none. */
 bool (*lt_composite_form(lt_OpId op))(lt_Call *call);
-/* How complex tensors are computed by an op with the trait PARTS or BILINEAR. */
+/* Computes an op with the trait PARTS or BILINEAR for complex tensors, by calls on their real and
+ * imaginary parts. */
 bool lt_form_by_parts(lt_Call *call);
 
 /* ---- maps (map.c) ---------------------------------------------------------------------------- */
 
-/* Is everything right for the kernel? A map's `infer`. */
+/* Checks the lists of a map: the `infer` function of its row. */
 bool lt_map_check(lt_Call *c);
-/* After the run: counts what was written as changed. */
+/* Increments the versions of the tensors that a map has written. */
 void lt_map_touch(const lt_Call *c);
-/* How many bytes it writes. */
+/* Returns the number of bytes that a map writes. */
 int64_t lt_map_bytes(const lt_Call *c);
 
 /* ---- scopes: temporaries of composites and gradients ----------------------------------------- */
 
-/* Opens a scope; lt_do's results belong to the innermost one. Dispatch opens one around every
- * composite and gradient function, so those just write chains of lt_do and return or store what
- * they want kept. */
+/* Opens a scope, which owns the results of lt_do until it is closed; scopes nest. Dispatch opens
+ * one around every composite and every gradient function, so these are plain chains of lt_do that
+ * need no cleanup. Returns the mark for lt_scope_close. */
 size_t lt_scope_open(void);
-/* Frees the scope's tensors; `keep` (may be NULL) survives with one reference for the caller. */
+/* Closes the scope and releases its tensors. `keep` (may be NULL) gets a reference for the caller
+ * first, and is returned. */
 lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);
-/* Gives one reference to the scope; returns t. NULL when t is NULL or memory ran out. */
+/* Moves one reference of the caller's to the innermost scope and returns t. NULL when t is NULL;
+ * when memory is out, t is released and NULL is returned. */
 lt_Tensor *lt_scope_own(lt_Tensor *t);
-/* The op's result number `result`, from 0; what else it gives is released. */
+/* Runs an op and returns its result `result` (0-based), owned by the innermost scope; the other
+ * results are released. NULL on failure. */
 lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int result);
 #define LT_ARGS_(...)                                                                              \
   (const lt_Arg[]){__VA_ARGS__}, (int)(sizeof((lt_Arg[]){__VA_ARGS__}) / sizeof(lt_Arg))
-/* The first result of an op, e.g. lt_do(mul, LT_ARG(x), LT_ARG(y)); NULL passes through. */
+/* Runs an op and returns its first result, e.g. lt_do(mul, LT_ARG(x), LT_ARG(y)), owned by the
+ * innermost scope. NULL on failure, and when a tensor argument is NULL. */
 #define lt_do(op, ...)          lt_do_(LT_OP_##op, false, LT_ARGS_(__VA_ARGS__), 0)
 #define lt_do_in_place(op, ...) lt_do_(LT_OP_##op, true, LT_ARGS_(__VA_ARGS__), 0)
 
 /* ---- autograd's side of a call (autograd/record.c) ------------------------------------------- */
 
-/* Would the result of this call require grad? */
-bool lt_autograd_wanted(const lt_Call *c);
-/* Of a call with a complex result: returns false, with an error, when the result would require
- * grad. */
+/* Returns true when a result of this call would require grad, so that it must be recorded. */
+bool lt_autograd_required(const lt_Call *c);
+/* Checks a call with a complex result: fails when the result would require grad, because gradients
+ * of complex tensors are not supported. */
 bool lt_autograd_check_complex(const lt_Call *c);
-/* Before an in-place op writes c->arg[0]: leaf, view and inference rules. */
+/* Checks, before an in-place op writes c->arg[0], autograd's rules for leaves, views and inference
+ * tensors. */
 bool lt_autograd_check_in_place(const lt_Call *c);
-/* Why an op that is never recorded may not write t: the rest of a sentence; NULL: it may. */
+/* Returns NULL when an op that is never recorded may write t; otherwise the reason why not, as the
+ * end of a sentence. */
 const char *lt_autograd_refuses(const lt_Tensor *t);
-/* Before the run of an in-place op that is recorded: keeps what its gradient needs of self's old
- * values. */
+/* Saves, before a recorded in-place op runs, the values of self that its gradient needs. Exactly
+ * one of lt_autograd_record_in_place and lt_autograd_drop_in_place frees *state. */
 bool lt_autograd_before_in_place(lt_Call *c, void **state);
-/* After the run: joins the results to the graph. */
+/* Adds a call that has run to the graph: gives its results a grad_fn. */
 bool lt_autograd_record(lt_Call *c);
 bool lt_autograd_record_in_place(lt_Call *c, void *state);
-/* The run failed: lets go of the state. */
+/* Frees the state of a call that failed. */
 void lt_autograd_drop_in_place(void *state);
-/* After a view was made (recorded or not): remembers what it is a view of. */
+/* Stores in a new view (recorded or not) which tensor it is a view of. */
 bool lt_autograd_note_view(lt_Call *c);
+/* Frees the autograd data of a tensor that is being freed. */
 void lt_autograd_meta_free(lt_AutogradMeta *meta);
-/* Notifies the owned hooks of a tensor whose number of references has changed whether they are
- * held. */
-void lt_hooks_tell(lt_AutogradMeta *meta);
+/* Notifies the owned hooks of a tensor, whose reference count has changed, whether they are held
+ * (lt_tensor_add_owned_hook). */
+void lt_hooks_notify(lt_AutogradMeta *meta);
 
 /* ---- small blocks (pool.c) ------------------------------------------------------------------- */
 
-/* Tensors and small storages come and go by the million, and a host's collector frees them in
- * bursts, which malloc's own caches do not hold. Blocks of a kind are kept by the thread that
- * freed them. */
+/* Small structs are allocated and freed by the million, and a host's garbage collector frees them
+ * in bursts that exceed malloc's own caches. So each thread caches the blocks that it freed, one
+ * list for each kind. */
 typedef enum lt_PoolKind {
   LT_POOL_TENSOR,
   LT_POOL_STORAGE,
@@ -284,43 +302,44 @@ typedef struct lt_Pool {
   void *first; /* each block's first word names the next */
   int count;
 } lt_Pool;
-/* A block for `size` bytes, which are the same in every call for a kind; NULL when memory is out
- * (no message). */
+/* Returns an uninitialized block of `size` bytes, which must be the same in all calls for a kind.
+ * NULL when memory is out (the error slot is not set). */
 void *lt_pool_take(lt_PoolKind kind, size_t size);
+/* Returns a block to this thread's pool, or frees it when the pool is full. */
 void lt_pool_give(lt_PoolKind kind, void *block);
 
 /* ---- operands in use (tensor.c) -------------------------------------------------------------- */
 
-/* The operands of a running call. While memory is allocated, or in a hook, the host may run code of
- * the user that frees a tensor: a tensor that is in use keeps its storage and geometry until the
- * end of the call. Functions of the core that allocate between reading a tensor of the caller's and
- * its last use enter its operands here, on their stack, and leave before they return; the caller
- * holds a reference to each operand. */
+/* The operands of a running call. During an allocation, or in a hook, the host may run user code
+ * that calls lt_tensor_free: a tensor in use keeps its storage and geometry until the end of the
+ * call. A function of the core that allocates between reading a tensor of the caller's and its last
+ * use puts its operands in an lt_Use on its stack (lt_use_enter), and removes it before it returns
+ * (lt_use_leave). The caller holds a reference to each operand. */
 typedef struct lt_Use {
-  const lt_Arg *args; /* those of kind TENSOR and TENSORS count */
+  const lt_Arg *args; /* those of other kinds than TENSOR and TENSORS are ignored */
   int nargs;
-  struct lt_Use *outer; /* the call that this one runs in */
+  struct lt_Use *outer; /* of the call that this one runs in */
 } lt_Use;
 
 /* ---- the thread's state (error.c) ------------------------------------------------------------ */
 
-/* A tensor that memory is being allocated for; shape is NULL when it is for none. */
-typedef struct lt_Making {
+/* The tensor that memory is being allocated for, for reports; shape NULL: none. */
+typedef struct lt_AllocationInfo {
   lt_Dtype dtype;
   int ndim;
   const int64_t *shape;
-} lt_Making;
+} lt_AllocationInfo;
 
-/* Two tensors on different devices, as an error tells of them. */
-typedef struct lt_Apart {
-  const lt_Tensor *tensor[2]; /* to compare, no more */
+/* Two tensors on different devices, as an error describes them. */
+typedef struct lt_DeviceMismatch {
+  const lt_Tensor *tensor[2]; /* addresses, only to be compared */
   const lt_Storage *memory[2];
   char op[64], name[2][32];
   lt_Device device[2];
   int ndim[2];
   int64_t shape[2][LT_MAX_DIMS];
-  int moved; /* which of them had better go to the other's device */
-} lt_Apart;
+  int moved; /* which of them the hint suggests to move: 0 or 1 */
+} lt_DeviceMismatch;
 
 typedef enum lt_ErrorKind {
   LT_ERROR_PLAIN,
@@ -328,29 +347,30 @@ typedef enum lt_ErrorKind {
   LT_ERROR_DEVICES /* two tensors are on different devices */
 } lt_ErrorKind;
 
-/* The reason of the last failure. Only the functions below write it: each sets text and kind. */
+/* The error of the last failure. Only the functions below write it: each sets text and kind. */
 typedef struct lt_ErrorSlot {
   char text[2048];
   lt_ErrorKind kind;
-  lt_Apart apart; /* of LT_ERROR_DEVICES */
+  lt_DeviceMismatch mismatch; /* of LT_ERROR_DEVICES */
 } lt_ErrorSlot;
 
-#define LT_SCOPE_FIRST 256
+#define LT_SCOPE_FIRST 256 /* tensors that fit a scope stack without an allocation */
+/* The state of a thread. Zero is a valid start. */
 typedef struct lt_Thread {
   lt_ErrorSlot error;
-  const char *user_op; /* outermost op of the running call */
+  const char *user_op; /* the op that the user called; NULL: no call is running */
   bool user_in_place;
   bool grad_off, inference_on;
-  /* What the host that calls now has set for its program, in place of the process's defaults. */
+  /* The defaults of the host's current program, which replace the process's. */
   bool has_defaults;
   lt_Dtype default_dtype;
   lt_Device default_device;
   lt_FallbackMode fallback;
-  /* The host's program and its coroutine that call now: addresses to compare. NULL: not known. */
+  /* The host's program and coroutine that run now, only to be compared. NULL: not known. */
   void *host;
   const void *host_coroutine;
-  bool own_grad_off, own_inference_on; /* modes from before the host came */
-  lt_Tensor **scope;                   /* temporaries, a stack */
+  bool own_grad_off, own_inference_on; /* the thread's modes outside of the host's program */
+  lt_Tensor **scope;                   /* stack of temporaries, of all open scopes */
   size_t scope_count, scope_room;
   lt_Tensor *scope_first[LT_SCOPE_FIRST];
   lt_PressureFn pressure;
@@ -360,45 +380,47 @@ typedef struct lt_Thread {
   void *trim_context;
   lt_WhereFn where;
   void *where_context;
-  lt_Making making; /* what an allocation is for, while lt_empty allocates */
+  lt_AllocationInfo allocating; /* set while lt_empty allocates */
   lt_Pool pool[LT_POOL_KINDS];
-  uint64_t node_sequence;    /* of the tape: nodes made so far */
-  struct lt_Node *dead_node; /* nodes that are being freed, a list */
+  uint64_t node_sequence;    /* of autograd: nodes created so far */
+  struct lt_Node *dead_node; /* list of nodes to be freed */
   bool freeing_nodes;
-  bool way_back;             /* of the tape: the gradient of a copy goes to where that came from */
-  struct lt_Tracer *tracers; /* trace.h; NULL: nobody listens */
-  struct lt_TraceSpan *span; /* the innermost event that is going on */
+  bool backward_copy;           /* the gradient of an op that copies is being computed */
+  struct lt_Tracer *tracers;    /* trace.h; NULL: there is none */
+  struct lt_TraceSpan *span;    /* the innermost open span */
   struct lt_Recorder *recorder; /* recorder.h; NULL: calls on meta are not recorded */
   lt_Use *use;                  /* operands of the innermost running call */
   int frees_at_exit;            /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;
-/* Its address never changes, so that it need not be asked for twice. */
+/* Returns the state of this thread. The address never changes, so the compiler may reuse it. */
 lt_Thread *lt_thread(void) __attribute__((const));
 
+/* Marks operands as in use; `use` must stay valid until lt_use_leave. */
 static inline void lt_use_enter(lt_Thread *th, lt_Use *use, const lt_Arg *args, int nargs) {
   *use = (lt_Use){args, nargs, th->use};
   th->use = use;
 }
-/* Frees the operands of `use` that lt_tensor_free was called on meanwhile and no outer call
+/* Frees the operands of `use` for which lt_tensor_free was called meanwhile and which no outer call
  * uses. */
 void lt_use_free(lt_Thread *th, const lt_Use *use);
+/* Ends the use of the operands of the innermost lt_use_enter. */
 static inline void lt_use_leave(lt_Thread *th, lt_Use *use) {
   th->use = use->outer;
   if (__builtin_expect(th->frees_at_exit != 0, 0)) lt_use_free(th, use);
 }
 /* Returns true when a running call of this thread uses t. */
-bool lt_in_use(const lt_Tensor *t);
-/* lt_tensor_usable for the tensor, or each tensor of the list, that an argument is. */
+bool lt_tensor_in_use(const lt_Tensor *t);
+/* Checks with lt_tensor_usable the tensor, or each tensor of the list, of an argument. */
 bool lt_arg_usable(const lt_Arg *a, const char *name);
 
-/* Fills the slot with what lt_error_name says of tensors that nobody has a name for; returns
- * false. */
-bool lt_error_apart(const lt_Apart *apart);
-/* No reason: shows whether what is called next gives one. */
+/* Fills the slot with the error that tensors are on different devices, named by their parameters
+ * (lt_error_name replaces the names). Returns false. */
+bool lt_error_device_mismatch(const lt_DeviceMismatch *mismatch);
+/* Empties the slot, so that the caller can see whether the next call fails with an error. */
 void lt_error_clear(void);
-/* The reason, whatever it says, is not that memory ran out: nobody tries again. */
+/* Makes the slot's error a plain one, so that no caller frees memory and tries again. */
 void lt_error_not_memory(void);
-/* Copies the slot, and puts the copy back: around calls whose failures are not the caller's. */
+/* Copies the slot, and restores the copy: around calls whose failures the caller ignores. */
 void lt_error_keep(lt_ErrorSlot *kept);
 void lt_error_restore(const lt_ErrorSlot *kept);
 

@@ -300,12 +300,12 @@ const lt_Backend *lt_backend_of(const lt_Tensor *t) {
   return atomic_load_explicit(&types[t->storage->device.type].backend, memory_order_acquire);
 }
 
-lt_Stream *lt_stream_now(lt_Device d) {
+lt_Stream *lt_stream_current(lt_Device d) {
   const lt_Backend *b = atomic_load_explicit(&types[d.type].backend, memory_order_acquire);
   return b && b->streams.current ? b->streams.current(b, d.index) : NULL;
 }
 
-lt_Stream *lt_stream_of(const lt_Tensor *t) { return lt_stream_now(t->storage->device); }
+lt_Stream *lt_stream_of(const lt_Tensor *t) { return lt_stream_current(t->storage->device); }
 
 int lt_device_register(const lt_Backend *backend) {
   if (backend->abi != LT_BACKEND_ABI) {

@@ -1,19 +1,20 @@
-/* device.h: what a device can do: a struct of function pointers in parts (memory; streams and
- * events; kernels), filled by cpu, cuda, mps, meta, or by a shared object that is loaded at run
- * time (it exports `const lt_Backend *lt_backend(void)`).
+/* device.h: the interface that a device implements: lt_Backend, a struct of function pointers in
+ * three parts (memory; streams and events; kernels). cpu, cuda, mps and meta fill it in, or a
+ * shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
  *
- * The model is an asynchronous device with memory of its own. Work is put on a stream and may run
- * later; the order within a stream holds. A NULL stream is the device's default stream. The CPU is
- * the simplest case: one stream, on which everything has happened when the call returns.
+ * The model is an asynchronous device with its own memory. Work is queued on a stream and may run
+ * later; the work of one stream runs in order. A NULL stream is the device's default stream. The
+ * CPU is the simplest case: one stream, whose work is done when the call returns.
  *
  * A device may lack any kernel that is not core (lt_op_is_core): its entry in the table of kernels
  * is NULL (kernel_table.def makes the table). Such an op runs by its composite form, or on the CPU,
  * or is an error: fallback.c. A backend that lacks a core kernel is refused.
  *
- * Failure: functions return NULL or false with the reason in the error slot. Kernels see only
- * calls that infer has found right: shapes fit, dtypes are allowed, outputs have memory,
- * everything is on one device except that 0-d tensors of the CPU may stand beside any device
- * (their value is read at the call).
+ * Failure: functions return NULL or false with the error in the slot. A kernel only gets calls that
+ * infer has accepted: shapes fit, dtypes are allowed, the results have memory, and all tensors are
+ * on one device, except for 0-d tensors on the CPU, whose value the kernel reads during the call.
+ *
+ * Threads: any thread may call a backend at any time.
  */
 #ifndef LT_DEVICE_H
 #define LT_DEVICE_H
@@ -27,7 +28,7 @@ typedef bool (*lt_KernelFn)(lt_Call *call);
 typedef struct lt_Backend lt_Backend;
 struct lt_ProgramLoop; /* program.h */
 
-/* What every device's streams and events begin with; the rest is the device's own. */
+/* The first members of every device's streams and events; the device adds its own. */
 struct lt_Stream {
   const lt_Backend *backend;
   int index; /* of the device */
@@ -38,7 +39,7 @@ typedef struct lt_Event {
 } lt_Event;
 
 typedef struct lt_DeviceProperties {
-  char name[128];       /* of the hardware, for people */
+  char name[128];       /* of the hardware, for display */
   int64_t total_memory; /* bytes */
   int64_t free_memory;  /* bytes, now */
   int multiprocessors;  /* or cores */
@@ -51,8 +52,8 @@ typedef struct lt_DeviceProperties {
 
 /* ---- statistics of a caching allocator, by PyTorch's names ----------------------------------- */
 
-/* How a quantity has moved: what it is now, the most it was since the peak was reset, and the sums
- * of all that was added and taken away. */
+/* A quantity: its current value, its maximum since the peak was reset, and the sums of all
+ * increases and of all decreases. */
 typedef struct lt_Stat {
   int64_t current, peak, allocated, freed;
 } lt_Stat;
@@ -64,12 +65,12 @@ typedef enum lt_MemoryPool {
   LT_MEMORY_POOLS
 } lt_MemoryPool;
 
-/* The quantities, each counted in every pool. One row a quantity: field and name in
+/* The quantities, each counted in every pool. One row each: the field, and its name in
  * memory_stats. */
 #define LT_MEMORY_STATS(ROW)                                                                       \
   ROW(allocation)     /* blocks that tensors hold */                                               \
-  ROW(segment)        /* pieces of memory had from the driver */                                   \
-  ROW(active)         /* blocks that tensors hold, or that wait for an event */                    \
+  ROW(segment)        /* pieces of memory reserved from the driver */                              \
+  ROW(active)         /* blocks that tensors hold, or that queued work still uses */               \
   ROW(inactive_split) /* free blocks that are a part of a segment */                               \
   ROW(allocated_bytes)                                                                             \
   ROW(reserved_bytes) /* of segments */                                                            \
@@ -82,27 +83,28 @@ typedef struct lt_MemoryStats {
   LT_MEMORY_STATS(ROW)
 #undef ROW
   int64_t num_alloc_retries, num_ooms, num_device_alloc, num_device_free;
-  int64_t largest_free_block; /* bytes, of blocks that are cached and free */
+  int64_t largest_free_block; /* bytes, of the free blocks in the cache */
 } lt_MemoryStats;
 
 /* One block, for memory_snapshot. */
 typedef struct lt_MemoryBlock {
   const void *address, *segment; /* of the block, and of the segment that it is a part of */
   size_t size, segment_size, requested;
-  enum { LT_BLOCK_FREE, LT_BLOCK_ACTIVE, LT_BLOCK_WAITING } state; /* waiting: for an event */
+  /* waiting: freed, but work queued on another stream still uses it */
+  enum { LT_BLOCK_FREE, LT_BLOCK_ACTIVE, LT_BLOCK_WAITING } state;
   bool small;
   const lt_Stream *stream;
-  lt_Dtype dtype; /* of the tensor it was made for; LT_DTYPE_NONE when it was for none */
+  lt_Dtype dtype; /* of the tensor that it was allocated for; LT_DTYPE_NONE: for none */
   int ndim;
   int64_t shape[LT_MAX_DIMS];
-  const char *where; /* the line that made it ("train.lua:12"), or "" */
+  const char *where; /* the line that allocated it ("train.lua:12"), or "" */
 } lt_MemoryBlock;
 
-/* One operand of an elementwise loop. strides are in bytes; 0 where it is broadcast. */
+/* One operand of an elementwise loop. Strides are in bytes, 0 where the operand is broadcast. */
 typedef struct lt_Operand {
   char *data;
   lt_Dtype dtype;
-  bool host; /* one value in the host's memory, whatever the device: it must be read at the call */
+  bool host; /* one value in host memory, on any device: it must be read during the call */
   int64_t strides[LT_MAX_DIMS];
 } lt_Operand;
 
@@ -115,9 +117,9 @@ typedef enum lt_Layout {
   LT_LAYOUT_GENERAL     /* any strides */
 } lt_Layout;
 
-/* An elementwise op, ready to run: operand[0] is the output, then `inputs` inputs. Expressions are
- * computed in `compute`; operands whose dtype differs are converted on the way in and out. Scalar
- * arguments are a and b. */
+/* An elementwise op, ready to run: operand[0] is the output, then `inputs` inputs follow. The
+ * expression is computed in dtype `compute`: operands of other dtypes are converted when they are
+ * read and written. a and b are the scalar arguments. */
 typedef struct lt_Loop {
   lt_OpId op;
   lt_Dtype compute;
@@ -132,132 +134,136 @@ typedef struct lt_Loop {
   lt_Stream *stream;
 } lt_Loop;
 
-/* A kernel that users wrote: a function of a source text, compiled for one device. The backend's
- * own; it lives as long as the program. */
+/* A custom kernel: a function of the user's source code, compiled for one device. Owned by the
+ * backend; never freed. */
 typedef struct lt_UserKernel lt_UserKernel;
 typedef struct lt_KernelSource {
-  const char *text, *name; /* name: of the function in the text */
-  const char *expression;  /* the function as C++, converted to the type that its callers know */
+  const char *text, *name; /* the source code, and the name of the function in it */
+  const char *expression;  /* a C++ expression for the function, of the type that callers use */
   const char *const *options;
   int option_count; /* options of the compiler */
 } lt_KernelSource;
 typedef struct lt_KernelLaunch {
-  int64_t grid[3], block[3]; /* blocks, threads of a block; not yet checked */
-  int64_t shared;            /* bytes of dynamic shared memory of a block */
-  void **arguments;          /* the address of each argument's value, by the kernel's parameters */
+  int64_t grid[3], block[3]; /* numbers of blocks, and of threads in a block; unchecked */
+  int64_t shared;            /* bytes of dynamic shared memory per block */
+  void **arguments;          /* the address of each argument's value, in the kernel's order */
 } lt_KernelLaunch;
 
-/* ---- what a backend is made of --------------------------------------------------------------- */
+/* ---- the parts of a backend ------------------------------------------------------------------ */
 
 /* Memory. A device with data has at least alloc, free, copy and fill_zero. */
 typedef struct lt_DeviceMemory {
-  /* Memory, 64-byte aligned or better; usable by work put on `stream` from now on. free may be
-   * called while work that uses the memory is still queued on `stream`: the backend keeps order.
-   * nbytes > 0. A caching allocator first takes from its cache and then asks the driver; the rest
-   * of what is done when memory is out is storage.c's (see its head). */
+  /* Allocates and frees memory, 64-byte aligned or better, for work queued on `stream`. nbytes > 0.
+   * free may be called while queued work on `stream` still uses the memory: the backend does not
+   * reuse it before that work is done. alloc tries the cache, then the driver; what is done when
+   * memory is out is in storage.c. */
   void *(*alloc)(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
   void (*free)(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
 
-  /* Bytes between any two devices of which one is this backend's and the other this backend's or
-   * the CPU. Puts the copy on `stream` (of the device that is not the CPU). When non_blocking is
-   * false, it is done on return as far as the host can see. */
+  /* Copies bytes between two devices: one is this backend's, the other this backend's or the CPU.
+   * The copy is queued on `stream` (of the device that is not the CPU). When non_blocking is false,
+   * host memory may be read and written again on return. */
   bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                lt_Stream *stream, bool non_blocking);
   bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
 
   /* Of devices with a caching allocator (accel/ fills these in); NULL elsewhere. */
-  bool (*release)(const lt_Backend *self, int index); /* gives what is cached and whole back */
-  bool (*retry)(const lt_Backend *self, int index);   /* waits for all work, then the same */
+  bool (*release)(const lt_Backend *self, int index); /* returns free segments to the driver */
+  bool (*retry)(const lt_Backend *self, int index);   /* blocks on all work, then releases */
   bool (*info)(const lt_Backend *self, int index, int64_t *free, int64_t *total); /* bytes */
   bool (*stats)(const lt_Backend *self, int index, lt_MemoryStats *out);
   bool (*reset_peak)(const lt_Backend *self, int index);
   bool (*limit)(const lt_Backend *self, int index, double fraction); /* of the total */
   bool (*each)(const lt_Backend *self, int index,
                void (*visit)(void *context, const lt_MemoryBlock *block), void *context);
-  /* A failed allocation as a message of several lines: what was tried, what there is, who holds
-   * it. `collected` is what the collector freed. */
-  void (*report)(const lt_Backend *self, int index, size_t wanted, int64_t collected, char *text,
+  /* Formats the report about a failed allocation of `nbytes`, in several lines: total, reserved and
+   * allocated memory, and which lines of the program allocated most of it. `collected`: the bytes
+   * that the host's garbage collector has freed. */
+  void (*report)(const lt_Backend *self, int index, size_t nbytes, int64_t collected, char *text,
                  size_t size);
 
-  /* Has the device been used, so that its driver has a state? NULL: there is none to set up. */
+  /* Returns true when the device has been used, so that its driver is initialized. NULL: there is
+   * nothing to initialize. */
   bool (*is_ready)(const lt_Backend *self, int index);
 
-  /* Memory of the host that the device can copy from and to by itself. NULL: there is none. */
+  /* Pinned host memory, from and to which the device copies asynchronously. NULL: not supported. */
   void *(*host_alloc)(const lt_Backend *self, size_t nbytes);
-  /* `pending` (may be NULL, becomes the backend's): a copy that still uses the memory. */
+  /* `pending`: a copy that still uses the memory, or NULL; the backend takes ownership of it. */
   void (*host_free)(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending);
-  bool (*host_release)(const lt_Backend *self); /* gives what is cached back */
+  bool (*host_release)(const lt_Backend *self); /* frees the cached pinned memory */
 
-  /* Work that was put on `stream` uses memory of `storage`, which was allocated on another stream:
-   * the memory is not given to others before that work is done. Dispatch calls it after each such
-   * op. May be NULL. */
+  /* Records that work queued on `stream` uses memory of `storage`, which was allocated on another
+   * stream: once freed, the memory is not reused before that work is done. Dispatch calls it after
+   * each such op. May be NULL. */
   bool (*record_stream)(lt_Storage *storage, lt_Stream *stream);
   bool (*can_access_peer)(const lt_Backend *self, int index, int peer); /* NULL: no */
 } lt_DeviceMemory;
 
-/* Streams and events. NULL members: the device has one stream and is always ready. */
+/* Streams and events. All NULL: the device has one stream, whose work is done when a call
+ * returns. */
 typedef struct lt_DeviceStreams {
   lt_Stream *(*create)(const lt_Backend *self, int index, int priority);
   void (*destroy)(lt_Stream *stream);
   lt_Stream *(*get_default)(const lt_Backend *self, int index);
   lt_Stream *(*current)(const lt_Backend *self, int index); /* of this thread */
   bool (*set_current)(const lt_Backend *self, int index, lt_Stream *stream);
-  int (*priority)(const lt_Stream *stream); /* 0, or negative: sooner */
+  int (*priority)(const lt_Stream *stream); /* 0, or negative: higher priority */
   void *(*native)(const lt_Stream *stream); /* the vendor's handle */
-  bool (*query)(lt_Stream *stream);         /* true: nothing is left to do */
+  bool (*query)(lt_Stream *stream);         /* true: all its work is done */
   bool (*synchronize)(lt_Stream *stream);
   bool (*wait_event)(lt_Stream *stream, lt_Event *event);
   lt_Event *(*event_create)(const lt_Backend *self, int index, bool timing);
   void (*event_destroy)(lt_Event *event);
   bool (*event_record)(lt_Event *event, lt_Stream *stream);
-  bool (*event_query)(lt_Event *event); /* true: has happened, or was never recorded */
+  bool (*event_query)(lt_Event *event); /* true: it is done, or was never recorded */
   bool (*event_synchronize)(lt_Event *event);
   bool (*event_elapsed)(lt_Event *from, lt_Event *to, double *milliseconds);
   bool (*device_query)(const lt_Backend *self, int index); /* query of every stream */
   bool (*device_synchronize)(const lt_Backend *self, int index);
 } lt_DeviceStreams;
 
-/* What calculates. A device with data has elementwise and the core kernels of the table. */
+/* Kernels. A device with data has elementwise and the core kernels of the table. */
 typedef struct lt_DeviceKernels {
-  /* Elementwise ops. */
+  /* Runs an elementwise op. */
   bool (*elementwise)(const lt_Loop *loop);
-  /* Is no element of `divisor`, a tensor of this backend, 0 in the integer dtype c->compute? Called
-   * before an integer division (c->op) is run; false with lt_bad_divisor, at once or, where only
-   * the device can see it, from a later call. NULL: nobody looks, and the quotient is 0. */
+  /* Checks, before an integer division (c->op) runs, that no element of `divisor`, a tensor of this
+   * backend, is 0 in the integer dtype c->compute. Fails with lt_bad_divisor, either at once or,
+   * where the host does not know the values, by a later call. NULL: not checked, and the quotient
+   * is 0. */
   bool (*check_divisor)(const lt_Call *c, const lt_Tensor *divisor);
-  /* Which of them, besides copy and fill; NULL: all. */
+  /* Returns true when `elementwise` can run this op; it must run copy and fill. NULL: all ops. */
   bool (*elementwise_supported)(lt_OpId op, lt_Dtype compute);
-  /* Elementwise programs (program.h); NULL: not on this device. */
+  /* Runs an elementwise program (program.h). NULL: not supported. */
   bool (*program)(struct lt_ProgramLoop *loop);
-  /* Everything else, by op; NULL: the device has no kernel for it. */
+  /* The kernels of all other ops, by op; NULL: the device has no kernel for it. */
   const lt_KernelFn *table; /* [LT_OP_COUNT] */
 
-  /* Kernels that users write; NULL: not on this device. user_create compiles, or finds what was
-   * compiled before; where the compiler refuses the text, *log is what it said (malloc'ed, else
-   * NULL). user_launch checks grid, block and shared memory against the device, and puts the
-   * kernel on `stream`; its arguments are right. */
+  /* Custom kernels; NULL: not supported. user_create compiles the source, or returns the kernel
+   * that was compiled before. When the compiler reports errors, *log is its output (malloc'ed,
+   * otherwise NULL). user_launch checks grid, block and shared memory against the device's limits
+   * and queues the kernel on `stream`; the caller has checked the arguments. */
   lt_UserKernel *(*user_create)(int index, const lt_KernelSource *source, char **log);
   bool (*user_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
-  /* A wait for the device was given up (Ctrl-C): users' kernels that are on it may be stopped.
-   * NULL: they go on. */
+  /* Stops the custom kernels that run on the device, after Ctrl-C has ended a wait for it. NULL:
+   * they keep running. */
   void (*user_stop)(int index);
 } lt_DeviceKernels;
 
-/* A kind of device. Each part may be left out, but that a device with data has what the parts call
- * required: lt_device_register refuses one that lacks it. */
+/* A type of device. lt_device_register refuses a backend that lacks a member which its part calls
+ * required. */
 struct lt_Backend {
   unsigned abi;      /* LT_BACKEND_ABI */
   const char *name;  /* "cuda" */
-  bool numbered;     /* full names carry a number */
+  bool numbered;     /* full names have a number: "cuda:0" */
   bool host_memory;  /* the host may read and write its memory directly */
   bool asynchronous; /* calls may return before the work is done */
   bool has_data;     /* false: shapes only (meta) */
 
-  /* How many there are; 0 with the reason in `why` (never an error: it is asked by lists of
-   * devices). */
+  /* Returns the number of devices; when it is 0, with the reason in `why`. Never sets the error
+   * slot. */
   int (*count)(char *why, size_t why_size);
   bool (*properties)(int index, lt_DeviceProperties *out);
-  /* What the bare name means, for this thread; NULL: 0. */
+  /* Returns the current device of this thread, which a name without a number means; NULL: 0. */
   int (*index_current)(const lt_Backend *self);
   bool (*index_set_current)(const lt_Backend *self, int index);
 
@@ -265,13 +271,14 @@ struct lt_Backend {
   lt_DeviceStreams streams;
   lt_DeviceKernels kernels;
 
-  /* Facts for people: its instruction set ("isa"), what calculates its matrix products ("blas");
-   * NULL for what it does not know. May be NULL. The text lives as long as the program. */
+  /* Returns a fact for display: its instruction set ("isa"), the library for matrix products
+   * ("blas"); NULL when it is unknown. The string is valid as long as the program runs. May be
+   * NULL. */
   const char *(*fact)(int index, const char *what);
-  /* A switch that people may set, by name ("matmul.allow_tf32"): value 0 or 1 sets it, -1 only
-   * asks; returns what it was, or -1 where there is no such switch. May be NULL. */
+  /* Reads (value -1) or sets (0 or 1) a boolean option by name ("matmul.allow_tf32"). Returns its
+   * previous value, or -1 when there is no such option. May be NULL. */
   int (*option)(const char *name, int value);
-  /* The backend's own; accel/'s state lies here. */
+  /* For the backend's own use; accel/ keeps its state here. */
   void *own;
 };
 
@@ -283,25 +290,28 @@ struct lt_Backend {
 #include "devices.def"
 #undef LT_DEVICE
 
-/* Adds a device type at run time; returns its number, or -1 with the reason. */
+/* Adds a device type at run time, and returns its number; -1 with an error when the backend lacks a
+ * required member or has the wrong ABI. The backend must live as long as the program. */
 int lt_device_register(const lt_Backend *backend);
-/* The same from a shared object that exports lt_backend(). */
+/* Loads a shared object that exports lt_backend(), and registers the result. */
 int lt_device_load(const char *path);
-/* Checks the value of LUTRA_EMULATE; false with the reason. */
+/* Checks the value of LUTRA_EMULATE. */
 bool lt_device_check_environment(void);
-/* The backend of a type, loading it on first use; NULL with the reason when it cannot be had. */
+/* Returns the backend of a type, which is loaded on first use; NULL with an error when it cannot be
+ * loaded. */
 const lt_Backend *lt_device_backend(int type);
-/* The same where it has been had before; else NULL, without a reason. Loads nothing. */
+/* Returns the backend of a type if it is loaded already, otherwise NULL without an error. */
 const lt_Backend *lt_device_loaded(int type);
-/* The same for a type that has tensors already: never fails. */
+/* Returns the backend of t's device. Never fails: it was loaded when t was created. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
-/* Must every device have a kernel for this op? */
+/* Returns true when every device must have a kernel for this op (trait CORE). */
 bool lt_op_is_core(lt_OpId op);
-/* Can this op run on that device, by a kernel or by other ops? (dtype: what it computes in;
- * LT_DTYPE_NONE: any) */
+/* Returns true when the op can run on a device type, by a kernel or by other ops. dtype: that it
+ * computes in; LT_DTYPE_NONE: any. */
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype);
-/* The stream that work on a device, or on t's, goes to now; NULL where there are none. */
-lt_Stream *lt_stream_now(lt_Device device);
+/* Returns this thread's current stream on a device, or on t's device; NULL when the device has no
+ * streams. */
+lt_Stream *lt_stream_current(lt_Device device);
 lt_Stream *lt_stream_of(const lt_Tensor *t);
 
 #endif

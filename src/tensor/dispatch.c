@@ -147,22 +147,22 @@ static bool better_moved(lt_Device from, lt_Device to) {
   return from.type == LT_DEVICE_cpu;
 }
 
-static bool fail_apart(const Place *first, const Place *second) {
-  lt_Apart apart;
+static bool fail_device_mismatch(const Place *first, const Place *second) {
+  lt_DeviceMismatch mismatch;
   const Place *place[2] = {first, second};
   for (int i = 0; i < 2; i++) {
     const lt_Tensor *t = place[i]->tensor;
-    apart.tensor[i] = t;
-    apart.memory[i] = t->storage;
-    apart.device[i] = lt_tensor_device(t);
-    apart.ndim[i] = t->ndim;
-    memcpy(apart.shape[i], t->shape, sizeof apart.shape[i]);
-    snprintf(apart.name[i], sizeof apart.name[i], place[i]->index < 0 ? "%s" : "%s[%d]",
+    mismatch.tensor[i] = t;
+    mismatch.memory[i] = t->storage;
+    mismatch.device[i] = lt_tensor_device(t);
+    mismatch.ndim[i] = t->ndim;
+    memcpy(mismatch.shape[i], t->shape, sizeof mismatch.shape[i]);
+    snprintf(mismatch.name[i], sizeof mismatch.name[i], place[i]->index < 0 ? "%s" : "%s[%d]",
              place[i]->name, place[i]->index + 1);
   }
-  apart.moved = better_moved(apart.device[0], apart.device[1]) ? 0 : 1;
-  snprintf(apart.op, sizeof apart.op, "%s", lt_user_op());
-  return lt_error_apart(&apart);
+  mismatch.moved = better_moved(mismatch.device[0], mismatch.device[1]) ? 0 : 1;
+  snprintf(mismatch.op, sizeof mismatch.op, "%s", lt_user_op());
+  return lt_error_device_mismatch(&mismatch);
 }
 
 static bool place_tensor(const lt_Param *p, Place *place, Place own) {
@@ -173,7 +173,7 @@ static bool place_tensor(const lt_Param *p, Place *place, Place own) {
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  return lt_device_equal(d, chosen) || may_lend(p, t) || fail_apart(place, &own);
+  return lt_device_equal(d, chosen) || may_lend(p, t) || fail_device_mismatch(place, &own);
 }
 
 /* Structured kernels see tensors of their own device alone: what the CPU may lend (a 0-d tensor, an
@@ -639,7 +639,7 @@ static bool check_in_place(const lt_Call *c) {
 static bool call_in_place(lt_Call *c) {
   if (!check_in_place(c)) return false;
   void *state = NULL;
-  bool recorded = lt_autograd_wanted(c);
+  bool recorded = lt_autograd_required(c);
   if (recorded && !lt_autograd_before_in_place(c, &state)) return false;
   bool ok = run_in_place(c);
   if (ok && !note_call(c)) {
@@ -665,7 +665,7 @@ static bool wants_requires_grad(const lt_Call *c) {
 
 static bool call_fresh(lt_Call *c) {
   if (!run_fresh(c)) return false;
-  bool ok = note_call(c) && (!lt_autograd_wanted(c) || lt_autograd_record(c));
+  bool ok = note_call(c) && (!lt_autograd_required(c) || lt_autograd_record(c));
   if (ok && wants_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
   if (!ok) drop_outputs(c);
   return ok;
@@ -687,7 +687,7 @@ static bool call_view(lt_Call *c) {
   if (!c->info->infer(c)) return false;
   c->nout = 1;
   bool ok = (c->device.type != LT_DEVICE_meta || lt_record_call(c)) &&
-            (!lt_autograd_wanted(c) || lt_autograd_record(c)) && lt_autograd_note_view(c);
+            (!lt_autograd_required(c) || lt_autograd_record(c)) && lt_autograd_note_view(c);
   if (!ok) drop_outputs(c);
   return ok;
 }
@@ -800,7 +800,7 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   c->nout = 1;
   bool ok = numbers ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
   if (ok && c->device.type != LT_DEVICE_cpu) ok = note_call(c);
-  if (ok && (!tracked || !lt_autograd_wanted(c) || lt_autograd_record(c))) return true;
+  if (ok && (!tracked || !lt_autograd_required(c) || lt_autograd_record(c))) return true;
   drop_outputs(c);
   return false;
 }
@@ -883,7 +883,7 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   const lt_Tensor *first = written_first(c);
   if (!first) return;
   e->device = lt_tensor_device(first);
-  if (e->kernel) e->stream = lt_stream_now(e->device);
+  if (e->kernel) e->stream = lt_stream_current(e->device);
   e->target = first->storage;
   e->offset = first->offset * (int64_t)lt_dtype_size(first->dtype);
   e->dtype = first->dtype;
@@ -902,7 +902,7 @@ static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   bool ok = run_call(c, args, nargs);
   describe_call(&span.event, c, ok);
   span.event.storage = read_by(args, nargs, c->in_place);
-  if (ok && span.event.kernel && !lt_trace_settle(span.event.device)) {
+  if (ok && span.event.kernel && !lt_trace_synchronize(span.event.device)) {
     drop_outputs(c);
     ok = false;
   }

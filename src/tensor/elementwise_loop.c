@@ -324,16 +324,16 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
                           .host = queued && host->pending_writes ? NULL : bytes,
                           .nbytes = n,
                           .stream = stream,
-                          .theirs = to.type == from.type ? lt_stream_now(from) : NULL,
+                          .source_stream = to.type == from.type ? lt_stream_current(from) : NULL,
                           .blocking = !non_blocking && to.type != from.type,
                           .pinned = host->pinned};
     if (!lt_trace_plan(&span, &plan)) return false;
   }
-  if (queued) lt_storage_follow(host, stream, to_host);
+  if (queued) lt_storage_wait_pending(host, stream, to_host);
   bool ok = b->memory.copy(to, target, from, origin, n, stream, non_blocking);
   if (traced) ok = lt_trace_copied(&span, &plan, ok);
   if (!ok) return false;
-  if (queued) lt_storage_pend(host, stream, to_host);
+  if (queued) lt_storage_set_pending(host, stream, to_host);
   return true;
 }
 

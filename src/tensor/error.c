@@ -81,7 +81,7 @@ void lt_error_not_memory(void) {
 static void copy_slot(lt_ErrorSlot *to, const lt_ErrorSlot *from) {
   strcpy(to->text, from->text);
   to->kind = from->kind;
-  if (from->kind == LT_ERROR_DEVICES) to->apart = from->apart;
+  if (from->kind == LT_ERROR_DEVICES) to->mismatch = from->mismatch;
 }
 
 void lt_error_keep(lt_ErrorSlot *kept) { copy_slot(kept, &lt_thread()->error); }
@@ -94,24 +94,24 @@ bool lt_error_tensors(const lt_Tensor *tensor[2], const lt_Storage *memory[2]) {
   const lt_ErrorSlot *slot = &lt_thread()->error;
   if (slot->kind != LT_ERROR_DEVICES) return false;
   for (int i = 0; i < 2; i++) {
-    tensor[i] = slot->apart.tensor[i];
-    memory[i] = slot->apart.memory[i];
+    tensor[i] = slot->mismatch.tensor[i];
+    memory[i] = slot->mismatch.memory[i];
   }
   return true;
 }
 
-static void write_apart(const char *format, ...) { WRITE_SLOT(LT_ERROR_DEVICES, NULL, format); }
+static void write_mismatch(const char *format, ...) { WRITE_SLOT(LT_ERROR_DEVICES, NULL, format); }
 
-bool lt_error_apart(const lt_Apart *apart) {
-  lt_thread()->error.apart = *apart;
+bool lt_error_device_mismatch(const lt_DeviceMismatch *mismatch) {
+  lt_thread()->error.mismatch = *mismatch;
   lt_thread()->error.kind = LT_ERROR_DEVICES;
-  lt_error_name((lt_Known[2]){{0}, {0}});
+  lt_error_name((lt_TensorLabel[2]){{0}, {0}});
   return false;
 }
 
-void lt_error_name(const lt_Known known[2]) {
+void lt_error_name(const lt_TensorLabel known[2]) {
   const lt_ErrorSlot *slot = &lt_thread()->error;
-  const lt_Apart *p = &slot->apart;
+  const lt_DeviceMismatch *p = &slot->mismatch;
   if (slot->kind != LT_ERROR_DEVICES) return;
   const char *name[2], *note[2];
   char device[2][32], quoted[34];
@@ -120,16 +120,16 @@ void lt_error_name(const lt_Known known[2]) {
     note[i] = known[i].note ? known[i].note : "";
     snprintf(device[i], sizeof device[i], "%s", lt_device_name(p->device[i]));
   }
-  const lt_Known *stays = &known[1 - p->moved];
+  const lt_TensorLabel *stays = &known[1 - p->moved];
   snprintf(quoted, sizeof quoted, "\"%s\"", device[1 - p->moved]);
   const char *fix = known[0].name || known[1].name ? "Write" : "Move one:";
-  write_apart("%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. %s %s:to(%s)\n"
-              "  %s has the shape %s, %s %s",
-              p->op, name[0], device[0], note[0], name[1], device[1], note[1], fix,
-              known[p->moved].move ? known[p->moved].move : name[p->moved],
-              stays->device ? stays->device : quoted, name[0],
-              lt_shape_text(p->ndim[0], p->shape[0]), name[1],
-              lt_shape_text(p->ndim[1], p->shape[1]));
+  write_mismatch(
+      "%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. %s %s:to(%s)\n"
+      "  %s has the shape %s, %s %s",
+      p->op, name[0], device[0], note[0], name[1], device[1], note[1], fix,
+      known[p->moved].move ? known[p->moved].move : name[p->moved],
+      stays->device ? stays->device : quoted, name[0], lt_shape_text(p->ndim[0], p->shape[0]),
+      name[1], lt_shape_text(p->ndim[1], p->shape[1]));
 }
 
 /* ---- the running op -------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ const char *lt_user_op(void) {
   return name;
 }
 
-lt_UserOp lt_user_op_now(void) {
+lt_UserOp lt_user_op_get(void) {
   const lt_Thread *th = lt_thread();
   return (lt_UserOp){th->user_op, th->user_in_place};
 }

@@ -75,20 +75,20 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
  * (no message) when its layout does not allow it. */
 bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides);
 
-/* ---- composites (composite_give.c) ----------------------------------------------------------- */
+/* ---- composites (composite_results.c) -------------------------------------------------------- */
 
 /* The composite's result: a borrowed tensor, NULL when something failed. */
-bool lt_give(lt_Call *c, lt_Tensor *t);
-bool lt_give_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b);
+bool lt_result_set(lt_Call *c, lt_Tensor *t);
+bool lt_result_set_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b);
 /* A list: room for n tensors, then each of them; `t`, a result of lt_do in the open scope, NULL
  * when it failed. */
-bool lt_give_room(lt_Call *c, int64_t n);
-bool lt_give_next(lt_Call *c, lt_Tensor *t);
+bool lt_result_list_open(lt_Call *c, int64_t n);
+bool lt_result_list_add(lt_Call *c, lt_Tensor *t);
 /* A list of n views that lie one after another in dim, of these sizes, or (NULL) of `each` with
  * a smaller last. */
-bool lt_give_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
-                    int64_t each);
-bool lt_give_flag(lt_Call *c, bool flag);
+bool lt_result_set_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
+                          int64_t each);
+bool lt_result_set_flag(lt_Call *c, bool flag);
 /* The first `count` results of an op, owned by the open scope. */
 bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor **out);
 

@@ -254,7 +254,7 @@ static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
   return t->storage->device.type == LT_DEVICE_meta;
 }
 /* Blocks until the pending copy from or to this host memory is done; see lt_Storage.pending. */
-void lt_storage_settle(lt_Storage *s);
+void lt_storage_synchronize(lt_Storage *s);
 /* Returns the address of the first element on t's device, NULL when there is no memory. Never
  * blocks, so a pending copy may still read or write there. */
 static inline void *lt_tensor_place(const lt_Tensor *t) {
@@ -264,7 +264,7 @@ static inline void *lt_tensor_place(const lt_Tensor *t) {
 /* Returns the same address; blocks first until no pending copy uses the memory. */
 static inline void *lt_tensor_data(const lt_Tensor *t) {
   if (atomic_load_explicit(&t->storage->pending, memory_order_acquire))
-    lt_storage_settle(t->storage);
+    lt_storage_synchronize(t->storage);
   return lt_tensor_place(t);
 }
 bool lt_tensor_is_contiguous(const lt_Tensor *t);
@@ -494,7 +494,7 @@ typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacemen
 /* Adds a hook to t. `forget` (may be NULL) is invoked when the hook is removed or freed. Returns an
  * id above 0, or 0 on failure; then `forget` is not invoked. */
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
-/* Removes the hook with this id; false when t has none. */
+/* Removes the hook with this id; fails when t has none. */
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
 /* Adds a hook for a host with a garbage collector, where an object of the host holds one reference
  * to the tensor and owns what `context` refers to. `held` is notified whether anything else could
@@ -522,8 +522,10 @@ typedef struct lt_CustomFunction {
   void (*release)(void *context);
   void *context;
 } lt_CustomFunction;
-/* Makes f the grad_fn of the outputs when an input requires grad. On failure nothing has changed
- * and `forget` is not invoked. */
+/* Makes f the grad_fn of the outputs when an input requires grad and gradients are recorded;
+ * otherwise invokes `forget` at once. outputs[i] is one reference of the caller's, which may be
+ * replaced by an alias of the same value. On failure no output has f as its grad_fn, and `forget`
+ * is not invoked: the context stays the caller's. */
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs);
 /* Returns the version of t's storage. A host that saves tensors itself compares it to find those
@@ -539,8 +541,8 @@ unsigned lt_tensor_version(const lt_Tensor *t);
  * loaded. */
 bool lt_environment_check(void);
 
-/* Returns and sets the number of threads that ops on the CPU use. Setting fails for n < 1 and for
- * more than LT_MAX_THREADS. */
+/* Returns and sets the number of threads that ops on the CPU use, of the whole process. Setting
+ * fails for n < 1 and for more than OpenMP's limit (OMP_THREAD_LIMIT). */
 int lt_num_threads(void);
 bool lt_set_num_threads(int64_t n);
 /* Set by a signal handler: the running op stops and fails with "interrupted". Who sets it clears

@@ -79,7 +79,7 @@ int lt_dim(int64_t dim, int ndim) {
   int n = ndim ? ndim : 1;
   if (dim >= 0 && dim < n) return (int)dim;
   if (dim < 0 && dim >= -n) return (int)dim + n;
-  lt_fail("dim %lld is out of range: the tensor has %d dimension%s", lt_dim_said(dim), ndim,
+  lt_fail("dim %lld is out of range: the tensor has %d dimension%s", lt_dim_shown(dim), ndim,
           ndim == 1 ? "" : "s");
   return -1;
 }

@@ -25,7 +25,7 @@ static bool relieve(size_t wanted) {
   if (!t->pressure || t->in_pressure) return false;
   const char *op = t->user_op;
   bool in_place = t->user_in_place;
-  lt_Making making = t->making;
+  lt_AllocationInfo allocating = t->allocating;
   lt_ErrorSlot kept;
   lt_error_keep(&kept);
   t->in_pressure = true;
@@ -33,7 +33,7 @@ static bool relieve(size_t wanted) {
   bool again = t->pressure(t->pressure_context, wanted);
   t->user_op = op;
   t->user_in_place = in_place;
-  t->making = making;
+  t->allocating = allocating;
   t->in_pressure = false;
   lt_error_restore(&kept);
   return again;
@@ -259,7 +259,7 @@ static void settle(lt_Storage *s, bool may_stop) {
   pthread_mutex_unlock(lock);
 }
 
-void lt_storage_settle(lt_Storage *s) { settle(s, true); }
+void lt_storage_synchronize(lt_Storage *s) { settle(s, true); }
 
 /* What is put on the stream from now on comes after the event. */
 static void put_behind(lt_Stream *stream, lt_Event *e) {
@@ -278,7 +278,7 @@ static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
   return NULL;
 }
 
-void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes) {
+void lt_storage_wait_pending(lt_Storage *s, lt_Stream *stream, bool writes) {
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);
@@ -286,7 +286,7 @@ void lt_storage_follow(lt_Storage *s, lt_Stream *stream, bool writes) {
   pthread_mutex_unlock(lock);
 }
 
-void lt_storage_pend(lt_Storage *s, lt_Stream *stream, bool writes) {
+void lt_storage_set_pending(lt_Storage *s, lt_Stream *stream, bool writes) {
   const lt_Backend *b = stream->backend;
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);

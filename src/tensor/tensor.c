@@ -29,9 +29,9 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
   lt_Tensor *t = tensor_new(dtype, 0, numel, ndim, shape);
   if (!t) return NULL;
   lt_Thread *thread = lt_thread();
-  thread->making = (lt_Making){dtype, ndim, shape};
+  thread->allocating = (lt_AllocationInfo){dtype, ndim, shape};
   t->storage = lt_storage_new(device, (size_t)numel * lt_dtype_size(dtype));
-  thread->making.shape = NULL;
+  thread->allocating.shape = NULL;
   if (!t->storage) {
     lt_pool_give(LT_POOL_TENSOR, t);
     return NULL;
@@ -62,7 +62,7 @@ lt_Tensor *lt_scalar_tensor(lt_Scalar s, lt_Dtype dtype) {
 lt_Tensor *lt_retain(lt_Tensor *t) {
   if (!t) return NULL;
   int before = atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
-  if (before == 1 && t->hooked) lt_hooks_tell(t->meta);
+  if (before == 1 && t->hooked) lt_hooks_notify(t->meta);
   return t;
 }
 
@@ -71,7 +71,7 @@ void lt_release(lt_Tensor *t) {
   bool hooked = t->hooked; /* read before t may be gone */
   int before = atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel);
   if (before > 1) {
-    if (hooked && before == 2) lt_hooks_tell(t->meta);
+    if (hooked && before == 2) lt_hooks_notify(t->meta);
     return;
   }
   if (t->meta) lt_autograd_meta_free(t->meta);
@@ -149,7 +149,7 @@ static bool holds(const lt_Arg *a, const lt_Tensor *t) {
   return false;
 }
 
-bool lt_in_use(const lt_Tensor *t) {
+bool lt_tensor_in_use(const lt_Tensor *t) {
   for (const lt_Use *use = lt_thread()->use; use; use = use->outer)
     for (int i = 0; i < use->nargs; i++)
       if (holds(&use->args[i], t)) return true;
@@ -176,7 +176,7 @@ static void free_now(lt_Tensor *t) {
 }
 
 static void free_one(lt_Thread *th, lt_Tensor *t) {
-  if (!t || t->freed != LT_FREED_AT_EXIT || lt_in_use(t)) return;
+  if (!t || t->freed != LT_FREED_AT_EXIT || lt_tensor_in_use(t)) return;
   th->frees_at_exit--;
   free_now(t);
 }
@@ -197,7 +197,7 @@ void lt_use_free(lt_Thread *th, const lt_Use *use) {
 
 bool lt_tensor_free(lt_Tensor *t) {
   if (t->freed != LT_LIVE) return t->freed == LT_FREED;
-  if (lt_in_use(t)) {
+  if (lt_tensor_in_use(t)) {
     t->freed = LT_FREED_AT_EXIT;
     lt_thread()->frees_at_exit++;
     return false;
@@ -223,7 +223,7 @@ bool lt_arg_usable(const lt_Arg *a, const char *name) {
 bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
   if (!lt_tensor_usable(t, "set_data", "self") || !lt_tensor_usable(data, "set_data", "data"))
     return false;
-  if (lt_in_use(t)) {
+  if (lt_tensor_in_use(t)) {
     lt_error_set("set_data: cannot replace the data of a tensor that a running call uses");
     return false;
   }

@@ -21,18 +21,18 @@ void lt_trace_remove(lt_Tracer *tracer) {
   if (*place) *place = tracer->next;
 }
 
-static void tell_all(const lt_Thread *th, const lt_TraceEvent *event) {
+static void emit(const lt_Thread *th, const lt_TraceEvent *event) {
   for (lt_Tracer *t = th->tracers; t; t = t->next)
-    if (t->tell) t->tell(t->context, event);
+    if (t->on_event) t->on_event(t->context, event);
 }
 
-static bool wants_digest(const lt_Thread *th) {
+static bool needs_digest(const lt_Thread *th) {
   for (const lt_Tracer *t = th->tracers; t; t = t->next)
     if (t->digest) return true;
   return false;
 }
 
-static bool wants_where(const lt_Thread *th) {
+static bool needs_where(const lt_Thread *th) {
   for (const lt_Tracer *t = th->tracers; t; t = t->next)
     if (t->where) return true;
   return false;
@@ -46,7 +46,7 @@ void lt_trace_open_(lt_TraceSpan *span, lt_TraceKind kind) {
   span->event.depth = around ? around->event.depth + 1 : 0;
   if (around) {
     span->event.where = around->event.where;
-  } else if (wants_where(th)) {
+  } else if (needs_where(th)) {
     lt_memory_where(span->where, sizeof span->where);
     span->event.where = span->where;
   }
@@ -55,7 +55,7 @@ void lt_trace_open_(lt_TraceSpan *span, lt_TraceKind kind) {
 }
 
 /* A host's region may be left without an end, by an error: it need not be the innermost. */
-void lt_trace_forget(lt_TraceSpan *span) {
+void lt_trace_cancel(lt_TraceSpan *span) {
   lt_TraceSpan **place = &lt_thread()->span;
   while (*place && *place != span) place = &(*place)->around;
   if (*place) *place = span->around;
@@ -67,14 +67,14 @@ bool lt_trace_end(lt_TraceSpan *span, bool ok) {
   lt_TraceEvent *e = &span->event;
   e->end = lt_trace_now();
   e->failed = !ok;
-  lt_trace_forget(span);
-  tell_all(th, e);
+  lt_trace_cancel(span);
+  emit(th, e);
   if (span->around) span->around->event.inside += lt_trace_now() - e->begin;
   return ok;
 }
 
 /* Looks past the tracers that only listen. */
-bool lt_trace_settle(lt_Device device) {
+bool lt_trace_synchronize(lt_Device device) {
   for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next) {
     if (!t->wait) continue;
     const lt_Backend *b = lt_device_backend(device.type);
@@ -111,10 +111,10 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   e->from = copy->from;
   e->bytes = (int64_t)copy->nbytes;
   e->stream = copy->stream;
-  e->theirs = copy->theirs;
+  e->source_stream = copy->source_stream;
   e->blocking = copy->blocking;
   e->pinned = copy->pinned;
-  e->way_back = th->way_back;
+  e->backward_copy = th->backward_copy;
   e->storage = copy->source;
   e->target = copy->target;
   e->offset = copy->offset;
@@ -122,11 +122,11 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
     lt_TraceAnswer answer = t->may_copy ? t->may_copy(t->context, e) : LT_TRACE_NO_OPINION;
     if (answer == LT_TRACE_MAY) break;
     if (answer == LT_TRACE_MAY_NOT) {
-      lt_trace_forget(span);
+      lt_trace_cancel(span);
       return false;
     }
   }
-  if (copy->from.type == LT_DEVICE_cpu && copy->host && wants_digest(th))
+  if (copy->from.type == LT_DEVICE_cpu && copy->host && needs_digest(th))
     e->digest = digest_of(copy->host, copy->nbytes);
   e->begin = lt_trace_now();
   return true;
@@ -135,8 +135,8 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
 /* Bytes that are still on their way to the host have no digest. */
 bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok) {
   bool to_host = copy->to.type == LT_DEVICE_cpu;
-  if (ok && !copy->blocking) ok = lt_trace_settle(to_host ? copy->from : copy->to);
-  if (ok && to_host && copy->blocking && copy->host && wants_digest(lt_thread()))
+  if (ok && !copy->blocking) ok = lt_trace_synchronize(to_host ? copy->from : copy->to);
+  if (ok && to_host && copy->blocking && copy->host && needs_digest(lt_thread()))
     span->event.digest = digest_of(copy->host, copy->nbytes);
   return lt_trace_end(span, ok);
 }
@@ -201,11 +201,11 @@ void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   if (th->span) {
     e.where = th->span->event.where;
     e.depth = th->span->event.depth + 1;
-  } else if (allocated && wants_where(th)) { /* what frees memory may be a collector */
+  } else if (allocated && needs_where(th)) { /* what frees memory may be a collector */
     lt_memory_where(where, sizeof where);
   }
   e.begin = e.end = lt_trace_now();
-  tell_all(th, &e);
+  emit(th, &e);
 }
 
 void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event *event) {
@@ -219,7 +219,7 @@ void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event 
                      .where = th->span ? th->span->event.where : "",
                      .depth = th->span ? th->span->event.depth + 1 : 0};
   e.begin = e.end = lt_trace_now();
-  tell_all(th, &e);
+  emit(th, &e);
 }
 
 bool lt_device_in_use(lt_Device device) {

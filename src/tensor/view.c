@@ -252,7 +252,7 @@ bool lt_view_select(lt_Call *c) {
   if (dim < 0) return false;
   int64_t at = c->arg[2].i, size = g.shape[dim];
   if (at < -size || at >= size)
-    return lt_fail("position %lld is outside dim %d of %s, which has %lld", lt_dim_said(at),
+    return lt_fail("position %lld is outside dim %d of %s, which has %lld", lt_dim_shown(at),
                    dim + 1, lt_text(self), (long long)size);
   advance(&g, self, at < 0 ? at + size : at, g.strides[dim]);
   remove_dim(&g, dim);

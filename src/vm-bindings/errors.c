@@ -113,9 +113,9 @@ static const char *text_field(lua_State *L, int i, const char *key) {
   return text;
 }
 
-static lt_Known known_at(lua_State *L, int i) {
-  return (lt_Known){text_field(L, i, "name"), text_field(L, i, "note"), text_field(L, i, "device"),
-                    text_field(L, i, "move")};
+static lt_TensorLabel known_at(lua_State *L, int i) {
+  return (lt_TensorLabel){text_field(L, i, "name"), text_field(L, i, "note"),
+                          text_field(L, i, "device"), text_field(L, i, "move")};
 }
 
 /* Pushes the reason of the failure. If it is about two tensors, the function registered by _explain
@@ -137,7 +137,7 @@ static void push_reason(lua_State *L, const lt_Lua *S) {
   }
   bool ok = lua_pcall(L, 4, 3, 0) == LUA_OK;
   lt_error_restore(&kept);
-  if (ok) lt_error_name((lt_Known[2]){known_at(L, top + 1), known_at(L, top + 2)});
+  if (ok) lt_error_name((lt_TensorLabel[2]){known_at(L, top + 1), known_at(L, top + 2)});
   const char *more = ok ? lua_tostring(L, top + 3) : NULL;
   lua_pushfstring(L, "%s%s", lt_error(), more ? more : "");
 }

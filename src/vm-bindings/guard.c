@@ -53,7 +53,7 @@ static bool is_explicit(const char *call, int direction) {
 }
 
 bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *call) {
-  return copy->way_back || lt_lua_called_from(S, "/nn/parallel/") ||
+  return copy->backward_copy || lt_lua_called_from(S, "/nn/parallel/") ||
          is_explicit(call, direction_of(copy));
 }
 

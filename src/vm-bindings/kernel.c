@@ -408,7 +408,7 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
   span.event.stream = stream;
   span.event.kernel = true;
   span.event.ndim = -1;
-  bool ok = b->kernels.user_launch(built, launch, stream) && lt_trace_settle(d);
+  bool ok = b->kernels.user_launch(built, launch, stream) && lt_trace_synchronize(d);
   return lt_trace_end(&span, ok);
 }
 

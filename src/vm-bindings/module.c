@@ -49,7 +49,7 @@ static int set_library(lua_State *L) {
 
 /* _explain(f): registers the function that is called when an error is about two tensors on
  * different devices: f(a, memory of a, b, memory of b), identities as _identity and _memory return
- * them. It returns a table with the fields of lt_Known for each, and lines to append to the
+ * them. It returns a table with the fields of lt_TensorLabel for each, and lines to append to the
  * message. */
 static int set_explain(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);

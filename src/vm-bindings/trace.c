@@ -136,8 +136,8 @@ static bool flag(lua_State *L, const char *name) {
 /* record{wait = bool, where = bool, digest = bool, order = bool, limit = n} -> a recorder, active
  * from now on. With `order` it records the order of streams: an event of kind "mark" when an event
  * was recorded on a stream, "after" when a stream waits for it; both, and waits, have the field
- * mark, which identifies the event. A copy between devices has the field theirs: the source's
- * stream, which it waits for and blocks. */
+ * mark, which identifies the event. A copy between devices has the field source_stream, which it
+ * waits for and blocks. */
 static int record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "limit");
@@ -152,7 +152,7 @@ static int record(lua_State *L) {
   r->limit = (size_t)limit;
   r->order = flag(L, "order");
   r->lua = lt_lua_state(L);
-  r->tracer = (lt_Tracer){.tell = record_event,
+  r->tracer = (lt_Tracer){.on_event = record_event,
                           .context = r,
                           .wait = wait,
                           .where = where,
@@ -292,10 +292,10 @@ static const Record *push_copy(lua_State *L, lua_Integer i) {
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
- * theirs, mark (identities, or nil), default_stream (whether it is the device's default one),
+ * source_stream, mark (identities, or nil), default_stream (is it the device's default one?),
  * bytes, in_place, kernel, copies, transfers (traits of the op, or of the op that allocates),
- * computes (a kernel that does more than copy), failed, blocking, pinned, way_back (the gradient of
- * a copy), dtype, shape (string), first, last (nanoseconds from the start of the recorder), own
+ * computes (a kernel that does more than copy), failed, blocking, pinned, backward_copy (the
+ * gradient of a copy), dtype, shape (string), first, last (nanoseconds from the start of the recorder), own
  * (nanoseconds not spent in nested events), depth, where; storage, target (identities of memory),
  * offset, digest; for copies and waits: call (the function that the user's line called), direct
  * (whether that is a function in C), explicit (whether the program asked for the copy) */
@@ -323,7 +323,7 @@ static int recorder_event(lua_State *L) {
   set_flag(L, "failed", e->failed);
   set_flag(L, "blocking", e->blocking);
   set_flag(L, "pinned", e->pinned);
-  set_flag(L, "way_back", e->way_back);
+  set_flag(L, "backward_copy", e->backward_copy);
   set_text(L, "dtype", e->ndim >= 0 ? lt_dtype_name(e->dtype) : NULL);
   set_text(L, "shape", e->ndim >= 0 ? lt_shape_text(e->ndim, e->shape) : NULL);
   set_integer(L, "first", e->begin - start);
@@ -336,7 +336,7 @@ static int recorder_event(lua_State *L) {
   set_flag(L, "direct", k->direct);
   set_address(L, "storage", e->storage);
   set_address(L, "target", e->target);
-  set_address(L, "theirs", e->theirs);
+  set_address(L, "source_stream", e->source_stream);
   set_address(L, "mark", e->mark);
   set_integer(L, "offset", e->offset);
   set_integer(L, "digest", (int64_t)e->digest);
@@ -383,7 +383,7 @@ static int region_close(lua_State *L) {
 
 static int region_gc(lua_State *L) {
   Region **place = luaL_checkudata(L, 1, REGION), *g = *place;
-  if (g && g->open) lt_trace_forget(&g->span);
+  if (g && g->open) lt_trace_cancel(&g->span);
   free(g);
   *place = NULL;
   return 0;

@@ -339,7 +339,7 @@ static void storages_wait_for_their_copies(void) {
   lt_Tensor *t = lt_tensor_on(p, LT_uint8, 0, 1, (int64_t[]){1000}, (int64_t[]){1});
   char *half = (char *)p->data + 504;
   fake_write(s, p->data, 496, 5);
-  lt_storage_pend(p, s, true);
+  lt_storage_set_pending(p, s, true);
   fake_write(main_stream(0), half, 496, 6); /* a second copy on another stream */
   CHECK(fake.memory.record_stream(p, main_stream(0)));
   CHECK(p->pending && fake_queued(0) > 0);
@@ -350,13 +350,13 @@ static void storages_wait_for_their_copies(void) {
   CHECK(tag == 6);
   CHECK_INT(fake_queued(0), 0);
   fake_write(main_stream(1), p->data, 496, 7);
-  lt_storage_pend(p, main_stream(1), true);
+  lt_storage_set_pending(p, main_stream(1), true);
   fake_write(main_stream(0), half, 496, 8);
-  lt_storage_pend(p, main_stream(0), true); /* of another device */
-  lt_storage_settle(p);
+  lt_storage_set_pending(p, main_stream(0), true); /* of another device */
+  lt_storage_synchronize(p);
   CHECK_INT(fake_queued(0) + fake_queued(1), 0);
   fake_check(main_stream(0), half, 496, 8);
-  lt_storage_pend(p, main_stream(0), true);
+  lt_storage_set_pending(p, main_stream(0), true);
   lt_release(t);
   lt_storage_release(p); /* the block waits, not we */
   CHECK_INT(fake_queued(0), 2);
@@ -369,26 +369,26 @@ static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
-  lt_storage_follow(p, s, true); /* nothing is under way */
+  lt_storage_wait_pending(p, s, true); /* nothing is under way */
   CHECK_INT(fake_queued(0), 0);
   busy(s);
-  lt_storage_pend(p, s, false);
+  lt_storage_set_pending(p, s, false);
   int before = fake_queued(0);
-  lt_storage_follow(p, main_stream(0), false);
+  lt_storage_wait_pending(p, main_stream(0), false);
   CHECK_INT(fake_queued(0), before); /* two that read */
-  lt_storage_follow(p, main_stream(0), true);
+  lt_storage_wait_pending(p, main_stream(0), true);
   CHECK_INT(fake_queued(0), before + 1);
-  lt_storage_settle(p);
+  lt_storage_synchronize(p);
   fake_finish(0);
   fake_write(s, p->data, 64, 3);
-  lt_storage_pend(p, s, true);
+  lt_storage_set_pending(p, s, true);
   CHECK(p->pending_writes);
-  lt_storage_settle(p);
+  lt_storage_synchronize(p);
   CHECK(!p->pending_writes); /* what is done writes no more */
-  lt_storage_pend(p, s, true);
-  lt_storage_pend(p, s, false); /* a second one does not make the first forgotten */
+  lt_storage_set_pending(p, s, true);
+  lt_storage_set_pending(p, s, false); /* a second one does not make the first forgotten */
   before = fake_queued(0);
-  lt_storage_follow(p, main_stream(0), false);
+  lt_storage_wait_pending(p, main_stream(0), false);
   CHECK_INT(fake_queued(0), before + 1);
   CHECK(p->pending); /* and nobody waited here */
   lt_storage_release(p);
@@ -400,11 +400,11 @@ static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
 static void storages_wait_where_no_event_is_had(void) {
   begin(64 * MiB);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
-  lt_storage_settle(p);
+  lt_storage_synchronize(p);
   busy(main_stream(0));
   lt_Event *e = event_behind(main_stream(0));
   fake_fail_all(true);
-  lt_storage_pend(p, main_stream(0), true);
+  lt_storage_set_pending(p, main_stream(0), true);
   fake_fail_all(false);
   CHECK(!p->pending);
   CHECK_INT(fake_queued(0), 0); /* waited at once */
@@ -422,7 +422,7 @@ static void pageable_memory_outlives_its_copy(void) {
   begin(64 * MiB);
   lt_Storage *p = lt_storage_new(lt_cpu(), 4096);
   fake_write(main_stream(0), p->data, 4096, 5);
-  lt_storage_pend(p, main_stream(0), true);
+  lt_storage_set_pending(p, main_stream(0), true);
   lt_storage_release(p);
   CHECK_INT(fake_queued(0), 0);
   end();
@@ -445,7 +445,7 @@ static void many_wait_for_one_copy(void) {
     pthread_t thread[3];
     fake_write(main_stream(0), p->data, 64, 8);
     fake_write(main_stream(0), p->data, 64, 9);
-    lt_storage_pend(p, main_stream(0), true);
+    lt_storage_set_pending(p, main_stream(0), true);
     for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, reader, NULL);
     for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
     CHECK(!p->pending);
@@ -654,14 +654,14 @@ static void after_the_end_frees_do_nothing(void) {
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Event *e = fake.streams.event_create(&fake, 0, true),
            *f = fake.streams.event_create(&fake, 0, false);
-  lt_storage_pend(p, main_stream(0), true);
+  lt_storage_set_pending(p, main_stream(0), true);
   lt_accel_shutdown(&fake);
   fake_kill();
   CHECK(fake.streams.event_record(f, s) == false && fake.streams.event_query(f));
   CHECK(fake.streams.query(s) && fake.streams.synchronize(s) &&
         fake.streams.device_synchronize(&fake, 0));
   lt_release(t);
-  lt_storage_settle(p);
+  lt_storage_synchronize(p);
   lt_storage_release(p);
   fake.streams.event_destroy(e);
   fake.streams.event_destroy(f);

@@ -440,7 +440,8 @@ static void fail_by(Failure failure) {
   CHECK_CONTAINS(lt_error(), text[failure]);
   CHECK(lt_error_is_memory() == (failure == MEMORY));
   CHECK(lt_error_tensors(pair, memory) == (failure == DEVICES));
-  lt_error_name((lt_Known[2]){{.name = "x"}, {.name = "y"}}); /* of other reasons nothing changes */
+  lt_error_name(
+      (lt_TensorLabel[2]){{.name = "x"}, {.name = "y"}}); /* of other reasons nothing changes */
   CHECK_CONTAINS(lt_error(), text[failure]);
   lt_Tensor *all[] = {two, three, away, result};
   for (int i = 0; i < 4; i++) lt_release(all[i]);

@@ -134,12 +134,12 @@ static void mixed_devices_are_refused(void) {
   const lt_Storage *memory[2];
   CHECK(lt_error_tensors(pair, memory));
   CHECK(pair[0] == y && pair[1] == x && memory[0] == y->storage && memory[1] == x->storage);
-  lt_error_name((lt_Known[]){{"y", " (made by hand)", "y.device", NULL}, {0}});
+  lt_error_name((lt_TensorLabel[]){{"y", " (made by hand)", "y.device", NULL}, {0}});
   CHECK_STR(lt_error(),
             "add: tensors are on different devices: y is on toy:1 (made by hand), other "
             "is on cpu. Write other:to(y.device)\n"
             "  y has the shape {2}, other {2}");
-  lt_error_name((lt_Known[]){{0}, {.name = "net.x", .move = "net"}});
+  lt_error_name((lt_TensorLabel[]){{0}, {.name = "net.x", .move = "net"}});
   CHECK(strstr(lt_error(), "self is on toy:1, net.x is on cpu. Write net:to(\"toy:1\")\n"));
   lt_Tensor *list[] = {x, y};
   CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), LT_ARG(0)}, 2));
@@ -425,7 +425,7 @@ static void see(void *context, const lt_TraceEvent *event) {
 
 static void copies_of_a_fallback_are_traced(void) {
   lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
-  lt_Tracer tracer = {.tell = see};
+  lt_Tracer tracer = {.on_event = see};
   lt_fallback_set_enabled(true);
   lt_trace_add(&tracer);
   lt_release(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1));

@@ -35,7 +35,7 @@ static lt_Tensor *floats(int64_t n) {
 
 static void an_op_is_told_with_its_result(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_Tensor *x = floats(100);
   lt_trace_add(&tracer);
   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1);
@@ -58,7 +58,7 @@ static void an_op_is_told_with_its_result(void) {
 
 static void an_op_in_place_tells_where_it_wrote(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_Tensor *x = floats(10);
   lt_Tensor *third = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(2)}, 3);
   lt_Results r;
@@ -75,7 +75,7 @@ static void an_op_in_place_tells_where_it_wrote(void) {
 
 static void parts_come_before_the_whole_and_count_as_inside(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_trace_add(&tracer);
   lt_Tensor *x = floats(8); /* a composite */
   lt_trace_remove(&tracer);
@@ -96,7 +96,7 @@ static void parts_come_before_the_whole_and_count_as_inside(void) {
 
 static void a_failed_op_is_told_as_failed(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_Tensor *x = floats(3), *y = floats(4);
   lt_trace_add(&tracer);
   lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)}, 2);
@@ -111,7 +111,7 @@ static void a_failed_op_is_told_as_failed(void) {
 
 static void memory_that_is_freed_is_told(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_Tensor *x = floats(1000);
   lt_trace_add(&tracer);
   lt_release(x);
@@ -130,7 +130,7 @@ static void say_line(void *context, char *text, size_t size) {
 static void the_hosts_line_is_asked_for_once_a_call(void) {
   Heard h = {0};
   int calls = 0;
-  lt_Tracer tracer = {.tell = hear, .context = &h, .where = true};
+  lt_Tracer tracer = {.on_event = hear, .context = &h, .where = true};
   lt_memory_on_where(say_line, &calls);
   lt_trace_add(&tracer);
   lt_Tensor *x = floats(8);
@@ -143,7 +143,7 @@ static void the_hosts_line_is_asked_for_once_a_call(void) {
 
 static void two_listeners_hear_the_same(void) {
   Heard a = {0}, b = {0};
-  lt_Tracer first = {.tell = hear, .context = &a}, second = {.tell = hear, .context = &b};
+  lt_Tracer first = {.on_event = hear, .context = &a}, second = {.on_event = hear, .context = &b};
   lt_trace_add(&first);
   lt_trace_add(&second);
   lt_release(floats(8));
@@ -159,12 +159,12 @@ static void two_listeners_hear_the_same(void) {
 
 static void a_region_that_was_left_does_not_stay_around(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h};
+  lt_Tracer tracer = {.on_event = hear, .context = &h};
   lt_trace_add(&tracer);
   lt_TraceSpan outer, inner;
   CHECK(lt_trace_begin(&outer, LT_TRACE_REGION));
   CHECK(lt_trace_begin(&inner, LT_TRACE_REGION));
-  lt_trace_forget(&outer);
+  lt_trace_cancel(&outer);
   outer.event.name = "outer";
   inner.event.name = "inner";
   lt_trace_end(&inner, true);
@@ -220,7 +220,7 @@ static void the_newest_tracer_with_an_opinion_decides_about_a_copy(void) {
 
 static void equal_bytes_have_equal_digests(void) {
   Heard h = {0};
-  lt_Tracer tracer = {.tell = hear, .context = &h, .digest = true};
+  lt_Tracer tracer = {.on_event = hear, .context = &h, .digest = true};
   char bytes[3][13] = {"twelve bytes", "twelve bytes", "twelve bytex"};
   lt_trace_add(&tracer);
   for (int i = 0; i < 4; i++) {

@@ -193,7 +193,7 @@ static void lists_are_in_use(void) {
   const lt_Arg args[] = {LT_ARG(1), LT_TENSORS(list, 3)}, again[] = {LT_ARG(a)};
   lt_use_enter(th, &outer, args, 2);
   lt_use_enter(th, &inner, again, 1);
-  CHECK(lt_in_use(a) && lt_in_use(b));
+  CHECK(lt_tensor_in_use(a) && lt_tensor_in_use(b));
   CHECK(!lt_tensor_free(a));
   CHECK_INT(th->frees_at_exit, 1);
   lt_use_leave(th, &inner);
@@ -201,7 +201,7 @@ static void lists_are_in_use(void) {
   CHECK(is(a, 1)); /* the core takes it until the end */
   lt_use_leave(th, &outer);
   CHECK_INT(a->freed, LT_FREED);
-  CHECK(!lt_in_use(b));
+  CHECK(!lt_tensor_in_use(b));
   CHECK_INT(th->frees_at_exit, 0);
   end();
 }

@@ -53,7 +53,7 @@ function clock.new(link)
   -- Queues work of `length` microseconds on the event's stream, not before the host's time.
   local function enqueue(e, length)
     local own = queue_of(e)
-    local theirs = e.theirs and queue(e.from, e.theirs) or own
+    local theirs = e.source_stream and queue(e.from, e.source_stream) or own
     e.begin = math.max(host, own.time, theirs.time)
     e.finish = e.begin + length
     own.time, theirs.time = e.finish, e.finish

@@ -53,7 +53,7 @@ local kinds = {wait = "sync"}
 -- Returns whether an event is a copy between two devices that cannot access each other's memory,
 -- which is staged through the host.
 function EventReader:is_staged(e)
-  if not e.theirs then return false end
+  if not e.source_stream then return false end
   local pair = e.device .. " " .. e.from
   if self.by_host[pair] == nil then
     self.by_host[pair] = not core._accelerator.can_access_peer(e.device, e.from)
@@ -63,7 +63,7 @@ end
 
 --- Iterates over the events so far: a new table for each. lutra.placement.trace documents the
 -- fields; further ones are: source, target (the numbers of the memory), offset, digest, kernel,
--- direct, depth, way_back (true for the gradient of a copy), copies, computes (see the events of
+-- direct, depth, backward_copy (true for the gradient of a copy), copies, computes (see the events of
 -- core._trace.record).
 function EventReader:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
@@ -87,8 +87,8 @@ function EventReader:events()
     local event = {
       kind = kinds[e.kind] or e.kind, op = e.call or e.name, name = e.name, from = e.from,
       to = e.device, device = e.device, bytes = e.bytes, blocking = e.blocking,
-      theirs = e.theirs, mark = e.mark, by_host = self:is_staged(e),
-      pinned = e.pinned, way_back = e.way_back, explicit = e.explicit, where = e.where,
+      source_stream = e.source_stream, mark = e.mark, by_host = self:is_staged(e),
+      pinned = e.pinned, backward_copy = e.backward_copy, explicit = e.explicit, where = e.where,
       tensor = e.kind ~= "op" and made and made.where or nil,
       begin = e.first / 1000, finish = e.last / 1000, source = source and source.id,
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,

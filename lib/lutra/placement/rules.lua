@@ -261,7 +261,8 @@ rule("T3", "an unchanged tensor is sent to the device again",
     end
     local rest, is_anew = {}, {}
     local function is_upload(e)
-      return is_up(e) and e.explicit and not e.way_back and e.digest ~= 0 and not is_round_trip(e)
+      return is_up(e) and e.explicit and not e.backward_copy and e.digest ~= 0 and
+        not is_round_trip(e)
     end
     for _, group in ipairs(by_line(record.copies, is_upload)) do
       local anew = made_anew(group)

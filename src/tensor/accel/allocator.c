@@ -326,10 +326,10 @@ static lt_Block *take(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStr
 
 /* Asking for the line costs more than a small allocation does. */
 static void take_note(lt_BlockNote *note, size_t nbytes) {
-  const lt_Making *making = &lt_thread()->making;
-  note->dtype = making->shape ? making->dtype : LT_DTYPE_NONE;
-  note->ndim = making->shape ? making->ndim : 0;
-  for (int i = 0; i < note->ndim; i++) note->shape[i] = making->shape[i];
+  const lt_AllocationInfo *info = &lt_thread()->allocating;
+  note->dtype = info->shape ? info->dtype : LT_DTYPE_NONE;
+  note->ndim = info->shape ? info->ndim : 0;
+  for (int i = 0; i < note->ndim; i++) note->shape[i] = info->shape[i];
   note->where[0] = 0;
   if (nbytes >= 4096) lt_memory_where(note->where, sizeof note->where);
 }

@@ -112,7 +112,7 @@ static bool record_stream(lt_Storage *storage, lt_Stream *stream) {
   if (!storage->data || !stream) return true;
   const lt_Backend *b = stream->backend;
   if (storage->pinned) {
-    lt_storage_pend(storage, stream, true);
+    lt_storage_set_pending(storage, stream, true);
     return true;
   }
   lt_Accel *accel = lt_accel_of(b);

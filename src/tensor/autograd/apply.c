@@ -125,14 +125,14 @@ static bool run_row(lt_Grad *g) {
   lt_Thread *th = lt_thread();
   if (row->function) row->function(g);
   bool ok = !g->failed;
-  th->way_back = (lt_ops[n->op].traits & LT_TRAIT_COPY) != 0;
+  th->backward_copy = (lt_ops[n->op].traits & LT_TRAIT_COPY) != 0;
   for (int i = 0; ok && i < n->ninputs; i++) {
     if (!g->want[i]) continue;
     g->in[i] = g->in[i] ? lt_grad_fit(g->in[i], &n->input[i], lt_node_op_name(n))
                         : zeros_for(&n->input[i]);
     ok = g->in[i] != NULL;
   }
-  th->way_back = false;
+  th->backward_copy = false;
   return ok;
 }
 

@@ -161,7 +161,7 @@ lt_Tensor *lt_view_base(const lt_Tensor *t);
 /* Brings a view up to date whose base was changed in place on the tape since. */
 bool lt_view_refresh(lt_Tensor *t);
 /* Does t require grad, its base considered? */
-static inline bool lt_tensor_wants_grad(lt_Tensor *t) {
+static inline bool lt_tensor_needs_grad(lt_Tensor *t) {
   if (t->meta && t->meta->base) (void)lt_view_refresh(t);
   return t->requires_grad;
 }
@@ -206,7 +206,7 @@ void lt_hooks_free_of_node(lt_Hooks *hooks);
 void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta);
 /* Notifies the owned hooks of a node whose number of references has changed whether they are
  * held. */
-void lt_hooks_tell_node(lt_Node *node);
+void lt_hooks_notify_node(lt_Node *node);
 /* Runs the hooks of output `output` on *grad, which has one reference and may be exchanged. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad);
 

@@ -256,7 +256,7 @@ static bool wait_for(lt_Stream *to, lt_Stream *from) {
 static lt_Stream *stream_of(const Task *t, const lt_Tensor *grad) {
   lt_Stream *s = t->node ? t->node->stream : NULL;
   lt_Device d = lt_tensor_device(grad);
-  return s && s->backend == lt_backend_of(grad) && s->index == d.index ? s : lt_stream_now(d);
+  return s && s->backend == lt_backend_of(grad) && s->index == d.index ? s : lt_stream_current(d);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -422,7 +422,7 @@ static bool run_all(Pass *p) {
 static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
   char which[32] = "the tensor";
   if (n > 1) snprintf(which, sizeof which, "tensor %d", i + 1);
-  if (!lt_tensor_wants_grad(t))
+  if (!lt_tensor_needs_grad(t))
     return lt_fail("%s does not require grad: nothing that requires grad went into it. "
                    "Call requires_grad_() on what you want gradients of, before computing",
                    which);
@@ -457,7 +457,7 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
                              lt_arg_dtype(t->dtype), LT_ARG((bool)false))
                      : grad;
   bool ok = task >= 0 && g &&
-            give(&p->task[task], e.output, lt_retain(g), lt_stream_now(lt_tensor_device(g)));
+            give(&p->task[task], e.output, lt_retain(g), lt_stream_current(lt_tensor_device(g)));
   lt_scope_close(mark, NULL);
   lt_edge_clear(&e);
   return ok;
@@ -465,7 +465,7 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
 
 static bool add_input(Pass *p, int i, lt_Tensor *t) {
   lt_Edge e;
-  if (!lt_tensor_wants_grad(t))
+  if (!lt_tensor_needs_grad(t))
     return lt_fail("input %d does not require grad. Call requires_grad_() on it before computing",
                    i + 1);
   if (!lt_edge_of(t, &e)) return false;

@@ -95,7 +95,7 @@ bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tens
   lt_Arg in = LT_TENSORS(inputs, ninputs), out = LT_TENSORS(outputs, noutputs);
   if (!lt_arg_usable(&in, "inputs") || !lt_arg_usable(&out, "results")) return false;
   for (int i = 0; lt_grad_enabled() && !lt_inference_enabled() && i < ninputs; i++)
-    wanted = wanted || (inputs[i] && lt_tensor_wants_grad(inputs[i]));
+    wanted = wanted || (inputs[i] && lt_tensor_needs_grad(inputs[i]));
   if (!wanted) {
     if (f->forget) f->forget(f->context);
     return true;

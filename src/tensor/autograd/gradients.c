@@ -20,7 +20,7 @@
     __VA_ARGS__                                                                                    \
   }
 #define D(i, formula)                                                                              \
-  if (wants(g, i)) give(g, i, formula);
+  if (needs_grad(g, i)) set_grad(g, i, formula);
 #define BY(function) lt_grad_##function(g);
 #define KEEP(values)
 #define KEEP_FOR(i, values)

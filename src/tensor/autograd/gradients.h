@@ -36,19 +36,19 @@
 #undef ZERO
 #undef NONE
 
-static inline bool wants(const lt_Grad *g, int i) {
+static inline bool needs_grad(const lt_Grad *g, int i) {
   return g->node->slot[i] >= 0 && g->want[g->node->slot[i]];
 }
-static inline bool wants_of(const lt_Grad *g, int i, int k) {
+static inline bool needs_grad_of(const lt_Grad *g, int i, int k) {
   return g->want[g->node->slot[i] + k];
 }
 
 /* Stores the gradient of argument i (of entry k of a list). */
-static inline void give_of(lt_Grad *g, int i, int k, lt_Tensor *t) {
+static inline void set_grad_of(lt_Grad *g, int i, int k, lt_Tensor *t) {
   g->in[g->node->slot[i] + k] = t;
   if (!t) g->failed = true;
 }
-static inline void give(lt_Grad *g, int i, lt_Tensor *t) { give_of(g, i, 0, t); }
+static inline void set_grad(lt_Grad *g, int i, lt_Tensor *t) { set_grad_of(g, i, 0, t); }
 
 /* What is known of argument i without having kept it: shape, dtype, device. */
 static inline const lt_Input *input(const lt_Grad *g, int i) {

@@ -24,11 +24,11 @@ static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
  * infinity or NaN would not be 0. */
 static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
   if (y.kind == LT_ARG_SCALAR) {
-    if (lt_scalar_to_double(y.scalar) != 0) give(g, 0, MUL(DY, power_slope(x, y.scalar)));
+    if (lt_scalar_to_double(y.scalar) != 0) set_grad(g, 0, MUL(DY, power_slope(x, y.scalar)));
     return;
   }
   lt_Tensor *safe = WHERE(lt_do(eq, y, LT_ARG(0.0)), 1.0, x);
-  give(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
+  set_grad(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
 }
 
 /* d(x^y)/dy = x^y log x, and 0 where x = 0 and y >= 0. */
@@ -36,21 +36,21 @@ static void power_exponent(lt_Grad *g, lt_Arg x, lt_Arg y) {
   if (x.kind == LT_ARG_SCALAR) {
     double base = lt_scalar_to_double(x.scalar);
     if (base != 0) {
-      give(g, 1, MUL(MUL(DY, g->result[0]), log(base)));
+      set_grad(g, 1, MUL(MUL(DY, g->result[0]), log(base)));
       return;
     }
     lt_Tensor *slope = MUL(g->result[0], (double)-INFINITY);
-    give(g, 1, MUL(DY, FILL(slope, lt_do(ge, y, LT_ARG(0.0)), 0.0)));
+    set_grad(g, 1, MUL(DY, FILL(slope, lt_do(ge, y, LT_ARG(0.0)), 0.0)));
     return;
   }
   lt_Tensor *flat =
       lt_do(logical_and, LT_ARG(lt_do(eq, x, LT_ARG(0.0))), LT_ARG(lt_do(ge, y, LT_ARG(0.0))));
-  give(g, 1, MUL(DY, MUL(g->result[0], UNARY(log, WHERE(flat, 1.0, x)))));
+  set_grad(g, 1, MUL(DY, MUL(g->result[0], UNARY(log, WHERE(flat, 1.0, x)))));
 }
 
 void lt_grad_pow(lt_Grad *g) {
-  if (wants(g, 0)) power_base(g, g->arg[0], g->arg[1]);
-  if (wants(g, 1)) power_exponent(g, g->arg[0], g->arg[1]);
+  if (needs_grad(g, 0)) power_base(g, g->arg[0], g->arg[1]);
+  if (needs_grad(g, 1)) power_exponent(g, g->arg[0], g->arg[1]);
 }
 
 /* The gradient, half of it where arguments 0 and i are equal. */
@@ -63,15 +63,15 @@ static lt_Tensor *shared_with(lt_Grad *g, int i) {
 static void larger(lt_Grad *g, int i) {
   lt_Arg x = g->arg[0], y = g->arg[i];
   lt_Tensor *shared = shared_with(g, i);
-  if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(lt, x, y), 0.0));
-  if (wants(g, i)) give(g, i, FILL(shared, lt_do(gt, x, y), 0.0));
+  if (needs_grad(g, 0)) set_grad(g, 0, FILL(shared, lt_do(lt, x, y), 0.0));
+  if (needs_grad(g, i)) set_grad(g, i, FILL(shared, lt_do(gt, x, y), 0.0));
 }
 
 static void smaller(lt_Grad *g, int i) {
   lt_Arg x = g->arg[0], y = g->arg[i];
   lt_Tensor *shared = shared_with(g, i);
-  if (wants(g, 0)) give(g, 0, FILL(shared, lt_do(gt, x, y), 0.0));
-  if (wants(g, i)) give(g, i, FILL(shared, lt_do(lt, x, y), 0.0));
+  if (needs_grad(g, 0)) set_grad(g, 0, FILL(shared, lt_do(gt, x, y), 0.0));
+  if (needs_grad(g, i)) set_grad(g, i, FILL(shared, lt_do(lt, x, y), 0.0));
 }
 
 void lt_grad_maximum(lt_Grad *g) { larger(g, 1); }
@@ -80,8 +80,8 @@ void lt_grad_minimum(lt_Grad *g) { smaller(g, 1); }
 /* The gradient goes to x where `first` holds, to y elsewhere; equals share it. */
 static void choose(lt_Grad *g, lt_Tensor *first) {
   lt_Tensor *shared = shared_with(g, 1), *differ = lt_do(ne, g->arg[0], g->arg[1]);
-  if (wants(g, 0)) give(g, 0, WHERE(first, shared, 0.0));
-  if (wants(g, 1)) give(g, 1, FILL(shared, both(first, differ), 0.0));
+  if (needs_grad(g, 0)) set_grad(g, 0, WHERE(first, shared, 0.0));
+  if (needs_grad(g, 1)) set_grad(g, 1, FILL(shared, both(first, differ), 0.0));
 }
 
 /* Of a number, a number: an op of numbers alone would run on the default device. */
@@ -112,16 +112,16 @@ void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
   lt_Tensor *length = ADD(squared(g, y), squared(g, x));
   lt_Tensor *slope = DIV(DY, FILL(length, lt_do(eq, LT_ARG(length), LT_ARG(0.0)), 1.0));
-  if (wants(g, 0)) give(g, 0, MUL(slope, x));
-  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(slope, y)));
+  if (needs_grad(g, 0)) set_grad(g, 0, MUL(slope, x));
+  if (needs_grad(g, 1)) set_grad(g, 1, UNARY(neg, MUL(slope, y)));
 }
 
 /* +-1 by whether the sign was changed; 0 at 0, NaN at NaN and, as in PyTorch, at infinity. The sign
  * of `other` is constant. */
 void lt_grad_copysign(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *zero = lt_do(eq, g->arg[0], LT_ARG(0.0));
-  give(g, 0, FILL(MUL(DY, DIV(g->result[0], WHERE(zero, 1.0, g->arg[0]))), zero, 0.0));
+  set_grad(g, 0, FILL(MUL(DY, DIV(g->result[0], WHERE(zero, 1.0, g->arg[0]))), zero, 0.0));
 }
 
 static bool is_number(lt_Arg a, double v) {
@@ -133,11 +133,11 @@ static bool is_number(lt_Arg a, double v) {
 static void clamp_by_numbers(lt_Grad *g, bool has_min, bool has_max) {
   lt_Arg x = g->arg[0];
   lt_Tensor *inside = NULL, *below = NULL;
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   if (has_min) inside = lt_do(gt, x, g->arg[1]);
   if (has_max) below = lt_do(lt, x, g->arg[2]);
   if (has_min && has_max) inside = both(inside, below);
-  give(g, 0, has_min || has_max ? WHERE(has_min ? inside : below, DY, 0.0) : DY);
+  set_grad(g, 0, has_min || has_max ? WHERE(has_min ? inside : below, DY, 0.0) : DY);
 }
 
 /* Bounds of which one is a tensor, as in PyTorch: x shares with a bound that it touches, unless
@@ -148,12 +148,12 @@ static void clamp_by_tensors(lt_Grad *g) {
   lt_Tensor *apart = lt_do(lt, min, max), *ordered = lt_do(le, min, max);
   lt_Tensor *at_min = both(lt_do(eq, x, min), apart), *at_max = both(lt_do(eq, x, max), apart);
   lt_Tensor *half = MUL(DY, 0.5);
-  if (wants(g, 0))
-    give(g, 0, FILL(WHERE(either(at_min, at_max), half, DY), either(under, over), 0.0));
-  if (wants(g, 1)) give(g, 1, WHERE(both(under, ordered), DY, WHERE(at_min, half, 0.0)));
-  if (wants(g, 2)) {
+  if (needs_grad(g, 0))
+    set_grad(g, 0, FILL(WHERE(either(at_min, at_max), half, DY), either(under, over), 0.0));
+  if (needs_grad(g, 1)) set_grad(g, 1, WHERE(both(under, ordered), DY, WHERE(at_min, half, 0.0)));
+  if (needs_grad(g, 2)) {
     lt_Tensor *is_max = either(both(over, ordered), lt_do(gt, min, max));
-    give(g, 2, WHERE(is_max, DY, WHERE(at_max, half, 0.0)));
+    set_grad(g, 2, WHERE(is_max, DY, WHERE(at_max, half, 0.0)));
   }
 }
 
@@ -171,11 +171,11 @@ void lt_grad_clamp(lt_Grad *g) {
 
 void lt_grad_lerp(lt_Grad *g) {
   lt_Arg w = g->arg[2];
-  if (wants(g, 1)) give(g, 1, MUL(DY, w));
-  if (wants(g, 2)) give(g, 2, MUL(DY, SUB(g->arg[1], g->arg[0])));
-  if (!wants(g, 0)) return;
+  if (needs_grad(g, 1)) set_grad(g, 1, MUL(DY, w));
+  if (needs_grad(g, 2)) set_grad(g, 2, MUL(DY, SUB(g->arg[1], g->arg[0])));
+  if (!needs_grad(g, 0)) return;
   if (w.kind == LT_ARG_TENSOR)
-    give(g, 0, MUL(DY, SUB(1.0, w)));
+    set_grad(g, 0, MUL(DY, SUB(1.0, w)));
   else
-    give(g, 0, MUL(DY, 1 - lt_scalar_to_double(w.scalar)));
+    set_grad(g, 0, MUL(DY, 1 - lt_scalar_to_double(w.scalar)));
 }

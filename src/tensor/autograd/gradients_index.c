@@ -6,29 +6,30 @@
 #define DY g->grad
 
 void lt_grad_index_select(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
   if (input(g, 0)->ndim == 0)
-    give(g, 0, lt_do(sum, LT_ARG(DY)));
+    set_grad(g, 0, lt_do(sum, LT_ARG(DY)));
   else
-    give(g, 0, lt_do(index_add, LT_ARG(whole), g->arg[1], g->arg[2], LT_ARG(DY)));
+    set_grad(g, 0, lt_do(index_add, LT_ARG(whole), g->arg[1], g->arg[2], LT_ARG(DY)));
 }
 
 void lt_grad_gather(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0,
-         lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY)));
+  if (needs_grad(g, 0))
+    set_grad(g, 0,
+             lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY)));
 }
 
 void lt_grad_index(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0,
-         lt_do(_index_put, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY), YES));
+  if (needs_grad(g, 0))
+    set_grad(
+        g, 0,
+        lt_do(_index_put, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY), YES));
 }
 
 /* The mask and self are broadcast together. */
 void lt_grad_masked_select(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   const lt_Input *in = input(g, 0);
   const lt_Tensor *mask = g->arg[1].tensor;
   int64_t shape[LT_MAX_DIMS];
@@ -36,26 +37,26 @@ void lt_grad_masked_select(lt_Grad *g) {
   memcpy(shape, in->shape, sizeof *shape * (size_t)ndim);
   if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape)) return;
   lt_Tensor *wide = lt_do(expand, g->arg[1], LT_INTS(shape, ndim));
-  give(g, 0,
-       lt_do(masked_scatter, LT_ARG(lt_grad_zeros(g, ndim, shape)), LT_ARG(wide), LT_ARG(DY)));
+  set_grad(g, 0,
+           lt_do(masked_scatter, LT_ARG(lt_grad_zeros(g, ndim, shape)), LT_ARG(wide), LT_ARG(DY)));
 }
 
 void lt_grad_embedding(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0,
-         lt_do(_embedding_backward, LT_ARG(DY), g->arg[1], LT_ARG(input(g, 0)->shape[0]),
-               g->arg[2]));
+  if (needs_grad(g, 0))
+    set_grad(g, 0,
+             lt_do(_embedding_backward, LT_ARG(DY), g->arg[1], LT_ARG(input(g, 0)->shape[0]),
+                   g->arg[2]));
 }
 
 /* The rows read again, without those of padding. */
 void lt_grad_embedding_backward(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *rows = lt_do(embedding, LT_ARG(DY), g->arg[1]);
   if (g->arg[3].i != 0) {
     lt_Tensor *padding = lt_do(eq, g->arg[1], LT_ARG(lt_scalar_int(g->arg[3].i)));
     rows = FILL(rows, lt_do(unsqueeze, LT_ARG(padding), LT_ARG(-1)), 0.0);
   }
-  give(g, 0, rows);
+  set_grad(g, 0, rows);
 }
 
 /* gather gives the shape of the index; what src has beyond it was not used. */
@@ -71,44 +72,47 @@ static lt_Tensor *gathered(lt_Grad *g, int i) {
 }
 
 void lt_grad_scatter(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(scatter, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
-  if (wants(g, 3)) give(g, 3, gathered(g, 3));
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(scatter, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
+  if (needs_grad(g, 3)) set_grad(g, 3, gathered(g, 3));
 }
 
 void lt_grad_scatter_add(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 3)) give(g, 3, gathered(g, 3));
+  if (needs_grad(g, 0)) set_grad(g, 0, DY);
+  if (needs_grad(g, 3)) set_grad(g, 3, gathered(g, 3));
 }
 
 void lt_grad_index_add(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, DY);
-  if (wants(g, 3))
-    give(g, 3, MUL(lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]), g->arg[4]));
+  if (needs_grad(g, 0)) set_grad(g, 0, DY);
+  if (needs_grad(g, 3))
+    set_grad(g, 3, MUL(lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]), g->arg[4]));
 }
 
 void lt_grad_index_copy(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
-  if (wants(g, 3)) give(g, 3, lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]));
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
+  if (needs_grad(g, 3)) set_grad(g, 3, lt_do(index_select, LT_ARG(DY), g->arg[1], g->arg[2]));
 }
 
 void lt_grad_index_fill(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(index_fill, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(0.0)));
 }
 
 void lt_grad_index_put(lt_Grad *g) {
   bool accumulate = g->arg[4].b;
-  if (wants(g, 0) && accumulate) give(g, 0, DY);
-  if (wants(g, 0) && !accumulate)
-    give(
+  if (needs_grad(g, 0) && accumulate) set_grad(g, 0, DY);
+  if (needs_grad(g, 0) && !accumulate)
+    set_grad(
         g, 0,
         lt_do(_index_put, LT_ARG(DY), g->arg[1], g->arg[2], LT_ARG(lt_grad_zeros(g, 0, NULL)), NO));
-  if (wants(g, 3)) give(g, 3, lt_do(_index, LT_ARG(DY), g->arg[1], g->arg[2]));
+  if (needs_grad(g, 3)) set_grad(g, 3, lt_do(_index, LT_ARG(DY), g->arg[1], g->arg[2]));
 }
 
 /* The gradients at the mask, in a row, then zeros for what source has beyond them. */
 void lt_grad_masked_scatter(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, FILL(DY, g->arg[1], 0.0));
-  if (!wants(g, 2)) return;
+  if (needs_grad(g, 0)) set_grad(g, 0, FILL(DY, g->arg[1], 0.0));
+  if (!needs_grad(g, 2)) return;
   const lt_Input *in = input(g, 2);
   int64_t numel = 1;
   for (int i = 0; i < in->ndim; i++) numel *= in->shape[i];
@@ -120,5 +124,5 @@ void lt_grad_masked_scatter(lt_Grad *g) {
     return;
   }
   lt_Tensor *all = lt_do(cat, LT_TENSORS(((lt_Tensor *[]){used, unused}), 2), LT_ARG(0));
-  give(g, 2, lt_do(view, LT_ARG(all), LT_INTS(in->shape, in->ndim)));
+  set_grad(g, 2, lt_do(view, LT_ARG(all), LT_INTS(in->shape, in->ndim)));
 }

@@ -24,17 +24,19 @@ static lt_Tensor *right_gradient(bool batch, const lt_Input *b, lt_Tensor *dc, l
 }
 
 static void product(lt_Grad *g, bool batch) {
-  if (wants(g, 0)) give(g, 0, left_gradient(batch, input(g, 0), DY, g->arg[1]));
-  if (wants(g, 1)) give(g, 1, right_gradient(batch, input(g, 1), DY, g->arg[0]));
+  if (needs_grad(g, 0)) set_grad(g, 0, left_gradient(batch, input(g, 0), DY, g->arg[1]));
+  if (needs_grad(g, 1)) set_grad(g, 1, right_gradient(batch, input(g, 1), DY, g->arg[0]));
 }
 
 void lt_grad_mm(lt_Grad *g) { product(g, false); }
 void lt_grad_bmm(lt_Grad *g) { product(g, true); }
 
 void lt_grad_addmm(lt_Grad *g) {
-  if (wants(g, 0)) give(g, 0, SCALED(DY, g->arg[3]));
-  if (wants(g, 1)) give(g, 1, SCALED(left_gradient(false, input(g, 1), DY, g->arg[2]), g->arg[4]));
-  if (wants(g, 2)) give(g, 2, SCALED(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
+  if (needs_grad(g, 0)) set_grad(g, 0, SCALED(DY, g->arg[3]));
+  if (needs_grad(g, 1))
+    set_grad(g, 1, SCALED(left_gradient(false, input(g, 1), DY, g->arg[2]), g->arg[4]));
+  if (needs_grad(g, 2))
+    set_grad(g, 2, SCALED(right_gradient(false, input(g, 2), DY, g->arg[1]), g->arg[4]));
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */
@@ -47,17 +49,17 @@ static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
  * in. */
 void lt_grad_softmax_backward(lt_Grad *g) {
   lt_Arg a = g->arg[0], y = g->arg[1], dim = g->arg[2];
-  if (wants(g, 0)) give(g, 0, lt_do(_softmax_backward, LT_ARG(DY), y, dim));
-  if (!wants(g, 1)) return;
+  if (needs_grad(g, 0)) set_grad(g, 0, lt_do(_softmax_backward, LT_ARG(DY), y, dim));
+  if (!needs_grad(g, 1)) return;
   lt_Tensor *h = MUL(DY, SUB(a, sum_along(MUL(a, y), dim)));
-  give(g, 1, SUB(h, MUL(a, sum_along(MUL(DY, y), dim))));
+  set_grad(g, 1, SUB(h, MUL(a, sum_along(MUL(DY, y), dim))));
 }
 
 /* out = a - e^y sum(a): d/da = h - sum(h e^y), d/dy = -h e^y sum(a). */
 void lt_grad_log_softmax_backward(lt_Grad *g) {
   lt_Tensor *hy = MUL(DY, UNARY(exp, g->arg[1]));
-  if (wants(g, 0)) give(g, 0, SUB(DY, sum_along(hy, g->arg[2])));
-  if (wants(g, 1)) give(g, 1, UNARY(neg, MUL(hy, sum_along(g->arg[0].tensor, g->arg[2]))));
+  if (needs_grad(g, 0)) set_grad(g, 0, SUB(DY, sum_along(hy, g->arg[2])));
+  if (needs_grad(g, 1)) set_grad(g, 1, UNARY(neg, MUL(hy, sum_along(g->arg[0].tensor, g->arg[2]))));
 }
 
 /* ---- layer norm ------------------------------------------------------------------------------ */
@@ -73,7 +75,7 @@ static void layer_norm_kernel(lt_Grad *g) {
   const int argument[] = {0, 2, 3};
   for (int i = 0; i < 3; i++) {
     lt_Tensor *t = lt_scope_own(r.few[i]);
-    if (wants(g, argument[i])) give(g, argument[i], t);
+    if (needs_grad(g, argument[i])) set_grad(g, argument[i], t);
   }
 }
 
@@ -89,14 +91,14 @@ static void layer_norm_ops(lt_Grad *g) {
   lt_Tensor *var = lt_do(mean, LT_ARG(UNARY(square, off)), over, YES);
   lt_Tensor *rstd = UNARY(rsqrt, ADD(var, g->arg[4].f));
   lt_Tensor *n = MUL(off, rstd);
-  if (wants(g, 0)) {
+  if (needs_grad(g, 0)) {
     lt_Tensor *h = g->arg[2].kind != LT_ARG_NIL ? MUL(DY, g->arg[2]) : DY;
     lt_Tensor *mean_h = lt_do(mean, LT_ARG(h), over, YES),
               *mean_hn = lt_do(mean, LT_ARG(MUL(h, n)), over, YES);
-    give(g, 0, MUL(SUB(SUB(h, mean_h), MUL(n, mean_hn)), rstd));
+    set_grad(g, 0, MUL(SUB(SUB(h, mean_h), MUL(n, mean_hn)), rstd));
   }
-  if (wants(g, 2)) give(g, 2, MUL(DY, n));
-  if (wants(g, 3)) give(g, 3, DY);
+  if (needs_grad(g, 2)) set_grad(g, 2, MUL(DY, n));
+  if (needs_grad(g, 3)) set_grad(g, 3, DY);
 }
 
 void lt_grad_layer_norm(lt_Grad *g) {
@@ -109,14 +111,14 @@ void lt_grad_layer_norm(lt_Grad *g) {
 /* ---- negative log likelihood ----------------------------------------------------------------- */
 
 void lt_grad_nll_loss(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0,
-         lt_do(_nll_loss_backward, LT_ARG(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3],
-               g->arg[4], LT_ARG(g->result[1])));
+  if (needs_grad(g, 0))
+    set_grad(g, 0,
+             lt_do(_nll_loss_backward, LT_ARG(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3],
+                   g->arg[4], LT_ARG(g->result[1])));
 }
 
 /* It is linear in the gradient, and _nll_loss is its adjoint. */
 void lt_grad_nll_loss_backward(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0, lt_do(_nll_loss, LT_ARG(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(_nll_loss, LT_ARG(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
 }

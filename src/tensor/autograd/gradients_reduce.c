@@ -40,13 +40,13 @@ static lt_Tensor *spread(const lt_Grad *g, lt_Tensor *t) {
 
 void lt_grad_sum(lt_Grad *g) {
   unsigned mask;
-  if (wants(g, 0) && reduced(g, &mask)) give(g, 0, spread(g, kept(g, DY, mask)));
+  if (needs_grad(g, 0) && reduced(g, &mask)) set_grad(g, 0, spread(g, kept(g, DY, mask)));
 }
 
 void lt_grad_mean(lt_Grad *g) {
   unsigned mask;
-  if (wants(g, 0) && reduced(g, &mask))
-    give(g, 0, spread(g, DIV(kept(g, DY, mask), reduced_count(g, mask))));
+  if (needs_grad(g, 0) && reduced(g, &mask))
+    set_grad(g, 0, spread(g, DIV(kept(g, DY, mask), reduced_count(g, mask))));
 }
 
 /* Products of all that lie before each element (last dimension): 1, x1, x1 x2 ... */
@@ -67,7 +67,7 @@ static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
 /* Each element's gradient is the product of the others: no division, so zeros do no harm. */
 void lt_grad_prod(lt_Grad *g) {
   unsigned mask;
-  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
   const lt_Input *in = input(g, 0);
   int64_t order[LT_MAX_DIMS], back[LT_MAX_DIMS], shape[LT_MAX_DIMS], n = 1;
   int lead = 0, ndim = 0;
@@ -95,21 +95,21 @@ void lt_grad_prod(lt_Grad *g) {
     return;
   }
   others = lt_do(reshape, LT_ARG(others), LT_INTS(permuted->shape, permuted->ndim));
-  give(g, 0, MUL(kept(g, DY, mask), lt_do(permute, LT_ARG(others), LT_INTS(back, ndim))));
+  set_grad(g, 0, MUL(kept(g, DY, mask), lt_do(permute, LT_ARG(others), LT_INTS(back, ndim))));
 }
 
 /* amax, amin: equals share. Where the result is NaN, the NaNs are the equals: there, every number
  * is short of infinity. */
 static void extreme_grad(lt_Grad *g, bool largest) {
   unsigned mask;
-  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
   lt_Tensor *extreme = kept(g, g->result[0], mask);
   extreme = FILL(extreme, UNARY(isnan, extreme), (double)(largest ? INFINITY : -INFINITY));
   lt_Tensor *other =
       largest ? lt_do(lt, g->arg[0], LT_ARG(extreme)) : lt_do(gt, g->arg[0], LT_ARG(extreme));
   lt_Tensor *others = lt_do(sum, LT_ARG(other), g->arg[1], YES);
   lt_Tensor *equals = SUB(lt_scalar_int((int64_t)reduced_count(g, mask)), others);
-  give(g, 0, WHERE(other, 0.0, DIV(kept(g, DY, mask), equals)));
+  set_grad(g, 0, WHERE(other, 0.0, DIV(kept(g, DY, mask), equals)));
 }
 
 void lt_grad_amax(lt_Grad *g) { extreme_grad(g, true); }
@@ -118,13 +118,14 @@ void lt_grad_amin(lt_Grad *g) { extreme_grad(g, false); }
 /* Puts each value's gradient where the value came from. */
 static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim) {
   if (input(g, 0)->ndim == 0)
-    give(g, 0, lt_do(view, LT_ARG(grad), LT_INTS(NULL, 0)));
+    set_grad(g, 0, lt_do(view, LT_ARG(grad), LT_INTS(NULL, 0)));
   else
-    give(g, 0, lt_do(scatter, LT_ARG(lt_grad_zeros_of(g, 0)), dim, LT_ARG(index), LT_ARG(grad)));
+    set_grad(g, 0,
+             lt_do(scatter, LT_ARG(lt_grad_zeros_of(g, 0)), dim, LT_ARG(index), LT_ARG(grad)));
 }
 
 void lt_grad_extreme_along(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *grad = DY, *index = g->result[1];
   if (input(g, 0)->ndim > 0 && !g->arg[2].b) {
     grad = lt_do(unsqueeze, LT_ARG(grad), g->arg[1]);
@@ -134,30 +135,30 @@ void lt_grad_extreme_along(lt_Grad *g) {
 }
 
 void lt_grad_sort(lt_Grad *g) {
-  if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
+  if (needs_grad(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
 }
 
 /* cummax, cummin: the gradients of all results whose extreme an element is are added up in it. */
 void lt_grad_cumulated_extreme(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   if (input(g, 0)->ndim == 0)
-    give(g, 0, DY);
+    set_grad(g, 0, DY);
   else
-    give(g, 0,
-         lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], LT_ARG(g->result[1]),
-               LT_ARG(DY)));
+    set_grad(g, 0,
+             lt_do(scatter_add, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], LT_ARG(g->result[1]),
+                   LT_ARG(DY)));
 }
 
 void lt_grad_topk(lt_Grad *g) {
-  if (wants(g, 0)) send_back(g, DY, g->result[1], g->arg[2]);
+  if (needs_grad(g, 0)) send_back(g, DY, g->result[1], g->arg[2]);
 }
 
 void lt_grad_var(lt_Grad *g) {
   unsigned mask;
-  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
   lt_Tensor *off = SUB(g->arg[0], lt_do(mean, g->arg[0], g->arg[1], YES));
   double divisor = reduced_count(g, mask) - g->arg[3].f;
-  give(g, 0, MUL(off, MUL(kept(g, DY, mask), 2 / divisor)));
+  set_grad(g, 0, MUL(off, MUL(kept(g, DY, mask), 2 / divisor)));
 }
 
 /* sign(x) |x|^(p - 1) g / norm^(p - 1), with 0 at the zero vector and, for p < 1, at zeros. */
@@ -174,29 +175,29 @@ static lt_Tensor *norm_slope(lt_Arg x, lt_Tensor *norm, lt_Tensor *dy, double p)
 void lt_grad_norm(lt_Grad *g) {
   unsigned mask;
   double p = g->arg[3].f;
-  if (!wants(g, 0) || p == 0 || !reduced(g, &mask)) return;
+  if (!needs_grad(g, 0) || p == 0 || !reduced(g, &mask)) return;
   lt_Arg x = g->arg[0];
   lt_Tensor *dy = kept(g, DY, mask), *norm = kept(g, g->result[0], mask);
   if (p == 1) {
-    give(g, 0, MUL(UNARY(sign, x), dy));
+    set_grad(g, 0, MUL(UNARY(sign, x), dy));
   } else if (isinf(p)) {
     lt_Tensor *hit = lt_do(eq, LT_ARG(UNARY(abs, x)), LT_ARG(norm));
     lt_Tensor *count = lt_do(sum, LT_ARG(hit), g->arg[1], YES);
     count = lt_do(maximum, LT_ARG(count),
                   LT_ARG(lt_scalar_int(1))); /* none is equal to a norm of NaN */
-    give(g, 0, MUL(MUL(UNARY(sign, x), hit), DIV(dy, count)));
+    set_grad(g, 0, MUL(MUL(UNARY(sign, x), hit), DIV(dy, count)));
   } else {
-    give(g, 0, norm_slope(x, norm, dy, p));
+    set_grad(g, 0, norm_slope(x, norm, dy, p));
   }
 }
 
 /* softmax; a row of nothing but -inf gets 0 and not NaN. */
 void lt_grad_logsumexp(lt_Grad *g) {
   unsigned mask;
-  if (!wants(g, 0) || !reduced(g, &mask)) return;
+  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
   lt_Tensor *sum = kept(g, g->result[0], mask);
   sum = FILL(sum, lt_do(eq, LT_ARG(sum), LT_ARG((double)-INFINITY)), 0.0);
-  give(g, 0, MUL(kept(g, DY, mask), UNARY(exp, SUB(g->arg[0], sum))));
+  set_grad(g, 0, MUL(kept(g, DY, mask), UNARY(exp, SUB(g->arg[0], sum))));
 }
 
 /* ---- running sums and products --------------------------------------------------------------- */
@@ -209,8 +210,8 @@ static lt_Tensor *sum_from_the_end(lt_Tensor *x, int64_t dim) {
 }
 
 void lt_grad_cumsum(lt_Grad *g) {
-  if (!wants(g, 0)) return;
-  give(g, 0, input(g, 0)->ndim == 0 ? DY : sum_from_the_end(DY, g->arg[1].i));
+  if (!needs_grad(g, 0)) return;
+  set_grad(g, 0, input(g, 0)->ndim == 0 ? DY : sum_from_the_end(DY, g->arg[1].i));
 }
 
 /* With y the running products, dy_j/dx_k = y_j / x_k for j >= k. Before the first zero of a row
@@ -255,16 +256,17 @@ static bool has_zero(lt_Grad *g, lt_Tensor *x, bool *yes) {
 }
 
 void lt_grad_cumprod(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Arg x = g->arg[0];
   int64_t dim = g->arg[1].i;
   bool zero = true;
   if (input(g, 0)->ndim == 0) {
-    give(g, 0, DY);
+    set_grad(g, 0, DY);
   } else if (!lt_grad_enabled()) {
-    give(g, 0, cumprod_once(g, x, dim));
+    set_grad(g, 0, cumprod_once(g, x, dim));
   } else if (has_zero(g, x.tensor, &zero)) {
-    give(g, 0,
-         zero ? cumprod_pairs(g, x, dim) : DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), x));
+    set_grad(g, 0,
+             zero ? cumprod_pairs(g, x, dim)
+                  : DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), x));
   }
 }

@@ -10,10 +10,10 @@
  * gradients. */
 void lt_grad_elu(lt_Grad *g) {
   lt_Arg x = g->arg[0];
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *negative = lt_do(_clamp, x, LT_ARG((double)-INFINITY), LT_ARG(0.0));
   lt_Tensor *slope = MUL(MUL(DY, g->arg[1]), UNARY(exp, negative));
-  give(g, 0, WHERE(lt_do(le, x, LT_ARG(0.0)), slope, DY));
+  set_grad(g, 0, WHERE(lt_do(le, x, LT_ARG(0.0)), slope, DY));
 }
 
 /* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is x ----------------- */
@@ -24,8 +24,8 @@ void lt_grad_elu(lt_Grad *g) {
 /* Linear in the gradient: op(g, v) = g * s(v). `slope` is s'(v). */
 #define GIVE_TWICE(name, op, slope)                                                                \
   void lt_grad_##name(lt_Grad *g) {                                                                \
-    if (wants(g, 0)) give(g, 0, lt_do(op, LT_ARG(DY), V));                                         \
-    if (wants(g, 1)) give(g, 1, MUL(MUL(DY, FIRST_DY), slope));                                    \
+    if (needs_grad(g, 0)) set_grad(g, 0, lt_do(op, LT_ARG(DY), V));                                \
+    if (needs_grad(g, 1)) set_grad(g, 1, MUL(MUL(DY, FIRST_DY), slope));                           \
   }
 
 /* gelu'' = phi(x) (2 - x^2) */

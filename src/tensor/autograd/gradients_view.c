@@ -5,8 +5,8 @@
 #define DY g->grad
 
 void lt_grad_reshaped(lt_Grad *g) {
-  if (wants(g, 0))
-    give(g, 0, lt_do(reshape, LT_ARG(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(reshape, LT_ARG(DY), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim)));
 }
 
 void lt_grad_permute(lt_Grad *g) {
@@ -16,28 +16,29 @@ void lt_grad_permute(lt_Grad *g) {
     int64_t d = g->arg[1].ints[i];
     back[d < 0 ? d + ndim : d] = i;
   }
-  if (wants(g, 0)) give(g, 0, lt_do(permute, LT_ARG(DY), LT_INTS(back, ndim)));
+  if (needs_grad(g, 0)) set_grad(g, 0, lt_do(permute, LT_ARG(DY), LT_INTS(back, ndim)));
 }
 
 void lt_grad_select(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  give(g, 0, lt_grad_put(whole, lt_do(select, LT_ARG(whole), g->arg[1], g->arg[2]), DY));
+  set_grad(g, 0, lt_grad_put(whole, lt_do(select, LT_ARG(whole), g->arg[1], g->arg[2]), DY));
 }
 
 void lt_grad_slice(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  give(g, 0,
-       lt_grad_put(whole, lt_do(_slice, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]),
-                   DY));
+  set_grad(g, 0,
+           lt_grad_put(whole,
+                       lt_do(_slice, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]),
+                       DY));
 }
 
 void lt_grad_diagonal(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  give(g, 0,
-       lt_grad_put(whole, lt_do(diagonal, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
+  set_grad(g, 0,
+           lt_grad_put(whole, lt_do(diagonal, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
 }
 
 /* ---- any geometry ---------------------------------------------------------------------------- */
@@ -112,22 +113,22 @@ static bool shares(const Geometry *v) {
 }
 
 void lt_grad_as_strided(lt_Grad *g) {
-  if (!wants(g, 0)) return;
+  if (!needs_grad(g, 0)) return;
   const lt_Input *i = input(g, 0);
   int64_t offset = i->strides[i->ndim];
   Geometry in = {i->ndim, i->shape, i->strides, offset};
   Geometry out = {g->arg[1].count, g->arg[1].ints, g->arg[2].ints, offset};
   if (g->arg[3].kind == LT_ARG_INT) out.first = g->arg[3].i;
   if (g->grad->numel == 0) return;
-  give(g, 0, unread(g, &in, &out, shares(&in)));
+  set_grad(g, 0, unread(g, &in, &out, shares(&in)));
 }
 
 void lt_grad_unfold(lt_Grad *g) {
-  if (!wants(g, 0) || DY->numel == 0) return;
+  if (!needs_grad(g, 0) || DY->numel == 0) return;
   const lt_Input *i = input(g, 0);
   int64_t dim = g->arg[1].i, strides[LT_MAX_DIMS], windows[LT_MAX_DIMS];
   if (i->ndim == 0) {
-    give(g, 0, lt_do(view, LT_ARG(DY), LT_INTS(NULL, 0)));
+    set_grad(g, 0, lt_do(view, LT_ARG(DY), LT_INTS(NULL, 0)));
     return;
   }
   lt_shape_strides(i->ndim, i->shape, strides);
@@ -136,7 +137,7 @@ void lt_grad_unfold(lt_Grad *g) {
   windows[i->ndim] = strides[dim];
   windows[dim] = strides[dim] * g->arg[3].i;
   Geometry in = {i->ndim, i->shape, strides, 0}, out = {DY->ndim, DY->shape, windows, 0};
-  give(g, 0, unread(g, &in, &out, false));
+  set_grad(g, 0, unread(g, &in, &out, false));
 }
 
 /* ---- joining and rearranging ----------------------------------------------------------------- */
@@ -147,9 +148,9 @@ void lt_grad_cat(lt_Grad *g) {
     const lt_Input *in = &g->node->input[g->node->slot[0] + k];
     if (in->ndim != DY->ndim) continue; /* an empty {0}, which may stand beside any shape */
     int64_t size = in->shape[dim < 0 ? dim + in->ndim : dim];
-    if (wants_of(g, 0, k))
-      give_of(g, 0, k,
-              lt_do(_slice, LT_ARG(DY), LT_ARG(dim), LT_ARG(first), LT_ARG(size), LT_ARG(1)));
+    if (needs_grad_of(g, 0, k))
+      set_grad_of(g, 0, k,
+                  lt_do(_slice, LT_ARG(DY), LT_ARG(dim), LT_ARG(first), LT_ARG(size), LT_ARG(1)));
     first += size;
   }
 }
@@ -158,5 +159,5 @@ void lt_grad_roll(lt_Grad *g) {
   int64_t back[LT_MAX_DIMS];
   int n = g->arg[1].count;
   for (int i = 0; i < n; i++) back[i] = -g->arg[1].ints[i];
-  if (wants(g, 0)) give(g, 0, lt_do(roll, LT_ARG(DY), LT_INTS(back, n), g->arg[2]));
+  if (needs_grad(g, 0)) set_grad(g, 0, lt_do(roll, LT_ARG(DY), LT_INTS(back, n), g->arg[2]));
 }

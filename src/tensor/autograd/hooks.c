@@ -40,7 +40,7 @@ static void hook_release(lt_Hook *h) {
 
 /* ---- owned hooks ----------------------------------------------------------------------------- */
 
-static void tell(lt_Hook *h, bool held) {
+static void notify(lt_Hook *h, bool held) {
   if (!h->held || h->is_held == held) return;
   h->is_held = held;
   h->held(h->context, held);
@@ -68,30 +68,33 @@ static bool is_held(const lt_Hook *h, bool node_held) {
   return !m || !m->hooks->owned || node_held || atomic_load(&m->self->refs) > 1;
 }
 
-static void tell_all(lt_Hooks *hooks, bool node_held) {
-  for (int i = 0; i < hooks->count; i++) tell(hooks->items[i], is_held(hooks->items[i], node_held));
+static void notify_all(lt_Hooks *hooks, bool node_held) {
+  for (int i = 0; i < hooks->count; i++)
+    notify(hooks->items[i], is_held(hooks->items[i], node_held));
 }
 
-void lt_hooks_tell(lt_AutogradMeta *meta) { tell_all(meta->hooks, is_node_held(meta->edge.node)); }
+void lt_hooks_notify(lt_AutogradMeta *meta) {
+  notify_all(meta->hooks, is_node_held(meta->edge.node));
+}
 
-void lt_hooks_tell_node(lt_Node *node) { tell_all(node->hooks, is_node_held(node)); }
+void lt_hooks_notify_node(lt_Node *node) { notify_all(node->hooks, is_node_held(node)); }
 
 /* The owner of a tensor's hooks came or went: that counts for its node's other results, too. */
-static void tell_owner(lt_AutogradMeta *meta) {
-  lt_hooks_tell(meta);
-  if (meta->edge.node && meta->edge.node->hooked) lt_hooks_tell_node(meta->edge.node);
+static void notify_owner(lt_AutogradMeta *meta) {
+  lt_hooks_notify(meta);
+  if (meta->edge.node && meta->edge.node->hooked) lt_hooks_notify_node(meta->edge.node);
 }
 
 void lt_hooks_detach(lt_Node *node, const lt_AutogradMeta *meta) {
   for (int i = 0; i < node->hooks->count; i++)
     if (node->hooks->items[i]->meta == meta) node->hooks->items[i]->meta = NULL;
-  lt_hooks_tell_node(node);
+  lt_hooks_notify_node(node);
 }
 
 void lt_tensor_disown_hooks(lt_Tensor *t) {
   if (!t->hooked) return;
   t->meta->hooks->owned = false;
-  tell_owner(t->meta);
+  notify_owner(t->meta);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -135,7 +138,7 @@ int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)
 int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
                              void (*forget)(void *context), lt_HeldFn held) {
   if (!lt_tensor_usable(t, "register_hook", "self")) return 0;
-  if (!lt_tensor_wants_grad(t)) {
+  if (!lt_tensor_needs_grad(t)) {
     lt_error_set("register_hook: the tensor does not require grad, so the hook would never run");
     return 0;
   }
@@ -161,7 +164,7 @@ int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
   if (!held) return h->id;
   m->hooks->owned = t->hooked = true;
   if (node) node->hooked = true;
-  tell_owner(m);
+  notify_owner(m);
   return h->id;
 }
 

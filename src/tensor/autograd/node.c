@@ -44,7 +44,7 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
 lt_Node *lt_node_retain(lt_Node *n) {
   if (!n) return NULL;
   atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
-  if (n->hooked) lt_hooks_tell_node(n);
+  if (n->hooked) lt_hooks_notify_node(n);
   return n;
 }
 
@@ -90,7 +90,7 @@ void lt_node_release(lt_Node *n) {
   if (!n) return;
   bool hooked = n->hooked; /* read before n may be gone */
   if (atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) {
-    if (hooked) lt_hooks_tell_node(n);
+    if (hooked) lt_hooks_notify_node(n);
     return;
   }
   lt_Thread *th = lt_thread();
@@ -239,7 +239,7 @@ bool lt_tensor_is_leaf(const lt_Tensor *t) {
   return !lt_edge_leads(&t->meta->edge);
 }
 
-bool lt_tensor_requires_grad(lt_Tensor *t) { return lt_tensor_wants_grad(t); }
+bool lt_tensor_requires_grad(lt_Tensor *t) { return lt_tensor_needs_grad(t); }
 
 bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
   if (!lt_tensor_usable(t, "requires_grad_", "self")) return false;
@@ -310,7 +310,7 @@ bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad) {
 
 bool lt_tensor_retain_grad(lt_Tensor *t) {
   if (!lt_tensor_usable(t, "retain_grad", "self")) return false;
-  if (!lt_tensor_wants_grad(t)) {
+  if (!lt_tensor_needs_grad(t)) {
     lt_error_set("retain_grad: the tensor does not require grad");
     return false;
   }

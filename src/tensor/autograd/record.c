@@ -12,20 +12,20 @@ bool lt_op_has_gradient(lt_OpId op) {
 /* ---- is it recorded? ------------------------------------------------------------------------- */
 
 static bool any_wants(const lt_Arg *a) {
-  if (a->kind == LT_ARG_TENSOR) return lt_tensor_wants_grad(a->tensor);
+  if (a->kind == LT_ARG_TENSOR) return lt_tensor_needs_grad(a->tensor);
   if (a->kind != LT_ARG_TENSORS) return false;
   for (int k = 0; k < a->count; k++)
-    if (a->tensors[k] && lt_tensor_wants_grad(a->tensors[k])) return true;
+    if (a->tensors[k] && lt_tensor_needs_grad(a->tensors[k])) return true;
   return false;
 }
 
-bool lt_autograd_wanted(const lt_Call *c) {
+bool lt_autograd_required(const lt_Call *c) {
   const lt_Thread *th = lt_thread();
   if (th->grad_off || th->inference_on) return false;
   if (c->in_place) {
     /* A result that overwrites a tensor ends its history even where the op has no gradient. */
     if (!lt_dtype_is_float(c->arg[0].tensor->dtype)) return false;
-    if (!lt_op_has_gradient(c->op)) return lt_tensor_wants_grad(c->arg[0].tensor);
+    if (!lt_op_has_gradient(c->op)) return lt_tensor_needs_grad(c->arg[0].tensor);
   } else {
     if (!lt_op_has_gradient(c->op)) return false;
     lt_Dtype result = c->out[0] ? c->out[0]->dtype : c->spec[0].dtype;
@@ -191,7 +191,7 @@ static lt_Node *node_of_call(const lt_Call *c) {
   n->op = (uint16_t)c->op;
   n->in_place = c->in_place;
   n->nout = (uint16_t)(c->nout ? c->nout : 1);
-  n->stream = lt_stream_now(c->device);
+  n->stream = lt_stream_current(c->device);
   int input = 0, at = 0;
   bool ok = true;
   for (int i = 0; ok && i < c->nargs; i++) ok = take_arg(n, c, i, &p, &input, &w, &b, &at);
@@ -238,7 +238,7 @@ static bool may_write(const lt_Call *c) {
     return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
                    "Use self:clone()");
   lt_Tensor *base = lt_view_base(self);
-  if (!lt_autograd_wanted(c) && !base_wants_grad(base)) return true;
+  if (!lt_autograd_required(c) && !base_wants_grad(base)) return true;
   if (self->requires_grad && lt_tensor_is_leaf(self))
     return lt_fail(
         "a leaf that requires grad cannot be changed in place: the tape has no value from before. "

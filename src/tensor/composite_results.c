@@ -1,14 +1,14 @@
-/* composite_give.c: how composites hand results back. They give what they borrow: the scope, an
+/* composite_results.c: how composites hand results back. They give what they borrow: the scope, an
  * argument or a list holds it until dispatch has taken its own reference. */
 #include "infer.h"
 
-bool lt_give(lt_Call *c, lt_Tensor *t) {
+bool lt_result_set(lt_Call *c, lt_Tensor *t) {
   c->out[0] = t;
   c->nout = t != NULL;
   return t != NULL;
 }
 
-bool lt_give_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b) {
+bool lt_result_set_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b) {
   if (!a || !b) return false;
   c->out[0] = a;
   c->out[1] = b;
@@ -16,7 +16,7 @@ bool lt_give_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b) {
   return true;
 }
 
-bool lt_give_room(lt_Call *c, int64_t n) {
+bool lt_result_list_open(lt_Call *c, int64_t n) {
   lt_Results *r = c->results;
   if (n > INT32_MAX) return lt_fail("%lld tensors are too many for a list", (long long)n);
   r->many = calloc(n ? (size_t)n : 1, sizeof(lt_Tensor *));
@@ -26,26 +26,26 @@ bool lt_give_room(lt_Call *c, int64_t n) {
   return true;
 }
 
-bool lt_give_next(lt_Call *c, lt_Tensor *t) {
+bool lt_result_list_add(lt_Call *c, lt_Tensor *t) {
   if (!t) return false;
   c->results->many[c->results->count++] = lt_retain(t);
   return true;
 }
 
-bool lt_give_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
-                    int64_t each) {
-  if (!lt_give_room(c, n)) return false;
+bool lt_result_set_pieces(lt_Call *c, lt_Tensor *t, int dim, int64_t n, const int64_t *sizes,
+                          int64_t each) {
+  if (!lt_result_list_open(c, n)) return false;
   int64_t first = 0, left = t->shape[dim];
   for (int64_t i = 0; i < n; i++) {
     int64_t size = sizes ? sizes[i] : each < left ? each : left;
-    if (!lt_give_next(c, lt_do_slice(t, dim, first, size))) return false;
+    if (!lt_result_list_add(c, lt_do_slice(t, dim, first, size))) return false;
     first += size;
     left -= size;
   }
   return true;
 }
 
-bool lt_give_flag(lt_Call *c, bool flag) {
+bool lt_result_set_flag(lt_Call *c, bool flag) {
   c->results->is_flag = true;
   c->results->flag = flag;
   c->nout = 0;
