@@ -2,8 +2,8 @@
  *
  * Pageable host memory is safe to use at once: a copy from it has read the bytes when the call
  * returns, and a copy to it is complete. Only copies from and to pinned memory stay queued, when
- * the caller asks for a non-blocking copy; the caller then marks the storage (lt_storage_set_pending), and
- * readers synchronize.
+ * the caller asks for a non-blocking copy; the caller then marks the storage
+ * (lt_storage_set_pending), and readers synchronize.
  *
  * Ctrl-C interrupts the host where it blocks. So before the driver gets pageable memory, the host
  * blocks (interruptibly) until the work queued on the stream is done; the copy itself then takes

@@ -63,8 +63,8 @@ end
 
 --- Iterates over the events so far: a new table for each. lutra.placement.trace documents the
 -- fields; further ones are: source, target (the numbers of the memory), offset, digest, kernel,
--- direct, depth, backward_copy (true for the gradient of a copy), copies, computes (see the events of
--- core._trace.record).
+-- direct, depth, backward_copy (true for the gradient of a copy), copies, computes (see the events
+-- of core._trace.record).
 function EventReader:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
   local times = clock.new(self.link)
