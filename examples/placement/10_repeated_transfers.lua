@@ -58,7 +58,7 @@ else
 end
 
 -- Copy to the host once, at the end, for a file, a plot or another library: use cpu().
-local home = better_result:cpu()
-assert(home.device == "cpu" and better_result.device == device)
+local on_cpu = better_result:cpu()
+assert(on_cpu.device == "cpu" and better_result.device == device)
 
 print "ok: copy each batch once, and keep results on the device of the next step"

@@ -52,12 +52,12 @@ assert(noise.device == device and noise.dtype == "float16" and noise.shape == x.
 assert(mask.device == device and mask.dtype == "bool" and mask:sum():item() == 12)
 
 -- They are on the device of x, wherever it is.
-local home = x:cpu()
-assert(lt.randn_like(home).device == "cpu" and home:new_zeros(2).device == "cpu")
+local on_cpu = x:cpu()
+assert(lt.randn_like(on_cpu).device == "cpu" and on_cpu:new_zeros(2).device == "cpu")
 
 -- Both mistakes raise no error on the CPU: a wrong dtype makes results larger than necessary, a
 -- wrong device fails only on a GPU.
-assert((home + lt.zeros(4, 3)).dtype == "float32")
+assert((on_cpu + lt.zeros(4, 3)).dtype == "float32")
 if device == "cpu" then
   print "skipped: the wrong device is not visible here (--emulate cuda:2)"
 else
