@@ -1,5 +1,5 @@
-// "lutra.repl.host": what lib/lutra/repl/ needs and Lua has not. Each function here is one of
-// repl.h or of POSIX in Lua's clothes; none decides anything.
+// The module "lutra.repl.host": functions that lib/lutra/repl/ needs and Lua lacks. Each wraps a
+// function of repl.h or POSIX; none makes decisions.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 #include "editor/ask.h"
@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The coroutine at 1; one that runs, or waits for another, can be neither resumed nor reset.
+// Returns the coroutine at index 1; raises an error for one that runs or waits for another, which
+// can be neither resumed nor reset.
 static lua_State *suspended_at(lua_State *L) {
   lua_Debug ar;
   lua_State *co = lua_tothread(L, 1);
@@ -26,9 +27,9 @@ static lua_State *suspended_at(lua_State *L) {
   return co;
 }
 
-// resume(co, ...) -> true, results... | false, error | nil, reason
-// nil: the coroutine yielded, because Ctrl-C would not be heard or on its own. The coroutine stands
-// in for the caller: modes that it sets for good stay when it has ended.
+// resume(co, ...) -> true, results... | false, error | nil, reason; nil: the coroutine yielded, by
+// itself or because it ignored Ctrl-C. It stands in for the caller: modes that it sets outside of a
+// scope persist when it has ended.
 static int host_resume(lua_State *L) {
   lua_State *co = suspended_at(L);
   int nargs = lua_gettop(L) - 1, nres = 0;
@@ -37,14 +38,15 @@ static int host_resume(lua_State *L) {
   lua_xmove(L, co, nargs);
   lt_repl_state_reserve(L);
   int status = lt_repl_resume(L, co, nargs, &nres);
-  if (status == LUA_ERRMEM) lt_repl_state_relieve(L);
+  if (status == LUA_ERRMEM) lt_repl_state_release_reserve(L);
   if (status == LUA_OK) {
     luaL_checkstack(L, nres + 1, "too many results");
     lua_pushboolean(L, 1);
     lua_xmove(co, L, nres);
     return nres + 1;
   }
-  // L hears of it now; the presses are not meant for what L still does, as a command around a cell.
+  // The result reports the presses to L; they must not stop what L does next, such as a command
+  // around a cell.
   bool pressed = lt_repl_interrupts() > 0;
   lt_repl_interrupt_clear();
   if (status == LUA_YIELD) {
@@ -57,23 +59,24 @@ static int host_resume(lua_State *L) {
   return 2;
 }
 
-// reset(co): closes the variables a failed or abandoned coroutine left open.
+// reset(co): closes the pending <close> variables of a failed or abandoned coroutine.
 static int host_reset(lua_State *L) {
   lua_State *co = suspended_at(L);
   (void)lt_repl_reset(L, co);
   return 0;
 }
 
-// readline(prompt, editor) -> text | nil, "eof" | nil, "interrupt"
-// `editor` is the table that answers the editor's questions (editor/ask.h), or nothing.
+// readline(prompt, editor) -> text | nil, "eof" | nil, "interrupt". `editor` is the table of
+// callbacks of editor/ask.h, or nil.
 static int host_readline(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   char *line = NULL;
   lua_settop(L, 2);
   if (lua_istable(L, 2)) lt_ask_begin(L, 2);
-  lua_State *held = lt_repl_interrupt_hold(); // at a breakpoint
+  lua_State *suspended =
+      lt_repl_interrupt_suspend(); // a breakpoint reads a line during a computation
   enum lt_repl_read result = lt_repl_readline(prompt, &line);
-  lt_repl_interrupt_go_on(held);
+  lt_repl_interrupt_resume(suspended);
   lt_ask_end();
   if (result == LT_REPL_LINE) {
     lua_pushstring(L, line);
@@ -96,13 +99,13 @@ static int host_editor(lua_State *L) {
   return 1;
 }
 
-// reads_cells() -> does readline read whole cells
+// reads_cells() -> whether readline reads whole cells
 static int host_reads_cells(lua_State *L) {
   lua_pushboolean(L, lt_repl_reads_cells());
   return 1;
 }
 
-// token(text, at) -> kind, the last position of the token that starts at `at` | nil at the end
+// token(text, at) -> kind and last index of the token that starts at index `at` | nil at the end
 static int host_token(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
@@ -115,13 +118,13 @@ static int host_token(lua_State *L) {
   return 2;
 }
 
-// interrupts() -> how many Ctrl-C since clear_interrupts()
+// interrupts() -> number of Ctrl-C since clear_interrupts()
 static int host_interrupts(lua_State *L) {
   lua_pushinteger(L, lt_repl_interrupts());
   return 1;
 }
 
-// keep(boolean) -> what it was: does no number of Ctrl-C end the program
+// keep(boolean) -> the former value: whether no number of Ctrl-C ends the program
 static int host_keep(lua_State *L) {
   lua_pushboolean(L, lt_repl_interrupt_keep(lua_toboolean(L, 1)));
   return 1;
@@ -139,7 +142,7 @@ static int host_isatty(lua_State *L) {
   return 1;
 }
 
-// pending() -> true when more input waits already: a paste, not a person who thinks
+// pending() -> whether more input is available already, as in a paste
 static int host_pending(lua_State *L) {
   lua_pushboolean(L, lt_input_pending());
   return 1;
@@ -151,7 +154,7 @@ static int failure(lua_State *L, const char *path) {
   return 2;
 }
 
-// Makes the folders above `path`, for their owner only. They may exist.
+// Creates the missing folders above `path`, accessible to the owner only.
 static bool make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
@@ -173,8 +176,8 @@ static bool write_all(int fd, const char *text, size_t size) {
   return true;
 }
 
-// append(path, text) -> true | nil, reason
-// Adds to a file that only its owner can read, in one write so that sessions do not mix.
+// append(path, text) -> true | nil, reason: appends to a file that only its owner can read, in one
+// write so that sessions do not interleave.
 static int host_append(lua_State *L) {
   size_t size;
   const char *path = lt_lua_to_path(L, 1), *text = luaL_checklstring(L, 2, &size);
@@ -209,11 +212,11 @@ int luaopen_lutra_repl_host(lua_State *L) {
   };
   luaL_newlib(L, functions);
   lt_repl_open_system(L);
-  lua_getglobal(L, "os"); // execute: Lua's own, before interrupt.c replaces it
+  lua_getglobal(L, "os"); // execute: Lua's function, before interrupt.c replaces it
   lua_getfield(L, -1, "execute");
   lua_setfield(L, -3, "execute");
   lua_pop(L, 1);
-  lua_newtable(L); // sources: chunk name -> text of code that no file holds, for tracebacks
+  lua_newtable(L); // sources: chunk name -> text of code that is in no file, for tracebacks
   lua_setfield(L, -2, "sources");
   return 1;
 }

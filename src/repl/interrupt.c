@@ -1,19 +1,20 @@
-// Ctrl-C. Nothing is paid for it until it comes: the signal handler arms a debug hook on the
-// coroutine that runs at that moment, and the hook ends the computation.
+// Ctrl-C, at no cost until it is pressed: the signal handler sets a debug hook on the coroutine
+// that runs at that moment, and the hook stops the computation.
 //
 // Stage 1, the first press: the hook raises the error "interrupted", which code may catch to clean
-// up. Stage 2, a later press in the same computation, at the prompt: the code swallowed the error
-// (`while true do pcall(f) end`), so the hook yields out of it for good; where a C call is in
-// between (a callback of table.sort) it raises, again and again, until it gets to a place that can
-// yield. In a script the second press has the default action: it kills.
+// up. Stage 2, a later press in the same computation, at the prompt: the code caught the error
+// (`while true do pcall(f) end`), so the hook yields out of the computation, which is abandoned.
+// Below a C call (a callback of table.sort) it cannot yield; there it raises the error at every
+// instruction until it reaches a place that can yield. In a script the second press has the default
+// action: it kills the process.
 //
-// A long operation of the core is told by lt_interrupt_flag; when it took the request and failed
-// with "interrupted", the hook has nothing left to do.
+// lt_interrupt_flag asks a long operation of the core to stop; when it did, and failed with
+// "interrupted", the hook has nothing left to do.
 //
-// Invariant: `running` is the coroutine whose Lua code executes now, or NULL when none that may be
-// stopped does. Every change of it goes through lt_repl_resume / lt_repl_reset.
+// Invariant: `running` is the coroutine whose Lua code executes now, or NULL when none may be
+// stopped. It changes only in lt_repl_resume, lt_repl_reset and around a question to the user.
 //
-// A signal handler has no argument, so its state must be file-scope: one process, one terminal.
+// A signal handler has no argument, so its state is file-scope: one process, one terminal.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 
@@ -27,16 +28,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static lua_State *volatile running;      // see the invariant
-static volatile sig_atomic_t presses;    // Ctrl-C since the last clear
-static volatile sig_atomic_t keep_alive; // the prompt: no press kills
-static pthread_t main_thread;            // the one that runs Lua
+static lua_State *volatile running;      // see the invariant above
+static volatile sig_atomic_t presses;    // number of Ctrl-C since the last clear
+static volatile sig_atomic_t keep_alive; // at the prompt: no press kills the process
+static pthread_t main_thread;            // the thread that runs Lua
 
-// True when the computation is to be left without asking it.
+// Returns whether the computation is abandoned, without giving it a chance to catch the error.
 static bool abandoning(void) { return keep_alive && presses >= 2; }
 
+// The debug hook: stops the computation.
 static void stop(lua_State *L, lua_Debug *ar) {
-  if (presses == 0) { // left over from a computation that ended first
+  if (presses == 0) { // set for a computation that has ended
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -44,12 +46,12 @@ static void stop(lua_State *L, lua_Debug *ar) {
     if (ar->event == LUA_HOOKCOUNT) lua_yield(L, 0); // only count and line hooks may yield
     return;
   }
-  bool heard = !atomic_exchange(&lt_interrupt_flag, false); // an operation of the core has
+  bool taken = !atomic_exchange(&lt_interrupt_flag, false); // by an operation of the core
   if (!abandoning()) {
     lua_sethook(L, NULL, 0, 0);
-    if (heard) return;
+    if (taken) return;
   }
-  luaL_where(L, 0); // in a hook, the function that was stopped
+  luaL_where(L, 0); // level 0 of a hook is the function that was stopped
   lua_pushliteral(L, "interrupted");
   lua_concat(L, 2);
   lua_error(L);
@@ -59,10 +61,10 @@ static void arm(lua_State *L) {
   lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-// Everything called here is async-signal-safe; lua_sethook is made to be.
+// Handles SIGINT. Calls only async-signal-safe functions; lua_sethook is designed to be one.
 static void on_sigint(int sig) {
   int saved = errno;
-  if (!pthread_equal(pthread_self(), main_thread)) { // a worker thread got it: pass it on
+  if (!pthread_equal(pthread_self(), main_thread)) { // delivered to a worker thread: forward it
     pthread_kill(main_thread, sig);
     errno = saved;
     return;
@@ -80,8 +82,9 @@ static void on_sigint(int sig) {
   errno = saved;
 }
 
-// After the code of `from` ended for L to go on: a press that came in between must not be lost.
-static void back_to(lua_State *L, lua_State *from) {
+// Makes L the running coroutine after the code of `from` has ended. A press in between must not be
+// lost: the hook moves to L when the computation is abandoned.
+static void return_to(lua_State *L, lua_State *from) {
   running = L;
   if (!presses) return;
   if (lua_gethook(from) == stop) lua_sethook(from, NULL, 0, 0);
@@ -112,7 +115,7 @@ int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres) {
   lua_State *before = running;
   running = co;
   int status = lua_resume(co, L, nargs, nres);
-  back_to(before, co);
+  return_to(before, co);
   return status;
 }
 
@@ -121,19 +124,19 @@ int lt_repl_reset(lua_State *L, lua_State *co) {
   lua_State *before = running;
   running = co;
   int status = lua_resetthread(co);
-  back_to(before, co);
+  return_to(before, co);
   return status;
 }
 
 int lt_repl_interrupts(void) { return presses; }
 
-lua_State *lt_repl_interrupt_hold(void) {
-  lua_State *held = running;
+lua_State *lt_repl_interrupt_suspend(void) {
+  lua_State *suspended = running;
   running = NULL;
-  return held;
+  return suspended;
 }
 
-void lt_repl_interrupt_go_on(lua_State *held) { running = held; }
+void lt_repl_interrupt_resume(lua_State *suspended) { running = suspended; }
 
 bool lt_repl_interrupt_keep(bool keep) {
   bool before = keep_alive;
@@ -148,8 +151,8 @@ void lt_repl_interrupt_clear(void) {
 
 // ---- coroutine.resume and coroutine.wrap, as in Lua's lcorolib.c but through lt_repl_resume
 
-// Runs `co` with the top `nargs` values of L. Returns the number of values it left on L, or -1 with
-// an error value; -2 says that the whole computation is to be left.
+// Resumes `co` with the top `nargs` values of L. Returns the number of values it pushed on L, -1
+// with an error value on top, or -2 when the whole computation is abandoned.
 static int resume_with(lua_State *L, lua_State *co, int nargs) {
   if (!lua_checkstack(co, nargs)) {
     lua_pushliteral(L, "too many arguments to resume");
@@ -171,8 +174,8 @@ static int resume_with(lua_State *L, lua_State *co, int nargs) {
   return nres;
 }
 
-// Goes on leaving the computation in L, the coroutine that resumed the abandoned one.
-static int leave(lua_State *L) {
+// Continues to abandon the computation in L, the coroutine that resumed the abandoned one.
+static int abandon(lua_State *L) {
   return lua_isyieldable(L) ? lua_yield(L, 0) : luaL_error(L, "interrupted");
 }
 
@@ -185,7 +188,7 @@ static lua_State *check_thread(lua_State *L) {
 static int co_resume(lua_State *L) {
   lua_State *co = check_thread(L);
   int n = resume_with(L, co, lua_gettop(L) - 1);
-  if (n == -2) return leave(L);
+  if (n == -2) return abandon(L);
   lua_pushboolean(L, n >= 0);
   if (n < 0) n = 1;
   lua_insert(L, -(n + 1));
@@ -196,13 +199,13 @@ static int wrapped(lua_State *L) {
   lua_State *co = lua_tothread(L, lua_upvalueindex(1));
   int n = resume_with(L, co, lua_gettop(L));
   if (n >= 0) return n;
-  if (n == -2) return leave(L);
+  if (n == -2) return abandon(L);
   int status = lua_status(co);
-  if (status != LUA_OK && status != LUA_YIELD) { // the error is inside: close its variables
+  if (status != LUA_OK && status != LUA_YIELD) { // co failed: close its variables
     status = lt_repl_reset(L, co);
     lua_xmove(co, L, 1);
   }
-  if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) { // add where it came through
+  if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) { // add the position of the caller
     luaL_where(L, 1);
     lua_insert(L, -2);
     lua_concat(L, 2);
@@ -219,8 +222,9 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-// os.execute, which C's system keeps from hearing Ctrl-C while the other program runs: at the
-// prompt a program that Ctrl-C has ended ends the loop that starts such programs, too.
+// Replaces os.execute (upvalue 1). C's `system` ignores SIGINT while the other program runs; so at
+// the prompt, when Ctrl-C has ended that program, this raises "interrupted", which ends a loop
+// around it.
 static int os_execute(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
@@ -253,7 +257,7 @@ void lt_repl_interrupt_install(lua_State *L, bool keep) {
 
   main_thread = pthread_self();
   keep_alive = keep;
-  struct sigaction action; // no SA_RESTART: a read from the terminal ends too
+  struct sigaction action; // no SA_RESTART: a read from the terminal ends as well
   memset(&action, 0, sizeof action);
   action.sa_handler = on_sigint;
   sigemptyset(&action.sa_mask);

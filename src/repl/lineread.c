@@ -1,12 +1,12 @@
-// One cell from a person when GNU readline is there (editor/), else one line.
+// Reads one cell from a terminal with GNU readline (editor/), else one line.
 //
-// Readline is driven through its callback interface, a character at a time, because only so can
-// Ctrl-C end a line without a jump out of the library. Invariant: SIGINT, SIGWINCH and SIGCONT are
-// blocked except inside pselect, so that none can slip in between looking for it and sleeping.
-// Libedit's imitation of that interface loses its state at Ctrl-C; its plain readline() just
-// returns NULL then, and is used.
+// Readline is used through its callback interface, one character at a time: only so can Ctrl-C end
+// a line without a jump out of the library. Invariant: SIGINT, SIGWINCH and SIGCONT are blocked
+// except inside pselect, so that none is lost between the check for it and the wait. Libedit's
+// version of that interface loses its state at Ctrl-C; its plain readline() returns NULL then, and
+// is used instead.
 //
-// The library's callback has no argument, hence the file-scope state.
+// The library's callbacks have no context argument, hence the file-scope state.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // SIGWINCH
 #include "repl.h"
@@ -28,19 +28,19 @@
 #include <termios.h>
 #include <unistd.h>
 
-static char *finished_line;    // what the callback was given
-static bool finished;          // it was called
-static sigset_t while_waiting; // the signals that are blocked in pselect
+static char *finished_line;    // argument of the callback
+static bool finished;          // the callback was called
+static sigset_t while_waiting; // signal mask inside pselect
 
 static void on_line(char *line) {
-  lt_undo_forget_aside();
+  lt_undo_forget_saved();
   finished_line = line;
   finished = true;
-  if (line) lt_screen_end(""); // where a key of readline's own has ended the line
+  if (line) lt_screen_end(""); // when one of readline's own commands has ended the line
   lt_rl.rl_callback_handler_remove();
 }
 
-// What came while waiting: SIGCONT, the terminal is to be set up again; SIGWINCH; SIGTSTP.
+// Signals received: SIGCONT (the terminal must be set up again), SIGWINCH, SIGTSTP.
 static volatile sig_atomic_t was_continued, was_resized, was_stopped;
 
 static void on_signal(int sig) {
@@ -49,6 +49,7 @@ static void on_signal(int sig) {
   if (sig == SIGTSTP) was_stopped = 1;
 }
 
+// Installs a signal handler without SA_RESTART; stores the former action unless `before` is NULL.
 static void handle(int sig, void (*handler)(int), struct sigaction *before) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -57,19 +58,19 @@ static void handle(int sig, void (*handler)(int), struct sigaction *before) {
   sigaction(sig, &action, before);
 }
 
-// ---- signals that end the program while a line is edited: the terminal is given back first
+// ---- termination while a line is edited: the terminal is restored first
 
-static const int ending[] = {SIGTERM, SIGHUP};
-enum { ENDING = sizeof ending / sizeof *ending };
-static struct termios outside; // the terminal's state before the editor's
-static bool outside_known;
-static struct sigaction ending_before[ENDING];
+static const int termination_signals[] = {SIGTERM, SIGHUP};
+enum { TERMINATION_SIGNALS = sizeof termination_signals / sizeof *termination_signals };
+static struct termios saved_terminal; // the terminal's settings before editing
+static bool terminal_saved;
+static struct sigaction termination_before[TERMINATION_SIGNALS];
 
-// Everything called here is async-signal-safe.
-static void on_ending(int sig) {
+// Restores the terminal and ends the program by the signal. Calls only async-signal-safe functions.
+static void on_termination(int sig) {
   static const char leave[] = "\033[?2004l\n";
-  if (outside_known) tcsetattr(STDIN_FILENO, TCSANOW, &outside);
-  int flags = fcntl(STDOUT_FILENO, F_GETFL); // a terminal that takes no output must not hold it up
+  if (terminal_saved) tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
+  int flags = fcntl(STDOUT_FILENO, F_GETFL); // a blocked terminal must not delay the exit
   fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
   if (write(STDOUT_FILENO, leave, sizeof leave - 1) < 0) errno = 0;
   fcntl(STDOUT_FILENO, F_SETFL, flags);
@@ -77,49 +78,50 @@ static void on_ending(int sig) {
   raise(sig);
 }
 
-static void hear_ending(void) {
-  outside_known = tcgetattr(STDIN_FILENO, &outside) == 0;
-  for (int i = 0; i < ENDING; i++) {
-    handle(ending[i], on_ending, &ending_before[i]);
-    if (ending_before[i].sa_handler != SIG_DFL) sigaction(ending[i], &ending_before[i], NULL);
+static void catch_termination(void) {
+  terminal_saved = tcgetattr(STDIN_FILENO, &saved_terminal) == 0;
+  for (int i = 0; i < TERMINATION_SIGNALS; i++) {
+    handle(termination_signals[i], on_termination, &termination_before[i]);
+    if (termination_before[i].sa_handler != SIG_DFL)
+      sigaction(termination_signals[i], &termination_before[i], NULL);
   }
 }
 
-static void ignore_ending(void) {
-  for (int i = 0; i < ENDING; i++) sigaction(ending[i], &ending_before[i], NULL);
+static void restore_termination(void) {
+  for (int i = 0; i < TERMINATION_SIGNALS; i++)
+    sigaction(termination_signals[i], &termination_before[i], NULL);
 }
 
 // ---- memory
 
-// The library ends the program when it gets no memory. So the prompt holds some back while cells
-// run, and gives it to the library while a line is edited: one block, large enough that malloc
-// gives it back to the system.
-enum { HELD_BACK = 4 << 20, HELD_BACK_LEAST = 1 << 18 };
-static void *held_back;
+// The library exits when it cannot allocate memory. So the prompt holds a reserve while cells run,
+// and releases it to the library while a line is edited: one block, large enough that malloc
+// returns it to the system.
+enum { RESERVE = 4 << 20, RESERVE_LEAST = 1 << 18 };
+static void *reserve;
 
-static void hold_memory_back(void) {
-  for (size_t size = HELD_BACK; !held_back && size >= HELD_BACK_LEAST; size /= 2)
-    held_back = malloc(size);
+static void hold_reserve(void) {
+  for (size_t size = RESERVE; !reserve && size >= RESERVE_LEAST; size /= 2) reserve = malloc(size);
 }
 
-static void give_memory(void) {
-  free(held_back);
-  held_back = NULL;
+static void release_reserve(void) {
+  free(reserve);
+  reserve = NULL;
 }
 
 // ---- keys
 
-// The library leaves an unknown key sequence by a jump to where the last function of its own that
-// expected one was called, and in readline 8.2 that function may have ended: where several keys are
-// handled in one call, because of a macro or of keys that were read ahead. Such a function draws
-// the line before it ends, so drawing makes the jump lead here, where it is safe.
-static sigjmp_buf here;
-static bool jumps_here;   // `here` is valid
+// After an unknown key sequence the library jumps (siglongjmp) to the last of its functions that
+// read a further key, and in readline 8.2 that function may have returned: when several keys are
+// handled in one call, because of a macro or of keys read ahead. Such a function redraws the line
+// before it returns, so the redraw function makes the jump lead to `jump_target`, which is valid.
+static sigjmp_buf jump_target;
+static bool jump_valid;   // whether `jump_target` is valid
 static bool input_over;   // no more keys can be read for this line
-enum { IN_A_KEY = 0x70 }; // of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
+enum { IN_A_KEY = 0x70 }; // bits of rl_readline_state: METANEXT, DISPATCHING, MOREINPUT
 
-// Ctrl-C, noticed also while keys keep arriving: pselect lets a signal in only when it has to
-// wait.
+// Returns whether Ctrl-C was pressed, also while keys keep arriving: pselect receives a signal only
+// when it has to wait.
 static bool interrupted(void) {
   sigset_t blocked;
   pthread_sigmask(SIG_SETMASK, &while_waiting, &blocked);
@@ -127,31 +129,32 @@ static bool interrupted(void) {
   return lt_repl_interrupts();
 }
 
-// Between two keys, also of a macro or of keys that were read ahead.
+// The library's redraw function: called between two keys, including keys of a macro and keys read
+// ahead.
 static void draw(void) {
-  if (jumps_here && lt_rl._rl_top_level) memcpy(lt_rl._rl_top_level, here, sizeof here);
+  if (jump_valid && lt_rl._rl_top_level)
+    memcpy(lt_rl._rl_top_level, jump_target, sizeof jump_target);
   lt_undo_after_key();
-  if (jumps_here && interrupted()) {
+  if (jump_valid && interrupted()) {
     input_over = true;
-    siglongjmp(here, 1);
+    siglongjmp(jump_target, 1);
   }
   lt_screen_draw();
 }
 
-// The library reads further bytes of a character or of a paste itself. Ctrl-C and the end of input
-// leave such a key, by the same jump: the library would use what it has read of a paste without its
-// end.
+// The library's read function: reads further bytes of a character or of a paste. Ctrl-C and the end
+// of input leave such a key by the same jump: otherwise the library would use an incomplete paste.
 static bool wait_input(void);
 static int read_byte(FILE *stream) {
   (void)stream;
   unsigned char byte;
   if (wait_input() && read(STDIN_FILENO, &byte, 1) == 1) return byte;
   input_over = true;
-  if (jumps_here) siglongjmp(here, 1);
+  if (jump_valid) siglongjmp(jump_target, 1);
   return EOF;
 }
 
-// Once, before the first line.
+// Sets up the library, before the first line.
 static void prepare(void) {
   static bool prepared;
   if (prepared) return;
@@ -164,12 +167,12 @@ static void prepare(void) {
   lt_input_set_wait(wait_input);
   lt_rl.rl_initialize();
   *lt_rl.rl_getc_function = read_byte;
-  *lt_rl.rl_redisplay_function = draw; // before, it would turn bracketed paste off
+  *lt_rl.rl_redisplay_function = draw; // set earlier, it would turn bracketed paste off
   handle(SIGCONT, on_signal, NULL);
   handle(SIGWINCH, on_signal, NULL);
 }
 
-static void set_terminal_again(void) {
+static void restore_screen(void) {
   was_continued = 0;
   lt_rl.rl_cleanup_after_signal();
   lt_rl.rl_reset_after_signal();
@@ -177,7 +180,8 @@ static void set_terminal_again(void) {
   lt_screen_resized();
 }
 
-// Ctrl-Z: leaves the terminal as a shell wants it, and stops. SIGCONT sets it up again.
+// Handles Ctrl-Z: restores the terminal for the shell, and stops the process. SIGCONT sets the
+// terminal up again.
 static void stop(void) {
   was_stopped = 0;
   lt_screen_below();
@@ -187,17 +191,18 @@ static void stop(void) {
   sigaddset(&signals, SIGTSTP);
   handle(SIGTSTP, SIG_DFL, NULL);
   raise(SIGTSTP);
-  pthread_sigmask(SIG_UNBLOCK, &signals, NULL); // here
+  pthread_sigmask(SIG_UNBLOCK, &signals, NULL); // the process stops here
   pthread_sigmask(SIG_BLOCK, &signals, NULL);
   handle(SIGTSTP, on_signal, NULL);
 }
 
-// While a cell is edited: waits for input; false when Ctrl-C or an error came instead.
+// Blocks until there is input while a cell is edited, and handles signals; returns false after
+// Ctrl-C or an error.
 static bool wait_input(void) {
   for (;;) {
     if (interrupted()) return false;
     if (was_stopped) stop();
-    if (was_continued) set_terminal_again();
+    if (was_continued) restore_screen();
     if (was_resized) {
       was_resized = 0;
       lt_screen_resized();
@@ -210,35 +215,37 @@ static bool wait_input(void) {
   }
 }
 
-// Ctrl-C in the middle of a cell: shows it as left, and forgets it.
+// Handles Ctrl-C in a cell: leaves it on the screen, and discards it.
 static void drop_line(void) {
   lt_screen_end("^C");
   lt_rl.rl_callback_sigcleanup();
-  lt_undo_forget_aside();
-  *lt_rl.rl_undo_list = NULL; // likewise: in a search it may be that of another line
+  lt_undo_forget_saved();
+  *lt_rl.rl_undo_list = NULL; // in a search it may belong to another line
   lt_rl.rl_free_line_state();
   lt_rl.rl_cleanup_after_signal();
   lt_rl.rl_callback_handler_remove();
 }
 
+// Lets the library read and handle one key, and catches its jumps.
 static void read_key(void) {
-  if (sigsetjmp(here, 0) == 0) {
-    jumps_here = true;
+  if (sigsetjmp(jump_target, 0) == 0) {
+    jump_valid = true;
     lt_rl.rl_callback_read_char();
   } else {
     *lt_rl.rl_readline_state &= ~(unsigned long)IN_A_KEY;
     lt_screen_draw();
   }
-  jumps_here = false;
+  jump_valid = false;
 }
 
+// Handles one key, and all keys that the library has read ahead.
 static void key(void) {
   lt_screen_footer(NULL);
   do read_key();
   while (!finished && !input_over && lt_rl._rl_pushed_input_available &&
          lt_rl._rl_pushed_input_available());
   if (!finished) lt_undo_after_key();
-  if (lt_repl_interrupts()) input_over = true; // in our own reading of a paste
+  if (lt_repl_interrupts()) input_over = true; // pressed during lt_paste
   if (!finished && !input_over) lt_keys_after();
 }
 
@@ -253,10 +260,10 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   pthread_sigmask(SIG_BLOCK, &blocked, &while_waiting);
   finished = false;
   finished_line = NULL;
-  give_memory();
+  release_reserve();
   prepare();
   lt_screen_begin();
-  hear_ending();
+  catch_termination();
   lt_rl.rl_callback_handler_install(prompt, on_line);
   lt_keys_bind();
   enum lt_repl_read result = LT_REPL_EOF;
@@ -268,9 +275,9 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
     free(finished_line);
     finished_line = NULL;
   }
-  ignore_ending();
+  restore_termination();
   lt_screen_leave();
-  hold_memory_back();
+  hold_reserve();
   sigaction(SIGTSTP, &before, NULL);
   pthread_sigmask(SIG_SETMASK, &while_waiting, NULL);
   if (!finished_line) return result;
@@ -289,7 +296,7 @@ static enum lt_repl_read libedit_line(const char *prompt, char **line) {
 static enum lt_repl_read plain_line(const char *prompt, char **line) {
   fputs(prompt, stdout);
   fflush(stdout);
-  clearerr(stdin); // an interrupted io.read left its mark
+  clearerr(stdin); // an interrupted io.read has set the error flag
   char *buffer = NULL;
   size_t size = 0;
   errno = 0;

@@ -1,10 +1,10 @@
 // The program `lutra`: a Lua 5.4 interpreter with Lutra inside, and its prompt.
 //
-// Whatever is typed (the prompt, -e, stdin) finds lt, tensor, nn, F, optim and data; a file must
-// `require "lutra"` as it would under any Lua. Code runs in a coroutine of its own, so that after
-// an error its stack is still there to be shown.
+// Interactive code (the prompt, -e, stdin) has lt, tensor, nn, F, optim and data as globals; a file
+// must `require "lutra"` as it would under any Lua. User code runs in its own coroutine, so that
+// its stack can still be shown after an error.
 //
-// Exit status: 0 done; 1 the code failed; 2 the arguments make no sense; 130 Ctrl-C.
+// Exit status: 0 success; 1 the code failed; 2 wrong arguments; 130 Ctrl-C.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 
@@ -22,22 +22,22 @@
 
 enum { status_ok = 0, status_failed = 1, status_usage = 2, status_interrupted = 130 };
 
-// What the arguments ask for.
+// The parsed command line.
 struct request {
   int argc;
   char **argv;
-  int script;          // index of the script, or of "-"; argc when there is none
-  bool has_code;       // an -e or -l
+  int script;          // index of the script or of "-"; argc when there is none
+  bool has_code;       // there is an -e or -l
   bool interactive;    // -i
   const char *emulate; // devices to emulate, or NULL
   bool strict;         // -W
   bool no_init;
-  const char *trace; // where to write a trace, or NULL
+  const char *trace; // file for a trace, or NULL
   bool lint;
-  int lesson;        // to open at the prompt; 0 the next one, -1 none
-  const char *stubs; // where to write annotations for editors, or NULL
+  int lesson;        // lesson to open at the prompt; 0: the next one, -1: none
+  const char *stubs; // file for the annotations for editors, or NULL
   bool help, version, info, check;
-  int status; // out: the exit status
+  int status; // result: the exit status
 };
 
 static const char usage[] =
@@ -91,19 +91,19 @@ static const char usage[] =
 
 static bool is(const char *arg, const char *option) { return strcmp(arg, option) == 0; }
 
-// Is the argument after this option its value?
+// Returns whether the argument after this option is its value.
 static bool takes_value(const char *option) {
   return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace") ||
          is(option, "--stubs");
 }
 
-// Is the text the number of a lesson: 1 to 9999?
+// Returns whether the string is the number of a lesson: 1 to 9999.
 static bool is_lesson(const char *text) {
   size_t n = text ? strlen(text) : 0;
   return n > 0 && n < 5 && strspn(text, "0123456789") == n && atoi(text) > 0;
 }
 
-// Fills in `r`; NULL, or the argument that makes no sense.
+// Parses the command line into `r`. Returns NULL, or the argument that is wrong.
 static const char *parse(struct request *r) {
   int i = 1;
   for (; i < r->argc; i++) {
@@ -152,8 +152,8 @@ static const char *parse(struct request *r) {
   return r->check && i == r->argc ? "--check" : NULL;
 }
 
-// The table `arg` as lua makes it: [0] the script, positive its arguments, negative what was
-// before.
+// Sets the global `arg` as the program lua does: [0] is the script, positive indices its arguments,
+// negative ones what precedes it.
 static void set_arg(lua_State *L, const struct request *r) {
   int zero = r->script < r->argc ? r->script : 0;
   lua_createtable(L, r->argc - zero, zero + 1);
@@ -164,6 +164,7 @@ static void set_arg(lua_State *L, const struct request *r) {
   lua_setglobal(L, "arg");
 }
 
+// Pushes the arguments of the script and returns how many.
 static int push_script_arguments(lua_State *L, const struct request *r) {
   int n = r->script < r->argc ? r->argc - r->script - 1 : 0;
   luaL_checkstack(L, n, "too many arguments to the script");
@@ -173,9 +174,10 @@ static int push_script_arguments(lua_State *L, const struct request *r) {
 
 // ---- calls into lib/lutra/repl/, which may be absent or broken
 
-// Pushes field `name` of the Lua module `module`; on failure the message, and returns false.
+// Pushes field `name` of the Lua module `module` and returns true; on failure pushes the message
+// and returns false.
 static bool push_function(lua_State *L, const char *module, const char *name) {
-  lt_repl_own_require(L);
+  lt_repl_private_require(L);
   lua_pushstring(L, module);
   if (lua_pcall(L, 1, 1, 0) != LUA_OK) return false;
   lua_getfield(L, -1, name);
@@ -183,8 +185,8 @@ static bool push_function(lua_State *L, const char *module, const char *name) {
   return true;
 }
 
-// Says what the value on top of the stack is about, and pops it.
-static void complain(lua_State *L) {
+// Prints the error message on top of the stack to stderr, and pops it.
+static void report_error(lua_State *L) {
   const char *text = lua_tostring(L, -1);
   fflush(stdout);
   fprintf(stderr, "lutra: %s\n", text ? text : "(the error is not a string)");
@@ -192,11 +194,11 @@ static void complain(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// Replaces the error value on top by the text for people. The failed coroutine, for its traceback,
-// is at `thread`; 0 when there is none.
+// Replaces the error value on top of the stack by a formatted message. `thread` is the index of the
+// failed coroutine, for its traceback; 0 when there is none.
 static void describe(lua_State *L, int thread) {
   if (!push_function(L, "lutra.repl.traceback", "format")) {
-    lua_pop(L, 1); // without the Lua half, the bare message must do
+    lua_pop(L, 1); // without the Lua files the plain message is kept
     return;
   }
   lua_pushvalue(L, -2);
@@ -212,8 +214,8 @@ static void describe(lua_State *L, int thread) {
 
 // ---- running code
 
-// Runs the function below its `nargs` arguments on the stack. Complains and returns false when it
-// fails.
+// Runs the function below its `nargs` arguments on the stack. On failure prints the error, sets the
+// exit status and returns false.
 static bool run(lua_State *L, struct request *r, int nargs) {
   lua_State *co = lua_newthread(L);
   int thread = lua_gettop(L) - nargs - 1;
@@ -233,22 +235,22 @@ static bool run(lua_State *L, struct request *r, int nargs) {
   describe(L, thread);
   lt_repl_reset(L, co);
   r->status = lt_repl_interrupts() ? status_interrupted : status_failed;
-  complain(L);
+  report_error(L);
   lua_pop(L, 1);
   return false;
 }
 
-// As run, after a load that gave `status` and left the function or the message. With `arguments`
-// the chunk is the script, and gets the script's.
+// Runs a loaded function like `run`; `status` is the result of the load, which left the function or
+// a message. With `arguments` the chunk is the script and receives the script's arguments.
 static bool run_loaded(lua_State *L, struct request *r, int status, bool arguments) {
   if (status == LUA_OK) return run(L, r, arguments ? push_script_arguments(L, r) : 0);
   describe(L, 0);
-  complain(L);
+  report_error(L);
   r->status = status_failed;
   return false;
 }
 
-// Keeps the text of a chunk that no file holds, for its traceback.
+// Stores the text of a chunk that is in no file, for tracebacks.
 static void remember_source(lua_State *L, const char *name, const char *text, size_t size) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "lutra.repl.host");
@@ -258,8 +260,8 @@ static void remember_source(lua_State *L, const char *name, const char *text, si
   lua_pop(L, 3);
 }
 
-// Makes lt, tensor, nn... known, and with -W the undefined globals heard of. Complains and returns
-// false when that fails.
+// Defines lt, tensor, nn and so on if `names`, and with -W enables the warning about undefined
+// globals. On failure prints the error and returns false.
 static bool prepare_globals(lua_State *L, struct request *r, bool names) {
   bool ok = true;
   if (names) ok = push_function(L, "lutra.repl.globals", "install") && !lua_pcall(L, 0, 0, 0);
@@ -268,12 +270,12 @@ static bool prepare_globals(lua_State *L, struct request *r, bool names) {
     lua_warning(L, "@on", 0);
   }
   if (ok) return true;
-  complain(L);
+  report_error(L);
   r->status = status_failed;
   return false;
 }
 
-// Pushes the text of -l's argument as code: "g=name" is g = require "name".
+// Pushes the argument of -l as code: "g=name" becomes g = require "name".
 static void push_require(lua_State *L, const char *argument) {
   const char *equals = strchr(argument, '=');
   lua_getglobal(L, "string");
@@ -285,7 +287,7 @@ static void push_require(lua_State *L, const char *argument) {
   lua_call(L, 3, 1);
 }
 
-// Pushes the list of what -e and -l say: {text, name}, each with a name of its own for messages.
+// Pushes the list of the codes of -e and -l: {text, name}, each with a unique name for messages.
 static void push_codes(lua_State *L, const struct request *r) {
   lua_newtable(L);
   for (int i = 1, n = 0; i < r->script && !is(r->argv[i], "--"); i++) {
@@ -309,13 +311,14 @@ static void push_codes(lua_State *L, const struct request *r) {
 }
 
 // Loads the text at `index` as the chunk `name`, without a byte order mark and a first line with
-// #!; that line's newline stays, to count lines right. Pushes the function or the message.
+// #!; the newline of that line stays, so that lines are counted correctly. Pushes the function or a
+// message, and returns the status.
 static int load_text(lua_State *L, int index, const char *name) {
   size_t size, skip = 0;
   const char *text = lua_tolstring(L, index, &size);
   if (strncmp(text, "\xEF\xBB\xBF", 3) == 0) skip = 3;
   if (text[skip] == '#') skip += strcspn(text + skip, "\n");
-  if (text[skip] == '\n' && text[skip + 1] == LUA_SIGNATURE[0]) skip++; // it is compiled
+  if (text[skip] == '\n' && text[skip + 1] == LUA_SIGNATURE[0]) skip++; // precompiled code
   return luaL_loadbuffer(L, text + skip, size - skip, name);
 }
 
@@ -337,7 +340,7 @@ static bool run_codes(lua_State *L, struct request *r) {
   return ok;
 }
 
-// Pushes the whole of a file.
+// Pushes the contents of a file from its current position to the end.
 static void push_content(lua_State *L, FILE *file) {
   luaL_Buffer text;
   luaL_buffinit(L, &text);
@@ -349,7 +352,7 @@ static void push_content(lua_State *L, FILE *file) {
   luaL_pushresult(&text);
 }
 
-// Runs the program whose text is on top of the stack; `name` is its chunk's name.
+// Runs the script whose text is on top of the stack, and pops it; `name` is its chunk name.
 static bool run_text(lua_State *L, struct request *r, const char *name) {
   int index = lua_gettop(L);
   size_t size;
@@ -371,7 +374,8 @@ static bool run_script(lua_State *L, struct request *r) {
   if (file) push_content(L, file);
   bool readable = file && !ferror(file);
   if (file) fclose(file);
-  if (!readable) return run_loaded(L, r, luaL_loadfile(L, name), true); // it says why
+  // luaL_loadfile reports the reason
+  if (!readable) return run_loaded(L, r, luaL_loadfile(L, name), true);
   lua_pushfstring(L, "@%s", name);
   lua_insert(L, -2);
   bool ok = run_text(L, r, lua_tostring(L, -2));
@@ -381,8 +385,8 @@ static bool run_script(lua_State *L, struct request *r) {
 
 // ---- the prompt and the reports
 
-// Pushes what the Lua half is told: script, files (it and what follows), codes, no_init, lint,
-// lesson, trace.
+// Pushes the table of options for the Lua modules: script, files (the script and what follows),
+// codes, no_init, lint, failed, lesson, trace.
 static void push_options(lua_State *L, const struct request *r) {
   lua_newtable(L);
   if (r->script < r->argc && !is(r->argv[r->script], "-")) {
@@ -413,7 +417,8 @@ static void push_options(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "stubs");
 }
 
-// Calls a function of the Lua half that takes a table of options and returns the exit status.
+// Calls a function of a Lua module with the table of options and sets the exit status to its
+// result. On failure prints the error.
 static void call_module(lua_State *L, struct request *r, const char *module, const char *name) {
   bool ok = push_function(L, module, name);
   if (ok) {
@@ -425,7 +430,7 @@ static void call_module(lua_State *L, struct request *r, const char *module, con
     lua_pop(L, 1);
     return;
   }
-  complain(L);
+  report_error(L);
   r->status = status_failed;
 }
 
@@ -441,31 +446,32 @@ static void open_state(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "lutra.core");
   lua_pop(L, 1);
   luaL_requiref(L, "lutra.repl.host", luaopen_lutra_repl_host, 0);
-  luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0); // also where the core does not load
+  // available even if the core cannot be loaded
+  luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0);
   lua_pop(L, 2);
   lt_repl_set_path(L, r->argv[0]);
   lt_repl_interrupt_install(L, false);
-  lt_repl_own_open(L);
+  lt_repl_private_globals_open(L);
   set_arg(L, r);
 }
 
-// Listens to what is run, for --lint and --trace; false when it cannot.
-static bool begin_listening(lua_State *L, struct request *r) {
+// Starts recording for --lint and --trace; returns false on failure.
+static bool begin_recording(lua_State *L, struct request *r) {
   if (r->lint || r->trace) call_module(L, r, "lutra.placement.script", "begin");
   return r->status == status_ok;
 }
 
-// Says what was heard. What failed before stays the reason of the exit status.
-static void end_listening(lua_State *L, struct request *r) {
+// Ends recording and reports its results. An earlier failure keeps its exit status.
+static void end_recording(lua_State *L, struct request *r) {
   int before = r->status;
   if (r->lint || r->trace) call_module(L, r, "lutra.placement.script", "finish");
   if (before != status_ok) r->status = before;
 }
 
-// Runs what the arguments name, and the prompt.
+// Runs the codes, the script or stdin, then the prompt, as the command line requires.
 static void run_all(lua_State *L, struct request *r, bool from_stdin) {
   bool has_script = r->script < r->argc;
-  // With -i the prompt runs code and script itself: what they leave is then its session's.
+  // With -i the prompt runs codes and script itself, so that their globals belong to its session.
   if (!r->interactive && !run_codes(L, r)) return;
   if (from_stdin)
     (void)run_stdin(L, r);
@@ -474,8 +480,8 @@ static void run_all(lua_State *L, struct request *r, bool from_stdin) {
   if (r->interactive || (!has_script && !r->has_code && !from_stdin)) prompt(L, r);
 }
 
-// Does what was asked for, inside a protected call.
-static int serve(lua_State *L) {
+// Executes the command line. Runs inside a protected call.
+static int run_request(lua_State *L) {
   struct request *r = lua_touserdata(L, 1);
   lua_settop(L, 0);
   open_state(L, r);
@@ -495,14 +501,14 @@ static int serve(lua_State *L) {
   bool from_stdin = has_script ? is(r->argv[r->script], "-")
                                : !r->has_code && !r->interactive && !isatty(STDIN_FILENO);
   if (!prepare_globals(L, r, r->has_code || from_stdin)) return 0;
-  if (!begin_listening(L, r)) return 0;
+  if (!begin_recording(L, r)) return 0;
   run_all(L, r, from_stdin);
-  end_listening(L, r);
+  end_recording(L, r);
   return 0;
 }
 
-// Has the system a driver of NVIDIA's (dxg: that of Windows, for Linux inside it)? Asking the
-// driver itself would be too late for emulation, which is chosen before.
+// Returns whether the system has an NVIDIA driver (dxg: that of Windows, under WSL). Loading the
+// driver to ask it would be too late for emulation, which must be chosen before.
 static bool has_gpu(void) {
   return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
@@ -515,13 +521,14 @@ static int refuse(const char *arg) {
   return status_usage;
 }
 
-// OpenMP's threads wait for one another by spinning, GNU's for about 10 ms by default: where
-// another program has one of the cores, every parallel loop then costs that much (a training step
-// measured 18 times longer). A spin of some 0.1 ms bridges the gaps between loops as well. libgomp
-// reads its environment before main runs, so the program starts itself again, once, and then takes
-// the variable out of what its children see. Where it cannot (no /proc), where the user has chosen,
-// or where a tool watches the program (valgrind and others come by LD_PRELOAD), all stays as it is.
-static void wait_briefly(char **argv) {
+// Limits how long OpenMP's threads spin while they wait. GNU's spin for about 10 ms by default: if
+// another program uses one of the cores, every parallel loop then costs that much (a training step
+// measured 18 times longer). A spin of some 0.1 ms still bridges the gaps between loops. libgomp
+// reads its environment before main runs, so the program re-executes itself once with the variable
+// set, and then removes it from the environment of its children. Nothing is changed if that fails
+// (no /proc), if the user has set a policy, or if a tool runs the program (valgrind and others use
+// LD_PRELOAD).
+static void limit_spinning(char **argv) {
   const char *count = "GOMP_SPINCOUNT", *mark = "LUTRA_STARTED_AGAIN";
   if (getenv(mark)) {
     unsetenv(mark);
@@ -535,17 +542,17 @@ static void wait_briefly(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  wait_briefly(argv);
-  signal(SIGXFSZ, SIG_IGN); // a file over the limit of its size is an error, told like a full disk
+  limit_spinning(argv);
+  signal(SIGXFSZ, SIG_IGN); // exceeding the file size limit is a write error, not a signal
   struct request r = {.argc = argc, .argv = argv, .lesson = -1, .status = status_ok};
   const char *wrong = parse(&r);
   if (wrong) return refuse(wrong);
   if (r.help) return fputs(usage, stdout) < 0 ? status_failed : status_ok;
   if (r.version)
     return puts("Lutra " LT_VERSION " (" LUA_RELEASE ")") < 0 ? status_failed : status_ok;
-  const char *told = getenv("LUTRA_EMULATE");
-  if (!r.emulate && told && *told) r.emulate = told;
-  if (r.lesson >= 0 && !r.emulate && !told && !has_gpu()) // where it cannot, a lesson says so
+  const char *emulate = getenv("LUTRA_EMULATE");
+  if (!r.emulate && emulate && *emulate) r.emulate = emulate;
+  if (r.lesson >= 0 && !r.emulate && !emulate && !has_gpu()) // a failure is reported by the lesson
     (void)lt_device_emulate("cuda:2,memory=256MiB");
   if (r.emulate && !lt_device_emulate(r.emulate)) {
     fprintf(stderr, "lutra: %s\n", lt_error());
@@ -561,14 +568,14 @@ int main(int argc, char **argv) {
     fputs("lutra: not enough memory to start\n", stderr);
     return status_failed;
   }
-  lua_pushcfunction(L, serve);
+  lua_pushcfunction(L, run_request);
   lua_pushlightuserdata(L, &r);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    complain(L);
+    report_error(L);
     r.status = status_failed;
   }
   lt_repl_state_close(L);
-  if (fflush(stdout) != 0 || ferror(stdout)) { // a full disk: what was printed is not there
+  if (fflush(stdout) != 0 || ferror(stdout)) { // a full disk: output was lost
     fprintf(stderr, "lutra: cannot write to stdout: %s\n", strerror(errno));
     if (r.status == status_ok) r.status = status_failed;
   }

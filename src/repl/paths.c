@@ -1,5 +1,5 @@
-// Finds the Lua half of Lutra relative to the program, so that a tree can be moved as a whole.
-// Invariant: only folders that hold lutra/repl/init.lua are ever put on package.path.
+// Locates Lutra's Lua files relative to the program, so that a tree can be moved as a whole.
+// Invariant: only folders that contain lutra/repl/init.lua are added to package.path.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
 
@@ -14,10 +14,11 @@
 #define LT_PREFIX "/usr/local"
 #endif
 
-// PATH_MAX is a promise of few systems; a longer path is treated as not found.
+// Few systems guarantee PATH_MAX; a longer path is treated as not found.
 enum { path_size = 4096 };
 
-// Searches $PATH for `name`, as the shell did that started us.
+// Searches $PATH for `name`, as the shell that started the program did. The caller frees the
+// result.
 static char *in_search_path(const char *name) {
   const char *path = getenv("PATH");
   char file[path_size];
@@ -30,7 +31,8 @@ static char *in_search_path(const char *name) {
   return NULL;
 }
 
-// The program's file, symbolic links followed, or NULL. To be freed.
+// Returns the path of the program's file with symbolic links resolved, or NULL. The caller frees
+// it.
 static char *program_file(const char *argv0) {
   static const char *const kernel_links[] = {"/proc/self/exe", "/proc/curproc/file"};
   for (size_t i = 0; i < sizeof kernel_links / sizeof *kernel_links; i++) {
@@ -41,7 +43,8 @@ static char *program_file(const char *argv0) {
   return strchr(argv0, '/') ? realpath(argv0, NULL) : in_search_path(argv0);
 }
 
-// `base`/`below` as a real path when it holds the Lua files, else NULL. To be freed.
+// Returns `base`/`below` as an absolute path if it contains the Lua files, else NULL. The caller
+// frees it.
 static char *library(const char *base, const char *below) {
   char path[path_size];
   int n = snprintf(path, sizeof path, "%s/%s/lutra/repl/init.lua", base, below);
@@ -62,7 +65,7 @@ static char *find_library(const char *argv0) {
   return lib ? lib : library(LT_PREFIX, "share/lua/5.4");
 }
 
-// Pushes `path` with the patterns of LUTRA_PATH in front, or where they have ";;" in its place.
+// Pushes `path` with the patterns of LUTRA_PATH in front, or inserted where these contain ";;".
 static void push_with_user(lua_State *L, const char *path) {
   const char *user = getenv("LUTRA_PATH");
   const char *place = user ? strstr(user, ";;") : NULL;

@@ -1,28 +1,28 @@
-// private_globals.c: what the Lua half of Lutra calls is its own, whatever a program does to its
-// globals.
+// private_globals.c: gives the library's Lua modules private globals, which programs cannot change.
 //
-// Lua's modules all share one table of globals: after `table = {}` or `error = 0.3` at the prompt,
-// or package.path = "", the prompt itself would fail. So modules called lutra or lutra.* are loaded
-// with globals of their own: copies of Lua's, made before any code of the user's runs.
+// All modules of a Lua state share one table of globals: after `table = {}` or `error = 0.3` at the
+// prompt, or package.path = "", the prompt itself would fail. So modules named lutra or lutra.* are
+// loaded with private globals: copies of Lua's, made before any user code runs.
 //
-// The invariant: _G there is the program's table of globals, and package.path, package.searchers...
-// the program's; all else is a copy. Only methods of strings are found in the program's `string`,
-// since there is one metatable for all strings.
+// Invariant: in these globals, _G is the program's table of globals, and package.path,
+// package.searchers and other fields that a program may set are the program's; all else is a copy.
+// Methods of strings are the exception: there is one metatable for all strings, so they are found
+// in the program's `string`.
 #include "repl.h"
 
 #include <lauxlib.h>
 #include <string.h>
 
-static const char key_globals = 0; // in the registry: the globals of Lutra's modules
-static const char key_package = 0; // in the registry: the program's `package`
+static const char key_globals = 0; // registry key of the private globals
+static const char key_package = 0; // registry key of the program's `package`
 
-static void push_own(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &key_globals); }
+static void push_private_globals(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &key_globals); }
 
-static bool is_own(const char *module) {
+static bool is_library_module(const char *module) {
   return strncmp(module, "lutra", 5) == 0 && (module[5] == '\0' || module[5] == '.');
 }
 
-// Pushes a copy of the table at `from`, one level deep.
+// Pushes a shallow copy of the table at `from`.
 static void push_copy(lua_State *L, int from) {
   from = lua_absindex(L, from);
   lua_newtable(L);
@@ -34,9 +34,9 @@ static void push_copy(lua_State *L, int from) {
   }
 }
 
-// Pushes the file of a module, as found with `path`; nil where there is none.
+// Pushes the file name of a module, searched with `path`; nil if it is not found.
 static void push_file(lua_State *L, const char *module, const char *path) {
-  push_own(L);
+  push_private_globals(L);
   lua_getfield(L, -1, "package");
   lua_getfield(L, -1, "searchpath");
   lua_pushstring(L, module);
@@ -46,11 +46,11 @@ static void push_file(lua_State *L, const char *module, const char *path) {
   lua_pop(L, 1);
 }
 
-// A searcher of package.searchers: a module of Lutra's own, where package.path has it or had it
-// when the program started (upvalue 1).
+// Implements a searcher of package.searchers for modules of Lutra: searches package.path, then the
+// path of the start (upvalue 1).
 static int search(lua_State *L) {
   const char *module = luaL_checkstring(L, 1);
-  if (!is_own(module)) return 0;
+  if (!is_library_module(module)) return 0;
   lua_settop(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &key_package);
   lua_pushliteral(L, "path");
@@ -65,15 +65,15 @@ static int search(lua_State *L) {
   if (luaL_loadfile(L, file) != LUA_OK)
     return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", module, file,
                       lua_tostring(L, -1));
-  push_own(L);
+  push_private_globals(L);
   lua_setupvalue(L, -2, 1);
   lua_insert(L, -2);
   return 2;
 }
 
-// `require` of Lutra's modules: as Lua's (upvalue 2), but nothing that the program does to
-// `package` hides them. Upvalue 1 is `search`.
-static int own_require(lua_State *L) {
+// Implements `require` for Lutra's modules: as Lua's (upvalue 2), but changes that a program makes
+// to `package` do not hide these modules. Upvalue 1 is `search`.
+static int private_require(lua_State *L) {
   const char *module = luaL_checkstring(L, 1);
   lua_settop(L, 1);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
@@ -81,7 +81,7 @@ static int own_require(lua_State *L) {
   if (lua_toboolean(L, -1)) return 1;
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushvalue(L, 1);
-  lua_call(L, 1, 2); // 4: the loader, 5: its file
+  lua_call(L, 1, 2); // index 4: the loader, 5: its file name
   if (!lua_isfunction(L, 4)) {
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_pushvalue(L, 1);
@@ -101,7 +101,7 @@ static int own_require(lua_State *L) {
   return 1;
 }
 
-// Puts `search` in front of the searchers that look for files; leaves it on the stack.
+// Inserts `search` before the searchers of files; leaves it on the stack.
 static void add_searcher(lua_State *L, int package) {
   lua_getfield(L, package, "path");
   lua_pushcclosure(L, search, 1);
@@ -115,7 +115,7 @@ static void add_searcher(lua_State *L, int package) {
   lua_pop(L, 1);
 }
 
-// `package` with what never changes in a copy, and the rest as the program has it.
+// Pushes a `package` whose constant fields are copies; all other fields are the program's.
 static void push_package(lua_State *L, int package) {
   static const char *const fixed[] = {"loaded", "preload", "searchpath", "config"};
   lua_newtable(L);
@@ -129,7 +129,7 @@ static void push_package(lua_State *L, int package) {
   lua_setmetatable(L, -2);
 }
 
-void lt_repl_own_open(lua_State *L) {
+void lt_repl_private_globals_open(lua_State *L) {
   int top = lua_gettop(L);
   lua_pushglobaltable(L);
   push_copy(L, -1); // top + 2
@@ -147,15 +147,15 @@ void lt_repl_own_open(lua_State *L) {
   lua_setfield(L, top + 2, "package");
   add_searcher(L, top + 3);
   lua_getglobal(L, "require");
-  lua_pushcclosure(L, own_require, 2);
+  lua_pushcclosure(L, private_require, 2);
   lua_setfield(L, top + 2, "require");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &key_package);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &key_globals);
   lua_settop(L, top);
 }
 
-void lt_repl_own_require(lua_State *L) {
-  push_own(L);
+void lt_repl_private_require(lua_State *L) {
+  push_private_globals(L);
   lua_getfield(L, -1, "require");
   lua_replace(L, -2);
 }

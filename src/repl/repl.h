@@ -1,15 +1,18 @@
-// The program's own parts, each a small file:
+// The parts of the program `lutra` outside of the library:
 //
-//   main.c       arguments, and what they ask for: a script, code, stdin, the prompt
-//   paths.c      where the Lua half of Lutra lies, from where the program lies
-//   private_globals.c        globals of Lutra's own, whatever a program does to its
-//   interrupt.c  Ctrl-C: stops Lua code wherever it is, keeps the session
-//   lineread.c   one cell from a person, or one line where the machine has no readline
-//   editor/      editing a cell: readline's own screen and keys, Lua's tokens and colours
-//   host.c       what the Lua half (lib/lutra/repl/) needs from C, as one module
-//   system.c     its part that is folders and the terminal
+//   main.c             arguments, and running a script, code, stdin or the prompt
+//   paths.c            locates the library's Lua files relative to the program
+//   private_globals.c  gives the library's Lua modules globals that programs cannot change
+//   interrupt.c        Ctrl-C: stops running Lua code and keeps the session
+//   lineread.c         reads one cell from a terminal, or one line without GNU readline
+//   editor/            editing of a cell: screen and keys on top of readline, Lua's tokens, colours
+//   host.c             the C functions that lib/lutra/repl/ calls, as one module
+//   system.c           its functions for folders and the terminal
+//   state.c            the Lua state and its allocator
 //
-// Reading cells, running them, printing and tracebacks are Lua: lib/lutra/repl/.
+// Reading, running and printing of cells, and tracebacks are in Lua: lib/lutra/repl/.
+//
+// All functions must be called on the main thread, the one that runs Lua.
 #ifndef LT_REPL_H
 #define LT_REPL_H
 
@@ -18,82 +21,89 @@
 
 // ---- paths.c
 
-// Puts Lutra's own Lua folder in front of package.path, and before it the patterns of LUTRA_PATH
-// (with ";;" in them for what follows). The folder is looked for, in order: ../lib beside the
-// program (a build tree), ../share/lua/5.4 (an installed tree), the prefix of the build. Where none
-// is there `require` says what it tried.
+// Puts the folder of Lutra's Lua files in front of package.path, and before it the patterns of
+// LUTRA_PATH (where these contain ";;", the rest of the path goes there). The folder is the first
+// that exists of: ../lib beside the program (a build tree), ../share/lua/5.4 (an installed tree),
+// the prefix of the build. Without one, package.path has no such entry and `require` reports what
+// it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0);
 
 // ---- private_globals.c
 
-// From now on modules called lutra or lutra.* are loaded with globals of their own, copies of what
-// the globals are now. Called once, after lt_repl_set_path and before any code of the user's.
-void lt_repl_own_open(lua_State *L);
+// Loads modules named lutra or lutra.* with private globals from now on, copies of the current
+// globals. Call it once, after lt_repl_set_path and before any user code runs.
+void lt_repl_private_globals_open(lua_State *L);
 
-// Pushes the `require` of those modules, which finds them wherever they were found at the start.
-void lt_repl_own_require(lua_State *L);
+// Pushes the `require` of those modules. It finds them through the package.path of the start, too.
+void lt_repl_private_require(lua_State *L);
 
 // ---- interrupt.c
 
-// Takes over SIGINT for this thread, and replaces coroutine.resume and coroutine.wrap by versions
-// that tell the handler which coroutine runs. With `keep` false (a script) the second Ctrl-C kills
-// the process, as everywhere; with `keep` true (the prompt) no number of them does.
+// Installs the handler of SIGINT for this thread, and replaces coroutine.resume, coroutine.wrap and
+// os.execute by versions that work with it. `keep` false (a script): the second Ctrl-C kills the
+// process; true (the prompt): no number of them does. May be called again.
 void lt_repl_interrupt_install(lua_State *L, bool keep);
 
-// Resumes `co` with `nargs` values from its stack as lua_resume does, open to Ctrl-C. On return
-// `nres` values are on co's stack. LUA_YIELD is how a computation that swallowed the first Ctrl-C
-// ends: `co` is to be reset, not resumed.
+// Resumes `co` with `nargs` values from its stack as lua_resume does; Ctrl-C can interrupt it. On
+// return *nres values are on co's stack. LUA_YIELD also is the result of a computation that caught
+// the first Ctrl-C and was abandoned at the second: `co` must then be reset, not resumed.
 int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres);
 
-// `co` runs code for L: a script, a cell. The modes of tensors that it sets, such as that no
-// gradients are recorded, are L's, and stay when it has ended.
+// Declares that `co` runs code on behalf of L: a script or a cell. The modes of tensors that it
+// sets, such as disabled gradients, are L's modes, and persist when it has ended. Raises an error
+// when out of memory.
 void lt_repl_stand_in(lua_State *L, lua_State *co);
 
-// lua_resetthread(co), open to Ctrl-C: closes its pending <close> variables.
+// Resets `co` as lua_resetthread does, closing its pending <close> variables; Ctrl-C can interrupt
+// them. Returns the status.
 int lt_repl_reset(lua_State *L, lua_State *co);
 
-// How many times Ctrl-C came since the last lt_repl_interrupt_clear.
+// Returns the number of Ctrl-C since the last lt_repl_interrupt_clear.
 int lt_repl_interrupts(void);
+// Resets that number, and a pending request to the core to stop.
 void lt_repl_interrupt_clear(void);
 
-// While a person is asked something in the middle of a computation: Ctrl-C is for the question, and
-// stops nothing. Returns what go_on wants.
-lua_State *lt_repl_interrupt_hold(void);
-void lt_repl_interrupt_go_on(lua_State *held);
+// Suspends interrupts while the user answers a question during a computation: Ctrl-C then is
+// counted but stops no Lua code. Returns the value to pass to lt_repl_interrupt_resume, which ends
+// this.
+lua_State *lt_repl_interrupt_suspend(void);
+void lt_repl_interrupt_resume(lua_State *suspended);
 
-// Changes `keep` of install; returns what it was.
+// Sets `keep` as passed to lt_repl_interrupt_install; returns the former value.
 bool lt_repl_interrupt_keep(bool keep);
 
 // ---- lineread.c
 
+// The outcome of reading: a line or cell, the end of input, or Ctrl-C.
 enum lt_repl_read { LT_REPL_LINE, LT_REPL_EOF, LT_REPL_INTERRUPT };
 
-// Does lt_repl_readline read whole cells, of several lines?
+// Returns whether lt_repl_readline reads whole cells, of several lines.
 bool lt_repl_reads_cells(void);
 
-// Reads a cell, or one line where there is no editor for cells, without the newline at its end.
-// *line is to be freed by the caller and set only with LT_REPL_LINE.
+// Reads a cell, or one line without an editor for cells, without the newline at its end. Sets *line
+// only with LT_REPL_LINE; the caller frees it. Clears the count of Ctrl-C.
 enum lt_repl_read lt_repl_readline(const char *prompt, char **line);
 
 // ---- state.c
 
-// A Lua state with an allocator of its own; NULL without memory. Closed by its own function.
+// Returns a new Lua state with its own allocator (state.c), NULL when out of memory. Only
+// lt_repl_state_close may close it.
 lua_State *lt_repl_state_open(void);
 void lt_repl_state_close(lua_State *L);
 
-// Keep some memory back from the code that is going to run, and give it up again when that code has
-// ended without memory, so that its end can be told.
+// Reserves some memory before user code runs, and releases it after the code has run out of memory,
+// so that the error can be reported. Neither fails: without memory there is no reserve.
 void lt_repl_state_reserve(lua_State *L);
-void lt_repl_state_relieve(lua_State *L);
+void lt_repl_state_release_reserve(lua_State *L);
 
 // ---- host.c
 
-// Opens the module "lutra.repl.host", which is also left in package.loaded.
+// Opens the module "lutra.repl.host": pushes its table and returns 1. Raises an error on failure.
 int luaopen_lutra_repl_host(lua_State *L);
 
 // ---- system.c
 
-// Adds its functions to the table at the top of the stack.
+// Adds the functions of system.c to the table on top of the stack.
 void lt_repl_open_system(lua_State *L);
 
 #endif

@@ -1,15 +1,16 @@
-// state.c: the program's Lua state, with an allocator that suits a language of many small objects.
+// state.c: the program's Lua state, with an allocator for the many small objects of Lua.
 //
-// Lua tells the size of a block when it frees it, so blocks need no header: those of up to LARGEST
-// bytes come from chunks, by size class, and wait in their class's list for the next. Lua's
-// collector frees in bursts; malloc's caches hold a few blocks of a size, these lists hold all.
-// Larger blocks are malloc's. One state runs in one thread, so nothing is locked. When the core
-// gives free memory back to the system, chunks of which no block is in use are freed.
+// Lua passes the size of a block when it frees it, so blocks have no header. Blocks of up to
+// LARGEST bytes are cut from chunks, by size class; a freed block goes to the free list of its
+// class. Lua's collector frees in bursts, and while malloc's caches hold a few blocks of a size,
+// these lists hold all. Larger blocks are malloc's. A state is used by one thread, so there is no
+// locking. When the core returns free memory to the system, chunks without a block in use are
+// freed.
 //
-// So that the prompt can go on when memory is out, some is kept in reserve, which the code that ran
-// out does not get: it is given up after that code has ended, and taken again before the next.
+// So that the prompt survives a computation that runs out of memory, some memory is reserved while
+// it runs: released after it has ended, and reserved again before the next.
 //
-// The invariant: a block of class c is (c + 1) * STEP bytes, and in no list while it is in use.
+// Invariant: a block of class c has (c + 1) * STEP bytes, and is in no list while it is in use.
 #include "repl.h"
 
 #include "../tensor/lutra.h"
@@ -26,31 +27,33 @@
 #endif
 
 enum {
-  STEP = 16,                    // bytes between size classes, and the alignment of blocks
-  LARGEST = LT_DEBUG ? 0 : 256, // of the blocks kept in classes; sanitizers want to see each one
+  STEP = 16, // bytes between size classes, and the alignment of blocks
+  // largest block kept in a class; none under sanitizers, which track each block
+  LARGEST = LT_DEBUG ? 0 : 256,
   CLASSES = 256 / STEP,
-  CHUNK = 64 << 10, // bytes taken from malloc at a time, and their alignment
-  RESERVE = 4 << 20 // bytes that are kept back
+  CHUNK = 64 << 10, // bytes allocated at a time, and their alignment
+  RESERVE = 4 << 20 // bytes of the reserve
 };
 
 struct chunk {
   struct chunk *next;
-  size_t cut, idle; // bytes that were cut into blocks; of those in lists, while they are counted
+  size_t cut, idle; // bytes cut into blocks; bytes of those in free lists, during a trim
   _Alignas(STEP) char memory[];
 };
 
 #define ROOM (CHUNK - offsetof(struct chunk, memory))
 
 struct heap {
-  void *free[CLASSES];  // each block's first word names the next
-  struct chunk *chunks; // the newest first; blocks are cut from its end
-  size_t left;          // bytes of it that are not cut yet
-  void *reserve;        // or NULL
+  void *free[CLASSES];  // free lists; the first word of a block points to the next
+  struct chunk *chunks; // newest first; blocks are cut from the end of the newest
+  size_t left;          // bytes of the newest chunk not yet cut
+  void *reserve;        // the reserve, or NULL
 };
 
 static size_t class_of(size_t size) { return (size - 1) / STEP; }
 
-static void *cut(struct heap *h, size_t size) {
+// Cuts a block from the newest chunk, or from a new one; NULL when out of memory.
+static void *cut_block(struct heap *h, size_t size) {
   if (h->left < size) {
     struct chunk *c = aligned_alloc(CHUNK, CHUNK);
     if (!c) return NULL;
@@ -63,15 +66,16 @@ static void *cut(struct heap *h, size_t size) {
   return h->chunks->memory + h->left;
 }
 
+// Returns the chunk of a block: chunks are aligned to their size.
 static struct chunk *chunk_of(void *block) {
   return (struct chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1));
 }
 
 static bool is_idle(const struct heap *h, const struct chunk *c) {
-  return c != h->chunks && c->idle == c->cut; // the newest is still being cut
+  return c != h->chunks && c->idle == c->cut; // blocks are still cut from the newest
 }
 
-// Leaves blocks of idle chunks out of a list.
+// Removes the blocks of idle chunks from a free list.
 static void filter(const struct heap *h, void **list) {
   void *block = *list, **link = list;
   while (block) {
@@ -86,7 +90,7 @@ static void filter(const struct heap *h, void **list) {
   memcpy(link, &block, sizeof block);
 }
 
-// Frees the chunks of which no block is in use: an lt_TrimFn.
+// Frees the chunks without a block in use. An lt_TrimFn.
 static void trim(void *heap) {
   struct heap *h = heap;
   for (struct chunk *c = h->chunks; c; c = c->next) c->idle = 0;
@@ -105,21 +109,21 @@ static void trim(void *heap) {
   }
 }
 
-static void *take(struct heap *h, size_t size) {
+static void *pop_block(struct heap *h, size_t size) {
   size_t class = class_of(size);
   void *block = h->free[class];
-  if (!block) return cut(h, (class + 1) * STEP);
+  if (!block) return cut_block(h, (class + 1) * STEP);
   memcpy(&h->free[class], block, sizeof block);
   return block;
 }
 
-static void give(struct heap *h, void *block, size_t size) {
+static void push_block(struct heap *h, void *block, size_t size) {
   size_t class = class_of(size);
   memcpy(block, &h->free[class], sizeof block);
   h->free[class] = block;
 }
 
-// lua_Alloc. `from` is the block's size (when there is no block: a type, which does not matter).
+// Implements lua_Alloc. `from` is the block's size, or a type when there is no block.
 static void *allocate(void *heap, void *block, size_t from, size_t size) {
   if (!block) from = 0;
   bool was_small = from > 0 && from <= LARGEST, is_small = size > 0 && size <= LARGEST;
@@ -131,27 +135,29 @@ static void *allocate(void *heap, void *block, size_t from, size_t size) {
   if (was_small && is_small && class_of(from) == class_of(size)) return block;
   void *other = NULL;
   if (size) {
-    other = is_small ? take(heap, size) : malloc(size);
-    if (!other) return size < from ? block : NULL; // Lua counts on shrinking; a larger block serves
+    other = is_small ? pop_block(heap, size) : malloc(size);
+    // Lua requires that shrinking succeeds; a larger block will do
+    if (!other) return size < from ? block : NULL;
     if (block) memcpy(other, block, from < size ? from : size);
   }
   if (was_small)
-    give(heap, block, from);
+    push_block(heap, block, from);
   else
     free(block);
   return other;
 }
 
-// As luaL_newstate's: "@on" and "@off" switch, other messages are told when they are on.
+// Prints warnings as luaL_newstate's function does: "@on" and "@off" are switches, other messages
+// are printed while they are on.
 static void warn(void *on, const char *message, int more) {
-  static bool inside; // the message goes on
-  bool *told = on;
+  static bool inside; // a part of a message was printed
+  bool *enabled = on;
   if (!inside && !more && message[0] == '@') {
-    if (strcmp(message, "@on") == 0) *told = true;
-    if (strcmp(message, "@off") == 0) *told = false;
+    if (strcmp(message, "@on") == 0) *enabled = true;
+    if (strcmp(message, "@off") == 0) *enabled = false;
     return;
   }
-  if (*told) fprintf(stderr, "%s%s%s", inside ? "" : "Lua warning: ", message, more ? "" : "\n");
+  if (*enabled) fprintf(stderr, "%s%s%s", inside ? "" : "Lua warning: ", message, more ? "" : "\n");
   inside = more != 0;
 }
 
@@ -169,7 +175,7 @@ struct state {
 static struct heap *heap_of(lua_State *L) {
   void *owner;
   lua_getallocf(L, &owner);
-  return owner; // a state begins with its heap
+  return owner; // the heap is the first member of the state
 }
 
 void lt_repl_state_reserve(lua_State *L) {
@@ -177,7 +183,7 @@ void lt_repl_state_reserve(lua_State *L) {
   if (!h->reserve) h->reserve = malloc(RESERVE);
 }
 
-void lt_repl_state_relieve(lua_State *L) {
+void lt_repl_state_release_reserve(lua_State *L) {
   struct heap *h = heap_of(L);
   free(h->reserve);
   h->reserve = NULL;
@@ -193,9 +199,9 @@ lua_State *lt_repl_state_open(void) {
   lt_memory_on_trim(trim, &s->heap);
   lua_atpanic(L, panic);
   lua_setwarnf(L, warn, &s->warnings);
-  // A new cycle when the heap has grown by half, not doubled: what hangs on dead boxes is large,
-  // and is used again sooner, while it is still in the processor's caches (measured: with
-  // gradients, a + b on one element takes 295 ns, not 420).
+  // Start a cycle of the collector when the heap has grown by half, not doubled: dead boxes hold
+  // large tensors, whose memory is then reused sooner, while it is still in the processor's caches
+  // (measured: with gradients, a + b on one element takes 295 ns, not 420).
   lua_gc(L, LUA_GCINC, 150, 0, 0);
   return L;
 }

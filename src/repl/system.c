@@ -1,5 +1,4 @@
-// The part of "lutra.repl.host" that is the operating system: the current folder, the size of the
-// terminal.
+// The functions of "lutra.repl.host" for the operating system: the current folder and the terminal.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
@@ -53,10 +52,10 @@ static int system_terminal_size(lua_State *L) {
   return 1;
 }
 
-// character(text, at) -> bytes, columns of the character that starts at byte `at`; columns as
-// lt_width_next says: -1 for what is not to be written as it is
+// character(text, at) -> bytes and columns of the character that starts at byte `at`; columns as
+// lt_width_next returns them: -1 for a character that must not be written as it is
 static int system_character(lua_State *L) {
-  static bool known; // the environment's locale, once
+  static bool known; // whether the locale of the environment is set
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   lua_Integer at = luaL_checkinteger(L, 2);

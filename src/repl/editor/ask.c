@@ -1,5 +1,5 @@
-// Every question is one protected call of `put`, in which all that may fail happens: no error of
-// Lua ever jumps through the library. Answers are copied to memory that is not Lua's.
+// Every query is one protected call of `ask`, which contains all that may fail: no Lua error ever
+// jumps through the library. Answers are copied to memory that is not Lua's.
 #include "ask.h"
 #include "paint.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lua_State *state; // NULL: nobody to ask
-static int table;        // its index there
+static lua_State *state; // NULL: no queries are possible
+static int table;        // stack index of the table in `state`
 static char color_texts[LT_PAINTS][24];
 static const char *colors[LT_PAINTS];
 static bool colored;
@@ -18,12 +18,13 @@ struct question {
   const char *name, *text;
   size_t size, point;
   int results;
-  void (*read)(lua_State *L, void *answer); // the results, at 1 and up; may raise
+  // reads the results, at index 1 and up; may raise an error
+  void (*read)(lua_State *L, void *answer);
   void *answer;
 };
 
-// (table, question)
-static int put(lua_State *L) {
+// Calls one function of the table. Stack: table, question.
+static int ask(lua_State *L) {
   const struct question *q = lua_touserdata(L, 2);
   lua_getfield(L, 1, q->name);
   lua_pushlstring(L, q->text, q->size);
@@ -34,7 +35,7 @@ static int put(lua_State *L) {
   return 0;
 }
 
-// Calls `f(table, data)` protected.
+// Calls f(table, data) in protected mode; returns whether it succeeded.
 static bool call(lua_CFunction f, void *data) {
   if (!state || !lua_checkstack(state, 4)) return false;
   int top = lua_gettop(state);
@@ -86,7 +87,7 @@ static void read_flag(lua_State *L, void *answer) { *(bool *)answer = lua_tobool
 bool lt_ask_unfinished(const char *text, size_t size) {
   bool answer = false;
   struct question q = {"unfinished", text, size, size, 1, read_flag, &answer};
-  return call(put, &q) && answer;
+  return call(ask, &q) && answer;
 }
 
 static void read_text(lua_State *L, void *answer) { *(char **)answer = copy(L, 1); }
@@ -94,7 +95,7 @@ static void read_text(lua_State *L, void *answer) { *(char **)answer = copy(L, 1
 char *lt_ask_text(const char *name, const char *text, size_t size, size_t point) {
   char *answer = NULL;
   struct question q = {name, text, size, point, 1, read_text, &answer};
-  (void)call(put, &q);
+  (void)call(ask, &q);
   return answer;
 }
 
@@ -109,7 +110,7 @@ static void read_completion(lua_State *L, void *answer) {
 bool lt_ask_complete(const char *text, size_t size, size_t point, struct lt_completion *answer) {
   *answer = (struct lt_completion){0, 0, NULL, NULL};
   struct question q = {"complete", text, size, point, 4, read_completion, answer};
-  if (call(put, &q) && answer->text && answer->from <= answer->to && answer->to <= size)
+  if (call(ask, &q) && answer->text && answer->from <= answer->to && answer->to <= size)
     return true;
   free(answer->text);
   free(answer->list);

@@ -1,5 +1,5 @@
-// Questions that the editor has for the Lua half (lib/lutra/repl/editor.lua). Each is a call that
-// cannot fail: where there is no answer, or an error instead of one, the editor goes on without.
+// Queries that the editor makes to Lua (lib/lutra/repl/editor.lua). None of them fails: without an
+// answer, or after an error in Lua, the editor continues with a default.
 #ifndef LT_REPL_EDITOR_ASK_H
 #define LT_REPL_EDITOR_ASK_H
 
@@ -8,27 +8,31 @@
 
 typedef struct lua_State lua_State;
 
-// Whom to ask: the table at `index`, which must stay there until lt_ask_end. Its fields are
-// functions of the text and how many of its bytes are before the cursor, and `colors`.
+// Sets the table that answers queries: at stack index `index` of L, where it must stay until
+// lt_ask_end. Its fields are functions of the text and the number of its bytes before the cursor,
+// and `colors`.
 void lt_ask_begin(lua_State *L, int index);
+// Ends this; later queries return their defaults.
 void lt_ask_end(void);
 
-// The SGR parameters for each number of paint.h; NULL when there are to be no colours.
+// Returns the SGR parameters for each number of paint.h; NULL when colours are off.
 const char *const *lt_ask_colors(void);
 
-// unfinished(text) -> true when a cell goes on
+// Calls unfinished(text): returns whether the cell continues. Default: false.
 bool lt_ask_unfinished(const char *text, size_t size);
 
-// Calls the field `name`, which gives a string or nil. The answer is to be freed; NULL for nil.
+// Calls the function in the field `name`, which returns a string or nil. Returns a copy of the
+// string, which the caller frees; NULL for nil and by default.
 char *lt_ask_text(const char *name, const char *text, size_t size, size_t point);
 
-// What Tab is to do: replace the bytes from .. to - 1 by `text`, and show `list` (NULL: nothing).
+// The effect of Tab: replaces the bytes from .. to - 1 by `text`, and shows `list` (NULL: nothing).
 struct lt_completion {
   size_t from, to;
-  char *text, *list; // to be freed
+  char *text, *list; // freed by the caller
 };
 
-// complete(text, point) -> first, last, new text, list or nil; nothing when there are no candidates
+// Calls complete(text, point) -> first, last, new text, list or nil; nothing without candidates.
+// Returns whether there is a completion; only then *answer holds strings to be freed.
 bool lt_ask_complete(const char *text, size_t size, size_t point, struct lt_completion *answer);
 
 #endif

@@ -1,7 +1,6 @@
-// A walk is a series of Up and Down without another key in between. What it looks for in the
-// history and the column it keeps to are set at its start.
-//
-// An entry that was found has its cursor at its end, so that Up goes through its lines first.
+// A walk is a series of Up and Down keys without another key in between. The prefix that it
+// searches the history for and its column are set at its start. In an entry that was found the
+// cursor is at the end, so that Up moves through its lines first.
 #include "history_walk.h"
 #include "library.h"
 #include "width.h"
@@ -9,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *prefix;       // of the entries that are looked for
-static size_t prefix_size; // 0: all
-static int goal;           // column of the walk
+static char *prefix;       // prefix of the entries that match
+static size_t prefix_size; // 0: all entries match
+static int goal;           // column that the walk keeps
 
 static const char *text(void) { return *lt_rl.rl_line_buffer; }
 
@@ -25,6 +24,7 @@ size_t lt_walk_line_end(size_t at) {
   return at;
 }
 
+// Moves *at over one character and returns its columns.
 static int width(size_t *at) {
   int columns;
   *at += lt_width_next(text() + *at, (size_t)*lt_rl.rl_end - *at, &columns);
@@ -41,13 +41,14 @@ void lt_walk_left(void) {
   *lt_rl.rl_point = (int)at;
 }
 
+// Returns the column of byte `at` in its line.
 static int column(size_t at) {
   int total = 0;
   for (size_t i = lt_walk_line_start(at); i < at;) total += width(&i);
   return total;
 }
 
-// Puts the cursor into the line that starts at `start`, in the goal's column or before it.
+// Moves the cursor to the line that starts at `start`, to the column of the walk or before it.
 static void enter_line(size_t start) {
   size_t end = lt_walk_line_end(start), at = start;
   for (int total = 0; at < end;) {
@@ -56,7 +57,7 @@ static void enter_line(size_t start) {
     if (total > goal) break;
     at = after;
   }
-  while (at < end) { // never before a character that combines
+  while (at < end) { // never before a combining character
     size_t after = at;
     if (width(&after) > 0) break;
     at = after;
@@ -88,8 +89,8 @@ static bool fits(const char *entry) {
   return strncmp(entry, prefix, prefix_size) == 0 && strcmp(entry, text()) != 0;
 }
 
-// How many entries lie from here to the next that fits; 0 for none. Forward, the line that was
-// being typed comes last.
+// Returns the number of entries from the current one to the next match in this direction; 0 for
+// none. Forward, the line that was being edited comes last.
 static int distance(int step) {
   struct lt_rl_entry **entries = lt_rl.history_list();
   int here = lt_rl.where_history(), length = *lt_rl.history_length;

@@ -1,4 +1,4 @@
-// input.c: see input.h.
+// input.c: availability of input on stdin.
 #define _XOPEN_SOURCE 700
 #include "input.h"
 

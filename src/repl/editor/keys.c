@@ -1,9 +1,9 @@
-// A cell has several lines, so keys that move or delete within a line stop at its ends, Up and Down
-// go through the lines of the cell before they go through the history, and Return ends the cell
-// only when it is finished.
+// In a cell of several lines, keys that move or delete within a line stop at its ends, Up and Down
+// move through the lines of the cell before they move through the history, and Return ends the cell
+// only when it is complete.
 //
-// Invariant: the line changes through rl_insert_text, rl_delete_text and rl_kill_text alone, so
-// that undo knows of all of it.
+// Invariant: the line is changed only by rl_insert_text, rl_delete_text and rl_kill_text, so that
+// undo covers all changes.
 #include "keys.h"
 #include "ask.h"
 #include "input.h"
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {                      // of rl_readline_state
-  SEARCHING = 0x80 | 0x100, // the line is not what is edited
-  VIMOTION = 0x100000,      // a command of vi waits for a movement
+enum {                      // bits of rl_readline_state
+  SEARCHING = 0x80 | 0x100, // a search is running
+  VIMOTION = 0x100000,      // a vi command waits for a movement
 };
 
 bool lt_keys_searching(void) { return *lt_rl.rl_readline_state & SEARCHING; }
@@ -33,7 +33,7 @@ static bool only_blanks(size_t from, size_t to) {
   return from == to;
 }
 
-// Replaces the bytes from .. to - 1, as one change; the cursor ends behind it.
+// Replaces the bytes from .. to - 1 as one change for undo; the cursor ends behind the new text.
 static void replace(size_t from, size_t to, const char *with) {
   lt_rl.rl_begin_undo_group();
   lt_rl.rl_delete_text((int)from, (int)to);
@@ -44,8 +44,8 @@ static void replace(size_t from, size_t to, const char *with) {
 
 // ---- Return
 
-// Starts a line at the cursor, indented as the blocks that are open there ask for. A paste without
-// brackets brings its own indentation.
+// Inserts a newline at the cursor, and the indentation for the blocks open there. A paste without
+// bracketed paste has its own indentation.
 static int on_newline(int count, int key) {
   (void)count, (void)key;
   char *indent = lt_input_pending() ? NULL : lt_ask_text("indent", text(), size(), point());
@@ -63,15 +63,15 @@ static int on_newline(int count, int key) {
 static int accept(void) {
   if (*lt_rl.rl_editing_mode == 0 &&
       lt_rl.rl_get_keymap() == lt_rl.rl_get_keymap_by_name("vi-insert"))
-    lt_rl.rl_vi_movement_mode(1, 27); // ends its group of changes
+    lt_rl.rl_vi_movement_mode(1, 27); // ends the group of changes that vi's insert mode began
   *lt_rl.rl_point = *lt_rl.rl_end;
   lt_screen_end("");
   *lt_rl.rl_done = 1;
   return 0;
 }
 
-// As in IPython: above the last line it starts a new line; in the last line it runs the cell if
-// that is finished. An empty last line runs it in any case.
+// Return, as in IPython: above the last line it inserts a newline; in the last line it runs the
+// cell if that is complete. An empty last line runs it in any case.
 static int on_return(int count, int key) {
   if (lt_walk_searched()) *lt_rl.rl_point = *lt_rl.rl_end;
   size_t last = size();
@@ -86,15 +86,15 @@ static int on_return(int count, int key) {
   return lt_ask_unfinished(text(), size()) ? on_newline(count, key) : accept();
 }
 
-// Is the character at the byte `at` of n bytes one that the library can step over? It cannot step
-// over NUL, and in UTF-8 over bytes that are no character: some of vi's movements then never end.
+// Returns whether the library can step over the character of n bytes at `at`. It cannot step over
+// NUL, and in UTF-8 over invalid bytes: some movements of vi then never end.
 static bool can_be_passed(size_t at, size_t n) {
   if (n > 1) return true;
   unsigned char byte = (unsigned char)text()[at];
   return byte != 0 && (byte < 0x80 || MB_CUR_MAX == 1);
 }
 
-// Takes such bytes out of the line. They come from keys that are quoted, pastes and old history.
+// Removes such bytes from the line. They result from quoted keys, pastes and old history.
 static void remove_impassable(void) {
   if (*lt_rl.rl_readline_state & (SEARCHING | VIMOTION)) return;
   for (size_t at = 0; at < size();) {
@@ -109,7 +109,8 @@ static void remove_impassable(void) {
   }
 }
 
-// A word that ends a block, or goes on behind one, moves its line to where the block began.
+// After a word that ends or continues a block (`end`, `else`), indents its line like the block's
+// start.
 void lt_keys_after(void) {
   remove_impassable();
   if (*lt_rl.rl_last_func != lt_rl.rl_insert || *lt_rl.rl_done) return;
@@ -135,21 +136,22 @@ static int on_home(int count, int key) {
   return 0;
 }
 
-// As a command of vi it goes to the last character, but `d$` means that one too.
+// Moves to the end of the line. As a vi command to its last character, except as the movement of
+// another command: `d$` deletes that one as well.
 static int on_end(int count, int key) {
   (void)count, (void)key;
   bool command = lt_rl.rl_get_keymap() == lt_rl.rl_get_keymap_by_name("vi-command");
   size_t end = lt_walk_line_end(point()), start = lt_walk_line_start(end);
   if (command && !(*lt_rl.rl_readline_state & VIMOTION) && end > start) {
     end--;
-    while (end > start && (text()[end] & 0xC0) == 0x80) end--; // bytes may be no UTF-8
+    while (end > start && (text()[end] & 0xC0) == 0x80) end--; // the bytes may be invalid UTF-8
   }
   *lt_rl.rl_point = (int)end;
   return 0;
 }
 
-// A character to the left. Readline looks for it from the start of the text on, which takes too
-// long in a long cell.
+// Moves a character to the left. Readline would scan from the start of the text, which is slow in a
+// long cell.
 static int on_left(int count, int key) {
   if (count < 0) return lt_rl.rl_forward_char(-count, key);
   if (point() == 0) return lt_rl.rl_ding();
@@ -157,7 +159,7 @@ static int on_left(int count, int key) {
   return 0;
 }
 
-// To the end of the line; at the end it joins the next.
+// Deletes to the end of the line; at the end joins the next line.
 static int on_kill_line(int count, int key) {
   (void)count, (void)key;
   size_t end = lt_walk_line_end(point());
@@ -165,7 +167,7 @@ static int on_kill_line(int count, int key) {
   return lt_rl.rl_kill_text(*lt_rl.rl_point, (int)end);
 }
 
-// Back to the start of the line; at the start it joins the one before.
+// Deletes back to the start of the line; at the start joins the line before.
 static int on_discard(int count, int key) {
   (void)count, (void)key;
   size_t start = lt_walk_line_start(point());
@@ -177,7 +179,7 @@ static int on_discard(int count, int key) {
 
 // ---- other keys
 
-// At the start of a line it indents, elsewhere it completes.
+// Indents at the start of a line, completes elsewhere.
 static int on_tab(int count, int key) {
   (void)count, (void)key;
   if (only_blanks(lt_walk_line_start(point()), point()))
@@ -193,7 +195,8 @@ static int on_tab(int count, int key) {
   return 0;
 }
 
-// In vi's command mode the cursor is on the last character of the word, not behind it.
+// Completes in vi's command mode, where the cursor is on the last character of the word, not behind
+// it.
 static int on_vi_complete(int count, int key) {
   if (point() < size()) (void)lt_rl.rl_forward_char(1, key);
   return on_tab(count, key);
@@ -205,10 +208,10 @@ static int on_clear(int count, int key) {
   return 0;
 }
 
-// The line in the user's own editor.
+// Opens the cell in the editor that $EDITOR names.
 static int on_edit(int count, int key) {
   (void)count, (void)key;
-  lt_rl.rl_cleanup_after_signal(); // the terminal as other programs expect it
+  lt_rl.rl_cleanup_after_signal(); // restores the terminal for other programs
   char *edited = lt_ask_text("edit", text(), size(), point());
   lt_rl.rl_reset_after_signal();
   lt_screen_clear();
@@ -223,8 +226,8 @@ static int on_edit(int count, int key) {
 static const char *const maps[] = {"emacs", "vi-insert", "vi-command"};
 enum { MAPS = sizeof maps / sizeof *maps };
 
-// Our function for a purpose: its name in .inputrc, readline's for the same purpose, whose keys it
-// takes over, and keys that are bound to it when they are bound to nothing.
+// The commands: the name in .inputrc, readline's function for the same purpose, whose keys it
+// replaces, and keys that are bound to it if they are unbound.
 static const struct {
   const char *name, *replaces;
   lt_rl_command *function;
@@ -250,6 +253,7 @@ static const struct {
     {"lutra-edit", NULL, on_edit, {"\\C-x\\C-e"}},
 };
 
+// Binds all keys of one command to another one.
 static void take_over(lt_rl_command *theirs, lt_rl_command *ours, lt_rl_keymap map) {
   char **keys = theirs ? lt_rl.rl_invoking_keyseqs_in_map(theirs, map) : NULL;
   for (size_t i = 0; keys && keys[i]; i++) {

@@ -1,21 +1,23 @@
-// What keys do that readline does otherwise, or not at all.
+// Commands for keys that readline lacks, or that behave differently in a cell of several lines.
 #ifndef LT_REPL_EDITOR_KEYS_H
 #define LT_REPL_EDITOR_KEYS_H
 
 #include <stdbool.h>
 
-// Makes their names known to .inputrc. Before rl_initialize, which reads it.
+// Registers the names of the commands, for .inputrc. Call it before rl_initialize, which reads that
+// file.
 void lt_keys_name(void);
 
-// Binds them, in the emacs, vi insertion and vi command keymaps, wherever a key has readline's own
-// function for the same purpose; what .inputrc says stays. To be
-// called for each prompt, since readline binds the terminal's own keys (stty) anew.
+// Binds the commands in the emacs, vi insertion and vi command keymaps to every key that has
+// readline's own function for the same purpose; other bindings of .inputrc stay. Call it for each
+// prompt, since readline binds the terminal's own keys (stty) again.
 void lt_keys_bind(void);
 
-// The line is what a search looks for, not what is edited.
+// Returns whether a search is running: the line is its pattern or result, not the edited text.
 bool lt_keys_searching(void);
 
-// To be called after each key, for what depends on the whole word that was typed.
+// Applies changes that depend on the text after a key: removes bytes that readline cannot handle,
+// and adjusts the indentation of the line. Call it after each key.
 void lt_keys_after(void);
 
 #endif

@@ -1,5 +1,5 @@
-// The pen moves through rows; a character that does not fit starts a new row. Invariant: no row is
-// wider than `columns`, and a character and what combines with it stand in the same row.
+// A pen writes characters into rows; a character that does not fit starts a new row. Invariant: no
+// row is wider than `columns`, and a character and its combining characters are in the same row.
 #include "layout.h"
 #include "width.h"
 
@@ -13,12 +13,13 @@ struct pen {
   struct lt_layout *layout;
   const struct lt_layout_input *input;
   int indent;
-  unsigned char code; // that is set in the row
+  unsigned char code; // current colour of the row
 };
 
-static bool grow(void **memory, size_t *room, size_t wanted, size_t size) {
-  if (wanted <= *room) return true;
-  size_t more = wanted + wanted / 2 + 64;
+// Makes room for `needed` elements of `size` bytes; false when out of memory.
+static bool grow(void **memory, size_t *room, size_t needed, size_t size) {
+  if (needed <= *room) return true;
+  size_t more = needed + needed / 2 + 64;
   void *grown = realloc(*memory, more * size);
   if (!grown) return false;
   *memory = grown;
@@ -78,14 +79,14 @@ static void set_cursor(struct pen *p) {
   p->layout->cursor_column = column(p);
 }
 
-// To the next tab stop, counted from where lines start, but not over the edge.
+// Writes spaces up to the next tab stop, counted from the indentation, but not over the edge.
 static void draw_tab(struct pen *p) {
   int n = TAB - (column(p) + TAB * p->input->columns - p->indent) % TAB;
   if (n > p->input->columns - column(p)) n = p->input->columns - column(p);
   for (int i = 0; i < n; i++) draw(p, " ", 1, 1);
 }
 
-// A character that cannot be shown as it is.
+// Writes a replacement for a control character (^X) or an invalid byte (?).
 static void draw_other(struct pen *p, unsigned char c) {
   char text[2] = {'^', (char)(c ^ 0x40)};
   if (c < 0x20 || c == 0x7F)
@@ -98,8 +99,8 @@ static unsigned char paint_at(const struct lt_layout_input *in, size_t at) {
   return in->paint ? in->paint[at] : 0;
 }
 
-// How many characters from `at` on take one byte, one column, and the same colour, and fit into the
-// row; the cursor is at none of them.
+// Returns the number of characters from `at` on that have one byte, one column and the same colour
+// and fit into the row, up to the cursor. They are written at once.
 static size_t plain_run(const struct pen *p, size_t at) {
   const struct lt_layout_input *in = p->input;
   size_t end = in->point >= at && in->point < in->size ? in->point : in->size, first = at;
@@ -143,7 +144,7 @@ static void draw_text(struct pen *p) {
   set_cursor(p);
 }
 
-// Calls draw(p, ...) for what is seen of a prompt when there is a pen; gives its width.
+// Returns the width of a prompt. If p is not NULL, writes the prompt.
 static int prompt_width(const char *prompt, struct pen *p) {
   int total = 0;
   bool hidden = false;

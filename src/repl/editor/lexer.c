@@ -1,5 +1,5 @@
-// One function a kind of token; each gives where it ends, or the place it was given when there is
-// no such token there. Invariant: no byte at or after `size` is read.
+// One function for each kind of token; it returns the end of the token, or `at` when no such token
+// starts there. Invariant: no byte at or after `size` is read.
 #include "lexer.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct input {
   size_t size;
 };
 
-// The byte at `at`, or 0 behind the end.
+// Returns the byte at `at`, or 0 behind the end.
 static char get(struct input in, size_t at) { return at < in.size ? in.text[at] : '\0'; }
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -49,7 +49,7 @@ static size_t word(struct input in, size_t at) {
   return at;
 }
 
-// `[==[ ... ]==]`; without its end it takes all there is, and *closed is false.
+// Scans [==[ ... ]==]. An unfinished one extends to the end of the text, and *closed is false.
 static size_t long_bracket(struct input in, size_t at, bool *closed) {
   size_t i = at + 1;
   if (get(in, at) != '[') return at;

@@ -1,4 +1,4 @@
-// Lua's tokens, for text that may be unfinished or wrong. Source: the Lua 5.4 reference manual,
+// Lua's tokens, in text that may be incomplete or wrong. Source: Lua 5.4 Reference Manual, section
 // 3.1.
 #ifndef LT_REPL_EDITOR_LEXER_H
 #define LT_REPL_EDITOR_LEXER_H
@@ -13,7 +13,7 @@ enum lt_token_kind {
   LT_TOKEN_OP,
   LT_TOKEN_COMMENT,
   LT_TOKEN_SPACE,
-  LT_TOKEN_BAD, // what is no token, and a string without its end
+  LT_TOKEN_BAD, // a byte that starts no token, or an unfinished string
   LT_TOKEN_KINDS
 };
 
@@ -24,8 +24,8 @@ struct lt_token {
   size_t first, after; // its bytes are text[first .. after - 1]
 };
 
-// The token that starts at `at`, which is less than `size`. Never fails and never is empty, so the
-// tokens' texts, in order, are the input.
+// Returns the token that starts at byte `at`, which must be less than `size`. Every text has a
+// token: the result is never empty, and the tokens in order cover the input.
 struct lt_token lt_lexer_next(const char *text, size_t size, size_t at);
 
 #endif

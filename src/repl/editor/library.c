@@ -1,5 +1,5 @@
-// Finding the line editing library, and saying in words what was found. Invariant: the members of
-// lt_rl are all there for what `usable` and `editing` promise.
+// Loads the line editing library and describes the result. Invariant: all members of lt_rl that
+// `usable` and `editing` promise are set.
 #define _XOPEN_SOURCE 700
 #include "library.h"
 
@@ -14,7 +14,7 @@ struct lt_rl lt_rl;
 
 enum need { LINE, EDIT, EXTRA };
 
-// Where each symbol goes. ISO C has no conversion from void * to a function pointer; POSIX has.
+// The address of each member. ISO C has no conversion from void * to a function pointer; POSIX has.
 static const struct {
   enum need need;
   const char *name;
@@ -23,9 +23,9 @@ static const struct {
 #define ROW(need, type, name, ...) {need, #name, offsetof(struct lt_rl, name)},
     LT_RL_SYMBOLS(ROW, ROW)};
 
-static bool opened;           // looked for already
-static char description[160]; // for people
-static char load_error[256];  // of the library that was tried last; "" when it was loaded
+static bool opened;           // the search was made
+static char description[160]; // see lt_editor_name
+static char load_error[256];  // error of the last library tried; "" if it was loaded
 
 static void load_symbols(void *library, bool has[3]) {
   has[LINE] = has[EDIT] = true;
@@ -73,12 +73,12 @@ static bool open_library(const char *name) {
   return true;
 }
 
-// LUTRA_READLINE names something else than such a library: the prompt goes on without one.
-static void report_unusable(const char *wanted) {
+// Reports that LUTRA_READLINE names no usable library; the prompt continues without one.
+static void report_unusable(const char *name) {
   const char *why = load_error[0] ? load_error : "it is not a line editing library";
   (void)snprintf(description, sizeof description,
-                 "none: cannot use %.80s, which LUTRA_READLINE names", wanted);
-  (void)fprintf(stderr, "lutra: LUTRA_READLINE: cannot use \"%.200s\": %s\n", wanted, why);
+                 "none: cannot use %.80s, which LUTRA_READLINE names", name);
+  (void)fprintf(stderr, "lutra: LUTRA_READLINE: cannot use \"%.200s\": %s\n", name, why);
 }
 
 static bool find_library(void) {
@@ -94,12 +94,12 @@ static bool find_library(void) {
       "libedit.so",
       "libedit.dylib",
   };
-  const char *wanted = getenv("LUTRA_READLINE");
-  if (wanted && *wanted) {
-    if (strcmp(wanted, "none") == 0)
+  const char *name = getenv("LUTRA_READLINE");
+  if (name && *name) {
+    if (strcmp(name, "none") == 0)
       (void)snprintf(description, sizeof description, "none: LUTRA_READLINE says so");
-    else if (!open_library(wanted))
-      report_unusable(wanted);
+    else if (!open_library(name))
+      report_unusable(name);
     return lt_rl.usable;
   }
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -109,8 +109,8 @@ static bool find_library(void) {
   return false;
 }
 
-// Why lines cannot be edited on this terminal, or NULL: both ends must be a terminal that
-// understands cursor movement.
+// Returns the reason why lines cannot be edited on this terminal, or NULL: both stdin and stdout
+// must be a terminal that supports cursor movement.
 static const char *obstacle(void) {
   const char *term = getenv("TERM");
   if (!isatty(STDIN_FILENO)) return "stdin is no terminal";

@@ -1,8 +1,8 @@
-// GNU readline (GPL) or libedit, found by dlopen when the prompt starts: the program needs neither
-// to be built nor to run, and its own licence stays free.
+// The line editing library: GNU readline (GPL) or libedit, loaded by dlopen when the prompt starts.
+// The program needs neither to be built nor to run, so its own licence stays independent of theirs.
 //
-// The members of lt_rl have the names of the library's own symbols, so they read as its manual
-// says; they are listed once, below. The library is one per process, hence so is lt_rl.
+// The members of lt_rl are named after the library's symbols, so its manual applies; they are
+// listed once, below. The library has one state for each process, hence lt_rl is global.
 #ifndef LT_REPL_EDITOR_LIBRARY_H
 #define LT_REPL_EDITOR_LIBRARY_H
 
@@ -16,15 +16,14 @@ typedef void lt_rl_void(void);
 typedef int lt_rl_getc(FILE *);
 typedef void *lt_rl_keymap;
 
-// An entry of the library's history.
+// An entry of the library's history, as the library declares it.
 struct lt_rl_entry {
   char *line, *timestamp;
   void *data;
 };
 
-// What is used of the library: whether it is needed for any line at all (LINE) or for editing as it
-// is done here (EDIT), or is internal to the library and may be missing (EXTRA); its kind, its
-// type, its name.
+// The symbols used: LINE (required to read a line at all), EDIT (required for the editing of cells)
+// or EXTRA (internal to the library, may be missing); then type and name.
 #define LT_RL_SYMBOLS(FUNCTION, VARIABLE)                                                          \
   FUNCTION(LINE, char *, readline, (const char *prompt))                                           \
   FUNCTION(LINE, void, add_history, (const char *line))                                            \
@@ -79,22 +78,21 @@ struct lt_rl_entry {
 #define LT_RL_FUNCTION(need, result, name, parameters) result(*name) parameters;
 #define LT_RL_VARIABLE(need, type, name)               type *name;
 struct lt_rl {
-  bool usable;  // lines can be read with it
-  bool editing; // it is GNU readline with all of EDIT: lt_repl_editor's own screen and keys
+  bool usable;  // the library can read lines
+  bool editing; // it is GNU readline with all symbols of EDIT, so cells can be edited
   LT_RL_SYMBOLS(LT_RL_FUNCTION, LT_RL_VARIABLE)
 };
 extern struct lt_rl lt_rl;
 
-// Finds an editor: GNU readline, then libedit; none when stdin or stdout is no terminal, or TERM is
-// "dumb" or unset. LUTRA_READLINE names another library, or "none". Only the first call does
-// anything.
+// Loads a library: GNU readline, else libedit; none when stdin or stdout is not a terminal, or TERM
+// is "dumb" or unset. LUTRA_READLINE names another library, or "none". Later calls do nothing.
 void lt_editor_open(void);
 
-// "readline 8.2", or what the editor lacks and why: "none: TERM is dumb", "libedit: no colours
-// ...".
+// Returns a description of the editor, "readline 8.2", or what is missing and why: "none: TERM is
+// dumb", "libedit: no colours ...". The string is static.
 const char *lt_editor_name(void);
 
-// Remembers an entry for the Up key and Ctrl-R. Nothing happens without an editor.
+// Adds an entry to the history for the Up key and Ctrl-R. Does nothing without a library.
 void lt_editor_history_add(const char *entry);
 
 #endif

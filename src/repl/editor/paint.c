@@ -1,5 +1,5 @@
-// One pass over the tokens, with a stack of the brackets that are open. Brackets deeper than the
-// stack are not matched.
+// One pass over the tokens with a stack of the open brackets. Brackets deeper than the stack are
+// not matched.
 #include "paint.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct brackets {
   size_t open[DEPTH];
   size_t depth;
   size_t point; // the cursor
-  size_t at[2]; // the pair with one end under the cursor, else with one end before it
+  size_t at[2]; // the pair with an end under the cursor, else with an end before it
   bool under, found;
 };
 
@@ -31,7 +31,7 @@ static void close_bracket(struct brackets *b, const char *text, size_t at) {
   b->found = true;
 }
 
-static void see_bracket(struct brackets *b, const char *text, size_t at) {
+static void visit_bracket(struct brackets *b, const char *text, size_t at) {
   if (closer(text[at])) {
     if (b->depth < DEPTH) b->open[b->depth] = at;
     b->depth++;
@@ -40,7 +40,8 @@ static void see_bracket(struct brackets *b, const char *text, size_t at) {
   }
 }
 
-// Paints what comes before Lua in a command, and gives where Lua starts.
+// Colours the command prefix of a line (:word, !, ?) and returns the index at which Lua code
+// starts.
 static size_t command(const char *text, size_t size, unsigned char *paint) {
   size_t at = 0, first;
   while (at < size && (text[at] == ' ' || text[at] == '\t')) at++;
@@ -64,7 +65,7 @@ void lt_paint(const char *text, size_t size, size_t point, unsigned char *paint)
   for (size_t at = command(text, size, paint); at < size;) {
     struct lt_token t = lt_lexer_next(text, size, at);
     memset(paint + t.first, color(text, t), t.after - t.first);
-    if (t.kind == LT_TOKEN_OP && t.after == t.first + 1) see_bracket(&b, text, t.first);
+    if (t.kind == LT_TOKEN_OP && t.after == t.first + 1) visit_bracket(&b, text, t.first);
     at = t.after;
   }
   if (b.found && point <= size) paint[b.at[0]] = paint[b.at[1]] = LT_PAINT_MATCH;

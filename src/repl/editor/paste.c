@@ -1,5 +1,6 @@
-// The end of a paste is six bytes. As long as k of them may have come, 6 - k more bytes can be read
-// without taking any of what is typed behind it: so reading is quick and needs no pushing back.
+// A paste ends with a marker of six bytes. If the last k bytes read may be the start of the marker,
+// 6 - k more bytes can be read without consuming input behind it: so reading is fast and no input
+// must be pushed back.
 #define _XOPEN_SOURCE 700
 #include "paste.h"
 #include "ask.h"
@@ -18,7 +19,7 @@ struct pasted {
   size_t size, room;
 };
 
-// How many bytes of the mark the text ends in.
+// Returns how many bytes of the marker the text ends with.
 static size_t begun(const struct pasted *p) {
   size_t n = p->size < MARK ? p->size : MARK;
   while (n > 0 && memcmp(p->bytes + p->size - n, mark, n) != 0) n--;
@@ -35,7 +36,7 @@ static bool make_room(struct pasted *p) {
   return true;
 }
 
-// Reads up to the mark; what was there before Ctrl-C or the end of input counts as well.
+// Reads up to the marker. Text that arrived before Ctrl-C or the end of input is kept.
 static void read_paste(struct pasted *p) {
   while (make_room(p)) {
     size_t k = begun(p);

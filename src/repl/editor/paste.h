@@ -1,9 +1,9 @@
-// A paste that the terminal marks as one (bracketed paste).
+// Bracketed paste: pastes that the terminal marks as such.
 #ifndef LT_REPL_EDITOR_PASTE_H
 #define LT_REPL_EDITOR_PASTE_H
 
-// The key that starts it: inserts all of it, whatever its size, and executes nothing. Ctrl-C ends
-// waiting for the rest.
+// The command for the start of a paste: reads and inserts all of it, whatever its size, and
+// executes nothing. Ctrl-C stops the reading.
 int lt_paste(int count, int key);
 
 #endif

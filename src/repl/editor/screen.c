@@ -1,6 +1,6 @@
-// Rows are compared with those shown before, and all output goes out in one write. Movements are
-// relative to the row the cursor is in, since nobody knows where on the terminal the prompt stands.
-// A cell taller than the terminal is seen through a window that follows the cursor.
+// Rows are compared with those on the terminal, and all output is written at once. Cursor movements
+// are relative to the cursor's row, because the row of the prompt on the terminal is not known. A
+// cell taller than the terminal is shown through a window that follows the cursor.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "screen.h"
@@ -18,11 +18,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static struct lt_layout next;  // the whole text as it is to be shown
-static struct lt_layout shown; // the rows that the terminal shows, and where its cursor is
-static size_t window;          // the first row of `next` that is seen
-static size_t made;            // rows of the terminal that are ours, from that of the prompt on
-static int columns, rows;      // of the terminal
+static struct lt_layout next;  // layout of the whole text and the footer
+static struct lt_layout shown; // the rows on the terminal, and its cursor
+static size_t window;          // first visible row of `next`
+static size_t used_rows;       // rows of the terminal in use, from the prompt's on
+static int columns, rows;      // size of the terminal
 static bool active;            // between begin and end
 static char *footer;
 static unsigned char *paint;
@@ -66,7 +66,7 @@ static void flush(void) {
   out.size = 0;
 }
 
-// ---- the picture
+// ---- layout
 
 static void read_size(void) {
   struct winsize size = {0};
@@ -75,13 +75,14 @@ static void read_size(void) {
   rows = size.ws_row >= 1 ? size.ws_row : 24;
 }
 
-// The message that the library shows in the place of the prompt: of a search, of an argument.
+// Returns the message that the library shows in place of the prompt (a search, a numeric argument),
+// or NULL.
 static const char *message(void) {
   const char *shows = *lt_rl.rl_display_prompt;
   return shows && shows != *lt_rl.rl_prompt ? shows : NULL;
 }
 
-// Marks what an incremental search found, which the library says only in its message:
+// Highlights the match of an incremental search, which the library reports only in its message:
 // (reverse-i-search)`text':
 static void paint_found(size_t size, size_t point) {
   const char *text = message(), *from = text ? strchr(text, '`') : NULL;
@@ -91,6 +92,7 @@ static void paint_found(size_t size, size_t point) {
   if (point + n <= size) memset(paint + point, LT_PAINT_FOUND, n);
 }
 
+// Computes the layout of the text. `last`: for the last time, without a cursor.
 static void build(bool last) {
   size_t size = (size_t)*lt_rl.rl_end, point = (size_t)*lt_rl.rl_point;
   if (size > paint_room) {
@@ -114,8 +116,8 @@ static void build(bool last) {
   lt_layout_build(&next, &input);
 }
 
-// Adds the lines below the text: of the library's message, of the footer. At least one row in two
-// is left for the text.
+// Appends the lines below the text: the library's message and the footer. At least half of the rows
+// are left for the text.
 static void build_footer(void) {
   size_t most = (size_t)rows / 2, n = 0;
   if (message() && n++ < most) lt_layout_line(&next, message(), strlen(message()), columns);
@@ -128,9 +130,10 @@ static void build_footer(void) {
 
 // ---- the terminal
 
-// Where the cursor is behind a row as wide as the terminal differs from terminal to terminal.
+// The column after a row as wide as the terminal: terminals differ.
 enum { UNKNOWN = -1 };
 
+// Moves the cursor of the terminal.
 static void go_to(size_t row, int column) {
   if (shown.cursor_column == UNKNOWN || (column == 0 && shown.cursor_column != 0)) {
     emit("\r", 1);
@@ -144,15 +147,15 @@ static void go_to(size_t row, int column) {
   shown.cursor_column = column;
 }
 
-// Line feeds make the rows that are not on the terminal yet.
+// Creates rows up to `row` on the terminal, by line feeds.
 static void open_row(size_t row) {
-  if (row < made) return;
-  go_to(made - 1, 0);
-  for (; made <= row; made++) emit("\r\n", 2);
+  if (row < used_rows) return;
+  go_to(used_rows - 1, 0);
+  for (; used_rows <= row; used_rows++) emit("\r\n", 2);
   shown.cursor_row = row;
 }
 
-// How much of a row stands already: bytes, their columns, and the colour that is set behind them.
+// The part of a row that is on the terminal already: its bytes, columns, and the colour at its end.
 struct same {
   size_t size;
   int width;
@@ -166,7 +169,8 @@ static size_t escape_size(const char *bytes, size_t size) {
   return n < size ? n + 1 : n;
 }
 
-// Stops before a character that is different, or whose combining characters are.
+// Returns the common prefix of two rows. It ends before a character that differs, or whose
+// combining characters differ.
 static struct same compare(const struct lt_row *old, const struct lt_row *row) {
   const char *a = shown.bytes + old->start, *b = next.bytes + row->start;
   struct same same = {0, 0, "", 0}, at = same;
@@ -175,7 +179,7 @@ static struct same compare(const struct lt_row *old, const struct lt_row *row) {
     bool escape = b[at.size] == '\033';
     size_t left = row->size - at.size;
     size_t n = escape ? escape_size(b + at.size, left) : lt_width_next(b + at.size, left, &width);
-    if (escape || width > 0) same = at; // a character is over, its colour is known
+    if (escape || width > 0) same = at; // the character before is complete
     if (at.size + n > old->size || memcmp(a + at.size, b + at.size, n) != 0) return same;
     if (escape) {
       at.code = b + at.size;
@@ -187,12 +191,12 @@ static struct same compare(const struct lt_row *old, const struct lt_row *row) {
   return at.size < old->size && (a[at.size] & 0x80) ? same : at;
 }
 
-// Makes row i of the terminal that row.
+// Makes row i of the terminal show this row; writes only what differs.
 static void write_row(size_t i, const struct lt_row *row) {
   static const struct lt_row empty;
   const struct lt_row *old = i < shown.count ? &shown.rows[i] : &empty;
   struct same same = compare(old, row);
-  if (same.size == row->size && same.size == old->size && i < made) return;
+  if (same.size == row->size && same.size == old->size && i < used_rows) return;
   open_row(i);
   go_to(i, same.width);
   emit(same.code, same.code_size);
@@ -201,7 +205,7 @@ static void write_row(size_t i, const struct lt_row *row) {
   if (row->width < old->width) emit("\033[K", 3);
 }
 
-// Scrolls the window so that the cursor is in it; returns its height.
+// Scrolls the window so that the cursor is visible; returns its height.
 static size_t move_window(size_t text_rows, size_t below) {
   size_t room = (size_t)rows > below ? (size_t)rows - below : 1;
   size_t height = text_rows < room ? text_rows : room;
@@ -211,31 +215,33 @@ static size_t move_window(size_t text_rows, size_t below) {
   return height;
 }
 
-// The row of `next` that is seen as row i, of which the first `height` are the window's.
-static const struct lt_row *seen(size_t i, size_t height, size_t text_rows) {
+// Returns the row of `next` that row i of the terminal shows; the first `height` rows are the
+// window.
+static const struct lt_row *visible_row(size_t i, size_t height, size_t text_rows) {
   return &next.rows[i < height ? window + i : text_rows + i - height];
 }
 
-// Makes the terminal show `next`, of which the first rows are the text and the others the footer.
+// Makes the terminal show `next`: its first text_rows rows are the text, the others the footer.
 static void show(size_t text_rows) {
   size_t below = next.count - text_rows, height = move_window(text_rows, below);
   size_t count = height + below;
-  for (size_t i = 0; i < count; i++) write_row(i, seen(i, height, text_rows));
-  if (count < made) {
+  for (size_t i = 0; i < count; i++) write_row(i, visible_row(i, height, text_rows));
+  if (count < used_rows) {
     go_to(count, 0);
     emit("\033[J", 3);
-    made = count;
+    used_rows = count;
   }
   shown.size = shown.count = 0;
-  for (size_t i = 0; i < count; i++) lt_layout_copy(&shown, &next, seen(i, height, text_rows));
+  for (size_t i = 0; i < count; i++)
+    lt_layout_copy(&shown, &next, visible_row(i, height, text_rows));
   go_to(next.cursor_row - window, next.cursor_column);
 }
 
 void lt_screen_draw(void) {
-  if (!active || lt_input_pending()) return; // the keys that follow draw it
+  if (!active || lt_input_pending()) return; // the pending keys will draw it
   build(false);
   size_t text_rows = next.count;
-  if (!text_rows) return; // no memory
+  if (!text_rows) return; // out of memory
   build_footer();
   show(text_rows);
   flush();
@@ -247,7 +253,7 @@ void lt_screen_forget(void) {
   shown.count = shown.size = shown.cursor_row = 0;
   shown.cursor_column = 0;
   window = 0;
-  made = 1;
+  used_rows = 1;
 }
 
 void lt_screen_begin(void) {
@@ -256,7 +262,7 @@ void lt_screen_begin(void) {
   lt_screen_forget();
   lt_screen_footer(NULL);
   active = true;
-  // At the start of a row these spaces just fill it; behind some output they reach the next one.
+  // At the start of a row these spaces just fill it; behind output they reach the next row.
   for (int i = 1; i < columns; i++) emit(" ", 1);
   emit("\r\033[K", 4);
 }
@@ -267,8 +273,8 @@ static bool has_wrapped(void) {
   return false;
 }
 
-// Writes all of the text anew. Wrapped rows are left to the terminal to wrap, so that it knows them
-// as one line when it is resized or copied from.
+// Writes the whole text again. The terminal wraps the rows itself, so that it treats them as one
+// line when it is resized or text is copied.
 static void write_all(void) {
   go_to(0, 0);
   emit("\033[J", 3);
@@ -295,7 +301,7 @@ void lt_screen_end(const char *mark) {
 
 void lt_screen_below(void) {
   if (!active) return;
-  go_to(made - 1, 0);
+  go_to(used_rows - 1, 0);
   emit("\r\n", 2);
   flush();
 }
@@ -310,8 +316,8 @@ void lt_screen_footer(const char *text) {
   footer = text ? strdup(text) : NULL;
 }
 
-// Terminals break the rows that have become too long for them, so the cursor may stand in a lower
-// one than before.
+// Terminals wrap rows that have become too long for them, so the cursor may be in a lower row than
+// before.
 void lt_screen_resized(void) {
   if (!active) return;
   read_size();

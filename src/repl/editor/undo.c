@@ -1,5 +1,5 @@
-// Invariants that readline 8.2 needs and does not keep: while an entry of the history is edited
-// there is a line aside; and the list of changes of the line aside is no other line's.
+// Two invariants that readline 8.2 requires and does not maintain: while an entry of the history is
+// edited there is a saved line; and the undo list of the saved line belongs to no other line.
 #include "undo.h"
 #include "keys.h"
 #include "library.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The start of an element of a list of changes, as readline.h declares it.
+// The first field of an element of an undo list, as in readline.h.
 struct change {
   struct change *next;
 };
@@ -17,7 +17,7 @@ static bool in_list(const struct change *list, const void *change) {
   return list;
 }
 
-// Is the list of changes of the line aside also that of the line, or of an entry?
+// Returns whether this undo list of the saved line also belongs to the line or to an entry.
 static bool shared(const void *list) {
   if (in_list(*lt_rl.rl_undo_list, list)) return true;
   struct lt_rl_entry **entries = lt_rl.history_list();
@@ -26,8 +26,8 @@ static bool shared(const void *list) {
   return false;
 }
 
-// An empty line aside, where the library has forgotten the one that was being typed. It must be one
-// that the library can free.
+// Returns an empty saved line, for the case that the library has lost it, allocated so that the
+// library can free it; NULL when out of memory.
 static struct lt_rl_entry *empty_line(void) {
   struct lt_rl_entry *entry = calloc(1, sizeof *entry);
   char *line = calloc(1, 1);
@@ -38,13 +38,13 @@ static struct lt_rl_entry *empty_line(void) {
 }
 
 void lt_undo_after_key(void) {
-  struct lt_rl_entry **aside = lt_rl._rl_saved_line_for_history;
-  if (!aside || lt_keys_searching()) return;
-  if (!*aside && lt_rl.where_history() < *lt_rl.history_length) *aside = empty_line();
-  if (*aside && (*aside)->data && shared((*aside)->data)) (*aside)->data = NULL;
+  struct lt_rl_entry **saved = lt_rl._rl_saved_line_for_history;
+  if (!saved || lt_keys_searching()) return;
+  if (!*saved && lt_rl.where_history() < *lt_rl.history_length) *saved = empty_line();
+  if (*saved && (*saved)->data && shared((*saved)->data)) (*saved)->data = NULL;
 }
 
-void lt_undo_forget_aside(void) {
-  struct lt_rl_entry **aside = lt_rl._rl_saved_line_for_history;
-  if (aside && *aside) (*aside)->data = NULL;
+void lt_undo_forget_saved(void) {
+  struct lt_rl_entry **saved = lt_rl._rl_saved_line_for_history;
+  if (saved && *saved) (*saved)->data = NULL;
 }

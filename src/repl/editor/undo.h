@@ -1,18 +1,19 @@
-// The lists of changes that undo reads, and the library's mistakes with them.
+// Workarounds for readline's undo lists.
 //
-// To look through the history, the library puts the line aside with its list of changes, and shares
-// a list between the line, the line aside and an entry of the history. In readline 8.2 it frees
-// some of those lists while another owner still has them. Here the line aside loses its list before
-// that can happen: such a list costs some bytes, and the changes of the line aside cannot be
+// When the user moves through the history, the library saves the edited line with its undo list,
+// and shares a list between the line, the saved line and an entry of the history. Readline 8.2
+// frees some of those lists while another owner still uses them. Here the saved line loses its list
+// before that can happen: the list leaks a few bytes, and the changes of the saved line cannot be
 // undone.
 #ifndef LT_REPL_EDITOR_UNDO_H
 #define LT_REPL_EDITOR_UNDO_H
 
-// After each key, before the library handles the next: no list has two owners of which one is
-// aside.
+// Removes the undo list from the saved line if it has another owner. Call it after each key, before
+// the library handles the next.
 void lt_undo_after_key(void);
 
-// At the end of a line: the library frees the list of the line itself, not the one aside.
-void lt_undo_forget_aside(void);
+// Removes the undo list from the saved line. Call it at the end of a line, where the library frees
+// only the list of the line itself.
+void lt_undo_forget_saved(void);
 
 #endif

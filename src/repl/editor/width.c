@@ -1,4 +1,4 @@
-// UTF-8 by RFC 3629, widths by the C library's wcwidth.
+// Decodes UTF-8 (RFC 3629); widths are those of the C library's wcwidth.
 #define _XOPEN_SOURCE 700
 #include "width.h"
 
@@ -14,7 +14,7 @@ void lt_width_locale(void) {
     (void)setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// Decodes one character; 0 bytes for what is none.
+// Decodes one character and returns its size; 0 for an invalid byte.
 static size_t decode(const unsigned char *text, size_t size, uint32_t *code) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   unsigned char c = text[0];
