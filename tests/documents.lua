@@ -71,7 +71,7 @@ local function script(blocks)
     while at < block.line do
       lines[at], at = "", at + 1
     end
-    local mark = ("__block(%d) "):format(i)
+    local mark = ("__block(%d); "):format(i)
     if block.line > 1 then
       lines[block.line - 1] = mark
     else
@@ -79,7 +79,7 @@ local function script(blocks)
     end
     for _, line in ipairs(block.lines) do lines[at], at = line, at + 1 end
   end
-  lines[at] = ("__block(%d)"):format(#blocks + 1)
+  lines[at] = (";__block(%d)"):format(#blocks + 1)
   return table.concat(lines, "\n")
 end
 
