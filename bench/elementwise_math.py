@@ -17,7 +17,7 @@ atanh erf erfc sigmoid logsigmoid silu gelu gelu_tanh softplus elu""".split()
 
 
 class Child:
-    """A Lutra program that runs bench/elementwise_math.lua."""
+    """A process of Lutra that runs bench/elementwise_math.lua."""
 
     def __init__(self, program):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "elementwise_math.lua")

@@ -1,5 +1,5 @@
--- Lutra's side of the benchmarks: one line a measurement, `name <tab> seconds`. bench/peers.py
--- measures the same work in PyTorch and NumPy; bench/run puts them side by side.
+-- Measures ops and training steps of Lutra on the CPU. Prints `name <tab> seconds` per line.
+-- bench/peers.py measures the same work in PyTorch and NumPy; bench/run prints one table.
 --
 --   lutra bench/lutra.lua [name ...]
 local lt = require "lutra"
@@ -9,7 +9,7 @@ local nn, F, optim = lt.nn, lt.F, lt.optim
 local wanted = {}
 for _, name in ipairs(arg or {}) do wanted[name] = true end
 
--- The best of several runs of `f`, which does `n` pieces of work: the time of one piece.
+-- Prints the time of one piece of work: the minimum of several runs of `f`, which does `n` pieces.
 local function measure(name, n, f, runs)
   if next(wanted) and not wanted[name] then return end
   f()
@@ -69,7 +69,7 @@ for _, n in ipairs {128, 512, 2048} do
   end)
 end
 
--- One training step of an MLP on a batch of 64, as the MNIST example takes it.
+-- One training step of an MLP on a batch of 64, as in the MNIST example.
 local function mlp_step(hidden, make)
   local net = nn.Sequential(nn.Linear(784, hidden), nn.ReLU(), nn.Linear(hidden, 10))
   local opt = make(net:parameters())
@@ -88,7 +88,7 @@ local function adamw(p) return optim.AdamW(p, {lr = 1e-3}) end
 measure("MLP 784-256-10 step, SGD", 50, mlp_step(256, sgd))
 measure("MLP 784-512-10 step, AdamW", 50, mlp_step(512, adamw))
 
--- A tiny network: nothing but overhead.
+-- A tiny network, whose time is overhead.
 local function tiny_step()
   local net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
   local opt = optim.SGD(net:parameters(), {lr = 0.1})

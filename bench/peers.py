@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peers' side of bench/lutra.lua: the same work in PyTorch and NumPy, one line a measurement,
+"""Measures the work of bench/lutra.lua in PyTorch and NumPy. Prints one line per measurement,
 `name <tab> peer <tab> seconds`. Peers that are not installed are left out.
 
     python3 bench/peers.py THREADS [name ...]"""

@@ -94,7 +94,7 @@ def make():
 
 
 def run(p):
-    """[loss, gradient of t1, gradient of t2], or None where PyTorch raises an error."""
+    """Returns [loss, gradient of t1, gradient of t2], or None if PyTorch raises an error."""
     names = {"torch": torch}
     try:
         for line in p.python:

@@ -23,12 +23,12 @@ RANDOM = ("uniform_", "normal_", "exponential_", "random_", "bernoulli")
 
 
 def same(name, *inputs, lua=None):
-    """A function of the same name and spelling in both: x.name()."""
+    """Returns a case whose expression has the same form in both languages: x.name()."""
     return (f"x.{name}()", f"x:{lua or name}()", inputs)
 
 
 CASES = [
-    # Steps, and what overwrites: differentiable, with zeros.
+    # Step functions and ops that overwrite: differentiable, with zero gradients.
     *[same(op, SIGNED) for op in ("sign", "floor", "ceil", "round", "trunc", "frac")],
     ("x ** 0", "x ^ 0", [SIGNED]),
     ("x ** 0.0", "x ^ 0.0", [SIGNED]),
@@ -76,7 +76,7 @@ CASES = [
 
     # Powers.
     *[(f"x ** {e}", f"x ^ {e}", [SIGNED]) for e in ("1", "2", "3", "-1", "(-2)")],
-    # Without -inf and -0, where PyTorch's roots are not those of C's pow.
+    # Without -inf and -0, for which PyTorch's roots differ from C's pow.
     *[(f"x ** {e}", f"x ^ {e}", [[-1.5, 0.0, 0.5, 1, inf, nan]]) for e in ("0.5", "1.5", "(-0.5)")],
     ("x ** y", "x ^ y", [[0, 0, 0, 0, 0, 2, -2, -2, -2, 1, nan, -0.0, inf, inf],
                          [0, 1, 2, 0.5, -1, 0, 2, 0, 0.5, nan, 0, 0, 0, -1]]),
@@ -155,7 +155,7 @@ CASES = [
       for data in ([0, 0], [0, 3, -4], [-4, 4, 1], [inf, 1], [nan, 1])],
     ("torch.norm(x, 2, 1)", "x:norm(2, 2)", [[[0, 0], [3, 4]]]),
 
-    # Softmax and what is made of it.
+    # Softmax and ops that use it.
     *[(f"x.{op}(1)", f"x:{op}(2)", [ROWS]) for op in ("softmax", "log_softmax")],
     *[("x.logsumexp(0)", "x:logsumexp(1)", [data])
       for data in ([1, 3, 3, 2, 3], [1, nan, 3], [inf, 1, inf], [0.0, -0.0], [-inf, 0, 1])],
@@ -197,7 +197,7 @@ CASES = [
     ("F.embedding(torch.tensor([1, 1]), x, padding_idx=1)", "lt.embedding(x, lt.tensor{2, 2}, 2)", [[[0, 1], [2, 3]]]),
 ]
 
-# Expression, inputs, Lutra's gradients, and why they are not PyTorch's.
+# Expression, inputs, Lutra's gradients, and the reason why they differ from PyTorch's.
 DIFFERENT = [
     *[(f"x.clone().{p}", f"x:clone():{p}", [AROUND_ZERO], [[0, 0, 0, 0]],
        "PyTorch passes the gradient on as if nothing had been overwritten")
@@ -230,7 +230,7 @@ def lua(value):
 
 
 def compute(code, inputs, dtype):
-    """The result, and a list of flat gradients, False for None; "constant" where the result requires none."""
+    """Returns the result and a list of flat gradients, False for None; "constant" if the result requires no grad."""
     names = dict(zip("xyz", (torch.tensor(i, dtype=dtype).requires_grad_() for i in inputs)))
     result = eval(code, {"torch": torch, "F": F, "inf": inf, "nan": nan, "MASK": MASK}, names)
     values = False if any(op in code for op in RANDOM) else result.detach().reshape(-1).tolist()

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 
 def lua(value):
-  """A Lua literal of a tensor ({shape, data}), number, string, list or dict."""
+  """Returns a Lua literal of a tensor ({shape, data}), number, string, list or dict."""
   if isinstance(value, torch.Tensor):
     shape = ", ".join(str(n) for n in value.shape)
     data = ", ".join(number(x) for x in value.detach().reshape(-1).tolist())
@@ -31,7 +31,7 @@ def number(x):
 
 
 def run(function, inputs):
-  """The output, and the gradient of sum(output * probe) by each floating input."""
+  """Returns the output and the gradient of sum(output * probe) for each floating input."""
   inputs = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
   out = function(*inputs)
   probe = torch.cos(torch.arange(out.numel(), dtype=torch.float64)).reshape(out.shape)
@@ -103,7 +103,7 @@ def loss_cases():
 
 
 def optimizer_cases():
-  """Trajectories: the two parameters after each of 8 steps, the second in a group of its own."""
+  """Yields trajectories: the two parameters after each of 8 steps, the second one in a second group."""
   start, goal = torch.randn(3), torch.randn(3)
   start2, goal2 = torch.randn(2, 2), torch.randn(2, 2)
 
@@ -139,7 +139,7 @@ def optimizer_cases():
 
 
 def clip_cases():
-  """Gradients, a bound and norm type; the total norm and the gradients after clipping."""
+  """Yields gradients, a bound and a norm type; the total norm and the gradients after clipping."""
   for max_norm, kind in [(1.0, 2.0), (100.0, 2.0), (0.5, 1.0)]:
     ps = [torch.zeros(3, requires_grad=True), torch.zeros(2, 2, requires_grad=True)]
     before = [torch.randn(3), torch.randn(2, 2)]

@@ -64,14 +64,14 @@ def outputs(result):
 
 
 def family(name):
-    """The cases from here on are in tests/golden/<name>.lua."""
+    """Starts the family of the next cases, tests/golden/<name>.lua."""
     global CASES
     CASES = FAMILIES.setdefault(name, [])
     torch.manual_seed(zlib.crc32(name.encode()))  # independent of the other families
 
 
 def case(op, code, fn, **inputs):
-    """op: the row's name; code: Lua; fn: PyTorch's side, called with the inputs. Skipped if PyTorch raises an error."""
+    """Adds a case, unless PyTorch raises an error. op: the row's name; code: Lua; fn: PyTorch's function of the inputs."""
     try:
         result = fn(**{k: v.clone() if isinstance(v, torch.Tensor) and v.is_contiguous() else v for k, v in inputs.items()})
     except (RuntimeError, NotImplementedError, TypeError, IndexError) as reason:
