@@ -78,7 +78,7 @@ static void find(void) {
 #undef X
   ok = set_function(&f.stop, lt_emulated_symbol("lt_emulated_stop")) && ok;
   if (!ok) snprintf(why, sizeof why, "this build has no compiler for emulated devices");
-  lt_emulated_ask(stopped);
+  lt_emulated_set_stop_callback(stopped);
 }
 
 #else

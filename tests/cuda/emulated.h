@@ -1,4 +1,4 @@
-/* emulated.h: what the tests of the emulated CUDA share. */
+/* emulated.h: helpers shared by the tests of the emulated CUDA. */
 #ifndef LT_TESTS_EMULATED_H
 #define LT_TESTS_EMULATED_H
 
@@ -21,7 +21,7 @@ LT_C_LINKAGE bool lt_cuda_make_room(void) { return false; }
     CHECK_INT(cudaGetLastError(), cudaSuccess);                                                    \
   } while (0)
 
-/* Memory of the device for n elements, filled from the host; given back at the scope's end. */
+/* Device memory for n elements, filled from the host; freed at the end of the scope. */
 template <class T> struct Buffer {
   T *data = nullptr;
   size_t n;
@@ -31,7 +31,7 @@ template <class T> struct Buffer {
   }
   Buffer(const Buffer &) = delete;
   ~Buffer() { cudaFree(data); }
-  /* Waits for the default stream. */
+  /* Copies the elements to the host; synchronizes with the default stream. */
   std::vector<T> get() const {
     std::vector<T> out(n);
     OK(cudaMemcpy(out.data(), data, n * sizeof(T), cudaMemcpyDeviceToHost));
@@ -40,7 +40,7 @@ template <class T> struct Buffer {
   operator T *() const { return data; }
 };
 
-/* A stream, destroyed at the scope's end. */
+/* A stream, destroyed at the end of the scope. */
 struct TestStream {
   cudaStream_t handle = nullptr;
   explicit TestStream(unsigned flags = cudaStreamNonBlocking) {

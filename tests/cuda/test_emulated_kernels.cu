@@ -1,4 +1,5 @@
-/* The emulated device: threads, barriers, warps, atomics, shared memory, and kernels that fail. */
+/* test_emulated_kernels.cu: kernels on the emulated device: threads, barriers, warps, atomics,
+ * shared memory, and kernels that fail. */
 #include "emulated.h"
 
 /* ---- indices --------------------------------------------------------------------------------- */
@@ -35,7 +36,7 @@ static void arguments_are_copied_with_their_types() {
 
 /* ---- barriers -------------------------------------------------------------------------------- */
 
-template <int N> __global__ void turn_around(int *x) {
+template <int N> __global__ void reverse(int *x) {
   __shared__ int s[N];
   unsigned i = threadIdx.x;
   s[i] = x[blockIdx.x * N + i];
@@ -47,10 +48,11 @@ static void a_barrier_orders_shared_memory() {
   std::vector<int> v(256 * 40);
   for (size_t i = 0; i < v.size(); i++) v[i] = (int)i;
   Buffer<int> x(v);
-  LAUNCH(turn_around<256>, 40, 256, x.data);
-  std::vector<int> got = x.get();
+  LAUNCH(reverse<256>, 40, 256, x.data);
+  std::vector<int> actual = x.get();
   int wrong = 0;
-  for (int i = 0; i < (int)v.size(); i++) wrong += got[(size_t)i] != i / 256 * 256 + 255 - i % 256;
+  for (int i = 0; i < (int)v.size(); i++)
+    wrong += actual[(size_t)i] != i / 256 * 256 + 255 - i % 256;
   CHECK_INT(wrong, 0);
 }
 
@@ -98,11 +100,11 @@ __global__ void some_return(int *out) {
   out[threadIdx.x] = s;
 }
 
-static void threads_that_returned_hold_no_barrier_up() {
+static void returned_threads_do_not_block_a_barrier() {
   Buffer<int> out(std::vector<int>(64, 0));
   LAUNCH(some_return, 1, 64, out.data);
-  std::vector<int> got = out.get();
-  for (int i = 0; i < 64; i++) CHECK_INT(got[(size_t)i], i % 2 ? 42 : 0);
+  std::vector<int> actual = out.get();
+  for (int i = 0; i < 64; i++) CHECK_INT(actual[(size_t)i], i % 2 ? 42 : 0);
 }
 
 /* ---- warps ----------------------------------------------------------------------------------- */
@@ -123,19 +125,19 @@ __global__ void shuffles(int *out) {
 static void shuffles_of_a_warp() {
   Buffer<int> out(32 * 9);
   LAUNCH(shuffles, 1, 32, out.data);
-  std::vector<int> got = out.get();
+  std::vector<int> actual = out.get();
   int wrong[9] = {0};
   for (int i = 0; i < 32; i++) {
-    const int want[9] = {3,
-                         i < 2 ? i : i - 2,
-                         i > 26 ? i : i + 5,
-                         i ^ 9,
-                         i % 8 > 4 ? i : i + 3,
-                         i / 8 * 8 + 1,
-                         (i ^ 1) / 2 * 2,
-                         31,
-                         i % 4 ? i - 1 : i};
-    for (int k = 0; k < 9; k++) wrong[k] += got[(size_t)(k * 32 + i)] != want[k];
+    const int expected[9] = {3,
+                             i < 2 ? i : i - 2,
+                             i > 26 ? i : i + 5,
+                             i ^ 9,
+                             i % 8 > 4 ? i : i + 3,
+                             i / 8 * 8 + 1,
+                             (i ^ 1) / 2 * 2,
+                             31,
+                             i % 4 ? i - 1 : i};
+    for (int k = 0; k < 9; k++) wrong[k] += actual[(size_t)(k * 32 + i)] != expected[k];
   }
   for (int k = 0; k < 9; k++) CHECK_INT(wrong[k], 0);
 }
@@ -154,20 +156,20 @@ __global__ void warp_votes(unsigned *out) {
 static void votes_of_a_warp() {
   Buffer<unsigned> out(32 * 6);
   LAUNCH(warp_votes, 1, 32, out.data);
-  std::vector<unsigned> got = out.get();
+  std::vector<unsigned> actual = out.get();
   for (int i = 0; i < 32; i++) {
     unsigned same = 0;
     for (int j = i % 3; j < 32; j += 3) same |= 1u << j;
-    CHECK_INT(got[(size_t)i], 0xaaaaaaaau);
-    CHECK_INT(got[(size_t)(32 + i)], 5);
-    CHECK_INT(got[(size_t)(64 + i)], same);
-    CHECK_INT(got[(size_t)(96 + i)], 496);
-    CHECK_INT((int)got[(size_t)(128 + i)], -16);
-    CHECK_INT(got[(size_t)(160 + i)], 0xffffffffu);
+    CHECK_INT(actual[(size_t)i], 0xaaaaaaaau);
+    CHECK_INT(actual[(size_t)(32 + i)], 5);
+    CHECK_INT(actual[(size_t)(64 + i)], same);
+    CHECK_INT(actual[(size_t)(96 + i)], 496);
+    CHECK_INT((int)actual[(size_t)(128 + i)], -16);
+    CHECK_INT(actual[(size_t)(160 + i)], 0xffffffffu);
   }
 }
 
-/* The lower and the upper lanes go different ways, and the last warp has 8 lanes. */
+/* The lower and the upper lanes diverge, and the last warp has 8 lanes. */
 __global__ void partial(int *out) {
   int i = (int)threadIdx.x, lane = i % 32;
   if (lane < 12) {
@@ -183,8 +185,9 @@ __global__ void partial(int *out) {
 static void masks_with_some_lanes() {
   Buffer<int> out(72);
   LAUNCH(partial, 1, 72, out.data);
-  std::vector<int> got = out.get();
-  for (int i = 0; i < 64; i++) CHECK_INT(got[(size_t)i], i % 32 < 12 ? i / 32 * 32 * 12 + 66 : 20);
+  std::vector<int> actual = out.get();
+  for (int i = 0; i < 64; i++)
+    CHECK_INT(actual[(size_t)i], i % 32 < 12 ? i / 32 * 32 * 12 + 66 : 20);
 }
 
 __global__ void sums_by_warps(const float *x, float *out) {
@@ -205,11 +208,11 @@ static void warps_and_barriers_together() {
   for (size_t i = 0; i < v.size(); i++) v[i] = (float)(i % 7);
   Buffer<float> x(v), out(100);
   LAUNCH(sums_by_warps, 100, 512, (const float *)x, out.data);
-  std::vector<float> got = out.get();
+  std::vector<float> actual = out.get();
   for (size_t b = 0; b < 100; b++) {
-    double want = 0;
-    for (size_t i = 0; i < 512; i++) want += v[b * 512 + i];
-    CHECK_NEAR(got[b], want, 0);
+    double expected = 0;
+    for (size_t i = 0; i < 512; i++) expected += v[b * 512 + i];
+    CHECK_NEAR(actual[b], expected, 0);
   }
 }
 
@@ -253,22 +256,22 @@ static void atomics_of_many_blocks() {
   Buffer<Totals> t(std::vector<Totals>{zero});
   const int n = 200 * 128;
   LAUNCH(atomics, 200, 128, t.data);
-  Totals got = t.get()[0];
-  CHECK_INT(got.i, n);
-  CHECK_INT(got.smallest, 1 - n);
-  CHECK_INT(got.largest, n - 1);
-  CHECK(got.exchanged >= 0 && got.exchanged < n);
-  CHECK_INT(got.u, 2 * n);
-  CHECK_INT(got.mask_and, 0xffff0000u);
-  CHECK_INT(got.mask_or, 0xffff);
-  CHECK_INT(got.mask_xor, 0); /* each bit n / 16 times, which is even */
-  CHECK_INT(got.wrapped, n % 7);
-  CHECK_INT(got.ull, (long long)n << 40);
-  CHECK_INT(got.ull_max, (long long)(n - 1) << 40);
-  CHECK_INT(got.ll_min, -((long long)n << 40));
-  CHECK_NEAR(got.f, n * 0.5, 0);
-  CHECK_NEAR(got.d, n * 0.25, 0);
-  CHECK_INT(got.cas, 3 * n);
+  Totals actual = t.get()[0];
+  CHECK_INT(actual.i, n);
+  CHECK_INT(actual.smallest, 1 - n);
+  CHECK_INT(actual.largest, n - 1);
+  CHECK(actual.exchanged >= 0 && actual.exchanged < n);
+  CHECK_INT(actual.u, 2 * n);
+  CHECK_INT(actual.mask_and, 0xffff0000u);
+  CHECK_INT(actual.mask_or, 0xffff);
+  CHECK_INT(actual.mask_xor, 0); /* each bit n / 16 times, which is even */
+  CHECK_INT(actual.wrapped, n % 7);
+  CHECK_INT(actual.ull, (long long)n << 40);
+  CHECK_INT(actual.ull_max, (long long)(n - 1) << 40);
+  CHECK_INT(actual.ll_min, -((long long)n << 40));
+  CHECK_NEAR(actual.f, n * 0.5, 0);
+  CHECK_NEAR(actual.d, n * 0.25, 0);
+  CHECK_INT(actual.cas, 3 * n);
 }
 
 __device__ static int ticket_of_blocks;
@@ -286,7 +289,7 @@ __global__ void last_block(const int *x, int *parts, int *out) {
   *out = sum;
 }
 
-static void the_last_block_sees_all_others() {
+static void the_last_block_sees_the_writes_of_all_others() {
   std::vector<int> v(500);
   for (int i = 0; i < 500; i++) v[(size_t)i] = i;
   Buffer<int> x(v), parts(500), out(1);
@@ -322,10 +325,10 @@ static void dynamic_shared_memory_and_its_limits() {
   Buffer<int> out(1);
   OK(use_dynamic(out, 4096));
   CHECK_INT(out.get()[0], 1023ll * 1024 / 2 % 1000003);
-  Buffer<double> turned(64);
+  Buffer<double> reversed(64);
   OK(launch("dynamic_doubles", dynamic_doubles, dim3(1), dim3(64), 512, (cudaStream_t)0,
-            turned.data));
-  CHECK_NEAR(turned.get()[0], 63, 0);
+            reversed.data));
+  CHECK_NEAR(reversed.get()[0], 63, 0);
   FAILS(use_dynamic(out, 64 << 10), cudaErrorInvalidValue);
   OK(cudaFuncSetAttribute(dynamic_memory, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10));
   OK(use_dynamic(out, 100 << 10));
@@ -353,22 +356,22 @@ static void sixteen_kilobytes_of_stack() {
 
 /* ---- kernels that fail ----------------------------------------------------------------------- */
 
-/* Wrong on purpose: UBSan shall not see it first. */
-#define WRONG __attribute__((no_sanitize("undefined", "address")))
+/* Invalid on purpose: UBSan must not report it first. */
+#define INVALID __attribute__((no_sanitize("undefined", "address")))
 
-WRONG __global__ void writes(int *p) { *p = 1; }
+INVALID __global__ void writes(int *p) { *p = 1; }
 __global__ void unmet_barrier(int *out) {
   if (threadIdx.x < 16) {
     __syncthreads();
   } else {
-    __shfl_sync(0xffffffffu, 1, 0); /* its mask names lanes that wait at the barrier */
+    __shfl_sync(0xffffffffu, 1, 0); /* its mask contains lanes that wait at the barrier */
   }
   *out = 1;
 }
 __global__ void outside_mask(int *out) { *out = __shfl_sync(1u, 1, 0); }
-WRONG __global__ void divides(int *out, int by) { *out = 7 / by; }
+INVALID __global__ void divides(int *out, int by) { *out = 7 / by; }
 __global__ void traps() { __trap(); }
-WRONG __device__ static int deeper(volatile int *from, int n) {
+INVALID __device__ static int deeper(volatile int *from, int n) {
   volatile int local[256];
   local[0] = *from + n;
   return n ? deeper(local, n + 1) + local[0] : 0;
@@ -378,8 +381,9 @@ __global__ void overflows(int *out) {
   *out = deeper(&start, 1);
 }
 
-/* The error comes when the kernel has run, stays, and ends with a reset. */
-static void failed_as(cudaError_t launched, cudaError_t error, const char *words) {
+/* Checks that the error is reported when the kernel has run, is sticky, and is cleared by a
+ * reset. */
+static void check_sticky_error(cudaError_t launched, cudaError_t error, const char *words) {
   CHECK_INT(launched, cudaSuccess);
   CHECK_INT(cudaDeviceSynchronize(), error);
   CHECK_CONTAINS(cudaGetErrorString(error), words);
@@ -394,45 +398,45 @@ static void failed_as(cudaError_t launched, cudaError_t error, const char *words
   CHECK_INT(out.get()[0], 1);
 }
 
-static void errors_of_kernels_stay() {
+static void kernel_errors_are_sticky() {
   Buffer<int> out(1);
-  failed_as(launch("writes", writes, dim3(2), dim3(4), 0, (cudaStream_t)0, (int *)nullptr),
-            cudaErrorIllegalAddress, "thread (");
+  check_sticky_error(launch("writes", writes, dim3(2), dim3(4), 0, (cudaStream_t)0, (int *)nullptr),
+                     cudaErrorIllegalAddress, "thread (");
   int *freed, *end;
   OK(cudaMalloc(&freed, 4096));
   OK(cudaMalloc(&end, 4096));
   OK(cudaFree(freed));
-  failed_as(launch("writes", writes, dim3(1), dim3(1), 0, (cudaStream_t)0, freed),
-            cudaErrorIllegalAddress, "emulated device cuda:0");
+  check_sticky_error(launch("writes", writes, dim3(1), dim3(1), 0, (cudaStream_t)0, freed),
+                     cudaErrorIllegalAddress, "emulated device cuda:0");
   OK(cudaMalloc(&end, 4096));
-  failed_as(launch("writes", writes, dim3(1), dim3(1), 0, (cudaStream_t)0, end + 1024),
-            cudaErrorIllegalAddress, "block (0, 0, 0), thread (0, 0, 0)");
+  check_sticky_error(launch("writes", writes, dim3(1), dim3(1), 0, (cudaStream_t)0, end + 1024),
+                     cudaErrorIllegalAddress, "block (0, 0, 0), thread (0, 0, 0)");
   OK(cudaMalloc(&end, 4096));
-  failed_as(launch("unmet", unmet_barrier, dim3(1), dim3(32), 0, (cudaStream_t)0, end),
-            cudaErrorLaunchFailure, "never");
+  check_sticky_error(launch("unmet", unmet_barrier, dim3(1), dim3(32), 0, (cudaStream_t)0, end),
+                     cudaErrorLaunchFailure, "never");
   OK(cudaMalloc(&end, 4096));
-  failed_as(launch("outside", outside_mask, dim3(1), dim3(32), 0, (cudaStream_t)0, end),
-            cudaErrorLaunchFailure, "outside its mask");
+  check_sticky_error(launch("outside", outside_mask, dim3(1), dim3(32), 0, (cudaStream_t)0, end),
+                     cudaErrorLaunchFailure, "outside its mask");
   OK(cudaMalloc(&end, 4096));
-  failed_as(launch("divides", divides, dim3(1), dim3(1), 0, (cudaStream_t)0, end, 0),
-            cudaErrorLaunchFailure, "division by zero");
-  failed_as(launch("traps", traps, dim3(1), dim3(1), 0, (cudaStream_t)0), cudaErrorLaunchFailure,
-            "trap");
+  check_sticky_error(launch("divides", divides, dim3(1), dim3(1), 0, (cudaStream_t)0, end, 0),
+                     cudaErrorLaunchFailure, "division by zero");
+  check_sticky_error(launch("traps", traps, dim3(1), dim3(1), 0, (cudaStream_t)0),
+                     cudaErrorLaunchFailure, "trap");
   OK(cudaMalloc(&end, 4096));
-  failed_as(launch("overflows", overflows, dim3(1), dim3(1), 0, (cudaStream_t)0, end),
-            cudaErrorIllegalAddress, "thread (0, 0, 0)");
-  out.data = nullptr; /* gone with the first reset */
+  check_sticky_error(launch("overflows", overflows, dim3(1), dim3(1), 0, (cudaStream_t)0, end),
+                     cudaErrorIllegalAddress, "thread (0, 0, 0)");
+  out.data = nullptr; /* freed by the first reset */
 }
 
-/* A fault while other threads of the block wait: what comes after begins anew. */
-WRONG __global__ void faults_late(int *p) {
+/* A fault while other threads of the block wait: later blocks start afresh. */
+INVALID __global__ void faults_late(int *p) {
   __syncthreads();
   if (threadIdx.x == 77) *(volatile int *)nullptr = 1;
   __syncthreads();
   p[threadIdx.x] = 1;
 }
 
-static void a_fault_among_waiting_threads() {
+static void a_fault_while_other_threads_wait() {
   int *p;
   for (int i = 0; i < 3; i++) {
     OK(cudaMalloc(&p, 4096));
@@ -444,7 +448,7 @@ static void a_fault_among_waiting_threads() {
   }
 }
 
-static void launches_that_cannot_be() {
+static void invalid_launches_are_refused() {
   Buffer<int> out(1);
   auto with = [&](dim3 grid, dim3 block) {
     return launch("writes", writes, grid, block, 0, (cudaStream_t)0, out.data);
@@ -477,11 +481,11 @@ __global__ void intrinsics(long long *out) {
   out[i++] = (long long)(4 * rsqrtf(4.0f)) + __funnelshift_l(0x80000000u, 1, 1);
 }
 
-static void intrinsics_of_numbers() {
+static void arithmetic_intrinsics() {
   Buffer<long long> out(11);
   LAUNCH(intrinsics, 1, 1, out.data);
-  std::vector<long long> got = out.get();
-  const long long want[11] = {
+  std::vector<long long> actual = out.get();
+  const long long expected[11] = {
       0x121fa00a,
       -2,
       (long long)((unsigned __int128)0xfedcba9876543210ull * 0x0123456789abcdefull >> 64),
@@ -493,7 +497,7 @@ static void intrinsics_of_numbers() {
       0x3ff0000000000000ll,
       5 + 2 + 1,
       2 + 3};
-  for (size_t i = 0; i < 11; i++) CHECK_INT(got[i], want[i]);
+  for (size_t i = 0; i < 11; i++) CHECK_INT(actual[i], expected[i]);
 }
 
 int main() {
@@ -503,18 +507,18 @@ int main() {
   RUN(a_barrier_orders_shared_memory);
   RUN(many_barriers);
   RUN(barriers_that_vote);
-  RUN(threads_that_returned_hold_no_barrier_up);
+  RUN(returned_threads_do_not_block_a_barrier);
   RUN(shuffles_of_a_warp);
   RUN(votes_of_a_warp);
   RUN(masks_with_some_lanes);
   RUN(warps_and_barriers_together);
   RUN(atomics_of_many_blocks);
-  RUN(the_last_block_sees_all_others);
+  RUN(the_last_block_sees_the_writes_of_all_others);
   RUN(dynamic_shared_memory_and_its_limits);
   RUN(sixteen_kilobytes_of_stack);
-  RUN(errors_of_kernels_stay);
-  RUN(a_fault_among_waiting_threads);
-  RUN(launches_that_cannot_be);
-  RUN(intrinsics_of_numbers);
+  RUN(kernel_errors_are_sticky);
+  RUN(a_fault_while_other_threads_wait);
+  RUN(invalid_launches_are_refused);
+  RUN(arithmetic_intrinsics);
   return check_end();
 }

@@ -1,4 +1,4 @@
-/* The libraries of the emulated CUDA: half types, cuBLAS, CUB. */
+/* test_emulated_libraries.cu: the libraries of the emulated CUDA: half types, cuBLAS, CUB. */
 #include "emulated.h"
 
 #include <cub/cub.cuh>
@@ -10,7 +10,7 @@
 
 /* ---- half types ------------------------------------------------------------------------------ */
 
-/* The value of a 16-bit float with that many bits of mantissa, by its definition. */
+/* Returns the value of a 16-bit float with that many mantissa bits, by definition. */
 static double value_of(unsigned bits, int mantissa_bits, int bias) {
   unsigned exponent_bits = 15 - (unsigned)mantissa_bits, all = (1u << exponent_bits) - 1;
   unsigned exponent = bits >> mantissa_bits & all, mantissa = bits & ((1u << mantissa_bits) - 1);
@@ -20,7 +20,7 @@ static double value_of(unsigned bits, int mantissa_bits, int bias) {
   return sign * ldexp(mantissa + (1u << mantissa_bits), (int)exponent - bias - mantissa_bits);
 }
 
-/* The nearest of all values, and of two as near the one whose last bit is 0. */
+/* Returns the nearest of all values, ties to even. */
 static unsigned nearest(double v, const std::vector<double> &positive, unsigned infinity) {
   unsigned sign = std::signbit(v) ? 0x8000u : 0;
   v = fabs(v);
@@ -28,7 +28,7 @@ static unsigned nearest(double v, const std::vector<double> &positive, unsigned 
   unsigned above =
       (unsigned)(std::lower_bound(positive.begin(), positive.end(), v) - positive.begin());
   if (above >= infinity) {
-    /* Between the largest number and what would come next. */
+    /* between the largest number and the one that would follow it */
     double step = positive[infinity - 1] - positive[infinity - 2];
     return sign | (v - positive[infinity - 1] < step / 2 ? infinity - 1 : infinity);
   }
@@ -43,10 +43,11 @@ static int wrong_half, wrong_bfloat16;
 static void check_rounding(double v, const std::vector<double> &half,
                            const std::vector<double> &bfloat16) {
   float f = (float)v;
-  unsigned want_half = nearest(f, half, 0x7c00), want_bfloat16 = nearest(f, bfloat16, 0x7f80);
-  wrong_half += __half_as_ushort(__float2half(f)) != want_half;
-  wrong_bfloat16 += __bfloat16_as_ushort(__float2bfloat16(f)) != want_bfloat16;
-  /* From double in one step. */
+  unsigned expected_half = nearest(f, half, 0x7c00),
+           expected_bfloat16 = nearest(f, bfloat16, 0x7f80);
+  wrong_half += __half_as_ushort(__float2half(f)) != expected_half;
+  wrong_bfloat16 += __bfloat16_as_ushort(__float2bfloat16(f)) != expected_bfloat16;
+  /* from double in one step */
   wrong_half += __half_as_ushort(__double2half(v)) != nearest(v, half, 0x7c00);
   wrong_bfloat16 += __bfloat16_as_ushort(__double2bfloat16(v)) != nearest(v, bfloat16, 0x7f80);
 }
@@ -56,16 +57,16 @@ static void conversions_of_halves() {
   int wrong = 0;
   for (unsigned i = 0; i < 65536; i++) {
     double h = value_of(i, 10, 15), b = value_of(i, 7, 127);
-    float got_h = __half2float(__ushort_as_half((unsigned short)i));
-    float got_b = __bfloat162float(__ushort_as_bfloat16((unsigned short)i));
-    wrong += !(got_h == h || (std::isnan(got_h) && std::isnan(h)));
-    wrong += !(got_b == b || (std::isnan(got_b) && std::isnan(b)));
-    wrong += std::signbit(got_h) != std::signbit(h) && !std::isnan(h);
+    float actual_h = __half2float(__ushort_as_half((unsigned short)i));
+    float actual_b = __bfloat162float(__ushort_as_bfloat16((unsigned short)i));
+    wrong += !(actual_h == h || (std::isnan(actual_h) && std::isnan(h)));
+    wrong += !(actual_b == b || (std::isnan(actual_b) && std::isnan(b)));
+    wrong += std::signbit(actual_h) != std::signbit(h) && !std::isnan(h);
     if (i <= 0x7c00) half.push_back(h);
     if (i <= 0x7f80) bfloat16.push_back(b);
   }
   CHECK_INT(wrong, 0);
-  /* At each value, beside it, and half-way to the next. */
+  /* at each value, beside it, and half-way to the next */
   for (const std::vector<double> *all : {&half, &bfloat16})
     for (size_t i = 0; i + 2 < all->size(); i++) {
       double v = (*all)[i], middle = (v + (*all)[i + 1]) / 2;
@@ -115,7 +116,7 @@ struct Case {
 template <class S> static double number(S v) { return (double)(float)v; }
 template <> double number(double v) { return v; }
 
-/* Small whole numbers: every dtype holds the products exactly. */
+/* Uses small integers: every dtype represents the products exactly. */
 template <class T, class C, class S>
 static int wrong_products(cublasHandle_t h, const Case &c, cudaDataType type, cudaDataType c_type,
                           cublasComputeType_t compute) {
@@ -135,21 +136,21 @@ static int wrong_products(cublasHandle_t h, const Case &c, cudaDataType type, cu
       c.k, &alpha, device_a.data, type, lda, sa, device_b.data, type, ldb, sb, &beta, device_c.data,
       c_type, ldc, sc, c.count, compute, CUBLAS_GEMM_DEFAULT);
   CHECK_INT(status, CUBLAS_STATUS_SUCCESS);
-  std::vector<C> got = device_c.get();
+  std::vector<C> actual = device_c.get();
   int wrong = 0;
   for (int i = 0; i < c.count; i++)
     for (int col = 0; col < c.n; col++)
       for (int row = 0; row < ldc; row++) {
         size_t at = (size_t)(i * sc + (long long)col * ldc + row);
-        double want = number(out[at]), sum = 0;
+        double expected = number(out[at]), sum = 0;
         for (int l = 0; l < c.k && row < c.m; l++) {
           long long ai = c.a_trans ? (long long)row * lda + l : (long long)l * lda + row;
           long long bi = c.b_trans ? (long long)l * ldb + col : (long long)col * ldb + l;
           sum += number(a[(size_t)(i * sa + ai)]) * number(b[(size_t)(i * sb + bi)]);
         }
-        if (row < c.m) want = c.alpha * sum + (c.beta == 0 ? 0 : c.beta * want);
-        double v = number(got[at]);
-        wrong += !(v == want || (std::isnan(v) && std::isnan(want)));
+        if (row < c.m) expected = c.alpha * sum + (c.beta == 0 ? 0 : c.beta * expected);
+        double v = number(actual[at]);
+        wrong += !(v == expected || (std::isnan(v) && std::isnan(expected)));
       }
   return wrong;
 }
@@ -209,7 +210,7 @@ static void products_by_their_short_names() {
   CHECK_INT(cublasDestroy(h), CUBLAS_STATUS_SUCCESS);
 }
 
-static void products_that_cannot_be() {
+static void invalid_products_are_refused() {
   cublasHandle_t h;
   CHECK_INT(cublasCreate(&h), CUBLAS_STATUS_SUCCESS);
   Buffer<float> a(4), c(4);
@@ -224,7 +225,7 @@ static void products_that_cannot_be() {
   CHECK_INT(gemm(h, 2, 1, CUDA_R_32F), CUBLAS_STATUS_INVALID_VALUE);
   CHECK_INT(gemm(h, 2, 2, CUDA_R_64F), CUBLAS_STATUS_NOT_SUPPORTED);
   CHECK_INT(gemm(h, 0, 2, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
-  /* Beyond the end of memory: found when it runs. */
+  /* beyond the end of memory: detected when it runs */
   CHECK_INT(gemm(h, 2, 1 << 20, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
   CHECK_INT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
   OK(cudaDeviceReset());
@@ -234,7 +235,7 @@ static void products_that_cannot_be() {
 
 /* ---- CUB ------------------------------------------------------------------------------------- */
 
-/* The two calls of CUB's protocol. */
+/* Makes the two calls of CUB's protocol. */
 template <class F> static void with_storage(F call) {
   size_t bytes = 0;
   OK(call((void *)nullptr, bytes));
@@ -256,10 +257,10 @@ template <> double order_of(long long k) { return (double)k; }
 template <class K> static void sorts(int range) {
   const size_t n = 5000;
   std::vector<K> keys = some_numbers<K>(n, range);
-  std::vector<int> places(n);
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<int> indices(n);
+  std::iota(indices.begin(), indices.end(), 0);
   Buffer<K> in(keys), out(n);
-  Buffer<int> values(places), sorted(n);
+  Buffer<int> values(indices), sorted(n);
   for (int down = 0; down < 2; down++) {
     with_storage([&](void *storage, size_t &bytes) {
       return down ? cub::DeviceRadixSort::SortPairsDescending(storage, bytes, (const K *)in.data,
@@ -268,22 +269,23 @@ template <class K> static void sorts(int range) {
                   : cub::DeviceRadixSort::SortPairs(storage, bytes, (const K *)in.data, out.data,
                                                     (const int *)values.data, sorted.data, n);
     });
-    std::vector<int> want = places;
-    std::stable_sort(want.begin(), want.end(), [&](int a, int b) {
+    std::vector<int> expected = indices;
+    std::stable_sort(expected.begin(), expected.end(), [&](int a, int b) {
       double x = order_of(keys[(size_t)a]), y = order_of(keys[(size_t)b]);
       return down ? x > y : x < y;
     });
-    CHECK(sorted.get() == want);
-    std::vector<K> got = out.get();
+    CHECK(sorted.get() == expected);
+    std::vector<K> actual = out.get();
     int wrong = 0;
-    for (size_t i = 0; i < n; i++) wrong += !(got[i] == keys[(size_t)want[i]]);
+    for (size_t i = 0; i < n; i++) wrong += !(actual[i] == keys[(size_t)expected[i]]);
     CHECK_INT(wrong, 0);
   }
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceRadixSort::SortKeys(storage, bytes, (const K *)in.data, out.data, n);
   });
-  std::vector<K> got = out.get();
-  CHECK(std::is_sorted(got.begin(), got.end(), [](K a, K b) { return order_of(a) < order_of(b); }));
+  std::vector<K> actual = out.get();
+  CHECK(std::is_sorted(actual.begin(), actual.end(),
+                       [](K a, K b) { return order_of(a) < order_of(b); }));
 }
 
 static void sorts_are_stable_in_both_directions() {
@@ -305,40 +307,41 @@ static void sorts_by_some_bits_and_of_special_values() {
   });
   CHECK(out.get() == (std::vector<unsigned>{0x13, 0x11, 0x21, 0x32}));
   Buffer<float> f(std::vector<float>{0.0f, -INFINITY, -0.0f, NAN, INFINITY, -1}), g(6);
-  Buffer<int> places(std::vector<int>{0, 1, 2, 3, 4, 5}), sorted(6);
+  Buffer<int> indices(std::vector<int>{0, 1, 2, 3, 4, 5}), sorted(6);
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, (const float *)f.data, g.data,
-                                           (const int *)places.data, sorted.data, 6);
+                                           (const int *)indices.data, sorted.data, 6);
   });
   CHECK(sorted.get() == (std::vector<int>{1, 5, 0, 2, 4, 3}));
 }
 
 static void sorts_of_segments() {
   std::vector<float> keys = some_numbers<float>(100, 20);
-  std::vector<int> offsets = {0, 30, 30, 31, 90}, places(100);
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<int> offsets = {0, 30, 30, 31, 90}, indices(100);
+  std::iota(indices.begin(), indices.end(), 0);
   Buffer<float> in(keys), out(keys);
-  Buffer<int> values(places), sorted(places), from(offsets);
+  Buffer<int> values(indices), sorted(indices), from(offsets);
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceSegmentedSort::StableSortPairsDescending(
         storage, bytes, (const float *)in.data, out.data, (const int *)values.data, sorted.data,
         100, 4, from.data, from + 1);
   });
-  std::vector<int> want = places;
+  std::vector<int> expected = indices;
   for (size_t s = 0; s < 4; s++)
-    std::stable_sort(want.begin() + offsets[s], want.begin() + offsets[s + 1],
+    std::stable_sort(expected.begin() + offsets[s], expected.begin() + offsets[s + 1],
                      [&](int a, int b) { return keys[(size_t)a] > keys[(size_t)b]; });
-  CHECK(sorted.get() == want);
+  CHECK(sorted.get() == expected);
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceSegmentedRadixSort::SortPairs(storage, bytes, (const float *)in.data,
                                                     out.data, (const int *)values.data, sorted.data,
                                                     100, 4, from.data, from + 1);
   });
   for (size_t s = 0; s < 4; s++)
-    std::stable_sort(want.begin() + offsets[s], want.begin() + offsets[s + 1], [&](int a, int b) {
-      return keys[(size_t)a] != keys[(size_t)b] ? keys[(size_t)a] < keys[(size_t)b] : a < b;
-    });
-  CHECK(sorted.get() == want);
+    std::stable_sort(
+        expected.begin() + offsets[s], expected.begin() + offsets[s + 1], [&](int a, int b) {
+          return keys[(size_t)a] != keys[(size_t)b] ? keys[(size_t)a] < keys[(size_t)b] : a < b;
+        });
+  CHECK(sorted.get() == expected);
 }
 
 static void scans() {
@@ -348,22 +351,22 @@ static void scans() {
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceScan::InclusiveSum(storage, bytes, in.data, out.data, 1000);
   });
-  std::vector<int> want(1000);
-  std::partial_sum(v.begin(), v.end(), want.begin());
-  CHECK(out.get() == want);
+  std::vector<int> expected(1000);
+  std::partial_sum(v.begin(), v.end(), expected.begin());
+  CHECK(out.get() == expected);
   with_storage([&](void *storage, size_t &bytes) {
     return cub::DeviceScan::InclusiveSumByKey(storage, bytes, by.data, in.data, out.data, 1000);
   });
-  for (size_t i = 0; i < 1000; i++) want[i] = v[i] + (i % 7 ? want[i - 1] : 0);
-  CHECK(out.get() == want);
-  with_storage([&](void *storage, size_t &bytes) { /* in place */
-                                                   return cub::DeviceScan::ExclusiveSum(
-                                                       storage, bytes, in.data, in.data, 1000);
+  for (size_t i = 0; i < 1000; i++) expected[i] = v[i] + (i % 7 ? expected[i - 1] : 0);
+  CHECK(out.get() == expected);
+  /* in place */
+  with_storage([&](void *storage, size_t &bytes) {
+    return cub::DeviceScan::ExclusiveSum(storage, bytes, in.data, in.data, 1000);
   });
-  std::partial_sum(v.begin(), v.end(), want.begin());
-  want.insert(want.begin(), 0);
-  want.pop_back();
-  CHECK(in.get() == want);
+  std::partial_sum(v.begin(), v.end(), expected.begin());
+  expected.insert(expected.begin(), 0);
+  expected.pop_back();
+  CHECK(in.get() == expected);
 }
 
 static void reductions_and_selections() {
@@ -378,9 +381,9 @@ static void reductions_and_selections() {
     return cub::DeviceReduce::Max(storage, bytes, in.data, out.data, 1000);
   });
   CHECK_INT(out.get()[0], *std::max_element(v.begin(), v.end()));
-  std::vector<int> want;
+  std::vector<int> expected;
   for (int x : v)
-    if (x > 0) want.push_back(x);
+    if (x > 0) expected.push_back(x);
   for (int by_flags = 0; by_flags < 2; by_flags++) {
     OK(cudaMemset(out, 0, 4000));
     with_storage([&](void *storage, size_t &bytes) {
@@ -389,9 +392,9 @@ static void reductions_and_selections() {
                       : cub::DeviceSelect::If(storage, bytes, in.data, out.data, count.data, 1000,
                                               [](int x) { return x > 0; });
     });
-    REQUIRE(count.get()[0] == (int)want.size());
-    std::vector<int> got = out.get();
-    CHECK(std::equal(want.begin(), want.end(), got.begin()));
+    REQUIRE(count.get()[0] == (int)expected.size());
+    std::vector<int> actual = out.get();
+    CHECK(std::equal(expected.begin(), expected.end(), actual.begin()));
   }
   Buffer<int> runs(std::vector<int>{4, 4, 2, 7, 7, 7}), unique(6), lengths(6);
   with_storage([&](void *storage, size_t &bytes) {
@@ -409,7 +412,7 @@ int main() {
   RUN(arithmetic_of_halves);
   RUN(products_of_every_kind);
   RUN(products_by_their_short_names);
-  RUN(products_that_cannot_be);
+  RUN(invalid_products_are_refused);
   RUN(sorts_are_stable_in_both_directions);
   RUN(sorts_by_some_bits_and_of_special_values);
   RUN(sorts_of_segments);

@@ -1,11 +1,12 @@
-/* The emulated runtime: memory, copies, streams, events, devices and errors. */
+/* test_emulated_runtime.cu: the emulated runtime: memory, copies, streams, events, devices and
+ * errors. */
 #include "emulated.h"
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-/* Also called with NULL: UBSan shall not see it first. */
+/* Also called with NULL: UBSan must not report it first. */
 __attribute__((no_sanitize("undefined", "address"))) __global__ void fill(int *p, int n,
                                                                           int value) {
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -22,7 +23,8 @@ static cudaError_t add_on(cudaStream_t s, int *p, int n, int value) {
   return launch("add", add, dim3((unsigned)blocks_for(n, 128)), dim3(128), 0, s, p, n, value);
 }
 
-/* Holds a stream up until it is opened; opens at the scope's end, so that no failed check hangs. */
+/* Blocks a stream until it is opened. It opens at the end of the scope, so that no failed check
+ * hangs. */
 struct Gate {
   std::atomic<bool> open{false}, reached{false};
   void hold(cudaStream_t s) {
@@ -67,7 +69,7 @@ static void memory_is_limited() {
   OK(cudaFree(nullptr));
 }
 
-static void frees_are_checked() {
+static void invalid_frees_are_refused() {
   char *p, host;
   OK(cudaMalloc(&p, 1000));
   CHECK_INT((size_t)p % 512, 0);
@@ -77,8 +79,8 @@ static void frees_are_checked() {
   FAILS(cudaFree(p), cudaErrorInvalidValue);
 }
 
-/* Frees in any order give the addresses back. */
-static void addresses_are_used_again() {
+/* Memory can be reused after frees in any order. */
+static void addresses_are_reused() {
   std::vector<char *> all(50);
   for (int round = 0; round < 40; round++) {
     for (size_t i = 0; i < all.size(); i++) OK(cudaMalloc(&all[i], (i + 1) << 14));
@@ -142,16 +144,16 @@ static void copies_of_rows() {
   for (int i = 0; i < 60; i++) host[(size_t)i] = i;
   Buffer<int> d(std::vector<int>(40, -1));
   OK(cudaMemcpy2DAsync(d, 8 * 4, host.data(), 10 * 4, 3 * 4, 5, cudaMemcpyHostToDevice, 0));
-  std::vector<int> got = d.get();
-  for (int i = 0; i < 40; i++) CHECK_INT(got[(size_t)i], i % 8 < 3 ? i / 8 * 10 + i % 8 : -1);
+  std::vector<int> actual = d.get();
+  for (int i = 0; i < 40; i++) CHECK_INT(actual[(size_t)i], i % 8 < 3 ? i / 8 * 10 + i % 8 : -1);
   FAILS(cudaMemcpy2DAsync(d, 8, host.data(), 40, 12, 5, cudaMemcpyHostToDevice, 0),
         cudaErrorInvalidPitchValue);
   FAILS(cudaMemcpy2DAsync(d, 40, host.data(), 40, 12, 5, cudaMemcpyHostToDevice, 0),
         cudaErrorInvalidValue);
 }
 
-/* A source that is written again before the copy has run: pinned memory shows it. */
-static void pinned_sources_are_read_late_and_pageable_ones_at_once() {
+/* A source that is overwritten before the copy has run: the copy of pinned memory sees it. */
+static void pinned_sources_are_read_when_the_copy_runs() {
   TestStream s;
   Buffer<int> from_pinned(1), from_pageable(1);
   int *pinned, pageable = 1;
@@ -171,7 +173,7 @@ static void pinned_sources_are_read_late_and_pageable_ones_at_once() {
     Gate gate;
     gate.hold(s);
     OK(cudaMemcpyAsync(pinned, from_pageable, 4, cudaMemcpyDeviceToHost, s));
-    CHECK_INT(*pinned, 2); /* not there yet */
+    CHECK_INT(*pinned, 2); /* not copied yet */
   }
   OK(cudaStreamSynchronize(s));
   CHECK_INT(*pinned, 1);
@@ -213,7 +215,7 @@ static void streams_overlap() {
   first.hold(a);
   Buffer<int> d(1);
   OK(fill_on(b, d, 1, 3));
-  OK(cudaStreamSynchronize(b)); /* would hang if b waited for a */
+  OK(cudaStreamSynchronize(b)); /* would hang if b were ordered after a */
   CHECK_INT(cudaStreamQuery(a), cudaErrorNotReady);
   first.open = true;
 }
@@ -256,7 +258,7 @@ static void properties_of_streams() {
 /* ---- the default stream ---------------------------------------------------------------------- */
 
 static void the_default_stream_waits_for_blocking_streams() {
-  TestStream blocking(cudaStreamDefault), apart(cudaStreamNonBlocking);
+  TestStream blocking(cudaStreamDefault), non_blocking(cudaStreamNonBlocking);
   Buffer<int> d(1);
   OK(cudaMemset(d, 0, 4));
   OK(cudaDeviceSynchronize());
@@ -272,9 +274,10 @@ static void the_default_stream_waits_for_blocking_streams() {
   OK(cudaDeviceSynchronize());
   CHECK_INT(d.get()[0], 12);
   Gate gate;
-  gate.hold(apart);
+  gate.hold(non_blocking);
   OK(fill_on(nullptr, d, 1, 4));
-  OK(cudaStreamSynchronize(nullptr)); /* would hang if it waited for a non-blocking stream */
+  OK(cudaStreamSynchronize(nullptr)); /* would hang if it were ordered after a non-blocking
+                                       * stream */
   gate.open = true;
 }
 
@@ -308,8 +311,8 @@ static void events_order_streams() {
   FAILS(cudaEventRecord(e, a), cudaErrorInvalidResourceHandle);
 }
 
-/* A wait is for the last record before it; a later one does not count. */
-static void a_wait_is_for_the_record_before_it() {
+/* A stream waits for the last record before the call; later records have no effect. */
+static void a_wait_is_for_the_last_record_before_it() {
   TestStream a, b;
   cudaEvent_t e;
   OK(cudaEventCreate(&e));
@@ -323,13 +326,13 @@ static void a_wait_is_for_the_record_before_it() {
     Gate gate;
     gate.hold(a);
     OK(cudaEventRecord(e, a));
-    OK(cudaStreamSynchronize(b)); /* would hang if it waited for the second record */
+    OK(cudaStreamSynchronize(b)); /* would hang if it depended on the second record */
     CHECK_INT(cudaEventQuery(e), cudaErrorNotReady);
   }
   OK(cudaEventDestroy(e));
 }
 
-static void events_tell_time() {
+static void events_measure_time() {
   TestStream s;
   cudaEvent_t from, to, untimed;
   OK(cudaEventCreate(&from));
@@ -353,7 +356,7 @@ static void events_tell_time() {
 
 /* ---- several devices ------------------------------------------------------------------------- */
 
-static void devices_are_apart() {
+static void devices_are_independent() {
   int n;
   OK(cudaGetDeviceCount(&n));
   CHECK_INT(n, 2);
@@ -413,7 +416,7 @@ static void peer_access() {
   OK(cudaDeviceDisablePeerAccess(1));
 }
 
-static void the_current_device_is_each_threads_own() {
+static void each_thread_has_its_own_current_device() {
   OK(cudaSetDevice(1));
   std::thread([] {
     int device = -1;
@@ -425,8 +428,8 @@ static void the_current_device_is_each_threads_own() {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* After a failed kernel its device does nothing more, and nothing that waits for it hangs; the
- * other device goes on. */
+/* After a kernel has failed, its device runs nothing more, and nothing that waits for it hangs. The
+ * other device is not affected. */
 static void sticky_errors() {
   TestStream s;
   cudaEvent_t e;
@@ -444,7 +447,7 @@ static void sticky_errors() {
     OK(cudaEventRecord(e, s));
   }
   CHECK_INT(cudaEventSynchronize(e), cudaErrorIllegalAddress);
-  CHECK_INT(*pinned, 1); /* the copy was left out */
+  CHECK_INT(*pinned, 1); /* the copy was skipped */
   CHECK_INT(cudaStreamSynchronize(s), cudaErrorIllegalAddress);
   CHECK_INT(cudaStreamQuery(s), cudaErrorIllegalAddress);
   CHECK_INT(fill_on(s, d, 1, 1), cudaErrorIllegalAddress);
@@ -500,7 +503,7 @@ static void properties_of_devices() {
   CHECK_INT(blocks, 8);
 }
 
-/* ---- everything at once ---------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static void many_threads_and_streams() {
   std::vector<std::thread> threads;
@@ -537,15 +540,15 @@ int main() {
   setenv("LUTRA_EMULATE", "cuda:2,memory=64MiB", 1);
   bool blocking = getenv("CUDA_LAUNCH_BLOCKING") != nullptr;
   RUN(memory_is_limited);
-  RUN(frees_are_checked);
-  RUN(addresses_are_used_again);
+  RUN(invalid_frees_are_refused);
+  RUN(addresses_are_reused);
   RUN(pinned_memory);
   RUN(copies_are_checked);
   RUN(copies_of_rows);
   RUN(large_pageable_copies);
   RUN(properties_of_streams);
-  if (!blocking) { /* these hold a stream up and go on */
-    RUN(pinned_sources_are_read_late_and_pageable_ones_at_once);
+  if (!blocking) { /* these block a stream and continue */
+    RUN(pinned_sources_are_read_when_the_copy_runs);
     RUN(work_is_queued);
     RUN(streams_overlap);
     RUN(a_destroyed_stream_ends_its_work);
@@ -553,11 +556,11 @@ int main() {
     RUN(events_order_streams);
     RUN(sticky_errors);
   }
-  RUN(a_wait_is_for_the_record_before_it);
-  RUN(events_tell_time);
-  RUN(devices_are_apart);
+  RUN(a_wait_is_for_the_last_record_before_it);
+  RUN(events_measure_time);
+  RUN(devices_are_independent);
   RUN(peer_access);
-  RUN(the_current_device_is_each_threads_own);
+  RUN(each_thread_has_its_own_current_device);
   RUN(errors_have_names_and_texts);
   RUN(properties_of_devices);
   RUN(many_threads_and_streams);

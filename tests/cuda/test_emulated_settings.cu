@@ -1,5 +1,6 @@
-/* What the environment asks of the emulated CUDA: each setting in a process of its own, which is
- * this program with the name of what it shall do. A doing prints what it saw. */
+/* test_emulated_settings.cu: the environment variables of the emulated CUDA. Each setting is tested
+ * in a process of its own: this program with the name of an action. An action prints what it
+ * observes. */
 #include "emulated.h"
 
 #include <cublas_v2.h>
@@ -19,9 +20,9 @@ static cudaError_t set_on(cudaStream_t s, int *p, int v) {
 }
 static const char *name_of(cudaError_t status) { return cudaGetErrorName(status); }
 
-/* ---- doings ---------------------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
-static void say_devices() {
+static void print_devices() {
   int n = -1, driver = -1;
   cudaError_t status = cudaGetDeviceCount(&n);
   cudaDriverGetVersion(&driver);
@@ -76,14 +77,14 @@ static void copy_between_devices() {
   printf(" %x", v);
 }
 
-static void say_new_memory() {
+static void print_new_memory() {
   unsigned *p, v;
   cudaMalloc(&p, 4);
   cudaMemcpy(&v, p, 4, cudaMemcpyDeviceToHost);
   printf("%08x", v);
 }
 
-/* A barrier is missing: right when threads run first to last. */
+/* A barrier is missing: the result is right when threads run in order. */
 __global__ void without_barrier(int *out) {
   __shared__ int first;
   if (threadIdx.x == 0) first = 42;
@@ -99,7 +100,7 @@ static void run_without_barrier() {
   printf("%d right", right);
 }
 
-/* What fails leaves the pointers of the round before. */
+/* A call that fails leaves the pointers of the round before. */
 static void allocate_and_launch() {
   void *p = nullptr, *pinned = nullptr;
   for (int i = 1; i <= 3; i++) {
@@ -118,7 +119,7 @@ static void allocate_and_launch() {
   }
 }
 
-static void run_for_ever() {
+static void run_endless_kernel() {
   int *p;
   cudaMalloc(&p, 4);
   cudaMemset(p, 0, 4);
@@ -144,7 +145,7 @@ static void leave_work_behind() {
   printf("left");
 }
 
-/* The last one to be asked for is the first to run: the runtime's own comes before this. */
+/* Handlers run in reverse order: the runtime's own runs before this one. */
 static void call_while_leaving() {
   atexit([] {
     void *p;
@@ -169,30 +170,31 @@ static void multiply() {
 static const struct {
   const char *name;
   void (*run)();
-} doings[] = {{"devices", say_devices},
-              {"touch", touch_from_the_host},
-              {"other", touch_the_other_device},
-              {"memory", say_new_memory},
-              {"peer", copy_between_devices},
-              {"barrier", run_without_barrier},
-              {"faults", allocate_and_launch},
-              {"endless", run_for_ever},
-              {"multiply", multiply},
-              {"leave", leave_work_behind},
-              {"leaving", call_while_leaving}};
+} actions[] = {{"devices", print_devices},
+               {"touch", touch_from_the_host},
+               {"other", touch_the_other_device},
+               {"memory", print_new_memory},
+               {"peer", copy_between_devices},
+               {"barrier", run_without_barrier},
+               {"faults", allocate_and_launch},
+               {"endless", run_endless_kernel},
+               {"multiply", multiply},
+               {"leave", leave_work_behind},
+               {"leaving", call_while_leaving}};
 
-/* ---- running them ---------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 struct Result {
   int status;
   std::string text;
 };
 
-/* This program, as it was called: in a bundle /proc/self/exe is the loader. */
+/* The path of this program as it was called: in a bundle /proc/self/exe is the loader. */
 static const char *program;
 
-/* Settings are "NAME=value NAME=value ..."; those of the calling process do not count. */
-static Result in_process(const char *doing, const char *settings) {
+/* Runs an action in a new process. `settings` is "NAME=value NAME=value ..."; the settings of the
+ * calling process are removed. */
+static Result in_process(const char *action, const char *settings) {
   int pipes[2];
   Result result = {-1, ""};
   if (pipe(pipes) != 0) return result;
@@ -218,7 +220,7 @@ static Result in_process(const char *doing, const char *settings) {
     dup2(pipes[1], 2);
     close(pipes[0]);
     close(pipes[1]);
-    execl(program, "test", doing, (char *)nullptr);
+    execl(program, "test", action, (char *)nullptr);
     _exit(99);
   }
   close(pipes[1]);
@@ -232,31 +234,31 @@ static Result in_process(const char *doing, const char *settings) {
 
 #define CONTAINS(text, piece)                                                                      \
   do {                                                                                             \
-    std::string told_text = text, wanted_text = piece;                                             \
-    CHECK_CONTAINS(told_text.c_str(), wanted_text.c_str());                                        \
+    std::string actual_text = text, expected_text = piece;                                         \
+    CHECK_CONTAINS(actual_text.c_str(), expected_text.c_str());                                    \
   } while (0)
-#define GIVES(doing, settings, want)                                                               \
+#define PRINTS(action, settings, expected)                                                         \
   do {                                                                                             \
-    Result result_ = in_process(doing, settings);                                                  \
-    std::string wanted_text = want;                                                                \
+    Result result_ = in_process(action, settings);                                                 \
+    std::string expected_text = expected;                                                          \
     CHECK_INT(result_.status, 0);                                                                  \
-    CHECK_STR(result_.text.c_str(), wanted_text.c_str());                                          \
+    CHECK_STR(result_.text.c_str(), expected_text.c_str());                                        \
   } while (0)
 
 static void devices_and_memory() {
-  GIVES("devices", "", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
-  GIVES("devices", "LUTRA_EMULATE=cuda", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
-  GIVES("devices", "LUTRA_EMULATE=cuda:2,memory=1GiB,mps",
-        "cudaSuccess 2 driver 13000; 1:1024M 2:1024M malloc cudaSuccess");
-  GIVES("devices", "LUTRA_EMULATE=memory=32MiB",
-        "cudaSuccess 1 driver 13000; 1:32M malloc cudaSuccess");
-  GIVES("devices", "LUTRA_EMULATE=mps",
-        "cudaErrorNoDevice 0 driver 13000; malloc "
-        "cudaErrorNoDevice");
-  GIVES("devices", "LUTRA_EMULATE_DRIVER=none",
-        "cudaErrorInsufficientDriver 0 driver 0; malloc cudaErrorInsufficientDriver");
-  GIVES("devices", "LUTRA_EMULATE_DRIVER=old",
-        "cudaErrorInsufficientDriver 0 driver 11040; malloc cudaErrorInsufficientDriver");
+  PRINTS("devices", "", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  PRINTS("devices", "LUTRA_EMULATE=cuda", "cudaSuccess 1 driver 13000; 1:256M malloc cudaSuccess");
+  PRINTS("devices", "LUTRA_EMULATE=cuda:2,memory=1GiB,mps",
+         "cudaSuccess 2 driver 13000; 1:1024M 2:1024M malloc cudaSuccess");
+  PRINTS("devices", "LUTRA_EMULATE=memory=32MiB",
+         "cudaSuccess 1 driver 13000; 1:32M malloc cudaSuccess");
+  PRINTS("devices", "LUTRA_EMULATE=mps",
+         "cudaErrorNoDevice 0 driver 13000; malloc "
+         "cudaErrorNoDevice");
+  PRINTS("devices", "LUTRA_EMULATE_DRIVER=none",
+         "cudaErrorInsufficientDriver 0 driver 0; malloc cudaErrorInsufficientDriver");
+  PRINTS("devices", "LUTRA_EMULATE_DRIVER=old",
+         "cudaErrorInsufficientDriver 0 driver 11040; malloc cudaErrorInsufficientDriver");
   Result r = in_process("devices", "LUTRA_EMULATE=cuda:9,memory=lots,what=1");
   CONTAINS(r.text, "cannot read \"cuda:9\"");
   CONTAINS(r.text, "cuda:1 to cuda:8");
@@ -266,8 +268,8 @@ static void devices_and_memory() {
 }
 
 static void visible_devices() {
-#define VISIBLE(list, want)                                                                        \
-  GIVES("devices", "LUTRA_EMULATE=cuda:3 CUDA_VISIBLE_DEVICES=" list, want)
+#define VISIBLE(list, expected)                                                                    \
+  PRINTS("devices", "LUTRA_EMULATE=cuda:3 CUDA_VISIBLE_DEVICES=" list, expected)
   const char *none = "cudaErrorNoDevice 0 driver 13000; malloc cudaErrorNoDevice";
   VISIBLE("1,0", "cudaSuccess 2 driver 13000; 2:256M 1:256M malloc cudaSuccess");
   VISIBLE("2", "cudaSuccess 1 driver 13000; 3:256M malloc cudaSuccess");
@@ -282,14 +284,14 @@ static void visible_devices() {
 
 static void peer_access() {
   const char *can = "can 1 enable cudaSuccess copy cudaSuccess 11111111";
-  GIVES("peer", "LUTRA_EMULATE=cuda:2", can);
-  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=on", can);
-  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=off",
-        "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
-  GIVES("peer", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
-        "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
-  GIVES("other", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
-        "without cudaErrorIllegalAddress; with cudaErrorIllegalAddress");
+  PRINTS("peer", "LUTRA_EMULATE=cuda:2", can);
+  PRINTS("peer", "LUTRA_EMULATE=cuda:2,peer=on", can);
+  PRINTS("peer", "LUTRA_EMULATE=cuda:2,peer=off",
+         "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
+  PRINTS("peer", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
+         "can 0 enable cudaErrorPeerAccessUnsupported copy cudaSuccess 11111111");
+  PRINTS("other", "LUTRA_EMULATE=cuda:2,peer=off LUTRA_EMULATE_STRICT=1",
+         "without cudaErrorIllegalAddress; with cudaErrorIllegalAddress");
   CONTAINS(in_process("peer", "LUTRA_EMULATE=cuda:2,peer=maybe").text,
            "cannot read \"peer=maybe\"");
 }
@@ -300,22 +302,22 @@ static void strict_memory() {
   CONTAINS(r.text, "touching\n");
   CONTAINS(r.text, "host code touched memory of emulated device cuda:1 at 0x");
   CHECK(!strstr(r.text.c_str(), "touched\n"));
-  GIVES("touch", "LUTRA_EMULATE=cuda:2", "touching\ntouched\n");
-  GIVES("other", "LUTRA_EMULATE=cuda:2 LUTRA_EMULATE_STRICT=1",
-        "without cudaErrorIllegalAddress; with cudaSuccess");
-  GIVES("memory", "LUTRA_EMULATE_STRICT=1", "ffffffff");
-  GIVES("memory", "LUTRA_EMULATE_POISON=1", "ffffffff");
+  PRINTS("touch", "LUTRA_EMULATE=cuda:2", "touching\ntouched\n");
+  PRINTS("other", "LUTRA_EMULATE=cuda:2 LUTRA_EMULATE_STRICT=1",
+         "without cudaErrorIllegalAddress; with cudaSuccess");
+  PRINTS("memory", "LUTRA_EMULATE_STRICT=1", "ffffffff");
+  PRINTS("memory", "LUTRA_EMULATE_POISON=1", "ffffffff");
 }
 
 static void the_reverse_order_finds_a_missing_barrier() {
-  GIVES("barrier", "", "64 right");
+  PRINTS("barrier", "", "64 right");
   Result r = in_process("barrier", "LUTRA_EMULATE_ORDER=reverse");
   CHECK(strcmp(r.text.c_str(), "64 right") != 0);
   CONTAINS(in_process("barrier", "LUTRA_EMULATE_ORDER=sideways").text.c_str(),
            "cannot read \"sideways\"");
 }
 
-/* What the three rounds say with one fault. */
+/* Returns the output of the three rounds with one fault. */
 static std::string rounds(const char *name, int round, const char *error, bool sticky) {
   static const char *const calls[] = {"malloc", "host",   "stream", "event",
                                       "copy",   "launch", "sync"};
@@ -334,20 +336,20 @@ static std::string rounds(const char *name, int round, const char *error, bool s
 }
 
 static void injected_faults() {
-  GIVES("faults", "LUTRA_EMULATE_FAULT=oom@7", rounds("", 0, "", false));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=oom@7", rounds("", 0, "", false));
   Result r = in_process("faults", "LUTRA_EMULATE_FAULT=oom@3");
   CONTAINS(r.text, "3: malloc cudaErrorMemoryAllocation host cudaSuccess");
-  GIVES("faults", "LUTRA_EMULATE_FAULT=host@9,event@2",
-        rounds("event", 2, "cudaErrorMemoryAllocation", false));
-  GIVES("faults", "LUTRA_EMULATE_FAULT=stream@2",
-        rounds("stream", 2, "cudaErrorMemoryAllocation", false));
-  GIVES("faults", "LUTRA_EMULATE_FAULT=copy@3", rounds("copy", 3, "cudaErrorInvalidValue", false));
-  GIVES("faults", "LUTRA_EMULATE_FAULT=launch@2",
-        rounds("launch", 2, "cudaErrorLaunchFailure", true));
-  GIVES("faults", "LUTRA_EMULATE_FAULT=illegal@2",
-        rounds("sync", 2, "cudaErrorIllegalAddress", true));
-  GIVES("faults", "LUTRA_EMULATE_FAULT=sync@1", rounds("sync", 1, "cudaErrorLaunchFailure", true));
-  GIVES("multiply", "LUTRA_EMULATE_FAULT=blas@2", "create 0 0 13 0 cudaSuccess");
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=host@9,event@2",
+         rounds("event", 2, "cudaErrorMemoryAllocation", false));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=stream@2",
+         rounds("stream", 2, "cudaErrorMemoryAllocation", false));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=copy@3", rounds("copy", 3, "cudaErrorInvalidValue", false));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=launch@2",
+         rounds("launch", 2, "cudaErrorLaunchFailure", true));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=illegal@2",
+         rounds("sync", 2, "cudaErrorIllegalAddress", true));
+  PRINTS("faults", "LUTRA_EMULATE_FAULT=sync@1", rounds("sync", 1, "cudaErrorLaunchFailure", true));
+  PRINTS("multiply", "LUTRA_EMULATE_FAULT=blas@2", "create 0 0 13 0 cudaSuccess");
   for (const char *bad : {"oom", "oom@", "oom@0", "oom@x", "oom@-1", "zoom@1", "oo@1", "@1"}) {
     r = in_process("faults", (std::string("LUTRA_EMULATE_FAULT=") + bad).c_str());
     CONTAINS(r.text, (std::string("cannot read \"") + bad + "\""));
@@ -362,20 +364,20 @@ static void endless_kernels_are_stopped() {
   CONTAINS(r.text, "thread (0, 0, 0)");
 }
 
-static void leaving_with_work_queued() {
+static void exit_with_queued_work() {
   for (const char *settings : {"LUTRA_EMULATE=cuda", "LUTRA_EMULATE_STRICT=1"})
-    for (int i = 0; i < 5; i++) GIVES("leave", settings, "left");
-  GIVES("leaving", "", "cudaErrorCudartUnloading");
+    for (int i = 0; i < 5; i++) PRINTS("leave", settings, "left");
+  PRINTS("leaving", "", "cudaErrorCudartUnloading");
 }
 
 int main(int n, char **arguments) {
   program = arguments[0];
-  for (const auto &doing : doings)
-    if (n == 2 && strcmp(arguments[1], doing.name) == 0) {
-      doing.run();
+  for (const auto &action : actions)
+    if (n == 2 && strcmp(arguments[1], action.name) == 0) {
+      action.run();
       return 0;
     }
-  if (n > 1) return 98; /* never all of this in a process of its own */
+  if (n > 1) return 98; /* a process for an action never runs all tests */
   RUN(devices_and_memory);
   RUN(visible_devices);
   RUN(peer_access);
@@ -383,6 +385,6 @@ int main(int n, char **arguments) {
   RUN(the_reverse_order_finds_a_missing_barrier);
   RUN(injected_faults);
   RUN(endless_kernels_are_stopped);
-  RUN(leaving_with_work_queued);
+  RUN(exit_with_queued_work);
   return check_end();
 }

@@ -1,5 +1,5 @@
-/* blas.cpp: cuBLAS over a BLAS of the host, found when it is first needed; without one, by plain
- * loops. */
+/* blas.cpp: cuBLAS on top of the host's BLAS, which is loaded when first used; without one, plain
+ * loops compute the products. */
 #include "cublas_v2.h"
 #include "cuda_runtime.h"
 #include "cuda_bf16.h"
@@ -26,6 +26,7 @@ namespace {
 
 /* ---- the host's library ---------------------------------------------------------------------- */
 
+/* The values of CBLAS's enumerations. */
 enum { COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112 };
 typedef void (*Sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int,
                       float, float *, int);
@@ -36,6 +37,7 @@ struct Library {
   Dgemm dgemm;
 };
 
+/* Loads the first BLAS that has CBLAS's functions; its pointers are NULL where there is none. */
 Library load_library() {
   for (const char *name : {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"}) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -54,20 +56,22 @@ const Library &library() {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* A matrix, or the first of a batch, column-major. */
 struct Matrix {
   const void *data;
   cudaDataType type;
   int ld;
-  long long stride; /* from one of a batch to the next */
-  int rows, cols;   /* as it is stored */
+  long long stride; /* elements from one matrix of the batch to the next */
+  int rows, cols;   /* as stored, before op() transposes it */
 };
 
+/* The arguments of one call: C = alpha op(A) op(B) + beta C. */
 struct Product {
   bool a_trans, b_trans;
   int m, n, k, count;
   Matrix a, b, c;
   double alpha, beta;
-  const void *device_alpha, *device_beta; /* read when it runs, if not NULL */
+  const void *device_alpha, *device_beta; /* if not NULL: read when the operation runs */
   cudaDataType scalar;
 };
 
@@ -95,36 +99,38 @@ void put(void *data, cudaDataType type, size_t i, float v) {
     ((float *)data)[i] = v;
 }
 
-/* Bytes from the first element to behind the last. */
+/* Returns the number of bytes from the first element to the end of the last. */
 size_t extent(const Matrix &x, int count) {
   if (x.rows == 0 || x.cols == 0 || count == 0) return 0;
   size_t one = (size_t)x.ld * (size_t)(x.cols - 1) + (size_t)x.rows;
   return ((size_t)x.stride * (size_t)(count - 1) + one) * width(x.type);
 }
 
-char *place(const Matrix &x, long long i) {
+/* Returns the address of matrix i of the batch. */
+char *matrix_address(const Matrix &x, long long i) {
   return (char *)x.data + (size_t)(i * x.stride) * width(x.type);
 }
 
-/* A dense copy in float. */
+/* Copies matrix i to contiguous floats. */
 void widen(const Matrix &x, long long i, std::vector<float> *out) {
   out->resize((size_t)x.rows * (size_t)x.cols);
-  const void *data = place(x, i);
+  const void *data = matrix_address(x, i);
   float *to = out->data();
   for (int col = 0; col < x.cols; col++)
     for (int row = 0; row < x.rows; row++)
       *to++ = (float)get(data, x.type, (size_t)col * (size_t)x.ld + (size_t)row);
 }
 
+/* Stores contiguous floats as matrix i. */
 void narrow(const Matrix &x, long long i, const std::vector<float> &from) {
-  void *data = place(x, i);
+  void *data = matrix_address(x, i);
   const float *v = from.data();
   for (int col = 0; col < x.cols; col++)
     for (int row = 0; row < x.rows; row++)
       put(data, x.type, (size_t)col * (size_t)x.ld + (size_t)row, *v++);
 }
 
-/* C = alpha op(A) op(B) + beta C; C is not read where beta is 0. */
+/* Computes C = alpha op(A) op(B) + beta C; C is not read where beta is 0. */
 template <class T>
 void plain_gemm(const Product &p, T alpha, const T *a, int lda, const T *b, int ldb, T beta, T *c,
                 int ldc) {
@@ -156,10 +162,11 @@ void gemm(const Product &p, double alpha, const double *a, int lda, const double
 
 template <class T> void multiply_in_place(const Product &p, double alpha, double beta) {
   for (long long i = 0; i < p.count; i++)
-    gemm(p, (T)alpha, (const T *)place(p.a, i), p.a.ld, (const T *)place(p.b, i), p.b.ld, (T)beta,
-         (T *)place(p.c, i), p.c.ld);
+    gemm(p, (T)alpha, (const T *)matrix_address(p.a, i), p.a.ld, (const T *)matrix_address(p.b, i),
+         p.b.ld, (T)beta, (T *)matrix_address(p.c, i), p.c.ld);
 }
 
+/* Returns the leading dimension of a contiguous copy, which BLAS requires to be positive. */
 int leading(const Matrix &x) { return x.rows > 0 ? x.rows : 1; }
 
 void multiply_converted(const Product &p, float alpha, float beta) {
@@ -176,15 +183,18 @@ void multiply_converted(const Product &p, float alpha, float beta) {
   }
 }
 
-bool may_touch(const Matrix &x, int count) {
+/* Returns true when the matrices are in a live allocation or in pinned memory. */
+bool is_accessible(const Matrix &x, int count) {
   size_t n = extent(x, count);
   Device *d = device_of(x.data);
   return n == 0 || (d ? is_live(d, x.data, n) : is_pinned(x.data, n));
 }
 
+/* Runs a queued product; illegal addresses are an error of the device, as for a kernel. */
 void run(void *work) {
   Product &p = *(Product *)work;
-  if (!may_touch(p.a, p.count) || !may_touch(p.b, p.count) || !may_touch(p.c, p.count)) {
+  if (!is_accessible(p.a, p.count) || !is_accessible(p.b, p.count) ||
+      !is_accessible(p.c, p.count)) {
     device(current_device()).sticky = cudaErrorIllegalAddress;
     return;
   }
@@ -198,7 +208,7 @@ void run(void *work) {
     multiply_converted(p, (float)alpha, (float)beta);
 }
 
-/* ---- what a call asks for -------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 cudaDataType scalar_of(cublasComputeType_t compute) {
   switch (compute) {
@@ -213,6 +223,7 @@ cudaDataType scalar_of(cublasComputeType_t compute) {
   }
 }
 
+/* Returns true for the combinations of types that cuBLAS supports. */
 bool supported(const Product &p) {
   cudaDataType a = p.a.type, c = p.c.type;
   if (a != p.b.type) return false;
@@ -227,6 +238,7 @@ bool supported(const Product &p) {
   }
 }
 
+/* Checks a call as cuBLAS does and queues the product on the handle's stream. */
 cublasStatus_t submit(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                       int k, const void *alpha, Matrix a, Matrix b, const void *beta, Matrix c,
                       int count, cublasComputeType_t compute) {

@@ -1,13 +1,14 @@
-/* block.cpp: the threads of a block as contexts on demand.
+/* block.cpp: runs the threads of a block as contexts (fibers), created on demand.
  *
  * A block starts on one context, which calls the kernel for thread 0, 1, 2 ... in a plain loop.
- * Only when a thread must wait (barrier, warp function) does the block get a further context, which
- * goes on with the threads that have not started. A kernel that never waits costs one loop.
+ * Only when a thread must wait (at a barrier or in a warp function) does the block get another
+ * context, which continues with the threads that have not started. A kernel that never waits costs
+ * one loop.
  *
- * A context runs until its thread waits or no thread is left to start; then the next one is, in
- * this order: one that has been released; a fresh one for a thread that has not started; and if
- * there is neither, waits end that only threads which have returned could keep open. When that
- * frees nobody, the block can never go on, which is an error.
+ * A context runs until its thread waits or no thread is left to start. The next context is, in this
+ * order: one that has been released; a new one for a thread that has not started; and, if there is
+ * neither, one released by completing waits that only returned threads could have held up. When no
+ * context can be released, the block is deadlocked, which is an error.
  */
 #include "block.h"
 
@@ -16,12 +17,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Where valgrind's header is installed, valgrind is told what is a stack. */
+/* Where valgrind's header is installed, stacks are registered with valgrind. */
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
-#define TELL_VALGRIND(low, top) (void)VALGRIND_STACK_REGISTER(low, top)
+#define REGISTER_STACK(low, top) (void)VALGRIND_STACK_REGISTER(low, top)
 #else
-#define TELL_VALGRIND(low, top) (void)0
+#define REGISTER_STACK(low, top) (void)0
 #endif
 
 #include "faults.h"
@@ -34,6 +35,7 @@ enum { ASSERTION = 710, ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 
 
 Worker *worker_here() { return (Worker *)lt_emulated_here()->block; }
 
+/* Returns the number of a context's current thread in its block. */
 unsigned thread_number(const lt_EmulatedContext *c) {
   unsigned x = lt_emulated_get(&c->threadIdx.x), y = lt_emulated_get(&c->threadIdx.y);
   return x + c->blockDim.x * (y + c->blockDim.y * lt_emulated_get(&c->threadIdx.z));
@@ -43,7 +45,8 @@ unsigned thread_number(const lt_EmulatedContext *c) {
 
 void fiber_main();
 
-/* The lowest page of a stack stays closed: an overflow is a fault. */
+/* Adds SLAB contexts to the idle ones. Returns false when out of memory. The lowest page of each
+ * stack is not accessible: a stack overflow is a fault. */
 bool make_fibers(Worker *w) {
   size_t bytes = (size_t)(SLAB + 1) * LT_EMULATED_STACK;
   char *memory = (char *)mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -61,19 +64,20 @@ bool make_fibers(Worker *w) {
     f->context = lt_emulated_context((unsigned long)low);
     f->stack.low = low + PAGE;
     f->stack.top = (char *)f->context;
-    TELL_VALGRIND(f->stack.low, f->stack.top);
+    REGISTER_STACK(f->stack.low, f->stack.top);
     stack_enter(&f->stack, fiber_main);
     w->idle.push(f);
   }
   return true;
 }
 
-[[noreturn]] void give_up(Worker *w, const char *what, unsigned thread);
+[[noreturn]] void fail_block(Worker *w, const char *what, unsigned thread);
 
-/* A context for the next thread. A block's first is always there: see worker_prepare. */
+/* Returns a context for the next thread. The first of a block is always available: see
+ * worker_prepare. */
 Fiber *fresh(Worker *w) {
   if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w)))
-    give_up(w, "the host has no memory for the stack of another thread", w->progress.started);
+    fail_block(w, "the host has no memory for the stack of another thread", w->progress.started);
   Fiber *f = w->idle.pop();
   const Grid *g = w->grid;
   lt_EmulatedContext *c = f->context;
@@ -88,23 +92,26 @@ Fiber *fresh(Worker *w) {
   return f;
 }
 
+/* Ends the block: continues run_block on the system thread's own stack. */
 [[noreturn]] void leave() {
   Worker *w = worker_here();
   stack_switch(&w->current->stack, &w->base);
   __builtin_unreachable();
 }
 
-/* What stop_block goes on with: the context's frames are gone. */
+/* The function that stop_block makes the context continue with; the context's frames are lost. */
 void leave_from_handler() { leave(); }
 
-[[noreturn]] void give_up(Worker *w, const char *what, unsigned thread) {
+/* Ends the block with an error of thread number `thread`. */
+[[noreturn]] void fail_block(Worker *w, const char *what, unsigned thread) {
   w->error = LAUNCH_FAILURE;
-  note_fault(w, what, thread);
+  store_fault(w, what, thread);
   leave();
 }
 
 /* ---- warp functions -------------------------------------------------------------------------- */
 
+/* Combines two values, as a warp's reduction does. */
 unsigned long long fold(lt_EmulatedWarp what, unsigned long long a, unsigned long long b) {
   unsigned x = (unsigned)a, y = (unsigned)b;
   switch (what) {
@@ -133,7 +140,7 @@ unsigned long long fold(lt_EmulatedWarp what, unsigned long long a, unsigned lon
   for (unsigned left_ = (set), lane; left_ && (lane = (unsigned)__builtin_ctz(left_), true);       \
        left_ &= left_ - 1)
 
-/* The results of the lanes in `set`. */
+/* Computes the results of the lanes in `set`. */
 void compute(Warp *q, lt_EmulatedWarp what, unsigned set) {
   unsigned long long all = 0;
   switch (what) {
@@ -166,13 +173,14 @@ void compute(Warp *q, lt_EmulatedWarp what, unsigned set) {
   EACH_LANE(lane, set) q->out[lane] = all;
 }
 
-/* The lanes in `set` have met: all but `self` go on later. */
+/* Completes a warp function: all lanes in `set` have called it. The results are computed, and all
+ * lanes but `self` are put on the ready list. */
 void complete(Worker *w, unsigned number, unsigned set, unsigned self) {
   Warp *q = &w->warp[number];
   unsigned what = q->what[__builtin_ctz(set)];
   EACH_LANE(lane, set) {
     if (q->what[lane] != what)
-      give_up(w, "lanes of one warp meet in different warp functions", number * 32 + lane);
+      fail_block(w, "lanes of one warp meet in different warp functions", number * 32 + lane);
   }
   compute(q, (lt_EmulatedWarp)what, set);
   q->waiting &= ~set;
@@ -181,10 +189,10 @@ void complete(Worker *w, unsigned number, unsigned set, unsigned self) {
   }
 }
 
-/* Completes what only lanes that have returned could keep open. */
+/* Completes the warp functions of a warp whose missing lanes have all returned. */
 void complete_without_returned(Worker *w, unsigned number) {
   Warp *q = &w->warp[number];
-  unsigned done = 0; /* lanes that were looked at */
+  unsigned done = 0; /* lanes that were checked */
   while (q->waiting & ~done) {
     unsigned mask = q->mask[__builtin_ctz(q->waiting & ~done)], here = 0;
     bool whole = true;
@@ -202,7 +210,7 @@ void complete_without_returned(Worker *w, unsigned number) {
   }
 }
 
-/* The lane that a shuffle's result comes from. */
+/* Returns the lane that a shuffle reads from. */
 unsigned source_of(lt_EmulatedWarp what, unsigned lane, int argument, int width) {
   int first = (int)lane & ~(width - 1), in = (int)lane - first;
   switch (what) {
@@ -221,8 +229,9 @@ unsigned source_of(lt_EmulatedWarp what, unsigned lane, int argument, int width)
   }
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- scheduling ------------------------------------------------------------------------------ */
 
+/* Completes a barrier: all its contexts become ready, and `voted` is the result of the vote. */
 void release_barrier(Worker *w) {
   w->voted = w->vote;
   w->vote = 0;
@@ -231,6 +240,8 @@ void release_barrier(Worker *w) {
   w->ready.append(&w->barrier);
 }
 
+/* Releases contexts whose waits only returned threads hold up, and returns one. A deadlock ends the
+ * block with an error. */
 Fiber *resolve(Worker *w) {
   unsigned warps = (w->progress.threads + 31) / 32;
   if (w->warps_used)
@@ -239,19 +250,22 @@ Fiber *resolve(Worker *w) {
   if (w->ready.head) return w->ready.pop();
   for (unsigned i = 0; i < warps; i++)
     if (w->warp[i].waiting)
-      give_up(w, "a warp function that never completes: its mask names lanes that wait elsewhere",
-              i * 32 + (unsigned)__builtin_ctz(w->warp[i].waiting));
-  give_up(w, "a barrier that some threads of the block never reach",
-          w->barrier.head ? w->barrier.head->thread : 0);
+      fail_block(w,
+                 "a warp function that never completes: its mask names lanes that wait elsewhere",
+                 i * 32 + (unsigned)__builtin_ctz(w->warp[i].waiting));
+  fail_block(w, "a barrier that some threads of the block never reach",
+             w->barrier.head ? w->barrier.head->thread : 0);
 }
 
+/* Returns the context to continue with. */
 Fiber *next_fiber(Worker *w) {
   if (w->ready.head) return w->ready.pop();
   if (w->progress.started < w->progress.threads) return fresh(w);
   return resolve(w);
 }
 
-/* The current thread waits; whoever releases it has put its context on the ready list. */
+/* Suspends the current thread. Its context must be in a list from which another thread will move it
+ * to the ready list. */
 inline __attribute__((always_inline)) void suspend(Worker *w, Fiber *me) {
   Fiber *next = next_fiber(w);
   if (next == me) return;
@@ -259,6 +273,7 @@ inline __attribute__((always_inline)) void suspend(Worker *w, Fiber *me) {
   stack_switch(&me->stack, &next->stack);
 }
 
+/* Records that a thread waits on the current context, which is returned. */
 Fiber *mark_waiting(Worker *w, unsigned thread) {
   Fiber *me = w->current;
   me->thread = thread;
@@ -266,14 +281,15 @@ Fiber *mark_waiting(Worker *w, unsigned thread) {
   return me;
 }
 
-/* A context's life: threads, until none is left to start; then idle, until it is needed again. */
+/* The main function of a context: runs threads until none is left to start; then the context is
+ * idle until it is used again. */
 void fiber_main() {
   lt_EmulatedContext *here = lt_emulated_here();
   Worker *w = (Worker *)here->block;
   Fiber *me = w->current;
   stack_entered(&w->base, &me->stack);
   for (;;) {
-    w->running = true; /* not before: what stops a block goes back to what the first switch saved */
+    w->running = true; /* not earlier: a stopped block continues at what the first switch saved */
     if (lt_emulated_next(here)) w->grid->launch->run(w->grid->launch);
     if (w->owner[me->thread] == me) w->owner[me->thread] = nullptr;
     w->live--;
@@ -307,7 +323,7 @@ void start_block(Worker *w) {
   w->vote_kind = LT_EMULATED_NO_VOTE;
 }
 
-/* After a block that was stopped: every context begins anew. */
+/* Makes every context start again, after a block that was stopped. */
 void reset(Worker *w) {
   w->ready.head = w->barrier.head = w->idle.head = nullptr;
   for (unsigned i = 0; i < w->made; i++) {
@@ -348,7 +364,7 @@ bool run_block(Worker *w) {
 void stop_block(Worker *w, void *interrupted, int error, const char *what) {
   w->running = false;
   w->error = error;
-  note_fault(w, what, thread_number(w->current->context));
+  store_fault(w, what, thread_number(w->current->context));
   if (!stack_redirect(interrupted, &w->current->stack, leave_from_handler)) leave();
 }
 
@@ -387,7 +403,8 @@ extern "C" unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp wh
   unsigned thread = thread_number(here), number = thread / 32, lane = thread % 32;
   unsigned lanes = w->progress.threads - number * 32;
   if (lanes < 32) mask &= (1u << lanes) - 1;
-  if (!(mask >> lane & 1)) give_up(w, "a warp function called by a lane outside its mask", thread);
+  if (!(mask >> lane & 1))
+    fail_block(w, "a warp function called by a lane outside its mask", thread);
   Warp *q = &w->warp[number];
   q->in[lane] = value;
   q->source[lane] = (unsigned char)source_of(what, lane, argument, width);
@@ -407,7 +424,7 @@ extern "C" unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp wh
   return q->out[lane];
 }
 
-/* Lets the others of the block run, if there are any that can. */
+/* Lets other threads of the block run, if any can. */
 extern "C" void lt_emulated_yield(void) {
   lt_EmulatedContext *here = lt_emulated_here();
   Worker *w = (Worker *)here->block;
@@ -422,6 +439,6 @@ extern "C" void lt_emulated_yield(void) {
 extern "C" void lt_emulated_trap(int error) {
   Worker *w = worker_here();
   w->error = error ? error : ILLEGAL_INSTRUCTION;
-  note_fault(w, error == ASSERTION ? "assertion" : "trap", thread_number(lt_emulated_here()));
+  store_fault(w, error == ASSERTION ? "assertion" : "trap", thread_number(lt_emulated_here()));
   leave();
 }

@@ -1,4 +1,4 @@
-/* block.h: one block on one system thread: its contexts, its barrier, its warps. */
+/* block.h: one block of CUDA threads on one system thread: its contexts, its barrier, its warps. */
 #ifndef LT_EMULATED_BLOCK_H
 #define LT_EMULATED_BLOCK_H
 
@@ -7,12 +7,12 @@
 
 namespace emulated {
 
-/* A stack that holds a CUDA thread, or is idle. */
+/* A context: a stack that runs CUDA threads, or is idle. */
 struct Fiber {
   Stack stack;
-  Fiber *link; /* in one of the worker's lists */
+  Fiber *link; /* next in one of the worker's lists */
   lt_EmulatedContext *context;
-  unsigned thread; /* the CUDA thread that waited last: its number in the block */
+  unsigned thread; /* the number in the block of the CUDA thread that waited last */
 };
 
 struct List {
@@ -49,37 +49,39 @@ struct Warp {
   unsigned long long in[32], out[32];
 };
 
-/* A system thread while it runs blocks. `progress` comes first: a context's record points to it. */
+/* The state of a system thread that runs blocks. `progress` comes first: a context points to it. */
 struct Worker {
   lt_EmulatedBlock progress;
   const Grid *grid;
   uint3 block; /* blockIdx */
-  Stack base;  /* the system thread's own */
+  Stack base;  /* the system thread's own stack */
   Fiber *current;
   List ready, barrier, idle;
-  unsigned live;    /* contexts that hold a thread */
-  unsigned arrived; /* of them, those at the barrier */
+  unsigned live;    /* contexts that run a thread */
+  unsigned arrived; /* of these, those at the barrier */
   int vote, voted;
   lt_EmulatedVote vote_kind;
   bool warps_used;
-  volatile bool running; /* on a context: a fault now is the kernel's */
+  volatile bool running; /* running on a context: a fault is now the kernel's */
   int error;
   Warp warp[MAX_THREADS / 32];
-  Fiber
-      *owner[MAX_THREADS]; /* the context of a thread that has waited, while its `thread` says so */
-  Fiber *fibers;           /* of stacks made so far */
+  /* The context on which a thread has waited. It is valid while the context's `thread` is that
+   * thread. */
+  Fiber *owner[MAX_THREADS];
+  Fiber *fibers; /* the contexts created so far */
   unsigned made;
   unsigned char *shared; /* MAX_SHARED bytes */
 };
 
-/* Stacks may not be had: false. */
+/* Allocates a worker's stacks and shared memory. Returns false when out of memory. */
 bool worker_prepare(Worker *w);
+/* Frees what worker_prepare allocated. */
 void worker_release(Worker *w);
-/* Runs the block w->block of w->grid. False when it was stopped: w->error says why, and the
- * worker is ready for the next block. */
+/* Runs the block w->block of w->grid. Returns false when it was stopped: w->error is the number of
+ * the error, and the worker is ready for the next block. */
 bool run_block(Worker *w);
-/* In a signal handler of the worker's thread, while it runs a block: ends the block with an
- * error. */
+/* Ends the running block with an error. Called in a signal handler of the worker's thread;
+ * `interrupted` is the handler's context. */
 void stop_block(Worker *w, void *interrupted, int error, const char *what);
 
 } // namespace emulated

@@ -1,5 +1,5 @@
-/* compiler.h: what nvrtc.cpp, which compiles, modules.cpp, which loads, and nvrtc_options.cpp
- * share. */
+/* compiler.h: the interface between nvrtc.cpp, which compiles, modules.cpp, which loads, and
+ * nvrtc_options.cpp. */
 #ifndef LT_EMULATED_COMPILER_H
 #define LT_EMULATED_COMPILER_H
 
@@ -8,29 +8,32 @@
 
 namespace emulated {
 
-/* What the code that nvrtcGetCUBIN gives begins with; a shared object follows. `headers` changes
- * with the headers: code that was made for another executor is not loaded. */
-struct Mark {
+/* The header of the code that nvrtcGetCUBIN returns; a shared object follows. `headers` is a hash
+ * of the embedded headers and the compiler's options, so that code for another version of the
+ * emulation is not loaded. */
+struct CodeHeader {
   char magic[8];
   unsigned long long headers, size; /* size: of the shared object */
 };
-Mark mark();
+/* Returns the header for this version, with size 0. */
+CodeHeader code_header();
 
-/* A new folder for temporary files; "" when there is none to be had. */
+/* Creates a new folder for temporary files. Returns "" on failure. */
 std::string make_folder();
+/* Write and read a whole file; false on failure. */
 bool write_file(const std::string &path, const std::string &text);
 bool read_file(const std::string &path, std::string *text);
 
-/* What options of NVRTC mean to a C++ compiler. */
-struct Meaning {
-  std::string macros; /* lines that define and undefine them: they come after our headers */
+/* NVRTC's options, translated for a C++ compiler. */
+struct TranslatedOptions {
+  std::string macros; /* lines that define and undefine macros; they follow the embedded headers */
   std::vector<std::string> options;
 };
-/* Adds one option; false where NVRTC has none of that name. */
-bool translate(const char *option, Meaning *meaning);
+/* Translates one option; false where NVRTC does not have it. */
+bool translate_option(const char *option, TranslatedOptions *translated);
 
-/* The program's way to say that it does not want to wait any longer. */
-bool wants_stop();
+/* Returns true when the program has requested that a compilation stop (Ctrl-C). */
+bool stop_requested();
 
 } // namespace emulated
 

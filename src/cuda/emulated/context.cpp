@@ -1,4 +1,5 @@
-/* context.cpp: see context.h. Callee-saved registers lie on the stack that they belong to. */
+/* context.cpp: the switch between stacks; see context.h. Callee-saved registers are saved on the
+ * stack that they belong to. */
 #include "context.h"
 
 #include <stdint.h>
@@ -74,7 +75,7 @@ __asm__(".section .note.GNU-stack,\"\"\n.text\n");
 
 namespace emulated {
 
-/* Its frames are gone, without having returned. */
+/* Tells AddressSanitizer that the stack's frames are gone, although they did not return. */
 static void forget_frames(Stack *stack) {
 #ifdef __SANITIZE_ADDRESS__
   __asan_unpoison_memory_region(stack->low, (size_t)(stack->top - stack->low));
@@ -93,7 +94,7 @@ void stack_enter(Stack *stack, void (*main)(void)) {
   stack->saved.uc_link = nullptr;
   makecontext(&stack->saved, main, 0);
 #else
-  /* The stack looks as if main had been called: aligned to 16 but for the return address. */
+  /* The stack looks as if main had been called: aligned to 16, except for the return address. */
   void **sp = (void **)((uintptr_t)stack->top & ~(uintptr_t)15) - 2;
   sp[0] = sp[1] = nullptr;
 #ifdef __x86_64__

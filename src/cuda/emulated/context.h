@@ -1,5 +1,5 @@
-/* context.h: stacks, and the switch from one to another, in a few instructions where the processor
- * is known. The executor's contexts are made here, many at a time. */
+/* context.h: stacks, and the switch between them, which takes a few instructions where the
+ * processor is supported. */
 #ifndef LT_EMULATED_CONTEXT_H
 #define LT_EMULATED_CONTEXT_H
 
@@ -19,20 +19,21 @@ extern "C" void lt_emulated_switch(void **save, void *load);
 
 namespace emulated {
 
+/* A stack that is not running, or the one that is. */
 struct Stack {
 #ifdef LT_EMULATED_UCONTEXT
   ucontext_t saved;
 #else
   void *saved; /* the stack pointer */
 #endif
-  char *low,
-      *top;   /* of the memory in use; NULL for a system thread's own stack, until ASan tells */
-  void *fake; /* AddressSanitizer's */
+  /* The ends of the memory. NULL for a system thread's own stack, until ASan reports them. */
+  char *low, *top;
+  void *fake; /* AddressSanitizer's state */
 };
 
-/* The next switch to it enters `main`, which never returns. */
+/* Prepares a stack: the next switch to it enters `main`, which must not return. */
 void stack_enter(Stack *stack, void (*main)(void));
-/* To be called first on a stack that was entered. */
+/* Must be called first by the main function of a stack. */
 inline void stack_entered(Stack *from, Stack *now) {
 #ifdef __SANITIZE_ADDRESS__
   const void *low;
@@ -47,8 +48,8 @@ inline void stack_entered(Stack *from, Stack *now) {
 #endif
 }
 /* Saves the running stack in `from` and continues with `to`. Returns when another call continues
- * with `from`. Inline: each call between here and the kernel is a return that the processor
- * predicts wrongly. */
+ * with `from`. Inline, because the processor mispredicts the return of each call between here and
+ * the kernel. */
 inline __attribute__((always_inline)) void stack_switch(Stack *from, Stack *to) {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(&from->fake, to->low, (size_t)(to->top - to->low));
@@ -60,8 +61,8 @@ inline __attribute__((always_inline)) void stack_switch(Stack *from, Stack *to) 
 #endif
   stack_entered(nullptr, from);
 }
-/* What the interrupted code of a signal handler will go on with: `main` on that stack. False where
- * this cannot be done. */
+/* Makes the code that a signal handler interrupted continue with `main` on that stack, when the
+ * handler returns. Returns false where this is not supported. */
 bool stack_redirect(void *interrupted, Stack *stack, void (*main)(void));
 
 } // namespace emulated

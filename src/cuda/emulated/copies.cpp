@@ -1,8 +1,8 @@
-/* copies.cpp: copies and fills, each one operation of a stream.
+/* copies.cpp: copies and fills; each is one operation of a stream.
  *
- * Pinned memory is read and written when the operation runs: a program that uses it again too early
- * sees so. Pageable memory is the host program's again when the call returns: small sources are
- * copied aside, others are waited for.
+ * Pinned memory is read and written when the operation runs: a program that reuses it too early
+ * sees wrong data, as on a GPU. Pageable memory may be reused when the call returns: small sources
+ * are copied first, for others the call blocks.
  */
 #include "runtime.h"
 
@@ -20,7 +20,8 @@ struct Free {
   void operator()(void *memory) const { free(memory); }
 };
 
-/* `height` rows of `width` bytes; by_host: one row, from a device to one that cannot reach it. */
+/* A copy of `height` rows of `width` bytes. by_host: one row, between devices without peer access,
+ * through host memory. */
 struct Copy {
   char *to;
   size_t to_pitch;
@@ -43,7 +44,7 @@ struct Copy {
   }
 };
 
-/* Whether the kind says what the addresses are. */
+/* Returns true when the kind agrees with the addresses. */
 bool kind_fits(cudaMemcpyKind kind, bool to_device, bool from_device) {
   switch (kind) {
   case cudaMemcpyHostToHost:
@@ -60,6 +61,8 @@ bool kind_fits(cudaMemcpyKind kind, bool to_device, bool from_device) {
   return false;
 }
 
+/* Checks a copy as the runtime does and queues it. Blocks until it is done if `wait`, or if
+ * pageable memory requires it. */
 cudaError_t copy(Copy c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   StreamRef s = find_stream(stream);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
@@ -87,7 +90,7 @@ cudaError_t copy(Copy c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   unsigned long long number = enqueue_work(s, devices, [c, stage = std::move(stage)] { c.run(); });
   if (!wait && !options().blocking) return cudaSuccess;
   wait_for(s, number);
-  return failed(outcome(device_of_stream(s)));
+  return set_last_error(device_error(device_of_stream(s)));
 }
 
 Copy plain(void *to, const void *from, size_t n) {

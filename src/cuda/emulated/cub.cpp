@@ -1,8 +1,10 @@
-/* cub.cpp: what the templates of cub.cuh share. */
+/* cub.cpp: the sort that the templates of cub.cuh share. */
 #include <stdlib.h>
 #include <string.h>
 
-/* Byte by byte from the lowest; a byte that is the same in all keys costs one look. Stable. */
+/* Sorts n keys stably by their low `bits` bits; order[i] becomes the index of the i-th smallest.
+ * *keys is overwritten. Returns false when out of memory. It is a radix sort by bytes; a byte that
+ * is equal in all keys is skipped after one pass. */
 extern "C" bool lt_emulated_sort(unsigned long long *keys, long long *order, long long n,
                                  int bits) {
   unsigned long long *other_keys = (unsigned long long *)malloc((size_t)n * sizeof *other_keys);

@@ -1,6 +1,6 @@
-/* dynamic_shared.cpp: finds `extern __shared__ [alignment] T name[];` in a text, past comments and
- * strings. To g++ it would be a thread_local array without a size, of which there is none.
- */
+/* dynamic_shared.cpp: replaces `extern __shared__ [alignment] T name[];` in a source, except in
+ * comments and strings. To g++ the declaration is a thread_local array without a size, which is
+ * defined nowhere. */
 #include "dynamic_shared.h"
 
 #include <ctype.h>
@@ -11,7 +11,8 @@ namespace {
 
 bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* The end of the comment, string or character that begins at i; i where none does. */
+/* Returns the end of the comment, string or character literal that begins at i; i where there is
+ * none. */
 size_t skip(const std::string &s, size_t i) {
   if (s.compare(i, 2, "//") == 0) {
     size_t end = s.find('\n', i);
@@ -39,11 +40,11 @@ size_t blanks(const std::string &s, size_t i) {
 }
 
 struct Declaration {
-  size_t end; /* behind the semicolon */
+  size_t end; /* after the semicolon */
   std::string type, name;
 };
 
-/* `T` and `name` of "__align__(16) T name": the last word is the name. */
+/* Splits "__align__(16) T name" into `T` and `name`, the last word. Returns false without both. */
 bool split(std::string words, Declaration *d) {
   for (const char *word : {"__align__", "alignas", "__attribute__"}) {
     size_t at = words.find(word), open = at == std::string::npos ? at : words.find('(', at);
@@ -65,6 +66,7 @@ bool split(std::string words, Declaration *d) {
   return true;
 }
 
+/* Parses the declaration at i; false where there is none. */
 bool declaration_at(const std::string &s, size_t i, Declaration *d) {
   if (!word_at(s, i, "extern")) return false;
   i = blanks(s, i + 6);
@@ -80,11 +82,11 @@ bool declaration_at(const std::string &s, size_t i, Declaration *d) {
 
 } // namespace
 
-std::string exchange_dynamic_shared(const std::string &text) {
+std::string replace_dynamic_shared(const std::string &text) {
   std::string out;
-  std::vector<bool> braces; /* those that are open: of a function? */
+  std::vector<bool> braces; /* the open braces: true for the body of a function */
   int functions = 0;
-  char before = 0; /* the last character that is no blank */
+  char before = 0; /* the last character that is not a blank */
   for (size_t i = 0; i < text.size();) {
     Declaration d;
     size_t next = skip(text, i);

@@ -1,5 +1,4 @@
-/* dynamic_shared.h: dynamic shared memory as CUDA declares it, in words that a C++ compiler
- * takes. */
+/* dynamic_shared.h: translates CUDA's declarations of dynamic shared memory to C++. */
 #ifndef LT_EMULATED_DYNAMIC_SHARED_H
 #define LT_EMULATED_DYNAMIC_SHARED_H
 
@@ -7,9 +6,9 @@
 
 namespace emulated {
 
-/* The text with each `extern __shared__ T name[];` exchanged for a pointer (in a function) or an
- * object that becomes one; the lines stay where they are. */
-std::string exchange_dynamic_shared(const std::string &text);
+/* Returns the source with each `extern __shared__ T name[];` replaced by a pointer (in a function)
+ * or by an object that converts to one. Lines keep their numbers. */
+std::string replace_dynamic_shared(const std::string &text);
 
 } // namespace emulated
 

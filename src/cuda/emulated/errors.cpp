@@ -1,5 +1,5 @@
-/* errors.cpp: names and texts of errors, the last one of each thread, and what every call asks
- * first. */
+/* errors.cpp: the names and texts of errors, the last error of each thread, and the check at the
+ * start of every call. */
 #include "runtime.h"
 
 #include "executor.h"
@@ -11,7 +11,7 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 }
 
-cudaError_t failed(cudaError_t error) {
+cudaError_t set_last_error(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
@@ -21,16 +21,17 @@ cudaError_t enter() {
   if (unloading()) return cudaErrorCudartUnloading;
   if (options().driver != Driver::PRESENT) return cudaErrorInsufficientDriver;
   if (n == 0) return cudaErrorNoDevice;
-  return outcome(device(current_device()));
+  return device_error(device(current_device()));
 }
 
 } // namespace emulated
 
 using namespace emulated;
 
+/* Returns the sticky error of the current device, or the last error of this thread. */
 static cudaError_t current_error() {
   if (device_count() > 0 && !unloading()) {
-    cudaError_t sticky = outcome(device(current_device()));
+    cudaError_t sticky = device_error(device(current_device()));
     if (sticky != cudaSuccess) return sticky;
   }
   return last_error;
@@ -111,7 +112,7 @@ static const char *text_of(cudaError_t error) {
   return "unrecognized error code";
 }
 
-/* Says where a kernel failed, which the real runtime cannot. */
+/* Also describes where a kernel failed, which the real runtime cannot. */
 const char *cudaGetErrorString(cudaError_t error) {
   bool kernel = error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
                 error == cudaErrorLaunchFailure;

@@ -1,5 +1,5 @@
-/* events.cpp: marks in streams. An event counts its records; what waits for it waits for the record
- * that was the last one at the time of the call. */
+/* events.cpp: events. An event counts its records. Whoever synchronizes with an event waits for the
+ * record that was the last one at the time of the call. */
 #include "runtime.h"
 
 #include "executor.h"
@@ -13,10 +13,10 @@ namespace {
 struct Event {
   Device *device;
   bool timing;
-  std::mutex mutex; /* of the members below */
+  std::mutex mutex; /* protects the members below */
   std::condition_variable ended;
   unsigned long long recorded = 0, done = 0;
-  long long time = 0; /* of the last record that is done, in nanoseconds */
+  long long time = 0; /* of the last completed record, in nanoseconds */
 
   unsigned long long mark() {
     Lock lock(mutex);
@@ -29,8 +29,8 @@ struct Event {
 };
 typedef std::shared_ptr<Event> EventRef;
 
-/* It is done when it goes, which it does without being run when the program ends: a stream that
- * waits for it comes to its end, too. */
+/* A record in a stream. It completes in the destructor, so also when the program ends without
+ * running it: a stream that waits for it can then end, too. */
 struct Record final : Operation {
   EventRef e;
   unsigned long long number;
@@ -113,7 +113,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   LT_NEED(e, cudaErrorInvalidResourceHandle);
   if (injected(Fault::SYNC)) e->device->sticky = cudaErrorLaunchFailure;
   e->wait(e->mark());
-  return failed(outcome(*e->device));
+  return set_last_error(device_error(*e->device));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
@@ -121,7 +121,8 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   EventRef e = find_event(handle);
   LT_NEED(e, cudaErrorInvalidResourceHandle);
   Lock lock(e->mutex);
-  return e->done >= e->recorded ? failed(outcome(*e->device)) : failed(cudaErrorNotReady);
+  return e->done >= e->recorded ? set_last_error(device_error(*e->device))
+                                : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
@@ -133,7 +134,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     LT_NEED(both[i], cudaErrorInvalidResourceHandle);
     Lock lock(both[i]->mutex);
     LT_NEED(both[i]->timing && both[i]->recorded, cudaErrorInvalidResourceHandle);
-    if (both[i]->done < both[i]->recorded) return failed(cudaErrorNotReady);
+    if (both[i]->done < both[i]->recorded) return set_last_error(cudaErrorNotReady);
     time[i] = both[i]->time;
   }
   *ms = (float)((double)(time[1] - time[0]) * 1e-6);

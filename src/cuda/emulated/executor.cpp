@@ -1,6 +1,6 @@
-/* executor.cpp: the blocks of a grid, shared by the thread that runs the grid and, when it is worth
- * their waking, the threads of a pool. One grid has the pool at a time; others go on alone.
- */
+/* executor.cpp: divides the blocks of a grid among the calling thread and, when the grid is
+ * large enough, the threads of a pool. One grid uses the pool at a time; others run on their own
+ * thread. */
 #include "executor.h"
 #include "block.h"
 #include "faults.h"
@@ -19,19 +19,20 @@
 namespace emulated {
 namespace {
 
-enum { UNLOADING = 4, NO_MEMORY = 2, WORTH_WAKING = 16384 /* CUDA threads */ };
+enum { UNLOADING = 4, NO_MEMORY = 2, POOL_MINIMUM = 16384 /* CUDA threads */ };
 
 std::atomic<bool> stopping;
 
+/* A grid that is running, and the number of the next block to run. */
 struct Job {
   const Grid *grid;
   unsigned long long total, chunk;
   std::atomic<unsigned long long> next;
   std::atomic<int> error;
-  int users; /* threads of the pool: under the pool's mutex */
+  int users; /* threads of the pool that run it; protected by the pool's mutex */
 };
 
-/* The calling thread's worker, made at its first grid, released with the thread. */
+/* The calling thread's worker, created at its first grid and freed with the thread. */
 struct Owned {
   Worker *worker;
   ~Owned() {
@@ -55,6 +56,7 @@ Worker *this_thread() {
   return w;
 }
 
+/* Runs blocks of the grid until none is left, or an error occurs. */
 void work(Job *job) {
   Worker *w = this_thread();
   if (!w) {
@@ -89,9 +91,9 @@ void work(Job *job) {
   watch_end(grid);
 }
 
-/* Never destroyed: its threads run until the process has ended. */
+/* The pool of threads. It is never destroyed: its threads run until the process ends. */
 struct Pool {
-  std::mutex owner; /* held by the grid that has the pool */
+  std::mutex owner; /* held by the grid that uses the pool */
   std::mutex mutex;
   std::condition_variable wake, idle;
   Job *job = nullptr;
@@ -114,7 +116,8 @@ struct Pool {
     }
   }
 
-  void share(Job *shared) {
+  /* Gives the job to the pool's threads. */
+  void begin_sharing(Job *shared) {
     std::lock_guard<std::mutex> lock(mutex);
     for (; threads < options().workers - 1; threads++) std::thread([this] { serve(); }).detach();
     job = shared;
@@ -122,7 +125,8 @@ struct Pool {
     wake.notify_all();
   }
 
-  void take_back() {
+  /* Blocks until no thread of the pool runs the job any more. */
+  void end_sharing() {
     std::unique_lock<std::mutex> lock(mutex);
     Job *shared = job;
     job = nullptr;
@@ -149,11 +153,11 @@ int run_grid(const Grid &grid) {
   job.error = 0;
   job.users = 0;
   bool wide =
-      workers > 1 && job.total > 1 && job.total * each > WORTH_WAKING && pool().owner.try_lock();
-  if (wide) pool().share(&job);
+      workers > 1 && job.total > 1 && job.total * each > POOL_MINIMUM && pool().owner.try_lock();
+  if (wide) pool().begin_sharing(&job);
   work(&job);
   if (wide) {
-    pool().take_back();
+    pool().end_sharing();
     pool().owner.unlock();
   }
   return job.error;

@@ -12,36 +12,38 @@
 
 namespace emulated {
 
+/* A launch of a kernel. */
 struct Grid {
   dim3 grid, block;
-  size_t shared; /* bytes of dynamic shared memory */
+  size_t shared; /* dynamic shared memory, in bytes */
   lt_EmulatedLaunch *launch;
   int device;
-  unsigned long long turn; /* of a kernel of the user's own: see stop_user_grids; else 0 */
+  unsigned long long turn; /* for a user kernel, the turn in which it was queued: see
+                            * stop_user_grids; else 0 */
 };
 
-enum { STOPPED = -1 }; /* run_grid: the grid was ended from outside */
+enum { STOPPED = -1 }; /* from run_grid: the grid was stopped by stop_user_grids */
 enum { MAX_THREADS = 1024, MAX_SHARED = 227 << 10, DEFAULT_SHARED = 48 << 10 };
 
-/* Runs all blocks, and returns when they have ended: 0, or the number of the cudaError that
- * stopped one. Called by any number of system threads at a time. */
+/* Runs all blocks of a grid and returns when they have ended: 0, or the number of the cudaError of
+ * a block that failed. Thread safe. */
 int run_grid(const Grid &grid);
 
-/* Users' own kernels may have no end. Each grid of one belongs to the turn in which it was put on a
- * stream; stop_user_grids ends the device's turn: grids of it that run are stopped, those that wait
- * end when they begin. */
+/* Stop user kernels, which may not terminate. Each of their grids belongs to the turn in which it
+ * was queued. stop_user_grids ends the device's turn: its running grids are stopped, its queued
+ * grids end when they begin. */
 unsigned long long user_turn(int device);
 void stop_user_grids(int device);
 
-/* What stopped the last grid that failed: text for people, in a buffer of this thread. */
+/* Returns the text of the last grid's fault, in a buffer of this thread; "" if there was none. */
 const char *last_fault();
 
-/* Says what a host thread touched, if it was a device's memory (memory.cpp); false if not. */
+/* Describes an address in a device's memory (memory.cpp); false for other addresses. */
 bool describe_address(const void *address, char *text, size_t size);
 
-/* Prepares the process: handlers of faults. At the first call of the runtime. */
+/* Installs the signal handlers of faults. Called when the runtime starts. */
 void prepare_faults();
-/* No block starts any more: grids end early, with cudaErrorCudartUnloading. */
+/* Makes running grids end after their current blocks, with cudaErrorCudartUnloading. */
 void stop_executor();
 
 } // namespace emulated

@@ -1,6 +1,6 @@
-/* faults.cpp: see faults.h. A handler that finds the fault to be a kernel's makes the interrupted
- * context go on in block.cpp, which ends the block; any other fault goes to who was there before.
- */
+/* faults.cpp: see faults.h. When a signal is a kernel's fault, the handler makes the interrupted
+ * context continue in block.cpp, which ends the block. Any other fault is passed to the handler
+ * that was installed before. */
 #include "faults.h"
 #include "options.h"
 
@@ -25,7 +25,7 @@ enum { ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, LAUNCH_FAILURE = 719, SIGNAL
 
 thread_local Worker *this_worker;
 
-/* Written by handlers: the last one to write wins, and texts stay readable. */
+/* Written by signal handlers: the last one wins; the text is always terminated. */
 char fault_text[256];
 
 struct sigaction before_segv, before_bus, before_fpe;
@@ -50,7 +50,7 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
     ssize_t written = write(2, line, (size_t)n);
     (void)written;
   }
-  /* The instruction runs again, and meets the handler that was there before. */
+  /* The instruction runs again, and its fault goes to the handler that was installed before. */
   sigaction(number,
             number == SIGSEGV  ? &before_segv
             : number == SIGBUS ? &before_bus
@@ -67,7 +67,7 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
 #define WATCHDOG SIGUSR2
 #endif
 
-/* A thread that runs blocks of a grid. */
+/* A thread that is running blocks of a grid. */
 struct Watched {
   long long deadline;
   int device;
@@ -77,6 +77,7 @@ std::mutex watch_mutex;
 std::map<pthread_t, Watched> &watched = *new std::map<pthread_t, Watched>();
 std::atomic<unsigned long long> turns[MAX_DEVICES];
 
+/* Returns true when the user's grids of that turn have been stopped; see stop_user_grids. */
 bool is_over(int device, unsigned long long turn) { return turn && turn != user_turn(device); }
 
 void on_timeout(int, siginfo_t *, void *interrupted) {
@@ -113,7 +114,7 @@ void install(int number, void (*handler)(int, siginfo_t *, void *), struct sigac
 
 } // namespace
 
-void note_fault(const Worker *w, const char *what, unsigned thread) {
+void store_fault(const Worker *w, const char *what, unsigned thread) {
   dim3 b = w->grid->block;
   snprintf(fault_text, sizeof fault_text, "%s, in block (%u, %u, %u), thread (%u, %u, %u)", what,
            w->block.x, w->block.y, w->block.z, thread % b.x, thread / b.x % b.y,
@@ -130,7 +131,7 @@ void set_worker(Worker *w) {
   this_worker = w;
   stack_t stack;
   if (!w) {
-    /* The stack of a thread that ends is not kept. */
+    /* The signal stack of a thread that ends is unmapped. */
     sigaltstack(nullptr, &stack);
     void *memory = stack.ss_sp;
     stack_t off;
@@ -165,7 +166,8 @@ void watch_end(const Grid &grid) {
 
 unsigned long long user_turn(int device) { return turns[device] + 1; }
 
-/* A signal may come between two blocks, and be lost: they are sent until all have ended. */
+/* A signal that arrives between two blocks has no effect, so signals are sent until all grids have
+ * ended. */
 void stop_user_grids(int device) {
   turns[device]++;
   for (int tries = 0; tries < 1000; tries++) {

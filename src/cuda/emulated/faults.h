@@ -1,5 +1,5 @@
-/* faults.h: what stops a kernel from outside: bad addresses, division by zero, the watchdog; and
- * the words for it. */
+/* faults.h: faults that stop a kernel: illegal addresses, division by zero, timeouts; and their
+ * messages. */
 #ifndef LT_EMULATED_FAULTS_H
 #define LT_EMULATED_FAULTS_H
 
@@ -7,14 +7,15 @@
 
 namespace emulated {
 
-/* Keeps a text about a fault, with the block and the thread; see last_fault. Callable from a signal
- * handler. */
-void note_fault(const Worker *w, const char *what, unsigned thread);
-/* The calling system thread will run blocks as this worker; NULL: no more. Gives it a stack for
- * signals. */
+/* Stores the text of a fault, with the block and the thread; see last_fault. May be called in a
+ * signal handler. */
+void store_fault(const Worker *w, const char *what, unsigned thread);
+/* Makes the calling system thread run blocks as this worker, and gives it a stack for signals; NULL
+ * ends that. */
 void set_worker(Worker *w);
+/* Returns the calling thread's worker, or NULL. */
 Worker *get_worker();
-/* Around a grid's run on this thread. */
+/* Begin and end the watch over a grid's run on this thread: for the timeout and stop_user_grids. */
 void watch_begin(const Grid &grid);
 void watch_end(const Grid &grid);
 

@@ -1,4 +1,4 @@
-/* launches.cpp: kernels put on streams, with the checks that a GPU's driver makes. */
+/* launches.cpp: kernel launches, with the checks that a GPU's driver makes. */
 #include "runtime.h"
 
 #include "executor.h"
@@ -11,7 +11,7 @@ using namespace emulated;
 
 namespace {
 
-/* Dynamic shared memory that kernels were allowed beyond the default. */
+/* The limits of dynamic shared memory that were set above the default. */
 std::mutex allowed_mutex;
 std::unordered_map<const void *, int> &allowed = *new std::unordered_map<const void *, int>();
 
@@ -21,6 +21,7 @@ size_t allowed_shared(const void *kernel) {
   return found == allowed.end() ? (size_t)DEFAULT_SHARED : (size_t)found->second;
 }
 
+/* Checks the grid, the block and the shared memory against the device's limits. */
 cudaError_t check(dim3 g, dim3 b, size_t shared, const void *kernel) {
   LT_NEED(g.x && g.y && g.z && g.x <= 0x7fffffffu && g.y <= 65535 && g.z <= 65535,
           cudaErrorInvalidConfiguration);
@@ -36,6 +37,7 @@ struct Destroy {
 };
 typedef std::unique_ptr<lt_EmulatedLaunch, Destroy> LaunchRef;
 
+/* A function with its data, which is destroyed with it. */
 struct Work {
   void (*run)(void *), (*destroy)(void *);
   void *data;
@@ -48,9 +50,10 @@ struct Work {
   }
 };
 
-/* A grid that was stopped from outside is no error of the device's. */
-cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_EmulatedLaunch *launch,
-                bool of_user) {
+/* Checks a launch and queues it; takes over `launch`, also on failure. A grid that was stopped by
+ * stop_user_grids is not an error of the device. */
+cudaError_t submit(const cudaLaunchConfig_t *config, const void *kernel, lt_EmulatedLaunch *launch,
+                   bool is_user_kernel) {
   LaunchRef owned(launch);
   LT_ENTER();
   StreamRef s = find_stream(config->stream);
@@ -58,21 +61,22 @@ cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_Emulate
   Device *d = &device_of_stream(s);
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
   Grid grid = {config->gridDim, config->blockDim, config->dynamicSmemBytes,
-               launch,          d->index,         of_user ? user_turn(d->index) : 0};
+               launch,          d->index,         is_user_kernel ? user_turn(d->index) : 0};
   cudaError_t status = check(grid.grid, grid.block, grid.shared, kernel);
   if (status != cudaSuccess) return status;
   LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   if (injected(Fault::LAUNCH)) {
     d->sticky = cudaErrorLaunchFailure;
-    return failed(cudaErrorLaunchFailure);
+    return set_last_error(cudaErrorLaunchFailure);
   }
   bool illegal = injected(Fault::ILLEGAL);
   unsigned long long number =
-      enqueue_work(s, reach(*d), [d, grid, illegal, owned = std::move(owned)] {
+      enqueue_work(s, accessible_devices(*d), [d, grid, illegal, owned = std::move(owned)] {
         int error = illegal ? (int)cudaErrorIllegalAddress : run_grid(grid);
         if (error && error != STOPPED) d->sticky = error;
       });
-  if (options().blocking && !of_user) wait_for(s, number); /* who launches waits: see kernel.c */
+  /* For a user kernel the caller blocks (kernel.c), so that Ctrl-C can stop it. */
+  if (options().blocking && !is_user_kernel) wait_for(s, number);
   return cudaSuccess;
 }
 
@@ -80,12 +84,12 @@ cudaError_t put(const cudaLaunchConfig_t *config, const void *kernel, lt_Emulate
 
 extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, const void *kernel,
                                           lt_EmulatedLaunch *launch) {
-  return put(config, kernel, launch, false);
+  return submit(config, kernel, launch, false);
 }
 
 cudaError_t emulated::launch_user(const cudaLaunchConfig_t *config, const void *kernel,
                                   lt_EmulatedLaunch *launch) {
-  return put(config, kernel, launch, true);
+  return submit(config, kernel, launch, true);
 }
 
 extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void *),
@@ -97,7 +101,7 @@ extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void
   Device *d = &device_of_stream(s);
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
   unsigned long long number =
-      enqueue_work(s, reach(*d), [work = std::move(work)] { work.run(work.data); });
+      enqueue_work(s, accessible_devices(*d), [work = std::move(work)] { work.run(work.data); });
   if (options().blocking) wait_for(s, number);
   return cudaSuccess;
 }

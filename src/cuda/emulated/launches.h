@@ -1,4 +1,4 @@
-/* launches.h: kernels put on streams from inside the runtime. */
+/* launches.h: launches of kernels from inside the runtime. */
 #ifndef LT_EMULATED_LAUNCHES_H
 #define LT_EMULATED_LAUNCHES_H
 
@@ -6,7 +6,7 @@
 
 namespace emulated {
 
-/* lt_emulated_launch for a kernel of the user's own, which stop_user_grids ends. */
+/* Does what lt_emulated_launch does for a user kernel, which stop_user_grids can stop. */
 cudaError_t launch_user(const cudaLaunchConfig_t *config, const void *kernel,
                         lt_EmulatedLaunch *launch);
 

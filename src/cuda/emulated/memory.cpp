@@ -1,9 +1,9 @@
-/* memory.cpp: the memory of devices, and pinned memory of the host.
+/* memory.cpp: the memory of devices, and pinned host memory.
  *
- * A device has a range of addresses, larger than its memory, in which only live allocations can be
- * touched. Allocations begin on pages of their own with at least one closed page between them, and
- * freed pages are given back and closed: a kernel that runs over an end or uses freed memory faults
- * (within an allocation's last page it does not).
+ * A device has a range of addresses, larger than its memory, in which only live allocations are
+ * accessible. Allocations begin on pages of their own, with at least one inaccessible page between
+ * them, and freed pages are unmapped and made inaccessible. So a kernel that accesses memory past
+ * an allocation's last page, or after it was freed, faults.
  */
 #include "runtime.h"
 
@@ -23,21 +23,23 @@ size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 struct Pinned {
   size_t size;
-  bool registered; /* the host program's own memory */
+  bool registered; /* the program's own memory */
 };
 std::mutex pinned_mutex;
 std::map<char *, Pinned> &pinned = *new std::map<char *, Pinned>();
 
-/* The last entry at or before an address. */
+/* Returns the last entry at or before an address. */
 template <class Map> typename Map::iterator entry_of(Map &map, const void *address) {
   auto after = map.upper_bound((char *)address);
   return after == map.begin() ? map.end() : std::prev(after);
 }
 
+/* Sets the protection of all live allocations (strict mode). */
 void protect_all(Device *d, int protection) {
   for (auto &a : d->live) mprotect(a.first, round_up(a.second, PAGE), protection);
 }
 
+/* Adds a free range and merges it with its neighbours. */
 void add_hole(Device *d, char *from, size_t n) {
   auto hole = d->holes.emplace(from, n).first;
   auto next = std::next(hole);
@@ -53,8 +55,8 @@ void add_hole(Device *d, char *from, size_t n) {
   }
 }
 
-/* Under the device's mutex. */
-void give(Device *d, std::map<char *, size_t>::iterator allocation) {
+/* Frees an allocation. Requires the device's mutex. */
+void release(Device *d, std::map<char *, size_t>::iterator allocation) {
   char *from = allocation->first;
   size_t n = allocation->second, pages = round_up(n, PAGE);
   d->live.erase(allocation);
@@ -78,7 +80,8 @@ void memory_start(Device *d) {
     return;
   }
 #ifdef MADV_HUGEPAGE
-  /* Closing and opening touched memory costs by the page. */
+  /* The cost of changing the protection of touched memory is proportional to its number of
+   * pages. */
   if (options().strict) madvise(d->base, d->span, MADV_HUGEPAGE);
 #endif
   d->holes[d->base] = d->span;
@@ -106,7 +109,7 @@ bool is_pinned(const void *address, size_t n) {
          (size_t)((char *)address - a->first) <= a->second.size - n;
 }
 
-void *memory_take(Device *d, size_t n) {
+void *memory_allocate(Device *d, size_t n) {
   Lock lock(d->mutex);
   if (n > d->capacity) return nullptr;
   size_t counted = round_up(n, GRAIN), pages = round_up(n, PAGE);
@@ -127,17 +130,17 @@ void *memory_take(Device *d, size_t n) {
   return nullptr;
 }
 
-bool memory_give(Device *d, void *address) {
+bool memory_free(Device *d, void *address) {
   Lock lock(d->mutex);
   auto allocation = d->live.find((char *)address);
   if (allocation == d->live.end()) return false;
-  give(d, allocation);
+  release(d, allocation);
   return true;
 }
 
-void memory_give_all(Device *d) {
+void memory_free_all(Device *d) {
   Lock lock(d->mutex);
-  while (!d->live.empty()) give(d, d->live.begin());
+  while (!d->live.empty()) release(d, d->live.begin());
 }
 
 Access::Access(unsigned devices) : devices_(options().strict ? devices : 0) {
@@ -156,9 +159,9 @@ Access::~Access() {
   }
 }
 
-unsigned reach(const Device &d) { return 1u << d.index | d.peers.load(); }
+unsigned accessible_devices(const Device &d) { return 1u << d.index | d.peers.load(); }
 
-/* Called by the handler of a fault, so without locks: the text may be a moment old. */
+/* Called by a signal handler, so it takes no locks: the text may be slightly out of date. */
 bool describe_address(const void *address, char *text, size_t size) {
   Device *d = device_of(address);
   if (!d) return false;
@@ -189,20 +192,20 @@ cudaError_t cudaMalloc(void **p, size_t n) {
   *p = nullptr;
   if (n == 0) return cudaSuccess;
   LT_NEED(!injected(Fault::OOM), cudaErrorMemoryAllocation);
-  *p = memory_take(&device(current_device()), n);
+  *p = memory_allocate(&device(current_device()), n);
   LT_NEED(*p, cudaErrorMemoryAllocation);
   return cudaSuccess;
 }
 
-/* Waits for the device, as the real one does. */
+/* Synchronizes with the device, as the real function does. */
 cudaError_t cudaFree(void *p) {
   LT_ENTER();
   if (!p) return cudaSuccess;
   Device *d = device_of(p);
   LT_NEED(d, cudaErrorInvalidValue);
   wait_for_device(*d);
-  LT_NEED(memory_give(d, p), cudaErrorInvalidValue);
-  return failed(outcome(*d));
+  LT_NEED(memory_free(d, p), cudaErrorInvalidValue);
+  return set_last_error(device_error(*d));
 }
 
 cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t stream) {
@@ -213,7 +216,7 @@ cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t stream) {
   *p = nullptr;
   if (n == 0) return cudaSuccess;
   LT_NEED(!injected(Fault::OOM), cudaErrorMemoryAllocation);
-  *p = memory_take(&device_of_stream(s), n);
+  *p = memory_allocate(&device_of_stream(s), n);
   LT_NEED(*p, cudaErrorMemoryAllocation);
   return cudaSuccess;
 }
@@ -224,7 +227,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Device *d = device_of(p);
   LT_NEED(d && is_live(d, p, 1), cudaErrorInvalidValue);
-  enqueue_always(s, [d, p] { memory_give(d, p); });
+  enqueue_always(s, [d, p] { memory_free(d, p); });
   return cudaSuccess;
 }
 

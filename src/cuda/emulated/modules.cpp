@@ -1,7 +1,7 @@
-/* modules.cpp: code that was compiled at run time: loading it, and its kernels' launches. The
- * driver's functions of the same names; statuses are the runtime's numbers.
+/* modules.cpp: loads code that was compiled at run time, and launches its kernels. It defines the
+ * driver's functions of the same names; statuses have the runtime's numbers.
  *
- * Loaded code stays until the program ends: threads of streams may be in it.
+ * Loaded code stays loaded until the program ends, since threads of streams may be running it.
  */
 #include "runtime.h"
 
@@ -17,7 +17,7 @@
 namespace emulated {
 namespace {
 
-/* A shared object is loaded from a file, whose name is then taken away. */
+/* Loads a shared object from a temporary file, which is removed at once. NULL on failure. */
 void *load(const std::string &code) {
   std::string folder = make_folder(), path = folder + "/kernel.so";
   void *library = nullptr;
@@ -30,11 +30,11 @@ void *load(const std::string &code) {
 
 int module_load(void **module, const void *image) {
   LT_ENTER();
-  Mark found, wanted = mark();
+  CodeHeader found, expected = code_header();
   LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   memcpy(&found, image, sizeof found);
-  LT_NEED(memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 &&
-              found.headers == wanted.headers,
+  LT_NEED(memcmp(found.magic, expected.magic, sizeof found.magic) == 0 &&
+              found.headers == expected.headers,
           cudaErrorInvalidKernelImage);
   void *library = load(std::string((const char *)image + sizeof found, found.size));
   lt_EmulatedCalls *calls =

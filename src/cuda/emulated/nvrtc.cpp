@@ -1,17 +1,18 @@
-/* nvrtc.cpp: NVRTC's functions, by the system's C++ compiler.
+/* nvrtc.cpp: NVRTC's functions, implemented by the system's C++ compiler.
  *
- * The text of a program gets source.h before it and, behind it, one function for each kernel that
- * is asked for by name, which makes a launch of it: so the compiler itself finds the types of the
- * parameters. What comes out is a shared object; modules.cpp loads it. The compiler is $CXX, or
- * c++, g++ or clang++. The headers it needs are in this library, and lie in a folder while it runs.
+ * A program's source is compiled with source.h before it and, after it, one function for each
+ * kernel that was requested by name, which creates a launch of the kernel: so the compiler
+ * determines the types of the parameters. The result is a shared object, which modules.cpp loads.
+ * The compiler is $CXX, or c++, g++ or clang++. The headers it needs are embedded in this library,
+ * and written to a temporary folder for the compilation.
  */
 #include "compiler.h"
 #include "dynamic_shared.h"
 
 #include "emulated/nvrtc.h"
 
-/* Of the headers that are texts below; this file is made again when one of them has changed. Those
- * for kernels alone are empty here. */
+/* The embedded headers are included so that this file is compiled again when one of them changes.
+ * Those for kernels only are empty here. */
 #define LT_EMULATED_SOURCE_H
 #define LT_EMULATED_KERNEL_FUNCTIONS_H
 #include "emulated/kernel_functions.h"
@@ -74,7 +75,7 @@ const struct {
 #define X(name, path) {path, lt_text_##name},
     HEADERS(X)
 #undef X
-    /* NVRTC, too, knows all of these without being told. */
+    /* NVRTC has these headers built in, too. */
     {"cuda.h", ""},
     {"cuda_runtime.h", ""},
     {"cuda_runtime_api.h", ""},
@@ -97,18 +98,19 @@ struct Program {
   std::vector<std::string> header_names, header_texts;
 };
 
-std::atomic<bool (*)(void)> asked{nullptr};
+std::atomic<bool (*)(void)> stop_callback{nullptr};
 
-/* The text that is compiled. Its lines keep their numbers. */
-std::string whole_text(const Program &p, const std::string &macros) {
+/* Returns the source that is compiled. Lines keep their numbers. */
+std::string full_source(const Program &p, const std::string &macros) {
   std::string all = "#include \"emulated/source.h\"\n" + macros + "#line 1 \"" + p.name + "\"\n" +
-                    exchange_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
+                    replace_dynamic_shared(p.text) + "\n#line 1 \"launch\"\n";
   for (size_t i = 0; i < p.expressions.size(); i++)
-    all += "LT_EMULATED_SHOWN lt_EmulatedLaunch *" + p.symbols[i] +
+    all += "LT_EMULATED_EXPORT lt_EmulatedLaunch *" + p.symbols[i] +
            "(void **lt_values) { return lt_emulated_make(" + p.expressions[i] + ", lt_values); }\n";
   return all;
 }
 
+/* Returns the compiler's command line. */
 std::vector<std::string> command(const std::string &compiler, const std::string &folder,
                                  const std::vector<std::string> &options) {
   std::vector<std::string> words = {compiler};
@@ -116,14 +118,16 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
        {"-x", "c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden",
         "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fstack-clash-protection",
         "-fdiagnostics-color=never", "-ftabstop=1", /* columns count characters */
-        "-nostdinc",                                /* what NVRTC would not find is not there */
+        "-nostdinc",                                /* headers that NVRTC would not find are not
+                                                     * found */
 #ifdef __SANITIZE_ADDRESS__
-        "-D__SANITIZE_ADDRESS__=1", /* which stacks are how large */
+        "-D__SANITIZE_ADDRESS__=1", /* decides the size of stacks */
 #endif
 #ifdef __APPLE__
         "-undefined", "dynamic_lookup",
 #else
-        "-nostdlib", /* the program has the C library; without C++'s, linking takes half as long */
+        "-nostdlib", /* the program provides the C library; linking without C++'s takes half as
+                      * long */
 #endif
         "-o"})
     words.push_back(word);
@@ -137,7 +141,7 @@ std::vector<std::string> command(const std::string &compiler, const std::string 
   return words;
 }
 
-/* The environment with C's language, so that messages are as they are known. */
+/* Returns the environment with LC_ALL=C, so that messages are in English. */
 std::vector<char *> plain_environment() {
   static char language[] = "LC_ALL=C";
   std::vector<char *> list;
@@ -148,7 +152,8 @@ std::vector<char *> plain_environment() {
   return list;
 }
 
-/* Waits for a process group; false when the program did not want to wait. */
+/* Waits for a process; returns false, after killing its group, when the program requested a
+ * stop. */
 bool await(pid_t process, int *status) {
   long pause = 1000000;
   for (;;) {
@@ -158,7 +163,7 @@ bool await(pid_t process, int *status) {
       *status = -1;
       return true;
     }
-    if (wants_stop()) {
+    if (stop_requested()) {
       kill(-process, SIGKILL);
       waitpid(process, status, 0);
       return false;
@@ -169,10 +174,10 @@ bool await(pid_t process, int *status) {
   }
 }
 
-enum class Ran { WELL, REFUSED, NOT_THERE, STOPPED };
+enum class CommandStatus { OK, FAILED, NOT_FOUND, STOPPED };
 
-/* Runs a command, with what it says in the file `log`. */
-Ran run(const std::vector<std::string> &words, const std::string &log) {
+/* Runs a command; its output goes to the file `log`. */
+CommandStatus run(const std::vector<std::string> &words, const std::string &log) {
   std::vector<char *> argv;
   for (const std::string &word : words) argv.push_back((char *)word.c_str());
   argv.push_back(nullptr);
@@ -183,18 +188,19 @@ Ran run(const std::vector<std::string> &words, const std::string &log) {
   posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* the terminal's Ctrl-C is ours */
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* Ctrl-C in the terminal is not
+                                                                 * sent to it */
   posix_spawnattr_setpgroup(&attributes, 0);
   pid_t process;
   int error =
       posix_spawnp(&process, argv[0], &files, &attributes, argv.data(), plain_environment().data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (error) return Ran::NOT_THERE;
+  if (error) return CommandStatus::NOT_FOUND;
   int status = 0;
-  if (!await(process, &status)) return Ran::STOPPED;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return Ran::NOT_THERE;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Ran::WELL : Ran::REFUSED;
+  if (!await(process, &status)) return CommandStatus::STOPPED;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return CommandStatus::NOT_FOUND;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CommandStatus::OK : CommandStatus::FAILED;
 }
 
 void remove_folder(const Program &p, const std::string &folder) {
@@ -205,28 +211,30 @@ void remove_folder(const Program &p, const std::string &folder) {
   rmdir(folder.c_str());
 }
 
+/* Writes the source and all headers to the folder. */
 bool write_all(const Program &p, const std::string &macros, const std::string &folder) {
   bool ok = mkdir((folder + "/emulated").c_str(), 0700) == 0;
   for (const auto &h : headers) ok = ok && write_file(folder + "/" + h.path, h.text);
   for (size_t i = 0; i < p.header_names.size(); i++)
     ok = ok && write_file(folder + "/" + p.header_names[i], p.header_texts[i]);
-  return ok && write_file(folder + "/kernel.cu", whole_text(p, macros));
+  return ok && write_file(folder + "/kernel.cu", full_source(p, macros));
 }
 
-/* The first compiler that is there. */
-Ran compile(const std::string &folder, const std::vector<std::string> &options) {
-  const char *chosen = getenv("CXX");
-  Ran ran = Ran::NOT_THERE;
-  for (const char *compiler : {chosen ? chosen : "", "c++", "g++", "clang++"}) {
+/* Runs the first compiler that exists. */
+CommandStatus compile(const std::string &folder, const std::vector<std::string> &options) {
+  const char *preferred = getenv("CXX");
+  CommandStatus status = CommandStatus::NOT_FOUND;
+  for (const char *compiler : {preferred ? preferred : "", "c++", "g++", "clang++"}) {
     if (!*compiler) continue;
-    ran = run(command(compiler, folder, options), folder + "/log");
-    if (ran != Ran::NOT_THERE) break;
+    status = run(command(compiler, folder, options), folder + "/log");
+    if (status != CommandStatus::NOT_FOUND) break;
   }
-  return ran;
+  return status;
 }
 
-/* What a library lacks, as C++ writes it; "" where it can be loaded. */
-std::string undefined_in(const std::string &path) {
+/* Returns the symbol that a library does not define, demangled; "" where the library can be
+ * loaded. */
+std::string undefined_symbol(const std::string &path) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library) {
     dlclose(library);
@@ -242,24 +250,26 @@ std::string undefined_in(const std::string &path) {
   return symbol;
 }
 
-int compile_in(Program *p, const std::string &folder, const Meaning &meaning) {
-  if (!write_all(*p, meaning.macros, folder)) {
+/* Compiles a program in a temporary folder. Returns a status of NVRTC, and sets the program's log
+ * and code. */
+int compile_in(Program *p, const std::string &folder, const TranslatedOptions &translated) {
+  if (!write_all(*p, translated.macros, folder)) {
     p->log = "error: cannot write into the folder " + folder;
     return COMPILATION;
   }
-  Ran ran = compile(folder, meaning.options);
+  CommandStatus status = compile(folder, translated.options);
   read_file(folder + "/log", &p->log);
-  if (ran == Ran::NOT_THERE)
+  if (status == CommandStatus::NOT_FOUND)
     p->log = "error: no C++ compiler is on this machine, which emulated devices need for a kernel "
              "from source: c++, g++ or clang++, or the one that CXX names in the environment";
   std::string code;
-  if (ran != Ran::WELL || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
-  std::string missing = undefined_in(folder + "/kernel.so");
+  if (status != CommandStatus::OK || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
+  std::string missing = undefined_symbol(folder + "/kernel.so");
   if (!missing.empty()) {
     p->log = "error: " + missing + " is used and nowhere defined";
     return COMPILATION;
   }
-  Mark m = mark();
+  CodeHeader m = code_header();
   m.size = code.size();
   p->code.assign((const char *)&m, sizeof m).append(code);
   return SUCCESS;
@@ -267,8 +277,7 @@ int compile_in(Program *p, const std::string &folder, const Meaning &meaning) {
 
 } // namespace
 
-/* Of the headers and of how they are compiled. */
-Mark mark() {
+CodeHeader code_header() {
   unsigned long long h = 0xcbf29ce484222325ull;
   auto add = [&h](const char *text) {
     for (const char *c = text; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
@@ -303,8 +312,8 @@ bool read_file(const std::string &path, std::string *text) {
   return ok;
 }
 
-bool wants_stop() {
-  auto ask = asked.load();
+bool stop_requested() {
+  auto ask = stop_callback.load();
   return ask && ask();
 }
 
@@ -343,9 +352,9 @@ static int add_name(void *program, const char *expression) {
 
 static int compile_program(void *program, int count, const char *const *given) {
   Program *p = (Program *)program;
-  Meaning meaning;
+  TranslatedOptions translated;
   for (int i = 0; i < count; i++)
-    if (!translate(given[i], &meaning)) {
+    if (!translate_option(given[i], &translated)) {
       p->log = "nvrtc: error: unrecognized option " + std::string(given[i]) + " found";
       return INVALID_OPTION;
     }
@@ -356,7 +365,7 @@ static int compile_program(void *program, int count, const char *const *given) {
              std::string(temporary && *temporary ? temporary : "/tmp") + ", or where TMPDIR says";
     return COMPILATION;
   }
-  int status = compile_in(p, folder, meaning);
+  int status = compile_in(p, folder, translated);
   remove_folder(*p, folder);
   return status;
 }
@@ -392,7 +401,7 @@ static int get_code(void *program, char *code) {
   return SUCCESS;
 }
 
-/* An emulated device takes code for any. */
+/* No architectures are listed: an emulated device runs code for any. */
 static int arch_count(int *count) {
   *count = 0;
   return SUCCESS;
@@ -405,7 +414,7 @@ void *find_module_function(const char *name); /* modules.cpp */
 
 using namespace emulated;
 
-extern "C" void lt_emulated_ask(bool (*stopped)(void)) { asked = stopped; }
+extern "C" void lt_emulated_set_stop_callback(bool (*stopped)(void)) { stop_callback = stopped; }
 
 extern "C" void *lt_emulated_symbol(const char *name) {
   static const struct {

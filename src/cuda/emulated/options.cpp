@@ -1,4 +1,4 @@
-/* options.cpp: reads the environment; see options.h. */
+/* options.cpp: reads the environment variables; see options.h. */
 #include "options.h"
 
 #include <atomic>
@@ -12,12 +12,13 @@
 namespace emulated {
 namespace {
 
-struct Planned {
+/* The faults of LUTRA_EMULATE_FAULT, and the number of calls of each kind so far. */
+struct PlannedFault {
   Fault kind;
   unsigned long nth;
 };
 struct Plan {
-  std::vector<Planned> faults;
+  std::vector<PlannedFault> faults;
   std::atomic<unsigned long> calls[(int)Fault::KINDS];
 };
 
@@ -25,11 +26,12 @@ const char *const fault_names[] = {"oom",  "load",  "launch", "illegal", "copy",
                                    "sync", "event", "stream", "host",    "blas"};
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
 
-void complain(const char *variable, const char *item, const char *wanted) {
-  fprintf(stderr, "%s: cannot read \"%s\", which is ignored; wanted %s\n", variable, item, wanted);
+void report_invalid(const char *variable, const char *item, const char *expected) {
+  fprintf(stderr, "%s: cannot read \"%s\", which is ignored; wanted %s\n", variable, item,
+          expected);
 }
 
-/* Calls each(item) for the items of a comma list, without blanks around them. */
+/* Calls each(item) for the items of a comma-separated list, without the blanks around them. */
 template <class F> void for_each_item(const char *list, F each) {
   while (list && *list) {
     size_t n = strcspn(list, ",");
@@ -43,7 +45,7 @@ template <class F> void for_each_item(const char *list, F each) {
   }
 }
 
-/* A number with a unit: 64MiB, 1GiB, 1000000; 0 if it is none. */
+/* Returns a size with a unit, such as 64MiB, 1GiB, 1000000; 0 if it is invalid. */
 size_t size_of(const char *text) {
   static const struct {
     const char *name;
@@ -69,7 +71,7 @@ void read_devices(Options &o) {
       if (n)
         o.memory = n;
       else
-        complain("LUTRA_EMULATE", item, "memory=256MiB");
+        report_invalid("LUTRA_EMULATE", item, "memory=256MiB");
     } else if (strcmp(item, "peer=on") == 0 || strcmp(item, "peer=off") == 0) {
       o.peer = item[6] == 'n';
     } else if (strncmp(item, "cuda", 4) == 0 && (!item[4] || item[4] == ':')) {
@@ -79,20 +81,20 @@ void read_devices(Options &o) {
       if (n >= 1 && n <= MAX_DEVICES && !*end)
         o.devices = (int)n;
       else
-        complain("LUTRA_EMULATE", item, "cuda:1 to cuda:8");
+        report_invalid("LUTRA_EMULATE", item, "cuda:1 to cuda:8");
     } else if (strncmp(item, "link=", 5) == 0) {
-      /* the clock of lt.placement reads it */
+      /* read by the clock of lt.placement */
     } else if (!strchr(item, '=')) {
-      named = true; /* another type of device, for others to read */
+      named = true; /* another type of device, which its own backend reads */
     } else {
-      complain("LUTRA_EMULATE", item, "cuda:2,memory=256MiB");
+      report_invalid("LUTRA_EMULATE", item, "cuda:2,memory=256MiB");
     }
   });
   if (named && !cuda) o.devices = 0;
 }
 
-/* The list counts until the first entry that names no device; one that names a device twice,
- * none. */
+/* Reads CUDA_VISIBLE_DEVICES. As in CUDA, the list ends at the first entry that is not a device; a
+ * list with a duplicate hides all devices. */
 void read_visible(Options &o) {
   const char *list = getenv("CUDA_VISIBLE_DEVICES");
   if (!list) {
@@ -125,16 +127,18 @@ bool is_on(const char *variable) {
   return on;
 }
 
+/* Returns the number in a variable; `otherwise` where it is not set or invalid. */
 double number(const char *variable, double lowest, double otherwise) {
   const char *value = getenv(variable);
   if (!value || !*value) return otherwise;
   char *end;
   double n = strtod(value, &end);
   if (!*end && n >= lowest && n <= 1e9) return n;
-  complain(variable, value, "a number");
+  report_invalid(variable, value, "a number");
   return otherwise;
 }
 
+/* Returns the number of processors that this process may use. */
 int cpus() {
 #ifdef __linux__
   cpu_set_t set;
@@ -154,7 +158,7 @@ Options *read_options() {
   const char *order = getenv("LUTRA_EMULATE_ORDER");
   o.reverse = order && strcmp(order, "reverse") == 0;
   if (order && *order && !o.reverse && strcmp(order, "forward") != 0)
-    complain("LUTRA_EMULATE_ORDER", order, "forward or reverse");
+    report_invalid("LUTRA_EMULATE_ORDER", order, "forward or reverse");
   o.delay = (long)number("LUTRA_EMULATE_DELAY", 0, 0);
   int processors = cpus();
   o.workers = (int)number("LUTRA_EMULATE_WORKERS", 1, processors < 64 ? processors : 64);
@@ -166,7 +170,7 @@ Options *read_options() {
   else if (driver && strcmp(driver, "old") == 0)
     o.driver = Driver::OLD;
   else if (driver && *driver)
-    complain("LUTRA_EMULATE_DRIVER", driver, "none or old");
+    report_invalid("LUTRA_EMULATE_DRIVER", driver, "none or old");
   return &o;
 }
 
@@ -184,9 +188,10 @@ Plan *read_plan() {
       plan.faults.push_back({(Fault)kind, n});
       return;
     }
-    complain("LUTRA_EMULATE_FAULT", item,
-             "kind@n, with a kind of oom load launch illegal copy sync event stream host blas, n "
-             "from 1");
+    report_invalid(
+        "LUTRA_EMULATE_FAULT", item,
+        "kind@n, with a kind of oom load launch illegal copy sync event stream host blas, n "
+        "from 1");
   });
   return &plan;
 }
@@ -202,7 +207,7 @@ bool injected(Fault kind) {
   static Plan *plan = read_plan();
   if (plan->faults.empty()) return false;
   unsigned long n = ++plan->calls[(int)kind];
-  for (const Planned &fault : plan->faults)
+  for (const PlannedFault &fault : plan->faults)
     if (fault.kind == kind && fault.nth == n) return true;
   return false;
 }

@@ -1,22 +1,22 @@
-/* options.h: what the environment says, read once.
+/* options.h: the environment variables of the emulation, read once.
  *
- *   LUTRA_EMULATE=cuda:2,memory=1GiB   devices (1 to 8; 1 if nothing is said), memory of each
- *   LUTRA_EMULATE=cuda:2,peer=off      no device reaches another's memory by itself: copies between
- *                                      them go by way of the host
- *   LUTRA_EMULATE_STRICT=1             host code that touches a device's memory ends with a
- *                                      message; poisons too
+ *   LUTRA_EMULATE=cuda:2,memory=1GiB   number of devices (1 to 8; default 1), memory of each
+ *   LUTRA_EMULATE=cuda:2,peer=off      no peer access: copies between devices go through the host
+ *   LUTRA_EMULATE_STRICT=1             host code that accesses a device's memory ends with a
+ *                                      message; implies POISON
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
- *   LUTRA_EMULATE_ORDER=reverse        threads and blocks run last first: shows missing barriers
- *   LUTRA_EMULATE_DELAY=microseconds   a random delay up to that before each operation of a stream
- *   LUTRA_EMULATE_FAULT=oom@7,launch@12   the nth call of a kind fails; load: no memory for the
- *                                      code of a kernel, at a launch or when it is loaded
- *   LUTRA_EMULATE_WORKERS=n            system threads that share the blocks of one grid
+ *   LUTRA_EMULATE_ORDER=reverse        threads and blocks run in reverse order: finds missing
+ *                                      barriers
+ *   LUTRA_EMULATE_DELAY=microseconds   a random delay up to this before each operation of a stream
+ *   LUTRA_EMULATE_FAULT=oom@7,launch@12   the nth call of a kind fails; load: out of memory for
+ *                                      a kernel's code, at a launch or when it is loaded
+ *   LUTRA_EMULATE_WORKERS=n            number of system threads that share the blocks of a grid
  *   LUTRA_EMULATE_TIMEOUT=seconds      a kernel that runs longer is stopped: error 702
- *   LUTRA_EMULATE_DRIVER=none, old     as on a machine without a driver, with too old a one
- *   LUTRA_EMULATE_ARCHS="90"           as a build with that CUDA_ARCHS (the devices are sm_80)
- *   CUDA_VISIBLE_DEVICES, CUDA_LAUNCH_BLOCKING   as the real runtime
+ *   LUTRA_EMULATE_DRIVER=none, old     behaves as without a driver, or with one that is too old
+ *   LUTRA_EMULATE_ARCHS="90"           behaves as a build with this CUDA_ARCHS (the GPU is sm_80)
+ *   CUDA_VISIBLE_DEVICES, CUDA_LAUNCH_BLOCKING   as in the real runtime
  *
- * What cannot be read is told once on stderr, and ignored.
+ * A value that is invalid is reported once on stderr, and ignored.
  */
 #ifndef LT_EMULATED_OPTIONS_H
 #define LT_EMULATED_OPTIONS_H
@@ -27,15 +27,16 @@ namespace emulated {
 
 enum { MAX_DEVICES = 8 };
 
+/* The kinds of calls that LUTRA_EMULATE_FAULT can make fail. */
 enum class Fault { OOM, LOAD, LAUNCH, ILLEGAL, COPY, SYNC, EVENT, STREAM, HOST, BLAS, KINDS };
 enum class Driver { PRESENT, NONE, OLD };
 
 struct Options {
-  int devices; /* that the machine has */
-  int visible; /* that the program sees, and which they are */
+  int devices; /* number of devices of the machine */
+  int visible; /* number of devices that the program sees, and their indices */
   int visible_index[MAX_DEVICES];
   size_t memory;
-  bool peer; /* devices can be given access to each other's memory */
+  bool peer; /* peer access between devices is possible */
   bool strict, poison, reverse, blocking;
   long delay; /* microseconds */
   int workers;
@@ -43,10 +44,11 @@ struct Options {
   Driver driver;
 };
 
-/* Read at the first call. */
+/* Returns the options, which are read at the first call. Thread safe. */
 const Options &options();
 
-/* Counts a call of this kind; true when the environment wants this one to fail. Thread safe. */
+/* Counts a call of this kind. Returns true when LUTRA_EMULATE_FAULT makes this call fail. Thread
+ * safe. */
 bool injected(Fault kind);
 
 } // namespace emulated

@@ -1,4 +1,4 @@
-/* properties.cpp: the start of the runtime, its devices, and what they say they are. */
+/* properties.cpp: starts the runtime; the devices and their properties. */
 #include "runtime.h"
 
 #include "executor.h"
@@ -22,7 +22,8 @@ void end() {
   stop_streams();
 }
 
-/* exit() runs `end` before the destructors of shared objects, which the threads may be in. */
+/* exit() runs `end` before the destructors of shared objects whose code the threads may be
+ * running. */
 void start() {
   const Options &o = options();
   int n = o.driver == Driver::PRESENT ? o.visible : 0;
@@ -68,12 +69,13 @@ cudaError_t cudaGetDeviceCount(int *out) {
   return cudaSuccess;
 }
 
-/* Without what the current device has to say: another one may be chosen when it has failed. */
+/* Checks the runtime without the current device's sticky error: another device may be selected when
+ * it has failed. */
 static cudaError_t available() {
   cudaError_t status = enter();
   if (status == cudaErrorCudartUnloading || status == cudaErrorInsufficientDriver ||
       status == cudaErrorNoDevice)
-    return failed(status);
+    return set_last_error(status);
   return cudaSuccess;
 }
 
@@ -82,7 +84,7 @@ cudaError_t cudaSetDevice(int index) {
   if (status != cudaSuccess) return status;
   LT_NEED(index >= 0 && index < device_count(), cudaErrorInvalidDevice);
   current_device() = index;
-  return failed(outcome(device(index)));
+  return set_last_error(device_error(device(index)));
 }
 
 cudaError_t cudaInitDevice(int index, unsigned, unsigned) {
@@ -102,14 +104,14 @@ cudaError_t cudaGetDevice(int *index) {
 
 cudaError_t cudaSetDeviceFlags(unsigned) { return available(); }
 
-/* Gives all memory back, destroys streams, and clears the sticky error. */
+/* Frees all memory, destroys the streams, and clears the sticky error. */
 cudaError_t cudaDeviceReset(void) {
   cudaError_t status = available();
   if (status != cudaSuccess) return status;
   Device &d = device(current_device());
   wait_for_device(d);
   destroy_streams(d);
-  memory_give_all(&d);
+  memory_free_all(&d);
   d.peers = 0;
   d.sticky = cudaSuccess;
   cudaGetLastError();
@@ -282,7 +284,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int index) {
     *value = p.memoryPoolsSupported;
     break;
   default:
-    return failed(cudaErrorInvalidValue);
+    return set_last_error(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }
@@ -302,7 +304,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaSuccess;
 }
 
-/* 0 where there is no driver. */
+/* The version is 0 where there is no driver. */
 cudaError_t cudaDriverGetVersion(int *version) {
   LT_NEED(version, cudaErrorInvalidValue);
   Driver driver = options().driver;

@@ -1,13 +1,14 @@
-/* runtime.h: what the files of the emulated runtime share.
+/* runtime.h: declarations shared by the files of the emulated runtime.
  *
  *   memory.cpp      a device's memory: addresses, limits, protection
- *   streams.cpp     queues, the order between them, events
+ *   streams.cpp     queues and the order between them
+ *   events.cpp      events
  *   copies.cpp      copies and fills
- *   launches.cpp    kernels
- *   properties.cpp  devices and what they are
+ *   launches.cpp    launches of kernels
+ *   properties.cpp  devices and their properties
  *   errors.cpp      codes, names, sticky errors
  *
- * Nothing here is destroyed at the program's end: threads of streams may still run then.
+ * Nothing here is destroyed at the program's end, since threads of streams may still be running.
  */
 #ifndef LT_EMULATED_RUNTIME_H
 #define LT_EMULATED_RUNTIME_H
@@ -30,65 +31,70 @@ struct Stream;
 typedef std::shared_ptr<Stream> StreamRef;
 typedef std::unique_lock<std::mutex> Lock;
 
+/* An emulated GPU. */
 struct Device {
-  int index;    /* as the program counts */
-  int physical; /* as the machine counts */
+  int index;    /* in the program's numbering */
+  int physical; /* in the machine's numbering */
 
-  std::mutex mutex; /* of the members until `open` */
-  char *base;       /* of a range of addresses, closed but for live allocations */
+  std::mutex mutex; /* protects the members up to `open` */
+  char *base;       /* a range of addresses, inaccessible except for live allocations */
   size_t span, capacity, used;
-  std::map<char *, size_t> live;  /* address: bytes asked for */
+  std::map<char *, size_t> live;  /* address: requested bytes */
   std::map<char *, size_t> holes; /* free addresses */
-  int open;                       /* strict: operations that may touch the memory now */
+  int open;                       /* strict: number of operations that may access the memory now */
 
   std::atomic<int> sticky;     /* the error that ended the context, until cudaDeviceReset */
-  std::atomic<unsigned> peers; /* bit i: this device's kernels may touch device i */
+  std::atomic<unsigned> peers; /* bit i: this device's kernels may access device i */
 
-  std::mutex streams_mutex; /* of the members below */
-  StreamRef legacy;         /* the default stream, made when it is needed */
+  std::mutex streams_mutex; /* protects the members below */
+  StreamRef legacy;         /* the default stream, created when first used */
   std::vector<std::weak_ptr<Stream>> streams;
 };
 
 /* ---- errors.cpp ------------------------------------------------------------------------------ */
 
-/* Remembers the error for cudaGetLastError, and gives it back. */
-cudaError_t failed(cudaError_t error);
-/* Before every call that needs a device: starts the runtime; the error of the current device, of a
- * missing driver or device, or of the program's end. */
+/* Stores the error for cudaGetLastError, and returns it. */
+cudaError_t set_last_error(cudaError_t error);
+/* Starts the runtime where needed. Returns the error of the current device, of a missing driver or
+ * device, or of the program's end. Called first by every function that uses a device. */
 cudaError_t enter();
 
+/* Return from the calling function with an error, which cudaGetLastError will return. */
 #define LT_ENTER()                                                                                 \
   do {                                                                                             \
     cudaError_t status_ = ::emulated::enter();                                                     \
-    if (status_ != cudaSuccess) return ::emulated::failed(status_);                                \
+    if (status_ != cudaSuccess) return ::emulated::set_last_error(status_);                        \
   } while (0)
 #define LT_NEED(condition, error)                                                                  \
   do {                                                                                             \
-    if (!(condition)) return ::emulated::failed(error);                                            \
+    if (!(condition)) return ::emulated::set_last_error(error);                                    \
   } while (0)
 
 /* ---- properties.cpp -------------------------------------------------------------------------- */
 
+/* Returns the number of visible devices; starts the runtime at the first call. */
 int device_count();
 Device &device(int index);
 int &current_device(); /* of this thread */
-/* Is the program ending? */
+/* Returns true when the program is ending. */
 bool unloading();
 
 /* ---- memory.cpp ------------------------------------------------------------------------------ */
 
+/* Reserves a device's addresses. Where that fails, the device has no memory. */
 void memory_start(Device *d);
-/* The device whose address this is, or NULL. */
+/* Returns the device that an address belongs to, or NULL. */
 Device *device_of(const void *address);
-/* Do n bytes from there lie in one live allocation? */
+/* Returns true when the n bytes from there are in one live allocation. */
 bool is_live(Device *d, const void *address, size_t n);
-/* Do they lie in pinned or registered memory of the host? */
+/* Returns true when they are in pinned or registered host memory. */
 bool is_pinned(const void *address, size_t n);
-void *memory_take(Device *d, size_t n);     /* NULL: no room */
-bool memory_give(Device *d, void *address); /* false: no allocation begins there */
-void memory_give_all(Device *d);
-/* Strict mode: host code cannot touch a device's memory but while an operation is on its way that
- * may. One of these lives from the call until the operation has ended. */
+/* Allocate and free device memory. */
+void *memory_allocate(Device *d, size_t n); /* NULL: out of memory */
+bool memory_free(Device *d, void *address); /* false: not an allocation's address */
+void memory_free_all(Device *d);
+/* Access of operations to device memory in strict mode, where host code has none: an object lives
+ * from the call until the operation has ended. */
 class Access {
 public:
   explicit Access(unsigned devices); /* bit i: device i */
@@ -100,11 +106,12 @@ public:
 private:
   unsigned devices_;
 };
-/* The devices that a kernel on this one may touch. */
-unsigned reach(const Device &d);
+/* Returns the devices that a kernel on this one may access, one bit each. */
+unsigned accessible_devices(const Device &d);
 
 /* ---- streams.cpp ----------------------------------------------------------------------------- */
 
+/* Work in a stream's queue. It is destroyed when it has run, or when the program ends. */
 struct Operation {
   Operation *next = nullptr;
   virtual void run() = 0;
@@ -116,25 +123,28 @@ template <class F> struct OperationOf final : Operation {
   void run() override { f(); }
 };
 
-/* The stream of a handle; NULL for one that there is not. Of handle 0: the current device's default
- * stream. */
+/* Returns the stream of a handle, or NULL. Handle 0 is the current device's default stream. */
 StreamRef find_stream(cudaStream_t handle);
 Device &device_of_stream(const StreamRef &s);
-/* Puts an operation on a stream, after what the order of streams asks for; its number. Takes it
- * over. */
+/* Queues an operation, after those that the order of streams requires to be first. Returns the
+ * operation's number. Takes it over. */
 unsigned long long enqueue(const StreamRef &s, Operation *operation);
-/* Until the operation of that number has ended. */
+/* Blocks until the operation with that number has ended. */
 void wait_for(const StreamRef &s, unsigned long long number);
+/* Blocks until all operations of the device have ended. */
 void wait_for_device(Device &d);
+/* Makes the device's streams end after their queued work, and forgets their handles. */
 void destroy_streams(Device &d);
-/* The program ends: drops what is queued, waits a little for what runs. */
+/* Skips what is queued and waits a short time for running operations. Called at the program's
+ * end. */
 void stop_streams();
 
-/* An operation that runs always. */
+/* Queues an operation that always runs. Returns its number. */
 template <class F> unsigned long long enqueue_always(const StreamRef &s, F f) {
   return enqueue(s, new OperationOf<F>(std::move(f)));
 }
-/* One that touches memory of these devices, and is left out once the stream's device has failed. */
+/* Queues an operation that accesses memory of these devices (one bit each), and is skipped once the
+ * stream's device has failed. Returns its number. */
 template <class F> unsigned long long enqueue_work(const StreamRef &s, unsigned devices, F f) {
   Device *d = &device_of_stream(s);
   return enqueue_always(s, [d, access = Access(devices), f = std::move(f)]() mutable {
@@ -142,8 +152,8 @@ template <class F> unsigned long long enqueue_work(const StreamRef &s, unsigned 
   });
 }
 
-/* The error of the stream's device, once its work has been waited for. */
-inline cudaError_t outcome(Device &d) { return (cudaError_t)d.sticky.load(); }
+/* Returns the error of a device. It is complete once the device's work has ended. */
+inline cudaError_t device_error(Device &d) { return (cudaError_t)d.sticky.load(); }
 
 } // namespace emulated
 

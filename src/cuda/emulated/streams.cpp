@@ -1,10 +1,12 @@
-/* streams.cpp: a stream is a system thread with a queue, so that what is queued really runs later.
+/* streams.cpp: streams. A stream is a system thread with a queue, so that queued operations are
+ * really asynchronous.
  *
- * The order between streams is CUDA's: an operation on the legacy default stream waits for all that
- * was queued on the device's blocking streams, and operations on those wait for the default stream;
- * cudaStreamNonBlocking ones take no part. A destroyed stream ends its work first.
+ * The order between streams is CUDA's: an operation on the legacy default stream waits for all
+ * operations queued on the device's blocking streams, and operations on those wait for the default
+ * stream; streams created with cudaStreamNonBlocking are not affected. A destroyed stream first
+ * completes its work.
  *
- * Every wait is for operations queued before, so waits cannot go round in a circle.
+ * Operations only wait for operations that were queued before them, so there is no deadlock.
  */
 #include "runtime.h"
 
@@ -24,7 +26,7 @@ struct Stream {
   unsigned flags;
   int priority;
 
-  std::mutex mutex; /* of the members below */
+  std::mutex mutex; /* protects the members below */
   std::condition_variable wake, ended;
   Operation *first = nullptr, *last = nullptr;
   std::atomic<unsigned long long> queued{0}, done{0}; /* written under the mutex */
@@ -42,19 +44,20 @@ namespace {
 
 enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5, SPIN = 20000 /* nanoseconds */ };
 
-/* Guards the table of handles. A device's streams_mutex is never taken before it. */
+/* Protects the table of handles. Never locked while a device's streams_mutex is held. */
 std::mutex handles_mutex;
 std::unordered_map<cudaStream_t, StreamRef> &handles =
     *new std::unordered_map<cudaStream_t, StreamRef>();
-std::atomic<int> busy; /* streams that are running an operation */
+std::atomic<int> busy; /* number of streams that are running an operation */
 
-/* Work often comes, and ends, within the time that it takes to sleep and be woken. */
-template <class F> void spin_until(F there) {
-  if (options().workers < 2 || there()) return;
+/* Spins for a short time until is_ready(): operations often arrive and complete in less time
+ * than it takes to sleep and wake up. */
+template <class F> void spin_until(F is_ready) {
+  if (options().workers < 2 || is_ready()) return;
   long long end = lt_emulated_clock() + SPIN;
   do
     for (int i = 0; i < 32; i++) {
-      if (there()) return;
+      if (is_ready()) return;
 #ifdef __x86_64__
       __builtin_ia32_pause();
 #endif
@@ -91,7 +94,7 @@ StreamRef legacy_stream(Device &d) {
   return d.legacy;
 }
 
-/* All streams of a device that may still have work. */
+/* Returns all streams of a device that may still have work. */
 std::vector<StreamRef> streams_of(Device &d) {
   std::vector<StreamRef> all;
   Lock lock(d.streams_mutex);
@@ -107,14 +110,15 @@ std::vector<StreamRef> streams_of(Device &d) {
   return all;
 }
 
-struct Before {
+/* An operation to wait for. */
+struct Dependency {
   StreamRef stream;
   unsigned long long number;
 };
 
-/* What an operation that is queued now must wait for, by the rule of the default stream. */
-std::vector<Before> before(const StreamRef &s) {
-  std::vector<Before> all;
+/* Returns the operations that one queued now must wait for, by the rule of the default stream. */
+std::vector<Dependency> dependencies(const StreamRef &s) {
+  std::vector<Dependency> all;
   auto add = [&](const StreamRef &other) {
     Lock lock(other->mutex);
     if (other->done < other->queued) all.push_back({other, other->queued});
@@ -134,6 +138,7 @@ std::vector<Before> before(const StreamRef &s) {
   return all;
 }
 
+/* Appends an operation to the queue; returns its number. */
 unsigned long long push(const StreamRef &s, Operation *operation) {
   Lock lock(s->mutex);
   if (s->last)
@@ -147,7 +152,7 @@ unsigned long long push(const StreamRef &s, Operation *operation) {
 
 } // namespace
 
-/* The operation goes before it counts as done: its copies and accesses have ended by then. */
+/* The operation is deleted before it counts as done: its copies and accesses have ended by then. */
 void Stream::run() {
   current_device() = device->index;
   Lock lock(mutex);
@@ -189,10 +194,10 @@ StreamRef find_stream(cudaStream_t handle) {
 }
 
 unsigned long long enqueue(const StreamRef &s, Operation *operation) {
-  std::vector<Before> waits = before(s);
+  std::vector<Dependency> waits = dependencies(s);
   if (!waits.empty())
     push(s, new OperationOf([waits = std::move(waits)]() mutable {
-           for (const Before &b : waits) wait_for(b.stream, b.number);
+           for (const Dependency &b : waits) wait_for(b.stream, b.number);
          }));
   return push(s, operation);
 }
@@ -224,7 +229,7 @@ void destroy_streams(Device &d) {
   }
 }
 
-/* `unloading` is set: streams drop what is queued, kernels end after their block. */
+/* `unloading` is set: streams skip what is queued, and kernels end after their current block. */
 void stop_streams() {
   for (int i = 0; i < 200 && busy.load() > 0; i++)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -276,7 +281,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   if (injected(Fault::SYNC)) s->device->sticky = cudaErrorLaunchFailure;
   wait_for(s, s->mark());
-  return failed(outcome(*s->device));
+  return set_last_error(device_error(*s->device));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
@@ -284,7 +289,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Lock lock(s->mutex);
-  return s->done == s->queued ? failed(outcome(*s->device)) : failed(cudaErrorNotReady);
+  return s->done == s->queued ? set_last_error(device_error(*s->device))
+                              : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {
@@ -330,10 +336,10 @@ cudaError_t cudaDeviceSynchronize(void) {
   Device &d = device(current_device());
   if (injected(Fault::SYNC)) d.sticky = cudaErrorLaunchFailure;
   wait_for_device(d);
-  return failed(outcome(d));
+  return set_last_error(device_error(d));
 }
 
-/* Left out once the device has failed: nothing may wait for it. */
+/* Not run once the device has failed, so nothing may wait for it. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *argument) {
   LT_ENTER();
   StreamRef s = find_stream(handle);

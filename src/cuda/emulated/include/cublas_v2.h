@@ -1,5 +1,5 @@
-/* cublas_v2.h: products of matrices, column-major, each one operation of the handle's stream.
- * float16 and bfloat16 are multiplied and summed in float, TF32 as float. */
+/* cublas_v2.h: matrix products, column-major, each one operation of the handle's stream. float16
+ * and bfloat16 are multiplied and summed in float, TF32 as float. */
 #ifndef LT_EMULATED_CUBLAS_V2_H
 #define LT_EMULATED_CUBLAS_V2_H
 
@@ -50,7 +50,7 @@ typedef enum {
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77
 } cublasComputeType_t;
 
-/* The library's own names end in _v2. */
+/* The library's symbols end in _v2. */
 #define cublasCreate         cublasCreate_v2
 #define cublasDestroy        cublasDestroy_v2
 #define cublasGetVersion     cublasGetVersion_v2

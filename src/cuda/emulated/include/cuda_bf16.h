@@ -1,4 +1,4 @@
-/* cuda_bf16.h: bfloat16. */
+/* cuda_bf16.h: the type bfloat16. */
 #ifndef LT_EMULATED_CUDA_BF16_H
 #define LT_EMULATED_CUDA_BF16_H
 

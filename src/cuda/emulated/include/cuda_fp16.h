@@ -1,4 +1,4 @@
-/* cuda_fp16.h: float16. */
+/* cuda_fp16.h: the type float16. */
 #ifndef LT_EMULATED_CUDA_FP16_H
 #define LT_EMULATED_CUDA_FP16_H
 

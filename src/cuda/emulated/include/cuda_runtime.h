@@ -1,18 +1,17 @@
-/* cuda_runtime.h: CUDA C++ for a machine without a GPU: g++ compiles a .cu file against it, and the
- * kernels run on the CPU.
+/* cuda_runtime.h: CUDA C++ for a machine without a GPU: g++ compiles a .cu file with this header,
+ * and the kernels run on the CPU.
  *
- * There is: grids, blocks and threads with __syncthreads (and _count, _and, _or), warp shuffles,
+ * Supported: grids, blocks and threads with __syncthreads (and _count, _and, _or), warp shuffles,
  * votes, match and reduce with masks, static __shared__, LT_DYNAMIC_SHARED(T, name) for dynamic
- * shared memory, atomics, fences, vector types, intrinsics; cudaLaunchKernelEx (launch.cuh's
- * launch() calls it); half types in cuda_fp16.h and cuda_bf16.h; device-wide calls of CUB in
- * cub/cub.cuh; products in cublas_v2.h.
- * There is not: k<<<>>>, dynamic parallelism, cooperative groups, textures, managed memory, graphs,
- * inline PTX, tensor cores, block-wide CUB.
+ * shared memory, atomics, fences, vector types, intrinsics; cudaLaunchKernelEx (called by launch()
+ * of launch.cuh); half types in cuda_fp16.h and cuda_bf16.h; CUB's device-wide functions in
+ * cub/cub.cuh; matrix products in cublas_v2.h. Not supported: k<<<>>>, dynamic parallelism,
+ * cooperative groups, textures, managed memory, graphs, inline PTX, tensor cores, block-wide CUB.
  *
- * Differences to know: __constant__ and __device__ variables are one for all devices and must be
- * static; exp(x) of a float is C++'s overload; floating point is not contracted unless
- * -ffp-contract says so. A thread that spins on another thread of its block must call __nanosleep;
- * a block that spins on another block may never end.
+ * Differences from CUDA: __constant__ and __device__ variables are shared by all devices and must
+ * be static; exp(x) of a float is C++'s overload; floating-point operations are not contracted
+ * unless -ffp-contract enables it. A thread that spins on another thread of its block must call
+ * __nanosleep; a block that spins on another block may never end.
  *
  * Settings: see options.h.
  */
@@ -46,10 +45,11 @@ struct cudaLaunchConfig_t {
   const cudaLaunchConfig_t *lt_emulated_here() const { return this; }
 };
 
-/* Puts a kernel on a stream; takes the launch over, also when it fails. */
+/* Queues a launch of a kernel. Takes over `launch`, also on failure. */
 extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, const void *kernel,
                                           lt_EmulatedLaunch *launch);
-/* Puts work of a library on a stream, as one operation which may touch what a kernel may. */
+/* Queues work of a library as one operation, which may access the same memory as a kernel. `work`
+ * is passed to `run` and to `destroy`. */
 extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void *),
                                            void (*destroy)(void *), void *work);
 

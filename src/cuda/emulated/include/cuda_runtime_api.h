@@ -1,14 +1,13 @@
-/* cuda_runtime_api.h: the CUDA runtime's functions that Lutra calls, for a machine without a GPU.
- * Names, numbers and meanings are CUDA's; it is a subset, and nothing here may be mixed with the
- * real libraries. C and C++. The device side and the C++ overloads: cuda_runtime.h.
- */
+/* cuda_runtime_api.h: the functions of the CUDA runtime that Lutra calls, for a machine without a
+ * GPU. Names, numbers and semantics are CUDA's. It is a subset, and must not be mixed with the real
+ * libraries. C and C++. The device side and the C++ overloads are in cuda_runtime.h. */
 #ifndef LT_EMULATED_CUDA_RUNTIME_API_H
 #define LT_EMULATED_CUDA_RUNTIME_API_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* So that a source can tell, in C too. */
+/* lets a source detect the emulation, in C too */
 #ifndef LT_CUDA_EMULATED
 #define LT_CUDA_EMULATED 1
 #endif

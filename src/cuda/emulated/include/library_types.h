@@ -1,4 +1,4 @@
-/* library_types.h: the names of element types in calls of libraries. */
+/* library_types.h: the names of element types in the libraries' functions. */
 #ifndef LT_EMULATED_LIBRARY_TYPES_H
 #define LT_EMULATED_LIBRARY_TYPES_H
 

@@ -1,8 +1,8 @@
-/* cub.cuh: the device-wide calls of CUB: each is one operation of its stream, with CUB's protocol:
- * a call without temporary storage only tells how much it wants.
+/* cub.cuh: CUB's device-wide functions. Each is one operation of its stream, with CUB's protocol: a
+ * call without temporary storage only returns the size of the storage that it requires.
  *
- * Sorts are stable in both directions, as CUB's radix sorts are, and order numbers as those do: by
- * value, -0 with +0, and a NaN by its sign beyond the infinities.
+ * Sorts are stable in both directions, as CUB's radix sorts are, and have the same order of
+ * numbers: by value, -0 equal to +0, and NaN by its sign beyond the infinities.
  */
 #ifndef LT_EMULATED_CUB_CUH
 #define LT_EMULATED_CUB_CUH
@@ -20,7 +20,7 @@ namespace cub {
 template <class F>
 cudaError_t lt_emulated_call(void *storage, size_t &bytes, cudaStream_t stream, F work) {
   if (!storage) {
-    bytes = 256; /* an allocation that a caller forgets is seen */
+    bytes = 256; /* not 0, so that a caller who forgets the allocation is detected */
     return cudaSuccess;
   }
   return lt_emulated_enqueue(
@@ -28,7 +28,7 @@ cudaError_t lt_emulated_call(void *storage, size_t &bytes, cudaStream_t stream, 
 }
 
 template <class I> using lt_EmulatedValue = std::decay_t<decltype(*std::declval<I &>())>;
-/* What a sum of such values is kept in: C's type of a + a, but for class types. */
+/* The type of a sum of such values: C's type of a + a, except for class types. */
 template <class T>
 using lt_EmulatedSum = std::decay_t<decltype(std::declval<T>() + std::declval<T>())>;
 
@@ -219,11 +219,11 @@ struct DeviceRunLengthEncode {
 
 /* ---- sorts ----------------------------------------------------------------------------------- */
 
-/* Puts the numbers 0 to n - 1 in the order of their keys' `bits` lowest bits; keys are used up.
- * False when memory is out. */
+/* Writes the numbers 0 to n - 1 to `order`, sorted by the low `bits` bits of their keys; the keys
+ * are overwritten. Returns false when out of memory. */
 extern "C" bool lt_emulated_sort(unsigned long long *keys, long long *order, long long n, int bits);
 
-/* A key as an unsigned number of the same order, of its bits [begin, end). */
+/* Converts the bits [begin, end) of a key to an unsigned number with the same order. */
 template <class K> unsigned long long lt_emulated_key(K key, int begin, int end) {
   unsigned long long bits = 0, top = 1ull << (8 * sizeof(K) - 1), all = top | (top - 1);
   if constexpr (std::is_floating_point<K>::value || std::is_same<K, __half>::value ||
@@ -239,7 +239,7 @@ template <class K> unsigned long long lt_emulated_key(K key, int begin, int end)
   return end - begin < 64 ? bits & ((1ull << (end - begin)) - 1) : bits;
 }
 
-/* One segment; values may be absent. `out` is not `in`. */
+/* Sorts one segment; values may be NULL. `out` is not `in`. */
 template <class K, class V>
 void lt_emulated_sort_segment(bool down, const K *keys_in, K *keys_out, const V *values_in,
                               V *values_out, long long n, int begin, int end) {
@@ -291,7 +291,7 @@ struct DeviceRadixSort {
 #undef LT_EMULATED_SORTS
 };
 
-/* Segments may be empty, in any order, and need not cover everything. */
+/* Sorts segments, which may be empty, in any order, and need not cover everything. */
 template <class K, class V, class B, class E>
 void lt_emulated_sort_segments(bool down, const K *keys_in, K *keys_out, const V *values_in,
                                V *values_out, long long segments, B from, E to, int begin,

@@ -1,4 +1,4 @@
-/* arithmetic.h: the functions on numbers that CUDA adds to the C library's. */
+/* arithmetic.h: the math and bit functions that CUDA adds to the C library's. */
 #ifndef LT_EMULATED_ARITHMETIC_H
 #define LT_EMULATED_ARITHMETIC_H
 
@@ -91,7 +91,7 @@ LT_EMULATED int __float2int_rz(float x) { return (int)x; }
 LT_EMULATED int __float2int_rd(float x) { return (int)__builtin_floorf(x); }
 LT_EMULATED float __int2float_rn(int i) { return (float)i; }
 LT_EMULATED float __double2float_rn(double d) { return (float)d; }
-/* Towards zero: what is left is found from the exact difference. */
+/* Rounds towards zero: a result that was rounded away from it is decremented by one unit. */
 LT_EMULATED float __double2float_rz(double d) {
   float f = (float)d;
   if (__builtin_fabs((double)f) > __builtin_fabs(d))
@@ -111,7 +111,7 @@ LT_EMULATED_MINMAX(unsigned long)
 LT_EMULATED_MINMAX(long long)
 LT_EMULATED_MINMAX(unsigned long long)
 #undef LT_EMULATED_MINMAX
-/* A NaN gives way to a number. */
+/* With one NaN argument the result is the other argument. */
 LT_EMULATED float min(float a, float b) { return __builtin_fminf(a, b); }
 LT_EMULATED float max(float a, float b) { return __builtin_fmaxf(a, b); }
 LT_EMULATED double min(double a, double b) { return __builtin_fmin(a, b); }

@@ -1,10 +1,12 @@
-/* atomics.h: atomic operations of kernels, by the CPU's own: blocks run on several system threads.
- * The types are those that CUDA has an overload for, so that what compiles here compiles there. */
+/* atomics.h: atomic operations of kernels, by the CPU's atomic instructions, since blocks run on
+ * several system threads. The types are those that CUDA has an overload for, so that what compiles
+ * here compiles there. */
 #ifndef LT_EMULATED_ATOMICS_H
 #define LT_EMULATED_ATOMICS_H
 
 #include "device.h"
 
+/* Atomically replaces *p by next(*p); returns the old value. */
 template <class T, class F> LT_EMULATED T lt_emulated_update(T *p, F next) {
   T old, made;
   __atomic_load(p, &old, __ATOMIC_RELAXED);
@@ -48,7 +50,7 @@ LT_EMULATED_CAS(unsigned)
 LT_EMULATED_CAS(unsigned long long)
 LT_EMULATED_CAS(unsigned short)
 
-/* Of the block's threads only, or of the host's too: here all are the same. */
+/* Atomics for a block or for the whole system: here all have the same scope. */
 #define LT_EMULATED_SCOPES(name)                                                                   \
   template <class T, class... A> LT_EMULATED T name##_block(T *p, A... values) {                   \
     return name(p, values...);                                                                     \

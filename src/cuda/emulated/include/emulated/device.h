@@ -1,13 +1,13 @@
-/* device.h: what the code of a kernel is made of: qualifiers, vector types, the built-in variables,
+/* device.h: what the code of a kernel uses: qualifiers, vector types, the built-in variables,
  * barriers and warp functions.
  *
- * A thread of a block runs on a context: a stack of its own, whose size is a power of two and which
- * begins at a multiple of it. A record of one cache line near the stack's top holds the built-in
- * variables, so they are found from the stack pointer: no thread-local storage, which would be slow
- * or scarce in a shared object that is loaded at run time. A context never moves to another system
- * thread while it holds a CUDA thread.
+ * A thread of a block runs on a context: its own stack, whose size is a power of two and whose
+ * address is a multiple of the size. A record of one cache line near the stack's top holds the
+ * built-in variables, so they are found from the stack pointer, without thread-local storage, which
+ * would be slow or scarce in a shared object that is loaded at run time. A context never moves to
+ * another system thread while it runs a CUDA thread.
  *
- * No header of the C library is included here: a kernel that is compiled at run time compiles fast.
+ * No header of the C library is included here, so that a kernel compiled at run time compiles fast.
  */
 #ifndef LT_EMULATED_DEVICE_H
 #define LT_EMULATED_DEVICE_H
@@ -17,12 +17,12 @@
 #define __device__
 #define __host__
 #define __constant__
-/* A block stays on one system thread. At block scope thread_local is also static, and each instance
- * of a template has its own. */
+/* A block stays on one system thread. At block scope thread_local implies static, and each instance
+ * of a template has its own variable. */
 #define __shared__ thread_local
 #define __managed__
 #define __forceinline__ inline __attribute__((always_inline))
-/* Without a meaning, because the C++ library says __attribute__((__noinline__)). */
+/* Empty, because the C++ library uses __attribute__((__noinline__)). */
 #define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -73,14 +73,15 @@ static constexpr int warpSize = 32;
 
 /* ---- the context ----------------------------------------------------------------------------- */
 
-/* Which threads of the block have not started: shared by the block's contexts. Threads start in the
- * order x, y, z from `first` by `step` (1, or -1 for the reverse order) until each reaches
+/* The threads of the block that have not started, shared by the block's contexts. Threads start in
+ * the order x, y, z from `first` by `step` (1, or -1 for the reverse order) until each reaches
  * `stop`. */
 struct lt_EmulatedBlock {
   unsigned started, threads, step;
   uint3 at, first, stop;
 };
 
+/* The record of a context: the built-in variables of the thread that it runs. */
 struct alignas(64) lt_EmulatedContext {
   uint3 threadIdx, blockIdx, blockDim, gridDim;
   void *shared; /* the block's dynamic shared memory */
@@ -88,16 +89,16 @@ struct alignas(64) lt_EmulatedContext {
 };
 static_assert(sizeof(lt_EmulatedContext) == 64, "one cache line");
 
-/* The places of records are spread over the upper part of a stack, by the stack's number: at one
- * place all would share a few sets of the caches and of the table of pages. What is left for a
- * thread is at least half, 64 KiB; sanitizers put more on it. */
+/* The records are spread over the upper part of the stacks, by the stack's number: at the same
+ * offset all would share a few sets of the caches and of the TLB. At least half of the stack, 64
+ * KiB, is left for a thread; sanitizers need more stack. */
 #ifdef __SANITIZE_ADDRESS__
 enum { LT_EMULATED_STACK = 1 << 19, LT_EMULATED_SPREAD = 1 << 16 };
 #else
 enum { LT_EMULATED_STACK = 1 << 17, LT_EMULATED_SPREAD = 1 << 16 };
 #endif
 
-/* The record of the context whose stack holds this address. */
+/* Returns the record of the context whose stack contains this address. */
 LT_EMULATED lt_EmulatedContext *lt_emulated_context(unsigned long address) {
   const unsigned long mask = LT_EMULATED_STACK - 1;
   unsigned long spread = address / LT_EMULATED_STACK * (4096 + 64) % LT_EMULATED_SPREAD;
@@ -105,6 +106,7 @@ LT_EMULATED lt_EmulatedContext *lt_emulated_context(unsigned long address) {
                                 spread);
 }
 
+/* Returns the record of the running context. */
 LT_EMULATED lt_EmulatedContext *lt_emulated_here() {
   unsigned long sp;
 #if defined(__x86_64__)
@@ -117,8 +119,8 @@ LT_EMULATED lt_EmulatedContext *lt_emulated_here() {
   return lt_emulated_context(sp);
 }
 
-/* Loads and stores that the compiler leaves as they are: it joins neighbours otherwise, and a wide
- * load from where a narrow store has just gone stalls the CPU for longer than all the rest here. */
+/* Loads and stores that the compiler does not combine: a wide load from an address that was just
+ * stored to by narrow stores stalls the CPU for longer than everything else here takes. */
 LT_EMULATED unsigned lt_emulated_get(const unsigned *p) {
   return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
@@ -126,8 +128,8 @@ LT_EMULATED void lt_emulated_set(unsigned *p, unsigned v) {
   __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-/* Moves the running context to the block's next thread that has not started; false when there is
- * none. */
+/* Makes the running context run the block's next thread that has not started. Returns false when
+ * there is none. */
 LT_EMULATED bool lt_emulated_next(lt_EmulatedContext *c) {
   lt_EmulatedBlock &b = *c->block;
   unsigned n = lt_emulated_get(&b.started);
@@ -151,18 +153,19 @@ LT_EMULATED bool lt_emulated_next(lt_EmulatedContext *c) {
   return true;
 }
 
-/* The built-in variables. As macros they would also meet the members of a launch configuration:
- * cudaLaunchConfig_t has a member function lt_emulated_here that gives itself. */
+/* The built-in variables. These macros also replace the members of a launch configuration, so
+ * cudaLaunchConfig_t has a member function lt_emulated_here that returns itself. */
 #define threadIdx lt_emulated_here()->threadIdx
 #define blockIdx  lt_emulated_here()->blockIdx
 #define blockDim  lt_emulated_here()->blockDim
 #define gridDim   lt_emulated_here()->gridDim
 
-/* Dynamic shared memory under a name: T *name. With nvcc launch.cuh says it by `extern __shared__`,
- * which cannot work for a thread-local array of a size that only the launch knows. */
+/* Declares `name` as a pointer to dynamic shared memory. launch.cuh's definition for nvcc uses
+ * `extern __shared__`, which cannot work for a thread-local array whose size only the launch
+ * knows. */
 #define LT_DYNAMIC_SHARED(T, name) T *const name = (T *)lt_emulated_here()->shared
 
-/* A thread's own loop over neighbouring elements: a vector of the CPU's. */
+/* A loop over consecutive elements in one thread: vectorized for the CPU. */
 #define LT_VECTOR_LOOP _Pragma("omp simd")
 
 /* ---- barriers and warp functions ------------------------------------------------------------- */
@@ -188,6 +191,11 @@ enum lt_EmulatedWarp {
 extern "C" {
 int lt_emulated_barrier(int predicate, lt_EmulatedVote vote);
 unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp what, unsigned long long value,
+                                    /* The executor's functions (block.cpp), called by the code of
+                                     * kernels. lt_emulated_barrier returns the result of the vote;
+                                     * lt_emulated_warp returns the calling lane's result;
+                                     * lt_emulated_trap ends the block with an error and does not
+                                     * return. */
                                     int argument, int width);
 void lt_emulated_trap(int error);
 void lt_emulated_yield(void);

@@ -1,6 +1,5 @@
-/* kernel_functions.h: functions that NVRTC knows without a header and that the library's own
- * kernels do not need: for kernels from source.
- */
+/* kernel_functions.h: functions that NVRTC provides without a header and that the library's own
+ * kernels do not need, for kernels from source. */
 #ifndef LT_EMULATED_KERNEL_FUNCTIONS_H
 #define LT_EMULATED_KERNEL_FUNCTIONS_H
 
@@ -9,7 +8,7 @@
 
 #define __builtin_assume(condition) ((void)0)
 
-/* ---- of the C library ------------------------------------------------------------------------ */
+/* ---- functions of the C library -------------------------------------------------------------- */
 
 typedef long clock_t;
 LT_EMULATED clock_t clock() { return (clock_t)lt_emulated_clock(); }
@@ -18,7 +17,7 @@ extern "C" {
 void *memcpy(void *, const void *, size_t) noexcept;
 void *memset(void *, int, size_t) noexcept;
 }
-/* result, arguments with their names, names */
+/* the result, the parameters, their names */
 #define LT_EMULATED_FUNCTIONS(X, T, f)                                                             \
   X(T, f, T, frexp, (T x, int *exponent), (x, exponent))                                           \
   X(T, f, T, modf, (T x, T * whole), (x, whole))                                                   \
@@ -43,14 +42,14 @@ LT_EMULATED_FUNCTIONS(LT_EMULATED_OVERLOAD, float, f)
 LT_EMULATED bool signbit(float x) { return __builtin_signbit(x); }
 LT_EMULATED bool signbit(double x) { return __builtin_signbit(x); }
 
-/* ---- CUDA's own ------------------------------------------------------------------------------ */
+/* ---- functions of CUDA ----------------------------------------------------------------------- */
 
 #define LT_EMULATED_1(name, e)                                                                     \
   LT_EMULATED double name(double x) { return e; }                                                  \
   LT_EMULATED float name##f(float v) { return (float)name((double)v); }                            \
   LT_EMULATED float name(float v) { return name##f(v); }
 #define LT_EMULATED_PI 3.14159265358979323846
-/* What is left of x after whole turns of 2. */
+/* Returns x modulo 2, from -1 to 1. */
 LT_EMULATED double lt_emulated_turn(double x) { return x - 2 * rint(x / 2); }
 LT_EMULATED double lt_emulated_half_turn(double r) {
   return fabs(r) > 0.5 ? copysign(1.0, r) - r : r;
@@ -81,8 +80,8 @@ LT_EMULATED float __frsqrt_rn(float x) { return (float)(1 / sqrt((double)x)); }
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
-/* Out of range, a device gives the nearest integer. */
-template <class To> LT_EMULATED To lt_emulated_whole(double x) {
+/* Converts a double to an integer as a device does: out of range, to the nearest integer. */
+template <class To> LT_EMULATED To lt_emulated_to_integer(double x) {
   const bool has_sign = (To)-1 < (To)1;
   const unsigned long long high = 1ull << (sizeof(To) * 8 - 1);
   const To top = has_sign ? (To)(high - 1) : (To)-1;
@@ -92,20 +91,28 @@ template <class To> LT_EMULATED To lt_emulated_whole(double x) {
   if (x < (has_sign ? -end : 0.0)) return has_sign ? (To)(-top - 1) : (To)0;
   return (To)x;
 }
-#define LT_EMULATED_WHOLE(from, From, to, To)                                                      \
-  LT_EMULATED To __##from##2##to##_rn(From x) { return lt_emulated_whole<To>(rint((double)x)); }   \
-  LT_EMULATED To __##from##2##to##_rz(From x) { return lt_emulated_whole<To>(trunc((double)x)); }  \
-  LT_EMULATED To __##from##2##to##_rd(From x) { return lt_emulated_whole<To>(floor((double)x)); }  \
-  LT_EMULATED To __##from##2##to##_ru(From x) { return lt_emulated_whole<To>(ceil((double)x)); }
-LT_EMULATED_WHOLE(float, float, uint, unsigned)
-LT_EMULATED_WHOLE(float, float, ll, long long)
-LT_EMULATED_WHOLE(float, float, ull, unsigned long long)
-LT_EMULATED_WHOLE(double, double, int, int)
-LT_EMULATED_WHOLE(double, double, uint, unsigned)
-LT_EMULATED_WHOLE(double, double, ll, long long)
-LT_EMULATED_WHOLE(double, double, ull, unsigned long long)
-#undef LT_EMULATED_WHOLE
-LT_EMULATED int __float2int_ru(float x) { return lt_emulated_whole<int>(ceilf(x)); }
+#define LT_EMULATED_TO_INTEGER(from, From, to, To)                                                 \
+  LT_EMULATED To __##from##2##to##_rn(From x) {                                                    \
+    return lt_emulated_to_integer<To>(rint((double)x));                                            \
+  }                                                                                                \
+  LT_EMULATED To __##from##2##to##_rz(From x) {                                                    \
+    return lt_emulated_to_integer<To>(trunc((double)x));                                           \
+  }                                                                                                \
+  LT_EMULATED To __##from##2##to##_rd(From x) {                                                    \
+    return lt_emulated_to_integer<To>(floor((double)x));                                           \
+  }                                                                                                \
+  LT_EMULATED To __##from##2##to##_ru(From x) {                                                    \
+    return lt_emulated_to_integer<To>(ceil((double)x));                                            \
+  }
+LT_EMULATED_TO_INTEGER(float, float, uint, unsigned)
+LT_EMULATED_TO_INTEGER(float, float, ll, long long)
+LT_EMULATED_TO_INTEGER(float, float, ull, unsigned long long)
+LT_EMULATED_TO_INTEGER(double, double, int, int)
+LT_EMULATED_TO_INTEGER(double, double, uint, unsigned)
+LT_EMULATED_TO_INTEGER(double, double, ll, long long)
+LT_EMULATED_TO_INTEGER(double, double, ull, unsigned long long)
+#undef LT_EMULATED_TO_INTEGER
+LT_EMULATED int __float2int_ru(float x) { return lt_emulated_to_integer<int>(ceilf(x)); }
 LT_EMULATED float __uint2float_rn(unsigned i) { return (float)i; }
 LT_EMULATED float __ll2float_rn(long long i) { return (float)i; }
 LT_EMULATED double __int2double_rn(int i) { return i; }
@@ -130,7 +137,7 @@ LT_EMULATED unsigned __sad(int a, int b, unsigned c) {
 }
 LT_EMULATED int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
 LT_EMULATED int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
-/* Each byte of the result is one of the eight. */
+/* Each byte of the result is one of the eight bytes of a and b. */
 LT_EMULATED unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
   unsigned long long bytes = (unsigned long long)b << 32 | a;
   unsigned out = 0;
@@ -150,7 +157,7 @@ LT_EMULATED_MIXED(unsigned long long, unsigned long long, long long)
 LT_EMULATED_MIXED(double, double, float)
 #undef LT_EMULATED_MIXED
 
-/* ---- what there is not ----------------------------------------------------------------------- */
+/* ---- functions that are not supported -------------------------------------------------------- */
 
 unsigned __activemask() __attribute__((error(
     "an emulated device's threads run one after the other, so that no warp is active as a whole. "

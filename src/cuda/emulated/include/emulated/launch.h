@@ -1,4 +1,5 @@
-/* launch.h: a launch keeps its arguments with their types, which come from the kernel's own. */
+/* launch.h: a launch of a kernel. It stores the arguments with the types of the kernel's
+ * parameters. */
 #ifndef LT_EMULATED_LAUNCH_H
 #define LT_EMULATED_LAUNCH_H
 
@@ -18,12 +19,14 @@ template <class P, class... Rest> struct lt_EmulatedArguments<P, Rest...> {
   }
 };
 
-/* A kernel with its arguments, whatever their types. */
+/* A launch: a kernel with its arguments, independent of their types. */
 struct lt_EmulatedLaunch {
-  void (*run)(lt_EmulatedLaunch *); /* the context's thread and all others that have not started */
+  void (*run)(lt_EmulatedLaunch *); /* runs the context's thread and all others that have not
+                                     * started */
   void (*destroy)(lt_EmulatedLaunch *);
 };
 
+/* A launch of a kernel with parameters of the types P. */
 template <class... P> struct lt_EmulatedKernel : lt_EmulatedLaunch {
   void (*kernel)(P...);
   lt_EmulatedArguments<P...> arguments;
@@ -42,8 +45,7 @@ template <class... P> struct lt_EmulatedKernel : lt_EmulatedLaunch {
   }
 };
 
-/* The executor's functions, as code that was compiled at run time calls them: who loads it fills
- * them in. */
+/* The executor's functions for code that was compiled at run time; set when the code is loaded. */
 struct lt_EmulatedCalls {
   int (*barrier)(int predicate, lt_EmulatedVote vote);
   unsigned long long (*warp)(unsigned mask, lt_EmulatedWarp what, unsigned long long value,

@@ -1,7 +1,6 @@
-/* nvrtc.h: kernels from source texts, on a machine without a GPU. The functions of NVRTC and of the
- * driver that there are, by name, as dlsym would give them; see nvrtc.cpp and modules.cpp. C and
- * C++.
- */
+/* nvrtc.h: kernels from source on a machine without a GPU: the functions of NVRTC and of the
+ * driver that are emulated, by name, as dlsym would return them; see nvrtc.cpp and modules.cpp.
+ * C and C++. */
 #ifndef LT_EMULATED_NVRTC_H
 #define LT_EMULATED_NVRTC_H
 
@@ -11,13 +10,13 @@
 extern "C" {
 #endif
 
-/* NULL: there is no such function. */
+/* Returns the address of a function; NULL for a name that is not emulated. Besides NVIDIA's
+ * functions there is lt_emulated_stop(int device), which stops the kernels launched on a device by
+ * cuLaunchKernel; the device reports no error for them. */
 void *lt_emulated_symbol(const char *name);
-/* `stopped` is asked now and then while a compiler runs; when it says true, the compiler is ended
- * and the text counts as refused. */
-void lt_emulated_ask(bool (*stopped)(void));
-/* Beside NVIDIA's, by the same way: lt_emulated_stop(int device) ends the kernels that were put on
- * a device by cuLaunchKernel. It is no error of the device's. */
+/* Sets a function that is called while a compiler runs. When it returns true, the compiler is
+ * killed and the compilation fails. */
+void lt_emulated_set_stop_callback(bool (*stopped)(void));
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,5 @@
-/* source.h: what stands before the text of a kernel that is compiled at run time. As for NVRTC, no
- * header of the C library is read: the functions that a kernel may call are declared here.
- */
+/* source.h: included before the source of a kernel that is compiled at run time. As with NVRTC, no
+ * header of the C library is read: the functions that a kernel may call are declared here. */
 #ifndef LT_EMULATED_SOURCE_H
 #define LT_EMULATED_SOURCE_H
 
@@ -74,7 +73,7 @@ float ldexpf(float, int) noexcept;
 #undef LT_EMULATED_1
 #undef LT_EMULATED_2
 
-/* The same names for floats. */
+/* The same names for float. */
 #define LT_EMULATED_1(name)                                                                        \
   LT_EMULATED float name(float x) { return name##f(x); }
 #define LT_EMULATED_2(name)                                                                        \
@@ -99,7 +98,7 @@ LT_EMULATED bool isfinite(double x) { return __builtin_isfinite(x); }
 #include "kernel_functions.h"
 #include "launch.h"
 
-/* NVRTC knows it without a header, too. */
+/* NVRTC provides assert without a header, too. */
 LT_EMULATED void lt_emulated_assert(const char *what, const char *file, int line,
                                     const char *function) {
   dprintf(2, "%s:%d: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
@@ -109,7 +108,7 @@ LT_EMULATED void lt_emulated_assert(const char *what, const char *file, int line
 }
 #define assert(e) ((e) ? (void)0 : lt_emulated_assert(#e, __FILE__, __LINE__, __func__))
 
-/* Dynamic shared memory that is declared outside of functions: extern __shared__ T name[]. */
+/* Dynamic shared memory declared outside of functions: extern __shared__ T name[]. */
 template <class T> struct lt_EmulatedShared {
   LT_EMULATED operator T *() const { return (T *)lt_emulated_here()->shared; }
   template <class U> LT_EMULATED explicit operator U *() const {
@@ -124,10 +123,10 @@ template <class To, class T> LT_EMULATED To lt_emulated_cast(const lt_EmulatedSh
 }
 #define reinterpret_cast lt_emulated_cast
 
-/* ---- what the text's own library shows ------------------------------------------------------- */
+/* ---- what the compiled library exports ------------------------------------------------------- */
 
-/* The sanitizers of gcc 12 take a thread's variables that begin 16 bytes behind a page's start for
- * something of an old C library, and crash when they look for leaks: so they are aligned to
+/* The leak checker of gcc 12's sanitizers mistakes thread-local variables that begin 16 bytes after
+ * the start of a page for a structure of an old C library, and crashes. So they are aligned to
  * more. */
 #ifdef __SANITIZE_ADDRESS__
 __attribute__((used, aligned(64))) static thread_local char lt_emulated_aligned[64];
@@ -138,8 +137,8 @@ void *operator new(size_t n) { return malloc(n); }
 void operator delete(void *p) noexcept { free(p); }
 void operator delete(void *p, size_t) noexcept { free(p); }
 
-#define LT_EMULATED_SHOWN extern "C" __attribute__((visibility("default")))
-LT_EMULATED_SHOWN lt_EmulatedCalls lt_emulated_calls;
+#define LT_EMULATED_EXPORT extern "C" __attribute__((visibility("default")))
+LT_EMULATED_EXPORT lt_EmulatedCalls lt_emulated_calls;
 lt_EmulatedCalls lt_emulated_calls;
 extern "C" {
 int lt_emulated_barrier(int p, lt_EmulatedVote v) { return lt_emulated_calls.barrier(p, v); }
@@ -152,16 +151,17 @@ void lt_emulated_yield(void) { lt_emulated_calls.yield(); }
 long long lt_emulated_clock(void) { return lt_emulated_calls.clock(); }
 }
 
-template <int... I> struct lt_EmulatedPlaces {};
+/* The indices 0 to N - 1 as template arguments. */
+template <int... I> struct lt_EmulatedIndices {};
 template <int N, int... I> struct lt_EmulatedCount : lt_EmulatedCount<N - 1, N - 1, I...> {};
-template <int... I> struct lt_EmulatedCount<0, I...> { typedef lt_EmulatedPlaces<I...> places; };
+template <int... I> struct lt_EmulatedCount<0, I...> { typedef lt_EmulatedIndices<I...> indices; };
 template <class... P, int... I>
-lt_EmulatedLaunch *lt_emulated_bind(void (*kernel)(P...), void **values, lt_EmulatedPlaces<I...>) {
+lt_EmulatedLaunch *lt_emulated_bind(void (*kernel)(P...), void **values, lt_EmulatedIndices<I...>) {
   (void)values;
   return new lt_EmulatedKernel<P...>(kernel, *(P *)values[I]...);
 }
-/* A launch of the kernel with the arguments whose addresses are given. */
+/* Creates a launch of the kernel with the arguments at these addresses. */
 template <class... P> lt_EmulatedLaunch *lt_emulated_make(void (*kernel)(P...), void **values) {
-  return lt_emulated_bind(kernel, values, typename lt_EmulatedCount<(int)sizeof...(P)>::places());
+  return lt_emulated_bind(kernel, values, typename lt_EmulatedCount<(int)sizeof...(P)>::indices());
 }
 #endif

@@ -1,7 +1,6 @@
-/* vector_maths.h: the C library's functions, said to have vector variants, so that a loop marked
- * LT_VECTOR_LOOP over one of them is vector code (gcc and glibc's libmvec). Without LT_VECTOR_MATH,
- * which the build defines where there are such variants, nothing is said.
- */
+/* vector_maths.h: declares that functions of the C library have vector variants, so that a loop
+ * marked LT_VECTOR_LOOP that calls one of them is vectorized (gcc and glibc's libmvec). Does
+ * nothing without LT_VECTOR_MATH, which the build defines where there are such variants. */
 #ifndef LT_EMULATED_VECTOR_MATHS_H
 #define LT_EMULATED_VECTOR_MATHS_H
 
