@@ -22,4 +22,18 @@ for _, path in ipairs(paths) do
   checks.check(ok, ("%s: %s"):format(path, tostring(why)))
 end
 
+-- C code in the guides compiles.
+for _, path in ipairs(files "docs/guide/*.md") do
+  for code in documents.read(path):gmatch "\n```c\n(.-)\n```" do
+    local name = os.tmpname()
+    local file <close> = assert(io.open(name, "w"))
+    file:write(code, "\n")
+    file:close()
+    local compile = "cc -std=gnu11 -Wall -Werror -fsyntax-only -Isrc -Isrc/tensor -x c "
+    local ok = os.execute(compile .. name)
+    checks.check(ok, path .. ": its C code does not compile")
+    os.remove(name)
+  end
+end
+
 checks.finish()

@@ -218,8 +218,8 @@ for _, path in ipairs {"docs/architecture.md", "docs/guide/extending.md", "CONTR
   local number = 0
   for name in documents.read(path):gmatch "`([%w_%-]+/[%w_%-./*]+)`" do
     local top = name:match "^[^/]+"
-    if (("src lib tests docs tools examples bench "):find(top .. " ", 1, true)) and name ~= "docs/site"
-        and not name:find "%u%u%u" then
+    local known = ("src lib tests docs tools examples bench "):find(top .. " ", 1, true)
+    if known and name ~= "docs/site" and not name:find "%u%u%u" then
       number = number + 1
       check(exists(name), ("%s names %s, which does not exist"):format(path, name))
     end
