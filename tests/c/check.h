@@ -1,19 +1,19 @@
-/* check.h: a C test in one header.
+/* check.h: a small framework for C tests, in one header.
  *
- * A test file defines functions `static void name(void)` that state what must hold with the CHECK
+ * A test file defines functions `static void name(void)` that check conditions with the CHECK
  * macros, and a main that runs each by RUN(name) and returns check_end(). One RUN is one test: it
- * passes when all its checks hold; each check that does not is told with its place and values, and
- * the rest of the test goes on. The last line a test program prints is `N passed, N failed, N
- * skipped`; its exit status is not 0 when one failed or none ran.
+ * passes when all its checks hold. Each check that fails is reported with its line and values, and
+ * the test continues. The last line that a test program prints is `N passed, N failed, N skipped`;
+ * its exit status is not 0 when a test failed or none ran.
  *
- *   static void adds(void) {
- *     CHECK_INT(2 + 2, 4);
- *     CHECK_NEAR(0.1 + 0.2, 0.3, 1e-15);
- *   }
- *   int main(void) {
- *     RUN(adds);
- *     return check_end();
- *   }
+ *     static void adds(void) {
+ *       CHECK_INT(2 + 2, 4);
+ *       CHECK_NEAR(0.1 + 0.2, 0.3, 1e-15);
+ *     }
+ *     int main(void) {
+ *       RUN(adds);
+ *       return check_end();
+ *     }
  */
 #ifndef LT_TESTS_CHECK_H
 #define LT_TESTS_CHECK_H
@@ -25,11 +25,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static int check_passed, check_failed, check_skipped; /* tests, over the whole program */
-static int check_bad;                 /* checks that did not hold in the test that runs now */
-static const char *check_skip_reason; /* set by SKIP in the test that runs now */
+static int check_passed, check_failed, check_skipped; /* numbers of tests in the program */
+static int check_bad;                 /* number of failed checks in the running test */
+static const char *check_skip_reason; /* set by SKIP in the running test */
 
-/* One line about a check that did not hold. */
+/* Prints one line about a failed check and counts it. */
 __attribute__((format(printf, 3, 4), unused)) static void check_report(const char *file, int line,
                                                                        const char *format, ...) {
   check_bad++;
@@ -41,16 +41,17 @@ __attribute__((format(printf, 3, 4), unused)) static void check_report(const cha
   printf("\n");
 }
 
-/* Strings are equal; NULL equals only NULL. */
+/* Returns true when the strings are equal; NULL equals only NULL. */
 __attribute__((unused)) static bool check_same(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* |a - b| <= tolerance, or both are NaN, or both are the same infinity. */
+/* Returns true when |a - b| <= tolerance, or both are NaN, or both are the same infinity. */
 __attribute__((unused)) static bool check_close(double a, double b, double tolerance) {
   return (isnan(a) && isnan(b)) || a == b || fabs(a - b) <= tolerance;
 }
 
+/* Runs a test and counts its result. Use RUN. */
 __attribute__((unused)) static void check_run(const char *name, void (*test)(void)) {
   check_bad = 0;
   check_skip_reason = NULL;
@@ -67,7 +68,7 @@ __attribute__((unused)) static void check_run(const char *name, void (*test)(voi
   fflush(stdout);
 }
 
-/* The closing line, and main's result. */
+/* Prints the last line and returns main's result. */
 __attribute__((unused)) static int check_end(void) {
   printf("%d passed, %d failed, %d skipped\n", check_passed, check_failed, check_skipped);
   return check_failed > 0 || check_passed + check_skipped == 0;
@@ -75,7 +76,7 @@ __attribute__((unused)) static int check_end(void) {
 
 #define RUN(test) check_run(#test, test)
 
-/* Leaves the test, which counts as skipped, with the reason. */
+/* Ends the running test, which counts as skipped, with a reason. */
 #define SKIP(reason)                                                                               \
   do {                                                                                             \
     check_skip_reason = (reason);                                                                  \
@@ -87,41 +88,42 @@ __attribute__((unused)) static int check_end(void) {
     if (!(what)) check_report(__FILE__, __LINE__, "%s does not hold", #what);                      \
   } while (0)
 
-/* Whole numbers, sizes and enums. */
-#define CHECK_INT(got, want)                                                                       \
+/* Compares integers, sizes or enums. */
+#define CHECK_INT(actual, expected)                                                                \
   do {                                                                                             \
-    int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                                        \
-    if (got_ != want_)                                                                             \
-      check_report(__FILE__, __LINE__, "%s is %lld, wanted %lld", #got, (long long)got_,           \
-                   (long long)want_);                                                              \
+    int64_t actual_ = (int64_t)(actual), expected_ = (int64_t)(expected);                          \
+    if (actual_ != expected_)                                                                      \
+      check_report(__FILE__, __LINE__, "%s is %lld, wanted %lld", #actual, (long long)actual_,     \
+                   (long long)expected_);                                                          \
   } while (0)
 
-/* Floating point, within a tolerance (absolute). NaN equals NaN. */
-#define CHECK_NEAR(got, want, tolerance)                                                           \
+/* Compares floating-point numbers with an absolute tolerance. NaN equals NaN. */
+#define CHECK_NEAR(actual, expected, tolerance)                                                    \
   do {                                                                                             \
-    double got_ = (got), want_ = (want);                                                           \
-    if (!check_close(got_, want_, tolerance))                                                      \
-      check_report(__FILE__, __LINE__, "%s is %.17g, wanted %.17g", #got, got_, want_);            \
+    double actual_ = (actual), expected_ = (expected);                                             \
+    if (!check_close(actual_, expected_, tolerance))                                               \
+      check_report(__FILE__, __LINE__, "%s is %.17g, wanted %.17g", #actual, actual_, expected_);  \
   } while (0)
 
-#define CHECK_STR(got, want)                                                                       \
+#define CHECK_STR(actual, expected)                                                                \
   do {                                                                                             \
-    const char *got_ = (got), *want_ = (want);                                                     \
-    if (!check_same(got_, want_))                                                                  \
-      check_report(__FILE__, __LINE__, "%s is \"%s\", wanted \"%s\"", #got,                        \
-                   got_ ? got_ : "(NULL)", want_ ? want_ : "(NULL)");                              \
+    const char *actual_ = (actual), *expected_ = (expected);                                       \
+    if (!check_same(actual_, expected_))                                                           \
+      check_report(__FILE__, __LINE__, "%s is \"%s\", wanted \"%s\"", #actual,                     \
+                   actual_ ? actual_ : "(NULL)", expected_ ? expected_ : "(NULL)");                \
   } while (0)
 
-/* A message that must contain a piece of text. */
-#define CHECK_CONTAINS(got, piece)                                                                 \
+/* Checks that a message contains a piece of text. */
+#define CHECK_CONTAINS(actual, piece)                                                              \
   do {                                                                                             \
-    const char *got_ = (got), *piece_ = (piece);                                                   \
-    if (!got_ || !strstr(got_, piece_))                                                            \
-      check_report(__FILE__, __LINE__, "%s is \"%s\", which does not contain \"%s\"", #got,        \
-                   got_ ? got_ : "(NULL)", piece_);                                                \
+    const char *actual_ = (actual), *piece_ = (piece);                                             \
+    if (!actual_ || !strstr(actual_, piece_))                                                      \
+      check_report(__FILE__, __LINE__, "%s is \"%s\", which does not contain \"%s\"", #actual,     \
+                   actual_ ? actual_ : "(NULL)", piece_);                                          \
   } while (0)
 
-/* Goes on only when it holds: for what the rest of the test stands on. */
+/* Ends the test when the condition is false: for conditions that the rest of the test depends
+ * on. */
 #define REQUIRE(what)                                                                              \
   do {                                                                                             \
     if (!(what)) {                                                                                 \

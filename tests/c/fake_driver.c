@@ -1,19 +1,20 @@
-/* fake_driver.c: see fake_driver.h. One lock around everything; a stream is a queue; an event knows
- * its last record, a stream that waits the one that was the last when it was told to. */
+/* fake_driver.c: see fake_driver.h. One lock protects everything. A stream is a queue. An event
+ * refers to its last record; a stream that waits for it, to the record that was the last when the
+ * wait was queued. */
 #include "fake_driver.h"
 
 #include <pthread.h>
 
 typedef enum Kind { WRITE, CHECK_TAG, RECORD, WAIT } Kind;
 
-typedef struct Mark { /* a place in a stream */
-  struct Mark *next;  /* of all: queued work may name them */
+typedef struct Mark { /* a point in a stream */
+  struct Mark *next;  /* next in the list of all marks: queued work may refer to them */
   bool passed;
   double when;
 } Mark;
 
 typedef struct Event {
-  struct Event *next; /* of all, freed ones too */
+  struct Event *next; /* next in the list of all events, freed ones too */
   int index;
   bool timing, freed;
   Mark *mark; /* NULL: never recorded */
@@ -29,7 +30,7 @@ typedef struct Work {
 } Work;
 
 typedef struct Stream {
-  struct Stream *next; /* of the device */
+  struct Stream *next; /* next stream of the device */
   Work *first, **last;
   bool freed;
 } Stream;
@@ -52,19 +53,20 @@ static Mark *marks;
 static Memory *host;
 static size_t capacity, host_used;
 static int host_calls, queries, streams_alive, events_alive, failing;
-static int asked_in_vain; /* queries in a row about the same that were answered no */
-static const void *asked_last;
-static bool failing_hard, fail_all, dead;
+static int unready_queries; /* number of consecutive queries of one object that were answered with
+                           * "not ready" */
+static const void *last_queried;
+static bool failing_hard, fail_all, killed;
 static double now;
-static char complaint[200];
+static char first_error[200];
 
-static void complain(const char *what) {
-  if (!complaint[0]) snprintf(complaint, sizeof complaint, "%s", what);
+static void record_error(const char *what) {
+  if (!first_error[0]) snprintf(first_error, sizeof first_error, "%s", what);
 }
 
 static void enter(void) {
   pthread_mutex_lock(&lock);
-  if (dead) complain("a call of a driver that is gone");
+  if (killed) record_error("a call of a driver that is gone");
 }
 
 static lt_DriverStatus leave(lt_DriverStatus status) {
@@ -81,11 +83,11 @@ static Stream *stream_of(int index, void *native) {
     d->streams->last = &d->streams->first;
   }
   Stream *s = native ? native : d->streams;
-  if (s->freed) complain("work on a stream that was freed");
+  if (s->freed) record_error("work on a stream that was freed");
   return s;
 }
 
-static void put(int index, void *native, Work work) {
+static void queue_work(int index, void *native, Work work) {
   Stream *s = stream_of(index, native);
   Work *w = malloc(sizeof *w);
   *w = work;
@@ -95,15 +97,15 @@ static void put(int index, void *native, Work work) {
   device[index].queued++;
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- execution of work ----------------------------------------------------------------------- */
 
-static void touch(const Work *w) {
+static void run_work(const Work *w) {
   char *ends[] = {w->memory, w->memory + w->nbytes - sizeof w->tag};
   for (int i = 0; i < 2; i++) {
     if (w->kind == WRITE)
       memcpy(ends[i], &w->tag, sizeof w->tag);
     else if (memcmp(ends[i], &w->tag, sizeof w->tag) != 0)
-      complain("memory was given to others while queued work used it");
+      record_error("memory was given to others while queued work used it");
   }
 }
 
@@ -112,7 +114,7 @@ static bool step(int index, Stream *s) {
   if (!w || (w->kind == WAIT && !w->mark->passed)) return false;
   now += 0.5;
   if (w->kind == WRITE || w->kind == CHECK_TAG) {
-    touch(w);
+    run_work(w);
   } else if (w->kind == RECORD) {
     w->mark->passed = true;
     w->mark->when = now;
@@ -124,7 +126,7 @@ static bool step(int index, Stream *s) {
   return true;
 }
 
-/* Everything that can happen anywhere, once each. */
+/* Runs at most one piece of work of every stream. */
 static bool step_all(void) {
   bool any = false;
   for (int i = 0; i < FAKE_DEVICES; i++)
@@ -132,11 +134,11 @@ static bool step_all(void) {
   return any;
 }
 
-/* Others move on only where this one waits for them. */
+/* Other streams advance only where this one waits for them. */
 static void finish_stream(int index, Stream *s) {
   while (s->first)
     if (!step(index, s) && !step_all()) {
-      complain("a stream waits for ever");
+      record_error("a stream waits for ever");
       return;
     }
 }
@@ -160,12 +162,12 @@ static bool initialize(int index) {
   return leave(LT_DRIVER_OK) == LT_DRIVER_OK;
 }
 
-static void complain_if_used(const Memory *m) {
+static void check_unused(const Memory *m) {
   for (int i = 0; i < FAKE_DEVICES; i++)
     for (Stream *s = device[i].streams; s; s = s->next)
       for (Work *w = s->first; w; w = w->next)
         if (w->memory >= m->start && w->memory < m->start + m->size)
-          complain("memory was given back while queued work used it");
+          record_error("memory was given back while queued work used it");
 }
 
 static Memory *memory_add(Memory **list, size_t nbytes) {
@@ -174,15 +176,15 @@ static Memory *memory_add(Memory **list, size_t nbytes) {
   return *list = m;
 }
 
-/* Takes it off the list and gives it back; its size, or 0. */
+/* Removes the block from the list and frees it. Returns its size, or 0. */
 static size_t memory_drop(Memory **list, const void *start) {
   while (*list && (*list)->start != start) list = &(*list)->next;
   Memory *m = *list;
   if (!m) {
-    complain("memory was given back that was not out");
+    record_error("memory was given back that was not out");
     return 0;
   }
-  complain_if_used(m);
+  check_unused(m);
   size_t nbytes = m->size;
   *list = m->next;
   free(m->start);
@@ -245,23 +247,23 @@ static lt_DriverStatus stream_new(int index, int priority, void **out, int *give
 
 static lt_DriverStatus stream_free(int index, void *native) {
   enter();
-  stream_of(index, native)->freed = true; /* what is queued still happens */
+  stream_of(index, native)->freed = true; /* its queued work still runs */
   streams_alive--;
   return leave(LT_DRIVER_OK);
 }
 
-/* The answer of a query. Who asks again and again waits: then time goes by. */
-static lt_DriverStatus told(const void *what, bool ready) {
+/* Returns the result of a query. Work advances when a caller polls repeatedly. */
+static lt_DriverStatus query_result(const void *what, bool ready) {
   if (ready) return LT_DRIVER_OK;
-  asked_in_vain = what == asked_last ? asked_in_vain + 1 : 0;
-  asked_last = what;
-  if (asked_in_vain > 20) step_all();
+  unready_queries = what == last_queried ? unready_queries + 1 : 0;
+  last_queried = what;
+  if (unready_queries > 20) step_all();
   return LT_DRIVER_NOT_READY;
 }
 
 static lt_DriverStatus stream_query(int index, void *native) {
   enter();
-  return leave(told(stream_of(index, native), !stream_of(index, native)->first));
+  return leave(query_result(stream_of(index, native), !stream_of(index, native)->first));
 }
 
 static lt_DriverStatus stream_synchronize(int index, void *native) {
@@ -273,7 +275,7 @@ static lt_DriverStatus stream_synchronize(int index, void *native) {
 static lt_DriverStatus stream_wait_event(int index, void *native, void *event) {
   Event *e = event;
   enter();
-  if (e->mark) put(index, native, (Work){.kind = WAIT, .mark = e->mark});
+  if (e->mark) queue_work(index, native, (Work){.kind = WAIT, .mark = e->mark});
   return leave(LT_DRIVER_OK);
 }
 
@@ -290,7 +292,7 @@ static lt_DriverStatus event_new(int index, bool timing, void **out) {
 static lt_DriverStatus event_free(int index, void *event) {
   Event *e = event;
   enter();
-  if (e->freed || e->index != index) complain("an event was freed that was not there");
+  if (e->freed || e->index != index) record_error("an event was freed that was not there");
   e->freed = true;
   events_alive--;
   return leave(LT_DRIVER_OK);
@@ -299,12 +301,12 @@ static lt_DriverStatus event_free(int index, void *event) {
 static lt_DriverStatus event_record(int index, void *event, void *native) {
   Event *e = event;
   enter();
-  if (e->freed || e->index != index) complain("a stream of one device, an event of another");
+  if (e->freed || e->index != index) record_error("a stream of one device, an event of another");
   if (fail_all) return leave(LT_DRIVER_FAILED);
   e->mark = calloc(1, sizeof *e->mark);
   e->mark->next = marks;
   marks = e->mark;
-  put(index, native, (Work){.kind = RECORD, .mark = e->mark});
+  queue_work(index, native, (Work){.kind = RECORD, .mark = e->mark});
   return leave(LT_DRIVER_OK);
 }
 
@@ -313,7 +315,7 @@ static lt_DriverStatus event_query(int index, void *event) {
   (void)index;
   enter();
   queries++;
-  return leave(told(e, !e->mark || e->mark->passed));
+  return leave(query_result(e, !e->mark || e->mark->passed));
 }
 
 static lt_DriverStatus event_synchronize(int index, void *event) {
@@ -322,7 +324,7 @@ static lt_DriverStatus event_synchronize(int index, void *event) {
   enter();
   while (e->mark && !e->mark->passed && step_all()) {
   }
-  if (e->mark && !e->mark->passed) complain("an event that never happens is waited for");
+  if (e->mark && !e->mark->passed) record_error("an event that never happens is waited for");
   return leave(LT_DRIVER_OK);
 }
 
@@ -338,7 +340,7 @@ static lt_DriverStatus synchronize(int index) {
   return leave(LT_DRIVER_OK);
 }
 
-static bool alive(void) { return !dead; }
+static bool alive(void) { return !killed; }
 
 const lt_AccelDriver fake_driver = {
     .count = count,
@@ -363,7 +365,7 @@ const lt_AccelDriver fake_driver = {
     .alive = alive,
 };
 
-/* ---- what the test says ---------------------------------------------------------------------- */
+/* ---- functions for tests --------------------------------------------------------------------- */
 
 static void forget_streams(struct Device *d) {
   for (Stream *s = d->streams, *next; s; s = next) {
@@ -377,7 +379,7 @@ static void forget_streams(struct Device *d) {
   d->streams = NULL;
 }
 
-/* What a driver that was killed has left behind. */
+/* Frees the memory that a killed driver has left. */
 static void forget_memory(Memory **list) {
   while (*list) {
     Memory *m = *list;
@@ -388,9 +390,9 @@ static void forget_memory(Memory **list) {
 }
 
 void fake_reset(size_t bytes) {
-  dead = fail_all = failing_hard = false;
+  killed = fail_all = failing_hard = false;
   failing = host_calls = queries = streams_alive = events_alive = 0;
-  complaint[0] = 0;
+  first_error[0] = 0;
   capacity = bytes;
   for (int i = 0; i < FAKE_DEVICES; i++) {
     forget_streams(&device[i]);
@@ -413,8 +415,8 @@ void fake_reset(size_t bytes) {
 
 static void put_tag(lt_Stream *s, Kind kind, void *memory, size_t nbytes, uint64_t tag) {
   enter();
-  put(s->index, lt_accel_native(s),
-      (Work){.kind = kind, .memory = memory, .nbytes = nbytes, .tag = tag});
+  queue_work(s->index, lt_accel_native(s),
+             (Work){.kind = kind, .memory = memory, .nbytes = nbytes, .tag = tag});
   leave(LT_DRIVER_OK);
 }
 void fake_write(lt_Stream *s, void *memory, size_t nbytes, uint64_t tag) {
@@ -453,11 +455,11 @@ size_t fake_used(int index) { return device[index].used; }
 size_t fake_host_used(void) { return host_used; }
 int fake_host_calls(void) { return host_calls; }
 int fake_queries(void) { return queries; }
-const char *fake_complaint(void) { return complaint[0] ? complaint : NULL; }
+const char *fake_error(void) { return first_error[0] ? first_error : NULL; }
 
 void fake_fail_memory(int n, bool hard) {
   failing = n;
   failing_hard = hard;
 }
 void fake_fail_all(bool yes) { fail_all = yes; }
-void fake_kill(void) { dead = true; }
+void fake_kill(void) { killed = true; }

@@ -1,7 +1,7 @@
-/* float_meanings.h: what each elementwise op of ops.def gives for floats, in long double, and how
- * exact it must be at least. test_elementwise.c holds every dtype and layout to it, test_ulp.c
- * float32 to 1.5 units in the last place. An op that is not listed here means what its row says,
- * computed in double: a formula that loses digits needs a line here. */
+/* float_meanings.h: the exact results of elementwise ops for floats, in long double, and how
+ * accurate an op must be. test_elementwise.c compares every dtype and layout with them, test_ulp.c
+ * float32 to 1.5 units in the last place. An op that is not listed here is compared with its
+ * expression in ops.def, computed in double: a formula that loses digits needs a line here. */
 #ifndef LT_TESTS_FLOAT_MEANINGS_H
 #define LT_TESTS_FLOAT_MEANINGS_H
 
@@ -13,12 +13,12 @@
 
 typedef long double Real;
 
-/* The normal distribution: its function, its density. */
+/* The cumulative distribution function and the density of the normal distribution. */
 static Real normal_below(Real x) { return 0.5L * erfcl(-x / sqrtl(2)); }
 static Real normal_density(Real x) { return expl(-x * x / 2) / sqrtl(2 * acosl(-1)); }
 static Real sigmoid(Real x) { return 1 / (1 + expl(-x)); }
 static Real silu(Real x) { return x / (1 + expl(-x)); }
-/* 0.5 (1 + tanh(v)) = sigmoid(2 v), without the cancellation. */
+/* 0.5 (1 + tanh(v)) = sigmoid(2 v), without cancellation. */
 static Real gelu_tanh_angle(Real y) { return sqrtl(8 / acosl(-1)) * (y + 0.044715L * y * y * y); }
 static Real gelu_tanh(Real y) { return y / (1 + expl(-gelu_tanh_angle(y))); }
 static Real gelu_erf(Real y) { return y * normal_below(y); }
@@ -32,7 +32,7 @@ static Real floor_modulo(Real x, Real y) {
   Real r = fmodl(x, y);
   return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
-/* Python's //: a finite number by an infinite one is 0 or -1. */
+/* Python's //: a finite number divided by infinity is 0 or -1. */
 static Real floor_quotient(Real x, Real y) {
   if (isinf(y) && isfinite(x)) return x != 0 && (x < 0) != (y < 0) ? -1 : 0;
   return y == 0 || isinf(x) ? x / y + (isinf(x) ? NAN : 0) : rintl((x - floor_modulo(x, y)) / y);
@@ -42,11 +42,12 @@ static Real clamp(Real x, Real lo, Real hi) {
   return fminl(fmaxl(x, lo), hi);
 }
 
-/* How exact a result must be: in units of the last place; 0 is exactly. FAIR: a formula of several
- * steps, which is only asked for finite results of moderate inputs. */
+/* The accuracy that is required, in units in the last place; 0 is exact. FAIR: a formula of several
+ * steps, which is only checked for finite results of moderate inputs. */
 enum { EXACT = 0, FUNCTION = 4, FAIR = 64, UNKNOWN = -1 };
 
-/* The result for floats. `limit`: the largest finite number; `narrow`: computed in float32. */
+/* Computes an op's result for floats and returns the required accuracy. `limit` is the largest
+ * finite number; `narrow`: the op is computed in float32. */
 static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, Real limit,
                            bool narrow, Real *r) {
 #define IS(name, how, value)                                                                       \

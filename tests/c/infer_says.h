@@ -1,9 +1,9 @@
-/* infer_says.h: what an op gives on meta, as one line of text, so that a test is one line too.
+/* infer_says.h: the result of an op on meta as one line of text, so that a test is one line, too.
  *
- *   SAYS("float32 {3, 6}", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 4, 6)));
- *   SAYS("mm: cannot multiply ...", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 5, 6)));
+ *     SAYS("float32 {3, 6}", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 4, 6)));
+ *     SAYS("mm: cannot multiply ...", mm, LT_ARG(M(float32, 3, 4)), LT_ARG(M(float32, 5, 6)));
  *
- * Several results are joined by "; "; a failure gives its message.
+ * Several results are joined by "; ". A failed call gives its error message.
  */
 #ifndef LT_TESTS_INFER_SAYS_H
 #define LT_TESTS_INFER_SAYS_H
@@ -13,13 +13,13 @@
 #include "core.h"
 #include "scoped.h"
 
-/* A meta tensor of these sizes, which belongs to the open scope. M0: without dimensions. */
+/* Returns a meta tensor of these sizes, which belongs to the open scope. M0 has no dimensions. */
 #define M(dtype, ...)                                                                              \
   lt_scope_own(lt_empty(LT_##dtype, lt_meta(),                                                     \
                         (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                 \
                         (int64_t[]){__VA_ARGS__}))
 #define M0(dtype) lt_scope_own(lt_empty(LT_##dtype, lt_meta(), 0, NULL))
-/* Lists of ints and of tensors, a dtype and the meta device as arguments. */
+/* Arguments: a list of ints, a list of tensors, a dtype, the meta device, a string. */
 #define L(...)                                                                                     \
   LT_INTS(((int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 #define TL(...)                                                                                    \
@@ -29,6 +29,7 @@
 #define META     LT_ARG(lt_meta())
 #define S(text)  LT_ARG((const char *)(text))
 
+/* Calls the op and returns its results, or the error, as text. Valid until the next call. */
 __attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const lt_Arg *args,
                                                 int nargs) {
   static char text[2048];
@@ -56,23 +57,23 @@ __attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const
 }
 
 __attribute__((unused)) static void check_says(const char *file, int line, lt_OpId op,
-                                               const char *got, const char *want) {
-  if (!check_same(got, want))
-    check_report(file, line, "%s says \"%s\", wanted \"%s\"", lt_ops[op].name, got, want);
+                                               const char *actual, const char *expected) {
+  if (!check_same(actual, expected))
+    check_report(file, line, "%s says \"%s\", wanted \"%s\"", lt_ops[op].name, actual, expected);
 }
 
 __attribute__((unused)) static void check_mentions(const char *file, int line, lt_OpId op,
-                                                   const char *got, const char *piece) {
-  if (!strstr(got, piece))
-    check_report(file, line, "%s says \"%s\", which does not mention \"%s\"", lt_ops[op].name, got,
-                 piece);
+                                                   const char *actual, const char *piece) {
+  if (!strstr(actual, piece))
+    check_report(file, line, "%s says \"%s\", which does not mention \"%s\"", lt_ops[op].name,
+                 actual, piece);
 }
 
-#define SAYS_(check, want, op, in_place, ...)                                                      \
-  check(__FILE__, __LINE__, LT_OP_##op, says(LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__)), want)
-#define SAYS(want, op, ...)          SAYS_(check_says, want, op, false, __VA_ARGS__)
-#define SAYS_IN_PLACE(want, op, ...) SAYS_(check_says, want, op, true, __VA_ARGS__)
-/* The same for a piece of the text. */
+#define SAYS_(check, expected, op, in_place, ...)                                                  \
+  check(__FILE__, __LINE__, LT_OP_##op, says(LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__)), expected)
+#define SAYS(expected, op, ...)          SAYS_(check_says, expected, op, false, __VA_ARGS__)
+#define SAYS_IN_PLACE(expected, op, ...) SAYS_(check_says, expected, op, true, __VA_ARGS__)
+/* The same for a part of the text. */
 #define MENTIONS(piece, op, ...)          SAYS_(check_mentions, piece, op, false, __VA_ARGS__)
 #define MENTIONS_IN_PLACE(piece, op, ...) SAYS_(check_mentions, piece, op, true, __VA_ARGS__)
 

@@ -1,5 +1,5 @@
-/* plugin_box.c: a device in a shared object of its own, which calls the core that loads it. Its
- * memory is the host's; it keeps count of it, and has room for two blocks. */
+/* plugin_box.c: a device in a shared object of its own, which calls the core that loads it. It uses
+ * the host's memory, counts its blocks, and has room for two. */
 #include "kernel.h"
 #include "opids.h"
 
@@ -53,7 +53,7 @@ static bool elementwise(const lt_Loop *loop) {
   return lt_device_backend(LT_DEVICE_cpu)->kernels.elementwise(loop);
 }
 
-/* The memory is the host's: the CPU's kernels can read it. */
+/* The memory is the host's, so the CPU's kernels can read it. */
 static bool run(lt_Call *call) {
   return lt_device_backend(LT_DEVICE_cpu)->kernels.table[call->op](call);
 }

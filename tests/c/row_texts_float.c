@@ -1,4 +1,4 @@
-/* row_texts_float.c: see row_texts.h. */
+/* row_texts_float.c: the expressions for floats; see row_texts.h. */
 #include "row_texts.h"
 
 #include "opids.h"

@@ -1,4 +1,4 @@
-/* row_texts_integer.c: see row_texts.h. */
+/* row_texts_integer.c: the expressions for integers; see row_texts.h. */
 #include "row_texts.h"
 
 #include "opids.h"

@@ -1,4 +1,4 @@
-/* scoped.h: a test whose tensors belong to a scope, which frees them. */
+/* scoped.h: runs tests in a scope, which frees their tensors. */
 #ifndef LT_TESTS_SCOPED_H
 #define LT_TESTS_SCOPED_H
 

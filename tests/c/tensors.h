@@ -1,7 +1,6 @@
-/* tensors.h: tensors of the CPU for tests of kernels: made from lists, filled with noise, laid out
- * oddly, and read one element at a time, slowly, through their strides. All belong to the open
- * scope (every test opens one by SCOPED).
- */
+/* tensors.h: CPU tensors for tests of kernels: made from lists, filled with noise, in unusual
+ * layouts, and read element by element through their strides. All belong to the open scope (every
+ * test runs in one, by RUN_SCOPED). */
 #ifndef LT_TESTS_TENSORS_H
 #define LT_TESTS_TENSORS_H
 
@@ -9,7 +8,7 @@
 #include "core.h"
 #include "opids.h"
 #include "scoped.h"
-#include "there.h"
+#include "device_under_test.h"
 
 #define SHAPE(...)                                                                                 \
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
@@ -22,7 +21,7 @@
 #define S(text)  LT_ARG((const char *)(text))
 /* Dtypes below this one are real. */
 enum { REAL_DTYPES = LT_float64 + 1 };
-/* A tensor of one dimension from a list of doubles. */
+/* Returns a tensor of one dimension from a list of doubles. */
 #define V(dtype, ...)                                                                              \
   from_list(LT_##dtype, (double[]){__VA_ARGS__}, 1,                                                \
             (int64_t[]){(int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double))})
@@ -38,7 +37,7 @@ __attribute__((unused)) static lt_Tensor *from_list(lt_Dtype dtype, const double
   return t;
 }
 
-/* Element `at` in the order of the shape (not of memory), counting from 0. */
+/* Returns element `at` in row-major order of the shape, counted from 0. */
 __attribute__((unused)) static lt_Scalar element(const lt_Tensor *t, int64_t at) {
   int64_t place = 0;
   for (int d = t->ndim - 1; d >= 0; d--) {
@@ -52,8 +51,8 @@ __attribute__((unused)) static double number(const lt_Tensor *t, int64_t at) {
   return lt_scalar_to_double(element(t, at));
 }
 
-/* Numbers from -1 to 1 in floats (and the real parts of complex numbers), -9 to 9 in integers, 0 to
- * 9 in uint8, that look random; the same for the same seed. */
+/* Returns a tensor of pseudorandom numbers, the same for the same seed: from -1 to 1 in floats (and
+ * the real parts of complex numbers), -9 to 9 in integers, 0 to 9 in uint8. */
 __attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const int64_t *shape,
                                                 unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
@@ -75,9 +74,9 @@ __attribute__((unused)) static lt_Tensor *noise(lt_Dtype dtype, int ndim, const 
   return t;
 }
 
-/* Positions from 1 to n. */
-__attribute__((unused)) static lt_Tensor *positions(int64_t n, int ndim, const int64_t *shape,
-                                                    unsigned seed) {
+/* Returns a tensor of pseudorandom indices from 1 to n. */
+__attribute__((unused)) static lt_Tensor *random_indices(int64_t n, int ndim, const int64_t *shape,
+                                                         unsigned seed) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), ndim, shape));
   uint64_t state = seed * 2654435761u + 777;
   int64_t *x = t ? lt_tensor_data(t) : NULL;
@@ -88,8 +87,8 @@ __attribute__((unused)) static lt_Tensor *positions(int64_t n, int ndim, const i
   return t;
 }
 
-/* The same values in another layout: 0 as it is, 1 with the memory order of dims reversed, 2 with
- * a hole after each element of the last dim. */
+/* Returns the same values in another layout: 0 unchanged, 1 with the memory order of dims reversed,
+ * 2 with a gap after each element of the last dim. */
 __attribute__((unused)) static lt_Tensor *laid_out(lt_Tensor *t, int layout) {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   if (layout == 0 || t->ndim == 0) return t;
@@ -121,8 +120,8 @@ __attribute__((unused)) static lt_Tensor *laid_out(lt_Tensor *t, int layout) {
   return view;
 }
 
-/* How far apart two numbers of a dtype may be when both were computed well. */
-__attribute__((unused)) static double slack(lt_Dtype d) {
+/* Returns the largest allowed difference of two accurate results in a dtype. */
+__attribute__((unused)) static double tolerance_of(lt_Dtype d) {
   return d == LT_float64    ? 1e-12
          : d == LT_float32  ? 2e-6
          : d == LT_float16  ? 2e-3
@@ -130,13 +129,13 @@ __attribute__((unused)) static double slack(lt_Dtype d) {
                             : 0;
 }
 
-/* Results of an op, all owned by the scope; false with a report when the op fails. */
+/* Calls an op; its results belong to the scope. Returns false, with a report, when the op fails. */
 #define RUN_OP(out, op, in_place, ...)                                                             \
   run_op(__FILE__, __LINE__, LT_OP_##op, in_place, LT_ARGS_(__VA_ARGS__), out)
 __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId op, bool in_place,
                                            const lt_Arg *args, int nargs, lt_Tensor **out) {
   lt_Results r;
-  if (!call_there(op, in_place, args, nargs, &r)) {
+  if (!call_on_device(op, in_place, args, nargs, &r)) {
     check_report(file, line, "%s failed: %s", lt_ops[op].name, lt_error());
     return false;
   }
@@ -149,12 +148,12 @@ __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId o
   return true;
 }
 
-/* The op fails, and says this. */
+/* Checks that the op fails with a message that contains `piece`. */
 #define CHECK_FAILS(piece, op, in_place, ...)                                                      \
   do {                                                                                             \
     lt_Results r_;                                                                                 \
     const lt_Arg args_[] = {__VA_ARGS__};                                                          \
-    if (call_there(LT_OP_##op, in_place, args_, (int)(sizeof args_ / sizeof *args_), &r_)) {       \
+    if (call_on_device(LT_OP_##op, in_place, args_, (int)(sizeof args_ / sizeof *args_), &r_)) {   \
       check_report(__FILE__, __LINE__, "%s did not fail", #op);                                    \
       lt_results_release(&r_);                                                                     \
     } else {                                                                                       \
@@ -162,7 +161,7 @@ __attribute__((unused)) static bool run_op(const char *file, int line, lt_OpId o
     }                                                                                              \
   } while (0)
 
-/* t has the shape and values of a list. */
+/* Checks that t has the shape and the values of a list. */
 #define CHECK_TENSOR(t, tolerance, shape_, ...)                                                    \
   check_tensor(__FILE__, __LINE__, #t, t, tolerance, shape_, (double[]){__VA_ARGS__})
 __attribute__((unused)) static void check_tensor(const char *file, int line, const char *what,

@@ -1,6 +1,7 @@
-/* test_accel.c: what every accelerator shares besides its allocator (test_allocator.c): getting
- * ready, what is current in a thread, streams, events, pinned memory, copies that are under way,
- * the ladder of an allocation that fails and its message, and the end of the program. */
+/* test_accel.c: what all accelerators share besides their allocator (test_allocator.c):
+ * initialization, the current device and stream of a thread, streams, events, pinned memory,
+ * pending copies, the steps of an allocation that fails and its message, and the end of the
+ * program. */
 #include "opids.h"
 #include "accel/accel.h"
 #include "check.h"
@@ -42,7 +43,7 @@ static lt_Backend fake = {.abi = LT_BACKEND_ABI,
                           .memory.fill_zero = no_fill,
                           .kernels.elementwise = no_loop,
                           .kernels.table = kernels};
-static int type = -1; /* of the device table */
+static int type = -1; /* in the device table */
 
 static void begin(size_t capacity) {
   fake_reset(capacity);
@@ -53,7 +54,7 @@ static void begin(size_t capacity) {
 
 static void end(void) {
   lt_accel_detach(&fake);
-  CHECK_STR(fake_complaint(), NULL);
+  CHECK_STR(fake_error(), NULL);
   CHECK_INT(fake_used(0), 0);
   CHECK_INT(fake_used(1), 0);
   CHECK_INT(fake_host_used(), 0);
@@ -62,13 +63,13 @@ static void end(void) {
 
 static lt_Device device(int index) { return (lt_Device){(uint8_t)type, (uint8_t)index}; }
 static lt_Stream *main_stream(int index) { return fake.streams.get_default(&fake, index); }
-/* Something to do, for one step. */
-static uint64_t somewhere[2];
-static void busy(lt_Stream *s) { fake_write(s, somewhere, sizeof somewhere, 1); }
+/* Work for one step. */
+static uint64_t work_memory[2];
+static void busy(lt_Stream *s) { fake_write(s, work_memory, sizeof work_memory, 1); }
 
-/* ---- getting ready --------------------------------------------------------------------------- */
+/* ---- initialization -------------------------------------------------------------------------- */
 
-static void devices_are_made_ready_when_used(void) {
+static void devices_are_initialized_when_used(void) {
   begin(64 * MiB);
   lt_MemoryStats s;
   lt_Device d;
@@ -89,22 +90,22 @@ static void devices_are_made_ready_when_used(void) {
   end();
 }
 
-static void *get_ready(void *unused) {
+static void *initialize_device(void *unused) {
   (void)unused;
   for (int i = 0; i < FAKE_DEVICES; i++) CHECK(lt_accel_ready(&fake, i));
   return NULL;
 }
 
-static void only_once_whoever_comes(void) {
+static void devices_are_initialized_once(void) {
   pthread_t thread[4];
   begin(64 * MiB);
-  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, get_ready, NULL);
+  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, initialize_device, NULL);
   for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
   for (int i = 0; i < FAKE_DEVICES; i++) CHECK_INT(fake_initialized(i), 1);
   end();
 }
 
-static void devices_that_are_not_there(void) {
+static void missing_devices_are_refused(void) {
   begin(64 * MiB);
   CHECK(!fake.memory.alloc(&fake, 2, 100, NULL));
   CHECK_CONTAINS(lt_error(), "fake:2");
@@ -120,17 +121,17 @@ static void devices_that_are_not_there(void) {
   CHECK_INT(total, 64 * MiB);
   fake_fail_all(true);
   CHECK(!fake.memory.info(&fake, 1, &free_bytes, &total));
-  CHECK(!lt_accel_ready(&fake, 0)); /* and may be tried again */
+  CHECK(!lt_accel_ready(&fake, 0)); /* may be tried again */
   fake_fail_all(false);
   CHECK(lt_accel_ready(&fake, 0));
   end();
 }
 
-/* ---- what is current ------------------------------------------------------------------------- */
+/* ---- current device and stream --------------------------------------------------------------- */
 
 static lt_Stream *side;
 
-static void *elsewhere(void *unused) {
+static void *use_other_thread(void *unused) {
   (void)unused;
   CHECK_INT(fake.index_current(&fake), 0);
   CHECK(fake.streams.current(&fake, 0) == main_stream(0));
@@ -139,12 +140,12 @@ static void *elsewhere(void *unused) {
   CHECK(fake.streams.set_current(&fake, 1, own));
   CHECK(fake.streams.set_current(&fake, 0, side));
   fake.streams.destroy(own);
-  CHECK(fake.streams.current(&fake, 1) == own); /* lives on while it is current */
+  CHECK(fake.streams.current(&fake, 1) == own); /* stays alive while it is current */
   CHECK_INT(fake_streams_alive(), 2);
   return NULL;
 }
 
-static void threads_have_their_own(void) {
+static void each_thread_has_its_own_current_stream(void) {
   pthread_t thread;
   begin(64 * MiB);
   lt_Device d;
@@ -153,9 +154,9 @@ static void threads_have_their_own(void) {
   CHECK(lt_device_parse("fake", &d) && d.index == 1);
   CHECK(fake.streams.set_current(&fake, 0, side));
   CHECK(fake.streams.current(&fake, 0) == side && fake.streams.current(&fake, 1) == main_stream(1));
-  pthread_create(&thread, NULL, elsewhere, NULL);
+  pthread_create(&thread, NULL, use_other_thread, NULL);
   pthread_join(thread, NULL);
-  CHECK_INT(fake_streams_alive(), 1); /* the other's ended with it */
+  CHECK_INT(fake_streams_alive(), 1); /* the other thread's streams ended with it */
   CHECK_INT(fake.index_current(&fake), 1);
   CHECK(fake.streams.current(&fake, 0) == side);
   void *p = fake.memory.alloc(&fake, 0, 100, fake.streams.current(&fake, 0));
@@ -164,7 +165,7 @@ static void threads_have_their_own(void) {
   CHECK(fake.streams.set_current(&fake, 0, NULL));
   CHECK_INT(fake_streams_alive(), 0);
   CHECK(fake.streams.current(&fake, 0) == main_stream(0));
-  fake.memory.free(&fake, 0, p, 100, side); /* its struct is still there */
+  fake.memory.free(&fake, 0, p, 100, side); /* its struct still exists */
   CHECK(fake.index_set_current(&fake, 0));
   end();
 }
@@ -177,17 +178,17 @@ static void streams_of_other_devices_are_refused(void) {
   CHECK(!fake.memory.alloc(&fake, 0, 100, s));
   CHECK_CONTAINS(lt_error(), "the stream is one of fake:1");
   fake.streams.destroy(s);
-  fake.streams.destroy(main_stream(0)); /* never ends */
+  fake.streams.destroy(main_stream(0)); /* is never destroyed */
   CHECK(fake.streams.query(main_stream(0)));
   end();
 }
 
 /* ---- streams and events ---------------------------------------------------------------------- */
 
-static void streams_work_on_their_own(void) {
+static void streams_are_independent(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, -5), *t = fake.streams.create(&fake, 0, 3);
-  CHECK_INT(fake.streams.priority(s), -1); /* what the driver made of it */
+  CHECK_INT(fake.streams.priority(s), -1); /* clamped by the driver */
   CHECK_INT(fake.streams.priority(t), 0);
   CHECK(fake.streams.native(s) && fake.streams.native(s) != fake.streams.native(t));
   CHECK(!fake.streams.native(main_stream(0)) && !lt_accel_native(NULL));
@@ -197,7 +198,7 @@ static void streams_work_on_their_own(void) {
   CHECK(fake.streams.synchronize(s) && fake.streams.query(s) && !fake.streams.query(t));
   CHECK(fake.streams.device_synchronize(&fake, 0) && fake.streams.query(t));
   fake_fail_all(true);
-  CHECK(fake.streams.query(s)); /* or one would poll for ever */
+  CHECK(fake.streams.query(s)); /* otherwise a caller would poll forever */
   CHECK_CONTAINS(lt_error(), "the driver failed");
   CHECK(!fake.streams.synchronize(s) && !fake.streams.create(&fake, 0, 0));
   fake_fail_all(false);
@@ -206,7 +207,7 @@ static void streams_work_on_their_own(void) {
   end();
 }
 
-static void events_mark_a_place(void) {
+static void events_mark_a_point_in_a_stream(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Event *e = fake.streams.event_create(&fake, 0, false);
@@ -235,7 +236,7 @@ static void events_belong_to_a_device(void) {
   CHECK_STR(lt_error(), "record: the event is one of fake:0, the stream one of fake:1");
   busy(main_stream(0));
   CHECK(fake.streams.event_record(e, main_stream(0)));
-  CHECK(fake.streams.wait_event(main_stream(1), e)); /* but others may wait for it */
+  CHECK(fake.streams.wait_event(main_stream(1), e)); /* streams of other devices may wait for it */
   CHECK(!fake_step(1, 0));
   fake_finish(0);
   CHECK(fake_step(1, 0));
@@ -243,7 +244,7 @@ static void events_belong_to_a_device(void) {
   end();
 }
 
-static void elapsed_time_wants_both_ends(void) {
+static void elapsed_time_requires_both_events(void) {
   begin(64 * MiB);
   lt_Event *a = fake.streams.event_create(&fake, 0, true),
            *b = fake.streams.event_create(&fake, 0, true);
@@ -255,7 +256,7 @@ static void elapsed_time_wants_both_ends(void) {
   CHECK(fake.streams.event_record(a, NULL));
   CHECK(!fake.streams.event_elapsed(a, b, &ms));
   CHECK_CONTAINS(lt_error(), "the first event has not happened yet");
-  busy(main_stream(0)); /* the fake's work takes half a millisecond a piece */
+  busy(main_stream(0)); /* the fake's work takes half a millisecond for each piece */
   busy(main_stream(0));
   fake_finish(0);
   CHECK(!fake.streams.event_elapsed(a, b, &ms));
@@ -272,7 +273,7 @@ static void elapsed_time_wants_both_ends(void) {
   end();
 }
 
-static void native_events_are_kept(void) {
+static void native_events_are_reused(void) {
   begin(64 * MiB);
   for (int i = 0; i < 1000; i++) {
     lt_Event *e = fake.streams.event_create(&fake, 0, false);
@@ -285,14 +286,15 @@ static void native_events_are_kept(void) {
 
 /* ---- pinned memory --------------------------------------------------------------------------- */
 
-static void pinned_memory_is_kept(void) {
+static void pinned_memory_is_cached(void) {
   begin(64 * MiB);
   void *p = fake.memory.host_alloc(&fake, 1000), *q = fake.memory.host_alloc(&fake, 5000);
   CHECK_INT(fake_host_used(), 1024 + 8192);
   fake.memory.host_free(&fake, p, 1000, NULL);
   fake.memory.host_free(&fake, q, 5000, NULL);
   CHECK(fake.memory.host_alloc(&fake, 900) == p);
-  CHECK(fake.memory.host_alloc(&fake, 900) == q); /* the smallest that holds it, whole */
+  CHECK(fake.memory.host_alloc(&fake, 900) == q); /* the smallest block that is large enough, as a
+                                                   * whole */
   CHECK_INT(fake_host_calls(), 2);
   fake.memory.host_free(&fake, p, 900, NULL);
   fake.memory.host_free(&fake, q, 900, NULL);
@@ -302,35 +304,36 @@ static void pinned_memory_is_kept(void) {
   end();
 }
 
-static lt_Event *event_behind(lt_Stream *s) {
+static lt_Event *record_event(lt_Stream *s) {
   lt_Event *e = fake.streams.event_create(&fake, s->index, false);
   CHECK(e && fake.streams.event_record(e, s));
   return e;
 }
 
-static void pinned_memory_waits_for_copies(void) {
+static void pinned_memory_is_reused_after_its_copies(void) {
   begin(4096);
   void *p = fake.memory.host_alloc(&fake, 4096);
   fake_write(main_stream(0), p, 4096, 1);
-  fake.memory.host_free(&fake, p, 4096, event_behind(main_stream(0)));
-  CHECK(fake.memory.host_release(&fake)); /* is not free yet */
+  fake.memory.host_free(&fake, p, 4096, record_event(main_stream(0)));
+  CHECK(fake.memory.host_release(&fake)); /* not free yet */
   CHECK_INT(fake_host_used(), 4096);
-  void *q = fake.memory.host_alloc(&fake, 4096); /* there is no more: waits for it */
+  void *q = fake.memory.host_alloc(&fake, 4096); /* no other memory is left: blocks until the copy
+                                                  * is done */
   CHECK(q != NULL);
   CHECK_INT(fake_queued(0), 0);
   CHECK_INT(fake_host_calls(), 3);
   CHECK(!fake.memory.host_alloc(&fake, 100) && lt_error_is_memory());
   fake_write(main_stream(0), q, 4096, 1);
-  fake.memory.host_free(&fake, q, 4096, event_behind(main_stream(0)));
+  fake.memory.host_free(&fake, q, 4096, record_event(main_stream(0)));
   fake_finish(0);
   CHECK(fake.memory.host_alloc(&fake, 100) == q);
   fake.memory.host_free(&fake, q, 100, NULL);
   end();
 }
 
-/* ---- copies that are under way --------------------------------------------------------------- */
+/* ---- pending copies -------------------------------------------------------------------------- */
 
-static void storages_wait_for_their_copies(void) {
+static void storages_synchronize_with_their_copies(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Storage *p = lt_storage_new_pinned(type, 1000);
@@ -358,24 +361,24 @@ static void storages_wait_for_their_copies(void) {
   fake_check(main_stream(0), half, 496, 8);
   lt_storage_set_pending(p, main_stream(0), true);
   lt_release(t);
-  lt_storage_release(p); /* the block waits, not we */
+  lt_storage_release(p); /* the block stays in use; the host does not block */
   CHECK_INT(fake_queued(0), 2);
   fake.streams.destroy(s);
   fake_finish(0);
   end();
 }
 
-static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
+static void copies_of_one_storage_are_ordered_where_one_writes(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
-  lt_storage_wait_pending(p, s, true); /* nothing is under way */
+  lt_storage_wait_pending(p, s, true); /* nothing is pending */
   CHECK_INT(fake_queued(0), 0);
   busy(s);
   lt_storage_set_pending(p, s, false);
   int before = fake_queued(0);
   lt_storage_wait_pending(p, main_stream(0), false);
-  CHECK_INT(fake_queued(0), before); /* two that read */
+  CHECK_INT(fake_queued(0), before); /* two copies that read */
   lt_storage_wait_pending(p, main_stream(0), true);
   CHECK_INT(fake_queued(0), before + 1);
   lt_storage_synchronize(p);
@@ -384,30 +387,30 @@ static void copies_of_one_storage_follow_each_other_where_one_writes(void) {
   lt_storage_set_pending(p, s, true);
   CHECK(p->pending_writes);
   lt_storage_synchronize(p);
-  CHECK(!p->pending_writes); /* what is done writes no more */
+  CHECK(!p->pending_writes); /* the completed copy no longer writes */
   lt_storage_set_pending(p, s, true);
-  lt_storage_set_pending(p, s, false); /* a second one does not make the first forgotten */
+  lt_storage_set_pending(p, s, false); /* the first copy stays pending */
   before = fake_queued(0);
   lt_storage_wait_pending(p, main_stream(0), false);
   CHECK_INT(fake_queued(0), before + 1);
-  CHECK(p->pending); /* and nobody waited here */
+  CHECK(p->pending); /* the host did not block here */
   lt_storage_release(p);
   fake_finish(0);
   fake.streams.destroy(s);
   end();
 }
 
-static void storages_wait_where_no_event_is_had(void) {
+static void storages_synchronize_at_once_without_an_event(void) {
   begin(64 * MiB);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
   lt_storage_synchronize(p);
   busy(main_stream(0));
-  lt_Event *e = event_behind(main_stream(0));
+  lt_Event *e = record_event(main_stream(0));
   fake_fail_all(true);
   lt_storage_set_pending(p, main_stream(0), true);
   fake_fail_all(false);
   CHECK(!p->pending);
-  CHECK_INT(fake_queued(0), 0); /* waited at once */
+  CHECK_INT(fake_queued(0), 0); /* synchronized at once */
   fake.streams.event_destroy(e);
   lt_storage_release(p);
   lt_Storage *empty = lt_storage_new_pinned(type, 0);
@@ -437,7 +440,7 @@ static void *reader(void *unused) {
   return NULL;
 }
 
-static void many_wait_for_one_copy(void) {
+static void many_threads_synchronize_with_one_copy(void) {
   begin(64 * MiB);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
   shared = lt_tensor_on(p, LT_uint8, 0, 1, (int64_t[]){64}, (int64_t[]){1});
@@ -455,9 +458,9 @@ static void many_wait_for_one_copy(void) {
   end();
 }
 
-/* ---- the ladder ------------------------------------------------------------------------------ */
+/* ---- the steps of an allocation that fails --------------------------------------------------- */
 
-static lt_Tensor *garbage[10]; /* what a collector would find */
+static lt_Tensor *garbage[10]; /* tensors that a collector would free */
 static int collections;
 
 static bool collect(void *context, size_t wanted) {
@@ -465,7 +468,7 @@ static bool collect(void *context, size_t wanted) {
   (void)context;
   (void)wanted;
   collections++;
-  lt_error_set("a finalizer failed"); /* must not be taken for the reason */
+  lt_error_set("a finalizer failed"); /* must not replace the reason */
   for (int i = 0; i < 10; i++) {
     any |= garbage[i] != NULL;
     lt_release(garbage[i]);
@@ -482,7 +485,7 @@ static lt_Tensor *tensor(lt_Dtype dtype, int64_t rows, int64_t columns) {
   return lt_empty(dtype, device(0), 2, (int64_t[]){rows, columns});
 }
 
-static void the_collector_makes_room(void) {
+static void the_collector_frees_memory(void) {
   begin(20 * MiB);
   lt_memory_on_pressure(collect, NULL);
   collections = 0;
@@ -492,7 +495,7 @@ static void the_collector_makes_room(void) {
     REQUIRE(t != NULL);
     int at = 0;
     while (at < 9 && garbage[at]) at++;
-    REQUIRE(!garbage[at]); /* ten fit; the eleventh had all of them collected */
+    REQUIRE(!garbage[at]); /* ten fit; for the eleventh all of them were collected */
     garbage[at] = t;
   }
   CHECK_INT(collections, 19);
@@ -502,7 +505,7 @@ static void the_collector_makes_room(void) {
   end();
 }
 
-static void then_comes_what_is_cached(void) {
+static void cached_memory_is_freed_next(void) {
   begin(24 * MiB);
   lt_memory_on_pressure(collect, NULL);
   collections = 0;
@@ -511,11 +514,11 @@ static void then_comes_what_is_cached(void) {
   lt_Tensor *t = tensor(LT_uint8, 1, 1000);
   fake_write(s, t->storage->data, 1000, 1);
   CHECK(fake.memory.record_stream(t->storage, s));
-  lt_release(t); /* waits */
+  lt_release(t); /* pending */
   lt_error_set("an op before");
   t = tensor(LT_uint8, 1024, 22 * 1024);
   CHECK(t != NULL);
-  CHECK_INT(collections, 1); /* which found nothing */
+  CHECK_INT(collections, 1); /* it freed nothing */
   CHECK_INT(fake_queued(0), 0);
   CHECK_STR(lt_error(), "an op before");
   lt_MemoryStats stats;
@@ -528,7 +531,7 @@ static void then_comes_what_is_cached(void) {
   end();
 }
 
-static void other_failures_are_told_at_once(void) {
+static void other_failures_are_reported_at_once(void) {
   begin(24 * MiB);
   lt_memory_on_pressure(collect, NULL);
   collections = 0;
@@ -539,14 +542,14 @@ static void other_failures_are_told_at_once(void) {
   CHECK_INT(collections, 0);
   fake_fail_memory(1, false);
   garbage[0] = tensor(LT_uint8, 10, 10);
-  CHECK(garbage[0] != NULL); /* found nothing, but the retry did */
+  CHECK(garbage[0] != NULL); /* nothing was collected, but the retry succeeded */
   CHECK_INT(collections, 1);
   lt_memory_on_pressure(NULL, NULL);
   collect(NULL, 0);
   end();
 }
 
-static void the_last_word(void) {
+static void the_message_of_out_of_memory(void) {
   static char file[] = "train.lua";
   begin(32 * MiB);
   lt_memory_on_pressure(collect, NULL);
@@ -566,7 +569,8 @@ static void the_last_word(void) {
   CHECK_CONTAINS(lt_error(), "\n    262.00 KiB  float32 {256, 262}  made in train.lua:12");
   CHECK_CONTAINS(lt_error(), "float32 {256, 260}");
   CHECK_CONTAINS(lt_error(), "float16 {256, 261}");
-  CHECK(!strstr(lt_error(), "int64") && !strstr(lt_error(), "{256, 257}")); /* five are named */
+  CHECK(!strstr(lt_error(), "int64") && !strstr(lt_error(), "{256, 257}")); /* only the five largest
+                                                                             * are listed */
   CHECK(strlen(lt_error()) < 1200);
   lt_MemoryStats s;
   CHECK(fake.memory.stats(&fake, 0, &s));
@@ -577,8 +581,8 @@ static void the_last_word(void) {
   end();
 }
 
-/* Even with the longest shapes and lines the message fits. */
-static void long_texts_are_cut(void) {
+/* The message fits also with the longest shapes and lines. */
+static void long_messages_are_truncated(void) {
   static char file[] = "a/very/long/way/to/a/file/whose/name/goes/on/and/on/and/on/and/on.lua";
   int64_t ones[LT_MAX_DIMS];
   char text[1500];
@@ -599,15 +603,15 @@ static void long_texts_are_cut(void) {
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-typedef struct Seen {
+typedef struct BlockCount {
   int blocks[3];
   size_t bytes;
   lt_MemoryBlock big;
   char where[64];
-} Seen;
+} BlockCount;
 
-static void see(void *context, const lt_MemoryBlock *b) {
-  Seen *s = context;
+static void count_block(void *context, const lt_MemoryBlock *b) {
+  BlockCount *s = context;
   s->blocks[b->state]++;
   s->bytes += b->size;
   if (b->state == LT_BLOCK_ACTIVE && !b->small) {
@@ -623,11 +627,11 @@ static void see(void *context, const lt_MemoryBlock *b) {
 static void snapshots_show_every_block(void) {
   static char file[] = "x.lua";
   begin(64 * MiB);
-  Seen seen = {0};
-  CHECK(fake.memory.each(&fake, 0, see, &seen)); /* not ready: nothing to see */
+  BlockCount seen = {0};
+  CHECK(fake.memory.each(&fake, 0, count_block, &seen)); /* not initialized: there are no blocks */
   lt_memory_on_where(where, file);
   lt_Tensor *a = tensor(LT_float32, 3, 5), *b = tensor(LT_float16, 1024, 2048);
-  CHECK(fake.memory.each(&fake, 0, see, &seen));
+  CHECK(fake.memory.each(&fake, 0, count_block, &seen));
   CHECK_INT(seen.blocks[LT_BLOCK_ACTIVE], 2);
   CHECK_INT(seen.blocks[LT_BLOCK_FREE], 2);
   CHECK_INT(seen.bytes, 22 * MiB);
@@ -645,9 +649,9 @@ static void snapshots_show_every_block(void) {
   end();
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- shutdown -------------------------------------------------------------------------------- */
 
-static void after_the_end_frees_do_nothing(void) {
+static void frees_after_shutdown_do_nothing(void) {
   begin(64 * MiB);
   lt_Tensor *t = tensor(LT_float32, 3, 5);
   lt_Storage *p = lt_storage_new_pinned(type, 64);
@@ -669,37 +673,37 @@ static void after_the_end_frees_do_nothing(void) {
   CHECK(!tensor(LT_float32, 3, 5));
   CHECK_CONTAINS(lt_error(), "the program ends");
   CHECK(fake.memory.release(&fake, 0) && fake.memory.host_release(&fake));
-  lt_accel_shutdown(&fake); /* twice is fine */
+  lt_accel_shutdown(&fake); /* may be called twice */
   lt_accel_detach(&fake);
   lt_accel_detach(&fake);
-  CHECK_STR(fake_complaint(), NULL);
+  CHECK_STR(fake_error(), NULL);
   fake_reset(0);
 }
 
 int main(void) {
-  RUN(devices_are_made_ready_when_used);
-  RUN(only_once_whoever_comes);
-  RUN(devices_that_are_not_there);
-  RUN(threads_have_their_own);
+  RUN(devices_are_initialized_when_used);
+  RUN(devices_are_initialized_once);
+  RUN(missing_devices_are_refused);
+  RUN(each_thread_has_its_own_current_stream);
   RUN(streams_of_other_devices_are_refused);
-  RUN(streams_work_on_their_own);
-  RUN(events_mark_a_place);
+  RUN(streams_are_independent);
+  RUN(events_mark_a_point_in_a_stream);
   RUN(events_belong_to_a_device);
-  RUN(elapsed_time_wants_both_ends);
-  RUN(native_events_are_kept);
-  RUN(pinned_memory_is_kept);
-  RUN(pinned_memory_waits_for_copies);
-  RUN(storages_wait_for_their_copies);
-  RUN(copies_of_one_storage_follow_each_other_where_one_writes);
-  RUN(storages_wait_where_no_event_is_had);
+  RUN(elapsed_time_requires_both_events);
+  RUN(native_events_are_reused);
+  RUN(pinned_memory_is_cached);
+  RUN(pinned_memory_is_reused_after_its_copies);
+  RUN(storages_synchronize_with_their_copies);
+  RUN(copies_of_one_storage_are_ordered_where_one_writes);
+  RUN(storages_synchronize_at_once_without_an_event);
   RUN(pageable_memory_outlives_its_copy);
-  RUN(many_wait_for_one_copy);
-  RUN(the_collector_makes_room);
-  RUN(then_comes_what_is_cached);
-  RUN(other_failures_are_told_at_once);
-  RUN(the_last_word);
-  RUN(long_texts_are_cut);
+  RUN(many_threads_synchronize_with_one_copy);
+  RUN(the_collector_frees_memory);
+  RUN(cached_memory_is_freed_next);
+  RUN(other_failures_are_reported_at_once);
+  RUN(the_message_of_out_of_memory);
+  RUN(long_messages_are_truncated);
   RUN(snapshots_show_every_block);
-  RUN(after_the_end_frees_do_nothing);
+  RUN(frees_after_shutdown_do_nothing);
   return check_end();
 }

@@ -1,7 +1,7 @@
-/* test_allocator.c: the caching allocator over a driver of which everything is known
- * (fake_driver.c). First PyTorch's rules and figures, by computed numbers; then random programs of
- * allocations, frees, streams and failures, after each step of which everything that must hold is
- * looked at. `test_allocator <seed>` runs one random program, for a failure that has been seen. */
+/* test_allocator.c: the caching allocator on a driver under the test's control (fake_driver.c).
+ * First PyTorch's rules and numbers; then random programs of allocations, frees, streams and
+ * failures, after each step of which all invariants are checked. `test_allocator <seed>` runs one
+ * random program, to reproduce a failure. */
 #include "accel/allocator.h"
 #include "check.h"
 #include "fake_driver.h"
@@ -20,7 +20,7 @@ static void begin(size_t capacity) {
 
 static void end(void) {
   lt_accel_detach(&fake);
-  CHECK_STR(fake_complaint(), NULL);
+  CHECK_STR(fake_error(), NULL);
   for (int i = 0; i < FAKE_DEVICES; i++) CHECK_INT(fake_used(i), 0);
   CHECK_INT(fake_events_alive(), 0);
   CHECK_INT(fake_host_used(), 0);
@@ -35,7 +35,7 @@ static lt_MemoryStats stats(void) {
 }
 #define NOW(name, pool) (stats().name[pool].current)
 
-/* The block's work on another stream, in order behind what its own stream has to do. */
+/* Uses the block on another stream, ordered after the work of its own stream. */
 static void use_on(void *memory, size_t nbytes, uint64_t tag, lt_Stream *own, lt_Stream *other) {
   lt_Storage storage = {.data = memory, .nbytes = nbytes, .device = {0, 0}};
   lt_Event *e = fake.streams.event_create(&fake, 0, false);
@@ -45,7 +45,7 @@ static void use_on(void *memory, size_t nbytes, uint64_t tag, lt_Stream *own, lt
   CHECK(fake.memory.record_stream(&storage, other));
 }
 
-/* ---- what must hold -------------------------------------------------------------------------- */
+/* ---- invariants ------------------------------------------------------------------------------ */
 
 typedef struct Count {
   int64_t blocks, bytes, split_blocks, split_bytes;
@@ -72,7 +72,7 @@ static bool is_listed(const lt_Block *list, const lt_Block *b) {
   return list != NULL;
 }
 
-/* The blocks of a segment tile it; counts them by state. */
+/* Checks that the blocks of a segment tile it, and counts them by state. */
 static void check_segment(const lt_Allocator *a, const lt_Segment *s, Count count[3]) {
   char *at = s->address;
   const lt_Block *before = NULL;
@@ -103,7 +103,7 @@ static int64_t requested_bytes(const lt_Allocator *a, bool small) {
   return n;
 }
 
-/* The statistics of one pool (LT_LARGE_POOL, LT_SMALL_POOL), counted again. */
+/* Recomputes the statistics of one pool (LT_LARGE_POOL, LT_SMALL_POOL). */
 static void recount(const lt_Allocator *a, bool small, int64_t *now) {
   Count count[3] = {{0}}, segments = {0};
   for (const lt_Segment *s = a->segments; s; s = s->next) {
@@ -157,10 +157,10 @@ static void check_all(void) {
   CHECK_INT(s.reserved_bytes[LT_POOL_ALL].current, fake_used(0));
   CHECK_INT(s.num_device_alloc - s.num_device_free, s.segment[LT_POOL_ALL].current);
   CHECK_INT(s.allocation[LT_POOL_ALL].current, a->held.count);
-  CHECK_STR(fake_complaint(), NULL);
+  CHECK_STR(fake_error(), NULL);
 }
 
-/* ---- PyTorch's figures ----------------------------------------------------------------------- */
+/* ---- PyTorch's numbers ----------------------------------------------------------------------- */
 
 static void few_floats(void) {
   begin(256 * MiB);
@@ -179,7 +179,7 @@ static void few_floats(void) {
   CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
   CHECK_INT(stats().num_device_alloc, 1);
   CHECK_INT(stats().largest_free_block, 2097152 - 1024);
-  void *q = get(1, NULL); /* 512 bytes are the least */
+  void *q = get(1, NULL); /* 512 bytes is the minimum */
   CHECK_INT(NOW(allocated_bytes, LT_POOL_ALL), 1536);
   CHECK_INT(NOW(requested_bytes, LT_POOL_ALL), 1025);
   CHECK(q == (char *)p + 1024);
@@ -203,7 +203,7 @@ static void few_floats(void) {
   end();
 }
 
-/* What a request takes from the driver, and what is left of it. */
+/* The bytes that a request reserves from the driver, and the size of its block. */
 static void segments_have_pytorchs_sizes(void) {
   static const struct {
     size_t request, segment, block;
@@ -217,7 +217,8 @@ static void segments_have_pytorchs_sizes(void) {
       {10 * MiB - 512, 20 * MiB, 10 * MiB - 512, LT_LARGE_POOL},
       {10 * MiB - 511, 10 * MiB, 10 * MiB, LT_LARGE_POOL},
       {10 * MiB + 1, 12 * MiB, 10 * MiB + 512, LT_LARGE_POOL}, /* the rest is above 1 MiB */
-      {11 * MiB, 12 * MiB, 12 * MiB, LT_LARGE_POOL},           /* the rest is 1 MiB: not cut off */
+      {11 * MiB, 12 * MiB, 12 * MiB, LT_LARGE_POOL},           /* the rest is 1 MiB: not split
+                                                                * off */
       {11 * MiB - 512, 12 * MiB, 11 * MiB - 512, LT_LARGE_POOL},
       {19 * MiB, 20 * MiB, 20 * MiB, LT_LARGE_POOL},
   };
@@ -236,7 +237,7 @@ static void segments_have_pytorchs_sizes(void) {
   }
 }
 
-static void the_best_fit_is_taken(void) {
+static void the_best_fit_is_used(void) {
   begin(256 * MiB);
   void *p[6];
   const size_t size[] = {4096, 512, 2048, 512, 3072, 512};
@@ -244,14 +245,14 @@ static void the_best_fit_is_taken(void) {
   put(p[0]);
   put(p[2]);
   put(p[4]);
-  CHECK(get(2600, NULL) == p[4]); /* 3072 is the least that holds it, and is used whole */
+  CHECK(get(2600, NULL) == p[4]); /* 3072 is the smallest that is large enough, and is used whole */
   CHECK_INT(NOW(inactive_split, LT_POOL_ALL), 3);
-  CHECK(get(512, NULL) == p[2]); /* cut off the front of the smallest */
+  CHECK(get(512, NULL) == p[2]); /* split off the front of the smallest */
   CHECK(get(1536, NULL) == (char *)p[2] + 512);
   CHECK(get(4096, NULL) == p[0]);
   check_all();
   put(p[0]);
-  put(p[1]); /* neighbours become one */
+  put(p[1]); /* neighbours are merged */
   CHECK(get(4608, NULL) == p[0]);
   check_all();
   lt_accel_detach(&fake);
@@ -292,7 +293,7 @@ static void private_pools_do_not_share(void) {
   end();
 }
 
-static void memory_used_elsewhere_waits(void) {
+static void memory_used_on_other_streams_is_freed_later(void) {
   begin(256 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(MiB, NULL);
@@ -316,17 +317,17 @@ static void memory_used_elsewhere_waits(void) {
   end();
 }
 
-/* An event at the last use: what the stream does later is not waited for. */
-static void only_the_last_use_counts(void) {
+/* Only an event at the last use delays the free; later work of the stream does not. */
+static void only_the_last_use_delays_the_free(void) {
   begin(256 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(512, NULL), *other = get(4096, NULL);
   lt_Storage storage = {.data = p, .nbytes = 512, .device = {0, 0}};
-  CHECK(fake.memory.record_stream(&storage, main)); /* its own: nothing to remember */
+  CHECK(fake.memory.record_stream(&storage, main)); /* its own stream: nothing to record */
   fake_write(s, other, 8, 1);
   CHECK(fake.memory.record_stream(&storage, s));
   fake_write(s, other, 8, 2);
-  CHECK(fake.memory.record_stream(&storage, s)); /* in place of the first */
+  CHECK(fake.memory.record_stream(&storage, s)); /* replaces the first */
   CHECK_INT(fake_events_alive(), 1);
   fake_write(s, other, 8, 3);
   put(p);
@@ -345,8 +346,8 @@ static void only_the_last_use_counts(void) {
   end();
 }
 
-/* However many blocks wait for a stream that is behind, it is asked once. */
-static void many_that_wait_cost_little(void) {
+/* However many blocks depend on a stream that is behind, it is queried once. */
+static void many_pending_blocks_cost_little(void) {
   enum { MANY = 100 };
   begin(256 * MiB);
   lt_Stream *s[2] = {fake.streams.create(&fake, 0, 0), fake.streams.create(&fake, 0, 0)};
@@ -367,7 +368,7 @@ static void many_that_wait_cost_little(void) {
   while (fake_step(0, 1)) {
   }
   void *r = get(512, NULL);
-  /* Those that the second stream alone used, and those that both did, still wait. */
+  /* The blocks that the second stream alone used, and those that both used, are still pending. */
   CHECK_INT(NOW(active, LT_POOL_ALL), MANY / 2 + MANY / 10 + 4);
   check_all();
   fake_finish(0);
@@ -382,25 +383,25 @@ static void many_that_wait_cost_little(void) {
   end();
 }
 
-static void a_stream_that_ends_leaves_its_memory(void) {
+static void memory_outlives_its_stream(void) {
   begin(4 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
   void *p = get(MiB, s), *q = get(MiB, s);
   fake_write(s, p, MiB, 1);
   fake_check(s, p, MiB, 1);
   put(p);
-  fake.streams.destroy(s); /* nobody waited */
+  fake.streams.destroy(s); /* the host did not block */
   CHECK_INT(fake_queued(0) > 2, 1);
   CHECK_INT(fake_streams_alive(), 0);
   check_all();
   CHECK(get(MiB, NULL) == p);
-  fake_write(main, p, MiB, 2); /* comes behind the old work */
+  fake_write(main, p, MiB, 2); /* runs after the old work */
   fake_check(main, p, MiB, 2);
   while (fake_step(0, 0)) {
   }
   CHECK(fake_queued(0) > 2);
   fake_finish(0);
-  put(q); /* was allocated on the stream that is gone */
+  put(q); /* was allocated on the destroyed stream */
   put(p);
   CHECK(get(2 * MiB, NULL) == NULL && lt_error_is_memory());
   CHECK(fake.memory.retry(&fake, 0));
@@ -409,7 +410,7 @@ static void a_stream_that_ends_leaves_its_memory(void) {
   end();
 }
 
-/* ---- when memory is out ---------------------------------------------------------------------- */
+/* ---- out of memory --------------------------------------------------------------------------- */
 
 static void out_of_memory(void) {
   begin(4 * MiB);
@@ -422,7 +423,7 @@ static void out_of_memory(void) {
   CHECK(get(SIZE_MAX - 600, NULL) == NULL && lt_error_is_memory());
   put(p);
   put(q);
-  CHECK(fake.memory.retry(&fake, 0)); /* the segment with r stays */
+  CHECK(fake.memory.retry(&fake, 0)); /* the segment of r stays */
   CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
   CHECK_INT(stats().num_alloc_retries, 1);
   CHECK_INT(stats().num_device_free, 1);
@@ -431,7 +432,7 @@ static void out_of_memory(void) {
   end();
 }
 
-static void only_out_of_memory_is_out_of_memory(void) {
+static void other_errors_are_not_out_of_memory(void) {
   begin(64 * MiB);
   fake_fail_memory(1, true);
   CHECK(get(100, NULL) == NULL);
@@ -450,7 +451,7 @@ static void only_out_of_memory_is_out_of_memory(void) {
   end();
 }
 
-static void a_limit_holds(void) {
+static void the_memory_limit_is_enforced(void) {
   begin(40 * MiB);
   CHECK(!fake.memory.limit(&fake, 0, 1.5));
   CHECK_CONTAINS(lt_error(), "0 to 1");
@@ -469,10 +470,10 @@ static void a_limit_holds(void) {
   end();
 }
 
-static void empty_cache_keeps_pieces(void) {
+static void empty_cache_keeps_segments_in_use(void) {
   begin(256 * MiB);
   void *p = get(512, NULL), *q = get(5 * MiB, NULL), *r = get(30 * MiB, NULL);
-  fake_write(fake.streams.get_default(&fake, 0), r, 64, 1); /* still queued when it is given back */
+  fake_write(fake.streams.get_default(&fake, 0), r, 64, 1); /* still queued when it is freed */
   put(q);
   put(r);
   CHECK(fake.memory.release(&fake, 0));
@@ -483,10 +484,10 @@ static void empty_cache_keeps_pieces(void) {
   end();
 }
 
-static void strange_frees_do_nothing(void) {
+static void invalid_frees_do_nothing(void) {
   begin(256 * MiB);
   char elsewhere[512];
-  put(elsewhere); /* before the device was ready */
+  put(elsewhere); /* before the device was initialized */
   void *p = get(512, NULL);
   lt_error_set("what was said before");
   put(NULL);
@@ -499,16 +500,16 @@ static void strange_frees_do_nothing(void) {
   end();
 }
 
-static void without_a_cache(void) {
+static void allocation_without_a_cache(void) {
   setenv("LUTRA_MEMORY_DEBUG", "1", 1);
   begin(256 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0);
   void *p = get(1000, NULL);
   CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 1000);
-  CHECK_INT(fake_used(0), 1000); /* a memory checker sees one byte past the end */
+  CHECK_INT(fake_used(0), 1000); /* a memory checker detects one byte past the end */
   use_on(p, 1000, 0, fake.streams.get_default(&fake, 0), s);
   memset(p, 0, 1000);
-  put(p); /* waits for all work first */
+  put(p); /* synchronizes with all work first */
   CHECK_INT(fake_used(0), 0);
   CHECK_INT(NOW(active, LT_POOL_ALL), 0);
   check_all();
@@ -526,7 +527,7 @@ static lt_DriverStatus fill(int index, void *memory, int byte, size_t nbytes, vo
   return LT_DRIVER_OK;
 }
 
-static void debugging_poisons(void) {
+static void debugging_poisons_memory(void) {
   lt_AccelDriver driver = fake_driver;
   driver.memory_fill = fill;
   setenv("LUTRA_MEMORY_DEBUG", "1", 1);
@@ -554,7 +555,7 @@ typedef struct Held {
   void *memory;
   size_t nbytes;
   uint64_t tag;
-  lt_Stream *stream; /* NULL when it has ended */
+  lt_Stream *stream; /* NULL when it was destroyed */
 } Held;
 
 typedef struct Program {
@@ -589,8 +590,9 @@ static size_t some_size(Program *p) {
   }
 }
 
-/* What the rules say will be given; NULL when the driver must be asked. Nothing waits. */
-static const char *expected(size_t nbytes, lt_Stream *stream) {
+/* Returns the address that the rules require for a request; NULL when the driver must be called.
+ * Requires that no free is pending. */
+static const char *expected_address(size_t nbytes, lt_Stream *stream) {
   size_t size = (nbytes + 511) / 512 * 512;
   const lt_Block *best = NULL;
   for (const lt_Segment *s = lt_accel_of(&fake)->allocator[0]->segments; s; s = s->next)
@@ -617,9 +619,9 @@ static void do_alloc(Program *p) {
   if (!h.stream) return;
   lt_Accel *accel = lt_accel_of(&fake);
   bool known = lt_accel_is_ready(&fake, 0) && !accel->allocator[0]->waiting;
-  const char *want = known ? expected(h.nbytes, h.stream) : NULL;
+  const char *expected = known ? expected_address(h.nbytes, h.stream) : NULL;
   h.memory = get(h.nbytes, h.stream);
-  if (want) CHECK(h.memory == want);
+  if (expected) CHECK(h.memory == expected);
   if (!h.memory && lt_error_is_memory() && below(p, 2) && fake.memory.retry(&fake, 0))
     h.memory = get(h.nbytes, h.stream);
   if (!h.memory) return;
@@ -767,31 +769,31 @@ static void four_threads(void) {
   end();
 }
 
-static uint64_t told;
-static void told_program(void) { run_program(told, 20000); }
+static uint64_t given_seed;
+static void given_program(void) { run_program(given_seed, 20000); }
 
 int main(int argc, char **argv) {
   if (argc > 1) {
-    told = strtoull(argv[1], NULL, 10);
-    RUN(told_program);
+    given_seed = strtoull(argv[1], NULL, 10);
+    RUN(given_program);
     return check_end();
   }
   RUN(few_floats);
   RUN(segments_have_pytorchs_sizes);
-  RUN(the_best_fit_is_taken);
+  RUN(the_best_fit_is_used);
   RUN(streams_do_not_share);
   RUN(private_pools_do_not_share);
-  RUN(memory_used_elsewhere_waits);
-  RUN(only_the_last_use_counts);
-  RUN(many_that_wait_cost_little);
-  RUN(a_stream_that_ends_leaves_its_memory);
+  RUN(memory_used_on_other_streams_is_freed_later);
+  RUN(only_the_last_use_delays_the_free);
+  RUN(many_pending_blocks_cost_little);
+  RUN(memory_outlives_its_stream);
   RUN(out_of_memory);
-  RUN(only_out_of_memory_is_out_of_memory);
-  RUN(a_limit_holds);
-  RUN(empty_cache_keeps_pieces);
-  RUN(strange_frees_do_nothing);
-  RUN(without_a_cache);
-  RUN(debugging_poisons);
+  RUN(other_errors_are_not_out_of_memory);
+  RUN(the_memory_limit_is_enforced);
+  RUN(empty_cache_keeps_segments_in_use);
+  RUN(invalid_frees_do_nothing);
+  RUN(allocation_without_a_cache);
+  RUN(debugging_poisons_memory);
   RUN(random_programs);
   RUN(four_threads);
   return check_end();

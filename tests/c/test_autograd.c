@@ -1,6 +1,6 @@
-/* test_autograd.c: the tape. Values are worked out by hand in the comments, or are PyTorch 1.13's
- * where it says so. Every test runs in a scope of its own and must leave no tensor's memory
- * behind. */
+/* test_autograd.c: automatic differentiation. Expected values are derived in comments, or are
+ * PyTorch 1.13's where a comment says so. Every test runs in a scope of its own and must leave no
+ * memory of tensors behind. */
 #include "opids.h"
 #include "autograd/autograd.h"
 #include "check.h"
@@ -13,7 +13,7 @@
 #define YES    lt_arg_bool(true)
 #define NO     lt_arg_bool(false)
 
-/* A float64 tensor of the scope with these values. */
+/* Returns a float64 tensor with these values, which belongs to the scope. */
 static lt_Tensor *values(int ndim, const int64_t *shape, const double *v) {
   lt_Tensor *t = lt_empty(LT_float64, lt_cpu(), ndim, shape);
   if (t && t->numel) memcpy(lt_tensor_data(t), v, sizeof *v * (size_t)t->numel);
@@ -30,14 +30,14 @@ static lt_Tensor *leaf(lt_Tensor *t) {
   return t;
 }
 
-/* A leaf times 1: no leaf any more. */
+/* Returns a leaf times 1, which is not a leaf. */
 static lt_Tensor *inner(lt_Tensor *t) { return lt_do(mul, LT_ARG(t), LT_ARG(1.0)); }
 
 static bool backward(lt_Tensor *t) { return lt_backward(1, &t, NULL, false, false, 0, NULL); }
 static bool backward_sum(lt_Tensor *t) { return backward(lt_do(sum, LT_ARG(t))); }
 static bool backward_retain(lt_Tensor *t) { return lt_backward(1, &t, NULL, true, false, 0, NULL); }
 
-/* d y / d x on the tape, of the scope. */
+/* Returns d y / d x, which belongs to the scope. */
 static lt_Tensor *slope(lt_Tensor *y, lt_Tensor *x, bool create_graph) {
   lt_Tensor *out = NULL;
   bool ok = lt_grad(1, &y, NULL, create_graph, create_graph, false, 1, &x, &out);
@@ -90,7 +90,7 @@ static void broadcasting_is_summed(void) {
   CHECK_INT(lt_tensor_grad(column)->ndim, 2);
 }
 
-static void dtypes_come_back(void) {
+static void gradients_have_the_dtypes_of_inputs(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2));
   lt_Tensor *h = OWN(lt_empty(LT_float32, lt_cpu(), 1, (int64_t[]){2}));
   CHECK(lt_do_in_place(fill, LT_ARG(h), LT_ARG(3.0)) != NULL);
@@ -111,7 +111,7 @@ static void grads_accumulate(void) {
   CHECK(lt_tensor_grad(x) == NULL);
 }
 
-/* The gradient passed in is the user's: a grad must not share its memory. */
+/* The gradient passed in belongs to the user: a grad must not share its memory. */
 static void passed_gradient_is_copied(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *g = VECTOR(5, 7);
   CHECK(lt_backward(1, &x, &g, false, false, 0, NULL));
@@ -134,7 +134,7 @@ static void used_twice_and_through_two_paths(void) {
   CHECK_GRAD(x, 16, 33);
 }
 
-static void named_inputs_only(void) {
+static void gradients_of_given_inputs_only(void) {
   lt_Tensor *x = leaf(VECTOR(2)), *w = leaf(VECTOR(5)), *y = lt_do(mul, LT_ARG(x), LT_ARG(w));
   lt_Tensor *z = lt_do(square, LT_ARG(y)), *out[2];
   CHECK(lt_backward(1, &z, NULL, true, false, 1, &w)); /* 2 y x = 40 */
@@ -193,7 +193,7 @@ static void create_graph_into_grad(void) {
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static void what_requires_grad(void) {
+static void results_require_grad_by_their_inputs(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4);
   lt_Tensor *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
             *whole = OWN(lt_empty(LT_int64, lt_cpu(), 1, (int64_t[]){2}));
@@ -215,7 +215,7 @@ static void what_requires_grad(void) {
   CHECK(lt_tensor_set_requires_grad(y, true));
 }
 
-static void bad_calls_of_backward(void) {
+static void invalid_calls_of_backward(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(1, 2), *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
             *g = VECTOR(1, 2, 3);
   CHECK_FAILS(backward(c), "backward: the tensor does not require grad");
@@ -239,8 +239,8 @@ static void backward_twice(void) {
   CHECK_GRAD(x, 4, 8);
 }
 
-/* Nodes that keep no values can be gone through again, as in PyTorch. */
-static void shared_part_without_values(void) {
+/* Nodes without saved tensors can be used twice, as in PyTorch. */
+static void shared_nodes_without_saved_tensors(void) {
   lt_Tensor *x = leaf(VECTOR(1)), *h = lt_do(add, LT_ARG(x), LT_ARG(1.0));
   CHECK(backward(lt_do(mul, LT_ARG(h), LT_ARG(2.0))));
   CHECK(backward(lt_do(mul, LT_ARG(h), LT_ARG(3.0))));
@@ -275,7 +275,7 @@ static void leaf_in_place(void) {
   CHECK(lt_tensor_is_leaf(x));
 }
 
-/* Nothing the graph keeps holds the graph: a tensor changed by what was made of it goes away
+/* The graph holds no reference to itself: a tensor changed in place by a result of its own is freed
  * without backward. */
 static void no_cycles(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
@@ -321,7 +321,7 @@ static void in_place_by_itself(void) {
   CHECK_GRAD(x, 6);
 }
 
-static void overwriting_ends_history(void) {
+static void overwriting_removes_history(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = inner(x);
   CHECK(lt_do_in_place(fill, LT_ARG(y), LT_ARG(7.0)) == y);
   CHECK(backward_sum(lt_do(mul, LT_ARG(y), LT_ARG(3.0))));
@@ -348,7 +348,7 @@ static void writing_into_a_view(void) {
   CHECK_GRAD(w, 320);
 }
 
-static void views_see_what_their_base_became(void) {
+static void views_see_changes_of_their_base(void) {
   /* v = y[2..3] made first, then y *= 3 in place: v's gradient goes through the new y. d
    * sum(v^2)/dx = 2 (6 x) 6 */
   lt_Tensor *x = leaf(VECTOR(1, 2, 3)), *y = lt_do(mul, LT_ARG(x), LT_ARG(2.0));
@@ -417,13 +417,13 @@ static void detached_shares_versions(void) {
               "the argument self of square, of shape {2}, was needed by square's gradient");
 }
 
-static void result_changed(void) {
+static void changed_result_is_refused(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(exp, LT_ARG(x));
   CHECK(lt_do_in_place(add, LT_ARG(y), LT_ARG(1.0)) == y);
   CHECK_FAILS(backward_sum(y), "the result of exp, of shape {2}, was needed by exp's gradient");
 }
 
-/* The value a gradient needs stays, whatever happens to the tensor it came from. */
+/* A saved value stays valid, whatever happens to the tensor that it was saved from. */
 static void freed_tensors(void) {
   lt_Tensor *x = leaf(VECTOR(1, 2)), *c = VECTOR(3, 4), *y = lt_do(mul, LT_ARG(x), LT_ARG(c)),
             *z = lt_do(square, LT_ARG(y));
@@ -438,7 +438,7 @@ static void freed_tensors(void) {
 typedef struct Seen {
   int calls, forgotten;
   double first;
-  double factor; /* 0: leave the gradient alone */
+  double factor; /* 0: leave the gradient unchanged */
   bool fail;
 } Seen;
 
@@ -459,7 +459,7 @@ static void forget(void *context) { ((Seen *)context)->forgotten++; }
 
 static void hooks_see_and_replace(void) {
   static Seen on_leaf, on_inner = {.factor = 10},
-                       second; /* they outlive this function: hooks are forgotten later */
+                       second; /* they outlive this function: hooks are freed later */
   lt_Tensor *x = leaf(VECTOR(1, 2)), *y = lt_do(mul, LT_ARG(x), LT_ARG(3.0));
   int id = lt_tensor_add_hook(x, see, &on_leaf, forget);
   CHECK(id > 0);
@@ -467,7 +467,7 @@ static void hooks_see_and_replace(void) {
   CHECK(lt_tensor_add_hook(y, see, &second, forget) > 0);
   CHECK(backward_sum(y));
   CHECK_NEAR(on_inner.first, 1, 0);
-  CHECK_NEAR(second.first, 10, 0); /* in order, each sees what the last one gave */
+  CHECK_NEAR(second.first, 10, 0); /* in order: each gets the result of the previous one */
   CHECK_NEAR(on_leaf.first, 30, 0);
   CHECK_GRAD(x, 30, 30);
   CHECK(lt_tensor_remove_hook(x, id));
@@ -478,7 +478,7 @@ static void hooks_see_and_replace(void) {
   CHECK_FAILS(lt_tensor_add_hook(VECTOR(1), see, &second, forget), "does not require grad");
 }
 
-/* A hook of an inner tensor runs when the tensor is gone, and is forgotten with its node. */
+/* A hook of an inner tensor runs after the tensor was freed, and is freed with its node. */
 static void hooks_outlive_their_tensor(void) {
   static Seen s;
   lt_Tensor *x = leaf(VECTOR(1, 2));
@@ -593,8 +593,7 @@ static void custom_failures(void) {
   const lt_CustomFunction f = {"Twice", twice_backward, twice_forget, NULL, &t};
   lt_Tensor *c = VECTOR(1), *d = VECTOR(2), *inputs[] = {c, NULL},
             *outputs[] = {VECTOR(1), VECTOR(1)};
-  CHECK(
-      lt_autograd_custom(&f, 2, inputs, 2, outputs)); /* nothing requires grad: forgotten at once */
+  CHECK(lt_autograd_custom(&f, 2, inputs, 2, outputs)); /* nothing requires grad: freed at once */
   CHECK_INT(t.forgotten, 1);
   CHECK(!outputs[0]->requires_grad);
   inputs[0] = leaf(d);
@@ -645,8 +644,8 @@ static void every_row_has_a_gradient(void) {
                    lt_ops[op].name);
 }
 
-/* The values that formulas use, and none that they do not. */
-static void formulas_say_what_is_kept(void) {
+/* Rows save the values that their formulas use, and no others. */
+static void rows_save_what_their_formulas_use(void) {
   CHECK_INT(VALUES(neg, 0), 0);
   CHECK_INT(VALUES(log2, 0), X);
   CHECK_INT(VALUES(exp2, 0), RESULT);
@@ -663,8 +662,8 @@ static void formulas_say_what_is_kept(void) {
   CHECK_INT(VALUES(softmax, 0), RESULT);
 }
 
-/* Every argument and result of the largest signature has a bit of its own. */
-static void values_have_bits_of_their_own(void) {
+/* Every argument and result of the largest signature has its own bit. */
+static void saved_values_have_distinct_bits(void) {
   lt_Keep seen = LT_KEEP_GIVES;
   for (int i = 0; i < LT_MAX_ARGS + LT_MAX_OUT; i++) {
     lt_Keep bit = i < LT_MAX_ARGS ? LT_KEEP_ARG(i) : LT_KEEP_RESULT(i - LT_MAX_ARGS);
@@ -679,7 +678,7 @@ static bool holds_values(const lt_Signature *g, int i) {
          type == LT_PARAM_INDEX;
 }
 
-/* Gradients are given to, and values kept of, arguments and results that the op has. */
+/* Gradients and saved values refer to arguments and results that the op has. */
 static void rows_fit_their_signatures(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
     const lt_GradientRow *row = &lt_gradients[op];
@@ -699,7 +698,7 @@ static void rows_fit_their_signatures(void) {
   }
 }
 
-/* Runs a test in a scope, after which no memory may be left. */
+/* Runs a test in a scope, and checks that it leaves no memory behind. */
 #define RUN_CLEAN(test)                                                                            \
   do {                                                                                             \
     running = test;                                                                                \
@@ -718,35 +717,35 @@ static void run_clean(void) {
 int main(void) {
   RUN_CLEAN(chain_of_products);
   RUN_CLEAN(broadcasting_is_summed);
-  RUN_CLEAN(dtypes_come_back);
+  RUN_CLEAN(gradients_have_the_dtypes_of_inputs);
   RUN_CLEAN(grads_accumulate);
   RUN_CLEAN(passed_gradient_is_copied);
   RUN_CLEAN(grad_is_contiguous);
   RUN_CLEAN(used_twice_and_through_two_paths);
-  RUN_CLEAN(named_inputs_only);
+  RUN_CLEAN(gradients_of_given_inputs_only);
   RUN_CLEAN(unused_inputs);
   RUN_CLEAN(several_roots);
   RUN_CLEAN(gradients_of_gradients);
   RUN_CLEAN(create_graph_into_grad);
-  RUN_CLEAN(what_requires_grad);
-  RUN_CLEAN(bad_calls_of_backward);
+  RUN_CLEAN(results_require_grad_by_their_inputs);
+  RUN_CLEAN(invalid_calls_of_backward);
   RUN_CLEAN(backward_twice);
-  RUN_CLEAN(shared_part_without_values);
+  RUN_CLEAN(shared_nodes_without_saved_tensors);
   RUN_CLEAN(failure_changes_no_grad);
   RUN_CLEAN(leaf_in_place);
   RUN_CLEAN(no_cycles);
   RUN_CLEAN(inference_mode);
   RUN_CLEAN(in_place_on_the_tape);
   RUN_CLEAN(in_place_by_itself);
-  RUN_CLEAN(overwriting_ends_history);
+  RUN_CLEAN(overwriting_removes_history);
   RUN_CLEAN(writing_into_a_view);
-  RUN_CLEAN(views_see_what_their_base_became);
+  RUN_CLEAN(views_see_changes_of_their_base);
   RUN_CLEAN(filling_a_constant_row_by_row);
   RUN_CLEAN(view_of_a_view_transposed);
   RUN_CLEAN(twice_through_slices);
   RUN_CLEAN(view_made_under_no_grad);
   RUN_CLEAN(detached_shares_versions);
-  RUN_CLEAN(result_changed);
+  RUN_CLEAN(changed_result_is_refused);
   RUN_CLEAN(freed_tensors);
   RUN_CLEAN(hooks_see_and_replace);
   RUN_CLEAN(hooks_outlive_their_tensor);
@@ -758,8 +757,8 @@ int main(void) {
   RUN_CLEAN(custom_undone);
   RUN_CLEAN(a_million_additions);
   RUN_CLEAN(every_row_has_a_gradient);
-  RUN_CLEAN(formulas_say_what_is_kept);
-  RUN_CLEAN(values_have_bits_of_their_own);
+  RUN_CLEAN(rows_save_what_their_formulas_use);
+  RUN_CLEAN(saved_values_have_distinct_bits);
   RUN_CLEAN(rows_fit_their_signatures);
   return check_end();
 }

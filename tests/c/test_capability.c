@@ -1,4 +1,5 @@
-/* What environment variables may ask of the CPU, decided for CPUs other than this one. */
+/* test_capability.c: the effect of environment variables on the choice of CPU features, computed
+ * for other CPUs than this one. */
 #include "cpu/capability.h"
 #include "check.h"
 
@@ -41,7 +42,7 @@ static void capabilities(void) {
 }
 
 #if defined(__x86_64__)
-static void core_types_that_the_cpu_has(void) {
+static void supported_core_types(void) {
   CHECK(lt_cpu_check_core_type(NULL, 0));
   CHECK(lt_cpu_check_core_type("", 0));
   CHECK(lt_cpu_check_core_type("Prescott", SSE));
@@ -56,7 +57,7 @@ static void core_types_that_the_cpu_has(void) {
   CHECK(lt_cpu_check_core_type("SAPPHIRERAPIDS", SAPPHIRE_RAPIDS));
 }
 
-static void core_types_that_the_cpu_lacks(void) {
+static void unsupported_core_types(void) {
   CHECK(!lt_cpu_check_core_type("HASWELL", SSE));
   CHECK_STR(lt_error(),
             "LUTRA_OPENBLAS_CORETYPE: cannot use \"HASWELL\": this CPU lacks avx, fma, avx2");
@@ -79,7 +80,7 @@ static void core_types_that_the_cpu_lacks(void) {
   CHECK(!lt_cpu_check_core_type("PRESCOTT", 0));
 }
 
-static void core_types_that_there_are_not(void) {
+static void unknown_core_types(void) {
   static const char *const values[] = {"SKYLAKE", "ZEN2",     "avx2",    " ZEN",  "ZEN ",
                                        "auto",    "CORTEXA7", "Unknown", "Katmai"};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -90,8 +91,8 @@ static void core_types_that_there_are_not(void) {
   }
 }
 
-/* By the features alone: a CPU that OpenBLAS does not know by its model has fast kernels, too. */
-static void core_types_that_are_chosen(void) {
+/* Chosen by features alone: a CPU whose model OpenBLAS does not know gets fast kernels, too. */
+static void the_default_core_type(void) {
   CHECK_STR(lt_cpu_core_type(SAPPHIRE_RAPIDS), "SkylakeX");
   CHECK_STR(lt_cpu_core_type(ZEN_4), "SkylakeX");
   CHECK_STR(lt_cpu_core_type(SKYLAKE), "SkylakeX");
@@ -116,10 +117,10 @@ static void this_cpu(void) {
 int main(void) {
   RUN(capabilities);
 #if defined(__x86_64__)
-  RUN(core_types_that_the_cpu_has);
-  RUN(core_types_that_the_cpu_lacks);
-  RUN(core_types_that_there_are_not);
-  RUN(core_types_that_are_chosen);
+  RUN(supported_core_types);
+  RUN(unsupported_core_types);
+  RUN(unknown_core_types);
+  RUN(the_default_core_type);
 #endif
   RUN(this_cpu);
   return check_end();

@@ -1,4 +1,4 @@
-/* test_core.c: dtypes, numbers, shapes, storages, views, the layouts of loops, and that a failed
+/* test_core.c: dtypes, numbers, shapes, storages, views, the layouts of loops; and that a failed
  * call changes nothing. */
 #include "opids.h"
 #include "check.h"
@@ -29,7 +29,7 @@ static void dtypes_promote_as_in_pytorch(void) {
 #define d LT_float64
 #define z LT_complex64
 #define Z LT_complex128
-  static const lt_Dtype want[LT_DTYPE_COUNT][LT_DTYPE_COUNT] = {
+  static const lt_Dtype expected[LT_DTYPE_COUNT][LT_DTYPE_COUNT] = {
       {b, u, c, s, i, l, h, w, f, d, z, Z}, {u, u, s, s, i, l, h, w, f, d, z, Z},
       {c, s, c, s, i, l, h, w, f, d, z, Z}, {s, s, s, s, i, l, h, w, f, d, z, Z},
       {i, i, i, i, i, l, h, w, f, d, z, Z}, {l, l, l, l, l, l, h, w, f, d, z, Z},
@@ -50,7 +50,7 @@ static void dtypes_promote_as_in_pytorch(void) {
 #undef Z
   for (int x = 0; x < LT_DTYPE_COUNT; x++)
     for (int y = 0; y < LT_DTYPE_COUNT; y++)
-      CHECK_INT(lt_dtype_promote((lt_Dtype)x, (lt_Dtype)y), want[x][y]);
+      CHECK_INT(lt_dtype_promote((lt_Dtype)x, (lt_Dtype)y), expected[x][y]);
 }
 
 static void dtypes_have_names(void) {
@@ -62,7 +62,7 @@ static void dtypes_have_names(void) {
   CHECK_CONTAINS(lt_error(), "set_default_dtype: wants a float dtype, got int64");
 }
 
-/* Numbers count for their category alone; so do 0-d tensors beside others. */
+/* Only the category of numbers matters; the same is true of 0-d tensors beside others. */
 static void numbers_take_part_in_promotion(void) {
   lt_Tensor *bytes = zeros(LT_int8, SHAPE(2)), *half = zeros(LT_float16, SHAPE(2)),
             *one = zeros(LT_float64, 0, NULL);
@@ -73,10 +73,10 @@ static void numbers_take_part_in_promotion(void) {
                              {LT_ARG(bytes), LT_ARG(one)},
                              {LT_ARG(one), lt_arg_scalar(lt_scalar_int(1))},
                              {LT_ARG(bytes), LT_ARG(half)}};
-  const lt_Dtype want[] = {LT_int8,    LT_float32, LT_float16, LT_float16,
-                           LT_float64, LT_float64, LT_float16};
-  for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-    CHECK_INT(lt_result_type(pairs[i], 2), want[i]);
+  const lt_Dtype expected[] = {LT_int8,    LT_float32, LT_float16, LT_float16,
+                               LT_float64, LT_float64, LT_float16};
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+    CHECK_INT(lt_result_type(pairs[i], 2), expected[i]);
   lt_release(bytes);
   lt_release(half);
   lt_release(one);
@@ -84,7 +84,7 @@ static void numbers_take_part_in_promotion(void) {
 
 /* ---- float16 and bfloat16 -------------------------------------------------------------------- */
 
-/* The value of binary16's fields, by their definition (IEEE 754-2008, 3.4). */
+/* Returns the value of binary16's fields, by definition (IEEE 754-2008, 3.4). */
 static double half_value(unsigned bits) {
   int exponent = (bits >> 10) & 31, fraction = bits & 1023;
   double sign = bits & 0x8000 ? -1 : 1;
@@ -96,21 +96,21 @@ static void every_half_is_its_value(void) {
   for (unsigned bits = 0; bits < 65536; bits++) {
     lt_half h = {(uint16_t)bits};
     float f = lt_half_to_float(h);
-    double want = half_value(bits);
-    if (isnan(want)) {
+    double expected = half_value(bits);
+    if (isnan(expected)) {
       CHECK(isnan(f) && isnan(lt_half_to_float(lt_half_from_float(f))));
       continue;
     }
-    CHECK((double)f == want);
+    CHECK((double)f == expected);
     CHECK(lt_half_from_float(f).bits == bits); /* and back, with the sign of zero */
-    CHECK(lt_half_from_double(want).bits == bits);
+    CHECK(lt_half_from_double(expected).bits == bits);
     CHECK(lt_bfloat16_to_float(lt_bfloat16_from_float(lt_bits_float(bits << 16))) ==
               lt_bits_float(bits << 16) ||
           isnan(lt_bits_float(bits << 16)));
   }
 }
 
-/* Between two neighbours: the nearer, and on the middle the even one. */
+/* Between two neighbours: the nearer one, in the middle the even one. */
 static void halves_round_to_nearest_even(void) {
   for (unsigned bits = 0; bits < 0x7bff; bits++) {
     double low = half_value(bits), high = half_value(bits + 1), middle = (low + high) / 2;
@@ -201,7 +201,7 @@ static void large_memory_is_aligned(void) {
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* A loop over operands of the given strides (in elements of 4 bytes). */
+/* Returns a loop over operands of the given strides (in elements of 4 bytes). */
 static lt_Loop loop(int ndim, const int64_t *shape, int operands, int64_t strides[][3]) {
   lt_Loop l = {.inputs = operands - 1, .ndim = ndim};
   for (int i = 0; i < ndim; i++) l.shape[i] = shape[i];
@@ -221,12 +221,12 @@ static void layouts_collapse(void) {
   l = loop(3, (int64_t[]){2, 3, 4}, 3, (int64_t[][3]){{12, 4, 1}, {12, 4, 1}, {0, 0, 0}});
   CHECK(l.layout == LT_LAYOUT_SCALAR && l.ndim == 1 && l.shape[0] == 24);
   l = loop(2, (int64_t[]){3, 4}, 3,
-           (int64_t[][3]){{4, 1}, {4, 1}, {0, 1}}); /* a row for every row */
+           (int64_t[][3]){{4, 1}, {4, 1}, {0, 1}}); /* one row, broadcast */
   CHECK(l.layout == LT_LAYOUT_INNER && l.ndim == 2 && l.shape[1] == 4);
   l = loop(2, (int64_t[]){3, 4}, 2, (int64_t[][3]){{4, 1}, {1, 3}});
   CHECK(l.layout == LT_LAYOUT_GENERAL && l.ndim == 2);
   l = loop(2, (int64_t[]){3, 1}, 2,
-           (int64_t[][3]){{1, 7}, {1, 9}}); /* a dimension of 1 does not count */
+           (int64_t[][3]){{1, 7}, {1, 9}}); /* the stride of a dimension of size 1 is ignored */
   CHECK(l.layout == LT_LAYOUT_CONTIGUOUS && l.ndim == 1 && l.shape[0] == 3);
   l = loop(2, (int64_t[]){1, 1}, 2, (int64_t[][3]){{1, 1}, {0, 0}});
   CHECK(l.layout == LT_LAYOUT_CONTIGUOUS && l.shape[0] == 1);
@@ -239,7 +239,7 @@ static lt_Tensor *strided(lt_Tensor *x, const int64_t *size, const int64_t *stri
   return lt_tensor_on(x->storage, x->dtype, offset, 2, size, stride);
 }
 
-static void overlap_is_seen(void) {
+static void overlap_is_detected(void) {
   lt_Tensor *x = zeros(LT_float32, SHAPE(20));
   lt_Tensor *a = strided(x, (int64_t[]){4, 5}, (int64_t[]){5, 1}, 0);
   lt_Tensor *expanded = strided(x, (int64_t[]){4, 5}, (int64_t[]){0, 1}, 0);
@@ -249,14 +249,14 @@ static void overlap_is_seen(void) {
   lt_Tensor *early = strided(x, (int64_t[]){3, 5}, (int64_t[]){5, 1}, 0);
   CHECK(!lt_tensor_overlaps_itself(a) && !lt_tensor_overlaps_itself(columns));
   CHECK(lt_tensor_overlaps_itself(expanded) && lt_tensor_overlaps_itself(windows));
-  CHECK(!lt_tensor_overlaps(a, a)); /* the very same elements in the same order */
+  CHECK(!lt_tensor_overlaps(a, a)); /* the same elements in the same order */
   CHECK(lt_tensor_overlaps(a, columns) && lt_tensor_overlaps(late, a));
   CHECK(!lt_tensor_overlaps(early, late));
   lt_Tensor *all[] = {x, a, expanded, windows, columns, late, early};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
-/* Marks the bytes of t, of a storage of at most 256. */
+/* Marks the bytes of t, whose storage has at most 256. */
 static void mark_bytes(const lt_Tensor *t, bool *bytes) {
   int64_t size = (int64_t)lt_dtype_size(t->dtype);
   for (int64_t i = 0; i < t->shape[0]; i++)
@@ -265,8 +265,8 @@ static void mark_bytes(const lt_Tensor *t, bool *bytes) {
         bytes[(t->offset + i * t->strides[0] + j * t->strides[1]) * size + k] = true;
 }
 
-/* Random pairs of strided tensors on one storage against their bytes: no overlap goes unseen, and
- * blocks of one matrix are told apart exactly. */
+/* Compares random pairs of strided tensors on one storage with their bytes: no overlap is missed,
+ * and the overlap of blocks of one matrix is exact. */
 static void overlap_agrees_with_the_bytes(void) {
   static const lt_Dtype dtypes[] = {LT_uint8, LT_float32, LT_float64, LT_bfloat16};
   lt_Tensor *x = zeros(LT_uint8, SHAPE(256));
@@ -365,7 +365,7 @@ static void a_failed_call_changes_nothing(void) {
   for (int i = 0; i < 4; i++) lt_release(all[i]);
 }
 
-/* Writing to memory that is read at the same time: as if everything had been read first. */
+/* Writes to memory that the same op reads have the result of reading everything first. */
 static void overlapping_writes_read_first(void) {
   lt_Results r;
   lt_Tensor *x = lt_op1(LT_OP_arange, (lt_Arg[]){LT_ARG(5)}, 1); /* 1 2 3 4 5 */
@@ -373,8 +373,8 @@ static void overlapping_writes_read_first(void) {
   lt_Tensor *last = lt_tensor_on(x->storage, x->dtype, 1, 1, (int64_t[]){4}, (int64_t[]){1});
   CHECK(lt_call(LT_OP_add, true, (lt_Arg[]){LT_ARG(last), LT_ARG(first)}, 2, &r));
   lt_results_release(&r);
-  const int64_t want[] = {1, 3, 5, 7, 9};
-  for (int i = 0; i < 5; i++) CHECK_INT(((int64_t *)lt_tensor_data(x))[i], want[i]);
+  const int64_t expected[] = {1, 3, 5, 7, 9};
+  for (int i = 0; i < 5; i++) CHECK_INT(((int64_t *)lt_tensor_data(x))[i], expected[i]);
   CHECK(lt_copy_into(last, first, false));
   const int64_t moved[] = {1, 1, 3, 5, 7};
   for (int i = 0; i < 5; i++) CHECK_INT(((int64_t *)lt_tensor_data(x))[i], moved[i]);
@@ -401,7 +401,7 @@ static void items_are_read(void) {
 
 typedef enum Failure { SHAPES, DEVICES, MEMORY, DTYPE, POSITION, INTERRUPT, FAILURES } Failure;
 
-/* Makes a call fail in this way, and checks that the slot says just that. */
+/* Makes a call fail in this way, and checks that the error slot has exactly this reason. */
 static void fail_by(Failure failure) {
   lt_Tensor *two = zeros(LT_float32, SHAPE(2)), *three = zeros(LT_float32, SHAPE(3));
   lt_Tensor *away = lt_empty(LT_float32, (lt_Device){LT_DEVICE_meta, 0}, SHAPE(2));
@@ -441,7 +441,7 @@ static void fail_by(Failure failure) {
   CHECK(lt_error_is_memory() == (failure == MEMORY));
   CHECK(lt_error_tensors(pair, memory) == (failure == DEVICES));
   lt_error_name(
-      (lt_TensorLabel[2]){{.name = "x"}, {.name = "y"}}); /* of other reasons nothing changes */
+      (lt_TensorLabel[2]){{.name = "x"}, {.name = "y"}}); /* does not change other reasons */
   CHECK_CONTAINS(lt_error(), text[failure]);
   lt_Tensor *all[] = {two, three, away, result};
   for (int i = 0; i < 4; i++) lt_release(all[i]);
@@ -455,7 +455,7 @@ static void every_failure_has_its_own_reason(void) {
     }
 }
 
-static void a_kept_reason_comes_back(void) {
+static void a_saved_error_is_restored(void) {
   for (int failure = 0; failure < FAILURES; failure++)
     for (int other = 0; other < FAILURES; other++) {
       lt_ErrorSlot kept;
@@ -473,7 +473,7 @@ static void a_kept_reason_comes_back(void) {
     }
 }
 
-static void a_reason_may_be_part_of_the_next(void) {
+static void an_error_may_quote_the_one_before(void) {
   lt_error_set("the file is empty");
   lt_error_set("load: %s: %s", "a.npy", lt_error());
   CHECK_STR(lt_error(), "load: a.npy: the file is empty");
@@ -491,7 +491,7 @@ int main(void) {
   RUN(memory_is_counted);
   RUN(large_memory_is_aligned);
   RUN(layouts_collapse);
-  RUN(overlap_is_seen);
+  RUN(overlap_is_detected);
   RUN(overlap_agrees_with_the_bytes);
   RUN(null_passes_through);
   RUN(bad_arguments_are_named);
@@ -499,7 +499,7 @@ int main(void) {
   RUN(overlapping_writes_read_first);
   RUN(items_are_read);
   RUN(every_failure_has_its_own_reason);
-  RUN(a_kept_reason_comes_back);
-  RUN(a_reason_may_be_part_of_the_next);
+  RUN(a_saved_error_is_restored);
+  RUN(an_error_may_quote_the_one_before);
   return check_end();
 }

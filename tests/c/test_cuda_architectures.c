@@ -1,5 +1,5 @@
 /* test_cuda_architectures.c: which GPUs the code of a build runs on, by the rules of NVIDIA's
- * documentation on the compatibility of binaries and PTX. */
+ * documentation on binary and PTX compatibility. */
 #include "check.h"
 
 #include "../../src/cuda/architectures.c"
@@ -21,7 +21,7 @@ static void ptx_of_the_last_runs_on_all_later_ones(void) {
   CHECK_INT(lt_cuda_code_for("70", 90), LT_CODE_PTX);
 }
 
-static void suffixes_narrow_it(void) {
+static void suffixes_restrict_the_architectures(void) {
   CHECK_INT(lt_cuda_code_for("90a", 90), LT_CODE_NATIVE);
   CHECK_INT(lt_cuda_code_for("90a", 100), LT_CODE_NONE);
   CHECK_INT(lt_cuda_code_for("100f", 103), LT_CODE_NATIVE);
@@ -30,7 +30,7 @@ static void suffixes_narrow_it(void) {
   CHECK_INT(lt_cuda_code_for("80 90a", 89), LT_CODE_NATIVE);
 }
 
-static void a_build_says_what_it_has(void) {
+static void the_code_of_a_build_is_described(void) {
   char text[100];
   lt_cuda_describe_code("80 90", text, sizeof text);
   CHECK_STR(text, "sm_80, sm_90, PTX of compute_90");
@@ -43,7 +43,7 @@ static void a_build_says_what_it_has(void) {
 int main(void) {
   RUN(code_runs_on_later_minor_versions);
   RUN(ptx_of_the_last_runs_on_all_later_ones);
-  RUN(suffixes_narrow_it);
-  RUN(a_build_says_what_it_has);
+  RUN(suffixes_restrict_the_architectures);
+  RUN(the_code_of_a_build_is_described);
   return check_end();
 }

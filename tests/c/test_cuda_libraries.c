@@ -1,5 +1,5 @@
-/* test_cuda_libraries.c: where src/cuda/libraries.c finds NVIDIA's libraries. The files that it
- * finds here are copies of a plugin of the tests; the loader's path and the system's folders are
+/* test_cuda_libraries.c: the search for NVIDIA's libraries of src/cuda/libraries.c. The files that
+ * it finds here are copies of a plugin of the tests; the loader's path and the system's folders are
  * empty. */
 #define _GNU_SOURCE
 #include "check.h"
@@ -22,7 +22,7 @@ static char plugin[1000], root[1000];
 static const char *const variables[] = {"CUDA_HOME",    "CUDA_PATH",  "VIRTUAL_ENV",
                                         "CONDA_PREFIX", "PYTHONPATH", "HOME"};
 
-/* An empty folder, and an environment that names no other. */
+/* Creates an empty folder, and an environment that has no other. */
 static void begin(void) {
   snprintf(root, sizeof root, "/tmp/lutra [libraries] XXXXXX");
   if (!mkdtemp(root)) abort();
@@ -37,7 +37,7 @@ static void end(void) {
   if (system(command) != 0) check_report(__FILE__, __LINE__, "cannot remove %s", root);
 }
 
-/* <root>/<name>, as long as the test. */
+/* Returns the path <root>/<name>, valid until the end of the test. */
 static const char *at(const char *name) {
   static char texts[8][2000];
   static int next;
@@ -46,7 +46,7 @@ static const char *at(const char *name) {
   return text;
 }
 
-/* Makes <root>/<name>, and its folders: a library, or (where `text` is given) a file of that. */
+/* Creates <root>/<name> and its folders: a library, or, with `text`, a file with this content. */
 static const char *make(const char *name, const char *text) {
   char path[2000];
   snprintf(path, sizeof path, "%s", at(name));
@@ -73,13 +73,13 @@ static void finds(const char *expected, lt_CudaLibrary library, int first) {
   if (handle) dlclose(handle);
 }
 
-static void finds_nothing_where_nothing_is(void) {
+static void finds_nothing_without_libraries(void) {
   begin();
   for (int i = 0; i < LT_LIBRARIES; i++) finds("nothing", (lt_CudaLibrary)i, 0);
   end();
 }
 
-static void looks_in_the_toolkit(void) {
+static void finds_libraries_of_the_toolkit(void) {
   begin();
   setenv("CUDA_HOME", at("toolkit"), 1);
   setenv("CUDA_PATH", at("other"), 1);
@@ -90,7 +90,7 @@ static void looks_in_the_toolkit(void) {
   end();
 }
 
-static void looks_in_packages_of_python(void) {
+static void finds_libraries_in_python_packages(void) {
   static const struct {
     const char *variable, *value, *file;
     lt_CudaLibrary library;
@@ -114,7 +114,7 @@ static void looks_in_packages_of_python(void) {
   }
 }
 
-static void looks_beside_the_python_in_path(void) {
+static void finds_libraries_of_the_python_in_path(void) {
   begin();
   make("python/bin/python3.12", "#!/bin/sh\n");
   mkdir(at("bin"), 0700);
@@ -125,8 +125,8 @@ static void looks_beside_the_python_in_path(void) {
   snprintf(path, sizeof path, "/nonexistent:%s:/", at("bin"));
   setenv("PATH", path, 1);
   finds(file, LT_LIBRARY_CUBLAS, 0);
-  /* An environment's python3 is a link to the one that it was made with: the environment's own
-   * packages go first. */
+  /* The python3 of a virtual environment is a link to the one that created it. The environment's
+   * own packages come first. */
   finds(make("lib/python3.12/site-packages/nvidia/cublas/lib/libcublas.so.13", NULL),
         LT_LIBRARY_CUBLAS, 0);
   end();
@@ -150,7 +150,7 @@ static bool refuses(void *handle) {
   return false;
 }
 
-static void passes_over_what_is_no_such_library(void) {
+static void skips_files_that_are_not_the_library(void) {
   begin();
   char path[1000] = "nothing";
   setenv("CUDA_HOME", at("broken"), 1);
@@ -185,12 +185,12 @@ int main(int count, char **values) {
   if (!slash) abort();
   snprintf(plugin, sizeof plugin, "%.*s/plugin_box.so", (int)(slash - program), program);
   free(program);
-  RUN(finds_nothing_where_nothing_is);
-  RUN(looks_in_the_toolkit);
-  RUN(looks_in_packages_of_python);
-  RUN(looks_beside_the_python_in_path);
+  RUN(finds_nothing_without_libraries);
+  RUN(finds_libraries_of_the_toolkit);
+  RUN(finds_libraries_in_python_packages);
+  RUN(finds_libraries_of_the_python_in_path);
   RUN(prefers_a_version_then_the_newest);
-  RUN(passes_over_what_is_no_such_library);
+  RUN(skips_files_that_are_not_the_library);
   RUN(finds_the_headers);
   return check_end();
 }

@@ -1,5 +1,5 @@
-/* test_device.c: a device that came at run time is as good as one that was built in: asynchronous,
- * with memory of its own (toy_device.c). */
+/* test_device.c: a device that is registered at run time works like one that is built in. It is
+ * asynchronous, with memory of its own (toy_device.c). */
 #include "opids.h"
 #include "check.h"
 #include "core.h"
@@ -21,18 +21,18 @@ static lt_Tensor *floats(int n, const float *values) {
   return t;
 }
 
-/* A copy of t on a device. */
-static lt_Tensor *onto(lt_Tensor *t, lt_Device d) {
+/* Returns a copy of t on a device. */
+static lt_Tensor *copied_to(lt_Tensor *t, lt_Device d) {
   return lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(t), LT_ARG(d)}, 2);
 }
 
-static void check_values(lt_Tensor *t, int n, const float *want) {
-  lt_Tensor *host = onto(t, lt_cpu());
+static void check_values(lt_Tensor *t, int n, const float *expected) {
+  lt_Tensor *host = copied_to(t, lt_cpu());
   CHECK(host != NULL);
   if (!host) return;
   CHECK_INT(host->numel, n);
   for (int i = 0; i < n; i++)
-    CHECK_NEAR((double)((float *)lt_tensor_data(host))[i], (double)want[i], 0);
+    CHECK_NEAR((double)((float *)lt_tensor_data(host))[i], (double)expected[i], 0);
   lt_release(host);
 }
 
@@ -63,7 +63,7 @@ static void bad_backends_are_refused(void) {
   CHECK_CONTAINS(lt_error(), "/nowhere/backend.so");
 }
 
-static void missing_devices_say_why(void) {
+static void missing_devices_report_the_reason(void) {
   lt_Device d;
   CHECK(!lt_device_parse("mps", &d));
   CHECK_CONTAINS(lt_error(), "no device \"mps\"");
@@ -71,27 +71,27 @@ static void missing_devices_say_why(void) {
   CHECK_CONTAINS(lt_error(), "no device \"gpu\". Devices here: cpu");
 }
 
-static void work_waits_in_the_queue(void) {
+static void work_is_queued(void) {
   const float two[] = {2, 3}, sum[] = {7, 10};
-  lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
+  lt_Tensor *host = floats(2, two), *x = copied_to(host, toy(0));
   lt_device_synchronize(toy(0));
   lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(3)}, 2);
   lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), lt_arg_scalar(lt_scalar_float(1))}, 2);
-  CHECK_INT(toy_waiting(0), 2);
+  CHECK_INT(toy_queued(0), 2);
   CHECK_STR(lt_device_name(lt_tensor_device(z)), "toy:0");
-  lt_release(x); /* freed in order, behind the work that reads it */
+  lt_release(x); /* freed in order, after the work that reads it */
   lt_release(y);
   check_values(z, 2, sum);
-  CHECK_INT(toy_waiting(0), 0);
+  CHECK_INT(toy_queued(0), 0);
   lt_release(z);
   lt_release(host);
   lt_device_synchronize(toy(0));
   CHECK_INT(toy_allocations(), 0);
 }
 
-static void numbers_of_the_cpu_may_come_along(void) {
+static void numbers_on_the_cpu_are_allowed(void) {
   const float two[] = {2, 3}, product[] = {5, 7.5f};
-  lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
+  lt_Tensor *host = floats(2, two), *x = copied_to(host, toy(0));
   lt_Tensor *factor = lt_scalar_tensor(lt_scalar_float(2.5), LT_float32);
   lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(factor)}, 2);
   lt_release(factor); /* it was read at the call */
@@ -101,7 +101,7 @@ static void numbers_of_the_cpu_may_come_along(void) {
   lt_release(host);
 }
 
-static void strange_layouts_and_dtypes_cross(void) {
+static void any_layout_and_dtype_can_be_copied(void) {
   const float values[] = {1, 2, 3, 4, 5, 6};
   lt_Tensor *flat = floats(6, values);
   lt_Tensor *host =
@@ -112,9 +112,9 @@ static void strange_layouts_and_dtypes_cross(void) {
   REQUIRE(x != NULL);
   CHECK_INT(x->dtype, LT_int64);
   CHECK_INT(x->shape[0], 3);
-  lt_Tensor *there = onto(x, toy(0)), *back = onto(there, lt_cpu());
-  const int64_t want[] = {1, 4, 2, 5, 3, 6};
-  for (int i = 0; i < 6; i++) CHECK_INT(((int64_t *)lt_tensor_data(back))[i], want[i]);
+  lt_Tensor *there = copied_to(x, toy(0)), *back = copied_to(there, lt_cpu());
+  const int64_t expected[] = {1, 4, 2, 5, 3, 6};
+  for (int i = 0; i < 6; i++) CHECK_INT(((int64_t *)lt_tensor_data(back))[i], expected[i]);
   lt_Scalar item;
   lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(there), LT_ARG(0), LT_ARG(2)}, 3);
   lt_Tensor *last = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(row), LT_ARG(0), LT_ARG(1)}, 3);
@@ -125,7 +125,7 @@ static void strange_layouts_and_dtypes_cross(void) {
 
 static void mixed_devices_are_refused(void) {
   const float two[] = {2, 3};
-  lt_Tensor *x = floats(2, two), *y = onto(x, toy(1));
+  lt_Tensor *x = floats(2, two), *y = copied_to(x, toy(1));
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), LT_ARG(x)}, 2));
   CHECK_STR(lt_error(), "add: tensors are on different devices: self is on toy:1, other is on cpu. "
                         "Move one: other:to(\"toy:1\")\n"
@@ -151,9 +151,9 @@ static void mixed_devices_are_refused(void) {
   lt_release(y);
 }
 
-static void what_is_missing_can_be_asked(void) {
+static void supported_ops_can_be_queried(void) {
   const float two[] = {2, 3};
-  lt_Tensor *x = floats(2, two), *y = onto(x, toy(0));
+  lt_Tensor *x = floats(2, two), *y = copied_to(x, toy(0));
   int type = toy(0).type;
   CHECK(lt_op_supported(LT_OP_add, type, LT_float32) &&
         lt_op_supported(LT_OP_view, type, LT_float32));
@@ -180,7 +180,7 @@ static void what_is_missing_can_be_asked(void) {
 
 static void gradients_run_where_the_tensors_are(void) {
   const float two[] = {2, 3}, slope[] = {4, 6};
-  lt_Tensor *host = floats(2, two), *x = onto(host, toy(0));
+  lt_Tensor *host = floats(2, two), *x = copied_to(host, toy(0));
   CHECK(lt_tensor_set_requires_grad(x, true));
   lt_Tensor *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
   lt_Tensor *ones = lt_op1(LT_OP_ones_like, (lt_Arg[]){LT_ARG(y)}, 1);
@@ -201,7 +201,7 @@ static lt_Tensor *matrix(int rows, int columns, const float *values, lt_Device d
   lt_Tensor *flat = floats(rows * columns, values);
   lt_Tensor *host =
       lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(flat), LT_INTS(((int64_t[]){rows, columns}), 2)}, 2);
-  lt_Tensor *there = onto(host, d);
+  lt_Tensor *there = copied_to(host, d);
   lt_release(host);
   lt_release(flat);
   return there;
@@ -210,20 +210,20 @@ static lt_Tensor *matrix(int rows, int columns, const float *values, lt_Device d
 static lt_Tensor *indices(const int64_t *shape, const int64_t *values, lt_Device d) {
   lt_Tensor *host = lt_empty(LT_int64, lt_cpu(), 2, shape);
   memcpy(lt_tensor_data(host), values, (size_t)host->numel * sizeof *values);
-  lt_Tensor *there = onto(host, d);
+  lt_Tensor *there = copied_to(host, d);
   lt_release(host);
   return there;
 }
 
-/* What a step gives is checked and freed. */
-static void gives(lt_Tensor *result, int n, const float *want) {
+/* Checks the result of a step and frees it. */
+static void check_result(lt_Tensor *result, int n, const float *expected) {
   CHECK(result != NULL);
   if (!result) {
     check_report(__FILE__, __LINE__, "%s", lt_error());
     return;
   }
   CHECK_STR(lt_device_name(lt_tensor_device(result)), "toy:0");
-  check_values(result, n, want);
+  check_values(result, n, expected);
   lt_release(result);
 }
 
@@ -233,11 +233,12 @@ static void five_kernels_run_a_program(void) {
   lt_Tensor *new = matrix(2, 1, (float[]){8, 9}, toy(0));
   REQUIRE(x && at && new);
   CHECK(lt_tensor_set_requires_grad(x, true));
-  gives(lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2), 4, (float[]){7, 10, 15, 22});
-  gives(lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(x), LT_ARG(0)}, 2), 2, (float[]){4, 6});
-  gives(lt_op1(LT_OP_gather, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at)}, 3), 2, (float[]){2, 3});
-  gives(lt_op1(LT_OP_scatter, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at), LT_ARG(new)}, 4), 4,
-        (float[]){1, 8, 9, 4});
+  check_result(lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2), 4, (float[]){7, 10, 15, 22});
+  check_result(lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(x), LT_ARG(0)}, 2), 2, (float[]){4, 6});
+  check_result(lt_op1(LT_OP_gather, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at)}, 3), 2,
+               (float[]){2, 3});
+  check_result(lt_op1(LT_OP_scatter, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at), LT_ARG(new)}, 4),
+               4, (float[]){1, 8, 9, 4});
   /* a step of gradient descent: loss = sum((x @ x)^2) */
   lt_Tensor *product = lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
   lt_Tensor *square = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(product), LT_ARG(product)}, 2);
@@ -251,15 +252,16 @@ static void five_kernels_run_a_program(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
-static void composite_forms_take_the_place_of_kernels(void) {
+static void composite_forms_replace_missing_kernels(void) {
   lt_Tensor *x = matrix(2, 2, (float[]){1, 2, 3, 4}, toy(0));
   lt_Tensor *bias = matrix(1, 2, (float[]){10, NAN}, toy(0));
   REQUIRE(x && bias);
   CHECK(lt_tensor_set_requires_grad(bias, true));
-  gives(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2), 2, (float[]){1.5f, 3.5f});
-  gives(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x)}, 1), 1, (float[]){2.5f});
-  gives(lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(x), LT_ARG(x), LT_ARG(x), LT_ARG(2), LT_ARG(3)}, 5),
-        4, (float[]){2 + 21, 4 + 30, 6 + 45, 8 + 66});
+  check_result(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2), 2, (float[]){1.5f, 3.5f});
+  check_result(lt_op1(LT_OP_mean, (lt_Arg[]){LT_ARG(x)}, 1), 1, (float[]){2.5f});
+  check_result(
+      lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(x), LT_ARG(x), LT_ARG(x), LT_ARG(2), LT_ARG(3)}, 5), 4,
+      (float[]){2 + 21, 4 + 30, 6 + 45, 8 + 66});
   lt_Tensor *y = lt_op1(LT_OP_addmm, (lt_Arg[]){LT_ARG(bias), LT_ARG(x), LT_ARG(x), LT_ARG(0)},
                         4); /* bias is not read */
   REQUIRE(y != NULL);
@@ -274,8 +276,8 @@ static void composite_forms_take_the_place_of_kernels(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
-/* What the function writes to stderr. */
-static const char *heard(void (*run)(void)) {
+/* Returns what the function writes to stderr. */
+static const char *stderr_of(void (*run)(void)) {
   static char text[4096];
   fflush(stderr);
   int old = dup(2), ends[2];
@@ -295,33 +297,33 @@ static const char *heard(void (*run)(void)) {
 static void exp_twice(void) {
   for (int i = 0; i < 2; i++) {
     lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
-    gives(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1), 2, (float[]){1, 2.7182818f});
+    check_result(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1), 2, (float[]){1, 2.7182818f});
     lt_release(x);
   }
 }
 
-static void other_ops_fall_back_where_that_is_allowed(void) {
+static void other_ops_fall_back_where_allowed(void) {
   CHECK(!lt_fallback_enabled());
   setenv("LUTRA_FALLBACK", "1", 1);
   CHECK(lt_fallback_enabled());
-  lt_fallback_set_enabled(false); /* is stronger than the environment */
+  lt_fallback_set_enabled(false); /* overrides the environment */
   CHECK(!lt_fallback_enabled());
   lt_fallback_set_enabled(true);
   unsetenv("LUTRA_FALLBACK");
   CHECK(lt_fallback_enabled());
-  CHECK_STR(heard(exp_twice),
+  CHECK_STR(stderr_of(exp_twice),
             "lutra: warning: exp: no kernel on device 'toy:0': it runs on the CPU\n");
-  CHECK_STR(heard(exp_twice), "");
+  CHECK_STR(stderr_of(exp_twice), "");
 }
 
-/* Views, lists, in-place writes, two results, a shape that depends on the data, errors. */
-static void fallback_gives_what_a_kernel_would(void) {
+/* Tests views, lists, writes in place, two results, a shape that depends on the data, errors. */
+static void fallbacks_match_kernels(void) {
   lt_Tensor *x = matrix(2, 3, (float[]){1, 5, 3, 4, 2, 6}, toy(0));
   lt_Tensor *across = lt_op1(LT_OP_transpose, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(1)}, 3);
   REQUIRE(across != NULL);
-  gives(lt_op1(LT_OP_cumsum, (lt_Arg[]){LT_ARG(across), LT_ARG(1)}, 2), 6,
-        (float[]){1, 5, 5, 7, 3, 9});
-  gives(
+  check_result(lt_op1(LT_OP_cumsum, (lt_Arg[]){LT_ARG(across), LT_ARG(1)}, 2), 6,
+               (float[]){1, 5, 5, 7, 3, 9});
+  check_result(
       lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(((lt_Tensor *[]){across, across}), 2), LT_ARG(1)}, 2),
       12, (float[]){1, 4, 1, 4, 5, 2, 5, 2, 3, 6, 3, 6});
   lt_Tensor *at = indices((int64_t[]){2, 1}, (int64_t[]){3, 1}, toy(0));
@@ -346,8 +348,8 @@ static void fallback_gives_what_a_kernel_would(void) {
   CHECK_STR(lt_device_name(lt_tensor_device(r.few[1])), "toy:0");
   lt_results_release(&r);
   lt_Tensor *large = lt_op1(LT_OP_gt, (lt_Arg[]){LT_ARG(x), lt_arg_scalar(lt_scalar_int(4))}, 2);
-  gives(lt_op1(LT_OP_masked_select, (lt_Arg[]){LT_ARG(x), LT_ARG(large)}, 2), 3,
-        (float[]){5, 7, 7});
+  check_result(lt_op1(LT_OP_masked_select, (lt_Arg[]){LT_ARG(x), LT_ARG(large)}, 2), 3,
+               (float[]){5, 7, 7});
   CHECK(!lt_op1(LT_OP_index_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(one)}, 3));
   CHECK_CONTAINS(lt_error(), "index_select: ");
   CHECK_CONTAINS(lt_error(), "3");
@@ -355,8 +357,8 @@ static void fallback_gives_what_a_kernel_would(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
-static void fallback_writes_what_a_step_writes(void) {
-  lt_Tensor *x[2][4]; /* of the CPU, of the device: self, grad, the two averages */
+static void fallbacks_write_what_a_step_writes(void) {
+  lt_Tensor *x[2][4]; /* on the CPU, on the device: self, grad, the two averages */
   for (int d = 0; d < 2; d++)
     for (int i = 0; i < 4; i++)
       x[d][i] = matrix(1, 2, (float[][2]){{1, 2}, {3, -4}, {0.5f, 0}, {0.25f, 1}}[i],
@@ -377,7 +379,7 @@ static void fallback_writes_what_a_step_writes(void) {
   for (int i = 0; i < 8; i++) lt_release(x[i / 4][i % 4]);
 }
 
-static void fallback_is_recorded_and_random(void) {
+static void fallbacks_are_recorded_and_random(void) {
   lt_Tensor *x = matrix(1, 3, (float[]){2, 3, 4}, toy(0));
   CHECK(lt_tensor_set_requires_grad(x, true));
   lt_Tensor *y = lt_op1(LT_OP_prod, (lt_Arg[]){LT_ARG(x)}, 1);
@@ -399,14 +401,14 @@ static void fallback_is_recorded_and_random(void) {
 }
 
 static void run_fallbacks(void) {
-  fallback_gives_what_a_kernel_would();
-  fallback_writes_what_a_step_writes();
-  fallback_is_recorded_and_random();
+  fallbacks_match_kernels();
+  fallbacks_write_what_a_step_writes();
+  fallbacks_are_recorded_and_random();
 }
 
 static void fallbacks(void) {
-  const char *said = heard(run_fallbacks);
-  for (const char *p = said; *p; p = strchr(p, '\n') + 1) { /* warnings, each op once */
+  const char *warnings = stderr_of(run_fallbacks);
+  for (const char *p = warnings; *p; p = strchr(p, '\n') + 1) { /* warnings, one for each op */
     CHECK(strncmp(p, "lutra: warning: ", 16) == 0);
     char line[200];
     snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n") + 1, p);
@@ -418,14 +420,14 @@ static void fallbacks(void) {
 }
 
 static int copies_seen;
-static void see(void *context, const lt_TraceEvent *event) {
+static void count_copy(void *context, const lt_TraceEvent *event) {
   (void)context;
   copies_seen += event->kind == LT_TRACE_COPY;
 }
 
 static void copies_of_a_fallback_are_traced(void) {
   lt_Tensor *x = matrix(1, 2, (float[]){0, 1}, toy(0));
-  lt_Tracer tracer = {.on_event = see};
+  lt_Tracer tracer = {.on_event = count_copy};
   lt_fallback_set_enabled(true);
   lt_trace_add(&tracer);
   lt_release(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1));
@@ -456,14 +458,14 @@ static void core_kernels_are_required(void) {
   CHECK_INT(kernels, 5);
 }
 
-static int asked;
+static int requested_bytes;
 static bool make_room(void *context, size_t wanted) {
   (void)context;
-  asked = (int)wanted;
+  requested_bytes = (int)wanted;
   return true;
 }
 
-static void memory_is_asked_for_again(void) {
+static void allocations_are_retried(void) {
   toy_fail_next_alloc(1);
   lt_Tensor *x = lt_empty(LT_float32, toy(0), 1, (int64_t[]){10});
   CHECK(!x && lt_error_is_memory());
@@ -473,9 +475,9 @@ static void memory_is_asked_for_again(void) {
   toy_fail_next_alloc(1);
   x = lt_empty(LT_float32, toy(0), 1, (int64_t[]){10});
   CHECK(x != NULL);
-  CHECK_INT(asked, 40);
+  CHECK_INT(requested_bytes, 40);
   lt_release(x);
-  toy_fail_next_alloc(100); /* and not for ever, whatever the host says */
+  toy_fail_next_alloc(100); /* but not forever, whatever the host answers */
   CHECK(!lt_empty(LT_float32, toy(0), 1, (int64_t[]){10}));
   lt_memory_on_pressure(NULL, NULL);
   toy_fail_next_alloc(0);
@@ -504,11 +506,11 @@ static void shared_objects_are_loaded(void) {
   CHECK_INT(lt_device_load(plugin), -1);
   CHECK_CONTAINS(lt_error(), "there is a device \"box\" already");
   const float two[] = {2, 3}, twice[] = {4, 6};
-  lt_Tensor *host = floats(2, two), *x = onto(host, d);
+  lt_Tensor *host = floats(2, two), *x = copied_to(host, d);
   lt_Tensor *y = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
   check_values(y, 2, twice);
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)},
-                2)); /* its words come through the core's slot */
+                2)); /* its message is in the core's error slot */
   CHECK_CONTAINS(lt_error(), "add: out of memory on box");
   CHECK_CONTAINS(lt_error(), "both places in the box are taken");
   lt_release(x);
@@ -522,20 +524,20 @@ int main(int argc, char **argv) {
            argv[0]);
   RUN(is_registered);
   RUN(bad_backends_are_refused);
-  RUN(missing_devices_say_why);
-  RUN(work_waits_in_the_queue);
-  RUN(numbers_of_the_cpu_may_come_along);
-  RUN(strange_layouts_and_dtypes_cross);
+  RUN(missing_devices_report_the_reason);
+  RUN(work_is_queued);
+  RUN(numbers_on_the_cpu_are_allowed);
+  RUN(any_layout_and_dtype_can_be_copied);
   RUN(mixed_devices_are_refused);
-  RUN(what_is_missing_can_be_asked);
+  RUN(supported_ops_can_be_queried);
   RUN(gradients_run_where_the_tensors_are);
   RUN(five_kernels_run_a_program);
-  RUN(composite_forms_take_the_place_of_kernels);
-  RUN(other_ops_fall_back_where_that_is_allowed);
+  RUN(composite_forms_replace_missing_kernels);
+  RUN(other_ops_fall_back_where_allowed);
   RUN(fallbacks);
   RUN(copies_of_a_fallback_are_traced);
   RUN(core_kernels_are_required);
-  RUN(memory_is_asked_for_again);
+  RUN(allocations_are_retried);
   RUN(events_keep_the_order);
   RUN(shared_objects_are_loaded);
   return check_end();

@@ -1,14 +1,14 @@
-/* test_elementwise.c: every elementwise op of ops.def, on every dtype it takes and in every
- * layout, against the same formula in long double (or in 128 bit integers), element by element
- * through the strides. An op without a formula here is compared with its row's text. Then
- * conversions between all dtypes, copies and fills of every layout, and what must not depend on
- * position, threads or instruction set. */
+/* test_elementwise.c: every elementwise op of ops.def, on every dtype and in every layout, against
+ * the same formula in long double (or in 128-bit integers), element by element through the strides.
+ * An op without a formula here is compared with its expression in ops.def. Then conversions between
+ * all dtypes, copies and fills of every layout, and independence of position, threads and
+ * instruction set. */
 #include "check.h"
 
 #include "core.h"
 #include "float_meanings.h"
 #include "half.h"
-#include "there.h"
+#include "device_under_test.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ __extension__ typedef unsigned __int128 Bits;
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-/* The result for integers, before it wraps to their width. bool counts as 0 and 1. */
+/* Computes an op's result for integers, before it wraps to their width. bool is 0 or 1. */
 static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int bits, bool is_bool,
                              Whole *r) {
   Whole quotient = y ? x / y : 0, rest = y ? x % y : 0;
@@ -74,7 +74,7 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
     IS(_where, x ? y : z)
     IS(masked_fill, y ? z : x)
     IS(_clamp, x < y ? (y > z ? z : y) : x > z ? z : x)
-    IS(addcmul, (Whole)((Bits)x + (Bits)a * (Bits)y * (Bits)z)) /* may leave 128 bits: wraps */
+    IS(addcmul, (Whole)((Bits)x + (Bits)a * (Bits)y * (Bits)z)) /* may exceed 128 bits: wraps */
   case LT_OP_pow: {
     Whole power = 1, base = x;
     for (Whole i = 0; i < y && i < 1000; i++) power = (Whole)(int64_t)(uint64_t)(power * base);
@@ -166,8 +166,8 @@ static Real load(lt_Dtype d, const void *at) {
   }
 }
 
-/* The element of t that lies at position i of a result of the given shape (t is broadcast to it
- * from the right). */
+/* Returns the address of t's element at index i of a result of the given shape, to which t is
+ * broadcast. */
 static void *element(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t i) {
   int64_t offset = 0;
   for (int d = ndim - 1; d >= 0; d--) {
@@ -198,7 +198,7 @@ static void fill_random(lt_Tensor *t) {
 
 typedef enum Layout { DENSE, TRANSPOSED, STEPPED, ROWS, COLUMNS, SCALAR, FLIPPED3, LAYOUTS } Layout;
 
-/* A random tensor that broadcasts to {p, q, r}, laid out so. */
+/* Returns a random tensor that broadcasts to {p, q, r}, in a layout. */
 static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t p, int64_t q, int64_t r) {
   int64_t shape[3] = {p, q, r}, strides[3] = {q * r, r, 1}, room = p * q * r, offset = 0;
   switch (layout) {
@@ -249,7 +249,9 @@ static Real largest(lt_Dtype d) {
                             : 0x1.FFFFFFFFFFFFFp1023L;
 }
 
-static bool same(Real got, Real want) { return (isnan(got) && isnan(want)) || got == want; }
+static bool equal(Real actual, Real expected) {
+  return (isnan(actual) && isnan(expected)) || actual == expected;
+}
 
 static Real rounded(lt_Dtype d, Real v) {
   char room[16];
@@ -257,34 +259,35 @@ static Real rounded(lt_Dtype d, Real v) {
   return load(d, room);
 }
 
-/* Is `got` right? `big`: the largest input. */
-static bool close_enough(lt_Dtype d, int how, Real got, Real want, Real big) {
-  Real nearest = lt_dtype_is_float(d) ? rounded(d, want) : want;
-  if (how == EXACT) return same(got, nearest);
-  if (how == FAIR && !(big <= 30 && isfinite(want))) return true;
-  if (same(got, nearest)) return true;
+/* Returns true when `actual` is accurate enough. `big` is the largest input. */
+static bool is_accurate(lt_Dtype d, int how, Real actual, Real expected, Real big) {
+  Real nearest = lt_dtype_is_float(d) ? rounded(d, expected) : expected;
+  if (how == EXACT) return equal(actual, nearest);
+  if (how == FAIR && !(big <= 30 && isfinite(expected))) return true;
+  if (equal(actual, nearest)) return true;
   Real tolerance = (Real)how * ulp(d == LT_float16 || d == LT_bfloat16 ? LT_float32 : d,
-                                   how == FAIR ? fmaxl(big, fabsl(want)) : want) +
-                   ulp(d, want);
-  if (isinf(got) || isinf(nearest))
-    return how != EXACT && fabsl(want) > largest(d) * (1 - 1e-5L) && signbit(got) == signbit(want);
-  return fabsl(got - want) <= tolerance;
+                                   how == FAIR ? fmaxl(big, fabsl(expected)) : expected) +
+                   ulp(d, expected);
+  if (isinf(actual) || isinf(nearest))
+    return how != EXACT && fabsl(expected) > largest(d) * (1 - 1e-5L) &&
+           signbit(actual) == signbit(expected);
+  return fabsl(actual - expected) <= tolerance;
 }
 
-/* Compares out with the reference; tells the first difference. */
+/* Compares out with the reference and reports the first difference. */
 static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n, Real a, Real b,
                    lt_Dtype dtype, const char *where) {
   for (int64_t i = 0; i < out->numel; i++) {
-    Real v[3] = {0, 0, 0}, want = 0, big = 0;
+    Real v[3] = {0, 0, 0}, expected = 0, big = 0;
     for (int k = 0; k < n; k++) {
       v[k] = load(in[k]->dtype, element(in[k], out->ndim, out->shape, i));
       big = isfinite(v[k]) ? fmaxl(big, fabsl(v[k])) : INFINITY;
     }
-    Real got = load(out->dtype, element(out, out->ndim, out->shape, i));
+    Real actual = load(out->dtype, element(out, out->ndim, out->shape, i));
     int how;
     if (lt_dtype_category(dtype) >= LT_FLOATING) {
       bool narrow = lt_dtype_real(dtype) != LT_float64;
-      how = float_reference(op, v[0], v[1], v[2], a, b, largest(dtype), narrow, &want);
+      how = float_reference(op, v[0], v[1], v[2], a, b, largest(dtype), narrow, &expected);
     } else {
       int bits = dtype == LT_int64 ? 64 : 32;
       Whole r = 0;
@@ -292,30 +295,30 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
                               dtype == LT_bool, &r);
       char room[16];
       store(out->dtype, room, (Real)(out->dtype == LT_bool ? r != 0 : (int64_t)(uint64_t)r));
-      want = load(out->dtype, room);
+      expected = load(out->dtype, room);
     }
     if (how == UNKNOWN) {
       check_report(__FILE__, __LINE__, "%s has no reference", lt_ops[op].name);
       return false;
     }
-    /* The quotient decides these: near a whole number a rounded one may say the next. */
+    /* These depend on the quotient: near an integer, a rounded one may give the neighbour. */
     if ((op == LT_OP__trunc_divide || op == LT_OP_floor_divide) && lt_dtype_is_float(dtype) &&
-        !(fabsl(want) < 1e6L))
+        !(fabsl(expected) < 1e6L))
       continue;
-    if (!close_enough(gives_bool(op) ? LT_bool : out->dtype, how, got, want, big)) {
+    if (!is_accurate(gives_bool(op) ? LT_bool : out->dtype, how, actual, expected, big)) {
       check_report(__FILE__, __LINE__,
                    "%s of %s, %s, element %lld: (%.9Lg, %.9Lg, %.9Lg) gave %.17Lg, wanted %.17Lg",
                    lt_ops[op].name, lt_dtype_name(dtype), where, (long long)i, v[0], v[1], v[2],
-                   got, want);
+                   actual, expected);
       return false;
     }
   }
   return true;
 }
 
-/* Ops whose results of real numbers are those of floats also where they are computed as complex
- * numbers: with every layout, and the larger elements. core/complex_spec.lua has the values
- * of complex numbers. */
+/* Returns true for ops that give the same results for real numbers when they are computed as
+ * complex numbers: with every layout, and the larger elements. core/complex_spec.lua tests the
+ * values of complex numbers. */
 static bool is_plain(lt_OpId op) {
   static const lt_OpId plain[] = {LT_OP_copy, LT_OP_fill, LT_OP_neg,    LT_OP_abs,
                                   LT_OP_conj, LT_OP_add,  LT_OP_sub,    LT_OP_isnan,
@@ -325,7 +328,7 @@ static bool is_plain(lt_OpId op) {
   return false;
 }
 
-static bool takes(lt_OpId op, lt_Dtype d) {
+static bool supports_dtype(lt_OpId op, lt_Dtype d) {
   lt_Rule rule = lt_ops[op].rule;
   if (lt_dtype_is_complex(d)) return lt_ops[op].has_complex && is_plain(op);
   if (lt_dtype_is_float(d)) return lt_ops[op].has_float;
@@ -341,9 +344,9 @@ static bool run(lt_OpId op, lt_Tensor *out, lt_Dtype d, lt_Tensor *const *in, in
   lt_Arg args[3];
   for (int k = 0; k < n; k++) args[k] = lt_arg_tensor(in[k]);
   bool is_float = lt_dtype_category(d) >= LT_FLOATING;
-  return loop_there(op, out, lt_dtype_compute(d), n, args,
-                    is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
-                    is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
+  return loop_on_device(op, out, lt_dtype_compute(d), n, args,
+                        is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
+                        is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
 }
 
 static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout,
@@ -370,7 +373,7 @@ static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout
 
 static const int64_t sizes[][3] = {{3, 5, 70}, {60, 3, 3}, {1, 1, 1}, {2, 1, 1100}, {1, 1, 37}};
 
-static bool few; /* only some of them */
+static bool few_sizes; /* only some of the sizes */
 static void every_op_dtype_and_layout(void) {
   static const Layout combinations[][4] = {{DENSE, DENSE, DENSE, DENSE},
                                            {DENSE, SCALAR, SCALAR, DENSE},
@@ -385,8 +388,8 @@ static void every_op_dtype_and_layout(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
     if (lt_ops[op].kind != LT_KIND_ELEMENTWISE) continue;
     for (int d = 0; d < LT_DTYPE_COUNT; d++) {
-      if (!takes((lt_OpId)op, (lt_Dtype)d)) continue;
-      for (size_t s = few ? 4 : 0; s < sizeof sizes / sizeof *sizes; s++)
+      if (!supports_dtype((lt_OpId)op, (lt_Dtype)d)) continue;
+      for (size_t s = few_sizes ? 4 : 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t c = 0; c < (s == 3 ? 2 : sizeof combinations / sizeof *combinations); c++)
           one((lt_OpId)op, (lt_Dtype)d, combinations[c], combinations[c][3], sizes[s]);
     }
@@ -411,9 +414,11 @@ static void in_place(void) {
   }
 }
 
-/* The same inputs give the same bits wherever they lie. */
+/* The same inputs give the same bits at every position. */
 static void position_does_not_matter(void) {
-  if (getenv("LUTRA_EMULATE")) return; /* its vector code rounds as the C library's vectors do */
+  if (getenv("LUTRA_EMULATE"))
+    return; /* its vector code rounds as the C library's vector functions
+                                        * do */
   enum { N = 83 };
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++)
     for (int op = 0; op < LT_OP_COUNT; op++) {
@@ -433,7 +438,7 @@ static void position_does_not_matter(void) {
         run((lt_OpId)op, single, (lt_Dtype)d, at, n, 0.75L, 20);
         Real one_got = load(to, lt_tensor_data(single)),
              many = load(to, element(out, 3, out->shape, i));
-        if (!same(one_got, many)) {
+        if (!equal(one_got, many)) {
           check_report(__FILE__, __LINE__,
                        "%s of %s: element %lld alone gave %.17Lg, among others %.17Lg",
                        lt_ops[op].name, lt_dtype_name((lt_Dtype)d), (long long)i, one_got, many);
@@ -447,13 +452,13 @@ static void position_does_not_matter(void) {
     }
 }
 
-/* Numbers that conversions must get right: from, value, to, what comes out. */
+/* Conversions of special numbers: the dtype, the value, the target's dtype, the result. */
 static void conversions(void) {
   static const struct {
     lt_Dtype from;
     double value;
     lt_Dtype to;
-    double want;
+    double expected;
   } rows[] = {{LT_float32, 3.9, LT_int32, 3},
               {LT_float32, -3.9, LT_int32, -3},
               {LT_float32, NAN, LT_int64, 0},
@@ -499,13 +504,13 @@ static void conversions(void) {
         size_t size = lt_dtype_size(in->dtype);
         for (size_t e = 0; e < in->storage->nbytes / size; e++)
           store(in->dtype, (char *)in->storage->data + e * size, rows[i].value);
-        CHECK(copy_there(out, in));
+        CHECK(copy_on_device(out, in));
         for (int64_t e = 0; e < out->numel; e++) {
-          Real got = load(out->dtype, element(out, 3, out->shape, e));
-          if (same(got, rows[i].want)) continue;
+          Real actual = load(out->dtype, element(out, 3, out->shape, e));
+          if (equal(actual, rows[i].expected)) continue;
           check_report(__FILE__, __LINE__, "%s %.17g to %s gave %.17Lg, wanted %.17g",
-                       lt_dtype_name(rows[i].from), rows[i].value, lt_dtype_name(rows[i].to), got,
-                       rows[i].want);
+                       lt_dtype_name(rows[i].from), rows[i].value, lt_dtype_name(rows[i].to),
+                       actual, rows[i].expected);
           break;
         }
         lt_release(in);
@@ -513,22 +518,22 @@ static void conversions(void) {
       }
 }
 
-/* int64 keeps all its bits on the way through copies, fills and arithmetic. */
+/* int64 keeps all its bits in copies, fills and arithmetic. */
 static void int64_is_exact(void) {
   lt_Tensor *x = make(LT_int64, DENSE, 1, 3, 40), *y = make(LT_int64, TRANSPOSED, 1, 3, 40);
   int64_t *p = lt_tensor_data(x);
   for (int i = 0; i < 120; i++) p[i] = INT64_MAX - i;
-  CHECK(copy_there(y, x));
+  CHECK(copy_on_device(y, x));
   for (int i = 0; i < 120; i++) CHECK_INT(*(int64_t *)element(y, 3, y->shape, i), INT64_MAX - i);
   lt_Arg in = lt_arg_tensor(y);
-  CHECK(
-      loop_there(LT_OP_fill, y, LT_int64, 1, &in, lt_scalar_int(INT64_MAX - 1), lt_scalar_int(0)));
+  CHECK(loop_on_device(LT_OP_fill, y, LT_int64, 1, &in, lt_scalar_int(INT64_MAX - 1),
+                       lt_scalar_int(0)));
   CHECK_INT(*(int64_t *)element(y, 3, y->shape, 119), INT64_MAX - 1);
   lt_release(x);
   lt_release(y);
 }
 
-/* Copies of one dtype in every pair of layouts, small and large enough for threads and tiles. */
+/* Copies of one dtype in every pair of layouts, small, and large enough for threads and tiles. */
 static void copies(void) {
   static const lt_Dtype dtypes[] = {LT_bool, LT_float16, LT_float32, LT_float64};
   static const int64_t shapes[][3] = {
@@ -541,7 +546,7 @@ static void copies(void) {
           const int64_t *n = shapes[s];
           lt_Tensor *in = make(dtypes[d], from, n[0], n[1], n[2]),
                     *out = make(dtypes[d], to, n[0], n[1], n[2]);
-          CHECK(copy_there(out, in));
+          CHECK(copy_on_device(out, in));
           bool good = true;
           for (int64_t i = 0; i < out->numel && good; i++)
             good = memcmp(element(out, 3, out->shape, i), element(in, 3, out->shape, i),
@@ -561,8 +566,8 @@ static void fills(void) {
     size_t size = lt_dtype_size(t->dtype);
     memset(t->storage->data, 1, t->storage->nbytes);
     lt_Arg in = lt_arg_tensor(t);
-    CHECK(loop_there(LT_OP_fill, t, lt_dtype_compute(t->dtype), 1, &in, lt_scalar_int(0),
-                     lt_scalar_int(0)));
+    CHECK(loop_on_device(LT_OP_fill, t, lt_dtype_compute(t->dtype), 1, &in, lt_scalar_int(0),
+                         lt_scalar_int(0)));
     const uint8_t *p = t->storage->data;
     int wrong = 0;
     for (size_t i = 0; i < t->storage->nbytes; i++) wrong += p[i] != (i / size % 2 == 1 ? 0 : 1);
@@ -599,8 +604,8 @@ static void threads_do_not_matter(void) {
   lt_release(out[1]);
 }
 
-static void stops_when_asked(void) {
-  if (test_device().type != LT_DEVICE_cpu) return; /* a kernel that is on its way is not stopped */
+static void interrupts_stop_a_loop(void) {
+  if (test_device().type != LT_DEVICE_cpu) return; /* a running kernel is not stopped */
   lt_Tensor *x = lt_empty(LT_float32, lt_cpu(), 1, (int64_t[]){4000000});
   memset(lt_tensor_data(x), 0, x->storage->nbytes);
   atomic_store(&lt_interrupt_flag, true);
@@ -612,13 +617,13 @@ static void stops_when_asked(void) {
   lt_release(x);
 }
 
-static void memory_is_refused_before_the_system_is_hurt(void) {
+static void too_large_allocations_are_refused(void) {
   CHECK(!lt_empty(LT_float32, lt_cpu(), 1, (int64_t[]){(int64_t)1 << 50}));
   CHECK(lt_error_is_memory());
   CHECK_CONTAINS(lt_error(), "out of memory on cpu");
 }
 
-/* This program again, with less than the CPU has. */
+/* Runs this program again, with fewer instructions than the CPU has. */
 static const char *program;
 static void other_instruction_sets(void) {
   if (test_device().type != LT_DEVICE_cpu) return;
@@ -632,9 +637,9 @@ static void other_instruction_sets(void) {
 
 int main(int count, char **arguments) {
   program = count > 0 ? arguments[0] : "";
-  few = getenv("LUTRA_CPU_CAPABILITY") != NULL;
+  few_sizes = getenv("LUTRA_CPU_CAPABILITY") != NULL;
   RUN(every_op_dtype_and_layout);
-  if (!few) RUN(other_instruction_sets);
+  if (!few_sizes) RUN(other_instruction_sets);
   RUN(in_place);
   RUN(position_does_not_matter);
   RUN(conversions);
@@ -642,7 +647,7 @@ int main(int count, char **arguments) {
   RUN(copies);
   RUN(fills);
   RUN(threads_do_not_matter);
-  RUN(stops_when_asked);
-  RUN(memory_is_refused_before_the_system_is_hurt);
+  RUN(interrupts_stop_a_loop);
+  RUN(too_large_allocations_are_refused);
   return check_end();
 }

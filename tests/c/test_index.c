@@ -1,15 +1,15 @@
-/* test_index.c: reading and writing by positions and masks against slow references; positions out
- * of range change nothing and say which one is wrong; cat, triangles, flip and roll. */
+/* test_index.c: reading and writing by indices and masks against slow references; indices out of
+ * range change nothing, and the message names the wrong one; cat, triangles, flip and roll. */
 #include "tensors.h"
 
-static int64_t flat(const lt_Tensor *t, const int64_t *position) {
+static int64_t flat(const lt_Tensor *t, const int64_t *index_) {
   int64_t at = 0;
-  for (int d = 0; d < t->ndim; d++) at = at * t->shape[d] + position[d];
+  for (int d = 0; d < t->ndim; d++) at = at * t->shape[d] + index_[d];
   return at;
 }
-static void unflat(const lt_Tensor *t, int64_t at, int64_t *position) {
+static void unflat(const lt_Tensor *t, int64_t at, int64_t *index_) {
   for (int d = t->ndim - 1; d >= 0; d--) {
-    position[d] = at % t->shape[d];
+    index_[d] = at % t->shape[d];
     at /= t->shape[d];
   }
 }
@@ -17,12 +17,12 @@ static bool same(lt_Scalar a, lt_Scalar b) {
   return a.kind >= LT_FLOATING ? a.f == b.f && a.im == b.im : a.i == b.i;
 }
 
-static void index_select_takes_positions(void) {
+static void index_select_reads_by_index(void) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
     for (int dim = 0; dim < 3; dim++)
       for (int layout = 0; layout < 3; layout++) {
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(4, 5, 6), 1), layout), *y[LT_MAX_OUT];
-        lt_Tensor *index = positions(x->shape[dim], SHAPE(7), 2);
+        lt_Tensor *index = random_indices(x->shape[dim], SHAPE(7), 2);
         if (!RUN_OP(y, index_select, false, LT_ARG(x), LT_ARG(dim),
                     LT_ARG(laid_out(index, layout))))
           return;
@@ -39,11 +39,11 @@ static void index_select_takes_positions(void) {
   CHECK_INT(y[0]->ndim, 0);
 }
 
-static void gather_takes_a_position_for_each(void) {
+static void gather_has_an_index_for_each_element(void) {
   for (int dim = 0; dim < 3; dim++)
     for (int layout = 0; layout < 3; layout++) {
       lt_Tensor *x = laid_out(noise(LT_int16, SHAPE(4, 5, 6), 3), layout), *y[LT_MAX_OUT];
-      lt_Tensor *index = positions(x->shape[dim], SHAPE(3, 5, 2), 4);
+      lt_Tensor *index = random_indices(x->shape[dim], SHAPE(3, 5, 2), 4);
       if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(laid_out(index, 2 - layout))))
         return;
       for (int64_t i = 0; i < y[0]->numel; i++) {
@@ -55,38 +55,38 @@ static void gather_takes_a_position_for_each(void) {
     }
 }
 
-/* In the order of the index, so that of equal positions the last stays. */
-static void scatter_writes_a_position_for_each(void) {
+/* Writes in the order of the index, so that of equal indices the last wins. */
+static void scatter_has_an_index_for_each_element(void) {
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
     for (int dim = 0; dim < 3; dim++)
       for (int add = 0; add < (d < REAL_DTYPES ? 2 : 1); add++) {
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(4, 5, 6), 5), dim), *y[LT_MAX_OUT];
-        lt_Tensor *index = positions(x->shape[dim], SHAPE(3, 4, 6), 6);
+        lt_Tensor *index = random_indices(x->shape[dim], SHAPE(3, 4, 6), 6);
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, SHAPE(3, 5, 6), 7), 2 - dim);
         if (!run_op(__FILE__, __LINE__, add ? LT_OP_scatter_add : LT_OP_scatter, false,
                     (lt_Arg[]){LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src)}, 4, y))
           return;
-        double want[120];
-        for (int64_t i = 0; i < 120; i++) want[i] = number(x, i);
+        double expected[120];
+        for (int64_t i = 0; i < 120; i++) expected[i] = number(x, i);
         for (int64_t i = 0; i < index->numel; i++) {
           int64_t p[LT_MAX_DIMS], q[LT_MAX_DIMS];
           unflat(index, i, p);
           memcpy(q, p, sizeof q);
           q[dim] = (int64_t)number(index, i) - 1;
-          double v = number(src, flat(src, p)), *to = &want[flat(x, q)];
+          double v = number(src, flat(src, p)), *to = &expected[flat(x, q)];
           *to = add ? *to + v : v;
         }
         if (d == LT_bool)
-          for (int i = 0; i < 120; i++) want[i] = want[i] != 0;
+          for (int i = 0; i < 120; i++) expected[i] = expected[i] != 0;
         for (int64_t i = 0; i < 120; i++)
-          CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
+          CHECK_NEAR(number(y[0], i), expected[i], tolerance_of((lt_Dtype)d) * 8);
       }
   lt_Tensor *z = noise(LT_float32, SHAPE(2, 2), 1), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, scatter, true, LT_ARG(z), LT_ARG(1),
                  LT_ARG(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), LT_ARG(7)));
   CHECK_NEAR(number(z, 1), 7, 0);
   CHECK_NEAR(number(z, 2), 7, 0);
-  /* a 0-d index names one place of a vector */
+  /* a 0-d index selects one element of a vector */
   lt_Tensor *place = lt_scope_own(lt_scalar_tensor(lt_scalar_int(2), LT_int64)),
             *three = lt_scope_own(lt_scalar_tensor(lt_scalar_float(3), LT_float32));
   REQUIRE(RUN_OP(y, scatter_add, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
@@ -115,23 +115,23 @@ static void rows_are_added_copied_and_filled(void) {
                              : RUN_OP(y, index_fill, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
                                       LT_ARG(index), LT_ARG(5));
         if (!ok) return;
-        double want[120];
-        for (int64_t i = 0; i < 120; i++) want[i] = number(x, i);
+        double expected[120];
+        for (int64_t i = 0; i < 120; i++) expected[i] = number(x, i);
         for (int64_t i = 0; i < src->numel; i++) {
           int64_t p[LT_MAX_DIMS];
           unflat(src, i, p);
           p[dim] = (int64_t)number(index, p[dim]) - 1;
-          double v = number(src, i), *to = &want[flat(x, p)];
+          double v = number(src, i), *to = &expected[flat(x, p)];
           *to = way == 0 ? *to + 2 * v : way == 1 ? v : 5;
         }
         for (int64_t i = 0; i < 120; i++)
-          CHECK_NEAR(number(y[0], i), want[i], slack((lt_Dtype)d) * 8);
+          CHECK_NEAR(number(y[0], i), expected[i], tolerance_of((lt_Dtype)d) * 8);
       }
 }
 
 /* ---- several indices ------------------------------------------------------------------------- */
 
-/* Expected shapes and values by NumPy: x[[0,2]], x[:, [1,3]], x[[0,1],:,[1,2]],
+/* Expected shapes and values are NumPy's: x[[0,2]], x[:, [1,3]], x[[0,1],:,[1,2]],
  * x[[[0],[1]],[1,2]]. */
 static void several_indices_follow_numpy(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_int32, lt_cpu(), SHAPE(3, 4, 5)));
@@ -149,7 +149,7 @@ static void several_indices_follow_numpy(void) {
           CHECK_INT(number(y[0], (i * 2 + j) * 5 + k), i * 20 + (j ? 3 : 1) * 5 + k);
     REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(V(int64, 1, 2), V(int32, 2, 3)), L(0, 2)));
     CHECK_TENSOR(y[0], 0, L(2, 4), 1, 6, 11, 16, 22, 27, 32,
-                 37); /* not neighbours: indices come first */
+                 37); /* not adjacent: the indices' dims come first */
     lt_Tensor *column = from_list(LT_int64, (double[]){1, 2}, SHAPE(2, 1));
     REQUIRE(RUN_OP(y, _index, false, LT_ARG(t), TL(column, V(int64, 2, 3)), L(0, 1)));
     CHECK_INT(y[0]->numel, 20);
@@ -162,24 +162,25 @@ static void several_indices_follow_numpy(void) {
   }
 }
 
-static void places_are_put(void) {
+static void index_put_writes_elements(void) {
   for (int d = LT_int8; d < LT_DTYPE_COUNT; d += 3)
     for (int add = 0; add < (d < REAL_DTYPES ? 2 : 1); add++) {
       lt_Tensor *x = noise((lt_Dtype)d, SHAPE(3, 4, 5), 2), *y[LT_MAX_OUT];
       lt_Tensor *first = V(int64, 1, 3, 1), *last = V(int64, 2, -1, 2);
       lt_Tensor *values = noise((lt_Dtype)d, SHAPE(4), 3); /* broadcast to {3, 4} */
-      double want[60];
-      for (int i = 0; i < 60; i++) want[i] = number(x, i);
+      double expected[60];
+      for (int i = 0; i < 60; i++) expected[i] = number(x, i);
       for (int b = 0; b < 3; b++)
         for (int j = 0; j < 4; j++) {
           int64_t r = (int64_t)number(first, b) - 1, k = b == 1 ? 4 : 1;
-          double *to = &want[(r * 4 + j) * 5 + k];
+          double *to = &expected[(r * 4 + j) * 5 + k];
           *to = add ? *to + number(values, j) : number(values, j);
         }
       if (!RUN_OP(y, _index_put, true, LT_ARG(x), TL(first, last), L(0, 2), LT_ARG(values),
                   LT_ARG((bool)(add != 0))))
         return;
-      for (int i = 0; i < 60; i++) CHECK_NEAR(number(x, i), want[i], 4 * slack((lt_Dtype)d));
+      for (int i = 0; i < 60; i++)
+        CHECK_NEAR(number(x, i), expected[i], 4 * tolerance_of((lt_Dtype)d));
     }
   lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 2), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, _index_put, true, LT_ARG(laid_out(x, 1)), TL(V(int64, 2)), L(0),
@@ -231,28 +232,29 @@ static void masks_select_and_scatter(void) {
 
 /* ---- embedding ------------------------------------------------------------------------------- */
 
-static void embedding_takes_rows_and_sums_their_gradients(void) {
+static void embedding_reads_rows_and_sums_their_gradients(void) {
   for (int d = LT_float16; d < REAL_DTYPES; d++) {
-    lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, 33), 1), *index = positions(10, SHAPE(4, 6), 2),
-              *y[LT_MAX_OUT];
+    lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, 33), 1),
+              *index = random_indices(10, SHAPE(4, 6), 2), *y[LT_MAX_OUT];
     if (!RUN_OP(y, embedding, false, LT_ARG(laid_out(w, d % 3)), LT_ARG(index))) return;
     CHECK_INT(y[0]->ndim, 3);
     for (int64_t i = 0; i < y[0]->numel; i++)
       CHECK(number(y[0], i) == number(w, ((int64_t)number(index, i / 33) - 1) * 33 + i % 33));
     lt_Tensor *g = laid_out(noise((lt_Dtype)d, SHAPE(4, 6, 33), 3), d % 3);
-    double want[330] = {0};
+    double expected[330] = {0};
     for (int64_t i = 0; i < g->numel; i++)
       if (number(index, i / 33) != 4)
-        want[((int64_t)number(index, i / 33) - 1) * 33 + i % 33] += number(g, i);
+        expected[((int64_t)number(index, i / 33) - 1) * 33 + i % 33] += number(g, i);
     if (!RUN_OP(y, _embedding_backward, false, LT_ARG(g), LT_ARG(index), LT_ARG(10), LT_ARG(4)))
       return;
-    for (int i = 0; i < 330; i++) CHECK_NEAR(number(y[0], i), want[i], 4 * slack((lt_Dtype)d));
+    for (int i = 0; i < 330; i++)
+      CHECK_NEAR(number(y[0], i), expected[i], 4 * tolerance_of((lt_Dtype)d));
   }
 }
 
-/* ---- errors: which position, where, what is valid; nothing is written ------------------------ */
+/* ---- errors: the wrong index, its position, the valid range; nothing is written -------------- */
 
-static void bad_positions_are_told_and_change_nothing(void) {
+static void bad_indices_are_reported_and_change_nothing(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(3, 2));
   CHECK_FAILS("index_select: index is 4 at position {2}; the valid range is 1..3", index_select,
               false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 4)));
@@ -284,7 +286,7 @@ static void bad_positions_are_told_and_change_nothing(void) {
   CHECK_TENSOR(x, 0, L(3, 2), 1, 2, 3, 4, 5, 6);
 }
 
-static void nothing_is_indexed(void) {
+static void empty_indices(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(3, 2), 1),
             *none = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0))), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(none)));
@@ -406,16 +408,16 @@ static void factories_count(void) {
 }
 
 int main(void) {
-  RUN_SCOPED(index_select_takes_positions);
-  RUN_SCOPED(gather_takes_a_position_for_each);
-  RUN_SCOPED(scatter_writes_a_position_for_each);
+  RUN_SCOPED(index_select_reads_by_index);
+  RUN_SCOPED(gather_has_an_index_for_each_element);
+  RUN_SCOPED(scatter_has_an_index_for_each_element);
   RUN_SCOPED(rows_are_added_copied_and_filled);
   RUN_SCOPED(several_indices_follow_numpy);
-  RUN_SCOPED(places_are_put);
+  RUN_SCOPED(index_put_writes_elements);
   RUN_SCOPED(masks_select_and_scatter);
-  RUN_SCOPED(embedding_takes_rows_and_sums_their_gradients);
-  RUN_SCOPED(bad_positions_are_told_and_change_nothing);
-  RUN_SCOPED(nothing_is_indexed);
+  RUN_SCOPED(embedding_reads_rows_and_sums_their_gradients);
+  RUN_SCOPED(bad_indices_are_reported_and_change_nothing);
+  RUN_SCOPED(empty_indices);
   RUN_SCOPED(cat_joins_any_layouts_and_dtypes);
   RUN_SCOPED(triangles_keep_their_part);
   RUN_SCOPED(flip_and_roll);

@@ -1,14 +1,14 @@
-/* test_infer.c: what ops give (dtypes and shapes) and refuse, on meta, where nothing is
+/* test_infer.c: the dtypes and shapes of results, and the errors, of ops on meta, where nothing is
  * computed.
  *
- * Expected shapes and dtypes are PyTorch's, by hand from its documentation, and where it and
- * Lutra differ (ranges with both ends, positions from 1) by api.md.
+ * Expected shapes and dtypes are PyTorch's, from its documentation; where Lutra differs (ranges
+ * that include both ends, indices from 1), they are api.md's.
  */
 #include "infer_says.h"
 
 #include <math.h>
 
-static void reductions_take_and_give(void) {
+static void reductions(void) {
   SAYS("float32 {}", sum, LT_ARG(M(float32, 3, 4)));
   SAYS("int64 {}", sum, LT_ARG(M(int32, 3, 4)));
   SAYS("int64 {3}", sum, LT_ARG(M(bool, 3, 4)), L(1));
@@ -162,7 +162,7 @@ static void factories_refuse(void) {
        LT_ARG(-0.5));
 }
 
-/* arange has both ends; what a loop `for x = start, stop, step` would count, up to rounding. */
+/* arange includes both ends: the numbers of a loop `for x = start, stop, step`, up to rounding. */
 static void arange_counts(void) {
   SAYS("int64 {5}", arange, LT_ARG(5), LT_NIL, LT_NIL, LT_NIL, META);
   SAYS("int64 {0}", arange, LT_ARG(0), LT_NIL, LT_NIL, LT_NIL, META);
@@ -418,7 +418,8 @@ static void indexing(void) {
        LT_ARG(M(float32, 3)), LT_ARG(M(bool, 4)), LT_ARG(M(float32, 4)));
 }
 
-/* NumPy's rule: neighbours leave their place to the indices' shape, others send it to the front. */
+/* NumPy's rule: adjacent indices are replaced by their shape in place, others move it to the
+ * front. */
 static void indexing_by_several_tensors(void) {
   SAYS("float32 {7, 4, 5}", _index, LT_ARG(M(float32, 3, 4, 5)), TL(M(int64, 7)), L(0));
   SAYS("float32 {3, 7, 8, 5}", _index, LT_ARG(M(float32, 3, 4, 5)), TL(M(int64, 7, 8)), L(1));
@@ -520,7 +521,7 @@ static void views(void) {
 }
 
 int main(void) {
-  RUN_SCOPED(reductions_take_and_give);
+  RUN_SCOPED(reductions);
   RUN_SCOPED(reductions_refuse);
   RUN_SCOPED(extremes_have_three_spellings);
   RUN_SCOPED(statistics);

@@ -1,9 +1,10 @@
-/* test_interrupt.c: Ctrl-C in the core: long operations give up, and so do waits for a device; what
- * they were to make is freed and the inputs stay.
+/* test_interrupt.c: Ctrl-C in the core: long operations are interrupted, and so are blocking calls
+ * on a device. Results are freed and inputs stay valid.
  *
- * That an operation gives up is seen by its time beside the time that it takes in full, measured in
- * the same run: when it is told to stop before it begins, it must end within half of that, once in
- * ten tries, as others may have the processor. Sanitizers spend the time on the memory: not there.
+ * An interruption is detected by comparing the operation's time with its full time, measured in the
+ * same run: when it is interrupted before it begins, it must end within half of that, at least once
+ * in ten tries, since other processes may use the CPU. Not with sanitizers, which spend most time
+ * on memory.
  */
 #include "opids.h"
 #include "check.h"
@@ -32,10 +33,10 @@ static lt_Tensor *do1(lt_OpId op, const lt_Arg *args, int n) { return lt_op1(op,
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
-static lt_Tensor *x, *wide, *whole, *index_, *mask, *square; /* inputs, made once */
+static lt_Tensor *x, *wide, *integers, *index_, *mask, *square; /* inputs, created once */
 
 static lt_Tensor *multiply(void) { return DO(mm, LT_ARG(square), LT_ARG(square)); }
-static lt_Tensor *multiply_whole(void) { return DO(mm, LT_ARG(whole), LT_ARG(whole)); }
+static lt_Tensor *multiply_integers(void) { return DO(mm, LT_ARG(integers), LT_ARG(integers)); }
 static lt_Tensor *draw(void) { return DO(randn, SIZE(4 * N)); }
 static lt_Tensor *permute(void) { return DO(randperm, LT_ARG(N)); }
 static lt_Tensor *sort(void) { return DO(sort, LT_ARG(x), LT_ARG(0)); }
@@ -63,7 +64,7 @@ static const struct {
   lt_Tensor *(*run)(void);
 } operations[] = {
     {"mm", multiply},
-    {"mm of int64", multiply_whole},
+    {"mm of int64", multiply_integers},
     {"randn", draw},
     {"randperm", permute},
     {"sort", sort},
@@ -85,27 +86,27 @@ static void make_inputs(void) {
   x = DO(rand, SIZE(N));
   wide = DO(rand, SIZE(8 * N));
   square = DO(rand, SIZE(2500, 2500));
-  whole = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
+  integers = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
   index_ = DO(randperm, LT_ARG(N));
   mask = DO(gt, LT_ARG(wide), lt_arg_scalar(lt_scalar_float(0.5)));
-  CHECK(x && wide && square && whole && index_ && mask);
+  CHECK(x && wide && square && integers && index_ && mask);
 }
 
 static void drop_inputs(void) {
-  lt_Tensor *all[] = {x, wide, whole, index_, mask, square};
+  lt_Tensor *all[] = {x, wide, integers, index_, mask, square};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 
-static void *press(void *after) {
+static void *interrupt_after(void *after) {
   double seconds = *(double *)after;
   nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
   atomic_store(&lt_interrupt_flag, true);
   return NULL;
 }
 
-/* How long the operation goes on when it is to stop. */
+/* Returns how long the operation runs after it was interrupted. */
 static double stopped_time(lt_Tensor *(*run)(void), const char *name) {
   atomic_store(&lt_interrupt_flag, true);
   double start = now();
@@ -118,7 +119,7 @@ static double stopped_time(lt_Tensor *(*run)(void), const char *name) {
   return took;
 }
 
-static void long_operations_give_up(void) {
+static void long_operations_are_interrupted(void) {
   if (LT_DEBUG) return;
   make_inputs();
   for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -154,11 +155,11 @@ static void an_op_in_place_fails_and_the_next_works(void) {
   lt_release(ones);
 }
 
-/* ---- products in pieces ---------------------------------------------------------------------- */
+/* ---- split products -------------------------------------------------------------------------- */
 
-/* Each element of a product that is cut is what a product of its row and column alone gives: sums
- * of small whole numbers are exact in any order. */
-static void large_products_are_whole(void) {
+/* Each element of a split product equals the product of its row and column: sums of small integers
+ * are exact in any order. */
+static void split_products_are_complete(void) {
   const int64_t m = 1500, n = 1300, k = 1200;
   lt_Arg low = LT_ARG(-8), high = LT_ARG(8);
   lt_Tensor *a = DO(randint, low, high, SIZE(m, k), NIL, lt_arg_dtype(LT_float32));
@@ -179,9 +180,9 @@ static void large_products_are_whole(void) {
   for (int i = 0; i < 6; i++) lt_release(all[i]);
 }
 
-/* ---- waits ----------------------------------------------------------------------------------- */
+/* ---- blocking calls -------------------------------------------------------------------------- */
 
-/* A device that is never done. */
+/* A device that never completes its work. */
 static bool never(lt_Stream *stream) {
   (void)stream;
   return false;
@@ -196,10 +197,10 @@ static bool never_event(lt_Event *event) {
   return false;
 }
 static bool once(lt_Stream *stream) {
-  return stream->index++ > 3; /* its use as a counter is the test's own */
+  return stream->index++ > 3; /* the test uses the field as a counter */
 }
 
-static void waits_give_up(void) {
+static void blocking_calls_are_interrupted(void) {
   lt_Backend slow = {.streams.query = never,
                      .streams.device_query = never_all,
                      .streams.event_query = never_event};
@@ -208,7 +209,7 @@ static void waits_give_up(void) {
   double soon = 0.01;
   for (int kind = 0; kind < 3; kind++) {
     pthread_t hand;
-    pthread_create(&hand, NULL, press, &soon);
+    pthread_create(&hand, NULL, interrupt_after, &soon);
     CHECK(!(kind == 0   ? lt_wait_stream(&stream)
             : kind == 1 ? lt_wait_event(&event)
                         : lt_wait_device(&slow, 0)));
@@ -218,7 +219,7 @@ static void waits_give_up(void) {
   }
 }
 
-static void waits_end_when_the_device_is_done(void) {
+static void blocking_calls_end_when_the_device_is_done(void) {
   lt_Backend quick = {.streams.query = once};
   lt_Stream stream = {&quick, 0};
   CHECK(lt_wait_stream(&stream));
@@ -228,10 +229,10 @@ static void waits_end_when_the_device_is_done(void) {
 }
 
 int main(void) {
-  RUN(long_operations_give_up);
+  RUN(long_operations_are_interrupted);
   RUN(an_op_in_place_fails_and_the_next_works);
-  RUN(large_products_are_whole);
-  RUN(waits_give_up);
-  RUN(waits_end_when_the_device_is_done);
+  RUN(split_products_are_complete);
+  RUN(blocking_calls_are_interrupted);
+  RUN(blocking_calls_end_when_the_device_is_done);
   return check_end();
 }

@@ -1,6 +1,6 @@
-/* test_io.c: readers and writers of tensor files: what a good file gives, every kind of malformed
- * file, thousands of altered and cut ones, and that a failure leaves one message, no memory and no
- * half-written file behind. */
+/* test_io.c: readers and writers of tensor files: the result of a valid file, every kind of
+ * malformed file, thousands of altered and truncated ones; and that a failure leaves one message,
+ * no memory and no partial file behind. */
 #include "check.h"
 
 #include "core.h"
@@ -29,7 +29,7 @@ static FILE *open_bytes(const Bytes *b) {
   return tmpfile();
 }
 
-/* A safetensors file: header text, then `data` bytes that count up. */
+/* Returns a safetensors file: a header, then `data` bytes that count up. */
 static Bytes safetensors(const char *header, size_t data) {
   Bytes b = {.n = 0};
   uint64_t n = strlen(header);
@@ -55,7 +55,7 @@ static lt_Tensor *read_bytes(ReadFn read, const Bytes *b) {
   return t;
 }
 
-/* The file is refused with this piece in a message that starts with its reader. */
+/* Checks that the file is refused with this piece in a message that starts with its reader. */
 static void refused(const Bytes *b, const char *piece) {
   int64_t live = lt_memory_live();
   lt_Archive *a = parse(b);
@@ -81,7 +81,7 @@ static uint32_t chance(uint32_t n) {
   return (uint32_t)(noise >> 33) % n;
 }
 
-/* A few bytes changed, removed, doubled, or the end cut off. */
+/* Returns a copy with a few bytes changed, removed or doubled, or with the end cut off. */
 static Bytes altered(const Bytes *b) {
   Bytes c = *b;
   for (uint32_t k = chance(3) + 1; k > 0 && c.n > 0; k--) {
@@ -137,7 +137,7 @@ static void safetensors_reads(void) {
   CHECK_INT(a->item[2].tensor->numel, 0);
   CHECK_INT(a->item[3].tensor->ndim, 0);
   CHECK_INT(*(uint8_t *)lt_tensor_data(a->item[3].tensor),
-            1); /* any byte but 0 is true, and is 1 from here on */
+            1); /* any byte but 0 is true, and becomes 1 */
   lt_archive_free(a);
   b = safetensors("{}", 0);
   a = parse(&b);
@@ -192,7 +192,7 @@ static void safetensors_refuses(void) {
        "64 bits"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551615],\"data_offsets\":[0,4]}}", 4,
        "63 bits"},
-      /* products that wrap to 0, to 4, and to what the offsets say */
+      /* products that wrap to 0, to 4, and to the size of the offsets */
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
        "overflows"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}}", 4,
@@ -243,7 +243,7 @@ static void safetensors_refuses(void) {
   refused(&b, "larger than 100 MB");
 }
 
-static void safetensors_survives(void) {
+static void safetensors_handles_altered_files(void) {
   Bytes good = safetensors(good_header, 11);
   int64_t live = lt_memory_live();
   int accepted = 0;
@@ -262,7 +262,7 @@ static void safetensors_survives(void) {
       CHECK_CONTAINS(lt_error(), "load_safetensors: x: ");
     lt_archive_free(a);
   }
-  CHECK(accepted < 15000); /* some changes hit names, blanks and values */
+  CHECK(accepted < 15000); /* some changes affect names, blanks and values */
   CHECK_INT(lt_memory_live(), live);
 }
 
@@ -283,11 +283,11 @@ static lt_Tensor *counting(lt_Dtype d, int ndim, const int64_t *shape) {
   return t;
 }
 
-static void safetensors_saves_what_it_reads(void) {
+static void safetensors_round_trips(void) {
   lt_Tensor *t[LT_DTYPE_COUNT + 2];
   const char *names[LT_DTYPE_COUNT + 2];
   int n = 0;
-  for (; n < LT_complex128; n++) { /* which the format does not have */
+  for (; n < LT_complex128; n++) { /* the format does not have it */
     t[n] = counting((lt_Dtype)n, 2, (int64_t[]){3, n});
     names[n] = lt_dtype_name((lt_Dtype)n);
   }
@@ -311,15 +311,15 @@ static void safetensors_saves_what_it_reads(void) {
     int k = 0;
     while (k < n && strcmp(names[k], a->item[i].name) != 0) k++;
     REQUIRE(k < n);
-    lt_Tensor *got = a->item[i].tensor, *want = lt_as_contiguous(t[k], t[k]->dtype);
-    CHECK_INT(got->dtype, want->dtype);
-    CHECK(lt_shape_equal(got->ndim, got->shape, want->ndim, want->shape));
-    size_t size = (size_t)want->numel * lt_dtype_size(want->dtype);
-    CHECK(size == 0 || memcmp(lt_tensor_data(got), lt_tensor_data(want), size) == 0);
-    lt_release(want);
+    lt_Tensor *actual = a->item[i].tensor, *expected = lt_as_contiguous(t[k], t[k]->dtype);
+    CHECK_INT(actual->dtype, expected->dtype);
+    CHECK(lt_shape_equal(actual->ndim, actual->shape, expected->ndim, expected->shape));
+    size_t size = (size_t)expected->numel * lt_dtype_size(expected->dtype);
+    CHECK(size == 0 || memcmp(lt_tensor_data(actual), lt_tensor_data(expected), size) == 0);
+    lt_release(expected);
   }
   lt_archive_free(a);
-  CHECK(lt_safetensors_save(path, 0, NULL, NULL, 0, NULL, NULL)); /* over the old one */
+  CHECK(lt_safetensors_save(path, 0, NULL, NULL, 0, NULL, NULL)); /* replaces the old file */
   a = lt_safetensors_load(path);
   REQUIRE(a);
   CHECK_INT(a->count, 0);
@@ -328,7 +328,7 @@ static void safetensors_saves_what_it_reads(void) {
   lt_release(square);
 }
 
-static void saving_fails_whole(void) {
+static void a_failed_save_keeps_the_old_file(void) {
   lt_Tensor *t = counting(LT_float32, 1, (int64_t[]){4}), *two[2] = {t, t};
   const char *twice[] = {"a", "a"}, *meta_name[] = {"__metadata__"}, *bad[] = {"\xff"};
   const char *path = path_of("old.safetensors");
@@ -352,15 +352,15 @@ static void saving_fails_whole(void) {
   CHECK_CONTAINS(lt_error(), "is a folder");
   CHECK(!lt_safetensors_load(path_of("nothing")));
   CHECK_CONTAINS(lt_error(), "No such file");
-  char command[200]; /* nothing but the files that were saved */
+  char command[200]; /* only the files that were saved */
   snprintf(command, sizeof command, "test $(ls %s | grep -c tmp) = 0", folder);
   CHECK_INT(system(command), 0);
   lt_release(ghost);
   lt_release(t);
 }
 
-/* What is replaced is the file that a link means; it keeps its mode. */
-static void links_stay_links(void) {
+/* The target of a link is replaced, and keeps its mode. */
+static void saves_follow_links(void) {
   lt_Tensor *t = counting(LT_float32, 1, (int64_t[]){4});
   const char *name[] = {"a"};
   char target[128], link[128];
@@ -455,7 +455,7 @@ static void idx_refuses(void) {
     refused_by(lt_idx_read, &b, rows[i].piece);
   }
   Bytes big = bytes("\0\0\x08\x02\0\0\xff\xff\0\0\xff\xff\x01", 13), packed = gzip(&big);
-  refused_by(lt_idx_read, &packed, "asks for"); /* 4 GB out of 33 bytes: no memory is taken */
+  refused_by(lt_idx_read, &packed, "asks for"); /* 4 GB out of 33 bytes: no memory is allocated */
   Bytes b = bytes("\0\0\x08\x01\0\0\0\x03\x01\x02\x03", 11);
   packed = gzip(&b);
   Bytes twice = packed;
@@ -483,7 +483,7 @@ static void idx_refuses(void) {
   CHECK_CONTAINS(lt_error(), "load_idx: ");
 }
 
-static void idx_survives(void) {
+static void idx_handles_altered_files(void) {
   Bytes b =
       bytes("\0\0\x0b\x02\0\0\0\x02\0\0\0\x03\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c", 24);
   Bytes packed = gzip(&b);
@@ -516,8 +516,8 @@ static void npy_reads(void) {
   if (!t) printf("%s\n", lt_error());
   REQUIRE(t);
   CHECK(lt_shape_equal(t->ndim, t->shape, 2, (int64_t[]){2, 3}));
-  static const int16_t want[] = {0x0102, 0x0506, 0x090a, 0x0304, 0x0708, 0x0b0c};
-  CHECK(memcmp(lt_tensor_data(t), want, sizeof want) == 0);
+  static const int16_t expected[] = {0x0102, 0x0506, 0x090a, 0x0304, 0x0708, 0x0b0c};
+  CHECK(memcmp(lt_tensor_data(t), expected, sizeof expected) == 0);
   lt_release(t);
   b = npy("{\"shape\":(),\"descr\":\"<f4\",\"fortran_order\":False}", 4);
   t = read_bytes(lt_npy_read, &b);
@@ -569,7 +569,7 @@ static void npy_refuses(void) {
   CHECK_INT(lt_memory_live(), live);
 }
 
-static void npy_saves_what_it_reads(void) {
+static void npy_round_trips(void) {
   const char *path = path_of("x.npy");
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
     for (int ndim = 0; ndim < 3; ndim++) {
@@ -592,16 +592,16 @@ int main(void) {
   if (!mkdtemp(folder)) return 1;
   RUN(safetensors_reads);
   RUN(safetensors_refuses);
-  RUN(safetensors_survives);
-  RUN(safetensors_saves_what_it_reads);
-  RUN(saving_fails_whole);
-  RUN(links_stay_links);
+  RUN(safetensors_handles_altered_files);
+  RUN(safetensors_round_trips);
+  RUN(a_failed_save_keeps_the_old_file);
+  RUN(saves_follow_links);
   RUN(idx_reads);
   RUN(idx_refuses);
-  RUN(idx_survives);
+  RUN(idx_handles_altered_files);
   RUN(npy_reads);
   RUN(npy_refuses);
-  RUN(npy_saves_what_it_reads);
+  RUN(npy_round_trips);
   char command[100];
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command) != 0) printf("could not remove %s\n", folder);

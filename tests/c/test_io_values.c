@@ -1,6 +1,6 @@
-/* test_io_values.c: files that others wrote, byte for byte: NumPy's are read and written as NumPy
- * does, a safetensors file is written as its format says; tensors of other devices and odd
- * layouts; writes that fail; and samples of the malformed files that broke other readers. */
+/* test_io_values.c: files of other programs, byte for byte: NumPy's are read and written as NumPy
+ * does, a safetensors file is written as its format specifies; tensors of other devices and in
+ * unusual layouts; failing writes; and examples of malformed files that other readers failed on. */
 #include "tensors.h"
 #include "io/file.h"
 #include "io/io.h"
@@ -27,7 +27,7 @@ static void write_file(const char *path, const void *data, size_t n) {
   if (f) fclose(f);
 }
 
-/* The whole file, up to 4096 bytes. */
+/* Reads a whole file, up to 4096 bytes. */
 static size_t read_file(const char *path, char out[4096]) {
   FILE *f = fopen(path, "rb");
   size_t n = f ? fread(out, 1, 4096, f) : 0;
@@ -45,7 +45,7 @@ static int files_in_folder(void) {
   return n;
 }
 
-/* The error is one line that starts with this. */
+/* Checks that the error is one line that starts with this. */
 #define CHECK_SAYS(start, piece)                                                                   \
   do {                                                                                             \
     CHECK(strncmp(lt_error(), start, strlen(start)) == 0);                                         \
@@ -251,7 +251,7 @@ static const struct {
 };
 
 static void npy_reads_and_writes_as_numpy(void) {
-  static const double want[] = {0, 1, 2, 3, 100, 1};
+  static const double expected[] = {0, 1, 2, 3, 100, 1};
   const char *path = path_of("numpy.npy"), *again = path_of("again.npy");
   char written[4096];
   for (size_t i = 0; i < sizeof from_numpy / sizeof *from_numpy; i++) {
@@ -262,7 +262,7 @@ static void npy_reads_and_writes_as_numpy(void) {
     CHECK_INT(t->dtype, from_numpy[i].dtype);
     CHECK(lt_shape_equal(t->ndim, t->shape, from_numpy[i].ndim, from_numpy[i].shape));
     for (int64_t k = 0; k < t->numel; k++)
-      CHECK_NEAR(number(t, k), t->dtype == LT_bool ? want[k] != 0 : want[k], 0);
+      CHECK_NEAR(number(t, k), t->dtype == LT_bool ? expected[k] != 0 : expected[k], 0);
     if (!from_numpy[i].ours || !lt_host_is_little()) continue;
     CHECK(lt_npy_save(again, t));
     CHECK_INT(read_file(again, written), from_numpy[i].n);
@@ -277,7 +277,7 @@ static lt_Tensor *read_npy(const void *bytes, size_t n) {
   return t;
 }
 
-static void npy_refuses_every_cut(void) {
+static void npy_refuses_truncated_files(void) {
   for (size_t i = 0; i < sizeof from_numpy / sizeof *from_numpy; i++)
     for (size_t n = 0; n < from_numpy[i].n; n++) {
       lt_Tensor *t = read_npy(from_numpy[i].bytes, n);
@@ -287,7 +287,7 @@ static void npy_refuses_every_cut(void) {
     }
 }
 
-/* Version 1.0 with this dict and data bytes. */
+/* Writes a version 1.0 file with this dict and `data` bytes. */
 static size_t make_npy(char out[512], const char *dict, size_t data) {
   size_t n = strlen(dict);
   memset(out, 0, 512);
@@ -303,7 +303,7 @@ static void npy_refuses_more(void) {
     size_t data;
     const char *piece;
   } rows[] = {
-      /* a product that overflows behind a size of 0, in either order */
+      /* a product that overflows after a size of 0, in either order */
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (4611686018427387904, 4, 0), }", 0, "{46"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4611686018427387904, 4), }", 0,
        "{0,"},
@@ -347,14 +347,14 @@ static void npy_refuses_more(void) {
   CHECK_SAYS("load_npy: x: ", "damaged");
   lt_Tensor *old =
       read_npy(b, make_npy(b, "{'descr': '<f4', 'fortran_order': False, 'shape': (1L,)}", 4));
-  CHECK(old && old->shape[0] == 1); /* Python 2 wrote that */
+  CHECK(old && old->shape[0] == 1); /* written by Python 2 */
   lt_release(old);
 }
 
 /* ---- safetensors, byte for byte -------------------------------------------------------------- */
 
-/* By the format: metadata first, wide elements before narrow ones, then names in order; blanks up
- * to 8. */
+/* By the format: metadata first, wide elements before narrow ones, then names in order; padded with
+ * blanks to a multiple of 8. */
 static void safetensors_are_written_as_the_format_says(void) {
   static const char header[] =
       "{\"__metadata__\":{\"by\":\"a \\\"test\\\"\"},"
@@ -372,18 +372,18 @@ static void safetensors_are_written_as_the_format_says(void) {
       from_list(LT_bfloat16, NULL, SHAPE(0, 3)), from_list(LT_float64, (double[]){1.5}, 0, NULL)};
   const char *names[] = {"A", "a", "b", "c", "z"}, *keys[] = {"by"}, *values[] = {"a \"test\""};
   const char *path = path_of("exact.safetensors");
-  char got[4096];
+  char actual[4096];
   size_t padded = (sizeof header - 1 + 7) / 8 * 8;
   REQUIRE(lt_safetensors_save(path, 5, names, t, 1, keys, values));
-  CHECK_INT(read_file(path, got), 8 + padded + sizeof data - 1);
-  for (int i = 0; i < 8; i++) CHECK_INT((uint8_t)got[i], padded >> (8 * i) & 255);
-  CHECK(memcmp(got + 8, header, sizeof header - 1) == 0);
-  for (size_t i = sizeof header - 1; i < padded; i++) CHECK_INT(got[8 + i], ' ');
-  CHECK(memcmp(got + 8 + padded, data, sizeof data - 1) == 0);
+  CHECK_INT(read_file(path, actual), 8 + padded + sizeof data - 1);
+  for (int i = 0; i < 8; i++) CHECK_INT((uint8_t)actual[i], padded >> (8 * i) & 255);
+  CHECK(memcmp(actual + 8, header, sizeof header - 1) == 0);
+  for (size_t i = sizeof header - 1; i < padded; i++) CHECK_INT(actual[8 + i], ' ');
+  CHECK(memcmp(actual + 8 + padded, data, sizeof data - 1) == 0);
 }
 
-/* Every dtype: no dims, nothing inside, any strides. */
-static void every_layout_comes_back(void) {
+/* Every dtype: no dims, no elements, any strides. */
+static void every_layout_round_trips(void) {
   const char *path = path_of("layout");
   for (int d = 0; d < LT_DTYPE_COUNT; d++) {
     lt_Tensor *square = noise((lt_Dtype)d, SHAPE(3, 4), 5), *line = noise((lt_Dtype)d, SHAPE(4), 6);
@@ -457,7 +457,8 @@ static void safetensors_refuse_more(void) {
       {"\xef\xbb\xbf{}", 0, "an object was expected"},
       {"{}/* */", 0, "left over"},
       {"{'a':1}", 0, "a string was expected"},
-      {"{\"a\\nb\\u001b[31m\":{}}", 0, "\"a?b?[31m\""}, /* nothing reaches a terminal raw */
+      {"{\"a\\nb\\u001b[31m\":{}}", 0, "\"a?b?[31m\""}, /* no control character reaches a
+                                                         * terminal */
   };
   int64_t live = lt_memory_live();
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -467,7 +468,7 @@ static void safetensors_refuse_more(void) {
     lt_archive_free(a);
   }
   static const char padded[] = "{}\0\0\0\0\0";
-  CHECK(!read_safetensors(padded, sizeof padded, 0)); /* NUL is no white space */
+  CHECK(!read_safetensors(padded, sizeof padded, 0)); /* NUL is not white space */
   CHECK_SAYS("load_safetensors: x: ", "left over");
   CHECK_INT(lt_memory_live(), live);
   lt_Archive *a = read_safetensors("{} \t\r\n  ", 8, 0);
@@ -507,11 +508,11 @@ static size_t gzip(const void *bytes, size_t n, uint8_t *out, size_t room) {
   return z.total_out;
 }
 
-static void idx_of_many_pieces(void) {
+static void idx_of_many_gzip_members(void) {
   static uint8_t plain[4 + 8 + 300 * 300], packed[65536];
   memcpy(plain, "\0\0\x08\2\0\0\1\x2c\0\0\1\x2c", 12);
   for (size_t i = 12; i < sizeof plain; i++) plain[i] = (uint8_t)(i * 7 + i / 251);
-  /* gzip's members may be many, cut anywhere, even inside the header */
+  /* a gzip file may have many members, split anywhere, even inside the header */
   for (size_t cut = 2; cut < sizeof plain; cut = cut * 3 + 1) {
     size_t n = gzip(plain, cut, packed, sizeof packed);
     n += gzip(plain + cut, sizeof plain - cut, packed + n, sizeof packed - n);
@@ -529,9 +530,9 @@ static void idx_of_many_pieces(void) {
   CHECK_SAYS("load_idx: x: ", "after its compressed data");
 }
 
-/* 16 MB of zeros fold into 16 KB; a header that says less, or more, is found out by reading, and
- * 2^32 - 1 elements that are not there are never given memory. */
-static void idx_that_grows(void) {
+/* 16 MB of zeros compress to 16 KB. A header with a smaller or larger size is detected by reading,
+ * and no memory is allocated for 2^32 - 1 elements that do not exist. */
+static void idx_of_a_wrong_size(void) {
   size_t n = 1u << 24;
   uint8_t *plain = calloc(1, n), *packed = malloc(1u << 16);
   REQUIRE(plain && packed);
@@ -550,7 +551,7 @@ static void idx_that_grows(void) {
 
 /* ---- devices, failing writes, paths ---------------------------------------------------------- */
 
-static void tensors_of_devices_are_fetched(void) {
+static void device_tensors_are_copied_to_the_host(void) {
   lt_Device toy;
   REQUIRE(lt_device_register(&toy_backend) >= 0 && lt_device_parse("toy:1", &toy));
   lt_Tensor *host = noise(LT_float32, SHAPE(3, 4), 3);
@@ -558,31 +559,31 @@ static void tensors_of_devices_are_fetched(void) {
   REQUIRE(there);
   lt_Tensor *turned = lt_scope_own(
       lt_tensor_on(there->storage, LT_float32, 0, 2, (int64_t[]){4, 3}, (int64_t[]){1, 4}));
-  lt_Tensor *want = lt_scope_own(
+  lt_Tensor *expected = lt_scope_own(
       lt_tensor_on(host->storage, LT_float32, 0, 2, (int64_t[]){4, 3}, (int64_t[]){1, 4}));
   CHECK(lt_npy_save(path_of("toy.npy"), turned));
-  lt_Tensor *got = lt_scope_own(lt_npy_load(path_of("toy.npy")));
-  CHECK(got && same_tensor(got, want));
+  lt_Tensor *actual = lt_scope_own(lt_npy_load(path_of("toy.npy")));
+  CHECK(actual && same_tensor(actual, expected));
   const char *name[] = {"w"};
   CHECK(lt_safetensors_save(path_of("toy"), 1, name, &turned, 0, NULL, NULL));
   lt_Archive *a = lt_safetensors_load(path_of("toy"));
   REQUIRE(a);
-  CHECK(same_tensor(a->item[0].tensor, want));
+  CHECK(same_tensor(a->item[0].tensor, expected));
   lt_archive_free(a);
-  /* the fetch fails: the file stays, nothing else is left */
+  /* the copy fails: the file stays, and no other file is left */
   int files = files_in_folder();
   lt_Tensor *ghost = lt_scope_own(lt_empty(LT_float32, lt_meta(), 1, (int64_t[]){4}));
   CHECK(!lt_npy_save(path_of("toy.npy"), ghost));
   CHECK_SAYS("save_npy: ", "a meta tensor has no data");
   CHECK(!lt_npy_save(path_of("toy.npy"), lt_scope_own(lt_empty(LT_bfloat16, lt_cpu(), 0, NULL))));
   CHECK_SAYS("save_npy: ", "float32 first");
-  got = lt_scope_own(lt_npy_load(path_of("toy.npy")));
-  CHECK(got && same_tensor(got, want));
+  actual = lt_scope_own(lt_npy_load(path_of("toy.npy")));
+  CHECK(actual && same_tensor(actual, expected));
   CHECK_INT(files_in_folder(), files);
 }
 
-/* The disk is full (here: a file may not grow): the old file stays as it was, and nothing else
- * does. */
+/* The disk is full (simulated by a limit on the file's size): the old file stays unchanged, and no
+ * other file is left. */
 static void a_failed_write_changes_nothing(void) {
   struct rlimit old, small;
   lt_Tensor *big = noise(LT_float32, SHAPE(300, 300), 1), *one = V(float32, 5);
@@ -609,15 +610,15 @@ static void a_failed_write_changes_nothing(void) {
   lt_archive_free(a);
 }
 
-static void metadata_keys_come_once(void) {
+static void metadata_keys_are_unique(void) {
   const char *keys[] = {"k", "l", "k"}, *values[] = {"1", "2", "3"};
   CHECK(!lt_safetensors_save(path_of("k"), 0, NULL, NULL, 3, keys, values));
   CHECK_SAYS("save_safetensors: ", "the metadata key \"k\" is there twice");
   CHECK(access(path_of("k"), F_OK) != 0);
 }
 
-/* What is no file does not keep a reader waiting. */
-static void only_files_are_read(void) {
+/* Reading something that is not a regular file does not block. */
+static void only_regular_files_are_read(void) {
   const char *pipe_path = path_of("pipe");
   REQUIRE(mkfifo(pipe_path, 0600) == 0);
   CHECK(!lt_idx_load(pipe_path));
@@ -633,18 +634,18 @@ static void only_files_are_read(void) {
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   RUN_SCOPED(npy_reads_and_writes_as_numpy);
-  RUN_SCOPED(npy_refuses_every_cut);
+  RUN_SCOPED(npy_refuses_truncated_files);
   RUN_SCOPED(npy_refuses_more);
   RUN_SCOPED(safetensors_are_written_as_the_format_says);
-  RUN_SCOPED(every_layout_comes_back);
+  RUN_SCOPED(every_layout_round_trips);
   RUN_SCOPED(safetensors_refuse_more);
   RUN_SCOPED(a_header_has_a_limit);
-  RUN_SCOPED(idx_of_many_pieces);
-  RUN_SCOPED(idx_that_grows);
-  RUN_SCOPED(tensors_of_devices_are_fetched);
+  RUN_SCOPED(idx_of_many_gzip_members);
+  RUN_SCOPED(idx_of_a_wrong_size);
+  RUN_SCOPED(device_tensors_are_copied_to_the_host);
   RUN_SCOPED(a_failed_write_changes_nothing);
-  RUN_SCOPED(metadata_keys_come_once);
-  RUN_SCOPED(only_files_are_read);
+  RUN_SCOPED(metadata_keys_are_unique);
+  RUN_SCOPED(only_regular_files_are_read);
   char command[100];
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command) != 0) printf("could not remove %s\n", folder);

@@ -1,5 +1,5 @@
-/* test_lua_states.c: several Lua states on one thread. Each has modes and defaults of its own, and
- * the core calls back the one that runs, whichever was opened last and whichever was closed. */
+/* test_lua_states.c: several Lua states on one thread. Each has its own modes and defaults, and the
+ * core's callbacks go to the running state, in whatever order states are opened and closed. */
 #include "check.h"
 #include "core.h"
 #include "vm-bindings/lutra_lua.h"
@@ -7,8 +7,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-/* where() -> what the core would say about the line that runs; pressed() -> the state that it would
- * ask for memory, as a lightuserdata, or nil */
+/* where() -> the core's description of the running line; pressed() -> the state that it would ask
+ * for memory, as a lightuserdata, or nil */
 static int where(lua_State *L) {
   char text[64];
   lt_memory_where(text, sizeof text);
@@ -25,7 +25,7 @@ static int pressed(lua_State *L) {
   return 1;
 }
 
-/* press() -> could memory be freed? */
+/* press() -> true when memory could be freed */
 static int press(lua_State *L) {
   lt_Thread *th = lt_thread();
   lua_pushboolean(L, th->pressure && th->pressure(th->pressure_context, 1));
@@ -43,7 +43,8 @@ static lua_State *open_state(void) {
   return L;
 }
 
-/* Runs code, whose last result is a text; "failed: ..." on an error. Good until the next call. */
+/* Runs code and returns its last result as a string; "failed: ..." on an error. Valid until the
+ * next call. */
 static const char *run(lua_State *L, const char *code) {
   static char text[512];
   bool ok =
@@ -54,7 +55,7 @@ static const char *run(lua_State *L, const char *code) {
   return text;
 }
 
-static void modes_are_apart(void) {
+static void modes_are_independent(void) {
   lua_State *a = open_state(), *b = open_state();
   run(a,
       "lt.set_default_dtype 'float64'; lt.set_default_device 'meta'; lt.set_grad_enabled(false); "
@@ -78,7 +79,7 @@ static void modes_are_apart(void) {
   lua_close(b);
 }
 
-static void modes_of_the_program_come_back(void) {
+static void modes_of_the_program_are_restored(void) {
   CHECK(lt_grad_set_enabled(false));
   CHECK(lt_dtype_set_default(LT_float64));
   lua_State *L = open_state();
@@ -92,7 +93,7 @@ static void modes_of_the_program_come_back(void) {
   lt_dtype_set_default(LT_float32);
 }
 
-static void callbacks_go_to_the_one_that_runs(void) {
+static void callbacks_go_to_the_running_state(void) {
   lua_State *a = open_state(), *b = open_state();
   CHECK_STR(run(a, "lt.ones(1)\nreturn where()"), "code:2");
   CHECK_STR(run(b, "lt.ones(1)\n\nreturn where()"), "code:3");
@@ -112,7 +113,8 @@ static void callbacks_go_to_the_one_that_runs(void) {
   CHECK(lt_thread()->pressure == NULL && lt_thread()->host == NULL);
 }
 
-/* Closed in the order in which they were opened; the second ends while the first is the host. */
+/* Closed in the order in which they were opened; the second is closed while the first is the
+ * host. */
 static void any_order_of_closing(void) {
   lua_State *a = open_state(), *b = open_state(), *c = open_state();
   run(a, "x = lt.ones(2)");
@@ -126,14 +128,14 @@ static void any_order_of_closing(void) {
   lua_close(c);
 }
 
-static char kept[128]; /* what `keep` was given */
+static char kept[128]; /* the argument of `keep` */
 
 static int keep_text(lua_State *L) {
   snprintf(kept, sizeof kept, "%s", luaL_tolstring(L, 2, NULL));
   return 0;
 }
 
-/* A state that is closed runs the finalizers of what is older than Lutra last. */
+/* A closed state runs the finalizers of objects older than Lutra last. */
 static void finalizers_after_the_end(void) {
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
@@ -147,14 +149,14 @@ static void finalizers_after_the_end(void) {
   CHECK(lt_thread()->host == NULL && lt_thread()->pressure == NULL && lt_grad_enabled());
 }
 
-/* One state runs another from a function in C. */
+/* One state runs another from a C function. */
 static int run_other(lua_State *L) {
   lua_State *other = lua_touserdata(L, lua_upvalueindex(1));
   run(other, "lt.set_grad_enabled(false); lt.ones(1)");
   return 0;
 }
 
-static void nested(void) {
+static void nested_states(void) {
   lua_State *a = open_state(), *b = open_state();
   lua_pushlightuserdata(a, b);
   lua_pushcclosure(a, run_other, 1);
@@ -166,8 +168,8 @@ static void nested(void) {
   lua_close(a);
 }
 
-/* A recorder hears its own state. */
-static void recorders_are_apart(void) {
+/* A recorder records its own state only. */
+static void recorders_are_independent(void) {
   lua_State *a = open_state(), *b = open_state();
   run(a, "r = lt._trace.record {where = true}");
   run(b, "lt.ones(1); lt.ones(2)");
@@ -181,12 +183,12 @@ static void recorders_are_apart(void) {
 }
 
 int main(void) {
-  RUN(modes_are_apart);
-  RUN(modes_of_the_program_come_back);
-  RUN(callbacks_go_to_the_one_that_runs);
+  RUN(modes_are_independent);
+  RUN(modes_of_the_program_are_restored);
+  RUN(callbacks_go_to_the_running_state);
   RUN(any_order_of_closing);
   RUN(finalizers_after_the_end);
-  RUN(nested);
-  RUN(recorders_are_apart);
+  RUN(nested_states);
+  RUN(recorders_are_independent);
   return check_end();
 }

@@ -1,14 +1,14 @@
 /* test_matmul.c: mm, bmm and addmm against three loops in double (or wrapping integers), for every
- * dtype, layout and size, empty ones included. */
+ * dtype, layout and size, including empty ones. */
 #include "check.h"
 
 #include "core.h"
-#include "there.h"
+#include "device_under_test.h"
 #include "cpu/blas.h"
 #include "half.h"
 
 static uint64_t noise = 3;
-static int64_t whole(void) {
+static int64_t small_integer(void) {
   noise = noise * 6364136223846793005u + 1442695040888963407u;
   return (int64_t)(noise >> 33) % 17 - 8;
 }
@@ -24,8 +24,8 @@ static double element(const lt_Tensor *t, const int64_t *at) {
 
 typedef enum Layout { DENSE, TRANSPOSED, WIDE, STEPPED, REPEATED, LAYOUTS } Layout;
 
-/* {b, r, c} (or {r, c} when b < 0) of small whole numbers, so that sums are exact in every
- * dtype. */
+/* Returns a {b, r, c} tensor (or {r, c} when b < 0) of small integers, so that sums are exact in
+ * every dtype. */
 static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t b, int64_t r, int64_t c) {
   int64_t shape[3] = {b < 0 ? 1 : b, r, c}, strides[3] = {r * c, c, 1}, room = shape[0] * r * c;
   switch (layout) {
@@ -48,13 +48,13 @@ static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t b, int64_t r, int64_t 
   int skip = b < 0;
   lt_Tensor *t = s ? lt_tensor_on(s, d, 0, 3 - skip, shape + skip, strides + skip) : NULL;
   for (int64_t i = 0; s && i <= room; i++)
-    lt_scalar_store(lt_scalar_int(d == LT_uint8 ? whole() + 8 : whole()), d,
+    lt_scalar_store(lt_scalar_int(d == LT_uint8 ? small_integer() + 8 : small_integer()), d,
                     (char *)s->data + (size_t)i * lt_dtype_size(d));
   lt_storage_release(s);
   return t;
 }
 
-/* What the exact result is in dtype d. */
+/* Returns the exact result converted to dtype d. */
 static double in_dtype(lt_Dtype d, double v) {
   char room[8];
   switch (d) {
@@ -75,11 +75,11 @@ static double in_dtype(lt_Dtype d, double v) {
   }
 }
 
-static bool agrees(const lt_Tensor *got, const lt_Tensor *self, const lt_Tensor *a,
+static bool agrees(const lt_Tensor *actual, const lt_Tensor *self, const lt_Tensor *a,
                    const lt_Tensor *b, double beta, double alpha) {
-  int skip = 3 - got->ndim;
-  const int64_t *shape = got->shape - skip;
-  for (int64_t n = 0; n < (skip ? 1 : got->shape[0]); n++)
+  int skip = 3 - actual->ndim;
+  const int64_t *shape = actual->shape - skip;
+  for (int64_t n = 0; n < (skip ? 1 : actual->shape[0]); n++)
     for (int64_t i = 0; i < shape[1]; i++)
       for (int64_t j = 0; j < shape[2]; j++) {
         double sum = 0;
@@ -90,12 +90,12 @@ static bool agrees(const lt_Tensor *got, const lt_Tensor *self, const lt_Tensor 
           int64_t at[2] = {self->shape[0] > 1 ? i : 0, self->shape[self->ndim - 1] > 1 ? j : 0};
           sum += beta * element(self, at + (2 - self->ndim));
         }
-        double is = element(got, (int64_t[]){n, i, j} + skip);
-        if (is == in_dtype(got->dtype, sum)) continue;
+        double is = element(actual, (int64_t[]){n, i, j} + skip);
+        if (is == in_dtype(actual->dtype, sum)) continue;
         check_report(__FILE__, __LINE__, "%s {%lld, %lld, %lld} at %lld, %lld: %g, wanted %g",
-                     lt_dtype_name(got->dtype), (long long)shape[1],
+                     lt_dtype_name(actual->dtype), (long long)shape[1],
                      (long long)a->shape[a->ndim - 1], (long long)shape[2], (long long)i,
-                     (long long)j, is, in_dtype(got->dtype, sum));
+                     (long long)j, is, in_dtype(actual->dtype, sum));
         return false;
       }
   return true;
@@ -103,7 +103,8 @@ static bool agrees(const lt_Tensor *got, const lt_Tensor *self, const lt_Tensor 
 
 static void try_mm(lt_Dtype d, Layout x, Layout y, int64_t batch, int64_t m, int64_t k, int64_t n) {
   lt_Tensor *a = make(d, x, batch, m, k), *b = make(d, y, batch, k, n);
-  lt_Tensor *c = op1_there(batch < 0 ? LT_OP_mm : LT_OP_bmm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
+  lt_Tensor *c =
+      op1_on_device(batch < 0 ? LT_OP_mm : LT_OP_bmm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
   if (!c) check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name(d), lt_error());
   if (c) agrees(c, NULL, a, b, 0, 1);
   lt_release(a);
@@ -148,10 +149,10 @@ static void addmm(void) {
                                                      (int64_t[]){n}, (int64_t[]){1})
                                       : lt_retain(whole_self);
           lt_Tensor *c =
-              op1_there(LT_OP_addmm,
-                        (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(b), LT_ARG(lt_scalar_int(beta)),
-                                   LT_ARG(lt_scalar_int(2))},
-                        5);
+              op1_on_device(LT_OP_addmm,
+                            (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(b),
+                                       LT_ARG(lt_scalar_int(beta)), LT_ARG(lt_scalar_int(2))},
+                            5);
           if (!c)
             check_report(__FILE__, __LINE__, "%s: %s", lt_dtype_name((lt_Dtype)d), lt_error());
           if (c) agrees(c, self, a, b, beta, 2);
@@ -163,25 +164,24 @@ static void addmm(void) {
         }
 }
 
-/* With beta 0 what self holds does not count; NaN in a factor does. */
+/* With beta 0 the values of self are ignored; NaN in a factor is not. */
 static void nan_rules(void) {
   int64_t shape[2] = {3, 3};
   lt_Tensor *self = lt_empty(LT_float32, lt_cpu(), 2, shape),
             *a = make(LT_float32, DENSE, -1, 3, 3);
   for (int i = 0; i < 9; i++) ((float *)lt_tensor_data(self))[i] = NAN;
-  lt_Tensor *c = op1_there(
+  lt_Tensor *c = op1_on_device(
       LT_OP_addmm, (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(a), LT_ARG(lt_scalar_int(0))}, 4);
   REQUIRE(c);
   agrees(c, self, a, a, 0, 1);
   lt_release(c);
   lt_Tensor *zero = make(LT_float32, DENSE, -1, 3, 3);
   memset(lt_tensor_data(zero), 0, 36);
-  c = op1_there(LT_OP_mm, (lt_Arg[]){LT_ARG(self), LT_ARG(zero)}, 2);
+  c = op1_on_device(LT_OP_mm, (lt_Arg[]){LT_ARG(self), LT_ARG(zero)}, 2);
   REQUIRE(c);
   CHECK(isnan(((float *)lt_tensor_data(c))[4]));
   lt_release(c);
-  for (int n = 0; n < 2;
-       n++) { /* a product with one column or row writes over what was in memory */
+  for (int n = 0; n < 2; n++) { /* a product with one column or row overwrites its memory */
     lt_Tensor *x = make(LT_float32, DENSE, -1, n ? 1 : 3, 3),
               *y = make(LT_float32, DENSE, -1, 3, n ? 3 : 1);
     lt_Matrix out = {lt_tensor_data(self), n ? 3 : 1, 1};
@@ -201,7 +201,7 @@ static void integers_wrap(void) {
             *b = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){2, 1});
   for (int i = 0; i < 2; i++)
     ((int64_t *)lt_tensor_data(a))[i] = INT64_MAX, ((int64_t *)lt_tensor_data(b))[i] = 3;
-  lt_Tensor *c = op1_there(LT_OP_mm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
+  lt_Tensor *c = op1_on_device(LT_OP_mm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
   REQUIRE(c);
   CHECK_INT(*(int64_t *)lt_tensor_data(c), (int64_t)((uint64_t)INT64_MAX * 6u));
   lt_release(a);
@@ -209,8 +209,8 @@ static void integers_wrap(void) {
   lt_release(c);
 }
 
-/* Our own loops, which take what the library does not: matrices without a dense dimension. */
-static void plain_loops(void) {
+/* Lutra's own loops, for matrices that BLAS does not support: without a dense dimension. */
+static void matrices_without_a_dense_dimension(void) {
   for (int d = LT_float32; d <= LT_float64; d++)
     for (int s = 0; s < SIZES; s++)
       for (int beta = 0; beta < 2; beta++) {
@@ -233,8 +233,8 @@ static void plain_loops(void) {
       }
 }
 
-/* Strides beyond what the library counts in are not given to it, and large products are right. */
-static void large(void) {
+/* Strides beyond BLAS's index type are not passed to it, and large products are right. */
+static void large_products(void) {
   CHECK(!lt_gemm_takes((lt_Matrix){NULL, (int64_t)INT32_MAX + 1, 1}, 2, 2));
   CHECK(!lt_gemm_takes((lt_Matrix){NULL, 2, 2}, 2, 2));
   CHECK(lt_gemm_takes((lt_Matrix){NULL, 0, 1}, 1, 5));
@@ -254,7 +254,7 @@ int main(void) {
   RUN(addmm);
   RUN(nan_rules);
   RUN(integers_wrap);
-  RUN(plain_loops);
-  RUN(large);
+  RUN(matrices_without_a_dense_dimension);
+  RUN(large_products);
   return check_end();
 }

@@ -1,4 +1,4 @@
-/* test_program.c: elementwise programs beside the calls that they were made from. */
+/* test_program.c: elementwise programs compared with the calls that they were recorded from. */
 #include "program.h"
 #include "recorder.h"
 #include "tensors.h"
@@ -12,7 +12,7 @@ static lt_Recorder *begin(const lt_Tensor *a, const lt_Tensor *b, lt_Tensor **x,
   return r;
 }
 
-/* The program of a formula; NULL with the error. */
+/* Returns the program of a formula; NULL with an error. */
 static lt_Program *program_of(Formula f, const lt_Tensor *a, const lt_Tensor *b) {
   lt_Tensor *x, *y;
   lt_Recorder *r = begin(a, b, &x, &y);
@@ -23,21 +23,22 @@ static lt_Program *program_of(Formula f, const lt_Tensor *a, const lt_Tensor *b)
   return p;
 }
 
-/* Every element is the one that the calls give. */
+/* Compares every element of the program's result with that of the calls. */
 static void check_formula(Formula f, lt_Tensor *a, lt_Tensor *b, double tolerance) {
   lt_Program *p = program_of(f, a, b);
-  lt_Tensor *got = NULL, *want = f(a, b);
+  lt_Tensor *actual = NULL, *expected = f(a, b);
   bool refused = true;
   CHECK(p != NULL);
   if (!p) return;
-  CHECK(lt_program_run(p, (lt_Tensor *[]){a, b}, &got, &refused));
+  CHECK(lt_program_run(p, (lt_Tensor *[]){a, b}, &actual, &refused));
   CHECK(!refused);
   lt_program_free(p);
-  if (!got) return;
-  CHECK_INT(got->dtype, want->dtype);
-  CHECK_INT(got->numel, want->numel);
-  for (int64_t i = 0; i < want->numel; i++) CHECK_NEAR(number(got, i), number(want, i), tolerance);
-  lt_release(got);
+  if (!actual) return;
+  CHECK_INT(actual->dtype, expected->dtype);
+  CHECK_INT(actual->numel, expected->numel);
+  for (int64_t i = 0; i < expected->numel; i++)
+    CHECK_NEAR(number(actual, i), number(expected, i), tolerance);
+  lt_release(actual);
 }
 
 static lt_Tensor *chain(lt_Tensor *x, lt_Tensor *y) {
@@ -89,22 +90,22 @@ static void computes_every_layout(void) {
   check_formula(chain, noise(LT_float32, SHAPE(200000), 5), noise(LT_float32, SHAPE(200000), 6), 0);
 }
 
-static lt_Tensor *with_waste(lt_Tensor *x, lt_Tensor *y) {
+static lt_Tensor *with_unused_results(lt_Tensor *x, lt_Tensor *y) {
   lt_do(exp, LT_ARG(x));
   lt_Tensor *two = lt_scope_own(lt_scalar_tensor(lt_scalar_int(2), LT_float32));
   lt_Tensor *t = lt_do(mul, LT_ARG(lt_do(neg, LT_ARG(x))), LT_ARG(lt_do(neg, LT_ARG(x))));
   return lt_do(mul, LT_ARG(lt_do(add, LT_ARG(t), LT_ARG(y))), LT_ARG(two));
 }
 
-static void leaves_out_what_is_not_needed(void) {
+static void omits_unused_results(void) {
   lt_Tensor *a = noise(LT_float32, SHAPE(9), 1), *b = noise(LT_float32, SHAPE(9), 2);
-  lt_Program *p = program_of(with_waste, a, b);
+  lt_Program *p = program_of(with_unused_results, a, b);
   CHECK(p && p->nsteps == 4 && p->ninputs == 2 && p->nout == 1);
   CHECK_INT(p->step[1].input[0].value, 2);
   CHECK_INT(p->step[1].input[1].value, 2);
   CHECK_INT(p->step[3].input[1].value, -1);
   lt_program_free(p);
-  check_formula(with_waste, a, b, 0);
+  check_formula(with_unused_results, a, b, 0);
 }
 
 static lt_Tensor *in_place(lt_Tensor *x, lt_Tensor *y) {
@@ -156,7 +157,7 @@ static lt_Tensor *dividing(lt_Tensor *x, lt_Tensor *y) {
   return lt_do(remainder, LT_ARG(lt_do(add, LT_ARG(x), LT_ARG(x))), LT_ARG(y));
 }
 
-static void tells_of_divisors_that_are_0(void) {
+static void reports_zero_divisors(void) {
   lt_Tensor *x = V(int64, 1, 2, 3), *y = V(int64, 1, 2, 0), *out = NULL;
   bool refused = false;
   check_formula(dividing, x, V(int64, 1, 2, 2), 0);
@@ -199,11 +200,11 @@ static void computes_gradients(void) {
 int main(void) {
   RUN_SCOPED(computes_every_dtype);
   RUN_SCOPED(computes_every_layout);
-  RUN_SCOPED(leaves_out_what_is_not_needed);
+  RUN_SCOPED(omits_unused_results);
   RUN_SCOPED(follows_calls_in_place);
   RUN_SCOPED(refuses_other_ops);
   RUN_SCOPED(refuses_other_inputs);
-  RUN_SCOPED(tells_of_divisors_that_are_0);
+  RUN_SCOPED(reports_zero_divisors);
   RUN_SCOPED(computes_gradients);
   return check_end();
 }

@@ -1,6 +1,6 @@
-/* test_random.c: Philox against its published vectors; each number depends on seed, position and
- * place alone, not on threads or on what is drawn with it; the distributions against their
- * moments, ends and frequencies. */
+/* test_random.c: Philox against its published vectors; each number depends on the seed, the
+ * generator's position and the element's index only, not on threads or other elements; the
+ * distributions against their moments, ranges and frequencies. */
 #include "tensors.h"
 #include "philox.h"
 #include "cpu/rows.h"
@@ -8,7 +8,7 @@
 /* kat_vectors of Random123 (Salmon et al. 2011), philox4x32 with 10 rounds. */
 static void philox_gives_the_published_blocks(void) {
   static const struct {
-    uint32_t counter[4], key[2], want[4];
+    uint32_t counter[4], key[2], expected[4];
   } known[] = {
       {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
       {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
@@ -21,12 +21,12 @@ static void philox_gives_the_published_blocks(void) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     uint32_t out[4];
     lt_philox(known[i].counter, known[i].key, out);
-    for (int k = 0; k < 4; k++) CHECK_INT(out[k], known[i].want[k]);
+    for (int k = 0; k < 4; k++) CHECK_INT(out[k], known[i].expected[k]);
   }
 }
 
-/* The vector loop gives the same blocks as the plain one, also where the counter carries. */
-static void philox_of_many_blocks_is_the_same(void) {
+/* The vector loop gives the same blocks as the scalar one, also where the counter carries. */
+static void philox_of_many_blocks_matches_single_blocks(void) {
   static const uint64_t positions_[] = {0, 5, 0xfffffff0u, 0xfffffffffffffff8u};
   for (size_t i = 0; i < 4; i++)
     for (int64_t n = 1; n < 70; n += 17) {
@@ -39,7 +39,7 @@ static void philox_of_many_blocks_is_the_same(void) {
     }
 }
 
-/* The upper 64 bits of a product, by long multiplication in base 2. */
+/* Returns the upper 64 bits of a product, by long multiplication in base 2. */
 static uint64_t high_of(uint64_t a, uint64_t b) {
   uint64_t high = 0, low = 0;
   for (int i = 63; i >= 0; i--) {
@@ -53,7 +53,7 @@ static uint64_t high_of(uint64_t a, uint64_t b) {
   return high;
 }
 
-static void whole_numbers_by_multiplication(void) {
+static void integers_by_multiplication(void) {
   CHECK_INT(lt_below(0, 6), 0);
   CHECK_INT(lt_below(UINT64_MAX, 6), 5);
   CHECK_INT(lt_below((uint64_t)1 << 63, 6), 3);
@@ -67,7 +67,7 @@ static void whole_numbers_by_multiplication(void) {
 typedef struct Kind {
   lt_OpId op;
   lt_Dtype dtype;
-  double a, b; /* the first arguments, NAN: none */
+  double a, b; /* the first arguments; NAN: none */
 } Kind;
 static const Kind kinds[] = {
     {LT_OP_uniform, LT_float32, 0, 1},       {LT_OP_uniform, LT_float64, -2, 3},
@@ -80,7 +80,7 @@ static const Kind kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* n numbers of a kind from a generator. */
+/* Draws n numbers of a kind from a generator. */
 static lt_Tensor *drawn(const Kind *k, lt_Generator *g, int64_t n) {
   bool whole = k->op == LT_OP_random, one = isnan(k->b);
   lt_Tensor *t = noise(k->dtype, SHAPE(n), 1), *y[LT_MAX_OUT];
@@ -94,9 +94,9 @@ static bool same_bytes(const lt_Tensor *a, const lt_Tensor *b, int64_t n) {
   return memcmp(lt_tensor_data(a), lt_tensor_data(b), (size_t)n * lt_dtype_size(a->dtype)) == 0;
 }
 
-/* The first numbers of a call are the same however many follow, by however many threads; a new
- * call goes on. */
-static void numbers_depend_on_seed_and_place_alone(void) {
+/* The first numbers of a call are the same however many follow, with any number of threads; the
+ * next call continues the sequence. */
+static void numbers_depend_on_seed_and_index_only(void) {
   lt_Generator *g = lt_generator_new(42);
   int was = lt_num_threads();
   REQUIRE(g);
@@ -125,7 +125,7 @@ static void numbers_depend_on_seed_and_place_alone(void) {
   lt_generator_free(g);
 }
 
-/* Written in a strided self, the same numbers come in the order of the shape. */
+/* In a strided self, the same numbers are in the order of the shape. */
 static void layout_makes_no_difference(void) {
   lt_Generator *g = lt_generator_new(3);
   lt_Tensor *a = noise(LT_float32, SHAPE(5, 7), 1),
@@ -137,8 +137,8 @@ static void layout_makes_no_difference(void) {
   lt_generator_free(g);
 }
 
-/* The documented mapping: element i of float32 takes word i % 4 of block i / 4, of float64 two
- * words of block i / 2. */
+/* The documented mapping: element i of float32 uses word i % 4 of block i / 4, of float64 two words
+ * of block i / 2. */
 static void uniform_maps_words_as_documented(void) {
   lt_Generator *g = lt_generator_new(0);
   Kind f = {LT_OP_uniform, LT_float32, 0, 1}, d = {LT_OP_uniform, LT_float64, 0, 1};
@@ -162,9 +162,9 @@ static void uniform_maps_words_as_documented(void) {
   lt_generator_free(g);
 }
 
-/* Mean and variance of n numbers lie within five standard errors of what they should be (the
- * fourth central moment, for the error of the variance, is the distribution's own). */
-static void moments_are_right(void) {
+/* Mean and variance of n numbers are within five standard errors of the expected values (the error
+ * of the variance is computed from the distribution's fourth central moment). */
+static void moments_match_the_distribution(void) {
   static const double mean[KINDS] = {0.5, 0.5, 0.5, 0.5, 1,   1,    0,
                                      0.5, 0.5, 3.5, 3.5, 3.5, 0.25, 0.25};
   static const double var[KINDS] = {1 / 12., 25 / 12., 1 / 12.,  1 / 12.,  4,      4,     1, 0.25,
@@ -188,10 +188,10 @@ static void moments_are_right(void) {
   lt_generator_free(g);
 }
 
-static void ends_are_kept(void) {
+static void results_stay_in_range(void) {
   lt_Generator *g = lt_generator_new(5);
   for (int d = LT_float16; d <= LT_float64; d++) {
-    Kind k = {LT_OP_uniform, (lt_Dtype)d, 1000, 1001}; /* rounding would reach 1001 in the halves */
+    Kind k = {LT_OP_uniform, (lt_Dtype)d, 1000, 1001}; /* rounding would give 1001 in the halves */
     lt_Tensor *x = drawn(&k, g, 20000);
     REQUIRE(x);
     bool inside = true;
@@ -284,8 +284,7 @@ static void multinomial_draws_by_weight(void) {
   CHECK_NEAR((double)count[1], 1000, 150);
   CHECK_NEAR((double)count[3], 3000, 217);
   CHECK_NEAR((double)count[4], 4000, 224);
-  /* without replacement: distinct, the first one by weight; the rest by the weights that are
-   * left */
+  /* without replacement: distinct, the first one by weight; the others by the remaining weights */
   lt_Tensor *v = V(float64, 1, 3, 0, 4);
   int64_t first[5] = {0}, pair = 0;
   for (int i = 0; i < 4000; i++) {
@@ -312,13 +311,13 @@ static void multinomial_draws_by_weight(void) {
 
 int main(void) {
   RUN_SCOPED(philox_gives_the_published_blocks);
-  RUN_SCOPED(philox_of_many_blocks_is_the_same);
-  RUN_SCOPED(whole_numbers_by_multiplication);
-  RUN_SCOPED(numbers_depend_on_seed_and_place_alone);
+  RUN_SCOPED(philox_of_many_blocks_matches_single_blocks);
+  RUN_SCOPED(integers_by_multiplication);
+  RUN_SCOPED(numbers_depend_on_seed_and_index_only);
   RUN_SCOPED(layout_makes_no_difference);
   RUN_SCOPED(uniform_maps_words_as_documented);
-  RUN_SCOPED(moments_are_right);
-  RUN_SCOPED(ends_are_kept);
+  RUN_SCOPED(moments_match_the_distribution);
+  RUN_SCOPED(results_stay_in_range);
   RUN_SCOPED(bernoulli_takes_probabilities);
   RUN_SCOPED(randperm_is_a_permutation);
   RUN_SCOPED(multinomial_draws_by_weight);

@@ -1,23 +1,22 @@
-/* test_random_calls.c: every op of the table, called with arguments thrown together at random.
+/* test_random_calls.c: every op of the table, called with random arguments.
  *
- * What must hold whatever they are: nothing crashes (the debug build runs this under ASan and
- * UBSan); the CPU and meta say the same, results and errors alike, except where the values
- * decide; and a call that fails has changed none of its arguments. Most calls are refused,
- * which is the point: they are refused in words, before anything is written. On another device
- * (LUTRA_TEST_DEVICE) the same calls must give the CPU's dtypes, shapes, strides, values and
- * refusals.
+ * Whatever the arguments are: nothing crashes (the debug build runs this with ASan and UBSan); the
+ * CPU and meta agree, in results and errors, except where values matter; and a call that fails has
+ * changed none of its arguments. Most calls are refused on purpose: they are refused with a
+ * message, before anything is written. On another device (LUTRA_TEST_DEVICE) the same calls must
+ * give the CPU's dtypes, shapes, strides, values and errors.
  */
 #include "check.h"
 #include "core.h"
-#include "there.h"
+#include "device_under_test.h"
 
 #include <math.h>
 
 enum { CALLS_PER_OP = 400, LIST = 4, RESULTS = 32 };
 
 static uint64_t seed;
-/* A whole number from 0 to n - 1 (xorshift64*). */
-static int64_t any(int64_t n) {
+/* Returns an integer from 0 to n - 1 (xorshift64*). */
+static int64_t random_below(int64_t n) {
   seed ^= seed >> 12, seed ^= seed << 25, seed ^= seed >> 27;
   return (int64_t)((seed * UINT64_C(2685821657736338717) >> 33) % (uint64_t)n);
 }
@@ -29,43 +28,44 @@ typedef struct Call {
   int nargs;
   int64_t ints[LT_MAX_ARGS][LIST];
   lt_Tensor *cpu_list[LT_MAX_ARGS][LIST], *meta_list[LT_MAX_ARGS][LIST];
-  /* every tensor of the CPU in it, and what it held */
-  lt_Tensor *seen[LT_MAX_ARGS * LIST];
+  /* every CPU tensor in it, and its values before the call */
+  lt_Tensor *inputs[LT_MAX_ARGS * LIST];
   void *before[LT_MAX_ARGS * LIST];
   int nseen;
-  /* sizes and a dtype that most tensors of a call share, so that some calls are right */
+  /* sizes and a dtype that most tensors of a call share, so that some calls are valid */
   int ndim;
   int64_t shape[3];
   lt_Dtype dtype;
 } Call;
 
-static void fill_with_positions(lt_Tensor *t) {
+static void fill_with_indices(lt_Tensor *t) {
   size_t size = lt_dtype_size(t->dtype);
   for (int64_t k = 0; k < t->numel; k++)
-    lt_scalar_store(t->dtype == LT_bool ? lt_scalar_bool(k % 3 != 0) : lt_scalar_int(1 + any(3)),
+    lt_scalar_store(t->dtype == LT_bool ? lt_scalar_bool(k % 3 != 0)
+                                        : lt_scalar_int(1 + random_below(3)),
                     t->dtype, (char *)t->storage->data + (size_t)k * size);
 }
 
 static lt_Tensor *make(lt_Device device, lt_Dtype dtype, int ndim, const int64_t *shape,
                        bool turned) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, device, ndim, shape));
-  if (t && device.type == LT_DEVICE_cpu) fill_with_positions(t);
+  if (t && device.type == LT_DEVICE_cpu) fill_with_indices(t);
   return t && turned ? lt_do(transpose, LT_ARG(t), LT_ARG(0), LT_ARG(-1)) : t;
 }
 
 static void random_tensor(Call *call, bool index, lt_Tensor **cpu, lt_Tensor **meta) {
   int64_t shape[3];
-  int ndim = any(4) ? call->ndim : (int)any(4);
-  if (index && ndim && any(3) == 0) ndim--; /* targets lack the dim of classes */
-  for (int d = 0; d < 3; d++) shape[d] = any(4) ? call->shape[d] : any(4);
-  lt_Dtype dtype = any(5) ? call->dtype : (lt_Dtype)any(LT_DTYPE_COUNT);
-  if (index && any(8)) dtype = any(3) ? LT_int64 : LT_int32;
-  if (!index && any(12) == 0) dtype = LT_bool;
-  bool turned = ndim > 1 && any(3) == 0;
+  int ndim = random_below(4) ? call->ndim : (int)random_below(4);
+  if (index && ndim && random_below(3) == 0) ndim--; /* targets lack the dim of classes */
+  for (int d = 0; d < 3; d++) shape[d] = random_below(4) ? call->shape[d] : random_below(4);
+  lt_Dtype dtype = random_below(5) ? call->dtype : (lt_Dtype)random_below(LT_DTYPE_COUNT);
+  if (index && random_below(8)) dtype = random_below(3) ? LT_int64 : LT_int32;
+  if (!index && random_below(12) == 0) dtype = LT_bool;
+  bool turned = ndim > 1 && random_below(3) == 0;
   *cpu = make(lt_cpu(), dtype, ndim, shape, turned);
   *meta = make(lt_meta(), dtype, ndim, shape, turned);
   if (!*cpu) return;
-  call->seen[call->nseen] = *cpu;
+  call->inputs[call->nseen] = *cpu;
   size_t nbytes = (*cpu)->storage->nbytes;
   void *copy = call->before[call->nseen++] = malloc(nbytes + 1);
   if (copy && nbytes) memcpy(copy, (*cpu)->storage->data, nbytes);
@@ -73,16 +73,19 @@ static void random_tensor(Call *call, bool index, lt_Tensor **cpu, lt_Tensor **m
 
 static lt_Scalar random_scalar(void) {
   static const double floats[] = {0, 0.5, 1, -1, 2.5, 300, 1e-5, INFINITY, NAN};
-  int64_t kind = any(4);
-  if (kind == 0) return lt_scalar_bool(any(2));
-  if (kind == 1) return lt_scalar_float(floats[any((int64_t)(sizeof floats / sizeof *floats))]);
-  return lt_scalar_int(any(40) ? any(8) - 2 : any(2) ? INT64_MAX : INT64_MIN);
+  int64_t kind = random_below(4);
+  if (kind == 0) return lt_scalar_bool(random_below(2));
+  if (kind == 1)
+    return lt_scalar_float(floats[random_below((int64_t)(sizeof floats / sizeof *floats))]);
+  return lt_scalar_int(random_below(40)  ? random_below(8) - 2
+                       : random_below(2) ? INT64_MAX
+                                         : INT64_MIN);
 }
 
 static lt_Arg random_list(Call *call, int i, int64_t least, int64_t most) {
-  int n = (int)any(LIST);
-  for (int k = 0; k < n; k++) call->ints[i][k] = least + any(most - least + 1);
-  if (any(3) == 0) { /* the shape that the tensors have */
+  int n = (int)random_below(LIST);
+  for (int k = 0; k < n; k++) call->ints[i][k] = least + random_below(most - least + 1);
+  if (random_below(3) == 0) { /* the shape that the tensors have */
     n = call->ndim;
     memcpy(call->ints[i], call->shape, sizeof call->shape);
   }
@@ -94,10 +97,10 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   lt_Arg *cpu = &call->cpu[i], *meta = &call->meta[i];
   *cpu = LT_NIL;
   lt_Tensor *a, *b;
-  bool left_out = (p->optional || p->has_default) && any(2);
+  bool left_out = (p->optional || p->has_default) && random_below(2);
   lt_ParamType type = p->type;
   while (type == LT_PARAM_UNION || !(p->types >> type & 1))
-    type = (lt_ParamType)any(LT_PARAM_UNION);
+    type = (lt_ParamType)random_below(LT_PARAM_UNION);
   switch (type) {
   case LT_PARAM_DEVICE:
     *cpu = LT_ARG(lt_cpu());
@@ -105,7 +108,7 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
     return;
   case LT_PARAM_OPERAND:
     if (left_out) break;
-    if (any(3) == 0) {
+    if (random_below(3) == 0) {
       *cpu = LT_ARG(random_scalar());
       break;
     }
@@ -118,7 +121,7 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
     *meta = LT_ARG(b);
     return;
   case LT_PARAM_TENSORS: {
-    int n = (int)any(LIST);
+    int n = (int)random_below(LIST);
     bool index = strcmp(p->name, "indices") == 0;
     for (int k = 0; k < n; k++)
       random_tensor(call, index, &call->cpu_list[i][k], &call->meta_list[i][k]);
@@ -133,20 +136,20 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
     *cpu = LT_ARG(lt_scalar_to_double(random_scalar()));
     break;
   case LT_PARAM_INT:
-    *cpu = LT_ARG(any(50) ? any(9) - 3 : any(2) ? INT64_MAX : INT64_MIN);
+    *cpu = LT_ARG(random_below(50) ? random_below(9) - 3 : random_below(2) ? INT64_MAX : INT64_MIN);
     break;
   case LT_PARAM_BOOL:
-    *cpu = LT_ARG((bool)any(2));
+    *cpu = LT_ARG((bool)random_below(2));
     break;
   case LT_PARAM_STRING:
-    *cpu = LT_ARG(words[any(8)]);
+    *cpu = LT_ARG(words[random_below(8)]);
     break;
   case LT_PARAM_DTYPE:
-    *cpu = lt_arg_dtype((lt_Dtype)any(LT_DTYPE_COUNT));
+    *cpu = lt_arg_dtype((lt_Dtype)random_below(LT_DTYPE_COUNT));
     break;
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
-    *cpu = LT_ARG(any(6) - 2);
+    *cpu = LT_ARG(random_below(6) - 2);
     break;
   case LT_PARAM_DIMS:
     *cpu = random_list(call, i, -2, 2);
@@ -154,7 +157,8 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
   case LT_PARAM_INTS:
   case LT_PARAM_SIZES:
     *cpu = random_list(call, i, -1, 4);
-    if (i > 0 && call->cpu[i - 1].kind == LT_ARG_TENSORS && any(2)) { /* the indexed dims */
+    if (i > 0 && call->cpu[i - 1].kind == LT_ARG_TENSORS &&
+        random_below(2)) { /* the indexed dims */
       cpu->count = call->cpu[i - 1].count;
       for (int k = 0; k < LIST; k++) call->ints[i][k] = k;
     }
@@ -168,17 +172,18 @@ static void random_argument(Call *call, int i, const lt_Param *p) {
 
 static void random_call(Call *call, const lt_Signature *g) {
   call->nseen = 0;
-  call->ndim = (int)any(4);
-  for (int d = 0; d < 3; d++) call->shape[d] = any(8) ? 1 + any(3) : 0;
-  if (any(3) == 0) call->shape[1] = call->shape[2] = call->shape[0];
-  call->dtype = any(3) ? LT_float32 : (lt_Dtype)any(LT_DTYPE_COUNT);
+  call->ndim = (int)random_below(4);
+  for (int d = 0; d < 3; d++) call->shape[d] = random_below(8) ? 1 + random_below(3) : 0;
+  if (random_below(3) == 0) call->shape[1] = call->shape[2] = call->shape[0];
+  call->dtype = random_below(3) ? LT_float32 : (lt_Dtype)random_below(LT_DTYPE_COUNT);
   call->nargs = g->count;
   for (int i = 0; i < g->count; i++) random_argument(call, i, &g->param[i]);
 }
 
-/* ---- what must hold -------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* What a call gave: results (of the CPU, in the scope) and what is said of them, or the error. */
+/* The outcome of a call: results (copied to the CPU, in the scope) and their description, or the
+ * error. */
 typedef struct Outcome {
   bool done;
   char text[1024]; /* dtypes, shapes and strides of the results */
@@ -212,10 +217,10 @@ static void outcome(Outcome *o, lt_OpId op, bool in_place, const lt_Arg *args, i
   lt_results_release(&r);
 }
 
-/* The same on the device under test, on copies of the arguments. `kept`: a call that failed has not
- * changed them. */
-static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *call, bool *kept) {
-  Sent s = {.count = 0};
+/* Makes the same call on the device under test, on copies of the arguments. *kept: a call that
+ * failed has not changed them. */
+static void outcome_on_device(Outcome *o, lt_OpId op, bool in_place, const Call *call, bool *kept) {
+  DeviceCopies s = {.count = 0};
   lt_Arg sent[LT_MAX_ARGS];
   lt_Tensor *list[TEST_TENSORS];
   lt_Results r;
@@ -231,8 +236,8 @@ static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *cal
     snprintf(o->text, sizeof o->text, "%s", lt_error());
     for (int i = 0; i < s.count; i++) {
       lt_Tensor *back =
-          lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(s.there[i]), LT_ARG(lt_cpu())}, 2));
-      lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(s.here[i])}, 1));
+          lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(s.on_device[i]), LT_ARG(lt_cpu())}, 2));
+      lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(s.on_host[i])}, 1));
       size_t n = was ? (size_t)was->numel * lt_dtype_size(was->dtype) : 0;
       if (!back || (n && memcmp(lt_tensor_data(back), lt_tensor_data(was), n) != 0)) *kept = false;
     }
@@ -245,7 +250,7 @@ static void outcome_there(Outcome *o, lt_OpId op, bool in_place, const Call *cal
   lt_results_release(&r);
 }
 
-/* As far apart as two devices may be: both round, in another order. */
+/* Returns the largest difference between two devices: both round, in another order. */
 static double slack_of(lt_Dtype d) {
   return d == LT_bfloat16                        ? 2e-2
          : d == LT_float16                       ? 3e-3
@@ -254,8 +259,8 @@ static double slack_of(lt_Dtype d) {
                                                  : 0;
 }
 
-/* A result may come from parts that were computed in the dtype of one argument, where that is no
- * float in float32. */
+/* Returns the tolerance of a call: a result may be computed from parts in the dtype of one
+ * argument, or in float32 where that is not a float. */
 static double slack_of_call(const Call *call, lt_Dtype result) {
   double slack = slack_of(result);
   for (int i = 0; i < call->nargs && slack > 0; i++) {
@@ -294,19 +299,20 @@ static bool same_values(const Call *call, const Outcome *a, const Outcome *b, ch
   return true;
 }
 
-/* Not the values: memory as it was found; integers cut from floats that are whole but for their
- * last bit. */
+/* Returns true for ops whose values are not compared: uninitialized memory, and integers truncated
+ * from floats that differ from an integer by rounding. */
 static bool has_no_values(lt_OpId op) {
   return strstr(lt_ops[op].name, "empty") != NULL || op == LT_OP_logspace;
 }
 
-/* The refusal behind the op's name, which internal ops have several of. */
+/* Returns the error without the op's name, since an internal op reports several names. */
 static const char *refusal(const char *text) {
   const char *colon = strstr(text, ": ");
   return colon ? colon : text;
 }
 
-/* "float32 {2, 3} strides {3, 1} (1 2 3), 2, ...": of memory, the first values */
+/* Returns the arguments as text: "float32 {2, 3} strides {3, 1} (1 2 3), 2, ...", with the first
+ * values in memory. */
 static const char *args_text(const Call *call) {
   static char text[1000];
   size_t at = 0;
@@ -332,25 +338,25 @@ static const char *args_text(const Call *call) {
   return text;
 }
 
-static bool agrees_there(const Call *call, lt_OpId op, bool in_place, const Outcome *cpu,
-                         const Outcome *there) {
+static bool agrees_on_device(const Call *call, lt_OpId op, bool in_place, const Outcome *cpu,
+                             const Outcome *on_device) {
   char why[200] = "";
   if (op == LT_OP_to || op == LT_OP__to_copy) return true; /* it may lead back to the CPU */
-  bool same = cpu->done == there->done;
+  bool same = cpu->done == on_device->done;
   if (same && cpu->done)
-    same = strcmp(cpu->text, there->text) == 0 &&
-           (has_no_values(op) || same_values(call, cpu, there, why, sizeof why));
-  else if (same) /* the device adds to the first line where it was found */
-    same =
-        strncmp(refusal(cpu->text), refusal(there->text), strcspn(refusal(cpu->text), "\n")) == 0;
+    same = strcmp(cpu->text, on_device->text) == 0 &&
+           (has_no_values(op) || same_values(call, cpu, on_device, why, sizeof why));
+  else if (same) /* the device adds to the first line where the error was found */
+    same = strncmp(refusal(cpu->text), refusal(on_device->text),
+                   strcspn(refusal(cpu->text), "\n")) == 0;
   if (!same)
     check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", there \"%s\" %s; %s",
-                 lt_ops[op].name, in_place ? "_" : "", cpu->text, there->text, why,
+                 lt_ops[op].name, in_place ? "_" : "", cpu->text, on_device->text, why,
                  args_text(call));
   return same;
 }
 
-/* May the values decide, so that the CPU refuses what meta cannot see? */
+/* Returns true when the values may matter, so that the CPU refuses what meta cannot see. */
 static bool reads_values(const lt_Signature *g) {
   for (int i = 0; i < g->count; i++) {
     const lt_Param *p = &g->param[i];
@@ -363,23 +369,24 @@ static bool reads_values(const lt_Signature *g) {
 
 static bool unchanged(const Call *call) {
   for (int i = 0; i < call->nseen; i++) {
-    const lt_Storage *s = call->seen[i]->storage;
+    const lt_Storage *s = call->inputs[i]->storage;
     if (s->nbytes && memcmp(s->data, call->before[i], s->nbytes) != 0) return false;
   }
   return true;
 }
 
-/* One random call; counts those that succeeded. */
+/* Makes one random call; counts those that succeed. */
 static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
   static Call call;
-  static Outcome cpu, meta, there;
+  static Outcome cpu, meta, on_device;
   const lt_Signature *g = lt_op_signature(op);
-  bool elsewhere = test_device().type != LT_DEVICE_cpu, kept_there = true, agree_there = true;
+  bool has_device = test_device().type != LT_DEVICE_cpu, kept_on_device = true,
+       agree_on_device = true;
   uint64_t state[2];
   size_t mark = lt_scope_open();
   random_call(&call, g);
   lt_generator_get_state(lt_generator_default(), state);
-  if (elsewhere) outcome_there(&there, op, in_place, &call, &kept_there);
+  if (has_device) outcome_on_device(&on_device, op, in_place, &call, &kept_on_device);
   lt_generator_set_state(lt_generator_default(), state);
   /* the CPU first: in place, meta's self is another tensor */
   outcome(&cpu, op, in_place, call.cpu, call.nargs);
@@ -390,44 +397,44 @@ static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
     agree = reads_values(g) || strstr(cpu.text, "out of memory") != NULL ||
             strstr(cpu.text, "divide integers by zero") != NULL;
   bool kept = cpu.done || unchanged(&call);
-  if (elsewhere) agree_there = agrees_there(&call, op, in_place, &cpu, &there);
+  if (has_device) agree_on_device = agrees_on_device(&call, op, in_place, &cpu, &on_device);
   if (!agree)
     check_report(__FILE__, __LINE__, "%s%s: on the CPU \"%s\", on meta \"%s\"", lt_ops[op].name,
                  in_place ? "_" : "", cpu.text, meta.text);
-  if (!kept || !kept_there)
+  if (!kept || !kept_on_device)
     check_report(__FILE__, __LINE__, "%s%s failed (%s) and changed an argument", lt_ops[op].name,
                  in_place ? "_" : "", cpu.text);
   *succeeded += cpu.done;
   for (int i = 0; i < call.nseen; i++) free(call.before[i]);
   lt_scope_close(mark, NULL);
-  return agree && kept && agree_there && kept_there;
+  return agree && kept && agree_on_device && kept_on_device;
 }
 
-/* FNV-1a. An op's calls depend on its name alone: a new op leaves the others' as they are. */
+/* FNV-1a. An op's calls depend on its name only: a new op does not change those of others. */
 static uint64_t hash(const char *name) {
   uint64_t h = UINT64_C(0xCBF29CE484222325);
   for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
   return h;
 }
 
-static void every_op_answers_in_words(void) {
+static void every_op_succeeds_or_reports_an_error(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
     int succeeded = 0;
     bool ok = true;
     for (int k = 0; k < (succeeded ? CALLS_PER_OP : 500 * CALLS_PER_OP) && ok; k++) {
       seed = hash(lt_ops[op].name) + (uint64_t)k * UINT64_C(0xD1B54A32D192ED03);
       seed |= 1;
-      bool in_place = (lt_ops[op].variants & LT_VARIANT_IN_PLACE) && any(2);
+      bool in_place = (lt_ops[op].variants & LT_VARIANT_IN_PLACE) && random_below(2);
       ok = try_call((lt_OpId)op, in_place, &succeeded);
       if (!ok) check_report(__FILE__, __LINE__, "%s, call %d", lt_ops[op].name, k);
     }
-    /* a test that never gets past the checks would say little */
+    /* a test whose calls are all refused would check little */
     if (ok && succeeded == 0)
       check_report(__FILE__, __LINE__, "%s: no call was right", lt_ops[op].name);
   }
 }
 
 int main(void) {
-  RUN(every_op_answers_in_words);
+  RUN(every_op_succeeds_or_reports_an_error);
   return check_end();
 }

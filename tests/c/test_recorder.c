@@ -1,10 +1,10 @@
-/* test_recorder.c: the recording device: what a record says of calls, of gradients, of calls in
- * place and of views, and what it refuses. */
+/* test_recorder.c: the recording device: the records of calls, gradients, calls in place and views,
+ * and the calls that it refuses. */
 #include "check.h"
 #include "opids.h"
 #include "recorder.h"
 #include "scoped.h"
-#include "there.h"
+#include "device_under_test.h"
 
 #define SHAPE(...)                                                                                 \
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
@@ -13,8 +13,8 @@ static lt_Tensor *input(lt_Recorder *r, lt_Dtype dtype, int64_t n) {
   return lt_scope_own(lt_recorder_input(r, dtype, SHAPE(n)));
 }
 
-/* "mul(0, 1) -> 2": a call as text; numbers that are no values have a sign. */
-static const char *said(const lt_Recorder *r, int i) {
+/* Returns a call as text: "mul(0, 1) -> 2"; numbers that are not values have a sign. */
+static const char *call_text(const lt_Recorder *r, int i) {
   static char text[4][160];
   static int turn;
   char *out = text[turn = (turn + 1) % 4];
@@ -45,9 +45,9 @@ static void records_calls(void) {
   z = lt_do(add, LT_ARG(z), LT_ARG(2.5));
   lt_recorder_end(r);
   CHECK_INT(r->ncalls, 3);
-  CHECK_STR(said(r, 0), "exp(0) -> 2");
-  CHECK_STR(said(r, 1), "mul(2, 1) -> 3");
-  CHECK_STR(said(r, 2), "add(3, +2.5, +1) -> 4");
+  CHECK_STR(call_text(r, 0), "exp(0) -> 2");
+  CHECK_STR(call_text(r, 1), "mul(2, 1) -> 3");
+  CHECK_STR(call_text(r, 2), "add(3, +2.5, +1) -> 4");
   CHECK_INT(r->nvalues, 5);
   CHECK_INT(r->value[0].kind, LT_VALUE_INPUT);
   CHECK_INT(r->value[3].kind, LT_VALUE_RESULT);
@@ -69,7 +69,7 @@ static void is_no_device_for_users(void) {
   lt_recorder_free(r);
 }
 
-/* Calls elsewhere, before it begins and after it has ended are not recorded. */
+/* Calls on other devices, before the recording begins and after it has ended, are not recorded. */
 static void records_its_time_and_device_only(void) {
   lt_Recorder *r = lt_recorder_begin(), *inner;
   lt_Tensor *x = input(r, LT_float32, 4), *here = lt_scalar_tensor(lt_scalar_int(1), LT_float32);
@@ -95,7 +95,7 @@ static void records_its_time_and_device_only(void) {
   lt_recorder_free(NULL);
 }
 
-/* A 0-d tensor of the CPU is a constant, whose value can be read. */
+/* A 0-d CPU tensor is a constant, whose value can be read. */
 static void knows_constants(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 4);
@@ -103,14 +103,14 @@ static void knows_constants(void) {
   lt_Scalar value = lt_scalar_int(0);
   lt_do(mul, LT_ARG(x), LT_ARG(two));
   lt_do(mul, LT_ARG(two), LT_ARG(x));
-  CHECK_STR(said(r, 0), "mul(0, 1) -> 2");
-  CHECK_STR(said(r, 1), "mul(1, 0) -> 3");
+  CHECK_STR(call_text(r, 0), "mul(0, 1) -> 2");
+  CHECK_STR(call_text(r, 1), "mul(1, 0) -> 3");
   CHECK_INT(r->value[1].kind, LT_VALUE_CONSTANT);
   CHECK(lt_tensor_item(r->value[1].tensor, &value) && lt_scalar_to_double(value) == 2);
   lt_recorder_free(r);
 }
 
-/* Composites show by their parts, with lists and strings copied. */
+/* Composites are recorded as their parts, with copies of lists and strings. */
 static void records_parts_of_composites(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 4);
@@ -123,7 +123,7 @@ static void records_parts_of_composites(void) {
     shape[0] = 7;
   }
   CHECK_INT(r->ncalls, 2);
-  CHECK_STR(said(r, 0), "_gelu_tanh(0) -> 1");
+  CHECK_STR(call_text(r, 0), "_gelu_tanh(0) -> 1");
   CHECK_INT(r->call[1].arg[1].kind, LT_ARG_INTS);
   CHECK_INT(r->call[1].arg[1].count, 2);
   CHECK_INT(r->call[1].arg[1].ints[0], 2);
@@ -135,7 +135,7 @@ static void records_parts_of_composites(void) {
   lt_recorder_free(r);
 }
 
-/* The gradients' rows are run on the device, and refer to values of the forward calls. */
+/* The rows of gradients run on the device, and refer to values of the forward calls. */
 static void records_gradients(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 4), *g = input(r, LT_float32, 4), *dx = NULL;
@@ -143,42 +143,42 @@ static void records_gradients(void) {
   lt_Tensor *y = lt_do(tanh, LT_ARG(lt_do(exp, LT_ARG(x))));
   CHECK(lt_grad(1, &y, &g, false, false, false, 1, &x, &dx));
   CHECK_INT(r->ncalls, 4);
-  CHECK_STR(said(r, 0), "exp(0) -> 2");
-  CHECK_STR(said(r, 1), "tanh(2) -> 3");
-  CHECK_STR(said(r, 2), "_tanh_backward(1, 3) -> 4");
-  CHECK_STR(said(r, 3), "mul(4, 2) -> 5");
+  CHECK_STR(call_text(r, 0), "exp(0) -> 2");
+  CHECK_STR(call_text(r, 1), "tanh(2) -> 3");
+  CHECK_STR(call_text(r, 2), "_tanh_backward(1, 3) -> 4");
+  CHECK_STR(call_text(r, 3), "mul(4, 2) -> 5");
   CHECK_INT(lt_recorder_value(r, dx), 5);
   lt_release(dx);
   lt_recorder_free(r);
 }
 
-/* A call in place gives self a new number; the old one is the value from before. */
+/* A call in place gives self a new number; the old number stands for the old value. */
 static void numbers_calls_in_place(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 4), *y = lt_do(neg, LT_ARG(x));
   lt_do_in_place(add, LT_ARG(y), LT_ARG(x));
   lt_do(exp, LT_ARG(y));
-  CHECK_STR(said(r, 1), "add_(1, 0, +1) -> 2");
-  CHECK_STR(said(r, 2), "exp(2) -> 3");
+  CHECK_STR(call_text(r, 1), "add_(1, 0, +1) -> 2");
+  CHECK_STR(call_text(r, 2), "exp(2) -> 3");
   CHECK_INT(lt_recorder_value(r, y), 2);
   lt_recorder_free(r);
 }
 
-/* Thousands of values, whose tensors are gone, are told apart. */
+/* Thousands of values, whose tensors were freed, stay distinct. */
 static void keeps_long_records(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 4);
   for (int i = 0; i < 5000; i++) {
     lt_Tensor *y = lt_op1(LT_OP_neg, (lt_Arg[]){LT_ARG(x)}, 1);
-    if (i == 4999) CHECK_STR(said(r, i), "neg(0) -> 5000");
+    if (i == 4999) CHECK_STR(call_text(r, i), "neg(0) -> 5000");
     lt_release(y);
   }
   CHECK_INT(r->ncalls, 5000);
   lt_recorder_free(r);
 }
 
-/* What reads data fails, and records nothing. */
-static void refuses_to_read(void) {
+/* Ops that read data fail, and nothing is recorded. */
+static void refuses_ops_that_read_data(void) {
   lt_Recorder *r = lt_recorder_begin();
   lt_Tensor *x = input(r, LT_float32, 1);
   lt_Scalar value;
@@ -197,6 +197,6 @@ int main(void) {
   RUN_SCOPED(records_gradients);
   RUN_SCOPED(numbers_calls_in_place);
   RUN_SCOPED(keeps_long_records);
-  RUN_SCOPED(refuses_to_read);
+  RUN_SCOPED(refuses_ops_that_read_data);
   return check_end();
 }

@@ -1,11 +1,11 @@
 /* test_reduce.c: reductions, scans and sorting against slow references that read one element at a
- * time, over dtypes, layouts and dims; and the corners: nothing to reduce, NaN, infinities,
+ * time, over dtypes, layouts and dims; and special cases: nothing to reduce, NaN, infinities,
  * overflow, long sums. */
 #include "tensors.h"
 #include "cpu/rows.h"
 
-/* The elements of self that make element `at` of the result, in order; returns how many. mask:
- * reduced dims. */
+/* Copies the elements of self that are reduced to element `at` of the result, in order; returns
+ * their number. `mask`: the reduced dims. */
 static int64_t gathered(const lt_Tensor *self, unsigned mask, int64_t at, double *into) {
   int64_t position[LT_MAX_DIMS] = {0}, n = 0;
   for (int d = self->ndim - 1; d >= 0; d--)
@@ -81,7 +81,7 @@ static double reference(lt_OpId op, const double *x, int64_t n, double p) {
   }
 }
 
-/* One reduction in one layout over the dims of mask. */
+/* Compares one reduction in one layout over the dims of mask with the reference. */
 static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
   int64_t dims[LT_MAX_DIMS];
   int n = 0;
@@ -104,14 +104,14 @@ static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
   CHECK_INT(y[0]->numel, size);
   for (int64_t i = 0; i < size && i < y[0]->numel; i++) {
     int64_t count = gathered(x, mask, i, elements);
-    double want = reference(op, elements, count, p), got = number(y[0], i);
-    double tolerance = slack(y[0]->dtype) * fmax(1, fabs(want));
-    if (op == LT_OP_prod && !lt_dtype_is_float(x->dtype) && fabs(want) > 1e15) continue;
-    if (!check_close(got, want, tolerance))
+    double expected = reference(op, elements, count, p), actual = number(y[0], i);
+    double tolerance = tolerance_of(y[0]->dtype) * fmax(1, fabs(expected));
+    if (op == LT_OP_prod && !lt_dtype_is_float(x->dtype) && fabs(expected) > 1e15) continue;
+    if (!check_close(actual, expected, tolerance))
       check_report(__FILE__, __LINE__,
                    "%s of %s %s over mask %u: element %lld is %.17g, wanted %.17g", lt_ops[op].name,
                    lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask, (long long)i,
-                   got, want);
+                   actual, expected);
   }
   free(elements);
 }
@@ -153,12 +153,11 @@ static void smallest(void) { every(LT_OP_amin); }
 static void all_true(void) { every(LT_OP_all); }
 static void any_true(void) { every(LT_OP_any); }
 static void counts(void) { every(LT_OP_count_nonzero); }
-static void positions_of_largest(void) { every(LT_OP_argmax); }
-static void positions_of_smallest(void) { every(LT_OP_argmin); }
+static void indices_of_largest(void) { every(LT_OP_argmax); }
+static void indices_of_smallest(void) { every(LT_OP_argmin); }
 static void log_sums(void) { every(LT_OP_logsumexp); }
 
-/* With one element the variance is NaN, which the reference gives as well, but for shapes {n, 1}:
- * skip none. */
+/* The variance of one element is NaN, in the reference, too. */
 static void variances(void) { every(LT_OP__var); }
 
 static void norms(void) {
@@ -169,25 +168,25 @@ static void norms(void) {
   }
 }
 
-static void max_gives_values_and_positions(void) {
+static void max_returns_values_and_indices(void) {
   lt_Tensor *x = from_list(LT_int16, (double[]){3, 9, 9, 4, -1, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, _max, false, LT_ARG(x), LT_ARG(1)));
   CHECK_TENSOR(y[0], 0, L(2), 9, 4);
-  CHECK_TENSOR(y[1], 0, L(2), 2, 1); /* the first of equals, from 1 */
+  CHECK_TENSOR(y[1], 0, L(2), 2, 1); /* the first of equal elements, from 1 */
   CHECK_INT(y[0]->dtype, LT_int16);
   REQUIRE(RUN_OP(y, _min, false, LT_ARG(x), LT_ARG(0), LT_ARG((bool)true)));
   CHECK_TENSOR(y[0], 0, L(1, 3), 3, -1, 4);
   CHECK_TENSOR(y[1], 0, L(1, 3), 1, 2, 2);
 }
 
-static void argmax_of_all_counts_in_a_row(void) {
+static void argmax_of_all_counts_in_row_major_order(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){3, 2, 9, 4, 8, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, argmax, false, LT_ARG(laid_out(x, 1))));
   CHECK_TENSOR(y[0], 0, LT_INTS(NULL, 0), 3);
 }
 
-/* Of NaN, long enough for lanes, at every place. */
-static void nan_wins(void) {
+/* NaN at every position, in rows long enough for vectors. */
+static void nan_is_the_largest(void) {
   for (int n = 1; n < 70; n += 3)
     for (int at = 0; at < n; at += 2)
       for (int d = LT_float32; d <= LT_float64; d++) {
@@ -253,7 +252,7 @@ static void sums_take_a_dtype(void) {
   CHECK(element(y[0], 0).i == INT64_MIN);
 }
 
-/* The mean of halves fits where their sum does not; the norm where the squares do not. */
+/* The mean of halves is finite where their sum is not, and the norm where the squares are not. */
 static void sums_of_halves_do_not_overflow(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float16, lt_cpu(), SHAPE(1000)));
   for (int i = 0; i < 1000; i++)
@@ -267,8 +266,8 @@ static void sums_of_halves_do_not_overflow(void) {
   CHECK_TENSOR(y[0], 1e24, LT_INTS(NULL, 0), 5e30);
 }
 
-/* 2^24 + 5 ones and a tenth: adding one after the other would stop at 2^24. */
-static void long_sums_are_exact_enough(void) {
+/* 2^24 + 5 ones and a tenth: a sequential sum in float32 would stop at 2^24. */
+static void long_sums_are_accurate(void) {
   int64_t n = (1 << 24) + 5;
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 1, &n));
   float *v = lt_tensor_data(x);
@@ -302,7 +301,7 @@ static void sums_do_not_depend_on_threads(void) {
   lt_set_num_threads(was);
 }
 
-/* The tables of the least and the best instruction set give the same bits. */
+/* The tables of the lowest and the best instruction set give the same bits. */
 extern const lt_Fold *const lt_folds_base[LT_STATE_COUNT];
 static void sums_do_not_depend_on_instructions(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(40, 517), 3), *wide = noise(LT_float64, SHAPE(40, 517), 3);
@@ -337,7 +336,7 @@ static void logsumexp_of_infinities(void) {
   CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
 }
 
-/* Pieces of a long row have means of their own. */
+/* The pieces of a long row have different means. */
 static void variance_of_long_rows_joins_pieces(void) {
   lt_Tensor *y[LT_MAX_OUT], *x = lt_scope_own(lt_empty(LT_float32, lt_cpu(), SHAPE(50000)));
   float *v = x ? lt_tensor_data(x) : NULL;
@@ -378,7 +377,7 @@ static void scans_run_along_any_dim(void) {
               else
                 a += number(x, at), whole += (uint64_t)(int64_t)number(x, at);
               if (lt_dtype_is_float(x->dtype))
-                CHECK_NEAR(number(y[0], at), a, slack(x->dtype) * fmax(1, fabs(a)));
+                CHECK_NEAR(number(y[0], at), a, tolerance_of(x->dtype) * fmax(1, fabs(a)));
               else
                 CHECK(element(y[0], at).i == (int64_t)whole);
             }
@@ -388,7 +387,7 @@ static void scans_run_along_any_dim(void) {
 
 /* ---- sort, topk ------------------------------------------------------------------------------ */
 
-/* a comes before b; NaN is the largest. */
+/* Returns true when a is before b; NaN is the largest. */
 static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }
 
 static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values,
@@ -403,7 +402,7 @@ static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_T
       int64_t p = (int64_t)number(at, out);
       CHECK(p >= 1 && p <= n);
       CHECK(check_close(v, number(x, base + (p - 1) * inner), 0));
-      /* the slow way: how many stand before p, equal ones by position */
+      /* the slow way: the number of elements before p, equal ones by index */
       int64_t rank = 0;
       for (int64_t j = 0; j < n; j++) {
         double w = number(x, base + j * inner);
@@ -431,7 +430,7 @@ static void sort_orders_stably(void) {
         }
 }
 
-static void sort_knows_nan_zeros_and_infinities(void) {
+static void sort_orders_nan_zeros_and_infinities(void) {
   for (int d = LT_float16; d <= LT_float64; d++) {
     lt_Tensor *y[LT_MAX_OUT];
     lt_Tensor *x = from_list((lt_Dtype)d,
@@ -449,7 +448,7 @@ static void sort_knows_nan_zeros_and_infinities(void) {
   CHECK_TENSOR(y[1], 0, L(3), 2, 3, 1);
 }
 
-static void topk_takes_the_first_of_the_order(void) {
+static void topk_returns_the_first_of_the_order(void) {
   static const int64_t ks[] = {0, 1, 3, 40, 100};
   for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
     for (int largest_ = 0; largest_ < 2; largest_++)
@@ -462,7 +461,7 @@ static void topk_takes_the_first_of_the_order(void) {
         check_sorted(x, 1, largest_, ks[i], y[0], y[1]);
       }
   lt_Tensor *z = noise(LT_float32, LT_NIL.count, NULL, 1), *y[LT_MAX_OUT];
-  for (int k = 0; k < 2; k++) { /* a 0-d tensor has one largest element, however many are wanted */
+  for (int k = 0; k < 2; k++) { /* a 0-d tensor has one element, whatever k is */
     REQUIRE(RUN_OP(y, topk, false, LT_ARG(z), LT_ARG(k)));
     CHECK_NEAR(number(y[0], 0), number(z, 0), 0);
     CHECK_INT(number(y[1], 0), 1);
@@ -473,7 +472,7 @@ static void topk_takes_the_first_of_the_order(void) {
 }
 
 static void interruption_stops_with_an_error(void) {
-  if (test_device().type != LT_DEVICE_cpu) return; /* a kernel that is on its way is not stopped */
+  if (test_device().type != LT_DEVICE_cpu) return; /* a running kernel is not stopped */
   lt_Tensor *x = noise(LT_float32, SHAPE(50, 50), 3);
   atomic_store(&lt_interrupt_flag, true);
   CHECK_FAILS("interrupted", sum, false, LT_ARG(x));
@@ -492,18 +491,18 @@ int main(void) {
   RUN_SCOPED(all_true);
   RUN_SCOPED(any_true);
   RUN_SCOPED(counts);
-  RUN_SCOPED(positions_of_largest);
-  RUN_SCOPED(positions_of_smallest);
+  RUN_SCOPED(indices_of_largest);
+  RUN_SCOPED(indices_of_smallest);
   RUN_SCOPED(log_sums);
   RUN_SCOPED(variances);
   RUN_SCOPED(norms);
-  RUN_SCOPED(max_gives_values_and_positions);
-  RUN_SCOPED(argmax_of_all_counts_in_a_row);
-  RUN_SCOPED(nan_wins);
+  RUN_SCOPED(max_returns_values_and_indices);
+  RUN_SCOPED(argmax_of_all_counts_in_row_major_order);
+  RUN_SCOPED(nan_is_the_largest);
   RUN_SCOPED(nothing_to_reduce);
   RUN_SCOPED(sums_take_a_dtype);
   RUN_SCOPED(sums_of_halves_do_not_overflow);
-  RUN_SCOPED(long_sums_are_exact_enough);
+  RUN_SCOPED(long_sums_are_accurate);
   RUN_SCOPED(sums_do_not_depend_on_threads);
   RUN_SCOPED(sums_do_not_depend_on_instructions);
   RUN_SCOPED(logsumexp_of_infinities);
@@ -511,8 +510,8 @@ int main(void) {
   RUN_SCOPED(variance_takes_a_correction);
   RUN_SCOPED(scans_run_along_any_dim);
   RUN_SCOPED(sort_orders_stably);
-  RUN_SCOPED(sort_knows_nan_zeros_and_infinities);
-  RUN_SCOPED(topk_takes_the_first_of_the_order);
+  RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
+  RUN_SCOPED(topk_returns_the_first_of_the_order);
   RUN_SCOPED(interruption_stops_with_an_error);
   return check_end();
 }

@@ -1,4 +1,4 @@
-/* test_replace.c: files that are saved as a whole or not at all (src/tensor/io/replace.h). */
+/* test_replace.c: files that are replaced atomically (src/tensor/io/replace.h). */
 #include "check.h"
 #include "core.h"
 #include "io/replace.h"
@@ -21,7 +21,7 @@
 
 static char folder[] = "/tmp/lutra-replace-XXXXXX";
 
-/* A path in the folder of the test; good until 64 more were made. */
+/* Returns a path in the test's folder; valid for the next 64 calls. */
 static const char *path_of(const char *name) {
   static char paths[64][600];
   static int next;
@@ -37,7 +37,7 @@ static bool save(const char *path, const char *text) {
   return lt_replace_commit(&r, true);
 }
 
-/* What a file holds, "" when there is none; in one buffer. */
+/* Returns the content of a file, "" when there is none; valid until the next call. */
 static const char *content(const char *path) {
   static char text[200];
   FILE *f = fopen(path, "rb");
@@ -54,7 +54,7 @@ static void write_file(const char *path, const char *text) {
   fclose(f);
 }
 
-/* How many entries of the folder have `piece` in their name. */
+/* Returns how many entries of the folder have `piece` in their name. */
 static int count(const char *piece) {
   DIR *d = opendir(folder);
   int n = 0;
@@ -63,7 +63,7 @@ static int count(const char *piece) {
   return n;
 }
 
-/* ---- what is replaced ------------------------------------------------------------------------ */
+/* ---- files that are replaced ----------------------------------------------------------------- */
 
 static void files_are_replaced(void) {
   const char *path = path_of("plain");
@@ -71,7 +71,7 @@ static void files_are_replaced(void) {
   CHECK_STR(content(path), "one");
   CHECK(save(path, "two"));
   CHECK_STR(content(path), "two");
-  lt_Replacement r; /* the old one stays until the end */
+  lt_Replacement r; /* the old file stays until the end */
   REQUIRE(lt_replace_open(&r, "save", path));
   lt_replace_write(&r, "three", 5);
   CHECK_STR(content(path), "two");
@@ -88,7 +88,7 @@ static mode_t mode_of(const char *path) {
   return stat(path, &s) == 0 ? s.st_mode & 07777 : 0;
 }
 
-static void permissions_stay(void) {
+static void permissions_are_kept(void) {
   const char *path = path_of("mode");
   mode_t before = umask(022);
   CHECK(save(path, "x"));
@@ -96,7 +96,7 @@ static void permissions_stay(void) {
   CHECK_INT(chmod(path, 0600), 0);
   lt_Replacement r;
   REQUIRE(lt_replace_open(&r, "save", path));
-  CHECK_INT(mode_of(r.temporary), 0600); /* nobody else can read it at any time */
+  CHECK_INT(mode_of(r.temporary), 0600); /* no other user can read it at any time */
   CHECK(lt_replace_commit(&r, true));
   CHECK_INT(mode_of(path), 0600);
   CHECK_INT(chmod(path, 0666), 0); /* more than the umask allows */
@@ -113,7 +113,8 @@ static bool is_link(const char *path) {
 static void links_are_followed(void) {
   const char *target = path_of("target"), *link = path_of("link"), *chain = path_of("chain");
   CHECK_INT(mkdir(path_of("below"), 0700), 0);
-  CHECK_INT(symlink("target", link), 0); /* from the folder of the link; nothing is there yet */
+  CHECK_INT(symlink("target", link), 0); /* relative to the folder of the link; it does not exist
+                                          * yet */
   CHECK(save(link, "one"));
   CHECK(is_link(link));
   CHECK(!is_link(target));
@@ -146,11 +147,11 @@ static void long_names_are_saved(void) {
   CHECK_INT(count(".tmp"), 0);
 }
 
-/* ---- what is not replaced -------------------------------------------------------------------- */
+/* ---- files that are written in place --------------------------------------------------------- */
 
 typedef struct Reader {
   const char *path;
-  size_t most; /* bytes to read before it leaves */
+  size_t most; /* bytes to read before it closes the pipe */
   char text[200];
 } Reader;
 
@@ -158,8 +159,8 @@ static void *read_pipe(void *state) {
   Reader *r = state;
   size_t n = 0;
   int fd = open(r->path, O_RDONLY);
-  for (ssize_t got = 1; got > 0 && n<r->most; n += got> 0 ? (size_t)got : 0)
-    got = read(fd, r->text + n, r->most - n);
+  for (ssize_t actual = 1; actual > 0 && n<r->most; n += actual> 0 ? (size_t)actual : 0)
+    actual = read(fd, r->text + n, r->most - n);
   close(fd);
   return NULL;
 }
@@ -168,7 +169,8 @@ static void pipes_are_written(void) {
   const char *path = path_of("pipe");
   struct stat s;
   CHECK_INT(mkfifo(path, 0600), 0);
-  CHECK(lt_replace_check("save", path)); /* does not open it, so it does not wait for a reader */
+  CHECK(lt_replace_check("save", path)); /* does not open it, so it does not block until there is a
+                                          * reader */
   Reader all = {.path = path, .most = 100};
   pthread_t thread;
   REQUIRE(pthread_create(&thread, NULL, read_pipe, &all) == 0);
@@ -180,8 +182,8 @@ static void pipes_are_written(void) {
   CHECK_INT(count(".tmp"), 0);
 }
 
-/* Ends after a megabyte when nobody reads: the pipe holds 64 KiB. */
-static void a_reader_that_leaves_is_an_error(void) {
+/* Ends after a megabyte when nothing is read: the pipe holds 64 KiB. */
+static void a_closed_pipe_is_an_error(void) {
   const char *path = path_of("left");
   char *megabyte = calloc(1 << 20, 1);
   CHECK_INT(mkfifo(path, 0600), 0);
@@ -205,8 +207,8 @@ static void *interrupt_soon(void *state) {
   return NULL;
 }
 
-/* Opening a pipe without a reader blocks, but not for Ctrl-C. */
-static void waiting_for_a_reader_can_be_stopped(void) {
+/* Opening a pipe without a reader blocks, but Ctrl-C interrupts it. */
+static void opening_a_pipe_can_be_interrupted(void) {
   const char *path = path_of("nobody");
   CHECK_INT(mkfifo(path, 0600), 0);
   pthread_t thread;
@@ -236,7 +238,7 @@ static void devices_are_written(void) {
   CHECK_INT(count(".tmp"), 0);
 }
 
-static void others_are_refused(void) {
+static void other_file_types_are_refused(void) {
   CHECK(!save(folder, "x"));
   CHECK_CONTAINS(lt_error(), "is a folder");
   CHECK(!lt_replace_check("save", folder));
@@ -252,7 +254,7 @@ static void others_are_refused(void) {
   }
 }
 
-/* What /dev/stdout leads to is the open file, not a name to give to another one. */
+/* /dev/stdout refers to the open file, not to a name that could be given to another one. */
 static void open_files_are_written(void) {
   char name[64];
   int fd = open(path_of("open"), O_RDWR | O_CREAT, 0600);
@@ -272,7 +274,7 @@ static void open_files_are_written(void) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* RLIMIT_FSIZE stands for a full disk. */
+/* RLIMIT_FSIZE simulates a full disk. */
 static void a_full_disk_leaves_the_old_file(void) {
   const char *path = path_of("full");
   char *megabyte = calloc(1 << 20, 1);
@@ -295,7 +297,7 @@ static void a_full_disk_leaves_the_old_file(void) {
   free(megabyte);
 }
 
-/* ---- temporary files that are left ----------------------------------------------------------- */
+/* ---- temporary files of killed processes ----------------------------------------------------- */
 
 /* Begins to save in another process, which is killed. Returns its id. */
 static pid_t kill_a_save(const char *path) {
@@ -311,7 +313,7 @@ static pid_t kill_a_save(const char *path) {
   return child;
 }
 
-static void what_a_killed_process_left_is_removed(void) {
+static void temporary_files_of_killed_processes_are_removed(void) {
   const char *path = path_of("killed"), *other = path_of("killed2");
   kill_a_save(path);
   kill_a_save(other);
@@ -320,12 +322,12 @@ static void what_a_killed_process_left_is_removed(void) {
   CHECK(save(path, "whole"));
   CHECK_STR(content(path), "whole");
   CHECK_INT(count("killed."), 0);
-  CHECK_INT(count("killed2."), 1); /* another target's */
+  CHECK_INT(count("killed2."), 1); /* that of another target */
   CHECK(save(other, "whole"));
   CHECK_INT(count(".tmp"), 0);
 }
 
-/* Makes a file that was last written `age` seconds ago. */
+/* Creates a file that was last written `age` seconds ago. */
 static void make_aged(const char *path, long age) {
   struct timeval times[2];
   write_file(path, "");
@@ -335,12 +337,13 @@ static void make_aged(const char *path, long age) {
   CHECK_INT(utimes(path, times), 0);
 }
 
-/* Nothing is removed but what is surely a temporary file of this target that nobody writes. */
-static void nothing_else_is_removed(void) {
+/* Only files that are certainly temporary files of this target, and that no process writes, are
+ * removed. */
+static void no_other_files_are_removed(void) {
   const char *path = path_of("k");
   char mine[100], name[100];
   lt_Replacement r;
-  REQUIRE(lt_replace_open(&r, "save", path)); /* of a process that lives */
+  REQUIRE(lt_replace_open(&r, "save", path)); /* of a running process */
   snprintf(mine, sizeof mine, "%s", strrchr(r.temporary, '/') + 1);
   const char *machine = strchr(mine, '-') + 1;
   pid_t dead = kill_a_save(path_of("other"));
@@ -389,7 +392,7 @@ static void nothing_else_is_removed(void) {
   unlink(path_of(young));
 }
 
-/* Names that a process of the same id may have left do not stand in the way. */
+/* Names left by a process with the same id do not prevent a save. */
 static void names_cannot_be_guessed(void) {
   lt_Replacement a, b;
   char name[600];
@@ -408,18 +411,18 @@ static void names_cannot_be_guessed(void) {
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   RUN(files_are_replaced);
-  RUN(permissions_stay);
+  RUN(permissions_are_kept);
   RUN(links_are_followed);
   RUN(long_names_are_saved);
   RUN(pipes_are_written);
-  RUN(a_reader_that_leaves_is_an_error);
-  RUN(waiting_for_a_reader_can_be_stopped);
+  RUN(a_closed_pipe_is_an_error);
+  RUN(opening_a_pipe_can_be_interrupted);
   RUN(devices_are_written);
-  RUN(others_are_refused);
+  RUN(other_file_types_are_refused);
   RUN(open_files_are_written);
   RUN(a_full_disk_leaves_the_old_file);
-  RUN(what_a_killed_process_left_is_removed);
-  RUN(nothing_else_is_removed);
+  RUN(temporary_files_of_killed_processes_are_removed);
+  RUN(no_other_files_are_removed);
   RUN(names_cannot_be_guessed);
   char command[100];
   snprintf(command, sizeof command, "rm -r %s", folder);

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* How far a result may be from the formula: inputs are rounded already, results once more. */
-static double room(lt_Dtype d, double scale) { return slack(d) * fmax(1, scale); }
+/* Returns the allowed difference from the formula: inputs are rounded already, results once
+ * more. */
+static double allowed_error(lt_Dtype d, double scale) { return tolerance_of(d) * fmax(1, scale); }
 
 static void check_softmax(lt_Tensor *x, int dim, bool log_, lt_Tensor *y) {
   int64_t n = x->shape[dim], inner = 1;
@@ -16,8 +17,9 @@ static void check_softmax(lt_Tensor *x, int dim, bool log_, lt_Tensor *y) {
     for (int64_t i = 0; i < n; i++) largest = fmax(largest, number(x, base + i * inner));
     for (int64_t i = 0; i < n; i++) sum += exp(number(x, base + i * inner) - largest);
     for (int64_t i = 0; i < n; i++) {
-      double v = number(x, base + i * inner) - largest, want = log_ ? v - log(sum) : exp(v) / sum;
-      CHECK_NEAR(number(y, base + i * inner), want, room(x->dtype, fabs(want)));
+      double v = number(x, base + i * inner) - largest,
+             expected = log_ ? v - log(sum) : exp(v) / sum;
+      CHECK_NEAR(number(y, base + i * inner), expected, allowed_error(x->dtype, fabs(expected)));
     }
   }
 }
@@ -58,7 +60,7 @@ static void softmax_of_extremes(void) {
   CHECK_INT(y[0]->numel, 0);
 }
 
-/* Against the formula with the Jacobian written out: dx_i = sum_j g_j dy_j/dx_i. */
+/* Compares with the formula that uses the Jacobian: dx_i = sum_j g_j dy_j/dx_i. */
 static void softmax_gradients(void) {
   for (int d = LT_float32; d <= LT_float64; d++)
     for (int dim = 0; dim < 2; dim++)
@@ -79,14 +81,14 @@ static void softmax_gradients(void) {
             return;
           for (int64_t o = 0; o < other; o++)
             for (int64_t i = 0; i < n; i++) {
-              double want = 0;
+              double expected = 0;
               int64_t at = dim ? o * n + i : i * other + o;
               for (int64_t j = 0; j < n; j++) {
                 int64_t b = dim ? o * n + j : j * other + o;
                 double si = number(s[0], at), sj = number(s[0], b);
-                want += number(g, b) * (log_ ? (i == j) - si : sj * ((i == j) - si));
+                expected += number(g, b) * (log_ ? (i == j) - si : sj * ((i == j) - si));
               }
-              CHECK_NEAR(number(dx[0], at), want, 20 * slack((lt_Dtype)d));
+              CHECK_NEAR(number(dx[0], at), expected, 20 * tolerance_of((lt_Dtype)d));
             }
         }
 }
@@ -99,7 +101,7 @@ static void layer_norm_and_its_gradients(void) {
     for (size_t s = 0; s < 4; s++)
       for (int affine = 0; affine < 4; affine++) {
         int64_t n = lengths[s], rows = 40;
-        double eps = 1e-5, tolerance = 40 * slack((lt_Dtype)d);
+        double eps = 1e-5, tolerance = 40 * tolerance_of((lt_Dtype)d);
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(rows / 2, 2, n), 1), (int)s % 3),
                   *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
         lt_Tensor *w = affine & 1 ? noise((lt_Dtype)d, SHAPE(n), 2) : NULL,
@@ -129,8 +131,8 @@ static void layer_norm_and_its_gradients(void) {
           }
           for (int64_t i = 0; i < n; i++) {
             double hat = (number(x, r * n + i) - mean) * rstd, wi = w ? number(w, i) : 1;
-            double want = rstd * (number(g, r * n + i) * wi - h - hat * hx);
-            CHECK_NEAR(number(dx[0], r * n + i), want, tolerance * fmax(1, rstd));
+            double expected = rstd * (number(g, r * n + i) * wi - h - hat * hx);
+            CHECK_NEAR(number(dx[0], r * n + i), expected, tolerance * fmax(1, rstd));
           }
         }
         for (int64_t i = 0; i < n; i++) {
@@ -140,7 +142,7 @@ static void layer_norm_and_its_gradients(void) {
       }
 }
 
-static void layer_norm_of_large_means_is_exact_enough(void) {
+static void layer_norm_of_large_means_is_accurate(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(1, 256), 1), *y[LT_MAX_OUT];
   double mean = 0, var = 0;
   for (int i = 0; i < 256; i++) ((float *)lt_tensor_data(x))[i] += 1000;
@@ -151,7 +153,7 @@ static void layer_norm_of_large_means_is_exact_enough(void) {
     CHECK_NEAR(number(y[0], i), (number(x, i) - mean) / sqrt(var), 4e-4);
 }
 
-/* The same bits for any number of threads, for all that is split over rows. */
+/* Ops that are split over rows give the same bits for any number of threads. */
 static void threads_make_no_difference(void) {
   int was = lt_num_threads();
   lt_Tensor *x = noise(LT_float32, SHAPE(700, 333), 1), *g = noise(LT_float32, SHAPE(700, 333), 2);
@@ -180,7 +182,7 @@ static void nll_loss_by_class(void) {
         static const char *const ways[] = {"mean", "sum", "none"};
         int64_t n = 9, classes = 4, ignore = weighted ? 3 : -100;
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(n, classes), 1), way),
-                  *target = positions(classes, SHAPE(n), 2);
+                  *target = random_indices(classes, SHAPE(n), 2);
         lt_Tensor *w = V(float32, 0.5, 2, 7, 0.25), *y[LT_MAX_OUT], *dx[LT_MAX_OUT];
         w = lt_scope_own(lt_as_contiguous(w, (lt_Dtype)d));
         lt_Arg wa = weighted ? LT_ARG(w) : LT_NIL;
@@ -195,10 +197,11 @@ static void nll_loss_by_class(void) {
           sum += each[i];
           total += wt;
         }
-        CHECK_NEAR(number(y[1], 0), total, room((lt_Dtype)d, total));
+        CHECK_NEAR(number(y[1], 0), total, allowed_error((lt_Dtype)d, total));
         for (int i = 0; way == 2 && i < n; i++)
-          CHECK_NEAR(number(y[0], i), each[i], room((lt_Dtype)d, 2));
-        if (way < 2) CHECK_NEAR(number(y[0], 0), way ? sum : sum / total, room((lt_Dtype)d, 4));
+          CHECK_NEAR(number(y[0], i), each[i], allowed_error((lt_Dtype)d, 2));
+        if (way < 2)
+          CHECK_NEAR(number(y[0], 0), way ? sum : sum / total, allowed_error((lt_Dtype)d, 4));
         lt_Tensor *g = way == 2 ? noise((lt_Dtype)d, SHAPE(n), 5) : noise((lt_Dtype)d, 0, NULL, 5);
         if (!RUN_OP(dx, _nll_loss_backward, false, LT_ARG(g), LT_ARG(x), LT_ARG(target), wa,
                     S(ways[way]), LT_ARG(ignore), LT_ARG(y[1])))
@@ -208,7 +211,8 @@ static void nll_loss_by_class(void) {
             bool hit = number(target, i) == k + 1 && k + 1 != ignore;
             double wt = weighted ? number(w, k) : 1,
                    gi = number(g, way == 2 ? i : 0) / (way == 0 ? total : 1);
-            CHECK_NEAR(number(dx[0], i * classes + k), hit ? -gi * wt : 0, room((lt_Dtype)d, 4));
+            CHECK_NEAR(number(dx[0], i * classes + k), hit ? -gi * wt : 0,
+                       allowed_error((lt_Dtype)d, 4));
           }
       }
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 3), 1), *y[LT_MAX_OUT];
@@ -252,9 +256,9 @@ static void adam_steps_by_the_formula(void) {
         }
       }
       for (int i = 0; i < n; i++) {
-        CHECK_NEAR(number(x, i), p[i], 4 * slack((lt_Dtype)d));
-        CHECK_NEAR(number(ma, i), m[i], 2 * slack((lt_Dtype)d));
-        CHECK_NEAR(number(va, i), v[i], 2 * slack((lt_Dtype)d));
+        CHECK_NEAR(number(x, i), p[i], 4 * tolerance_of((lt_Dtype)d));
+        CHECK_NEAR(number(ma, i), m[i], 2 * tolerance_of((lt_Dtype)d));
+        CHECK_NEAR(number(va, i), v[i], 2 * tolerance_of((lt_Dtype)d));
       }
     }
 }
@@ -264,7 +268,7 @@ int main(void) {
   RUN_SCOPED(softmax_of_extremes);
   RUN_SCOPED(softmax_gradients);
   RUN_SCOPED(layer_norm_and_its_gradients);
-  RUN_SCOPED(layer_norm_of_large_means_is_exact_enough);
+  RUN_SCOPED(layer_norm_of_large_means_is_accurate);
   RUN_SCOPED(threads_make_no_difference);
   RUN_SCOPED(nll_loss_by_class);
   RUN_SCOPED(adam_steps_by_the_formula);

@@ -18,12 +18,12 @@ static void signatures_parse(void) {
   CHECK_STR(g->param[1].name, "dim");
   CHECK(g->param[1].type == LT_PARAM_DIM && !g->param[1].has_default);
   CHECK(g->param[2].has_default && g->param[2].value.kind == LT_ARG_BOOL && !g->param[2].value.b);
-  g = lt_op_signature(LT_OP_diagonal); /* dims count from 1 in the text, from 0 in C */
+  g = lt_op_signature(LT_OP_diagonal); /* dims count from 1 in the signature, from 0 in C */
   CHECK_INT(g->param[2].value.i, 0);
   CHECK_INT(g->param[3].value.i, 1);
 }
 
-/* What stands behind a type: who writes the tensor, what of it is read, where it may be. */
+/* The marks after a type: the tensor is written, only its shape is read, where it may be. */
 static void signatures_have_marks(void) {
   const lt_Signature *g = lt_op_signature(LT_OP__adam_step);
   CHECK_INT(g->written, 1 << 0 | 1 << 2 | 1 << 3);
@@ -39,7 +39,7 @@ static void signatures_have_marks(void) {
   CHECK_INT(g->non_blocking_param, 2);
 }
 
-/* A map's columns of tensors and numbers, and its signature, say the same. */
+/* A map's lists of tensors and numbers agree with its signature. */
 static void maps_fit_their_signatures(void) {
   for (int id = 0; id < LT_MAP_COUNT; id++) {
     const lt_MapInfo *m = lt_map_info(id);
@@ -53,7 +53,7 @@ static void maps_fit_their_signatures(void) {
       CHECK(g->param[i].type == LT_PARAM_TENSORS && g->param[i].place == LT_PLACE_DEVICE);
     CHECK(!g->param[0].optional);
     for (const char *s = m->names, *end; (end = strchr(s, ',')) != NULL; s = end + 2) {
-      int i = 0; /* the place of this one */
+      int i = 0; /* the index of this tensor */
       for (const char *before = m->names; before < s; before++) i += *before == ',';
       if (i >= g->count) break;
       bool tensor = i < m->tensors;
@@ -80,7 +80,7 @@ static void traits_fit_their_rows(void) {
                              g->param[p].place == LT_PLACE_DEVICE));
       anywhere += g->param[p].place == LT_PLACE_ANY;
     }
-    /* Dispatch copies the tensor that may be anywhere, and as `non_blocking` says. */
+    /* Dispatch copies the tensor that may be on any device, as `non_blocking` requires. */
     unsigned copied = LT_TRAIT_COPY | LT_TRAIT_BUILTIN;
     if ((o->traits & copied) == copied) CHECK(anywhere == 1 && g->non_blocking_param >= 0);
     if (o->traits & LT_TRAIT_BUILTIN) CHECK(o->kind == LT_KIND_KERNEL || o->kind == LT_KIND_UPDATE);
@@ -90,7 +90,7 @@ static void traits_fit_their_rows(void) {
   CHECK_INT(lt_ops[LT_OP_add].traits, 0);
 }
 
-/* The signature of one parameter, and it; NULL when the text does not parse. */
+/* Parses a signature of one parameter, and returns that; NULL when it does not parse. */
 static const lt_Param *parse(lt_Signature *g, const char *text) {
   return lt_signature_parse(g, text) && g->count == 1 ? g->param : NULL;
 }
@@ -223,16 +223,16 @@ static void malformed_signatures_fail(void) {
       check_report(__FILE__, __LINE__, "it parses: %s", texts[i]);
 }
 
-/* What only a host language reads stands in no row. */
-static void rows_have_the_core_s_types(void) {
+/* No row uses a type that only a host language can read. */
+static void rows_use_types_of_the_core_only(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
     const lt_Signature *g = lt_op_signature((lt_OpId)i);
     for (int p = 0; p < g->count; p++) CHECK(g->param[p].types < 1u << LT_PARAM_UNION);
   }
 }
 
-/* Called from C, an op names the argument and what it may be. */
-static void calls_refuse_what_is_not_allowed(void) {
+/* Called from C, an op names the argument and what is allowed. */
+static void invalid_arguments_are_refused(void) {
   const int64_t two = 2;
   lt_Tensor *x = lt_op1(LT_OP_ones, (lt_Arg[]){LT_INTS(&two, 1)}, 1);
   lt_Results r;
@@ -244,11 +244,11 @@ static void calls_refuse_what_is_not_allowed(void) {
   lt_release(x);
 }
 
-static void rows_are_whole(void) {
+static void rows_are_complete(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
     const lt_OpInfo *o = &lt_ops[i];
     const lt_Signature *g = lt_op_signature((lt_OpId)i);
-    CHECK_INT(lt_op_find(o->name), i); /* no name twice */
+    CHECK_INT(lt_op_find(o->name), i); /* names are unique */
     CHECK(strlen(o->doc) > 1);
     CHECK((o->kind == LT_KIND_ELEMENTWISE) == (o->infer == NULL));
     if (o->variants & (LT_VARIANT_METHOD | LT_VARIANT_IN_PLACE)) CHECK(g->takes_tensor);
@@ -259,7 +259,7 @@ static void rows_are_whole(void) {
   CHECK_INT(lt_op_find("no_such_op"), -1);
 }
 
-/* The CPU and meta do everything. */
+/* The CPU and meta support every op. */
 static void the_cpu_has_every_kernel(void) {
   for (int i = 0; i < LT_OP_COUNT; i++) {
     if (!lt_op_supported((lt_OpId)i, LT_DEVICE_cpu, LT_DTYPE_NONE))
@@ -284,9 +284,9 @@ int main(void) {
   RUN(namespaces_have_names);
   RUN(types_have_limits);
   RUN(malformed_signatures_fail);
-  RUN(rows_have_the_core_s_types);
-  RUN(calls_refuse_what_is_not_allowed);
-  RUN(rows_are_whole);
+  RUN(rows_use_types_of_the_core_only);
+  RUN(invalid_arguments_are_refused);
+  RUN(rows_are_complete);
   RUN(the_cpu_has_every_kernel);
   RUN(devices_are_listed);
   return check_end();

@@ -1,19 +1,19 @@
-/* What tracers are told: each event once, nested as it happened, with the right bytes and devices;
- * and nothing when nobody listens. */
+/* test_trace.c: the events that tracers get: each event once, nested as it happened, with the right
+ * bytes and devices; and nothing without a tracer. */
 #include "opids.h"
 #include "check.h"
 #include "trace.h"
 
 enum { MOST = 64 };
 
-typedef struct Heard {
+typedef struct EventLog {
   int count;
   lt_TraceEvent event[MOST];
   char name[MOST][40], where[MOST][40];
-} Heard;
+} EventLog;
 
-static void hear(void *context, const lt_TraceEvent *event) {
-  Heard *h = context;
+static void log_event(void *context, const lt_TraceEvent *event) {
+  EventLog *h = context;
   if (h->count == MOST) return;
   h->event[h->count] = *event;
   snprintf(h->name[h->count], sizeof h->name[0], "%s", event->name ? event->name : "");
@@ -21,8 +21,8 @@ static void hear(void *context, const lt_TraceEvent *event) {
   h->count++;
 }
 
-/* The n-th event of a kind, from 1; NULL when there are fewer. */
-static const lt_TraceEvent *nth(const Heard *h, lt_TraceKind kind, int n) {
+/* Returns the n-th event of a kind, from 1; NULL when there are fewer. */
+static const lt_TraceEvent *nth(const EventLog *h, lt_TraceKind kind, int n) {
   for (int i = 0; i < h->count; i++)
     if (h->event[i].kind == kind && --n == 0) return &h->event[i];
   return NULL;
@@ -33,9 +33,9 @@ static lt_Tensor *floats(int64_t n) {
   return lt_op1(LT_OP_ones, args, 1);
 }
 
-static void an_op_is_told_with_its_result(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void an_op_is_traced_with_its_result(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_Tensor *x = floats(100);
   lt_trace_add(&tracer);
   lt_Tensor *y = lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(x)}, 1);
@@ -53,12 +53,12 @@ static void an_op_is_told_with_its_result(void) {
   CHECK(made->begin >= op->begin && made->end <= op->end);
   lt_release(y);
   lt_release(x);
-  CHECK_INT(h.count, 2); /* it listens no longer */
+  CHECK_INT(h.count, 2); /* the tracer was removed */
 }
 
-static void an_op_in_place_tells_where_it_wrote(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void an_op_in_place_reports_what_it_writes(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_Tensor *x = floats(10);
   lt_Tensor *third = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(x), LT_ARG(0), LT_ARG(2)}, 3);
   lt_Results r;
@@ -73,9 +73,9 @@ static void an_op_in_place_tells_where_it_wrote(void) {
   lt_release(x);
 }
 
-static void parts_come_before_the_whole_and_count_as_inside(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void parts_are_traced_before_their_composite(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_trace_add(&tracer);
   lt_Tensor *x = floats(8); /* a composite */
   lt_trace_remove(&tracer);
@@ -94,9 +94,9 @@ static void parts_come_before_the_whole_and_count_as_inside(void) {
   lt_release(x);
 }
 
-static void a_failed_op_is_told_as_failed(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void a_failed_op_is_traced_as_failed(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_Tensor *x = floats(3), *y = floats(4);
   lt_trace_add(&tracer);
   lt_Tensor *z = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)}, 2);
@@ -109,9 +109,9 @@ static void a_failed_op_is_told_as_failed(void) {
   lt_release(y);
 }
 
-static void memory_that_is_freed_is_told(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void freed_memory_is_traced(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_Tensor *x = floats(1000);
   lt_trace_add(&tracer);
   lt_release(x);
@@ -121,17 +121,17 @@ static void memory_that_is_freed_is_told(void) {
   CHECK_INT(h.event[0].bytes, 4000);
 }
 
-static void say_line(void *context, char *text, size_t size) {
+static void write_line(void *context, char *text, size_t size) {
   int *calls = context;
   ++*calls;
   snprintf(text, size, "train.lua:12");
 }
 
-static void the_hosts_line_is_asked_for_once_a_call(void) {
-  Heard h = {0};
+static void the_hosts_line_is_requested_once_per_call(void) {
+  EventLog h = {0};
   int calls = 0;
-  lt_Tracer tracer = {.on_event = hear, .context = &h, .where = true};
-  lt_memory_on_where(say_line, &calls);
+  lt_Tracer tracer = {.on_event = log_event, .context = &h, .where = true};
+  lt_memory_on_where(write_line, &calls);
   lt_trace_add(&tracer);
   lt_Tensor *x = floats(8);
   lt_trace_remove(&tracer);
@@ -141,9 +141,10 @@ static void the_hosts_line_is_asked_for_once_a_call(void) {
   lt_release(x);
 }
 
-static void two_listeners_hear_the_same(void) {
-  Heard a = {0}, b = {0};
-  lt_Tracer first = {.on_event = hear, .context = &a}, second = {.on_event = hear, .context = &b};
+static void two_tracers_get_the_same_events(void) {
+  EventLog a = {0}, b = {0};
+  lt_Tracer first = {.on_event = log_event, .context = &a},
+            second = {.on_event = log_event, .context = &b};
   lt_trace_add(&first);
   lt_trace_add(&second);
   lt_release(floats(8));
@@ -152,14 +153,14 @@ static void two_listeners_hear_the_same(void) {
   CHECK_INT(a.count, b.count);
   lt_release(floats(8));
   lt_trace_remove(&second);
-  lt_trace_remove(&second); /* no harm */
+  lt_trace_remove(&second); /* has no effect */
   CHECK_INT(b.count, 2 * a.count);
   CHECK(!lt_tracing());
 }
 
-static void a_region_that_was_left_does_not_stay_around(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h};
+static void a_region_is_removed_when_left(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
   lt_trace_add(&tracer);
   lt_TraceSpan outer, inner;
   CHECK(lt_trace_begin(&outer, LT_TRACE_REGION));
@@ -172,26 +173,26 @@ static void a_region_that_was_left_does_not_stay_around(void) {
   CHECK(lt_thread()->span == NULL);
   CHECK_INT(h.count, 1);
   CHECK_STR(h.name[0], "inner");
-  CHECK(!lt_trace_begin(&outer, LT_TRACE_REGION)); /* nobody listens */
+  CHECK(!lt_trace_begin(&outer, LT_TRACE_REGION)); /* there is no tracer */
 }
 
-/* What a tracer was asked, and what it is to answer. */
-typedef struct Asked {
+/* The question that a tracer was asked, and the answer that it gives. */
+typedef struct Question {
   int count;
   lt_TraceEvent last;
   lt_TraceAnswer answer;
-} Asked;
+} Question;
 
 static lt_TraceAnswer answer(void *context, const lt_TraceEvent *planned) {
-  Asked *a = context;
+  Question *a = context;
   a->count++;
   a->last = *planned;
   if (a->answer == LT_TRACE_MAY_NOT) lt_error_set("not here");
   return a->answer;
 }
 
-static void the_newest_tracer_with_an_opinion_decides_about_a_copy(void) {
-  Asked outer = {.answer = LT_TRACE_MAY_NOT}, inner = {.answer = LT_TRACE_NO_OPINION};
+static void the_newest_tracer_that_answers_decides_about_a_copy(void) {
+  Question outer = {.answer = LT_TRACE_MAY_NOT}, inner = {.answer = LT_TRACE_NO_OPINION};
   lt_Tracer first = {.may_copy = answer, .context = &outer};
   lt_Tracer second = {.may_copy = answer, .context = &inner};
   lt_Storage source = {.nbytes = 8};
@@ -213,14 +214,14 @@ static void the_newest_tracer_with_an_opinion_decides_about_a_copy(void) {
   CHECK(lt_trace_begin(&span, LT_TRACE_COPY));
   CHECK(lt_trace_plan(&span, &plan));
   CHECK(lt_trace_copied(&span, &plan, true));
-  CHECK_INT(outer.count, 1); /* nobody asks further */
+  CHECK_INT(outer.count, 1); /* no other tracer is asked */
   lt_trace_remove(&second);
   lt_trace_remove(&first);
 }
 
 static void equal_bytes_have_equal_digests(void) {
-  Heard h = {0};
-  lt_Tracer tracer = {.on_event = hear, .context = &h, .digest = true};
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h, .digest = true};
   char bytes[3][13] = {"twelve bytes", "twelve bytes", "twelve bytex"};
   lt_trace_add(&tracer);
   for (int i = 0; i < 4; i++) {
@@ -236,15 +237,15 @@ static void equal_bytes_have_equal_digests(void) {
 }
 
 int main(void) {
-  RUN(an_op_is_told_with_its_result);
-  RUN(an_op_in_place_tells_where_it_wrote);
-  RUN(parts_come_before_the_whole_and_count_as_inside);
-  RUN(a_failed_op_is_told_as_failed);
-  RUN(memory_that_is_freed_is_told);
-  RUN(the_hosts_line_is_asked_for_once_a_call);
-  RUN(two_listeners_hear_the_same);
-  RUN(a_region_that_was_left_does_not_stay_around);
-  RUN(the_newest_tracer_with_an_opinion_decides_about_a_copy);
+  RUN(an_op_is_traced_with_its_result);
+  RUN(an_op_in_place_reports_what_it_writes);
+  RUN(parts_are_traced_before_their_composite);
+  RUN(a_failed_op_is_traced_as_failed);
+  RUN(freed_memory_is_traced);
+  RUN(the_hosts_line_is_requested_once_per_call);
+  RUN(two_tracers_get_the_same_events);
+  RUN(a_region_is_removed_when_left);
+  RUN(the_newest_tracer_that_answers_decides_about_a_copy);
   RUN(equal_bytes_have_equal_digests);
   return check_end();
 }

@@ -1,9 +1,10 @@
 /* test_ulp.c: every elementwise op of ops.def in float32, over sampled bit patterns, against its
- * meaning in long double: the error is at most 1.5 units in the last place of the exact result, on
- * every instruction set that this CPU has. An op without a meaning fails. Exceptions are in one
- * table, each with its own bound.
+ * exact result in long double: the error is at most 1.5 units in the last place of the exact
+ * result, on every instruction set that this CPU has. An op without an exact result fails.
+ * Exceptions are in one table, each with its own bound.
  *
- * `build/tests/test_ulp table 24` prints the largest error of each op over 2^24 samples. */
+ * `build/tests/test_ulp table 24` prints the largest error of each op over 2^24 samples.
+ */
 #include "check.h"
 
 #include "cpu/vector.h"
@@ -13,9 +14,9 @@
 
 #define BOUND 1.5
 
-/* Rounding the terms of a sum is all that can be asked where they cancel: these ops are measured in
- * units of the largest term. (`+` of two numbers is exact; with alpha there is a product.) The
- * factor of a gradient is only defined for results of the function: y. */
+/* Where the terms of a sum cancel, only the rounding of the terms can be bounded: these ops are
+ * measured in units of the largest term. (`+` of two numbers is exact; with alpha there is a
+ * product.) The factor of a gradient is only defined for results of the function: y. */
 typedef enum Kind { PLAIN, TERMS, RESULT_OF_TANH, RESULT_OF_SIGMOID } Kind;
 static const struct Exception {
   lt_OpId op;
@@ -40,7 +41,7 @@ static struct Exception exception_of(lt_OpId op) {
   return (struct Exception){op, BOUND, PLAIN};
 }
 
-/* The largest of the terms whose sum the op is. */
+/* Returns the largest of the terms whose sum the op is. */
 static Real largest_term(lt_OpId op, Real x, Real y, Real z, Real a) {
   switch (op) {
   case LT_OP_add:
@@ -79,7 +80,7 @@ static float of_bits(uint32_t bits) {
   return x;
 }
 
-/* Numbers where functions change: zeros, poles, ends of ranges, and what lies beside them. */
+/* Returns a number where functions change: zeros, poles, ends of ranges, and their neighbours. */
 static float landmark(uint64_t random) {
   static const float marks[] = {
       0,           1,           0.5f,         2,           INFINITY,    NAN,
@@ -96,16 +97,16 @@ static float landmark(uint64_t random) {
   return of_bits(bits ^ ((uint32_t)(random >> 48) << 31));
 }
 
-/* Signaling NaNs are left out: long double makes them quiet. */
+/* Signaling NaNs are excluded: long double makes them quiet. */
 static float quiet(float x) { return isnan(x) ? NAN : x; }
 
-/* A number of moderate size. */
+/* Returns a number of moderate size. */
 static float moderate(uint64_t random) {
   return ldexpf((float)((int64_t)(random >> 40) - (1 << 23)), -24 + (int)(random % 9));
 }
 
-/* Inputs of sample i of n. One input: evenly over all bit patterns, then landmarks. More: all bit
- * patterns, neighbouring exponents, moderate numbers, a landmark beside anything. */
+/* Computes the inputs of sample i of n. One input: evenly over all bit patterns, then landmarks.
+ * More: all bit patterns, neighbouring exponents, moderate numbers, a landmark with any number. */
 static void sample(lt_OpId op, Kind kind, int64_t i, int64_t n, float *v) {
   int inputs = lt_ops[op].inputs;
   int64_t stride = (int64_t)(0x100000000 / n);
@@ -130,32 +131,32 @@ static void sample(lt_OpId op, Kind kind, int64_t i, int64_t n, float *v) {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The distance of two float32 numbers beside v. */
+/* Returns the distance of two neighbouring float32 numbers at v. */
 static Real unit(Real v) {
   int e = 0;
   if (v != 0) frexpl(v, &e);
   return ldexpl(1, e < -125 ? -149 : e > 128 ? 104 : e - 24);
 }
 
-/* In units in the last place of the larger of `want` and `term`. Infinity lies where the number
- * after the largest would be. */
-static Real error_of(float got, Real want, Real term) {
-  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
-  if ((Real)got == want) return 0;
-  if (isinf(want)) return INFINITY;
-  Real value = isinf(got) ? copysignl(0x1p128L, got) : (Real)got;
-  if (isinf(got) && fabsl(want) >= 0x1p128L) return 0;
-  return fabsl(value - want) / unit(fmaxl(fabsl(want), isfinite(term) ? term : 0));
+/* Returns the error in units in the last place of the larger of `expected` and `term`. Infinity is
+ * treated as the number after the largest. */
+static Real error_of(float actual, Real expected, Real term) {
+  if (isnan(expected) || isnan(actual)) return isnan(expected) && isnan(actual) ? 0 : INFINITY;
+  if ((Real)actual == expected) return 0;
+  if (isinf(expected)) return INFINITY;
+  Real value = isinf(actual) ? copysignl(0x1p128L, actual) : (Real)actual;
+  if (isinf(actual) && fabsl(expected) >= 0x1p128L) return 0;
+  return fabsl(value - expected) / unit(fmaxl(fabsl(expected), isfinite(term) ? term : 0));
 }
 
 typedef struct Worst {
-  Real error, want;
-  float input[3], got;
+  Real error, expected;
+  float input[3], actual;
 } Worst;
 
 enum { BATCH = 256 };
 
-/* The largest error over n samples. False if the op has no meaning. */
+/* Measures the largest error over n samples. Returns false if the op has no exact result. */
 static bool measure(lt_OpId op, int64_t n, float a, Worst *worst) {
   struct Exception e = exception_of(op);
   const lt_Vectors *vectors = lt_cpu_isa()->vectors[LT_float32];
@@ -170,13 +171,14 @@ static bool measure(lt_OpId op, int64_t n, float a, Worst *worst) {
     }
     vectors->op[op](BATCH, out, in[0], in[1], in[2], &numbers);
     for (int i = 0; i < BATCH; i++) {
-      Real x = in[0][i], y = in[1][i], z = in[2][i], want;
-      if (float_reference(op, x, y, z, a, 20, 3.4028235e38f, true, &want) == UNKNOWN) return false;
-      if (op == LT_OP_floor_divide && !(fabsl(want) < 1e6L)) continue; /* a rounded quotient */
-      float got = gives_bool ? ((uint8_t *)out)[i] : out[i];
-      Real error = error_of(got, want, largest_term(op, x, y, z, a));
+      Real x = in[0][i], y = in[1][i], z = in[2][i], expected;
+      if (float_reference(op, x, y, z, a, 20, 3.4028235e38f, true, &expected) == UNKNOWN)
+        return false;
+      if (op == LT_OP_floor_divide && !(fabsl(expected) < 1e6L)) continue; /* a rounded quotient */
+      float actual = gives_bool ? ((uint8_t *)out)[i] : out[i];
+      Real error = error_of(actual, expected, largest_term(op, x, y, z, a));
       if (!(error <= worst->error))
-        *worst = (Worst){error, want, {in[0][i], in[1][i], in[2][i]}, got};
+        *worst = (Worst){error, expected, {in[0][i], in[1][i], in[2][i]}, actual};
     }
   }
   return true;
@@ -189,7 +191,7 @@ static bool takes_scalar(lt_OpId op) { return strstr(lt_ops[op].signature, "Scal
 static int64_t samples = 1 << 16;
 static bool table;
 
-static void every_op_is_exact_to_its_last_place(void) {
+static void every_op_is_within_its_bound(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
     if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float) continue;
     for (int pass = 0; pass < (takes_scalar((lt_OpId)op) ? 2 : 1); pass++) {
@@ -207,7 +209,7 @@ static void every_op_is_exact_to_its_last_place(void) {
                      "%s (%s, scalar %g) of (%.9g, %.9g, %.9g): %.2Lf units in the last place, got "
                      "%.9g, expected %.12Lg",
                      lt_ops[op].name, lt_cpu_isa()->name, (double)a, (double)w.input[0],
-                     (double)w.input[1], (double)w.input[2], w.error, (double)w.got, w.want);
+                     (double)w.input[1], (double)w.input[2], w.error, (double)w.actual, w.expected);
     }
   }
 }
@@ -230,8 +232,8 @@ static void odd_functions_keep_the_sign_of_zero(void) {
   }
 }
 
-/* An element's result does not depend on its neighbours: the numbers beside it choose which form of
- * a function is taken. */
+/* An element's result does not depend on its neighbours, although they decide which form of a
+ * function a vector uses. */
 static void neighbours_do_not_matter(void) {
   enum { N = 1024 };
   const lt_Numbers numbers = {{.float32 = 1}, {.float32 = 20}, {.float32 = 3.4028235e38f}};
@@ -262,7 +264,7 @@ static void neighbours_do_not_matter(void) {
   }
 }
 
-/* This program again, with less than the CPU has. */
+/* Runs this program again, with fewer instructions than the CPU has. */
 static char **arguments;
 static void other_instruction_sets(void) {
   static const char *const names[] = {"avx512", "avx2", "base"};
@@ -284,7 +286,7 @@ int main(int count, char **given) {
   else
     samples = 1 << 13;
 #endif
-  RUN(every_op_is_exact_to_its_last_place);
+  RUN(every_op_is_within_its_bound);
   RUN(odd_functions_keep_the_sign_of_zero);
   RUN(neighbours_do_not_matter);
   if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);

@@ -1,6 +1,6 @@
 /* test_use.c: operands of running calls keep their memory. A host whose finalizers free tensors,
- * set their data and clear their grads is a pressure callback here, which an allocation of the toy
- * device that fails once runs in the middle of a call. */
+ * set their data and clear their grads is simulated by a pressure callback: an allocation of the
+ * toy device that fails once runs it in the middle of a call. */
 #include "opids.h"
 #include "autograd/autograd.h"
 #include "check.h"
@@ -20,7 +20,7 @@ static lt_Tensor *filled(double value) {
                 4);
 }
 
-/* Are all three elements `value`? */
+/* Returns true when all three elements are `value`. */
 static bool is(lt_Tensor *t, double value) {
   lt_Tensor *host = t ? lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(t), LT_ARG(lt_cpu())}, 2) : NULL;
   bool same = host && host->numel == 3;
@@ -33,29 +33,29 @@ static lt_Tensor *add(lt_Tensor *a, lt_Tensor *b) {
   return lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
 }
 
-/* What the host does while memory is found. */
-static void (*deed)(void);
+/* The host's action while memory is freed. */
+static void (*pressure_action)(void);
 static lt_Tensor *a, *b;
-static int deeds;
+static int actions_run;
 
 static bool collect(void *context, size_t wanted) {
   (void)context;
   (void)wanted;
-  deeds++;
-  deed();
+  actions_run++;
+  pressure_action();
   return true;
 }
 
-/* The next allocation fails once, and `what` is done. */
-static void press(void (*what)(void)) {
-  deed = what;
-  deeds = 0;
+/* Makes the next allocation fail once, and `what` run then. */
+static void run_on_next_allocation(void (*what)(void)) {
+  pressure_action = what;
+  actions_run = 0;
   lt_memory_on_pressure(collect, NULL);
   toy_fail_next_alloc(1);
 }
 
-static void calm(void) {
-  CHECK_INT(deeds, 1);
+static void cancel_pressure(void) {
+  CHECK_INT(actions_run, 1);
   lt_memory_on_pressure(NULL, NULL);
   toy_fail_next_alloc(0);
   CHECK(lt_thread()->use == NULL);
@@ -63,7 +63,7 @@ static void calm(void) {
 }
 
 static void begin(void) {
-  CHECK(lt_device_synchronize(toy())); /* what was released goes, too */
+  CHECK(lt_device_synchronize(toy())); /* also frees what was released */
   a = filled(1);
   b = filled(2);
 }
@@ -85,9 +85,9 @@ static void free_a(void) {
 static void an_operand_is_freed_at_the_end(void) {
   begin();
   int before = toy_allocations();
-  press(free_a);
+  run_on_next_allocation(free_a);
   lt_Tensor *sum = add(a, b);
-  calm();
+  cancel_pressure();
   CHECK(is(sum, 3));
   CHECK_INT(a->freed, LT_FREED);
   CHECK_INT(a->numel, 0);
@@ -102,7 +102,7 @@ static void an_operand_is_freed_at_the_end(void) {
   end();
 }
 
-static void one_that_no_call_uses_is_freed_at_once(void) {
+static void an_unused_tensor_is_freed_at_once(void) {
   begin();
   int before = toy_allocations();
   CHECK(lt_tensor_free(a) && lt_tensor_free(a));
@@ -124,9 +124,9 @@ static void views_keep_the_memory(void) {
 
 static void a_failed_call_frees_too(void) {
   begin();
-  press(free_a);
+  run_on_next_allocation(free_a);
   toy_fail_next_alloc(100);
-  deed = free_a;
+  pressure_action = free_a;
   CHECK(!add(a, b) && lt_error_is_memory());
   lt_memory_on_pressure(NULL, NULL);
   toy_fail_next_alloc(0);
@@ -135,7 +135,7 @@ static void a_failed_call_frees_too(void) {
   end();
 }
 
-/* A call inside of the callback uses a as well; the outer one still does when it is over. */
+/* A call inside of the callback uses a as well; after it the outer one still does. */
 static void use_and_free_a(void) {
   lt_Tensor *twice = add(a, a);
   CHECK(is(twice, 2));
@@ -150,9 +150,9 @@ static void use_and_free_a(void) {
 
 static void calls_are_nested(void) {
   begin();
-  press(use_and_free_a);
+  run_on_next_allocation(use_and_free_a);
   lt_Tensor *sum = add(a, b);
-  calm();
+  cancel_pressure();
   CHECK(is(sum, 3));
   CHECK_INT(a->freed, LT_FREED);
   lt_release(sum);
@@ -167,16 +167,16 @@ static void free_base(void) {
 }
 
 /* An op in place, recorded, on a view: it changes the base's history. */
-static void what_an_operand_is_a_view_of_is_in_use(void) {
+static void the_base_of_an_operand_is_in_use(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(b, true));
   base = lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(a)}, 1);
   lt_Tensor *view = lt_op1(LT_OP_view, (lt_Arg[]){LT_ARG(base), LT_INTS(((int64_t[]){3}), 1)}, 2);
   lt_Tensor *ones = filled(1);
   lt_Results r;
-  press(free_base); /* where the old value is kept */
+  run_on_next_allocation(free_base); /* where the old value is saved */
   CHECK(lt_call(LT_OP_mul, true, (lt_Arg[]){LT_ARG(view), LT_ARG(b)}, 2, &r));
-  calm();
+  cancel_pressure();
   lt_results_release(&r);
   CHECK(base->freed == LT_FREED && is(view, 2));
   lt_release(view);
@@ -185,7 +185,7 @@ static void what_an_operand_is_a_view_of_is_in_use(void) {
   end();
 }
 
-static void lists_are_in_use(void) {
+static void tensors_of_lists_are_in_use(void) {
   lt_Use outer, inner;
   lt_Thread *th = lt_thread();
   begin();
@@ -198,7 +198,7 @@ static void lists_are_in_use(void) {
   CHECK_INT(th->frees_at_exit, 1);
   lt_use_leave(th, &inner);
   CHECK_INT(a->freed, LT_FREED_AT_EXIT);
-  CHECK(is(a, 1)); /* the core takes it until the end */
+  CHECK(is(a, 1)); /* the core keeps it until the end */
   lt_use_leave(th, &outer);
   CHECK_INT(a->freed, LT_FREED);
   CHECK(!lt_tensor_in_use(b));
@@ -214,11 +214,11 @@ static void set_data_of_a(void) {
                  "set_data: cannot replace the data of a tensor that a running call uses");
 }
 
-static void its_data_cannot_be_replaced(void) {
+static void data_of_an_operand_cannot_be_replaced(void) {
   begin();
-  press(set_data_of_a);
+  run_on_next_allocation(set_data_of_a);
   lt_Tensor *sum = add(a, b);
-  calm();
+  cancel_pressure();
   CHECK(is(sum, 3) && is(a, 1));
   CHECK(lt_tensor_set_data(a, b) && is(a, 2));
   lt_release(sum);
@@ -227,7 +227,7 @@ static void its_data_cannot_be_replaced(void) {
 
 static void clear_grad_of_a(void) { CHECK(lt_tensor_set_grad(a, NULL)); }
 
-static void a_grad_that_is_cleared_stays_for_the_sum(void) {
+static void a_cleared_grad_stays_until_the_sum(void) {
   begin();
   CHECK(lt_tensor_set_requires_grad(a, true));
   lt_Tensor *grad = filled(5), *y = lt_op1(LT_OP_mul, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2),
@@ -238,7 +238,7 @@ static void a_grad_that_is_cleared_stays_for_the_sum(void) {
   /* each allocation of the pass in turn */
   for (int at = 0; at < 8; at++) {
     CHECK(lt_backward(1, &y, &ones, true, true, 0, NULL));
-    deed = clear_grad_of_a;
+    pressure_action = clear_grad_of_a;
     lt_memory_on_pressure(collect, NULL);
     toy_fail_after(at);
     CHECK(lt_backward(1, &y, &ones, true, true, 0, NULL));
@@ -350,8 +350,9 @@ static void functions_refuse_a_freed_tensor(void) {
   lt_CustomFunction f = {.name = "f"};
   REFUSES(lt_autograd_custom(&f, 1, &a, 1, &b), "element 1 of argument 'inputs'");
   REFUSES(lt_autograd_custom(&f, 1, &b, 1, &a), "element 1 of argument 'results'");
-  CHECK(
-      !lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG((lt_Tensor *)NULL), LT_ARG(b)}, 2)); /* passes through */
+  CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG((lt_Tensor *)NULL), LT_ARG(b)}, 2)); /* returns NULL
+                                                                                 * with the first
+                                                                                 * error */
   CHECK(lt_tensor_set_grad(b, NULL) && lt_tensor_is_leaf(a) && !lt_tensor_grad(a));
   end();
 }
@@ -359,14 +360,14 @@ static void functions_refuse_a_freed_tensor(void) {
 int main(void) {
   if (lt_device_register(&toy_backend) < 0) return 1;
   RUN(an_operand_is_freed_at_the_end);
-  RUN(one_that_no_call_uses_is_freed_at_once);
+  RUN(an_unused_tensor_is_freed_at_once);
   RUN(views_keep_the_memory);
   RUN(a_failed_call_frees_too);
   RUN(calls_are_nested);
-  RUN(what_an_operand_is_a_view_of_is_in_use);
-  RUN(lists_are_in_use);
-  RUN(its_data_cannot_be_replaced);
-  RUN(a_grad_that_is_cleared_stays_for_the_sum);
+  RUN(the_base_of_an_operand_is_in_use);
+  RUN(tensors_of_lists_are_in_use);
+  RUN(data_of_an_operand_cannot_be_replaced);
+  RUN(a_cleared_grad_stays_until_the_sum);
   RUN(hooks_may_free);
   RUN(hooks_may_free_leaves_but_no_gradients);
   RUN(functions_refuse_a_freed_tensor);

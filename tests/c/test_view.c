@@ -1,9 +1,9 @@
 /* test_view.c: views against a slow reference.
  *
- * The reference keeps all values in one dense row-major array and makes each view by copying,
- * element by element, from the place that the op's definition names. Long chains of random
- * views then have to agree everywhere, and a tensor may be viewed in another shape exactly when
- * its addresses say that strides for it exist.
+ * The reference keeps all values in one contiguous row-major array and creates each view by
+ * copying, element by element, by the op's definition. Long chains of random views must agree
+ * everywhere, and a tensor can be viewed in another shape exactly when its addresses allow strides
+ * for it.
  */
 #include "opids.h"
 #include "check.h"
@@ -25,7 +25,7 @@ static int64_t count(int ndim, const int64_t *shape) {
   return n;
 }
 
-/* The index of element k in row-major order. */
+/* Computes the index of element k in row-major order. */
 static void unravel(int ndim, const int64_t *shape, int64_t k, int64_t *index) {
   for (int d = ndim - 1; d >= 0; d--) {
     index[d] = k % shape[d];
@@ -39,8 +39,7 @@ static int64_t ravel(int ndim, const int64_t *shape, const int64_t *index) {
   return k;
 }
 
-/* What the definition of an op says: where the element at `to` comes from. a, b, c: its
- * arguments. */
+/* An op's definition: the index in the input of the element at `to`. a, b, c: its arguments. */
 typedef struct Rule {
   const Dense *in;
   int64_t a, b, c;
@@ -93,7 +92,7 @@ static void from_unfold(const Rule *r, const int64_t *to, int64_t *from) {
     from[d] = d == r->a ? to[d] * r->c + to[r->in->ndim] : to[d];
 }
 
-/* The same values under another shape. */
+/* Gives the same values another shape. */
 static void reshape_dense(Dense *x, int ndim, const int64_t *shape) {
   x->ndim = ndim;
   memcpy(x->shape, shape, sizeof(int64_t) * (size_t)ndim);
@@ -101,7 +100,7 @@ static void reshape_dense(Dense *x, int ndim, const int64_t *shape) {
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
-/* Element k of t, in row-major order, by its address. */
+/* Returns the offset of element k of t, in row-major order. */
 static int64_t address(const lt_Tensor *t, int64_t k) {
   int64_t index[LT_MAX_DIMS], at = t->offset;
   unravel(t->ndim, t->shape, k, index);
@@ -127,8 +126,8 @@ static bool agrees(const lt_Tensor *t, const Dense *x, const char *op) {
   return same;
 }
 
-/* Do strides exist that show t's elements in this shape? The first element and its neighbours
- * tell what they would have to be; then every element has to obey. */
+/* Returns true when strides exist that show t's elements in this shape. The first element and its
+ * neighbours determine the strides; then every element is checked. */
 static bool can_be_viewed(const lt_Tensor *t, int ndim, const int64_t *shape) {
   int64_t strides[LT_MAX_DIMS], index[LT_MAX_DIMS];
   if (t->numel == 0) return true;
@@ -149,15 +148,15 @@ static bool can_be_viewed(const lt_Tensor *t, int ndim, const int64_t *shape) {
 /* ---- random views ---------------------------------------------------------------------------- */
 
 static uint64_t seed;
-/* A whole number from 0 to n - 1 (xorshift64*). */
-static int64_t any(int64_t n) {
+/* Returns an integer from 0 to n - 1 (xorshift64*). */
+static int64_t random_below(int64_t n) {
   seed ^= seed >> 12, seed ^= seed << 25, seed ^= seed >> 27;
   return (int64_t)((seed * UINT64_C(2685821657736338717) >> 33) % (uint64_t)n);
 }
 
 static lt_Tensor *start(Dense *x) {
-  x->ndim = (int)any(5);
-  for (int d = 0; d < x->ndim; d++) x->shape[d] = any(12) == 0 ? 0 : 1 + any(5);
+  x->ndim = (int)random_below(5);
+  for (int d = 0; d < x->ndim; d++) x->shape[d] = random_below(12) == 0 ? 0 : 1 + random_below(5);
   x->numel = count(x->ndim, x->shape);
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), x->ndim, x->shape));
   for (int64_t k = 0; t && k < x->numel; k++)
@@ -169,20 +168,22 @@ static lt_Tensor *random_permute(lt_Tensor *t, Dense *x) {
   int64_t order[LT_MAX_DIMS] = {0}, shape[LT_MAX_DIMS] = {0};
   for (int d = 0; d < x->ndim; d++) order[d] = d;
   for (int d = x->ndim - 1; d > 0; d--) {
-    int64_t other = any(d + 1), kept = order[d];
+    int64_t other = random_below(d + 1), kept = order[d];
     order[d] = order[other];
     order[other] = kept;
   }
   for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[order[d]];
   int ndim = x->ndim;
   rebuild(x, (Rule){.in = x, .list = order}, from_permute, ndim, shape);
-  for (int d = 0; d < ndim; d++) order[d] -= any(2) * ndim; /* now and then from the end */
+  for (int d = 0; d < ndim; d++)
+    order[d] -= random_below(2) * ndim; /* sometimes counted from the end */
   return lt_do(permute, LT_ARG(t), LT_INTS(order, ndim));
 }
 
 static lt_Tensor *random_transpose(lt_Tensor *t, Dense *x) {
   if (x->ndim == 0) return lt_do(transpose, LT_ARG(t), LT_ARG(0), LT_ARG(-1));
-  int64_t a = any(x->ndim), b = any(x->ndim), order[LT_MAX_DIMS] = {0}, shape[LT_MAX_DIMS] = {0};
+  int64_t a = random_below(x->ndim), b = random_below(x->ndim), order[LT_MAX_DIMS] = {0},
+          shape[LT_MAX_DIMS] = {0};
   for (int d = 0; d < x->ndim; d++) order[d] = d == a ? b : d == b ? a : d;
   for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[order[d]];
   rebuild(x, (Rule){.in = x, .list = order}, from_permute, x->ndim, shape);
@@ -191,11 +192,11 @@ static lt_Tensor *random_transpose(lt_Tensor *t, Dense *x) {
 
 static lt_Tensor *random_expand(lt_Tensor *t, Dense *x) {
   int64_t shape[LT_MAX_DIMS] = {0}, said[LT_MAX_DIMS];
-  int lead = x->ndim < MAX_DIMS ? (int)any(2) : 0, ndim = x->ndim + lead;
+  int lead = x->ndim < MAX_DIMS ? (int)random_below(2) : 0, ndim = x->ndim + lead;
   for (int d = 0; d < ndim; d++) {
     bool repeated = d < lead || x->shape[d - lead] == 1;
-    shape[d] = repeated ? any(4) : x->shape[d - lead];
-    said[d] = repeated || any(2) ? shape[d] : -1;
+    shape[d] = repeated ? random_below(4) : x->shape[d - lead];
+    said[d] = repeated || random_below(2) ? shape[d] : -1;
   }
   if (count(ndim, shape) > MAX_NUMEL) return t;
   rebuild(x, (Rule){.in = x, .a = lead}, from_expand, ndim, shape);
@@ -205,8 +206,8 @@ static lt_Tensor *random_expand(lt_Tensor *t, Dense *x) {
 static lt_Tensor *random_squeeze(lt_Tensor *t, Dense *x) {
   int64_t shape[LT_MAX_DIMS] = {0};
   int ndim = 0;
-  bool one = x->ndim && any(2);
-  int64_t dim = x->ndim ? any(x->ndim) : 0;
+  bool one = x->ndim && random_below(2);
+  int64_t dim = x->ndim ? random_below(x->ndim) : 0;
   for (int d = 0; d < x->ndim; d++)
     if (x->shape[d] != 1 || (one && d != dim)) shape[ndim++] = x->shape[d];
   reshape_dense(x, ndim, shape);
@@ -214,28 +215,30 @@ static lt_Tensor *random_squeeze(lt_Tensor *t, Dense *x) {
 }
 
 static lt_Tensor *random_unsqueeze(lt_Tensor *t, Dense *x) {
-  int64_t shape[LT_MAX_DIMS] = {0}, dim = any(x->ndim + 1);
+  int64_t shape[LT_MAX_DIMS] = {0}, dim = random_below(x->ndim + 1);
   if (x->ndim == MAX_DIMS) return t;
   for (int d = 0, k = 0; d <= x->ndim; d++) shape[d] = d == dim ? 1 : x->shape[k++];
   reshape_dense(x, x->ndim + 1, shape);
-  return lt_do(unsqueeze, LT_ARG(t), LT_ARG(any(2) ? dim : dim - x->ndim));
+  return lt_do(unsqueeze, LT_ARG(t), LT_ARG(random_below(2) ? dim : dim - x->ndim));
 }
 
 static lt_Tensor *random_select(lt_Tensor *t, Dense *x) {
   if (x->ndim == 0) return t;
-  int64_t shape[LT_MAX_DIMS] = {0}, dim = any(x->ndim), size = x->shape[dim];
+  int64_t shape[LT_MAX_DIMS] = {0}, dim = random_below(x->ndim), size = x->shape[dim];
   if (size == 0) return t;
-  int64_t at = any(size);
+  int64_t at = random_below(size);
   for (int d = 0, k = 0; d < x->ndim; d++)
     if (d != dim) shape[k++] = x->shape[d];
   rebuild(x, (Rule){.in = x, .a = dim, .b = at}, from_select, x->ndim - 1, shape);
-  return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(any(2) ? at : at - size));
+  return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(random_below(2) ? at : at - size));
 }
 
 static lt_Tensor *random_slice(lt_Tensor *t, Dense *x) {
   if (x->ndim == 0) return t;
-  int64_t shape[LT_MAX_DIMS] = {0}, dim = any(x->ndim), size = x->shape[dim], step = 1 + any(3);
-  int64_t first = any(size + 1), most = (size - first + step - 1) / step, some = any(most + 1);
+  int64_t shape[LT_MAX_DIMS] = {0}, dim = random_below(x->ndim), size = x->shape[dim],
+          step = 1 + random_below(3);
+  int64_t first = random_below(size + 1), most = (size - first + step - 1) / step,
+          some = random_below(most + 1);
   memcpy(shape, x->shape, sizeof shape);
   shape[dim] = some;
   rebuild(x, (Rule){.in = x, .a = dim, .b = first, .c = step}, from_slice, x->ndim, shape);
@@ -244,7 +247,8 @@ static lt_Tensor *random_slice(lt_Tensor *t, Dense *x) {
 
 static lt_Tensor *random_diagonal(lt_Tensor *t, Dense *x) {
   if (x->ndim < 2) return t;
-  int64_t a = any(x->ndim), b = (a + 1 + any(x->ndim - 1)) % x->ndim, offset = any(9) - 4;
+  int64_t a = random_below(x->ndim), b = (a + 1 + random_below(x->ndim - 1)) % x->ndim,
+          offset = random_below(9) - 4;
   int64_t shape[LT_MAX_DIMS] = {0}, length = 0;
   while (length + (offset < 0 ? -offset : 0) < x->shape[a] &&
          length + (offset > 0 ? offset : 0) < x->shape[b])
@@ -259,8 +263,8 @@ static lt_Tensor *random_diagonal(lt_Tensor *t, Dense *x) {
 
 static lt_Tensor *random_unfold(lt_Tensor *t, Dense *x) {
   if (x->ndim == 0 || x->ndim == MAX_DIMS) return t;
-  int64_t shape[LT_MAX_DIMS] = {0}, dim = any(x->ndim), size = any(x->shape[dim] + 1),
-          step = 1 + any(3);
+  int64_t shape[LT_MAX_DIMS] = {0}, dim = random_below(x->ndim),
+          size = random_below(x->shape[dim] + 1), step = 1 + random_below(3);
   memcpy(shape, x->shape, sizeof shape);
   shape[dim] = 0;
   for (int64_t at = 0; at + size <= x->shape[dim]; at += step) shape[dim]++;
@@ -270,12 +274,12 @@ static lt_Tensor *random_unfold(lt_Tensor *t, Dense *x) {
   return lt_do(unfold, LT_ARG(t), LT_ARG(dim), LT_ARG(size), LT_ARG(step));
 }
 
-/* A random shape of the same number of elements: the factors of numel, thrown into dims. */
+/* Chooses a random shape of the same number of elements: the factors of numel, spread over dims. */
 static int random_shape(int64_t numel, int64_t *shape) {
-  int ndim = 1 + (int)any(4);
+  int ndim = 1 + (int)random_below(4);
   for (int d = 0; d < ndim; d++) shape[d] = 1;
   for (int64_t f = 2; numel > 1; f++)
-    for (; numel % f == 0; numel /= f) shape[any(ndim)] *= f;
+    for (; numel % f == 0; numel /= f) shape[random_below(ndim)] *= f;
   return ndim;
 }
 
@@ -305,7 +309,7 @@ static lt_Tensor *random_reshape(lt_Tensor *t, Dense *x) {
 
 static lt_Tensor *same(lt_Tensor *t, Dense *x) {
   (void)x;
-  return any(2) ? lt_do(detach, LT_ARG(t)) : lt_do(_alias, LT_ARG(t));
+  return random_below(2) ? lt_do(detach, LT_ARG(t)) : lt_do(_alias, LT_ARG(t));
 }
 
 static const struct {
@@ -326,7 +330,7 @@ static void chains_of_views_agree_with_the_reference(void) {
     lt_Tensor *t = start(&x);
     bool ok = agrees(t, &x, "empty");
     for (int step = 0; step < 7 && ok; step++) {
-      int k = (int)any((int64_t)(sizeof steps / sizeof *steps));
+      int k = (int)random_below((int64_t)(sizeof steps / sizeof *steps));
       t = steps[k].apply(t, &x);
       ok = agrees(t, &x, steps[k].name);
     }
@@ -338,22 +342,22 @@ static void chains_of_views_agree_with_the_reference(void) {
   }
 }
 
-/* ---- particular ones ------------------------------------------------------------------------- */
+/* ---- particular views ------------------------------------------------------------------------ */
 
 static void as_strided_shows_the_storage(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){3, 4}));
   REQUIRE(t);
   for (int64_t k = 0; k < 12; k++) ((int64_t *)t->storage->data)[k] = k;
   lt_Tensor *row = lt_do(select, LT_ARG(t), LT_ARG(0), LT_ARG(1));
-  /* the offset is the storage's, and self's own where none is given */
+  /* the offset is the storage's, or self's own if none is given */
   lt_Tensor *near = lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2, 2}), 2),
                           LT_INTS(((int64_t[]){3, 1}), 2));
   lt_Tensor *far = lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2}), 1),
                          LT_INTS(((int64_t[]){0}), 1), LT_ARG(11));
   REQUIRE(near && far);
-  const int64_t want[] = {4, 5, 7, 8};
+  const int64_t expected[] = {4, 5, 7, 8};
   for (int64_t k = 0; k < 4; k++)
-    CHECK_INT(((int64_t *)t->storage->data)[address(near, k)], want[k]);
+    CHECK_INT(((int64_t *)t->storage->data)[address(near, k)], expected[k]);
   for (int64_t k = 0; k < 2; k++) CHECK_INT(((int64_t *)t->storage->data)[address(far, k)], 11);
   CHECK(!lt_do(as_strided, LT_ARG(row), LT_INTS(((int64_t[]){2}), 1), LT_INTS(((int64_t[]){1}), 1),
                LT_ARG(11)));
@@ -376,7 +380,7 @@ static void views_share_memory_and_versions(void) {
   for (int k = 0; k < 12; k++) CHECK_NEAR(((float *)lt_tensor_data(t))[k], 2.5, 0);
 }
 
-/* Pieces lie one after another and cover the dim once. */
+/* Pieces are consecutive and cover the dim once. */
 static void pieces_cover_the_dim(void) {
   lt_Tensor *t = lt_scope_own(lt_empty(LT_float32, lt_cpu(), 2, (int64_t[]){3, 7}));
   for (int64_t each = 1; each <= 8; each++) {

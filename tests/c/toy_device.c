@@ -1,7 +1,7 @@
-/* toy_device.c: see toy_device.h. A device pointer is the host's with a bit turned that makes the
- * address one that no program can have, so that touching it faults. It has the five core kernels
- * and no other. The elementwise loops are the CPU's, run when the queue is; the other kernels are
- * the CPU's too, run at the call, when all that was queued before is done. */
+/* toy_device.c: see toy_device.h. A device pointer is a host pointer with one bit changed, so that
+ * no program can have that address and accessing it faults. The device has the five core kernels
+ * and no others. The elementwise loops are the CPU's, run with the queue; the other kernels are the
+ * CPU's, too, run at the call after all queued work. */
 #include "toy_device.h"
 #include "kernel.h"
 #include "opids.h"
@@ -9,7 +9,7 @@
 #define DEVICES 2
 #define HIDE    ((uintptr_t)1 << 62)
 
-/* A piece of work. */
+/* A piece of queued work. */
 typedef enum Kind { LOOP, COPY, ZERO, FREE, EVENT } Kind;
 typedef struct Work {
   struct Work *next;
@@ -35,19 +35,20 @@ typedef struct ToyEvent {
 static ToyStream streams[DEVICES] = {{.base = {&toy_backend, 0}}, {.base = {&toy_backend, 1}}};
 static int current, blocks, failing;
 
-int toy_waiting(int index) { return streams[index].count; }
+int toy_queued(int index) { return streams[index].count; }
 int toy_allocations(void) { return blocks; }
 void toy_fail_next_alloc(int n) { failing = n; }
 
-static int passing = -1; /* allocations before the one that fails; -1: none does */
-void toy_fail_after(int n) { passing = n; }
+static int allocations_left =
+    -1; /* number of allocations before the one that fails; -1: none does */
+void toy_fail_after(int n) { allocations_left = n; }
 
-static char *show(const void *device_pointer) {
+static char *host_pointer(const void *device_pointer) {
   uintptr_t p = (uintptr_t)device_pointer;
   return (char *)(p & HIDE ? p ^ HIDE : p);
 }
 
-static Work *put(lt_Stream *stream, Kind kind) {
+static Work *queue_work(lt_Stream *stream, Kind kind) {
   ToyStream *s = (ToyStream *)stream;
   Work *w = calloc(1, sizeof *w);
   if (!w) return lt_error_set("toy: out of memory");
@@ -128,7 +129,7 @@ static void *toy_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stre
   (void)self;
   (void)index;
   (void)stream;
-  if (passing >= 0 && passing-- == 0) failing++;
+  if (allocations_left >= 0 && allocations_left-- == 0) failing++;
   if (failing > 0) {
     failing--;
     return lt_error_set("toy: the toy box is full");
@@ -138,25 +139,25 @@ static void *toy_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stre
   return p ? (void *)((uintptr_t)p | HIDE) : lt_error_set("toy: out of memory");
 }
 
-/* Freed in the stream's order, so work that is queued may still use it. */
+/* Freed in the stream's order, so queued work may still use it. */
 static void toy_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
                      lt_Stream *stream) {
   (void)self;
   (void)index;
   (void)nbytes;
-  Work *w = put(stream, FREE);
-  if (w) w->to = show(memory);
+  Work *w = queue_work(stream, FREE);
+  if (w) w->to = host_pointer(memory);
 }
 
 static bool copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                  lt_Stream *stream, bool non_blocking) {
   if (to.type == from.type && to.index != from.index && !drain(&streams[from.index])) return false;
-  Work *w = put(stream, COPY);
+  Work *w = queue_work(stream, COPY);
   if (!w) return false;
-  w->to = show(target);
-  w->from = show(source);
+  w->to = host_pointer(target);
+  w->from = host_pointer(source);
   w->nbytes = nbytes;
-  if (from.type == LT_DEVICE_cpu) { /* the source may change once we return */
+  if (from.type == LT_DEVICE_cpu) { /* the source may change after the call */
     w->staged = malloc(nbytes);
     if (!w->staged) return lt_error_set("toy: out of memory");
     memcpy(w->staged, source, nbytes);
@@ -168,15 +169,15 @@ static bool copy(lt_Device to, void *target, lt_Device from, const void *source,
 
 static bool fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
   (void)index;
-  Work *w = put(stream, ZERO);
+  Work *w = queue_work(stream, ZERO);
   if (!w) return false;
-  w->to = show(memory);
+  w->to = host_pointer(memory);
   w->nbytes = nbytes;
   return true;
 }
 
 static bool elementwise(const lt_Loop *loop) {
-  Work *w = put(loop->stream, LOOP);
+  Work *w = queue_work(loop->stream, LOOP);
   if (!w) return false;
   w->loop = *loop;
   w->loop.device = lt_cpu();
@@ -186,7 +187,7 @@ static bool elementwise(const lt_Loop *loop) {
       memcpy(w->numbers[k], o->data, lt_dtype_size(o->dtype));
       o->data = w->numbers[k];
     } else {
-      o->data = show(o->data);
+      o->data = host_pointer(o->data);
     }
   }
   return true;
@@ -210,7 +211,7 @@ static bool event_query(lt_Event *event) {
 }
 static bool event_record(lt_Event *event, lt_Stream *s) {
   ToyEvent *e = (ToyEvent *)event;
-  Work *w = put(s, EVENT);
+  Work *w = queue_work(s, EVENT);
   if (!w) return false;
   e->recorded = true;
   e->done = false;
@@ -224,36 +225,36 @@ static bool event_record(lt_Event *event, lt_Stream *s) {
 #define LT_KERNEL_LINK     __attribute__((weak))
 #include "kernel_table.def"
 
-/* A tensor of the device, as one that the host can read. */
-typedef struct Shown {
+/* A device tensor as one that the host can read. */
+typedef struct HostView {
   lt_Tensor tensor;
   lt_Storage storage;
-} Shown;
+} HostView;
 
-static lt_Tensor *shown(const lt_Tensor *t, Shown *s) {
+static lt_Tensor *host_view(const lt_Tensor *t, HostView *s) {
   memcpy(&s->tensor, t, sizeof *t);
   memcpy(&s->storage, t->storage, sizeof *t->storage);
-  s->storage.data = show(t->storage->data);
+  s->storage.data = host_pointer(t->storage->data);
   s->storage.device = lt_cpu();
   s->tensor.storage = &s->storage;
   return &s->tensor;
 }
 
-static bool run_at_once(lt_Call *c) {
-  Shown args[LT_MAX_ARGS], out;
+static bool run_now(lt_Call *c) {
+  HostView args[LT_MAX_ARGS], out;
   lt_Call host = *c;
   for (int i = 0; i < c->nargs; i++)
-    if (c->arg[i].kind == LT_ARG_TENSOR) host.arg[i].tensor = shown(c->arg[i].tensor, &args[i]);
-  host.out[0] = shown(c->out[0], &out);
+    if (c->arg[i].kind == LT_ARG_TENSOR) host.arg[i].tensor = host_view(c->arg[i].tensor, &args[i]);
+  host.out[0] = host_view(c->out[0], &out);
   host.device = lt_cpu();
   return drain(&streams[c->device.index]) &&
          lt_device_backend(LT_DEVICE_cpu)->kernels.table[c->op](&host);
 }
 
-bool toy_sum(lt_Call *c) { return run_at_once(c); }
-bool toy_mm(lt_Call *c) { return run_at_once(c); }
-bool toy_gather(lt_Call *c) { return run_at_once(c); }
-bool toy_scatter(lt_Call *c) { return run_at_once(c); }
+bool toy_sum(lt_Call *c) { return run_now(c); }
+bool toy_mm(lt_Call *c) { return run_now(c); }
+bool toy_gather(lt_Call *c) { return run_now(c); }
+bool toy_scatter(lt_Call *c) { return run_now(c); }
 
 const lt_Backend toy_backend = {
     .abi = LT_BACKEND_ABI,
