@@ -1,10 +1,9 @@
-/* blas.c: OpenBLAS, loaded at its first use: programs that multiply no matrices do not pay for it,
- * and its core type can be chosen before it looks at the CPU. Older releases take AMD's AVX-512
- * chips for chips without it, and are then half as fast.
+/* blas.c: matrix products by OpenBLAS, loaded at its first use: programs without matrix products do
+ * not pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
+ * AMD's AVX-512 CPUs for CPUs without it, and are then half as fast.
  *
- * Everything here is row-major. Without the library, plain loops in cache-sized blocks give the
- * same results.
- */
+ * Everything here is row-major. Without the library, plain loops in cache-sized blocks compute the
+ * same products. */
 #define _GNU_SOURCE /* strncasecmp */
 #include "blas.h"
 #include "cpu.h"
@@ -37,36 +36,38 @@ static struct {
   SgemvFn sgemv;
   DgemvFn dgemv;
   void (*set_threads)(int);
-  void *(*buffer_new)(int); /* NULL: the library does not say; buffers are then not reserved */
+  /* NULL: the library does not export it; buffers are then not reserved */
+  void *(*buffer_new)(int);
   void (*buffer_free)(void *);
   bool nests;
-  int threads;     /* that the library was told to use */
-  int max_threads; /* that it was built for */
+  int threads;     /* number of threads set in the library */
+  int max_threads; /* number of threads it was built for */
   char core[32];   /* its core type */
   char name[256];
 } blas;
-static atomic_bool loaded; /* or looked for in vain */
+static atomic_bool loaded; /* the search for the library has finished, with or without success */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* The core type for this CPU; NULL: leave it to the library. What the environment says in
- * OPENBLAS_CORETYPE is not used: it is often the lowest common type of several machines, which
- * halves the speed. A user who wants another core for Lutra sets LUTRA_OPENBLAS_CORETYPE, which was
- * checked when the backend was opened. */
+/* Returns the core type for this CPU; NULL leaves the choice to the library. OPENBLAS_CORETYPE in
+ * the environment is ignored: it is often the lowest common type of several machines, which halves
+ * the speed. LUTRA_OPENBLAS_CORETYPE overrides the choice; it was checked when the backend was
+ * opened. */
 static const char *core_type(void) {
-  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE");
-  return told && *told ? told : lt_cpu_core_type(lt_cpu_features());
+  const char *requested = getenv("LUTRA_OPENBLAS_CORETYPE");
+  return requested && *requested ? requested : lt_cpu_core_type(lt_cpu_features());
 }
 
 static void *find(void *library, const char *name) { return dlsym(library, name); }
-/* ISO C does not turn a pointer to data into one to a function by a cast. */
+/* ISO C does not convert a pointer to data to one to a function by a cast. */
 #define FIND(field, name)                                                                          \
   do {                                                                                             \
     void *symbol = find(library, name);                                                            \
     memcpy(&blas.field, &symbol, sizeof symbol);                                                   \
   } while (0)
 
+/* Loads one library; returns false if it is missing or lacks a function. */
 static bool open_library(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return false;
@@ -104,18 +105,19 @@ static bool open_library(const char *path) {
   return true;
 }
 
-/* Every thread of the library keeps a buffer, and every call takes one; a buffer that was mapped is
- * used again, and never unmapped. A release either tries for ever to map one, or ends the process.
- * So as many as calls can need at once are mapped before, where it was seen that there is room. */
-#define BUFFER  ((size_t)128 << 20) /* its BUFFER_SIZE, or more */
-#define LIBRARY ((size_t)64 << 20)  /* what the library's file takes, or more */
+/* Each thread of the library holds a buffer, and each call takes one; mapped buffers are reused and
+ * never unmapped. When it cannot map one, a release of the library either retries forever or ends
+ * the process. So as many buffers as calls can need at once are mapped in advance, after a check
+ * that there is room. */
+#define BUFFER  ((size_t)128 << 20) /* at least the library's BUFFER_SIZE */
+#define LIBRARY ((size_t)64 << 20)  /* at least the size of the library's mappings */
 
 static struct {
   atomic_int mapped;
-  atomic_int in_calls; /* of the threads that call the library now */
+  atomic_int in_calls; /* threads that are calling the library */
 } buffers;
 
-/* Sets a variable while the library is loaded (NULL: removes it). Returns what it was before, for
+/* Sets an environment variable (NULL: removes it) and returns a copy of its former value, for
  * restore. */
 static char *replace(const char *variable, const char *value) {
   const char *before = getenv(variable);
@@ -135,8 +137,8 @@ static void restore(const char *variable, char *before) {
   free(before);
 }
 
-/* The library reads the environment when it is loaded. It starts with one thread, whose buffer
- * can_map was asked about; use_threads gives it more. */
+/* Loads the first library found. It reads the environment when it is loaded, and starts with one
+ * thread, for whose buffer can_map has checked; use_threads adds threads. */
 static void open_any(void) {
   static const char *const names[] = {LT_OPENBLAS_NAMES, "libcblas.so.3", "libblas.so.3"};
   char *core_before = replace("OPENBLAS_CORETYPE", core_type());
@@ -151,7 +153,8 @@ static void open_any(void) {
 
 /* ---- the library's memory -------------------------------------------------------------------- */
 
-/* Is there room for n blocks of memory? They are mapped one by one, as the library does. */
+/* Returns whether n blocks of memory can be mapped. They are mapped one by one, as the library
+ * does. */
 static bool can_map(int n, size_t size) {
   void **block = malloc((size_t)n * sizeof *block);
   int count = 0;
@@ -164,12 +167,13 @@ static bool can_map(int n, size_t size) {
   return block && count == n;
 }
 
-static bool no_room(int count) {
+static bool fail_no_room(int count) {
   return lt_error_memory("%s: out of memory: cannot reserve %d MiB of address space for OpenBLAS",
                          lt_user_op(), count * (int)(BUFFER >> 20));
 }
 
-/* Loads the library, once. False where its memory cannot be had; then the next call tries again. */
+/* Loads the library, once. Returns false with the error set when there is no memory for it; then
+ * the next call tries again. */
 static bool load(void) {
   if (atomic_load_explicit(&loaded, memory_order_acquire)) return true;
   pthread_mutex_lock(&lock);
@@ -179,10 +183,10 @@ static bool load(void) {
     atomic_store_explicit(&loaded, true, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
-  return done || no_room(2);
+  return done || fail_no_room(2);
 }
 
-/* Has the library mapped n buffers? Maps those that are missing. */
+/* Ensures that the library has mapped n buffers; returns false when there is no room for them. */
 static bool reserve(int n) {
   if (!blas.buffer_new || !blas.buffer_free || n <= atomic_load(&buffers.mapped)) return true;
   pthread_mutex_lock(&lock);
@@ -202,9 +206,9 @@ static bool reserve(int n) {
   return ok;
 }
 
-/* What a product on several threads allocates for their messages to each other: a failure would end
- * the process. The first block is mapped; when it is freed, malloc decides to take the next of that
- * size from its heap, where the library will find the second. */
+/* Returns whether the library can allocate what threads use to synchronize in one product; a
+ * failure there would end the process. The first block is mapped; when it is freed, malloc switches
+ * to its heap for blocks of that size, where the library will find the second. */
 static bool can_share_work(void) {
   size_t n = (size_t)blas.max_threads;
   bool ok = true;
@@ -216,20 +220,20 @@ static bool can_share_work(void) {
   return ok;
 }
 
-/* OpenMP's number of threads before a product that had to do with one; 0: it is as it was. */
-static _Thread_local int narrowed;
+/* OpenMP's number of threads before a product was limited to one thread; 0: it was not changed. */
+static _Thread_local int threads_before;
 
-/* Tells the library to use n threads. It follows OpenMP's number, which is each thread's own; where
- * memory is short, it is 1 until lt_gemm_close. */
+/* Sets the library's number of threads. It follows OpenMP's, which is set for each thread
+ * separately; when memory is short, that is 1 until lt_gemm_close. */
 static void use_threads(int n) {
   int openmp = omp_get_max_threads();
   if (!blas.set_threads || (blas.threads == n && (!blas.nests || openmp == n))) return;
   blas.set_threads(n);
   blas.threads = n;
-  if (n == 1 && openmp > 1) narrowed = openmp;
+  if (n == 1 && openmp > 1) threads_before = openmp;
 }
 
-#define SMALL 4096 /* multiplications, up to which the library uses one thread for certain */
+#define SMALL 4096 /* up to this many multiplications the library always uses one thread */
 
 int lt_gemm_open(int callers, double work) {
   if (!load()) return 0;
@@ -243,7 +247,7 @@ int lt_gemm_open(int callers, double work) {
   if (!reserve(n + in_calls)) {
     atomic_fetch_sub(&buffers.in_calls, callers);
     if (callers > 1) return lt_gemm_open(1, work);
-    no_room(n + in_calls);
+    fail_no_room(n + in_calls);
     return 0;
   }
   if (shared) use_threads(n);
@@ -252,31 +256,31 @@ int lt_gemm_open(int callers, double work) {
 
 void lt_gemm_close(int callers) {
   if (blas.sgemm) atomic_fetch_sub(&buffers.in_calls, callers);
-  if (narrowed) omp_set_num_threads(narrowed);
-  narrowed = 0;
+  if (threads_before) omp_set_num_threads(threads_before);
+  threads_before = 0;
 }
 
-/* ---- what others ask ------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 const char *lt_cpu_blas_name(void) { return load() ? blas.name : "not loaded: out of memory"; }
 
 bool lt_gemm_nests(void) { return !load() || blas.nests || !blas.sgemm; }
 
 bool lt_cpu_check_blas(void) {
-  const char *told = getenv("LUTRA_OPENBLAS_CORETYPE");
-  if (!told || !*told || !load() || !blas.core[0]) return true;
-  size_t n = strlen(told),
-         m = strlen(blas.core); /* 0.3.21 calls each Opteron by the other's name */
-  if (strncasecmp(told, blas.core, n < m ? n : m) == 0) return true;
+  const char *requested = getenv("LUTRA_OPENBLAS_CORETYPE");
+  if (!requested || !*requested || !load() || !blas.core[0]) return true;
+  size_t n = strlen(requested),
+         m = strlen(blas.core); /* 0.3.21 swaps the names of the two Opterons */
+  if (strncasecmp(requested, blas.core, n < m ? n : m) == 0) return true;
   return lt_error_set("LUTRA_OPENBLAS_CORETYPE: cannot use \"%.40s\": %.*s does not have it, and "
                       "uses %s",
-                      told, (int)strcspn(blas.name, ","), blas.name, blas.core);
+                      requested, (int)strcspn(blas.name, ","), blas.name, blas.core);
 }
 
 /* ---- plain loops ----------------------------------------------------------------------------- */
 
-/* c += alpha * a @ b for rows [first, last) of c, in blocks of b that stay in the cache; row by
- * row, so that the inner loop runs over dense memory of b and c when b's columns are dense. */
+/* Computes c += alpha * a @ b for rows [first, last) of c, in blocks of b that fit the cache; row
+ * by row, so that the inner loop runs over dense memory of b and c when b's columns are dense. */
 #define PLAIN(T)                                                                                   \
   static void plain_##T(int64_t first, int64_t last, int64_t n, int64_t k, T alpha, lt_Matrix am,  \
                         lt_Matrix bm, lt_Matrix cm) {                                              \
@@ -320,8 +324,9 @@ PLAIN(double)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* The library's leading dimension and whether it shall transpose. A stride along a single element
- * means nothing. */
+/* Computes the library's leading dimension and transposition for a matrix; returns false if it has
+ * neither dense rows nor dense columns, or is too large. The stride along a single element is
+ * ignored. */
 static bool lead(lt_Matrix m, int64_t r, int64_t c, int64_t *ld, int *trans) {
   if ((m.column == 1 || c == 1) && (r == 1 || m.row >= c)) {
     *ld = r == 1 || m.row < 1 ? (c > 1 ? c : 1) : m.row;
@@ -341,8 +346,8 @@ bool lt_gemm_takes(lt_Matrix m, int64_t r, int64_t c) {
   return lead(m, r, c, &ld, &trans);
 }
 
-/* y = A x, with A {r, c}: products with one row or column are twice as fast this way. Zero first:
- * some libraries multiply what they find by beta. */
+/* Computes y = A x, with A {r, c}: products with one row or column are twice as fast this way. Sets
+ * y to zero first: some libraries multiply uninitialized memory by beta. */
 static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a, int64_t ld,
                  int trans, const void *x, int64_t x_step, double beta, void *y, int64_t y_step) {
   int rows = (int)(trans == TRANS ? c : r), columns = (int)(trans == TRANS ? r : c);
@@ -361,6 +366,7 @@ static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a
                (int)y_step);
 }
 
+/* Multiplies with the library; returns false if it is missing or does not accept the matrices. */
 static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                        lt_Matrix b, double beta, lt_Matrix c) {
   int64_t lda, ldb, ldc = c.row > n ? c.row : n > 1 ? n : 1;
@@ -391,22 +397,23 @@ static void multiply(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alp
     gemm_double(m, n, k, alpha, a, b, beta, c);
 }
 
-/* ---- large products, in pieces between which Ctrl-C is heard --------------------------------- */
+/* ---- large products, in pieces, with a check for Ctrl-C between them ------------------------- */
 
-/* Cut along k, a product costs the library no more: it works on some hundred columns of a at a time
- * anyway. But that decides how sums are rounded, so it depends on sizes alone. Rows and columns of
- * c are cut where a piece would still take too long, at whole tiles of the library's kernels: no
- * element's bits depend on that. (Measured at 4096 x 4096: 0.98 to 1.03 of the time in one call;
- * squares of full depth, 1.07.) */
+/* Splitting a product along k costs the library no time: it processes some hundred columns of a at
+ * a time anyway. The split determines how sums are rounded, so it depends on sizes only. Rows and
+ * columns of c are split where a piece would still take too long, at whole tiles of the library's
+ * kernels: no element's bits depend on that. (Measured at 4096 x 4096: 0.98 to 1.03 of the time in
+ * one call; square blocks of full depth: 1.07.) */
 enum { DEPTH = 768, COLUMNS = 4096, LEAST_ROWS = 512 };
-#define LARGE 0x1p31 /* multiplications, from which on products are cut */
+#define LARGE 0x1p31 /* products with more multiplications are split */
 
+/* Returns the size of the pieces of n: nearly equal ones of at most `most`, multiples of 64. */
 static int64_t cut(int64_t n, int64_t most) {
   int64_t parts = (n + most - 1) / most;
   return ((n + parts - 1) / parts + 63) / 64 * 64;
 }
 
-/* Rows of a piece: some 20 to 50 ms of work. */
+/* Returns the number of rows of a piece: some 20 to 50 ms of work. */
 static int64_t rows_at_once(lt_Dtype dtype, int64_t columns, int64_t depth) {
   double work = (blas.sgemm ? 0x1p31 : 0x1p28) * lt_num_threads() / (dtype == LT_float64 ? 2 : 1);
   int64_t rows = (int64_t)(work / (double)(columns * depth));

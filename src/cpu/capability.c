@@ -1,4 +1,4 @@
-/* capability.c: reads CPUID, and checks what environment variables ask of the CPU. */
+/* capability.c: detects features of the CPU, and checks environment variables against them. */
 #define _GNU_SOURCE /* strcasecmp */
 #include "capability.h"
 #include "kernel.h"
@@ -24,7 +24,8 @@ uint32_t lt_cpu_features(void) {
   return found;
 }
 
-/* Fails with the names of the features in `needed` that are not in `features`, if there are any. */
+/* Returns false with an error that lists the features in `needed` missing from `features`, if
+ * any. */
 static bool check_features(const char *variable, const char *value, uint32_t needed,
                            uint32_t features) {
   static const char *const names[] = {
@@ -68,8 +69,8 @@ bool lt_cpu_check_capability(const char *value, uint32_t features) {
          lt_error_set("LUTRA_CPU_CAPABILITY: expected one of %s, got \"%.40s\"", known, value);
 }
 
-/* What the kernels of some core types are compiled for or written in. The Opterons' are written in
- * 3DNow!, those of the family of Bulldozer in FMA4, which other CPUs never had. */
+/* Features that the kernels of some core types require. Those of the Opterons use 3DNow!, those of
+ * the Bulldozer family FMA4, which other CPUs never had. */
 enum {
   BULLDOZER = LT_CPU_avx | LT_CPU_fma4,
   PILEDRIVER = BULLDOZER | LT_CPU_fma,

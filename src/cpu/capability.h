@@ -1,14 +1,14 @@
-/* capability.h: what the CPU has, and the environment variables that ask for more than it may have.
+/* capability.h: features of the CPU, and checks of the environment variables that select code for a
+ * CPU.
  *
- * The checks are functions of a set of features, so that tests can ask about other CPUs.
- */
+ * The checks are functions of a set of features, so that tests can check other CPUs. */
 #ifndef LT_CPU_CAPABILITY_H
 #define LT_CPU_CAPABILITY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ROW(identifier, name). The names are those of GCC; the compiler cannot be asked about the two of
+/* ROW(identifier, name). The names are those of GCC; the compiler cannot test for the two of
  * LT_CPU_RAW_FEATURES. */
 #define LT_CPU_RAW_FEATURES(ROW)                                                                   \
   ROW(amd_3dnow, "3dnow")                                                                          \
@@ -46,7 +46,7 @@ enum {
 #undef LT_CPU_ROW
 };
 
-/* What the vector loops of src/cpu/kernels are compiled for. */
+/* Features that the vector loops of src/cpu/kernels are compiled for. */
 enum {
   LT_CPU_LEVEL_AVX2 = LT_CPU_avx2 | LT_CPU_fma | LT_CPU_bmi | LT_CPU_bmi2,
   LT_CPU_LEVEL_AVX512 =
@@ -64,8 +64,8 @@ uint32_t lt_cpu_features(void);
 bool lt_cpu_check_capability(const char *value, uint32_t features);
 bool lt_cpu_check_core_type(const char *value, uint32_t features);
 
-/* Returns the core type whose kernels use what a CPU with these features has; NULL: leave the
- * choice to OpenBLAS. A release of OpenBLAS that does not know a newer CPU takes kernels for SSE or
+/* Returns the OpenBLAS core type whose kernels use the features of this CPU; NULL leaves the choice
+ * to OpenBLAS. A release of OpenBLAS that does not know a newer CPU would choose kernels for SSE or
  * AVX2. */
 const char *lt_cpu_core_type(uint32_t features);
 

@@ -1,16 +1,15 @@
-/* copy.c: elements of one dtype moved as bytes, whatever lies where, and memory filled with one
+/* copy.c: copies elements of one dtype as bytes between any layouts, and fills memory with one
  * element.
  *
- * Three ways: dense to dense is memcpy; a transposition goes by square tiles, so that both sides
- * use whole cache lines; the rest goes row by row.
- */
+ * There are three methods: dense to dense is memcpy; a transposition is split into square tiles, so
+ * that both sides use whole cache lines; everything else is copied row by row. */
 #include "cpu.h"
 #include "kernel_support.h"
 
-#define TILE 32 /* elements: a tile of either side stays in the first cache */
+#define TILE 32 /* elements: tiles of both sides fit the first cache */
 
-/* for (i < n) to[i * to_stride] = from[i * from_stride], strides in bytes, for elements of 1, 2,
- * 4, 8 or 16 bytes. */
+/* Define the loops for elements of 1, 2, 4, 8 or 16 bytes: to[i * to_stride] = from[i *
+ * from_stride] for i < n, strides in bytes; a fill with one element; a transposed tile. */
 #define MOVE(type)                                                                                 \
   static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
                           int64_t from_stride) {                                                   \
@@ -30,7 +29,7 @@
       for (int64_t j = 0; j < columns; j++) out[j] = *(const type *)(in + j * from_stride);        \
     }                                                                                              \
   }
-/* Elements' bytes, whatever type they are. */
+/* The bytes of elements of any type. */
 typedef uint8_t __attribute__((may_alias)) bytes1;
 typedef uint16_t __attribute__((may_alias)) bytes2;
 typedef uint32_t __attribute__((may_alias)) bytes4;
@@ -47,7 +46,7 @@ MOVE(bytes16)
 typedef struct Mover {
   void (*move)(int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride);
   void (*splat)(int64_t n, char *to, const char *from);
-  /* A tile: rows of `to` are dense, and so are columns of `from`. */
+  /* Copies a tile: the rows of `to` and the columns of `from` are dense. */
   void (*tile)(int64_t rows, int64_t columns, char *to, int64_t to_stride, const char *from,
                int64_t from_stride);
 } Mover;
@@ -61,7 +60,7 @@ static const Mover *mover(int64_t size) {
   return &by_size[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4];
 }
 
-/* One row. */
+/* Copies one row of n elements. */
 static void copy_row(const Mover *m, int64_t size, int64_t n, char *to, int64_t to_stride,
                      const char *from, int64_t from_stride) {
   if (to_stride == size && from_stride == size && n * size >= 64)
@@ -78,10 +77,10 @@ typedef struct Pieces {
   int ndim;
   int64_t count;
   int64_t shape[LT_MAX_DIMS];
-  int64_t strides[2][LT_MAX_DIMS]; /* of the output and the input; the input's may be NULL */
+  int64_t strides[2][LT_MAX_DIMS]; /* strides of the output and of the input, if there is one */
 } Pieces;
 
-/* All dimensions of the loop but those in the mask. */
+/* Returns the dimensions of the loop without those in the mask, as a list of pieces. */
 static Pieces pieces_without(const lt_Loop *l, unsigned mask) {
   Pieces p = {.ndim = 0, .count = 1};
   for (int d = 0; d < l->ndim; d++) {
@@ -95,6 +94,7 @@ static Pieces pieces_without(const lt_Loop *l, unsigned mask) {
   return p;
 }
 
+/* Computes the offsets of piece i in the output and the input. */
 static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from) {
   *to = *from = 0;
   for (int d = p->ndim - 1; d >= 0; d--) {
@@ -105,7 +105,7 @@ static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from
   }
 }
 
-/* ---- the three ways -------------------------------------------------------------------------- */
+/* ---- the three methods ----------------------------------------------------------------------- */
 
 enum { STEP = 1 << 20 }; /* bytes of a dense copy's piece */
 
@@ -126,7 +126,8 @@ static void copy_dense(const lt_Loop *l, int64_t size) {
              dense_pieces(l, bytes, first, last));
 }
 
-/* Rows along the last dimension, in stretches of `cut` elements: `cuts` of a row. */
+/* Copies pieces of rows along the last dimension: each row is split into `cuts` pieces of `cut`
+ * elements. */
 static void row_pieces(const lt_Loop *l, int64_t size, const Pieces *p, int64_t cut, int64_t cuts,
                        int64_t first, int64_t last) {
   const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
@@ -143,13 +144,13 @@ static void row_pieces(const lt_Loop *l, int64_t size, const Pieces *p, int64_t 
 
 static void copy_rows(const lt_Loop *l, int64_t size) {
   Pieces p = pieces_without(l, 1u << (l->ndim - 1));
-  /* A single long row is cut, so that threads find something to do. */
+  /* A single long row is split, so that all threads have work. */
   int64_t row = l->shape[l->ndim - 1], cut = p.count == 1 ? LT_GRAIN : row;
   int64_t cuts = (row + cut - 1) / cut, total = p.count * cuts;
   LT_IN_TEAM(lt_team(l->numel, total), total, row_pieces(l, size, &p, cut, cuts, first, last));
 }
 
-/* Tiles of the dimensions `other` (down) and the last (across). */
+/* Copies tiles of the dimensions `other` (down) and the last (across). */
 static void tile_pieces(const lt_Loop *l, int64_t size, int other, const Pieces *p, int64_t first,
                         int64_t last) {
   const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
@@ -172,8 +173,8 @@ static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
   LT_IN_TEAM(lt_team(l->numel, total), total, tile_pieces(l, size, other, &p, first, last));
 }
 
-/* The dimension along which the input is dense while the output is dense along the last; -1 when
- * there is none. */
+/* Returns the dimension along which the input is dense while the output is dense along the last
+ * one; -1 when there is none. */
 static int transposed_dim(const lt_Loop *l, int64_t size) {
   int last = l->ndim - 1;
   if (l->operand[0].strides[last] != size || l->operand[1].strides[last] == size ||

@@ -1,33 +1,41 @@
-/* cpu.h: what the files of the CPU's device share with one another. */
+/* cpu.h: functions shared by the files of the CPU backend.
+ *
+ * All of them report failure through lt_error(). Functions named lt_cpu_<op> are kernels; see
+ * kernel_support.h for what they may assume. */
 #ifndef LT_CPU_CPU_H
 #define LT_CPU_CPU_H
 
 #include "kernel.h"
 
-/* Runs an elementwise op; see lt_Loop. False with a message when it was interrupted. */
+/* Runs an elementwise op; see lt_Loop. Returns false with the error set when it was interrupted, or
+ * the op does not support the dtype. */
 bool lt_cpu_elementwise(const lt_Loop *loop);
-/* Runs an elementwise program; see program.h. */
+/* Runs an elementwise program; see program.h. Returns false with the error set. Sets loop->refused
+ * when an integer divisor is 0. */
 struct lt_ProgramLoop;
 bool lt_cpu_program(struct lt_ProgramLoop *loop);
-/* Special cases of an elementwise op: elements of one dtype are moved as bytes; every element
- * becomes loop->a. */
+/* Run two special cases of an elementwise op: copy elements of one dtype as bytes; fill with
+ * loop->a. */
 bool lt_cpu_copy_same(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 
-/* The backend's check_divisor (divisor.c). */
+/* Returns false with the error set when an element of an integer divisor is 0; writes nothing. The
+ * backend's check_divisor (divisor.c). */
 bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
 
-/* What calculates matrix products, e.g. "OpenBLAS 0.3.21, SkylakeX" or why it is our own. Loads
- * the library. */
+/* Returns a description of the library for matrix products, "OpenBLAS 0.3.21, core type SkylakeX,
+ * ...", or why plain loops are used. Loads the library. The string is static. */
 const char *lt_cpu_blas_name(void);
 
-/* Where LUTRA_OPENBLAS_CORETYPE is set: loads the library, and checks that it uses that core type.
- * False with an error when it does not have it. */
+/* If LUTRA_OPENBLAS_CORETYPE is set, loads the library and checks that it uses that core type;
+ * returns false with the error set if it does not. */
 bool lt_cpu_check_blas(void);
 
-/* Bytes that can be had without the system having to stop programs; 0 when it does not say. */
+/* Returns the bytes that can be allocated without the system running out of memory; 0 when
+ * unknown. */
 size_t lt_cpu_memory_available(void);
-/* The backend's alloc and free. */
+/* The backend's alloc and free (memory.c). alloc returns 64-byte aligned, uninitialized memory, or
+ * NULL with the reason; free takes the size that was allocated. */
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
 

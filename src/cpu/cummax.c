@@ -1,10 +1,10 @@
-/* cummax.c: running maxima and minima along a dimension, with the index that each comes from: of
- * equal elements the last one, and a NaN wins over every number (PyTorch's rules). */
+/* cummax.c: running maxima and minima along a dimension, with the index of each. As in PyTorch, of
+ * equal elements the last one counts, and NaN takes precedence over every number. */
 #include "kernel_support.h"
 
-#define WIDTH 64 /* columns that run together */
+#define WIDTH 64 /* columns processed together */
 
-/* The running extremes of one line, or of some columns together. */
+/* Defines the loops over one line, or over a block of columns together. */
 #define EXTREMES(NAME, T, REACHES, IS_NAN)                                                         \
   static void columns_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l, int64_t width) { \
     T best[WIDTH];                                                                                 \

@@ -1,5 +1,4 @@
-/* device.c: the CPU as a device: the simplest case, on which everything has happened when a call
- * returns. */
+/* device.c: the CPU backend: the simplest device, whose calls are complete when they return. */
 #include "cpu.h"
 #include "capability.h"
 #include "vector.h"
@@ -8,7 +7,7 @@
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* All of them: other devices fall back on these. */
+/* The CPU implements every kernel: other devices fall back to these. */
 #define LT_KERNEL_NAME(op) lt_cpu_##op
 #define LT_KERNEL_LINK
 #define LT_KERNEL_OF_REDUCTIONS lt_cpu_reduce
@@ -16,7 +15,7 @@
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-#define STEP ((size_t)16 << 20) /* bytes between two looks whether to stop */
+#define STEP ((size_t)16 << 20) /* bytes between two checks for an interrupt */
 
 static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                      lt_Stream *stream, bool non_blocking) {
@@ -75,7 +74,7 @@ static const char *cpu_fact(int index, const char *what) {
   return strcmp(what, "blas") == 0 ? lt_cpu_blas_name() : NULL;
 }
 
-/* What the environment asks of this CPU is checked before any code for it runs. */
+/* Checks environment variables that select code for the CPU, before any of that code runs. */
 static bool check_environment(void) {
   uint32_t features = lt_cpu_features();
   return lt_cpu_check_capability(getenv("LUTRA_CPU_CAPABILITY"), features) &&

@@ -1,19 +1,24 @@
-/* divisor.c: looks for a 0 in the divisor of an integer division, before anything is written. */
+/* divisor.c: checks the divisor of an integer division for 0, before anything is written. */
 #include "cpu.h"
 #include "rows.h"
 #include "kernel_support.h"
 
-/* A tensor as rows along its longest dimension; what was expanded is looked at once. */
+/* A search over a tensor as rows along its longest dimension. Expanded dimensions are searched
+ * once. */
 typedef struct Search {
   const char *data;
   lt_FindZeroFn find;
-  int ndim, row;                                          /* row: the dimension along the rows */
+  /* row: the dimension along which rows run */
+  int ndim, row;
   int64_t size, shape[LT_MAX_DIMS], strides[LT_MAX_DIMS]; /* in elements */
-  int64_t weight[LT_MAX_DIMS];                            /* places from one index to the next */
-  _Atomic int64_t first; /* place of the first 0 in the order of the elements */
+  /* linear indices from one index to the next */
+  int64_t weight[LT_MAX_DIMS];
+  _Atomic int64_t first; /* linear index of the first 0 found */
 } Search;
 
-static void note(Search *s, int64_t at) {
+/* Records a 0, found by any thread; the smallest index is kept, so the message does not depend on
+ * threads. */
+static void record_zero(Search *s, int64_t at) {
   int64_t first = atomic_load(&s->first);
   while (at < first && !atomic_compare_exchange_weak(&s->first, &first, at)) continue;
 }
@@ -30,15 +35,15 @@ static void search_rows(void *context, int64_t from, int64_t to) {
       at += i * s->weight[d];
     }
     int64_t k = s->find(s->data + offset * s->size, s->shape[s->row], s->strides[s->row]);
-    if (k >= 0) note(s, at + k * s->weight[s->row]);
+    if (k >= 0) record_zero(s, at + k * s->weight[s->row]);
   }
 }
 
-/* Pieces of a dense tensor. */
+/* Searches a range of a dense tensor. */
 static void search_dense(void *context, int64_t from, int64_t to) {
   Search *s = context;
   int64_t k = s->find(s->data + from * s->size, to - from, 1);
-  if (k >= 0) note(s, from + k);
+  if (k >= 0) record_zero(s, from + k);
 }
 
 static void search(Search *s, const lt_Tensor *t) {
@@ -59,7 +64,7 @@ static void search(Search *s, const lt_Tensor *t) {
 
 bool lt_cpu_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   const char *name = lt_arg_name(c, 1);
-  if (divisor->numel == 1) { /* may be of a wider dtype than the division */
+  if (divisor->numel == 1) { /* its dtype may be wider than that of the division */
     int64_t v = lt_scalar_to_int(lt_scalar_load(divisor->dtype, lt_tensor_data(divisor)));
     if ((c->compute == LT_int32 ? (int32_t)v : v) != 0) return true;
     return lt_bad_divisor(name, divisor->ndim, divisor->shape, 0, v, c->compute);

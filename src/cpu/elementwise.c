@@ -1,11 +1,10 @@
-/* elementwise.c: runs elementwise ops over any layout and dtype with loops that know dense memory
- * of one type only.
+/* elementwise.c: runs elementwise ops on any layout and dtype, with loops for dense memory of one
+ * type.
  *
- * Work goes in blocks. For each block every operand is either memory that the loop can use where
- * it is, or is gathered and converted into a block on the stack; what the loop gives is converted
- * and spread on the way out. An element's result depends on its inputs alone, so the work may be
- * cut anywhere: into threads, and between blocks to ask whether to stop.
- */
+ * The work is split into blocks. In each block an operand is either used in memory, or gathered and
+ * converted to a block on the stack; the result is converted and scattered to memory likewise. An
+ * element's result depends on its inputs alone, so the work may be split anywhere: among threads,
+ * and between blocks for a check for interrupts. */
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
@@ -14,23 +13,23 @@
 
 #include <omp.h>
 
-/* Elements of up to 8 bytes gathered at a time, half as many of 16: four operands fit the first
- * cache. */
+/* Elements in a block if they have up to 8 bytes, half as many if they have 16: the blocks of four
+ * operands fit the first cache. */
 #define BLOCK 1024
 #define ROW_LIMIT                                                                                  \
-  64 /* rows from this length on are blocks of their own; shorter ones share a block */
+  64 /* rows of at least this length have their own blocks; shorter ones share a block */
 
 typedef enum Place {
-  LINEAR,   /* dense in the loop's order, over all dimensions */
+  LINEAR,   /* dense in the loop's order over all dimensions */
   CONSTANT, /* the same element everywhere */
   PERIODIC, /* the same row everywhere */
   STRIDED
 } Place;
 
-typedef struct Port { /* one operand */
+typedef struct Port { /* an operand */
   const lt_Operand *operand;
   Place place;
-  bool direct;        /* its dtype is what the loop computes in */
+  bool direct;        /* its dtype is the compute type */
   bool dense;         /* its innermost dimension is dense */
   int64_t size;       /* bytes of an element in memory */
   int64_t block_size; /* bytes of an element in a block */
@@ -38,10 +37,10 @@ typedef struct Port { /* one operand */
 
 typedef struct Plan {
   const lt_Loop *loop;
-  lt_VectorFn fn;             /* NULL: the values are only converted */
+  lt_VectorFn fn;             /* NULL: values are only converted */
   const lt_Vectors *in, *out; /* loads of inputs, and stores of the result */
   int inputs, last;           /* last: the innermost dimension */
-  bool rows;                  /* blocks end where rows do */
+  bool rows;                  /* blocks end at the ends of rows */
   int64_t block;              /* elements of a block */
   Port port[4];
   lt_Numbers numbers;
@@ -49,7 +48,7 @@ typedef struct Plan {
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Loads n elements from `at` on into a block, row by row; or stores them from it. */
+/* Loads n elements from coordinates `from` on into a block, row by row, or stores them from it. */
 static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
                      bool store) {
   const lt_Loop *l = p->loop;
@@ -69,7 +68,7 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
   }
 }
 
-/* Where the loop can find this operand's n elements without a block, or NULL. */
+/* Returns the memory of this operand's n elements if the loop can use it directly, else NULL. */
 static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
   if (!port->direct) return NULL;
   if (port->place == LINEAR) return port->operand->data + position * port->size;
@@ -99,7 +98,7 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   if (values != out) transfer(p, &p->port[0], at, n, values, true);
 }
 
-/* Fills the blocks of operands that are the same in every block. Blocks of short rows hold whole
+/* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
  * rows. */
 static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
   static const int64_t origin[LT_MAX_DIMS];
@@ -112,7 +111,7 @@ static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
   }
 }
 
-/* Elements begin <= i < end; begin is the start of a row where rows are short. */
+/* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
 static void run(Plan *p, int64_t begin, int64_t end) {
   _Alignas(64) char block[4][BLOCK * 8];
   const lt_Loop *l = p->loop;
@@ -131,7 +130,7 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
-/* All operands dense and of the loop's type: no blocks. */
+/* Processes a range when all operands are dense and of the compute type, without blocks. */
 static void run_dense(Plan *p, int64_t begin, int64_t end) {
   const Port *port = p->port;
   for (int64_t i = begin; i < end; i += LT_CHUNK) {
@@ -147,7 +146,8 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
   int team = lt_team(n, n);
   int64_t unit =
-      part == run && !p->rows ? p->loop->shape[p->last] : 64; /* threads begin on whole ones */
+      /* ranges of threads start at multiples */
+      part == run && !p->rows ? p->loop->shape[p->last] : 64;
   if (team == 1) {
     part(p, 0, n);
   } else {
@@ -163,6 +163,7 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
+/* Classifies the layout of operand k. */
 static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run_length = size;
@@ -184,8 +185,9 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
                 .block_size = (int64_t)lt_dtype_size(compute)};
 }
 
-/* x^2 is so common that checking the exponent pays. The result is the same: see lt_pow. */
-static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
+/* Returns the op `square` for pow with the exponent 2, else pow. x^2 is common enough for this
+ * check; its result is the same: see lt_pow. */
+static lt_OpId simplified_op(const lt_Loop *l, const Port *exponent) {
   lt_Dtype d = l->operand[2].dtype;
   bool once = l->numel > 1 && exponent->place == CONSTANT;
   if (!once) return LT_OP_pow;
@@ -193,8 +195,8 @@ static lt_OpId simpler(const lt_Loop *l, const Port *exponent) {
   return lt_scalar_to_double(s) == 2 && s.im == 0 ? LT_OP_square : LT_OP_pow;
 }
 
-/* Few dense elements of the right dtypes, the most frequent case, without a plan. False: it is not
- * that case. */
+/* Runs the most frequent case without a plan: few dense elements of the compute type. Returns false
+ * in any other case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
   if (l->layout != LT_LAYOUT_CONTIGUOUS || l->numel >= LT_GRAIN || l->operand[0].dtype != result)
     return false;
@@ -222,7 +224,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
     dense &= p.port[k].direct;
   }
   const lt_Isa *isa = lt_cpu_isa();
-  lt_OpId op = l->op == LT_OP_pow ? simpler(l, &p.port[2]) : l->op;
+  lt_OpId op = l->op == LT_OP_pow ? simplified_op(l, &p.port[2]) : l->op;
   if (op == LT_OP_square) p.inputs = 1;
   p.in = isa->vectors[compute];
   p.out = isa->vectors[result];

@@ -1,10 +1,10 @@
-/* fill.c: tensors made from a few numbers: _arange, linspace, eye, empty. Numbers are computed in
- * float64 (integers in int64) from their position alone and rounded once. */
+/* fill.c: tensors generated from a few numbers: _arange, linspace, eye, empty. Each element is
+ * computed in float64 (integers in int64) from its index alone and rounded once. */
 #include "kernel_support.h"
 
 #include <math.h>
 
-/* Opens out in float64 or int64. */
+/* Returns the tensor to write out's elements to, in float64 or int64; see lt_output_open. */
 static lt_Tensor *wide(lt_Tensor *out) {
   return lt_output_open(out, lt_dtype_is_float(out->dtype) ? LT_float64 : LT_int64);
 }
@@ -21,7 +21,7 @@ bool lt_cpu__arange(lt_Call *c) {
   } else {
     double start = lt_scalar_to_double(c->arg[0].scalar),
            step = lt_scalar_to_double(c->arg[2].scalar);
-    double scale = isinf((double)t->numel * step) ? 2 : 1; /* as in linspace */
+    double scale = isinf((double)t->numel * step) ? 2 : 1; /* avoids overflow, as in linspace */
     start /= scale;
     step /= scale;
     double *to = lt_tensor_data(t);
@@ -31,7 +31,7 @@ bool lt_cpu__arange(lt_Call *c) {
   return lt_output_close(out, t);
 }
 
-/* Both halves count from their own end, so that both ends are exact and the numbers are
+/* Computes each half from its own end, so that both ends are exact and the numbers are
  * symmetric. */
 bool lt_cpu_linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
@@ -39,7 +39,7 @@ bool lt_cpu_linspace(lt_Call *c) {
   double start = lt_scalar_to_double(c->arg[0].scalar),
          stop = lt_scalar_to_double(c->arg[1].scalar);
   int64_t n = t->numel;
-  double scale = isinf(stop - start) ? 2 : 1; /* halves of what lies too far apart do not */
+  double scale = isinf(stop - start) ? 2 : 1; /* the difference of the halves does not overflow */
   start /= scale;
   stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
@@ -65,6 +65,6 @@ bool lt_cpu_eye(lt_Call *c) {
 }
 
 bool lt_cpu_empty(lt_Call *c) {
-  (void)c; /* nothing to write: memory as it was found */
+  (void)c; /* leaves the memory uninitialized */
   return true;
 }

@@ -1,5 +1,5 @@
-/* index.c: reading by positions and masks: index_select, gather, _index, masked_select, nonzero,
- * embedding. Elements are moved by size, whatever the dtype. Every position is checked before
+/* index.c: reading by index tensors and masks: index_select, gather, _index, masked_select,
+ * nonzero, embedding. Elements are copied as bytes, for any dtype. Every index is checked before
  * anything is written. */
 #include "kernel_support.h"
 #include "index.h"
@@ -7,8 +7,8 @@
 
 /* ---- one index for a dimension --------------------------------------------------------------- */
 
-/* Rows of `bytes` that lie `step` bytes apart, `count` of them by position; again for each `lead`
- * bytes of `from`. */
+/* A copy of rows of `bytes` bytes that are `step` bytes apart: `count` of them, selected by index,
+ * and again for each `lead` bytes of `from`. */
 typedef struct Rows {
   const char *from;
   char *to;
@@ -17,7 +17,7 @@ typedef struct Rows {
   int64_t count, lead, step;
 } Rows;
 
-static void take_rows(void *context, int64_t from, int64_t to) {
+static void copy_rows(void *context, int64_t from, int64_t to) {
   const Rows *r = context;
   for (int64_t t = from; t < to; t++) {
     int64_t place = t / r->count * r->lead + (r->at[t % r->count] - LT_INDEX_BASE) * r->step;
@@ -36,7 +36,7 @@ bool lt_cpu_index_select(lt_Call *c) {
     size_t block = (size_t)l.inner * lt_dtype_size(x->dtype);
     Rows r = {lt_tensor_data(x), lt_tensor_data(out),  lt_tensor_data(index), block,
               index->numel,      l.n * (int64_t)block, (int64_t)block};
-    lt_share(out->numel, l.outer * r.count, take_rows, &r);
+    lt_share(out->numel, l.outer * r.count, copy_rows, &r);
   }
   bool ok = x != NULL;
   lt_release(index);
@@ -44,8 +44,8 @@ bool lt_cpu_index_select(lt_Call *c) {
   return ok;
 }
 
-/* Positions of dim for every element: index is as wide as the result, self may be wider
- * elsewhere. */
+/* An index along dim for each element: index has the shape of the result; self may be larger in the
+ * other dims. */
 bool lt_cpu_gather(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
@@ -55,7 +55,8 @@ bool lt_cpu_gather(lt_Call *c) {
   if (out->numel > 0) {
     int ndim = out->ndim;
     int64_t size = (int64_t)lt_dtype_size(self->dtype), n = ndim ? out->shape[ndim - 1] : 1;
-    int64_t along = self->ndim ? self->strides[dim] * size : 0; /* a position's step */
+    /* bytes from one index to the next */
+    int64_t along = self->ndim ? self->strides[dim] * size : 0;
     int64_t across = ndim && self->ndim && dim != ndim - 1 ? self->strides[ndim - 1] * size : 0;
     lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};
     for (int d = 0; d < o.ndim; d++) {
@@ -77,10 +78,10 @@ bool lt_cpu_gather(lt_Call *c) {
   return true;
 }
 
-/* ---- several indices (NumPy's rules) --------------------------------------------------------- */
+/* ---- several index tensors (NumPy's rules) --------------------------------------------------- */
 
-/* The offsets in self (elements) that the broadcast indices name: int64, of the common shape. NULL
- * on a bad position. */
+/* Returns the offsets in self, in elements, that the broadcast index tensors select: int64, of
+ * their common shape. NULL with the error set for an index out of range. */
 static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
   int ndim = 0;
   int64_t shape[LT_MAX_DIMS];
@@ -104,15 +105,16 @@ static lt_Tensor *common_offsets(lt_Tensor *self, const lt_Arg *indices, const i
     lt_release(wide);
   }
   if (!lt_stopped()) return sum;
-  lt_release(sum); /* no offsets */
+  lt_release(sum); /* the offsets are incomplete */
   lt_fail("interrupted");
   return NULL;
 }
 
-bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
+bool lt_index_blocks_open(lt_IndexBlocks *p, lt_Tensor *self, const lt_Arg *indices,
+                          const int64_t *dims) {
   int n = indices->count, first = (int)dims[0], last = (int)dims[n - 1];
   bool neighbours = last - first == n - 1;
-  *p = (lt_Places){.lead = 1, .mid = 1, .block = 1};
+  *p = (lt_IndexBlocks){.lead = 1, .mid = 1, .block = 1};
   p->offsets = common_offsets(self, indices, dims);
   if (!p->offsets) return false;
   for (int d = last + 1; d < self->ndim; d++) p->block *= self->shape[d];
@@ -129,8 +131,7 @@ bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const 
   return true;
 }
 
-/* Reads (put: writes) self at the places, in the order of the result. */
-void lt_places_each(lt_Places *p, lt_PlaceFn fn, void *context) {
+void lt_index_blocks_each(lt_IndexBlocks *p, lt_IndexBlockFn fn, void *context) {
   const int64_t *offset = lt_tensor_data(p->offsets);
   lt_Odometer lead = p->leads;
   int64_t done = 0;
@@ -158,7 +159,8 @@ static void read_block(void *context, int64_t place, int64_t at, int64_t n) {
   memcpy(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size, (size_t)n * r->size);
 }
 
-/* Do the dims after the last indexed one lie densely, so that a place is a block? */
+/* Returns whether the dims after the last indexed one are dense, so that a selected block is
+ * contiguous. */
 static bool blocks_are_dense(const lt_Tensor *t, int last) {
   int64_t n = 1;
   for (int d = t->ndim - 1; d > last; d--) {
@@ -173,18 +175,18 @@ bool lt_cpu__index(lt_Call *c) {
   const int64_t *dims = c->arg[2].ints;
   bool dense = blocks_are_dense(self, (int)dims[c->arg[1].count - 1]);
   lt_Tensor *x = dense ? lt_retain(self) : lt_as_contiguous(self, self->dtype);
-  lt_Places p;
-  bool ok = x && lt_places_open(&p, x, &c->arg[1], dims);
+  lt_IndexBlocks p;
+  bool ok = x && lt_index_blocks_open(&p, x, &c->arg[1], dims);
   if (ok) {
     Read r = {lt_tensor_data(x), lt_tensor_data(out), lt_dtype_size(x->dtype)};
-    if (out->numel > 0) lt_places_each(&p, read_block, &r);
+    if (out->numel > 0) lt_index_blocks_each(&p, read_block, &r);
     lt_release(p.offsets);
   }
   lt_release(x);
   return ok;
 }
 
-/* ---- masks: the kernel makes its own result, whose size is in the data ----------------------- */
+/* ---- masks: the kernel creates its own result, whose size depends on the data ---------------- */
 
 static int64_t count_true(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
@@ -192,34 +194,35 @@ static int64_t count_true(const uint8_t *mask, int64_t n) {
   return count;
 }
 
-/* The elements whose byte is 1, `count` of them, one after the other. Every element is written
- * where the next taken one belongs, taken or not: no branch depends on the mask. */
-#define TAKE(T)                                                                                    \
+/* Copies the `count` elements whose mask byte is 1 next to one another. Every element is written to
+ * the next free place, selected or not, so that no branch depends on the mask. */
+#define SELECT(T)                                                                                  \
   do {                                                                                             \
     const T *x = from;                                                                             \
     T *y = to;                                                                                     \
     for (int64_t i = 0, k = 0; k < count && !lt_stopped();)                                        \
       for (int64_t end = i + LT_CHUNK; i < end && k < count; i++) {                                \
         y[k] = x[i];                                                                               \
-        k += take[i];                                                                              \
+        k += mask_bytes[i];                                                                        \
       }                                                                                            \
   } while (0)
-static void take_all(const void *from, void *to, const uint8_t *take, int64_t count, size_t size) {
+static void select_elements(const void *from, void *to, const uint8_t *mask_bytes, int64_t count,
+                            size_t size) {
   switch (size) {
   case 1:
-    TAKE(uint8_t);
+    SELECT(uint8_t);
     break;
   case 2:
-    TAKE(uint16_t);
+    SELECT(uint16_t);
     break;
   case 4:
-    TAKE(uint32_t);
+    SELECT(uint32_t);
     break;
   case 8:
-    TAKE(uint64_t);
+    SELECT(uint64_t);
     break;
   default:
-    TAKE(lt_complex128);
+    SELECT(lt_complex128);
     break;
   }
 }
@@ -233,11 +236,12 @@ bool lt_cpu_masked_select(lt_Call *c) {
   lt_Tensor *x = lt_expanded_contiguous(self, self->dtype, ndim, shape);
   lt_Tensor *m = x ? lt_expanded_contiguous(mask, LT_bool, ndim, shape) : NULL, *out = NULL;
   if (m) {
-    const uint8_t *take = lt_tensor_data(m);
-    int64_t count = count_true(take, m->numel);
+    const uint8_t *mask_bytes = lt_tensor_data(m);
+    int64_t count = count_true(mask_bytes, m->numel);
     out = lt_empty(self->dtype, lt_cpu(), 1, &count);
     if (out)
-      take_all(lt_tensor_data(x), lt_tensor_data(out), take, count, lt_dtype_size(self->dtype));
+      select_elements(lt_tensor_data(x), lt_tensor_data(out), mask_bytes, count,
+                      lt_dtype_size(self->dtype));
   }
   lt_release(x);
   lt_release(m);
@@ -246,16 +250,17 @@ bool lt_cpu_masked_select(lt_Call *c) {
   return out != NULL;
 }
 
-/* Row by row of the last dim: the other positions stay the same along it. */
+/* Writes the coordinates of all true elements, row by row of the last dim: the other coordinates
+ * are constant along a row. */
 static void write_positions(const lt_Tensor *m, int64_t *to) {
-  const uint8_t *take = lt_tensor_data(m);
+  const uint8_t *mask_bytes = lt_tensor_data(m);
   int last = m->ndim - 1;
   int64_t n = m->shape[last], at[LT_MAX_DIMS];
   for (int d = 0; d < last; d++) at[d] = LT_INDEX_BASE;
-  for (int64_t r = 0; r < m->numel / n; r++, take += n) {
+  for (int64_t r = 0; r < m->numel / n; r++, mask_bytes += n) {
     for (int64_t j = 0; j < n; j++) {
       if (lt_stopped_at(j)) return;
-      if (!take[j]) continue;
+      if (!mask_bytes[j]) continue;
       for (int d = 0; d < last; d++) *to++ = at[d];
       *to++ = j + LT_INDEX_BASE;
     }
@@ -296,7 +301,7 @@ bool lt_cpu_embedding(lt_Call *c) {
               index->numel,
               0,
               w->strides[0] * (int64_t)size};
-    lt_share(out->numel, r.count, take_rows, &r);
+    lt_share(out->numel, r.count, copy_rows, &r);
   }
   bool ok = w != NULL;
   lt_release(index);
@@ -304,8 +309,8 @@ bool lt_cpu_embedding(lt_Call *c) {
   return ok;
 }
 
-/* Threads own rows of the result and each looks through all of the index: no two write one row,
- * and every row is summed in the order of the index. */
+/* Each thread owns rows of the result and reads the whole index: no two threads write one row, and
+ * every row is summed in the order of the index. */
 #define SUM_ROWS(T, F)                                                                             \
   static void sum_some_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,  \
                                 int64_t n, T *out, int64_t low, int64_t high) {                    \

@@ -1,26 +1,30 @@
-/* index.h: the places that several index tensors name together, for reading (_index) and writing
- * (_index_put). */
+/* index.h: the elements that several index tensors select together, for reading (_index) and
+ * writing (_index_put). */
 #ifndef LT_CPU_INDEX_H
 #define LT_CPU_INDEX_H
 
 #include "kernel_support.h"
 
-/* Where the result's elements lie in self, in the result's order: for each `lead` (dims before
- * neighbouring indices), each of `offsets`, each `mid` (dims between indices that are not
- * neighbours), a block of elements in a row (the dims after the last index). Offsets count
+/* The selected elements of self, in the order of the result: for each `lead` (dims before adjacent
+ * indexed dims), each of `offsets`, each `mid` (dims between indexed dims that are not adjacent),
+ * one block of consecutive elements (the dims after the last indexed one). Offsets count
  * elements. */
-typedef struct lt_Places {
+typedef struct lt_IndexBlocks {
   lt_Tensor *offsets; /* int64; the caller releases it */
   lt_Odometer leads, mids;
   int64_t lead, mid, block;
-} lt_Places;
+} lt_IndexBlocks;
 
-/* Dims in ascending order, the blocks of self dense. False with a message when a position is out
- * of range. */
-bool lt_places_open(lt_Places *p, lt_Tensor *self, const lt_Arg *indices, const int64_t *dims);
+/* Computes the blocks that the index tensors select along `dims`, which must ascend; the blocks of
+ * self must be dense. Returns false with the error set when an index is out of range. The caller
+ * releases p->offsets. */
+bool lt_index_blocks_open(lt_IndexBlocks *p, lt_Tensor *self, const lt_Arg *indices,
+                          const int64_t *dims);
 
-/* n elements from `place` in self are the result's elements from `at`. */
-typedef void (*lt_PlaceFn)(void *context, int64_t place, int64_t at, int64_t n);
-void lt_places_each(lt_Places *p, lt_PlaceFn fn, void *context);
+/* Called for each block: n elements of self from `place` on are the elements of the result from
+ * `at` on. */
+typedef void (*lt_IndexBlockFn)(void *context, int64_t place, int64_t at, int64_t n);
+/* Calls fn for each block, in the order of the result; stops early on an interrupt. */
+void lt_index_blocks_each(lt_IndexBlocks *p, lt_IndexBlockFn fn, void *context);
 
 #endif

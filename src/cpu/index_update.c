@@ -1,15 +1,14 @@
-/* index_update.c: writing by positions and masks: scatter, scatter_add, index_add, index_copy,
+/* index_update.c: writing by index tensors and masks: scatter, scatter_add, index_add, index_copy,
  * index_fill, _index_put, masked_scatter. The output holds self's values and is changed; every
- * position is checked before the first write.
+ * index is checked before the first write.
  *
- * Where positions repeat, writes happen in the order of the index, so that the last one stays and
- * sums come out the same every time. Sums of halves are kept in float32, of small integers in
- * int64.
- */
+ * Where indices repeat, writes happen in the order of the index, so that the last one remains and
+ * sums are the same in each run. Sums of float16 and bfloat16 are computed in float32, of small
+ * integers in int64. */
 #include "kernel_support.h"
 #include "index.h"
 
-/* to[i] += scale * from[i], elements of a working dtype `stride` elements apart in `to`. */
+/* Computes to[i] += scale * from[i] for n dense elements of a working dtype. */
 static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Scalar scale) {
   if (work == LT_float32) {
     float *restrict t = to, s = (float)lt_scalar_to_double(scale);
@@ -29,10 +28,9 @@ static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Sca
   }
 }
 
-/* ---- scatter, scatter_add: a position for every element -------------------------------------- */
+/* ---- scatter, scatter_add: an index for each element ----------------------------------------- */
 
-/* Writes src (element size `size`) into `to`, or adds it when `sum` is a dtype. Strides in
- * bytes. */
+/* Writes src (element size `size`) to `to`, or adds it when `sum` is a dtype. Strides in bytes. */
 static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides,
                         const char *src, const int64_t *src_strides, int dim, size_t size,
                         lt_Dtype sum) {
@@ -93,7 +91,7 @@ static bool scatter(lt_Call *c, bool add) {
 bool lt_cpu_scatter(lt_Call *c) { return scatter(c, false); }
 bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, true); }
 
-/* ---- index_add, index_copy, index_fill: positions of one dimension --------------------------- */
+/* ---- index_add, index_copy, index_fill: indices along one dimension -------------------------- */
 
 bool lt_cpu_index_add(lt_Call *c) {
   lt_Tensor *out = c->out[0];
@@ -160,14 +158,14 @@ bool lt_cpu_index_fill(lt_Call *c) {
   return true;
 }
 
-/* ---- _index_put: several indices ------------------------------------------------------------- */
+/* ---- _index_put: several index tensors ------------------------------------------------------- */
 
 typedef struct Write {
   char *to;
   const char *from;
   size_t size;
-  lt_Dtype sum; /* NONE: values replace */
-  bool one;     /* `from` is a single value */
+  lt_Dtype sum; /* NONE: values replace elements; else they are added in this dtype */
+  bool one;     /* `from` is a single element */
 } Write;
 
 static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
@@ -182,9 +180,9 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
       add_run(w->sum, to + (size_t)i * w->size, from + i * step, 1, lt_scalar_int(1));
 }
 
-/* The shape of self at the places: lead, offsets, mid, block, as far as broadcasting values needs
- * it. */
-static int places_shape(const lt_Places *p, const lt_Tensor *self, int last, int64_t *shape) {
+/* Computes the shape to which values are broadcast: lead dims, those of the index, mid dims, and
+ * those of the block. Returns the number of dims. */
+static int blocks_shape(const lt_IndexBlocks *p, const lt_Tensor *self, int last, int64_t *shape) {
   int n = 0;
   for (int d = 0; d < p->leads.ndim; d++) shape[n++] = p->leads.shape[d];
   for (int d = 0; d < p->offsets->ndim; d++) shape[n++] = p->offsets->shape[d];
@@ -198,10 +196,10 @@ bool lt_cpu__index_put(lt_Call *c) {
   const int64_t *dims = c->arg[2].ints;
   bool add = c->arg[4].b;
   lt_Dtype work = add ? lt_work_dtype(out->dtype) : out->dtype;
-  lt_Places p;
-  if (!lt_places_open(&p, out, &c->arg[1], dims)) return false;
+  lt_IndexBlocks p;
+  if (!lt_index_blocks_open(&p, out, &c->arg[1], dims)) return false;
   int64_t shape[LT_MAX_DIMS];
-  int ndim = places_shape(&p, out, (int)dims[c->arg[1].count - 1], shape);
+  int ndim = blocks_shape(&p, out, (int)dims[c->arg[1].count - 1], shape);
   bool one = values->numel == 1;
   lt_Tensor *from =
       one ? lt_as_contiguous(values, work) : lt_expanded_contiguous(values, work, ndim, shape);
@@ -209,7 +207,7 @@ bool lt_cpu__index_put(lt_Call *c) {
   if (to && from->numel > 0 && to->numel > 0) {
     Write w = {lt_tensor_data(to), lt_tensor_data(from), lt_dtype_size(work),
                add ? work : LT_DTYPE_NONE, one};
-    lt_places_each(&p, write_block, &w);
+    lt_index_blocks_each(&p, write_block, &w);
   }
   lt_release(p.offsets);
   lt_release(from);

@@ -1,4 +1,4 @@
-/* isa.c: which instruction set the vector loops use, decided once by what the CPU has. */
+/* isa.c: selects the instruction set of the vector loops, once, from the CPU's features. */
 #include "capability.h"
 #include "vector.h"
 
@@ -28,26 +28,28 @@ DECLARE(avx512)
 static const lt_Isa *_Atomic chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Does the wish (NULL or "": none) allow this level? Levels are named in rising order. */
-static bool allowed(const char *wish, int level) {
+/* Returns whether the requested instruction set (NULL or "": any) includes this level. Levels are
+ * in ascending order. */
+static bool includes(const char *request, int level) {
   static const char *const names[] = {"base", "avx2", "avx512"};
-  if (!wish || !*wish) return true;
+  if (!request || !*request) return true;
   for (int i = 0; i < 3; i++)
-    if (strcmp(wish, names[i]) == 0) return level <= i;
+    if (strcmp(request, names[i]) == 0) return level <= i;
   return true;
 }
 
-/* The wish was checked when the backend was opened: the CPU has what it asks for. */
+/* Selects the instruction set. The request was checked when the backend was opened: the CPU
+ * supports it. */
 static void choose(void) {
-  const char *wish = getenv("LUTRA_CPU_CAPABILITY");
+  const char *request = getenv("LUTRA_CPU_CAPABILITY");
   const lt_Isa *best = &base;
   uint32_t features = lt_cpu_features();
-  (void)wish, (void)allowed, (void)features;
+  (void)request, (void)includes, (void)features;
 #ifdef LT_ISA_AVX2
-  if (allowed(wish, 1) && !(LT_CPU_LEVEL_AVX2 & ~features)) best = &avx2;
+  if (includes(request, 1) && !(LT_CPU_LEVEL_AVX2 & ~features)) best = &avx2;
 #endif
 #ifdef LT_ISA_AVX512
-  if (allowed(wish, 2) && !(LT_CPU_LEVEL_AVX512 & ~features)) best = &avx512;
+  if (includes(request, 2) && !(LT_CPU_LEVEL_AVX512 & ~features)) best = &avx512;
 #endif
   atomic_store_explicit(&chosen, best, memory_order_release);
 }

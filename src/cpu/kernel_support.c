@@ -1,8 +1,8 @@
-/* kernel_support.c: working tensors, index tensors and geometry, shared by the structured kernels.
- */
+/* kernel_support.c: working tensors, index tensors and geometry, used by the structured kernels. */
 #include "kernel_support.h"
 
-/* range(context, from, to), `step` at a time. */
+/* Calls range(context, from, to) for `step` elements at a time, with a check for an interrupt
+ * between. */
 static void run_range(int64_t from, int64_t to, int64_t step, lt_RangeFn range, void *context) {
   for (; from < to && !lt_stopped(); from += step)
     range(context, from, to - from < step ? to : from + step);
@@ -11,13 +11,13 @@ static void run_range(int64_t from, int64_t to, int64_t step, lt_RangeFn range, 
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context) {
   if (n <= 0) return;
   int team = lt_team(work, n);
-  int64_t step = LT_CHUNK / (work / n + 1); /* whole vectors, where pieces are elements */
+  int64_t step = LT_CHUNK / (work / n + 1); /* a multiple of vectors, if pieces are elements */
   step = step >= 64 ? step / 64 * 64 : step > 0 ? step : 1;
   if (team == 1) {
     run_range(0, n, step, range, context);
     return;
   }
-  int64_t each = n / team, more = n % team; /* the first `more` take one more */
+  int64_t each = n / team, more = n % team; /* the first `more` threads get one more */
 #pragma omp parallel for schedule(static) num_threads(team)
   for (int k = 0; k < team; k++) {
     int64_t from = each * k + (k < more ? k : more);
@@ -56,7 +56,7 @@ lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char 
       lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
       return NULL;
     }
-  if (lt_stopped()) { /* what was not looked at may be anything */
+  if (lt_stopped()) { /* the remaining indices were not checked */
     lt_release(t);
     lt_fail("interrupted");
     return NULL;

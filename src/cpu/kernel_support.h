@@ -1,24 +1,24 @@
-/* kernel_support.h: what the structured kernels of the CPU share.
+/* kernel_support.h: functions shared by the structured kernels of the CPU.
  *
  * A kernel `bool lt_cpu_<row>(lt_Call *c)` runs after infer: shapes fit and dtypes are allowed.
- * Outputs are contiguous; inputs may have any strides and dtype. So that few loops are
- * instantiated, a kernel names a working dtype (float32, float64, int64, or the bytes of bool),
- * asks for its inputs as contiguous tensors of it (lt_as_contiguous), and writes into what
- * lt_output_open gives. Kernels that only move elements work on bytes.
+ * Outputs are contiguous; inputs may have any strides and dtype. To limit the number of loops, a
+ * kernel chooses a working dtype (float32, float64, int64, or the bytes of bool), converts its
+ * inputs to contiguous tensors of it (lt_as_contiguous), and writes to the tensor that
+ * lt_output_open returns. Kernels that only move elements work on bytes. A kernel returns false
+ * with the error set.
  *
- * Invariant: how work is cut into pieces depends on sizes only, or the results of the pieces do
- * not depend on the cut. So results are the same for every number of threads.
- */
+ * Invariant: how work is split depends on sizes only, or the result does not depend on the split.
+ * So results are the same for every number of threads. */
 #ifndef LT_CPU_KERNEL_SUPPORT_H
 #define LT_CPU_KERNEL_SUPPORT_H
 
 #include "kernel.h"
 
-/* Elements that are worth a thread of their own. */
+/* Number of elements that are worth a thread. */
 #define LT_GRAIN 32768
 
-/* How many threads to give to `work` elements that can be cut into `pieces`. They are started: a
- * parallel region of more than one thread takes its number from here. */
+/* Returns the number of threads for `work` elements that can be split into `pieces`, and starts
+ * them: a parallel region of more than one thread takes its number from here. */
 static inline int lt_team(int64_t work, int64_t pieces) {
   int64_t n = work / LT_GRAIN;
   if (n > pieces) n = pieces;
@@ -27,9 +27,9 @@ static inline int lt_team(int64_t work, int64_t pieces) {
   return lt_threads_start(n < threads ? (int)n : threads);
 }
 
-/* Evaluates `call` for pieces first .. last - 1 of n, which together are all of them, on a team of
- * threads. A team of one makes no parallel region: that allocates, and OpenMP ends the process
- * where memory is out. */
+/* Evaluates `call` for pieces first .. last - 1 of n on each thread of a team, which together cover
+ * all pieces. A team of one makes no parallel region, because that allocates, and OpenMP ends the
+ * process when memory is out. */
 #define LT_IN_TEAM(team, n, call)                                                                  \
   do {                                                                                             \
     const int members = (team);                                                                    \
@@ -47,13 +47,13 @@ static inline int lt_team(int64_t work, int64_t pieces) {
     }                                                                                              \
   } while (0)
 
-/* Calls range(context, from, to) for stretches that together are 0..n, shared among the threads
- * that `work` elements are worth. When the op is to stop, the rest is left out. */
+/* Calls range(context, from, to) for ranges that together cover 0..n, on as many threads as `work`
+ * elements are worth. After an interrupt the remaining ranges are skipped. */
 typedef void (*lt_RangeFn)(void *context, int64_t from, int64_t to);
 void lt_share(int64_t work, int64_t n, lt_RangeFn range, void *context);
 
-/* A contiguous tensor around one dimension: outer x n x inner elements. A 0-d tensor is 1 x 1 x
- * 1. */
+/* The shape of a contiguous tensor around one dimension: outer x n x inner elements. A 0-d tensor
+ * is 1 x 1 x 1. */
 typedef struct lt_Lines {
   int64_t outer, n, inner;
 } lt_Lines;
@@ -64,30 +64,32 @@ static inline lt_Lines lt_lines(int ndim, const int64_t *shape, int dim) {
   return l;
 }
 
-/* An int argument that may be negative, as a dim of t. */
+/* Returns an int argument, which may be negative, as a dim of t; -1 with the error set if it is out
+ * of range. */
 static inline int lt_arg_dim(const lt_Call *c, int i, const lt_Tensor *t) {
   return lt_dim(c->arg[i].i, t->ndim);
 }
 
-/* Where to write a result of dtype `work` that is meant for `out`: out itself (retained) when it
- * has that dtype, else a new tensor of its shape. NULL when memory runs out. */
+/* Returns the tensor to which a result of dtype `work` is written: out itself (retained) if it has
+ * that dtype, else a new tensor of its shape. NULL with the error set when out of memory. */
 lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work);
-/* Converts what was written into out where that is another tensor, and lets go of `written`. */
+/* Converts `written` to out if that is another tensor, and releases it. `written` may be NULL: then
+ * returns false. */
 bool lt_output_close(lt_Tensor *out, lt_Tensor *written);
-/* The same for a tensor that is to be changed: `work` holds out's values. lt_output_close ends
+/* Does the same for a tensor that is updated: the result holds out's values. lt_output_close ends
  * it. */
 lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work);
 
-/* The dtypes that kernels on numbers work in: float32 (also for halves), float64, int64 (also for
+/* Returns the working dtype: float32 (also for float16 and bfloat16), float64, int64 (also for
  * bool). */
 static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d); }
 
-/* An index tensor as contiguous int64 (one reference), every value checked to lie in 1..n, or in
- * -n..-1 if `negative` (then it is turned into 1..n in a copy). `name` is the argument's. NULL
- * with a message that tells the first bad value and where it stands. */
+/* Returns an index tensor as contiguous int64 (one reference), with every value checked to be in
+ * 1..n, or, if `negative`, in -n..-1 (converted to 1..n in a copy). `name` is the argument's. NULL
+ * with an error that names the first invalid value and its coordinates. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
 
-/* One element. */
+/* Copies one element. */
 static inline void lt_move_one(char *to, const char *from, size_t size) {
   switch (size) {
   case 1:
@@ -107,12 +109,12 @@ static inline void lt_move_one(char *to, const char *from, size_t size) {
     break;
   }
 }
-/* n elements of `size` bytes; strides in bytes. */
+/* Copies n elements of `size` bytes; strides in bytes. */
 void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
              size_t size);
 
-/* Counts through the positions of a shape, keeping the offsets of up to 3 operands (in any one
- * unit). */
+/* Iterates over the coordinates of a shape in row-major order and tracks the offsets of up to 3
+ * operands, in any one unit. */
 typedef struct lt_Odometer {
   int ndim;
   int64_t shape[LT_MAX_DIMS], at[LT_MAX_DIMS];

@@ -1,9 +1,8 @@
-/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes count
- * from 1; rows whose class is ignore_index take no part. The sums are kept in float64. */
+/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes are
+ * counted from 1; rows whose class is ignore_index are skipped. Sums are computed in float64. */
 #include "kernel_support.h"
 
-/* The arguments that forward and backward share, open as contiguous tensors of the working
- * dtype. */
+/* The arguments of forward and backward, as contiguous tensors of the working dtype. */
 typedef struct Rows {
   lt_Tensor *target, *weight;
   int64_t n, classes, ignore;
@@ -15,7 +14,7 @@ static void rows_close(Rows *r) {
   lt_release(r->weight);
 }
 
-/* Checks every class before anything is written. */
+/* Reads the arguments from `first` on and checks every class, before anything is written. */
 static bool rows_open(lt_Call *c, int first, Rows *r) {
   const lt_Tensor *self = lt_in(c, first);
   lt_Tensor *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
@@ -52,7 +51,7 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                         \
     *total = (T)all;                                                                               \
   }                                                                                                \
-  /* The total weight is added up again: as a half it has been rounded. */                         \
+  /* The total weight is computed again: the result of forward may be rounded to float16. */       \
   static void backward_##F(const T *grad, const Rows *r, T *dx) {                                  \
     const int64_t *target = lt_tensor_data(r->target);                                             \
     const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \

@@ -1,40 +1,39 @@
-/* map.c: maps: one pass over the tensors of several lists, in one parallel region however many
- * there are. The elements of all tensors are counted through, and each thread works on a range.
+/* map.c: maps: one pass over the tensors of several lists, in one parallel region for any number of
+ * tensors. The elements of all tensors are numbered consecutively, and each thread processes a
+ * range.
  *
- * A range goes in blocks: where a tensor is dense and of the compute type, the loop uses its
- * memory; else its elements are loaded into a block on the stack and stored from it. So nothing is
- * allocated for any layout or dtype, and an element's result does not depend on how the work is
- * shared out.
- */
+ * A range is processed in blocks: a dense tensor of the compute type is used in memory; elements of
+ * others are loaded to a block on the stack and stored from it. So nothing is allocated for any
+ * layout or dtype, and an element's result does not depend on the split. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "vector.h"
 
 #define BLOCK 1024 /* elements of a block on the stack */
-#define FEW   32   /* as many tensors of a list need no memory for their jobs */
+#define FEW   32   /* up to this many tensors of a list need no allocation for their jobs */
 
-/* The tensors at one place of the lists. */
+/* The tensors at one index of the lists. */
 typedef struct Job {
-  int64_t first; /* the number of its first element among those of all jobs */
-  bool dense;    /* nothing goes through blocks */
+  int64_t first; /* number of its first element among those of all jobs */
+  bool dense;    /* no tensor needs blocks */
   lt_Dtype compute;
-  char *data[LT_MAP_TENSORS]; /* NULL: the list is not given */
+  char *data[LT_MAP_TENSORS]; /* NULL: this list is not given */
 } Job;
 
 typedef struct Plan {
   const lt_Call *call;
   int id, lists, jobs;
   unsigned written;
-  int64_t numel; /* of all jobs */
+  int64_t numel; /* elements of all jobs */
   Job *job;
   double numbers[LT_MAP_NUMBERS];
 } Plan;
 
 static const lt_Vectors *vectors_of(const Job *j) { return lt_cpu_isa()->vectors[j->compute]; }
 
-/* ---- elements that go through blocks --------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Elements from, from + 1 ... of t, in the order of its shape, from memory to a block or back. */
+/* Copies n elements of t, from element `from` in the order of its shape, to a block, or back. */
 static void transfer(const Job *job, const lt_Tensor *t, char *data, int64_t from, int64_t n,
                      char *block, bool store) {
   const lt_Vectors *v = vectors_of(job);
@@ -64,7 +63,7 @@ static void run_block(const Plan *p, int i, int64_t from, int64_t n,
   const Job *job = &p->job[i];
   char *memory[LT_MAP_TENSORS];
   int64_t size = (int64_t)lt_dtype_size(job->compute);
-  unsigned through = 0; /* lists that go through blocks */
+  unsigned through = 0; /* lists whose tensors need blocks */
   for (int k = 0; k < p->lists; k++) {
     const lt_Tensor *t = lt_map_tensor(p->call, k, i);
     memory[k] = block[k];
@@ -104,11 +103,11 @@ static int64_t end_of(const Plan *p, int i) {
   return i + 1 < p->jobs ? p->job[i + 1].first : p->numel;
 }
 
-/* Elements begin <= e < end of all jobs. */
+/* Processes elements begin <= e < end of all jobs. */
 static void run(void *plan, int64_t begin, int64_t end) {
   const Plan *p = plan;
   int low = 0, high = p->jobs - 1;
-  while (low < high) { /* the last job that does not begin behind `begin` */
+  while (low < high) { /* find the last job that begins at or before `begin` */
     int middle = low + (high - low + 1) / 2;
     if (p->job[middle].first <= begin)
       low = middle;

@@ -1,21 +1,22 @@
 /* matmul.c: mm, bmm and addmm.
  *
- * Floats go to lt_gemm with the strides they have, as long as one of a matrix's dimensions is
- * dense; float16 and bfloat16 are converted to float32 and back; integers are multiplied in int64,
- * which wraps as their own type does.
- */
+ * Float matrices are passed to lt_gemm with their strides, as long as one dimension is dense;
+ * float16 and bfloat16 are converted to float32 and back; integers are multiplied in int64, which
+ * wraps as their own type does. */
 #include "blas.h"
 #include "cpu.h"
 #include "kernel_support.h"
 
-/* The last two dimensions as a matrix, of batch entry `at` (0 where there are two dimensions). */
+/* Returns the last two dimensions as a matrix, of batch entry `at` (0 if there are two
+ * dimensions). */
 static lt_Matrix matrix(const lt_Tensor *t, int64_t at) {
   int d = t->ndim;
   int64_t shift = d == 3 ? at * t->strides[0] * (int64_t)lt_dtype_size(t->dtype) : 0;
   return (lt_Matrix){(char *)lt_tensor_data(t) + shift, t->strides[d - 2], t->strides[d - 1]};
 }
 
-/* A factor in the working dtype and a layout that lt_gemm takes. One reference. */
+/* Returns a factor in the working dtype and a layout that lt_gemm accepts; the caller releases
+ * it. */
 static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   int d = t->ndim;
   if (t->dtype == work && lt_gemm_takes(matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
@@ -25,7 +26,7 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* A row of c (dense, n wide): c = alpha * a @ b + beta * c. */
+/* Computes a row of c (dense, n wide): c = alpha * a @ b + beta * c. */
 static void integer_row(int64_t n, int64_t k, uint64_t alpha, lt_Matrix am, lt_Matrix bm,
                         uint64_t beta, uint64_t *c) {
   const uint64_t *a = am.data, *b = bm.data;
@@ -67,7 +68,7 @@ typedef struct Product {
 static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
                      int64_t at) {
   lt_Matrix am = matrix(a, at), bm = matrix(b, at), cm = matrix(c, at);
-  cm.row = p->n; /* contiguous, also where a stride along one element says something else */
+  cm.row = p->n; /* contiguous: the stride along a single element may be any */
   cm.column = 1;
   if (lt_dtype_is_float(p->work))
     lt_gemm(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
@@ -77,7 +78,8 @@ static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, l
                  cm);
 }
 
-/* Threads share a batch when its products are too small to be cut well themselves. */
+/* Returns the number of threads that share a batch: more than 1 when its products are too small to
+ * be split themselves. */
 static int batch_team(const Product *p, int64_t batch) {
   double work = (double)p->m * (double)p->n * (double)p->k;
   int threads = lt_num_threads();
@@ -108,7 +110,7 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
-/* out = alpha * a @ b + beta * out; with beta 0, out is not read. */
+/* Computes out = alpha * a @ b + beta * out; with beta 0, out is not read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha, lt_Scalar beta) {
   Product p = {.work = lt_work_dtype(out->dtype), .alpha = alpha, .beta = beta};
   bool reads = lt_scalar_to_double(beta) != 0;
@@ -130,8 +132,8 @@ bool lt_cpu_bmm(lt_Call *c) {
   return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
-/* beta * self + alpha * mat1 @ mat2. self is broadcast into the output first, unless beta is 0:
- * then it is not read, and its NaN does not count. */
+/* Computes beta * self + alpha * mat1 @ mat2. self is broadcast to the output first, unless beta is
+ * 0: then it is not read, and its NaN is ignored. */
 bool lt_cpu_addmm(lt_Call *c) {
   lt_Scalar beta = c->arg[3].scalar;
   if (lt_scalar_to_double(beta) != 0 && !lt_copy_into(c->out[0], lt_in(c, 0), false)) return false;

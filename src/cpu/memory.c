@@ -1,8 +1,9 @@
-/* memory.c: memory of the CPU. Training asks for the same sizes again and again, and a large block
- * fresh from the system costs a page fault for every page of it; so freed blocks of some size are
- * kept for the next who asks for just as much. What is kept is bounded, and goes back to the
- * system before memory is said to be out.
- */
+/* memory.c: allocation of CPU memory, with a cache of freed blocks.
+ *
+ * Training requests the same sizes again and again, and a large block fresh from the system costs a
+ * page fault for each of its pages; so freed blocks above a size are cached for the next request of
+ * exactly that size. The cache is bounded, and is released to the system before an allocation
+ * fails. */
 #include "cpu.h"
 
 #include <pthread.h>
@@ -13,19 +14,19 @@
 #define LT_DEBUG 0
 #endif
 
-#define ALIGNMENT  64
-#define HUGE_PAGE  ((size_t)2 << 20)
-#define LARGE      ((size_t)1 << 30)  /* from here on the system is asked before memory is taken */
-#define WITH_PAGES ((size_t)4 << 20)  /* from here on huge pages are worth asking for */
-#define KEPT_FROM  ((size_t)32 << 10) /* smaller blocks are best kept by malloc itself */
-#define KEPT_ROOM                                                                                  \
-  (LT_DEBUG ? 0 : (size_t)128 << 20) /* bytes kept in all; none where sanitizers look on */
+#define ALIGNMENT   64
+#define HUGE_PAGE   ((size_t)2 << 20)
+#define LARGE       ((size_t)1 << 30)  /* from here on, the available memory is checked first */
+#define WITH_PAGES  ((size_t)4 << 20)  /* from here on, huge pages are requested */
+#define CACHED_FROM ((size_t)32 << 10) /* smaller blocks are left to malloc's own caches */
+#define CACHE_LIMIT                                                                                \
+  (LT_DEBUG ? 0 : (size_t)128 << 20) /* limit of cached bytes; none under sanitizers */
 #define STACK_BITS 8
 #define STACKS     (1 << STACK_BITS)
 
 /* ---- the system's memory --------------------------------------------------------------------- */
 
-/* A number of kB that a file like /proc/meminfo gives under a name; 0 when it does not. */
+/* Returns the number of kB that a file like /proc/meminfo has under a name; 0 without one. */
 static size_t kilobytes(FILE *f, const char *name) {
   char line[256];
   size_t n = strlen(name);
@@ -45,8 +46,8 @@ size_t lt_cpu_memory_available(void) {
   return kb * 1024;
 }
 
-/* Behind every block lies what malloc gave: its fast path serves small sizes, and no alignment is
- * asked of it. */
+/* Allocates an aligned block with malloc, whose fast path serves small sizes without alignment. The
+ * pointer that malloc returned is stored before the block. */
 static void *block_new(size_t nbytes) {
   char *whole = malloc(nbytes + ALIGNMENT);
   if (!whole) return NULL;
@@ -68,85 +69,85 @@ static void block_free(void *memory) {
   free(whole);
 }
 
-/* ---- blocks that are kept -------------------------------------------------------------------- */
+/* ---- cache of freed blocks ------------------------------------------------------------------- */
 
-/* A kept block says in its own memory what it is. */
-typedef struct Kept {
-  struct Kept *next;
+/* A cached block; this header is in its memory. */
+typedef struct Cached {
+  struct Cached *next;
   size_t nbytes;
-} Kept;
+} Cached;
 
-/* Stacks of blocks, by a hash of their size: a block freed a moment ago is still in the
+/* Stacks of cached blocks by a hash of their size: the block freed last may still be in the
  * processor's caches. */
 static struct {
   pthread_mutex_t lock;
   size_t bytes;
-  int turn; /* the stack that gives back next */
-  Kept *stack[STACKS];
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  int next_stack; /* stack from which shrink takes the next block */
+  Cached *stack[STACKS];
+} cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static Kept **stack_of(size_t nbytes) {
-  return &kept.stack[(nbytes >> 6) * 0x9e3779b97f4a7c15u >> (64 - STACK_BITS)];
+static Cached **stack_of(size_t nbytes) {
+  return &cache.stack[(nbytes >> 6) * 0x9e3779b97f4a7c15u >> (64 - STACK_BITS)];
 }
 
-static void *pop(Kept **from) {
-  Kept *k = *from;
+static void *pop(Cached **from) {
+  Cached *k = *from;
   *from = k->next;
-  kept.bytes -= k->nbytes;
+  cache.bytes -= k->nbytes;
   return k;
 }
 
-static void *take(size_t nbytes) {
+static void *take_cached(size_t nbytes) {
   void *memory = NULL;
-  pthread_mutex_lock(&kept.lock);
-  Kept **k = stack_of(nbytes);
+  pthread_mutex_lock(&cache.lock);
+  Cached **k = stack_of(nbytes);
   while (*k && (*k)->nbytes != nbytes) k = &(*k)->next;
   if (*k) memory = pop(k);
-  pthread_mutex_unlock(&kept.lock);
+  pthread_mutex_unlock(&cache.lock);
   return memory;
 }
 
-/* Gives blocks back, of each stack in turn, until no more than `limit` bytes are kept. */
+/* Frees cached blocks, from each stack in turn, until at most `limit` bytes are cached. */
 static void shrink(size_t limit) {
-  for (; kept.bytes > limit; kept.turn = (kept.turn + 1) % STACKS)
-    if (kept.stack[kept.turn]) block_free(pop(&kept.stack[kept.turn]));
+  for (; cache.bytes > limit; cache.next_stack = (cache.next_stack + 1) % STACKS)
+    if (cache.stack[cache.next_stack]) block_free(pop(&cache.stack[cache.next_stack]));
 }
 
-static void keep(void *memory, size_t nbytes) {
-  pthread_mutex_lock(&kept.lock);
-  shrink(KEPT_ROOM - nbytes);
-  Kept **stack = stack_of(nbytes), *k = memory;
-  *k = (Kept){*stack, nbytes};
+static void add_to_cache(void *memory, size_t nbytes) {
+  pthread_mutex_lock(&cache.lock);
+  shrink(CACHE_LIMIT - nbytes);
+  Cached **stack = stack_of(nbytes), *k = memory;
+  *k = (Cached){*stack, nbytes};
   *stack = k;
-  kept.bytes += nbytes;
-  pthread_mutex_unlock(&kept.lock);
+  cache.bytes += nbytes;
+  pthread_mutex_unlock(&cache.lock);
 }
 
-static void give_all_back(void) {
-  pthread_mutex_lock(&kept.lock);
+static void empty_cache(void) {
+  pthread_mutex_lock(&cache.lock);
   shrink(0);
-  pthread_mutex_unlock(&kept.lock);
+  pthread_mutex_unlock(&cache.lock);
 }
 
-/* What is kept when the program ends would look like a leak to those who look for leaks. */
-__attribute__((destructor)) static void at_end(void) { give_all_back(); }
+/* Frees the cache at exit, so that leak checkers do not report it. */
+__attribute__((destructor)) static void empty_at_exit(void) { empty_cache(); }
 
 /* ---- the device's functions ------------------------------------------------------------------ */
 
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
   if (nbytes > SIZE_MAX / 2) return lt_error_set("no address space is that large");
-  bool keepable = nbytes >= KEPT_FROM && nbytes <= KEPT_ROOM;
-  void *memory = keepable ? take(nbytes) : NULL;
+  bool cacheable = nbytes >= CACHED_FROM && nbytes <= CACHE_LIMIT;
+  void *memory = cacheable ? take_cached(nbytes) : NULL;
   if (memory) return memory;
   size_t available = nbytes >= LARGE ? lt_cpu_memory_available() : 0;
   if (available && nbytes > available) {
-    give_all_back();
+    empty_cache();
     return lt_error_set("the system has %.2f MiB available", (double)available / 1048576.0);
   }
   memory = block_new(nbytes);
   if (memory) return memory;
-  give_all_back();
+  empty_cache();
   memory = block_new(nbytes);
   return memory ? memory : lt_error_set("the system has no more memory");
 }
@@ -154,8 +155,8 @@ void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
                  lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
-  if (nbytes >= KEPT_FROM && nbytes <= KEPT_ROOM)
-    keep(memory, nbytes);
+  if (nbytes >= CACHED_FROM && nbytes <= CACHE_LIMIT)
+    add_to_cache(memory, nbytes);
   else
     block_free(memory);
 }

@@ -1,10 +1,11 @@
 /* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions;
- * halves are worked on in float32. The gradients of weight and bias are summed over fixed pieces
- * of rows, which are then added in order, so that they do not depend on the number of threads. */
+ * float16 and bfloat16 are computed in float32. The gradients of weight and bias are summed over a
+ * fixed number of pieces of rows, which are then added in order, so that they do not depend on the
+ * number of threads. */
 #include "kernel_support.h"
 #include "rows.h"
 
-#define PIECES 16 /* at most, that the gradients of weight and bias are summed in */
+#define PIECES 16 /* largest number of partial sums for the gradients of weight and bias */
 
 static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
   lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
@@ -13,30 +14,30 @@ static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
 }
 static void *data(lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
 
-/* Elements of the last `normalized` dims. */
+/* Returns the number of elements of the last `normalized` dims. */
 static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
   int64_t n = 1;
   for (int d = t->ndim - (int)normalized; d < t->ndim; d++) n *= t->shape[d];
   return n;
 }
 
-/* Everything of a call, in the working dtype. */
+/* The arguments and results of a call, in the working dtype. */
 typedef struct Work {
   const void *g, *x, *w, *b;
-  void *y, *mean, *rstd, *part; /* backward: y is the input's gradient, part the pieces' sums */
+  void *y, *mean, *rstd, *part; /* backward: y is the input's gradient, part the partial sums */
   double eps;
   int64_t rows, n, pieces;
 } Work;
 
 #define NORM(T, F)                                                                                 \
-  /* Rows from..to. */                                                                             \
+  /* Processes rows from..to. */                                                                   \
   static void forward_##F(void *context, int64_t from, int64_t to) {                               \
     const Work *k = context;                                                                       \
     for (int64_t i = from; i < to; i++)                                                            \
       lt_rows()->layer_norm_##F((const T *)k->x + i * k->n, k->w, k->b, (T)k->eps, k->n,           \
                                 (T *)k->y + i * k->n, (T *)k->mean + i, (T *)k->rstd + i);         \
   }                                                                                                \
-  /* Pieces from..to. */                                                                           \
+  /* Processes pieces from..to of the rows. */                                                     \
   static void backward_##F(void *context, int64_t from, int64_t to) {                              \
     const Work *k = context;                                                                       \
     const T *mean = k->mean, *rstd = k->rstd;                                                      \
@@ -49,7 +50,7 @@ typedef struct Work {
                                            mean[i], rstd[i], n, (T *)k->y + i * n, pw, pb);        \
     }                                                                                              \
   }                                                                                                \
-  /* dw and db from the pieces' sums. */                                                           \
+  /* Adds the partial sums to dw and db. */                                                        \
   static void join_##F(const Work *k, T *dw, T *db) {                                              \
     const T *part = k->part;                                                                       \
     int64_t n = k->n;                                                                              \
@@ -96,7 +97,7 @@ bool lt_cpu__layer_norm(lt_Call *c) {
   return lt_output_close(c->out[2], rstd) && ok;
 }
 
-/* Runs backward and fills the gradients of weight and bias. */
+/* Computes the gradients of the input, and of weight and bias. */
 static bool run_backward(Work *k, lt_Dtype work, void *dw, void *db) {
   k->pieces = k->rows * k->n < LT_GRAIN ? 1 : k->rows < PIECES ? k->rows : PIECES;
   k->part = calloc((size_t)(2 * k->pieces * k->n + 1), lt_dtype_size(work));

@@ -1,15 +1,16 @@
-/* numbers.c: the scalar arguments of an elementwise op, in the type that it computes in. */
+/* numbers.c: converts the scalar arguments of an elementwise op to the compute type. */
 #include "vector.h"
 
 #include <complex.h>
 #include <float.h>
 
+/* Returns the largest finite number of a result computed in float32. */
 static float largest_float(lt_Dtype result) {
   bool half = result == LT_float16 || result == LT_bfloat16;
   return half ? (float)lt_dtype_largest(result) : FLT_MAX;
 }
 
-/* Checks the type once for all numbers: every call runs this, however few its elements. */
+/* One switch for all numbers: every call of an op runs this, even for few elements. */
 void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
                     const lt_Scalar *b) {
   switch (compute) {

@@ -1,10 +1,9 @@
 /* program.c: runs an elementwise program block by block, with the vector loops of the single ops.
  *
- * A block of every value that is in use fits the first cache. A program is compiled into
- * instructions on registers: a register is a block of a thread's scratch memory, or the place of an
- * operand that can be used where it lies. What is the same in every block (numbers, operands of one
- * element, and what is computed of them) is computed once, before the first block.
- */
+ * A block of every live value fits the first cache. A program is compiled to instructions on
+ * registers: a register is a block of a thread's scratch memory, or the memory of an operand that
+ * can be used directly. Values that are the same in every block (numbers, operands of one element,
+ * and what is computed from them) are computed once, before the first block. */
 #include "program.h"
 #include "cpu.h"
 #include "opids.h"
@@ -16,18 +15,18 @@
 #include <omp.h>
 
 enum {
-  CACHE = 24 << 10, /* bytes of the blocks of a thread */
-  FEWEST = 256,     /* elements of a block, where the shape has as many */
+  CACHE = 24 << 10, /* bytes for the blocks of a thread */
+  FEWEST = 256,     /* smallest block, in elements, if the shape has as many */
   MOST = 1024,
-  LONG_ROW = 64 /* blocks end where rows do, unless rows are shorter than this */
+  LONG_ROW = 64 /* blocks end at the ends of rows, unless rows are shorter than this */
 };
 
 typedef struct Register {
   lt_Dtype type; /* a compute type */
-  bool fixed;    /* the same in every block */
-  int operand;   /* it is this operand's memory; -1: a block */
-  int slot;      /* the block */
-  int last;      /* the instruction that uses it last */
+  bool fixed;    /* has the same value in every block */
+  int operand;   /* the operand whose memory it is; -1: a block */
+  int slot;      /* index of the block */
+  int last;      /* last instruction that uses it */
 } Register;
 
 typedef enum Code {
@@ -43,14 +42,14 @@ typedef struct Instruction {
   Code code;
   int dst, src[3];
   int operand;
-  lt_Dtype dtype; /* of memory that is loaded or stored, of a narrow integer */
+  lt_Dtype dtype; /* of loaded or stored memory, of a narrow integer */
   lt_VectorFn fn;
   bool divides; /* src[1] is an integer divisor */
   lt_Numbers numbers;
   char element[16];
 } Instruction;
 
-typedef struct Port { /* how an operand lies */
+typedef struct Port { /* layout of an operand */
   bool linear, fixed, dense;
 } Port;
 
@@ -64,13 +63,14 @@ typedef struct Plan {
   int nregisters, ninstructions, slots;
   Register *reg;
   Instruction *code;
-  int (*known)[LT_DTYPE_COUNT]; /* register + 1 of a value in a compute type */
+  int (*known)[LT_DTYPE_COUNT]; /* register of a value in a compute type, plus 1; 0: none */
   int64_t block, slot_size;
   atomic_bool refused;
 } Plan;
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
+/* Classifies the layout of operand k. */
 static Port port_of(const Plan *p, int k) {
   const lt_ProgramLoop *l = p->loop;
   const lt_Operand *o = &l->operand[k];
@@ -89,7 +89,7 @@ static Port port_of(const Plan *p, int k) {
 }
 
 static int new_register(Plan *p, lt_Dtype type, bool fixed) {
-  if (lt_dtype_is_complex(type)) /* their loops have results of other sizes: abs, tests */
+  if (lt_dtype_is_complex(type)) /* some of their ops have results of another size: abs, tests */
     p->ok =
         lt_error_set("program: complex numbers are not yet supported, got %s", lt_dtype_name(type));
   p->reg[p->nregisters] = (Register){type, fixed, -1, -1, -1};
@@ -124,7 +124,8 @@ static int input_register(Plan *p, int value, lt_Dtype type) {
   return dst;
 }
 
-/* The register that holds a value in a compute type. */
+/* Returns the register that holds a value in a compute type; emits its load or conversion if
+ * needed. */
 static int register_of(Plan *p, lt_StepInput in, lt_Dtype type) {
   if (in.value < 0) return number_register(p, in.number, type);
   int *known = &p->known[in.value][type];
@@ -147,15 +148,15 @@ static bool is_narrow(lt_Dtype d) {
   return lt_dtype_category(d) == LT_INTEGER && lt_dtype_compute(d) != d;
 }
 
-/* x^2 is so common that checking the exponent pays; see lt_pow. */
-static lt_OpId simpler(const lt_Step *s) {
+/* Returns `square` for pow with the exponent 2, else the step's op; see lt_pow. */
+static lt_OpId simplified_op(const lt_Step *s) {
   bool square =
       s->op == LT_OP_pow && s->input[1].value < 0 && lt_scalar_to_double(s->input[1].number) == 2;
   return square ? LT_OP_square : s->op;
 }
 
 static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inputs) {
-  lt_VectorFn fn = p->isa->vectors[s->compute]->op[simpler(s)];
+  lt_VectorFn fn = p->isa->vectors[s->compute]->op[simplified_op(s)];
   Instruction *i = emit(p, CODE_CALL, dst);
   i->fn = fn;
   memcpy(i->src, src, sizeof *src * (size_t)inputs);
@@ -166,7 +167,7 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
         lt_error_set("elementwise: an op is not made for %s on the CPU", lt_dtype_name(s->compute));
 }
 
-/* A value of a narrow integer dtype is computed in int32, and wrapped before it is used. */
+/* Wraps a value to a narrow integer dtype after it was computed in int32. */
 static void narrow(Plan *p, const lt_Step *s, int dst) {
   if (!is_narrow(s->result)) return;
   Instruction *i = emit(p, CODE_NARROW, dst);
@@ -177,13 +178,13 @@ static void narrow(Plan *p, const lt_Step *s, int dst) {
 static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
   int *known = &p->known[p->program->ninputs + index][lt_dtype_compute(s->result)], src[3] = {0};
-  int inputs = simpler(s) != s->op ? 1 : s->inputs;
+  int inputs = simplified_op(s) != s->op ? 1 : s->inputs;
   bool fixed = true;
   for (int k = 0; k < inputs; k++) {
     src[k] = register_of(p, s->input[k], s->compute);
     fixed &= p->reg[src[k]].fixed;
   }
-  if (s->op == LT_NO_OP) { /* converted already */
+  if (s->op == LT_NO_OP) { /* a conversion, which register_of has emitted */
     *known = src[0] + 1;
     if (!is_narrow(s->result)) return;
     int dst = new_register(p, s->compute, fixed);
@@ -200,7 +201,8 @@ static void add_step(Plan *p, int index) {
   narrow(p, s, dst);
 }
 
-/* An output that is computed in its own dtype is computed where it lies; others are stored. */
+/* Assigns outputs: one computed in its own dtype is computed in the operand's memory; others are
+ * stored. */
 static void add_outputs(Plan *p) {
   for (int k = 0; k < p->program->nout; k++) {
     lt_Dtype dtype = p->program->out_dtype[k], type = lt_dtype_compute(dtype);
@@ -221,8 +223,8 @@ static bool is_fixed(const Plan *p, const Instruction *i) {
   return i->code != CODE_STORE && p->reg[i->dst].fixed;
 }
 
-/* A block for each register: its own where it is fixed; else one that no register needs any
- * more. */
+/* Assigns a block to each register: its own if it is fixed, else one that no later instruction
+ * uses. */
 static bool assign_slots(Plan *p) {
   bool *taken = calloc((size_t)p->nregisters + 1, sizeof *taken);
   if (!taken) return lt_fail_memory();
@@ -231,7 +233,7 @@ static bool assign_slots(Plan *p) {
       if (p->code[i].src[k] >= 0) p->reg[p->code[i].src[k]].last = i;
     if (p->code[i].dst >= 0 && p->reg[p->code[i].dst].last < i) p->reg[p->code[i].dst].last = i;
   }
-  p->slots = 1; /* 0 is for what is narrowed */
+  p->slots = 1; /* slot 0 is scratch for narrowing */
   for (int i = 0; i < p->ninstructions; i++) {
     const Instruction *code = &p->code[i];
     Register *dst = code->dst >= 0 ? &p->reg[code->dst] : NULL;
@@ -252,6 +254,7 @@ static bool assign_slots(Plan *p) {
   return true;
 }
 
+/* Chooses the number of elements of a block. */
 static void size_blocks(Plan *p) {
   int64_t widest = 4, row = p->loop->shape[p->last];
   for (int i = 0; i < p->nregisters; i++)
@@ -275,15 +278,15 @@ static bool compile(Plan *p) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-typedef struct Work { /* of a thread */
+typedef struct Work { /* state of a thread */
   Plan *plan;
   char *scratch;
-  char **where; /* by register */
+  char **where; /* memory of each register */
   int64_t position, n;
   int64_t at[LT_MAX_DIMS];
 } Work;
 
-/* Loads the elements of an operand into a block, row by row; or stores them from it. */
+/* Loads the elements of an operand to a block, row by row, or stores them from it. */
 static void transfer(const Work *w, const Instruction *i, char *block, bool store) {
   const Plan *p = w->plan;
   const lt_ProgramLoop *l = p->loop;
@@ -292,7 +295,7 @@ static void transfer(const Work *w, const Instruction *i, char *block, bool stor
   const lt_Vectors *v = p->isa->vectors[type];
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
   int64_t left = w->n, size = (int64_t)lt_dtype_size(type);
-  if (p->port[i->operand].linear) { /* across rows, too */
+  if (p->port[i->operand].linear) { /* also across rows */
     char *memory = o->data + w->position * (int64_t)lt_dtype_size(o->dtype);
     if (store)
       v->store[o->dtype](left, memory, (int64_t)lt_dtype_size(o->dtype), block);
@@ -323,7 +326,7 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
   return found;
 }
 
-static void carry_out(const Work *w, const Instruction *i) {
+static void execute(const Work *w, const Instruction *i) {
   Plan *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
   const char *src[3];
@@ -355,7 +358,7 @@ static void carry_out(const Work *w, const Instruction *i) {
   }
 }
 
-/* Registers that are an operand's memory, for the block that is next. */
+/* Sets the memory of registers that are an operand's, for the next block. */
 static void find_operands(const Work *w) {
   const Plan *p = w->plan;
   for (int i = 0; i < p->nregisters; i++) {
@@ -367,7 +370,7 @@ static void find_operands(const Work *w) {
   }
 }
 
-/* Elements begin <= i < end; begin is the start of a row where rows are short. */
+/* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
 static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
   const lt_ProgramLoop *l = p->loop;
   Work w = {.plan = p,
@@ -378,14 +381,14 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
   int64_t row = l->shape[p->last], left = LT_CHUNK;
   for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
   for (int i = 0; i < p->ninstructions; i++)
-    if (is_fixed(p, &p->code[i])) carry_out(&w, &p->code[i]);
+    if (is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
   lt_position_at(l->ndim, l->shape, begin, w.at);
   for (; w.position < end; w.position += w.n) {
     w.n = end - w.position < p->block ? end - w.position : p->block;
     if (p->rows && row - w.at[p->last] < w.n) w.n = row - w.at[p->last];
     find_operands(&w);
     for (int i = 0; i < p->ninstructions; i++)
-      if (!is_fixed(p, &p->code[i])) carry_out(&w, &p->code[i]);
+      if (!is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
     lt_position_advance(l->ndim, l->shape, w.at, w.n);
     if (p->refused) return;
     if ((left -= w.n) > 0) continue;
@@ -421,7 +424,7 @@ static bool run_all(Plan *p) {
 bool lt_cpu_program(lt_ProgramLoop *loop) {
   const lt_Program *g = loop->program;
   size_t values = (size_t)(g->ninputs + g->nsteps);
-  size_t most = 4 * (size_t)g->nsteps + 2 * (size_t)g->nout + values; /* of each step's inputs */
+  size_t most = 4 * (size_t)g->nsteps + 2 * (size_t)g->nout + values; /* upper bound of registers */
   Plan p = {.loop = loop,
             .program = g,
             .isa = lt_cpu_isa(),

@@ -1,9 +1,8 @@
-/* random.c: random numbers by Philox (philox.h says which of its numbers an element takes). An
- * element depends on the seed, the call's position in the sequence and its place alone: not on
+/* random.c: random numbers by Philox (philox.h defines which of its numbers an element uses). An
+ * element depends on the seed, the call's position in the sequence and its own index alone: not on
  * threads, layout or device.
  *
- * Halves are drawn as float32, with no more bits than they hold, and rounded.
- */
+ * float16 and bfloat16 are drawn as float32, with no more bits than they can hold, and rounded. */
 #include "kernel_support.h"
 #include "opids.h"
 #include "philox.h"
@@ -14,7 +13,8 @@
 
 #include <math.h>
 
-/* Reserves the numbers of n elements of the generator argument i. */
+/* Reserves the random numbers for n elements from generator argument i, the default generator if it
+ * was not given. `wide`: two words for each element. */
 static lt_Philox reserve(const lt_Call *c, int i, int64_t n, bool wide) {
   lt_Philox p;
   lt_Generator *g = c->arg[i].kind == LT_ARG_GENERATOR ? c->arg[i].generator : NULL;
@@ -22,22 +22,22 @@ static lt_Philox reserve(const lt_Call *c, int i, int64_t n, bool wide) {
   return p;
 }
 
-#define WORDS 1024 /* of a chunk, which one thread draws at once */
+#define WORDS 1024 /* random words of a chunk, which one thread draws at once */
 
-/* What a distribution needs to know; each uses what it needs. */
+/* Parameters of all distributions; each uses some of them. */
 typedef struct Numbers {
   double a, b, top;
-  uint32_t keep;        /* which bits of a word count */
-  uint64_t span;        /* of whole numbers */
-  const double *chance; /* by element, `step` apart */
+  uint32_t keep;             /* mask of the bits of a word that are used */
+  uint64_t span;             /* number of possible integers */
+  const double *probability; /* probabilities of the elements, `step` apart */
   int64_t step;
 } Numbers;
 
-/* Makes `count` elements, of which the first of all is element `first`, of words w. */
+/* Computes `count` elements from words w; `first` is the index of the first one. */
 typedef void (*Draw)(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out);
 
-/* n elements of `size` bytes, each of one word or, if wide, two. */
-typedef struct Stretch {
+/* A fill with n elements of `size` bytes, each made of one word or, if wide, two. */
+typedef struct Fill {
   lt_Philox p;
   bool wide;
   int64_t n;
@@ -45,11 +45,11 @@ typedef struct Stretch {
   Draw fn;
   const Numbers *k;
   char *out;
-} Stretch;
+} Fill;
 
-/* Chunks from..to. */
+/* Draws chunks from..to. */
 static void draw(void *context, int64_t from, int64_t to) {
-  const Stretch *s = context;
+  const Fill *s = context;
   int64_t each = s->wide ? WORDS / 2 : WORDS;
   for (int64_t i = from; i < to; i++) {
     uint32_t w[WORDS];
@@ -60,19 +60,19 @@ static void draw(void *context, int64_t from, int64_t to) {
   }
 }
 
-/* Fills `out` through a tensor of dtype `work`. */
+/* Fills `out` with a distribution computed in dtype `work`. */
 static bool draw_into(const lt_Call *c, int generator, lt_Tensor *out, lt_Dtype work, bool wide,
                       Draw fn, const Numbers *k) {
   lt_Tensor *t = lt_output_open(out, work);
   if (!t) return false;
   lt_Philox p = reserve(c, generator, out->numel, wide);
-  Stretch s = {p, wide, out->numel, lt_dtype_size(work), fn, k, lt_tensor_data(t)};
+  Fill s = {p, wide, out->numel, lt_dtype_size(work), fn, k, lt_tensor_data(t)};
   int64_t each = wide ? WORDS / 2 : WORDS;
   lt_share(8 * s.n, (s.n + each - 1) / each, draw, &s);
   return lt_output_close(out, t);
 }
 
-/* The same for a distribution of floats. */
+/* Fills the output with a distribution of floats, by the function for its working dtype. */
 static bool draw_floats(const lt_Call *c, int generator, Draw f32, Draw f64, const Numbers *k) {
   lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
   bool wide = work == LT_float64;
@@ -177,9 +177,9 @@ bool lt_cpu_exponential(lt_Call *c) {
   return draw_floats(c, 2, exponential32, exponential64, &k);
 }
 
-/* ---- whole numbers --------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
-static void whole(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void integers(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
   (void)first;
   int64_t *x = out;
   uint64_t from = (uint64_t)k->step;
@@ -191,53 +191,54 @@ bool lt_cpu_random(lt_Call *c) {
   int64_t from = lt_given(c, 1) ? c->arg[1].i : 0,
           to = lt_given(c, 2) ? c->arg[2].i : lt_random_whole(out->dtype);
   Numbers k = {.step = from, .span = (uint64_t)to - (uint64_t)from + 1};
-  return draw_into(c, 3, out, LT_int64, true, whole, &k);
+  return draw_into(c, 3, out, LT_int64, true, integers, &k);
 }
 
 /* ---- bernoulli: 1 where a fraction of 32 bits is below the probability ----------------------- */
 
-/* Probabilities in float64, checked: one (step 0) or n. */
-static bool chances_are_right(const double *chance, int64_t n, const lt_Tensor *self) {
+/* Returns whether n probabilities are in [0, 1]; sets the error otherwise. */
+static bool check_probabilities(const double *probability, int64_t n, const lt_Tensor *self) {
   for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)
-    if (!(chance[i] >= 0 && chance[i] <= 1))
-      return lt_bad_probability(chance[i], i, self->ndim, self->shape);
+    if (!(probability[i] >= 0 && probability[i] <= 1))
+      return lt_bad_probability(probability[i], i, self->ndim, self->shape);
   return true;
 }
 
-static void coins(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
+static void bernoulli(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
+                      void *out) {
   uint8_t *x = out;
-  const double *chance = k->chance + first * k->step;
-  for (int64_t i = 0; i < count; i++) x[i] = (double)w[i] * 0x1p-32 < chance[i * k->step];
+  const double *probability = k->probability + first * k->step;
+  for (int64_t i = 0; i < count; i++) x[i] = (double)w[i] * 0x1p-32 < probability[i * k->step];
 }
 
-static bool flip_coins(const lt_Call *c, int generator, lt_Tensor *out, const double *chance,
-                       int64_t step) {
-  Numbers k = {.chance = chance, .step = step};
-  return draw_into(c, generator, out, LT_bool, false, coins, &k);
+static bool draw_bernoulli(const lt_Call *c, int generator, lt_Tensor *out,
+                           const double *probability, int64_t step) {
+  Numbers k = {.probability = probability, .step = step};
+  return draw_into(c, generator, out, LT_bool, false, bernoulli, &k);
 }
 
-static bool flip_by(lt_Call *c, int generator, lt_Tensor *chances) {
+static bool bernoulli_of_tensor(lt_Call *c, int generator, lt_Tensor *probabilities) {
   lt_Tensor *out = c->out[0],
-            *p = lt_expanded_contiguous(chances, LT_float64, out->ndim, out->shape);
+            *p = lt_expanded_contiguous(probabilities, LT_float64, out->ndim, out->shape);
   if (!p) return false;
-  bool ok = chances_are_right(lt_tensor_data(p), p->numel, chances) &&
-            flip_coins(c, generator, out, lt_tensor_data(p), 1);
+  bool ok = check_probabilities(lt_tensor_data(p), p->numel, probabilities) &&
+            draw_bernoulli(c, generator, out, lt_tensor_data(p), 1);
   lt_release(p);
   return ok;
 }
 
 bool lt_cpu__bernoulli(lt_Call *c) {
-  if (lt_in(c, 1)) return flip_by(c, 2, lt_in(c, 1));
-  double chance = lt_scalar_to_double(c->arg[1].scalar);
-  return flip_coins(c, 2, c->out[0], &chance, 0);
+  if (lt_in(c, 1)) return bernoulli_of_tensor(c, 2, lt_in(c, 1));
+  double probability = lt_scalar_to_double(c->arg[1].scalar);
+  return draw_bernoulli(c, 2, c->out[0], &probability, 0);
 }
 
-bool lt_cpu__bernoulli_of(lt_Call *c) { return flip_by(c, 1, lt_in(c, 0)); }
+bool lt_cpu__bernoulli_of(lt_Call *c) { return bernoulli_of_tensor(c, 1, lt_in(c, 0)); }
 
 /* ---- permutations and draws ------------------------------------------------------------------ */
 
-/* 1..n sorted by random keys of 64 bits (equal keys, of which a million have one pair in 10^7
- * runs, stay in order): any device can do that in parallel. */
+/* Sorts 1..n by random keys of 64 bits, which any device can do in parallel. Equal keys stay in
+ * order; a million keys have an equal pair in one of 10^7 runs. */
 bool lt_cpu_randperm(lt_Call *c) {
   int64_t n = c->out[0]->numel;
   lt_Philox p = reserve(c, 1, n, true);
@@ -257,8 +258,9 @@ bool lt_cpu_randperm(lt_Call *c) {
   return lt_output_close(c->out[0], t);
 }
 
-/* One row of weights is fit to be drawn from. */
-static bool weights_are_right(const double *w, int64_t n, int64_t row, int64_t least) {
+/* Returns whether a row of weights is valid: finite, not negative, and at least `least` positive
+ * ones; sets the error otherwise. */
+static bool check_weights(const double *w, int64_t n, int64_t row, int64_t least) {
   double sum = 0;
   int64_t positive = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -271,9 +273,10 @@ static bool weights_are_right(const double *w, int64_t n, int64_t row, int64_t l
   return true;
 }
 
-/* With replacement: the inverse of the running sum. Draw j of row r is element r * k + j. */
-static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
-                       double *sums, int64_t *out) {
+/* Draws with replacement, by inversion of the cumulative sum. Draw j of row r is element r * k +
+ * j. */
+static void draw_with_replacement(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
+                                  double *sums, int64_t *out) {
   double sum = 0;
   int64_t last = 0;
   for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
@@ -282,7 +285,7 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
   }
   for (int64_t j = 0; j < k && !lt_stopped_at(j); j++) {
     double u = lt_fraction64(lt_philox_wide(p, first + j)) * sum;
-    int64_t low = 0, high = last; /* the first whose running sum is above u */
+    int64_t low = 0, high = last; /* the first index whose cumulative sum is above u */
     while (low < high) {
       int64_t middle = low + (high - low) / 2;
       if (sums[middle] > u)
@@ -294,10 +297,11 @@ static void draw_again(const double *w, int64_t n, int64_t k, lt_Philox p, int64
   }
 }
 
-/* Without: the k first to arrive when i arrives after an exponential time of rate w[i]. Weight i
- * of row r is element r * n + i. Positive doubles sort as their bits do. */
-static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
-                      lt_Keyed *items, int64_t *out) {
+/* Draws without replacement: each index i gets an exponentially distributed time with rate w[i],
+ * and the k earliest are drawn. Weight i of row r is element r * n + i. Positive doubles sort like
+ * their bits. */
+static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_Philox p,
+                                     int64_t first, lt_Keyed *items, int64_t *out) {
   for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
     double time = w[i] > 0 ? -log(lt_positive64(lt_philox_wide(p, first + i))) / w[i] : INFINITY;
     uint64_t key;
@@ -312,22 +316,22 @@ static void draw_once(const double *w, int64_t n, int64_t k, lt_Philox p, int64_
 bool lt_cpu_multinomial(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   int64_t k = c->arg[1].i, n = self->shape[self->ndim - 1], rows = n > 0 ? self->numel / n : 0;
-  bool again = c->arg[2].b;
+  bool replacement = c->arg[2].b;
   lt_Tensor *weights = lt_as_contiguous(self, LT_float64);
   if (!weights) return false;
   const double *w = lt_tensor_data(weights);
   bool ok = true;
-  for (int64_t r = 0; ok && r < rows; r++) ok = weights_are_right(w + r * n, n, r, again ? 1 : k);
+  for (int64_t r = 0; ok && r < rows; r++) ok = check_weights(w + r * n, n, r, replacement ? 1 : k);
   lt_Keyed *room = ok ? malloc((size_t)n * 2 * sizeof *room) : NULL;
   if (ok && !room) ok = lt_fail_memory();
   if (ok) {
-    lt_Philox p = reserve(c, 3, rows * (again ? k : n), true);
+    lt_Philox p = reserve(c, 3, rows * (replacement ? k : n), true);
     int64_t *out = lt_tensor_data(c->out[0]);
     for (int64_t r = 0; r < rows && !lt_stopped(); r++) {
-      if (again)
-        draw_again(w + r * n, n, k, p, r * k, (double *)(void *)room, out + r * k);
+      if (replacement)
+        draw_with_replacement(w + r * n, n, k, p, r * k, (double *)(void *)room, out + r * k);
       else
-        draw_once(w + r * n, n, k, p, r * n, room, out + r * k);
+        draw_without_replacement(w + r * n, n, k, p, r * n, room, out + r * k);
     }
   }
   free(room);

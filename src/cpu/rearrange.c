@@ -1,10 +1,10 @@
-/* rearrange.c: elements moved, not computed: cat, triu, tril, flip, roll, and copies. By bytes,
- * whatever the dtype. */
+/* rearrange.c: ops that copy elements as bytes, for any dtype: cat, triu, tril, flip, roll, and
+ * copies. */
 #include "kernel_support.h"
 
 /* ---- cat ------------------------------------------------------------------------------------- */
 
-/* Blocks that lie one after the other in `from`, `step` bytes apart in `to`. */
+/* A copy of blocks that are consecutive in `from`, and `step` bytes apart in `to`. */
 typedef struct Piece {
   char *to;
   const char *from;
@@ -17,9 +17,9 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
     memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
 
-#define LARGE ((size_t)1 << 20) /* from here on, blocks are worth being shared among threads */
+#define LARGE ((size_t)1 << 20) /* blocks from this size on are shared among threads */
 
-/* Copies t into the stretch of dim that starts at `first`. */
+/* Copies t to the part of dim that starts at `first`. */
 static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   size_t size = lt_dtype_size(t->dtype), block = (size_t)(t->shape[dim] * l.inner) * size;
@@ -43,7 +43,7 @@ bool lt_cpu_cat(lt_Call *c) {
   int64_t first = 0;
   for (int k = 0; k < c->arg[0].count; k++) {
     lt_Tensor *t = c->arg[0].tensors[k];
-    if (t->ndim != out->ndim) continue; /* {0}, which cat lets stand among any */
+    if (t->ndim != out->ndim) continue; /* shape {0}, which cat ignores */
     if (t->numel > 0 && !put_piece(out, t, dim, first)) return false;
     first += t->shape[dim];
   }
@@ -52,18 +52,19 @@ bool lt_cpu_cat(lt_Call *c) {
 
 /* ---- triangles ------------------------------------------------------------------------------- */
 
-/* Matrices of n x m elements, of which the upper part (from `diagonal` on) or the lower is kept. */
+/* Matrices of n x m elements, of which the upper part (from `diagonal` on) or the lower part is
+ * copied, and the rest is set to 0. */
 typedef struct Triangle {
   const char *from;
   char *to;
   int64_t n, m, diagonal;
-  size_t size; /* of an element */
+  size_t size; /* bytes of an element */
   bool upper;
 } Triangle;
 
 static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
   for (int64_t r = first; r < last && !lt_stopped(); r++) {
-    /* the first column of the upper part, in 0..m */
+    /* first column of the upper part, in 0..m */
     int64_t edge = r % t->n + t->diagonal + (t->upper ? 0 : 1);
     edge = edge < 0 ? 0 : edge > t->m ? t->m : edge;
     size_t left = (size_t)edge * t->size, right = (size_t)(t->m - edge) * t->size,
@@ -83,7 +84,7 @@ static bool triangle(lt_Call *c, bool upper) {
   if (!x) return false;
   int64_t diagonal = c->arg[1].i, n = out->shape[out->ndim - 2], m = out->shape[out->ndim - 1];
   int64_t rows = m > 0 ? out->numel / m : 0;
-  /* past the corners, further makes no difference */
+  /* beyond the corners the result does not change */
   if (diagonal > m) diagonal = m;
   if (diagonal < -n) diagonal = -n;
   Triangle t = {lt_tensor_data(x), lt_tensor_data(out),       n,    m,
@@ -127,7 +128,7 @@ bool lt_cpu_flip(lt_Call *c) {
   return true;
 }
 
-/* memcpy that can be stopped. */
+/* Copies n bytes, in pieces between which an interrupt stops it. */
 static void put(char *to, const char *from, size_t n) {
   for (size_t i = 0; i < n && !lt_stopped(); i += LARGE)
     memcpy(to + i, from + i, n - i < LARGE ? n - i : LARGE);

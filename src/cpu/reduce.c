@@ -1,11 +1,11 @@
-/* reduce.c: reductions: the kernel of all of them, and the loops over those with a state of one
- * number (FOLD in ops.def), the folds. Also _norm, which is made of folds.
+/* reduce.c: the kernel of all reductions, the loops over folds (reductions with a state of one
+ * number: FOLD in ops.def), and _norm, which is computed by folds.
  *
- * A fold may take its elements in any order, so it takes them as they lie in memory: dims are
- * ordered by stride, neighbours that are both kept or both folded are merged, and what is left
- * alternates, kept x folded x kept ... Each stage removes the innermost folded group: rows when
- * nothing is inside it, else blocks of columns. A long fold with few results is cut in pieces of
- * a fixed size, whose results are folded again. */
+ * A fold may combine its elements in any order, so it uses the order of memory: dims are sorted by
+ * stride, adjacent dims that are both kept or both folded are merged, and the result alternates,
+ * kept x folded x kept ... Each stage removes the innermost folded group: by rows if nothing is
+ * inside it, else by blocks of columns. A long fold with few results is split into pieces of a
+ * fixed size, whose states are folded again. */
 #include "kernel_support.h"
 #include "opids.h"
 #include "rows.h"
@@ -14,9 +14,9 @@
 
 #define PIECE 65536 /* elements of a piece of a long fold */
 
-/* ---- one stage: outer x n x inner elements into outer x inner -------------------------------- */
+/* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
 
-/* What a stage folds: elements or states. */
+/* The input of a stage: elements or states. */
 typedef struct Folded {
   const lt_Fold *f;
   bool states;
@@ -29,8 +29,8 @@ typedef struct Stage {
   const lt_FoldLoops *f;
   const char *x;
   char *out;
-  int64_t n, inner, width; /* columns of a block */
-  size_t from, to;         /* bytes of an element */
+  int64_t n, inner, width; /* width: columns of a block */
+  size_t from, to;         /* bytes of an element of x, of out */
 } Stage;
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
@@ -50,7 +50,7 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
   }
 }
 
-/* Pieces of `per` along n, of each of the outer lines: `count` of a line, of which the last may be
+/* Pieces of `per` elements along n, for each outer line: `count` of them, the last of which may be
  * shorter. */
 typedef struct Pieces {
   int64_t n, inner, per, count;
@@ -70,10 +70,12 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
   }
 }
 
+/* Folds n of outer x n x inner elements to outer x inner states in `out`. Returns false with the
+ * error set. */
 static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
                        char *out) {
   size_t from = size_of(f), to = lt_dtype_size(f.f->to);
-  int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* of n, that make a piece */
+  int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* elements along n in a piece */
   if (outer * inner <= 512 && n >= 2 * per) {
     Pieces p = {n, inner, per, (n + per - 1) / per};
     char *part = malloc((size_t)(outer * p.count * inner) * to);
@@ -86,7 +88,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
   }
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
   if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
-    width = 128; /* pieces for all threads */
+    width = 128; /* narrower blocks, so that all threads have one */
   Stage s = {loops_of(f), x, out, n, inner, width, from, to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
@@ -101,12 +103,13 @@ typedef struct Groups {
   int count;
   int64_t size[LT_MAX_DIMS + 1];
   bool folded[LT_MAX_DIMS + 1];
-  int kept;             /* dims of the result (without those of size 1) in the order of memory */
-  int dim[LT_MAX_DIMS]; /* which dims of self they are */
-  bool in_order;        /* is that the order of the result? */
+  int kept;             /* number of kept dims, without those of size 1 */
+  int dim[LT_MAX_DIMS]; /* the kept dims of self, in the order of memory */
+  bool in_order;        /* whether that is the order of the result */
 } Groups;
 
-/* False when the elements of t do not fill their memory without holes. */
+/* Computes the groups of t. Returns false when the elements of t do not fill their memory without
+ * holes. */
 static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
   int order[LT_MAX_DIMS], n = 0;
   for (int d = 0; d < t->ndim; d++) {
@@ -138,15 +141,15 @@ static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
   }
   bool any = false;
   for (int i = 0; i < g->count; i++) any |= g->folded[i];
-  if (!any) { /* folds of one element each, which may still change it */
+  if (!any) { /* folds of one element, which may still change its value */
     g->size[g->count] = 1;
     g->folded[g->count++] = true;
   }
   return true;
 }
 
-/* Removes the innermost folded group: a new tensor, of one dim, of states. The last group goes into
- * `out` (retained) if what is left has its dtype and order. */
+/* Folds the innermost folded group. Returns a new tensor of states, of one dim; the last group is
+ * folded to `out` (retained) if the result has its dtype and order. NULL with the error set. */
 static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out) {
   int at = g->count - 1;
   while (!g->folded[at]) at--;
@@ -169,7 +172,8 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   return to;
 }
 
-/* `flat`, whose kept dims are in the order of memory, with the geometry of `out`. */
+/* Returns a view of `flat`, whose kept dims are in the order of memory, with the geometry of
+ * `out`. */
 static lt_Tensor *as_result(lt_Tensor *flat, const lt_Tensor *self, const Groups *g,
                             const lt_Tensor *out, unsigned mask) {
   int64_t stride_of[LT_MAX_DIMS] = {0}, strides[LT_MAX_DIMS], stride = 1;
@@ -195,7 +199,7 @@ static void finish_range(void *context, int64_t from, int64_t to) {
   s->f->finish(s->x + (size_t)from * lt_dtype_size(s->f->to), to - from, s->n, s->a);
 }
 
-/* Makes results of the states in t, each of n elements. */
+/* Converts the states in t, of n elements each, to results. */
 static bool finish(const lt_Fold *f, lt_Tensor *t, int64_t n, double a) {
   if (!f->finish) return true;
   Finish s = {f, lt_tensor_data(t), (double)n, a};
@@ -203,7 +207,7 @@ static bool finish(const lt_Fold *f, lt_Tensor *t, int64_t n, double a) {
   return lt_check_interrupt();
 }
 
-/* How many elements each result is made of. */
+/* Returns the number of elements that each result combines. */
 static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
   int64_t n = 1;
   for (int d = 0; d < self->ndim; d++)
@@ -211,8 +215,8 @@ static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
   return n;
 }
 
-/* Folds the dims of mask. The result has out's shape and the fold's dtype, its dims in any order;
- * it may be out itself (retained). */
+/* Folds the dims of mask. The result has out's shape and the fold's dtype, with its dims in any
+ * order in memory; it may be out itself (retained). NULL with the error set. */
 static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   Groups g;
   lt_Tensor *x = self->dtype == f->from && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
@@ -244,7 +248,7 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double 
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The fold of no elements. */
+/* Writes the fold of no elements. */
 static bool fold_nothing(const lt_Fold *f, double a, lt_Tensor *out) {
   lt_Tensor *y = lt_output_open(out, f->to);
   if (!y) return false;
@@ -262,13 +266,13 @@ static bool fold_into(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a
   return ok;
 }
 
-/* Folds self, whose elements have the dtype that they are to be folded in. */
+/* Folds self, whose elements already have the dtype of the reduction. */
 static bool fold_by(lt_ReductionId id, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
-  bool truth = lt_reductions[id].of_truth;
+  bool as_bool = lt_reductions[id].of_truth;
   lt_Tensor *made = NULL;
-  if (truth && self->dtype != LT_bool && !(self = made = lt_as_contiguous(self, LT_bool)))
+  if (as_bool && self->dtype != LT_bool && !(self = made = lt_as_contiguous(self, LT_bool)))
     return false;
-  bool bytes = self->dtype == LT_bool && (truth || lt_work_dtype(out->dtype) == LT_int64);
+  bool bytes = self->dtype == LT_bool && (as_bool || lt_work_dtype(out->dtype) == LT_int64);
   lt_Dtype work = lt_work_dtype(lt_dtype_is_float(self->dtype) ? self->dtype : out->dtype);
   bool ok = fold_into(lt_fold(id, work, bytes), self, mask, a, out);
   if (made) lt_release(made);
@@ -292,7 +296,7 @@ bool lt_cpu_reduce(lt_Call *c) {
 
 /* ---- _norm ----------------------------------------------------------------------------------- */
 
-static bool loop1(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {
+static bool unary_loop(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {
   return lt_loop_run(op, out, compute, 1, (lt_Arg[]){LT_ARG(x)}, lt_scalar_int(0),
                      lt_scalar_int(0));
 }
@@ -303,10 +307,11 @@ static bool power(lt_Tensor *out, lt_Tensor *x, double p) {
                      lt_scalar_int(0));
 }
 
-/* Any p but 0, 1, 2, inf and -inf: powers of |x| in float64, their sum, then the root. */
+/* Computes the norm for any p but 0, 1, 2, inf and -inf: powers of |x| in float64, their sum, then
+ * the root. */
 static bool norm_p(lt_Tensor *self, unsigned mask, double p, lt_Tensor *out) {
   lt_Tensor *x = lt_empty(LT_float64, lt_tensor_device(self), self->ndim, self->shape);
-  bool ok = x && loop1(LT_OP_abs, x, LT_float64, self) && power(x, x, p);
+  bool ok = x && unary_loop(LT_OP_abs, x, LT_float64, self) && power(x, x, p);
   const lt_Fold *f = lt_fold(LT_REDUCTION_sum, LT_float64, false);
   lt_Tensor *sum = ok ? fold(f, x, mask, 0, out) : NULL;
   lt_release(x);

@@ -1,18 +1,19 @@
 /* reduce_line.c: reductions with a state of two or three numbers (BEST and CENTERED in ops.def):
- * the best and where it is, spread around the mean, logsumexp.
+ * the extreme value and its index, variance, logsumexp.
  *
- * Their elements are brought into one line: a contiguous tensor outer x n x inner of the working
- * dtype, n the reduced dims in the user's order. That is self as it is where the reduced dims
- * are neighbours; else a copy with them last. */
+ * Their elements are arranged as lines: a contiguous tensor outer x n x inner of the working dtype,
+ * where n are the reduced dims in the user's order. That is self if the reduced dims are adjacent,
+ * else a copy with the reduced dims last. */
 #include "kernel_support.h"
 #include "opids.h"
 #include "rows.h"
 
-#define PIECE  16384 /* elements of a part of a row */
-#define NARROW 32    /* columns that are better copied into rows, where a term calls a function */
+#define PIECE  16384 /* elements of a piece of a row */
+#define NARROW 32    /* fewer columns are copied to rows if a term calls a function */
 
-/* self with the dims of mask as one line. One reference; NULL when memory runs out. */
-static lt_Tensor *lined(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines *l) {
+/* Returns self with the dims of mask as one line; the caller releases it. NULL with the error set
+ * when out of memory. */
+static lt_Tensor *as_lines(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines *l) {
   int first = -1, last = -1;
   bool neighbours = true;
   for (int d = 0; d < self->ndim; d++) {
@@ -22,7 +23,7 @@ static lt_Tensor *lined(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines 
     last = d;
   }
   *l = (lt_Lines){1, 1, 1};
-  if (first < 0) { /* nothing, or dims of size 1 */
+  if (first < 0) { /* no dims, or only dims of size 1 */
     l->outer = self->numel;
     return lt_as_contiguous(self, work);
   }
@@ -48,15 +49,15 @@ static lt_Tensor *lined(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines 
   return dense;
 }
 
-/* ---- the best and where it is ---------------------------------------------------------------- */
+/* ---- the extreme value and its index --------------------------------------------------------- */
 
 typedef struct Best {
   const lt_Best *f;
   lt_Lines l;
   const char *x;
-  char *values; /* or NULL */
+  char *values; /* NULL: only indices are computed */
   int64_t *at;
-  size_t size; /* of an element */
+  size_t size; /* bytes of an element */
 } Best;
 
 static void best_blocks(const Best *b, int64_t first, int64_t last) {
@@ -65,7 +66,7 @@ static void best_blocks(const Best *b, int64_t first, int64_t last) {
     int64_t i = t / blocks, j = t % blocks * LT_CENTERED_WIDTH, left = b->l.inner - j,
             width = left < LT_CENTERED_WIDTH ? left : LT_CENTERED_WIDTH, to = i * b->l.inner + j;
     const char *from = b->x + (size_t)(i * b->l.n * b->l.inner + j) * b->size;
-    double room[LT_CENTERED_WIDTH]; /* of any type */
+    double room[LT_CENTERED_WIDTH]; /* room for values of any type */
     void *values = b->values ? b->values + (size_t)to * b->size : (char *)room;
     if (b->l.inner == 1)
       b->f->row(from, b->l.n, values, b->at + to);
@@ -81,7 +82,7 @@ bool lt_reduce_to_best(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *co
   if (positions->numel == 0) return true;
   lt_Lines l;
   lt_Dtype work = lt_work_dtype(r->dtype);
-  lt_Tensor *x = lined(self, r->mask, work, &l);
+  lt_Tensor *x = as_lines(self, r->mask, work, &l);
   lt_Tensor *v = x && values ? lt_output_open(values, work) : NULL;
   bool ok = x && (v || !values);
   if (ok) {
@@ -103,8 +104,8 @@ typedef struct Centered {
   lt_Lines l;
   const char *x;
   char *out, *part;
-  int64_t pieces;  /* of a row */
-  size_t from, to; /* bytes of an element, of a number of a state */
+  int64_t pieces;  /* number of pieces of a row */
+  size_t from, to; /* bytes of an element, and of a number of a state */
   double a;
 } Centered;
 
@@ -113,7 +114,7 @@ static void column_blocks(const Centered *c, int64_t first, int64_t last) {
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * LT_CENTERED_WIDTH, left = c->l.inner - j,
             width = left < LT_CENTERED_WIDTH ? left : LT_CENTERED_WIDTH;
-    double states[3 * LT_CENTERED_WIDTH]; /* room for float too */
+    double states[3 * LT_CENTERED_WIDTH]; /* also holds float states */
     c->f->columns(c->x + (size_t)(i * c->l.n * c->l.inner + j) * c->from, c->l.n, c->l.inner, width,
                   states);
     for (int64_t k = 0; k < width; k++)
@@ -122,7 +123,7 @@ static void column_blocks(const Centered *c, int64_t first, int64_t last) {
   }
 }
 
-/* The pieces of rows; a row of one piece is finished. */
+/* Processes pieces of rows. A row of one piece is finished at once. */
 static void row_pieces(const Centered *c, int64_t first, int64_t last) {
   double state[3];
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
@@ -155,8 +156,9 @@ static bool centered_columns(const Centered *c) {
   return true;
 }
 
-/* Lines as rows. Takes x over; NULL when memory runs out. */
-static lt_Tensor *turned(lt_Tensor *x, lt_Lines *l) {
+/* Returns a copy of x with its lines as rows, and updates *l; consumes the reference to x. NULL
+ * with the error set when out of memory. */
+static lt_Tensor *lines_to_rows(lt_Tensor *x, lt_Lines *l) {
   int64_t shape[3] = {l->outer, l->inner, l->n}, strides[3] = {l->n * l->inner, 1, l->inner};
   lt_Tensor *view = lt_geometry(x, 0, 3, shape, strides);
   lt_Tensor *rows = view ? lt_as_contiguous(view, x->dtype) : NULL;
@@ -169,8 +171,8 @@ static lt_Tensor *turned(lt_Tensor *x, lt_Lines *l) {
 bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *out) {
   lt_Lines l;
   const lt_Centered *f = lt_centered(r->id, lt_work_dtype(r->dtype));
-  lt_Tensor *x = lined(self, r->mask, f->from, &l);
-  if (x && f->calls && l.inner > 1 && l.inner < NARROW) x = turned(x, &l);
+  lt_Tensor *x = as_lines(self, r->mask, f->from, &l);
+  if (x && f->calls && l.inner > 1 && l.inner < NARROW) x = lines_to_rows(x, &l);
   lt_Tensor *y = x ? lt_output_open(out, f->to) : NULL;
   bool ok = y != NULL;
   if (ok) {

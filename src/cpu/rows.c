@@ -1,4 +1,4 @@
-/* rows.c: the tables of row loops and folds that fit the machine, by the choice of isa.c. */
+/* rows.c: returns the tables of row loops and folds for this CPU, as selected by isa.c. */
 #include "rows.h"
 #include "vector.h"
 
@@ -18,7 +18,7 @@ TABLES(avx512)
 
 static bool is(const char *name) { return strcmp(lt_cpu_isa()->name, name) == 0; }
 
-/* The table of the machine's instruction set. */
+/* The table for the instruction set of this CPU. */
 #if defined LT_ISA_AVX512 && defined LT_ISA_AVX2
 #define BY_ISA(table) (is("avx512") ? table##_avx512 : is("avx2") ? table##_avx2 : table##_base)
 #elif defined LT_ISA_AVX512

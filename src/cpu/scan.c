@@ -1,8 +1,8 @@
-/* scan.c: running sums and products along a dimension. Floats are kept in float64, integers
- * wrap. */
+/* scan.c: cumulative sums and products along a dimension. Floats are accumulated in float64;
+ * integers wrap. */
 #include "kernel_support.h"
 
-#define WIDTH 64 /* columns that run together */
+#define WIDTH 64 /* columns processed together */
 
 #define SCAN(NAME, T, ACC, JOIN, FIRST)                                                            \
   static void columns_##NAME(const T *x, T *y, int64_t n, int64_t stride, int64_t width) {         \
@@ -52,7 +52,7 @@ static bool scan(lt_Call *c, bool product) {
   if (dim < 0) return false;
   if (out->numel == 0) return true;
   lt_Dtype work = lt_work_dtype(out->dtype);
-  /* a dtype that was asked for is cast to before anything is summed */
+  /* self is cast to the dtype argument before anything is summed */
   lt_Tensor *cast = lt_given(c, 2) ? lt_as_contiguous(self, c->arg[2].dtype) : lt_retain(self);
   lt_Tensor *x = lt_as_contiguous(cast, work), *y = x ? lt_output_open(out, work) : NULL;
   lt_release(cast);

@@ -1,11 +1,12 @@
-/* softmax.c: softmax and log_softmax along a dimension, and their gradients. Rows where the
- * dimension is the last, else blocks of columns; halves are worked on in float32. */
+/* softmax.c: softmax and log_softmax along a dimension, and their gradients: by rows if the
+ * dimension is the last, else by blocks of columns. float16 and bfloat16 are computed in
+ * float32. */
 #include "kernel_support.h"
 #include "rows.h"
 
 #define WIDTH 128
 
-/* What is done: rows, or blocks of `width` columns. */
+/* The arguments of a call: rows, or blocks of `width` columns. */
 typedef struct Work {
   const void *x, *g; /* forward: the input; backward: the result and its gradient */
   void *y;
@@ -14,7 +15,7 @@ typedef struct Work {
   bool log;
 } Work;
 
-/* Rows, or blocks, from..to. */
+/* Defines the functions that process rows, or blocks of columns, from..to. */
 #define SOFTMAX(T, F)                                                                              \
   static void forward_##F(void *context, int64_t from, int64_t to) {                               \
     const Work *w = context;                                                                       \
@@ -50,7 +51,8 @@ typedef struct Work {
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
-/* x (and g) are contiguous, of y's dtype; an exponential is worth a few elements. */
+/* Computes y (backward: from g and the result x). All tensors are contiguous and of one dtype. An
+ * exponential counts as several elements of work. */
 static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   Work w = {.x = lt_tensor_data(x),
             .g = g ? lt_tensor_data(g) : NULL,

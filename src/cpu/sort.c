@@ -1,7 +1,7 @@
-/* sort.c: sort and topk. Elements become keys (NaN the largest, -0 equal to 0, descending by
- * complement) that are sorted together with where they came from: by insertion when few, else by
- * radix, digit by digit from the lowest, which is stable; digits that all keys share are skipped.
- * The values follow their positions, so they keep every bit. */
+/* sort.c: sort and topk. Elements are converted to keys (NaN is the largest, -0 equals 0,
+ * descending order by complement), which are sorted together with their indices: few by insertion,
+ * more by radix, digit by digit from the lowest, which is stable; digits that all keys share are
+ * skipped. The values are copied by index, so all their bits are kept. */
 #include "kernel_support.h"
 #include "sort.h"
 
@@ -35,7 +35,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
     int64_t start[256] = {0}, sum = 0;
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
       for (; i < end; i++) start[from[i].key >> shift & 255]++;
-    if (lt_stopped()) return; /* nothing has been counted that could be relied on */
+    if (lt_stopped()) return; /* the counts are incomplete */
     for (int k = 0; k < 256; k++) {
       int64_t count = start[k];
       start[k] = sum;
@@ -54,7 +54,7 @@ static bool before(const lt_Keyed *a, const lt_Keyed *b) {
   return a->key < b->key || (a->key == b->key && a->at < b->at);
 }
 
-/* Restores the heap (largest on top) of n below i. */
+/* Restores the heap (largest on top) of n items below i. */
 static void sift(lt_Keyed *heap, int64_t i, int64_t n) {
   lt_Keyed e = heap[i];
   for (int64_t child; (child = 2 * i + 1) < n; i = child) {
@@ -94,7 +94,7 @@ static uint64_t float_key(double d) {
   return u >> 63 ? ~u : u | (uint64_t)1 << 63;
 }
 
-/* A float's own 32 bits make for half as many digits. */
+/* Returns a key of 32 bits, which has half as many digits to sort by. */
 static uint64_t float32_key(float f) {
   uint32_t u;
   if (f != f) return UINT32_MAX;
@@ -103,8 +103,8 @@ static uint64_t float32_key(float f) {
   return u >> 31 ? ~u : u | (uint32_t)1 << 31;
 }
 
-/* n elements of the working dtype, `stride` elements apart; flip: complement for descending
- * order. */
+/* Computes the keys of n elements of the working dtype, `stride` elements apart; descending order
+ * complements them. */
 static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                       lt_Keyed *items) {
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
@@ -124,8 +124,8 @@ static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, b
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The first k of each line in order, values and positions. `self`'s elements are moved by size; x
- * holds them in the working dtype. Both are contiguous. */
+/* Writes the first k elements of each line in order, values and indices. The elements of `self` are
+ * copied as bytes; x has them in the working dtype. Both are contiguous. */
 static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending,
                         lt_Tensor *values, lt_Tensor *positions) {
   lt_Keyed *items = malloc((size_t)(l.n > 0 ? l.n : 1) * 2 * sizeof *items);
@@ -140,7 +140,7 @@ static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bo
     make_keys(x->dtype, keys + (size_t)first * work, l.n, l.inner, descending, items);
     lt_keyed_first(items, items + l.n, l.n, k);
     for (int64_t m = 0; m < k; m++) {
-      if (lt_stopped_at(m)) break; /* what was stopped names no places */
+      if (lt_stopped_at(m)) break; /* after an interrupt the indices are undefined */
       int64_t place = target + m * l.inner;
       memcpy(to + (size_t)place * size, from + (size_t)(first + items[m].at * l.inner) * size,
              size);
@@ -155,7 +155,7 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   if (dim < 0) return false;
   if (c->out[0]->numel == 0) return true;
-  if (self->ndim == 0) k = 1; /* the one element, however many are wanted */
+  if (self->ndim == 0) k = 1; /* a 0-d tensor has one element, for any k */
   lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
             *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
   bool ok = x && order_lines(dense, x, lt_lines(self->ndim, self->shape, dim), k, descending,
@@ -171,7 +171,7 @@ bool lt_cpu_sort(lt_Call *c) {
   return dim >= 0 && order(c, dim, lt_lines(self->ndim, self->shape, dim).n, c->arg[2].b);
 }
 
-/* The result of a 0-d tensor is one, whatever k is. */
+/* A 0-d tensor has one result, for any k. */
 bool lt_cpu_topk(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   return order(c, lt_arg_dim(c, 2, self), self->ndim ? c->arg[1].i : 1, c->arg[3].b);

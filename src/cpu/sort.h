@@ -1,5 +1,4 @@
-/* sort.h: numbers as keys whose order as unsigned integers is the order wanted, and sorting by
- * them. */
+/* sort.h: sorting of keys: unsigned integers whose order is the order of the numbers to sort. */
 #ifndef LT_CPU_SORT_H
 #define LT_CPU_SORT_H
 
@@ -7,14 +6,14 @@
 
 typedef struct lt_Keyed {
   uint64_t key;
-  int64_t at; /* where it came from, from 0 */
+  int64_t at; /* index of the element, from 0 */
 } lt_Keyed;
 
-/* Sorts n by key, equal ones in the order they came in. `room` is for n more. The result is in
- * `items`. */
+/* Sorts n items by key; the sort is stable. `room` is scratch memory for n items; the result is in
+ * `items`. After an interrupt the order is undefined. */
 void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n);
-/* The first k of the sorted order into the front of `items`, sorted. Equal keys: smaller `at`
- * first. */
+/* Moves the first k items of the sorted order to the front of `items`, sorted; equal keys by
+ * `at`. */
 void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k);
 
 #endif

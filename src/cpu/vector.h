@@ -1,12 +1,10 @@
-/* vector.h: the vector loops of the CPU, one table for each instruction set, chosen when they are
- * first asked for.
+/* vector.h: the vector loops of the CPU, one table for each instruction set, selected at their
+ * first use.
  *
  * A loop works on dense memory of one compute type (bool as uint8_t, int32_t, int64_t, float,
- * double, and C's complex types); loads bring elements of any dtype and
- * stride into that form, stores take them back. An
- * element's result does not depend on where it lies in the loop: results are the same for every
- * split of the work and every layout.
- */
+ * double, and C's complex types); loads convert elements of any dtype and stride to that form,
+ * stores convert them back. An element's result does not depend on its index in the loop: results
+ * are the same for every split of the work and every layout. */
 #ifndef LT_CPU_VECTOR_H
 #define LT_CPU_VECTOR_H
 
@@ -24,54 +22,57 @@ typedef union lt_Number {
 } lt_Number;
 
 typedef struct lt_Numbers {
-  lt_Number a, b;  /* the op's scalar arguments */
+  lt_Number a, b;  /* scalar arguments of the op */
   lt_Number limit; /* the largest finite number of the result's dtype */
 } lt_Numbers;
 
-/* The scalar arguments a and b of an op that computes in `compute` and gives the dtype `result`. */
+/* Converts the scalar arguments a and b of an op that computes in `compute` and returns the dtype
+ * `result`. */
 void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
                     const lt_Scalar *b);
 
-/* out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the op has
- * not may be NULL. */
+/* Computes out[i] = op(x[i], y[i], z[i]) for i < n. out may be one of the inputs. Inputs that the
+ * op does not use may be NULL. */
 typedef void (*lt_VectorFn)(int64_t n, void *out, const void *x, const void *y, const void *z,
                             const lt_Numbers *numbers);
-/* A map's text for i < n: memory holds an array for each of its tensors, in the row's order; bit k
- * of `written`: array k may change. numbers: lt_map_numbers'. */
+/* Evaluates a map's expressions for i < n: memory holds an array for each of its tensors, in the
+ * row's order; bit k of `written`: array k may be changed. numbers: those of lt_map_numbers. */
 typedef void (*lt_MapFn)(int64_t n, char *const *memory, unsigned written, const double *numbers);
-/* n elements from memory with a stride in bytes (0: the same one n times) to dense ones of the
- * compute type. */
+/* Converts n elements with a stride in bytes (0: one element n times) to dense ones of the compute
+ * type. */
 typedef void (*lt_LoadFn)(int64_t n, void *out, const void *source, int64_t stride);
-/* The way back. */
+/* Converts n dense values to elements with a stride in bytes. */
 typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *values);
 
 /* The loops of one compute type. */
 typedef struct lt_Vectors {
-  /* [LT_OP_COUNT]: of elementwise ops; NULL where the op is not made for this type */
+  /* [LT_OP_COUNT]: for elementwise ops; NULL where the op does not support this type */
   const lt_VectorFn *op;
   const lt_MapFn *map;            /* [LT_MAP_COUNT] */
-  lt_LoadFn load[LT_DTYPE_COUNT]; /* by the dtype in memory; complex ones for complex types only */
-  /* Of complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
-   * of complex types and of bool only. */
+  lt_LoadFn load[LT_DTYPE_COUNT]; /* by dtype in memory; complex dtypes only for complex types */
+  /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
+   * from complex types and bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
 } lt_Vectors;
 
 typedef struct lt_Isa {
   const char *name;                          /* "avx512", "avx2", "base" */
-  const lt_Vectors *vectors[LT_DTYPE_COUNT]; /* by compute type; NULL for the others */
+  const lt_Vectors *vectors[LT_DTYPE_COUNT]; /* by compute type; NULL for other dtypes */
 } lt_Isa;
 
-/* The best that this CPU has, or less where LUTRA_CPU_CAPABILITY (base, avx2, avx512) says so. */
+/* Returns the best instruction set of this CPU, or the one that LUTRA_CPU_CAPABILITY (base, avx2,
+ * avx512) selects. */
 const lt_Isa *lt_cpu_isa(void);
 
-/* For kernels that need a vector function inside: out[i] = op(x[i], y[i]) on dense memory of a
- * compute type. */
+/* Computes out[i] = op(x[i], y[i]) on dense memory of a compute type, for kernels that use an
+ * elementwise op. */
 static inline void lt_vector_op(lt_OpId op, lt_Dtype compute, int64_t n, void *out, const void *x,
                                 const void *y) {
   static const lt_Numbers none;
   lt_cpu_isa()->vectors[compute]->op[op](n, out, x, y, NULL, &none);
 }
-/* n elements of any dtype, `stride` bytes apart, to dense ones of a compute type, and back. */
+/* Convert n elements of any dtype, `stride` bytes apart, to dense ones of a compute type, and
+ * back. */
 static inline void lt_vector_load(lt_Dtype compute, int64_t n, void *out, lt_Dtype dtype,
                                   const void *source, int64_t stride) {
   lt_cpu_isa()->vectors[compute]->load[dtype](n, out, source, stride);

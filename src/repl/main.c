@@ -35,7 +35,7 @@ struct request {
   const char *trace; // file for a trace, or NULL
   bool lint;
   int lesson;        // lesson to open at the prompt; 0: the next one, -1: none
-  const char *stubs; // file for the annotations for editors, or NULL
+  const char *stubs; // folder for annotations for editors, or NULL
   bool help, version, info, check;
   int status; // result: the exit status
 };

@@ -276,8 +276,7 @@ static int register_hook(lua_State *L) {
   return 1;
 }
 
-/* ---- functions with custom gradients
- * ------------------------------------------------------------ */
+/* ---- functions with custom gradients --------------------------------------------------------- */
 
 static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int ninputs,
                        lt_Tensor **input_grads) {

@@ -211,8 +211,7 @@ static int program_run(lua_State *L) {
   return 1;
 }
 
-/* ---- expressions of ops
- * ------------------------------------------------------------------------ */
+/* ---- expressions of ops ---------------------------------------------------------------------- */
 
 #ifdef __APPLE__
 #define SECTION ".section __TEXT,__const\n"

@@ -171,8 +171,7 @@ static int signature(lua_State *L) {
   return 3;
 }
 
-/* ---- functions in C with arguments read in advance
- * -------------------------------------------- */
+/* ---- functions in C with arguments read in advance ------------------------------------------- */
 
 void lt_lua_read(lua_State *L) {
   lt_LuaArgs a;

@@ -92,8 +92,7 @@ void lt_lua_end_state(lt_Lua *S) {
   lt_memory_on_where(NULL, NULL);
 }
 
-/* ---- owners of modes
- * -------------------------------------------------------------------------- */
+/* ---- owners of modes ------------------------------------------------------------------------- */
 
 /* limit of coroutines in a chain, as large as Lua's limit of nested C calls */
 enum { LONGEST_CHAIN = 200 };
@@ -242,8 +241,7 @@ void lt_lua_switch(lua_State *L, lt_Lua *S) {
   use_modes(L, S);
 }
 
-/* ---- modes of a coroutine
- * ----------------------------------------------------------------------- */
+/* ---- modes of a coroutine -------------------------------------------------------------------- */
 
 /* Returns the modes that S->mode_owner owns: the program's for the main coroutine. `make`: creates
  * them if there are none, which may raise an error; otherwise returns NULL then. */
@@ -362,8 +360,7 @@ static int is_inference(lua_State *L) {
   return 1;
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
   const lt_Thread *th = lt_thread();

@@ -1,15 +1,15 @@
-/* fold.c: reductions with a state of one number (FOLD in ops.def), of rows and of columns.
+/* fold.c: the loops of reductions with a state of one number (FOLD in ops.def), for rows and
+ * columns.
  *
- * Floats are kept in 64 bytes of lanes (16 float or 8 double), four of them side by side, over
- * blocks of 2,048 elements; blocks are joined in pairs. So the rounding error of a sum grows with
- * the logarithm of its length, and the result is the same whatever the width of the machine's
- * vectors. Columns are added row by row, which is friendly to caches, in blocks of 16 rows that
- * are joined in pairs too.
- */
+ * Floats are accumulated in 64 bytes of lanes (16 float or 8 double), in four vectors side by side,
+ * over blocks of 2,048 elements; blocks are combined in pairs. So the rounding error of a sum grows
+ * with the logarithm of its length, and the result is the same for every width of the CPU's
+ * vectors. Columns are added row by row, which uses caches well, in blocks of 16 rows that are also
+ * combined in pairs. */
 #include "cpu/kernels/forms.h"
 
-#define BLOCK     2048 /* elements of a row that one set of lanes takes */
-#define ROW_GROUP 16   /* rows that are added to columns one after the other */
+#define BLOCK     2048 /* elements of a row that one set of lanes accumulates */
+#define ROW_GROUP 16   /* rows that are added to columns sequentially */
 
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
@@ -154,7 +154,7 @@
 #define ENTRY_FOLD_WIDE NOTHING
 #include "fold_body.h"
 
-/* Bytes of bool into int64. */
+/* Bytes of bool to int64. */
 #undef ON_ORDERED
 #undef ON_COUNT
 #define ON_ORDERED      NOTHING
@@ -174,7 +174,7 @@
 #undef LOWEST
 #undef HIGHEST
 
-/* Bytes of bool into bytes. */
+/* Bytes of bool to bytes. */
 #undef ON_SUM
 #undef ON_ORDERED
 #undef ON_COUNT

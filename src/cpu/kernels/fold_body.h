@@ -1,16 +1,15 @@
 /* fold_body.h: the loops of fold.c for one type of elements and states. fold.c defines
  *
- *   S            what the names of the functions end in
- *   FROM, T      the types of elements and states, LT_FROM and LT_TO their dtypes
- *   V, V_N, V_OPEN, V_LOAD, LANES, of floats: lanes of T, how many they are, how they are made of
- *                elements and of states, and what the lanes' functions end in
- *   ON_<RULE>    (x): x where rows of this rule are made for the type, else nothing
- *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS where rows of this kind are, else NO_LOOPS
- *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NO_LOOPS
+ *   S            suffix of the functions' names
+ *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
+ *   V, V_N, V_OPEN, V_LOAD, LANES, for floats: lanes of T, their number, how they are loaded from
+ *                elements and from states, and the suffix of the lanes' functions
+ *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
+ *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
+ *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
  *
- * and the words of the forms, and includes this file, which defines `static const lt_Fold
- * folds_<S>[LT_REDUCTION_COUNT]`.
- */
+ * and the operations of the forms, and includes this file, which defines `static const lt_Fold
+ * folds_of_<S>[LT_REDUCTION_COUNT]`. */
 #define NAMED_(a, b, s)  a##_##b##_##s
 #define NAMED__(a, b, s) NAMED_(a, b, s)
 #define NAMED(a, b)      NAMED__(a, b, S)
@@ -18,7 +17,8 @@
 
 /* ---- rows, by lanes -------------------------------------------------------------------------- */
 
-/* LOAD reads lanes, lift and one are what is done to lanes and to an element. */
+/* LOAD loads lanes; lift and one convert lanes and an element to a state; join and join_one combine
+ * states. */
 #define ROWS_BY_LANES(NAME, OF, LOAD, lift, one, join, join_one, identity)                         \
   static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
     T a = (T)(identity);                                                                           \
@@ -59,8 +59,7 @@
     *(T *)out = NAMED(pairs, NAME)(x, n);                                                          \
   }
 
-/* ---- rows of integers: any order gives the same, so the compiler may choose
- * ------------------- */
+/* ---- rows of integers: exact in any order, so the compiler may choose one -------------------- */
 
 #define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
   static void NAMED(row, NAME)(const void *x, int64_t n, void *out) {                              \
@@ -80,7 +79,7 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Narrow dense columns are taken as wide rows of several, which fill the vectors. */
+/* Narrow dense columns are processed as wide rows of several, which fill the vectors. */
 #define COLUMNS(NAME, OF, one, join_one)                                                           \
   static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,     \
                                T *restrict out) {                                                  \
@@ -102,7 +101,7 @@
     NAMED(split, NAME)(x + half * stride, n - half, stride, width, other);                         \
     for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], other[j]);                       \
   }                                                                                                \
-  /* Joins `many` dense groups of `width`, in pairs. */                                            \
+  /* Combines `many` dense groups of `width`, in pairs. */                                         \
   static void NAMED(again, NAME)(T * x, int64_t many, int64_t width, T * out) {                    \
     while (many > 1) {                                                                             \
       int64_t half = (many + 1) / 2;                                                               \
@@ -153,8 +152,8 @@
     }                                                                                              \
   }
 
-/* Is a text the x that it is given? Then loops over elements serve for states too, and there is
- * nothing to finish. */
+/* Whether an expression is just x. Then the loops over elements also serve for states, and no
+ * finish is needed. */
 #define IS_X(text) (sizeof(#text) == sizeof "x")
 
 #define ENTRY(name, identity, element, combine, finish)                                            \

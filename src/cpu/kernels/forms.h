@@ -1,7 +1,8 @@
-/* forms.h: how the files that make loops of reductions read the forms in ops.def, and what these
- * are on lanes.
+/* forms.h: macros that expand the forms of reductions in ops.def to loops, and the operations of
+ * the forms on lanes.
  *
- * ROW(name, rule, form) is ON_<rule>(ROW_<kind>(name, texts)), where `kind` is the form's. */
+ * ROW(name, rule, form) expands to ON_<rule>(ROW_<kind>(name, expressions)), where `kind` is the
+ * form's. */
 #ifndef LT_CPU_FORMS_H
 #define LT_CPU_FORMS_H
 
@@ -20,17 +21,18 @@
 #define NOTHING(...)
 
 #define ITSELF(x) (x)
-#define LT_APART  __attribute__((noinline)) /* of recursive functions */
+#define LT_APART  __attribute__((noinline)) /* for recursive functions */
 
-enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
+enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a range */
 
-/* The words of the forms. On lanes, a number stands for as many of it, and a condition is bits. */
+/* The operations used in forms. On lanes, a number is broadcast and a condition is a bit mask. */
 #define PICK_ONE(k, yes, no)         ((k) ? (yes) : (no))
 #define PICK_LANES(V, I, k, yes, no) LT_CHOOSE(V, I, k, EACH(V, no), EACH(V, yes))
-#define EACH(V, e)                   ((e) - (V){0}) /* of a number or lanes; -0 stays */
-#define PLUS_FLOATS(x, y)            ((x) + (y))
-#define TIMES_FLOATS(x, y)           ((x) * (y))
-#define PLUS_INTEGERS(x, y)          ((T)((U)(x) + (U)(y)))
-#define TIMES_INTEGERS(x, y)         ((T)((U)(x) * (U)(y)))
+/* broadcasts a number, or returns lanes; keeps -0 */
+#define EACH(V, e)           ((e) - (V){0})
+#define PLUS_FLOATS(x, y)    ((x) + (y))
+#define TIMES_FLOATS(x, y)   ((x) * (y))
+#define PLUS_INTEGERS(x, y)  ((T)((U)(x) + (U)(y)))
+#define TIMES_INTEGERS(x, y) ((T)((U)(x) * (U)(y)))
 
 #endif

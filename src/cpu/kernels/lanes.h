@@ -1,5 +1,5 @@
-/* lanes.h: sets of 64 bytes of floats that are worked on as one, in GCC's vector notation. On a
- * machine with narrower vectors the compiler takes several; the result is the same. */
+/* lanes.h: vectors of 64 bytes of floats, in GCC's vector notation. On a CPU with narrower vectors
+ * the compiler uses several; the result is the same. */
 #ifndef LT_CPU_LANES_H
 #define LT_CPU_LANES_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* All functions here are inlined, so how vectors are returned is nobody's business. */
+/* All functions here are inlined, so the ABI for returning vectors does not matter. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #define F16_N 16
@@ -51,9 +51,9 @@ LT_LANES D8 D8_SQUARES_OF_FLOATS(const float *x) {
   return v * v;
 }
 
-/* The bits of b where k holds, else of a. */
+/* Selects the bits of b where mask k is set, else those of a. */
 #define LT_CHOOSE(V, I, k, a, b) ((V)(((I)(b) & (k)) | ((I)(a) & ~(k))))
-/* b where it is larger (smaller) or NaN, else a. */
+/* Selects b where it is larger (smaller) or NaN, else a. */
 #define F16_LARGER(a, b)  LT_CHOOSE(F16, I16, ((b) > (a)) | ((b) != (b)), a, b)
 #define F16_SMALLER(a, b) LT_CHOOSE(F16, I16, ((b) < (a)) | ((b) != (b)), a, b)
 #define D8_LARGER(a, b)   LT_CHOOSE(D8, I8, ((b) > (a)) | ((b) != (b)), a, b)

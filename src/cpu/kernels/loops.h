@@ -1,18 +1,17 @@
-/* loops.h: the vector loops of one compute type, made from ops.def. A file of kernels defines
+/* loops.h: the vector loops of one compute type, generated from ops.def. A source file defines
  *
- *   T, U                                        the type, and of integers its unsigned counterpart
- *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX  what kind it is
- *   M(f), of floats and complex numbers         the maths function f for it
- *   R, RM, RE, IM, MAKE, of complex numbers     see mathx.h
- *   FIELD                                       where lt_Number holds it
- *   TABLE                                       what it exports, followed by _<LT_ISA>
+ *   T, U                                        the type, and for integers its unsigned counterpart
+ *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX   the kind of type
+ *   M(f), for floats and complex numbers        the math function f for the type
+ *   R, RM, RE, IM, MAKE, for complex numbers    see mathx.h
+ *   FIELD                                       the type's member of lt_Number
+ *   TABLE                                       name of the exported table, before _<LT_ISA>
  *
- * and includes this file; it is compiled once for each instruction set, with LT_ISA its name.
+ * and includes this file; it is compiled once for each instruction set, whose name is LT_ISA.
  *
- * Loops whose text calls a maths function run over whole groups of LANES elements, the last one
- * filled up by repeating an element, so that no element is computed by a scalar variant that
- * rounds differently.
- */
+ * A loop whose expression calls a math function runs over whole groups of LANES elements, the last
+ * one padded by repeating an element, so that no element is computed by a scalar variant that
+ * rounds differently. */
 #include "vector.h"
 #include "maps.h"
 #include "opids.h"
@@ -24,12 +23,12 @@
 #endif
 
 #define LANES 16  /* a multiple of every vector's length */
-#define BLOCK 256 /* elements whose range is looked at together; a multiple of LANES */
+#define BLOCK 256 /* elements whose range is checked together; a multiple of LANES */
 
 #define JOIN_(a, b, c, d) a##b##c##d
 #define JOIN(a, b, c, d)  JOIN_(a, b, c, d)
 
-/* ---- the vocabulary of the texts ---- */
+/* ---- macros used in expressions -------------------------------------------------------------- */
 
 #ifdef LT_IS_FLOAT
 #define LT_MATHX_FLOAT static inline __attribute__((always_inline, unused))
@@ -49,17 +48,17 @@
 #endif
 #define TRUTH_VALUE(e) ((uint8_t)((e) != 0))
 
-/* ---- loops ---- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
-/* Does a text, its macros replaced, call a function? Decided while compiling. Integers are exact
- * in any variant. */
+/* Whether an expression, after macro expansion, calls a function; a constant at compile time.
+ * Integers are exact in any variant. */
 #ifdef LT_IS_FLOAT
 #define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
 #else
 #define CALLS(text) 0
 #endif
 
-/* Are all elements in the range? n is a multiple of LANES. */
+/* Returns whether all n elements are in the range. n is a multiple of LANES. */
 #ifdef LT_IS_FLOAT32
 #define NEAR_RANGE(name) lt_near_range(name)
 static inline bool all_in(lt_Range range, int64_t n, const float *x) {
@@ -77,7 +76,7 @@ static inline bool all_in(lt_Range range, int64_t n, const T *x) {
 }
 #endif
 
-/* Copies n < LANES elements and repeats the last. */
+/* Copies n < LANES elements and repeats the last one to fill the group. */
 static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *to, const T *from) {
   for (int64_t i = 0; i < LANES; i++) to[i] = from[i < n ? i : n - 1];
 }
@@ -110,7 +109,7 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LAST_2       q
 #define LAST_3       r
 
-/* name##_near and name##_any: whole groups, where LT_NEAR is true or false. */
+/* Defines name##_near and name##_any: whole groups, with LT_NEAR true or false. */
 #define GROUPS(function, inputs, R, is_near, result)                                               \
   static __attribute__((noinline)) void function(int64_t groups, R *o, const T *p, const T *q,     \
                                                  const T *r, T a, T b, T MAXFINITE) {              \
@@ -164,8 +163,8 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     }                                                                                              \
   }
 
-/* What of a row is made for this type: EMIT_<TYPES>, and which type its results have: by its
- * rule. */
+/* Which loops of a row are defined for this type (EMIT_<TYPES>), and the type of their results, by
+ * the row's rule. */
 #define RESULT_SAME                          T, VALUE
 #define RESULT_NUMBER                        T, VALUE
 #define RESULT_DIVIDE                        T, VALUE
@@ -221,10 +220,10 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
   EMIT_##types(name, inputs, rule, ftext, itext)
 #include "ops.def"
 
-/* ---- maps ---- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
-/* The numbers, then for each element its values and the text. `n` is a multiple of LANES: what is
- * left of n is worked on in a group that is filled up. */
+/* A map: its numbers, then for each element its values and the expressions. The remaining n % LANES
+ * elements are processed in a padded group. */
 #ifdef LT_IS_FLOAT
 #define GIVEN(x)                                                                                   \
   const T x = (T)k_->x;                                                                            \
@@ -279,9 +278,9 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define MAP_ENTRY(name) [LT_MAP_##name] = NULL,
 #endif
 
-/* ---- loads and stores ---- */
+/* ---- loads and stores ------------------------------------------------------------------------ */
 
-/* A float as an integer of type S: truncated; NaN is 0, the rest saturates. */
+/* Converts a float to an integer of type S: truncates; NaN becomes 0, other values saturate. */
 #define CLIP(S, v, low, high)                                                                      \
   ((v) != (v)                     ? (S)0                                                           \
    : (v) >= (__typeof__(v))(high) ? (S)(high)                                                      \
@@ -298,13 +297,13 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LOW_int64  INT64_MIN
 #define HIGH_int64 INT64_MAX
 
-/* Elements as numbers of C's own types. */
+/* Convert elements to numbers of C's own types. */
 static inline float number_float16(lt_half v) { return lt_half_to_float(v); }
 static inline float number_bfloat16(lt_bfloat16 v) { return lt_bfloat16_to_float(v); }
 static inline float number_float32(float v) { return v; }
 static inline double number_float64(double v) { return v; }
 
-/* From an element v of a dtype to T: by what T is and the dtype's category. */
+/* Convert an element v of a dtype to T, by the kind of T and the dtype's category. */
 #if defined LT_IS_COMPLEX
 #define LOADED_BOOL(name, v)     MAKE((R)(v), 0)
 #define LOADED_INTEGER(name, v)  MAKE((R)(v), 0)
@@ -328,7 +327,7 @@ static inline T clip_bfloat16(float v) { return clip_float32(v); }
 #define LOADED_FLOATING(name, v) ((T)(number_##name(v) != 0))
 #endif
 
-/* From a v of type T to an element. Integers wrap. */
+/* Convert a v of type T to an element. Integers wrap. */
 #ifdef LT_IS_FLOAT
 #define STORED_INTEGER(name, S, v) CLIP(S, v, LOW_##name, HIGH_##name)
 #else
@@ -393,7 +392,7 @@ static inline double element_float64(T v) { return (double)v; }
     }                                                                                              \
   }
 
-/* Which dtypes there are loads and stores of: DO is one of the macros above, or of those below. */
+/* Expand DO, one of the macros above or below, for the dtypes that have loads and stores. */
 #ifdef LT_IS_COMPLEX
 #define LOADS_COMPLEX(DO, ...) DO(__VA_ARGS__)
 #define STORES_INTEGER(DO, ...)

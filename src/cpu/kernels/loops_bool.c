@@ -1,7 +1,7 @@
-/* The vector loops of bool: a uint8_t that is 0 or 1, in and out. */
+/* The vector loops of bool: inputs and results are a uint8_t of 0 or 1. */
 #include <stdint.h>
 
-#pragma GCC diagnostic ignored "-Wtype-limits" /* the texts of integers ask for x < 0 */
+#pragma GCC diagnostic ignored "-Wtype-limits" /* expressions for integers compare x < 0 */
 
 #define T     uint8_t
 #define U     uint8_t

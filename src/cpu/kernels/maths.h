@@ -1,15 +1,14 @@
-/* maths.h: M(f), the maths functions of the float loops.
+/* maths.h: M(f), the math functions of the float loops.
  *
- * float32 has functions of its own (maths_float32.h), within 1.5 units in the last place with any
+ * float32 has its own functions (maths_float32.h), accurate to 1.5 units in the last place with any
  * compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0, asin 3.1, exp
- * 2.8). Of libmvec's, float32 takes those that keep that bound: pow, hypot, erfc up to 4.5 and,
- * with AVX-512, tanh.
+ * 2.8). float32 uses those functions of libmvec that keep that bound: pow, hypot, erfc up to 4.5
+ * and, with AVX-512, tanh.
  *
- * For float64, gcc turns a call of exp inside a vector loop into _ZGVeN8v_exp and its like, which
- * libmvec and SLEEF have, where the declaration has the attribute. libmvec is preferred: it has
- * every special case right. SLEEF's log1p, sinh, cosh, asinh and acosh overflow too early and are
- * left scalar. fmod must be exact, and has no vector variant that is.
- */
+ * For float64, gcc converts a call of exp in a vector loop to _ZGVeN8v_exp and the like, which
+ * libmvec and SLEEF provide, if the declaration has the attribute. libmvec is preferred: it handles
+ * all special values correctly. SLEEF's log1p, sinh, cosh, asinh and acosh overflow too early and
+ * stay scalar. fmod must be exact, and no vector variant is. */
 #ifndef LT_CPU_MATHS_H
 #define LT_CPU_MATHS_H
 
@@ -56,7 +55,7 @@ LT_WIDE1(cosh)
 LT_WIDE1(asinh)
 LT_WIDE1(acosh)
 
-/* Of floats too: */
+/* For float32 as well: */
 #define LT_SCALAR1(g)                                                                              \
   static inline float lt_m_##g##f(float x) { return g##f(x); }                                     \
   static inline double lt_m_##g(double x) { return g(x); }
@@ -72,7 +71,7 @@ LT_SIMD float hypotf(float, float);
 LT_SIMD double hypot(double, double);
 LT_SCALAR2(hypot)
 
-/* Instructions, or calls that stay scalar. */
+/* CPU instructions, or calls that stay scalar. */
 LT_SCALAR1(sqrt)
 LT_SCALAR1(fabs)
 LT_SCALAR1(floor)
@@ -82,7 +81,7 @@ LT_SCALAR1(rint)
 LT_SCALAR2(copysign)
 LT_SCALAR2(fmod)
 
-/* Of libmvec's functions of float32, those that are exact enough. */
+/* The float32 functions of libmvec that are accurate enough. */
 #ifdef LT_LIBMVEC_FLOAT32
 LT_SIMD float erfcf(float);
 LT_SIMD float tanhf(float);
@@ -90,7 +89,8 @@ LT_SIMD float tanhf(float);
 
 #include "maths_float32.h"
 
-/* The float functions of maths_float32.h. LT_NEAR is a constant of the place where a text is. */
+/* The functions of maths_float32.h. LT_NEAR is a constant at the place where an expression is
+ * expanded. */
 #define lt_m_expf(x)                      lt_expf(x, LT_NEAR)
 #define lt_m_exp2f(x)                     lt_exp2f(x, LT_NEAR)
 #define lt_m_expm1f(x)                    lt_expm1f(x, LT_NEAR)
@@ -125,7 +125,7 @@ LT_SIMD float tanhf(float);
 #define lt_m_softplusf(x, beta, bound)    lt_softplusf(x, beta, bound)
 #define lt_m_eluf(x, alpha)               lt_eluf(x, alpha, LT_NEAR)
 
-/* Where libmvec is as exact, and with AVX-512 faster. */
+/* libmvec's function where it is as accurate and, with AVX-512, faster. */
 #if defined(LT_LIBMVEC_FLOAT32) && defined(__AVX512F__)
 static inline float lt_m_tanhf(float x) { return tanhf(x); }
 #else

@@ -1,18 +1,17 @@
-/* maths_complex.h: M(f), the maths functions of the complex loops: the C library's, which are right
- * at branch cuts and special values, and what it lacks.
+/* maths_complex.h: M(f), the math functions of the complex loops: the C library's, which are
+ * correct at branch cuts and special values, and functions that the library lacks.
  *
- * Products are the sums of four products: no part is computed anew where both are NaN, as C's
- * annex G has it. A loop is not vector code otherwise, and other devices and PyTorch do the same.
- */
+ * A product is computed from four real products, without the recovery of infinities of C's annex G,
+ * which would prevent vector code. Other devices and PyTorch do the same. */
 #ifndef LT_CPU_MATHS_COMPLEX_H
 #define LT_CPU_MATHS_COMPLEX_H
 
 #include <complex.h>
 #include <math.h>
-#undef I /* names of ops.def */
+#undef I /* clashes with a name in ops.def */
 #undef complex
 
-/* No function here is faster in a range of its own: see loops.h. */
+/* No function here has a faster variant for a range: see loops.h. */
 typedef struct lt_Range {
   int mask, low, span;
 } lt_Range;

@@ -1,17 +1,16 @@
-/* maths_float32.h: the maths functions of float32 loops, written so that loops over them become
- * vector code with any compiler. Every result is within 1.5 units in the last place of the exact
- * value (tests/c/test_ulp.c holds each op to it), for denormal numbers too.
+/* maths_float32.h: the math functions of the float32 loops, written so that any compiler vectorizes
+ * loops over them. Every result is within 1.5 units in the last place of the exact value
+ * (tests/c/test_ulp.c checks each op), for denormal numbers too.
  *
- * A function is straight-line code: both sides of each choice are computed. MADD is fused where
- * the CPU has such an instruction; rounding alone differs without it.
+ * A function is straight-line code: both sides of each choice are computed. MADD is fused if the
+ * CPU has such an instruction; otherwise only the rounding differs.
  *
- * Some functions take a `near` argument, a constant while compiling: the caller promises that x is
- * in the range of LT_NEAR_RANGE, and what other arguments need is left out. Both forms give the
+ * Some functions have a `near` argument, a constant at compile time: the caller guarantees that x
+ * is in the range of lt_near_range, and code for other arguments is left out. Both forms give the
  * same bits in that range.
  *
- * The polynomials are minimax approximations; the comments give the relative error that they add
- * to the result.
- */
+ * The polynomials are minimax approximations; the comments give the relative error that they add to
+ * the result. */
 #ifndef LT_CPU_MATHS_FLOAT32_H
 #define LT_CPU_MATHS_FLOAT32_H
 
@@ -26,7 +25,7 @@
 #define LT_HAS_FMA     1
 #define MADD(a, b, c)  __builtin_fmaf(a, b, c)
 #define MADDD(a, b, c) __builtin_fma(a, b, c)
-/* Rounded once. */
+/* Rounded only once. */
 #define FUSED(a, b, c) __builtin_fmaf(a, b, c)
 #else
 #define MADD(a, b, c)  ((a) * (b) + (c))
@@ -59,21 +58,21 @@ LT_MATHS double lt_double(uint64_t bits) {
 #define LT_TWO_THIRDS_BITS 0x3f2aaaabu
 #define LT_HALF_PI_BITS    0x3fc90fdbu
 #define LT_SIGN_BIT        0x80000000u
-#define LT_EXPONENTS       0xff800000u /* the bits of sign and exponent */
+#define LT_EXPONENTS       0xff800000u /* bits of the sign and the exponent */
 
-/* x >= 0 with the sign of `from`. */
+/* Returns x >= 0 with the sign of `from`. */
 LT_MATHS float lt_signed(float x, float from) {
   return lt_float(lt_bits(x) | (lt_bits(from) & LT_SIGN_BIT));
 }
 
-/* The lesser one. As integers, since then it is one instruction; of numbers x >= 0 and a limit,
- * which is the result for NaN. */
+/* Return the lesser one. lt_at_most compares numbers x >= 0 with a limit as integers, which is one
+ * instruction; the result for NaN is the limit. */
 LT_MATHS int32_t lt_least(int32_t a, int32_t b) { return a < b ? a : b; }
 LT_MATHS float lt_at_most(float x, float limit) {
   return lt_float((uint32_t)lt_least((int32_t)lt_bits(x), (int32_t)lt_bits(limit)));
 }
 
-/* x where the condition holds, else 0. */
+/* Returns x if the condition holds, else 0. */
 LT_MATHS float lt_if(bool condition, float x) {
   return lt_float(lt_bits(x) & (condition ? ~0u : 0));
 }
@@ -86,7 +85,7 @@ typedef struct lt_Exp {
   float power; /* 2^n */
 } lt_Exp;
 
-/* e^(r + low) - 1, |low| less than the last digits of r. */
+/* Returns e^(r + low) - 1; |low| is less than the last digit of r. */
 LT_MATHS float lt_exp_tail_sum(float r, float low) {
   float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
   q = MADD(q, r, 0.00836871937f);
@@ -96,7 +95,7 @@ LT_MATHS float lt_exp_tail_sum(float r, float low) {
   return r + MADD(q, r * r, low);
 }
 
-/* Of r. */
+/* Returns e^r - 1. */
 LT_MATHS float lt_exp_tail(float r) {
   float q = 0.00138187257f;
   q = MADD(q, r, 0.00836871937f);
@@ -106,21 +105,21 @@ LT_MATHS float lt_exp_tail(float r) {
   return MADD(q, r * r, r);
 }
 
-/* What is added to n so that its last bits, shifted, are the number 2^n. */
+/* Added to n so that its last bits, shifted to the exponent, are the number 2^n. */
 #define LT_SHIFTER (0x1.8p23f + 127)
 
-/* Of x, |x| <= 87; else `power` is wrong, but its bits are those of 1 and n << 23 while |x| <= 130.
- * As 2^n (1 + t) with `less` taken from n in `power`. */
+/* Splits e^x, |x| <= 87, into 2^n (1 + t), with `less` subtracted from n in `power`. For larger |x|
+ * up to 130 `power` is wrong, but its bits are those of 1 plus n << 23. */
 LT_MATHS lt_Exp lt_exp_split_less(float x, float less) {
   float shifted = MADD(x, 1.44269504f, LT_SHIFTER - less), n = shifted - (LT_SHIFTER - less);
-  float r = MADD(n, -0x1.62e4p-1f, x); /* n log(2), in two parts; the first product is exact */
+  float r = MADD(n, -0x1.62e4p-1f, x); /* n log(2) in two parts; the first product is exact */
   lt_Exp e = {lt_exp_tail(MADD(n, -1.42860677e-6f, r)), lt_float(lt_bits(shifted) << 23)};
   return e;
 }
 LT_MATHS lt_Exp lt_exp_split(float x) { return lt_exp_split_less(x, 0); }
 
-/* y 2^n, rounded once where that is a denormal number: y in [0.5, 2], -150 <= n < 128, and
- * n << 23 is `power`. `small`: n may be less than -125. */
+/* Returns y 2^n, rounded only once if that is a denormal number: y in [0.5, 2], -150 <= n < 128,
+ * and n << 23 is `power`. `small`: n may be less than -125. */
 LT_MATHS float lt_scale(float y, uint32_t power, bool small) {
   y = lt_float(lt_bits(y) + power + (small ? 64u << 23 : 0));
   return y * (small ? 0x1p-64f : 1.0f);
@@ -130,7 +129,7 @@ LT_MATHS float lt_expf(float x, bool near) {
   lt_Exp e = lt_exp_split(x);
   if (near) return MADD(e.power, e.t, e.power);
   float y = lt_scale(1 + e.t, lt_bits(e.power) - LT_ONE_BITS, x < -87.0f);
-  y = x <= 88.72283f ? y : x + INFINITY; /* NaN stays */
+  y = x <= 88.72283f ? y : x + INFINITY; /* keeps NaN */
   return x < -104.0f ? 0.0f : y;
 }
 
@@ -150,8 +149,8 @@ LT_MATHS float lt_exp2f(float x, bool near) {
   return x < -151.0f ? 0.0f : y;
 }
 
-/* 2^n (1 + t) - 1 = (2^n - 1) + 2^n t, where the first sum's rounding error is added to the
- * rest. */
+/* Computes 2^n (1 + t) - 1 as (2^n - 1) + 2^n t; the rounding error of the first sum is added to
+ * the second term. */
 LT_MATHS float lt_expm1f(float x, bool near) {
   float shifted = MADD(x, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float r = MADD(n, -0x1.62e4p-1f, x);
@@ -163,7 +162,7 @@ LT_MATHS float lt_expm1f(float x, bool near) {
   q = MADD(q, r, 0.5f);
   float power = lt_float(lt_bits(shifted) << 23);
   float lack = 1 - power, part = r * power, sum = part - lack, over = (sum + lack) - part;
-  float y = sum - MADD(-(part * q), r, over); /* so that -0 stays */
+  float y = sum - MADD(-(part * q), r, over); /* keeps -0 */
   if (near) return y;
   y = x < -18.0f ? -1.0f : y;
   return x <= 87.0f ? y : lt_expf(x, false);
@@ -174,7 +173,7 @@ LT_MATHS float lt_expm1f(float x, bool near) {
 /* x = 2^n (1 + f), where 1 + f is at least the number whose bits are `first`, and less than twice
  * that: with 2/3, |f| <= 1/3. */
 typedef struct lt_Log {
-  float n; /* times 2^23: so it is found among the bits */
+  float n; /* times 2^23, as it is found in the bits */
   float f;
 } lt_Log;
 
@@ -191,14 +190,14 @@ LT_MATHS lt_Log lt_log_split(float x, uint32_t first, bool near) {
   return l;
 }
 
-/* A logarithm at x <= 0, infinity and NaN. */
+/* Returns the logarithm of x, which is y unless x <= 0, infinity or NaN. */
 LT_MATHS float lt_log_special(float x, float y) {
   y = x < INFINITY ? y : x;
   y = x > 0 || x != x ? y : NAN;
   return x == 0 ? -INFINITY : y;
 }
 
-/* log(1 + f) - f, |f| <= 1/3: 2^-27.7 */
+/* Returns log(1 + f) - f, |f| <= 1/3: 2^-27.7 */
 LT_MATHS float lt_log1p_tail(float f) {
   float p = -0.128776997f;
   p = MADD(p, f, 0.139859602f);
@@ -252,10 +251,10 @@ LT_MATHS float lt_log10f(float x, bool near) {
   return near ? y : lt_log_special(x, y);
 }
 
-/* log(x + low), x a positive normal number, |low| less than its last digits. */
+/* Returns log(x + low), x a positive normal number, |low| less than its last digit. */
 LT_MATHS float lt_log_sum(float x, float low) {
   uint32_t power = (lt_bits(x) - LT_TWO_THIRDS_BITS) & LT_EXPONENTS;
-  /* At a power of 2^127 `low` is of no account, and 2^-127 no normal number. */
+  /* At a power of 2^127 `low` has no effect, and 2^-127 is not a normal number. */
   low *= lt_float(LT_ONE_BITS - (uint32_t)lt_least((int32_t)power, 100 << 23));
   float n = (float)(int32_t)power, m = lt_float(lt_bits(x) - power) - 1, f = m + low;
   low -= f - m;
@@ -263,13 +262,14 @@ LT_MATHS float lt_log_sum(float x, float low) {
   return MADD(n, 0.693359375f * 0x1p-23f, f + low);
 }
 
-/* What 1 + y lost by rounding to `sum`. */
+/* Returns the rounding error of sum = 1 + y. */
 LT_MATHS float lt_lost(float y, float sum) {
   float part = sum - 1;
   return (1 - (sum - part)) + (y - part);
 }
 
-/* 1 + x = 2^n (1 + f), of which 4 f is worked with, in two parts: 2^(2 - n) is a normal number. */
+/* Computes with 1 + x = 2^n (1 + f), where 4 f is used, in two parts: 2^(2 - n) is a normal
+ * number. */
 LT_MATHS float lt_log1pf(float x, bool near) {
   uint32_t power = (lt_bits(1 + x) - LT_TWO_THIRDS_BITS) & LT_EXPONENTS;
   float n = (float)(int32_t)power, scale = lt_float(LT_ONE_BITS + (2u << 23) - power);
@@ -285,7 +285,7 @@ LT_MATHS float lt_log1pf(float x, bool near) {
   p = MADD(p, f, -0.5f * 0x1p-2f);
   float low = MADD(p, f * f, MADD(n, -2.12194440e-4f * 0x1p-21f, f_low));
   float y = MADD(f + low, 0.25f, n * (0.693359375f * 0x1p-23f));
-  y = y < x ? y : x; /* never more than x; -0, infinity and NaN stay */
+  y = y < x ? y : x; /* never more than x; keeps -0, infinity and NaN */
   if (near) return y;
   y = x > -1 || x != x ? y : NAN;
   return x == -1 ? -INFINITY : y;
@@ -293,8 +293,8 @@ LT_MATHS float lt_log1pf(float x, bool near) {
 
 /* ---- sin, cos, tan --------------------------------------------------------------------------- */
 
-/* x - n pi/2, where it is not small rounded once: |x| <= 2^12, n is the nearest integer. Of -0, it
- * is -0. */
+/* Returns x - n pi/2, rounded once unless it is small: |x| <= 2^12, n is the nearest integer. For
+ * -0 it is -0. */
 #ifdef LT_HAS_FMA
 typedef float lt_Rest;
 #else
@@ -311,22 +311,22 @@ LT_MATHS lt_Rest lt_less_turns(float x, float n) {
 #endif
 }
 
-/* sin(x + turn pi/2), |x| <= 2^12. What r is rounded by, the rest hardly adds to: the sine's
- * polynomial is the more exact the smaller r is. */
+/* Returns sin(x + turn pi/2), |x| <= 2^12. The rounding error of r hardly adds to the result: the
+ * smaller r is, the more accurate is the polynomial. */
 LT_MATHS float lt_sin_turned(float x, float turn) {
   float shifted = MADD(x, 0.636619772f, 0x1.8p23f + turn), n = shifted - (0x1.8p23f + turn);
   lt_Rest rest = lt_less_turns(x, n);
   float r = (float)rest, z = r * r;
   float s = -0.000196102759f, c = 2.44120856e-5f; /* 2^-28, from 1/2 on 2^-26; 2^-32 */
   s = MADD(MADD(s, z, 0.00833292585f), z, -0.166666672f);
-  s = FUSED(s, MADD(z, r, 0.0f), rest); /* the 0 keeps -0 */
+  s = FUSED(s, MADD(z, r, 0.0f), rest); /* adding 0 keeps -0 */
   c = MADD(MADD(c, z, -0.00138871302f), z, 0.0416666418f);
   c = MADD(MADD(c, z, -0.5f), z, 1.0f);
   float y = (int32_t)(lt_bits(shifted) << 31) < 0 ? c : s;
   return lt_float(lt_bits(y) ^ (lt_bits(shifted) << 30 & LT_SIGN_BIT));
 }
 
-/* What is not near is left to the C library, which takes a branch for it. */
+/* Arguments out of range are passed to the C library, by a branch. */
 LT_MATHS float lt_sinf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return sinf(x);
   return lt_sin_turned(x, 0);
@@ -336,7 +336,7 @@ LT_MATHS float lt_cosf(float x, bool near) {
   return lt_sin_turned(x, 1);
 }
 
-/* x = n pi/2 + r - over, |x| <= 2^12, |r| a little more than pi/4 at most. Of -0, r is -0 and
+/* x = n pi/2 + r - over, |x| <= 2^12, |r| at most a little more than pi/4. For -0, r is -0 and
  * `over` 0, so that r - over is -0. */
 typedef struct lt_Angle {
   float r, over;
@@ -360,7 +360,7 @@ LT_MATHS lt_Angle lt_angle(float x) {
   return a;
 }
 
-/* tan(r - over), in odd quadrants -1 / tan(r - over). */
+/* Computes tan(r - over), in odd quadrants -1 / tan(r - over). */
 LT_MATHS float lt_tanf(float x, bool near) {
   if (!near && !(fabsf(x) <= 0x1p12f)) return tanf(x);
   lt_Angle a = lt_angle(x);
@@ -377,9 +377,9 @@ LT_MATHS float lt_tanf(float x, bool near) {
   return (int32_t)(a.n << 31) < 0 ? inverse : y;
 }
 
-/* ---- inverse functions of the circle --------------------------------------------------------- */
+/* ---- inverse trigonometric functions --------------------------------------------------------- */
 
-/* (asin(sqrt z) - sqrt z) / sqrt z, z <= 1/4: 2^-27.6 */
+/* Returns (asin(sqrt z) - sqrt z) / sqrt z, z <= 1/4: 2^-27.6 */
 LT_MATHS float lt_asin_tail(float z) {
   float p = 0.0422117971f;
   p = MADD(p, z, 0.0241520926f);
@@ -389,7 +389,7 @@ LT_MATHS float lt_asin_tail(float z) {
   return p * z;
 }
 
-/* For |x| > 1/2 by asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+/* Uses asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)) for |x| > 1/2. */
 LT_MATHS float lt_asinf(float x) {
   float a = fabsf(x), square = a * a, half = MADD(a, -0.5f, 0.5f);
   float z = square < half ? square : half, far = -2 * sqrtf(half);
@@ -400,10 +400,10 @@ LT_MATHS float lt_asinf(float x) {
   return lt_signed(sum + low, x);
 }
 
-/* Of u = s for |x| <= 1/2, else 2 s: pi/2 - asin(x), 2 asin(s), pi - 2 asin(s). */
+/* With u = s for |x| <= 1/2, else 2 s: pi/2 - asin(x), 2 asin(s), pi - 2 asin(s). */
 LT_MATHS float lt_acosf(float x) {
   float a = fabsf(x), square = a * a, half = MADD(a, -0.5f, 0.5f);
-  float z = square < half ? square : half, s = sqrtf(z); /* sqrt(a a) = a, but near 0 */
+  float z = square < half ? square : half, s = sqrtf(z); /* sqrt(a a) = a, except near 0 */
   uint32_t large = a > 0.5f ? ~0u : 0, sign = lt_bits(x) & LT_SIGN_BIT;
   float u = s + lt_float(lt_bits(s) & large);
   float base = 1.57079637f - lt_float((LT_HALF_PI_BITS | sign) & large);
@@ -411,7 +411,7 @@ LT_MATHS float lt_acosf(float x) {
   return base - (u + MADD(u, lt_asin_tail(z), base * 2.78275341e-8f)); /* what base lacks of pi */
 }
 
-/* (atan(a) - a) / a, 0 <= a <= 1, of z = a^2: 2^-25.8 */
+/* Returns (atan(a) - a) / a, 0 <= a <= 1, for z = a^2: 2^-25.8 */
 LT_MATHS float lt_atan_tail(float z) {
   float p = 0.00291951792f;
   p = MADD(p, z, -0.0163634513f);
@@ -435,8 +435,8 @@ LT_MATHS float lt_atanf(float x) {
 
 /* ---- hyperbolic functions -------------------------------------------------------------------- */
 
-/* With |x| = n log(2) + r, (2^n + 2^-n) / 2 sinh r + (2^n - 2^-n) / 2 cosh r: where n is 0, only
- * the first is left. Over 89.5, where the result is infinite, r is large. NaN stays. */
+/* With |x| = n log(2) + r, computes (2^n + 2^-n) / 2 sinh r + (2^n - 2^-n) / 2 cosh r; for n = 0
+ * only the first term is not 0. Over 89.5, where the result is infinite, r is large. Keeps NaN. */
 LT_MATHS float lt_sinhf(float x) {
   float a = fabsf(x);
   float shifted = lt_at_most(MADD(a, 1.44269504f, 0x1.8p23f), 0x1.8p23f + 129);
@@ -453,7 +453,7 @@ LT_MATHS float lt_sinhf(float x) {
   return lt_signed(FUSED(difference, 2.0f, part), x);
 }
 
-/* Of numbers over 89.5 it is infinite; it is not less than |x|, and so NaN stays. */
+/* Infinite for numbers over 89.5; never less than |x|, which keeps NaN. */
 LT_MATHS float lt_coshf(float x) {
   float a = fabsf(x);
   lt_Exp e = lt_exp_split_less(lt_at_most(a, 89.5f), 2); /* e^a = 4 up (1 + t), e^-a = 4 down */
@@ -462,7 +462,7 @@ LT_MATHS float lt_coshf(float x) {
   return y > a ? y : a;
 }
 
-/* Near 0 a polynomial, then 1 - 2 / (1 + e^2x). */
+/* Uses a polynomial near 0, then 1 - 2 / (1 + e^2x). */
 LT_MATHS float lt_tanhf(float x) {
   float a = fabsf(x), z = x * x, p = -0.00623430777f; /* (tanh x - x) / x^3, z <= 0.31: 2^-29.7 */
   p = MADD(p, z, 0.0210458357f);
@@ -470,7 +470,7 @@ LT_MATHS float lt_tanhf(float x) {
   p = MADD(p, z, 0.133325398f);
   p = MADD(p, z, -0.333333164f);
   float inner = MADD(p * z, a, a);
-  bool large = a > 0.55f; /* not NaN */
+  bool large = a > 0.55f; /* false for NaN */
   a = lt_at_most(a, 10);
   lt_Exp e = lt_exp_split(2 * a);
   float outer = 1 - 2 / MADD(e.power, e.t, 1 + e.power);
@@ -478,15 +478,15 @@ LT_MATHS float lt_tanhf(float x) {
 }
 
 /* ---- in double ------------------------------------------------------------------------------- */
-/* Where float32 would need its rounding errors made good, double is as fast. */
+/* Where float32 would have to correct its rounding errors, double is as fast. */
 
-/* 1 / x in double, near to 2^-45, where x is in float's range. */
+/* Returns 1 / x with an error of 2^-45, for x in the range of float. */
 LT_MATHS double lt_reciprocal(double x) {
   double y = (double)(1 / (float)x);
   return y * MADDD(-x, y, 2.0);
 }
 
-/* e^x, |x| <= 700: 2^-28.3 */
+/* Returns e^x, |x| <= 700: 2^-28.3 */
 LT_MATHS double lt_exp_wide(double x) {
   double shifted = MADDD(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
   double r = MADDD(n, -0.69314718055994531, x);
@@ -499,7 +499,7 @@ LT_MATHS double lt_exp_wide(double x) {
   return y * lt_double((lt_bits64(shifted) << 52) + 0x3ff0000000000000u);
 }
 
-/* log(1 + e), 0 <= e <= 1: 2^-27.5 */
+/* Returns log(1 + e), 0 <= e <= 1: 2^-27.5 */
 LT_MATHS double lt_log1p_wide(double e) {
   double q = -0.0033184728361016621;
   q = MADDD(q, e, 0.020204591577675964);
@@ -525,7 +525,7 @@ LT_MATHS lt_Root lt_root(float x) {
   return s;
 }
 
-/* Near 0 a polynomial, then log(x + sqrt(x^2 + 1)); of a large number log(x) + log(2). */
+/* Uses a polynomial near 0, then log(x + sqrt(x^2 + 1)); for large numbers log(x) + log(2). */
 LT_MATHS float lt_asinhf(float x, bool near) {
   float a = fabsf(x), z = x * x, p = -0.0132228732f; /* (asinh x - x) / x^3, |x| <= 1/2: 2^-29.6 */
   p = MADD(p, z, 0.0281609204f);
@@ -542,7 +542,7 @@ LT_MATHS float lt_asinhf(float x, bool near) {
   return lt_signed(near || a < INFINITY ? y : a, x);
 }
 
-/* log(x + sqrt(x^2 - 1)), by way of x - 1. */
+/* Computes log(x + sqrt(x^2 - 1)) from x - 1. */
 LT_MATHS float lt_acoshf(float x, bool near) {
   bool large = !near && x > 0x1p20f;
   float u = large ? 1.0f : x - 1;
@@ -555,7 +555,7 @@ LT_MATHS float lt_acoshf(float x, bool near) {
   return x < INFINITY ? v : x;
 }
 
-/* Near 0 a polynomial, then log((1 + x) / (1 - x)) / 2. */
+/* Uses a polynomial near 0, then log((1 + x) / (1 - x)) / 2. */
 LT_MATHS float lt_atanhf(float x) {
   float a = fabsf(x), z = x * x, p = 0.176399201f; /* (atanh x - x) / x^3, |x| <= 1/2: 2^-29.4 */
   p = MADD(p, z, 0.0515896492f);
@@ -571,7 +571,7 @@ LT_MATHS float lt_atanhf(float x) {
 
 /* ---- error function -------------------------------------------------------------------------- */
 
-/* Near 0 a polynomial, then 1 - e^-g with a polynomial g. */
+/* Uses a polynomial near 0, then 1 - e^-g with a polynomial g. */
 LT_MATHS float lt_erff(float x) {
   float a = fabsf(x), z = x * x;
   float p = 7.80690389e-5f; /* erf(x) / x - 1, |x| <= 1: 2^-29.4 */
@@ -582,7 +582,7 @@ LT_MATHS float lt_erff(float x) {
   p = MADD(p, z, -0.37612626f);
   p = MADD(p, z, 0.128379166f);
   float inner = MADD(p, a, a);
-  a = lt_at_most(a, 3.95f);   /* NaN is `inner` */
+  a = lt_at_most(a, 3.95f);   /* NaN uses `inner` */
   float g = -0.000186379839f; /* -log(erfc x), 1 <= x <= 3.95: 2^-29.8 */
   g = MADD(g, a, 0.00294764945f);
   g = MADD(g, a, -0.021838f);
@@ -591,7 +591,8 @@ LT_MATHS float lt_erff(float x) {
   g = MADD(g, a, 1.12708914f);
   g = MADD(g, a, 0.00034152274f);
   float shifted = MADD(g, -1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
-  float r = MADD(n, -0.693147182f, -g), q = 0.00831262581f; /* at most 0.16 is left, so 2^-23 do */
+  /* at most 0.16 remains, so an error of 2^-23 suffices */
+  float r = MADD(n, -0.693147182f, -g), q = 0.00831262581f;
   q = MADD(q, r, 0.0418914855f);
   q = MADD(q, r, 0.166671172f);
   q = MADD(q, r, 0.499992222f);
@@ -603,8 +604,8 @@ LT_MATHS float lt_erff(float x) {
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* 1 + e^v of the parts of e^v, |v| <= 87: the sum, and what it has too much. Below, signs are such
- * that of -0, -0 is left. */
+/* 1 + e^v, |v| <= 87: the sum and its excess over the exact value. Signs are chosen below such that
+ * -0 gives -0. */
 typedef struct lt_Sum {
   float sum, over;
 } lt_Sum;
@@ -614,7 +615,7 @@ LT_MATHS lt_Sum lt_one_plus(lt_Exp e) {
   return (lt_Sum){sum, MADD(-e.power, e.t, (sum - e.power) - 1)};
 }
 
-/* x e^v, of which little is left: v <= -80. */
+/* Returns x e^v for v <= -80, where it is very small. */
 LT_MATHS float lt_vanishing(double x, double v) {
   return (float)(x * (v < -250 ? 0.0 : lt_exp_wide(v < -250 ? -250 : v)));
 }
@@ -629,14 +630,14 @@ LT_MATHS float lt_sigmoidf(float x, bool near) {
 
 LT_MATHS float lt_siluf(float x, bool near) {
   lt_Sum s = lt_one_plus(lt_exp_split(-x));
-  float q = x / s.sum, inverse = lt_float(0x7ef311c3u - lt_bits(s.sum)); /* good to one digit */
+  float q = x / s.sum, inverse = lt_float(0x7ef311c3u - lt_bits(s.sum)); /* accurate to one digit */
   float y = MADD(q, s.over * inverse, q);
   if (near) return y;
   y = x > 80 ? x : y;
   return x < -80 ? lt_vanishing((double)x, (double)x) : y;
 }
 
-/* grad s (1 + x (1 - s)), s = sigmoid(x) */
+/* Returns grad s (1 + x (1 - s)), s = sigmoid(x). */
 LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   lt_Exp e = lt_exp_split(-x);
   float power = MADD(e.power, e.t, e.power), s = 1 / (1 + power);
@@ -646,13 +647,14 @@ LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   return x < -80 ? lt_vanishing((double)grad * (1 + (double)x), (double)x) : y;
 }
 
-/* v = sqrt(8 / pi) (x + 0.044715 x^3). */
+/* Returns v = sqrt(8 / pi) (x + 0.044715 x^3). */
 LT_MATHS double lt_gelu_tanh_angle(float x) {
   double wide = (double)x;
   return wide * MADDD(0.071354816272600244, wide * wide, 1.5957691216057308);
 }
 
-/* e^-v where |x| <= 8, of v = x p in two parts, since v's own error becomes a relative one. */
+/* Returns e^-v for |x| <= 8, with v = x p in two parts, since an error of v becomes a relative
+ * error. */
 LT_MATHS lt_Exp lt_gelu_tanh_power(float x) {
   float z = x * x, z_low = FUSED(x, x, -z);
   float p = FUSED(0.0713548139f, z, 1.59570312f); /* 12 bits, so that the difference is exact */
@@ -668,7 +670,7 @@ LT_MATHS lt_Exp lt_gelu_tanh_power(float x) {
 LT_MATHS float lt_gelu_tanhf(float x, bool near) {
   lt_Sum s = lt_one_plus(lt_gelu_tanh_power(x));
   float inverse = 1 / s.sum, q = x * inverse;
-  float more = MADD(-q, s.over, FUSED(q, s.sum, -x)); /* what q has too much, times the sum */
+  float more = MADD(-q, s.over, FUSED(q, s.sum, -x)); /* excess of q, times the sum */
   float y = MADD(-more, inverse, q);
   if (near) return y;
   y = x > 8 ? x : y;
@@ -686,7 +688,7 @@ LT_MATHS float lt_gelu_tanh_backwardf(float grad, float x, bool near) {
   return x < -8 ? lt_vanishing((double)grad * (1 + (double)rise), lt_gelu_tanh_angle(x)) : y;
 }
 
-/* min(x, 0) - log(1 + e^-|x|) */
+/* Returns min(x, 0) - log(1 + e^-|x|). */
 LT_MATHS float lt_logsigmoidf(float x, bool near) {
   float a = fabsf(x), down = x < 0 ? x : 0.0f;
   lt_Exp e = lt_exp_split(-a);
@@ -711,7 +713,7 @@ LT_MATHS float lt_eluf(float x, float alpha, bool near) {
 
 /* ---- complementary error function ------------------------------------------------------------ */
 
-/* e^(x^2) erfc(x), 0 <= x <= 14: 2^-29.3 */
+/* Returns e^(x^2) erfc(x), 0 <= x <= 14: 2^-29.3 */
 LT_MATHS double lt_erfcx_wide(double x) {
   double u = MADDD(-6.0, lt_reciprocal(x + 3), 1.0), p = 5.6418642344020884e-05;
   p = MADDD(p, u, 3.0022360196912422e-05);
@@ -736,7 +738,7 @@ typedef struct lt_Tail {
   float high, low, power;
 } lt_Tail;
 
-/* Of y and z + z_low, z <= 0. */
+/* Returns e^(z + z_low) y, z <= 0. */
 LT_MATHS lt_Tail lt_tail(lt_Pair y, float z, float z_low) {
   float shifted = MADD(z, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float t = lt_exp_tail(MADD(n, -0x1.62e4p-1f, z) + MADD(n, -1.42860677e-6f, z_low));
@@ -746,7 +748,7 @@ LT_MATHS lt_Tail lt_tail(lt_Pair y, float z, float z_low) {
   return tail;
 }
 
-/* c0 + v (c1 + v p), the first two coefficients in two parts, of which the first has 12 bits. */
+/* Returns c0 + v (c1 + v p); the first two coefficients are in two parts, the first of 12 bits. */
 LT_MATHS lt_Pair lt_poly_end(float v, float p, lt_Pair c1, lt_Pair c0) {
   float inner = MADD(p, v, c1.high), inner_low = FUSED(p, v, c1.high - inner) + c1.low;
   lt_Pair y;
@@ -766,8 +768,9 @@ LT_MATHS lt_Inverse lt_inverse(float a, float k) {
   return i;
 }
 
-/* erfc(a), 0 <= a <= 4.5: e^-a^2 times a polynomial of q = 1 / (a + 3). That q is rounded counts
- * like a change of a, by which the factor e^(a^2) erfc(a) =: y changes as 2 a y - 2 / sqrt(pi). */
+/* Returns erfc(a), 0 <= a <= 4.5: e^-a^2 times a polynomial of q = 1 / (a + 3). The rounding error
+ * of q has the effect of a change of a, by which the factor y = e^(a^2) erfc(a) changes as 2 a y -
+ * 2 / sqrt(pi). */
 LT_MATHS lt_Tail lt_erfc_tail(float a) {
   float z = -a * a, z_low = FUSED(-a, a, -z);
   lt_Inverse i = lt_inverse(a, 3);
@@ -786,7 +789,7 @@ LT_MATHS lt_Tail lt_erfc_tail(float a) {
   return lt_tail(y, z, z_low);
 }
 
-/* erfc(x) for x > 4.5. */
+/* Returns erfc(x) for x > 4.5. */
 LT_MATHS float lt_far_erfc(float x) {
   double wide = (double)lt_at_most(fabsf(x), 10.5f);
   return (float)(lt_exp_wide(-(wide * wide)) * lt_erfcx_wide(wide));
@@ -794,7 +797,7 @@ LT_MATHS float lt_far_erfc(float x) {
 
 LT_MATHS float lt_erfcf(float x, bool near) {
 #ifdef LT_LIBMVEC_FLOAT32
-  float y = erfcf(x); /* within 1.4 units up to 4.5, as far as measured; off by 1.6 at 4.7 */
+  float y = erfcf(x); /* measured: within 1.4 units up to 4.5; off by 1.6 at 4.7 */
 #else
   lt_Tail t = lt_erfc_tail(fabsf(x));
   float y = x < 0 ? (2 - t.high) - t.low : t.high + t.low;
@@ -804,8 +807,8 @@ LT_MATHS float lt_erfcf(float x, bool near) {
   return x < -4.5f ? 2.0f : y;
 }
 
-/* The normal distribution function at -a, 0 <= a <= 11, in the same way: with q = 1 / (a + 4)
- * and y = e^(a^2 / 2) Phi(-a), which changes as a y - 1 / sqrt(2 pi). */
+/* Returns the normal distribution function at -a, 0 <= a <= 11, in the same way: with q = 1 / (a +
+ * 4) and y = e^(a^2 / 2) Phi(-a), which changes as a y - 1 / sqrt(2 pi). */
 LT_MATHS lt_Tail lt_normal_tail(float a) {
   float half = -0.5f * a, z = half * a, z_low = FUSED(half, a, -z);
   lt_Inverse i = lt_inverse(a, 4);
@@ -823,7 +826,7 @@ LT_MATHS lt_Tail lt_normal_tail(float a) {
   return lt_tail(y, z, z_low);
 }
 
-/* The same for x < -11, in double: the exponent and the factor. */
+/* Return the exponent and the factor of the same function for x < -11, in double. */
 LT_MATHS double lt_half_square(float x) { return -0.5 * (double)x * (double)x; }
 LT_MATHS double lt_far_normal(float x) {
   return 0.5 * lt_erfcx_wide((x > -20 ? -(double)x : 20.0) * 0.70710678118654752);
@@ -831,8 +834,9 @@ LT_MATHS double lt_far_normal(float x) {
 
 #ifdef LT_HAS_FMA
 #define LT_GELU_NEAR 0x40900000u /* 4.5 */
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(-a^2 / 2 - 7/16 a + g) with |g| < 1/4.
- * From 4.5 on, a Phi(-a) = e^(-a^2 / 2 + g) / sqrt(2 pi). `low` is what the sum without g lacks. */
+/* Uses x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(-a^2 / 2 - 7/16 a + g) with |g| <
+ * 1/4. From 4.5 on, a Phi(-a) = e^(-a^2 / 2 + g) / sqrt(2 pi). `low` is the rounding error of the
+ * sum without g. */
 LT_MATHS float lt_gelu_erff(float x, bool near) {
   bool far = !near && x < -4.5f;
   float a = near ? fabsf(x) : lt_at_most(fabsf(x), 15);
@@ -868,7 +872,7 @@ LT_MATHS float lt_gelu_erff(float x, bool near) {
   float y = lt_float(most) + MADD(part, t, part);
   if (near) return y;
   y = far ? -0.5f * lt_scale(1 + t, power - LT_ONE_BITS, true) : y;
-  y = x <= 5.3f ? y : x; /* NaN stays */
+  y = x <= 5.3f ? y : x; /* keeps NaN */
   return x < -15 ? x * 0.0f : y;
 }
 #else
@@ -883,7 +887,7 @@ LT_MATHS float lt_gelu_erff(float x, bool near) {
 }
 #endif
 
-/* grad (Phi(x) + x phi(x)) */
+/* Returns grad (Phi(x) + x phi(x)). */
 LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
   float phi = x < 0 ? t.high : 1 - t.high, y = MADD(x * 0.398942280f, t.power, phi) * grad;
@@ -893,9 +897,9 @@ LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
   return x < -11.0f ? lt_vanishing((double)grad * factor, lt_half_square(x)) : y;
 }
 
-/* Choices are made with masks: compilers would compute what follows them twice. */
+/* Selects with masks, since compilers would duplicate the code after a conditional. */
 LT_MATHS float lt_atan2f(float y, float x) {
-  /* |x| and |y|, in whose order their bits are. */
+  /* |x| and |y| as integers, which have the same order. */
   int32_t a = (int32_t)(lt_bits(x) & ~LT_SIGN_BIT), b = (int32_t)(lt_bits(y) & ~LT_SIGN_BIT);
   uint32_t large = (uint32_t)((a - b) >> 31), left = (uint32_t)((int32_t)lt_bits(x) >> 31);
   int32_t most = a > b ? a : b;
@@ -903,8 +907,8 @@ LT_MATHS float lt_atan2f(float y, float x) {
   float over = lt_float((uint32_t)lt_least(a, b)), under = lt_float((uint32_t)most);
   uint32_t equal = over == under ? ~0u : 0; /* infinity / infinity is 1 too */
   float t = lt_float((lt_bits(over / under) & ~equal) | (LT_ONE_BITS & equal));
-  /* What the division lost, by a reciprocal that is good to one digit; of large numbers it is none,
-   * and the share that matters of small ones is 0. */
+  /* The rounding error of the division, from a reciprocal accurate to one digit. That is invalid
+   * for numbers from 2^126 on, where the error is taken as 0. */
   float lost = FUSED(-t, under, over) * lt_float(0x7ef311c3u - (uint32_t)most);
   lost = lt_if(most < 0x7e800000, lost); /* 2^126 */
   float tail = MADD(t, lt_atan_tail(t * t), lost);
@@ -918,12 +922,12 @@ LT_MATHS float lt_atan2f(float y, float x) {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Numbers x with (bits of x & mask) - low <= span, in unsigned integers; span 0 is none. */
+/* Numbers x with (bits of x & mask) - low <= span, as unsigned integers; span 0: no numbers. */
 typedef struct lt_Range {
   uint32_t mask, low, span;
 } lt_Range;
 
-/* Where the last input of an op's loop is `near`. */
+/* Returns the range of the last input for which an op's loop may use `near`. */
 LT_MATHS lt_Range lt_near_range(const char *op) {
 #define ANY_OF(a, b, c, d)                                                                         \
   (__builtin_strcmp(op, a) == 0 || __builtin_strcmp(op, b) == 0 || __builtin_strcmp(op, c) == 0 || \

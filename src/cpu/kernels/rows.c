@@ -6,7 +6,7 @@
 
 #define GROUP 16 /* a multiple of every vector's length */
 
-enum { LT_NEAR = false }; /* of maths_float32.h: arguments may be anything */
+enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a range */
 
 #define T        float
 #define F        f32
@@ -48,7 +48,7 @@ static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *w
   }
 }
 
-#define BLOCK 1024 /* elements that are looked at before one of them is named */
+#define BLOCK 1024 /* elements searched together before the first 0 is located */
 #define FIND_ZERO(bits)                                                                            \
   static int64_t find_zero_##bits(const void *data, int64_t n, int64_t stride) {                   \
     const uint##bits##_t *x = data;                                                                \

@@ -1,17 +1,16 @@
-/* rows_body.h: the loops of rows.h for one type of float. rows.c defines T, its suffix F, M(f),
- * the lanes V with V_N of them in V_LOAD, V_ALL and V_LARGER / V_SMALLER, and includes this file.
+/* rows_body.h: the loops of rows.h for one float type. rows.c defines T, its suffix F, M(f), the
+ * lanes V with V_N elements, V_LOAD, V_ALL and V_LARGER, and includes this file.
  *
- * Loops that call a maths function run over whole groups of GROUP elements, the last one filled
- * up, so that every element is computed by the same vector variant wherever it lies.
- */
+ * Loops that call a math function run over whole groups of GROUP elements, the last one padded, so
+ * that every element is computed by the same vector variant at any index. */
 #define FN(name)     LT_PASTE(name, F)
 #define STATIC(name) static LT_FLAT name
 #define LT_FLAT      __attribute__((unused))
 
 /* ---- sums over a row ------------------------------------------------------------------------- */
 
-/* The lanes of four sets and the scalars that did not fill one, as one number, in a fixed order. */
-STATIC(T) FN(gathered)(const V *s, T rest) {
+/* Returns the sum of four vectors' lanes and of the remaining scalars, in a fixed order. */
+STATIC(T) FN(sum_lanes)(const V *s, T rest) {
   T lane[V_N];
   V all = (s[0] + s[1]) + (s[2] + s[3]);
   memcpy(lane, &all, sizeof all);
@@ -20,7 +19,7 @@ STATIC(T) FN(gathered)(const V *s, T rest) {
   return lane[0] + rest;
 }
 
-/* sum of TEXT over i: XV is the text of a set of lanes at i, X1 that of one element. */
+/* Sums an expression over i: XV is the expression for a vector at i, X1 for one element. */
 #define SUM_ROW(result, n, XV, X1)                                                                 \
   do {                                                                                             \
     V s0 = V_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                                    \
@@ -34,7 +33,7 @@ STATIC(T) FN(gathered)(const V *s, T rest) {
     }                                                                                              \
     for (; i + V_N <= n; i += V_N) s0 += XV(i);                                                    \
     for (; i < n; i++) rest += X1(i);                                                              \
-    result = FN(gathered)((const V[]){s0, s1, s2, s3}, rest);                                      \
+    result = FN(sum_lanes)((const V[]){s0, s1, s2, s3}, rest);                                     \
   } while (0)
 
 STATIC(T) FN(sum)(const T *x, int64_t n) {
@@ -93,7 +92,7 @@ BEST_ROW(largest, V_LARGER, >, -INFINITY)
 
 /* ---- exponentials ---------------------------------------------------------------------------- */
 
-/* y[i] = e^(x[i] - m[i * step]) for i < n, step 0 or 1; x and y may be the same. */
+/* Computes y[i] = e^(x[i] - m[i * step]) for i < n, step 0 or 1; x and y may be the same. */
 STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
   int64_t whole = n / GROUP * GROUP;
   if (step) {
@@ -115,7 +114,7 @@ STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
   for (int64_t i = whole; i < n; i++) y[i] = last[i - whole];
 }
 
-/* sum of e^(x - m) */
+/* Returns the sum of e^(x - m). */
 STATIC(T) FN(sum_exps)(const T *x, T m, int64_t n) {
   T part[16 * GROUP], s = 0;
   for (int64_t i = 0; i < n && !lt_stopped_at(i); i += 16 * GROUP) {

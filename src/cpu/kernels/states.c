@@ -1,11 +1,11 @@
-/* states.c: reductions with a state of two or three numbers (BEST and CENTERED in ops.def), of rows
- * and of columns. Sums of terms are kept in lanes, as in fold.c. */
+/* states.c: the loops of reductions with a state of two or three numbers (BEST and CENTERED in
+ * ops.def), for rows and columns. Sums of terms are accumulated in lanes, as in fold.c. */
 #include "cpu/kernels/forms.h"
 
 #define GROUP     16  /* a multiple of every vector's length */
-#define TERMS     256 /* terms that are computed before they are added up; a multiple of GROUP */
-#define ROW_GROUP 16  /* rows of columns that are added one after the other */
-#define SHORT     96  /* elements of a row that is not worth lanes */
+#define TERMS     256 /* terms computed before they are summed; a multiple of GROUP */
+#define ROW_GROUP 16  /* rows of columns that are added sequentially */
+#define SHORT     96  /* shorter rows are processed without lanes */
 
 #define ROW_FOLD      NOTHING
 #define ROW_FOLD_WIDE NOTHING

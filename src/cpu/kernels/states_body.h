@@ -13,11 +13,11 @@
 
 /* ---- a pivot, and a sum of terms around it --------------------------------------------------- */
 
-/* Does a text, its macros replaced, call a function? Decided while compiling. */
+/* Whether an expression, after macro expansion, calls a function; a constant at compile time. */
 #define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
 
-/* Terms run over whole groups of GROUP elements where they call a function, the last one filled up,
- * so that every element is computed by the same vector variant wherever it lies. */
+/* Terms that call a function run over whole groups of GROUP elements, the last one padded, so that
+ * every element is computed by the same vector variant at any index. */
 #define CENTERED_LOOPS(name, identity, combine, center, joint, term, moved, finish)                \
   static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
   static inline T NAMED(middle, name)(T x, T n) {                                                  \
@@ -27,7 +27,7 @@
   static inline __attribute__((always_inline)) T NAMED(summand, name)(T x, T p) {                  \
     return (T)(term);                                                                              \
   }                                                                                                \
-  /* The fold of x[0..n), n >= 1. */                                                               \
+  /* Combines x[0..n), n >= 1. */                                                                  \
   static T NAMED(pivot, name)(const FROM *x, int64_t n) {                                          \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
@@ -67,7 +67,7 @@
     }                                                                                              \
     return s;                                                                                      \
   }                                                                                                \
-  /* Short rows, four elements side by side. */                                                    \
+  /* For short rows, four elements side by side. */                                                \
   static T NAMED(pivot_of_few, name)(const FROM *x, int64_t n) {                                   \
     T a = (T)(identity), b = a, c = a, d = a;                                                      \
     int64_t i = 0;                                                                                 \
@@ -133,7 +133,7 @@
     (void)n, (void)p, (void)a;                                                                     \
     *(T *)out = (T)(finish);                                                                       \
   }                                                                                                \
-  /* m <= TERMS rows of columns, padded to whole groups where terms call a function. */            \
+  /* Processes m <= TERMS rows of columns, padded to whole groups if terms call a function. */     \
   static void NAMED(part, name)(const FROM *x, int64_t m, int64_t stride, int64_t width,           \
                                 T *restrict pivot, T *restrict sum) {                              \
     T e[LT_CENTERED_WIDTH], some[LT_CENTERED_WIDTH];                                               \
@@ -174,7 +174,7 @@
       LT_FROM,           LT_TO,           CALLS(#term), NAMED(row, name), NAMED(columns, name),    \
       NAMED(join, name), NAMED(end, name)},
 
-/* ---- the best and where it is ---------------------------------------------------------------- */
+/* ---- the extreme value and its index --------------------------------------------------------- */
 
 #define BEST_LOOPS(name, better)                                                                   \
   static inline T NAMED(pick, name)(T x, T y) { return (better) | (y != y) ? y : x; }              \
@@ -239,7 +239,7 @@
 /* ---- the rows of ops.def --------------------------------------------------------------------- */
 
 #ifdef V
-/* x[0] + ... + x[n - 1], n <= TERMS. */
+/* Returns x[0] + ... + x[n - 1], n <= TERMS. */
 static T NAMED(sum, of)(const T *x, int64_t n) {
   V s0 = {0}, s1 = s0, s2 = s0, s3 = s0;
   T a = 0;
