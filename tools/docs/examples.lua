@@ -24,15 +24,63 @@ end
 local listing <close> = assert(io.popen("ls " .. folder .. "*.lua"))
 for path in listing:lines() do read(path) end
 
+-- The local variables that a paragraph uses and that are declared before it, on one line each: the
+-- text of these lines. `lt`, `nn` and their like are known to every reader.
+local known = {lt = true, nn = true, F = true, optim = true, data = true}
+local function declarations(file, paragraph)
+  local lines, needed = {}, " " .. paragraph
+  for i = #file.paragraphs, 1, -1 do
+    if file.paragraphs[i] == paragraph then
+      for k = i - 1, 1, -1 do
+        local list = {}
+        for line in file.paragraphs[k]:gmatch "[^\n]+" do table.insert(list, 1, line) end
+        for _, line in ipairs(list) do
+          local names, value = line:match "^local ([%w_, ]+) = (.*)$"
+          local ends = value and not value:find "[%({%[]$" and not value:find "^function"
+          for name in (ends and names or ""):gmatch "[%w_]+" do
+            local declared = paragraph:find("local [%w_, ]*%f[%w_]" .. name .. "%f[^%w_]")
+            if not known[name] and not declared
+                and needed:find("[^%w_.:]" .. name .. "%f[^%w_]") then
+              line = line:gsub("%s*%-%-.*$", "")
+              if lines[1] ~= line then table.insert(lines, 1, line) end
+              needed = needed .. " " .. line
+            end
+          end
+        end
+      end
+      break
+    end
+  end
+  return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
+end
+
+-- A paragraph as it is shown: behind the variables that it uses.
+local function shown(file, paragraph)
+  local title, rest = paragraph:match "^(%-%-[^\n]*\n)(.*)$"
+  return (title or "") .. declarations(file, paragraph) .. (rest or paragraph)
+end
+
 local function escaped(text) return (text:gsub("%p", "%%%0")) end
+
+-- The files about a name come first: those whose first line has the table that it is in.
+local function ordered(name)
+  local owner, first, others = (name:match "^(.*)[.:]" or name):gsub("%p", "%%%0"), {}, {}
+  for _, file in ipairs(files) do
+    local title = file.text:match "^[^\n]*":gsub("%.$", "")
+    local about = title:find("%f[%w_.]" .. owner .. "%f[^%w_.]")
+    local list = about and first or others
+    list[#list + 1] = file
+  end
+  return table.move(others, 1, #others, #first + 1, first)
+end
 
 -- The first paragraph that matches, in files that contain the text `where`.
 local function search(pattern, where)
-  for _, file in ipairs(files) do
+  for _, file in ipairs(ordered(where)) do
     if file.text:find(where, 1, true) or file.path == where then
       for _, paragraph in ipairs(file.paragraphs) do
         local code = paragraph:gsub("^%-%-[^\n]*\n", ""):gsub("\n%-%-[^\n]*", "")
-        if code:find(pattern) then return paragraph end
+        if code:find(pattern) then return shown(file, paragraph) end
       end
     end
   end

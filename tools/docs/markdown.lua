@@ -59,10 +59,8 @@ function markdown.comment(lines, link)
   return table.concat(out, "\n\n")
 end
 
---- A sentence: escaped, names of the library as links.
-function markdown.sentence(text, link)
-  local item = text:match "^%* "
-  if item then text = text:sub(3) end
+-- Text outside of code: escaped, names of the library as links.
+local function prose(text, link)
   local parts, at = {}, 1
   while true do
     local from, to = text:find("%f[%w_][%a]+[.:][%w_.:]*[%w_]", at)
@@ -75,6 +73,22 @@ function markdown.sentence(text, link)
     at = to + 1
   end
   parts[#parts + 1] = markdown.escape(text:sub(at))
+  return table.concat(parts)
+end
+
+--- A sentence or an item of a list. What is between backquotes is code; the rest is escaped, with
+-- names of the library as links.
+function markdown.sentence(text, link)
+  local item = text:match "^%* "
+  if item then text = text:sub(3) end
+  local parts, at = {}, 1
+  for before, inside, after in text:gmatch "([^`]*)(%b``)()" do
+    parts[#parts + 1] = prose(before, link)
+    local address = link and link(inside:sub(2, -2))
+    parts[#parts + 1] = address and ("[%s](%s)"):format(inside, address) or inside
+    at = after
+  end
+  parts[#parts + 1] = prose(text:sub(at), link)
   return (item or "") .. table.concat(parts)
 end
 

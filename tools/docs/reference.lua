@@ -16,6 +16,7 @@ local builtin = require "lutra.repl.help.builtin"
 local markdown = dofile "tools/docs/markdown.lua"
 local ops = require "lutra.repl.help.ops"
 local public = require "lutra.repl.help.public"
+local signatures = require "lutra.repl.complete.signatures"
 local source = require "lutra.repl.help.source"
 
 local escape, code, block = markdown.escape, markdown.code, markdown.block
@@ -166,11 +167,23 @@ end
 
 -- ---- pages of tables, classes and tensors
 
+-- The arguments of a function or class that are stated in a signature, as a table; else nil.
+local function arguments_of(f, name)
+  local signature = signatures.of(f, name:match "[%w_]+$")
+  local params = {}
+  for i, p in ipairs(signature and signature.params or {}) do
+    params[i] = {name = p.name, type = p.type, choices = p.choices, optional = not p.required,
+      default = p.default}
+  end
+  return #params > 0 and parameters_table(ops.arguments{params = params}) or nil
+end
+
 local function function_entry(level, entry)
   local signature, text = functions.describe(entry.name, entry.value)
   local out = {heading(level, entry.name, entry.name), block(signature)}
   out[#out + 1] = type(text) == "string" and markdown.sentence(text, reference.address)
     or doc_text(text)
+  out[#out + 1] = arguments_of(entry.value, entry.name)
   out[#out + 1] = example_text(entry)
   return table.concat(out, "\n\n")
 end
@@ -216,6 +229,8 @@ local function table_page(record)
   end
   out[#out + 1] = summary_table("Classes", kinds.class)
   out[#out + 1] = summary_table("Ops", kinds.op)
+  for _, entry in ipairs(kinds["function"]) do out[#out + 1] = function_entry(2, entry) end
+  for _, entry in ipairs(kinds.value) do out[#out + 1] = value_entry(entry) end
   local rows = {}
   for _, entry in ipairs(aliases) do
     rows[#rows + 1] = {code(entry.name), "the same as " .. link(entry.alias_of)}
@@ -223,8 +238,6 @@ local function table_page(record)
   if #rows > 0 then
     out[#out + 1] = "## Other names\n\n" .. markdown.table({"Name", ""}, rows)
   end
-  for _, entry in ipairs(kinds["function"]) do out[#out + 1] = function_entry(2, entry) end
-  for _, entry in ipairs(kinds.value) do out[#out + 1] = value_entry(entry) end
   return table.concat(out, "\n\n") .. "\n"
 end
 
@@ -241,6 +254,7 @@ local function class_page(entry)
   if #above > 0 then
     out[#out + 1] = fact("Based on", table.concat(above, ", ") .. ", whose methods it has.")
   end
+  out[#out + 1] = arguments_of(class, entry.name)
   out[#out + 1] = example_text(entry)
   for _, method in ipairs(entry.methods) do
     out[#out + 1] = function_entry(2, method)

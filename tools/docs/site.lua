@@ -88,7 +88,7 @@ markdown_extensions:
   - attr_list
   - tables
   - fenced_code
-  - codehilite: {guess_lang: false}
+  - codehilite: {guess_lang: false, css_class: highlight}
   - toc: {permalink: true}
 nav:
   - Home: index.md

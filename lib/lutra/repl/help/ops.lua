@@ -49,6 +49,7 @@ local kinds = {
   position = "position: from 1, -1 is the last",
   ["ints[]"] = "lists of whole numbers", ["dims[]"] = "lists of dimensions: from 1",
   ["floats[]"] = "lists of numbers", ["Tensor[][]"] = "lists of tensors",
+  data = "value or table", any = "any value", ["function"] = "function", list = "list",
 }
 
 -- ---- which functions are ops
