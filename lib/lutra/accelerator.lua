@@ -57,15 +57,14 @@ function accelerator.current_device_index() return c.index(on(nil, "current_devi
 --- lt.accelerator.set_device_index(device): makes a device the current one, which "cuda" without a
 -- number refers to.
 function accelerator.set_device_index(device)
-  args.check(device ~= nil, 'accelerator.set_device_index: argument "device" is missing')
+  args.expect(device ~= nil, "accelerator.set_device_index", "a device", "device", device)
   c.set_index(on(device, "set_device_index"))
 end
 
 --- lt.accelerator.with_device(device, f, ...): calls f(...) while `device` is the current one,
 -- restores the previous device, also after an error, and returns what f returns.
 function accelerator.with_device(device, f, ...)
-  args.check(args.is_callable(f), 'with_device: argument "f" is %s, it wants a function',
-    args.show(f))
+  args.expect(args.is_callable(f), "with_device", "a function", "f", f)
   local name = on(device, "with_device")
   local old = c.device(name:match "^%a+", nil, "with_device")
   local _ <close> = scope_guard(c.set_index, old)
@@ -118,7 +117,8 @@ local parse_event = args.signature("Event",
 -- Returns an event of the devices of type `kind`.
 local function new_event(kind, ...)
   local timing, _, interprocess = parse_event(...)
-  args.check(not interprocess, "Event: events are not shared between processes")
+  args.check(not interprocess, "Event: cannot use interprocess = true: events are not "
+    .. "shared between processes")
   return c.event(kind, timing)
 end
 
@@ -257,9 +257,8 @@ end
 --- lt.accelerator.set_per_process_memory_fraction(fraction, device): limits this program to a
 -- fraction (0 to 1) of a device's memory; an allocation beyond it raises an out-of-memory error.
 function accelerator.set_per_process_memory_fraction(fraction, device)
-  args.check(type(fraction) == "number" and fraction >= 0 and fraction <= 1,
-    'set_per_process_memory_fraction: argument "fraction" is %s, it wants a number from 0 to 1',
-    args.show(fraction))
+  args.expect(type(fraction) == "number" and fraction >= 0 and fraction <= 1,
+    "set_per_process_memory_fraction", "a number from 0 to 1", "fraction", fraction)
   c.memory_limit(on(device, "set_per_process_memory_fraction"), fraction)
 end
 

@@ -61,8 +61,8 @@ function Context:saved()
     return
   end
   if not node[1] then
-    fail("%s: backward a second time: what it saved is gone. "
-      .. "Use backward{retain_graph = true} the first time", self._name)
+    fail("%s: cannot run backward a second time: its saved tensors were freed\n"
+      .. "hint: the first time, use x:backward{retain_graph = true}", self._name)
   end
   return node.unpack()
 end
@@ -102,8 +102,8 @@ end
 local function save_one(t, outputs, name)
   if t == nil then return {} end
   if not core.is_tensor(t) then
-    fail("%s: save_for_backward got %s, it wants tensors; other values are fields of ctx", name,
-      show(t))
+    fail("%s: expected tensors for ctx:save_for_backward, got %s\n"
+      .. "hint: keep other values in fields: ctx.scale = scale", name, show(t))
   end
   for i, output in ipairs(outputs) do
     if output == t then
@@ -115,8 +115,8 @@ end
 
 local function check_version(entry, name)
   if entry[1] and entry[1]:_version() ~= entry[2] then
-    fail("%s: a tensor that it saved was changed in place since. Change a copy: x:clone()",
-      name)
+    fail("%s: cannot use a saved tensor: it was changed in place after it was saved\n"
+      .. "hint: change a copy: x:clone()", name)
   end
 end
 
@@ -147,8 +147,8 @@ local function by_input(class, positions, count, ...)
   if given > count then
     for i = count + 1, given do
       if (select(i, ...)) ~= nil then
-        fail("%s: backward gave %d gradients for %d arguments of forward", class._name, given,
-          count)
+        fail("%s: expected at most %d gradients from backward, one for each argument of forward, "
+          .. "got %d", class._name, count, given)
       end
     end
   end
@@ -156,8 +156,8 @@ local function by_input(class, positions, count, ...)
   for i, position in ipairs(positions) do
     local g = all[position]
     if g ~= nil and not core.is_tensor(g) then
-      fail("%s: gradient %d of backward is %s, it wants a tensor or nil", class._name, position,
-        show(g))
+      fail("%s: expected a tensor or nil for gradient %d of backward, got %s", class._name,
+        position, show(g))
     end
     list[i] = g or false
   end
@@ -301,7 +301,7 @@ function Context:set_materialize_grads(on) self._materialize = on and true or fa
 -- forward. Raises an error unless `name` is a string.
 function Function:extend(name)
   if type(name) ~= "string" then
-    fail('extend: argument "name" is %s, it wants a string', show(name))
+    fail("extend: expected a string for argument 'name', got %s", show(name))
   end
   local class = setmetatable({_name = name}, {
     __index = self,
@@ -314,11 +314,12 @@ function Function:extend(name)
 end
 
 function Function.forward()
-  fail("forward: the autograd.Function has no forward(ctx, ...)")
+  fail("forward: cannot call the autograd.Function: it has no function forward(ctx, ...)")
 end
 
 function Function.backward()
-  fail("backward: the autograd.Function has no backward(ctx, ...)")
+  fail("backward: cannot compute gradients of the autograd.Function: it has no function "
+    .. "backward(ctx, ...)")
 end
 
 autograd.Function = Function

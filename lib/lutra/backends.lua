@@ -14,7 +14,7 @@ local c = core._accelerator
 local function settings(kind, title, names)
   local stored = {}
   local function check(field)
-    return args.check(names[field], "%s: there is no switch %s", title, args.show(field))
+    return args.check(names[field], "%s has no switch %s", title, args.show(field))
   end
   local function get(_, field)
     local name = names[field]
@@ -29,7 +29,7 @@ local function settings(kind, title, names)
     __names = names, -- where __index looks, for completion
     __newindex = function(_, field, value)
       local name = check(field)
-      args.check(type(value) == "boolean", "%s.%s: the value is %s, it wants true or false",
+      args.check(type(value) == "boolean", "%s.%s: expected a boolean, got %s",
         title, field, args.show(value))
       if c.option(kind, name, value) == nil then stored[field] = value end
     end,

@@ -14,18 +14,18 @@ local function warn(why)
   if warned then return end
   warned = true
   io.stdout:flush()
-  io.stderr:write("warning: lt.breakpoint: ", why, "; the program goes on\n")
+  io.stderr:write("warning: lt.breakpoint: cannot stop: ", why, "; the program continues\n")
 end
 
 -- Returns the session to read inputs with: that of the prompt, or a new one; nil and a reason
 -- without a terminal.
 local function find_session()
   local ok, host = pcall(require, "lutra.repl.host")
-  if not ok then return nil, "it works in the program `lutra`, not in a bare Lua" end
+  if not ok then return nil, "it needs the program `lutra`, not a plain Lua" end
   local repl = package.loaded["lutra.repl"]
   local session = type(repl) == "table" and repl.session
   if session then return session end
-  if not host.isatty(0) then return nil, "stdin is no terminal, so nobody can answer" end
+  if not host.isatty(0) then return nil, "stdin is not a terminal" end
   session = require("lutra.repl.session").new()
   session:mark_builtin()
   host.editor()

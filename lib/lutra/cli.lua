@@ -46,10 +46,14 @@ end
 local function convert(name, default, text)
   if type(default) ~= "number" then return text end
   local value = tonumber(text)
-  if value == nil then cli.fail(("--%s wants a number, got %q"):format(name, text)) end
+  if value == nil then
+    cli.fail(("expected a number for option --%s, got %q"):format(name, text))
+  end
   if math.type(default) == "integer" then
     value = math.tointeger(value)
-    if value == nil then cli.fail(("--%s wants a whole number, got %q"):format(name, text)) end
+    if value == nil then
+      cli.fail(("expected an integer for option --%s, got %q"):format(name, text))
+    end
   end
   return value
 end
@@ -58,7 +62,7 @@ local function find(rows, name)
   for _, row in ipairs(rows) do
     if row[1] == name then return row end
   end
-  cli.fail(("there is no option --%s; --help lists them"):format(name))
+  cli.fail(("unknown option --%s (--help lists the options)"):format(name))
 end
 
 --- The options in `words` by name; rows is a list of {name, default, help text}.
@@ -68,7 +72,7 @@ function cli.parse(words, rows)
   while words[i] do
     local name, value = words[i]:match("^%-%-([%w-]+)=?(.*)$")
     if name == nil then
-      cli.fail(("cannot understand %q; --help lists the options"):format(words[i]))
+      cli.fail(("unexpected argument %q (--help lists the options)"):format(words[i]))
     end
     if name == "help" then help(rows) end
     local row = find(rows, name)
@@ -79,7 +83,7 @@ function cli.parse(words, rows)
         i = i + 1
         value = words[i]
       end
-      if value == nil then cli.fail(("--%s wants a value"):format(name)) end
+      if value == nil then cli.fail(("expected a value for option --%s"):format(name)) end
       options[name] = convert(name, row[2], value)
     end
     i = i + 1

@@ -45,8 +45,7 @@ function cuda.current_device() return c.index(on(nil, "current_device")) end
 --- lt.cuda.set_device(device): makes a device the current one, which "cuda" without a number refers
 -- to.
 function cuda.set_device(device)
-  args.check(device ~= nil, 'cuda.set_device: argument "device" is missing: it wants a device, as '
-    .. '1 or "cuda:1"')
+  args.expect(device ~= nil, "cuda.set_device", 'a device such as 1 or "cuda:1"', "device", device)
   accelerator.set_device_index(on(device, "set_device"))
 end
 
@@ -124,7 +123,7 @@ local parse_peers = args.signature("cuda.can_device_access_peer",
 local function peer_named(peer)
   local ok, name = pcall(on, peer, "can_device_access_peer")
   if ok then return name end
-  return args.fail((name:gsub("^.-: ", "", 1):gsub('"device"', '"peer_device"', 1)))
+  return args.fail((name:gsub("^.-: ", "", 1):gsub("(['\"])device%1", "%1peer_device%1", 1)))
 end
 
 --- lt.cuda.can_device_access_peer(device, peer_device): returns whether `device` can access the
@@ -333,8 +332,7 @@ end
 local nvtx, depth = {}, 0
 
 local function check_message(name, message)
-  args.check(type(message) == "string", 'nvtx.%s: argument "msg" is %s, it wants a string',
-    name, args.show(message))
+  args.expect(type(message) == "string", "nvtx." .. name, "a string", "msg", message)
 end
 
 --- lt.cuda.nvtx.range_push(msg): opens a named range; returns the number of ranges that were open.
@@ -348,7 +346,7 @@ end
 --- lt.cuda.nvtx.range_pop(): closes the range that was opened last; returns the number of ranges
 -- that are still open. Raises an error when none is open.
 function nvtx.range_pop()
-  args.check(depth > 0, "nvtx.range_pop: no range is open")
+  args.check(depth > 0, "nvtx.range_pop: cannot close a range: none is open")
   depth = depth - 1
   return depth
 end

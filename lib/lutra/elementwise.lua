@@ -110,8 +110,8 @@ local function check_devices(self, values)
       if x.device ~= device then
         local moved, stays = name, first
         if device == "cpu" then moved, stays = first, name end
-        args.fail("elementwise: tensors are on different devices: %s is on %s, %s is on %s. "
-          .. "Write %s:to(%s.device)", first, device, name, x.device, moved, stays)
+        args.fail("elementwise: expected tensors on one device, got '%s' on \"%s\" and '%s' on "
+          .. '"%s"\nhint: %s:to(%s.device)', first, device, name, x.device, moved, stays)
       end
     end
   end
@@ -158,8 +158,8 @@ end
 -- number.
 local function check_arguments(self, count, values)
   if count ~= #self.names then
-    args.fail("elementwise: %d argument%s given, %s takes %d: %s", count, count == 1 and "" or "s",
-      self.expression, #self.names, table.concat(self.names, ", "))
+    args.fail('elementwise: expected %d argument%s (%s) for "%s", got %d', #self.names,
+      #self.names == 1 and "" or "s", table.concat(self.names, ", "), self.expression, count)
   end
   local has_complex = false
   for i, name in ipairs(self.names) do
@@ -191,8 +191,8 @@ end
 function Expression:derivative(name)
   local known = false
   for _, own in ipairs(self.names) do known = known or own == name end
-  args.check(known, 'derivative: argument "name" is %s, %s has %s', args.show(name),
-    self.expression, table.concat(self.names, ", "))
+  args.check(known, "derivative: expected one of %s for argument 'name', got %s",
+    table.concat(self.names, ", "), args.show(name))
   local arena, kinds, required, inputs = self._arena, {}, {}, {}
   for i, own in ipairs(self.names) do
     kinds[i], required[i] = {dtype = "float64"}, own == name
@@ -207,7 +207,7 @@ end
 -- a floating-point dtype.
 function Expression:source(dtype)
   dtype = dtype or "float32"
-  args.check(fused.is_dtype(dtype), "source: argument \"dtype\" is %s, it wants a float dtype",
+  args.check(fused.is_dtype(dtype), "source: expected a float dtype for argument 'dtype', got %s",
     args.show(dtype))
   return fused.source(self, dtype)
 end
@@ -216,11 +216,13 @@ local MOST_NAMES = 60 -- a kernel has about 100 parameters
 
 local function check_names(names)
   local seen = {}
-  args.check(#names <= MOST_NAMES, "elementwise: %d names, it takes at most %d", #names, MOST_NAMES)
+  args.check(#names <= MOST_NAMES, "elementwise: expected at most %d names, got %d",
+    MOST_NAMES, #names)
   for _, name in ipairs(names) do
     args.check(type(name) == "string" and name:find "^[%a_][%w_]*$",
-      'elementwise: argument "names" holds %s, it wants names such as "x"', args.show(name))
-    args.check(not seen[name], 'elementwise: the name "%s" is given twice', name)
+      "elementwise: expected names such as \"x\" in argument 'names', got %s", args.show(name))
+    args.check(not seen[name], "elementwise: expected different names in argument 'names', got "
+      .. '"%s" twice', name)
     seen[name] = true
   end
   return names
@@ -236,7 +238,7 @@ local function check_ops(self)
     local ok, message = pcall(program.of, self, kinds)
     if ok then return end
     local reason = type(message) == "string" and message:match "'.-' is not an elementwise op"
-    args.check(not reason, "elementwise: %s: %s", self.expression, reason)
+    args.check(not reason, "elementwise: cannot compile \"%s\": %s", self.expression, reason)
   end
 end
 

@@ -61,10 +61,8 @@ end
 --- lt.profiler.record_function(name, fn, ...): calls fn(...) as a region that profiles show under
 -- `name`; returns what fn returns.
 function profiler.record_function(name, fn, ...)
-  args.check(type(name) == "string", 'record_function: argument "name" is %s, it wants a string',
-    args.show(name))
-  args.check(args.is_callable(fn), 'record_function: argument "fn" is %s, it wants a function',
-    args.show(fn))
+  args.expect(type(name) == "string", "record_function", "a string", "name", name)
+  args.expect(args.is_callable(fn), "record_function", "a function", "fn", fn)
   local _ <close> = core._trace.region(name)
   return fn(...)
 end

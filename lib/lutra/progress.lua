@@ -279,8 +279,8 @@ local function iterate(x)
   end
   if object and args.is_callable(x) then return x, nil, nil, length(x) end
   if object and length(x) then return values(x), nil, nil, length(x) end
-  args.fail("progress: iterable is %s, it wants an iterator, something with iter(), a list or a "
-    .. "whole number", args.show(x))
+  args.fail("progress: expected an iterator, an object with iter(), a list or an integer for "
+    .. "argument 'iterable', got %s", args.show(x))
 end
 
 -- Returns the iterable of the one-table form {loader, desc = "..."}, or `x` itself.
@@ -334,7 +334,8 @@ local function progress(...)
   bar.clock = clock or of_core "clock" or os.clock
   bar.started = bar.clock()
   args.check(type(bar.started) == "number",
-    "progress: expected a function that returns seconds for argument 'clock'; it returned %s",
+    "progress: expected a function that returns seconds for argument 'clock', got one that "
+    .. "returned %s",
     args.show(bar.started))
   bar.drawn_at = bar.started
   if ascii == nil then ascii = not shows_utf8() end

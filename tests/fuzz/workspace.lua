@@ -198,7 +198,7 @@ local function check_message(message)
   local clean = message:find "^load: " and not message:find "%.lua:%d" and
     not message:find "attempt to" and not message:find "bad argument" and
     not message:find "[^\n\32-\126\128-\255]"
-  local placed = message:find(path, 1, true) or message:find "Nothing was loaded"
+  local placed = message:find(path, 1, true) or message:find "nothing was loaded"
   if not clean or not placed then fail("the message is %q", message) end
 end
 

@@ -13,7 +13,7 @@ local function column(values, key)
   local list = {}
   for i, value in ipairs(values) do
     args.check(type(value) == "table" and value[key] ~= nil,
-      "collate: sample 1 has a field %s and sample %d has none", tostring(key), i)
+      "default_collate: expected the field %s of sample 1 in sample %d, got nil", tostring(key), i)
     list[i] = value[key]
   end
   return list
@@ -21,9 +21,11 @@ end
 
 local function same_shape(tensors)
   for i, x in ipairs(tensors) do
-    args.check(lt.is_tensor(x), "collate: value 1 is a tensor and value %d is %s", i, args.show(x))
+    args.check(lt.is_tensor(x), "default_collate: expected a tensor in sample %d, as in sample 1, "
+      .. "got %s", i, args.show(x))
     args.check(tostring(x.shape) == tostring(tensors[1].shape),
-      "collate: sample 1 is %s and sample %d is %s: give a collate_fn that makes them equal",
+      "default_collate: expected shape %s in sample %d, as in sample 1, got %s\n"
+      .. "hint: data.DataLoader(dataset, {collate_fn = function(samples) ... end})",
       tostring(tensors[1].shape), i, tostring(x.shape))
   end
   return tensors
@@ -31,8 +33,8 @@ end
 
 local function same_kind(values, kind)
   for i, value in ipairs(values) do
-    args.check(type(value) == kind, "collate: value 1 is a %s and value %d is %s", kind, i,
-      args.show(value))
+    args.check(type(value) == kind, "default_collate: expected a %s in sample %d, as in sample 1, "
+      .. "got %s", kind, i, args.show(value))
   end
   return values
 end

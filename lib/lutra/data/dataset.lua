@@ -27,8 +27,7 @@ end
 -- Define Squares:init(...), Squares:get(i) and Squares:__len(). Raises an error unless `name` is a
 -- string.
 function Dataset:extend(name)
-  args.check(type(name) == "string", "extend: the class's name is %s, it wants a string",
-    args.show(name))
+  args.expect(type(name) == "string", "extend", "a string", "name", name)
   local class = {__name = name, __len = self.__len, __tostring = self.__tostring}
   class.__index = index_by(class)
   class.__names = class -- where __index looks, for completion
@@ -44,12 +43,13 @@ function Dataset.init() end
 
 --- dataset:get(i): returns the values of sample i; every class defines its own.
 function Dataset:get()
-  args.fail("%s: this class has no get method", getmetatable(self).__name)
+  args.fail("%s: cannot read a sample: the class has no method get", getmetatable(self).__name)
 end
 
 --- #dataset: returns the number of samples; every class defines its own.
 function Dataset:__len()
-  args.fail("%s: this class has no __len method", getmetatable(self).__name)
+  args.fail("%s: cannot count the samples: the class has no method __len",
+    getmetatable(self).__name)
 end
 
 function Dataset:__tostring()
@@ -60,9 +60,9 @@ end
 -- Raises an error unless i is an integer of -n to -1 or 1 to n.
 function Dataset:check_position(i)
   local n, name = #self, getmetatable(self).__name
-  args.check(math.type(i) == "integer", "%s: a position is an integer, got %s", name, args.show(i))
-  args.check(i ~= 0, "%s: positions count from 1, got 0", name)
-  args.check(i >= -n and i <= n, "%s: there is no sample %d, there are %d", name, i, n)
+  args.check(math.type(i) == "integer", "%s: expected an integer index, got %s", name, args.show(i))
+  args.check(i ~= 0 and i >= -n and i <= n,
+    "%s: expected an index from 1 to %d or from -%d to -1, got %d", name, n, n, i)
   return i > 0 and i or n + 1 + i
 end
 

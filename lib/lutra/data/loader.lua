@@ -25,8 +25,8 @@ local function check_dataset(dataset)
   local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset)
     and args.is_callable(dataset.get)
   return args.check(ok and dataset,
-    "DataLoader: dataset is %s, it wants a dataset such as data.TensorDataset(X, Y)",
-    args.show(dataset))
+    "DataLoader: expected a dataset for argument 'dataset', got %s\n"
+    .. "hint: data.DataLoader(data.TensorDataset(X, Y))", args.show(dataset))
 end
 
 --- data.DataLoader(dataset, {batch_size = 1, shuffle = false, generator, drop_last = false,
@@ -41,9 +41,10 @@ end
 function DataLoader:init(...)
   local dataset, batch_size, shuffle, sampler, workers, collate_fn, pin, drop_last, generator,
     device = parse(...)
-  args.check(not (shuffle and sampler), "DataLoader: shuffle and sampler exclude each other")
+  args.check(not (shuffle and sampler), "DataLoader: cannot shuffle: the sampler gives the order")
   args.check(workers == 0,
-    "DataLoader: num_workers is %d, but batches are made in this process: leave it 0", workers)
+    "DataLoader: expected 0 for argument 'num_workers', got %d: batches are made in this process",
+    workers)
   self.dataset, self.batch_size, self.shuffle = check_dataset(dataset), batch_size, shuffle
   self.sampler, self.collate_fn, self.pin_memory = sampler, collate_fn, pin
   self.drop_last, self.generator = drop_last, generator
@@ -69,7 +70,7 @@ local function count_samples(self)
   if sampler == nil then return #self.dataset end
   if lt.is_tensor(sampler) then return sampler:numel() end
   if args.is_callable(sampler) then
-    args.fail("DataLoader: the length is not known: the sampler is a function")
+    args.fail("DataLoader: cannot count the batches: the sampler is a function")
   end
   return #sampler
 end
@@ -198,8 +199,8 @@ return setmetatable(DataLoader, {
   __name = "class DataLoader",
   __index = function(_, key)
     if math.type(key) ~= "integer" then return nil end
-    return args.fail("DataLoader: batches have no positions; loader:iter() gives them in turn: "
-      .. "for x, y in loader:iter() do")
+    return args.fail("DataLoader: cannot index batches: they are made one after another\n"
+      .. "hint: for x, y in loader:iter() do ... end")
   end,
   __tostring = function() return "class data.DataLoader" end,
   __call = function(class, ...)

@@ -9,8 +9,7 @@ local files = require "lutra.files"
 local function find(dir, name)
   local path = dir .. "/" .. name
   if files.kind(path .. ".gz") then return path .. ".gz" end
-  args.check(files.kind(path), "mnist: neither %s.gz nor %s can be opened: is this the folder of "
-    .. "the MNIST files?", path, name)
+  args.check(files.kind(path), "mnist: cannot open %s.gz or %s: neither file exists", path, name)
   return path
 end
 
@@ -27,15 +26,15 @@ return function(...)
   local label_path = find(dir, part .. "-labels-idx1-ubyte")
   local images, labels = lt.load_idx(image_path), lt.load_idx(label_path)
   args.check(images.dtype == "uint8" and images.ndim == 3,
-    "mnist: %s holds %s of %s, images are {n, 28, 28} of uint8", image_path,
+    'mnist: expected images of shape {n, 28, 28} and dtype "uint8" in %s, got %s, "%s"', image_path,
     tostring(images.shape), images.dtype)
   args.check(labels.dtype == "uint8" and labels.ndim == 1,
-    "mnist: %s holds %s of %s, labels are {n} of uint8", label_path, tostring(labels.shape),
-    labels.dtype)
-  args.check(images:size(1) == labels:size(1), "mnist: %s has %d images and %s %d labels",
-    image_path, images:size(1), label_path, labels:size(1))
+    'mnist: expected labels of shape {n} and dtype "uint8" in %s, got %s, "%s"', label_path,
+    tostring(labels.shape), labels.dtype)
+  args.check(images:size(1) == labels:size(1), "mnist: expected as many labels as images, got %d "
+    .. "images in %s and %d labels in %s", images:size(1), image_path, labels:size(1), label_path)
   labels = labels:to "int64"
   args.check(labels:numel() > 0 and labels:max():item() <= 9,
-    "mnist: %s holds labels that are no digits", label_path)
+    "mnist: expected labels from 0 to 9 in %s, got others", label_path)
   return images, labels + 1
 end

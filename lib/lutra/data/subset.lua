@@ -9,7 +9,7 @@ local Subset = Dataset:extend "Subset"
 local function length_of(title, dataset)
   local n = #dataset
   args.check(math.type(n) == "integer" and n >= 0,
-    "%s: expected a dataset with a length for argument 'dataset', its length is %s", title,
+    "%s: expected a dataset with a length for argument 'dataset', got one of length %s", title,
     args.show(n))
   return n
 end
@@ -23,11 +23,11 @@ function Subset:init(dataset, positions)
   args.check(is_table and args.is_callable(dataset.get),
     "Subset: expected a dataset for argument 'dataset', got %s", args.show(dataset))
   if lt.is_tensor(positions) then positions = positions:totable() end
-  args.check(type(positions) == "table", "Subset: positions is %s, it wants a list",
-    args.show(positions))
+  args.expect(type(positions) == "table", "Subset", "a list", "positions", positions)
   for i, position in ipairs(positions) do
     args.check(math.type(position) == "integer" and position >= 1 and position <= n,
-      "Subset: position %d is %s, it wants an integer from 1 to %d", i, args.show(position), n)
+      "Subset: expected an integer from 1 to %d for argument 'positions[%d]', got %s", n, i,
+      args.show(position))
   end
   self.dataset, self.positions = dataset, positions
   if args.is_callable(dataset.get_batch) then
@@ -48,13 +48,14 @@ local function to_lengths(n, parts)
   local sum, whole = 0.0, true -- a float: a sum of integers could wrap around
   for i, part in ipairs(parts) do
     args.check(type(part) == "number" and part >= 0,
-      "random_split: part %d is %s, it wants a number of at least 0", i, args.show(part))
+      "random_split: expected a number of at least 0 for argument 'lengths[%d]', got %s", i,
+      args.show(part))
     sum = sum + part
     whole = whole and math.tointeger(part) ~= nil
   end
   if whole and sum == n then return parts end
   args.check(math.abs(sum - 1) < 1e-6,
-    "random_split: the parts add up to %g, it wants %d (the samples) or 1", sum, n)
+    "random_split: expected lengths that add up to %d (the samples) or 1, got %g", n, sum)
   local lengths, total = {}, 0
   for i, part in ipairs(parts) do
     lengths[i] = math.floor(n * part + 1e-9)

@@ -13,14 +13,16 @@ function TensorDataset:init(...)
   if tensors.n == 1 and args.is_plain(tensors[1]) then
     tensors = table.move(tensors[1], 1, #tensors[1], 1, {n = #tensors[1]})
   end
-  args.check(tensors.n > 0, "TensorDataset: it wants at least one tensor")
+  args.check(tensors.n > 0, "TensorDataset: expected at least one tensor, got none")
   for i = 1, tensors.n do
     local x = tensors[i]
-    args.check(lt.is_tensor(x), "TensorDataset: argument %d is %s, it wants a tensor", i,
+    args.check(lt.is_tensor(x), "TensorDataset: expected a tensor for argument %d, got %s", i,
       args.show(x))
-    args.check(x.ndim > 0, "TensorDataset: argument %d is a single number, it wants rows", i)
+    args.check(x.ndim > 0, "TensorDataset: expected at least 1 dimension for argument %d, got a "
+      .. "tensor of shape {}", i)
     args.check(x:size(1) == tensors[1]:size(1),
-      "TensorDataset: tensor 1 has %d rows and tensor %d has %d", tensors[1]:size(1), i, x:size(1))
+      "TensorDataset: expected %d rows for argument %d, as in argument 1, got %d",
+      tensors[1]:size(1), i, x:size(1))
   end
   self.tensors = tensors
 end

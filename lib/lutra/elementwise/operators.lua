@@ -57,7 +57,7 @@ local function division(op, symbol, f)
   operators[op].number = function(x, y)
     x, y = digit(x), digit(y)
     args.check(y ~= 0 or math.type(y) == "float" or math.type(x) == "float",
-      "elementwise: %s %s %s: integers cannot be divided by 0", x, symbol, y)
+      "elementwise: cannot compute %s %s %s: integers cannot be divided by 0", x, symbol, y)
     return f(x, y)
   end
 end

@@ -33,8 +33,8 @@ local function fail(state, at, message, ...)
   local whole = state.text
   local text = select("#", ...) > 0 and message:format(...) or message
   local before = whole:sub(1, at - 1)
-  local column = #before:match "[^\n]*$" -- within its line
-  args.fail("%s", ("elementwise: at character %d: %s\n%s"):format(
+  local column = #before:match "[^\n]*$" -- in its line
+  args.fail("%s", ("elementwise: cannot read the expression at character %d: %s\n%s"):format(
     (utf8.len(before) or at - 1) + 1, text,
     source_excerpt(whole:match("^[^\n]*", at - column), column + 1, "  ")))
 end
@@ -92,7 +92,7 @@ local function peek(state) return state.tokens[state.next] end
 local function consume(state, symbol)
   local token = peek(state)
   if symbol and not (token.kind == "symbol" and token.text == symbol) then
-    fail(state, token.at, token.kind == "end" and "%q is missing" or "%q is wanted, not %q", symbol,
+    fail(state, token.at, token.kind == "end" and "expected %q" or "expected %q, got %q", symbol,
       token.text)
   end
   state.next = state.next + 1
@@ -109,8 +109,9 @@ local expression
 local function fail_unknown_function(state, token, why)
   local names = calls.names()
   local near = not why and nearest.find(token.text, names)
-  fail(state, token.at, 'no function "%s"; %s', token.text, why
-    or near and ('did you mean "%s"?'):format(near) or "there are " .. table.concat(names, " "))
+  fail(state, token.at, 'there is no function "%s"; %s', token.text, why
+    or near and ('did you mean "%s"?'):format(near)
+    or "the functions are " .. table.concat(names, " "))
 end
 
 local function arity_text(found)
@@ -131,7 +132,7 @@ local function read_call(state, token)
   end
   consume(state, ")")
   if #list < found.least or #list > found.most then
-    fail(state, token.at, "%s takes %s, not %d", token.text, arity_text(found), #list)
+    fail(state, token.at, "expected %s for %s, got %d", arity_text(found), token.text, #list)
   end
   return state.arena:call(found.op, table.unpack(list))
 end
@@ -142,11 +143,11 @@ local function read_name(state, token)
   local given = state.allowed and state.allowed[name]
   if not given and CONSTANTS[name] then return state.arena:number(CONSTANTS[name]) end
   if RESERVED[name] then
-    fail(state, token.at, '"%s" is no name; %s is wanted', name, RESERVED[name])
+    fail(state, token.at, 'expected %s, got "%s"', RESERVED[name], name)
   elseif state.allowed and not given then
-    fail(state, token.at, '"%s" is none of the names', name)
+    fail(state, token.at, '"%s" is not one of the names', name)
   elseif not given and calls.find(name) then
-    fail(state, token.at, '"%s" is a function, which wants its arguments in brackets', name)
+    fail(state, token.at, '"%s" is a function: expected its arguments in parentheses', name)
   elseif not state.found[name] and not state.allowed then
     state.names[#state.names + 1] = name
   end
@@ -165,8 +166,8 @@ end
 
 local function check_test(state, at, node)
   if not is_test(node) then
-    fail(state, at, "and, or and not combine tests such as x > 0; what chooses is "
-      .. "where(x > 0, 1, 2), or x > 0 ? 1 : 2")
+    fail(state, at, "and, or and not combine tests such as x > 0; to choose a value, "
+      .. "write where(x > 0, 1, 2) or x > 0 ? 1 : 2")
   end
   return node
 end
@@ -189,14 +190,16 @@ local function operand(state)
     consume(state, ")")
     return x
   end
-  return fail(state, token.at, token.kind == "end" and "an operand is missing" or "unexpected %q",
+  return fail(state, token.at, token.kind == "end" and "expected an operand" or "unexpected %q",
     token.text)
 end
 
 -- Parses an operand and the operators behind it with a precedence above `level`.
 function expression(state, level)
   state.depth = state.depth + 1
-  if state.depth > DEEPEST then fail(state, peek(state).at, "more than 200 levels") end
+  if state.depth > DEEPEST then
+    fail(state, peek(state).at, "it nests more than 200 levels deep")
+  end
   local left = operand(state)
   while true do
     local token = peek(state)
@@ -235,7 +238,8 @@ function parse.read(arena, text, names)
   local rest = peek(state)
   if rest.kind ~= "end" then fail(state, rest.at, "unexpected %q", rest.text) end
   for _, name in ipairs(names or {}) do
-    args.check(state.found[name], 'elementwise: the name "%s" is not in "%s"', name, text)
+    args.check(state.found[name], "elementwise: expected names that the expression \"%s\" uses for "
+      .. "argument 'names', got \"%s\"", text, name)
   end
   return root, names or state.names
 end

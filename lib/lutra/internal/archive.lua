@@ -10,7 +10,7 @@ local function fail(...) return require("lutra.internal.args").fail(...) end
 
 local function check_table(name, x)
   if type(x) ~= "table" then
-    fail('save_safetensors: argument "%s" is %s, it wants a table', name, show(x))
+    fail("save_safetensors: expected a table for argument '%s', got %s", name, show(x))
   end
 end
 
@@ -22,7 +22,7 @@ function archive.save_safetensors(path, tensors, metadata)
   local names, values, keys, notes = ordered_map.keys(tensors), {}, {}, {}
   for i, name in ipairs(names) do
     if type(name) ~= "string" then
-      fail("save_safetensors: a name is %s, it wants a string", show(name))
+      fail("save_safetensors: expected strings as names in argument 'tensors', got %s", show(name))
     end
     values[i] = tensors[name]
   end

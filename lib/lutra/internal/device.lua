@@ -11,7 +11,7 @@ local function numbered(...)
   local kind, index = parse(...)
   if not index then return core.device(kind) end
   args.check(type_of(kind) == "string" and not kind:find(":", 1, true),
-    'device: argument "index" is %d, but "type" is %s: it wants a type alone, as "cuda"', index,
+    "device: expected a type such as \"cuda\" for argument 'type' before an index, got %s",
     args.show(kind))
   return core.device(kind .. ":" .. index)
 end

@@ -16,8 +16,8 @@ local function check(name, category, ...)
   local facts = core._dtype(parse(...) or core.get_default_dtype())
   if facts.category ~= category then
     local fail = require("lutra.internal.args").fail
-    fail('%s: argument "dtype" is %s, it wants %s dtype', name, facts.name,
-      category == "floating" and "a float" or "an integer")
+    fail("%s: expected %s dtype for argument 'dtype', got \"%s\"", name,
+      category == "floating" and "a float" or "an integer", facts.name)
   end
   return facts
 end

@@ -24,7 +24,7 @@ local Kernel = {__name = "cuda kernel"}
 Kernel.__index = Kernel
 
 local function refuse(self, log)
-  args.fail("cuda.kernel: %s does not compile\n%s", self.name, explain(log, self))
+  args.fail("cuda.kernel: cannot compile %s\n%s", self.name, explain(log, self))
 end
 
 local function names_of(kernels)
@@ -37,13 +37,13 @@ end
 local function find(source, name)
   local kernels, bad = parameters.kernels(source)
   local names = names_of(kernels)
-  args.check(#kernels > 0 or not bad, "cuda.kernel: in line %d no function can be read behind "
-    .. "__global__: it wants __global__ void name(...), with as many ) as (", bad)
-  args.check(#kernels > 0, "cuda.kernel: the source has no kernel: a function that is declared "
-    .. "__global__ void name(...)")
+  args.check(#kernels > 0 or not bad, "cuda.kernel: cannot read the kernel in line %d: expected "
+    .. "__global__ void name(...), with as many ) as (", bad)
+  args.check(#kernels > 0, "cuda.kernel: expected a kernel in argument 'source', got none\n"
+    .. "hint: __global__ void name(float *x, int n) { ... }")
   if name == nil then
-    args.check(#kernels == 1, 'cuda.kernel: argument "name" is missing: the source has the kernels '
-      .. "%s", table.concat(names, ", "))
+    args.check(#kernels == 1, "cuda.kernel: expected one of %s for argument 'name', got nil",
+      table.concat(names, ", "))
     name = kernels[1].name
   end
   local own = name:gsub("%b<>$", ""):match "[^:]*$" -- of "a::f" and of "f<float>"
@@ -51,33 +51,33 @@ local function find(source, name)
     if k.name == own then return k, name end
   end
   local near = nearest.find(own, names)
-  return args.fail('cuda.kernel: the source has no kernel "%s"; %s', name,
-    near and ('did you mean "%s"?'):format(near) or "it has " .. table.concat(names, ", "))
+  return args.fail("cuda.kernel: expected one of %s for argument 'name', got \"%s\"%s",
+    table.concat(names, ", "), name, near and ('\nhint: did you mean "%s"?'):format(near) or "")
 end
 
 local function read_parameters(kernel)
-  args.check(not kernel.template, "cuda.kernel: %s is a template, whose parameters are not known. "
-    .. "Write it for one type: without \"template <...>\", and float in place of T; or make the "
-    .. "template __device__, and call it in an extern \"C\" __global__ function", kernel.name)
+  args.check(not kernel.template, "cuda.kernel: cannot launch the template %s: the types of its "
+    .. "parameters are not known\nhint: write it for one type, with float in place of T; or make "
+    .. "the template __device__, and call it in an extern \"C\" __global__ function", kernel.name)
   local list, bad = parameters.read(kernel)
-  return list or args.fail("cuda.kernel: the parameter \"%s\" of %s is of a kind that cannot be "
-    .. "checked. It wants numbers (float, double, half, bool, int, long long, size_t ...), and "
-    .. "pointers to them or to CUDA's vectors of them (float4 *), by these names. Of a struct, "
-    .. "pass the fields one by one", bad, kernel.name)
+  return list or args.fail("cuda.kernel: cannot check the parameter \"%s\" of %s: expected a "
+    .. "number (float, double, half, bool, int, long long, size_t ...), or a pointer to one or to "
+    .. "one of CUDA's vector types (float4 *)\nhint: pass the fields of a struct one by one", bad,
+    kernel.name)
 end
 
 local function check_text(text, what)
   local at = text:find("\0", 1, true)
-  args.check(not at, "cuda.kernel: %s has a byte 0 at position %d, and a compiler would read no "
-    .. "further", what, at)
+  args.check(not at, "cuda.kernel: expected text without NUL bytes for %s, got one at byte %d",
+    what, at)
 end
 
 local function read_options(options)
   if type(options) == "string" then options = {options} end
   for i, option in ipairs(options or {}) do
     args.check(type(option) == "string" and option:find "^%-",
-      'cuda.kernel: option %d is %s, it wants an option of the compiler such as "-DN=16" or '
-      .. '"--use_fast_math"', i, args.show(option))
+      "cuda.kernel: expected a compiler option such as \"-DN=16\" for argument 'options[%d]', got "
+      .. "%s", i, args.show(option))
     check_text(option, "option " .. i)
   end
   return options or {}

@@ -38,10 +38,10 @@ return function(device, properties, stats, abbreviated)
   local lines = {
     ("Memory of %s: %s, %s"):format(device, properties.name or "",
       bytes_text(properties.total_memory or 0)),
-    ("retries %d, out of memory %d, segments made %d, given back %d"):format(
+    ("retries %d, out of memory %d, segments reserved %d, released %d"):format(
       stats.num_alloc_retries, stats.num_ooms, stats.num_device_alloc, stats.num_device_free),
     line,
-    ("%-24s%12s %12s %12s %12s"):format("", "now", "peak", "total added", "total freed"),
+    ("%-24s%12s %12s %12s %12s"):format("", "current", "peak", "total added", "total freed"),
     line,
   }
   for _, row in ipairs(rows) do

@@ -31,7 +31,7 @@ local function check_function(name, f)
   local meta = getmetatable(f)
   if type(meta) == "table" and meta.__call then return f end
   local args = require "lutra.internal.args"
-  return args.fail('%s: argument "f" is %s, it wants a function', name, args.show(f))
+  return args.fail("%s: expected a function for argument 'f', got %s", name, args.show(f))
 end
 
 -- A module that is made already is called by mistake where it has no input.
@@ -39,8 +39,8 @@ local function check_not_made(f)
   local nn = package.loaded["lutra.nn"]
   if not nn or not nn.Module.is_module(f) then return end
   local args = require "lutra.internal.args"
-  args.fail('with_device: argument "f" is a %s that is made already: give what makes it, as in '
-    .. 'lt.with_device("meta", nn.Linear, 3, 2)', f:type_name())
+  args.fail("with_device: expected a function for argument 'f', got a module that exists: %s\n"
+    .. 'hint: lt.with_device("meta", nn.Linear, 3, 2)', f:type_name())
 end
 
 --- Calls f(...) with nothing recorded for gradients; returns what f returns.

@@ -8,12 +8,12 @@ local strict_table = {}
 local FEW = 8 -- names of a table that are all said
 
 -- What to say of the names that are there, where `key` is not.
-local function about(names, key)
+local function about(name, names, key)
   local near = require("lutra.internal.nearest").find(key, names)
-  if near then return ('; did you mean "%s"?'):format(near) end
+  if near then return ("\nhint: did you mean '%s.%s'?"):format(name, near) end
   if #names == 0 or #names > FEW then return "" end
   table.sort(names)
-  return "; it has " .. table.concat(names, ", ")
+  return "\nhint: its fields are " .. table.concat(names, ", ")
 end
 
 --- Raises the error for the field `key` of a table that users know as `name`; `others` are names
@@ -21,11 +21,11 @@ end
 function strict_table.fail(t, name, key, others)
   local args = require "lutra.internal.args"
   if type(key) ~= "string" then
-    return args.fail("%s has no field %s: its fields have names", name, args.show(key))
+    return args.fail("%s has no field %s: its fields are named by strings", name, args.show(key))
   end
   local names = require("lutra.internal.nearest").names(t)
   for _, other in ipairs(others or {}) do names[#names + 1] = other end
-  return args.fail('%s has no field "%s"%s', name, key, about(names, key))
+  return args.fail('%s has no field "%s"%s', name, key, about(name, names, key))
 end
 
 --- Makes reading a field that is not there an error; `t` may have no metatable yet. Returns it.

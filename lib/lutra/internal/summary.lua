@@ -94,7 +94,7 @@ end
 return function(x)
   if not core.is_tensor(x) then
     local args = require "lutra.internal.args"
-    args.fail("summary: self is %s, it wants a tensor", args.show(x))
+    args.fail("summary: expected a tensor for argument 'self', got %s", args.show(x))
   end
   local parts = {("%s[%s]"):format(texts.short_dtypes[x.dtype], table.concat(x.shape, ","))}
   if x.ndim > 0 then

@@ -20,29 +20,29 @@ local function wrong(predicted, trace, test, way)
   end
   if predicted == #seen then return nil end
   if predicted > #seen then
-    return ("you predict %d %s; the trace saw fewer"):format(predicted, way)
+    return ("you predict %d %s; the trace has fewer"):format(predicted, way)
   end
-  return ("you predict %d %s; the trace saw more: number %d is at %s"):format(predicted, way,
+  return ("you predict %d %s; the trace has more: number %d is at %s"):format(predicted, way,
     predicted + 1, seen[predicted + 1])
 end
 
 return {
   title = "Count the transfers",
-  goal = "prediction holds how many copies step makes: out to the GPU, and home to the host.",
+  goal = "prediction holds how many copies step makes: to the GPU, and back to the host.",
   devices = 1,
   text = [[
-A copy between host and GPU is called a transfer. Some are plain to see, as x:to "cuda:0" and
-y:cpu(). Others hide: y:item() turns a tensor of one number into a number of Lua, and Lua's numbers
-live on the host.
+A copy between host and GPU is called a transfer. Some are easy to see, such as x:to "cuda:0" and
+y:cpu(). Others are hidden: y:item() returns the element of a tensor as a Lua number, and Lua
+numbers are on the host.
 
-Predict first, then look. Read step below. x is on the CPU, w on cuda:0; x is of 8 x 8 ones and w is
-lt.eye(8), so that y is all ones as well. How many copies go out to the GPU, and how many come home?
-Enter your answer, and see with :check:
+Predict first, then measure. Read step below. x is on the CPU, w on cuda:0; x has 8 x 8 ones and w
+is lt.eye(8), so that y has only ones as well. How many copies go out to the GPU, and how many come
+home to the host? Enter your answer, then :check:
 
     prediction = {out = 5, home = 7}
 
-In what :check says, lesson 3:2 is line 2 of the code below. When you are stuck, let Lutra list the
-copies; :transfers step(x, w) draws them as well.
+In the result of :check, lesson 3:2 is line 2 of the code below. If you are stuck, list the copies
+with a trace; :transfers step(x, w) draws them as well.
 
     x, w = lt.ones(8, 8), lt.eye{8, device = "cuda:0"}
     trace = lt.placement.trace(step, x, w)
@@ -51,17 +51,17 @@ copies; :transfers step(x, w) draws them as well.
 prediction = {out = 0, home = 0}
 ]],
   hints = {
-    "Go through step line by line. :to \"cuda:0\" of a tensor of the CPU is one out; :cpu() and "
-      .. "each :item() of a tensor of the GPU is one home.",
-    "The sum of 64 ones is larger than the largest of them, so the line in the if is run.",
-    "print(trace), as in the text, lists them: count cpu -> cuda:0 and cuda:0 -> cpu.",
+    "Read step line by line. :to \"cuda:0\" of a tensor on the CPU is one copy out; :cpu() and "
+      .. "each :item() of a tensor on the GPU is one copy home.",
+    "The sum of 64 ones is larger than their maximum, so the line inside the if runs.",
+    "print(trace), as in the text, lists the copies: count cpu -> cuda:0 and cuda:0 -> cpu.",
   },
   check = function(env, lt, see)
     local said = env.prediction
     local out = type(said) == "table" and math.tointeger(said.out)
     local home = type(said) == "table" and math.tointeger(said.home)
     if not out or not home or out < 0 or home < 0 then
-      return false, "prediction is to be a table of two numbers of copies: {out = 5, home = 7}"
+      return false, "expected prediction = {out = 5, home = 7} with two numbers of copies"
     end
     local original = {}
     load(step, "=lesson 3", "t", original)()

@@ -2,18 +2,19 @@
 
 return {
   title = "Take the synchronization out of the loop",
-  goal = "total(model, batches) gives the same number, and waits for the GPU once.",
+  goal = "total(model, batches) returns the same number and synchronizes with the GPU once.",
   devices = 1,
   text = [[
-A program and a GPU work side by side. model(x) only puts work into the GPU's queue and returns at
-once; while the GPU computes, the program can queue more. So the GPU never runs dry.
+A program and a GPU run at the same time. model(x) only adds work to the queue of the GPU and
+returns at once: it is asynchronous. While the GPU computes, the program can queue more work, so
+that the GPU is never idle.
 
-A number of Lua's, as y:item() gives it, cannot be had at once: the program must wait until the GPU
-has done all that is in its queue, and then for the number's way home. This is a synchronization. In
-a loop it makes program and GPU take turns: while one works, the other sleeps.
+y:item() returns a Lua number. For this, the host blocks until the GPU has done all queued work and
+the number is copied. This is a synchronization. In a loop, host and GPU then take turns: while one
+works, the other is idle.
 
-A sum can stay on the GPU, as a tensor of one number to which the loop adds. Read it once, behind
-the loop. Here the model is on cuda:0, and so are the ten batches.]],
+A sum can stay on the GPU, as a tensor with one element to which the loop adds. Read it once, after
+the loop. Here the model and the ten batches are on cuda:0.]],
   start = [[
 function total(model, batches)
   local sum = 0
@@ -24,8 +25,8 @@ function total(model, batches)
 end
 ]],
   hints = {
-    "Which call in the loop gives a number of Lua's? Without it, sum becomes a tensor on the GPU.",
-    "Leave :item() out of the loop and write return sum:item() behind it.",
+    "Which call in the loop returns a Lua number? Without it, sum becomes a tensor on the GPU.",
+    "Leave :item() out of the loop and write return sum:item() after it.",
   },
   check = function(env, lt, see)
     local total = see.func(env, "total")
@@ -37,15 +38,15 @@ end
     local trace, sum = lt.placement.trace(total, model, batches)
     see.number(sum, "total(model, batches)")
     if not see.near(sum, expected, 1e-3) then
-      return false, ("it gives %s, the sum over all batches is %.4f"):format(
-        see.text(sum, "%.4f"), expected)
+      return false, ("expected the sum over all batches, %.4f, got %s"):format(
+        expected, see.text(sum, "%.4f"))
     end
     local waits, where = see.count(trace, see.waited)
     if waits > 1 then
-      return false, ("the sum is right, but the program waited for the GPU %s, at %s"):format(
+      return false, ("the sum is right, but the host was blocked by the GPU %s, at %s"):format(
         see.times(waits), where)
     end
-    return true, ("the sum is right, and the program waited %s, at %s"):format(see.times(waits),
+    return true, ("the sum is right, and the host was blocked %s, at %s"):format(see.times(waits),
       where)
   end,
   solution = [[

@@ -4,23 +4,23 @@ local limit, size = 256 << 20, 24 << 20
 
 return {
   title = "Fit in 256 MiB",
-  goal = "energy(x) computes on cuda:0 and never holds more than 256 MiB there.",
+  goal = "energy(x) computes on cuda:0 and never allocates more than 256 MiB there.",
   devices = 1,
   text = [[
-The memory of a GPU is small, and what does not fit is an error: out of memory. What counts is the
-peak: the most that tensors held at the same time. Each op makes a new tensor for its result, so a
-line with three ops may hold four tensors.
+The memory of a GPU is small. If an allocation does not fit, it raises an error: out of memory. What
+counts is the peak: the most memory that was allocated at the same time. Each op allocates a new
+tensor for its result, so a line with three ops may need four tensors.
 
     lt.cuda.max_memory_allocated(0)    -- the peak up to now, in bytes
 
-A tensor lives at least as long as a variable names it. Without a name it goes when Lua's collector
-comes by, at the latest when memory is short.
+A tensor stays allocated as long as a variable refers to it. Then the garbage collector frees it, at
+the latest when memory is short.
 
-There are three remedies. In place: x:mul_(3) writes its result into x itself (the underscore says
-so). Freeing: y:free() gives the memory of y back at once. Pieces: x:chunk(8) cuts x into eight
-tensors, which can be sent and worked on one after the other.
+There are three ways to need less. In place: x:mul_(3) writes its result into x itself (shown by the
+underscore). Free: y:free() frees the memory of y at once. Chunks: x:chunk(8) splits x into eight
+tensors, which can be copied and processed one after the other.
 
-Below, x is on the CPU and 96 MiB large. Three tensors of this size are more than 256 MiB.]],
+Below, x is on the CPU and has 96 MiB. Three tensors of this size are more than 256 MiB.]],
   start = [[
 function energy(x)
   local here = x:to "cuda:0"
@@ -30,9 +30,9 @@ function energy(x)
 end
 ]],
   hints = {
-    "Count the tensors: here, scaled and squares are all alive when the sum is taken.",
+    "Count the tensors: here, scaled and squares are all allocated when the sum is computed.",
     "With here:mul_(3) there is no second tensor, and here:mul_(here) squares in place.",
-    "Or in pieces: for _, part in ipairs(x:chunk(8)) do ... end, each sent, summed and freed.",
+    "Or in chunks: for _, part in ipairs(x:chunk(8)) do ... end, each copied, summed and freed.",
   },
   check = function(env, lt, see)
     local energy = see.func(env, "energy")
@@ -44,8 +44,8 @@ end
     see.number(sum, "energy(x)")
     local expected = size * 9 * value ^ 2
     if not see.near(sum / expected, 1, 1e-3) then
-      return false, ("it gives %s, the sum of (3 * x)^2 is %.6g"):format(
-        see.text(sum, "%.6g"), expected)
+      return false, ("expected the sum of (3 * x)^2, %.6g, got %s"):format(
+        expected, see.text(sum, "%.6g"))
     end
     if not unchanged then return false, "the sum is right, but x itself was changed on the CPU" end
     local sent = 0
@@ -53,11 +53,11 @@ end
       if see.out(e) and e.to == "cuda:0" then sent = sent + e.bytes end
     end
     if sent < 4 * size then
-      return false, ("the sum is right, but only %s of 96 MiB were sent to cuda:0: compute there"
+      return false, ("the sum is right, but only %s of 96 MiB were copied to cuda:0: compute there"
         ):format(see.bytes(sent))
     end
     if see.count(trace, see.computed "cuda:0") == 0 then
-      return false, "the sum is right, and x was sent to cuda:0, but nothing was computed there"
+      return false, "the sum is right, and x was copied to cuda:0, but nothing was computed there"
     end
     local here, lines = see.count(trace, function(e)
       return see.computed "cpu"(e) and e.bytes >= size // 256
@@ -67,10 +67,10 @@ end
         lines)
     end
     if peak > limit then
-      return false, ("the sum is right, but at its peak it held %s on cuda:0"):format(
+      return false, ("the sum is right, but the peak was %s on cuda:0"):format(
         see.bytes(peak))
     end
-    return true, ("the sum is right; at its peak it held %s on cuda:0"):format(see.bytes(peak))
+    return true, ("the sum is right; the peak was %s on cuda:0"):format(see.bytes(peak))
   end,
   solution = [[
 function energy(x)

@@ -13,31 +13,32 @@ end
 
 return {
   title = "Overlap copy and compute",
-  goal = "run(model, batches) never waits, and copies on another stream than it computes on.",
+  goal = "run(model, batches) never blocks the host, and copies and computes on two streams.",
   devices = 1,
   text = [[
-A GPU can fetch the next batch while it computes with this one. Three things are needed.
+A GPU can copy the next batch while it computes with this one. Three things are needed.
 
-Pinned memory: a GPU can fetch by itself only from memory that the system has promised not to move.
-x:pin_memory() is a copy of x in such memory. (A DataLoader makes it with pin_memory = true.)
+Pinned memory: a GPU can copy asynchronously only from memory that the system does not move.
+x:pin_memory() returns a copy of x in such memory. (A DataLoader makes it with pin_memory = true.)
 
-Not waiting: x:to{"cuda:0", non_blocking = true} orders the copy and returns at once.
+An asynchronous copy: x:to{"cuda:0", non_blocking = true} queues the copy and returns at once.
 
-A second stream: a stream is a queue of the GPU. What is in one stream is done one after the other;
-only what is in different streams can happen at the same time.
+A second stream: a stream is a queue of the GPU. Work in one stream runs in its order; only work in
+different streams can run at the same time.
 
     copying = lt.cuda.Stream(0)
     lt.cuda.with_stream(copying, f)    -- calls f; its work goes to copying
 
-But now the computing may start before the batch is there. This makes the stream that computes, not
-the program, wait for what is in copying up to now:
+But now the model may run before the batch has arrived. This makes the computing stream, not the
+host, wait for the work queued in copying so far:
 
     computing = lt.cuda.current_stream(0)
     computing:wait_event(copying:record_event())
 
-The memory of the batch, there, belongs to the stream copying, which may use it for the next batch
-when this one is gone. Lutra notes by itself that the model reads it in the other stream, and keeps
-it until that is done. PyTorch does not: there, a program has to say so. The same line is good here:
+The memory of the batch (the variable there) belongs to the stream copying, which may reuse it for
+the next batch after this one is freed. Lutra records that the model reads it in the other stream,
+and keeps it until that work is done. PyTorch does not: a program has to call record_stream. The
+same line works here:
 
     there:record_stream(computing)]],
   start = [[
@@ -51,9 +52,9 @@ function run(model, batches)
 end
 ]],
   hints = {
-    "First x:pin_memory():to{\"cuda:0\", non_blocking = true}: :check then speaks of the stream.",
-    "Make copying = lt.cuda.Stream(0) once, before the loop. with_stream gives what its function "
-      .. "gives: there = lt.cuda.with_stream(copying, function() return pinned:to{...} end).",
+    "First x:pin_memory():to{\"cuda:0\", non_blocking = true}; :check then checks the stream.",
+    "Make copying = lt.cuda.Stream(0) once, before the loop. with_stream returns the result of its "
+      .. "function: there = lt.cuda.with_stream(copying, function() return pinned:to{...} end).",
     "Between the copy and model(there): computing:wait_event(copying:record_event()), with "
       .. "computing = lt.cuda.current_stream(0).",
   },
@@ -64,8 +65,8 @@ end
     local trace, results = lt.placement.trace(run, model, {table.unpack(batches)})
     lt.cuda.synchronize(0)
     if type(results) ~= "table" or #results ~= 4 then
-      return false, ("run(model, batches) gives %s, it is to give a table of 4 results, one for "
-        .. "each batch"):format(type(results) == "table" and "a table of " .. #results
+      return false, ("expected a table of 4 results from run(model, batches), one for each "
+        .. "batch, got %s"):format(type(results) == "table" and "a table of " .. #results
           or see.kind(results))
     end
     local on_cpu, cpu_lines = see.count(trace, see.product "cpu")
@@ -74,16 +75,16 @@ end
     end
     for i, y in ipairs(results) do
       if see.tensor(y, "result " .. i).device ~= "cuda:0" then
-        return false, ("result %d is on %s, it is to be on cuda:0"):format(i, y.device)
+        return false, ("expected result %d on cuda:0, got it on %s"):format(i, y.device)
       end
     end
     local waits, where = see.count(trace, see.waited)
     if waits > 0 then
-      return false, ("the program waited %s, at %s"):format(see.times(waits), where)
+      return false, ("the host was blocked %s, at %s"):format(see.times(waits), where)
     end
     local plain, plain_lines = see.count(trace, function(e) return see.out(e) and not e.pinned end)
     if plain > 0 then
-      return false, ("%s came from memory that is not pinned, at %s"):format(see.copies(plain),
+      return false, ("%s from memory that is not pinned, at %s"):format(see.copies(plain),
         plain_lines)
     end
     local computing = {}
@@ -94,7 +95,7 @@ end
       return see.out(e) and computing[tostring(e.stream)]
     end)
     if same > 0 then
-      return false, ("nothing waits, but %s on the stream that computes, at %s: one after the other"
+      return false, ("the host is not blocked, but %s on the computing stream, at %s: no overlap"
         ):format(same == 1 and "1 copy is" or same .. " copies are", same_lines)
     end
     -- Without a wait the results may be right by luck. So: when the k-th of n products starts, k
@@ -103,8 +104,8 @@ end
     local bytes = trace:totals().bytes
     for k, there in ipairs(arrived) do
       if there < bytes * k // #arrived then
-        return false, ("nothing says that batch %d has arrived when model(x) starts with it; did "
-          .. "the computing wait for the copy?"):format(k)
+        return false, ("model(x) may start before batch %d has arrived: the computing stream "
+          .. "does not wait for the copy"):format(k)
       end
     end
     for i, y in ipairs(results) do
@@ -112,7 +113,7 @@ end
         return false, ("result %d is not model(x) of batch %d"):format(i, i)
       end
     end
-    return true, "the copies are on a stream of their own, from pinned memory, and nothing waits"
+    return true, "the copies are on their own stream, from pinned memory; the host is not blocked"
   end,
   solution = [[
 function run(model, batches)

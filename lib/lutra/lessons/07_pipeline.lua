@@ -2,22 +2,22 @@
 
 return {
   title = "A pipeline over two devices",
-  goal = "pipeline(first, second, x) cuts x into 4 pieces, so that both GPUs work at a time.",
+  goal = "pipeline(first, second, x) splits x into 4 chunks, so that both GPUs work at once.",
   devices = 2,
   text = [[
-A model that is too large for one GPU is cut in two. Here the first half is on cuda:0, the second
-on cuda:1, and what the first gives must be copied to the other.
+A model that is too large for one GPU is split in two. Here the first half is on cuda:0, the second
+on cuda:1, and the output of the first must be copied to the other.
 
-With the whole batch at once, one GPU always sleeps while the other works. In pieces, cuda:1 works
-on piece 1 while cuda:0 works on piece 2, like two people at an assembly line.
+With the whole batch at once, one GPU is always idle while the other works. In chunks, cuda:1 works
+on chunk 1 while cuda:0 works on chunk 2, like two people at an assembly line.
 
-No threads are needed: the program puts the work of all pieces into the queues of both GPUs, and
-these work side by side, if two things are heeded. The program must not stop to wait: y:cpu() waits,
-and goes round by the host, while y:to "cuda:1" goes straight from GPU to GPU and does not wait. And
-a queue keeps its order: what is put behind a copy starts when that copy has come. So a piece's work
-on cuda:1 is queued before the next piece is sent.
+No threads are needed: the program queues the work of all chunks on both GPUs, and they run at the
+same time, under two conditions. The host must not block: y:cpu() blocks and copies through the
+host, while y:to "cuda:1" copies directly from GPU to GPU and does not block. And a queue keeps its
+order: work queued after a copy starts when that copy is done. So queue the work of a chunk on
+cuda:1 before you copy the next chunk.
 
-x is on cuda:0, of 64 rows. x:chunk(4) is a table of 4 pieces, lt.cat(results) joins pieces.]],
+x is on cuda:0 and has 64 rows. x:chunk(4) is a table of 4 chunks, lt.cat(results) joins them.]],
   start = [[
 function pipeline(first, second, x)
   local h = first(x)
@@ -25,7 +25,7 @@ function pipeline(first, second, x)
 end
 ]],
   hints = {
-    "First the straight way: second(first(x):to \"cuda:1\"). :check then speaks of the pieces.",
+    "First copy directly: second(first(x):to \"cuda:1\"). :check then checks the chunks.",
     "for i, piece in ipairs(x:chunk(4)) do results[i] = ... end, and return lt.cat(results).",
   },
   check = function(env, lt, see)
@@ -35,7 +35,7 @@ end
     local expected = second(first(x):to "cuda:1")
     local trace, y = lt.placement.trace(pipeline, first, second, x)
     if see.tensor(y, "pipeline(first, second, x)").device ~= "cuda:1" then
-      return false, ("the result is on %s, it is to be on cuda:1"):format(y.device)
+      return false, ("expected a result on cuda:1, got one on %s"):format(y.device)
     end
     if first:device() ~= "cuda:0" or second:device() ~= "cuda:1" then
       return false, ("the halves of the model are on %s and %s now; leave them on cuda:0 and cuda:1"
@@ -49,11 +49,11 @@ end
       return see.copy(e) and (e.to == "cpu" or e.from == "cpu")
     end)
     if home > 0 then
-      return false, ("%s went by way of the host, at %s"):format(see.copies(home), home_lines)
+      return false, ("%s through the host, at %s"):format(see.copies(home), home_lines)
     end
     local waits, where = see.count(trace, see.waited)
     if waits > 0 then
-      return false, ("the program waited %s, at %s"):format(see.times(waits), where)
+      return false, ("the host was blocked %s, at %s"):format(see.times(waits), where)
     end
     -- A copy stands in the queue of cuda:1. So pieces overlap where cuda:0 is given work after
     -- cuda:1 had some; who sends one piece ahead has a turn less.
@@ -66,16 +66,16 @@ end
       end
     end
     if pieces < 4 then
-      return false, ("the result is right, but went to cuda:1 in %s, not in 4: one GPU sleeps "
-        .. "while the other works"):format(pieces == 1 and "1 piece" or pieces .. " pieces")
+      return false, ("the result is right, but was copied to cuda:1 in %s, not in 4: one GPU "
+        .. "is idle while the other works"):format(pieces == 1 and "1 chunk" or pieces .. " chunks")
     end
     if turns < 2 then
-      return false, ("%d pieces went over, but %s: its work stands in its queue behind the copies, "
-        .. "and starts when the last has come"):format(pieces, turns == 0
-          and "cuda:1 was given work only when all had been sent"
-          or "cuda:1 was given most of its work after the last")
+      return false, ("%d chunks were copied, but %s: this work is behind the copies in its queue, "
+        .. "and starts after the last copy"):format(pieces, turns == 0
+          and "all work of cuda:1 was queued after the last copy"
+          or "most work of cuda:1 was queued after the last copy")
     end
-    return true, ("%d pieces went straight to cuda:1, and the program waited for none"):format(
+    return true, ("%d chunks were copied directly to cuda:1, and the host was not blocked"):format(
       pieces)
   end,
   solution = [[

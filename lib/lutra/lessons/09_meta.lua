@@ -1,22 +1,22 @@
 -- Lesson 9: the size of a model that no memory here could hold.
 
 return {
-  title = "Meta: size a model that cannot fit",
-  goal = "bytes_to_train(make) gives what training takes, without making a single number.",
+  title = "Meta: compute the size of a model that does not fit",
+  goal = "bytes_to_train(make) returns the bytes that training needs, without allocating them.",
   text = [[
-How large is a model that this computer could not hold? The device "meta" answers: a tensor there
-has a shape and a type of numbers, but no numbers, and takes no memory.
+How large is a model that does not fit in the memory of this computer? Use the device "meta": a
+tensor there has a shape and a dtype, but no data, and needs no memory.
 
     big = lt.empty{1000000, 1000000, device = "meta"}
     big.nbytes    -- 4 TB, and nothing was allocated
 
-lt.with_device("meta", f) calls f, and all tensors that f makes without naming a device are made
-there. So if f builds a model, it builds only its plan.
+lt.with_device("meta", f) calls f with "meta" as the default device. So if f makes a model, its
+parameters have no data.
 
-Training with AdamW holds each number of the model four times: the parameter, its gradient, and two
-numbers of the optimizer's. (The results of the layers come on top; leave them out here.)
+Training with AdamW needs the memory of the parameters four times: parameters, gradients, and two
+tensors of optimizer state for each parameter. (Activations need more; ignore them here.)
 
-Below, make is a function that builds a model, and p.nbytes is how many bytes a parameter takes.]],
+Below, make is a function that makes a model, and p.nbytes is the number of bytes of a parameter.]],
   start = [[
 function bytes_to_train(make)
   local model = make()
@@ -26,8 +26,8 @@ function bytes_to_train(make)
 end
 ]],
   hints = {
-    "Let make be called on the device meta: lt.with_device(\"meta\", make) gives the model.",
-    "The parameters are one part of four: the gradients are as large, and AdamW keeps two more.",
+    "Call make with meta as the default device: lt.with_device(\"meta\", make) returns the model.",
+    "The parameters are one part of four: the gradients are as large, the AdamW state twice.",
   },
   check = function(env, lt, see)
     local f = see.func(env, "bytes_to_train")
@@ -38,16 +38,16 @@ end
       return e.kind == "alloc" and e.to ~= "meta" and e.bytes > 8
     end)
     if made > 0 then
-      return false, ("for a small model, memory was allocated %s, at %s; on meta it takes none"
+      return false, ("for a small model, memory was allocated %s, at %s; on meta none is"
         ):format(see.times(made), where)
     end
     if bytes == parameters then
-      return false, ("no memory was taken, but %d bytes are the parameters of a small model alone; "
-        .. "training holds more"):format(bytes)
+      return false, ("no memory was allocated, but %d bytes are only the parameters of a small "
+        .. "model; training needs more"):format(bytes)
     end
     if bytes ~= 4 * parameters then
-      return false, ("for a small model it gives %s; its parameters are %d bytes, held four times"
-        ):format(tostring(bytes), parameters)
+      return false, ("for a small model: got %s, expected four times the %d bytes of the "
+        .. "parameters"):format(tostring(bytes), parameters)
     end
     local function huge()
       local layers = {}
@@ -56,11 +56,11 @@ end
     end
     local answer = f(huge)
     if answer ~= 16 * 40 * (16384 * 16384 + 16384) then
-      return false, ("for a small model it is right; for 40 layers of 16384 x 16384 it gives %s"
+      return false, ("right for a small model; wrong for 40 layers of 16384 x 16384: %s"
         ):format(tostring(answer))
     end
     return true,
-      "40 layers of 16384 x 16384 take 172 GB to train, and no memory was needed to know it"
+      "40 layers of 16384 x 16384 need 172 GB to train; computing it needed no memory"
   end,
   solution = [[
 function bytes_to_train(make)

@@ -31,20 +31,20 @@ end
 
 return {
   title = "A training loop with a clean lint",
-  goal = "train(model, batches, epochs) gives the same mean loss, and the lint finds nothing.",
+  goal = "train(model, batches, epochs) returns the same mean loss, without lint findings.",
   devices = 1,
   text = [[
-The lint watches a part of a program as it runs and says which copies and waits could be saved, at
-which line, and how:
+The lint traces running code and reports copies and synchronizations that can be avoided, with the
+line and a fix:
 
-    lt.placement.lint(f, ...)    -- calls f(...), gives what it found
+    lt.placement.lint(f, ...)    -- calls f(...), returns the findings
 
-It knows nine patterns, called T1 to T9. For a whole script there is lutra --lint script.lua.
+It has nine rules, T1 to T9. For a whole script, use lutra --lint script.lua.
 
-Below is a training loop as many are written. It is right, but it sends the same batches again and
-again, and reads a number in each step. The model is on cuda:0; batches is a table of 3 pairs {x, y}
-on the CPU. All you have learnt is of use here: what is needed often is sent once, and what is not
-needed yet is not read. The mean loss is to be the same.]],
+Below is a common training loop. It is correct, but it copies the same batches to the device in each
+epoch, and reads a number in each step. The model is on cuda:0; batches is a table of 3 pairs {x, y}
+on the CPU. Use what you have learned: copy once what is needed often, and read a number only when
+it is needed. The mean loss must stay the same.]],
   start = [[
 function train(model, batches, epochs)
   local optimizer = optim.AdamW(model:parameters(), {lr = 0.05})
@@ -63,9 +63,9 @@ function train(model, batches, epochs)
 end
 ]],
   hints = {
-    ":check shows a finding with its fix. Mend it, and :check again for the next.",
-    "Before the loops: make a second table of batches that are on cuda:0.",
-    "total = total + loss:detach() adds up on the GPU; behind the loops, :item() once.",
+    ":check shows a finding with its fix. Fix it, then :check again for the next.",
+    "Before the loops, make a second table with the batches on cuda:0.",
+    "total = total + loss:detach() accumulates on the GPU; after the loops, call :item() once.",
   },
   check = function(env, lt, see)
     local train = see.func(env, "train")
@@ -79,9 +79,8 @@ end
     if findings.error then error(findings.error, 0) end
     see.number(mean, "train(model, batches, epochs)")
     if not see.near(mean, expected, 1e-3) then
-      return false, ("the mean loss is %s, it was %.4f in the loop as it stood"):format(
-        see.text(mean, "%.4f"),
-        expected)
+      return false, ("expected the mean loss of the original loop, %.4f, got %s"):format(
+        expected, see.text(mean, "%.4f"))
     end
     local on_cpu, lines = see.count(trace, see.product "cpu")
     if on_cpu > 0 or model:device() ~= "cuda:0" then
@@ -90,15 +89,15 @@ end
     end
     for _, name in ipairs {"weight", "bias"} do
       if not see.near(model[name], trained[name], 1e-3) then
-        return false, ("the mean loss is right, but the model's %s is not as the loop trained it"
-          ):format(name)
+        return false, ("the mean loss is right, but the %s of the model is not that of the "
+          .. "original loop"):format(name)
       end
     end
     if #findings > 0 then
       return false, ("the lint has %s: %s"):format(#findings == 1 and "1 finding"
         or #findings .. " findings; the first", tostring(findings[1]))
     end
-    return true, ("the mean loss is the same, %.4f, and the lint found nothing"):format(mean)
+    return true, ("the mean loss is the same, %.4f, and the lint has no findings"):format(mean)
   end,
   solution = [[
 function train(model, batches, epochs)

@@ -44,7 +44,7 @@ local function entries(title, named, ...)
   if type(only) == "table" and not Module.is_module(only) then
     local n = #only
     args.check(math.type(n) == "integer",
-      "%s: argument 1 is %s, it wants a module or a list of modules", title, args.show(only))
+      "%s: expected a module or a list of modules for argument 1, got %s", title, args.show(only))
     list = table.move(only, 1, n, 1, {n = n})
   end
   for i = 1, list.n do
@@ -53,7 +53,7 @@ local function entries(title, named, ...)
     local module = entry
     if pair then module = entry[2] end
     if not Module.is_module(module) then
-      args.fail("%s: argument %d is %s, it wants a module", title, i, args.show(module))
+      args.fail("%s: expected a module for argument %d, got %s", title, i, args.show(module))
     end
   end
   return list
@@ -76,7 +76,7 @@ end
 
 local function check_module(self, method, module)
   if not Module.is_module(module) then
-    args.fail("%s: %s wants a module, got %s", self:type_name(), method, args.show(module))
+    args.fail("%s: expected a module for %s, got %s", self:type_name(), method, args.show(module))
   end
 end
 
@@ -92,8 +92,8 @@ function List:__set_item(i, module)
   local n = #self
   local at = from_end(i, n)
   check_module(self, "an assignment", module)
-  args.check(at >= 1 and at <= n + 1, "%s: there is no place %d, there are %d", self:type_name(),
-    i, n)
+  args.check(at >= 1 and at <= n + 1, "%s: expected an index from 1 to %d, got %d",
+    self:type_name(), n + 1, i)
   if at == n + 1 then return add(self, nil, module) end
   self:register_module(names(self)[at], module)
   set_index(self, at, module)
@@ -114,7 +114,8 @@ function List:insert(i, module)
   local n, given = #self, i
   i = from_end(i, n)
   args.check(math.type(i) == "integer" and i >= 1 and i <= n + 1,
-    "%s: insert wants a place from 1 to %d, got %s", self:type_name(), n + 1, args.show(given))
+    "%s: expected an index from 1 to %d for insert, got %s", self:type_name(), n + 1,
+    args.show(given))
   check_module(self, "insert", module)
   local tail, called = {}, names(self)
   for k = i, n do

@@ -14,8 +14,8 @@ local parse = args.signature("Dropout", "float p = 0.5, bool inplace = false")
 -- evaluation mode, returns the input unchanged. Raises an error unless 0 <= p <= 1.
 function Dropout:init(...)
   self.p, self.inplace = parse(...)
-  args.check(self.p >= 0 and self.p <= 1, "Dropout: p is %g, it wants a probability from 0 to 1",
-    self.p)
+  args.check(self.p >= 0 and self.p <= 1,
+    "Dropout: expected a probability from 0 to 1 for argument 'p', got %g", self.p)
 end
 
 --- Maps a tensor of any shape to one of the same shape. Draws from the default generator of the

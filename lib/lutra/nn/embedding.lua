@@ -14,10 +14,9 @@ local parse = args.signature("Embedding", "int(>=1) num_embeddings, int(>=0) emb
 
 -- Converts padding_idx, 1 to n or -n to -1, to a row from 1 to n; raises an error for any other.
 local function to_row(index, n)
-  args.check(index ~= 0, "Embedding: padding_idx is 0, ids count from 1")
   local id = index < 0 and n + 1 + index or index
-  args.check(id >= 1 and id <= n, "Embedding: padding_idx is %d, it wants 1..%d or -%d..-1", index,
-    n, n)
+  args.check(index ~= 0 and id >= 1 and id <= n, "Embedding: expected an index from 1 to %d or "
+    .. "from -%d to -1 for argument 'padding_idx', got %d", n, n, index)
   return id
 end
 
@@ -58,7 +57,8 @@ end
 function Embedding:forward(ids)
   self:check_tensor(ids)
   if ids.dtype ~= "int64" and ids.dtype ~= "int32" then
-    self:fail("the ids are of dtype %s, it wants int64 or int32: use x:to \"int64\"", ids.dtype)
+    self:fail("expected dtype \"int64\" or \"int32\" for the input, got \"%s\"\n"
+      .. 'hint: x:to "int64"', ids.dtype)
   end
   return lt.F.embedding(ids, self.weight, self.padding_idx)
 end

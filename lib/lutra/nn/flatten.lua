@@ -12,7 +12,8 @@ local parse = args.signature("Flatten", "dim start_dim = 2, dim end_dim = -1")
 -- 0.
 function Flatten:init(...)
   self.start_dim, self.end_dim = parse(...)
-  args.check(self.start_dim ~= 0 and self.end_dim ~= 0, "Flatten: dimensions count from 1, got 0")
+  args.check(self.start_dim ~= 0 and self.end_dim ~= 0, "Flatten: expected "
+    .. "dimensions from 1 (or -1 for the last) for arguments 'start_dim' and 'end_dim', got 0")
 end
 
 --- Maps {N, *} to {N, product of *} for the default dimensions. Raises an error when the input has
@@ -21,7 +22,7 @@ function Flatten:forward(x)
   self:check_tensor(x)
   local dim = self.start_dim > 0 and self.start_dim or -self.start_dim
   if dim > math.max(x.ndim, 1) then
-    self:fail("the input is %s, it wants at least %d dimensions", tostring(x.shape), dim)
+    self:fail("expected an input of at least %d dimensions, got shape %s", dim, tostring(x.shape))
   end
   return x:flatten(self.start_dim, self.end_dim)
 end

@@ -18,7 +18,8 @@ lt._define{
     .. "gradient.",
   fn = function(input, weight, padding)
     if padding == nil then return lt.embedding(weight, input) end
-    args.check(padding ~= 0, "embedding: padding_idx is 0, ids count from 1")
+    args.check(padding ~= 0,
+      "embedding: expected an index from 1 (or -1 for the last) for argument 'padding_idx', got 0")
     return lt.embedding(weight, input, padding < 0 and weight:size(1) + 1 + padding or padding)
   end,
 }

@@ -32,7 +32,8 @@ end
 -- dimensions.
 local function fans(title, tensor)
   local shape = tensor.shape
-  args.check(#shape >= 2, "%s: the tensor must have at least 2 dimensions, it is %s", title,
+  args.check(#shape >= 2,
+    "%s: expected at least 2 dimensions for argument 'tensor', got shape %s", title,
     tostring(shape))
   local field = 1
   for i = 3, #shape do field = field * shape[i] end
@@ -51,8 +52,8 @@ function init.calculate_gain(...)
   local nonlinearity, slope = parse_gain(...)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
   return args.check(gains[nonlinearity],
-    'calculate_gain: no gain is known for "%s". It knows: leaky_relu, linear, relu, selu, sigmoid, '
-    .. "tanh", tostring(nonlinearity))
+    "calculate_gain: expected one of leaky_relu, linear, relu, selu, sigmoid, tanh for argument "
+    .. "'nonlinearity', got \"%s\"", tostring(nonlinearity))
 end
 
 local parse_uniform = args.signature("uniform_",
@@ -94,7 +95,7 @@ local parse_eye = args.signature("eye_", "any? tensor")
 function init.eye_(...)
   local tensor = parse_eye(...)
   args.check(lt.is_tensor(tensor) and tensor.ndim == 2,
-    "eye_: it wants a tensor of 2 dimensions, got %s", args.show(tensor))
+    "eye_: expected a tensor of 2 dimensions for argument 'tensor', got %s", args.show(tensor))
   return filled(tensor, "copy_",
     lt.eye(tensor:size(1), tensor:size(2), {dtype = tensor.dtype, device = tensor.device}))
 end
@@ -127,7 +128,8 @@ end
 function init.trunc_normal_(...)
   local tensor, mean, std, a, b, generator = parse_trunc(...)
   args.check(a < b and a <= mean + 3 * std and b >= mean - 3 * std,
-    "trunc_normal_: [%g, %g] is empty or more than 3 deviations from the mean %g", a, b, mean)
+    "trunc_normal_: expected a < b, and [a, b] to overlap mean - 3 std to mean + 3 std, got "
+    .. "[%g, %g] for mean %g and std %g", a, b, mean, std)
   local draw = b - a < std and draw_narrow or draw_wide
   lt.no_grad(function()
     local x, inside = draw(tensor, mean, std, a, b, generator)

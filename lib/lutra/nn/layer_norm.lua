@@ -18,7 +18,8 @@ local parse = args.signature("LayerNorm", "sizes(>=0) normalized_shape, float ep
 -- list.
 function LayerNorm:init(...)
   local shape, eps, affine, bias, device, dtype = parse(...)
-  args.check(#shape > 0, "LayerNorm: normalized_shape is empty, it wants at least one size")
+  args.check(#shape > 0, "LayerNorm: expected at least one size for argument 'normalized_shape', "
+    .. "got none")
   local options = {device = device, dtype = dtype}
   self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
   local function parameter(enabled)
@@ -51,7 +52,8 @@ end
 function LayerNorm:forward(x)
   self:check_tensor(x)
   if not ends_with(x, self.normalized_shape) then
-    self:fail("the input is %s, it wants {*, %s}", tostring(x.shape), text(self.normalized_shape))
+    self:fail("expected an input of shape {*, %s}, got %s", text(self.normalized_shape),
+      tostring(x.shape))
   end
   return lt.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 end

@@ -38,8 +38,8 @@ end
 function Linear:forward(x)
   self:check_tensor(x)
   if x.ndim == 0 or x:size(-1) ~= self.in_features then
-    self:fail("the input is %s, it wants {*, %d}: the last dimension must be in_features = %d",
-      tostring(x.shape), self.in_features, self.in_features)
+    self:fail("expected an input of shape {*, %d} (in_features = %d), got %s", self.in_features,
+      self.in_features, tostring(x.shape))
   end
   return lt.linear(x, self.weight, self.bias)
 end

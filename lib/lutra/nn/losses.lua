@@ -41,7 +41,7 @@ local function define_elementwise(name, op, option, declared)
     self:check_tensor(input)
     self:check_tensor(target)
     if tostring(input.shape) ~= tostring(target.shape) then
-      self:fail("the input is %s and the target %s, it wants the same shape",
+      self:fail("expected input and target of the same shape, got %s and %s",
         tostring(input.shape), tostring(target.shape))
     end
     local named = {reduction = self.reduction}
@@ -73,7 +73,7 @@ local function define_classes(name, op, signature, options)
     self.ignore_index, self.label_smoothing = ignore_index, smoothing
     smoothing = smoothing or 0
     args.check(smoothing >= 0 and smoothing <= 1,
-      "%s: label_smoothing is %g, it wants a number from 0 to 1", name, smoothing)
+      "%s: expected a number from 0 to 1 for argument 'label_smoothing', got %g", name, smoothing)
   end
 
   function class:forward(input, target)

@@ -32,11 +32,11 @@ end
 
 local function check_name(self, name, what)
   if type(name) ~= "string" or name == "" or name:find(".", 1, true) then
-    fail("%s: the name of a %s must be a string without a dot, got %s", self:type_name(), what,
+    fail("%s: expected a string without a dot for the name of a %s, got %s", self:type_name(), what,
       args.show(name))
   end
   if type(state_of(self).class[name]) == "function" then
-    fail('%s: a %s cannot be called "%s": modules have a method of this name', self:type_name(),
+    fail('%s: cannot name a %s "%s": modules have a method of this name', self:type_name(),
       what, name)
   end
 end
@@ -52,8 +52,8 @@ end
 local function check_no_cycle(self, name, child)
   for module in child:modules() do
     if module == self then
-      fail('%s: "%s" cannot be a module that contains this one: keep a link back in a table',
-        self:type_name(), name)
+      fail('%s: cannot register "%s": it contains this module\n'
+        .. "hint: refer to it from a table: self.parent = {module}", self:type_name(), name)
     end
   end
 end
@@ -90,8 +90,11 @@ local function assign(self, name, value)
   elseif kind == "buffer" and lt.is_tensor(value) then
     state.fields[name] = value
   else
-    fail('%s: cannot assign %s to the %s "%s"%s', self:type_name(), args.show(value), kind, name,
-      kind == "parameter" and ": wrap it in nn.Parameter, or use p:copy_ under lt.no_grad" or "")
+    local wanted = kind == "parameter" and "an nn.Parameter" or kind == "buffer" and "a tensor"
+      or "a module"
+    fail('%s: expected %s or nil for the %s "%s", got %s%s', self:type_name(), wanted, kind, name,
+      args.show(value), kind == "parameter" and ("\nhint: m.%s = nn.Parameter(x), or "
+        .. "lt.no_grad(function() m.%s:copy_(x) end)"):format(name, name) or "")
   end
 end
 
@@ -100,7 +103,7 @@ end
 -- for a name with a dot, and for the name of a method.
 function Module:register_parameter(name, value)
   if value ~= nil and not lt.is_parameter(value) then
-    fail('register_parameter: "%s" is %s, it wants an nn.Parameter or nil', tostring(name),
+    fail("register_parameter: expected an nn.Parameter or nil for argument 'value', got %s",
       args.show(value))
   end
   register(self, name, value, "parameter")
@@ -124,7 +127,7 @@ end
 -- this one, for a name with a dot, and for the name of a method.
 function Module:register_module(name, module)
   if not is_module(module) then
-    fail('register_module: "%s" is %s, it wants a module', tostring(name), args.show(module))
+    fail("register_module: expected a module for argument 'module', got %s", args.show(module))
   end
   register(self, name, module, "module")
 end
@@ -285,8 +288,8 @@ function Module:device()
     for _, entry in ipairs(collect(self, kind, {})) do
       first = first or entry
       if entry[2].device ~= first[2].device then
-        fail('device: %s is on several devices: "%s" is on %s, "%s" is on %s. Move it: '
-          .. "m:to(device); or ask m:devices()", self:type_name(), first[1], first[2].device,
+        fail('device: cannot name one device of %s: "%s" is on "%s", "%s" is on "%s"\n'
+          .. "hint: m:to(device), or m:devices()", self:type_name(), first[1], first[2].device,
           entry[1], entry[2].device)
       end
     end
@@ -309,8 +312,7 @@ end
 -- module.
 function Module:train(mode)
   if mode == nil then mode = true end
-  args.check(type(mode) == "boolean", "train: mode is %s, it wants true or false",
-    args.show(mode))
+  args.expect(type(mode) == "boolean", "train", "a boolean", "mode", mode)
   for module in self:modules() do state_of(module).fields.training = mode end
   return self
 end
@@ -379,15 +381,15 @@ function Module:to(...)
   local device, dtype, non_blocking = parse_to(...)
   if lt.is_tensor(device) then device, dtype = device.device, dtype or device.dtype end
   if dtypes[device] then device, dtype = nil, device end
-  args.check(device or dtype, 'to: got %s, it wants a device, a dtype or a tensor, as in '
-    .. 'm:to "cuda"', select("#", ...) == 0 and "no value" or "nil")
+  args.check(device or dtype, 'to: expected a device, a dtype or a tensor, got %s\n'
+    .. 'hint: m:to "cuda"', select("#", ...) == 0 and "no value" or "nil")
   if device then device = args.device("to", device) end
   args.check(dtype == nil or dtypes[dtype] == "float",
-    "to: a module's dtype must be a floating one, got %s", tostring(dtype))
+    "to: expected a float dtype for argument 'dtype', got \"%s\"", tostring(dtype))
   return convert_all(self, function(t, path)
     if t.device == "meta" and device and device ~= "meta" then
-      fail('to: cannot copy "%s" of %s out of meta: it has no data. Give it memory: '
-        .. "m:to_empty(device); or load values: m:load_state_dict(values, {assign = true})",
+      fail('to: cannot copy "%s" of %s from "meta": it has no data\n'
+        .. "hint: m:to_empty(device), or m:load_state_dict(values, {assign = true})",
         path, self:type_name())
     end
     local new_dtype = dtypes[t.dtype] == "float" and dtype or t.dtype
@@ -441,7 +443,8 @@ local parse_state_dict = args.signature("state_dict",
 -- detached, unless `keep_vars`. With base = 0, numbered children count from 0, as in PyTorch.
 function Module:state_dict(...)
   local prefix, keep_vars, base = parse_state_dict(...)
-  args.check(base == 0 or base == 1, "state_dict: base is %d, it wants 0 or 1", base)
+  args.check(base == 0 or base == 1, "state_dict: expected 0 or 1 for argument 'base', got %d",
+    base)
   local state = ordered_map.new()
   local function visit(module, path)
     local inner = state_of(module)
@@ -466,12 +469,12 @@ end
 
 -- Returns why `given` cannot become the value of `own_value`, or nil when it can.
 local function mismatch(own_value, given, assigning)
-  if not lt.is_tensor(given) then return "is " .. args.show(given) end
+  if not lt.is_tensor(given) then return "expected a tensor, got " .. args.show(given) end
   if tostring(own_value.shape) ~= tostring(given.shape) then
-    return ("is %s, the module has %s"):format(tostring(given.shape), tostring(own_value.shape))
+    return ("expected shape %s, got %s"):format(tostring(own_value.shape), tostring(given.shape))
   end
   if own_value.device == "meta" and not assigning then
-    return "cannot be copied into a meta tensor: use assign = true, or to_empty first"
+    return "the module has no memory for it; use assign = true, or m:to_empty(device) first"
   end
 end
 
@@ -488,11 +491,11 @@ end
 -- Returns a hint when the names differ by the prefix "module." of nn.DataParallel, else "".
 local function prefix_hint(missing, unexpected)
   if are_wrapped(missing, unexpected) then
-    return '\n  the names lack "module.", which a DataParallel puts in front: load them into what '
-      .. "it wraps, m.module:load_state_dict(state)"
+    return '\nhint: the names lack the "module." of a DataParallel; load them into the module that '
+      .. "it wraps: m.module:load_state_dict(state)"
   elseif are_wrapped(unexpected, missing) then
-    return '\n  the names begin with "module.": they are of a DataParallel. Save those of what it '
-      .. "wraps, model.module:state_dict(), or load them into nn.DataParallel(m)"
+    return '\nhint: the names begin with "module.", as those of a DataParallel; save '
+      .. "model.module:state_dict(), or load them into nn.DataParallel(m)"
   end
   return ""
 end
@@ -514,7 +517,8 @@ function Module:load_state_dict(state, ...)
   else -- a plain state dict is not a table of options
     state, strict, assigning, base = parse_load(state, {})
   end
-  args.check(base == 0 or base == 1, "load_state_dict: base is %d, it wants 0 or 1", base)
+  args.check(base == 0 or base == 1, "load_state_dict: expected 0 or 1 for argument 'base', got %d",
+    base)
   local mine = self:state_dict{base = base, keep_vars = true}
   local missing, unexpected, wrong = {}, {}, {}
   for name, value in pairs(mine) do
@@ -522,7 +526,7 @@ function Module:load_state_dict(state, ...)
       missing[#missing + 1] = name
     else
       local reason = mismatch(value, state[name], assigning)
-      if reason then wrong[#wrong + 1] = name .. " " .. reason end
+      if reason then wrong[#wrong + 1] = name .. ": " .. reason end
     end
   end
   for _, name in ipairs(ordered_map.keys(state)) do
@@ -530,7 +534,7 @@ function Module:load_state_dict(state, ...)
   end
   local bad_names = strict and (#missing > 0 or #unexpected > 0)
   if bad_names or #wrong > 0 then
-    fail("load_state_dict: the state dict does not fit %s, nothing was loaded:%s%s%s%s",
+    fail("load_state_dict: cannot load the state dict into %s, nothing was loaded:%s%s%s%s",
       self:type_name(), strict and list_names("missing", missing) or "",
       strict and list_names("unexpected", unexpected) or "",
       #wrong > 0 and "\n  mismatched: " .. table.concat(wrong, "; ") or "",
@@ -576,8 +580,7 @@ local function call(self, ...)
 end
 
 local function add_hook(self, list, fn, title)
-  args.check(args.is_callable(fn), "%s: the hook is %s, it wants a function", title,
-    args.show(fn))
+  args.expect(args.is_callable(fn), title, "a function", "fn", fn)
   local state, hook = state_of(self), {fn = fn}
   -- A new list each time, so that a hook may remove itself while hooks run.
   state[list] = table.move(state[list], 1, #state[list], 1, {})
@@ -611,8 +614,8 @@ end
 function Module:forward()
   local nearest = require "lutra.internal.nearest"
   local near = nearest.find("forward", nearest.names(state_of(self).class))
-  fail("%s: this class has no forward method%s", self:type_name(),
-    near and ("; it has '%s'"):format(near) or "")
+  fail("%s: cannot call the module: its class has no method forward%s", self:type_name(),
+    near and ("\nhint: rename its method %s to forward"):format(near) or "")
 end
 
 -- Adds to an error about tensors on different devices, raised inside the call of a module: the
@@ -631,8 +634,8 @@ require("lutra.internal.explain").add(function(a, b)
         local path = (first.name or first.class) .. "." .. entry[1]
         tensor.move = first.name
         if device == "meta" then
-          lines[#lines + 1] = ("\n  %s is on meta, without data. Give it memory: "
-            .. "m:to_empty(device); or load values: m:load_state_dict(values, {assign = true})")
+          lines[#lines + 1] = ("\n  %s is on meta, without data; use m:to_empty(device), or "
+            .. "m:load_state_dict(values, {assign = true})")
             :format(path)
         elseif tensor.name ~= path:gsub("%.(%d+)", "[%1]") then
           lines[#lines + 1] = ("\n  %s is on %s"):format(path, device)
@@ -661,7 +664,7 @@ end
 
 --- m:check_tensor(x): returns `x`; raises an error unless it is a tensor. For use in forward.
 function Module:check_tensor(x)
-  if not lt.is_tensor(x) then self:fail("the input is %s, it wants a tensor", args.show(x)) end
+  if not lt.is_tensor(x) then self:fail("expected a tensor as input, got %s", args.show(x)) end
   return x
 end
 
@@ -732,9 +735,9 @@ end
 -- of another layer calls it by name: `nn.Linear.init(self, 3, 4)`. Raises an error unless `name`
 -- is a string.
 function Module:extend(name)
-  args.check(type(name) == "string", "extend: the class's name is %s, it wants a string",
-    args.show(name))
-  args.check(not is_module(self), "extend: this is a module, it wants a class")
+  args.expect(type(name) == "string", "extend", "a string", "name", name)
+  args.check(not is_module(self),
+    "extend: expected a class of nn for argument 'self', got a module")
   args.check(is_class(self), "extend: expected a class of nn for argument 'self', got %s",
     args.show(self))
   local class = {__name = name}
@@ -750,7 +753,7 @@ end
 function Module:init(...)
   if select("#", ...) == 0 then return end
   local name = self:type_name()
-  fail("%s: takes no arguments, as it has no function %s:init(...)", name, name)
+  fail("%s: expected no arguments: it has no function %s:init(...)", name, name)
 end
 
 Module.__fields = {__index = Module}

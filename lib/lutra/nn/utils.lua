@@ -13,15 +13,14 @@ local function to_list(title, parameters)
   local list = {}
   local function add(p)
     args.check(lt.is_tensor(p),
-      "%s: expected a tensor for element %d of argument 'parameters', got %s",
+      "%s: expected a tensor for argument 'parameters[%d]', got %s",
       title, #list + 1, args.show(p))
     list[#list + 1] = p
   end
   if args.is_callable(parameters) then
     for p in parameters do add(p) end
   else
-    args.check(type(parameters) == "table", "%s: parameters is %s, it wants tensors", title,
-      args.show(parameters))
+    args.expect(type(parameters) == "table", title, "tensors", "parameters", parameters)
     for _, p in ipairs(parameters) do add(p) end
   end
   return list
@@ -70,8 +69,8 @@ end
 -- the device among them (or the default one): `nn.skip_init(nn.Linear, 4096, 4096, {device =
 -- "cuda"})`. Raises an error when `class` is no module class.
 function utils.skip_init(class, ...)
-  args.check(type(class) == "table" and args.is_callable(class),
-    'skip_init: argument "class" is %s, it wants a class of modules', args.show(class))
+  args.expect(type(class) == "table" and args.is_callable(class), "skip_init",
+    "a class of modules", "class", class)
   local given, device = table.pack(...), nil
   local options = given[given.n]
   if args.is_plain(options) and options.device ~= nil then
@@ -82,7 +81,7 @@ function utils.skip_init(class, ...)
   end
   device = lt.device(device or lt.get_default_device())
   local module = lt.with_device("meta", class, table.unpack(given, 1, given.n))
-  args.check(lt.nn.is_module(module), "skip_init: %s made %s, it wants a module",
+  args.check(lt.nn.is_module(module), "skip_init: expected a module from %s, got %s",
     args.show(class), args.show(module))
   return module:to_empty(device)
 end

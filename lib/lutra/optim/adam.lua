@@ -22,7 +22,7 @@ Adam.decoupled = false
 function Adam.check_group(self, group)
   local betas = group.betas
   args.check(#betas == 2 and betas[1] < 1 and betas[2] < 1,
-    '%s: argument "betas" is %s, it wants two numbers {beta1, beta2} from 0 to below 1',
+    "%s: expected two numbers from 0 to below 1 for argument 'betas', got %s",
     self.__name, args.show(betas))
 end
 

@@ -41,16 +41,16 @@ local function to_list(title, given)
     for i, p in ipairs(given) do list[i] = p end
     if #list == 1 and type(list[1]) == "function" then return to_list(title, list[1]) end
   else
-    fail("%s: params is %s, it wants tensors: net:parameters(), a list, or a list of groups%s",
-      title, args.show(given), lt.nn.is_module(given) and ". Write net:parameters()" or "")
+    fail("%s: expected tensors for argument 'params', got %s\nhint: net:parameters(), a list of "
+      .. "tensors, or a list of groups {params = ...}", title, args.show(given))
   end
   return list
 end
 
 local function check_parameter(title, p)
-  check(lt.is_tensor(p), "%s: a parameter is %s, it wants a tensor", title, args.show(p))
-  check(p.is_leaf, "%s: a tensor that is the result of an op cannot be optimized: give a leaf, "
-    .. "such as an nn.Parameter", title)
+  check(lt.is_tensor(p), "%s: expected tensors in argument 'params', got %s", title, args.show(p))
+  check(p.is_leaf, "%s: cannot optimize the result of an op: it is not a leaf tensor\n"
+    .. "hint: nn.Parameter(x:detach())", title)
 end
 
 local function copy(t)
@@ -70,8 +70,8 @@ explain.add(function(a, b)
       for key, value in pairs(state) do
         local memory = lt.is_tensor(value) and value.device ~= p.device and core._memory(value)
         if memory and (memory == a.memory or memory == b.memory) then
-          return ("\n  %s is %s's state, which stayed where its parameter was. Move the model "
-            .. "first and make the optimizer then; or take the state along: "
+          return ("\n  %s is state of %s on the former device of its parameter; move the model "
+            .. "before you make the optimizer, or move the state: "
             .. "opt:load_state_dict(opt:state_dict())"):format(key, optimizer.__name)
         end
       end
@@ -109,8 +109,8 @@ local function by_name(self, ...)
   local settings = {}
   for i, option in ipairs(self.options) do
     local value = select(i, ...)
-    check(value == value, "%s: argument \"%s\" is nan, it wants %s", self.__name, option.name,
-      option.wanted)
+    check(value == value, "%s: expected %s for argument '%s', got nan", self.__name,
+      option.wanted, option.name)
     settings[option.name] = value
   end
   check(not settings.differentiable, "%s: cannot record a step for gradients: "
@@ -130,8 +130,9 @@ end
 -- empty list.
 function Optimizer:init(...)
   local function read_defaults(params, ...)
-    check(params ~= nil, '%s: argument "params" is missing: it wants net:parameters(), a list of '
-      .. "tensors, or a list of groups", self.__name)
+    check(params ~= nil, "%s: expected tensors for argument 'params', got nil\n"
+      .. "hint: net:parameters(), a list of tensors, or a list of groups {params = ...}",
+      self.__name)
     self.defaults = by_name(self, ...)
     return params
   end
@@ -147,22 +148,22 @@ end
 function Optimizer:add_param_group(group)
   local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
-    "%s: a group wants the form {params = ..., lr = ...}", title)
+    "%s: expected a group {params = ..., lr = ...}", title)
   for key, value in pairs(group) do
     if key ~= "params" then given[key] = value end
   end
   local new = read_settings(self, given)
   new.params = to_list(title, group.params)
-  check(#new.params > 0, "%s: the list of parameters is empty%s", title,
-    type(group.params) == "function" and ": an iterator gives its parameters once, make a new one"
-    or "")
+  check(#new.params > 0, "%s: expected at least one tensor for argument 'params', got none%s",
+    title, type(group.params) == "function"
+      and "\nhint: an iterator ends after one pass; make a new one: net:parameters()" or "")
   local seen = {}
   for _, other in ipairs(self.param_groups) do
     for _, p in ipairs(other.params) do seen[p] = true end
   end
   for _, p in ipairs(new.params) do
     check_parameter(title, p)
-    check(not seen[p], "%s: a parameter appears twice", title)
+    check(not seen[p], "%s: expected different tensors in argument 'params', got one twice", title)
     seen[p] = true
   end
   self:check_group(new)
@@ -303,8 +304,7 @@ function Optimizer:step(closure)
     lt.no_grad(update_all, self)
     return
   end
-  check(args.is_callable(closure), "%s: step wants a function, got %s", self.__name,
-    args.show(closure))
+  args.expect(args.is_callable(closure), self.__name, "a function", "closure", closure)
   local loss = lt.enable_grad(closure)
   lt.no_grad(update_all, self)
   return loss
@@ -355,19 +355,21 @@ end
 local function mismatch(self, saved)
   if type(saved) ~= "table" or type(saved.state) ~= "table"
     or type(saved.param_groups) ~= "table" then
-    return "it wants a table {state = ..., param_groups = ...}"
+    return "expected a table {state = ..., param_groups = ...}"
   end
   if #saved.param_groups ~= #self.param_groups then
-    return ("it has %d parameter groups, the optimizer %d"):format(#saved.param_groups,
-      #self.param_groups)
+    return ("expected %d parameter groups, got %d"):format(#self.param_groups,
+      #saved.param_groups)
   end
   for k, group in ipairs(self.param_groups) do
     local given = saved.param_groups[k]
     local params = type(given) == "table" and given.params
-    if type(params) ~= "table" then return ("its group %d is no group"):format(k) end
+    if type(params) ~= "table" then
+      return ("expected {params = ..., lr = ...} for group %d"):format(k)
+    end
     local count = #params
     if count ~= #group.params then
-      return ("group %d has %d parameters, the optimizer's %d"):format(k, count, #group.params)
+      return ("expected %d parameters in group %d, got %d"):format(#group.params, k, count)
     end
     for _, option in ipairs(self.options) do
       local value = given[option.name]
@@ -381,11 +383,13 @@ local function mismatch(self, saved)
   end
   for i, p in ipairs(numbered(self)) do
     local given = saved.state[i] or {}
-    if type(given) ~= "table" then return ("its state of parameter %d is no table"):format(i) end
+    if type(given) ~= "table" then
+      return ("expected a table for the state of parameter %d"):format(i)
+    end
     for name, value in pairs(given) do
       if lt.is_tensor(value) and tostring(value.shape) ~= tostring(p.shape) then
-        return ("%s of parameter %d is %s, the parameter %s"):format(name, i,
-          tostring(value.shape), tostring(p.shape))
+        return ("expected shape %s for %s of parameter %d, got %s"):format(tostring(p.shape), name,
+          i, tostring(value.shape))
       end
     end
   end

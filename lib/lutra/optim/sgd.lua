@@ -17,7 +17,7 @@ local SGD = Optimizer:extend("SGD",
 
 function SGD.check_group(_, group)
   args.check(not group.nesterov or (group.momentum > 0 and group.dampening == 0),
-    "SGD: nesterov wants a momentum above 0 and dampening = 0, got momentum = %g, dampening = %g",
+    "SGD: expected momentum > 0 and dampening = 0 for nesterov, got momentum = %g, dampening = %g",
     group.momentum, group.dampening)
 end
 

@@ -12,7 +12,7 @@ Findings.__index = Findings
 
 local function check_width(width)
   args.check(width == nil or type(width) == "number",
-    'findings:table: argument "width" is %s, it wants a number of columns', args.show(width))
+    "findings:table: expected a number of columns for argument 'width', got %s", args.show(width))
 end
 
 -- Wraps each line of a text to at most `width` columns; returns it unchanged without `width`.
@@ -68,14 +68,14 @@ function Findings:table(width)
   check_width(width)
   local lines = {}
   for i, finding in ipairs(self) do lines[i] = finding:table(width) end
-  lines[#lines + 1] = #self == 0 and "nothing to mend"
+  lines[#lines + 1] = #self == 0 and "no findings"
     or texts.plural(#self, "finding")
   if self.dropped then
-    lines[#lines + 1] = wrapped(("the run was long: %s were not looked at"):format(
+    lines[#lines + 1] = wrapped(("the run was long: %s were not checked"):format(
       texts.plural(self.dropped, "event")), width, 2)
   end
   if self.error ~= nil then
-    lines[#lines + 1] = wrapped("the code failed, so this is up to there: "
+    lines[#lines + 1] = wrapped("the code failed; findings up to the error: "
       .. tostring(self.error), width, 2)
   end
   return table.concat(lines, "\n")

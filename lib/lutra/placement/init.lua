@@ -18,8 +18,8 @@ local placement = {}
 local check = args.check
 
 local function check_callable(name, fn)
-  check(args.is_callable(fn), '%s: argument "fn" is %s, it wants a function: function() ... end',
-    name, args.show(fn))
+  check(args.is_callable(fn), "%s: expected a function for argument 'fn', got %s\n"
+    .. "hint: function() ... end", name, args.show(fn))
 end
 
 -- The limits of events: a trace stores a table of about a kilobyte for each; the lint processes
@@ -45,19 +45,19 @@ local directions = {host_to_device = true, device_to_host = true, device_to_devi
 -- the copies of nn.parallel...); "allow" permits copies inside another guard. Directions:
 -- "host_to_device", "device_to_host", "device_to_device"; by default all.
 function placement.guard(level, ...)
-  check(type(level) == "string", 'placement.guard: argument "level" is %s, it wants one of %s',
-    args.show(level), levels)
+  args.expect(type(level) == "string", "placement.guard", "one of " .. levels, "level", level)
   local direction, fn = nil, (...)
   local from = 1
   if not args.is_callable(fn) and (type(fn) == "string" or fn == nil) then
     direction, fn, from = fn, select(2, ...), 2
     check(direction == nil or directions[direction],
-      'placement.guard: no direction is called "%s". There are: host_to_device, device_to_host, '
-      .. "device_to_device", tostring(direction))
+      "placement.guard: expected one of host_to_device, device_to_host, device_to_device for "
+      .. "argument 'direction', got \"%s\"", tostring(direction))
   end
   check_callable("placement.guard", fn)
   local guard <close> = core._trace.guard(level, direction)
-  check(guard, 'placement.guard: no level is called "%s". There are: %s', level, levels)
+  check(guard, "placement.guard: expected one of %s for argument 'level', got \"%s\"", levels,
+    level)
   local results = table.pack(fn(select(from + 1, ...)))
   return table.unpack(results, 1, results.n)
 end

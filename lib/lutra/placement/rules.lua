@@ -154,14 +154,16 @@ local function rule(name, title, advice, check)
   rules[#rules + 1] = {name = name, title = title, advice = advice, check = check}
 end
 
-rule("T1", "a scalar is read again and again at one line",
-  "add up on the device and read once: total:add_(loss:detach()) in the loop, total:item() behind",
+rule("T1", "repeated reads of a scalar at one line",
+  "accumulate on the device and read once: total:add_(loss:detach()) in the loop, "
+    .. "total:item() after it",
   function(record, report)
     local function is_read(e) return is_scalar_read(e) and not is_of_elements(record, e) end
     for _, group in ipairs(by_line(record.copies, is_read)) do
       if is_often(group, reads) then
         report(group.where, #group, time_of(group), ("%s reads one number from %s %d times; each "
-          .. "time the host waits for the device"):format(call_of(group), group[1].from, #group))
+          .. "time the host blocks until the device is done"):format(call_of(group), group[1].from,
+          #group))
       end
     end
   end)
@@ -174,12 +176,12 @@ local function is_round_trip(e)
 end
 
 rule("T2", "a round trip of unchanged data",
-  "keep the tensor on the device: it came back as it went",
+  "keep the tensor on the device: its data did not change",
   function(record, report)
     for _, group in ipairs(by_line(record.copies, is_round_trip)) do
       local first = group[1].first
-      report(group.where, #group, 2 * time_of(group), ("%s went from %s to cpu at %s and came back "
-        .. "unchanged"):format(texts.bytes(first.bytes), first.from, first.where or "?"))
+      report(group.where, #group, 2 * time_of(group), ("%s were copied from %s to cpu at %s and "
+        .. "back, unchanged"):format(texts.bytes(first.bytes), first.from, first.where or "?"))
     end
   end)
 
@@ -248,11 +250,11 @@ local function sizes_of(list)
   for _, e in ipairs(list) do
     sum, is_alike = sum + e.bytes, is_alike and e.bytes == list[1].bytes
   end
-  return is_alike and texts.bytes(list[1].bytes) .. " each" or texts.bytes(sum) .. " in all"
+  return is_alike and texts.bytes(list[1].bytes) .. " each" or texts.bytes(sum) .. " in total"
 end
 
-rule("T3", "an unchanged tensor is sent to the device again",
-  "send it once, before the loop: x = x:to(device)",
+rule("T3", "repeated copies of an unchanged tensor to a device",
+  "copy it once, before the loop: x = x:to(device)",
   function(record, report)
     local function report_uploads(where, list, what, fix)
       report(where, #list, time_of(list) * (1 - 1 / #list), ("%s to %s %d times, %s%s"):format(
@@ -268,7 +270,7 @@ rule("T3", "an unchanged tensor is sent to the device again",
       local anew = made_anew(group)
       for _, e in ipairs(anew) do is_anew[e] = true end
       if #anew > 0 then
-        report_uploads(group.where, anew, "equal bytes are made on the host and sent",
+        report_uploads(group.where, anew, "equal data is made on the host and copied",
           "make it on the device, {device = x.device}, or once: self:register_buffer(...)")
       end
     end
@@ -276,20 +278,20 @@ rule("T3", "an unchanged tensor is sent to the device again",
       if e.where and is_upload(e) and not is_anew[e] then rest[#rest + 1] = e end
     end
     for _, list in ipairs(same_uploads(rest)) do
-      report_uploads(list.where, list, "the same unchanged tensor is sent")
+      report_uploads(list.where, list, "the same unchanged tensor is copied")
     end
   end)
 
-rule("T4", "a copy that nobody asked for, by printing or indexing",
-  "print x:item() or x:cpu() once; put indices and values on the device before the loop",
+rule("T4", "implicit copies, by printing or indexing",
+  "print x:item() or x:cpu() once; move indices and values to the device before the loop",
   function(record, report)
     local function is_unasked(e)
       return not e.explicit and calls.reading[e.op] and not is_of_elements(record, e)
     end
     for _, group in ipairs(by_line(record.copies, is_unasked)) do
       if is_often(group, unasked) then
-        report(group.where, #group, time_of(group), ("%s copies from %s to %s %d times without "
-          .. "being asked to"):format(call_of(group), group[1].from, group[1].to, #group))
+        report(group.where, #group, time_of(group), ("%s copies implicitly from %s to %s %d "
+          .. "times"):format(call_of(group), group[1].from, group[1].to, #group))
       end
     end
   end)
@@ -312,7 +314,7 @@ local function small_runs(copies)
   return runs
 end
 
-rule("T5", "many small copies that could be one",
+rule("T5", "many small copies instead of one large copy",
   "join first, then copy once: lt.stack(list):to(device); slice it there",
   function(record, report)
     local in_a_run = {}
@@ -332,8 +334,8 @@ rule("T6", "an asynchronous copy of memory that is not pinned",
       return e.direct and not e.blocking and not e.pinned and (is_up(e) or is_down(e))
     end
     for _, group in ipairs(by_line(record.copies, waits_anyway)) do
-      report(group.where, #group, time_of(group), ("non_blocking = true does not help: the host's "
-        .. "memory is not pinned, so it is copied once more (%s)"):format(
+      report(group.where, #group, time_of(group), ("non_blocking = true has no effect: the memory "
+        .. "of the host is not pinned, so the host copies it first (%s)"):format(
         texts.bytes(group[1].bytes)))
     end
   end)
@@ -348,35 +350,36 @@ local function time_ends(clocks)
   return #ends > 0 and ends or clocks
 end
 
-rule("T7", "a time is taken while the device still works",
-  "wait before the clock is read: lt.cuda.synchronize(); local t = lt.clock()",
+rule("T7", "time measured while the device is still running",
+  "synchronize before you read the clock: lt.cuda.synchronize(); local t = lt.clock()",
   function(record, report)
     local function too_early(c) return c.launched > 0 end
     for _, group in ipairs(by_line(time_ends(record.clocks), too_early)) do
-      report(group.where, #group, 0, ("the clock is read, and nobody has waited for the %s that %s "
-        .. "was given since the read before"):format(texts.plural(group[1].launched, "kernel"),
+      report(group.where, #group, 0, ("the clock is read without synchronizing: %s queued on %s "
+        .. "since the previous read"):format(texts.plural(group[1].launched, "kernel"),
         group[1].device))
     end
   end)
 
 rule("T8", "the state of an optimizer is on another device than its parameter",
-  "move the model first, make the optimizer then: net:to(device); opt = optim.X(net:parameters())",
+  "move the model before you make the optimizer: net:to(device); "
+    .. "opt = optim.X(net:parameters())",
   function(record, report)
     for _, group in ipairs(by_line(record.misplaced_states, function() return true end)) do
       local s = group[1]
-      report(group.where, #group, 0, ("%s's %s is on %s, its parameter on %s"):format(s.name, s.key,
-        s.from, s.to))
+      report(group.where, #group, 0, ("%s of %s is on %s, its parameter on %s"):format(s.key,
+        s.name, s.from, s.to))
     end
   end)
 
-rule("T9", "a loop over the elements of a device's tensor",
-  "work on the whole tensor (x * 2, x:sum()), or take it to the host once: for _, v in "
+rule("T9", "a loop over the elements of a tensor on a device",
+  "use ops on the whole tensor (x * 2, x:sum()), or copy it to the host once: for _, v in "
     .. "ipairs(x:totable()) do",
   function(record, report)
     for _, line in ipairs(element_lines(record)) do
       report(line.where, line.count, time_of(line.events), ("%d elements of one tensor are %s %s, "
         .. "one at a time"):format(line.count, line.done, line.device), line.numbers
-        and "write all at once: x[{{1, n}}] = 0, or from a table: lt.tensor(t, {device = device})")
+        and "write all elements at once: x[{{1, n}}] = 0, or lt.tensor(t, {device = device})")
     end
   end)
 

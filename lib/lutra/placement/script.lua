@@ -29,8 +29,8 @@ end
 -- Returns why a trace cannot be written to `path`, or nil.
 local function path_problem(path)
   if path:find "%.lua$" then
-    return ("%s would be written over; name a file for the trace, then the script: "
-      .. "lutra --trace trace.json %s"):format(path, path)
+    return ("cannot write the trace to %s: it is a script\n"
+      .. "hint: lutra --trace trace.json %s"):format(path, path)
   end
   local ok, why = require("lutra.internal.atomic_file").try(path)
   return not ok and "cannot write " .. why or nil
@@ -63,7 +63,7 @@ end
 local function print_findings(findings, failed)
   if failed and #findings == 0 then return end
   io.stderr:write(tostring(findings), "\n",
-    failed and "the script failed, so this is up to there\n" or "")
+    failed and "the script failed; findings up to the error\n" or "")
 end
 
 --- Ends the observation: prints the findings on stderr and writes the trace. options: {failed =

@@ -37,9 +37,9 @@ end
 local function remarks(e)
   local list = {}
   if e.kind == "copy" then
-    list[1] = e.blocking and "the host waits" or e.pinned and "pinned"
-      or e.by_host and "by way of the host" or nil
-    if not e.explicit then list[#list + 1] = "not asked for" end
+    list[1] = e.blocking and "blocking" or e.pinned and "pinned"
+      or e.by_host and "through the host" or nil
+    if not e.explicit then list[#list + 1] = "implicit" end
   end
   return table.concat(list, ", ")
 end
@@ -85,13 +85,13 @@ end
 -- Returns the note about dropped events, or "".
 local function missing(self)
   if self.dropped == 0 then return "" end
-  return ("; only the beginning: for %s after it there was no room"):format(
+  return ("; %s did not fit and are missing"):format(
     texts.plural(self.dropped, "event"))
 end
 
 local function summary(self)
   local sum = self:totals()
-  return ("%s, %s, %s waited for; %s; %s in sum%s%s"):format(
+  return ("%s, %s, %s blocking; %s; %s in total%s%s"):format(
     sum.copies == 1 and "1 copy" or texts.count(sum.copies) .. " copies", texts.bytes(sum.bytes),
     texts.count(sum.blocking), texts.plural(sum.syncs, "other wait"), texts.seconds(sum.time),
     self.link and (" on %s (virtual)"):format(self.link) or "", missing(self))
@@ -110,7 +110,7 @@ end
 local columns = {
   {key = "where", title = "line", rank = 1, least = 9, short = no_folder},
   {key = "op", title = "call", rank = 3, least = 4},
-  {key = "way", title = "way", rank = 1, least = 11, short = shorten},
+  {key = "way", title = "direction", rank = 1, least = 11, short = shorten},
   {key = "count", title = "count", rank = 1, least = 5, right = true},
   {key = "bytes", title = "bytes", rank = 2, least = 9, right = true},
   {key = "time", title = "time", rank = 1, least = 7, right = true},
@@ -121,7 +121,7 @@ local columns = {
 -- columns; equal ones at one line share a row.
 function Trace:table(width)
   args.check(width == nil or type(width) == "number",
-    'trace:table: argument "width" is %s, it wants a number of columns', args.show(width))
+    "trace:table: expected a number of columns for argument 'width', got %s", args.show(width))
   local rows = rows_of(self)
   if #rows == 0 then
     return texts.wrap_sentence("no copies between devices, no waits" .. missing(self), width or 100)

@@ -97,8 +97,8 @@ end
 
 local function check_choice(what, value, allowed)
   if value == nil then return end
-  args.check(allowed[value], 'profiler: argument "%s" is %s, it wants one of %s', what,
-    args.show(value), table.concat(allowed, ", "))
+  args.check(allowed[value], "profiler: expected one of %s for argument '%s', got %s",
+    table.concat(allowed, ", "), what, args.show(value))
 end
 
 local group_names = {"op", "line", op = true, line = true}
@@ -149,11 +149,11 @@ end
 local function transfer_text(t)
   local noun = t.count == 1 and "copy" or "copies"
   return ("%s: %s %s, %s%s"):format(t.way, texts.count(t.count), noun, texts.bytes(t.bytes),
-    t.blocking > 0 and (", %d waited for"):format(t.blocking) or "")
+    t.blocking > 0 and (", %d blocking"):format(t.blocking) or "")
 end
 
 local function memory_text(m)
-  return ("%s: %s, %s in all, at most %s more than at the start"):format(m.device,
+  return ("%s: %s, %s in total, peak %s above the start"):format(m.device,
     texts.plural(m.count, "allocation"), texts.bytes(m.bytes), texts.bytes(m.most))
 end
 
@@ -161,23 +161,23 @@ end
 local function notes(self)
   local profile, sums = self.profile, self.sums
   local outside = math.max(0, profile.seconds - sums.core_time)
-  local list = {("%s: %s in %s, %s in Lua and between"):format(time_text(profile.seconds),
+  local list = {("%s: %s in %s, %s in Lua and other code"):format(time_text(profile.seconds),
     time_text(sums.core_time), texts.plural(sums.calls, "op"), time_text(outside))}
   if #profile.devices > 0 then
-    list[#list + 1] = (profile.synchronized and "each op was waited for; synchronised: %s"
-      or "times are of putting work into queues; synchronised at the end: %s")
+    list[#list + 1] = (profile.synchronized and "synchronized after each op: %s"
+      or "times are those of queuing the work; synchronized at the end: %s")
       :format(table.concat(profile.devices, ", "))
   end
   for _, t in ipairs(sums.transfers) do list[#list + 1] = transfer_text(t) end
   if sums.waits > 0 then
-    list[#list + 1] = ("the host waited %s, %s"):format(texts.plural(sums.waits, "time"),
+    list[#list + 1] = ("the host was blocked %s, %s"):format(texts.plural(sums.waits, "time"),
       time_text(sums.wait_time))
   end
   for _, m in ipairs(self.memory) do
     if m.count > 0 then list[#list + 1] = memory_text(m) end
   end
   if profile.dropped > 0 then
-    list[#list + 1] = ("%s did not fit and are missing here: profile less, or pass a larger limit")
+    list[#list + 1] = ("%s did not fit and are missing here; profile less, or pass a larger limit")
       :format(texts.plural(profile.dropped, "event"))
   end
   return list

@@ -28,8 +28,7 @@ end})
 --- Writes a file: calls write(events, put), which calls put(text...). Raises an error that starts
 -- with `title` when the file cannot be written.
 function json.save(title, path, write, events)
-  args.check(type(path) == "string",
-    '%s: argument "path" is %s, it wants the name of a file', title, args.show(path))
+  args.expect(type(path) == "string", title, "a file name", "path", path)
   args.path(title, "path", path)
   local ok, why = atomic_file.write(path, function(put) write(events, put) end)
   args.check(ok, "%s: cannot write %s", title, why)

@@ -37,7 +37,7 @@ local function word_at(text, at)
     local part, after
     if c == "'" or c == '"' then
       part, after = quoted(text, at)
-      if not part then return nil, ("a quote %s is not closed"):format(c) end
+      if not part then return nil, ("expected a closing quote %s"):format(c) end
     elseif c == "\\" then
       part, after = escaped(text, at)
     else
@@ -77,8 +77,8 @@ function command_line.arguments(name, text, most, usage)
   local list, why = command_line.split(text)
   if not list then error(("%s: %s"):format(name, why), 0) end
   if #list > most then
-    error(("%s: %d words, it wants %s (a name with spaces goes in quotes)"):format(name, #list,
-      usage), 0)
+    error(("%s: expected %s, got %d words\nhint: put a name with spaces in quotes"):format(name,
+      usage, #list), 0)
   end
   return list
 end
@@ -111,20 +111,22 @@ function command_line.leading_options(name, text, known, usage, optional)
     local read = option and known[option]
     if not read then break end
     local word, behind = option_value(text, after)
-    if not word then error(("%s: %s wants a value; usage: %s"):format(name, option, usage), 0) end
+    if not word then
+      error(("%s: expected a value for option %s\nhint: %s"):format(name, option, usage), 0)
+    end
     local value, wanted = read(word)
     if value == nil then
-      error(("%s: %s is \"%s\", it wants %s"):format(name, option, word, wanted), 0)
+      error(("%s: expected %s for option %s, got \"%s\""):format(name, wanted, option, word), 0)
     end
     values[option], at = value, behind
   end
   local code = text:sub(at)
   local unknown = code:match "^(%-%-%a%S*)[^\n]*$" -- as code it would be a comment and nothing else
   if unknown then
-    error(("%s: %s is no option; usage: %s"):format(name, unknown, usage), 0)
+    error(("%s: unknown option %s\nhint: %s"):format(name, unknown, usage), 0)
   end
   if not optional and not code:match "%S" then
-    error(("%s: no code; usage: %s"):format(name, usage), 0)
+    error(("%s: expected code, got none\nhint: %s"):format(name, usage), 0)
   end
   return values, code
 end
@@ -133,7 +135,7 @@ end
 function command_line.count(word)
   local n = math.tointeger(tonumber(word))
   if n and n >= 1 then return n end
-  return nil, "a whole number of at least 1"
+  return nil, "an integer of at least 1"
 end
 
 --- A reader of any word.
@@ -178,8 +180,8 @@ function command_line.options(command, text, known)
   end
   local unknown = text:match "^%-%-(%S*)" or text:match "%s%-%-(%a%S*)$"
   if unknown then
-    error(("%s: --%s %s"):format(command, unknown,
-      known[unknown] and "wants a value behind it" or "is no option"), 0)
+    error(("%s: %s --%s"):format(command,
+      known[unknown] and "expected a value for option" or "unknown option", unknown), 0)
   end
   return text, found
 end

@@ -141,7 +141,7 @@ function debugger:execute(text, run_command)
   local is_command = text:match "^%s*:" ~= nil
   local leaves = word == "quit" or word == "exit" or word == "q"
   if leaves and (is_command or not find(self:frame(), word)) then
-    io.stdout:write(self.live and "stopping what ran\n"
+    io.stdout:write(self.live and "stopped the code\n"
       or "left the debugger; :quit again ends the session\n")
     return self:leave "quit"
   end

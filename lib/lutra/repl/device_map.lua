@@ -47,7 +47,7 @@ end
 --- What the marks of that bar mean: a list of texts.
 function device_map.legend(utf8)
   local m = bars.marks(utf8)
-  return {m.used .. " tensors", m.cached .. " cached for later ones", m.others .. " others",
+  return {m.used .. " tensors", m.cached .. " cached", m.others .. " others",
     m.free .. " free"}
 end
 
@@ -86,12 +86,12 @@ end
 --- The devices of a list where tensors live, as a few lines: how full an accelerator is, and who
 -- lives there. The host's memory is full of other things: it has no bar.
 function device_map.short(list, view)
-  local lines, drawn = {"what is left in memory:"}, false
+  local lines, drawn = {"memory in use after the run:"}, false
   for _, entry in ipairs(list) do
     local label, rows = entry.device, device_map.tenants(entry, FEW)
     local live = names(rows, view.width - LABEL - 2)
     if entry.why then
-      live = {"no answer, see :devices"}
+      live = {"not available, see :devices"}
     elseif #rows > 0 and entry.reserved then
       lines[#lines + 1] = device_map.memory(label, entry, view)
       label, drawn = "", true

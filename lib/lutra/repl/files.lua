@@ -17,7 +17,7 @@ function files.read(path)
   if not file then return nil, why, code end
   local text, reason = file:read "a"
   file:close()
-  if not text then return nil, ("%s: %s"):format(path, reason or "cannot be read") end
+  if not text then return nil, ("%s: %s"):format(path, reason or "cannot read the file") end
   return text
 end
 

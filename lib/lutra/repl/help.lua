@@ -103,10 +103,10 @@ end
 
 local function unknown(found)
   local name = near(found)
-  if name then return ("nothing is called %s; did you mean %s?"):format(found.text, name) end
+  if name then return ("cannot find %s\nhint: did you mean '%s'?"):format(found.text, name) end
   local word = found.text:match "^[%w_%.:]*%f[%w_]([%w_]+)$"
-  local advice = word and "; :apropos " .. word .. " searches"
-  return "nothing is called " .. found.text .. (advice or ": help wants a name, as lt.matmul")
+  local advice = word and ":apropos " .. word .. " searches for the word" or "?lt.matmul"
+  return ("cannot find %s\nhint: %s"):format(found.text, advice)
 end
 
 -- Calls of a subject's value: with_value(name, value); or nil.
@@ -142,7 +142,7 @@ function help.text(name, session, options)
     return paint("heading", found.text) .. "\n\n" .. wrap.text(row[2], width)
   end
   if found.thing and found.thing.like then
-    return wrap.text(("%s is a %s: what it holds is not known before it runs."):format(found.text,
+    return wrap.text(("%s is a %s: its value is not known before the code runs."):format(found.text,
       found.thing.like), width)
   end
   local page = find_value(found, function(called, value)
@@ -161,7 +161,7 @@ local function value_source(name, value, paint)
   if type(value) == "function" then return functions.source(name, value, paint) end
   local class = classes.is_class(value) and value or classes.of(value)
   if class then return classes.source(class, paint) end
-  return nil, ("%s is a %s: only functions and classes have a source"):format(name,
+  return nil, ("cannot show the source of %s: it is a %s"):format(name,
     values.describe(value))
 end
 
@@ -177,7 +177,7 @@ function help.source(name, session, options)
   end)
   if text or why then return text, why end
   if found.thing and found.thing.like then
-    return nil, ("%s is a %s: it has no source"):format(found.text, found.thing.like)
+    return nil, ("cannot show the source of %s: it is a %s"):format(found.text, found.thing.like)
   end
   return nil, unknown(found)
 end
@@ -186,7 +186,7 @@ end
 function help.apropos(word, session, options)
   local width = options and options.width or style.width()
   local rows = catalogue.search(word, session, values.describe)
-  if #rows == 0 then return nil, ("nothing is known about \"%s\""):format(word) end
+  if #rows == 0 then return nil, ("cannot find the word \"%s\""):format(word) end
   return wrap.rows(rows, width, 0)
 end
 

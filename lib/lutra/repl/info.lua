@@ -49,9 +49,9 @@ end
 
 -- What NVIDIA's optional libraries are for.
 local PURPOSES = {
-  cuBLAS = "products of matrices, convolutions", cuBLASLt = "cuBLAS loads it",
-  cuDNN = "not used by this version", NVRTC = "kernels from source text, lt.elementwise",
-  NCCL = "not used by this version",
+  cuBLAS = "matrix products, convolutions", cuBLASLt = "loaded by cuBLAS",
+  cuDNN = "not used in this build", NVRTC = "custom kernels, lt.elementwise",
+  NCCL = "not used in this build",
 }
 
 -- The release of NVIDIA's driver, or nil.
@@ -75,7 +75,8 @@ function info.device_lines(fact, release)
     local notes = {
       native = "",
       PTX = ", compiled from PTX by the driver at the first use",
-      none = (": no code for it here; build Lutra with make CUDA_ARCHS=%s"):format(isa:match "%d+"),
+      none = (": no code for it in this build; build Lutra with make CUDA_ARCHS=%s"):format(
+        isa:match "%d+"),
     }
     add("code", archs)
     add("GPU", isa .. (notes[code] or ""))
@@ -117,7 +118,7 @@ function info.print()
   local f, reason = facts()
   io.stdout:write(version_text(f or {}), "\n")
   if not f then
-    io.stderr:write("lutra: the core does not load: ", tostring(reason), "\n")
+    io.stderr:write("lutra: cannot load the core: ", tostring(reason), "\n")
     return 1
   end
   line("compiler", f.compiler)
@@ -126,7 +127,7 @@ function info.print()
   line("instructions", f.isa)
   line("threads", f.threads)
   line("blas", describe(f.blas))
-  line("vector maths", describe(f.vector_math))
+  line("vector math", describe(f.vector_math))
   line("zlib", f.zlib)
   line("line editor", host.editor())
   line("library", package.searchpath("lutra", package.path))

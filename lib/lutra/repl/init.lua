@@ -16,13 +16,14 @@ local function greet(self)
   local ok, core = pcall(require, "lutra.core")
   local version = ok and core._VERSION and " " .. core._VERSION or ""
   io.stdout:write("Lutra", version, " (", _VERSION, "). :help for help, Ctrl-D to leave.\n")
-  if not ok then self:complain("the core does not load: " .. traceback.message(core)) end
+  if not ok then self:complain("cannot load the core: " .. traceback.message(core)) end
 end
 
 --- Sets options of the prompt: require("lutra.repl").set{depth = 6}, as init.lua does.
 function repl.set(values)
   if type(values) ~= "table" then
-    error(("set: the options are a %s, it wants a table: set{depth = 6}"):format(type(values)), 2)
+    error(("set: expected a table of options, got a %s\nhint: set{depth = 6}"):format(
+      type(values)), 2)
   end
   local names = {}
   for name in next, values do names[#names + 1] = tostring(name) end
@@ -62,7 +63,7 @@ local function restore_strings(self)
   for name, f in next, string do rawset(strings, name, f) end
   rawset(methods, "__index", strings)
   debug.setmetatable("", methods)
-  self:complain "the prompt needs the functions of string; they are Lua's own again"
+  self:complain "the functions of string were changed; the prompt needs them and restored them"
 end
 
 local most_failures = 3 -- in a row: then nothing helps
@@ -103,7 +104,7 @@ function repl.run(options)
   if not options.no_init then startup.run(self) end
   local script = options.script
   if options.lesson and script and not files.exists(script) then
-    self:complain(('--lesson: "%s" is no number of a lesson, and no script'):format(script))
+    self:complain(('--lesson: expected a lesson number or a script, got "%s"'):format(script))
   elseif run_codes(self, options.codes or {}) and script then
     self:run_file(script, table.unpack(_G.arg))
   end

@@ -215,7 +215,9 @@ end
 
 --- The values of an expression that was given to the command `name`, packed. Runs user code.
 function inspect.values(session, name, text)
-  if text == "" then error(("%s: an expression is missing, as in :%s x"):format(name, name), 0) end
+  if text == "" then
+    error(("%s: expected an expression, got none\nhint: :%s x"):format(name, name), 0)
+  end
   local f, message = session:compile(text, name)
   if not f then error(message:match "^[^\n]*", 0) end -- the line is shown with it
   return table.pack(f())

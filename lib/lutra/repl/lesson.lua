@@ -28,7 +28,7 @@ end
 
 local function save_progress(state)
   local ok, why = progress.save(state)
-  if not ok then page.note("progress is not kept: " .. tostring(why)) end
+  if not ok then page.note("cannot save the progress: " .. tostring(why)) end
 end
 
 local function listing()
@@ -49,7 +49,7 @@ local function first_right(list, first, state)
     if not (state and state.done[list[number].name]) then
       local wrong = catalog.read(list[number]).wrong
       if not wrong then return number end
-      page.note(("Lesson %d has an error and is left out: %s"):format(number, wrong))
+      page.note(("Lesson %d has an error and is skipped: %s"):format(number, wrong))
     end
   end
 end
@@ -59,9 +59,9 @@ end
 local function check_devices(item, number)
   local wanted, here = item.devices or 0, require("lutra").cuda.device_count()
   if here >= wanted then return end
-  error(("lesson: lesson %d, %s, wants %s, here %s. Leave (Ctrl-D) and start: lutra --emulate "
-    .. "cuda:%d,memory=256MiB --lesson %d"):format(number, item.title, texts.plural(wanted, "GPU"),
-      here == 0 and "is none" or "is " .. here, math.max(2, wanted), number), 0)
+  error(("lesson: expected %s for lesson %d (%s), got %d\nhint: leave (Ctrl-D) and start lutra "
+    .. "--emulate cuda:%d,memory=256MiB --lesson %d"):format(texts.plural(wanted, "GPU"), number,
+      item.title, here, math.max(2, wanted), number), 0)
 end
 
 -- Runs a function of the lesson's file. Returns true, or nil and what is wrong with the file.
@@ -97,22 +97,22 @@ end
 -- Makes it the open lesson, or raises the error of its file.
 local function enter(session, item, number)
   local ok, why = call(item, "setup")
-  if not ok then error("lesson: " .. why, 0) end
+  if not ok then error("lesson: cannot open the lesson: " .. why, 0) end
   session.lesson = {lesson = item, number = number, hints = 0}
   ok, why = enter_code(session, session.lesson)
   if ok then return end
   lesson.leave(session)
-  error(("lesson: the code to mend fails, in %s: %s"):format(item.path, why), 0)
+  error(("lesson: cannot open the lesson: its code fails, in %s: %s"):format(item.path, why), 0)
 end
 
 -- Says what becomes of a lesson that is not done.
 local function note_half_way(session, item, number, state)
   local before = session.lesson
   if before and before.lesson.name ~= item.name and not state.done[before.lesson.name] then
-    page.note(("Lesson %d is left half-way; :lesson %d comes back to it."):format(before.number,
+    page.note(("Lesson %d is not finished; :lesson %d returns to it."):format(before.number,
       before.number))
   elseif not before and state.open == item.name and not state.done[item.name] then
-    page.note(("You left lesson %d half-way; it starts again."):format(number))
+    page.note(("Lesson %d was not finished; it starts again."):format(number))
   end
 end
 
@@ -120,12 +120,12 @@ end
 function lesson.open(session, number)
   local list = listing()
   if not list[number] then
-    error(("lesson: there is no lesson %s; they are 1 to %d, :lesson list shows them"):format(
-      number, #list), 0)
+    error(("lesson: expected a lesson from 1 to %d, got %s\nhint: :lesson list shows them"):format(
+      #list, number), 0)
   end
   local item, state = catalog.read(list[number]), load_progress()
   if item.wrong then
-    error(("lesson: lesson %d has an error: %s"):format(number, item.wrong), 0)
+    error(("lesson: cannot open lesson %d: %s"):format(number, item.wrong), 0)
   end
   check_devices(item, number)
   note_half_way(session, item, number, state)
@@ -134,7 +134,7 @@ function lesson.open(session, number)
   state.open = item.name
   save_progress(state)
   page.lesson(item, number, #list, session.typed
-    and "Entered for you (the key Up brings it back to mend it):" or "Entered for you:")
+    and "Entered for you (press Up to edit it):" or "Entered for you:")
 end
 
 --- Shows the open lesson again, and leaves what was made as it is. Without one, opens the first
@@ -143,7 +143,7 @@ function lesson.resume(session)
   local open = session.lesson
   if open then
     return page.lesson(open.lesson, open.number, #listing(),
-      ("It began with (:lesson %d enters that again):"):format(open.number))
+      ("Its code at the start (:lesson %d enters it again):"):format(open.number))
   end
   local list, state = listing(), load_progress()
   for number, entry in ipairs(list) do
@@ -153,16 +153,16 @@ function lesson.resume(session)
   local number = first_right(list, 1, state)
   if number then return lesson.open(session, number) end
   page.sentence(count_done(list, state) == #list
-    and ("All %d lessons are done. :lesson N opens one again."):format(#list)
-    or "There is no other lesson to do.")
+    and ("All %d lessons are done. :lesson N opens a lesson again."):format(#list)
+    or "No lesson is left to do.")
 end
 
 --- Leaves the open lesson, and says so.
 function lesson.finish(session)
   local open = session.lesson
-  if not open then error("lesson: no lesson is open", 0) end
+  if not open then error("lesson: cannot end the lesson: none is open", 0) end
   lesson.leave(session)
-  page.note(("Lesson %d is left; what it had entered is gone. :lesson %d opens it again."):format(
+  page.note(("Left lesson %d; its variables are removed. :lesson %d opens it again."):format(
     open.number, open.number))
 end
 
@@ -182,7 +182,7 @@ end
 
 local function current(session, command)
   if session.lesson then return session.lesson end
-  error(command .. ": no lesson is open; :lesson opens the next one", 0)
+  error(command .. ": expected an open lesson, got none\nhint: :lesson opens the next one", 0)
 end
 
 -- The user's variables, by name: locals of the session first, as in a cell.
@@ -199,10 +199,10 @@ end
 local function explain(item, why)
   local message = traceback.message(why)
   if catalog.is_from(message, item.check) then
-    return "the check itself failed, perhaps on what your code gave: " .. message
+    return "the check itself failed, perhaps on a result of your code: " .. message
   end
   local said = type(why) == "string" and not why:match "^[^\n]-:%d+: "
-  return said and message or "it stopped: " .. message
+  return said and message or "the code failed: " .. message
 end
 
 -- Runs the checker. Returns whether it passed, and the message.
@@ -212,13 +212,15 @@ local function run_check(session, item)
     require "lutra.repl.lesson.see")
   local replaced = state:replaced()
   if #replaced > 0 then
-    return false, ("your code put something in the place of %s: it is to use Lutra's own"):format(
+    return false, ("your code replaced %s; use the original functions"):format(
       table.concat(replaced, ", "))
   end
   if not ok then passed, message = false, explain(item, passed) end
-  if type(message) ~= "string" then message = passed and "it does what it should" or "no reason" end
+  if type(message) ~= "string" then
+    message = passed and "the check passed" or "the check gave no reason"
+  end
   if not passed and #state.aside > 0 then
-    message = ("%s\n(a check sets aside what the session changed: %s)"):format(message,
+    message = ("%s\n(the check ran without what the session changed: %s)"):format(message,
       table.concat(state.aside, ", "))
   end
   return passed and true or false, message
@@ -231,7 +233,7 @@ function lesson.check(session)
   local passed, message = run_check(session, item)
   page.verdict(passed, message)
   if not passed then
-    if open.hints < #item.hints then page.note ":hint helps." end
+    if open.hints < #item.hints then page.note ":hint shows a hint." end
     return false
   end
   local list, state = listing(), load_progress()
@@ -240,7 +242,7 @@ function lesson.check(session)
   save_progress(state)
   local done = count_done(list, state)
   page.note(("%d of %d lessons are done; %s"):format(done, #list,
-    done < #list and ":next goes on." or "these were all of them."))
+    done < #list and ":next opens the next." or "these were all."))
   return true
 end
 
@@ -251,13 +253,13 @@ function lesson.hint(session, what)
   if what == "solution" then
     page.code(item.solution)
     if session.typed then host.add_history((item.solution:gsub("%s+$", ""))) end
-    return page.note "One way; enter it, or one of your own, then :check."
+    return page.note "One solution; enter it, or your own, then :check."
   end
   if what ~= "" then
-    error(("hint: takes no argument but solution, not \"%s\""):format(what), 0)
+    error(("hint: expected no argument or solution, got \"%s\""):format(what), 0)
   end
   if open.hints >= #item.hints then
-    return page.note "There are no more hints; :hint solution shows one way."
+    return page.note "There are no more hints; :hint solution shows a solution."
   end
   open.hints = open.hints + 1
   page.sentence(("hint %d of %d: %s"):format(open.hints, #item.hints, item.hints[open.hints]))

@@ -12,15 +12,15 @@ local options = {}
 -- of words, or the least (and the most) number. A default of true or false is an option that is on
 -- or off. With `bytes` the number may be written 16MiB.
 options.rows = {
-  {name = "depth", default = 4, least = 0, most = 100, doc = "nested tables that are shown"},
+  {name = "depth", default = 4, least = 0, most = 100, doc = "levels of tables that are shown"},
   {name = "items", default = 60, least = 1, doc = "items of a table that are shown"},
   {name = "text", default = 1000, least = 10, doc = "bytes of a string that are shown"},
-  {name = "width", default = 0, least = 0, doc = "columns of output; 0: those of the terminal"},
+  {name = "width", default = 0, least = 0, doc = "columns of output; 0: the width of the terminal"},
   {name = "colors", default = "auto", words = {"auto", "on", "off"},
     doc = "auto: on a terminal, unless NO_COLOR is set or TERM is dumb"},
-  {name = "locals", default = true, doc = "local variables of a cell live on in later cells"},
+  {name = "locals", default = true, doc = "keep the local variables of a cell for later cells"},
   {name = "results_bytes", default = 16 << 20, least = 0, bytes = true,
-    doc = "memory of devices that _ and _1 to _9 may hold"},
+    doc = "device memory that _ and _1 to _9 may hold"},
 }
 
 options.value = {}
@@ -34,7 +34,7 @@ local function read_flag(value)
   if type(value) == "boolean" then return value end
   if value == "on" or value == "true" then return true end
   if value == "off" or value == "false" then return false end
-  return nil, "it wants on or off"
+  return nil, "on or off"
 end
 
 local function read_word(row, value)
@@ -42,7 +42,7 @@ local function read_word(row, value)
   for _, word in ipairs(row.words) do
     if word == value then return word end
   end
-  return nil, "it wants one of " .. table.concat(row.words, ", ")
+  return nil, "one of " .. table.concat(row.words, ", ")
 end
 
 local units = {b = 0, k = 10, m = 20, g = 30, t = 40}
@@ -61,9 +61,9 @@ local function read_number(row, value)
   if number and number >= row.least and number <= (row.most or math.maxinteger) then
     return number
   end
-  if row.bytes then return nil, "it wants bytes: 1000000, or 16MiB" end
-  return nil, row.most and ("it wants a whole number from %d to %d"):format(row.least, row.most)
-    or ("it wants a whole number from %d"):format(row.least)
+  if row.bytes then return nil, "bytes, such as 1000000 or 16MiB" end
+  return nil, row.most and ("an integer from %d to %d"):format(row.least, row.most)
+    or ("an integer of at least %d"):format(row.least)
 end
 
 --- The row of the option called `name`; or nil, and a message with the nearest name.
@@ -72,8 +72,8 @@ function options.find(name)
   local names = {}
   for _, row in ipairs(options.rows) do names[#names + 1] = row.name end
   local near = type(name) == "string" and require("lutra.internal.nearest").find(name, names)
-  return nil, ("there is no option \"%s\"%s"):format(tostring(name),
-    near and (". Did you mean \"%s\"?"):format(near) or "; :set lists them")
+  return nil, ("unknown option \"%s\"\nhint: %s"):format(tostring(name),
+    near and ("did you mean '%s'?"):format(near) or ":set lists the options")
 end
 
 --- Sets an option. `value` may be text, as typed. Returns true, or nil and why not.
@@ -88,7 +88,9 @@ function options.set(name, value)
   else
     read, why = read_number(row, value)
   end
-  if read == nil then return nil, ("option %s is \"%s\": %s"):format(name, tostring(value), why) end
+  if read == nil then
+    return nil, ("expected %s for option %s, got \"%s\""):format(why, name, tostring(value))
+  end
   options.value[name] = read
   return true
 end

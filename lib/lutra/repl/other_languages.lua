@@ -4,7 +4,8 @@ local other_languages = {}
 
 --- Globals of Python and of older Lua that are not here: name -> advice.
 other_languages.globals = {
-  torch = "Lutra is lt", np = "tensors are in lt: lt.zeros(2, 3)", numpy = "tensors are in lt",
+  torch = "the library is lt: lt.zeros(2, 3)", np = "the library is lt: lt.zeros(2, 3)",
+  numpy = "the library is lt: lt.zeros(2, 3)",
   None = "Lua writes nil for None", null = "Lua writes nil for null",
   True = "Lua writes true for True", False = "Lua writes false for False",
   len = "Lua writes #x for len(x)", range = "Lua writes for i = 1, n do ... end",
@@ -16,15 +17,16 @@ other_languages.globals = {
   isinstance = "Lua writes type(x) == \"table\", or lt.is_tensor(x)",
   sorted = "Lua writes table.sort(list), in place", input = "Lua writes io.read() for input()",
   open = "Lua writes io.open(path)", printf = "Lua writes io.write(string.format(...))",
-  iter = "what iterates is called: loader:iter(), and loader:iter()() is the first batch",
-  zip = "Lua writes for i = 1, #a do ... a[i], b[i] ... end", sys = "the arguments are in arg",
+  iter = "an iterator is a function: loader:iter()() is the first batch",
+  zip = "Lua writes for i = 1, #a do ... a[i], b[i] ... end",
+  sys = "the command-line arguments are in arg",
   this = "Lua writes self for this",
-  cuda = "the device is a text, \"cuda\"; its functions are in lt.cuda",
-  mps = "the device is a text, \"mps\"; its functions are in lt.mps",
-  cpu = "the device is a text, \"cpu\"", meta = "the device is a text, \"meta\"",
-  gpu = "the device is a text, \"cuda\"; lt.best_device() finds one",
-  self = "self is there only in methods: function Net:forward(x), with a colon",
-  unpack = "Lua 5.4 has it as table.unpack", loadstring = "Lua 5.4 has it as load",
+  cuda = "a device is a string: \"cuda\"; its functions are in lt.cuda",
+  mps = "a device is a string: \"mps\"; its functions are in lt.mps",
+  cpu = "a device is a string: \"cpu\"", meta = "a device is a string: \"meta\"",
+  gpu = "a device is a string: \"cuda\"; lt.best_device() finds one",
+  self = "self exists only in methods: function Net:forward(x), with a colon",
+  unpack = "Lua 5.4 calls it table.unpack", loadstring = "Lua 5.4 calls it load",
   setfenv = "Lua 5.4 has the argument env of load instead",
   getfenv = "Lua 5.4 has the argument env of load instead",
   module = "a module is a file that returns a table", plt = "the prompt has :plot x",
@@ -37,11 +39,11 @@ other_languages.prefixes = {
 }
 
 --- Blocks: else if, and what stands behind a return.
-other_languages.else_if = "Lua writes elseif in one word; else if opens a block of its own"
-other_languages.after_return = "return is the last statement of its block: do return end"
+other_languages.else_if = "Lua writes elseif in one word; else if opens another block"
+other_languages.after_return = "return must be the last statement of its block: do return end"
 
 --- A line that starts with a bracket.
-other_languages.goes_on = "the bracket of the next line calls what this line gives: "
+other_languages.goes_on = "the ( of the next line calls the value of this line: "
   .. "put a ; between them"
 
 --- Methods of lists, dicts and strings elsewhere: name -> advice.
@@ -57,17 +59,17 @@ other_languages.methods = {
   strip = "Lua writes s:match \"^%s*(.-)%s*$\" for s.strip()",
   split = "Lua writes for word in s:gmatch \"%S+\" do ... end",
   join = "Lua writes table.concat(list, \", \")",
-  replace = "Lua writes s:gsub(a, b), of patterns",
+  replace = "Lua writes s:gsub(a, b), where a is a pattern",
   startswith = "Lua writes s:sub(1, #start) == start",
-  to = "what moves stands in front: x:to \"cuda\"",
-  cuda = "what moves stands in front: x:cuda()",
-  type = "a device is a text: x.is_cuda, x.device == \"cpu\"",
+  to = "the tensor comes first: x:to \"cuda\"",
+  cuda = "the tensor comes first: x:cuda()",
+  type = "a device is a string: x.is_cuda, x.device == \"cpu\"",
 }
 
 --- Methods that tensors have in PyTorch and not here: name -> advice.
 other_languages.tensor_methods = {
-  numpy = "a tensor's numbers are a table of Lua by x:totable(), one of them by x:item()",
-  get_device = "x.device is the device, a text: \"cpu\", \"cuda:0\"",
+  numpy = "x:totable() gives a Lua table of the elements, x:item() a single number",
+  get_device = "x.device is the device, a string: \"cpu\", \"cuda:0\"",
 }
 
 --- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
@@ -97,7 +99,7 @@ other_languages.lines = {
     "Lua writes function f(x) ... end, without a colon"},
   {"^%s*if%s.*%)%s*{", "Lua writes if ... then ... end, without braces"},
   {"^%s*while%s.*%)%s*{", "Lua writes while ... do ... end, without braces"},
-  {"^%s*:%l", "what begins with a colon is a command of the prompt: lutra -i"},
+  {"^%s*:%l", "a line that begins with a colon is a command of the prompt: lutra -i"},
   {"^%s*with%s.*device", "scopes are functions: lt.with_device(\"meta\", nn.Linear, 3, 2)"},
   {"^%s*with%s.*[sS]tream", "scopes are functions: lt.cuda.with_stream(s, function() ... end)"},
   {"^%s*with%s", "scopes are functions: lt.no_grad(function() ... end)"},
@@ -109,8 +111,8 @@ other_languages.lines = {
   {"^%s*pass%s*$", "an empty block needs no statement"},
   {"=.*%sif%s.*%selse%s", "Lua writes c and a or b for a if c else b"},
   {"[%w_%)%]]%s+is%s", "Lua writes x == nil for x is None"},
-  {":to%s+[cdm]%w%w", "a name is a text in quotes, x:to \"cuda\"; a variable stands in "
-    .. "brackets, x:to(device)"},
+  {":to%s+[cdm]%w%w", "a device is a string in quotes, x:to \"cuda\"; a variable is in "
+    .. "parentheses, x:to(device)"},
   {"!=", "Lua writes ~= for !="}, {"<>", "Lua writes ~= for <>"},
   {"===", "Lua writes == for ==="}, {":=", "Lua writes x = 5 for x := 5"},
   {"[=%-]>", "Lua writes function(x) return x end; and >= for at least"},
@@ -125,10 +127,10 @@ other_languages.lines = {
   {"%[.-%sfor%s.-%sin%s",
     "Lua fills a list in a loop: for i = 1, n do t[i] = ... end"},
   {"{%s*[%w_\"]+%s*:%s", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
-  {"%[[^%[%]{}]*:[^%[%]{}]*%]", "a range is x[{{1, 3}}] or x[\"1:3\"]: both ends included"},
+  {"%[[^%[%]{}]*:[^%[%]{}]*%]", "a range is x[{{1, 3}}] or x[\"1:3\"], both ends included"},
   {"[=%(,]%s*%[%s*[%w\"%]]", "Lua writes {1, 2} for [1, 2]"},
   {"[%w_%)%]]%[[^%[%]{}]*,[^%[%]{}]*%]",
-    "a position is x[{1, 2}], a range x[\"1:3, 2\"]"},
+    "an element is x[{1, 2}], a range x[\"1:3, 2\"]"},
   {"[%w_%)%]]%s*@%s*[%w_%(]", "Lua writes x:matmul(y) for x @ y"},
   {"%s#%s+%a", "a comment starts with -- in Lua"},
   {"^%s*#%s+%a", "a comment starts with -- in Lua"},
@@ -138,48 +140,50 @@ other_languages.lines = {
 
 --- Messages of Lua's: {a pattern of the message, advice}.
 other_languages.messages = {
-  {'lt has no field "utils"', "what PyTorch has in utils.data is lt.data: lt.data.DataLoader"},
-  {'lt has no field "from_numpy"', "lt.load_npy(path) reads a .npy file, lt.tensor(t) a table"},
+  {'lt has no field "utils"', "utils.data of PyTorch is lt.data: lt.data.DataLoader"},
+  {'lt has no field "from_numpy"',
+    "lt.load_npy(path) reads a .npy file, lt.tensor(t) copies a table"},
   {'lt.cuda has no field "device"', "scopes are functions: lt.cuda.with_device(1, f); "
     .. "lt.cuda.set_device(1) from there on"},
   {'lt.cuda has no field "stream"', "scopes are functions: lt.cuda.with_stream(s, f)"},
-  {'tensor: argument "dtype" is %-?[%d.]+,', "numbers go in braces: lt.tensor{1, 2, 3}"},
-  {"to 'next' %(table expected, got function%)", "an iterator is called: net:parameters()() is "
-    .. "the first"},
-  {"to 'for iterator' %(table expected, got function%)", "an iterator stands alone: "
+  {"^tensor: .*['\"]dtype['\"].* %-?%d",
+    "put numbers in braces: lt.tensor{1, 2, 3}"},
+  {"to 'next' %(table expected, got function%)", "an iterator is a function: net:parameters()() is "
+    .. "the first value"},
+  {"to 'for iterator' %(table expected, got function%)", "an iterator needs no pairs: "
     .. "for name, p in net:named_parameters() do"},
-  {"attempt to index a function value$", "ipairs wants a list; an iterator stands alone: "
+  {"attempt to index a function value$", "ipairs expects a list; an iterator needs no ipairs: "
     .. "for p in net:parameters() do"},
-  {"attempt to get length of a function value", "an iterator has no length: count in a loop, "
+  {"attempt to get length of a function value", "an iterator has no length; count in a loop: "
     .. "for p in net:parameters() do"},
-  {'lt has no field "distributed"', "one process drives all devices, there is no group to set up: "
+  {'lt has no field "distributed"', "one process drives all devices, without a process group: "
     .. "nn.DataParallel(model)"},
   {'nn has no field "DistributedDataParallel"', "nn.DataParallel(model), or under this name "
     .. "nn.parallel.DistributedDataParallel: one process drives all devices"},
   {"number expected, got tensor", "x:item() is the number of a tensor of one element"},
   {"attempt to concatenate a tensor value", "x:item() is the number of a tensor of one element, "
-    .. "tostring(x) its text"},
-  {"attempt to concatenate a Shape value", "tostring(x.shape) is its text"},
+    .. "tostring(x) its string"},
+  {"attempt to concatenate a Shape value", "tostring(x.shape) is its string"},
   {"attempt to perform arithmetic on a string value", "Lua writes a .. b to join strings"},
   {"attempt to add a 'string'", "Lua writes a .. b to join strings"},
   {"attempt to mod a 'string'", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
   {"attempt to call a table value %(for iterator",
     "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
   {"attempt to call a tensor value %(for iterator", "Lua writes for i = 1, #x do ... x[i] ... end"},
-  {"attempt to call a DataLoader value", "a loader gives batches by loader:iter()"},
+  {"attempt to call a DataLoader value", "iterate over a loader with loader:iter()"},
   {"attempt to call a .- value %(method '",
-    "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
+    "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
   {"'then' expected near '='$", "Lua writes == to compare"},
   {" near 'in'$", "Lua writes t[x] ~= nil for x in t"},
-  {"'}' expected .*near '[%w_\"']", "is there a comma missing, or a }?"},
-  {"'%)' expected near '[%w_\"']", "is there a comma missing, an operator or a )?"},
+  {"'}' expected .*near '[%w_\"']", "a comma or a } may be missing"},
+  {"'%)' expected near '[%w_\"']", "a comma, an operator or a ) may be missing"},
   {"%)' expected near ','$", "Lua writes {1, 2} for (1, 2)"},
-  {"syntax error near <eof>$", "a value by itself is no statement"},
+  {"syntax error near <eof>$", "a value alone is not a statement"},
   {"'then' expected near '{'", "Lua writes if ... then ... end, without braces"},
   {"'do' expected near '{'", "Lua writes while ... do ... end, without braces"},
   {"function arguments expected near",
-    "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
-  {"%)' expected near '='", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
+    "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
+  {"%)' expected near '='", "put named arguments in braces: f{dim = 1} or f(x, {dim = 1})"},
 }
 
 return other_languages

@@ -254,13 +254,13 @@ end
 function reload.module(name)
   local old = package.loaded[name]
   local path, tried = package.searchpath(name, package.path)
-  if not path then fail("there is no file for the module %s:\n\t%s", name, tried) end
+  if not path then fail("cannot find a file of the module %s:\n\t%s", name, tried) end
   local text, why = files.read(path)
-  if not text then fail("%s", why) end
+  if not text then fail("cannot read %s", why) end
   local source = "@" .. path
   text = text:gsub("^#[^\n]*", "")
   local plain, message = load(text, source, "t")
-  if not plain then fail("%s", message) end
+  if not plain then fail("cannot compile: %s", message) end
 
   local variables = locals.new()
   local f = variables:compile(text, source) or plain

@@ -124,9 +124,9 @@ local function enforce(self, core, fresh)
       if over or held.graph then
         self.list[i] = nil
         note = note or i <= fresh and (over
-          and ("not kept in _%d: %s on %s (:set results_bytes)"):format(i, size_text(more),
-            held.device)
-          or ("not kept in _%d: it holds tensors with a graph of autograd"):format(i))
+          and ("not kept in _%d: it holds %s on %s (see :set results_bytes)"):format(i,
+            size_text(more), held.device)
+          or ("not kept in _%d: it holds tensors with an autograd graph"):format(i))
       else
         total = total + more
         for storage, bytes in pairs(held.storages) do known[storage] = bytes end

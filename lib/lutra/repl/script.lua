@@ -104,7 +104,7 @@ end
 -- Returns its text; or nil and why the cells are no script together.
 function script.from(cells)
   local used = names_in(cells)
-  local parts = {"-- Written by :save of Lutra's prompt. Run it: lutra FILE"}
+  local parts = {"-- Written by :save of the Lutra prompt. Run it: lutra FILE"}
   local lines = {}
   for _, row in ipairs(prelude) do
     if used[row[1]] then lines[#lines + 1] = ("local %s = %s"):format(row[1], row[2]) end

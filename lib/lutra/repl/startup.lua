@@ -17,7 +17,7 @@ function startup.run(session)
   if not path then return end
   local text, why, code = files.read(path)
   if not text then
-    if code ~= files.missing then session:complain(("init.lua is not read: %s"):format(why)) end
+    if code ~= files.missing then session:complain(("cannot read init.lua: %s"):format(why)) end
     return
   end
   local f, message = load((text:gsub("^#[^\n]*", "")), "@" .. path, "t")

@@ -77,7 +77,7 @@ end
 local function about_global(name, variables, session)
   if other_languages.globals[name] then return other_languages.globals[name] end
   local declaration = not globals.installed and globals.declaration(name)
-  if declaration then return "a script says first: " .. declaration end
+  if declaration then return "a script must declare it: " .. declaration end
   local first = in_tables(name, ours, variables)
   local second = in_tables(name, standard, variables)
   if first or second then return did_you_mean(first or second, first and second) end
@@ -123,7 +123,7 @@ local function about_nil(kind, name, frame)
   if frame.view then near, missing = code.field(frame.view, name) end
   if near then return did_you_mean(quote(near)) end
   if missing and kind == "field" and code.has_variable(frame.view, name) then
-    return ("there is a variable %s, but %s was never set"):format(name, missing)
+    return ("the variable %s exists, but %s was never set"):format(name, missing)
   end
   return other_languages.methods[name]
 end
@@ -197,8 +197,8 @@ local function without_self(co)
     local view = callee and frame_at(co, level, info).view
     local advice = view and code.call(view, callee)
     if advice then
-      return ("%s:%d: %s: self is %s: %s"):format(info.short_src, info.currentline, callee,
-        args.show(value), advice)
+      return ("%s:%d: %s: expected a module for argument 'self', got %s\nhint: %s"):format(
+        info.short_src, info.currentline, callee, args.show(value), advice)
     end
   end
 end

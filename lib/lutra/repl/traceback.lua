@@ -56,7 +56,7 @@ local function fold(texts)
     local j = i
     while texts[j + 1] == texts[i] do j = j + 1 end
     folded[#folded + 1] = texts[i]
-    if j > i then folded[#folded + 1] = ("  ... the same %d times more"):format(j - i) end
+    if j > i then folded[#folded + 1] = ("  ... the same %d more times"):format(j - i) end
     i = j + 1
   end
   return folded
@@ -118,13 +118,13 @@ local function module_chain(co, message)
   return "  in " .. table.concat(steps, " > ") .. ": " .. doing
 end
 
--- The message, or what to say instead, and "  hint: did you mean 'x'?".
+-- The message, or what to say instead, and "hint: did you mean 'x'?".
 local function with_hint(message, co)
   local ok, suggest = pcall(require, "lutra.repl.suggest")
   local instead = ok and co and suggest.without_self(co)
   if instead then return instead end
   local text = ok and suggest.hint(message, co)
-  return message, text and "  hint: " .. text or nil
+  return message, text and "hint: " .. text or nil
 end
 
 -- Calls f where an error, and Ctrl-C, stop only it: the value's own metamethods may run.

@@ -439,7 +439,7 @@ describe("a function of one's own", function()
     end
     function Kept.backward(_, g) return g end
     Kept(x):sum():backward()
-    assert.matches("Kept: backward a second time", fails(function()
+    assert.matches("Kept: cannot run backward a second time", fails(function()
       return context.saved_tensors
     end), 1, true)
   end)
@@ -460,23 +460,24 @@ describe("a function of one's own", function()
   it("gets an error that says what is wrong", function()
     local Bad = Function:extend "Bad"
     local x = leaf{1, 2}
-    assert.matches("has no forward", fails(Bad, x), 1, true)
+    assert.matches("has no function forward", fails(Bad, x), 1, true)
     function Bad.forward(ctx, t)
       ctx:save_for_backward(t)
       return t * 1
     end
     local y = Bad(x)
-    assert.matches("has no backward", fails(function() y:sum():backward() end), 1, true)
+    assert.matches("has no function backward", fails(function() y:sum():backward() end), 1, true)
     function Bad.backward() return "g" end
     y = Bad(x)
-    assert.matches('gradient 1 of backward is the string "g"',
+    assert.matches('expected a tensor or nil for gradient 1 of backward, got the string "g"',
       fails(function() y:sum():backward() end), 1, true)
     function Bad.backward() return lt.ones{3, dtype = "float64"} end
     y = Bad(x)
     assert.matches("Bad", fails(function() y:sum():backward() end), 1, true)
     function Bad.backward(_, g) return g, g end
     y = Bad(x)
-    assert.matches("2 gradients for 1 arguments", fails(function() y:sum():backward() end), 1, true)
+    assert.matches("expected at most 1 gradients from backward",
+      fails(function() y:sum():backward() end), 1, true)
     function Bad.backward(ctx, g) return g * ctx:saved() end
     local w = x * 1
     y = Bad(w)
@@ -486,7 +487,7 @@ describe("a function of one's own", function()
       ctx:save_for_backward(3)
       return t * 1
     end
-    assert.matches("save_for_backward got 3", fails(Bad, x), 1, true)
+    assert.matches("expected tensors for ctx:save_for_backward, got 3", fails(Bad, x), 1, true)
   end)
 
   it("frees its saved tensors, and reports that the second time", function()
@@ -498,6 +499,7 @@ describe("a function of one's own", function()
   end)
 
   it("needs a name", function()
-    assert.matches('extend: argument "name" is nil', fails(Function.extend, Function), 1, true)
+    assert.matches("extend: expected a string for argument 'name', got nil",
+      fails(Function.extend, Function), 1, true)
   end)
 end)

@@ -108,8 +108,8 @@ describe("a graph as text", function()
     local text = lines(read((w * b):exp():sum(), {w = w, b = b}))
     assert.same({
       "● SumBackward  {}",
-      "● ExpBackward  {3, 3}  keeps 36 B",
-      "● MulBackward  {3, 3}  keeps 48 B", -- w and b
+      "● ExpBackward  {3, 3}  saves 36 B",
+      "● MulBackward  {3, 3}  saves 48 B", -- w and b
       "├─ w  {3, 3}",
       "╰─ b  {3}",
     }, text)
@@ -121,9 +121,9 @@ describe("a graph as text", function()
     local text, shown = lines(read(h:exp() + h:neg():abs(), {w = w}))
     assert.same({
       "● AddBackward  {2}",
-      "├─● ExpBackward  {2}  keeps 8 B",
+      "├─● ExpBackward  {2}  saves 8 B",
       "│ ╰─↓ AddBackward #1",
-      "● AbsBackward  {2}  keeps 8 B",
+      "● AbsBackward  {2}  saves 8 B",
       "● NegBackward  {2}",
       "● AddBackward #1  {2}",
       "╰─ w  {2}",
@@ -222,7 +222,7 @@ describe(":grad", function()
     assert.equal("", err)
     assert.truthy(out:find("├─ net.1.bias  {2}\n", 1, true), out)
     assert.truthy(out:find("╰─ net.1.weight  {2, 3}\n", 1, true), out)
-    assert.truthy(out:find("3 nodes, 2 leaves, keeps ", 1, true), out)
+    assert.truthy(out:find("3 nodes, 2 leaves, saves ", 1, true), out)
   end)
 
   it("cuts what is long and says so", function()
@@ -237,7 +237,7 @@ describe(":grad", function()
     local folder = program.folder()
     local out = look{"w = lt.ones{2, requires_grad = true}",
       (":grad --svg %s/g.svg (w * 2):sum()"):format(folder)}
-    assert.equal(("2 nodes to %s/g.svg\n"):format(folder), (out:gsub("\n\n$", "\n")))
+    assert.equal(("wrote 2 nodes to %s/g.svg\n"):format(folder), (out:gsub("\n\n$", "\n")))
     local file = assert(io.open(folder .. "/g.svg"))
     local text = file:read "a"
     file:close()
@@ -250,11 +250,12 @@ describe(":grad", function()
     local out, err = look{":grad lt.ones{2, requires_grad = true}", ":grad lt.ones(2)", ":grad",
       ":grad 3", ":grad --lines x lt.ones(2)", ":grad --svg /no/x.svg lt.ones{1, " ..
         "requires_grad = true} * 2"}
-    assert.truthy(out:find("a leaf: its own gradient is kept in .grad", 1, true))
+    assert.truthy(out:find("a leaf tensor: its gradient is in .grad", 1, true))
     assert.truthy(out:find("it does not require grad", 1, true))
-    assert.truthy(err:find("grad: an expression is missing", 1, true))
-    assert.truthy(err:find("grad: 3 is a number; it wants a tensor", 1, true))
-    assert.truthy(err:find('grad: --lines is "x", it wants a whole number', 1, true))
+    assert.truthy(err:find("grad: expected an expression, got none", 1, true))
+    assert.truthy(err:find("grad: expected a tensor, got a number", 1, true))
+    assert.truthy(err:find('expected an integer of at least 1 for option --lines, got "x"', 1,
+      true))
     assert.truthy(err:find("grad: cannot write /no/x.svg: No such file", 1, true))
   end)
 end)

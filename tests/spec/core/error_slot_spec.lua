@@ -27,7 +27,7 @@ local kinds = {
   devices_in_place = {function() host:mul_(device) end, "mul_: tensors are on different devices"},
   devices_list = {function() lt.cat{host, device} end, "cat: tensors are on different devices"},
   fused = {function() lt.elementwise("x * y")(host, device) end,
-    "elementwise: tensors are on different devices"},
+    "elementwise: expected tensors on one device"},
   out_of_memory_cuda = {function() lt.empty(1 << 34, {device = "cuda"}) end,
     "empty: out of memory on cuda:0"},
   out_of_memory_cpu = {function() lt.zeros(1 << 50) end, "zeros: out of memory on cpu"},

@@ -44,9 +44,10 @@ describe("a namespace", function()
   end)
 
   it("names the nearest function where there is none", function()
-    fails('lt.special has no field "erff"; did you mean "erf"?',
+    fails('lt.special has no field "erff"\nhint: did you mean \'lt.special.erf\'?',
       function() return lt.special.erff end)
-    fails('F has no field "softmux"; did you mean "softmax"?', function() return lt.F.softmux end)
+    fails('F has no field "softmux"\nhint: did you mean \'F.softmax\'?',
+      function() return lt.F.softmux end)
   end)
 
   it("has help and completion", function()

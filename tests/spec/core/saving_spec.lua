@@ -173,7 +173,8 @@ end)
 describe("a prompt's commands", function()
   it("do not open a pipe to see whether a file is there", function()
     run "mkfifo pipe"
-    for command, said in pairs {save = "is there already", keep = "no workspace"} do
+    for command, said in pairs {save = "cannot overwrite pipe: it exists",
+      keep = "cannot overwrite pipe: it exists and was not written by :keep"} do
       local result = run("timeout 20 $lutra -i --no-init", ("x = 1\n:%s pipe\n"):format(command))
       assert.equal(0, result.status)
       has(result.err, said)

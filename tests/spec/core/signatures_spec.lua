@@ -170,10 +170,10 @@ describe("an optimizer's settings", function()
     fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: lr, momentum',
       optim.SGD, {{params = {p}, mometum = 1}})
     fails('SGD: argument "lr" is given twice, by position and by name', optim.SGD, {p}, 1, {lr = 1})
-    fails('SGD: argument "dampening" is nan, it wants a number', optim.SGD, {p},
+    fails("SGD: expected a number for argument 'dampening', got nan", optim.SGD, {p},
       {dampening = 0 / 0})
     fails('Adam: argument "amsgrad" is 1, it wants true or false', optim.Adam, {p}, {amsgrad = 1})
-    fails('Adam: argument "betas" is a table, it wants two numbers {beta1, beta2} from 0 to below',
+    fails("Adam: expected two numbers from 0 to below 1 for argument 'betas', got a table",
       optim.Adam, {p}, {betas = {0.9}})
     fails("AdamW: 12 arguments given, it takes at most 11: params, lr", optim.AdamW, {p}, 1, {0, 0},
       1, 1, false, false, false, false, false, false, 1)
@@ -183,7 +183,8 @@ describe("an optimizer's settings", function()
     local adam = optim.Adam({p})
     local saved = adam:state_dict()
     saved.param_groups[1].betas = {0.5, 1}
-    fails('Adam: load_state_dict: argument "betas" is a table, it wants two numbers',
+    fails("Adam: load_state_dict: expected two numbers from 0 to below 1 for argument 'betas', got "
+      .. "a table",
       adam.load_state_dict, adam, saved)
     saved.param_groups[1].betas = {-1, 0.5}
     fails("expected a list of numbers of at least 0 for betas of group 1", adam.load_state_dict,

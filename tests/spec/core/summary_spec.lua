@@ -90,7 +90,7 @@ describe("summary on " .. here, function()
   end)
 
   it("is no method of anything else", function()
-    devices.fails({"summary: self is 3, it wants a tensor"}, lt._methods.summary, 3)
+    devices.fails({"summary: expected a tensor for argument 'self', got 3"}, lt._methods.summary, 3)
   end)
 end)
 

@@ -310,7 +310,8 @@ describe("scopes", function()
   end)
 
   it("are functions of functions", function()
-    assert.matches('no_grad: argument "f" is 3, it wants a function', fails(lt.no_grad, 3), 1, true)
+    assert.matches("no_grad: expected a function for argument 'f', got 3", fails(lt.no_grad, 3), 1,
+      true)
     assert.matches("nowhere", fails(lt.with_device, "nowhere", print), 1, true)
   end)
 end)

@@ -101,7 +101,7 @@ describe("device arguments", function()
       assert.equal("cuda:" .. last, name)
     end
     assert.equal("cpu", lt.device{"cpu"})
-    fails('"type" is the string "cuda:0": it wants a type alone', lt.device, "cuda:0", 0)
+    fails('for argument \'type\' before an index, got the string "cuda:0"', lt.device, "cuda:0", 0)
     fails('argument "index" is -1', lt.device, "cuda", -1)
     fails("3 arguments given, it takes at most 2: type, index", lt.device, "cuda", 0, 0)
     fails('no device "cuda:9"', lt.device, "cuda", 9)
@@ -160,12 +160,12 @@ describe("devices", function()
   end)
 
   it("have a current one", function()
-    fails('"device" is missing', cuda.set_device)
-    fails('"device" is missing', accelerator.set_device_index)
+    fails("for argument 'device', got nil", cuda.set_device)
+    fails("expected a device for argument 'device', got nil", accelerator.set_device_index)
     fails("cuda:9", cuda.set_device, 9)
     fails("is cpu", accelerator.set_device_index, "cpu")
     assert.equal(0, accelerator.current_device_index())
-    fails("it wants a function", cuda.with_device, 0, 3)
+    fails("expected a function for argument 'f', got 3", cuda.with_device, 0, 3)
     fails("cuda:9", cuda.with_device, 9, print)
     if not two then return pending "one device" end
     assert.same({1, "cuda:1", "x"}, {cuda.with_device(1, function(x)
@@ -193,7 +193,8 @@ describe("devices", function()
     cuda.set_per_process_memory_fraction{fraction = 1, device = 0}
     collectgarbage() -- so that no tensor ends between the two
     assert.equal(cuda.memory_summary(0, true), cuda.memory_summary{abbreviated = true})
-    fails('cuda.set_device: argument "device" is missing: it wants', cuda.set_device)
+    fails('cuda.set_device: expected a device such as 1 or "cuda:1" for argument \'device\', got '
+      .. "nil", cuda.set_device)
   end)
 
   it("read each other's memory or not", function()
@@ -237,7 +238,7 @@ describe("devices", function()
     nvtx.mark "here"
     assert.equal(1, nvtx.range_pop())
     assert.equal(0, nvtx.range_pop())
-    fails("no range is open", nvtx.range_pop)
+    fails("nvtx.range_pop: cannot close a range: none is open", nvtx.range_pop)
     fails("a string", nvtx.range_push)
     fails("a string", nvtx.mark, 3)
   end)
@@ -262,7 +263,7 @@ describe("a build without code for the GPU", function()
     result = program.shell("LUTRA_EMULATE_ARCHS=90 " .. program.quote(program.program) .. " --info")
     assert.equal(0, result.status, result.err)
     assert.matches("cuda:0 +cannot use cuda:0, Emulated GPU %(sm_80%)", result.out)
-    assert.matches("GPU +sm_80: no code for it here; build Lutra with make CUDA_ARCHS=80",
+    assert.matches("GPU +sm_80: no code for it in this build; build Lutra with make CUDA_ARCHS=80",
       result.out)
     -- the PTX of an older architecture will do
     assert.equal(0, devices.script(script, "LUTRA_EMULATE_ARCHS=70").status)
@@ -539,7 +540,7 @@ describe("lt.backends", function()
     local names = {}
     for name, value in pairs(matmul) do names[name] = value end
     assert.same({allow_tf32 = false}, names)
-    fails("true or false", function() matmul.allow_tf32 = 1 end)
+    fails("expected a boolean, got 1", function() matmul.allow_tf32 = 1 end)
     fails("no switch", function() matmul.allow_tf23 = true end)
     assert.is_nil(matmul.allow_tf23)
   end)
@@ -561,7 +562,8 @@ describe("modules", function()
     assert.equal("cpu", net:cpu():device())
     assert.is_nil(nn.ReLU():device())
     assert.same({}, nn.ReLU():devices())
-    fails({"device: Sequential", '"1.weight" is on cuda:0', '"3.weight" is on cpu',
+    fails({"device: cannot name one device of Sequential", '"1.weight" is on "cuda:0"',
+      '"3.weight" is on "cpu"',
       "devices()"}, function() mixed():device() end)
     assert.same({"cuda:0", "cpu"}, mixed():devices())
     fails('no device "mps"', function() net:mps() end)
@@ -592,10 +594,11 @@ describe("modules", function()
 
   it("get memory", function()
     local net = lt.with_device("meta", nn.Linear, 3, 2)
-    fails({'"weight" of Linear out of meta', "to_empty", "assign = true"}, function()
+    fails({'cannot copy "weight" of Linear from "meta": it has no data', "to_empty",
+      "assign = true"}, function()
       net:to "cuda"
     end)
-    fails("out of meta", function() net:cpu() end)
+    fails('from "meta"', function() net:cpu() end)
     assert.equal("meta", net:device())
     local weight = net.weight
     assert.is_true(rawequal(net, net:to_empty "cuda"))

@@ -101,13 +101,14 @@ describe("what a compiler says is explained", function()
     local function advice(words, text, log)
       program.has(explain(log, {source = text, name = "k", parameters = {}}), words)
     end
-    advice("nothing of C++'s library", "a", "k.cu:1:10: fatal error: iostream: No such file\n")
+    advice("not the C++ standard library", "a", "k.cu:1:10: fatal error: iostream: No such file\n")
     advice("CUDA_HOME", "a", 'k.cu(1): catastrophic error: cannot open source file "vector"\n')
-    advice("__syncthreads() does", "a", "k.cu:1:10: error: cooperative_groups.h: No such file\n")
+    advice("use __syncthreads() for block.sync()", "a",
+      "k.cu:1:10: error: cooperative_groups.h: No such file\n")
     advice("write (T *)x", "a", "k.cu:1:5: error: no 'sum(const lt_EmulatedShared<float>&)'\n")
     advice("no tensor cores", "a", "k.cu:1:10: error: mma.h: No such file\n")
     advice("no textures", "a", "k.cu:1:5: error: 'tex2D' was not declared in this scope\n")
-    advice("a GPU's instructions", "a", "k.cu: Assembler messages:\nk.cu:1: Error: no such\n")
+    advice("GPU instructions", "a", "k.cu: Assembler messages:\nk.cu:1: Error: no such\n")
     advice("k({grid, block}, arguments...)", "f<<<1, 2>>>(x);", "k.cu:1:5: error: expected\n")
   end)
 
@@ -162,7 +163,7 @@ describe("a source", function()
         memcpy(&list[0], &list[1], sizeof(float));
         x[0] = std::sqrt(list[0]) + std::pow(std::abs(-5.0), 1) * (list[1] < CUDART_INF_F);
       }]]))
-    fails({"line 1", "iostream", "C++'s library"}, lt.cuda.kernel,
+    fails({"line 1", "iostream", "C++ standard library"}, lt.cuda.kernel,
       "#include <iostream>\n__global__ void f() {}")
     fails({"line 1", "__half"}, lt.cuda.kernel, "__global__ void f(__half *x) {}")
   end)
@@ -172,22 +173,22 @@ describe("a source", function()
     assert.equal(16, value(lt.cuda.kernel(source, "n", {"-DN=16", "--use_fast_math"})))
     assert.equal(17, value(lt.cuda.kernel(source, "n", {"--define-macro=N=17"})))
     assert.equal(18, value(lt.cuda.kernel(source, "n", "-DN=18")))
-    fails({"cuda.kernel", "option 1", "-DN=16"}, lt.cuda.kernel, source, "n", {"N"})
-    fails({"n does not compile", "unrecognized option --use-fast-math"}, lt.cuda.kernel, source,
+    fails({"cuda.kernel", "'options[1]'", "-DN=16"}, lt.cuda.kernel, source, "n", {"N"})
+    fails({"cannot compile n", "unrecognized option --use-fast-math"}, lt.cuda.kernel, source,
       "n", {"-DN=1", "--use-fast-math"})
   end)
 
   it("is refused where it does not compile, with the place", function()
-    local message = fails({"cuda.kernel: f does not compile", "line 3", "nothing",
+    local message = fails({"cuda.kernel: cannot compile f\n", "line 3", "nothing",
       "\n    if (x) x[0] = nothing;\n                  ^"}, lt.cuda.kernel,
       "__global__ void f(float *x) {\n\tint i = 3;\n\tif (x) x[0] = nothing;\n}")
     assert.is_falsy(message:find("/tmp", 1, true))
     local gpu = os.getenv "LUTRA_TEST_GPU" -- NVRTC finds the same in other words
-    fails({"does not compile", gpu and "line 3" or "line 2: expected ';'"}, lt.cuda.kernel,
+    fails({"cannot compile", gpu and "line 3" or "line 2: expected ';'"}, lt.cuda.kernel,
       "__global__ void f(float *x) {\n  x[0] = 1\n}")
     fails({"at the end: expected", "line 1: to match this"}, lt.cuda.kernel,
       "__global__ void f(float *x) {\n  x[0] = 1;\n")
-    fails({"does not compile", gpu and "_Z1gPf" or "g(float*) is used and nowhere defined"},
+    fails({"cannot compile", gpu and "_Z1gPf" or "g(float*) is used and nowhere defined"},
       lt.cuda.kernel,
       "__device__ void g(float *x);\n__global__ void f(float *x) { g(x); }")
   end)
@@ -195,26 +196,31 @@ describe("a source", function()
   it("is refused where there is no kernel of that name, or more than one", function()
     local two = "__global__ void scale(int *x) {}\n__global__ void shift(int *x) {}"
     fails({"cuda.kernel", '"scael"', 'did you mean "scale"?'}, lt.cuda.kernel, two, "scael")
-    fails({"cuda.kernel", '"other"', "it has scale, shift"}, lt.cuda.kernel, two, "other")
-    fails({"cuda.kernel", '"name" is missing', "scale, shift"}, lt.cuda.kernel, two)
+    fails({"cuda.kernel", '"other"', "expected one of scale, shift"}, lt.cuda.kernel, two, "other")
+    fails({"cuda.kernel", "expected one of scale, shift for argument 'name', got nil"},
+      lt.cuda.kernel, two)
     for _, text in ipairs {"", "// __global__ void f() {}\nvoid g() {}"} do
-      fails({"cuda.kernel", "no kernel", "__global__"}, lt.cuda.kernel, text)
+      fails({"cuda.kernel", "expected a kernel in argument 'source', got none", "__global__"},
+        lt.cuda.kernel, text)
     end
     fails({"cuda.kernel", "line 2", "as many ) as ("}, lt.cuda.kernel,
       "\n__global__ void f(int *x {}")
     fails({"cuda.kernel", '"source"'}, lt.cuda.kernel, 3)
-    fails({"cuda.kernel", "the source", "byte 0 at position 25"}, lt.cuda.kernel,
+    fails({"cuda.kernel", "without NUL bytes for the source, got one at byte 25"}, lt.cuda.kernel,
       "__global__ void f() { } \0 x")
-    fails({"cuda.kernel", "option 1", "byte 0"}, lt.cuda.kernel, two, "scale", {"-DN=1\0"})
+    fails({"cuda.kernel", "without NUL bytes for option 1"}, lt.cuda.kernel, two, "scale",
+      {"-DN=1\0"})
   end)
 
   it("is refused where the parameters cannot be checked", function()
     local template = "template <class T>\n__global__ void f(T *x) {}"
-    fails({"cuda.kernel", "f is a template", "float in place", 'extern "C" __global__'},
+    fails({"cuda.kernel", "cannot launch the template f", "float in place",
+      'extern "C" __global__'},
       lt.cuda.kernel, template)
-    fails({"cuda.kernel", "f is a template"}, lt.cuda.kernel, template, "f<float>")
+    fails({"cuda.kernel", "cannot launch the template f"}, lt.cuda.kernel, template, "f<float>")
     for _, list in ipairs {"float2 x", "float **x", "const float &x", "S s", "void x", "T *x"} do
-      fails({"cuda.kernel", list, "cannot be checked", "fields one by one"}, lt.cuda.kernel,
+      fails({"cuda.kernel", list, "cannot check the parameter", "fields of a struct one by one"},
+        lt.cuda.kernel,
         ("__global__ void f(%s) {}"):format(list))
     end
   end)

@@ -76,7 +76,7 @@ local function describe_the_emulated()
         assert(e[3].begin == e[2].finish, "after the stream")]])
     end)
 
-    test("counts the bytes of a copy twice where it goes by way of the host", function()
+    test("counts the bytes of a copy twice where it goes through the host", function()
       -- links.def: bytes a microsecond between devices, and between the host and a device
       for link, rates in pairs {pcie4 = {31508, 31508}, nvlink = {450000, 63015}} do
         for peer, times in pairs {on = 1, off = 2} do
@@ -88,7 +88,7 @@ local function describe_the_emulated()
                 local wanted = 10 + %d * 4 * 2^20 / %d
                 assert(math.abs(e.finish - e.begin - wanted) < 1e-9, e.finish - e.begin)
                 assert(e.by_host == %s)
-                assert((text:find("by way of the host", 1, true) ~= nil) == e.by_host, text)
+                assert((text:find("through the host", 1, true) ~= nil) == e.by_host, text)
               end
             end]]):format(times, rates[times], times == 2))
         end
@@ -253,9 +253,9 @@ describe("a model cut over two devices by hand", function()
     for i = 1, 3, 2 do -- the same kernels on the same numbers
       assert.is_true(lt.equal(one[i].weight:cpu(), two[i].weight:cpu()))
     end
-    fails({'"1.weight" is on cuda:0', '"3.weight" is on cuda:1'}, two.device, two)
+    fails({'"1.weight" is on "cuda:0"', '"3.weight" is on "cuda:1"'}, two.device, two)
     local x = lt.ones{1, 5, device = "cuda:0", dtype = "float64"}
     fails({"cuda:0", "cuda:1"}, two, x)
-    fails({"DataParallel", '"3.weight" is on cuda:1'}, nn.DataParallel(two), x)
+    fails({"DataParallel", '"3.weight" on "cuda:1"'}, nn.DataParallel(two), x)
   end)
 end)

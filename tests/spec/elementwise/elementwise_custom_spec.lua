@@ -307,13 +307,13 @@ describe("an elementwise function", function()
   it("refuses what it cannot read, with the place", function()
     for text, wanted in pairs {
       ["x +"] = {"operand", "character 4"}, ["x * * y"] = {'"*"', "character 5"},
-      ["foo(x)"] = {'"foo"', "sigmoid"}, ["exp(x, y)"] = {"exp takes 1", "not 2"},
-      ["x y"] = {'"y"', "character 3"}, ["(x"] = {'")" is missing'}, ["x $ y"] = {'"$"'},
-      [""] = {"operand"}, ["x ? 1"] = {'":" is missing'}, ["\xc3\xbc"] = {"\xc3\xbc"},
+      ["foo(x)"] = {'"foo"', "sigmoid"}, ["exp(x, y)"] = {"expected 1 argument for exp", "got 2"},
+      ["x y"] = {'"y"', "character 3"}, ["(x"] = {'expected ")"'}, ["x $ y"] = {'"$"'},
+      [""] = {"operand"}, ["x ? 1"] = {'expected ":"'}, ["\xc3\xbc"] = {"\xc3\xbc"},
       [("("):rep(1000)] = {"200 levels"}, ["x)"] = {'unexpected ")"'}, ["add(x, y)"] = {'"add"'},
       ["sine(x)"] = {'"sine"', 'did you mean "sin"?'}, ["exp + x"] = {'"exp" is a function'},
       ["x > 0 and 1 or 2"] = {"character 7", "where(x > 0, 1, 2)"}, ["not 2 * x"] = {"tests"},
-      ["x -- y"] = {"comment", "character 3"}, ["x == true"] = {'"true" is no name; 1 is wanted'},
+      ["x -- y"] = {"comment", "character 3"}, ["x == true"] = {'expected 1, got "true"'},
       ["x + \xce\xb1"] = {"character 5: unexpected \"\xce\xb1\"\n  x + \xce\xb1\n      ^"},
       ["x +\n  y * * 2"] = {"character 11", "\n    y * * 2\n        ^"},
       ["x \0"] = {'unexpected "\\x00"'},
@@ -324,13 +324,13 @@ describe("an elementwise function", function()
       fails(wanted, lt.elementwise, text)
     end
     fails({"elementwise", '"expression"', "string"}, lt.elementwise, 3)
-    fails({'"y" is none of the names'}, lt.elementwise, "x + y", {"x"})
-    fails({'"z" is not in'}, lt.elementwise, "x + y", {"x", "y", "z"})
-    fails({'"x" is given twice'}, lt.elementwise, "x + x", {"x", "x"})
-    fails({'"names" holds', "2 x"}, lt.elementwise, "x", {"2 x"})
+    fails({'"y" is not one of the names'}, lt.elementwise, "x + y", {"x"})
+    fails({'uses for argument \'names\', got "z"'}, lt.elementwise, "x + y", {"x", "y", "z"})
+    fails({"different names", '"x" twice'}, lt.elementwise, "x + x", {"x", "x"})
+    fails({"argument 'names'", "2 x"}, lt.elementwise, "x", {"2 x"})
     local many = {}
     for i = 1, 61 do many[i] = "x" .. i end
-    fails({"61 names", "at most 60"}, lt.elementwise, table.concat(many, " + "))
+    fails({"at most 60 names, got 61", "at most 60"}, lt.elementwise, table.concat(many, " + "))
     many[61] = nil
     local sum = lt.elementwise(table.concat(many, " + "))
     for i = 1, 60 do many[i] = i end
@@ -341,10 +341,10 @@ describe("an elementwise function", function()
 
   it("refuses other arguments", function()
     local f = lt.elementwise "x * x + y"
-    fails({"1 argument given", "takes 2: x, y"}, f, 1)
+    fails({"expected 2 arguments (x, y)", "got 1"}, f, 1)
     fails({"argument 'y'", "the string"}, f, 1, "a")
     fails({"broadcast", "{2}", "{3}"}, f, lt.ones{2}, lt.ones{3})
-    fails({'argument "dtype"'}, f.source, f, "int64")
+    fails({"expected a float dtype for argument 'dtype'"}, f.source, f, "int64")
   end)
 end)
 
@@ -374,9 +374,9 @@ describe("on a CUDA device an elementwise function", function()
   it("names the tensors of its formula that are on different devices", function()
     local f = lt.elementwise "x * x + y"
     local here, there, number = lt.ones(3), lt.ones{3, device = device}, lt.tensor(2.)
-    fails({"elementwise: tensors are on different devices: x is on cpu, y is on cuda:0. Write "
-      .. "x:to(y.device)"}, f, here, there)
-    fails({"x is on cuda:0, y is on cpu. Write y:to(x.device)"}, f, there, here)
+    fails({"elementwise: expected tensors on one device, got 'x' on \"cpu\" and 'y' on "
+      .. '"cuda:0"\nhint: x:to(y.device)'}, f, here, there)
+    fails({"'x' on \"cuda:0\" and 'y' on \"cpu\"\nhint: y:to(x.device)"}, f, there, here)
     assert.equal(device, f(there, number).device)
     assert.equal(device, f(number, there).device)
   end)

@@ -32,8 +32,8 @@ describe("datasets", function()
     assert.equal(5, select(2, set:get(-1)):item())
     assert.same({3, 30}, set[3][1]:totable())
     assert.equal("TensorDataset of 5 samples", tostring(set))
-    fails("count from 1", function() set:get(0) end)
-    fails("no sample 6", function() set:get(6) end)
+    fails("expected an index from 1 to 5 or from -5 to -1, got 0", function() set:get(0) end)
+    fails("from 1 to 5 or from -5 to -1, got 6", function() set:get(6) end)
     fails("an integer", function() set:get "2" end)
     fails({"5 rows", "4"}, function() local _ = data.TensorDataset(x, lt.ones(4)) end)
     fails("at least one", function() local _ = data.TensorDataset() end)
@@ -59,7 +59,8 @@ describe("datasets", function()
       for batch in data.DataLoader(part, {batch_size = 2}):iter() do
         assert.same({6, 2}, batch[{{}, 1}]:totable())
       end
-      fails("position 2 is 7", function() local _ = data.Subset(set, {1, 7}) end)
+      fails("expected an integer from 1 to 6 for argument 'positions[2]', got 7",
+        function() local _ = data.Subset(set, {1, 7}) end)
     end
   end)
 
@@ -80,10 +81,10 @@ describe("datasets", function()
     end
     assert.equal(1, #data.random_split(data.Subset(set, {1}), {0.5, 0.5})[1])
     local odd = setmetatable({}, {__len = function() return "x" end})
-    fails("its length is", function() data.random_split(odd, {1}) end)
-    fails("its length is", function() local _ = data.Subset(odd, {1}) end)
-    fails("add up to 11", function() data.random_split(set, {7, 4}) end)
-    fails("add up to 9.2", function() data.random_split(set, {math.maxinteger, 2}) end)
+    fails("got one of length", function() data.random_split(odd, {1}) end)
+    fails("got one of length", function() local _ = data.Subset(odd, {1}) end)
+    fails("add up to 10 (the samples) or 1, got 11", function() data.random_split(set, {7, 4}) end)
+    fails("or 1, got 9.2", function() data.random_split(set, {math.maxinteger, 2}) end)
   end)
 end)
 
@@ -151,7 +152,7 @@ describe("DataLoader", function()
       end
     end})
     assert.same({10, 9, 8}, order(loader))
-    fails("not known", function() local _ = #loader end)
+    fails("cannot count the batches", function() local _ = #loader end)
   end)
 
   it("collates samples one by one", function()
@@ -181,8 +182,9 @@ describe("DataLoader", function()
     fails({"{2}", "{3}", "collate_fn"}, function()
       data.default_collate {{lt.ones(2)}, {lt.ones(3)}}
     end)
-    fails("sample 2 has none", function() data.default_collate {{1, 2}, {1}} end)
-    fails("value 2", function() data.default_collate {{1}, {"a"}} end)
+    fails("expected the field 2 of sample 1 in sample 2, got nil",
+      function() data.default_collate {{1, 2}, {1}} end)
+    fails("expected a number in sample 2", function() data.default_collate {{1}, {"a"}} end)
   end)
 
   it("uses a collate_fn", function()
@@ -221,14 +223,15 @@ describe("DataLoader", function()
     local strings = setmetatable({}, {
       __len = function() return 3 end, __index = function(_, key) return key end,
     })
-    fails("DataLoader: dataset is a table, it wants a dataset",
+    fails("DataLoader: expected a dataset for argument 'dataset', got a table",
       function() local _ = data.DataLoader(strings, {batch_size = 2}) end)
     fails("Subset: expected a dataset for argument 'dataset', got a table",
       function() local _ = data.Subset(strings, {1}) end)
     fails("batch_size", function() local _ = data.DataLoader(set, {batch_size = 0}) end)
     fails({"bach_size", "batch_size"},
       function() local _ = data.DataLoader(set, {bach_size = 2}) end)
-    fails("exclude", function() local _ = data.DataLoader(set, {shuffle = true, sampler = {1}}) end)
+    fails("cannot shuffle: the sampler gives the order",
+      function() local _ = data.DataLoader(set, {shuffle = true, sampler = {1}}) end)
     fails("num_workers", function() local _ = data.DataLoader(set, {num_workers = 2}) end)
     fails("device", function() local _ = data.DataLoader(set, {device = "nowhere"}) end)
   end)
@@ -265,9 +268,9 @@ describe("mnist", function()
     write("t10k-labels-idx1-ubyte", {3}, "\0\1\2")
     fails({"2 images", "3 labels"}, function() data.mnist(folder, "t10k") end)
     write("t10k-labels-idx1-ubyte", {2}, "\0\10")
-    fails("no digits", function() data.mnist(folder, "t10k") end)
+    fails("expected labels from 0 to 9 in", function() data.mnist(folder, "t10k") end)
     write("t10k-labels-idx1-ubyte", {2, 1}, "\0\1")
-    fails("labels are {n}", function() data.mnist(folder, "t10k") end)
+    fails("expected labels of shape {n}", function() data.mnist(folder, "t10k") end)
     write("t10k-labels-idx1-ubyte", {2}, "\0")
     assert.is_false(pcall(data.mnist, folder, "t10k"))
   end)

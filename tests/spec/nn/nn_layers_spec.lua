@@ -392,16 +392,18 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
   end
 
   it("refuses what is not a tensor", function()
-    fails("expected a tensor for element 2 of argument 'parameters', got 5", function()
+    fails("expected a tensor for argument 'parameters[2]', got 5", function()
       nn.utils.clip_grad_norm_({lt.ones(2), 5}, 1)
     end)
-    fails("expected a tensor for element 1", function() nn.utils.clip_grad_value_({{}}, 1) end)
+    fails("expected a tensor for argument 'parameters[1]'",
+      function() nn.utils.clip_grad_value_({{}}, 1) end)
     local endless, read = setmetatable({}, {}), 0
     getmetatable(endless).__index = function()
       read = read + 1
       return read < 100 and read or nil
     end
-    fails("expected a tensor for element 1", function() nn.utils.clip_grad_norm_(endless, 1) end)
+    fails("expected a tensor for argument 'parameters[1]'",
+      function() nn.utils.clip_grad_norm_(endless, 1) end)
     assert.equal(1, read)
   end)
 

@@ -177,7 +177,8 @@ describe("the table of optimizers", function()
       print(table.concat(names, " "))
       print(pcall(function() return lt.optim.PlainStpe end))]]):format(folder)))
     programs.has(result.out .. result.err, "0.5\nAdam AdamW Optimizer PlainStep RMSprop SGD\nfalse")
-    programs.has(result.out, 'optim has no field "PlainStpe"; did you mean "PlainStep"?')
+    programs.has(result.out,
+      'optim has no field "PlainStpe"\nhint: did you mean \'optim.PlainStep\'?')
   end)
 
   it("has those that are modules of package.preload, too", function()
@@ -228,7 +229,7 @@ describe("an optimizer", function()
     end)
     assert.equal(1, loss:item())
     assert.equal(0.5, p:item())
-    fails("step", function() optimizer:step(3) end)
+    fails("expected a function for argument 'closure', got 3", function() optimizer:step(3) end)
   end)
 
   it("keeps the graph out of its updates and the parameters leaves", function()
@@ -276,7 +277,8 @@ describe("an optimizer", function()
     local p, q = start()
     local one, two = optim.Adam({p}), optim.Adam({p, q})
     step(two, p, q)
-    fails({"Adam", "1 parameters", "2"}, function() two:load_state_dict(one:state_dict()) end)
+    fails({"Adam", "expected 2 parameters in group 1, got 1"},
+      function() two:load_state_dict(one:state_dict()) end)
     fails("Adam", function() two:load_state_dict({}) end)
     local saved = two:state_dict()
     saved.state[1].exp_avg = lt.ones(9)
@@ -284,9 +286,9 @@ describe("an optimizer", function()
     assert.equal(1, two.state[p].step)
     for piece, change in pairs {
       ["meta"] = function(s) s.state[2].exp_avg = s.state[2].exp_avg:to "meta" end, -- no data
-      ["its group 1 is no group"] = function(s) s.param_groups[1] = 5 end,
-      ["group 1 is no group"] = function(s) s.param_groups[1].params = nil end,
-      ["its state of parameter 2 is no table"] = function(s) s.state[2] = 5 end,
+      ["expected {params = ..., lr = ...} for group 1"] = function(s) s.param_groups[1] = 5 end,
+      ["{params = ..., lr = ...} for group 1"] = function(s) s.param_groups[1].params = nil end,
+      ["expected a table for the state of parameter 2"] = function(s) s.state[2] = 5 end,
       ["expected a number of at least 0 for lr of group 1, got the string \"x\""] = function(s)
         s.param_groups[1].lr = "x"
       end,
@@ -311,14 +313,16 @@ describe("wrong settings", function()
   local p = nn.Parameter(lt.ones(2))
 
   it("of parameters", function()
-    fails({"SGD", "empty"}, function() local _ = optim.SGD({}, {lr = 1}) end)
+    fails({"SGD", "at least one tensor"}, function() local _ = optim.SGD({}, {lr = 1}) end)
     local iterator = nn.Linear(1, 1):parameters()
     for _ in iterator do end
-    fails({"SGD", "empty", "once"}, function() local _ = optim.SGD(iterator, {lr = 1}) end)
+    fails({"SGD", "at least one tensor", "after one pass"},
+      function() local _ = optim.SGD(iterator, {lr = 1}) end)
     fails({"SGD", "params"}, function() local _ = optim.SGD() end)
     fails({"SGD", "net:parameters()"},
       function() local _ = optim.SGD(nn.Linear(1, 1), {lr = 1}) end)
-    fails("SGD: a parameter is 3", function() local _ = optim.SGD({3}, {lr = 1}) end)
+    fails("SGD: expected tensors in argument 'params', got 3",
+      function() local _ = optim.SGD({3}, {lr = 1}) end)
     fails("leaf", function() local _ = optim.SGD({p * 2}, {lr = 1}) end)
     fails("twice", function() local _ = optim.SGD({p, p}, {lr = 1}) end)
     fails("twice", function() local _ = optim.SGD({{params = {p}}, {params = p}}, {lr = 1}) end)

@@ -75,13 +75,14 @@ describe("nn.parallel.scatter", function()
 
   it("refuses what it cannot cut", function()
     fails({"scatter", "without dimensions", "x:item()"}, parallel.scatter, {lt.tensor(1)}, {0, 1})
-    fails({"scatter", "size 8 makes 2 pieces", "size 1 makes 1 piece."}, parallel.scatter,
+    fails({"scatter", "size 8 gives 2 pieces", "size 1 gives 1 piece\n"}, parallel.scatter,
       {lt.zeros(8), lt.zeros(1)}, {0, 1})
     fails("is missing", parallel.scatter, lt.zeros(2), {})
     fails("cuda:9", parallel.scatter, lt.zeros(2), {0, 9})
-    fails({"scatter: a tensor of shape {2} has no dimension 3"}, parallel.scatter, lt.zeros(2),
+    fails({"scatter: expected a dimension from 1 to 1", "got 3 for a tensor of shape {2}"},
+      parallel.scatter, lt.zeros(2),
       {0, 1}, 3)
-    fails({"no dimension -2"}, parallel.scatter, lt.zeros(2), {0, 1}, -2)
+    fails({"got -2 for a tensor"}, parallel.scatter, lt.zeros(2), {0, 1}, -2)
     fails({"scatter", '"target_devices"'}, parallel.scatter, lt.zeros(2))
   end)
 end)
@@ -131,9 +132,10 @@ describe("nn.parallel.gather", function()
     fails({"different tables", '"y"'}, parallel.gather, {{x = a, y = a}, {x = b}}, 0)
     fails({"different values"}, parallel.gather, {a, 1}, 0)
     fails({"different numbers of dimensions"}, parallel.gather, {a, b:sum()}, 0)
-    fails({"gather: results of shape {2} in .y", "dimension 2", "x:unsqueeze(2)"},
+    fails({"gather: cannot concatenate results of shape {2} in .y", "dimension 2",
+      "x:unsqueeze(2)"},
       parallel.gather, {{y = a}, {y = b}}, 0, 2)
-    fails("no outputs", parallel.gather, {}, 0)
+    fails("at least one output", parallel.gather, {}, 0)
     fails('"target_device"', parallel.gather, {a, b})
   end)
 end)
@@ -161,7 +163,8 @@ describe("nn.parallel.replicate", function()
     for _, p in ipairs {parallel.replicate(net, {1, 0}, true)[1][1].weight} do
       assert.is_false(p.requires_grad)
     end
-    fails({"replicate", "it wants a module"}, parallel.replicate, 3, {0})
+    fails({"replicate: expected a module for argument 'network', got 3"}, parallel.replicate, 3,
+      {0})
   end)
 
   it("adds the gradients in the order of the devices", function()
@@ -190,10 +193,12 @@ describe("nn.parallel.parallel_apply", function()
     local one = made_of(function(_, x) return x end)
     assert.same({7, 8}, parallel.parallel_apply({one, one}, {7, 8}))
     assert.equal(9, parallel.parallel_apply({one}, {9}, nil, {"cpu"})[1])
-    fails({"expected a module for element 2 of argument 'modules', got 7"}, parallel.parallel_apply,
+    fails({"expected a module for argument 'modules[2]', got 7"}, parallel.parallel_apply,
       {one, 7}, {1, 2})
-    fails({"2 modules and 1 inputs"}, parallel.parallel_apply, {one, one}, {1})
-    fails({"2 modules and 1 devices"}, parallel.parallel_apply, {one, one}, {1, 2}, nil, {0})
+    fails({"expected 2 inputs, one for each module, got 1"}, parallel.parallel_apply, {one, one},
+      {1})
+    fails({"expected 2 devices, one for each module, got 1"}, parallel.parallel_apply, {one, one},
+      {1, 2}, nil, {0})
     local failing = made_of(function(_, x) return x == 2 and error "inside" end)
     fails({"inside\n  in replica 2 of 2, on cuda:1"}, parallel.parallel_apply, {failing, failing},
       {1, 2}, nil, {0, 1})

@@ -77,7 +77,7 @@ local function describe_the_emulated()
         program.quote(program.program) .. " " .. program.quote(script))
       os.remove(script)
       assert.equal(0, result.status, result.err)
-      assert.is_truthy(result.out:find("device_ids[1] is cpu", 1, true), result.out)
+      assert.is_truthy(result.out:find("'device_ids[1]', got \"cpu\"", 1, true), result.out)
       assert.is_truthy(result.out:find("no device", 1, true), result.out)
     end)
   end)
@@ -214,7 +214,8 @@ describe("nn.DataParallel", function()
     local state = model:state_dict()
     assert.is_true(lt.equal(net[1].weight, state["module.1.weight"]))
     model:load_state_dict(nn.DataParallel(mlp()):state_dict())
-    fails({"load_state_dict", 'lack "module."', "m.module:load_state_dict"}, model.load_state_dict,
+    fails({"load_state_dict", 'lack the "module."', "m.module:load_state_dict"},
+      model.load_state_dict,
       model, net:state_dict())
     fails({"load_state_dict", 'begin with "module."', "model.module:state_dict()"},
       net.load_state_dict, net, model:state_dict())
@@ -375,32 +376,37 @@ describe("nn.DataParallel", function()
     local net = mlp()
     local model = nn.DataParallel(net)
     fails({"DataParallel", "already", "outermost"}, nn.DataParallel, model)
-    fails({'"1" is a DataParallel already'}, nn.DataParallel, nn.Sequential(model))
-    fails({"it wants a module"}, nn.DataParallel, 3)
-    fails({"device_ids[2] is cuda:0, which is in the list already"}, nn.DataParallel, net,
+    fails({'cannot replicate "1": it is a DataParallel already'}, nn.DataParallel,
+      nn.Sequential(model))
+    fails({"expected a module for argument 'module', got 3"}, nn.DataParallel, 3)
+    fails({"expected different devices for argument 'device_ids', got \"cuda:0\" twice"},
+      nn.DataParallel, net,
       {device_ids = {0, "cuda"}})
-    fails({"DataParallel: device_ids[2] is cpu", "an accelerator"}, nn.DataParallel, net,
+    fails({"DataParallel: expected an accelerator's device for argument 'device_ids[2]', got "
+      .. '"cpu"'}, nn.DataParallel, net,
       {device_ids = {0, "cpu"}})
-    fails({"device_ids[1] is meta"}, parallel.data_parallel, net, lt.ones(2, 5),
+    fails({"'device_ids[1]', got \"meta\""}, parallel.data_parallel, net, lt.ones(2, 5),
       {device_ids = {"meta"}})
     fails({"DataParallel: device_ids[2]: ", "cuda:9"}, nn.DataParallel, net, {device_ids = {0, 9}})
     fails({"DataParallel: device_ids[1]: ", '"mps"'}, nn.DataParallel, net,
       {device_ids = {"mps"}})
     fails({"DataParallel: device_ids[1]: ", "is -1"}, nn.DataParallel, net, {device_ids = {-1}})
-    fails({"DataParallel: output_device is meta"}, nn.DataParallel, net, {output_device = "meta"})
-    fails({"DataParallel: dim is 0", "count from 1"}, nn.DataParallel, net, {dim = 0})
-    fails({"DataParallel: ", "{4, 5} has no dimension 3"}, nn.DataParallel(net, {dim = 3}),
+    fails({"'output_device', got \"meta\""}, nn.DataParallel, net, {output_device = "meta"})
+    fails({"DataParallel: expected a dimension from 1", "'dim', got 0"}, nn.DataParallel, net,
+      {dim = 0})
+    fails({"DataParallel: ", "expected a dimension from 1 to 2",
+      "got 3 for a tensor of shape {4, 5}"}, nn.DataParallel(net, {dim = 3}),
       lt.ones(4, 5))
-    fails({'DataParallel: argument "module" is nil, it wants a module'}, nn.DataParallel)
-    fails({"cuda:1", '"1.weight" is on cuda:0', 'm:to "cuda:1"'},
+    fails({"DataParallel: expected a module for argument 'module', got nil"}, nn.DataParallel)
+    fails({"cuda:1", '"1.weight" on "cuda:0"', 'm:to "cuda:1"'},
       nn.DataParallel(net, {device_ids = {1, 0}}), lt.ones(2, 5))
     fails({'no argument is called "device_id"'}, nn.DataParallel, net, {device_id = {0}})
     local moved = nn.DataParallel(mlp())
     moved:cpu()
     local wrapped_first = nn.DataParallel(mlp("float32"):cpu()):to "cuda"
     assert.equal("cuda:0", wrapped_first(lt.ones(2, 5)).device)
-    fails({"must have its parameters", '"1.weight" is on cpu'}, moved, lt.ones(2, 5))
-    fails({'Linear (module "module.1" of DataParallel)', "wants {*, 5}"}, model,
+    fails({"expected all parameters and buffers on", '"1.weight" on "cpu"'}, moved, lt.ones(2, 5))
+    fails({'Linear (module "module.1" of DataParallel)', "of shape {*, 5}"}, model,
       lt.ones(4, 4, {dtype = "float64"}))
     local rows = made_of(function(_, x) return x, {n = x:size(1)} end)
     fails({"DataParallel: ", "different values in result 2.n"}, nn.DataParallel(rows),
@@ -409,7 +415,8 @@ describe("nn.DataParallel", function()
       if x.device == "cuda:0" then return x end
       return x, x
     end)
-    fails({"DataParallel: ", "different numbers of results: 1 and 2"}, nn.DataParallel(uneven),
+    fails({"DataParallel: ", "as many results from each replica, got 1 and 2"},
+      nn.DataParallel(uneven),
       lt.ones(2, 1))
   end)
 end)
@@ -425,7 +432,8 @@ describe("nn.parallel.data_parallel", function()
     assert.same({3, 3}, parallel.data_parallel(sum, {lt.ones(2), lt.ones(2)},
       {module_kwargs = {k = 2}}):totable())
     assert.equal(1, parallel.data_parallel(made_of(function() return lt.ones(1) end)):numel())
-    fails({"data_parallel", "it wants a module"}, parallel.data_parallel, 1, x)
+    fails({"data_parallel: expected a module for argument 'module', got 1"}, parallel.data_parallel,
+      1, x)
   end)
 end)
 
@@ -441,13 +449,13 @@ describe("nn.parallel.DistributedDataParallel", function()
       parallel.DistributedDataParallel, net, {process_group = 1})
     fails({"DistributedDataParallel", '"bucket"', "It takes"}, parallel.DistributedDataParallel,
       {net, bucket = 1})
-    fails({"wants a module"}, parallel.DistributedDataParallel)
+    fails({"expected a module"}, parallel.DistributedDataParallel)
     for _, words in ipairs {"lt.distributed.init_process_group()",
       "lt.nn.DistributedDataParallel(1)"} do
       local result = devices.script('local lt = require "lutra"\n' .. words)
       assert.is_truthy(result.err:find("one process drives all devices", 1, true), result.err)
     end
     fails({"already"}, nn.DataParallel, model)
-    fails({"no_sync", "it wants a function"}, model.no_sync, model, 3)
+    fails({"no_sync: expected a function for argument 'f', got 3"}, model.no_sync, model, 3)
   end)
 end)

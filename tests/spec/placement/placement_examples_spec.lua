@@ -93,7 +93,7 @@ describe("examples/placement", function()
         assert.equal(1, result.status)
         assert.is_truthy(text_of(name):find("lint", 1, true), name .. " does not say so")
       else
-        assert.equal("nothing to mend\n", result.err)
+        assert.equal("no findings\n", result.err)
         assert.equal(0, result.status)
       end
     end)
@@ -224,10 +224,10 @@ describe("arguments of examples/placement", function()
   it("that are invalid are reported in one line", function()
     for arguments, text in pairs {
       ["13_timing.lua --size 0"] = "--size and --repeats: expected at least 1",
-      ["13_timing.lua --repeats many"] = "--repeats wants a number, got \"many\"",
+      ["13_timing.lua --repeats many"] = 'expected a number for option --repeats, got "many"',
       ["19_cpu_or_gpu.lua --largest 3"] = "expected --largest of at least 4",
       ["19_cpu_or_gpu.lua --width 8"] = "--width of at least 30",
-      ["19_cpu_or_gpu.lua --wide"] = "no option --wide",
+      ["19_cpu_or_gpu.lua --wide"] = "unknown option --wide",
     } do
       local result = lutra("", folder .. arguments)
       assert.equal(1, result.status, result.all)

@@ -28,7 +28,7 @@ describe("findings", function()
   it("are two lines each, which other programs can read", function()
     local first, second = tostring(findings):match "^([^\n]+)\n([^\n]+)\n1 finding\n"
     assert.truthy(first:find "^t%.lua:1: T1: item reads one number from cuda:0 12 times; ")
-    assert.truthy(second:find "^    fix: add up on the device and read once: ")
+    assert.truthy(second:find "^    fix: accumulate on the device and read once: ")
     assert.equal(first .. "\n" .. second, tostring(findings[1]))
   end)
 
@@ -39,10 +39,10 @@ describe("findings", function()
       fits(findings[1]:table(width), width)
       assert.equal(words, (findings:table(width):gsub("%s+", " ")))
     end
-    local start = "\n    fix: add up on the device and read\n         once:"
+    local start = "\n    fix: accumulate on the device and\n         read once:"
     assert.truthy(findings:table(40):find(start, 1, true))
     assert.truthy(findings:table(40):find("\nand a note", 1, true))
-    local refusal = {'argument "width" is', "wide", "it wants a number of columns"}
+    local refusal = {"expected a number of columns for argument 'width', got", "wide"}
     devices.fails(refusal, findings.table, findings, "wide")
     devices.fails(refusal, findings[1].table, findings[1], "wide")
     local trace = lt.placement.trace(read)
@@ -58,7 +58,7 @@ describe("findings", function()
       "lt.placement.lint(f)", "_[1]", "lt.placement.trace(f)"}, {arguments = ""})
     local seen = out:match "T1: .*"
     assert.equal(2, select(2, seen:gsub("\n    fix: ", "")), out)
-    assert.truthy(seen:find "12 copies, 48 B, 12 waited for; 0", seen)
+    assert.truthy(seen:find "12 copies, 48 B, 12 blocking; 0", seen)
     fits(seen, 39)
   end)
 end)
@@ -77,7 +77,7 @@ describe("the table of a trace", function()
 
   it("keeps lines, ways, counts and times in 40 columns, and cuts no number", function()
     local trace = trace_of({"cpu", "cuda:0"}, {"cuda:0", "cpu"}, {"cuda:1", "cuda:0"})
-    assert.equal("line          way          count  time\n"
+    assert.equal("line          direction    count  time\n"
       .. "train.lua:12  cpu->cuda:0      1  5 ms\n"
       .. "train.lua:12  cuda:0->cpu      1  5 ms\n"
       .. "train.lua:12  cuda:1->0        1  5 ms\n", trace:table(39):match "^.-\n.-\n.-\n.-\n")

@@ -35,16 +35,16 @@ describe("at the prompt a beginner", function()
       {'x:to "cuda:7"', 'to: no device "cuda:7": there are 2 of them, counted from 0'},
       {"x:to cuda", "function arguments expected near 'cuda'", 'in quotes, x:to "cuda"'},
       {"x:to(cuda)", "to: got nil, it wants a device, a dtype or a tensor", "cuda is not defined",
-        'the device is a text, "cuda"; its functions are in lt.cuda'},
+        'a device is a string: "cuda"; its functions are in lt.cuda'},
       {"cuda.is_available()", "its functions are in lt.cuda"},
-      {"x:to(cpu)", 'cpu is not defined; the device is a text, "cpu"'},
+      {"x:to(cpu)", 'cpu is not defined; a device is a string: "cpu"'},
       {"x:to(true)", 'to: got true, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
       {"x:to()", 'to: got no value, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
       {'x.device = "cuda"', '"device" cannot be assigned; write x = x:to(device)'},
-      {'lt.device("cuda:0"):to(x)', "(method 'to')", 'what moves stands in front: x:to "cuda"'},
-      {'lt.zeros(2, device = "cuda")', "named arguments go in braces"},
+      {'lt.device("cuda:0"):to(x)', "(method 'to')", 'the tensor comes first: x:to "cuda"'},
+      {'lt.zeros(2, device = "cuda")', "put named arguments in braces"},
       {"x:numpy()", 'no field or method "numpy"', "x:totable()"},
-      {"nn.Linear(3, 2):to(cuda)", "to: got nil, it wants a device, a dtype or a tensor",
+      {"nn.Linear(3, 2):to(cuda)", "to: expected a device, a dtype or a tensor, got nil",
         "cuda is not defined"},
       {'lt.zeros(2, "cuda:1")', 'no dtype "cuda:1": it is a device', '{device = "cuda:1"}'},
       {'lt.with_device("gpu", print)', 'with_device: no device "gpu". Devices here: '},
@@ -66,8 +66,8 @@ describe("at the prompt a beginner", function()
       {"for name in pairs(net:named_parameters()) do end", "for name, p in net:named_parameters()"},
       {"#net:parameters()", "an iterator has no length"},
       {'with lt.device("meta") do', 'lt.with_device("meta", nn.Linear, 3, 2)'},
-      {'lt.with_device("meta", net)', 'with_device: argument "f" is a Linear that is made already: '
-        .. 'give what makes it, as in lt.with_device("meta", nn.Linear, 3, 2)'},
+      {'lt.with_device("meta", net)', 'with_device: expected a function for argument \'f\', got a '
+        .. 'module that exists: Linear\nhint: lt.with_device("meta", nn.Linear, 3, 2)'},
       {'lt.with_device("meta", nn.Linear, 3, 2)'},
       {'lt.with_device("cpu", net, x)'},
       {"with lt.cuda.stream(s):", "lt.cuda.with_stream(s, function() ... end)"},
@@ -78,27 +78,28 @@ describe("at the prompt a beginner", function()
       {"x:get_device()", "x.device is the device"},
       {'("%.2f"):format(x:sum())', "number expected, got tensor", "hint: x:item() is the number"},
       {"for i = 1, x:sum() do end", "hint: x:item() is the number"},
-      {'"loss " .. x:sum()', "concatenate a tensor value", "tostring(x) its text"},
-      {'"sizes " .. x.shape', "concatenate a Shape value", "tostring(x.shape) is its text"},
-      {"lt.tensor(1, 2, 3)", "numbers go in braces: lt.tensor{1, 2, 3}"},
+      {'"loss " .. x:sum()', "concatenate a tensor value", "tostring(x) its string"},
+      {'"sizes " .. x.shape', "concatenate a Shape value", "tostring(x.shape) is its string"},
+      {"lt.tensor(1, 2, 3)", "put numbers in braces: lt.tensor{1, 2, 3}"},
       {"Net = nn.Module:extend 'Net'; function Net:__init(n) end; Net(3)",
-        "Net: takes no arguments, as it has no function Net:init(...)"},
+        "Net: expected no arguments: it has no function Net:init(...)"},
     }
   end)
 
   it("commands of the prompt in a script: the hint says how to start the prompt", function()
     local program = support.quote(support.program)
     local said = support.shell(program .. " 2>&1", ":lesson 3\n:check\n").out
-    has(said, "hint: what begins with a colon is a command of the prompt: lutra -i")
+    has(said, "hint: a line that begins with a colon is a command of the prompt: lutra -i")
   end)
 
   it("a loader indexed as a list: the hint shows how to iterate", function()
-    local way = "loader:iter() gives them in turn: for x, y in loader:iter() do"
+    local way = "DataLoader: cannot index batches: they are made one after another\n"
+      .. "hint: for x, y in loader:iter() do ... end"
     check {
       {"loader = data.DataLoader(data.TensorDataset(lt.ones(4, 2)), {batch_size = 2})"},
       {"for i, batch in ipairs(loader) do print(batch) end", way},
       {"loader[1]", way},
-      {"loader()", "a loader gives batches by loader:iter()"},
+      {"loader()", "iterate over a loader with loader:iter()"},
       {"next(iter(loader))", "loader:iter()() is the first batch"},
       {"print(loader.nothing); loader:iter()()"},
     }
@@ -121,18 +122,19 @@ describe("at the prompt a beginner", function()
     }, "--emulate cuda:2")
   end)
 
-  it("a dot in place of a colon: the first line of the error says so", function()
+  it("a dot in place of a colon: the hint shows the call with a colon", function()
     check {
       {"x, net = lt.ones(3), nn.Linear(3, 2)"},
       {"x.cuda()", "error: cell[2]:1: cuda: self is missing: call it as x:cuda(...)"},
-      {"net.forward(x)", "error: cell[3]:1: forward: self is a tensor of shape {3}: a method is "
-        .. "called with a colon: net:forward(...)"},
-      {"net.cuda()", "error: cell[4]:1: cuda: self is nil: a method is called with a colon: "
-        .. "net:cuda(...)"},
-      {'net.to("cuda")', 'error: cell[5]:1: to: self is the string "cuda": a method is called '
-        .. "with a colon: net:to(...)"},
+      {"net.forward(x)", "error: cell[3]:1: forward: expected a module for argument 'self', got "
+        .. "a tensor of shape {3}\nhint: call a method with a colon: net:forward(...)"},
+      {"net.cuda()", "error: cell[4]:1: cuda: expected a module for argument 'self', got nil\n"
+        .. "hint: call a method with a colon: net:cuda(...)"},
+      {'net.to("cuda")', 'error: cell[5]:1: to: expected a module for argument \'self\', got '
+        .. 'the string "cuda"\nhint: call a method with a colon: net:to(...)'},
       {"function nn.Linear:twice(y) return self(y) end; net.twice(x)",
-        "error: cell[6]:1: twice: self is a tensor of shape {3}: a method is called with a colon"},
+        "error: cell[6]:1: twice: expected a module for argument 'self', got a tensor of shape "
+          .. "{3}\nhint: call a method with a colon"},
       {"net:forward(x).shape"},
     }
   end)
@@ -143,13 +145,13 @@ describe("at the prompt a beginner", function()
       {"net, x = nn.Linear(3, 2), lt.ones(3)"},
       {"opt = optim.Adam(net:parameters()); " .. step},
       {'net:to "cuda"; x = x:cuda()'},
-      {step, "exp_avg is Adam's state, which stayed where its parameter was",
+      {step, "exp_avg is state of Adam on the former device of its parameter",
         "opt:load_state_dict(opt:state_dict())"},
       {"opt:load_state_dict(opt:state_dict())"},
       {step},
       {"opt = optim.SGD(net:parameters(), {lr = 1, momentum = 0.9}); " .. step},
       {'net:to "cuda:1"; x = x:cuda(1)'},
-      {step, "momentum_buffer is SGD's state, which stayed"},
+      {step, "momentum_buffer is state of SGD on the former device"},
     }, "--emulate cuda:2")
   end)
 
@@ -165,21 +167,22 @@ describe("at the prompt a beginner", function()
   it("a wrong argument of a trace, a guard or a lint: the error says what is expected", function()
     check {
       {"x = lt.ones(3)"},
-      {"lt.placement.trace(x)", 'argument "fn" is a tensor of shape {3}, it wants a function: '
-        .. "function() ... end"},
-      {"lt.placement.lint()", 'argument "fn" is nil, it wants a function'},
-      {'lt.placement.guard("disalow", print)', 'no level is called "disalow". There are: allow, '},
-      {"lt.placement.lnt(print)", 'no field "lnt"; it has guard, lint, rules, trace'},
+      {"lt.placement.trace(x)", "expected a function for argument 'fn', got a tensor of shape {3}\n"
+        .. "hint: function() ... end"},
+      {"lt.placement.lint()", "expected a function for argument 'fn', got nil"},
+      {'lt.placement.guard("disalow", print)', 'expected one of allow, ',
+        '\'level\', got "disalow"'},
+      {"lt.placement.lnt(print)", 'no field "lnt"\nhint: '},
       {":transfer", "did you mean :transfers?"},
       {":device", "did you mean :devices?"},
-      {":lint print()", "no command :lint; there is the function lt.placement.lint"},
-      {"lt.cuda.synchronise()", 'did you mean "synchronize"?'},
+      {":lint print()", "unknown command :lint\nhint: the function lt.placement.lint"},
+      {"lt.cuda.synchronise()", "did you mean 'lt.cuda.synchronize'?"},
     }
   end)
 
   it("help, typed as a word, shows help", function()
     local said = typed {"help", "help()", "help(lt.relu)", "help = 3", "help"}
-    has(said[1], "Type Lua: ")
+    has(said[1], "Type Lua code.")
     has(said[1], ":devices")
     assert.equal(said[1], said[2])
     has(said[3], "lt.relu(self)")

@@ -137,7 +137,7 @@ describe("placement.trace", function()
     end)
     local text = trace:table()
     assert.is_truthy(text:find("cpu ?%-> ?cuda:0 +5 +5.0 KiB"), text)
-    assert.is_truthy(text:find("5 copies, 5.0 KiB, 5 waited for", 1, true), text)
+    assert.is_truthy(text:find("5 copies, 5.0 KiB, 5 blocking", 1, true), text)
     for _, width in ipairs {40, 120} do
       for line in trace:table(width):gmatch "[^\n]+" do
         assert.is_true(utf8.len(line) <= width, line)
@@ -157,7 +157,7 @@ describe("placement.trace", function()
     assert.is_truthy(text:find('"traceEvents":[', 1, true))
     assert.is_truthy(text:find('"name":"cpu -> cuda:0"', 1, true), text)
     assert.is_truthy(text:find('"name":"cuda:0 -> cpu"', 1, true), text)
-    fails({"trace:export", "is 5"}, trace.export, trace, 5)
+    fails({"trace:export", "'path', got 5"}, trace.export, trace, 5)
     fails({"trace:export", "cannot write"}, trace.export, trace, "/no/such/folder/t.json")
   end)
 

@@ -89,7 +89,7 @@ describe("--info about a GPU", function()
   it("says what the driver, the toolkit and the code are, and where libraries are", function()
     assert.same({"driver: 570.86.10, for CUDA 12.8", "toolkit: CUDA 13.0",
       "code: sm_80, sm_90, PTX of compute_90", "GPU: sm_89", "cuBLAS: /opt/libcublas.so.13",
-      "NVRTC: not found (kernels from source text, lt.elementwise)"},
+      "NVRTC: not found (custom kernels, lt.elementwise)"},
       lines({driver = "12.8", runtime = "13.0", archs = "sm_80, sm_90, PTX of compute_90",
         isa = "sm_89", code = "native", libraries = "cuBLAS\t/opt/libcublas.so.13\nNVRTC\t\n"},
         "570.86.10"))
@@ -97,7 +97,7 @@ describe("--info about a GPU", function()
 
   it("says what code the GPU lacks", function()
     local facts = {archs = "sm_90, PTX of compute_90", isa = "sm_75", code = "none"}
-    assert.equal("GPU: sm_75: no code for it here; build Lutra with make CUDA_ARCHS=75",
+    assert.equal("GPU: sm_75: no code for it in this build; build Lutra with make CUDA_ARCHS=75",
       lines(facts)[2])
     facts.isa, facts.code = "sm_120", "PTX"
     assert.equal("GPU: sm_120, compiled from PTX by the driver at the first use", lines(facts)[2])
@@ -440,7 +440,7 @@ Traceback, the innermost call first:
       assert.same({"", "", 0}, {result.out, result.err, result.status}, word)
     end
     has(session(":help\n").out, ":quit")
-    has(session(":nonsense\n").err, "no command :nonsense")
+    has(session(":nonsense\n").err, "unknown command :nonsense")
     assert.equal("5\n", session("exit = 5\nexit\n").out)
   end)
 

@@ -47,7 +47,7 @@ local steps = {
   {"lesson", ":lesson list", "Place it"},
   {"check", ":check", "check: no lesson is open"},
   {"hint", ":hint", "hint: no lesson is open"},
-  {"reset", ":reset", "forgot "},
+  {"reset", ":reset", "removed "},
   {"quit", ":quit", nil},
 }
 

@@ -31,7 +31,7 @@ outer(10)
 describe(":debug", function()
   it("without an error reports that there is none", function()
     local result = session ":debug\n"
-    holds(result.err, "debug: no error to look at; the last cell did not fail")
+    holds(result.err, "debug: cannot inspect an error: the last cell did not fail")
   end)
 
   it("shows the frames, the innermost selected, with source and variables", function()
@@ -62,13 +62,14 @@ describe(":debug", function()
     local result = session(failing .. ":debug\n:up\nkept\n:up\n:up\n:down 2\nsecret\n:down\n")
     holds(result.out, "cell[1]:1: in function 'outer'", "debug[3]> 20", "in cell",
       "in function 'inner'", "debug[3]> 21")
-    holds(result.err, "up: this is the outermost frame", "down: this is the innermost frame")
+    holds(result.err, "up: cannot go further: this is the outermost frame",
+      "down: cannot go further: this is the innermost frame")
   end)
 
   it("selects a frame by its number", function()
     local result = session(failing .. ":debug\n:frame 2\nx\n:frame 7\n:frame up\n")
     holds(result.out, "debug[3]> 10")
-    holds(result.err, "frame: there is no frame \"7\"; they are 1 to 3", "no frame \"up\"")
+    holds(result.err, "frame: expected a frame from 1 to 3, got \"7\"", 'got "up"')
   end)
 
   it("reads a global, and a local of the session, that the frame has not", function()
@@ -104,12 +105,13 @@ type(t)
   end)
 
   it("cannot continue after an error", function()
-    holds(session(failing .. ":debug\n:next\n").err, "next: the code has failed and cannot go on")
+    holds(session(failing .. ":debug\n:next\n").err,
+      "next: cannot continue: the code failed\nhint: :continue leaves the debugger")
   end)
 
   it("is forgotten when the next cell starts", function()
     local result = session(failing .. "1\n:debug\n")
-    holds(result.err, "no error to look at")
+    holds(result.err, "cannot inspect an error")
   end)
 
   it("keeps nothing alive past the next cell", function()
@@ -181,15 +183,15 @@ w
 
   it("refuses its commands outside", function()
     for _, command in ipairs {"up", "down", "frame", "locals", "bt", "next", "step", "continue"} do
-      holds(session(":" .. command .. "\n").err, command .. ": nothing is being debugged")
+      holds(session(":" .. command .. "\n").err, command .. ": cannot debug: no debugger is open")
     end
     holds(session(":next\n").err, ":lesson opens a lesson")
   end)
 
   it("refuses invalid arguments", function()
     local result = session(failing .. ":debug\n:up x\n:locals y\n:debug now\n:down 0\n")
-    holds(result.err, 'up: "x" is no number of frames', "locals: takes no argument",
-      "debug: takes no argument", 'down: "0" is no number')
+    holds(result.err, 'up: expected a number of frames, got "x"', "locals: expected no argument",
+      "debug: expected no argument", 'down: expected a number of frames, got "0"')
   end)
 end)
 
@@ -312,7 +314,7 @@ print(io.read "l")
     os.remove(path)
     assert.equal(0, result.status)
     assert.equal("unread\n", result.out)
-    local _, count = result.err:gsub("stdin is no terminal", "")
+    local _, count = result.err:gsub("stdin is not a terminal", "")
     assert.equal(1, count, result.err)
   end)
 end)

@@ -606,7 +606,7 @@ describe("lutra --info", function()
     if info("TERM=xterm"):find "libreadline%S* not found" then
       return pending "needs libreadline"
     end
-    assert.matches("line editor +none: stdin is no terminal", info "TERM=xterm")
+    assert.matches("line editor +none: stdin is not a terminal", info "TERM=xterm")
     if not support.has_terminal() then return pending "needs python3" end
     assert.matches("line editor +readline [78]", info("TERM=xterm", true))
     assert.matches("line editor +none: TERM is dumb", info("TERM=dumb", true))

@@ -68,7 +68,7 @@ for _, columns in ipairs {40, 120} do
       assert.truthy(text:find("\n    x  1.0 MiB\n", 1, true), text)
       assert.truthy(text:find("\n  memory   [█▒" .. ("·"):rep(columns == 40 and 24 or 38) .. "]", 1,
         true), text)
-      assert.truthy(text:find("█ tensors, ▒ cached for later ones,", 1, true), text)
+      assert.truthy(text:find("█ tensors, ▒ cached,", 1, true), text)
     end)
 
     test(":where", {}, function(s)

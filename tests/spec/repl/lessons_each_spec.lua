@@ -17,21 +17,23 @@ tries["01_place_it"] = {
   },
   wrong = {
     {"function place() return lt.zeros(1000, 1000):to 'cuda:0' end",
-      "made elsewhere and copied: 1 copy, 3.8 MiB over the cable, at cell[N]:1"},
-    {"function place() return lt.zeros{1000, 1000, device = 'cuda:1'} end", "on cuda:1, it is to"},
-    {"function place() return lt.zeros{10, device = 'cuda:0'} end", "shape {10}, it is to be"},
+      "made on another device and copied: 1 copy, 3.8 MiB, at cell[N]:1"},
+    {"function place() return lt.zeros{1000, 1000, device = 'cuda:1'} end",
+      "expected a tensor on cuda:0 from place(), got one on cuda:1"},
+    {"function place() return lt.zeros{10, device = 'cuda:0'} end",
+      "expected shape {1000, 1000} from place(), got {10}"},
     {"function place() lt.zeros{1000, 1000, device = 'cuda:0'} end",
-      "place() gives nothing, it is to give a tensor; is there a return?"},
+      "expected a tensor from place(), got nothing; is a return missing?"},
     {"function place() return lt.ones{1000, 1000, device = 'cuda:0'} end",
-      "not all of the numbers"},
+      "expected only zeros"},
     {"kept = lt.zeros(1000, 1000):to 'cuda:0' function place() return kept end",
-      "place() did not make it: it was there before the call"},
+      "it existed before the call of place()"},
     {"function place() return lt.zeros{1 << 20, 1 << 20, device = 'cuda:0'} end",
-      "it stopped: cell[N]:1: zeros: out of memory on cuda:0"},
+      "the code failed: cell[N]:1: zeros: out of memory on cuda:0"},
   },
 }
 
-tries["02_mend_the_mismatch"] = {
+tries["02_fix_the_mismatch"] = {
   right = {
     "function predict(x, w) return x:matmul(w:to(x.device)) + lt.ones(4):to(x.device) end",
     "predict = function(x, w) return lt.matmul(x, w:to(x)):add_(1) end",
@@ -40,15 +42,17 @@ tries["02_mend_the_mismatch"] = {
   },
   wrong = {
     {"function predict(x, w) return x:cpu():matmul(w) + lt.ones(4) end",
-      "x was on cuda:0, but the result is on cpu"},
+      "expected a result on cuda:0, as x, got one on cpu"},
     {"function predict(x, w) return x:to'cuda:0':matmul(w:to'cuda:0') + "
-      .. "lt.ones{4, device = 'cuda:0'} end", "x was on cuda:1, but the result is on cuda:0"},
+      .. "lt.ones{4, device = 'cuda:0'} end",
+        "expected a result on cuda:1, as x, got one on cuda:0"},
     {"function predict(x, w) return (x:cpu():matmul(w) + lt.ones(4)):to(x.device) end",
       "copied away from cuda:0 (1 copy), at cell[N]:1"},
     {"function predict(x, w) return lt.full({2, 4}, 4.0):to(x.device) end",
-      "not the matrix product of x and w, plus 1: its shape is {2, 4} and it begins with 4.0000"},
-    {"function predict(x, w) return x:sum() end", "its shape is {} and"},
-    {"function predict(x, w) return x:matmul(w) end", "it stopped: with x on cuda:0: cell[N]:1"},
+      "not the matrix product of x and w, plus 1: got shape {2, 4} and first element 4.0000"},
+    {"function predict(x, w) return x:sum() end", "got shape {} and"},
+    {"function predict(x, w) return x:matmul(w) end",
+      "the code failed: with x on cuda:0: cell[N]:1"},
   },
 }
 
@@ -56,12 +60,13 @@ tries["03_count_the_transfers"] = {
   right = {"prediction.out, prediction.home = 2, 3", "local prediction = {home = 3.0, out = 2}"},
   wrong = {
     {"prediction = {out = 1, home = 3}",
-      "you predict 1 out to the GPU; the trace saw more: number 2 is at lesson 3:5"},
+      "you predict 1 out to the GPU; the trace has more: number 2 is at lesson 3:5"},
     {"prediction = {out = 2, home = 1}",
-      "2 out is right; but you predict 1 home to the host; the trace saw more: number 2 is at"},
-    {"prediction = {out = 5, home = 7}", "you predict 5 out to the GPU; the trace saw fewer"},
-    {"prediction = {out = -1, home = 3}", "a table of two numbers of copies"},
-    {"prediction = 5", "a table of two numbers of copies"},
+      "2 out is right; but you predict 1 home to the host; the trace has more: number 2 is at"},
+    {"prediction = {out = 5, home = 7}", "you predict 5 out to the GPU; the trace has fewer"},
+    {"prediction = {out = -1, home = 3}",
+      "expected prediction = {out = 5, home = 7} with two numbers"},
+    {"prediction = 5", "expected prediction = {out = 5, home = 7} with two numbers"},
   },
 }
 
@@ -76,12 +81,13 @@ tries["04_out_of_the_loop"] = {
   wrong = {
     {"function total(m, b) local l = {} for i, x in ipairs(b) do l[i] = m(x):sum():cpu() end "
       .. "return lt.stack(l):sum():item() end",
-      "the program waited for the GPU 10 times, at cell[N]:1 (10 times)"},
+      "the host was blocked by the GPU 10 times, at cell[N]:1 (10 times)"},
     {"function total(m, b) m:cpu() local s = 0 for _, x in ipairs(b) do s = s + m(x:cpu()):sum() "
-      .. "end return s:item() end", "the program waited for the GPU 12 times"},
-    {"function total(m, b) return m(lt.cat(b)):sum() end", "gives a tensor, it is to give a num"},
-    {"function total(m, b) return m(b[1]):sum():item() end", "the sum over all batches is"},
-    {"function total() return 0 / 0 end", "the sum over all batches is"},
+      .. "end return s:item() end", "the host was blocked by the GPU 12 times"},
+    {"function total(m, b) return m(lt.cat(b)):sum() end",
+      "expected a number from total(model, batches), got a tensor"},
+    {"function total(m, b) return m(b[1]):sum():item() end", "expected the sum over all batches, "},
+    {"function total() return 0 / 0 end", "expected the sum over all batches, "},
   },
 }
 
@@ -95,12 +101,12 @@ tries["05_fit_in_memory"] = {
     {"function energy(x) x:mul_(3) x:mul_(x) return x:to 'cuda:0':sum():item() end",
       "x itself was changed"},
     {"function energy(x) return 9 * lt.dot(x, x):item() end",
-      "only 0 B of 96 MiB were sent to cuda:0"},
+      "only 0 B of 96 MiB were copied to cuda:0"},
     {"function energy(x) x:to 'cuda:0' return 9 * lt.dot(x, x):item() end",
       "nothing was computed there"},
     {"function energy(x) x:to 'cuda:0':neg_() return (x * 3):square():sum():item() end",
       "large tensors were computed on the CPU, at cell[N]:1"},
-    {"function energy(x) x:to 'cuda:0' return 0 / 0 end", "the sum of (3 * x)^2 is"},
+    {"function energy(x) x:to 'cuda:0' return 0 / 0 end", "expected the sum of (3 * x)^2, "},
   },
 }
 
@@ -134,19 +140,19 @@ tries["06_overlap"] = {
   wrong = {
     {"function run(m, b) local r = {} for i, x in ipairs(b) do "
       .. "r[i] = m(x:to{'cuda:0', non_blocking = true}) end return r end",
-      "4 copies came from memory that is not pinned, at cell[N]:1 (4 times)"},
+      "4 copies from memory that is not pinned, at cell[N]:1 (4 times)"},
     {"function run(m, b) local r = {} for i, x in ipairs(b) do "
       .. "r[i] = m(x:pin_memory():to{'cuda:0', non_blocking = true}) end return r end",
-      "nothing waits, but 4 copies are on the stream that computes, at cell[N]:1 (4 times)"},
+      "the host is not blocked, but 4 copies are on the computing stream, at cell[N]:1 (4 times)"},
     {"function run(m, b) local c, r = lt.cuda.Stream(0), {} for i, x in ipairs(b) do "
       .. "local p = x:pin_memory() r[i] = m(lt.cuda.with_stream(c, function() "
       .. "return p:to{'cuda:0', non_blocking = true} end)) end return r end",
-      "nothing says that batch 1 has arrived", "did the computing wait for the copy?"},
+      "model(x) may start before batch 1 has arrived", "the computing stream does not wait"},
     {"function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
       .. "for i, x in ipairs(b) do here:wait_stream(c) local p = x:pin_memory() "
       .. "r[i] = m(lt.cuda.with_stream(c, function() "
       .. "return p:to{'cuda:0', non_blocking = true} end)) end return r end", -- too early
-      "nothing says that batch 1 has arrived"},
+      "may start before batch 1 has arrived"},
     {"function run(m, b) local c, here, r = lt.cuda.Stream(0), lt.cuda.current_stream(0), {} "
       .. "for i, x in ipairs(b) do local p = b[1]:pin_memory() "
       .. "local t = lt.cuda.with_stream(c, function() return p:to{'cuda:0', non_blocking = true} "
@@ -154,8 +160,9 @@ tries["06_overlap"] = {
       "result 2 is not model(x) of batch 2"},
     {"function run(m, b) m:cpu() local r = {} for i, x in ipairs(b) do r[i] = m(x):to 'cuda:0' end "
       .. "m:to 'cuda:0' return r end", "the model was run on the CPU 4 times, at cell[N]:1"},
-    {"function run(m, b) return m(b[1]:to 'cuda:0') end", "gives a tensor, it is to give a table"},
-    {"function run(m, b) return b end", "result 1 is on cpu, it is to be on cuda:0"},
+    {"function run(m, b) return m(b[1]:to 'cuda:0') end",
+      "expected a table of 4 results from run(model, batches), one for each batch, got a tensor"},
+    {"function run(m, b) return b end", "expected result 1 on cuda:0, got it on cpu"},
   },
 }
 
@@ -173,19 +180,21 @@ tries["07_pipeline"] = {
   },
   wrong = {
     {"function pipeline(a, b, x) return b(a(x):to 'cuda:1') end",
-      "went to cuda:1 in 1 piece, not in 4"},
+      "was copied to cuda:1 in 1 chunk, not in 4"},
     {"function pipeline(a, b, x) local h, r = {}, {} for i, p in ipairs(x:chunk(4)) do "
       .. "h[i] = a(p):to 'cuda:1' end for i, p in ipairs(h) do r[i] = b(p) end "
-      .. "return lt.cat(r) end", "4 pieces went over, but cuda:1 was given work only when all had"},
+      .. "return lt.cat(r) end",
+        "4 chunks were copied, but all work of cuda:1 was queued after the"},
     {"function pipeline(a, b, x) local r = {} for i, p in ipairs(x:chunk(4)) do "
       .. "r[i] = b(a(p):to 'cuda:1') lt.cuda.synchronize(1) end return lt.cat(r) end",
-      "the program waited 4 times, at cell[N]:1 (4 times)"},
+      "the host was blocked 4 times, at cell[N]:1 (4 times)"},
     {"function pipeline(a, b, x) a:to 'cuda:1' local r = {} for i, p in ipairs(x:chunk(4)) do "
       .. "r[i] = b(a(p:to 'cuda:1')) end return lt.cat(r) end",
       "the halves of the model are on cuda:1 and cuda:1 now"},
     {"function pipeline(a, b, x) return lt.zeros{64, 8, device = 'cuda:1'} end",
       "of shape {64, 8}, is not that of second(first(x))"},
-    {"function pipeline(a, b, x) return a(x) end", "the result is on cuda:0, it is to be on"},
+    {"function pipeline(a, b, x) return a(x) end",
+      "expected a result on cuda:1, got one on cuda:0"},
   },
 }
 
@@ -198,15 +207,15 @@ tries["08_any_device"] = {
   },
   wrong = {
     {"function scale(x) return x * lt.tensor({1.0, 2, 3}, {device = lt.best_device()}) end",
-      "it stopped: with x on cpu: cell[N]:1: mul: "},
+      "the code failed: with x on cpu: cell[N]:1: mul: "},
     {"function scale(x) return (x:double() * lt.tensor({1, 2, 3}, {device = x.device})):float() "
-      .. "end", "more than 4 bytes a number, as float64 does, at cell[N]:1"},
+      .. "end", "more than 4 bytes per element was made, such as float64, at cell[N]:1"},
     {"function scale(x) return (x:to 'cuda:0' * lt.tensor({1.0, 2, 3}, {device = 'cuda:0'}))"
       .. ":to(x.device) end", "x was on cpu, but something was done on another GPU"},
     {"function scale(x) return (x:cpu() * lt.tensor{1.0, 2, 3}):to(x.device) end",
-      "x was on cuda:0, but a copy went away from there, at cell[N]:1"},
+      "x was on cuda:0, but 1 copy was made to another device, at cell[N]:1"},
     {"function scale(x) return lt.tensor{1.0, 2, 3}:expand(5, 3):to(x.device) end",
-      "the last number of a row is 3.0000, it should be"},
+      "got 3.0000 as the last element of a row, expected"},
     {"function scale(x) return x:double() end", "x was float32, the result is float64"},
   },
 }
@@ -227,13 +236,13 @@ tries["09_meta"] = {
   },
   wrong = {
     {"function bytes_to_train(make) local n = 0 for p in lt.with_device('meta', make):parameters() "
-      .. "do n = n + p.nbytes end return n end", "the parameters of a small model alone"},
+      .. "do n = n + p.nbytes end return n end", "only the parameters of a small model"},
     {"function bytes_to_train(make) local n = 0 for p in make():parameters() "
       .. "do n = n + p.nbytes end return 4 * n end",
       "memory was allocated 4 times, at cell[N]:1 (4 times)"},
-    {"function bytes_to_train(make) return 5 end", "it gives 5; its parameters are 3068 bytes"},
+    {"function bytes_to_train(make) return 5 end", "got 5, expected four times the 3068 bytes"},
     {"function bytes_to_train(make) return 4 * 3068 end",
-      "for a small model it is right; for 40 layers of 16384 x 16384 it gives 12272"},
+      "right for a small model; wrong for 40 layers of 16384 x 16384: 12272"},
   },
 }
 
@@ -263,11 +272,12 @@ tries["10_clean_lint"] = {
   wrong = {
     {train("total = total + loss:item()", "return total / 15"),
       "the lint has 1 finding: cell[N]:1: T1: item reads one number from cuda:0 15 times"},
-    {"function train() return 1 end", "the mean loss is 1.0000, it was"},
+    {"function train() return 1 end", "expected the mean loss of the original loop, "},
     {train("total = total + loss:detach()", "lt.no_grad(function() model.weight:zero_() end) "
       .. "return total:item() / 15"), "the model's weight is not as the loop trained it"},
-    {"function train() end", "train(model, batches, epochs) gives nothing"},
-    {train("total = total + loss:detach()", "return total / 15"), "gives a tensor"},
+    {"function train() end", "expected a number from train(model, batches, epochs), got nothing"},
+    {train("total = total + loss:detach()", "return total / 15"),
+      "expected a number from train(model, batches, epochs), got a tensor"},
     {"function train(model, batches, epochs) model:cpu() local o, n = "
       .. "optim.AdamW(model:parameters(), {lr = 0.05}), 0 for _ = 1, epochs do "
       .. "for _, v in ipairs(batches) do local loss = F.cross_entropy(model(v[1]), v[2]) "
@@ -301,7 +311,7 @@ end
 describe("lesson 05_fit_in_memory", function()
   it("measures the peak where there is memory for more", function()
     local said = lessons.session(home, ":lesson 5\n:check\n", "--emulate cuda:1,memory=1GiB -i")
-    has(said.out, "not yet: the sum is right, but at its peak it held 288.0 MiB on cuda:0")
+    has(said.out, "not yet: the sum is right, but the peak was 288.0 MiB on cuda:0")
   end)
 end)
 

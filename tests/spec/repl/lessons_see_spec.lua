@@ -15,15 +15,15 @@ local function trace(events, dropped) return {events = events, dropped = dropped
 describe("see", function()
   it("finds the user's functions, tensors and numbers, or says what is there", function()
     assert.equal(print, see.func({f = print}, "f"))
-    fails('there is no function "f", it is a table; :lesson and its number enters the first one '
-      .. "again", see.func, {f = {}}, "f")
+    fails('expected a function "f", got a table; :lesson with its number restores the first '
+      .. "one", see.func, {f = {}}, "f")
     local x = lt.ones(1)
     assert.equal(x, see.tensor(x, "f()"))
-    fails("f() gives a number, it is to give a tensor", see.tensor, 5, "f()")
-    fails("f() gives nothing, it is to give a tensor; is there a return?", see.tensor, nil, "f()")
+    fails("expected a tensor from f(), got a number", see.tensor, 5, "f()")
+    fails("expected a tensor from f(), got nothing; is a return missing?", see.tensor, nil, "f()")
     assert.equal(5, see.number(5, "f()"))
-    fails("f() gives a tensor, it is to give a number", see.number, x, "f()")
-    fails("f() gives nothing, it is to give a number; is there a return?", see.number, nil, "f()")
+    fails("expected a number from f(), got a tensor", see.number, x, "f()")
+    fails("expected a number from f(), got nothing; is a return missing?", see.number, nil, "f()")
   end)
 
   it("compares numbers and tensors, of which NaN is near to none", function()
@@ -82,7 +82,7 @@ describe("see", function()
   end)
 
   it("does not count in a trace that dropped events", function()
-    fails("it did so much that 7 events could not be traced; do less", see.count, trace({}, 7),
+    fails("the code ran too long: 7 events could not be traced", see.count, trace({}, 7),
       see.copy)
   end)
 

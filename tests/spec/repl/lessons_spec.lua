@@ -40,39 +40,43 @@ end
 describe(":lesson", function()
   it("opens the first lesson: title, text, goal, the code to fix, which is entered", function()
     local out = session(":lesson\nplace().device\n").out
-    has(out, ("Lesson 1 of %d: Place it"):format(count), "Goal: place() gives",
-      " function place()", ":check looks at what it does")
-    assert.is_true(out:find("pretends", 1, true) < out:find("Goal:", 1, true))
+    has(out, ("Lesson 1 of %d: Make a tensor on a device"):format(count), "Goal: place() returns",
+      " function place()", ":check checks your solution")
+    assert.is_true(out:find("emulates", 1, true) < out:find("Goal:", 1, true))
     has(out, '"cpu"')
   end)
 
   it("shows the open lesson again, and only its number enters the code again", function()
     local out = session(":lesson\nplace = 42\n:lesson\nplace\n:lesson 1\nplace\n").out
-    has(out, "It began with (:lesson 1 enters that again): function place()", "[2]> 42",
+    has(out, "Its code at the start (:lesson 1 enters it again): function place()", "[2]> 42",
       "function() --[[lesson 1:1]]")
   end)
 
   it("checks by what the code did; the next lesson comes when it is done", function()
     local result = session(":lesson\n:check\n" .. place .. ":check\n:next\n")
-    has(result.out, "not yet: place() gives a tensor on cpu", ":hint helps.",
-      "done: it was made on cuda:0", ("1 of %d lessons are done; :next goes on"):format(count),
+    has(result.out, "not yet: expected a tensor on cuda:0 from place(), got one on cpu",
+      ":hint shows a hint.",
+      "done: the tensor was made on cuda:0",
+        ("1 of %d lessons are done; :next opens the next."):format(count),
       ("Lesson 2 of %d"):format(count))
     assert.equal("", result.err)
   end)
 
   it("opens the next lesson before this one is done, and returns", function()
-    has(session(":lesson\n:next\n:lesson 1\n").out, "Lesson 1 is left half-way; :lesson 1 comes",
-      "Lesson 2 of", "Lesson 2 is left half-way")
+    has(session(":lesson\n:next\n:lesson 1\n").out, "Lesson 1 is not finished; :lesson 1 returns",
+      "Lesson 2 of", "Lesson 2 is not finished")
   end)
 
   it("says what is wrong with a number, a word, and commands without a lesson", function()
     local err = session(":lesson 99\n:lesson x\n:check\n:hint\n:next\n:lesson end\n:lesson 1\n"
       .. ":check now\n:hint please\n:next 5\n:lesson 0\n:lesson 1.5\n").err
-    has(err, "lesson: there is no lesson 99; they are 1 to ", 'lesson: "x" is no number',
-      "check: no lesson is open; :lesson opens the next one", "hint: no lesson is open",
-      "lesson: no lesson is open", 'check: takes no argument, not "now"',
-      'hint: takes no argument but solution, not "please"', 'next: takes no argument, not "5"',
-      "there is no lesson 0", 'lesson: "1.5" is no number')
+    has(err, "lesson: expected a lesson from 1 to ",
+      'expected the number of a lesson, list or end, got "x"',
+      "check: expected an open lesson, got none hint: :lesson opens the next one",
+        "hint: expected an open lesson, got none",
+      "lesson: cannot end the lesson: none is open", 'check: expected no argument, got "now"',
+      'hint: expected no argument or solution, got "please"', 'next: expected no argument, got "5"',
+      "expected a lesson from 1 to 10, got 0", 'list or end, got "1.5"')
   end)
 
   it("gives its hints one by one, and a solution when asked", function()
@@ -95,20 +99,20 @@ describe(":lesson", function()
   it("says what to start where there are too few devices", function()
     local result = session(":lesson\n1 + 1\n", "-i", "CUDA_VISIBLE_DEVICES=")
     if result.err == "" then return pending "there is a GPU here" end
-    has(result.err, "lesson: lesson 1, Place it, wants 1 GPU, here is none.",
+    has(result.err, "lesson: expected 1 GPU for lesson 1 (Make a tensor on a device), got 0",
       "lutra --emulate cuda:2,memory=256MiB --lesson 1")
     has(result.out, "2")
   end)
 
   it("reports an error in the user's code with its line, and continues", function()
     local result = session(":lesson\nfunction place()\n  error 'nothing'\nend\n:check\n1 + 1\n")
-    has(result.out, "not yet: it stopped: cell[1]:2: nothing")
+    has(result.out, "not yet: the code failed: cell[1]:2: nothing")
     has(result.out, "2")
     has(session(":lesson\nplace = 5\n:check\nplace = nil\n:check\n").out,
-      'not yet: there is no function "place", it is a number; :lesson and its number enters',
-      'there is no function "place", nothing has that name')
+      'not yet: expected a function "place", got a number; :lesson with its number restores',
+      'expected a function "place", got nil')
     has(session(":lesson\nfunction place() error{} end\n:check\n").out,
-      "not yet: it stopped: a table was raised as an error")
+      "not yet: the code failed: a table was raised as an error")
   end)
 end)
 
@@ -118,7 +122,7 @@ describe("the session of a lesson", function()
       return session("predict, place = 'mine', nil\nlocal w = 7\n:lesson 2\npredict\n"
         .. "function predict() end\n" .. leaving .. "\nprint(predict, place, w)\n").out
     end
-    has(after ":lesson end", "Lesson 2 is left", "--[[lesson 2:1]]", "mine nil 7")
+    has(after ":lesson end", "Left lesson 2;", "--[[lesson 2:1]]", "mine nil 7")
     has(after ":lesson 3", "mine nil 7")
     has(session("local place = 'mine'\n:lesson 1\n" .. place .. ":check\n:lesson end\nplace\n").out,
       "done: ", '"mine"')
@@ -127,7 +131,7 @@ describe("the session of a lesson", function()
   it("ends a lesson with :reset", function()
     local result = session("place = 1\n:lesson 1\n:reset\nprint(place)\n:check\n")
     has(result.out, "nil")
-    has(result.err, "check: no lesson is open")
+    has(result.err, "check: expected an open lesson, got none")
   end)
 
   it("has its modes back after a check, which starts with those of the beginning", function()
@@ -154,8 +158,9 @@ print(lt.get_default_dtype(), lt.get_default_device(), lt.is_grad_enabled())
 print(lt.cuda.current_device(), lt.cuda.current_stream(1) == s, lt.cuda.current_stream(0))
 print(lt.get_rng_state():equal(before))
 ]]).out
-    has(out, "float32 true cuda:0", "done: it was made on cuda:0",
-      "not yet: place() gives a tensor on cpu", "(a check sets aside what the session changed: "
+    has(out, "float32 true cuda:0", "done: the tensor was made on cuda:0",
+      "not yet: expected a tensor on cuda:0 from place(), got one on cpu",
+        "(the check ran without what the session changed: "
         .. "the default device, the default dtype, whether gradients are on, the current device, "
         .. "the current stream of cuda:1)",
       "float64 cuda:1 false", "1 true Stream(cuda:0, default)", "true")
@@ -166,14 +171,15 @@ print(lt.get_rng_state():equal(before))
       .. "lt.zeros{1000, 1000, device = 'cuda'} end\n:check\nlt.placement.trace() ~= nil\n"
       .. "function place() lt.is_tensor = function() return true end return 5 end\n:check\n"
       .. "lt.is_tensor(5)\ntype, table, math, pcall, error = 1\n" .. place .. ":check\n").out
-    has(out, "not yet: place() gives a tensor on cpu", "what the session changed: "
-      .. "lt.placement.trace)", "[2]> true", "your code put something in the place of lt.is_tensor",
+    has(out, "not yet: expected a tensor on cuda:0 from place(), got one on cpu",
+      "what the session changed: "
+      .. "lt.placement.trace)", "[2]> true", "your code replaced lt.is_tensor",
       "[4]> false", "done: ")
   end)
 
   it("gets other random numbers with each check", function()
     local out = session(":lesson 4\nfunction total() return 0 end\n:check\n:check\n").out
-    local one, two = out:match "over all batches is (%S+).*over all batches is (%S+)"
+    local one, two = out:match "over all batches, (%S+), got.*over all batches, (%S+), got"
     assert.is_truthy(one and two and one ~= two, out)
   end)
 end)
@@ -182,8 +188,8 @@ describe("progress in the lessons", function()
   it("is kept; a lesson left half-way comes first", function()
     session ":lesson 3\nprediction = {out = 2, home = 3}\n:check\n:lesson 2\n"
     local out = session(":lesson\n:lesson list\n").out
-    has(out, "You left lesson 2 half-way; it starts again.", "Lesson 2 of",
-      "2 open Mend the mismatch", "3 done Count the transfers")
+    has(out, "Lesson 2 was not finished; it starts again.", "Lesson 2 of",
+      "2 open Fix a device mismatch", "3 done Count the transfers")
   end)
 
   it("is kept of two prompts at a time", function()
@@ -195,22 +201,22 @@ describe("progress in the lessons", function()
   it("keeps the valid parts of a damaged record and reports the others", function()
     write(home .. record, "done 01_place_it\n\1\2 what\nfinished 2\n")
     local result = session ":lesson\n:lesson list\n"
-    has(result.out, 'makes no sense at "?? what"; what does is kept', "Lesson 2 of",
-      "1 done Place it")
-    assert.equal("done 01_place_it\nopen 02_mend_the_mismatch\n", read(home .. record))
+    has(result.out, 'is not valid at "?? what"; the rest is kept', "Lesson 2 of",
+      "1 done Make a tensor on a device")
+    assert.equal("done 01_place_it\nopen 02_fix_the_mismatch\n", read(home .. record))
   end)
 
   it("continues without a record where none can be written", function()
     write(home .. "/state", "no folder")
-    has(session(":lesson\n:lesson 2\n").out, "progress is not kept: ", "Lesson 2 of")
+    has(session(":lesson\n:lesson 2\n").out, "cannot save the progress: ", "Lesson 2 of")
     has(session(":lesson\n" .. place .. ":check\n", nil, "HOME= XDG_STATE_HOME=").out,
-      "progress is not kept: there is no home folder", "done: ")
+      "cannot save the progress: HOME is not set", "done: ")
   end)
 
   it("does not write over a record that cannot be read", function()
     write(home .. record .. "/of_somebody", "")
-    has(session(":lesson\n").out, "the record of lessons cannot be read: ",
-      "progress is not kept: ", "Lesson 1 of")
+    has(session(":lesson\n").out, "cannot read the progress of lessons: ",
+      "cannot save the progress: ", "Lesson 1 of")
     assert.equal("", read(home .. record .. "/of_somebody"))
   end)
 end)
@@ -221,17 +227,17 @@ describe("lutra --lesson", function()
     has(session("", "--lesson 2").out, "Lesson 2 of")
     has(session("", "--lesson=3").out, "Lesson 3 of")
     local one = session("", "--emulate cuda:1 --lesson 7")
-    has(one.err, "lesson 7, A pipeline over two devices, wants 2 GPUs, here is 1.", "--lesson 7")
+    has(one.err, "expected 2 GPUs for lesson 7 (A pipeline over two devices), got 1", "--lesson 7")
     has(session("", "--emulate cuda:1 --lesson 2").out, "Lesson 2 of")
   end)
 
   it("says what is wrong with its number", function()
     local result = session("1 + 1\n", "--lesson 99")
-    has(result.err, "lesson: there is no lesson 99")
+    has(result.err, "lesson: expected a lesson from 1 to 10, got 99")
     has(result.out, "2")
     assert.equal(2, session("", "--lesson=x").status)
     local word = session("1 + 1\n", "--lesson two")
-    has(word.err, '--lesson: "two" is no number of a lesson, and no script')
+    has(word.err, '--lesson: expected a lesson number or a script, got "two"')
     has(word.out, "Lesson 1 of")
   end)
 
@@ -298,21 +304,25 @@ describe("a teacher's lesson", function()
       {"return {\ntitle = ", path .. ":2: unexpected symbol"},
       {"\nerror 'no luck'", path .. ":2: no luck"},
       {"error{}", path .. ": a table was raised as an error"},
-      {"\nreturn 5", path .. ":2: it returns a number, it wants to return a table"},
-      {"x = 1", path .. ": it returns nothing, it wants to return a table"},
-      {own_lesson{check = false}, path .. ': its field "check" is missing, it wants a function: '
+      {"\nreturn 5", path
+        .. ":2: expected the file to return a table, return {title = ...}, got a number"},
+      {"x = 1", path .. ": expected the file to return a table, return {title = ...}, got nil"},
+      {own_lesson{check = false}, path .. ': expected a function for field "check" ('
         .. "check(env, lt, see) returns true or false, and a message"},
-      {own_lesson{goal = "5"}, path .. ':7: its field "goal" is a number, it wants a string'},
-      {own_lesson{hints = "{5}"}, path .. ":8: hint 1 is a number, it wants a string"},
-      {own_lesson{device = "1"}, path .. ':7: a lesson has no field "device", did you mean dev'},
-      {own_lesson{devices = "1.5"}, path .. ':7: its field "devices" is 1.5, it wants a whole num'},
-      {own_lesson{start = '"x = = 1"'}, path .. ':10: its field "start" is no Lua: start:1: '},
-      {own_lesson{solution = '"return )"'}, path .. ':9: its field "solution" is no Lua: '},
+      {own_lesson{goal = "5"}, path .. ':7: expected a string for field "goal" ('},
+      {own_lesson{hints = "{5}"}, path .. ":8: expected a string for hint 1, got a number"},
+      {own_lesson{device = "1"}, path .. ':7: unknown field "device"; did you mean \'dev'},
+      {own_lesson{devices = "1.5"}, path .. ':7: expected an integer for field "devices", got 1.5'},
+      {own_lesson{start = '"x = = 1"'}, path .. ':10: cannot compile field "start": start:1: '},
+      {own_lesson{solution = '"return )"'}, path .. ':9: cannot compile field "solution": '},
       {own_lesson{setup = "function() error 'no data' end"},
-        "lesson: setup failed in " .. path .. ": " .. path .. ":9: no data"},
+        "lesson: cannot open the lesson: setup failed in " .. path .. ": " .. path
+          .. ":9: no data"},
       {own_lesson{start = '"\\nerror [[not ready]]"'},
-        "lesson: the code to mend fails, in " .. path .. ": lesson 11:2: not ready"},
-      {own_lesson{devices = "3"}, "wants 3 GPUs, here is 2", "--emulate cuda:3,memory=256MiB "
+        "lesson: cannot open the lesson: its code fails, in " .. path
+          .. ": lesson 11:2: not ready"},
+      {own_lesson{devices = "3"}, "expected 3 GPUs for lesson 11 (Twice), got 2",
+        "--emulate cuda:3,memory=256MiB "
         .. "--lesson 11"},
     } do
       has(error_of(case[1]), table.unpack(case, 2))
@@ -326,20 +336,20 @@ describe("a teacher's lesson", function()
     own(own_lesson(), "my lesson.lua")
     local result = run((":lesson list\n:lesson %d\n:lesson %d\n"):format(count + 1, count + 2))
     has(result.out, "11 error ", "12 error ")
-    has(result.err, "01_place_it.lua: there is a lesson 01_place_it already, in ",
-      "my lesson.lua: its name wants letters, digits, _, . and - only")
+    has(result.err, "01_place_it.lua: a lesson 01_place_it exists in ",
+      "my lesson.lua: expected letters, digits, _, . and - in its name")
   end)
 
   it("with an error is left out by :next and :lesson, and in the way of none", function()
     own("return {", "a.lua")
     own(own_lesson(), "b.lua")
     local result = run((":lesson %d\n:next\n:next\n:lesson list\n"):format(count))
-    has(result.out, "Lesson 11 has an error and is left out: ", "a.lua:1:", "Twice",
+    has(result.out, "Lesson 11 has an error and is skipped: ", "a.lua:1:", "Twice",
       "This was the last lesson; lesson 1 is", "11 error ", "12 open Twice")
     local done = {"done b"}
     for _, file in ipairs(lessons.files()) do done[#done + 1] = "done " .. file:sub(1, -5) end
     write(home .. record, table.concat(done, "\n"))
-    has(run(":lesson\n").out, "Lesson 11 has an error", "There is no other lesson to do.")
+    has(run(":lesson\n").out, "Lesson 11 has an error", "No lesson is left to do.")
   end)
 
   it("without an end is run only when it is asked for", function()
@@ -352,7 +362,7 @@ describe("a teacher's lesson", function()
     own(own_lesson{check = "function()\nerror 'my fault' end",
       teardown = "function() error 'not now' end"})
     local result = run((":lesson %d\n:check\n:lesson 1\n"):format(count + 1))
-    has(result.out, "not yet: the check itself failed, perhaps on what your code gave: " .. home
+    has(result.out, "not yet: the check itself failed, perhaps on a result of your code: " .. home
       .. "/own/twice.lua:3: my fault", "teardown failed in ", "not now", "Lesson 1 of")
   end)
 
@@ -362,9 +372,9 @@ describe("a teacher's lesson", function()
     write(folder .. "/b.lua", "\nerror 'no luck'")
     local result = session((":lesson %d\n:check\n:lesson %d\n"):format(count + 1, count + 2), nil,
       "LUTRA_LESSONS=" .. support.quote(folder))
-    has(result.out, "the check itself failed, perhaps on what your code gave: ",
+    has(result.out, "the check itself failed, perhaps on a result of your code: ",
       "/a.lua:2: my fault")
-    has(result.err, "lesson 12 has an error: ...", "somebody/b.lua:2: no luck")
+    has(result.err, "cannot open lesson 12: ...", "somebody/b.lua:2: no luck")
   end)
 
   it("may give no message, or a wrong one", function()
@@ -372,12 +382,12 @@ describe("a teacher's lesson", function()
     own(own_lesson{check = "function() return true, 5 end"}, "b.lua")
     local n = count + 1
     has(run((":lesson %d\n:check\n:lesson %d\n:check\n"):format(n, n + 1)).out,
-      "not yet: no reason", "done: it does what it should")
+      "not yet: the check gave no reason", "done: the check passed")
   end)
 
   it("is not searched for in a path that is not a folder", function()
     has(session(":lesson list\n", nil, "LUTRA_LESSONS=/nowhere").out,
-      "LUTRA_LESSONS names /nowhere, which is no folder")
+      "LUTRA_LESSONS: cannot read the folder /nowhere")
   end)
 end)
 
@@ -387,7 +397,7 @@ describe("a lesson on a terminal", function()
       if not screen.available() then return pending "needs tmux" end
       local s <close> = screen.open{columns = columns, rows = 70,
         arguments = "--emulate cuda:2,memory=256MiB --lesson"}
-      s:expect ":next goes on."
+      s:expect ":next opens the"
       s:enter ":check"
       s:expect "not yet:"
       s:enter ":hint"

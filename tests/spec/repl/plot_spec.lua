@@ -459,17 +459,20 @@ describe(":plot", function()
 
   it("reports what it expects", function()
     local cases = {
-      {"", "an expression is missing"}, {"3", "plot: got a number, it wants a tensor or a list"},
-      {"lt.zeros(0)", "plot: the tensor is empty"}, {"{'a'}", "the table is no list of numbers"},
-      {"{0/0}", "plot: there is no finite value to draw"},
-      {"--hist lt.full({3}, 0/0)", "there is no finite value among 3 values"},
-      {"--hist lt.zeros(0)", "plot: the tensor is empty"},
-      {"lt.empty{3, device = 'meta'}", "the tensor is on meta, it has no data"},
-      {"lt.zeros(2, 2, 2)", "the tensor has 3 dims, it wants 1 or 2"},
-      {"{1}, {1, 2}", "x has the shape {1} and y {2}"}, {"1, 2, 3", "there are 3 values"},
-      {"--bins 0 {1}", '--bins is "0", it wants a whole number from 1 to 200'},
-      {"--nosuch {1}", "--nosuch is no option"},
-      {"{1} --bins", "--bins wants a value behind it"},
+      {"", "expected an expression, got none"},
+        {"3", "plot: expected a tensor or a list of numbers, got a number"},
+      {"lt.zeros(0)", "plot: cannot plot an empty tensor"},
+        {"{'a'}", "cannot read the table as a list of numbers"},
+      {"{0/0}", "plot: cannot plot the tensor: it has no finite value"},
+      {"--hist lt.full({3}, 0/0)", "cannot plot 3 values: none is finite"},
+      {"--hist lt.zeros(0)", "plot: cannot plot an empty tensor"},
+      {"lt.empty{3, device = 'meta'}", 'cannot show a tensor on "meta": it has no data'},
+      {"lt.zeros(2, 2, 2)", "expected a tensor of 1 or 2 dimensions, got 3"},
+      {"{1}, {1, 2}", "got shapes {1} and {2}"},
+        {"1, 2, 3", "expected y, or x and y, got 3 values"},
+      {"--bins 0 {1}", 'expected an integer from 1 to 200 for option --bins, got "0"'},
+      {"--nosuch {1}", "unknown option --nosuch"},
+      {"{1} --bins", "expected a value for option --bins"},
     }
     for _, case in ipairs(cases) do
       local out, err = look{":plot " .. case[1]}
@@ -509,7 +512,8 @@ describe(":image", function()
     assert.equal("P6\n5 2\n255\n" .. ("\255"):rep(30), file:read "a")
     file:close()
     program.remove(folder)
-    assert.truthy(err:find("x.png\": it wants a file called .ppm or .pgm", 1, true))
+    assert.truthy(err:find("image: expected a file name that ends with .ppm or .pgm, got \"", 1,
+      true))
     assert.truthy(err:find("image: cannot write /no/x.ppm: No such file", 1, true))
   end)
 
@@ -518,7 +522,7 @@ describe(":image", function()
     os.execute("ln -s /dev/full " .. folder .. "/x.ppm")
     local out, err = look{(":image --out %s/x.ppm lt.rand(100, 100)"):format(folder),
       (":image lt.rand(4, 4) --out '%s/a b.ppm'"):format(folder)}
-    assert.equal(("4 x 4 pixels to %s/a b.ppm\n"):format(folder), (out:gsub("\n+", "\n")))
+    assert.equal(("wrote 4 x 4 pixels to %s/a b.ppm\n"):format(folder), (out:gsub("\n+", "\n")))
     assert.truthy(err:find(folder .. "/x.ppm: No space left on device", 1, true), err)
     program.remove(folder)
   end)
@@ -526,11 +530,12 @@ describe(":image", function()
   it("reports what it expects", function()
     local _, err = look{":image", ":image {1}", ":image lt.zeros(3)", ":image lt.zeros(0, 2)",
       ":image lt.full({2, 2}, 0/0)", ":image lt.empty{2, 2, device = 'meta'}"}
-    assert.truthy(err:find("image: an expression is missing", 1, true))
-    assert.truthy(err:find("image: {1} is a table; it wants a tensor", 1, true))
-    assert.truthy(err:find("image: cannot see a picture in the shape {3}", 1, true))
-    assert.truthy(err:find("image: the tensor of shape {0, 2} is empty", 1, true))
-    assert.truthy(err:find("image: no value is finite", 1, true))
-    assert.truthy(err:find("image: the tensor is on meta", 1, true))
+    assert.truthy(err:find("image: expected an expression, got none", 1, true))
+    assert.truthy(err:find("image: expected a tensor, got a table", 1, true))
+    assert.truthy(err:find("image: expected shape {H, W}, {C, H, W} or {N, C, H, W} with C of 1, 3 "
+      .. "or 4, got {3}", 1, true))
+    assert.truthy(err:find("image: cannot show an empty tensor of shape {0, 2}", 1, true))
+    assert.truthy(err:find("image: cannot show the tensor: no value is finite", 1, true))
+    assert.truthy(err:find('image: cannot show a tensor on "meta"', 1, true))
   end)
 end)

@@ -320,7 +320,7 @@ describe(":time", function()
   it("reports errors in the code at the code's line, without code too", function()
     holds(session ":time error 'boom'\n".err, "time:1: boom")
     holds(session ":time 1 1\n".err, "time:1:", "near '1'")
-    holds(session ":time\n".err, "time: no code; usage: :time ")
+    holds(session ":time\n".err, "time: expected code, got none\nhint: :time ")
     holds(session ":time error 'x'\n1 + 1\n".out, "2")
   end)
 end)
@@ -364,10 +364,10 @@ describe(":timeit", function()
   it("reports errors", function()
     holds(session ":timeit error 'boom'\n".err, "timeit:1: boom")
     holds(session ":timeit for\n".err, "timeit:1:", "near <eof>")
-    holds(session ":timeit\n".err, "timeit: no code; usage: :timeit")
-    holds(session ":timeit -- nothing\n".err, "timeit: no code")
-    holds(session ":timeit -n 0 1\n".err, 'timeit: -n is "0", it wants a whole number')
-    holds(session ":timeit -n\n".err, "timeit: -n wants a value")
+    holds(session ":timeit\n".err, "timeit: expected code, got none\nhint: :timeit")
+    holds(session ":timeit -- nothing\n".err, "timeit: expected code, got none")
+    holds(session ":timeit -n 0 1\n".err, 'timeit: expected an integer of at least 1 for option -n')
+    holds(session ":timeit -n\n".err, "timeit: expected a value for option -n")
   end)
 end)
 
@@ -387,15 +387,16 @@ describe(":prof", function()
 
   it("writes a trace", function()
     local path = os.tmpname()
-    holds(session((":prof --trace '%s' lt.ones(2);\n"):format(path)).out, path .. " written")
+    holds(session((":prof --trace '%s' lt.ones(2);\n"):format(path)).out, "wrote " .. path)
     local file <close> = assert(io.open(path))
     holds(file:read "a", "traceEvents", '"ones"')
     os.remove(path)
   end)
 
   it("reports errors", function()
-    holds(session ":prof\n".err, "prof: no code; usage: :prof")
-    holds(session ":prof --sort speed 1\n".err, '--sort is "speed", it wants one of time')
+    holds(session ":prof\n".err, "prof: expected code, got none\nhint: :prof")
+    holds(session ":prof --sort speed 1\n".err,
+      'prof: expected one of time, total, calls, bytes, name for option --sort, got "speed"')
     holds(session ":prof --trace /no/such/x 1\n".err, "prof: ", "cannot write /no/such/x")
     holds(session ":prof nosuch()\n".err, "prof:1:", "nosuch")
     holds(session ":prof x x\n".err, "prof:1:", "near 'x'")
@@ -416,13 +417,13 @@ x = lt.ones{64, 64, device = "cuda:1"}
 :timeit -n 3 x + 1
 ]]
     if not result then return pending "no emulated CUDA in this build" end
-    holds(result.out, "synchronised:", "cuda:1", "synchronised", "after each run:", "cuda:1")
+    holds(result.out, "synchronized:", "cuda:1", "synchronized", "after each run:", "cuda:1")
   end)
 
   it("does not ask for devices that are not used", function()
     local result = emulated ":time 1\n:timeit -n 3 1\n"
     if not result then return pending "no emulated CUDA in this build" end
-    assert.is_nil(result.out:find("synchronised", 1, true))
+    assert.is_nil(result.out:find("synchronized", 1, true))
   end)
 
   it("reports transfers and the devices of ops", function()
@@ -434,12 +435,12 @@ x = lt.ones(256)
     if not result then return pending "no emulated CUDA in this build" end
     holds(result.out, "512")
     for _, text in ipairs {
-      "each op was waited for; synchronised: cuda:0, cuda:1",
+      "synchronized after each op: cuda:0, cuda:1",
       "cpu -> cuda:0: 1 copy, 1.0 KiB",
-      "cuda:0 -> cpu: 1 copy, 4 B, 1 waited for",
+      "cuda:0 -> cpu: 1 copy, 4 B, 1 blocking",
       "cuda:0 -> cuda:1: 1 copy, 1.0 KiB",
       "cuda:1 -> cpu: 1 copy, 1.0 KiB",
-      "cuda:0: 3 allocations, 2.0 KiB in all",
+      "cuda:0: 3 allocations, 2.0 KiB in total",
     } do
       holds(result.out, text)
     end

@@ -49,7 +49,7 @@ describe("results", function()
 
   it("are no variables, and go with :reset", function()
     local out = session("1, 2;\n:reset\n_, _1, _2\n").out
-    assert.equal("forgot 0 variables\nnil\tnil\tnil\n", out)
+    assert.equal("removed 0 variables\nnil\tnil\tnil\n", out)
   end)
 end)
 
@@ -81,7 +81,8 @@ describe("results on devices", function()
 
   with_devices("beyond it are shown, and it is said that they were not kept", function()
     local out = on_device(mib(20) .. "\n_, _1\n")
-    assert.truthy(out:find("not kept in _1: 20.0 MiB on cuda:0 (:set results_bytes)", 1, true), out)
+    assert.truthy(out:find("not kept in _1: it holds 20.0 MiB on cuda:0 (see :set results_bytes)",
+      1, true), out)
     assert.truthy(out:find("nil\tnil\n$"), out)
   end)
 
@@ -123,7 +124,7 @@ describe("results on devices", function()
 
   with_devices("may be more, or none, by the option", function()
     assert.equal("20\n", (on_device(":set results_bytes 32MiB\n" .. mib(20)
-      .. ";\n_:numel() >> 18\n"):gsub("^.-devices[^\n]*\n", "")))
+      .. ";\n_:numel() >> 18\n"):gsub("^.-results_bytes[^\n]*\n", "")))
     assert.truthy(on_device(":set results_bytes 0\nlt.ones({1}, {device = 'cuda'})\n_\n")
       :find "nil\n$")
   end)

@@ -67,8 +67,9 @@ describe(":run", function()
   it("says what cannot be run, and runs nothing of it", function()
     file("syntax.lua", "ran = true\nx = = 1\n")
     local result = within(":run\n:run none.lua\n:run syntax.lua\n:run .\n:run 'x\nran\n")
-    for _, text in ipairs {"run: no file", "none.lua: No such file", "syntax.lua:2:", "directory",
-      "run: a quote ' is not closed"} do
+    for _, text in ipairs {"run: expected a file, got none", "none.lua: No such file",
+      "syntax.lua:2:", "directory",
+      "run: expected a closing quote '"} do
       has(result.err, text)
     end
     assert.equal("nil\n", result.out)
@@ -121,9 +122,9 @@ describe(":edit", function()
 
   it("runs nothing when the editor failed, or left nothing", function()
     local result = within("x = (x or 0) + 1\n:edit\nx\n", editor "exit 1")
-    has(result.err, "exit status 1; nothing was run")
+    has(result.err, "exit status 1")
     assert.equal("1\n", result.out)
-    assert.equal("an empty text, nothing to run\n", within("1;\n:edit\n", editor ': > "$1"').out)
+    assert.equal("empty, nothing to run\n", within("1;\n:edit\n", editor ': > "$1"').out)
   end)
 
   it("takes VISUAL first, arguments and all", function()
@@ -133,10 +134,10 @@ describe(":edit", function()
   end)
 
   it("says which cells there are, and what it has no editor for", function()
-    has(within(":edit 3\n").err, "edit: there is no cell 3; none was run yet")
-    has(within("1\n:edit 3\n").err, "they are 1 to 1")
-    has(within(":edit a b\n").err, "edit: 2 words")
-    has(within("1\n:edit\n", "VISUAL= EDITOR= PATH=/nowhere").err, "edit: there is no editor")
+    has(within(":edit 3\n").err, "edit: cannot find cell 3: no cell was run")
+    has(within("1\n:edit 3\n").err, "the cells are 1 to 1")
+    has(within(":edit a b\n").err, "edit: expected FILE or the number of a cell, got 2 words")
+    has(within("1\n:edit\n", "VISUAL= EDITOR= PATH=/nowhere").err, "edit: cannot find an editor")
   end)
 end)
 
@@ -149,7 +150,7 @@ describe("!", function()
   it("reports a status that is not 0", function()
     assert.equal("exit status 3\n", within("!exit 3\n").out)
     assert.equal("ended by signal 9\n", within("!kill -9 $$\n").out)
-    has(within("!\n").err, "no command")
+    has(within("!\n").err, "!: expected a command, got none")
   end)
 
   it("does not read the cells that follow", function()
@@ -169,8 +170,8 @@ describe(":cd and :pwd", function()
 
   it("say where one cannot go", function()
     local result = within(":cd nowhere\n:cd -\n:pwd\n")
-    has(result.err, "cd: nowhere: No such file or directory")
-    has(result.err, "cd: there is no folder before this one")
+    has(result.err, "cd: cannot change the folder: nowhere: No such file or directory")
+    has(result.err, "cd: cannot go back: there is no previous folder")
   end)
 end)
 
@@ -187,12 +188,14 @@ describe(":set", function()
 
   it("says what is wrong with a value, and which name was meant", function()
     for line, wanted in pairs {
-      ["depth x"] = 'option depth is "x": it wants a whole number from 0 to 100',
-      ["depth 101"] = "from 0 to 100", ["depth 1.5"] = "whole number",
-      ["items 0"] = "it wants a whole number from 1", ["locals maybe"] = "it wants on or off",
-      ["colors red"] = "it wants one of auto, on, off", ["results_bytes many"] = "16MiB",
-      ["dept 3"] = 'there is no option "dept". Did you mean "depth"?',
-      ["zzzzzz 3"] = 'there is no option "zzzzzz"',
+      ["depth x"] = 'expected an integer from 0 to 100 for option depth, got "x"',
+      ["depth 101"] = "from 0 to 100",
+        ["depth 1.5"] = 'an integer from 0 to 100 for option depth, got "1.5"',
+      ["items 0"] = "expected an integer of at least 1 for option items",
+        ["locals maybe"] = "expected on or off for option locals",
+      ["colors red"] = "expected one of auto, on, off", ["results_bytes many"] = "16MiB",
+      ["dept 3"] = 'unknown option "dept"\nhint: did you mean \'depth\'?',
+      ["zzzzzz 3"] = 'unknown option "zzzzzz"',
     } do
       has(session(":set " .. line .. "\n").err, wanted)
     end
@@ -248,7 +251,7 @@ describe(":save", function()
   it("overwrites a file only with --force, and then as a whole", function()
     file("out.lua", "mine")
     local result = within "1\n:save out.lua\n"
-    has(result.err, "save: out.lua is there already; :save --force out.lua overwrites it")
+    has(result.err, "save: cannot overwrite out.lua: it exists\nhint: :save --force out.lua")
     assert.equal("mine", read(folder .. "/out.lua"))
     within "1\n:save --force out.lua\n"
     has(read(folder .. "/out.lua"), "print(1)")
@@ -269,14 +272,16 @@ describe(":save", function()
 
   it("says what it cannot write", function()
     for line, wanted in pairs {
-      ["x.lua 0"] = "there is no cell 0; they are 1 to 1", ["x.lua 2"] = "there is no cell 2",
-      ["x.lua 1-9"] = "there is no cell 9", ["x.lua 3-1"] = "the range 3-1 ends before it starts",
-      ["x.lua one"] = '"one" is no number of a cell', [""] = "no file",
+      ["x.lua 0"] = "cannot find cell 0: the cells are 1 to 1", ["x.lua 2"] = "cannot find cell 2",
+      ["x.lua 1-9"] = "cannot find cell 9",
+        ["x.lua 3-1"] = "expected a range from a lower to a higher cell, got 3-1",
+      ["x.lua one"] = 'numbers or ranges of cells, got "one"',
+        [""] = "save: expected a file, got none",
       ["none/x.lua"] = "none/x.lua: No such file or directory",
     } do
       has(within("1\n:save " .. line .. "\n").err, wanted)
     end
-    has(within(":save x.lua\n").err, "there is no cell that succeeded yet")
+    has(within(":save x.lua\n").err, "no cell succeeded")
     local many = {}
     for i = 1, 201 do many[i] = ("local v%d = %d"):format(i, i) end
     local result = within(table.concat(many, "\n") .. "\nv201\n:save x.lua\n")
@@ -328,9 +333,10 @@ describe("init.lua", function()
     has(result.err, "init.lua:1:")
     has(result.out, "6\n")
     result = with_init("require('lutra.repl').set{dept = 5}", "7\n")
-    has(result.err, 'init.lua:1: set: there is no option "dept". Did you mean "depth"?')
+    has(result.err, 'init.lua:1: set: unknown option "dept"\nhint: did you mean \'depth\'?')
     has(result.out, "7\n")
-    has(with_init("require('lutra.repl').set(5)", "").err, "it wants a table")
+    has(with_init("require('lutra.repl').set(5)", "").err,
+      "set: expected a table of options, got a number")
   end)
 
   it("is looked for in ~/.config where XDG_CONFIG_HOME is not set", function()

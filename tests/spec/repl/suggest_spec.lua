@@ -79,17 +79,23 @@ end)
 describe("unknown fields of the library's tables", function()
   it("are errors that name the nearest", function()
     local cases = {
-      {function() return lt.ranndn end, 'lt has no field "ranndn"; did you mean "randn"?'},
-      {function() return lt.cuuda end, 'lt has no field "cuuda"; did you mean "cuda"?'},
-      {function() return lt.nn.Linaer end, 'nn has no field "Linaer"; did you mean "Linear"?'},
-      {function() return lt.nn.relu end, 'nn has no field "relu"; did you mean "ReLU"?'},
-      {function() return lt.F.sofmax end, 'F has no field "sofmax"; did you mean "softmax"?'},
-      {function() return lt.optim.adamw end, 'optim has no field "adamw"; did you mean "AdamW"?'},
-      {function() return lt.data.Dataloader end, "did you mean \"DataLoader\"?"},
-      {function() return lt.cuda.memory_alocated end, "did you mean \"memory_allocated\"?"},
+      {function() return lt.ranndn end,
+        'lt has no field "ranndn"\nhint: did you mean \'lt.randn\'?'},
+      {function() return lt.cuuda end,
+        'lt has no field "cuuda"\nhint: did you mean \'lt.cuda\'?'},
+      {function() return lt.nn.Linaer end,
+        'nn has no field "Linaer"\nhint: did you mean \'nn.Linear\'?'},
+      {function() return lt.nn.relu end,
+        'nn has no field "relu"\nhint: did you mean \'nn.ReLU\'?'},
+      {function() return lt.F.sofmax end,
+        'F has no field "sofmax"\nhint: did you mean \'F.softmax\'?'},
+      {function() return lt.optim.adamw end,
+        'optim has no field "adamw"\nhint: did you mean \'optim.AdamW\'?'},
+      {function() return lt.data.Dataloader end, "did you mean 'data.DataLoader'?"},
+      {function() return lt.cuda.memory_alocated end, "did you mean 'lt.cuda.memory_allocated'?"},
       {function() return lt.nn.init.kaiming end, 'nn.init has no field "kaiming"'},
-      {function() return lt.backends.cpu.capabilty end, "did you mean \"capability\"?"},
-      {function() return lt.autograd.gard end, "did you mean \"grad\"?"},
+      {function() return lt.backends.cpu.capabilty end, "capability'?"},
+      {function() return lt.autograd.gard end, "did you mean 'lt.autograd.grad'?"},
       {function() return lt.nn[1] end, "nn has no field 1"},
     }
     for _, case in ipairs(cases) do
@@ -109,10 +115,12 @@ describe("unknown fields of the library's tables", function()
   it("are given for a class without forward", function()
     local Net = lt.nn.Module:extend "Net"
     local message = message_of(function() Net()(1) end)
-    assert.truthy(message:find "Net: this class has no forward method$", message)
+    assert.truthy(message:find "Net: cannot call the module: its class has no method forward$",
+      message)
     function Net.forwrad() end
     message = message_of(function() Net()(1) end)
-    assert.truthy(message:find("no forward method; it has 'forwrad'", 1, true), message)
+    assert.truthy(message:find("no method forward\nhint: rename its method forwrad to forward", 1,
+      true), message)
   end)
 
   it("leave rawget, assigning and what is loaded when it is read as they were", function()
@@ -126,8 +134,8 @@ describe("unknown fields of the library's tables", function()
   it("fields.strict makes any table so", function()
     local t = strict_table.strict({alpha = 1}, "my.table")
     assert.equal(1, t.alpha)
-    assert.truthy(message_of(function() return t.alhpa end):find 'my.table has no field "alhpa"; '
-      .. 'did you mean "alpha"?')
+    assert.truthy(message_of(function() return t.alhpa end):find 'my.table has no field "alhpa"\n'
+      .. "hint: did you mean 'my.table.alpha'?")
   end)
 end)
 
@@ -143,9 +151,10 @@ describe("advice about errors", function()
   end)
 
   it("says how a script declares what the prompt has", function()
-    assert.equal('a script says first: local lt = require "lutra"', hint "lt.zeros(2)")
-    assert.equal('a script says first: local nn = require "lutra.nn"', hint "nn.Linear(2, 3)")
-    assert.equal('a script says first: local tensor = require("lutra").tensor', hint "tensor{1}")
+    assert.equal('a script must declare it: local lt = require "lutra"', hint "lt.zeros(2)")
+    assert.equal('a script must declare it: local nn = require "lutra.nn"', hint "nn.Linear(2, 3)")
+    assert.equal('a script must declare it: local tensor = require("lutra").tensor',
+      hint "tensor{1}")
   end)
 
   it("finds a near local variable and upvalue of the frame", function()
@@ -186,14 +195,15 @@ describe("advice about errors", function()
       {"def f(x):", "Lua writes function name(x) ... end for def"},
       {"if x > 1:\n  y()", "Lua writes if ... then ... end"},
       {"for i in range(3):\n  print(i)", "Lua writes for i = 1, n do ... end for a range"},
-      {"f(dim=1)", "named arguments go in braces: f{dim = 1} or f(x, {dim = 1})"},
-      {"torch.zeros(3)", "Lutra is lt"}, {"len({})", "Lua writes #x for len(x)"},
+      {"f(dim=1)", "put named arguments in braces: f{dim = 1} or f(x, {dim = 1})"},
+      {"torch.zeros(3)", "the library is lt: lt.zeros(2, 3)"},
+        {"len({})", "Lua writes #x for len(x)"},
       {"print(None.x)", "Lua writes nil for None"},
       {"x = [1, 2]", "Lua writes {1, 2} for [1, 2]"},
       {"x = 1 if y else 2", "Lua writes c and a or b for a if c else b"},
       {"return 'a' + 'b'", "Lua writes a .. b to join strings"},
       {"local t = {} t.append(1)", "Lua writes t[#t + 1] = x, or table.insert(t, x)"},
-      {"return x:shape", "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
+      {"return x:shape", "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1])) end
   end)
@@ -213,9 +223,9 @@ describe("advice about errors", function()
       {"x = 1_000", "Lua writes 1000000 or 1e6, without _"},
       {"x = {1: 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
       {"x = {'a': 2}", "Lua writes {[1] = 2} for {1: 2}, {a = 2} for {\"a\": 2}"},
-      {"local t = {\na = 1\nb = 2}", "is there a comma missing, or a }?"},
-      {"local t = {1, 2 3}", "is there a comma missing, or a }?"},
-      {"print('a' b)", "is there a comma missing, an operator or a )?"},
+      {"local t = {\na = 1\nb = 2}", "a comma or a } may be missing"},
+      {"local t = {1, 2 3}", "a comma or a } may be missing"},
+      {"print('a' b)", "a comma, an operator or a ) may be missing"},
       {"t = (1, 2)", "Lua writes {1, 2} for (1, 2)"},
       {"global x", "a variable is global where nothing declares it local"},
       {"assert x == 1", "Lua writes assert(x == 1, \"message\")"},
@@ -225,20 +235,20 @@ describe("advice about errors", function()
       {"f = x => x", "Lua writes function(x) return x end; and >= for at least"},
       {"if x = 1 then end", "Lua writes == to compare"},
       {"x: int = 3", "Lua declares no types: local x = 3"},
-      {"return x[1, 2]", "a position is x[{1, 2}], a range x[\"1:3, 2\"]"},
+      {"return x[1, 2]", "an element is x[{1, 2}], a range x[\"1:3, 2\"]"},
       {"f'{x}'", "Lua writes (\"%d\"):format(x) for f\"{x}\""},
       {"return '%d' % 5", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
       {"local function f() self.x = 1 end f()",
-        "self is there only in methods: function Net:forward(x), with a colon"},
+        "self exists only in methods: function Net:forward(x), with a colon"},
       {"for k in {1} do end", "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
       {"local lt = require 'lutra' for k in lt.ones(2) do end",
         "Lua writes for i = 1, #x do ... x[i] ... end"},
       {"local lt = require 'lutra' local x = lt.ones(2) return x:shape()",
-        "a field is read with a dot, x.shape; a colon calls a method, x:sum()"},
-      {"return 1\nprint(2)", "return is the last statement of its block: do return end"},
-      {"local t = {} local x = 1; t.x", "a value by itself is no statement"},
+        "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
+      {"return 1\nprint(2)", "return must be the last statement of its block: do return end"},
+      {"local t = {} local x = 1; t.x", "a value alone is not a statement"},
       {"for i = 1, 2 do\nif i then\n x()\nelse if j then\n y()\nend\nend",
-        "Lua writes elseif in one word; else if opens a block of its own"},
+        "Lua writes elseif in one word; else if opens another block"},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(case[1]), case[1]) end
     assert.is_nil(hint "for x in y do local a b end")
@@ -246,13 +256,14 @@ describe("advice about errors", function()
 
   it("finds by the indentation the block that has no end", function()
     local function of(text) return hint((text:gsub("\n *|", "\n"))) end
-    assert.equal("by the indentation, the 'for' of line 3 has no end", of [[local function f(x)
+    assert.equal("the 'for' in line 3 seems to have no end (by its indentation)",
+      of [[local function f(x)
       |  if x then
       |    for i = 1, 3 do
       |      print(i)
       |  end
       |end]])
-    assert.equal("by the indentation, the 'if' of line 3 has no end", of [[local t = {}
+    assert.equal("the 'if' in line 3 seems to have no end (by its indentation)", of [[local t = {}
       |function t.f(x)
       |  if x then
       |    x()
@@ -286,16 +297,16 @@ describe("advice about errors", function()
   it("knows that lists count from 1", function()
     local list = "local list = {1, 2, 3} "
     local cases = {
-      {"for i = 0, #list do local x = 1 + list[i] end", "list[0] is nil: lists count from 1"},
-      {"return list[4].x", "list[4] is nil: the list ends at 3"},
-      {"return list[0] + list[1]", "list[0] is nil: lists count from 1"},
+      {"for i = 0, #list do local x = 1 + list[i] end", "list[0] is nil: indices start at 1"},
+      {"return list[4].x", "list[4] is nil: the last index is 3"},
+      {"return list[0] + list[1]", "list[0] is nil: indices start at 1"},
       {"return list[9] + 1", nil}, {"list.x[0] = 1", nil},
     }
     for _, case in ipairs(cases) do assert.equal(case[2], hint(list .. case[1]), case[1]) end
   end)
 
   it("recognizes a line that continues the one before", function()
-    local advice = "the bracket of the next line calls what this line gives: put a ; between them"
+    local advice = "the ( of the next line calls the value of this line: put a ; between them"
     assert.equal(advice, hint "local t = {f = function() return {} end}\nt.f()\n(t.f or t)()")
     assert.equal(advice, hint "local a = 1\nlocal b = a\n(print or 1)()")
     assert.is_nil(hint "local a = 1\na()\n(print or 1)()")
@@ -304,16 +315,16 @@ describe("advice about errors", function()
   it("knows dots from colons", function()
     local start = "local lt = require 'lutra' local x = lt.ones(3) local net = lt.nn.Linear(2, 3) "
     local cases = {
-      {"lt:zeros(3)", "a function of lt is called with a dot: lt.zeros(...)"},
-      {"lt.nn:Linear(2, 3)", "a function of lt.nn is called with a dot: lt.nn.Linear(...)"},
-      {"math:sqrt(2)", "a function of math is called with a dot: math.sqrt(...)"},
-      {"x.reshape(3, 1)", "a method is called with a colon: x:reshape(...)"},
+      {"lt:zeros(3)", "call a function of lt with a dot: lt.zeros(...)"},
+      {"lt.nn:Linear(2, 3)", "call a function of lt.nn with a dot: lt.nn.Linear(...)"},
+      {"math:sqrt(2)", "call a function of math with a dot: math.sqrt(...)"},
+      {"x.reshape(3, 1)", "call a method with a colon: x:reshape(...)"},
       {"local o = lt.optim.SGD(net:parameters(), {lr = 1}) o.step()",
-        "a method is called with a colon: o:step(...)"},
-      {"net.forward(x)", "a method is called with a colon: net:forward(...)"},
-      {"local s = 'a' s.rep(3)", "a method is called with a colon: s:rep(...)"},
+        "call a method with a colon: o:step(...)"},
+      {"net.forward(x)", "call a method with a colon: net:forward(...)"},
+      {"local s = 'a' s.rep(3)", "call a method with a colon: s:rep(...)"},
       {"local A = {} A.__index = A function A:f() return self.x.y end local a = setmetatable({}, A)"
-        .. "\na.f(1)", "a method is called with a colon: a:f(...)"},
+        .. "\na.f(1)", "call a method with a colon: a:f(...)"},
       {"x.sum()", nil}, {"x:reshape(7)", nil}, {"lt.reshape(x, 7)", nil},
       {"lt.nn.Linear.forward(net, x)", nil},
     }
@@ -321,7 +332,7 @@ describe("advice about errors", function()
   end)
 
   it("knows a variable of the name of a field that is not there", function()
-    assert.equal("there is a variable linear, but t.linear was never set",
+    assert.equal("the variable linear exists, but t.linear was never set",
       hint "local t, linear = {}, 1 t.linear()")
   end)
 
@@ -337,7 +348,7 @@ describe("advice about errors", function()
     end
     assert.is_nil(suggest.hint(nil))
     assert.is_nil(suggest.hint({}, coroutine.create(print)))
-    assert.is_nil(suggest.hint('lt has no field "foo"; did you mean "fmod"?'))
+    assert.is_nil(suggest.hint('lt has no field "foo"\nhint: did you mean \'lt.fmod\'?'))
   end)
 
   it("explains a name without an error", function()
@@ -357,7 +368,8 @@ describe("the prompt", function()
   it("advises below the message of an error", function()
     local result = support.session "prnt(1)\nlt.ranndn(3)\nlocal net = nn.ReLU()\nnet:forwrad(1)\n"
     assert.truthy(result.err:find "prnt'%)\n[^\n]*did you mean 'print'%?\n")
-    assert.truthy(result.err:find('lt has no field "ranndn"; did you mean "randn"?', 1, true))
+    assert.truthy(result.err:find('lt has no field "ranndn"\nhint: did you mean \'lt.randn\'?', 1,
+      true))
     assert.truthy(result.err:find "forwrad'%)\n[^\n]*did you mean 'net:forward'%?\n")
   end)
 
@@ -372,7 +384,7 @@ describe("the prompt", function()
 
   it("advises about commands", function()
     local result = support.session ":hlep\n"
-    assert.truthy(result.err:find("no command :hlep; did you mean :help?", 1, true))
+    assert.truthy(result.err:find("unknown command :hlep\nhint: did you mean :help?", 1, true))
   end)
 end)
 

@@ -338,9 +338,9 @@ describe("a traceback", function()
   end)
 
   it("has a hint where a name is near, in scripts and in what does not parse", function()
-    has(script "local counter = 1\nprint(conter + 1)", "(global 'conter')\n  hint: did you mean "
+    has(script "local counter = 1\nprint(conter + 1)", "(global 'conter')\nhint: did you mean "
       .. "'counter'?\nTraceback")
-    has(script "if x != 1 then end", "\n  hint: ")
+    has(script "if x != 1 then end", "\nhint: ")
     has_not(script "error 'x'", "hint")
   end)
 

@@ -16,13 +16,13 @@ describe(":transfers", function()
     local out, err = look({"x = lt.zeros{1000, 1000}", ":transfers x:to('cuda'):sum():item()",
       "_ + 1", ":transfers"}, link)
     assert.equal("", err)
-    assert.truthy(out:find("^0%.?0?\nline +call +way +count +bytes +time\n"), out)
+    assert.truthy(out:find("^0%.?0?\nline +call +direction +count +bytes +time\n"), out)
     assert.truthy(out:find("\ntransfers:1 +to +cpu %-> cuda:0 +1 +3.8 MiB +264 µs"), out)
-    assert.truthy(out:find("2 copies, 3.8 MiB, 2 waited for; 0 other waits; ", 1, true), out)
-    assert.truthy(out:find("in sum on pcie4\n  (virtual)", 1, true), out)
+    assert.truthy(out:find("2 copies, 3.8 MiB, 2 blocking; 0 other waits; ", 1, true), out)
+    assert.truthy(out:find("in total on pcie4\n    (virtual)", 1, true), out)
     assert.truthy(out:find("\nhost   [█░", 1, true), out)
     assert.truthy(out:find("\ncuda:0 [·→", 1, true), out)
-    assert.truthy(out:find "in all; the host waited 274 µs", out)
+    assert.truthy(out:find "in total; host blocked 274 µs", out)
     assert.truthy(out:find("\n1%.?0?\nline"), out) -- the result was in _; the last one again
     assert.is_nil(out:find("times are those", 1, true))
     local _, count = out:gsub("transfers:1 +to ", "")
@@ -82,9 +82,9 @@ describe(":transfers", function()
       {arguments = link.arguments .. ",memory=64MiB"})
     assert.equal("", err)
     -- of 64 MiB, in 40 columns: 4 are 2.5, the 18 of two segments (20 and 2) that are cached 11.25
-    local map = "\nwhat is left in memory:\n  cpu      x 1.0 KiB\n  cuda:1   [███"
+    local map = "\nmemory in use after the run:\n  cpu      x 1.0 KiB\n  cuda:1   [███"
       .. ("▒"):rep(11) .. ("·"):rep(26) .. "]\n           w 4.0 MiB, net 512 B\n"
-      .. "█ tensors, ▒ cached for later ones, ░ others, · free\n"
+      .. "█ tensors, ▒ cached, ░ others, · free\n"
     local first = assert(out:find(map, 1, true), out)
     assert.truthy(out:find(map, first + 1, true), out) -- the last one's, as it was
     local _, count = out:gsub("cuda:0", "")
@@ -98,7 +98,7 @@ describe(":transfers", function()
   test("says that no tensor is left", function()
     local out, err = look({":transfers local _ = lt.zeros(3):to('cuda'):sum():item()"}, link)
     assert.equal("", err)
-    assert.truthy(out:find "\nwhat is left in memory: no tensors\n", out)
+    assert.truthy(out:find "\nmemory in use after the run: no tensors\n", out)
   end)
 
   test("says of a device that does not answer where to read why", function()
@@ -107,8 +107,8 @@ describe(":transfers", function()
         .. "function() error('/lib/lutra/file.lua:12: the driver is gone', 0) end",
       ":transfers x:cpu();", ":devices"}, link)
     assert.equal("", err)
-    assert.truthy(out:find("\n  cuda:0   no answer, see :devices\n", 1, true), out)
-    assert.truthy(out:find("\ncuda:0\n  cannot be asked: the driver is gone\n", 1, true), out)
+    assert.truthy(out:find("\n  cuda:0   not available, see :devices\n", 1, true), out)
+    assert.truthy(out:find("\ncuda:0\n  not available: the driver is gone\n", 1, true), out)
   end)
 
   test("cuts names that are too long for the map, and counts the small tensors", function()
@@ -120,7 +120,7 @@ describe(":transfers", function()
     assert.truthy(out:find("\n  cpu      a 24 B, b 20 B, c 16 B,\n           d 12 B,\n"
       .. "           2 more variables 12 B\n  cuda:0   [#=", 1, true), out)
     assert.truthy(out:find("\n           a_long_name_for_a_sm.. 36 B\n", 1, true), out)
-    assert.is_true(widest(out:match "\nwhat is left.*") <= 39, out)
+    assert.is_true(widest(out:match "\nmemory in use.*") <= 39, out)
   end)
 
   it("says when it is only the beginning", function()
@@ -130,8 +130,8 @@ describe(":transfers", function()
       return function() return table.remove(list) end
     end}
     local trace = require("lutra.placement.trace").new(listener)
-    local only = "; only the beginning: for 1,234 events after it there was no room"
-    assert.truthy(trace:table(200):find("0 other waits; 20 µs in sum" .. only, 1, true),
+    local only = "; 1,234 events did not fit and are missing"
+    assert.truthy(trace:table(200):find("0 other waits; 20 µs in total" .. only, 1, true),
       trace:table(200))
     trace.events = {}
     assert.equal("no copies between devices, no waits" .. only, trace:table(200))
@@ -140,11 +140,11 @@ describe(":transfers", function()
   it("expects code the first time, and code that compiles", function()
     local _, err = look({":transfers", ":transfers --svg", ":transfers x =",
       ":transfers --svgg x.svg 1 + 1", ":devices --svg=x.svg"}, {arguments = ""})
-    assert.truthy(err:find('transfers: nothing was traced yet. Write code behind it, as :transfers '
-      .. 'x:to "cuda"; usage: :transfers', 1, true), err)
-    assert.truthy(err:find("transfers: --svgg is no option; usage: :transfers", 1, true), err)
-    assert.truthy(err:find("devices: --svg=x.svg is no option; usage: :devices", 1, true), err)
-    assert.truthy(err:find("transfers: --svg wants a value", 1, true), err)
+    assert.truthy(err:find('transfers: expected code, got none, and no earlier code was traced\n'
+      .. 'hint: :transfers', 1, true), err)
+    assert.truthy(err:find("transfers: unknown option --svgg\nhint: :transfers", 1, true), err)
+    assert.truthy(err:find("devices: unknown option --svg=x.svg\nhint: :devices", 1, true), err)
+    assert.truthy(err:find("transfers: expected a value for option --svg", 1, true), err)
     assert.truthy(err:find("transfers:1: ", 1, true), err)
   end)
 
@@ -165,7 +165,7 @@ describe(":transfers", function()
       s:enter "x = lt.zeros(999, 999)"
       s:expect "[2]>"
       s:enter ":transfers local y = x:to 'cuda'"
-      s:expect "in all; the host"
+      s:expect "in total; host"
       s:expect "· idle"
       s:expect "98%"
       for row in s:text():gmatch "\n(%l+:?%d? +%[[^\n]*%%)" do

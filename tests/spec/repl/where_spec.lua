@@ -44,7 +44,7 @@ describe(":where", function()
     assert.equal("", err)
     assert.truthy(out:find("extent   elements 2 to 10 of 12\nheld by  c, d, e, y\n"
       .. "  c, e   [·█···█···█··]\n  d      [████████████]\n  y      [████████████]\n"
-      .. "█ its elements, · the rest, a column is an element\n", 1, true), out)
+      .. "█ its elements, · rest, a column is an element\n", 1, true), out)
     out = look(lines, {arguments = "", locale = "C"})
     assert.truthy(out:find("\n  c, e   [.#...#...#..]\n", 1, true), out)
   end)
@@ -64,7 +64,7 @@ describe(":where", function()
   it("names no more views than can be distinguished", function()
     local out = look({"x = lt.zeros(20)", "v = {} for i = 1, 20 do v[i] = x:narrow(1, i, 1) end",
       ":where x"}, {arguments = ""})
-    assert.truthy(out:find("\n  and 15 more views of it\n", 1, true), out)
+    assert.truthy(out:find("\n  and 15 more views\n", 1, true), out)
     assert.truthy(out:find "v%[20%] and 1%s+more\n", out) -- twenty of the 21 names
   end)
 
@@ -82,7 +82,7 @@ describe(":where", function()
   it("says that elements are seen more than once", function()
     local out = look({"x = lt.zeros(4)", ":where x:expand(3, 4)", ":where x, lt.zeros(2)"},
       {arguments = ""})
-    assert.truthy(out:find("48 B, of a storage of 16 B: it sees elements more than once", 1, true))
+    assert.truthy(out:find("48 B, of a storage of 16 B: elements are repeated", 1, true))
     assert.truthy(out:find("\n  x      %[████%]\n.*\n\ndevice .*\n  value 2 %[██%]\n"), out)
   end)
 
@@ -92,10 +92,12 @@ describe(":where", function()
     assert.equal(1, count, err)
     _, err = look({"weights = lt.zeros(3)", ":where wieghts", ":where nil", ":where abc.d",
       ":where abc", ":where lt.zeros(1), lt.zeros(2) --svg x.svg"}, {arguments = ""})
-    assert.truthy(err:find("where: wieghts is nil; did you mean weights?", 1, true), err)
-    assert.truthy(err:find("where: nil is no tensor; it wants a tensor", 1, true), err)
-    assert.truthy(err:find("where: abc is nil; it wants a tensor", 1, true), err)
-    assert.truthy(err:find("--svg draws one tensor, as in :where x --svg x.svg", 1, true), err)
+    assert.truthy(err:find("got nil\nhint: did you mean 'weights'?", 1, true), err)
+    assert.truthy(err:find("where: expected a tensor, a module or a table of tensors, got nil", 1,
+      true), err)
+    assert.truthy(err:find("where: expected a tensor, a module or a table of tensors, got nil", 1,
+      true), err)
+    assert.truthy(err:find("expected one tensor for option --svg", 1, true), err)
   end)
 end)
 
@@ -128,7 +130,7 @@ describe(":where --svg", function()
     assert.is_true(is_closed(text), text)
     -- y sees elements 2, 6 and 10 of 12, x all of them
     local mine, all = {}, 0
-    for number in text:gmatch "<title>element (%d+): its elements</title>" do
+    for number in text:gmatch "<title>element (%d+): elements of the tensor</title>" do
       if #mine < 3 then mine[#mine + 1] = tonumber(number) else all = all + 1 end
     end
     assert.same({2, 6, 10}, mine, text)
@@ -152,10 +154,12 @@ describe(":where --svg", function()
       ":where --svg x.svg nn.ReLU()", ":where --svg x.svg 3", ":where --svg x.svg"},
       {arguments = ""})
     assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
-    assert.truthy(err:find("where: {} is a table; --svg draws one tensor, as in :where x", 1, true),
+    assert.truthy(err:find("where: expected one tensor for option --svg, got a table", 1, true),
       err)
-    assert.truthy(err:find("where: nn.ReLU() is a module; --svg draws one tensor", 1, true), err)
-    assert.truthy(err:find("where: 3 is a number; --svg draws one tensor", 1, true), err)
-    assert.truthy(err:find("where: --svg wants a value behind it", 1, true), err)
+    assert.truthy(err:find("where: expected one tensor for option --svg, got a module", 1, true),
+      err)
+    assert.truthy(err:find("where: expected one tensor for option --svg, got a number", 1, true),
+      err)
+    assert.truthy(err:find("where: expected a value for option --svg", 1, true), err)
   end)
 end)

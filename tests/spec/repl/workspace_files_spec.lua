@@ -25,7 +25,7 @@ end
 -- The file is refused with `wanted` in one message that names it; the session goes on as it was.
 local function refused(wanted)
   local result = load("x, y, rawget(_G, 'g')", "local x <const> = 5\ny = 6\n")
-  has(result.err, "error: load: " .. path "w.st" .. ": ")
+  has(result.err, "error: load: cannot load " .. path "w.st" .. ": ")
   has(result.err, wanted)
   has_not(result.err, "attempt to")
   assert.equal("5\t6\tnil\n", result.out)
@@ -39,9 +39,9 @@ describe("a file for :load", function()
       write(('variable "local" "hit" "%s" i1'):format(attribute))
       local result = load "hit\nlocal fresh = 1\nhit, fresh"
       assert.is_nil(io.open(path "ran"), attribute)
-      has(result.err, "line 2 of its description makes no sense")
+      has(result.err, "line 2 of its description is not valid")
       write 'variable "global" "hit" "const" i1'
-      has(load().err, "makes no sense")
+      has(load().err, "is not valid")
     end
   end)
 
@@ -50,13 +50,13 @@ describe("a file for :load", function()
       "1a", "a b", "a-b", "a\\010b", "a.b", "\\195\\169", "_G[1]", "a,b"} do
       for _, scope in ipairs {"local", "global"} do
         write(('variable "%s" "%s" "" i1'):format(scope, name))
-        refused "makes no sense"
+        refused "is not valid"
         assert.is_nil(io.open(path "ran"))
       end
     end
     for _, name in ipairs {"_", "lutra_keep"} do -- the prompt's own
       write(('variable "local" "%s" "" i1'):format(name))
-      refused "makes no sense"
+      refused "is not valid"
     end
   end)
 
@@ -65,39 +65,39 @@ describe("a file for :load", function()
       'variable "global" "lt" "" i1', 'variable "global" "_1" "" i1', 'variable "global" "g" "" i7')
     local result = load "type(print), type(os), type(lt), _1, g"
     assert.equal("", result.err)
-    has(result.out:gsub("%s+", " "), "print is not loaded: it is a name of Lua's or Lutra's own")
+    has(result.out:gsub("%s+", " "), "print is not loaded: the name belongs to Lua or Lutra")
     has(result.out, '"function"\t"table"\t"table"\tnil\t7\n')
   end)
 
   it("is refused as a whole", function()
     local good = 'variable "global" "g" "" i1'
     for line, wanted in pairs {
-      ['variable "upvalue" "x" "" i1'] = "makes no sense",
-      ['variable "global" "x" "" "\\999"'] = "makes no sense",
-      ['variable "global" "x" "" i0x10'] = "makes no sense",
-      ['variable "global" "x" "" t1'] = "names what is not in it",
-      ['variable "global" "x" "" x0'] = "names what is not in it",
-      ['table "strange"'] = "makes no sense",
-      ['table "plain"\nitem t1 i1'] = "makes no sense",
-      ['table "plain"\nitem nnan i1'] = "makes no sense",
-      ['tensor "a" "cpu" "strange"'] = "makes no sense",
-      ['tensor "a" "meta" "plain"'] = "makes no sense",
-      ['tensor "a" "cpu:1x" "plain"'] = "makes no sense",
-      ['tensor "none" "cpu" "plain"'] = 'the tensor "none" is not in the file',
-      ['tensor "a\\027[2J" "cpu" "plain"'] = 'the tensor "a\\027[2J" is not in the file',
-      ['view i1 "2" "1" i0'] = "makes no sense",
-      ['tensor "a" "cpu" "plain"\nview i1 "2" "" i0'] = "makes no sense",
-      ['tensor "a" "cpu" "plain"\nview i1 "2," "1" i0'] = "makes no sense",
-      ['tensor "a" "cpu" "plain"\nview i1 "99999999999999999999" "1" i0'] = "makes no sense",
+      ['variable "upvalue" "x" "" i1'] = "is not valid",
+      ['variable "global" "x" "" "\\999"'] = "is not valid",
+      ['variable "global" "x" "" i0x10'] = "is not valid",
+      ['variable "global" "x" "" t1'] = "refers to a missing entry",
+      ['variable "global" "x" "" x0'] = "refers to a missing entry",
+      ['table "strange"'] = "is not valid",
+      ['table "plain"\nitem t1 i1'] = "is not valid",
+      ['table "plain"\nitem nnan i1'] = "is not valid",
+      ['tensor "a" "cpu" "strange"'] = "is not valid",
+      ['tensor "a" "meta" "plain"'] = "is not valid",
+      ['tensor "a" "cpu:1x" "plain"'] = "is not valid",
+      ['tensor "none" "cpu" "plain"'] = 'the tensor "none" is missing in the file',
+      ['tensor "a\\027[2J" "cpu" "plain"'] = 'the tensor "a\\027[2J" is missing in the file',
+      ['view i1 "2" "1" i0'] = "is not valid",
+      ['tensor "a" "cpu" "plain"\nview i1 "2" "" i0'] = "is not valid",
+      ['tensor "a" "cpu" "plain"\nview i1 "2," "1" i0'] = "is not valid",
+      ['tensor "a" "cpu" "plain"\nview i1 "99999999999999999999" "1" i0'] = "is not valid",
       ['tensor "a" "cpu" "plain"\nview i1 "3" "1" i0'] = "as_strided: ",
       ['tensor "a" "cpu" "plain"\nview i1 "2" "9223372036854775807" i0'] = "as_strided: ",
       ['tensor "a" "cpu" "plain"\nview i1 "2" "-1" i1'] = "as_strided: ",
       ['tensor "a" "cpu" "plain"\nview i1 "2" "1" i-9223372036854775808'] = "as_strided: ",
       ['tensor "a" "cpu" "plain"\nview i1 "2" "1" i9223372036854775807'] = "as_strided: ",
-      ['table "plain"\nobject "C" t1'] = "makes no sense",
-      ['object "C" i1 "m"'] = "makes no sense",
-      ['table "plain"\nobject "C" t1 i1'] = "makes no sense",
-      ["\27[2J"] = "makes no sense: \\027[2J",
+      ['table "plain"\nobject "C" t1'] = "is not valid",
+      ['object "C" i1 "m"'] = "is not valid",
+      ['table "plain"\nobject "C" t1 i1'] = "is not valid",
+      ["\27[2J"] = "is not valid: \\027[2J",
     } do
       write(good, line)
       refused(wanted)
@@ -113,8 +113,8 @@ describe("a file for :load", function()
       'item "weight" x1', 'item "bias" x2', 'table "plain"', 'item "state" i1',
       'object "Linear" t1 "net"', 'object "SGD" t2 "opt"', 'variable "global" "g" "" i1')
     local result = load("net.weight:equal(w), opt.param_groups[1].lr, g", made)
-    has(result.err, "load: SGD: load_state_dict: ")
-    has(result.err, "Nothing was loaded")
+    has(result.err, "load: cannot restore the session: SGD: load_state_dict: ")
+    has(result.err, "nothing was loaded")
     assert.equal("true\t0.5\tnil\n", result.out)
   end)
 
@@ -139,8 +139,8 @@ describe(":keep", function()
   it("leaves out globals that have no name of a variable", function()
     local result = session("_G['a b'], _G['end'], ok = 1, 2, 3\n:keep " .. path "w.st" .. "\n")
     assert.equal("", result.err)
-    has(result.out:gsub("%s+", " "), "kept 0 tensors in 1 variable: ok not kept: a b (no name of a "
-      .. "variable), end (no name of a variable)")
+    has(result.out:gsub("%s+", " "), "kept 0 tensors in 1 variable: ok not kept: a b (not a valid "
+      .. "variable name), end (not a valid variable name)")
     assert.equal("3\n", (load("ok").out:gsub("^.-\n", "")))
   end)
 end)
@@ -152,7 +152,7 @@ describe("the library", function()
     "lessons/03_count_the_transfers", "repl/cell", "repl/check",
     "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
     "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session",
-    "repl/startup",
+      "repl/startup",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}

@@ -102,14 +102,14 @@ describe(":keep and :load", function()
     local out, said = through("a = lt.arange(6)\nb, c, a = a:narrow(1, 1, 4), a:narrow(1, 3, 4)",
       "b, c, b:shares_storage(c)")
     assert.equal("tensor{1, 2, 3, 4}\ttensor{3, 4, 5, 6}\tfalse\n", out)
-    has(said, "share memory here, but will not when loaded: c and b")
+    has(said, "share memory now, but not after loading: c and b")
   end)
 
   it("name what is not kept, and why", function()
     local _, said = through("x = lt.ones{1}\nf = print\nco = coroutine.create(print)\n"
       .. "m = lt.zeros({2}, {device = 'meta'})\nC = nn.Module:extend 'C'\nt = {g = print, 1}\n"
       .. "o = setmetatable({}, {__name = 'thing'})\nk = {[print] = 1}", "x")
-    for _, text in ipairs {"f (function)", "co (thread)", "m (on meta, it has no data)",
+    for _, text in ipairs {"f (function)", "co (thread)", "m (on meta, without data)",
       "C (class C)", "t.g (function)", "o (thing)", "k (a function as a key)"} do
       has(said:gsub("%s+", " "), text)
     end
@@ -131,7 +131,7 @@ describe(":keep and :load", function()
     local result = session(":load " .. path "w.st" .. "\nnet.body.weight.shape\n" .. make
       .. ":load " .. path "w.st" .. "\nnn.is_module(net.body)\n")
     assert.equal("", result.err)
-    has(result.out:gsub("%s+", " "), "net.body holds the state of its Linear")
+    has(result.out:gsub("%s+", " "), "net.body holds the state of a Linear")
     has(result.out, "{1, 2}\n")
     assert.truthy(result.out:find "true\n$")
   end)
@@ -141,8 +141,8 @@ describe(":keep and :load", function()
       .. "\n")
     local result = session("a = 5\nm = nn.Linear(2, 2) w = m.weight:clone()\nn = nn.Linear(4, 3)\n"
       .. ":load " .. path "w.st" .. "\na, m.weight:equal(w)\n")
-    has(result.err, "load: n does not fit the Linear that is here: weight is {3, 3} in the file, "
-      .. "{3, 4} here. Nothing was loaded")
+    has(result.err, "load: cannot load n into the Linear of the session: weight has shape "
+      .. "{3, 3} in the file, {3, 4} in the session; nothing was loaded")
     assert.equal("5\ttrue\n", result.out)
   end)
 
@@ -153,13 +153,14 @@ describe(":keep and :load", function()
     local whole = read "w.st"
     write("short.st", whole:sub(1, -5))
     for name, wanted in pairs {["none.st"] = "No such file", ["text.st"] = "not a safetensors file",
-      ["other.st"] = "was not written by :keep; lt.load_safetensors(", ["short.st"] = "short.st"} do
+      ["other.st"] = "it was not written by :keep\nhint: lt.load_safetensors(",
+        ["short.st"] = "short.st"} do
       local result = session("a = 7\n:load " .. path(name) .. "\na\n")
       has(result.err, "load: ")
       has(result.err, wanted)
       assert.equal("7\n", result.out)
     end
-    has(session(":load\n").err, "load: no file")
+    has(session(":load\n").err, "load: expected a file, got none")
     has(session(":load a b\n").err, "load: 2 words")
   end)
 
@@ -184,12 +185,12 @@ describe(":keep and :load", function()
     write("mine.lua", "x = 1")
     local result = session("a = lt.ones{1}\n:keep " .. path "mine.lua" .. "\n:keep "
       .. path "w.st" .. "\na = 2\n:keep " .. path "w.st" .. "\n:keep " .. path "no/w.st" .. "\n")
-    has(result.err, "is there and no workspace of :keep's")
+    has(result.err, "it exists and was not written by :keep")
     has(result.err, "no/w.st: No such file or directory")
     assert.equal("x = 1", read "mine.lua")
     assert.truthy(session(":load " .. path "w.st" .. "\na\n").out:find "\n2\n$")
-    has(session(":keep " .. path "e.st" .. "\n").err, "there is no variable that can be kept")
-    has(session(":keep\n").err, "keep: no file")
+    has(session(":keep " .. path "e.st" .. "\n").err, "no variable can be saved")
+    has(session(":keep\n").err, "keep: expected a file, got none")
   end)
 
   it("keep tensors on their device, and say when it is not there", function()
@@ -201,7 +202,7 @@ describe(":keep and :load", function()
     local result = support.run("-i --no-init --emulate cuda:1", ":load " .. path "w.st"
       .. "\nx.device\n")
     assert.equal("", result.err)
-    has(result.out, "x was on cuda:1, which is not here: it is on the cpu")
+    has(result.out, "x was on cuda:1, which is not available: it is on the cpu")
     has(result.out, '"cpu"')
   end)
 end)
@@ -211,13 +212,13 @@ describe(":reset", function()
     local result = session("local x = 1\ny = 2\nprint = 3\nlt = 4\nstring.mine = 5\n6;\n:reset\n"
       .. "x, y, type(print), lt.is_tensor ~= nil, _\n")
     assert.equal("", result.err)
-    assert.equal('forgot 2 variables\nnil\tnil\t"function"\ttrue\tnil\n', result.out)
+    assert.equal('removed 2 variables\nnil\tnil\t"function"\ttrue\tnil\n', result.out)
   end)
 
   it("continues counting, and takes no argument", function()
     local result = support.run("-i --no-init", "1\n:reset\n2\n:reset hard\n")
-    has(result.out, "[2]> forgot 0 variables\n[2]> 2\n")
-    has(result.err, "reset: takes no argument")
+    has(result.out, "[2]> removed 0 variables\n[2]> 2\n")
+    has(result.err, "reset: expected no argument")
   end)
 
   it("gives the memory of devices back", function()
@@ -279,7 +280,8 @@ return M
       .. "m.open:get()\nm.fresh() == m.Account, m.gone, m.rate, #m.list\n")
     assert.equal("", result.err)
     has(values(result), "reloaded ./mine.lua: ")
-    has(values(result), '1 new, 1 gone\ntrue\t"new 1"\n"new"\t3\n10.0\n"new"\t5\ntrue\tnil\t2\t1\n')
+    has(values(result),
+      '1 new, 1 removed\ntrue\t"new 1"\n"new"\t3\n10.0\n"new"\t5\ntrue\tnil\t2\t1\n')
   end)
 
   it("keeps the state of file-level variables and tables", function()
@@ -350,11 +352,11 @@ return setmetatable({inner = {f = function() return "old" end},
   it("lists and checks the names", function()
     has(reloaded(after, "m = require 'mine'\n:reload\n").out, "loaded: mine")
     has(session(":reload\n").out, "no module of yours is loaded")
-    has(session(":reload lutra.nn\n").err, "is a part of Lutra")
-    has(session(":reload none\n").err, 'there is no module "none"')
+    has(session(":reload lutra.nn\n").err, "it is part of Lutra")
+    has(session(":reload none\n").err, 'reload: cannot find a loaded module "none"')
     has(session(":reload a b\n").err, "reload: 2 words")
     has(reloaded(after, "m = require 'mine'\n!rm mine.lua\n:reload mine\n").err,
-      "there is no file for the module mine")
+      "cannot find a file of the module mine")
   end)
 end)
 
@@ -370,7 +372,7 @@ for _, columns in ipairs {40, 120} do
       s:enter ":keep w.st"
       s:expect "kept 1 tensor in 1 variable: weight"
       s:enter ":reset"
-      s:expect "forgot 1 variable"
+      s:expect "removed 1 variable"
       s:enter "weight == nil"
       s:expect "true"
       s:enter ":load w.st"

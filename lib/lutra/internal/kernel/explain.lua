@@ -101,36 +101,36 @@ local function explain_type(errors, self)
   if not e or (e.file ~= "__nv_name_map" and e.file ~= "launch") then return {} end
   local declared = ("void %s(%s)"):format(self.name, parameters.text(self.parameters))
   return {
-    '  the compiler knows no kernel "' .. declared .. '"',
-    ('  Is it in a namespace (then its name is "space::%s"), behind an #if, or a macro?'):format(
+    '  the compiler finds no kernel "' .. declared .. '"',
+    "  the compiler's message: " .. e.message,
+    ('hint: in a namespace its name is "space::%s"; or an #if or a macro hides it'):format(
       self.name),
-    "  The compiler says: " .. e.message,
   }
 end
 
 -- What a source that was copied may have, and a kernel has not: a pattern of what the compiler
 -- says, a part of the source ("" is in each), and advice.
-local NO_LIBRARY = "A kernel finds C's headers (math.h, stdint.h, stdio.h ...), cuda_fp16.h and "
-  .. "cuda_bf16.h; nothing of C++'s library, nor of programs of the host"
+local NO_LIBRARY = "a kernel can include C headers (math.h, stdint.h, stdio.h ...), cuda_fp16.h "
+  .. "and cuda_bf16.h, but not the C++ standard library or headers of host programs"
 local ADVICE = {
-  {"cooperative_groups%.h", "", "Emulated devices have no cooperative groups. __syncthreads() does "
-    .. "what sync() of a block does, __shfl_down_sync(0xffffffff, v, n) what a tile's shfl_down"},
-  {"mma%.h", "", "Emulated devices have no tensor cores"},
-  {"'tex[1-3u]", "", "Emulated devices have no textures. Read a tensor by a pointer"},
-  {"lt_EmulatedShared", "", "On an emulated device, extern __shared__ T x[] outside of functions "
-    .. "is an array only where its type is plain: write (T *)x, or declare it in the function"},
+  {"cooperative_groups%.h", "", "emulated devices have no cooperative groups; use __syncthreads() "
+    .. "for block.sync(), and __shfl_down_sync(0xffffffff, v, n) for tile.shfl_down(v, n)"},
+  {"mma%.h", "", "emulated devices have no tensor cores"},
+  {"'tex[1-3u]", "", "emulated devices have no textures; read a tensor through a pointer"},
+  {"lt_EmulatedShared", "", "on an emulated device, extern __shared__ T x[] outside of functions "
+    .. "is an array only for a plain type; write (T *)x, or declare it inside the function"},
   {"No such file", "", NO_LIBRARY},
   {"file not found", "", NO_LIBRARY},
-  {"cannot open source file", "", NO_LIBRARY .. ". The CUDA toolkit's headers are looked for in "
-    .. "the folder CUDA_HOME"},
-  {"Assembler messages", "", "asm has a GPU's instructions, which an emulated device has not"},
-  {"", "<<<", "<<< >>> launches a kernel from a program of the host. Leave out that function: "
-    .. "k({grid, block}, arguments...) launches here"},
+  {"cannot open source file", "", NO_LIBRARY .. "; headers of the CUDA toolkit are searched "
+    .. "in the folder CUDA_HOME"},
+  {"Assembler messages", "", "asm contains GPU instructions, which an emulated device cannot run"},
+  {"", "<<<", "<<< >>> launches a kernel from host code; leave out that function and launch "
+    .. "with k({grid, block}, arguments...)"},
 }
 
 local function advise(log, source)
   for _, row in ipairs(ADVICE) do
-    if log:find(row[1]) and source:find(row[2], 1, true) then return "  " .. row[3] end
+    if log:find(row[1]) and source:find(row[2], 1, true) then return "hint: " .. row[3] end
   end
 end
 

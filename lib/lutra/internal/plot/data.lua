@@ -22,7 +22,7 @@ local function from_table(list, name)
     end
   end
   local ok, made = pcall(lt.tensor, numbers, {dtype = "float64"})
-  if not ok then fail("%s: the table is no list of numbers: %s", name, made) end
+  if not ok then fail("%s: cannot read the table as a list of numbers: %s", name, made) end
   return made
 end
 
@@ -30,10 +30,10 @@ end
 function data.tensor(value, name)
   if type(value) == "table" then value = from_table(value, name) end
   if not lt.is_tensor(value) then
-    fail("%s: got a %s, it wants a tensor or a list of numbers", name, type(value))
+    fail("%s: expected a tensor or a list of numbers, got a %s", name, type(value))
   end
   if value.device == "meta" then
-    fail("%s: the tensor is on meta, it has no data to show", name)
+    fail("%s: cannot show a tensor on \"meta\": it has no data", name)
   end
   value = value:detach()
   return value.dtype == "bool" and value:byte() or value

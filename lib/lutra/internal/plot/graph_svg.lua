@@ -19,7 +19,7 @@ local function box_texts(item)
   if item.freed then
     small = small .. " freed"
   elseif item.saved > 0 then
-    small = small .. " keeps " .. texts.bytes(item.saved)
+    small = small .. " saves " .. texts.bytes(item.saved)
   end
   return item.name, small
 end

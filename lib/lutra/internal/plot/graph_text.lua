@@ -16,7 +16,7 @@ local marks = {
 -- Lines are made of pieces {text, kind of color or nil}.
 local function node_pieces(state, node)
   local label = node.uses > 1 and " #" .. state.label(node) or ""
-  local kept = node.freed and "  freed" or node.saved > 0 and "  keeps " .. texts.bytes(node.saved)
+  local kept = node.freed and "  freed" or node.saved > 0 and "  saves " .. texts.bytes(node.saved)
   return {node.name, "name"}, {label}, {node.shape and "  " .. node.shape or ""},
     {kept or "", "faint"}
 end

@@ -18,7 +18,7 @@ local kinds = {"work", "to_device", "to_host", "between", "wait", "idle"}
 
 local words = {
   work = "work", to_device = "to device", to_host = "to host", between = "between devices",
-  wait = "the host waits", idle = "idle",
+  wait = "host blocked", idle = "idle",
 }
 
 local function copy_kind(e)
@@ -196,22 +196,22 @@ local function legend_lines(picture, text, width)
   return texts.items(list, width)
 end
 
---- "36 µs in all; the host waited 26 µs; cuda:0 was busy 22 µs (61%)"
+--- "36 µs in total; host blocked 26 µs (72%); cuda:0 busy 22 µs (61%)"
 function lanes.totals(picture)
   local length = picture.finish - picture.begin
-  local parts = {texts.seconds(length * 1e-6) .. " in all"}
+  local parts = {texts.seconds(length * 1e-6) .. " in total"}
   for i, lane in ipairs(picture.lanes) do
     local busy = lanes.busy(lane, i == 1 and waiting or at_work)
-    parts[#parts + 1] = ("%s %s %s (%.0f%%)"):format(i == 1 and "the host" or lane.name,
-      i == 1 and "waited" or "was busy", texts.seconds(busy * 1e-6),
+    parts[#parts + 1] = ("%s %s %s (%.0f%%)"):format(i == 1 and "host" or lane.name,
+      i == 1 and "blocked" or "busy", texts.seconds(busy * 1e-6),
       length > 0 and busy / length * 100 or 0)
   end
   return table.concat(parts, "; ")
 end
 
 --- What is to be said where times are not a link's.
-lanes.note = "times are those of the host's calls; with a link, as in --emulate cuda:2,link=pcie4, "
-  .. "those of the work"
+lanes.note = "times are those of the host's calls; with a link (--emulate cuda:2,link=pcie4) they "
+  .. "are those of the device's work"
 
 --- The picture as lines of at most `width` columns. options: width, utf8, paint(style, text).
 function lanes.lines(picture, options)

@@ -15,7 +15,7 @@ local arrows = {to_device = "→", to_host = "←", between = "↔"}
 
 local legend = {
   {"work", "work"}, {"to_device", "→ copy to a device"}, {"to_host", "← copy to the host"},
-  {"between", "↔ copy between devices"}, {"wait", "the host waits"}, {"idle", "idle"},
+  {"between", "↔ copy between devices"}, {"wait", "host blocked"}, {"idle", "idle"},
 }
 
 local function tip(span)

@@ -16,7 +16,7 @@ local is_channels = {[1] = true, [3] = true, [4] = true}
 -- {H, W}, {C, H, W}, {H, W, C} with C of 1, 3 or 4, {N, H, W}, {N, C, H, W}, {N, H, W, C}.
 function pixels.split(t, limit)
   local n, shape = t.ndim, t.shape
-  if t:numel() == 0 then fail("the tensor of shape %s is empty", tostring(shape)) end
+  if t:numel() == 0 then fail("cannot show an empty tensor of shape %s", tostring(shape)) end
   if n == 2 then return {t:unsqueeze(1)}, 1 end
   if n == 3 and is_channels[shape[1]] then return {t}, 1 end
   if n == 3 and is_channels[shape[3]] and shape[3] > 1 then return {t:permute(3, 1, 2)}, 1 end
@@ -25,8 +25,8 @@ function pixels.split(t, limit)
   elseif n == 3 then
     t = t:unsqueeze(2)
   elseif n ~= 4 or not is_channels[shape[2]] then
-    fail("cannot see a picture in the shape %s: it wants {H, W}, {C, H, W} or {N, C, H, W} "
-      .. "with C of 1, 3 or 4", tostring(shape))
+    fail("expected shape {H, W}, {C, H, W} or {N, C, H, W} with C of 1, 3 or 4, got %s",
+      tostring(shape))
   end
   local list = {}
   for i = 1, math.min(limit, t:size(1)) do list[i] = t:select(1, i) end
@@ -44,7 +44,7 @@ function pixels.range(list)
     local least, most = require("lutra.internal.plot.data").range(picture)
     if least then lo, hi = math.min(lo, least), math.max(hi, most) end
   end
-  if lo > hi then fail "no value is finite" end
+  if lo > hi then fail "cannot show the tensor: no value is finite" end
   if lo >= 0 and hi <= 1 then return 0, 1 end
   if lo >= 0 and hi <= 255 and not t:is_floating_point() then return 0, 255 end
   return lo, hi, ("black is %.4g, white is %.4g"):format(lo, hi)

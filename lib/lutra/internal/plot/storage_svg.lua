@@ -11,8 +11,8 @@ local COLUMNS = 360
 local CELLS = 90 -- elements that are drawn apart
 local LABEL = 24 -- letters of a name
 
-local words = {used = "its elements", part = "some are its elements",
-  free = "the rest of the storage"}
+local words = {used = "elements of the tensor", part = "some are elements of the tensor",
+  free = "rest of the storage"}
 
 -- Boxes of equal columns from `first` to `last` of so many.
 local function band(first, last, count, kind, place, parts)

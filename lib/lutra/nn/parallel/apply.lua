@@ -62,13 +62,13 @@ local parse = args.signature("parallel_apply",
 function apply.parallel_apply(...)
   local modules, inputs, named, devices = parse(...)
   for title, list in pairs {inputs = inputs, kwargs_tup = named, devices = devices} do
-    args.check(#list == #modules, "parallel_apply: there are %d modules and %d %s", #modules, #list,
-      title)
+    args.check(#list == #modules, "parallel_apply: expected %d %s, one for each module, got %d",
+      #modules, title, #list)
   end
   local calls, names = {}, {}
   for i = 1, #modules do
     args.check(args.is_callable(modules[i]),
-      "parallel_apply: expected a module for element %d of argument 'modules', got %s", i,
+      "parallel_apply: expected a module for argument 'modules[%d]', got %s", i,
       args.show(modules[i]))
     calls[i] = packed(inputs[i], named and named[i])
     names[i] = devices and lt.device(devices[i])

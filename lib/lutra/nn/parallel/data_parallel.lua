@@ -34,12 +34,13 @@ local function check_devices(title, list)
   for i, device in ipairs(list) do
     local entry = ("%s: device_ids[%d]"):format(title, i)
     if device == "cpu" or device == "meta" then
-      args.fail("%s is %s, it wants a device of an accelerator. A module on %s is called by "
-        .. "itself, without %s", entry, device, device, title)
+      args.fail("%s: expected an accelerator's device for argument 'device_ids[%d]', got \"%s\"\n"
+        .. "hint: without %s: module(x)", title, i, device, title)
     end
     local name = core._accelerator.device(nil, device, entry)
     if seen[name] then
-      args.fail("%s is %s, which is in the list already: name each device once", entry, name)
+      args.fail("%s: expected different devices for argument 'device_ids', got \"%s\" twice", title,
+        name)
     end
     seen[name], names[i] = true, name
   end
@@ -51,21 +52,21 @@ end
 local function check_output(title, device, devices)
   if device == nil then return devices[1] end
   local name = lt.device(device)
-  args.check(name ~= "meta", "%s: output_device is meta, where results have no data. Name one that "
-    .. 'has memory: "%s", "cpu"', title, devices[1])
+  args.check(name ~= "meta", "%s: expected a device with memory for argument 'output_device', got "
+    .. '"meta"\nhint: "%s" or "cpu"', title, devices[1])
   return name
 end
 
 local function check_dim(title, dim)
-  args.check(dim ~= 0, "%s: dim is 0: dimensions count from 1 (-1 is the last)", title)
+  args.check(dim ~= 0,
+    "%s: expected a dimension from 1 (or -1 for the last) for argument 'dim', got 0", title)
 end
 
 local function check_module(title, module)
-  args.check(Module.is_module(module), '%s: argument "module" is %s, it wants a module', title,
-    args.show(module))
+  args.expect(Module.is_module(module), title, "a module", "module", module)
   for path, inner in module:named_modules() do
     if inner.__parallel then
-      args.fail("%s: %s is a %s already, and cannot be replicated: wrap the outermost module alone",
+      args.fail("%s: cannot replicate %s: it is a %s already\nhint: wrap only the outermost module",
         title, path == "" and "the module" or ('"%s"'):format(path), inner:type_name())
     end
   end
@@ -76,8 +77,8 @@ local function check_module_device(title, module, device)
   for _, kind in ipairs {"parameters", "buffers"} do
     for name, tensor in module["named_" .. kind](module) do
       if tensor.device ~= device then
-        args.fail("%s: the module must have its parameters and buffers on %s, the first of "
-          .. 'device_ids, but "%s" is on %s. Move it first: m:to "%s"', title, device, name,
+        args.fail('%s: expected all parameters and buffers on "%s", the first of '
+          .. 'device_ids, got "%s" on "%s"\nhint: m:to "%s"', title, device, name,
           tensor.device, device)
       end
     end
@@ -90,7 +91,7 @@ local function gather_results(title, outputs, device, dim)
   local count, results = #outputs, {n = outputs[1].n}
   for i = 2, count do
     if outputs[i].n ~= results.n then
-      args.fail("%s: the replicas give different numbers of results: %d and %d", title, results.n,
+      args.fail("%s: expected as many results from each replica, got %d and %d", title, results.n,
         outputs[i].n)
     end
   end
@@ -200,8 +201,8 @@ local of_processes = {process_group = true, bucket_cap_mb = true, broadcast_buff
 function DistributedDataParallel:init(...)
   local options = select(select("#", ...) > 0 and -1 or 1, ...)
   for name in pairs(args.is_plain(options) and options or {}) do
-    args.check(not of_processes[name], 'DistributedDataParallel: "%s" is about several processes. '
-      .. "Lutra drives all devices from one: leave it out, as init_process_group", name)
+    args.check(not of_processes[name], 'DistributedDataParallel: cannot use "%s": Lutra drives all '
+      .. "devices from one process\nhint: leave it out, and init_process_group too", name)
   end
   construct(self, "DistributedDataParallel", parse_distributed, ...)
 end
@@ -210,8 +211,7 @@ end
 -- between processes meanwhile; with one process nothing is exchanged, and p.grad accumulates as
 -- usual.
 function DistributedDataParallel:no_sync(f, ...) -- luacheck: ignore self
-  args.check(args.is_callable(f), "no_sync: argument \"f\" is %s, it wants a function",
-    args.show(f))
+  args.expect(args.is_callable(f), "no_sync", "a function", "f", f)
   return f(...)
 end
 

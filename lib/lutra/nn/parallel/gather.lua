@@ -11,7 +11,8 @@ local gather = {}
 local function inside_of(path) return path == "" and "" or " in " .. path end
 
 local function fail_different(title, path, what)
-  args.fail("%s: the replicas give different %s%s: return tensors, or the same from each", title,
+  args.fail("%s: cannot gather the results: the replicas give different %s%s\n"
+    .. "hint: return tensors, or equal values from each", title,
     what, inside_of(path))
 end
 
@@ -30,8 +31,8 @@ local function join(title, tensors, count, device, dim, path)
   local moved = {}
   for i = 1, count do moved[i] = tensors[i]:to{device = device, non_blocking = true} end
   if all_are(moved, count, has_no_dims) then
-    warn("nn.parallel.gather: scalars are gathered into a vector, one element for each device; "
-      .. "take their mean or sum")
+    warn("nn.parallel.gather: scalars are gathered into a vector with one element for each device; "
+      .. "use y:mean() or y:sum()")
     return lt.stack(moved)
   end
   local ndim = moved[1].ndim
@@ -39,8 +40,8 @@ local function join(title, tensors, count, device, dim, path)
     if has_no_dims(moved[i]) then fail_different(title, path, "numbers of dimensions") end
   end
   if dim > ndim or dim < -ndim then
-    args.fail("%s: results of shape %s%s cannot be put together along dimension %d: return them "
-      .. "with that dimension, x:unsqueeze(%d)", title, tostring(moved[1].shape), inside_of(path),
+    args.fail("%s: cannot concatenate results of shape %s%s along dimension %d: it does not exist\n"
+      .. "hint: return x:unsqueeze(%d)", title, tostring(moved[1].shape), inside_of(path),
       dim, dim)
   end
   return lt.cat(moved, dim)
@@ -101,7 +102,7 @@ local parse = args.signature("gather", "list outputs, device target_device, int 
 -- list, for outputs of different structure, and for unequal values that are no tensors.
 function gather.gather(...)
   local outputs, device, dim = parse(...)
-  args.check(#outputs > 0, "gather: there are no outputs")
+  args.check(#outputs > 0, "gather: expected at least one output for argument 'outputs', got none")
   return gather.value("gather", outputs, #outputs, lt.device(device), dim, "")
 end
 

@@ -107,8 +107,7 @@ local parse = args.signature("replicate", "any network, list devices, bool detac
 -- `detach`. Raises an error when `network` is no module and when the list is empty.
 function replicate.replicate(...)
   local network, list, detach = parse(...)
-  args.check(lt.nn.is_module(network), 'replicate: argument "network" is %s, it wants a module',
-    args.show(network))
+  args.expect(lt.nn.is_module(network), "replicate", "a module", "network", network)
   return replicate.on(network, scatter.devices("replicate", list), detach)
 end
 

@@ -16,7 +16,7 @@ local scatter = {}
 --- Returns the full names of a list of devices; `title` is the function's name in errors. Raises an
 -- error for an empty list.
 function scatter.devices(title, list)
-  args.check(#list > 0, "%s: the list of devices is empty", title)
+  args.check(#list > 0, "%s: expected at least one device, got none", title)
   local names = {}
   for i, device in ipairs(list) do names[i] = lt.device(device) end
   return names
@@ -27,12 +27,12 @@ end
 local function cut(title, x, count, dim)
   if count == 1 then return {x} end
   if x.ndim == 0 then
-    args.fail("%s: a tensor without dimensions cannot be cut into pieces for %d devices: "
-      .. "give a number, x:item(), or a row for each sample, x:expand(n)", title, count)
+    args.fail("%s: cannot split a tensor without dimensions over %d devices\n"
+      .. "hint: pass a number, x:item(), or a row for each sample, x:expand(n)", title, count)
   end
   if dim == 0 or dim > x.ndim or dim < -x.ndim then
-    args.fail("%s: a tensor of shape %s has no dimension %d to cut along: its dimensions are 1 to "
-      .. "%d (-1 is the last)", title, tostring(x.shape), dim, x.ndim)
+    args.fail("%s: expected a dimension from 1 to %d (or -1 for the last) for argument 'dim', got "
+      .. "%d for a tensor of shape %s", title, x.ndim, dim, tostring(x.shape))
   end
   if x:size(dim) == 0 then return {x} end
   return x:chunk(count, dim)
@@ -48,9 +48,9 @@ local function count_pieces(title, value, count, dim, seen)
     seen.first = first
     if pieces ~= first[1] then
       local texts = require "lutra.internal.text"
-      args.fail("%s: the tensors do not go together: cut for %d devices along dimension %d, one of "
-        .. "size %d makes %s, another of size %d makes %s. Expand the smaller one, or make it a "
-        .. "buffer of the module", title, count, dim, first[2]:size(dim),
+      args.fail("%s: cannot split the tensors over %d devices along dimension %d: "
+        .. "size %d gives %s, size %d gives %s\nhint: expand the smaller tensor, or register it "
+        .. "as a buffer of the module", title, count, dim, first[2]:size(dim),
         texts.plural(first[1], "piece"), value:size(dim), texts.plural(pieces, "piece"))
     end
   elseif args.is_plain(value) and not seen[value] then

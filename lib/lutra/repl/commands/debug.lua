@@ -10,13 +10,13 @@ local function say(...) io.stdout:write(table.concat({...}, "\n"), "\n") end
 -- The debugger that is at work; an error when there is none.
 local function current(session, command)
   if session.debugger then return session.debugger end
-  error(("%s: nothing is being debugged; :debug looks into the error of the last cell, "
-    .. "lt.breakpoint() stops inside running code%s"):format(command,
+  error(("%s: cannot debug: no debugger is open\nhint: :debug inspects the error of the last cell, "
+    .. "lt.breakpoint() stops running code%s"):format(command,
       command == "next" and ", :lesson opens a lesson" or ""), 0)
 end
 
 local function no_argument(command, text)
-  if text ~= "" then error(("%s: takes no argument, got \"%s\""):format(command, text), 0) end
+  if text ~= "" then error(("%s: expected no argument, got \"%s\""):format(command, text), 0) end
 end
 
 --- `:debug`: looks into the frames of the cell that failed last.
@@ -25,7 +25,7 @@ function commands.debug(session, text)
   local d = session.debugger
   if not d then
     local failure = session.failure
-    if not failure then error("debug: no error to look at; the last cell did not fail", 0) end
+    if not failure then error("debug: cannot inspect an error: the last cell did not fail", 0) end
     local number = failure.number and ("[%d]"):format(failure.number) or ""
     d = debugger.new(failure.frames, {session = session, prompt = ("debug%s> "):format(number)})
     d:enter()
@@ -38,12 +38,12 @@ local function move(session, command, text, step)
   local d = current(session, command)
   local n = text == "" and 1 or math.tointeger(tonumber(text))
   if not n or n < 1 then
-    error(("%s: \"%s\" is no number of frames; :%s or :%s 2"):format(command, text, command,
-      command), 0)
+    error(("%s: expected a number of frames, got \"%s\"\nhint: :%s or :%s 2"):format(command, text,
+      command, command), 0)
   end
   local to = d.selected + step * n
-  if to < 1 then error(command .. ": this is the innermost frame", 0) end
-  if to > #d.frames then error(command .. ": this is the outermost frame", 0) end
+  if to < 1 then error(command .. ": cannot go further: this is the innermost frame", 0) end
+  if to > #d.frames then error(command .. ": cannot go further: this is the outermost frame", 0) end
   d.selected = to
   say(d:report())
 end
@@ -59,8 +59,8 @@ function commands.frame(session, text)
   local d = current(session, "frame")
   local n = text == "" and d.selected or math.tointeger(tonumber(text))
   if not n or not d.frames[n] then
-    error(("frame: there is no frame \"%s\"; they are 1 to %d, :bt lists them"):format(text,
-      #d.frames), 0)
+    error(("frame: expected a frame from 1 to %d, got \"%s\"\nhint: :bt lists the frames"):format(
+      #d.frames, text), 0)
   end
   d.selected = n
   say(d:report())
@@ -82,7 +82,7 @@ local function leave(session, command, text, verdict)
   no_argument(command, text)
   local d = current(session, command)
   if verdict ~= "continue" and not d.live then
-    error(command .. ": the code has failed and cannot go on; :continue leaves the debugger", 0)
+    error(command .. ": cannot continue: the code failed\nhint: :continue leaves the debugger", 0)
   end
   d:leave(verdict)
 end

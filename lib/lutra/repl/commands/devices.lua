@@ -46,7 +46,7 @@ local function numbers(entry)
   local parts = {texts.bytes(entry.allocated) .. " in tensors"}
   if entry.reserved then parts[#parts + 1] = texts.bytes(entry.reserved) .. " reserved" end
   if entry.free then parts[#parts + 1] = texts.bytes(entry.free) .. " free" end
-  if entry.total then parts[#parts + 1] = texts.bytes(entry.total) .. " in all" end
+  if entry.total then parts[#parts + 1] = texts.bytes(entry.total) .. " in total" end
   return table.concat(parts, ", ")
 end
 
@@ -71,7 +71,7 @@ local function draw(entry)
   local lines = {heading(entry)}
   if entry.why then
     lines[2] = "  " .. style.paint("warning",
-      texts.wrap("cannot be asked: " .. entry.why, style.width() - 1, 2))
+      texts.wrap("not available: " .. entry.why, style.width() - 1, 2))
     return table.concat(lines, "\n")
   end
   lines[#lines + 1] = device_map.memory("memory", entry, view())
@@ -96,9 +96,9 @@ local function missing_text(list)
   return table.concat(lines, "\n")
 end
 
-local fragmentation = "fragmentation: the share of what is cached that is not in its largest block"
+local fragmentation = "fragmentation: the share of cached memory outside its largest block"
 
-local other_tensors = "other tensors: no variable's, but a result's (_1), a graph's, a function's"
+local other_tensors = "other tensors: held by results (_1), autograd graphs or functions"
 
 local function any_blocks(list)
   for _, entry in ipairs(list) do
@@ -133,7 +133,7 @@ local function drawing(entry)
     numbers = {entry.allocated and numbers(entry)}, lines = {}}
   if entry.why then
     made.numbers = {}
-    for line in texts.wrap("cannot be asked: " .. entry.why, 90, 2):gmatch "[^\n]+" do
+    for line in texts.wrap("not available: " .. entry.why, 90, 2):gmatch "[^\n]+" do
       table.insert(made.numbers, line)
     end
   end
@@ -151,7 +151,7 @@ local function write_svg(list, path)
     any_blocks(list) and fragmentation or nil)
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then error("devices: cannot write " .. why, 0) end
-  io.stdout:write("the picture to ", path, "\n")
+  io.stdout:write("wrote the picture to ", path, "\n")
 end
 
 local usage = ":devices [--svg FILE]"
@@ -166,7 +166,7 @@ function devices.devices(session, text)
   local values, rest = command_line.leading_options("devices", text,
     {["--svg"] = command_line.text}, usage, true)
   if rest:match "%S" then
-    error(("devices: what is \"%s\"? usage: %s"):format(rest, usage), 0)
+    error(("devices: unexpected argument \"%s\"\nhint: %s"):format(rest, usage), 0)
   end
   local list = occupancy.collect(session)
   if values["--svg"] then return write_svg(list, values["--svg"]) end

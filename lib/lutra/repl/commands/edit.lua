@@ -24,14 +24,15 @@ local function editor()
   for _, name in ipairs(usual) do
     if is_program(name) then return name end
   end
-  error("edit: there is no editor: set EDITOR (export EDITOR=nano), vi and nano are not here", 0)
+  error("edit: cannot find an editor: EDITOR is not set, vi and nano are not installed\n"
+    .. "hint: export EDITOR=nano", 0)
 end
 
 -- Opens a file in the editor; an error when that fails, so that nothing is run.
 local function visit(path)
   local line = editor()
   local ok, why = shell.run(line .. " " .. command_line.quote(path))
-  if not ok then error(("edit: %s: %s; nothing was run"):format(line, why), 0) end
+  if not ok then error(("edit: cannot run %s: %s"):format(line, why), 0) end
 end
 
 -- The text to begin with: that of cell `number`, or of the last one; "" when there is none.
@@ -42,8 +43,8 @@ local function beginning(session, number)
   end
   local entry = session.cells[number]
   if entry then return entry.text end
-  error(("edit: there is no cell %d; %s"):format(number, session.number == 1 and "none was run yet"
-    or ("they are 1 to %d"):format(session.number - 1)), 0)
+  error(("edit: cannot find cell %d: %s"):format(number, session.number == 1 and "no cell was run"
+    or ("the cells are 1 to %d"):format(session.number - 1)), 0)
 end
 
 -- What the editor made of `text`.
@@ -55,10 +56,10 @@ local function edited(text)
   end})
   local script = path .. ".lua" -- so that the editor knows the language
   local ok, why = files.write(script, text == "" and "" or text .. "\n")
-  if not ok then error("edit: " .. why, 0) end
+  if not ok then error("edit: cannot write " .. why, 0) end
   visit(script)
   local result, reason = files.read(script)
-  if not result then error("edit: " .. reason, 0) end
+  if not result then error("edit: cannot read " .. reason, 0) end
   return (result:gsub("%s+$", ""))
 end
 
@@ -81,7 +82,7 @@ function edit.edit(session, text)
   end
   local result = edited(beginning(session, number))
   if result == "" then
-    io.stdout:write(style.paint("faint", "an empty text, nothing to run"), "\n")
+    io.stdout:write(style.paint("faint", "empty, nothing to run"), "\n")
     return
   end
   if session.typed then

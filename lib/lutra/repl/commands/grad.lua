@@ -28,9 +28,9 @@ local function write_svg(g, path, title)
   local picture = require("lutra.internal.plot.graph_svg").text(g, title)
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then fail("cannot write %s", why) end
-  io.stdout:write(("%s to %s\n"):format(texts.plural(#g.nodes, "node"), path))
+  io.stdout:write(("wrote %s to %s\n"):format(texts.plural(#g.nodes, "node"), path))
   if g.total > #g.nodes then
-    io.stdout:write(("the nearest ones of %s\n"):format(texts.count(g.total)))
+    io.stdout:write(("(the nearest of %s)\n"):format(texts.count(g.total)))
   end
 end
 
@@ -43,14 +43,16 @@ local function write_text(g, limit)
     io.stdout:write(("... %s\n"):format(texts.plural(g.total - shown, "more node")))
   end
   if #g.nodes < g.total then return end
-  local note = ("%s, %s, keeps %s"):format(texts.plural(g.total, "node"),
+  local note = ("%s, %s, saves %s"):format(texts.plural(g.total, "node"),
     #g.leaves == 1 and "1 leaf" or #g.leaves .. " leaves", texts.bytes(graph.saved(g)))
   io.stdout:write(style.paint("faint", note), "\n")
 end
 
 local function count_of(value)
   local n = math.tointeger(tonumber(value))
-  if not n or n < 1 then fail("--lines is \"%s\", it wants a whole number from 1", value) end
+  if not n or n < 1 then
+    fail("expected an integer of at least 1 for option --lines, got \"%s\"", value)
+  end
   return n
 end
 
@@ -62,15 +64,15 @@ function grad.grad(session, text)
   local limit = options.lines and count_of(options.lines) or LINES
   local values = inspect.values(session, "grad", expression)
   local x = values[1]
-  if not core.is_tensor(x) then fail("%s is %s; it wants a tensor", expression, inspect.a(x)) end
+  if not core.is_tensor(x) then fail("expected a tensor, got %s", inspect.a(x)) end
   if core._is_freed(x) then
-    io.stdout:write(expression, " was freed: there is no graph behind it\n")
+    io.stdout:write(expression, " was freed: it has no autograd graph\n")
     return
   end
   if x.is_leaf then
     io.stdout:write(texts.wrap(x.requires_grad
-      and "a leaf: its own gradient is kept in .grad, there is no graph behind it"
-      or "it does not require grad: there is no graph behind it", style.width() - 1, 0), "\n")
+      and "a leaf tensor: its gradient is in .grad, it has no autograd graph"
+      or "it does not require grad: it has no autograd graph", style.width() - 1, 0), "\n")
     return
   end
   local most = options.svg and DRAWN or math.max(4 * limit, 1000)

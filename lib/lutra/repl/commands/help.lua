@@ -8,10 +8,10 @@ local wrap = require "lutra.repl.help.wrap"
 
 local module = {}
 
-local introduction = "Type Lua: an expression is printed, its value is kept in _ ; a semicolon at "
-  .. "the end keeps it quiet. lt, tensor, nn, F, optim and data are loaded. A cell goes on over "
-  .. "several lines until it is complete; an empty line ends it. Local variables live on in later "
-  .. "cells. Ctrl-C ends what runs and comes back here."
+local introduction = "Type Lua code. The value of an expression is printed and kept in _ ; a "
+  .. "semicolon at the end suppresses printing. lt, tensor, nn, F, optim and data are loaded. A "
+  .. "cell continues over several lines until it is complete; an empty line ends it. Local "
+  .. "variables stay defined in later cells. Ctrl-C interrupts running code."
 
 local function help() return require "lutra.repl.help" end -- needs the core, which may not load
 
@@ -27,8 +27,8 @@ end
 -- name it is ?name.
 function module.help(session, text)
   if text == "" then
-    return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? tells about x, x?? "
-      .. "shows its source.\n\n" .. pages.list(style.width(), style.paint))
+    return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? shows help about x, "
+    .. "x?? its source.\n\n" .. pages.list(style.width(), style.paint))
   end
   local name = text:match "^:?(%S+)"
   local row = commands.find(name)
@@ -41,20 +41,20 @@ end
 -- a class written in Lua: the comment above it. For a variable: what it is. Nothing is run: a name
 -- is followed through tables, modules and tensors, as net[1].weight.
 function module.doc(session, text)
-  if text == "" then error("doc: it wants a name, as ?lt.matmul", 0) end
+  if text == "" then error("doc: expected a name, got none\nhint: ?lt.matmul", 0) end
   show("doc", help().text(text, session, options()))
 end
 
 --- The lines that a function or a class was made from, of the library and of your own cells.
 function module.source(session, text)
-  if text == "" then error("source: it wants a name, as nn.Linear??", 0) end
+  if text == "" then error("source: expected a name, got none\nhint: nn.Linear??", 0) end
   show("source", help().source(text, session, options()))
 end
 
 --- Looks for a word in the names and texts of ops, of the library, of Lua's own functions, of the
 -- commands and of your variables. Names come first.
 function module.apropos(session, text)
-  if text == "" then error("apropos: it wants a word, as :apropos softmax", 0) end
+  if text == "" then error("apropos: expected a word, got none\nhint: :apropos softmax", 0) end
   show("apropos", help().apropos(text, session, options()))
 end
 

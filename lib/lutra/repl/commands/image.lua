@@ -70,13 +70,13 @@ end
 
 local function write_file(list, lo, hi, path)
   if not (path:find "%.p[pgn]m$") then
-    fail("cannot write \"%s\": it wants a file called .ppm or .pgm", path)
+    fail("expected a file name that ends with .ppm or .pgm, got \"%s\"", path)
   end
   local t, pixels = list[1], require "lutra.internal.plot.pixels"
   local whole = pixels.ppm(pixels.scale(t, lo, hi, t:size(3), t:size(2)))
   local ok, why = require("lutra.repl.files").write(path, whole)
   if not ok then fail("cannot write %s", why) end
-  io.stdout:write(("%d x %d pixels to %s\n"):format(t:size(3), t:size(2), path))
+  io.stdout:write(("wrote %d x %d pixels to %s\n"):format(t:size(3), t:size(2), path))
 end
 
 local function caption(t, shown, count, note)
@@ -94,7 +94,7 @@ function image.image(session, text)
   local expression, options = command_line.options("image", text, {out = "value"})
   local value = inspect.values(session, "image", expression)[1]
   if not core.is_tensor(value) then
-    fail("%s is %s; it wants a tensor", expression, inspect.a(value))
+    fail("expected a tensor, got %s", inspect.a(value))
   end
   local t = require("lutra.internal.plot.data").tensor(value, "image")
   local pixels = require "lutra.internal.plot.pixels"

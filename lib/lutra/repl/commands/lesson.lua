@@ -6,7 +6,7 @@ local commands = {}
 
 local function no_argument(name, text)
   if text ~= "" then
-    error(("%s: takes no argument, not \"%s\""):format(name, text), 0)
+    error(("%s: expected no argument, got \"%s\""):format(name, text), 0)
   end
 end
 
@@ -21,8 +21,8 @@ function commands.lesson(session, text)
   if text == "end" then return lesson.finish(session) end
   local number = math.tointeger(tonumber(text))
   if not number then
-    error(("lesson: \"%s\" is no number of a lesson; it wants :lesson, :lesson 3, :lesson list or "
-      .. ":lesson end"):format(text), 0)
+    error(("lesson: expected the number of a lesson, list or end, got \"%s\"\n"
+    .. "hint: :lesson, :lesson 3, :lesson list or :lesson end"):format(text), 0)
   end
   lesson.open(session, number)
 end

@@ -34,7 +34,7 @@ end
 local function check_option(name, value, least, most)
   local n = math.tointeger(tonumber(value))
   if not n or n < least or n > most then
-    fail("--%s is \"%s\", it wants a whole number from %d to %d", name, value, least, most)
+    fail("expected an integer from %d to %d for option --%s, got \"%s\"", least, most, name, value)
   end
   return n
 end
@@ -55,8 +55,8 @@ local function draw_histogram(t, options)
   local histogram = require "lutra.internal.plot.histogram"
   t = t:reshape(-1)
   local lo, hi, bad = data().range(t)
-  if t:numel() == 0 then fail "the tensor is empty" end
-  if not lo then fail("there is no finite value among %s", texts.plural(t:numel(), "value")) end
+  if t:numel() == 0 then fail "cannot plot an empty tensor" end
+  if not lo then fail("cannot plot %s: none is finite", texts.plural(t:numel(), "value")) end
   local from, to, bins = parts_of(t, lo, hi, options.bins)
   t = data().float(t)
   if bad > 0 then t = t:masked_select(require("lutra").isfinite(t)) end
@@ -72,8 +72,8 @@ end
 -- Two results: x and y.
 local function series_of_pair(x, y, options, width, height)
   if x.ndim ~= 1 or y.ndim ~= 1 or x:numel() ~= y:numel() then
-    fail("x has the shape %s and y %s; they want one dim and as many elements", inspect.shape(x),
-      inspect.shape(y))
+    fail("expected x and y with one dimension and as many elements, got shapes %s and %s",
+      inspect.shape(x), inspect.shape(y))
   end
   local dots = texts.is_utf8() and 4 or 2
   local s = data().scatter(x, y, require("lutra.internal.plot.chart").dots(width, texts.is_utf8()),
@@ -86,7 +86,7 @@ end
 local function series_of_one(t, options, width)
   if t.ndim == 0 then t = t:reshape(1) end
   if t.ndim > 2 then
-    fail("the tensor has %d dims, it wants 1 or 2: choose a part of it, or use :image", t.ndim)
+    fail("expected a tensor of 1 or 2 dimensions, got %d\nhint: :plot x[1], or :image x", t.ndim)
   end
   local dots = require("lutra.internal.plot.chart").dots(width, texts.is_utf8())
   local tensors, series = {}, {}
@@ -120,7 +120,8 @@ local function draw_chart(values, options)
     whole = values.n == 1,
   })
   if not lines then
-    fail(first:numel() == 0 and "the tensor is empty" or "there is no finite value to draw")
+    fail(first:numel() == 0 and "cannot plot an empty tensor"
+      or "cannot plot the tensor: it has no finite value")
   end
   if rows then lines[#lines + 1] = legend(rows, #series) end
   return lines, not_finite(tensors)
@@ -135,7 +136,7 @@ function plot.plot(session, text)
     {hist = "flag", bins = "value", points = "flag"})
   local values = inspect.values(session, "plot", expression)
   if values.n < 1 or values.n > 2 then
-    fail("there are %s, it wants y, or x and y", texts.plural(values.n, "value"))
+    fail("expected y, or x and y, got %s", texts.plural(values.n, "value"))
   end
   local lines, note = require("lutra").no_grad(function()
     if options.hist or options.bins then

@@ -37,7 +37,7 @@ function prof.prof(session, text)
       profile:close()
       error("prof: " .. why, 0)
     end
-    io.stdout:write(("%s written: open it at ui.perfetto.dev or chrome://tracing\n"):format(path))
+    io.stdout:write(("wrote %s: open it at ui.perfetto.dev or chrome://tracing\n"):format(path))
   end
   profile:close()
 end

@@ -37,15 +37,15 @@ function reload.reload(session, text)
     return
   end
   if name == "lutra" or name:match "^lutra%." then
-    error(("reload: %s is a part of Lutra; only your own modules are read again"):format(name), 0)
+    error(("reload: cannot reload %s: it is part of Lutra"):format(name), 0)
   end
   if package.loaded[name] == nil then
-    error(("reload: there is no module \"%s\"; %s"):format(name, list_text()), 0)
+    error(("reload: cannot find a loaded module \"%s\"; %s"):format(name, list_text()), 0)
   end
   local done = reload_module.module(name)
   update_variables(session, done.replaced)
   io.stdout:write(("reloaded %s: %d function%s%s%s\n"):format(done.path, done.functions,
-    done.functions == 1 and "" or "s", counted(done.added, "new"), counted(done.gone, "gone")))
+    done.functions == 1 and "" or "s", counted(done.added, "new"), counted(done.gone, "removed")))
 end
 
 return reload

@@ -17,7 +17,7 @@ end
 -- left; memory of devices is given back. Modules stay loaded, options stay set, the numbers of
 -- cells go on.
 function reset.reset(session, text)
-  if text ~= "" then error("reset: takes no argument, it forgets all variables", 0) end
+  if text ~= "" then error("reset: expected no argument: it removes all variables", 0) end
   if session.lesson then require("lutra.repl.lesson").leave(session) end
   local count = 0
   for _ in session:variables() do count = count + 1 end
@@ -26,7 +26,7 @@ function reset.reset(session, text)
   session.failure = nil
   session:restore_globals()
   free_devices()
-  io.stdout:write(("forgot %d variable%s\n"):format(count, count == 1 and "" or "s"))
+  io.stdout:write(("removed %d variable%s\n"):format(count, count == 1 and "" or "s"))
 end
 
 return reset

@@ -26,7 +26,9 @@ end
 function run.run(session, text)
   local list, why = command_line.split(text)
   if not list then error("run: " .. why, 0) end
-  if not list[1] then error("run: no file; :run train.lua --epochs 3", 0) end
+  if not list[1] then
+    error("run: expected a file, got none\nhint: :run train.lua --epochs 3", 0)
+  end
   run.file(session, list)
 end
 

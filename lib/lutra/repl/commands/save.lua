@@ -7,7 +7,7 @@ local command_line = require "lutra.repl.command_line"
 
 local save = {}
 
-local usage = "FILE and numbers of cells: :save file.lua 1-3 5"
+local usage = ":save file.lua 1-3 5"
 
 -- "3" or "1-5" -> first, last; an error names what it is not.
 local function range(word)
@@ -17,11 +17,12 @@ local function range(word)
     last = first
   end
   if not first then
-    error(("save: \"%s\" is no number of a cell and no range; it wants %s"):format(word, usage), 0)
+    error(("save: expected numbers or ranges of cells, got \"%s\"\nhint: %s"):format(word, usage),
+      0)
   end
   first, last = math.tointeger(tonumber(first)), math.tointeger(tonumber(last))
   if not first or not last or first > last then
-    error(("save: the range %s ends before it starts"):format(word), 0)
+    error(("save: expected a range from a lower to a higher cell, got %s"):format(word), 0)
   end
   return first, last
 end
@@ -42,9 +43,9 @@ local function chosen(session, ranges)
   for _, word in ipairs(ranges) do
     local first, last = range(word)
     if first < 1 or last >= session.number then
-      error(("save: there is no cell %d; %s"):format(first < 1 and first or last,
-        session.number == 1 and "none was run yet"
-          or ("they are 1 to %d"):format(session.number - 1)), 0)
+      error(("save: cannot find cell %d: %s"):format(first < 1 and first or last,
+        session.number == 1 and "no cell was run"
+          or ("the cells are 1 to %d"):format(session.number - 1)), 0)
     end
     for number = first, last do add(number, first == last) end
   end
@@ -66,16 +67,16 @@ function save.save(session, text)
     end
   end
   local path = table.remove(list, 1)
-  if not path then error("save: no file; it wants " .. usage, 0) end
+  if not path then error("save: expected a file, got none\nhint: " .. usage, 0) end
   local cells = chosen(session, list)
-  if #cells == 0 then error("save: there is no cell that succeeded yet", 0) end
+  if #cells == 0 then error("save: cannot save: no cell succeeded", 0) end
   local whole, reason = script.from(cells)
   if not whole then
-    error(("save: the cells are no script together: %s; choose fewer: :save FILE 1-9")
+    error(("save: cannot make one script of the cells: %s\nhint: choose fewer: :save FILE 1-9")
       :format(reason), 0)
   end
   if not force and files.exists(path) then
-    error(("save: %s is there already; :save --force %s overwrites it"):format(path, path), 0)
+    error(("save: cannot overwrite %s: it exists\nhint: :save --force %s"):format(path, path), 0)
   end
   local ok, wrong = files.write(path, whole)
   if not ok then error("save: " .. wrong, 0) end

@@ -24,8 +24,8 @@ end
 --- `!ls -l` runs a line of the shell on the terminal; Ctrl-C ends it, not the session. A status
 -- that is not 0 is told.
 function shell.shell(_, line)
-  if line:match "^%s*$" then error("!: no command; !ls runs ls", 0) end
-  if line:find("\0", 1, true) then error("!: the command holds a zero byte", 0) end
+  if line:match "^%s*$" then error("!: expected a command, got none\nhint: !ls", 0) end
+  if line:find("\0", 1, true) then error("!: expected a command without NUL bytes", 0) end
   local _, failed = shell.run(line)
   if failed then
     io.stdout:write(require("lutra.repl.style").paint("faint", failed), "\n")

@@ -24,7 +24,7 @@ end
 
 -- "; synchronised: cuda:0", or "" where no accelerator was used
 local function synchronized_text(devices)
-  return #devices > 0 and "; synchronised: " .. table.concat(devices, ", ") or ""
+  return #devices > 0 and "; synchronized: " .. table.concat(devices, ", ") or ""
 end
 
 local function signed_bytes(n) return (n < 0 and "-" or "+") .. texts.bytes(math.abs(n)) end
@@ -87,7 +87,7 @@ end
 local function compile(session, code)
   local status, message = cell.read(code, "=timeit")
   if status == "complete" and not message.body then
-    error("timeit: no code; usage: " .. usage_timeit, 0)
+    error("timeit: expected code, got none\nhint: " .. usage_timeit, 0)
   end
   local make, why
   if status == "complete" then
@@ -152,7 +152,7 @@ function time.timeit(session, text)
   local devices = synchronize()
   report(("%s ± %s per loop (mean ± std. dev. of %s, %s each)%s"):format(texts.seconds(mean),
     texts.seconds(deviation), texts.plural(runs, "run"), texts.plural(n, "loop"),
-    #devices > 0 and "; synchronised after each run: " .. table.concat(devices, ", ") or ""))
+    #devices > 0 and "; synchronized after each run: " .. table.concat(devices, ", ") or ""))
 end
 
 return time

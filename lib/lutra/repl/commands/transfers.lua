@@ -65,7 +65,7 @@ local function write_svg(seen, path)
   end
   text = require("lutra.internal.plot.lanes_svg").text(picture, seen.code, lines)
   local ok, why = require("lutra.repl.files").write(path, text)
-  if ok then io.stdout:write("the picture to ", path, "\n") end
+  if ok then io.stdout:write("wrote the picture to ", path, "\n") end
   return ok, why and "transfers: cannot write " .. why
 end
 
@@ -107,8 +107,7 @@ function transfers.transfers(session, text)
     if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
     session:results(listen(session, f, code, path), made.quiet)
   elseif not last[session] then
-    error("transfers: nothing was traced yet. Write code behind it, as :transfers x:to \"cuda\"; "
-      .. "usage: " .. usage, 0)
+    error("transfers: expected code, got none, and no earlier code was traced\nhint: " .. usage, 0)
   end
   show(last[session])
   if not path then return end

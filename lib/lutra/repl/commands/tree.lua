@@ -114,7 +114,7 @@ function tree.tree(session, text)
   local values = inspect.values(session, "tree", text)
   local value = values[1]
   if type(value) ~= "table" and not core.is_tensor(value) then
-    error(("tree: %s is %s; it wants a module or a table"):format(text, inspect.a(value)), 0)
+    error(("tree: expected a module or a table, got %s"):format(inspect.a(value)), 0)
   end
   local branch = texts.is_utf8() and branches.utf8 or branches.ascii
   show(value, "", nil, "", "", 0, {seen = {}, left = LINES, branch = branch})

@@ -17,7 +17,7 @@ local VIEWS = 6 -- bars of a storage
 local NAMES, NAME = 20, 60 -- names of a storage, and columns of each
 local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless an element has one each
 
-local words = {used = "its elements", part = "in part", free = "the rest"}
+local words = {used = "its elements", part = "partly", free = "rest"}
 
 -- "a, b.weight", the paths that lead to this memory, or nil.
 local function names_of(t, holders)
@@ -38,7 +38,7 @@ local function names_of(t, holders)
 end
 
 local function address(t, offset)
-  if t.device == "meta" then return "none: meta has no data" end
+  if t.device == "meta" then return "none: a tensor on meta has no data" end
   if t:data_ptr() == 0 then return "none: it is empty" end
   return ("0x%x"):format(t:data_ptr() - offset * t.itemsize)
 end
@@ -48,7 +48,7 @@ local function part_of(t)
   local part = t.nbytes
   if part == bytes then return texts.bytes(part) .. ", all of its storage" end
   return ("%s, of a storage of %s%s"):format(texts.bytes(part), texts.bytes(bytes),
-    part > bytes and ": it sees elements more than once" or "")
+    part > bytes and ": elements are repeated" or "")
 end
 
 -- "x" or "a tensor that no variable holds": what t is a view of, where that is known.
@@ -116,7 +116,7 @@ local function describe(t, holders)
   if names then add("held by", names) end
   if t.requires_grad then
     add("grad", t.grad_fn and "result of " .. t.grad_fn
-      or t.grad and "leaf, its grad is on " .. t.grad.device or "leaf, without a grad yet")
+      or t.grad and "leaf, its grad is on " .. t.grad.device or "leaf, no grad yet")
   end
   return rows
 end
@@ -131,7 +131,7 @@ local function legend(count, width, seen)
   return texts.items(items, style.width() - 1)
 end
 
-local function more_views(left) return ("and %s of it"):format(texts.plural(left, "more view")) end
+local function more_views(left) return ("and %s"):format(texts.plural(left, "more view")) end
 
 -- A bar of the storage for each view on it.
 local function draw(t, holders, expression)
@@ -179,7 +179,7 @@ local function write_svg(t, holders, name, path)
   }
   local ok, why = require("lutra.repl.files").write(path, picture)
   if not ok then error("where: cannot write " .. why, 0) end
-  io.stdout:write("the picture to ", path, "\n")
+  io.stdout:write("wrote the picture to ", path, "\n")
 end
 
 local columns = {
@@ -206,7 +206,7 @@ local function show_all(value, name)
     count = count + 1
     if count <= LISTED then rows[count] = {path = path, shape = "freed"} end
   end)
-  if count == 0 then error(("where: %s holds no tensor"):format(name), 0) end
+  if count == 0 then error(("where: cannot find a tensor in %s"):format(name), 0) end
   local lines = texts.table(columns, rows, style.width() - 1)
   io.stdout:write(style.paint("heading", lines[1]), "\n", table.concat(lines, "\n", 2), "\n")
   if count > LISTED then
@@ -216,15 +216,15 @@ end
 
 -- What cannot be shown, and what was meant perhaps.
 local function fail(session, expression, value, wanted)
-  local text = expression == "nil" and "nil is no tensor"
-    or ("%s is %s"):format(expression, inspect.is_module(value) and "a module" or inspect.a(value))
   local near
   if value == nil and expression:match "^[%a_][%w_]*$" then
     local names = {}
     for name in session:variables() do names[#names + 1] = name end
     near = nearest.find(expression, names)
   end
-  error(("where: %s; %s"):format(text, near and ("did you mean %s?"):format(near) or wanted), 0)
+  error(("where: expected %s, got %s%s"):format(wanted,
+    inspect.is_module(value) and "a module" or inspect.a(value),
+    near and ("\nhint: did you mean '%s'?"):format(near) or ""), 0)
 end
 
 local function show(session, value, expression)
@@ -235,7 +235,7 @@ local function show(session, value, expression)
   elseif type(value) == "table" then
     show_all(value, expression)
   else
-    fail(session, expression, value, "it wants a tensor, a module or a table of tensors")
+    fail(session, expression, value, "a tensor, a module or a table of tensors")
   end
 end
 
@@ -251,7 +251,7 @@ function where.where(session, text)
       local holders = inspect.holders(inspect.variables(session))
       return write_svg(values[1], holders, expression, options.svg)
     end
-    fail(session, expression, values[1], "--svg draws one tensor, as in :where x --svg x.svg")
+    fail(session, expression, values[1], "one tensor for option --svg")
   end
   for i = 1, math.max(values.n, 1) do
     if i > 1 then io.stdout:write "\n" end

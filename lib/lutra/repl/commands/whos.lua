@@ -116,7 +116,7 @@ function whos.whos(session, text)
     if v.name:find(pattern) then chosen[#chosen + 1] = v end
   end
   if #chosen == 0 then
-    io.stdout:write(text == "" and "no variables\n" or ("no variable is called %s\n"):format(text))
+    io.stdout:write(text == "" and "no variables\n" or ("no variable matches %s\n"):format(text))
     return
   end
   local holders, rows = inspect.holders(all), {}

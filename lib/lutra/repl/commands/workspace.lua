@@ -14,7 +14,8 @@ local key = "lutra.workspace"
 
 local function path_of(name, text)
   local path = command_line.arguments(name, text, 1, "one FILE")[1]
-  return path or error(("%s: no file; :%s session.safetensors"):format(name, name), 0)
+  return path or error(("%s: expected a file, got none\nhint: :%s session.safetensors"):format(
+    name, name), 0)
 end
 
 -- Is the file at `path` one that :keep wrote? Only its header is read (safetensors: its length in
@@ -75,12 +76,13 @@ end
 function workspace.keep(session, text)
   local path = path_of("keep", text)
   if files.exists(path) and not is_workspace(path) then
-    error(("keep: %s is there and no workspace of :keep's; remove it or take another name")
+    error(("keep: cannot overwrite %s: it exists and was not written by :keep\n"
+      .. "hint: remove it, or use another name")
       :format(path), 0)
   end
   local packed = require("lutra.repl.workspace.pack").session(session)
   if #packed.image.variables == 0 then
-    error("keep: there is no variable that can be kept", 0)
+    error("keep: cannot save the session: no variable can be saved", 0)
   end
   local description = require("lutra.repl.workspace.format").write(packed.image)
   local ok, why = pcall(require("lutra").save_safetensors, path, packed.values,
@@ -89,7 +91,7 @@ function workspace.keep(session, text)
   say("kept " .. summary(packed.image))
   if packed.left[1] then say("not kept: " .. listed(packed.left), "faint") end
   if packed.apart[1] then
-    say("share memory here, but will not when loaded: " .. listed(packed.apart), "faint")
+    say("share memory now, but not after loading: " .. listed(packed.apart), "faint")
   end
 end
 
@@ -100,7 +102,7 @@ local function placed(path, message)
     return message
   end
   message = message:gsub("^[^\n]-:%d+: ", "", 1):gsub('[^"\\\n]+', format_value.escape)
-  return message:find "^load: " and message or ("load: %s: %s"):format(path, message)
+  return message:find "^load: " and message or ("load: cannot load %s: %s"):format(path, message)
 end
 
 --- `:load work.safetensors` reads what :keep wrote: locals become locals again, parameters and what
@@ -112,17 +114,17 @@ function workspace.load(session, text)
   local ok, tensors, notes = pcall(require("lutra").load_safetensors, path)
   if not ok then error("load: " .. tostring(tensors):gsub("^.-load_safetensors: ", "", 1), 0) end
   if not notes[key] then
-    error(("load: %s was not written by :keep; lt.load_safetensors(%q) gives its tensors")
+    error(("load: cannot load %s: it was not written by :keep\nhint: lt.load_safetensors(%q)")
       :format(path, path), 0)
   end
   local image, why = require("lutra.repl.workspace.format").read(notes[key])
-  if not image then error(("load: %s: %s"):format(path, why), 0) end
+  if not image then error(("load: cannot load %s: %s"):format(path, why), 0) end
   local unpack = require("lutra.repl.workspace.unpack").session
   local good, said = pcall(unpack, session, image, tensors)
   if not good then error(placed(path, said), 0) end
   say("loaded " .. summary(image))
   for i = 1, math.min(#said, NAMES) do say(said[i], "faint") end
-  if #said > NAMES then say(("and %d more such lines"):format(#said - NAMES), "faint") end
+  if #said > NAMES then say(("and %d more notes"):format(#said - NAMES), "faint") end
 end
 
 return workspace

@@ -56,8 +56,8 @@ local function add_attributes(list, add)
     at = at - 1
   end
   if not tokens.is(list, at, "local") then return false end
-  add("close", "keyword", "its __close is called where the block ends")
-  add("const", "keyword", "it cannot be assigned")
+  add("close", "keyword", "calls its __close at the end of the block")
+  add("const", "keyword", "cannot be assigned again")
   return true
 end
 

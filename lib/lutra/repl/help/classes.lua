@@ -177,7 +177,9 @@ end
 function classes.source(class, paint)
   local list = own_functions(class)
   local chunk, line, lines = definition(class)
-  if not chunk then return nil, "the source of " .. classes.name(class) .. " is not here" end
+  if not chunk then
+    return nil, "cannot show the source of " .. classes.name(class) .. ": the file is missing"
+  end
   local last = line or 1
   for _, entry in ipairs(list) do
     local place, _, stop = source.place(entry[2])

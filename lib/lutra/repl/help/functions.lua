@@ -66,7 +66,7 @@ local function lua_page(name, f, width, paint)
   local doc = source.doc(f)
   out[#out + 1] = ""
   out[#out + 1] = doc and wrap.comment(doc, width)
-    or wrap.text("No comment stands above it. " .. name .. "?? shows its source.", width)
+    or wrap.text("It has no documentation comment. " .. name .. "?? shows its source.", width)
   return table.concat(out, "\n")
 end
 
@@ -82,8 +82,8 @@ function functions.page(name, f, width, paint)
   local op = ops.find(f)
   if op then return ops.page(op, width, paint) end
   if source.place(f) then return lua_page(name, f, width, paint) end
-  return paint("heading", name) .. "\n\n" .. wrap.text("A function written in C, of which nothing "
-    .. "more is known.", width)
+  return paint("heading", name) .. "\n\n" .. wrap.text("A function written in C, without "
+    .. "documentation.", width)
 end
 
 --- Lua code with its tokens coloured.
@@ -122,8 +122,10 @@ function functions.source(name, f, paint)
   if lines then return functions.listing(source.where(f), lines, paint) end
   if op then return ops.source_text(op) end
   local where = source.where(f)
-  if where then return nil, ("the source of %s is not here: %s"):format(name, where) end
-  return nil, ("%s is written in C"):format(name)
+  if where then
+    return nil, ("cannot show the source of %s: the file is missing: %s"):format(name, where)
+  end
+  return nil, ("cannot show the source of %s: it is written in C"):format(name)
 end
 
 --- How a function is called, and what is written about it: a text, or the lines of the comment

@@ -41,13 +41,13 @@ local sets = {
 -- What an argument of a type may be.
 local kinds = {
   Tensor = "tensor", ["Tensor[]"] = "list of tensors", Operand = "tensor or number",
-  Index = "int64 tensor: positions, from 1", ["Index[]"] = "list of int64 tensors",
-  Scalar = "number", int = "whole number", float = "number", bool = "true or false",
+  Index = "int64 tensor: indices, from 1", ["Index[]"] = "list of int64 tensors",
+  Scalar = "number", int = "integer", float = "number", bool = "boolean",
   string = "string", dtype = 'dtype, as "float32"', device = 'device, as "cpu" or "cuda:0"',
-  Generator = "lt.Generator", sizes = "sizes: 2, 3 or {2, 3}", ints = "whole numbers",
+  Generator = "lt.Generator", sizes = "sizes: 2, 3 or {2, 3}", ints = "integers",
   dim = "dimension: from 1, -1 is the last", dims = "one or several dimensions: from 1",
-  position = "position: from 1, -1 is the last",
-  ["ints[]"] = "lists of whole numbers", ["dims[]"] = "lists of dimensions: from 1",
+  position = "index: from 1, -1 is the last",
+  ["ints[]"] = "lists of integers", ["dims[]"] = "lists of dimensions: from 1",
   ["floats[]"] = "lists of numbers", ["Tensor[][]"] = "lists of tensors",
   data = "value or table", any = "any value", ["function"] = "function", list = "list",
 }
@@ -230,7 +230,7 @@ local function dtypes_text(op)
   for _, set in ipairs(sets) do
     if same_list(set[2], list) then return set[1] end
   end
-  return #list > 0 and table.concat(list, ", ") or "see the doc"
+  return #list > 0 and table.concat(list, ", ") or "see the description"
 end
 
 -- The results that can have a gradient, added up with weights that do not cancel.
@@ -368,7 +368,7 @@ local function arguments_rows(op)
     if p.default == "nil" then
       text = text .. ", or nil"
     elseif p.default then
-      text = text .. "; " .. p.default .. " unless given"
+      text = text .. "; " .. "default " .. p.default
     elseif p.optional then
       text = text .. ", or nil"
     end
@@ -390,7 +390,7 @@ function ops.page(op, width, paint)
     out[#out + 1] = wrap.rows(arguments_rows(op), width, 2)
     if op.source then return table.concat(out, "\n") end
     local facts = {
-      {"gives", results_text(op)}, {"shapes", ops.shapes(op)}, {"dtypes", dtypes_text(op)},
+      {"returns", results_text(op)}, {"shapes", ops.shapes(op)}, {"dtypes", dtypes_text(op)},
       {"gradient", ops.gradient(op)}, {"devices", devices_text(op)},
     }
     out[#out + 1] = ""

@@ -37,15 +37,15 @@ end
 local function tensor_page(name, x, width, paint)
   local rows = {
     {"shape", tostring(x.shape)}, {"dtype", x.dtype}, {"device", x.device},
-    {"memory", ("%d bytes%s"):format(x.nbytes, x:is_contiguous() and "" or ", a view with gaps")},
-    {"gradient", x.requires_grad and (x.grad_fn and "wanted; made by " .. x.grad_fn or "wanted")
-      or "not wanted"},
+    {"memory", ("%d bytes%s"):format(x.nbytes, x:is_contiguous() and "" or ", not contiguous")},
+    {"gradient", x.requires_grad and (x.grad_fn and "required; result of " .. x.grad_fn
+      or "required; leaf tensor") or "not required"},
   }
   local range = range_text(x)
   if range then table.insert(rows, 4, {"values", range}) end
   return paint("heading", name) .. ": a tensor\n\n" .. wrap.rows(rows, width, 2) .. "\n\n"
-    .. wrap.text(("?%s:sum, or any method, tells of that; :apropos finds others; :where %s tells "
-      .. "where its memory lies."):format(name, name), width)
+    .. wrap.text(("?%s:sum shows help about a method; :apropos searches for others; :where %s "
+      .. "shows its memory."):format(name, name), width)
 end
 
 -- Names in a row, as many as fit in each line.
@@ -66,7 +66,7 @@ local function library_page(name, doc, t, width, paint)
   table.sort(names)
   out[#out + 1] = names_text(names, width)
   out[#out + 1] = ""
-  out[#out + 1] = wrap.text("?" .. name .. ".NAME tells more about one.", width)
+  out[#out + 1] = wrap.text("?" .. name .. ".NAME shows help about one.", width)
   return table.concat(out, "\n")
 end
 
@@ -95,7 +95,7 @@ local function string_page(name, text, width, paint)
   if ok then
     local category = dtype.category
     local holds = category == "floating" and "floats" or category == "integer" and "integers"
-      or category == "complex" and "complex numbers" or "true and false"
+      or category == "complex" and "complex numbers" or "booleans"
     return paint("heading", text) .. "\n\n" .. wrap.text(("A dtype: %s, %d byte%s an element. "
       .. "x:to \"%s\" converts; lt.%s is this string."):format(
         holds, dtype.size, dtype.size == 1 and "" or "s", text,
@@ -104,7 +104,7 @@ local function string_page(name, text, width, paint)
   local is_device, device = pcall(core.device, text)
   if is_device then
     return paint("heading", text) .. "\n\n" .. wrap.text(("A device%s. x:to \"%s\" copies there; "
-      .. ":devices shows what lives on each."):format(device ~= text and ", in full " .. device
+      .. ":devices shows the tensors on each."):format(device ~= text and ", in full " .. device
         or "", text), width)
   end
   return paint("heading", name) .. ": " .. wrap.text(("a string of %d bytes; its methods are those "

@@ -15,12 +15,12 @@ local catalog = {}
 -- The fields of a lesson: name, type, and what it is for, for the message about one that is wrong.
 local fields = {
   {"title", "string", "a short name"},
-  {"goal", "string", "one sentence: what is to be reached"},
+  {"goal", "string", "the goal, one sentence"},
   {"text", "string", "a page to read"},
-  {"start", "string", "the code to mend"},
-  {"hints", "table", "a list of texts"},
+  {"start", "string", "the code to fix"},
+  {"hints", "table", "a list of strings"},
   {"check", "function", "check(env, lt, see) returns true or false, and a message"},
-  {"solution", "string", "code that passes"},
+  {"solution", "string", "code that passes the check"},
   {"setup", "function", "called when the lesson is opened", optional = true},
   {"teardown", "function", "called when it is left", optional = true},
   {"devices", "number", "how many GPUs it needs", optional = true},
@@ -48,15 +48,15 @@ local function environment()
   end})
 end
 
-local function kind(value) return value == nil and "missing" or "a " .. type(value) end
+local function kind(value) return value == nil and "nil" or "a " .. type(value) end
 
 local function wrong_field(lesson)
   for _, field in ipairs(fields) do
     local name, wanted, use = table.unpack(field)
     local value = rawget(lesson, name)
     if type(value) ~= wanted and not (field.optional and value == nil) then
-      return name, ('its field "%s" is %s, it wants a %s: %s'):format(name, kind(value), wanted,
-        use)
+      return name, ('expected a %s for field "%s" (%s), got %s'):format(wanted, name, use,
+        kind(value))
     end
   end
 end
@@ -68,8 +68,8 @@ local function unknown_field(lesson)
   for name in next, lesson do
     if type(name) ~= "string" or not (" " .. names .. " "):find(" " .. name .. " ", 1, true) then
       local near = type(name) == "string" and nearest.find(name, known)
-      return tostring(name), ('a lesson has no field "%s"%s'):format(tostring(name),
-        near and (", did you mean %s?"):format(near) or "; it has " .. names)
+      return tostring(name), ('unknown field "%s"; %s'):format(tostring(name),
+        near and ("did you mean '%s'?"):format(near) or "the fields are " .. names)
     end
   end
 end
@@ -77,7 +77,7 @@ end
 local function wrong_hint(lesson)
   for i, hint in ipairs(lesson.hints) do
     if type(hint) ~= "string" then
-      return "hints", ("hint %d is %s, it wants a string"):format(i, kind(hint))
+      return "hints", ("expected a string for hint %d, got %s"):format(i, kind(hint))
     end
   end
 end
@@ -85,21 +85,22 @@ end
 local function wrong_code(lesson)
   for _, name in ipairs {"start", "solution"} do
     local compiled, why = load(lesson[name], "=" .. name, "t")
-    if not compiled then return name, ('its field "%s" is no Lua: %s'):format(name, why) end
+    if not compiled then return name, ('cannot compile field "%s": %s'):format(name, why) end
   end
 end
 
 local function wrong_number(lesson)
   if lesson.devices and (math.tointeger(lesson.devices) or -1) < 0 then
-    return "devices", ('its field "devices" is %s, it wants a whole number'):format(lesson.devices)
+    return "devices", ('expected an integer for field "devices", got %s'):format(
+      lesson.devices)
   end
 end
 
 -- The first field that is wrong, and what is wrong with it; or nil.
 local function wrong_of(lesson)
   if type(lesson) ~= "table" then
-    return "return", ("it returns %s, it wants to return a table: return {title = ...}"):format(
-      lesson == nil and "nothing" or "a " .. type(lesson))
+    return "return", ("expected the file to return a table, return {title = ...}, got %s"):format(
+      lesson == nil and "nil" or "a " .. type(lesson))
   end
   for _, look in ipairs {wrong_field, unknown_field, wrong_hint, wrong_code, wrong_number} do
     local name, why = look(lesson)
@@ -160,10 +161,10 @@ end
 -- What is wrong with the name of a file, by which progress is kept; `taken` has those before it.
 local function wrong_name(name, path, taken)
   if not name:match "^[%w_.-]+$" then
-    return path .. ": its name wants letters, digits, _, . and - only"
+    return path .. ": expected letters, digits, _, . and - in its name"
   end
   if taken[name] then
-    return ("%s: there is a lesson %s already, in %s; give this one another name"):format(path,
+    return ("%s: a lesson %s exists in %s; rename this one"):format(path,
       name, taken[name])
   end
 end
@@ -189,7 +190,7 @@ function catalog.list()
   local folder, given = own_folder()
   if not folder then return list end
   if given and not files.list(folder) then
-    return list, ("LUTRA_LESSONS names %s, which is no folder that can be read"):format(folder)
+    return list, ("LUTRA_LESSONS: cannot read the folder %s"):format(folder)
   end
   add_folder(list, taken, folder)
   return list

@@ -65,7 +65,7 @@ function page.lesson(lesson, number, count, entered)
   behind("Goal:", lesson.goal, "heading")
   page.note(entered)
   page.code(lesson.start)
-  page.note ":check looks at what it does, :hint helps, :next goes on."
+  page.note ":check checks your solution, :hint shows a hint, :next opens the next lesson."
 end
 
 return page

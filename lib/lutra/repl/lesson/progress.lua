@@ -12,11 +12,15 @@ local progress = {}
 --- Where the file would be; nil without a home folder.
 function progress.path() return files.place("state", "lessons") end
 
+-- Lessons that had another name before.
+local renamed = {["02_mend_the_mismatch"] = "02_fix_the_mismatch"}
+
 -- Text of the file -> {done = {[name] = true}, open = name}, and the first line that is none.
 local function read(text)
   local state, wrong = {done = {}}, nil
   for line in text:gmatch "[^\n]+" do
     local word, name = line:match "^(%l+) ([%w_.-]+)$"
+    name = renamed[name] or name
     if word == "done" then
       state.done[name] = true
     elseif word == "open" then
@@ -35,18 +39,18 @@ function progress.load()
   local text, why, code = files.read(path)
   if not text then
     if code == files.missing then return {done = {}} end
-    return {done = {}}, "the record of lessons cannot be read: " .. why
+    return {done = {}}, "cannot read the progress of lessons: " .. why
   end
   local state, wrong = read(text)
   if not wrong then return state end
-  return state, ('the record of lessons, %s, makes no sense at "%s"; what does is kept'):format(
+  return state, ('the progress of lessons, %s, is not valid at "%s"; the rest is kept'):format(
     path, texts.cut((wrong:gsub("[^ -~]", "?")), 40))
 end
 
 --- Keeps it. Returns true, or nil and why not.
 function progress.save(state)
   local path = progress.path()
-  if not path then return nil, "there is no home folder" end
+  if not path then return nil, "HOME is not set" end
   local lines = {}
   for name in pairs(state.done) do lines[#lines + 1] = "done " .. name end
   table.sort(lines)

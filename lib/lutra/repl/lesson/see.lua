@@ -11,8 +11,8 @@ local see = {}
 function see.func(env, name)
   local f = env[name]
   if type(f) ~= "function" then
-    error(('there is no function "%s", %s; :lesson and its number enters the first one again')
-      :format(name, f == nil and "nothing has that name" or "it is a " .. type(f)), 0)
+    error(('expected a function "%s", got %s; :lesson with its number restores the first one')
+      :format(name, f == nil and "nil" or "a " .. type(f)), 0)
   end
   return f
 end
@@ -26,8 +26,8 @@ end
 --- The tensor that a function gave; `what` is its name for the message.
 function see.tensor(value, what)
   if not require("lutra").is_tensor(value) then
-    error(("%s gives %s, it is to give a tensor%s"):format(what, see.kind(value),
-      value == nil and "; is there a return?" or ""), 0)
+    error(("expected a tensor from %s, got %s%s"):format(what, see.kind(value),
+      value == nil and "; is a return missing?" or ""), 0)
   end
   return value
 end
@@ -35,8 +35,8 @@ end
 --- The number that a function gave, one of Lua's.
 function see.number(value, what)
   if type(value) ~= "number" then
-    error(("%s gives %s, it is to give a number%s"):format(what, see.kind(value),
-      value == nil and "; is there a return?" or ""), 0)
+    error(("expected a number from %s, got %s%s"):format(what, see.kind(value),
+      value == nil and "; is a return missing?" or ""), 0)
   end
   return value
 end
@@ -53,7 +53,7 @@ end
 -- that had no room for all events is an error.
 function see.count(trace, test)
   if trace.dropped > 0 then
-    error(("it did so much that %s could not be traced; do less"):format(
+    error(("the code ran too long: %s could not be traced"):format(
       texts.plural(trace.dropped, "event")), 0)
   end
   local count, by_line, order = 0, {}, {}

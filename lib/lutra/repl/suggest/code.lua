@@ -185,7 +185,7 @@ local function outside(view)
     local last = text and type(t) == "table" and rawlen(t) or 0
     if last > 0 and (at == 0 or at == last + 1) and rawget(t, at) == nil then
       return ("%s[%d] is nil: %s"):format(text, at,
-        at == 0 and "lists count from 1" or "the list ends at " .. last)
+        at == 0 and "indices start at 1" or "the last index is " .. last)
     end
   end
 end
@@ -270,11 +270,11 @@ function code.call(view, name)
     if (colon or dot) and name_at(list, i) == name and is_called(list, i + 1) then
       local thing, text = owner(view, i - 1)
       if thing and text and colon and is_library(thing.value) then
-        return ("a function of %s is called with a dot: %s.%s(...)"):format(text, text, name)
+        return ("call a function of %s with a dot: %s.%s(...)"):format(text, text, name)
       end
       local itself = name_at(list, i + 2) == "self" or text and name_at(list, i + 2) == text
       if thing and text and dot and not itself and has_method(thing, name) then
-        return ("a method is called with a colon: %s:%s(...)"):format(text, name)
+        return ("call a method with a colon: %s:%s(...)"):format(text, name)
       end
     end
   end

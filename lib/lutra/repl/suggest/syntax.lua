@@ -83,8 +83,8 @@ local function about_end(text)
   local list = laid_out(text)
   if has_else_if(list) then return other_languages.else_if end
   local block = unclosed(list)
-  return block and ("by the indentation, the '%s' of line %d has no end"):format(block.text,
-    block.line)
+  return block and ("the '%s' in line %d seems to have no end (by its indentation)"):format(
+    block.text, block.line)
 end
 
 local ends_block = {["end"] = true, ["else"] = true, ["elseif"] = true, ["until"] = true}

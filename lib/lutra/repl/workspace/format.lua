@@ -231,15 +231,15 @@ function format.read(text)
     number = number + 1
     if number == 1 then
       if line ~= title then
-        return nil, ("it was written as \"%s\", this Lutra reads \"%s\""):format(
+        return nil, ("the file has the format \"%s\", expected \"%s\""):format(
           format_value.escape(line:sub(1, 40)), title)
       end
     elseif not read_line(image, line) then
-      return nil, ("line %d of its description makes no sense: %s"):format(number,
+      return nil, ("line %d of its description is not valid: %s"):format(number,
         format_value.escape(line:sub(1, 60)))
     end
   end
-  if not is_whole(image) then return nil, "its description names what is not in it" end
+  if not is_whole(image) then return nil, "its description refers to a missing entry" end
   return image
 end
 

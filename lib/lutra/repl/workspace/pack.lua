@@ -171,7 +171,7 @@ end
 
 local function add_tensor(state, t, place)
   if core._is_freed(t) then return nil, "a tensor that was freed" end
-  if t.device == "meta" then return nil, "on meta, it has no data" end
+  if t.device == "meta" then return nil, "on meta, without data" end
   local made = reference(state, "x", t)
   table.insert(state.found, {tensor = t, place = place, value = made})
   return made
@@ -251,7 +251,7 @@ function pack.session(session)
     if lexer.is_name(name) then
       taken, why = value_of(state, value, {key = name})
     else
-      why = "no name of a variable"
+      why = "not a valid variable name"
     end
     if taken == nil then
       leave(state, {key = name}, why)

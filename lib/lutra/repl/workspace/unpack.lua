@@ -38,12 +38,13 @@ local function make_tensors(image, values, notes)
     else
       t = values[saved.name]
       if not t then
-        error(("the tensor \"%s\" is not in the file"):format(format_value.escape(saved.name)), 0)
+        error(("the tensor \"%s\" is missing in the file"):format(
+          format_value.escape(saved.name)), 0)
       end
       if is_here(saved.device) then
         t = t:to{device = saved.device}
       else
-        table.insert(notes, ("%s was on %s, which is not here: it is on the cpu"):format(
+        table.insert(notes, ("%s was on %s, which is not available: it is on the cpu"):format(
           format_value.escape(saved.name), saved.device))
       end
       t = with_role(t, saved.role)
@@ -82,8 +83,8 @@ local function misfit(module, state)
     if not lt.is_tensor(given) then
       wrong[#wrong + 1] = name .. " is not in the file"
     elseif tostring(given.shape) ~= tostring(value.shape) then
-      wrong[#wrong + 1] = ("%s is %s in the file, %s here"):format(name, tostring(given.shape),
-        tostring(value.shape))
+      wrong[#wrong + 1] = ("%s has shape %s in the file, %s in the session"):format(name,
+        tostring(given.shape), tostring(value.shape))
     end
   end
   for name in pairs(state) do
@@ -111,12 +112,12 @@ local function find_objects(session, image, value, notes)
     if is_module then
       local reason = misfit(object, state)
       if reason then
-        error(("load: %s does not fit the %s that is here: %s. Nothing was loaded")
+        error(("load: cannot load %s into the %s of the session: %s; nothing was loaded")
           :format(name, class, reason), 0)
       end
     end
     if not object then
-      table.insert(notes, ("%s holds the state of its %s, since there is none of that name here: "
+      table.insert(notes, ("%s holds the state of a %s: the session has no such object; "
         .. "make it, then :load again"):format(name, class))
     end
     list[id] = {object = object, state = state, is_module = is_module}
@@ -139,7 +140,7 @@ local function load_objects(list)
         if not ok then
           for i = #undo, 1, -1 do pcall(undo[i][1].load_state_dict, undo[i][1], undo[i][2]) end
           message = tostring(message):gsub("^[^\n]-:%d+: ", "", 1) -- the line that called :load
-          error(("load: %s. Nothing was loaded"):format(message), 0)
+          error(("load: cannot restore the session: %s; nothing was loaded"):format(message), 0)
         end
       end
     end
@@ -162,7 +163,7 @@ local function set_variables(session, image, value, notes)
     if saved.scope == "local" then
       session.locals:set(saved.name, value(saved.value), saved.attribute == "const")
     elseif session.builtin[saved.name] then
-      table.insert(notes, ("%s is not loaded: it is a name of Lua's or Lutra's own"):format(
+      table.insert(notes, ("%s is not loaded: the name belongs to Lua or Lutra"):format(
         saved.name))
     else
       session.locals:forget(saved.name)
