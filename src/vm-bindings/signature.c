@@ -144,7 +144,7 @@ static int read_call(lua_State *L) {
 
 /* _signature(name, text) -> reader, parameters, results. The reader is a function that takes the
  * arguments of one call and returns the value of each parameter, or raises an error. The parameters
- * are a list of {name, type, optional, default, choices, least, wanted}, the results a list of
+ * are a list of {name, type, optional, default, choices, least, expected}, the results a list of
  * {name, type}. */
 static int signature(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
@@ -164,7 +164,7 @@ static int signature(lua_State *L) {
   for (int p = 0; p < r->signature.count; p++) {
     lua_rawgeti(L, -1, p + 1);
     lt_lua_push_expected(L, &r->signature.param[p]);
-    lua_setfield(L, -2, "wanted");
+    lua_setfield(L, -2, "expected");
     lua_pop(L, 1);
   }
   lt_lua_push_results(L, &r->signature);

@@ -105,8 +105,8 @@ end
 local described = setmetatable({}, {__mode = "k"})
 
 --- The parameters of a parser that args.signature made: a list of {name, type, optional, default,
--- choices, least, wanted}, types and defaults as text, `wanted` what messages call a value; and its
--- title. nil for any other function.
+-- choices, least, expected}, types and defaults as strings, `expected` the description of valid
+-- values for messages; and its title. nil for any other function.
 function args.describe(parser)
   local found = described[parser]
   if found then return found.parameters, found.title end

@@ -110,7 +110,7 @@ local function by_name(self, ...)
   for i, option in ipairs(self.options) do
     local value = select(i, ...)
     check(value == value, "%s: expected %s for argument '%s', got nan", self.__name,
-      option.wanted, option.name)
+      option.expected, option.name)
     settings[option.name] = value
   end
   check(not settings.differentiable, "%s: cannot record a step for gradients: "
@@ -374,7 +374,7 @@ local function mismatch(self, saved)
     for _, option in ipairs(self.options) do
       local value = given[option.name]
       if value ~= nil and not pcall(read_settings, self, {[option.name] = value}) then
-        return ("expected %s for %s of group %d, got %s"):format(option.wanted, option.name, k,
+        return ("expected %s for %s of group %d, got %s"):format(option.expected, option.name, k,
           args.show(value))
       end
     end

@@ -81,7 +81,7 @@ describe("a signature of a Lua function", function()
     local described = args.describe(parse)
     assert.equal("{{1, 2}, {}}", described[2].default)
     assert.equal("ints[]", described[2].type)
-    assert.equal("a whole number or a list of lists of dims", described[1].wanted)
+    assert.equal("a whole number or a list of lists of dims", described[1].expected)
     fails("g: not a signature", args.signature, "g", "ints[][] pairs")
   end)
 
@@ -140,11 +140,11 @@ describe("a signature of a Lua function", function()
     local list, title = args.describe(parse)
     assert.equal("f", title)
     assert.same({name = "n", type = "int", optional = false, least = 0,
-      wanted = "a whole number of at least 0"}, list[1])
+      expected = "a whole number of at least 0"}, list[1])
     assert.same({name = "mode", type = "string", optional = true, default = '"a"',
-      choices = {"a", "b"}, wanted = "'a' or 'b'"}, list[2])
+      choices = {"a", "b"}, expected = "'a' or 'b'"}, list[2])
     assert.same({name = "x", type = "Tensor", optional = true, default = "nil",
-      wanted = "a tensor"}, list[3])
+      expected = "a tensor"}, list[3])
     for _, op in ipairs(core.ops()) do
       if op.name == "gelu" then assert.same({"none", "tanh"}, op.params[2].choices) end
     end
