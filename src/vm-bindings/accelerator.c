@@ -606,7 +606,7 @@ static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
   bool ok = copy && lt_copy_into(copy, t, false);
   if (traced) {
     lt_TraceEvent *e = &span.event;
-    e->op = LT_NO_OP; /* no op of the table */
+    e->op = LT_NO_OP; /* not an op of the table */
     e->name = "pin_memory";
     e->kernel = true;
     e->storage = t->storage;

@@ -480,7 +480,7 @@ static bool looks_like(lua_State *L, int i, lt_ParamType type) {
   case LT_PARAM_ANY:
   case LT_PARAM_DATA:
     return true;
-  default: /* lists that are no numbers, tables */
+  default: /* LT_PARAM_TABLE and lists of other types */
     return is_a == LUA_TTABLE;
   }
 }
@@ -496,7 +496,7 @@ static void check_floats(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   }
 }
 
-/* Does the value on the top of the stack fit in a list of lists? */
+/* Returns whether the value on top of the stack is a valid element of a list of lists. */
 static bool fits_in_lists(lua_State *L, const lt_Param *param, lt_ParamType type) {
   int64_t whole;
   if (type == LT_PARAM_TENSOR_LISTS) return lt_lua_to_tensor(L, -1) != NULL;
@@ -661,7 +661,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->given = 0;
   a->ints_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
-  bool object = method && signature->param[0].type == LT_PARAM_ANY; /* no tensor */
+  bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
   if (method && !object && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
   take_all(L, a, method);
   for (int p = 0; p < signature->count; p++) {

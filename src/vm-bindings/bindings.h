@@ -378,23 +378,6 @@ void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions);
 /* Pushes one function as lt_lua_setfuncs registers it. The entry must be static. */
 void lt_lua_function(lua_State *L, const luaL_Reg *function);
 
-/* Each adds its functions and methods to the tables at these indices. */
-void lt_lua_open_errors(lua_State *L, int functions, int methods);
-void lt_lua_open_create(lua_State *L, int functions, int methods);
-void lt_lua_open_complex(lua_State *L, int functions, int methods);
-void lt_lua_open_print(lua_State *L, int functions, int methods);
-void lt_lua_open_methods(lua_State *L, int functions, int methods);
-/* Returns the *n tensors of the list at i, of the single tensor at i, or none (NULL, *n is 0) for
- * nil or for i = 0, an argument that was not given. With `gaps`, false stands for no tensor (NULL).
- * Pushes the array, which keeps listed tensors alive. Raises an error for any other value. */
-lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argument, int i,
-                               bool gaps, int *n);
-void lt_lua_open_hooks(lua_State *L, int functions, int methods);
-void lt_lua_open_autograd(lua_State *L, int functions, int methods);
-void lt_lua_open_graph(lua_State *L, int functions, int methods);
-void lt_lua_open_random(lua_State *L, int functions, int methods);
-void lt_lua_open_devices(lua_State *L, int functions, int methods);
-void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
 /* Records the signature of the function `name` of the table at i for help and completion, in the
  * table _signatures. `method`: the first parameter is self; the signature is stored with ":" in
  * front. */
@@ -405,16 +388,36 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *sig
 void lt_lua_push_params(lua_State *L, const lt_Signature *g);
 /* Pushes the results as a list of {name, type}. */
 void lt_lua_push_results(lua_State *L, const lt_Signature *g);
-/* Adds `_signature`, the parser of signatures of functions written in Lua (signature.c). */
-void lt_lua_open_signature(lua_State *L, int functions, int methods);
-void lt_lua_open_describe(lua_State *L, int functions, int methods);
-void lt_lua_open_files(lua_State *L, int functions, int methods);
-/* Returns whether the program asked for the copy that is reported now explicitly, on a line that
- * called `call` (guard.c). */
+
+/* Returns the *n tensors of the list at i, of the single tensor at i, or none (NULL, *n is 0) for
+ * nil or for i = 0, an argument that was not given. With `gaps`, false stands for no tensor (NULL).
+ * Pushes the array, which keeps listed tensors alive. Raises an error for any other value. */
+lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argument, int i,
+                               bool gaps, int *n);
+
 struct lt_TraceEvent;
+/* Returns whether the program asked explicitly for the copy that is being reported, on a line that
+ * called `call` (guard.c). */
 bool lt_lua_is_explicit(const lt_Lua *S, const struct lt_TraceEvent *copy, const char *call);
 /* Adds the function `guard` to the table on top of the stack. */
 void lt_lua_add_guard(lua_State *L);
+
+/* ---- open functions: each adds its functions and methods to the tables at these indices ------ */
+
+void lt_lua_open_errors(lua_State *L, int functions, int methods);
+void lt_lua_open_create(lua_State *L, int functions, int methods);
+void lt_lua_open_complex(lua_State *L, int functions, int methods);
+void lt_lua_open_print(lua_State *L, int functions, int methods);
+void lt_lua_open_methods(lua_State *L, int functions, int methods);
+void lt_lua_open_hooks(lua_State *L, int functions, int methods);
+void lt_lua_open_autograd(lua_State *L, int functions, int methods);
+void lt_lua_open_graph(lua_State *L, int functions, int methods);
+void lt_lua_open_random(lua_State *L, int functions, int methods);
+void lt_lua_open_devices(lua_State *L, int functions, int methods);
+void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
+void lt_lua_open_describe(lua_State *L, int functions, int methods);
+void lt_lua_open_signature(lua_State *L, int functions, int methods);
+void lt_lua_open_files(lua_State *L, int functions, int methods);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);

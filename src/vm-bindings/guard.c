@@ -1,13 +1,13 @@
 /* guard.c: implements `_trace.guard`, which logs or refuses copies between devices.
  *
- * The core asks a guard before each copy of its thread. A guard has a level for some of the three
+ * The core calls a guard before each copy of its thread. A guard has a level for some of the three
  * directions, and distinguishes explicit from implicit copies. A copy is explicit if the op that
  * the user's line called (x:to, x:item) says so in its row, or is in the table below; so are the
  * gradient of such a copy, and the copies of nn.parallel, whose purpose they are. All other copies
  * are implicit, such as those of printing or of indexing by a tensor, also where a module of the
  * user's makes them inside nn.DataParallel.
  *
- * Invariants: a copy that a guard refuses has not begun. A closed guard is not asked, nor is one
+ * Invariants: a copy that a guard refuses has not begun. A closed guard is not called, nor is one
  * whose coroutine has yielded or ended with an error, since the code that runs then is not its
  * own. */
 #include "bindings.h"
@@ -94,7 +94,7 @@ static const char *advice(int direction, bool explicit) {
 static const char owners = 0;
 
 /* Returns whether the guard's coroutine is still running. If Lua could not finalize a guard,
- * because its stack or memory was short, the core still asks it after its coroutine, or its Lua
+ * because its stack or memory was short, the core still calls it after its coroutine, or its Lua
  * state, ended. */
 static bool is_in_use(const Guard *g) {
   if (lt_thread()->host != g->lua || !lt_lua_is_running(g->lua)) return false;

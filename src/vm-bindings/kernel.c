@@ -402,7 +402,7 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
   lt_TraceSpan span;
   lt_UserKernel *built = k->built[d.index];
   if (!lt_trace_begin(&span, LT_TRACE_OP)) return b->kernels.user_launch(built, launch, stream);
-  span.event.op = LT_NO_OP; /* no op of the table */
+  span.event.op = LT_NO_OP; /* not an op of the table */
   span.event.name = k->source.name;
   span.event.device = d;
   span.event.stream = stream;

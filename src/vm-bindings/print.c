@@ -19,12 +19,12 @@ typedef struct {
 typedef struct {
   lua_State *L;
   lt_PrintOptions opt;
-  const lt_Tensor *t;        /* in the host's memory */
+  const lt_Tensor *t;        /* the shown part, in the host's memory */
   int64_t full[LT_MAX_DIMS]; /* sizes of the printed tensor */
   bool summary;
   Format format[2]; /* for elements; for complex ones, of the real and the imaginary part */
   int parts;        /* parts of an element: 2 if it is complex, else 1 */
-  int width;        /* of an element */
+  int width;        /* width of an element */
   luaL_Buffer b;
 } Printer;
 

@@ -174,7 +174,7 @@ static bool run(lua_State *L, const lt_Program *p, int n, lt_Tensor **in, lt_Ten
   bool traced = lt_trace_begin(&span, LT_TRACE_OP);
   bool ok = lt_program_run(p, in, out, refused);
   if (traced) {
-    span.event.op = LT_NO_OP; /* no op of the table */
+    span.event.op = LT_NO_OP; /* not an op of the table */
     span.event.name = "elementwise";
     span.event.device = lt_tensor_device(in[0]);
     span.event.kernel = true;

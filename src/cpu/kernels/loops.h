@@ -400,7 +400,7 @@ static inline double element_float64(T v) { return (double)v; }
 #else
 #define LOADS_COMPLEX(DO, ...)
 #define STORES_INTEGER(DO, ...) DO(__VA_ARGS__)
-#ifdef LT_IS_BOOL /* z:eq_(x) */
+#ifdef LT_IS_BOOL /* for z:eq_(x) of a complex z */
 #define STORED_COMPLEX(name, S, v) ((S){(v), 0})
 #define STORES_COMPLEX(DO, ...)    DO(__VA_ARGS__)
 #else

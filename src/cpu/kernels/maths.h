@@ -113,7 +113,7 @@ LT_SIMD float tanhf(float);
 #define lt_m_erff(x)                      lt_erff(x)
 #define lt_m_erfcf(x)                     lt_erfcf(x, LT_NEAR)
 #define lt_m_sigmoidf(x)                  lt_sigmoidf(x, LT_NEAR)
-#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, (y) > 0x1p60f ? 0 : (y)) /* -inf stays */
+#define lt_m_sigmoid_slopef(y)            FUSED(-(y), y, (y) > 0x1p60f ? 0 : (y)) /* keeps -inf */
 #define lt_m_tanh_slopef(y)               FUSED(-(y), y, 1.0f)
 #define lt_m_logsigmoidf(x)               lt_logsigmoidf(x, LT_NEAR)
 #define lt_m_siluf(x)                     lt_siluf(x, LT_NEAR)

@@ -408,7 +408,7 @@ LT_MATHS float lt_acosf(float x) {
   float u = s + lt_float(lt_bits(s) & large);
   float base = 1.57079637f - lt_float((LT_HALF_PI_BITS | sign) & large);
   u = lt_float(lt_bits(u) | ((lt_bits(x) ^ large) & LT_SIGN_BIT));
-  return base - (u + MADD(u, lt_asin_tail(z), base * 2.78275341e-8f)); /* what base lacks of pi */
+  return base - (u + MADD(u, lt_asin_tail(z), base * 2.78275341e-8f)); /* rounding error of base */
 }
 
 /* Returns (atan(a) - a) / a, 0 <= a <= 1, for z = a^2: 2^-25.8 */
@@ -916,7 +916,7 @@ LT_MATHS float lt_atan2f(float y, float x) {
       lt_float((LT_HALF_PI_BITS & large) | ((LT_HALF_PI_BITS + 0x00800000u) & left & ~large));
   uint32_t minus = (large ^ left) & LT_SIGN_BIT;
   t = lt_float(lt_bits(t) | minus);
-  tail = MADD(base, -2.78275341e-8f, lt_float(lt_bits(tail) ^ minus)); /* what base lacks of pi */
+  tail = MADD(base, -2.78275341e-8f, lt_float(lt_bits(tail) ^ minus)); /* rounding error of base */
   return lt_signed(base + (t + tail), y);
 }
 
